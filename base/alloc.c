@@ -1,0 +1,74 @@
+/* Heap memory with a switch that makes one allocation fail. */
+#include "base/alloc.h"
+#include "base/status.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Atomic int64_t allocations;
+static _Atomic int64_t failing; /* number of the allocation that fails, 0 for none */
+
+void tare_alloc_fail_at(int64_t n) {
+    atomic_store(&allocations, 0);
+    atomic_store(&failing, n);
+}
+
+int64_t tare_alloc_count(void) { return atomic_load(&allocations); }
+
+static bool must_fail(void) {
+    int64_t number = atomic_fetch_add_explicit(&allocations, 1, memory_order_relaxed) + 1;
+    return number == atomic_load_explicit(&failing, memory_order_relaxed);
+}
+
+static void *out_of_memory(size_t size) {
+    TARE_FAIL(TARE_NO_MEMORY, "out of memory (wanted %zu bytes)", size);
+    return NULL;
+}
+
+void *tare_malloc(size_t size) {
+    void *block = must_fail() ? NULL : malloc(size ? size : 1);
+    return block ? block : out_of_memory(size);
+}
+
+void *tare_calloc(size_t count, size_t size) {
+    void *block = must_fail() ? NULL : calloc(count ? count : 1, size ? size : 1);
+    return block ? block : out_of_memory(count * size);
+}
+
+void *tare_realloc(void *block, size_t count, size_t size) {
+    size_t bytes;
+    void *grown = NULL;
+    if (!tare_mul_size(&bytes, count, size)) return out_of_memory(SIZE_MAX);
+    if (!must_fail()) grown = realloc(block, bytes ? bytes : 1);
+    return grown ? grown : out_of_memory(bytes);
+}
+
+void *tare_malloc_aligned(size_t size) {
+    void *block = NULL;
+    if (must_fail() || size > SIZE_MAX - 64 || posix_memalign(&block, 64, size ? size : 1) != 0)
+        return out_of_memory(size);
+    return block;
+}
+
+char *tare_strdup(const char *text) {
+    size_t size = strlen(text) + 1;
+    char *copy = tare_malloc(size);
+    if (copy) memcpy(copy, text, size);
+    return copy;
+}
+
+void tare_free(void *block) { free(block); }
+
+bool tare_grow(void **items, size_t *capacity, size_t wanted, size_t item_size) {
+    size_t target = *capacity ? *capacity : 8;
+    void *grown;
+    while (target < wanted) {
+        if (!tare_mul_size(&target, target, 2)) return false;
+    }
+    grown = tare_realloc(*items, target, item_size);
+    if (!grown) return false;
+    *items = grown;
+    *capacity = target;
+    return true;
+}

@@ -1,0 +1,124 @@
+/* Arena of growing blocks. */
+#include "base/arena.h"
+#include "base/alloc.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct tare_arena_block {
+    struct tare_arena_block *next;
+    size_t size; /* bytes of data */
+    size_t used;
+    _Alignas(16) char data[];
+};
+
+enum { FIRST_BLOCK = 4096, LARGEST_BLOCK = 1 << 20 };
+
+static struct tare_arena_block *add_block(struct tare_arena *arena, size_t size) {
+    size_t bytes;
+    struct tare_arena_block *block;
+    if (!tare_add_size(&bytes, size, sizeof *block)) return NULL;
+    block = tare_malloc(bytes);
+    if (!block) return NULL;
+    block->next = arena->blocks;
+    block->size = size;
+    block->used = 0;
+    arena->blocks = block;
+    return block;
+}
+
+static size_t next_block_size(const struct tare_arena *arena, size_t wanted) {
+#ifdef TARE_ARENA_DEBUG
+    (void)arena;
+    return wanted;
+#else
+    size_t size = arena->blocks ? arena->blocks->size * 2 : FIRST_BLOCK;
+    if (size > LARGEST_BLOCK) size = LARGEST_BLOCK;
+    return size < wanted ? wanted : size;
+#endif
+}
+
+void *tare_arena_alloc(struct tare_arena *arena, size_t size) {
+    struct tare_arena_block *block = arena->blocks;
+    size_t start = block ? (block->used + 15) & ~(size_t)15 : 0;
+
+#ifdef TARE_ARENA_DEBUG
+    block = NULL;
+#endif
+    if (!block || start > block->size || size > block->size - start) {
+        block = add_block(arena, next_block_size(arena, size));
+        if (!block) return NULL;
+        start = 0;
+    }
+    block->used = start + size;
+    arena->bytes += size;
+    return block->data + start;
+}
+
+void *tare_arena_calloc(struct tare_arena *arena, size_t count, size_t size) {
+    size_t bytes;
+    void *memory;
+    if (!tare_mul_size(&bytes, count, size)) return tare_realloc(NULL, count, size); /* fails with the text */
+    memory = tare_arena_alloc(arena, bytes);
+    if (memory) memset(memory, 0, bytes);
+    return memory;
+}
+
+char *tare_arena_strndup(struct tare_arena *arena, const char *text, size_t size) {
+    char *copy = size == SIZE_MAX ? NULL : tare_arena_alloc(arena, size + 1);
+    if (!copy) return NULL;
+    if (size) memcpy(copy, text, size);
+    copy[size] = '\0';
+    return copy;
+}
+
+char *tare_arena_strdup(struct tare_arena *arena, const char *text) {
+    return tare_arena_strndup(arena, text, strlen(text));
+}
+
+char *tare_arena_printf(struct tare_arena *arena, const char *format, ...) {
+    va_list args, again;
+    char *text = NULL;
+    int size;
+    va_start(args, format);
+    va_copy(again, args);
+    size = vsnprintf(NULL, 0, format, args);
+    if (size >= 0) text = tare_arena_alloc(arena, (size_t)size + 1);
+    if (text) vsnprintf(text, (size_t)size + 1, format, again);
+    va_end(again);
+    va_end(args);
+    return text;
+}
+
+void *tare_arena_extend(struct tare_arena *arena, const void *items, size_t count, size_t extra, size_t item_size) {
+    size_t total;
+    char *copy = tare_add_size(&total, count, extra) ? tare_arena_calloc(arena, total, item_size) : NULL;
+    if (copy && count) memcpy(copy, items, count * item_size);
+    return copy;
+}
+
+void tare_arena_reset(struct tare_arena *arena) {
+    struct tare_arena_block *kept = arena->blocks;
+    if (kept) {
+        struct tare_arena_block *block = kept->next;
+        while (block) {
+            struct tare_arena_block *next = block->next;
+            tare_free(block);
+            block = next;
+        }
+        kept->next = NULL;
+        kept->used = 0;
+    }
+    arena->bytes = 0;
+#ifdef TARE_ARENA_DEBUG
+    tare_free(kept);
+    arena->blocks = NULL;
+#endif
+}
+
+void tare_arena_free(struct tare_arena *arena) {
+    tare_arena_reset(arena);
+    tare_free(arena->blocks);
+    arena->blocks = NULL;
+}

@@ -1,0 +1,37 @@
+/* Arena: many allocations with one lifetime. Addresses stay valid until the arena is reset.
+ *
+ * Built with TARE_ARENA_DEBUG each allocation is a malloc block of its own, so that ASan sees an overrun. */
+#ifndef TARE_BASE_ARENA_H
+#define TARE_BASE_ARENA_H
+
+#include <stddef.h>
+
+struct tare_arena_block;
+
+struct tare_arena {
+    struct tare_arena_block *blocks; /* newest first */
+    size_t bytes;                    /* handed out since the last reset */
+};
+
+/* An arena needs no init beyond zeroing: struct tare_arena arena = { 0 }; */
+
+/* Uninitialised memory aligned to 16 bytes; NULL with the error text set when there is none. */
+void *tare_arena_alloc(struct tare_arena *arena, size_t size);
+/* count * size zeroed bytes; NULL also when the product overflows. */
+void *tare_arena_calloc(struct tare_arena *arena, size_t count, size_t size);
+/* A copy of `size` bytes with a NUL added behind them. */
+char *tare_arena_strndup(struct tare_arena *arena, const char *text, size_t size);
+char *tare_arena_strdup(struct tare_arena *arena, const char *text);
+char *tare_arena_printf(struct tare_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Releases everything; the arena can be used again. Keeps one block for reuse. */
+void tare_arena_reset(struct tare_arena *arena);
+/* Releases everything, the kept block too. */
+void tare_arena_free(struct tare_arena *arena);
+
+#define TARE_NEW(arena, type) ((type *)tare_arena_calloc((arena), 1, sizeof(type)))
+#define TARE_NEW_ARRAY(arena, type, count) ((type *)tare_arena_calloc((arena), (count), sizeof(type)))
+
+/* Copies an arena array into one with room for `extra` more elements (all zero); NULL when memory is out. */
+void *tare_arena_extend(struct tare_arena *arena, const void *items, size_t count, size_t extra, size_t item_size);
+
+#endif

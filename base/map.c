@@ -1,0 +1,66 @@
+/* Open addressing, linear probing, FNV-1a. Entries are never removed. */
+#include "base/map.h"
+#include "base/alloc.h"
+
+#include <stdint.h>
+#include <string.h>
+
+struct tare_map_slot {
+    const char *key;
+    size_t key_size;
+    uint64_t hash;
+    void *value; /* NULL: free slot */
+};
+
+static uint64_t hash_bytes(const char *key, size_t size) {
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < size; i++) hash = (hash ^ (unsigned char)key[i]) * 0x100000001b3u;
+    return hash ^ (hash >> 32);
+}
+
+static struct tare_map_slot *find_slot(const struct tare_map *map, const char *key, size_t size, uint64_t hash) {
+    size_t mask = map->capacity - 1;
+    for (size_t i = hash & mask;; i = (i + 1) & mask) {
+        struct tare_map_slot *slot = &map->slots[i];
+        if (!slot->value) return slot;
+        if (slot->hash == hash && slot->key_size == size && memcmp(slot->key, key, size) == 0) return slot;
+    }
+}
+
+static bool grow(struct tare_map *map) {
+    struct tare_map bigger = { .capacity = map->capacity ? map->capacity * 2 : 16, .count = map->count };
+    bigger.slots = tare_calloc(bigger.capacity, sizeof *bigger.slots);
+    if (!bigger.slots) return false;
+    for (size_t i = 0; i < map->capacity; i++) {
+        const struct tare_map_slot *slot = &map->slots[i];
+        if (slot->value) *find_slot(&bigger, slot->key, slot->key_size, slot->hash) = *slot;
+    }
+    tare_free(map->slots);
+    *map = bigger;
+    return true;
+}
+
+bool tare_map_set_n(struct tare_map *map, const char *key, size_t size, void *value) {
+    uint64_t hash = hash_bytes(key, size);
+    struct tare_map_slot *slot;
+    if (map->count * 3 >= map->capacity * 2 && !grow(map)) return false;
+    slot = find_slot(map, key, size, hash);
+    if (!slot->value) map->count++;
+    *slot = (struct tare_map_slot){ key, size, hash, value };
+    return true;
+}
+
+bool tare_map_set(struct tare_map *map, const char *key, void *value) {
+    return tare_map_set_n(map, key, strlen(key), value);
+}
+
+void *tare_map_get_n(const struct tare_map *map, const char *key, size_t size) {
+    return map->count ? find_slot(map, key, size, hash_bytes(key, size))->value : NULL;
+}
+
+void *tare_map_get(const struct tare_map *map, const char *key) { return tare_map_get_n(map, key, strlen(key)); }
+
+void tare_map_free(struct tare_map *map) {
+    tare_free(map->slots);
+    memset(map, 0, sizeof *map);
+}

@@ -1,0 +1,54 @@
+/* Thread-local error text. Long texts are cut, never lost: the beginning says where. */
+#include "base/status.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { TEXT_SIZE = 4096 };
+
+static _Thread_local char error_text[TEXT_SIZE];
+
+tare_status tare_fail_va(tare_status status, const char *format, va_list args) {
+    char text[TEXT_SIZE]; /* arguments may point into error_text */
+    vsnprintf(text, sizeof text, format, args);
+    memcpy(error_text, text, strlen(text) + 1);
+    return status;
+}
+
+tare_status tare_fail(tare_status status, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    tare_fail_va(status, format, args);
+    va_end(args);
+    return status;
+}
+
+tare_status tare_error_prefix(tare_status status, const char *format, ...) {
+    char text[TEXT_SIZE];
+    va_list args;
+    int used;
+
+    if (status == TARE_OK) return status;
+    va_start(args, format);
+    used = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (used < 0) return status;
+    if ((size_t)used < sizeof text) snprintf(text + used, sizeof text - (size_t)used, ": %s", error_text);
+    memcpy(error_text, text, strlen(text) + 1);
+    return status;
+}
+
+const char *tare_error_text(void) { return error_text; }
+
+void tare_error_clear(void) { error_text[0] = '\0'; }
+
+void tare_error_set(const char *text) { snprintf(error_text, sizeof error_text, "%s", text); }
+
+const char *tare_status_name(tare_status status) {
+    static const char *const names[] = {
+#define X(name, text) text,
+        TARE_STATUS_LIST(X)
+#undef X
+    };
+    return (size_t)status < sizeof names / sizeof *names ? names[status] : "unknown status";
+}

@@ -1,0 +1,67 @@
+/* Status codes and the text that goes with them.
+ *
+ * A function that can fail returns tare_status. Failure and text come together: TARE_FAIL sets both, callers add
+ * context on the way up with tare_error_prefix, and the command line prints "tare: " and the text as one line.
+ * The text is thread-local; a thread that hands work to others carries their text over with tare_error_set. */
+#ifndef TARE_BASE_STATUS_H
+#define TARE_BASE_STATUS_H
+
+#include <stdarg.h>
+
+/* name, text */
+#define TARE_STATUS_LIST(X)                                                                                            \
+    X(OK, "ok")                                                                                                        \
+    X(INVALID_ARGUMENT, "invalid argument")                                                                            \
+    X(UNSUPPORTED, "unsupported")                                                                                      \
+    X(CORRUPT, "corrupt")                                                                                              \
+    X(TYPE, "wrong dtype")                                                                                             \
+    X(SHAPE, "wrong shape")                                                                                            \
+    X(NOT_FOUND, "not found")                                                                                          \
+    X(IO, "input/output error")                                                                                        \
+    X(NO_MEMORY, "out of memory")                                                                                      \
+    X(INTERRUPTED, "interrupted")                                                                                      \
+    X(USAGE, "usage")                                                                                                  \
+    X(INTERNAL, "internal error")
+
+typedef enum tare_status {
+#define X(name, text) TARE_##name,
+    TARE_STATUS_LIST(X)
+#undef X
+} tare_status;
+
+#define TARE_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define TARE_WARN_UNUSED __attribute__((warn_unused_result))
+
+/* Sets the error text of this thread and returns `status` (never TARE_OK). The text says what, and got and wanted in
+ * brackets: "input 0 has rank 3 (wanted 4)"; no trailing full stop or newline. */
+tare_status tare_fail(tare_status status, const char *format, ...) TARE_PRINTF(2, 3);
+tare_status tare_fail_va(tare_status status, const char *format, va_list args) TARE_PRINTF(2, 0);
+#define TARE_FAIL(status, ...) tare_fail((status), __VA_ARGS__)
+
+/* Puts "context: " before the error text of this thread; returns `status`. Does nothing when status is TARE_OK. */
+tare_status tare_error_prefix(tare_status status, const char *format, ...) TARE_PRINTF(2, 3);
+
+/* The error text of this thread, "" when nothing failed since the last tare_error_clear. Valid until the next call. */
+const char *tare_error_text(void);
+void tare_error_clear(void);
+/* Carries another thread's text over to this one. */
+void tare_error_set(const char *text);
+
+/* The text of a status ("wrong shape"). */
+const char *tare_status_name(tare_status status);
+
+/* Forwards a failure. */
+#define TARE_TRY(expression)                                                                                           \
+    do {                                                                                                               \
+        tare_status try_status_ = (expression);                                                                        \
+        if (try_status_ != TARE_OK) return try_status_;                                                                \
+    } while (0)
+
+/* Forwards a failure to the function's clean-up: needs `tare_status status` and a label `done`. */
+#define TARE_CHECK(expression)                                                                                         \
+    do {                                                                                                               \
+        status = (expression);                                                                                         \
+        if (status != TARE_OK) goto done;                                                                              \
+    } while (0)
+
+#endif

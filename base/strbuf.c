@@ -1,0 +1,67 @@
+/* A growing text. */
+#include "base/strbuf.h"
+#include "base/alloc.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool reserve(struct tare_strbuf *buf, size_t extra) {
+    size_t wanted;
+    if (buf->failed || !tare_add_size(&wanted, buf->size, extra) || !tare_add_size(&wanted, wanted, 1) ||
+        (wanted > buf->capacity && !tare_grow((void **)&buf->data, &buf->capacity, wanted, 1)))
+        buf->failed = true;
+    return !buf->failed;
+}
+
+void tare_strbuf_append(struct tare_strbuf *buf, const void *data, size_t size) {
+    if (!reserve(buf, size)) return;
+    if (size) memcpy(buf->data + buf->size, data, size);
+    buf->size += size;
+    buf->data[buf->size] = '\0';
+}
+
+void tare_strbuf_puts(struct tare_strbuf *buf, const char *text) { tare_strbuf_append(buf, text, strlen(text)); }
+
+void tare_strbuf_putc(struct tare_strbuf *buf, char c) { tare_strbuf_append(buf, &c, 1); }
+
+void tare_strbuf_printf(struct tare_strbuf *buf, const char *format, ...) {
+    va_list args, again;
+    int size;
+    va_start(args, format);
+    va_copy(again, args);
+    size = vsnprintf(NULL, 0, format, args);
+    if (size >= 0 && reserve(buf, (size_t)size)) {
+        vsnprintf(buf->data + buf->size, (size_t)size + 1, format, again);
+        buf->size += (size_t)size;
+    }
+    va_end(again);
+    va_end(args);
+}
+
+void tare_strbuf_escape(struct tare_strbuf *buf, const void *data, size_t size) {
+    const unsigned char *bytes = data;
+    for (size_t i = 0; i < size; i++) {
+        unsigned char c = bytes[i];
+        switch (c) {
+        case '\n': tare_strbuf_puts(buf, "\\n"); break;
+        case '\r': tare_strbuf_puts(buf, "\\r"); break;
+        case '\t': tare_strbuf_puts(buf, "\\t"); break;
+        case '"': tare_strbuf_puts(buf, "\\\""); break;
+        case '\'': tare_strbuf_puts(buf, "\\'"); break;
+        case '\\': tare_strbuf_puts(buf, "\\\\"); break;
+        default:
+            if (c < 0x20 || c > 0x7e)
+                tare_strbuf_printf(buf, "\\%03o", c);
+            else
+                tare_strbuf_putc(buf, (char)c);
+        }
+    }
+}
+
+const char *tare_strbuf_text(const struct tare_strbuf *buf) { return buf->data ? buf->data : ""; }
+
+void tare_strbuf_free(struct tare_strbuf *buf) {
+    tare_free(buf->data);
+    memset(buf, 0, sizeof *buf);
+}

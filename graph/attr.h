@@ -1,0 +1,49 @@
+/* Attribute values of nodes and functions (AttrValue in attr_value.proto), without protobuf. */
+#ifndef TARE_GRAPH_ATTR_H
+#define TARE_GRAPH_ATTR_H
+
+#include "base/arena.h"
+#include "tensor/tensor.h"
+
+enum tare_attr_kind {
+    TARE_ATTR_NONE, /* an AttrValue without a value */
+    TARE_ATTR_STRING,
+    TARE_ATTR_INT,
+    TARE_ATTR_FLOAT,
+    TARE_ATTR_BOOL,
+    TARE_ATTR_TYPE,
+    TARE_ATTR_SHAPE,
+    TARE_ATTR_TENSOR,
+    TARE_ATTR_FUNC,
+    TARE_ATTR_PLACEHOLDER,
+};
+
+/* A function name with attributes of its own (NameAttrList). */
+struct tare_func {
+    const char *name;
+    struct tare_attr *attrs;
+    size_t n_attrs;
+};
+
+union tare_attr_item {
+    struct tare_str s; /* STRING, PLACEHOLDER; NUL-terminated behind its size */
+    int64_t i;
+    float f;
+    bool b;
+    int type; /* a dtype number, may be a reference dtype */
+    struct tare_shape shape;
+    struct tare_tensor *tensor;
+    struct tare_func func;
+};
+
+struct tare_attr {
+    const char *name;
+    enum tare_attr_kind kind; /* of the value, or of the list's items (NONE for an empty list of unknown kind) */
+    bool is_list;
+    size_t count;                /* items; 1 when not a list */
+    union tare_attr_item *items; /* arena memory; never NULL when count > 0 */
+    const void *origin;          /* the message that this was read from, NULL once made or changed by us: the exporter
+                                    writes an unchanged one back to the letter */
+};
+
+#endif

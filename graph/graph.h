@@ -1,0 +1,142 @@
+/* The graph IR: one graph is the main graph of a model or the body of one function.
+ *
+ * Nodes have stable addresses (arena) and refer to each other by pointer; the order of graph->nodes is the file's and
+ * carries no meaning. Function arguments are nodes of op "_Arg" that live in graph->args, not in graph->nodes.
+ * Nothing here knows SavedModels or protobuf messages. */
+#ifndef TARE_GRAPH_GRAPH_H
+#define TARE_GRAPH_GRAPH_H
+
+#include "base/map.h"
+#include "graph/attr.h"
+
+struct tare_node;
+struct tare_model;
+struct tare_op_def; /* graph/op.h */
+
+/* Output `index` of `node` (a flat index over all output arguments of its op). */
+struct tare_edge {
+    struct tare_node *node;
+    int index;
+};
+
+struct tare_node {
+    struct tare_graph *graph;
+    const char *name;
+    const char *op; /* the op's name, or the name of a function of the model (a legal call) */
+    const char *device;
+    const struct tare_op_def *def; /* NULL: a function call by name, or an op that nobody defined */
+    struct tare_attr *attrs;
+    size_t n_attrs, attrs_capacity;
+    struct tare_edge *inputs;
+    size_t n_inputs, inputs_capacity;
+    struct tare_node **controls; /* run before this node */
+    size_t n_controls, controls_capacity;
+    int *output_dtypes; /* may be reference dtypes; set by tare_node_resolve */
+    size_t n_outputs;
+    size_t position; /* in graph->nodes (or graph->args); kept by the functions below */
+    bool dead;       /* removed by a pass; swept by tare_graph_sweep */
+    const void *origin; /* the NodeDef it was read from (NULL: ours); unknown fields are kept from there */
+    const void *edit;   /* scratch of the pass or planner that owns the graph at the moment */
+};
+
+/* A returned value of a function. */
+struct tare_return {
+    const char *name;
+    int dtype;
+    struct tare_edge edge;
+};
+struct tare_control_return {
+    const char *name;
+    struct tare_node *node;
+};
+
+struct tare_graph {
+    struct tare_model *model;
+    const char *name; /* function name; "" for the main graph */
+    struct tare_node **nodes;
+    size_t n_nodes, nodes_capacity;
+    struct tare_map by_name; /* name -> node, args included */
+    struct tare_node **args; /* functions only: op "_Arg", attr T; in order */
+    size_t n_args, args_capacity;
+    struct tare_return *returns;
+    size_t n_returns;
+    struct tare_control_return *control_returns;
+    size_t n_control_returns;
+    struct tare_attr *attrs; /* of the function (_noinline, _implements, _XlaMustCompile …) */
+    size_t n_attrs, attrs_capacity;
+    bool is_stateful;
+    const void *origin; /* the FunctionDef it was read from */
+};
+
+/* Makes a node at the end of the graph; the name is made unique by a suffix _1, _2 … when taken. NULL: no memory.
+ * `op` is looked up in the registry. Add inputs and attributes, then call tare_node_resolve. */
+struct tare_node *tare_graph_add(struct tare_graph *graph, const char *op, const char *name);
+/* As tare_graph_add for a function argument. */
+struct tare_node *tare_graph_add_arg(struct tare_graph *graph, const char *name, int dtype);
+struct tare_node *tare_graph_find(const struct tare_graph *graph, const char *name);
+tare_status tare_graph_add_return(struct tare_graph *graph, const char *name, int dtype, struct tare_edge edge);
+
+tare_status tare_node_add_input(struct tare_node *node, struct tare_edge edge);
+tare_status tare_node_add_control(struct tare_node *node, struct tare_node *before);
+/* Finds the op definition and computes n_outputs and output_dtypes from it and the attributes.
+ * TARE_NOT_FOUND for an unknown op, TARE_INVALID_ARGUMENT for a missing or ill-kinded attribute. */
+tare_status tare_node_resolve(struct tare_node *node);
+/* The dtype of an edge as a base dtype (TARE_DT_INVALID when the index is out of range). */
+int tare_edge_dtype(struct tare_edge edge);
+
+/* Attributes. `find` gives NULL when absent; the typed getters give the value written on the node, else the op
+ * definition's default, else `fallback` (when the attribute has another kind, too). */
+const struct tare_attr *tare_node_find_attr(const struct tare_node *node, const char *name);
+int64_t tare_node_int(const struct tare_node *node, const char *name, int64_t fallback);
+float tare_node_float(const struct tare_node *node, const char *name, float fallback);
+bool tare_node_bool(const struct tare_node *node, const char *name, bool fallback);
+int tare_node_type(const struct tare_node *node, const char *name, int fallback);
+/* NUL-terminated; borrowed from the node or the definition. */
+const char *tare_node_string(const struct tare_node *node, const char *name, const char *fallback);
+const struct tare_attr *tare_node_list(const struct tare_node *node, const char *name); /* with default; NULL if none */
+const struct tare_tensor *tare_node_tensor(const struct tare_node *node, const char *name);
+bool tare_node_shape(const struct tare_node *node, const char *name, struct tare_shape *out);
+/* The function graph that attribute `name` names; NULL when it names none of the model's. */
+struct tare_graph *tare_node_function(const struct tare_node *node, const char *name);
+
+/* Set or replace. Strings and arrays are copied into the model's arena; the tensor is shared. */
+tare_status tare_node_set_int(struct tare_node *node, const char *name, int64_t value);
+tare_status tare_node_set_float(struct tare_node *node, const char *name, float value);
+tare_status tare_node_set_bool(struct tare_node *node, const char *name, bool value);
+tare_status tare_node_set_type(struct tare_node *node, const char *name, int dtype);
+tare_status tare_node_set_string(struct tare_node *node, const char *name, const void *data, size_t size);
+tare_status tare_node_set_shape(struct tare_node *node, const char *name, const struct tare_shape *shape);
+tare_status tare_node_set_tensor(struct tare_node *node, const char *name, const struct tare_tensor *tensor);
+tare_status tare_node_set_func(struct tare_node *node, const char *name, const char *function);
+tare_status tare_node_set_int_list(struct tare_node *node, const char *name, const int64_t *values, size_t count);
+tare_status tare_node_set_type_list(struct tare_node *node, const char *name, const int *dtypes, size_t count);
+tare_status tare_node_set_shape_list(struct tare_node *node, const char *name, const struct tare_shape *shapes,
+                                     size_t count);
+void tare_node_remove_attr(struct tare_node *node, const char *name);
+/* Copies every attribute of `from` (values shared). */
+tare_status tare_node_copy_attrs(struct tare_node *node, const struct tare_node *from);
+/* The same on a function. */
+const struct tare_attr *tare_graph_find_attr(const struct tare_graph *graph, const char *name);
+
+/* Rewriting. Every use of `from` (inputs, function returns) becomes `to`, but in `except` (NULL: none). Returns the
+ * number of uses changed. Signatures of the main graph are changed with it. */
+size_t tare_graph_replace_uses(struct tare_graph *graph, struct tare_edge from, struct tare_edge to,
+                               const struct tare_node *except);
+/* Number of data uses of an output (returns and signatures included); *user gets one of them (NULL: a return). */
+size_t tare_graph_count_uses(const struct tare_graph *graph, struct tare_edge edge, struct tare_node **user);
+void tare_node_remove(struct tare_node *node); /* marks dead; inputs stay readable until the sweep */
+/* Drops dead nodes and fixes positions. */
+void tare_graph_sweep(struct tare_graph *graph);
+/* Marks dead every node that no return, control return, signature, keep-root or stateful op needs, then sweeps; returns
+ * how many went. Arguments stay. */
+size_t tare_graph_remove_unreachable(struct tare_graph *graph);
+/* Nodes in an order in which inputs and controls come first; NextIteration back edges are cut. The array is arena
+ * memory. TARE_INVALID_ARGUMENT names a node of a cycle. */
+tare_status tare_graph_order(struct tare_node ***out, struct tare_arena *arena, const struct tare_graph *graph);
+
+/* The constant behind an edge, looking through Identity; NULL when it is not a Const. */
+const struct tare_tensor *tare_edge_constant(struct tare_edge edge);
+/* Makes a Const node. */
+struct tare_node *tare_graph_add_const(struct tare_graph *graph, const char *name, const struct tare_tensor *value);
+
+#endif

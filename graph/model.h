@@ -1,0 +1,107 @@
+/* A model in the IR: main graph, functions, signatures, aliases, variables, assets. The SavedModel importer fills it,
+ * passes change it, the interpreter runs it, the exporter writes it. */
+#ifndef TARE_GRAPH_MODEL_H
+#define TARE_GRAPH_MODEL_H
+
+#include "graph/graph.h"
+
+/* One named tensor of a signature. */
+struct tare_binding {
+    const char *key; /* name that users see */
+    int dtype;
+    struct tare_shape shape;
+    struct tare_edge edge; /* in the main graph; node NULL for the parts below */
+    /* A sparse tensor has three edges, fed as KEY.indices, KEY.values, KEY.dense_shape; a composite one is not fed. */
+    enum tare_binding_kind { TARE_BINDING_DENSE, TARE_BINDING_SPARSE, TARE_BINDING_COMPOSITE } kind;
+    struct tare_edge indices, values, dense_shape;
+};
+
+struct tare_signature {
+    const char *key; /* "serving_default" */
+    const char *method_name;
+    struct tare_binding *inputs;
+    size_t n_inputs;
+    struct tare_binding *outputs;
+    size_t n_outputs;
+    const void *origin;
+};
+
+struct tare_alias {
+    const char *function; /* concrete function name */
+    const char *alias;
+};
+
+/* A variable of the main graph (VarHandleOp, VariableV2 …) and its value in the checkpoint. */
+struct tare_variable {
+    struct tare_node *node; /* the handle or reference node in the main graph; NULL once frozen away */
+    const char *shared_name; /* the resource name: shared_name, or the node's name when that is empty */
+    const char *key;         /* checkpoint key, NULL: none (initialised by the graph, or not at all) */
+    int dtype;
+    struct tare_shape shape;
+    struct tare_tensor value; /* a view of the mapped checkpoint; dtype INVALID when there is no value */
+    int object_id;            /* in the object graph, -1 when there is none */
+    bool frozen;              /* a pass turned every read of it into constants */
+};
+
+/* A file of the model and the main-graph tensor that gets its path when the model is loaded. */
+struct tare_asset {
+    const char *filename; /* below assets/ */
+    struct tare_edge edge; /* node NULL when the graph does not take it */
+};
+
+/* What the object graph says of one concrete function: which objects its last arguments are bound to. */
+struct tare_concrete {
+    struct tare_graph *graph;
+    int *bound; /* object ids of the captures: the last n_bound arguments */
+    size_t n_bound;
+};
+
+struct tare_model {
+    struct tare_arena arena; /* everything below, but for tensors' buffers */
+    const char *path;        /* directory it was read from; for asset files and messages */
+    struct tare_graph *main;
+    struct tare_graph **functions;
+    size_t n_functions, functions_capacity;
+    struct tare_map functions_by_name;
+    struct tare_signature *signatures;
+    size_t n_signatures;
+    struct tare_alias *aliases;
+    size_t n_aliases;
+    struct tare_variable *variables;
+    size_t n_variables;
+    struct tare_asset *assets;
+    size_t n_assets;
+    struct tare_concrete *concretes;
+    size_t n_concretes;
+    struct tare_node *init_node;     /* main op to run after the variables are restored; NULL: none */
+    struct tare_node **table_inits;  /* collection table_initializer (TF1) */
+    size_t n_table_inits;
+    struct tare_op_registry *custom_ops; /* definitions that the file itself brings for ops nobody else defined */
+    struct tare_tensor *tensors;     /* every tensor held by an attribute, released with the model */
+    size_t n_tensors, tensors_capacity;
+    void (*release)(void *arg);      /* ends what the importer keeps alive: messages, mapped files */
+    void *release_arg;
+};
+
+struct tare_model *tare_model_new(void);
+void tare_model_free(struct tare_model *model);
+/* An empty function; NULL when the name is taken or memory is out. */
+struct tare_graph *tare_model_add_function(struct tare_model *model, const char *name);
+struct tare_graph *tare_model_find_function(const struct tare_model *model, const char *name);
+/* A function name that is free: `stem`, or stem_1, stem_2 …, in the model's arena. */
+const char *tare_model_unused_name(struct tare_model *model, const char *stem);
+struct tare_signature *tare_model_find_signature(const struct tare_model *model, const char *key);
+const char *tare_model_alias_of(const struct tare_model *model, const char *function); /* NULL: none */
+struct tare_variable *tare_model_find_variable(const struct tare_model *model, const char *shared_name);
+/* Keeps a share of `tensor` alive as long as the model; the result is the model's. */
+struct tare_tensor *tare_model_keep_tensor(struct tare_model *model, const struct tare_tensor *tensor);
+
+/* Calls fn for every function that the attributes of `node` name (f, then_branch, body, branches …), and for a call by
+ * op name. Stops at the first failure. */
+tare_status tare_node_each_function(const struct tare_node *node,
+                                    tare_status (*fn)(void *arg, const struct tare_node *node, struct tare_graph *callee),
+                                    void *arg);
+/* TARE_INVALID_ARGUMENT "recursive function F (F calls G calls F)" when the call graph has a cycle. */
+tare_status tare_model_check_recursion(const struct tare_model *model);
+
+#endif

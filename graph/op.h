@@ -1,0 +1,167 @@
+/* Ops: a row says what an op is (specification strings), how shapes flow and how it runs. One row an op, beside its
+ * kernel in graph/ops/<family>.c; graph/registry.c lists the families. Plugins bring rows through the same door.
+ *
+ * Specification strings follow TensorFlow's registration grammar (facts: graph/opspec.h):
+ *   inputs   "input: T, filter: T"        outputs  "output: T"
+ *   attrs    "T: {half, float}; strides: list(int); padding: {'SAME', 'VALID'}; dilations: list(int) = [1, 1, 1, 1]"
+ * Inputs and outputs are parted by commas, attributes by semicolons (outside quotes and brackets). */
+#ifndef TARE_GRAPH_OP_H
+#define TARE_GRAPH_OP_H
+
+#include "graph/graph.h"
+
+struct tare_infer;
+struct tare_kernel;
+
+enum tare_op_flag {
+    TARE_OP_STATEFUL = 1 << 0,    /* is_stateful in TensorFlow: never folded, never pruned inside functions */
+    TARE_OP_NO_FOLD = 1 << 1,     /* not folded to a constant though all inputs are */
+    TARE_OP_ELEMENTWISE = 1 << 2, /* each output element depends on the input elements at its place only */
+    TARE_OP_MOVE = 1 << 3,        /* moves elements, computes nothing */
+    TARE_OP_CONTROL = 1 << 4,     /* calls functions or is control flow: the executor runs it (graph/exec) */
+    TARE_OP_IN_PLACE = 1 << 5,    /* the kernel may write its output into input 0 */
+};
+
+/* What a quantizer may do with an op. */
+enum tare_quant_role {
+    TARE_QUANT_NONE = 0,
+    TARE_QUANT_WEIGHTED,     /* input 1 (GatherV2: input 0) may be a weight: Conv2D, MatMul … */
+    TARE_QUANT_PASS_THROUGH, /* same scale in and out: MaxPool, Reshape, ConcatV2 … */
+    TARE_QUANT_BIAS,         /* BiasAdd */
+    TARE_QUANT_ACTIVATION,   /* Relu, Relu6: fused behind a weighted op */
+};
+
+/* Multiply-accumulates and bytes moved by one execution on the given (fully known) shapes. */
+struct tare_cost {
+    double macs, bytes;
+};
+
+struct tare_op {
+    const char *name;
+    const char *inputs, *outputs, *attrs; /* specification strings; NULL: none */
+    /* Shape inference; NULL: outputs of unknown shape. Arity and dtypes were checked before. */
+    tare_status (*infer)(struct tare_infer *infer);
+    /* The kernel; NULL: only a definition (the op opens, validates and converts, but does not run). */
+    tare_status (*run)(struct tare_kernel *kernel);
+    /* Once a node in a session, before its first run: parse attributes, pack weights. May set kernel->state; `release`
+     * ends it. */
+    tare_status (*prepare)(struct tare_kernel *kernel);
+    void (*release)(void *state);
+    /* The plain kernel that `run` is tested against, when `run` is a fast one. */
+    tare_status (*reference)(struct tare_kernel *kernel);
+    void (*cost)(const struct tare_infer *infer, struct tare_cost *cost); /* NULL: bytes in + out, no macs */
+    const void *aux; /* row data for kernels shared by several rows (a loop table) */
+    unsigned flags;
+    enum tare_quant_role quant;
+};
+
+/* ---- parsed definitions ---- */
+
+struct tare_op_arg {
+    const char *name;
+    int dtype;                 /* fixed dtype, or TARE_DT_INVALID when an attribute says */
+    const char *type_attr;     /* attribute of kind type */
+    const char *type_list_attr; /* attribute of kind list(type): one tensor an entry */
+    const char *number_attr;   /* attribute of kind int: that many tensors */
+    bool is_ref;
+};
+
+struct tare_op_attr {
+    const char *name;
+    enum tare_attr_kind kind; /* of the value or of the list's items */
+    bool is_list;
+    bool has_minimum;
+    int64_t minimum;
+    const struct tare_attr *allowed;       /* list of types or strings; NULL: anything */
+    const struct tare_attr *default_value; /* NULL: required */
+};
+
+struct tare_op_def {
+    const char *name;
+    const struct tare_op *row; /* NULL: a definition from a catalogue or a file, without row */
+    struct tare_op_arg *inputs;
+    size_t n_inputs;
+    struct tare_op_arg *outputs;
+    size_t n_outputs;
+    struct tare_op_attr *attrs;
+    size_t n_attrs;
+    bool is_stateful;
+};
+
+/* ---- registry ---- */
+
+struct tare_op_registry;
+
+/* The built-in registry: every family row, and a catalogue of definitions without kernels. Made on first use, thread
+ * safe; lives as long as the process. */
+const struct tare_op_registry *tare_ops_builtin(void);
+/* An own registry that looks into `parent` (may be NULL) for what it lacks. */
+struct tare_op_registry *tare_ops_new(const struct tare_op_registry *parent);
+void tare_ops_free(struct tare_op_registry *registry);
+/* Parses and adds a row; the row must outlive the registry. The fault's position is in the error text. */
+tare_status tare_ops_add(struct tare_op_registry *registry, const struct tare_op *row);
+/* Adds a finished definition (from an OpDef message); memory stays the caller's. */
+tare_status tare_ops_add_def(struct tare_op_registry *registry, const struct tare_op_def *def);
+const struct tare_op_def *tare_ops_find(const struct tare_op_registry *registry, const char *name);
+/* Every definition with a row, sorted by name (the array belongs to the registry). */
+const struct tare_op_def *const *tare_ops_list(const struct tare_op_registry *registry, size_t *count);
+
+/* Flat range of the tensors of output (input) argument `arg` of a node: *first and *count. */
+tare_status tare_node_output_range(const struct tare_node *node, size_t arg, size_t *first, size_t *count);
+tare_status tare_node_input_range(const struct tare_node *node, size_t arg, size_t *first, size_t *count);
+
+/* ---- shape inference ---- */
+
+struct tare_infer {
+    const struct tare_node *node;
+    size_t n_inputs;
+    const int *input_dtypes;
+    const struct tare_shape *inputs;              /* possibly partial */
+    const struct tare_tensor *const *input_values; /* constants, NULL where the value is not known */
+    size_t n_outputs;
+    struct tare_shape *outputs; /* to fill; preset to unknown rank */
+    struct tare_arena *arena;
+};
+
+/* Shared inference functions, usable in rows. */
+tare_status tare_infer_same(struct tare_infer *infer);      /* every output as input 0 */
+tare_status tare_infer_broadcast(struct tare_infer *infer); /* output 0 = all inputs broadcast */
+tare_status tare_infer_scalar(struct tare_infer *infer);    /* every output a scalar */
+
+/* Infers every output shape of a graph from the shapes of its arguments (or Placeholders' attributes when `args` is
+ * NULL). Calls of functions are followed. *out maps node position and output index: out[position][index]; arena memory.
+ * Contradictions are errors; what cannot be known stays unknown. */
+tare_status tare_graph_infer_shapes(struct tare_shape ***out, struct tare_arena *arena, const struct tare_graph *graph,
+                                    const struct tare_shape *args);
+
+/* ---- kernels ---- */
+
+struct tare_session;
+
+/* One execution of one node. Inputs are borrowed; a kernel makes every output (tare_kernel_output …) or fails. Fault
+ * texts say what is wrong with the value; the executor puts the node and op in front. */
+struct tare_kernel {
+    const struct tare_node *node;
+    const struct tare_op *op;
+    size_t n_inputs;
+    const struct tare_tensor *inputs; /* dtypes were checked against the definition */
+    size_t n_outputs;
+    struct tare_tensor *outputs; /* zeroed */
+    struct tare_arena *scratch;  /* emptied after the node */
+    struct tare_buffer_pool *pool;
+    struct tare_session *session;
+    void *state; /* made by the row's prepare; NULL if it has none */
+    bool may_reuse_input0; /* input 0 ends with this node and its buffer is exclusive */
+};
+
+/* Makes output i; numeric memory is uninitialised. */
+tare_status tare_kernel_output(struct tare_kernel *kernel, size_t i, int dtype, const struct tare_shape *shape)
+    TARE_WARN_UNUSED;
+/* Output i is input j itself, or its elements under another shape. */
+tare_status tare_kernel_forward(struct tare_kernel *kernel, size_t i, size_t j) TARE_WARN_UNUSED;
+tare_status tare_kernel_forward_as(struct tare_kernel *kernel, size_t i, size_t j, const struct tare_shape *shape)
+    TARE_WARN_UNUSED;
+/* As tare_kernel_output with the dtype and shape of input 0; reuses its memory where that is allowed. */
+tare_status tare_kernel_output_like0(struct tare_kernel *kernel, size_t i) TARE_WARN_UNUSED;
+
+#endif

@@ -1,0 +1,76 @@
+/* A session: one model being run by one thread. Holds the state (variables, tables, stacks), the plans and the memory.
+ * Sessions of one model share its constants and the variables' checkpoint memory, which are never written. */
+#ifndef TARE_GRAPH_SESSION_H
+#define TARE_GRAPH_SESSION_H
+
+#include "graph/model.h"
+#include "graph/op.h"
+
+struct tare_session;
+
+/* Called for each output of an executed node when observation is on. `value` is borrowed. A failure stops the run. */
+typedef tare_status (*tare_observe_fn)(void *arg, const struct tare_node *node, size_t output,
+                                       const struct tare_tensor *value);
+
+struct tare_session_options {
+    bool use_reference_kernels; /* plain kernels where a row has one */
+    bool check_numerics;        /* fail at the first NaN or infinity, naming the node */
+    bool trace;                 /* print node, op and shapes to stderr as they run */
+    bool profile;               /* collect time a node: tare_session_profile */
+    uint64_t seed;              /* of random ops without one of their own */
+    int64_t memory_limit;       /* bytes that one run may hold; 0: 64 GiB */
+    int max_call_depth;         /* 0: 64 */
+};
+
+/* Sets the variables from the checkpoint and runs initialisers (main op, tables). NULL options: all default. */
+tare_status tare_session_new(struct tare_session **out, const struct tare_model *model,
+                             const struct tare_session_options *options);
+void tare_session_free(struct tare_session *session);
+
+/* Which nodes to observe: fn is called for outputs of nodes for which `wants` (NULL: all) is true, asked once a node. */
+void tare_session_observe(struct tare_session *session, tare_observe_fn fn,
+                          bool (*wants)(void *arg, const struct tare_node *node, size_t output), void *arg);
+
+/* Runs what `fetches` of the main graph need; feeds replace the edges' values (an edge may be any tensor). Outputs are
+ * the caller's to reset. Targets are nodes to run for their effect. */
+tare_status tare_session_run(struct tare_session *session, const struct tare_edge *feeds, const struct tare_tensor *values,
+                             size_t n_feeds, const struct tare_edge *fetches, struct tare_tensor *results,
+                             size_t n_fetches, struct tare_node *const *targets, size_t n_targets);
+/* Runs a signature: inputs in the order of signature->inputs, outputs likewise. dtypes and shapes are checked. */
+tare_status tare_session_run_signature(struct tare_session *session, const struct tare_signature *signature,
+                                       const struct tare_tensor *inputs, struct tare_tensor *outputs);
+/* Calls a function: all arguments, captures included. */
+tare_status tare_session_call(struct tare_session *session, const struct tare_graph *function,
+                              const struct tare_tensor *args, size_t n_args, struct tare_tensor *results,
+                              size_t n_results);
+
+/* Every op that the given signatures (NULL: all) reach and that has no kernel: one line each "Op: used by function/node,
+ * …" into `text`; returns how many ops. */
+struct tare_strbuf;
+size_t tare_session_missing_ops(const struct tare_model *model, const struct tare_signature *signature,
+                                struct tare_strbuf *text);
+
+/* One line of the profile. */
+struct tare_profile_row {
+    const struct tare_node *node;
+    int64_t calls, nanoseconds;
+};
+/* Rows of the nodes that ran, slowest first; arena memory. */
+tare_status tare_session_profile(struct tare_profile_row **rows, size_t *count, struct tare_arena *arena,
+                                 const struct tare_session *session);
+
+/* Named state for kernels: tables, variables, stacks, by container and name. Gives a borrowed object, NULL when absent. */
+struct tare_object *tare_session_find_resource(struct tare_session *session, const char *kind, const char *name);
+/* Takes over the caller's reference. */
+tare_status tare_session_add_resource(struct tare_session *session, const char *kind, const char *name,
+                                      struct tare_object *object);
+const struct tare_model *tare_session_model(const struct tare_session *session);
+/* A stream of random 64-bit numbers for op-level seeds; see graph/ops/random.c. */
+uint64_t tare_session_next_random(struct tare_session *session);
+
+/* ---- for the executor and control-flow kernels only ---- */
+tare_status tare_kernel_call(struct tare_kernel *kernel, const struct tare_graph *function,
+                             const struct tare_tensor *args, size_t n_args, struct tare_tensor *results,
+                             size_t n_results);
+
+#endif
