@@ -29,7 +29,7 @@ typedef enum tare_status {
 #undef X
 } tare_status;
 
-#define TARE_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define TARE_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #define TARE_WARN_UNUSED __attribute__((warn_unused_result))
 
 /* Sets the error text of this thread and returns `status` (never TARE_OK). The text says what, and got and wanted in
