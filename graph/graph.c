@@ -1,0 +1,138 @@
+/* Building graphs: nodes, edges, arguments, returns, constants. */
+#include "graph/graph.h"
+#include "graph/model.h"
+#include "graph/op.h"
+#include "graph/opdef.h"
+
+#include <string.h>
+
+static struct tare_arena *arena_of(const struct tare_graph *graph) { return &graph->model->arena; }
+
+/* Room for one more item in an arena array. */
+static bool reserve(struct tare_arena *arena, void **items, size_t count, size_t *capacity, size_t item_size) {
+    void *grown;
+    if (count < *capacity) return true;
+    grown = tare_arena_extend(arena, *items, count, count + 4, item_size);
+    if (!grown) return false;
+    *items = grown;
+    *capacity = count + count + 4;
+    return true;
+}
+
+static const char *unused_node_name(struct tare_graph *graph, const char *stem) {
+    const char *name = tare_arena_strdup(arena_of(graph), stem);
+    for (int k = 1; name && tare_map_get(&graph->by_name, name); k++)
+        name = tare_arena_printf(arena_of(graph), "%s_%d", stem, k);
+    return name;
+}
+
+static struct tare_node *new_node(struct tare_graph *graph, const char *op, const char *name) {
+    struct tare_node *node = TARE_NEW(arena_of(graph), struct tare_node);
+    const struct tare_op_registry *custom = graph->model->custom_ops;
+    if (!node) return NULL;
+    node->graph = graph;
+    node->name = unused_node_name(graph, name);
+    node->op = tare_arena_strdup(arena_of(graph), op);
+    node->device = "";
+    if (!node->name || !node->op || !tare_map_set(&graph->by_name, node->name, node)) return NULL;
+    /* A function of the model hides a built-in op of that name, as in TensorFlow. */
+    if (!tare_model_find_function(graph->model, op)) node->def = tare_ops_find(custom ? custom : tare_ops_builtin(), op);
+    return node;
+}
+
+struct tare_node *tare_graph_add(struct tare_graph *graph, const char *op, const char *name) {
+    struct tare_node *node = new_node(graph, op, name);
+    if (!node || !reserve(arena_of(graph), (void **)&graph->nodes, graph->n_nodes, &graph->nodes_capacity, sizeof node))
+        return NULL;
+    node->position = graph->n_nodes;
+    graph->nodes[graph->n_nodes++] = node;
+    return node;
+}
+
+struct tare_node *tare_graph_add_arg(struct tare_graph *graph, const char *name, int dtype) {
+    struct tare_node *node = new_node(graph, "_Arg", name);
+    if (!node || !reserve(arena_of(graph), (void **)&graph->args, graph->n_args, &graph->args_capacity, sizeof node))
+        return NULL;
+    node->output_dtypes = TARE_NEW(arena_of(graph), int);
+    if (!node->output_dtypes) return NULL;
+    node->output_dtypes[0] = dtype;
+    node->n_outputs = 1;
+    if (tare_node_set_type(node, "T", dtype) != TARE_OK ||
+        tare_node_set_int(node, "index", (int64_t)graph->n_args) != TARE_OK)
+        return NULL;
+    node->position = graph->n_args;
+    graph->args[graph->n_args++] = node;
+    return node;
+}
+
+struct tare_node *tare_graph_find(const struct tare_graph *graph, const char *name) {
+    struct tare_node *node = tare_map_get(&graph->by_name, name);
+    return node && !node->dead ? node : NULL;
+}
+
+tare_status tare_graph_add_return(struct tare_graph *graph, const char *name, int dtype, struct tare_edge edge) {
+    struct tare_return *grown =
+        tare_arena_extend(arena_of(graph), graph->returns, graph->n_returns, 1, sizeof *grown);
+    const char *copy = tare_arena_strdup(arena_of(graph), name);
+    if (!grown || !copy) return TARE_NO_MEMORY;
+    grown[graph->n_returns++] = (struct tare_return){ copy, dtype, edge };
+    graph->returns = grown;
+    return TARE_OK;
+}
+
+tare_status tare_node_add_input(struct tare_node *node, struct tare_edge edge) {
+    if (!reserve(arena_of(node->graph), (void **)&node->inputs, node->n_inputs, &node->inputs_capacity, sizeof edge))
+        return TARE_NO_MEMORY;
+    node->inputs[node->n_inputs++] = edge;
+    return TARE_OK;
+}
+
+tare_status tare_node_add_control(struct tare_node *node, struct tare_node *before) {
+    for (size_t i = 0; i < node->n_controls; i++)
+        if (node->controls[i] == before) return TARE_OK;
+    if (!reserve(arena_of(node->graph), (void **)&node->controls, node->n_controls, &node->controls_capacity,
+                 sizeof before))
+        return TARE_NO_MEMORY;
+    node->controls[node->n_controls++] = before;
+    return TARE_OK;
+}
+
+static tare_status resolve_call(struct tare_node *node, const struct tare_graph *callee) {
+    node->output_dtypes = TARE_NEW_ARRAY(arena_of(node->graph), int, callee->n_returns + 1);
+    if (!node->output_dtypes) return TARE_NO_MEMORY;
+    node->n_outputs = callee->n_returns;
+    for (size_t i = 0; i < callee->n_returns; i++) node->output_dtypes[i] = callee->returns[i].dtype;
+    return TARE_OK;
+}
+
+tare_status tare_node_resolve(struct tare_node *node) {
+    const struct tare_graph *callee;
+    if (node->def) return tare_opdef_output_dtypes(arena_of(node->graph), node, &node->output_dtypes, &node->n_outputs);
+    callee = tare_model_find_function(node->graph->model, node->op);
+    if (callee) return resolve_call(node, callee);
+    return TARE_FAIL(TARE_NOT_FOUND,
+                     "Op type not registered '%s' (node %s); an op of your own comes in with --plugin LIB.so", node->op,
+                     node->name);
+}
+
+int tare_edge_dtype(struct tare_edge edge) {
+    if (!edge.node || edge.index < 0 || (size_t)edge.index >= edge.node->n_outputs) return TARE_DT_INVALID;
+    return tare_dtype_base(edge.node->output_dtypes[edge.index]);
+}
+
+const struct tare_tensor *tare_edge_constant(struct tare_edge edge) {
+    const struct tare_node *node = edge.node;
+    while (node && strcmp(node->op, "Identity") == 0 && node->n_inputs == 1) {
+        edge = node->inputs[0];
+        node = edge.node;
+    }
+    return node && strcmp(node->op, "Const") == 0 ? tare_node_tensor(node, "value") : NULL;
+}
+
+struct tare_node *tare_graph_add_const(struct tare_graph *graph, const char *name, const struct tare_tensor *value) {
+    struct tare_node *node = tare_graph_add(graph, "Const", name);
+    if (!node || tare_node_set_type(node, "dtype", value->dtype) != TARE_OK ||
+        tare_node_set_tensor(node, "value", value) != TARE_OK || tare_node_resolve(node) != TARE_OK)
+        return NULL;
+    return node;
+}

@@ -1,0 +1,166 @@
+/* The model: functions by name, signatures, kept tensors, and walks over the call graph. */
+#include "graph/model.h"
+#include "base/alloc.h"
+#include "graph/op.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct tare_model *tare_model_new(void) {
+    struct tare_model *model = tare_calloc(1, sizeof *model);
+    if (!model) return NULL;
+    model->main = TARE_NEW(&model->arena, struct tare_graph);
+    if (!model->main) {
+        tare_model_free(model);
+        return NULL;
+    }
+    model->main->model = model;
+    model->main->name = "";
+    return model;
+}
+
+void tare_model_free(struct tare_model *model) {
+    if (!model) return;
+    for (size_t i = 0; i < model->n_tensors; i++) tare_tensor_reset(&model->tensors[i]);
+    for (size_t i = 0; i < model->n_variables; i++) tare_tensor_reset(&model->variables[i].value);
+    for (size_t i = 0; i < model->n_functions; i++) tare_map_free(&model->functions[i]->by_name);
+    if (model->main) tare_map_free(&model->main->by_name);
+    tare_map_free(&model->functions_by_name);
+    tare_ops_free(model->custom_ops);
+    if (model->release) model->release(model->release_arg);
+    tare_arena_free(&model->arena);
+    tare_free(model);
+}
+
+struct tare_graph *tare_model_add_function(struct tare_model *model, const char *name) {
+    struct tare_graph *graph;
+    if (tare_model_find_function(model, name)) {
+        TARE_FAIL(TARE_INVALID_ARGUMENT, "two functions named %s", name);
+        return NULL;
+    }
+    if (model->n_functions == model->functions_capacity) {
+        size_t extra = model->n_functions + 16;
+        struct tare_graph **grown =
+            tare_arena_extend(&model->arena, model->functions, model->n_functions, extra, sizeof *grown);
+        if (!grown) return NULL;
+        model->functions = grown;
+        model->functions_capacity = model->n_functions + extra;
+    }
+    graph = TARE_NEW(&model->arena, struct tare_graph);
+    if (!graph) return NULL;
+    graph->model = model;
+    graph->name = tare_arena_strdup(&model->arena, name);
+    if (!graph->name || !tare_map_set(&model->functions_by_name, graph->name, graph)) return NULL;
+    model->functions[model->n_functions++] = graph;
+    return graph;
+}
+
+struct tare_graph *tare_model_find_function(const struct tare_model *model, const char *name) {
+    return tare_map_get(&model->functions_by_name, name);
+}
+
+const char *tare_model_unused_name(struct tare_model *model, const char *stem) {
+    const char *name = tare_arena_strdup(&model->arena, stem);
+    for (int k = 1; name && tare_model_find_function(model, name); k++)
+        name = tare_arena_printf(&model->arena, "%s_%d", stem, k);
+    return name;
+}
+
+struct tare_signature *tare_model_find_signature(const struct tare_model *model, const char *key) {
+    for (size_t i = 0; i < model->n_signatures; i++)
+        if (strcmp(model->signatures[i].key, key) == 0) return &model->signatures[i];
+    return NULL;
+}
+
+const char *tare_model_alias_of(const struct tare_model *model, const char *function) {
+    for (size_t i = 0; i < model->n_aliases; i++)
+        if (strcmp(model->aliases[i].function, function) == 0) return model->aliases[i].alias;
+    return NULL;
+}
+
+struct tare_variable *tare_model_find_variable(const struct tare_model *model, const char *shared_name) {
+    for (size_t i = 0; i < model->n_variables; i++)
+        if (strcmp(model->variables[i].shared_name, shared_name) == 0) return &model->variables[i];
+    return NULL;
+}
+
+/* The array of kept tensors may move; the tensors that attributes point to are arena copies that share the buffer. */
+struct tare_tensor *tare_model_keep_tensor(struct tare_model *model, const struct tare_tensor *tensor) {
+    struct tare_tensor *view;
+    if (model->n_tensors == model->tensors_capacity) {
+        size_t extra = model->n_tensors + 64;
+        struct tare_tensor *grown =
+            tare_arena_extend(&model->arena, model->tensors, model->n_tensors, extra, sizeof *grown);
+        if (!grown) return NULL;
+        model->tensors = grown;
+        model->tensors_capacity = model->n_tensors + extra;
+    }
+    view = TARE_NEW(&model->arena, struct tare_tensor);
+    if (!view) return NULL;
+    tare_tensor_share(&model->tensors[model->n_tensors++], tensor);
+    *view = *tensor;
+    return view;
+}
+
+tare_status tare_node_each_function(const struct tare_node *node,
+                                    tare_status (*fn)(void *arg, const struct tare_node *node,
+                                                      struct tare_graph *callee),
+                                    void *arg) {
+    const struct tare_model *model = node->graph->model;
+    struct tare_graph *callee = node->def ? NULL : tare_model_find_function(model, node->op);
+    if (callee) TARE_TRY(fn(arg, node, callee));
+    for (size_t i = 0; i < node->n_attrs; i++) {
+        const struct tare_attr *attr = &node->attrs[i];
+        if (attr->kind != TARE_ATTR_FUNC) continue;
+        for (size_t k = 0; k < attr->count; k++) {
+            callee = tare_model_find_function(model, attr->items[k].func.name);
+            if (callee) TARE_TRY(fn(arg, node, callee));
+        }
+    }
+    return TARE_OK;
+}
+
+/* Depth-first walk of the call graph; `path` is the chain of callers. */
+struct recursion_walk {
+    struct tare_map done; /* graphs whose callees were all seen */
+    const struct tare_graph **path;
+    size_t depth, capacity;
+};
+
+static tare_status report_recursion(const struct recursion_walk *walk, size_t first) {
+    char text[512];
+    size_t used = 0;
+    for (size_t i = first; i < walk->depth && used < sizeof text - 1; i++) {
+        int n = snprintf(text + used, sizeof text - used, "%s calls ", walk->path[i]->name);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    text[sizeof text - 1] = '\0';
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "recursive function %s (%s%s)", walk->path[first]->name, text,
+                     walk->path[first]->name);
+}
+
+static tare_status walk_calls(void *arg, const struct tare_node *node, struct tare_graph *callee) {
+    struct recursion_walk *walk = arg;
+    (void)node;
+    for (size_t i = 0; i < walk->depth; i++)
+        if (walk->path[i] == callee) return report_recursion(walk, i);
+    if (tare_map_get(&walk->done, callee->name)) return TARE_OK;
+    if (walk->depth == walk->capacity) return TARE_FAIL(TARE_INVALID_ARGUMENT, "functions nest too deep");
+    walk->path[walk->depth++] = callee;
+    for (size_t i = 0; i < callee->n_nodes; i++) TARE_TRY(tare_node_each_function(callee->nodes[i], walk_calls, walk));
+    walk->depth--;
+    return tare_map_set(&walk->done, callee->name, callee) ? TARE_OK : TARE_NO_MEMORY;
+}
+
+tare_status tare_model_check_recursion(const struct tare_model *model) {
+    enum { DEEPEST = 1000 }; /* call chains of real models are below 20; bounds the stack on a hostile file */
+    struct recursion_walk walk = { .capacity = DEEPEST };
+    tare_status status = TARE_OK;
+    walk.path = tare_calloc(DEEPEST, sizeof *walk.path);
+    if (!walk.path) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < model->n_functions && status == TARE_OK; i++)
+        status = walk_calls(&walk, NULL, model->functions[i]);
+    tare_map_free(&walk.done);
+    tare_free(walk.path);
+    return status;
+}

@@ -1,0 +1,217 @@
+/* Changing graphs: replacing uses, removing nodes, ordering. */
+#include "graph/graph.h"
+#include "base/alloc.h"
+#include "graph/model.h"
+#include "graph/op.h"
+
+#include <string.h>
+
+static bool same_edge(struct tare_edge a, struct tare_edge b) { return a.node == b.node && a.index == b.index; }
+
+static size_t replace(struct tare_edge *edge, struct tare_edge from, struct tare_edge to) {
+    if (!same_edge(*edge, from)) return 0;
+    *edge = to;
+    return 1;
+}
+
+/* Calls `visit` for each edge by which a signature holds on to the main graph. */
+static void each_signature_edge(struct tare_model *model, void (*visit)(void *arg, struct tare_edge *edge), void *arg) {
+    for (size_t s = 0; s < model->n_signatures; s++) {
+        struct tare_signature *signature = &model->signatures[s];
+        for (int side = 0; side < 2; side++) {
+            struct tare_binding *bindings = side ? signature->outputs : signature->inputs;
+            size_t count = side ? signature->n_outputs : signature->n_inputs;
+            for (size_t i = 0; i < count; i++) {
+                visit(arg, &bindings[i].edge);
+                visit(arg, &bindings[i].indices);
+                visit(arg, &bindings[i].values);
+                visit(arg, &bindings[i].dense_shape);
+            }
+        }
+    }
+}
+
+struct replacement {
+    struct tare_edge from, to;
+    size_t changed;
+};
+
+static void replace_signature_edge(void *arg, struct tare_edge *edge) {
+    struct replacement *r = arg;
+    r->changed += replace(edge, r->from, r->to);
+}
+
+size_t tare_graph_replace_uses(struct tare_graph *graph, struct tare_edge from, struct tare_edge to,
+                               const struct tare_node *except) {
+    struct replacement r = { from, to, 0 };
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        struct tare_node *node = graph->nodes[i];
+        if (node->dead || node == except) continue;
+        for (size_t k = 0; k < node->n_inputs; k++) r.changed += replace(&node->inputs[k], from, to);
+    }
+    for (size_t i = 0; i < graph->n_returns; i++) r.changed += replace(&graph->returns[i].edge, from, to);
+    if (graph == graph->model->main) each_signature_edge(graph->model, replace_signature_edge, &r);
+    return r.changed;
+}
+
+struct use_count {
+    struct tare_edge edge;
+    size_t uses;
+};
+
+static void count_signature_edge(void *arg, struct tare_edge *edge) {
+    struct use_count *count = arg;
+    count->uses += same_edge(*edge, count->edge);
+}
+
+size_t tare_graph_count_uses(const struct tare_graph *graph, struct tare_edge edge, struct tare_node **user) {
+    struct use_count count = { edge, 0 };
+    if (user) *user = NULL;
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        struct tare_node *node = graph->nodes[i];
+        if (node->dead) continue;
+        for (size_t k = 0; k < node->n_inputs; k++) {
+            if (!same_edge(node->inputs[k], edge)) continue;
+            count.uses++;
+            if (user) *user = node;
+        }
+    }
+    for (size_t i = 0; i < graph->n_returns; i++) count.uses += same_edge(graph->returns[i].edge, edge);
+    if (graph == graph->model->main) each_signature_edge(graph->model, count_signature_edge, &count);
+    return count.uses;
+}
+
+void tare_node_remove(struct tare_node *node) { node->dead = true; }
+
+static void drop_dead_controls(struct tare_node *node) {
+    size_t kept = 0;
+    for (size_t i = 0; i < node->n_controls; i++)
+        if (!node->controls[i]->dead) node->controls[kept++] = node->controls[i];
+    node->n_controls = kept;
+}
+
+void tare_graph_sweep(struct tare_graph *graph) {
+    size_t kept = 0;
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        struct tare_node *node = graph->nodes[i];
+        if (node->dead) continue;
+        drop_dead_controls(node);
+        node->position = kept;
+        graph->nodes[kept++] = node;
+    }
+    graph->n_nodes = kept;
+}
+
+/* ---- reachability ---- */
+
+struct marks {
+    bool *seen; /* by node position */
+    struct tare_node **stack;
+    size_t depth;
+};
+
+static void mark(struct marks *marks, struct tare_node *node) {
+    if (!node || node->dead || strcmp(node->op, "_Arg") == 0 || marks->seen[node->position]) return;
+    marks->seen[node->position] = true;
+    marks->stack[marks->depth++] = node;
+}
+
+static void mark_signature_edge(void *arg, struct tare_edge *edge) { mark(arg, edge->node); }
+
+static void mark_roots(struct marks *marks, const struct tare_graph *graph) {
+    struct tare_model *model = graph->model;
+    for (size_t i = 0; i < graph->n_returns; i++) mark(marks, graph->returns[i].edge.node);
+    for (size_t i = 0; i < graph->n_control_returns; i++) mark(marks, graph->control_returns[i].node);
+    if (graph != model->main) {
+        for (size_t i = 0; i < graph->n_nodes; i++)
+            if (graph->nodes[i]->def && graph->nodes[i]->def->is_stateful) mark(marks, graph->nodes[i]);
+        return;
+    }
+    each_signature_edge(model, mark_signature_edge, marks);
+    mark(marks, model->init_node);
+    for (size_t i = 0; i < model->n_table_inits; i++) mark(marks, model->table_inits[i]);
+    for (size_t i = 0; i < model->n_assets; i++) mark(marks, model->assets[i].edge.node);
+    for (size_t i = 0; i < model->n_variables; i++)
+        if (!model->variables[i].frozen) mark(marks, model->variables[i].node);
+}
+
+size_t tare_graph_remove_unreachable(struct tare_graph *graph) {
+    struct marks marks = { .seen = tare_calloc(graph->n_nodes, sizeof(bool)),
+                           .stack = tare_calloc(graph->n_nodes, sizeof(struct tare_node *)) };
+    size_t removed = 0;
+    if (marks.seen && marks.stack) {
+        mark_roots(&marks, graph);
+        while (marks.depth) {
+            struct tare_node *node = marks.stack[--marks.depth];
+            for (size_t k = 0; k < node->n_inputs; k++) mark(&marks, node->inputs[k].node);
+            for (size_t k = 0; k < node->n_controls; k++) mark(&marks, node->controls[k]);
+        }
+        for (size_t i = 0; i < graph->n_nodes; i++) {
+            if (marks.seen[i]) continue;
+            removed += !graph->nodes[i]->dead;
+            graph->nodes[i]->dead = true;
+        }
+        tare_graph_sweep(graph);
+    }
+    tare_free(marks.seen);
+    tare_free(marks.stack);
+    return removed;
+}
+
+/* ---- order ---- */
+
+enum { UNSEEN, OPEN, CLOSED };
+
+struct frame {
+    struct tare_node *node;
+    size_t next; /* of its inputs, then its controls */
+};
+
+static bool is_back_edge(const struct tare_node *from) {
+    return strcmp(from->op, "NextIteration") == 0 || strcmp(from->op, "RefNextIteration") == 0;
+}
+
+static struct tare_node *predecessor(const struct tare_node *node, size_t i) {
+    return i < node->n_inputs ? node->inputs[i].node : node->controls[i - node->n_inputs];
+}
+
+static tare_status visit(struct frame *stack, char *state, struct tare_node *root, struct tare_node **order,
+                         size_t *count) {
+    size_t depth = 0;
+    stack[depth++] = (struct frame){ root, 0 };
+    state[root->position] = OPEN;
+    while (depth) {
+        struct frame *top = &stack[depth - 1];
+        struct tare_node *before;
+        if (top->next == top->node->n_inputs + top->node->n_controls) {
+            state[top->node->position] = CLOSED;
+            order[(*count)++] = top->node;
+            depth--;
+            continue;
+        }
+        before = predecessor(top->node, top->next++);
+        if (!before || before->dead || strcmp(before->op, "_Arg") == 0 || is_back_edge(before)) continue;
+        if (state[before->position] == OPEN)
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "the graph has a cycle through node %s", before->name);
+        if (state[before->position] == CLOSED) continue;
+        state[before->position] = OPEN;
+        stack[depth++] = (struct frame){ before, 0 };
+    }
+    return TARE_OK;
+}
+
+tare_status tare_graph_order(struct tare_node ***out, struct tare_arena *arena, const struct tare_graph *graph) {
+    struct tare_node **order = TARE_NEW_ARRAY(arena, struct tare_node *, graph->n_nodes + 1);
+    struct frame *stack = tare_calloc(graph->n_nodes + 1, sizeof *stack);
+    char *state = tare_calloc(graph->n_nodes + 1, 1);
+    tare_status status = order && stack && state ? TARE_OK : TARE_NO_MEMORY;
+    size_t count = 0;
+    for (size_t i = 0; i < graph->n_nodes && status == TARE_OK; i++) {
+        struct tare_node *node = graph->nodes[i];
+        if (!node->dead && state[node->position] == UNSEEN) status = visit(stack, state, node, order, &count);
+    }
+    tare_free(stack);
+    tare_free(state);
+    *out = order;
+    return status;
+}
