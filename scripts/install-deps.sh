@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that the build and the tests need and that are missing. Does nothing the second time.
+set -euo pipefail
+
+packages=(
+    gcc cmake ninja-build pkg-config
+    protobuf-c-compiler libprotobuf-c-dev # wire messages
+    libopenblas-dev                       # peak to compare with, and GEMM
+    zlib1g-dev                            # GZIP and ZLIB records
+    libsnappy-dev                         # snappy blocks in checkpoints found in the wild
+    libisal-dev                           # CRC-32C
+    libjansson-dev                        # JSON
+    libjpeg-dev libpng-dev                # images in tf.Example
+    libpcre2-dev                          # regular expressions of string ops and recipes
+    libcmocka-dev                         # tests
+)
+
+missing=()
+for package in "${packages[@]}"; do
+    state=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)
+    [ "$state" = installed ] || missing+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+as_root=()
+[ "$(id -u)" -eq 0 ] || as_root=(sudo)
+echo "installing: ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+"${as_root[@]}" apt-get update -qq
+"${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
