@@ -1,0 +1,24 @@
+/* A pass: one change to a model, one file in convert/passes/, one row here. The order is the array in pipeline.c. */
+#ifndef TARE_CONVERT_PASS_H
+#define TARE_CONVERT_PASS_H
+
+#include "graph/model.h"
+
+struct tare_pass {
+    const char *name; /* "fold_batch_norm": as --disable takes it and the report shows it */
+    const char *help; /* one line */
+    /* Changes the model and adds the number of changes made to *changes. */
+    tare_status (*run)(struct tare_model *model, size_t *changes);
+};
+
+/* Turns variables that nothing assigns into constants where functions read them, and drops the captures. */
+extern const struct tare_pass tare_pass_freeze;
+/* Folds inference batch normalisation, and multiplications and additions by constants, into the weights and bias of the
+ * convolution or matrix product before them. */
+extern const struct tare_pass tare_pass_fold_batch_norm;
+/* Computes nodes whose inputs are all constants. */
+extern const struct tare_pass tare_pass_fold_constants;
+/* Drops functions that no signature or alias reaches, and nodes without effect. */
+extern const struct tare_pass tare_pass_prune;
+
+#endif

@@ -1,0 +1,208 @@
+/* Freezing: reads of variables that nothing assigns become constants, inside the functions where they happen, so that
+ * functions stay functions (a TPU function must). Captures that nobody uses any more are dropped. */
+#include "convert/pass.h"
+#include "base/alloc.h"
+#include "graph/bindings.h"
+#include "graph/calls.h"
+#include "graph/op.h"
+
+#include <string.h>
+
+/* Ops that take a handle or reference and leave the value alone. */
+static bool only_reads(const struct tare_node *node) {
+    static const char *const readers[] = { "ReadVariableOp",    "ResourceGather",       "ResourceGatherNd", "VariableShape",
+                                           "VarIsInitializedOp", "IsVariableInitialized", "Identity",        "NoOp",
+                                           "TPUReplicatedInput" };
+    for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
+        if (strcmp(node->op, readers[i]) == 0) return true;
+    return false;
+}
+
+static bool is_handle(struct tare_edge edge) {
+    if (!edge.node || edge.index < 0 || (size_t)edge.index >= edge.node->n_outputs) return false;
+    return edge.node->output_dtypes[edge.index] == TARE_DT_RESOURCE ||
+           tare_dtype_is_ref(edge.node->output_dtypes[edge.index]);
+}
+
+/* A reference edge may go into any op that reads values; only the definitions' Ref arguments may write. */
+static bool takes_reference(const struct tare_node *node, size_t input) {
+    if (!node->def) return true;
+    for (size_t a = 0; a < node->def->n_inputs; a++) {
+        size_t first, count;
+        if (tare_node_input_range(node, a, &first, &count) != TARE_OK) return true;
+        if (input >= first && input < first + count) return node->def->inputs[a].is_ref;
+    }
+    return true;
+}
+
+/* True when the node may change the variable behind input `i`. A call passes the handle on: its body is looked at. */
+static bool may_write(const struct tare_node *node, size_t i) {
+    struct tare_arena arena = { 0 };
+    struct tare_call_site site;
+    bool passes_on;
+    if (only_reads(node)) return false;
+    if (tare_dtype_is_ref(node->inputs[i].node->output_dtypes[node->inputs[i].index])) return takes_reference(node, i);
+    if (tare_call_site(&site, &arena, node) != TARE_OK) return true;
+    passes_on = site.kind != TARE_CALL_NONE && site.kind != TARE_CALL_OTHER;
+    tare_arena_free(&arena);
+    return !passes_on;
+}
+
+static void note_writes(const struct tare_bindings *bindings, const struct tare_graph *graph, bool *written,
+                        const struct tare_model *model) {
+    for (size_t n = 0; n < graph->n_nodes; n++) {
+        const struct tare_node *node = graph->nodes[n];
+        if (node->dead) continue;
+        for (size_t i = 0; i < node->n_inputs; i++) {
+            struct tare_variable *variable;
+            if (!is_handle(node->inputs[i]) || !may_write(node, i)) continue;
+            variable = tare_bindings_variable(bindings, node->inputs[i], NULL);
+            if (variable) written[variable - model->variables] = true;
+        }
+    }
+}
+
+static tare_status constant_for(struct tare_node **out, struct tare_graph *graph, const struct tare_variable *variable) {
+    const char *name = tare_arena_printf(&graph->model->arena, "%s/frozen", variable->shared_name);
+    struct tare_node *node;
+    if (!name) return TARE_NO_MEMORY;
+    node = tare_graph_find(graph, name);
+    if (!node) node = tare_graph_add_const(graph, name, &variable->value);
+    *out = node;
+    return node ? TARE_OK : TARE_NO_MEMORY;
+}
+
+/* ResourceGather(handle, indices) becomes GatherV2(constant, indices, 0). */
+static tare_status freeze_gather(struct tare_node *node, struct tare_node *constant) {
+    struct tare_graph *graph = node->graph;
+    struct tare_tensor zero = { 0 };
+    struct tare_node *axis, *gather = tare_graph_add(graph, "GatherV2", node->name);
+    tare_status status = gather ? TARE_OK : TARE_NO_MEMORY;
+    if (status == TARE_OK) status = tare_tensor_scalar_i32(&zero, 0);
+    axis = status == TARE_OK ? tare_graph_add_const(graph, "axis", &zero) : NULL;
+    tare_tensor_reset(&zero);
+    if (!axis) return TARE_NO_MEMORY;
+    TARE_TRY(tare_node_add_input(gather, (struct tare_edge){ constant, 0 }));
+    TARE_TRY(tare_node_add_input(gather, node->inputs[1]));
+    TARE_TRY(tare_node_add_input(gather, (struct tare_edge){ axis, 0 }));
+    TARE_TRY(tare_node_set_type(gather, "Tparams", tare_node_type(node, "dtype", TARE_DT_FLOAT)));
+    TARE_TRY(tare_node_set_type(gather, "Tindices", tare_node_type(node, "Tindices", TARE_DT_INT32)));
+    TARE_TRY(tare_node_set_type(gather, "Taxis", TARE_DT_INT32));
+    TARE_TRY(tare_node_set_int(gather, "batch_dims", tare_node_int(node, "batch_dims", 0)));
+    TARE_TRY(tare_node_resolve(gather));
+    for (size_t i = 0; i < node->n_controls; i++) TARE_TRY(tare_node_add_control(gather, node->controls[i]));
+    tare_graph_replace_uses(graph, (struct tare_edge){ node, 0 }, (struct tare_edge){ gather, 0 }, NULL);
+    tare_node_remove(node);
+    return TARE_OK;
+}
+
+/* A removed read may be a control input of others: what it waited for is a constant now, so nothing is lost. */
+static tare_status freeze_read(struct tare_node *node, const struct tare_variable *variable) {
+    struct tare_node *constant;
+    if (strcmp(node->op, "ReadVariableOp") == 0) {
+        TARE_TRY(constant_for(&constant, node->graph, variable));
+        tare_graph_replace_uses(node->graph, (struct tare_edge){ node, 0 }, (struct tare_edge){ constant, 0 }, NULL);
+        tare_node_remove(node);
+        return TARE_OK;
+    }
+    if (strcmp(node->op, "ResourceGather") == 0) {
+        TARE_TRY(constant_for(&constant, node->graph, variable));
+        return freeze_gather(node, constant);
+    }
+    return TARE_OK;
+}
+
+static bool can_freeze(const struct tare_model *model, const bool *written, const struct tare_variable *variable) {
+    return variable && variable->value.dtype != TARE_DT_INVALID && variable->value.dtype != TARE_DT_STRING &&
+           !written[variable - model->variables];
+}
+
+static tare_status freeze_graph(const struct tare_bindings *bindings, struct tare_graph *graph, const bool *written,
+                                size_t *changes) {
+    size_t count = graph->n_nodes; /* nodes that this pass adds need no visit */
+    for (size_t n = 0; n < count; n++) {
+        struct tare_node *node = graph->nodes[n];
+        struct tare_variable *variable;
+        if (node->dead || !node->n_inputs || !is_handle(node->inputs[0])) continue;
+        variable = tare_bindings_variable(bindings, node->inputs[0], NULL);
+        if (!can_freeze(graph->model, written, variable)) continue;
+        TARE_TRY(freeze_read(node, variable));
+        *changes += node->dead;
+    }
+    tare_graph_sweep(graph);
+    return TARE_OK;
+}
+
+/* TF1: the reference itself is used wherever its value is needed. */
+static tare_status freeze_references(struct tare_model *model, const bool *written, size_t *changes) {
+    for (size_t v = 0; v < model->n_variables; v++) {
+        struct tare_variable *variable = &model->variables[v];
+        struct tare_node *constant;
+        if (!variable->node || !can_freeze(model, written, variable) || !variable->node->n_outputs ||
+            !tare_dtype_is_ref(variable->node->output_dtypes[0]))
+            continue;
+        TARE_TRY(constant_for(&constant, model->main, variable));
+        *changes += tare_graph_replace_uses(model->main, (struct tare_edge){ variable->node, 0 },
+                                            (struct tare_edge){ constant, 0 }, NULL);
+    }
+    return TARE_OK;
+}
+
+static bool is_used(const struct tare_graph *graph, struct tare_node *arg) {
+    return tare_graph_count_uses(graph, (struct tare_edge){ arg, 0 }, NULL) > 0;
+}
+
+/* Innermost functions lose their captures first, then their callers see theirs unused: repeat until nothing changes. */
+static tare_status drop_unused_captures(struct tare_model *model) {
+    bool changed = true;
+    while (changed) {
+        changed = false;
+        for (size_t f = 0; f < model->n_functions; f++) {
+            struct tare_graph *function = model->functions[f];
+            for (size_t i = function->n_args; i-- > 0;) {
+                struct tare_node *arg = function->args[i];
+                if (arg->output_dtypes[0] != TARE_DT_RESOURCE || is_used(function, arg)) continue;
+                if (tare_function_remove_arg(function, i) == TARE_OK)
+                    changed = true;
+                else
+                    tare_error_clear(); /* a branch or loop keeps the argument: harmless, it is only not used */
+            }
+        }
+    }
+    return TARE_OK;
+}
+
+/* A variable whose handle nobody holds any more leaves the checkpoint. */
+static void mark_frozen(struct tare_model *model, const bool *written) {
+    for (size_t v = 0; v < model->n_variables; v++) {
+        struct tare_variable *variable = &model->variables[v];
+        if (!variable->node || !can_freeze(model, written, variable)) continue;
+        variable->frozen = tare_graph_count_uses(model->main, (struct tare_edge){ variable->node, 0 }, NULL) == 0;
+    }
+}
+
+static tare_status run(struct tare_model *model, size_t *changes) {
+    struct tare_bindings *bindings = NULL;
+    bool *written = tare_calloc(model->n_variables + 1, sizeof *written);
+    tare_status status = TARE_NO_MEMORY;
+    if (!written) return status;
+    TARE_CHECK(tare_bindings_new(&bindings, model));
+    note_writes(bindings, model->main, written, model);
+    for (size_t i = 0; i < model->n_functions; i++) note_writes(bindings, model->functions[i], written, model);
+    TARE_CHECK(freeze_graph(bindings, model->main, written, changes));
+    for (size_t i = 0; i < model->n_functions; i++)
+        TARE_CHECK(freeze_graph(bindings, model->functions[i], written, changes));
+    TARE_CHECK(freeze_references(model, written, changes));
+    TARE_CHECK(drop_unused_captures(model));
+    mark_frozen(model, written);
+done:
+    tare_bindings_free(bindings);
+    tare_free(written);
+    return status;
+}
+
+const struct tare_pass tare_pass_freeze = {
+    .name = "freeze",
+    .help = "turn variables that nothing assigns into constants",
+    .run = run,
+};

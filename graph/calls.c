@@ -1,0 +1,172 @@
+/* Call sites, and the functions that signatures reach. */
+#include "graph/calls.h"
+#include "base/alloc.h"
+
+#include <string.h>
+
+static enum tare_call_kind kind_of(const struct tare_node *node) {
+    static const struct {
+        const char *op;
+        enum tare_call_kind kind;
+    } kinds[] = {
+        { "PartitionedCall", TARE_CALL_PLAIN }, { "StatefulPartitionedCall", TARE_CALL_PLAIN },
+        { "BatchFunction", TARE_CALL_PLAIN },   { "TPUPartitionedCall", TARE_CALL_TPU },
+        { "If", TARE_CALL_BRANCH },             { "StatelessIf", TARE_CALL_BRANCH },
+        { "Case", TARE_CALL_BRANCH },           { "StatelessCase", TARE_CALL_BRANCH },
+        { "While", TARE_CALL_LOOP },            { "StatelessWhile", TARE_CALL_LOOP },
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(node->op, kinds[i].op) == 0) return kinds[i].kind;
+    return TARE_CALL_OTHER;
+}
+
+struct callee_list {
+    struct tare_arena *arena;
+    struct tare_call_site *site;
+};
+
+static tare_status add_callee(void *arg, const struct tare_node *node, struct tare_graph *callee) {
+    struct callee_list *list = arg;
+    struct tare_call_site *site = list->site;
+    struct tare_graph **grown =
+        tare_arena_extend(list->arena, site->callees, site->n_callees, 1, sizeof *site->callees);
+    (void)node;
+    if (!grown) return TARE_NO_MEMORY;
+    grown[site->n_callees++] = callee;
+    site->callees = grown;
+    return TARE_OK;
+}
+
+/* The order of attributes in the file means nothing; a loop's functions are asked for by name. */
+static tare_status loop_callees(struct callee_list *list, const struct tare_node *node) {
+    struct tare_graph *condition = tare_node_function(node, "cond"), *body = tare_node_function(node, "body");
+    if (!condition || !body) return TARE_OK;
+    TARE_TRY(add_callee(list, node, condition));
+    return add_callee(list, node, body);
+}
+
+tare_status tare_call_site(struct tare_call_site *out, struct tare_arena *arena, const struct tare_node *node) {
+    struct callee_list list = { arena, out };
+    memset(out, 0, sizeof *out);
+    out->kind = node->def ? kind_of(node) : TARE_CALL_PLAIN;
+    if (out->kind == TARE_CALL_LOOP)
+        TARE_TRY(loop_callees(&list, node));
+    else
+        TARE_TRY(tare_node_each_function(node, add_callee, &list));
+    if (!out->n_callees) {
+        out->kind = TARE_CALL_NONE;
+        return TARE_OK;
+    }
+    out->first = out->kind == TARE_CALL_BRANCH ? 1 : 0;
+    out->n_args = node->n_inputs;
+    if (out->kind == TARE_CALL_BRANCH || out->kind == TARE_CALL_TPU) out->n_args = node->n_inputs ? node->n_inputs - 1 : 0;
+    if (out->kind == TARE_CALL_OTHER) out->n_args = 0;
+    return TARE_OK;
+}
+
+/* ---- reachability ---- */
+
+struct reach {
+    const struct tare_model *model;
+    struct tare_map live; /* function name -> graph */
+    struct tare_graph **stack;
+    size_t depth;
+};
+
+static tare_status reach_function(void *arg, const struct tare_node *node, struct tare_graph *callee) {
+    struct reach *reach = arg;
+    (void)node;
+    if (tare_map_get(&reach->live, callee->name)) return TARE_OK;
+    reach->stack[reach->depth++] = callee; /* at most once a function */
+    return tare_map_set(&reach->live, callee->name, callee) ? TARE_OK : TARE_NO_MEMORY;
+}
+
+static tare_status reach_named(struct reach *reach, const char *name) {
+    struct tare_graph *graph = tare_model_find_function(reach->model, name);
+    return graph ? reach_function(reach, NULL, graph) : TARE_OK;
+}
+
+/* The main-graph nodes that signatures and initialisers need, without the saver's. */
+static tare_status reach_main(struct reach *reach, struct tare_arena *arena) {
+    const struct tare_model *model = reach->model;
+    const struct tare_graph *main = model->main;
+    bool *seen = TARE_NEW_ARRAY(arena, bool, main->n_nodes + 1);
+    struct tare_node **stack = TARE_NEW_ARRAY(arena, struct tare_node *, main->n_nodes + 1);
+    size_t depth = 0;
+    if (!seen || !stack) return TARE_NO_MEMORY;
+#define PUSH(candidate)                                                                                                \
+    do {                                                                                                               \
+        struct tare_node *push_ = (candidate);                                                                         \
+        if (push_ && !push_->dead && !seen[push_->position]) {                                                         \
+            seen[push_->position] = true;                                                                              \
+            stack[depth++] = push_;                                                                                    \
+        }                                                                                                              \
+    } while (0)
+    for (size_t s = 0; s < model->n_signatures; s++) {
+        const struct tare_signature *signature = &model->signatures[s];
+        for (size_t i = 0; i < signature->n_outputs; i++) {
+            PUSH(signature->outputs[i].edge.node);
+            PUSH(signature->outputs[i].indices.node);
+            PUSH(signature->outputs[i].values.node);
+            PUSH(signature->outputs[i].dense_shape.node);
+        }
+    }
+    PUSH(model->init_node);
+    for (size_t i = 0; i < model->n_table_inits; i++) PUSH(model->table_inits[i]);
+    while (depth) {
+        struct tare_node *node = stack[--depth];
+        for (size_t i = 0; i < node->n_inputs; i++) PUSH(node->inputs[i].node);
+        for (size_t i = 0; i < node->n_controls; i++) PUSH(node->controls[i]);
+        TARE_TRY(tare_node_each_function(node, reach_function, reach));
+    }
+#undef PUSH
+    return TARE_OK;
+}
+
+tare_status tare_model_reachable_functions(bool **out, struct tare_arena *arena, const struct tare_model *model,
+                                           bool with_aliases) {
+    struct reach reach = { .model = model };
+    bool *live = TARE_NEW_ARRAY(arena, bool, model->n_functions + 1);
+    tare_status status = TARE_NO_MEMORY;
+    reach.stack = TARE_NEW_ARRAY(arena, struct tare_graph *, model->n_functions + 1);
+    if (!live || !reach.stack) goto done;
+    TARE_CHECK(reach_main(&reach, arena));
+    for (size_t i = 0; i < model->n_aliases && with_aliases; i++)
+        TARE_CHECK(reach_named(&reach, model->aliases[i].function));
+    while (reach.depth) {
+        const struct tare_graph *graph = reach.stack[--reach.depth];
+        for (size_t i = 0; i < graph->n_nodes; i++)
+            if (!graph->nodes[i]->dead) TARE_CHECK(tare_node_each_function(graph->nodes[i], reach_function, &reach));
+    }
+    for (size_t i = 0; i < model->n_functions; i++)
+        live[i] = tare_map_get(&reach.live, model->functions[i]->name) != NULL;
+    *out = live;
+done:
+    tare_map_free(&reach.live);
+    return status;
+}
+
+void tare_model_remove_functions(struct tare_model *model, const bool *live) {
+    size_t kept = 0, concretes = 0, aliases = 0;
+    struct tare_map by_name = { 0 };
+    for (size_t i = 0; i < model->n_functions; i++) {
+        if (live[i])
+            model->functions[kept++] = model->functions[i];
+        else
+            tare_map_free(&model->functions[i]->by_name);
+    }
+    model->n_functions = kept;
+    for (size_t i = 0; i < kept; i++)
+        if (!tare_map_set(&by_name, model->functions[i]->name, model->functions[i])) break;
+    if (by_name.count == kept) { /* out of memory: the old map only knows too many */
+        tare_map_free(&model->functions_by_name);
+        model->functions_by_name = by_name;
+    }
+    for (size_t i = 0; i < model->n_concretes; i++)
+        if (tare_model_find_function(model, model->concretes[i].graph->name))
+            model->concretes[concretes++] = model->concretes[i];
+    model->n_concretes = concretes;
+    for (size_t i = 0; i < model->n_aliases; i++)
+        if (tare_model_find_function(model, model->aliases[i].function)) model->aliases[aliases++] = model->aliases[i];
+    model->n_aliases = aliases;
+}

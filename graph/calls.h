@@ -1,0 +1,41 @@
+/* Call sites: which inputs of a node become which arguments of the functions that it names. */
+#ifndef TARE_GRAPH_CALLS_H
+#define TARE_GRAPH_CALLS_H
+
+#include "graph/model.h"
+
+/* How a node calls functions. */
+enum tare_call_kind {
+    TARE_CALL_NONE,      /* names no function of the model */
+    TARE_CALL_PLAIN,     /* one function, all inputs: PartitionedCall, BatchFunction, a call by op name */
+    TARE_CALL_TPU,       /* one function, all inputs but the last (the device ordinal) */
+    TARE_CALL_BRANCH,    /* several functions, all inputs but the first: If, Case */
+    TARE_CALL_LOOP,      /* condition and body, all inputs; the body's returns are its next arguments: While */
+    TARE_CALL_OTHER,     /* names functions in a way that is not known here (a dataset op) */
+};
+
+struct tare_call_site {
+    enum tare_call_kind kind;
+    size_t first;   /* node input that becomes argument 0 */
+    size_t n_args;
+    struct tare_graph **callees; /* arena memory; for TARE_CALL_LOOP condition, then body */
+    size_t n_callees;
+};
+
+/* Describes how `node` calls functions; kind TARE_CALL_NONE when it does not. `arena` holds the callee list. */
+tare_status tare_call_site(struct tare_call_site *out, struct tare_arena *arena, const struct tare_node *node);
+
+/* Marks the functions that are needed: reached from signatures, the init node and table initialisers, and (when
+ * with_aliases) from aliased functions and what the object graph lists under `concretes`. live[i] belongs to
+ * model->functions[i]; `arena` memory. */
+tare_status tare_model_reachable_functions(bool **live, struct tare_arena *arena, const struct tare_model *model,
+                                           bool with_aliases);
+/* Removes the functions that are not live, and their concretes and aliases. */
+void tare_model_remove_functions(struct tare_model *model, const bool *live);
+
+/* Removes argument `index` of a function and the input at every call site that passes it. The argument must have no use
+ * left. TARE_UNSUPPORTED, with nothing changed, where a call site does not allow it: branches and loops share their
+ * arguments with other functions. Captures in model->concretes follow. */
+tare_status tare_function_remove_arg(struct tare_graph *function, size_t index);
+
+#endif
