@@ -1,0 +1,83 @@
+/* Computes nodes whose inputs are all constants, with the interpreter's own kernels. Results larger than their inputs
+ * stay computations when they are large: a file should not grow by a Fill. */
+#include "convert/pass.h"
+#include "base/alloc.h"
+#include "graph/evaluate.h"
+
+#include <string.h>
+
+enum { LARGEST_GROWTH = 64 * 1024 }; /* bytes that a folded result may have beyond its inputs */
+
+static bool gather_inputs(const struct tare_node *node, struct tare_tensor *values, size_t *bytes) {
+    *bytes = 0;
+    for (size_t i = 0; i < node->n_inputs; i++) {
+        const struct tare_tensor *value = tare_edge_constant(node->inputs[i]);
+        if (!value) return false;
+        *bytes += value->splat ? tare_dtype_size(value->dtype) : tare_tensor_bytes(value);
+        if (value->splat ? tare_tensor_copy(&values[i], value) != TARE_OK : (tare_tensor_share(&values[i], value), false))
+            return false;
+    }
+    return true;
+}
+
+static tare_status replace_by_constants(struct tare_node *node, const struct tare_tensor *results) {
+    for (size_t i = 0; i < node->n_outputs; i++) {
+        struct tare_node *constant = tare_graph_add_const(node->graph, node->name, &results[i]);
+        if (!constant) return TARE_NO_MEMORY;
+        tare_graph_replace_uses(node->graph, (struct tare_edge){ node, (int)i }, (struct tare_edge){ constant, 0 },
+                                NULL);
+    }
+    tare_node_remove(node);
+    return TARE_OK;
+}
+
+static tare_status fold(struct tare_node *node, size_t *changes) {
+    struct tare_tensor *values = tare_calloc(node->n_inputs + node->n_outputs + 1, sizeof *values);
+    struct tare_tensor *results = values ? values + node->n_inputs : NULL;
+    tare_status status = TARE_OK;
+    size_t bytes, result_bytes = 0;
+    if (!values) return TARE_NO_MEMORY;
+    if (gather_inputs(node, values, &bytes)) {
+        if (tare_node_evaluate(node, values, results) == TARE_OK) {
+            for (size_t i = 0; i < node->n_outputs; i++) result_bytes += tare_tensor_bytes(&results[i]);
+            if (result_bytes <= bytes + LARGEST_GROWTH) {
+                status = replace_by_constants(node, results);
+                ++*changes;
+            }
+        } else {
+            tare_error_clear(); /* what fails now fails when it runs, if it ever does */
+        }
+    }
+    for (size_t i = 0; i < node->n_inputs + node->n_outputs; i++) tare_tensor_reset(&values[i]);
+    tare_free(values);
+    return status;
+}
+
+/* Identities are looked through by every reader of constants; nodes with controls wait for something. */
+static bool is_candidate(const struct tare_node *node) {
+    return node->n_inputs && !node->n_controls && tare_node_is_pure(node) && strcmp(node->op, "Identity") != 0;
+}
+
+static tare_status fold_graph(struct tare_graph *graph, size_t *changes) {
+    struct tare_arena arena = { 0 };
+    struct tare_node **order;
+    size_t count = graph->n_nodes;
+    tare_status status = tare_graph_order(&order, &arena, graph);
+    for (size_t i = 0; i < count && status == TARE_OK; i++)
+        if (!order[i]->dead && is_candidate(order[i])) status = fold(order[i], changes);
+    tare_graph_sweep(graph);
+    tare_arena_free(&arena);
+    return status;
+}
+
+static tare_status run(struct tare_model *model, size_t *changes) {
+    TARE_TRY(fold_graph(model->main, changes));
+    for (size_t i = 0; i < model->n_functions; i++) TARE_TRY(fold_graph(model->functions[i], changes));
+    return TARE_OK;
+}
+
+const struct tare_pass tare_pass_fold_constants = {
+    .name = "fold_constants",
+    .help = "compute nodes whose inputs are all constants",
+    .run = run,
+};
