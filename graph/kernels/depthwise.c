@@ -1,0 +1,122 @@
+/* Depthwise convolution: rows of output positions, cut so that the kernels see only positions whose taps all lie inside
+ * the input; border positions go one at a time with fewer taps. */
+#include "graph/kernels/conv.h"
+
+#include <math.h>
+#include <string.h>
+
+void tare_depthwise_row_plain(const struct tare_depthwise_row *row) {
+    for (int64_t i = 0; i < row->count; i++) {
+        const float *input = row->input + i * row->input_step;
+        float *output = row->output + i * row->output_step;
+        for (int64_t c = 0; c < row->channels; c++) {
+            float sum = row->accumulate ? output[c] : 0;
+            for (int64_t h = row->h0; h < row->h1; h++) {
+                for (int64_t w = row->w0; w < row->w1; w++)
+                    sum = fmaf(input[h * row->input_h + w * row->input_w + c],
+                               row->filter[h * row->filter_h + w * row->filter_w + c], sum);
+            }
+            output[c] = sum;
+        }
+    }
+}
+
+static tare_depthwise_kernel *kernel_of(enum tare_cpu_level level) {
+#if TARE_KERNELS_X86
+    if (level >= TARE_CPU_AVX512) return tare_depthwise_row_avx512;
+    if (level >= TARE_CPU_AVX2) return tare_depthwise_row_avx2;
+#endif
+    (void)level;
+    return tare_depthwise_row_plain;
+}
+
+/* Taps [*first, *last) of axis that lie inside the input at output position `out`. */
+static void inside_taps(const struct tare_conv *conv, int axis, int64_t out, int64_t *first, int64_t *last) {
+    const int64_t at = out * conv->stride[axis] - conv->pad[axis], step = conv->dilation[axis];
+    *first = at >= 0 ? 0 : (-at + step - 1) / step;
+    const int64_t room = conv->in[axis] - at;
+    *last = room <= 0 ? 0 : (room + step - 1) / step;
+    if (*last > conv->kernel[axis]) *last = conv->kernel[axis];
+    if (*first > *last) *first = *last;
+}
+
+/* Positions [*first, *last) of the output's width where every tap lies inside. */
+static void inner_positions(const struct tare_conv *conv, int64_t *first, int64_t *last) {
+    const int64_t reach = (conv->kernel[2] - 1) * conv->dilation[2], step = conv->stride[2];
+    *first = conv->pad[2] <= 0 ? 0 : (conv->pad[2] + step - 1) / step;
+    const int64_t room = conv->in[2] + conv->pad[2] - reach - 1; /* the last position starts at most here */
+    *last = room < 0 ? 0 : room / step + 1;
+    if (*last > conv->out[2]) *last = conv->out[2];
+    if (*first > *last) *first = *last;
+}
+
+/* One output line of an image with multiplier 1: slice `d`, line `h`. */
+static void line(tare_depthwise_kernel *kernel, const struct tare_conv *conv, float *output, const float *image,
+                 const float *filter, int64_t d, int64_t h) {
+    const int64_t channels = conv->out_channels, line_size = conv->in[2] * channels;
+    struct tare_depthwise_row row = {
+        .channels = channels,
+        .output_step = channels,
+        .input_step = conv->stride[2] * channels,
+        .input_h = conv->dilation[1] * line_size,
+        .input_w = conv->dilation[2] * channels,
+        .filter_h = conv->kernel[2] * channels,
+        .filter_w = channels,
+    };
+    int64_t d0, d1, inner_first, inner_last;
+    inside_taps(conv, 0, d, &d0, &d1);
+    inside_taps(conv, 1, h, &row.h0, &row.h1);
+    inner_positions(conv, &inner_first, &inner_last);
+    if (d0 >= d1) memset(output, 0, (size_t)(conv->out[2] * channels) * sizeof(float));
+    for (int64_t kd = d0; kd < d1; kd++) {
+        const int64_t in_d = d * conv->stride[0] - conv->pad[0] + kd * conv->dilation[0];
+        const int64_t in_h = h * conv->stride[1] - conv->pad[1];
+        row.filter = filter + kd * conv->kernel[1] * row.filter_h;
+        row.accumulate = kd > d0;
+        for (int64_t w = 0; w < conv->out[2];) {
+            const bool inner = w >= inner_first && w < inner_last;
+            row.count = inner ? inner_last - w : 1;
+            row.w0 = 0, row.w1 = conv->kernel[2];
+            if (!inner) inside_taps(conv, 2, w, &row.w0, &row.w1);
+            const int64_t in_w = w * conv->stride[2] - conv->pad[2];
+            row.input = image + ((in_d * conv->in[1] + in_h) * conv->in[2] + in_w) * channels;
+            row.output = output + w * channels;
+            kernel(&row);
+            w += row.count;
+        }
+    }
+}
+
+size_t tare_conv_depthwise_scratch(const struct tare_conv *conv) {
+    if (conv->out_channels == conv->in_channels) return 0;
+    return (size_t)(conv->in[0] * conv->in[1] * conv->in[2] * conv->out_channels);
+}
+
+void tare_conv_depthwise_at(enum tare_cpu_level level, float *output, const struct tare_conv *conv, const float *input,
+                            const float *filter, float *scratch) {
+    tare_depthwise_kernel *kernel = kernel_of(level);
+    const int64_t pixels = conv->in[0] * conv->in[1] * conv->in[2];
+    const int64_t multiplier = conv->in_channels ? conv->out_channels / conv->in_channels : 0;
+    for (int64_t b = 0; b < conv->batch; b++) {
+        const float *image = input + b * pixels * conv->in_channels;
+        if (multiplier > 1) { /* each channel as often as it has outputs: then the multiplier is 1 */
+            float *to = scratch;
+            for (int64_t i = 0; i < pixels * conv->in_channels; i++) {
+                for (int64_t j = 0; j < multiplier; j++)
+                    *to++ = image[i];
+            }
+            image = scratch;
+        }
+        for (int64_t d = 0; d < conv->out[0]; d++) {
+            for (int64_t h = 0; h < conv->out[1]; h++) {
+                line(kernel, conv, output, image, filter, d, h);
+                output += conv->out[2] * conv->out_channels;
+            }
+        }
+    }
+}
+
+void tare_conv_depthwise(float *output, const struct tare_conv *conv, const float *input, const float *filter,
+                         float *scratch) {
+    tare_conv_depthwise_at(tare_cpu_level(), output, conv, input, filter, scratch);
+}

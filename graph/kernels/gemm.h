@@ -1,0 +1,55 @@
+/* Matrix products with weights packed once: C = A·B, A is m×k in rows (activations), B is k×n (weights).
+ *
+ * Rule dot-fma-chain (docs/numerics.md): an output element is one chain of fused multiply-adds in float, in the order of
+ * k, starting at +0. Blocking cuts the chain at no place that rounds, vector lanes hold different outputs, so the bits
+ * depend neither on m, n, blocking nor on the instruction set. Nothing here knows tensors or ops. */
+#ifndef TARE_GRAPH_KERNELS_GEMM_H
+#define TARE_GRAPH_KERNELS_GEMM_H
+
+#include "graph/kernels/cpu.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    TARE_GEMM_PANEL = 16,      /* columns of B that are packed side by side */
+    TARE_GEMM_BLOCK_ROWS = 144, /* rows of A that are gathered at a time */
+    TARE_GEMM_BLOCK_K = 256,
+};
+
+/* Rows of A: either a matrix in memory, or a function that gathers a block of it (a convolution's patches). */
+struct tare_gemm_rows {
+    const float *data; /* element (i, j) at data[i * stride + j]; NULL: gather */
+    int64_t stride;
+    /* Writes rows first_row … and columns first_k … into block, `stride` floats a row. */
+    void (*gather)(const void *source, float *block, int64_t stride, int64_t first_row, int64_t rows, int64_t first_k,
+                   int64_t count_k);
+    const void *source;
+};
+
+/* Floats of packed weights, 0 when the product overflows or a size is negative. */
+size_t tare_gemm_packed_floats(int64_t k, int64_t n);
+/* Packs B, element (i, j) at b[i * row_stride + j * column_stride], into panels of 16 columns; the last panel is filled
+ * up with zeros. `packed` should be aligned to 64 bytes. */
+void tare_gemm_pack(float *packed, const float *b, int64_t k, int64_t n, int64_t row_stride, int64_t column_stride);
+/* As tare_gemm_pack with int8 weights, converted exactly. */
+void tare_gemm_pack_int8(float *packed, const int8_t *b, int64_t k, int64_t n, int64_t row_stride,
+                         int64_t column_stride);
+/* Floats of scratch that tare_gemm wants. */
+size_t tare_gemm_scratch_floats(void);
+/* C (m×n, ldc floats a row) = A · packed B. k = 0 gives zeros. */
+void tare_gemm(float *c, int64_t ldc, const struct tare_gemm_rows *a, const float *packed, int64_t m, int64_t n,
+               int64_t k, float *scratch);
+/* As tare_gemm at a level, for tests and benchmarks; the machine must have the level. */
+void tare_gemm_at(enum tare_cpu_level level, float *c, int64_t ldc, const struct tare_gemm_rows *a, const float *packed,
+                  int64_t m, int64_t n, int64_t k, float *scratch);
+
+/* ---- for the variants only ---- */
+
+/* C block (rows×n) (+)= A block · panels; `panel_stride` floats lie between two panels, 16 between two k. */
+typedef void tare_gemm_block(float *c, int64_t ldc, const float *a, int64_t lda, const float *panels,
+                             int64_t panel_stride, int64_t rows, int64_t n, int64_t k, bool accumulate);
+tare_gemm_block tare_gemm_block_plain, tare_gemm_block_avx2, tare_gemm_block_avx512;
+
+#endif

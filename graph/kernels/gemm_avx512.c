@@ -1,0 +1,112 @@
+/* The AVX-512 variant of the matrix product: tiles of up to 12 rows by 2 panels (24 accumulators), and for few rows
+ * tiles that are wider instead, so that enough chains are under way to hide the latency of a multiply-add. */
+#include "graph/kernels/gemm.h"
+
+#if TARE_KERNELS_X86
+#include <immintrin.h>
+
+enum { MAX_ROWS = 12 };
+
+typedef void tile_function(float *c, int64_t ldc, const float *a, int64_t lda, const float *b, int64_t panel_stride,
+                           int64_t k, __mmask16 last, bool accumulate);
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tile(float *c, int64_t ldc, const float *a, int64_t lda, const float *b,
+                                                int64_t panel_stride, int64_t k, __mmask16 last, bool accumulate,
+                                                const int rows, const int panels) {
+    __m512 sum[MAX_ROWS][8];
+    TARE_UNROLL
+    for (int i = 0; i < rows; i++) {
+        TARE_UNROLL
+        for (int j = 0; j < panels; j++) {
+            const __mmask16 mask = j == panels - 1 ? last : (__mmask16)0xffff;
+            sum[i][j] = accumulate ? _mm512_maskz_loadu_ps(mask, c + i * ldc + j * 16) : _mm512_setzero_ps();
+        }
+    }
+    for (int64_t p = 0; p < k; p++) {
+        __m512 weights[8];
+        TARE_UNROLL
+        for (int j = 0; j < panels; j++)
+            weights[j] = _mm512_loadu_ps(b + j * panel_stride + p * 16);
+        TARE_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const __m512 x = _mm512_set1_ps(a[i * lda + p]);
+            TARE_UNROLL
+            for (int j = 0; j < panels; j++)
+                sum[i][j] = _mm512_fmadd_ps(x, weights[j], sum[i][j]);
+        }
+    }
+    TARE_UNROLL
+    for (int i = 0; i < rows; i++) {
+        TARE_UNROLL
+        for (int j = 0; j < panels; j++) {
+            const __mmask16 mask = j == panels - 1 ? last : (__mmask16)0xffff;
+            _mm512_mask_storeu_ps(c + i * ldc + j * 16, mask, sum[i][j]);
+        }
+    }
+}
+
+#define TILE(r, p)                                                                                                     \
+    static TARE_TARGET_AVX512 void tile_##r##_##p(float *c, int64_t ldc, const float *a, int64_t lda, const float *b,  \
+                                                  int64_t panel_stride, int64_t k, __mmask16 last, bool accumulate) {  \
+        tile(c, ldc, a, lda, b, panel_stride, k, last, accumulate, r, p);                                              \
+    }
+#define TILES_2(r) TILE(r, 1) TILE(r, 2)
+#define TILES_4(r) TILES_2(r) TILE(r, 4)
+#define TILES_8(r) TILES_4(r) TILE(r, 8)
+TILES_8(1)
+TILES_8(2)
+TILES_8(3)
+TILES_4(4)
+TILES_4(5)
+TILES_4(6)
+TILES_2(7)
+TILES_2(8)
+TILES_2(9)
+TILES_2(10)
+TILES_2(11)
+TILES_2(12)
+
+/* [rows][log2 of panels] */
+static tile_function *const tiles[MAX_ROWS + 1][4] = {
+    { NULL },
+    { tile_1_1, tile_1_2, tile_1_4, tile_1_8 },
+    { tile_2_1, tile_2_2, tile_2_4, tile_2_8 },
+    { tile_3_1, tile_3_2, tile_3_4, tile_3_8 },
+    { tile_4_1, tile_4_2, tile_4_4 },
+    { tile_5_1, tile_5_2, tile_5_4 },
+    { tile_6_1, tile_6_2, tile_6_4 },
+    { tile_7_1, tile_7_2 },
+    { tile_8_1, tile_8_2 },
+    { tile_9_1, tile_9_2 },
+    { tile_10_1, tile_10_2 },
+    { tile_11_1, tile_11_2 },
+    { tile_12_1, tile_12_2 },
+};
+#undef TILE
+#undef TILES_2
+#undef TILES_4
+#undef TILES_8
+
+void tare_gemm_block_avx512(float *c, int64_t ldc, const float *a, int64_t lda, const float *panels,
+                            int64_t panel_stride, int64_t rows, int64_t n, int64_t k, bool accumulate) {
+    const int64_t tile_count = (rows + MAX_ROWS - 1) / MAX_ROWS; /* of rows, all nearly as high */
+    const int64_t highest = (rows + tile_count - 1) / tile_count;
+    int width_log = highest <= 3 ? 3 : highest <= 6 ? 2 : 1;
+    for (int64_t column = 0; column < n;) {
+        const int64_t panels_left = (n - column + 15) / 16;
+        while ((int64_t)1 << width_log > panels_left)
+            width_log--;
+        const int64_t width = (int64_t)16 << width_log;
+        const int64_t columns = n - column < width ? n - column : width;
+        const __mmask16 last = (__mmask16)(0xffffu >> (width - columns));
+        int64_t row = 0;
+        for (int64_t t = 0; t < tile_count; t++) {
+            const int64_t end = (t + 1) * rows / tile_count;
+            tiles[end - row][width_log](c + row * ldc + column, ldc, a + row * lda, lda,
+                                        panels + column / 16 * panel_stride, panel_stride, k, last, accumulate);
+            row = end;
+        }
+        column += width;
+    }
+}
+#endif
