@@ -54,7 +54,9 @@ static int64_t input_index(const struct tare_conv *conv, int axis, int64_t out, 
 
 /* ---- patches ---- */
 
-static int64_t clamp(int64_t x, int64_t low, int64_t high) { return x < low ? low : x > high ? high : x; }
+static int64_t clamp(int64_t x, int64_t low, int64_t high) {
+    return x < low ? low : x > high ? high : x;
+}
 
 /* Elements [first, last) of the part of a patch that lies in one input line: taps of kernel width by channels. `line`
  * is the input line at the group's first channel, NULL for a line of padding. */

@@ -1,8 +1,9 @@
 /* Convolutions over channels-last arrays: geometry, the gathering of patches for the matrix product, and depthwise.
  *
- * Arrays: input [batch, depth, height, width, in_channels], filter [kernel…, in_channels / groups, out_channels], output
- * [batch, out…, out_channels]. Two spatial dimensions have depth 1. An output element is one chain (dot-fma-chain) over
- * kernel depth, height, width, then channel; padding multiplies zeros (dense) or is skipped (depthwise). */
+ * Arrays: input [batch, depth, height, width, in_channels], filter [kernel…, in_channels / groups, out_channels],
+ * output [batch, out…, out_channels]. Two spatial dimensions have depth 1. An output element is one chain
+ * (dot-fma-chain) over kernel depth, height, width, then channel; padding multiplies zeros (dense) or is skipped
+ * (depthwise). */
 #ifndef TARE_GRAPH_KERNELS_CONV_H
 #define TARE_GRAPH_KERNELS_CONV_H
 
@@ -67,7 +68,7 @@ void tare_conv_plain_i32(int32_t *output, const struct tare_conv *conv, const in
  * taps [h0, h1) x [w0, w1) of one depth slice. Strides in floats. */
 struct tare_depthwise_row {
     float *output;
-    const float *input; /* of tap (0, 0) at the first position (may point outside; only valid taps are read) */
+    const float *input;  /* of tap (0, 0) at the first position (may point outside; only valid taps are read) */
     const float *filter; /* of tap (0, 0) */
     int64_t count, channels;
     int64_t output_step, input_step; /* between positions */

@@ -1,4 +1,5 @@
-/* The plain convolution: one loop a dimension, nothing clever. The fast kernels are tested against it for equal bits. */
+/* The plain convolution: one loop a dimension, nothing clever. The fast kernels are tested against it for equal bits.
+ */
 #include "graph/kernels/conv.h"
 
 #include <math.h>
@@ -10,8 +11,12 @@ static int64_t input_index(const struct tare_conv *conv, int axis, int64_t out, 
     return at / step;
 }
 
-static float step_f32(float x, float w, float sum) { return fmaf(x, w, sum); }
-static double step_f64(double x, double w, double sum) { return fma(x, w, sum); }
+static float step_f32(float x, float w, float sum) {
+    return fmaf(x, w, sum);
+}
+static double step_f64(double x, double w, double sum) {
+    return fma(x, w, sum);
+}
 static int32_t step_i32(int32_t x, int32_t w, int32_t sum) {
     return (int32_t)((uint32_t)sum + (uint32_t)x * (uint32_t)w);
 }

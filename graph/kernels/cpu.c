@@ -35,4 +35,6 @@ enum tare_cpu_level tare_cpu_level(void) {
     return found_level;
 }
 
-const char *tare_cpu_level_name(enum tare_cpu_level level) { return level_names[level]; }
+const char *tare_cpu_level_name(enum tare_cpu_level level) {
+    return level_names[level];
+}

@@ -34,7 +34,9 @@ PACK(tare_gemm_pack_int8, int8_t)
  * all into one cache set. */
 enum { BLOCK_STRIDE = TARE_GEMM_BLOCK_K + 16 };
 
-size_t tare_gemm_scratch_floats(void) { return (size_t)TARE_GEMM_BLOCK_ROWS * BLOCK_STRIDE; }
+size_t tare_gemm_scratch_floats(void) {
+    return (size_t)TARE_GEMM_BLOCK_ROWS * BLOCK_STRIDE;
+}
 
 void tare_gemm_block_plain(float *c, int64_t ldc, const float *a, int64_t lda, const float *panels,
                            int64_t panel_stride, int64_t rows, int64_t n, int64_t k, bool accumulate) {

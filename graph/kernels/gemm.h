@@ -1,8 +1,8 @@
 /* Matrix products with weights packed once: C = A·B, A is m×k in rows (activations), B is k×n (weights).
  *
- * Rule dot-fma-chain (docs/numerics.md): an output element is one chain of fused multiply-adds in float, in the order of
- * k, starting at +0. Blocking cuts the chain at no place that rounds, vector lanes hold different outputs, so the bits
- * depend neither on m, n, blocking nor on the instruction set. Nothing here knows tensors or ops. */
+ * Rule dot-fma-chain (docs/numerics.md): an output element is one chain of fused multiply-adds in float, in the order
+ * of k, starting at +0. Blocking cuts the chain at no place that rounds, vector lanes hold different outputs, so the
+ * bits depend neither on m, n, blocking nor on the instruction set. Nothing here knows tensors or ops. */
 #ifndef TARE_GRAPH_KERNELS_GEMM_H
 #define TARE_GRAPH_KERNELS_GEMM_H
 
@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 enum {
-    TARE_GEMM_PANEL = 16,      /* columns of B that are packed side by side */
+    TARE_GEMM_PANEL = 16,       /* columns of B that are packed side by side */
     TARE_GEMM_BLOCK_ROWS = 144, /* rows of A that are gathered at a time */
     TARE_GEMM_BLOCK_K = 256,
 };

@@ -1,11 +1,11 @@
-/* The op families: each is a file graph/ops/<family>.c that defines `const struct tare_op tare_ops_<family>[]`, ended by
- * a row without name. Sorted, one a line. */
+/* The op families: each is a file graph/ops/<family>.c that defines `const struct tare_op tare_ops_<family>[]`, ended
+ * by a row without name. Sorted, one a line. */
 #ifndef TARE_GRAPH_OPS_FAMILIES_H
 #define TARE_GRAPH_OPS_FAMILIES_H
 
 #include "graph/op.h"
 
-#define TARE_OP_FAMILIES(X)
+#define TARE_OP_FAMILIES(X) X(bias) X(conv) X(matmul) X(norm) X(pool)
 
 #define X(family) extern const struct tare_op tare_ops_##family[];
 TARE_OP_FAMILIES(X)

@@ -44,7 +44,8 @@ static float *random_floats(int64_t count) {
     return values;
 }
 
-static void assert_same_bits(const float *got, const float *wanted, int64_t count, const char *what, const char *level) {
+static void assert_same_bits(const float *got, const float *wanted, int64_t count, const char *what,
+                             const char *level) {
     for (int64_t i = 0; i < count; i++) {
         if (memcmp(got + i, wanted + i, sizeof *got) != 0)
             fail_msg("%s at level %s: element %lld is %.9g (wanted %.9g)", what, level, (long long)i, (double)got[i],
@@ -129,21 +130,28 @@ static void gemm__a_row_is_the_same_bits_in_any_batch(void **unused) {
 
 /* batch, in h w c, kernel h w, out c, stride, dilation, base dilation, pad, groups */
 static const int conv_cases[][12] = {
-    { 2, 7, 9, 3, 3, 3, 17, 1, 1, 1, 1, 1 },  { 1, 8, 8, 5, 3, 2, 4, 2, 1, 1, 1, 1 },
-    { 1, 11, 6, 4, 3, 3, 20, 1, 2, 1, 2, 1 }, { 3, 5, 5, 37, 1, 1, 33, 1, 1, 1, 0, 1 },
-    { 1, 6, 7, 8, 1, 1, 5, 2, 1, 1, 0, 1 },   { 2, 6, 6, 6, 3, 3, 9, 1, 1, 1, 1, 3 },
-    { 1, 4, 5, 3, 3, 3, 6, 1, 1, 2, 2, 1 },   { 1, 5, 4, 2, 4, 4, 7, 2, 2, 3, 5, 1 },
-    { 1, 13, 13, 3, 7, 7, 11, 2, 1, 1, 3, 1 }, { 1, 6, 7, 2, 3, 3, 3, 1, 1, 1, -1, 1 },
-    { 2, 9, 14, 8, 3, 3, 8, 1, 1, 1, 1, 8 },  { 1, 10, 23, 19, 3, 3, 19, 1, 1, 1, 1, 19 },
+    { 2, 7, 9, 3, 3, 3, 17, 1, 1, 1, 1, 1 },     { 1, 8, 8, 5, 3, 2, 4, 2, 1, 1, 1, 1 },
+    { 1, 11, 6, 4, 3, 3, 20, 1, 2, 1, 2, 1 },    { 3, 5, 5, 37, 1, 1, 33, 1, 1, 1, 0, 1 },
+    { 1, 6, 7, 8, 1, 1, 5, 2, 1, 1, 0, 1 },      { 2, 6, 6, 6, 3, 3, 9, 1, 1, 1, 1, 3 },
+    { 1, 4, 5, 3, 3, 3, 6, 1, 1, 2, 2, 1 },      { 1, 5, 4, 2, 4, 4, 7, 2, 2, 3, 5, 1 },
+    { 1, 13, 13, 3, 7, 7, 11, 2, 1, 1, 3, 1 },   { 1, 6, 7, 2, 3, 3, 3, 1, 1, 1, -1, 1 },
+    { 2, 9, 14, 8, 3, 3, 8, 1, 1, 1, 1, 8 },     { 1, 10, 23, 19, 3, 3, 19, 1, 1, 1, 1, 19 },
     { 1, 10, 12, 33, 5, 3, 33, 2, 1, 1, 2, 33 }, { 1, 7, 30, 20, 3, 3, 40, 1, 2, 1, 2, 20 },
-    { 1, 2, 2, 16, 3, 3, 16, 1, 1, 1, 1, 16 }, { 1, 4, 2, 16, 3, 5, 16, 3, 1, 1, 4, 16 },
+    { 1, 2, 2, 16, 3, 3, 16, 1, 1, 1, 1, 16 },   { 1, 4, 2, 16, 3, 5, 16, 3, 1, 1, 4, 16 },
 };
 
 static struct tare_conv conv_of(const int *row) {
     struct tare_conv conv = {
-        .batch = row[0], .in = { 1, row[1], row[2] }, .in_channels = row[3], .kernel = { 1, row[4], row[5] },
-        .out_channels = row[6], .stride = { 1, row[7], row[7] }, .dilation = { 1, row[8], row[8] },
-        .base_dilation = { 1, row[9], row[9] }, .pad = { 0, row[10], row[10] }, .groups = row[11],
+        .batch = row[0],
+        .in = { 1, row[1], row[2] },
+        .in_channels = row[3],
+        .kernel = { 1, row[4], row[5] },
+        .out_channels = row[6],
+        .stride = { 1, row[7], row[7] },
+        .dilation = { 1, row[8], row[8] },
+        .base_dilation = { 1, row[9], row[9] },
+        .pad = { 0, row[10], row[10] },
+        .groups = row[11],
     };
     conv.out[0] = 1;
     for (int i = 1; i < 3; i++) {
@@ -165,7 +173,8 @@ static void check_conv(const struct tare_conv *conv, const char *what) {
     tare_conv_pack(packed, conv, filter);
     tare_conv_dense(got, conv, input, packed, scratch);
     assert_same_bits(got, wanted, out, what, "dense");
-    for (enum tare_cpu_level level = TARE_CPU_PLAIN; tare_conv_is_depthwise(conv) && level <= tare_cpu_level(); level++) {
+    for (enum tare_cpu_level level = TARE_CPU_PLAIN; tare_conv_is_depthwise(conv) && level <= tare_cpu_level();
+         level++) {
         const int64_t depthwise_size = (int64_t)tare_conv_depthwise_scratch(conv);
         float *expanded = guarded(depthwise_size);
         memset(got, 0xff, (size_t)out * sizeof *got);
@@ -190,8 +199,16 @@ static void conv__bits_of_the_plain_loops(void **unused) {
 static void conv__three_dimensions(void **unused) {
     (void)unused;
     struct tare_conv conv = {
-        .batch = 2, .in = { 5, 6, 7 }, .in_channels = 4, .kernel = { 3, 2, 3 }, .out_channels = 10,
-        .stride = { 2, 1, 1 }, .dilation = { 1, 2, 1 }, .base_dilation = { 1, 1, 1 }, .pad = { 1, 0, 1 }, .groups = 1,
+        .batch = 2,
+        .in = { 5, 6, 7 },
+        .in_channels = 4,
+        .kernel = { 3, 2, 3 },
+        .out_channels = 10,
+        .stride = { 2, 1, 1 },
+        .dilation = { 1, 2, 1 },
+        .base_dilation = { 1, 1, 1 },
+        .pad = { 1, 0, 1 },
+        .groups = 1,
         .out = { 3, 4, 7 },
     };
     const int64_t in = 2 * 5 * 6 * 7 * 4, out = 2 * 3 * 4 * 7 * 10;

@@ -1,0 +1,27 @@
+/* Batches of matrix products over arrays with strides: what MatMul, Einsum and XlaDotV2 come down to. */
+#ifndef TARE_GRAPH_OPS_PRODUCT_H
+#define TARE_GRAPH_OPS_PRODUCT_H
+
+#include "base/arena.h"
+#include "graph/ops/weights.h"
+
+/* C[b] (m×n, dense, one after another) = A[b] (m×k) · B[b] (k×n). Element (i, p) of A[b] lies at
+ * a_first[b] + i * a_row + p * a_column elements, B likewise. */
+struct tare_product {
+    int dtype; /* of all three arrays: float, double, int64 (wraps), complex64, complex128 */
+    int64_t batch, m, n, k;
+    const void *a, *b;
+    void *c;
+    const int64_t *a_first, *b_first;
+    int64_t a_row, a_column, b_row, b_column;
+    bool conjugate_a, conjugate_b;
+};
+
+/* One chain an element, one element after another. */
+void tare_product_plain(const struct tare_product *product);
+/* The same bits, fast for float. B is packed once while `source`, the tensor that it was made from, stays the same
+ * (`weights` NULL: packed at each call). */
+tare_status tare_product_run(const struct tare_product *product, struct tare_weights *weights,
+                             const struct tare_tensor *source, struct tare_arena *scratch);
+
+#endif

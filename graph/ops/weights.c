@@ -1,0 +1,33 @@
+#include "graph/ops/weights.h"
+
+#include "base/alloc.h"
+
+enum { MOST_CHANGES = 2, ALIGNMENT = 64 };
+
+void *tare_weights_find(const struct tare_weights *weights, const struct tare_tensor *tensor) {
+    const struct tare_tensor *source = &weights->source;
+    if (weights->packed == NULL || source->data != tensor->data || source->dtype != tensor->dtype ||
+        !tare_shape_equal(&source->shape, &tensor->shape))
+        return NULL;
+    return weights->packed;
+}
+
+void *tare_weights_make(struct tare_weights *weights, const struct tare_tensor *tensor, size_t size,
+                        struct tare_arena *scratch) {
+    if (weights->packed != NULL) weights->changes++;
+    tare_weights_reset(weights);
+    if (weights->changes > MOST_CHANGES) {
+        char *block = size > SIZE_MAX - ALIGNMENT ? NULL : tare_arena_alloc(scratch, size + ALIGNMENT);
+        if (block == NULL) return NULL;
+        return block + (ALIGNMENT - (uintptr_t)block % ALIGNMENT) % ALIGNMENT;
+    }
+    weights->packed = tare_malloc_aligned(size);
+    if (weights->packed != NULL) tare_tensor_share(&weights->source, tensor);
+    return weights->packed;
+}
+
+void tare_weights_reset(struct tare_weights *weights) {
+    tare_free(weights->packed);
+    weights->packed = NULL;
+    tare_tensor_reset(&weights->source);
+}
