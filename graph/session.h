@@ -64,6 +64,9 @@ struct tare_object *tare_session_find_resource(struct tare_session *session, con
 /* Takes over the caller's reference. */
 tare_status tare_session_add_resource(struct tare_session *session, const char *kind, const char *name,
                                       struct tare_object *object);
+/* How often the body of `function` was entered in this session, inlined calls in a plan included; 0 when never. Says
+ * which branches of If, Case and While were reached. */
+int64_t tare_session_function_runs(const struct tare_session *session, const struct tare_graph *function);
 const struct tare_model *tare_session_model(const struct tare_session *session);
 /* A stream of random 64-bit numbers for op-level seeds; see graph/ops/random.c. */
 uint64_t tare_session_next_random(struct tare_session *session);
