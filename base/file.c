@@ -1,0 +1,238 @@
+/* Reading files, paths and folders. Tree operations are in file_tree.c. */
+#include "base/file.h"
+#include "base/alloc.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static _Atomic int64_t operations;
+static _Atomic int64_t failing; /* number of the operation that fails, 0 for none */
+
+void tare_file_fail_at(int64_t n) {
+    atomic_store(&operations, 0);
+    atomic_store(&failing, n);
+}
+
+int64_t tare_file_operations(void) { return atomic_load(&operations); }
+
+bool tare_file_must_fail(void) {
+    int64_t number = atomic_fetch_add_explicit(&operations, 1, memory_order_relaxed) + 1;
+    if (number != atomic_load_explicit(&failing, memory_order_relaxed)) return false;
+    errno = EIO;
+    return true;
+}
+
+tare_status tare_file_error(const char *what, const char *path) {
+    int reason = errno;
+    return TARE_FAIL(reason == ENOENT || reason == ENOTDIR ? TARE_NOT_FOUND : TARE_IO, "%s '%s': %s", what, path,
+                     strerror(reason));
+}
+
+static const uint8_t nothing[1];
+
+tare_status tare_file_map(struct tare_mapping *out, const char *path) {
+    struct stat info;
+    tare_status status = TARE_OK;
+    void *data = (void *)nothing;
+    int fd = tare_file_must_fail() ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+
+    *out = (struct tare_mapping){ NULL, 0 };
+    if (fd < 0) return tare_file_error("cannot open", path);
+    if (fstat(fd, &info) != 0) {
+        status = tare_file_error("cannot look at", path);
+    } else if (!S_ISREG(info.st_mode)) {
+        status = TARE_FAIL(TARE_IO, "cannot map '%s': %s", path,
+                           S_ISDIR(info.st_mode) ? "it is a folder" : "it is not a regular file");
+    } else if (info.st_size > 0) {
+        data = tare_file_must_fail() ? MAP_FAILED
+                                     : mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (data == MAP_FAILED) status = tare_file_error("cannot map", path);
+    }
+    close(fd);
+    if (status == TARE_OK) *out = (struct tare_mapping){ data, (size_t)info.st_size };
+    return status;
+}
+
+void tare_file_unmap(struct tare_mapping *mapping) {
+    if (mapping->size) munmap((void *)mapping->data, mapping->size);
+    *mapping = (struct tare_mapping){ NULL, 0 };
+}
+
+tare_status tare_file_open(int *fd, const char *path) {
+    *fd = -1;
+    if (strcmp(path, "-") == 0) {
+        *fd = STDIN_FILENO;
+        return TARE_OK;
+    }
+    *fd = tare_file_must_fail() ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+    return *fd < 0 ? tare_file_error("cannot open", path) : TARE_OK;
+}
+
+tare_status tare_file_read_some(size_t *got, int fd, void *data, size_t size, const char *path) {
+    ssize_t done;
+    do {
+        done = tare_file_must_fail() ? -1 : read(fd, data, size);
+    } while (done < 0 && errno == EINTR);
+    *got = done > 0 ? (size_t)done : 0;
+    return done < 0 ? tare_file_error("cannot read", path) : TARE_OK;
+}
+
+void tare_file_close(int fd) {
+    if (fd > STDIN_FILENO) close(fd);
+}
+
+tare_status tare_file_read(char **data, size_t *size, const char *path) {
+    size_t capacity = 0, used = 0, got = 1;
+    char *text = NULL;
+    struct stat info;
+    tare_status status;
+    int fd;
+
+    *data = NULL;
+    *size = 0;
+    TARE_TRY(tare_file_open(&fd, path));
+    /* The size is only a hint: a pipe has none and a file may grow. */
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) capacity = (size_t)info.st_size + 2;
+    else capacity = 1 << 16;
+    text = tare_malloc(capacity);
+    status = text ? TARE_OK : TARE_NO_MEMORY;
+    while (status == TARE_OK && got) {
+        if (used + 1 >= capacity && !tare_grow((void **)&text, &capacity, used + 2, 1)) {
+            status = TARE_NO_MEMORY;
+            break;
+        }
+        status = tare_file_read_some(&got, fd, text + used, capacity - used - 1, path);
+        used += got;
+    }
+    tare_file_close(fd);
+    if (status != TARE_OK) {
+        tare_free(text);
+        return status;
+    }
+    text[used] = '\0';
+    *data = text;
+    *size = used;
+    return TARE_OK;
+}
+
+enum tare_file_kind tare_file_kind_of(const char *path) {
+    struct stat info;
+    if (stat(path, &info) != 0) return TARE_FILE_NONE;
+    if (S_ISREG(info.st_mode)) return TARE_FILE_REGULAR;
+    return S_ISDIR(info.st_mode) ? TARE_FILE_DIRECTORY : TARE_FILE_OTHER;
+}
+
+int64_t tare_file_size(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) ? (int64_t)info.st_size : -1;
+}
+
+char *tare_path_join(const char *folder, const char *name) {
+    size_t left = strlen(folder), right = strlen(name);
+    bool slash = left && folder[left - 1] != '/';
+    char *path = tare_malloc(left + slash + right + 1);
+    if (!path) return NULL;
+    memcpy(path, folder, left);
+    if (slash) path[left] = '/';
+    memcpy(path + left + slash, name, right + 1);
+    return path;
+}
+
+const char *tare_path_base(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+char *tare_path_folder(const char *path) {
+    const char *slash = strrchr(path, '/');
+    char *folder;
+    if (!slash) return tare_strdup(".");
+    while (slash > path && slash[-1] == '/') slash--;
+    if (slash == path) return tare_strdup("/");
+    folder = tare_strdup(path);
+    if (folder) folder[slash - path] = '\0';
+    return folder;
+}
+
+bool tare_file_list_add(struct tare_file_list *list, const char *name) {
+    char *copy;
+    if (!TARE_GROW(list->names, list->count, list->capacity)) return false;
+    copy = tare_strdup(name);
+    if (!copy) return false;
+    list->names[list->count++] = copy;
+    return true;
+}
+
+void tare_file_list_free(struct tare_file_list *list) {
+    for (size_t i = 0; i < list->count; i++) tare_free(list->names[i]);
+    tare_free(list->names);
+    memset(list, 0, sizeof *list);
+}
+
+static int by_bytes(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+tare_status tare_file_list(struct tare_file_list *out, const char *folder) {
+    tare_status status = TARE_OK;
+    struct dirent *entry;
+    DIR *stream = tare_file_must_fail() ? NULL : opendir(folder);
+
+    memset(out, 0, sizeof *out);
+    if (!stream) return tare_file_error("cannot list", folder);
+    while (status == TARE_OK && (errno = 0, entry = readdir(stream)) != NULL) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+        if (!tare_file_list_add(out, entry->d_name)) status = TARE_NO_MEMORY;
+    }
+    if (status == TARE_OK && errno) status = tare_file_error("cannot list", folder);
+    closedir(stream);
+    if (status != TARE_OK) tare_file_list_free(out);
+    else if (out->count) qsort(out->names, out->count, sizeof *out->names, by_bytes);
+    return status;
+}
+
+tare_status tare_file_glob(struct tare_file_list *out, const char *pattern) {
+    glob_t found = { 0 };
+    size_t first = out->count;
+    tare_status status = TARE_OK;
+    int result;
+
+    if (!strpbrk(pattern, "*?[") || tare_file_kind_of(pattern) != TARE_FILE_NONE)
+        return tare_file_list_add(out, pattern) ? TARE_OK : TARE_NO_MEMORY;
+    result = tare_file_must_fail() ? GLOB_ABORTED : glob(pattern, GLOB_NOSORT, NULL, &found);
+    if (result == GLOB_NOMATCH) status = TARE_FAIL(TARE_NOT_FOUND, "no file fits '%s'", pattern);
+    else if (result == GLOB_NOSPACE) status = TARE_FAIL(TARE_NO_MEMORY, "out of memory for the files of '%s'", pattern);
+    else if (result != 0) status = TARE_FAIL(TARE_IO, "cannot list the files of '%s'", pattern);
+    for (size_t i = 0; status == TARE_OK && i < found.gl_pathc; i++)
+        if (!tare_file_list_add(out, found.gl_pathv[i])) status = TARE_NO_MEMORY;
+    globfree(&found);
+    if (status == TARE_OK) qsort(out->names + first, out->count - first, sizeof *out->names, by_bytes);
+    return status;
+}
+
+tare_status tare_file_make_folders(const char *path, size_t *existed) {
+    size_t length = strlen(path), there = 0;
+    char *part = tare_strdup(path);
+    tare_status status = TARE_OK;
+
+    if (!part) return TARE_NO_MEMORY;
+    for (size_t end = 1; status == TARE_OK && end <= length; end++) {
+        if ((part[end] != '/' && part[end] != '\0') || part[end - 1] == '/') continue;
+        part[end] = '\0';
+        if (tare_file_kind_of(part) == TARE_FILE_DIRECTORY) there = end;
+        else if (tare_file_must_fail() || (mkdir(part, 0777) != 0 && errno != EEXIST))
+            status = tare_file_error("cannot make folder", part);
+        else if (tare_file_kind_of(part) != TARE_FILE_DIRECTORY)
+            status = TARE_FAIL(TARE_IO, "cannot make folder '%s': a file has that name", part);
+        part[end] = path[end];
+    }
+    if (existed) *existed = there;
+    tare_free(part);
+    return status;
+}

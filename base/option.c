@@ -1,0 +1,269 @@
+/* The option parser. Help and nearest names are in option_help.c. */
+#include "base/option.h"
+#include "base/alloc.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ROWS = 64 };
+
+static char plain(char c) { return c == '_' ? '-' : c; }
+
+/* Names are equal when they differ at most in '-' and '_'; `size` is the length of `text`. */
+static bool same_name(const char *name, const char *text, size_t size) {
+    for (size_t i = 0; i < size; i++)
+        if (!name[i] || plain(name[i]) != plain(text[i])) return false;
+    return name[size] == '\0';
+}
+
+static const struct tare_option *find_row(const struct tare_option *rows, const char *text, size_t size) {
+    for (; rows && rows->name; rows++)
+        if (same_name(rows->name, text, size)) return rows;
+    return NULL;
+}
+
+static tare_status wrong_value(const struct tare_option *row, const char *text, const char *wanted) {
+    return TARE_FAIL(TARE_USAGE, "option '--%s': wrong value (got '%s', wanted %s)", row->name, text, wanted);
+}
+
+static tare_status check_bounds(const struct tare_option *row, const char *text, double value) {
+    char wanted[96];
+    if (row->min == row->max || (value >= row->min && value <= row->max)) return TARE_OK;
+    if (isinf(row->max) || row->max >= 9e18) snprintf(wanted, sizeof wanted, "at least %.17g", row->min);
+    else snprintf(wanted, sizeof wanted, "%.17g to %.17g", row->min, row->max);
+    return wrong_value(row, text, wanted);
+}
+
+static tare_status set_integer(void *place, const struct tare_option *row, const char *text) {
+    char *end;
+    long long value;
+    errno = 0;
+    value = strtoll(text, &end, 10);
+    if (!*text || *end || errno || (row->kind == TARE_OPTION_INT && (value > INT_MAX || value < INT_MIN)))
+        return wrong_value(row, text, "an integer");
+    TARE_TRY(check_bounds(row, text, (double)value));
+    if (row->kind == TARE_OPTION_INT) *(int *)place = (int)value;
+    else *(int64_t *)place = value;
+    return TARE_OK;
+}
+
+static tare_status set_double(double *place, const struct tare_option *row, const char *text) {
+    char *end;
+    double value = strtod(text, &end);
+    if (!*text || *end || isnan(value)) return wrong_value(row, text, "a number");
+    TARE_TRY(check_bounds(row, text, value));
+    *place = value;
+    return TARE_OK;
+}
+
+static tare_status set_flag(bool *place, const struct tare_option *row, const char *text) {
+    static const char *const yes[] = { "true", "1", "yes", "on" }, *const no[] = { "false", "0", "no", "off" };
+    for (size_t i = 0; i < sizeof yes / sizeof *yes; i++) {
+        if (strcmp(text, yes[i]) == 0) return *place = true, TARE_OK;
+        if (strcmp(text, no[i]) == 0) return *place = false, TARE_OK;
+    }
+    return wrong_value(row, text, "true or false");
+}
+
+static tare_status set_choice(int *place, const struct tare_option *row, const char *text) {
+    char wanted[256] = "";
+    size_t used = 0;
+    for (int i = 0; row->choices[i]; i++) {
+        if (same_name(row->choices[i], text, strlen(text))) return *place = i, TARE_OK;
+        if (used < sizeof wanted)
+            used += (size_t)snprintf(wanted + used, sizeof wanted - used, "%s%s",
+                                     i == 0 ? "" : row->choices[i + 1] ? ", " : " or ", row->choices[i]);
+    }
+    return wrong_value(row, text, wanted);
+}
+
+static tare_status append(struct tare_option_list *list, const char *text) {
+    if (!TARE_GROW(list->items, list->count, list->capacity)) return TARE_NO_MEMORY;
+    list->items[list->count++] = text;
+    return TARE_OK;
+}
+
+tare_status tare_option_set_text(void *values, const struct tare_option *row, const char *text) {
+    void *place = (char *)values + row->offset;
+    switch (row->kind) {
+    case TARE_OPTION_FLAG: return set_flag(place, row, text);
+    case TARE_OPTION_STRING: return *(const char **)place = text, TARE_OK;
+    case TARE_OPTION_INT:
+    case TARE_OPTION_INT64: return set_integer(place, row, text);
+    case TARE_OPTION_DOUBLE: return set_double(place, row, text);
+    case TARE_OPTION_CHOICE: return set_choice(place, row, text);
+    case TARE_OPTION_LIST: return append(place, text);
+    }
+    return TARE_FAIL(TARE_INTERNAL, "option '--%s' has no kind", row->name);
+}
+
+static void set_zero(void *place, enum tare_option_kind kind) {
+    static const size_t sizes[] = { sizeof(bool),   sizeof(char *), sizeof(int), sizeof(int64_t),
+                                    sizeof(double), sizeof(int),    sizeof(struct tare_option_list) };
+    memset(place, 0, sizes[kind]);
+}
+
+tare_status tare_options_defaults(void *values, const struct tare_option *rows) {
+    for (; rows && rows->name; rows++) {
+        set_zero((char *)values + rows->offset, rows->kind);
+        if (rows->fallback) TARE_TRY(tare_option_set_text(values, rows, rows->fallback));
+    }
+    return TARE_OK;
+}
+
+static tare_status unknown(const struct tare_option *rows, const char *text, size_t size) {
+    const char *names[MOST_ROWS + 2];
+    const char *near;
+    char asked[128];
+    size_t count = 0;
+
+    for (; rows && rows->name && count < MOST_ROWS; rows++)
+        if (!(rows->flags & TARE_OPTION_HIDDEN)) names[count++] = rows->name;
+    names[count++] = "help";
+    names[count] = NULL;
+    snprintf(asked, sizeof asked, "%.*s", (int)(size < 100 ? size : 100), text);
+    near = tare_nearest_name(asked, names);
+    if (near) return TARE_FAIL(TARE_USAGE, "unknown option '--%s' (did you mean '--%s'?)", asked, near);
+    return TARE_FAIL(TARE_USAGE, "unknown option '--%s'", asked);
+}
+
+struct parser {
+    void *values;
+    struct tare_option_outcome *outcome;
+    const struct tare_option_set *set;
+    int argc, next;
+    char *const *argv;
+};
+
+/* Sets a row's value: `attached` (behind '=' or the letter) or, when that is NULL, the next argument. */
+static tare_status take_value(struct parser *parser, const struct tare_option *row, const char *attached) {
+    const char *text = attached;
+    parser->outcome->given |= UINT64_C(1) << (row - parser->set->options);
+    if (!text && row->kind == TARE_OPTION_FLAG) text = "true";
+    if (!text) {
+        if (parser->next >= parser->argc) return TARE_FAIL(TARE_USAGE, "option '--%s' needs a value", row->name);
+        text = parser->argv[parser->next++];
+        if (text[0] == '-' && text[1] == '-' && text[2])
+            return TARE_FAIL(TARE_USAGE, "option '--%s' needs a value (got '%s'; --%s=%s takes it as one)", row->name, text,
+                             row->name, text);
+    }
+    if (row->kind == TARE_OPTION_LIST && row->fallback) {
+        /* A given list replaces the default one. */
+        struct tare_option_list *list = (struct tare_option_list *)(void *)((char *)parser->values + row->offset);
+        if (list->count == 1 && list->items[0] == row->fallback) list->count = 0;
+    }
+    return tare_option_set_text(parser->values, row, text);
+}
+
+static tare_status parse_long(struct parser *parser, const char *text) {
+    const char *equals = strchr(text, '=');
+    size_t size = equals ? (size_t)(equals - text) : strlen(text);
+    const struct tare_option *row = find_row(parser->set->options, text, size);
+
+    if (row) return take_value(parser, row, equals ? equals + 1 : NULL);
+    if (same_name("help", text, size)) return parser->outcome->help = true, TARE_OK;
+    if (size > 3 && strncmp(text, "no", 2) == 0 && plain(text[2]) == '-') {
+        row = find_row(parser->set->options, text + 3, size - 3);
+        if (row && row->kind == TARE_OPTION_FLAG) {
+            if (equals) return TARE_FAIL(TARE_USAGE, "option '--no-%s' takes no value", row->name);
+            return take_value(parser, row, "false");
+        }
+    }
+    return unknown(parser->set->options, text, size);
+}
+
+static tare_status parse_letters(struct parser *parser, const char *text) {
+    for (; *text; text++) {
+        const struct tare_option *row = parser->set->options;
+        while (row && row->name && row->letter != *text) row++;
+        if (!row || !row->name) {
+            if (*text == 'h') return parser->outcome->help = true, TARE_OK;
+            return TARE_FAIL(TARE_USAGE, "unknown option '-%c'", *text);
+        }
+        if (row->kind != TARE_OPTION_FLAG) return take_value(parser, row, text[1] ? text + 1 : NULL);
+        TARE_TRY(take_value(parser, row, NULL));
+    }
+    return TARE_OK;
+}
+
+static tare_status take_argument(struct parser *parser, const struct tare_argument **row, const char *text) {
+    void *place;
+    if (!*row || !(*row)->name) return TARE_FAIL(TARE_USAGE, "unexpected argument '%s'", text);
+    place = (char *)parser->values + (*row)->offset;
+    if ((*row)->flags & TARE_OPTION_REPEATABLE) return append(place, text);
+    *(const char **)place = text;
+    (*row)++;
+    return TARE_OK;
+}
+
+static tare_status check_required(const struct parser *parser, const struct tare_argument *left) {
+    for (; left && left->name; left++) {
+        const struct tare_option_list *list = (const void *)((const char *)parser->values + left->offset);
+        if ((left->flags & TARE_OPTION_REPEATABLE) && list->count) break;
+        if (left->flags & TARE_OPTION_REQUIRED) return TARE_FAIL(TARE_USAGE, "missing argument %s", left->name);
+    }
+    for (const struct tare_option *row = parser->set->options; row && row->name; row++)
+        if ((row->flags & TARE_OPTION_REQUIRED) && !tare_option_was_given(parser->set, parser->outcome, row->name))
+            return TARE_FAIL(TARE_USAGE, "missing option '--%s'", row->name);
+    return TARE_OK;
+}
+
+tare_status tare_options_parse(void *values, struct tare_option_outcome *outcome, const struct tare_option_set *set,
+                               int argc, char *const *argv) {
+    struct parser parser = { .values = values, .outcome = outcome, .set = set, .argc = argc, .argv = argv };
+    const struct tare_argument *argument = set->arguments;
+    bool only_arguments = false;
+
+    memset(outcome, 0, sizeof *outcome);
+    for (const struct tare_argument *row = set->arguments; row && row->name; row++)
+        set_zero((char *)values + row->offset,
+                 row->flags & TARE_OPTION_REPEATABLE ? TARE_OPTION_LIST : TARE_OPTION_STRING);
+    TARE_TRY(tare_options_defaults(values, set->options));
+    while (parser.next < argc && !outcome->help) {
+        const char *text = argv[parser.next++];
+        if (only_arguments || text[0] != '-' || !text[1]) TARE_TRY(take_argument(&parser, &argument, text));
+        else if (text[1] != '-') TARE_TRY(parse_letters(&parser, text + 1));
+        else if (text[2]) TARE_TRY(parse_long(&parser, text + 2));
+        else only_arguments = true;
+    }
+    return outcome->help ? TARE_OK : check_required(&parser, argument);
+}
+
+tare_status tare_options_parse_pairs(void *values, const struct tare_option *rows, char *text) {
+    char *rest = text, *pair;
+    while ((pair = strsep(&rest, ",")) != NULL) {
+        char *equals = strchr(pair, '=');
+        const struct tare_option *row;
+        if (!*pair) continue;
+        if (equals) *equals = '\0';
+        row = find_row(rows, pair, strlen(pair));
+        if (!row) return unknown(rows, pair, strlen(pair));
+        if (!equals && row->kind != TARE_OPTION_FLAG)
+            return TARE_FAIL(TARE_USAGE, "option '--%s' needs a value", row->name);
+        TARE_TRY(tare_option_set_text(values, row, equals ? equals + 1 : "true"));
+    }
+    return TARE_OK;
+}
+
+bool tare_option_was_given(const struct tare_option_set *set, const struct tare_option_outcome *outcome,
+                           const char *name) {
+    const struct tare_option *row = find_row(set->options, name, strlen(name));
+    return row && (outcome->given >> (row - set->options) & 1);
+}
+
+static void free_list(void *values, size_t offset) {
+    struct tare_option_list *list = (struct tare_option_list *)(void *)((char *)values + offset);
+    tare_free(list->items);
+    memset(list, 0, sizeof *list);
+}
+
+void tare_options_free(void *values, const struct tare_option_set *set) {
+    for (const struct tare_option *row = set->options; row && row->name; row++)
+        if (row->kind == TARE_OPTION_LIST) free_list(values, row->offset);
+    for (const struct tare_argument *row = set->arguments; row && row->name; row++)
+        if (row->flags & TARE_OPTION_REPEATABLE) free_list(values, row->offset);
+}

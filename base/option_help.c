@@ -1,0 +1,172 @@
+/* Help texts from option rows, and nearest names. */
+#include "base/option.h"
+#include "base/strbuf.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { LINE = 80, LABEL = 30, LONGEST_NAME = 64 };
+
+/* Appends words of `text` from column *column on, breaking lines before LINE and indenting them by `indent`. */
+static void wrap(struct tare_strbuf *out, const char *text, size_t indent, size_t *column) {
+    bool first = true;
+    while (*text) {
+        size_t size = strcspn(text, " ");
+        if (!first && *column + 1 + size > LINE) {
+            tare_strbuf_printf(out, "\n%*s", (int)indent, "");
+            *column = indent;
+        } else if (!first) {
+            tare_strbuf_putc(out, ' ');
+            *column += 1;
+        }
+        tare_strbuf_append(out, text, size);
+        *column += size;
+        text += size;
+        while (*text == ' ') text++;
+        first = false;
+    }
+}
+
+static const char *placeholder_of(const struct tare_option *row) {
+    if (row->placeholder) return row->placeholder;
+    switch (row->kind) {
+    case TARE_OPTION_FLAG: return NULL;
+    case TARE_OPTION_INT:
+    case TARE_OPTION_INT64: return "N";
+    case TARE_OPTION_DOUBLE: return "X";
+    case TARE_OPTION_CHOICE: return "NAME";
+    default: return "TEXT";
+    }
+}
+
+static void label_of(struct tare_strbuf *out, const struct tare_option *row) {
+    const char *placeholder = placeholder_of(row);
+    if (row->letter) tare_strbuf_printf(out, "-%c, ", row->letter);
+    else tare_strbuf_puts(out, "    ");
+    tare_strbuf_puts(out, row->kind == TARE_OPTION_FLAG && row->fallback ? "--[no-]" : "--");
+    tare_strbuf_puts(out, row->name);
+    if (placeholder) tare_strbuf_printf(out, " %s", placeholder);
+}
+
+/* The row's help with its choices, default and whether it may be given more than once. */
+static void describe(struct tare_strbuf *out, const struct tare_option *row) {
+    tare_strbuf_puts(out, row->help ? row->help : "");
+    for (int i = 0; row->choices && row->choices[i]; i++)
+        tare_strbuf_printf(out, "%s%s", i == 0 ? ": " : row->choices[i + 1] ? ", " : " or ", row->choices[i]);
+    if (row->flags & TARE_OPTION_REQUIRED) tare_strbuf_puts(out, " (required)");
+    else if (row->kind == TARE_OPTION_LIST) tare_strbuf_puts(out, " (may be repeated)");
+    else if (row->fallback && row->fallback[0] && !(row->kind == TARE_OPTION_FLAG && row->fallback[0] == 'f'))
+        tare_strbuf_printf(out, " (default: %s)", row->kind == TARE_OPTION_FLAG ? "on" : row->fallback);
+}
+
+static void print_row(struct tare_strbuf *out, const char *label, const char *help, size_t width) {
+    size_t column = strlen(label) + 2;
+    tare_strbuf_printf(out, "  %s", label);
+    if (column + 2 > width) {
+        tare_strbuf_printf(out, "\n%*s", (int)width, "");
+    } else {
+        tare_strbuf_printf(out, "%*s", (int)(width - column), "");
+    }
+    column = width;
+    wrap(out, help, width, &column);
+    tare_strbuf_putc(out, '\n');
+}
+
+static void print_usage(struct tare_strbuf *out, const struct tare_option_set *set) {
+    size_t column, indent;
+    struct tare_strbuf words = { 0 };
+
+    tare_strbuf_printf(&words, "[options]");
+    for (const struct tare_option *row = set->options; row && row->name; row++) {
+        if (!(row->flags & TARE_OPTION_REQUIRED)) continue;
+        /* A no-break form would be wrapped anywhere: the name and its value are one word for wrap. */
+        tare_strbuf_printf(&words, " --%s=%s", row->name, placeholder_of(row) ? placeholder_of(row) : "");
+    }
+    for (const struct tare_argument *row = set->arguments; row && row->name; row++) {
+        const char *more = row->flags & TARE_OPTION_REPEATABLE ? "…" : "";
+        tare_strbuf_printf(&words, row->flags & TARE_OPTION_REQUIRED ? " %s%s" : " [%s%s]", row->name, more);
+    }
+    tare_strbuf_printf(out, "Usage: %s ", set->program);
+    indent = column = strlen("Usage:  ") + strlen(set->program);
+    wrap(out, tare_strbuf_text(&words), indent, &column);
+    tare_strbuf_putc(out, '\n');
+    tare_strbuf_free(&words);
+}
+
+static size_t label_width(const struct tare_option_set *set) {
+    size_t width = strlen("-h, --help");
+    for (const struct tare_option *row = set->options; row && row->name; row++) {
+        struct tare_strbuf label = { 0 };
+        label_of(&label, row);
+        if (!(row->flags & TARE_OPTION_HIDDEN) && label.size > width && label.size <= LABEL - 4) width = label.size;
+        tare_strbuf_free(&label);
+    }
+    for (const struct tare_argument *row = set->arguments; row && row->name; row++)
+        if (strlen(row->name) > width && strlen(row->name) <= LABEL - 4) width = strlen(row->name);
+    return width + 4;
+}
+
+void tare_options_help(struct tare_strbuf *out, const struct tare_option_set *set) {
+    size_t width = label_width(set), column = 0;
+
+    print_usage(out, set);
+    if (set->summary) {
+        tare_strbuf_putc(out, '\n');
+        wrap(out, set->summary, 0, &column);
+        tare_strbuf_putc(out, '\n');
+    }
+    if (set->arguments && set->arguments->name) tare_strbuf_puts(out, "\nArguments:\n");
+    for (const struct tare_argument *row = set->arguments; row && row->name; row++)
+        print_row(out, row->name, row->help ? row->help : "", width);
+    tare_strbuf_puts(out, "\nOptions:\n");
+    for (const struct tare_option *row = set->options; row && row->name; row++) {
+        struct tare_strbuf label = { 0 }, help = { 0 };
+        if (row->flags & TARE_OPTION_HIDDEN) continue;
+        label_of(&label, row);
+        describe(&help, row);
+        print_row(out, tare_strbuf_text(&label), tare_strbuf_text(&help), width);
+        tare_strbuf_free(&label);
+        tare_strbuf_free(&help);
+    }
+    print_row(out, "-h, --help", "show this help", width);
+    if (set->examples && set->examples[0]) tare_strbuf_puts(out, "\nExamples:\n");
+    for (const char *const *example = set->examples; example && *example; example++)
+        tare_strbuf_printf(out, "  %s\n", *example);
+}
+
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+/* Optimal string alignment: Damerau-Levenshtein where no part is edited twice. Three rows of the table are kept. */
+size_t tare_edit_distance(const char *a, const char *b) {
+    size_t rows[3][LONGEST_NAME + 1];
+    size_t *before = rows[0], *above = rows[1], *row = rows[2];
+    size_t m = strnlen(a, LONGEST_NAME), n = strnlen(b, LONGEST_NAME);
+
+    for (size_t j = 0; j <= n; j++) above[j] = j, before[j] = j;
+    for (size_t i = 1; i <= m; i++) {
+        size_t *swap = before;
+        row[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            row[j] = least(least(above[j], row[j - 1]) + 1, above[j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = least(row[j], before[j - 2] + 1);
+        }
+        before = above;
+        above = row;
+        row = swap;
+    }
+    return above[n];
+}
+
+const char *tare_nearest_name(const char *text, const char *const *names) {
+    const char *nearest = NULL;
+    size_t fewest = SIZE_MAX;
+    for (; *names; names++) {
+        size_t edits = tare_edit_distance(text, *names);
+        size_t longer = strlen(text) > strlen(*names) ? strlen(text) : strlen(*names);
+        if (edits < fewest && edits * 3 <= longer) {
+            fewest = edits;
+            nearest = *names;
+        }
+    }
+    return nearest;
+}

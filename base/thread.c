@@ -1,0 +1,255 @@
+/* Threads over POSIX threads. */
+#include "base/thread.h"
+#include "base/alloc.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+
+enum { MOST_WORKERS = 4096 };
+
+int tare_cpu_count(void) {
+    cpu_set_t set;
+    int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return count > 0 ? count : 1;
+}
+
+/* ---- a thread ---- */
+
+struct tare_thread {
+    pthread_t id;
+    tare_status (*fn)(void *arg);
+    void *arg;
+    tare_status status;
+    char *text;
+};
+
+static void *thread_main(void *arg) {
+    struct tare_thread *thread = arg;
+    thread->status = thread->fn(thread->arg);
+    if (thread->status != TARE_OK) thread->text = tare_strdup(tare_error_text());
+    return NULL;
+}
+
+struct tare_thread *tare_thread_start(tare_status (*fn)(void *arg), void *arg) {
+    struct tare_thread *thread = tare_calloc(1, sizeof *thread);
+    int error;
+    if (!thread) return NULL;
+    thread->fn = fn;
+    thread->arg = arg;
+    error = pthread_create(&thread->id, NULL, thread_main, thread);
+    if (error) {
+        TARE_FAIL(TARE_INTERNAL, "cannot start a thread: %s", strerror(error));
+        tare_free(thread);
+        return NULL;
+    }
+    return thread;
+}
+
+tare_status tare_thread_join(struct tare_thread *thread) {
+    tare_status status;
+    if (!thread) return TARE_OK;
+    pthread_join(thread->id, NULL);
+    status = thread->status;
+    if (status != TARE_OK) tare_error_set(thread->text ? thread->text : tare_status_name(status));
+    tare_free(thread->text);
+    tare_free(thread);
+    return status;
+}
+
+/* ---- a pool ---- */
+
+struct pool_worker {
+    struct tare_pool *pool;
+    struct tare_thread *thread; /* NULL for worker 0 */
+    int number;
+    tare_status status;
+    char *text; /* with a failure; NULL when there was no memory for it */
+};
+
+struct tare_pool {
+    pthread_mutex_t lock;
+    pthread_cond_t start, finished;
+    int count;
+    int running;
+    unsigned round; /* counts the runs: a worker that sees a new number has work */
+    bool ending;
+    tare_worker_fn fn;
+    void *arg;
+    struct pool_worker workers[];
+};
+
+static void work(struct pool_worker *worker, tare_worker_fn fn, void *arg) {
+    worker->status = fn(arg, worker->number);
+    worker->text = worker->status != TARE_OK ? tare_strdup(tare_error_text()) : NULL;
+}
+
+static tare_status worker_main(void *arg) {
+    struct pool_worker *worker = arg;
+    struct tare_pool *pool = worker->pool;
+    unsigned seen = 0;
+
+    pthread_mutex_lock(&pool->lock);
+    for (;;) {
+        while (pool->round == seen && !pool->ending) pthread_cond_wait(&pool->start, &pool->lock);
+        if (pool->ending) break;
+        seen = pool->round;
+        pthread_mutex_unlock(&pool->lock);
+        work(worker, pool->fn, pool->arg);
+        pthread_mutex_lock(&pool->lock);
+        if (--pool->running == 0) pthread_cond_signal(&pool->finished);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return TARE_OK;
+}
+
+struct tare_pool *tare_pool_new(int count) {
+    struct tare_pool *pool;
+    if (count < 1) count = 1;
+    if (count > MOST_WORKERS) count = MOST_WORKERS;
+    pool = tare_calloc(1, sizeof *pool + (size_t)count * sizeof pool->workers[0]);
+    if (!pool) return NULL;
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->start, NULL);
+    pthread_cond_init(&pool->finished, NULL);
+    for (pool->count = 0; pool->count < count; pool->count++) {
+        struct pool_worker *worker = &pool->workers[pool->count];
+        worker->pool = pool;
+        worker->number = pool->count;
+        if (pool->count == 0) continue;
+        worker->thread = tare_thread_start(worker_main, worker);
+        if (!worker->thread) {
+            tare_pool_free(pool);
+            return NULL;
+        }
+    }
+    return pool;
+}
+
+int tare_pool_size(const struct tare_pool *pool) { return pool ? pool->count : 1; }
+
+static tare_status collect(struct tare_pool *pool) {
+    tare_status status = TARE_OK;
+    for (int i = 0; i < pool->count; i++) {
+        struct pool_worker *worker = &pool->workers[i];
+        if (worker->status != TARE_OK && status == TARE_OK) {
+            status = worker->status;
+            tare_error_set(worker->text ? worker->text : tare_status_name(status));
+        }
+        tare_free(worker->text);
+        worker->text = NULL;
+        worker->status = TARE_OK;
+    }
+    return status;
+}
+
+tare_status tare_pool_run(struct tare_pool *pool, tare_worker_fn fn, void *arg) {
+    if (!pool) return fn(arg, 0);
+    pthread_mutex_lock(&pool->lock);
+    pool->fn = fn;
+    pool->arg = arg;
+    pool->running = pool->count - 1;
+    pool->round++;
+    pthread_cond_broadcast(&pool->start);
+    pthread_mutex_unlock(&pool->lock);
+    work(&pool->workers[0], fn, arg);
+    pthread_mutex_lock(&pool->lock);
+    while (pool->running) pthread_cond_wait(&pool->finished, &pool->lock);
+    pthread_mutex_unlock(&pool->lock);
+    return collect(pool);
+}
+
+void tare_pool_free(struct tare_pool *pool) {
+    if (!pool) return;
+    pthread_mutex_lock(&pool->lock);
+    pool->ending = true;
+    pthread_cond_broadcast(&pool->start);
+    pthread_mutex_unlock(&pool->lock);
+    for (int i = 1; i < pool->count; i++) tare_thread_join(pool->workers[i].thread);
+    pthread_cond_destroy(&pool->start);
+    pthread_cond_destroy(&pool->finished);
+    pthread_mutex_destroy(&pool->lock);
+    tare_free(pool);
+}
+
+tare_status tare_threads_run(int count, tare_worker_fn fn, void *arg) {
+    struct tare_pool *pool;
+    tare_status status;
+    if (count <= 1) return fn(arg, 0);
+    pool = tare_pool_new(count);
+    if (!pool) return TARE_NO_MEMORY;
+    status = tare_pool_run(pool, fn, arg);
+    tare_pool_free(pool);
+    return status;
+}
+
+/* ---- a queue ---- */
+
+struct tare_queue {
+    pthread_mutex_t lock;
+    pthread_cond_t has_item, has_room;
+    size_t capacity, count, first;
+    bool closed;
+    void *items[];
+};
+
+struct tare_queue *tare_queue_new(size_t capacity) {
+    struct tare_queue *queue;
+    size_t bytes;
+    if (!capacity) capacity = 1;
+    if (!tare_mul_size(&bytes, capacity, sizeof(void *)) || !tare_add_size(&bytes, bytes, sizeof *queue))
+        bytes = SIZE_MAX; /* fails with the text */
+    queue = tare_malloc(bytes);
+    if (!queue) return NULL;
+    memset(queue, 0, sizeof *queue);
+    queue->capacity = capacity;
+    pthread_mutex_init(&queue->lock, NULL);
+    pthread_cond_init(&queue->has_item, NULL);
+    pthread_cond_init(&queue->has_room, NULL);
+    return queue;
+}
+
+bool tare_queue_push(struct tare_queue *queue, void *item) {
+    bool taken;
+    pthread_mutex_lock(&queue->lock);
+    while (!queue->closed && queue->count == queue->capacity) pthread_cond_wait(&queue->has_room, &queue->lock);
+    taken = !queue->closed;
+    if (taken) {
+        queue->items[(queue->first + queue->count) % queue->capacity] = item;
+        queue->count++;
+        pthread_cond_signal(&queue->has_item);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return taken;
+}
+
+bool tare_queue_pop(struct tare_queue *queue, void **item) {
+    bool found;
+    pthread_mutex_lock(&queue->lock);
+    while (!queue->closed && queue->count == 0) pthread_cond_wait(&queue->has_item, &queue->lock);
+    found = queue->count > 0;
+    if (found) {
+        *item = queue->items[queue->first];
+        queue->first = (queue->first + 1) % queue->capacity;
+        queue->count--;
+        pthread_cond_signal(&queue->has_room);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return found;
+}
+
+void tare_queue_close(struct tare_queue *queue) {
+    pthread_mutex_lock(&queue->lock);
+    queue->closed = true;
+    pthread_cond_broadcast(&queue->has_item);
+    pthread_cond_broadcast(&queue->has_room);
+    pthread_mutex_unlock(&queue->lock);
+}
+
+void tare_queue_free(struct tare_queue *queue) {
+    if (!queue) return;
+    pthread_cond_destroy(&queue->has_item);
+    pthread_cond_destroy(&queue->has_room);
+    pthread_mutex_destroy(&queue->lock);
+    tare_free(queue);
+}

@@ -1,0 +1,199 @@
+/* Option rows: parsing, messages, help, nearest names. */
+#include "base/option.h"
+#include "base/strbuf.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+struct values {
+    bool json, color;
+    const char *output;
+    int threads;
+    int64_t limit;
+    double p;
+    int method;
+    struct tare_option_list data;
+    const char *model;
+    struct tare_option_list rest;
+};
+
+#define AT(member) offsetof(struct values, member)
+static const char *const methods[] = { "static", "dynamic", "weight_only", NULL };
+static const struct tare_option rows[] = {
+    { .name = "json", .offset = AT(json), .help = "print JSON" },
+    { .name = "color", .offset = AT(color), .fallback = "true", .help = "use colors" },
+    { .name = "output", .letter = 'o', .kind = TARE_OPTION_STRING, .offset = AT(output), .placeholder = "FILE",
+      .help = "where the result goes, which can be a rather long explanation that has to be wrapped",
+      .flags = TARE_OPTION_REQUIRED },
+    { .name = "threads", .letter = 't', .kind = TARE_OPTION_INT, .offset = AT(threads), .fallback = "2", .min = 1,
+      .max = 64, .help = "worker threads" },
+    { .name = "limit", .kind = TARE_OPTION_INT64, .offset = AT(limit), .help = "records to read" },
+    { .name = "percentile", .kind = TARE_OPTION_DOUBLE, .offset = AT(p), .fallback = "99.9", .max = 100,
+      .help = "share of values kept" },
+    { .name = "quantization_method", .kind = TARE_OPTION_CHOICE, .offset = AT(method), .choices = methods,
+      .fallback = "dynamic", .help = "method" },
+    { .name = "data", .kind = TARE_OPTION_LIST, .offset = AT(data), .fallback = "default", .help = "input" },
+    { 0 },
+};
+static const struct tare_argument arguments[] = {
+    { "MODEL", AT(model), "folder of the model", TARE_OPTION_REQUIRED },
+    { "FILE", AT(rest), "more files", TARE_OPTION_REPEATABLE },
+    { 0 },
+};
+static const char *const examples[] = { "tare test m -o x", NULL };
+static const struct tare_option_set set = { "tare test", "Does a test.", rows, arguments, examples };
+
+static struct values values;
+static struct tare_option_outcome outcome;
+
+static tare_status parse(const char *line) {
+    static char text[512];
+    static char *argv[32];
+    int argc = 0;
+    tare_options_free(&values, &set);
+    snprintf(text, sizeof text, "%s", line);
+    for (char *word = strtok(text, " "); word; word = strtok(NULL, " ")) argv[argc++] = word;
+    return tare_options_parse(&values, &outcome, &set, argc, argv);
+}
+
+static void assert_usage_error(const char *line, const char *text) {
+    assert_int_equal(parse(line), TARE_USAGE);
+    assert_string_equal(tare_error_text(), text);
+}
+
+static void parse__takes_all_forms(void **state) {
+    (void)state;
+    assert_int_equal(parse("--json m --limit=7 -o out -t8 --quantization-method weight_only --data a --data=b f g"), TARE_OK);
+    assert_true(values.json && values.color);
+    assert_string_equal(values.model, "m");
+    assert_string_equal(values.output, "out");
+    assert_int_equal(values.limit, 7);
+    assert_int_equal(values.threads, 8);
+    assert_int_equal(values.method, 2);
+    assert_int_equal(values.data.count, 2);
+    assert_string_equal(values.data.items[1], "b");
+    assert_int_equal(values.rest.count, 2);
+    assert_true(tare_option_was_given(&set, &outcome, "limit"));
+    assert_false(tare_option_was_given(&set, &outcome, "percentile"));
+}
+
+static void parse__sets_defaults(void **state) {
+    (void)state;
+    assert_int_equal(parse("-o - m"), TARE_OK);
+    assert_int_equal(values.threads, 2);
+    assert_true(values.p == 99.9);
+    assert_int_equal(values.method, 1);
+    assert_string_equal(values.data.items[0], "default");
+    assert_string_equal(values.output, "-");
+    assert_int_equal(values.limit, 0);
+}
+
+static void parse__no_and_double_dash(void **state) {
+    (void)state;
+    assert_int_equal(parse("--no-color --no_json -o x -- --json -z"), TARE_OK);
+    assert_false(values.color);
+    assert_false(values.json);
+    assert_string_equal(values.model, "--json");
+    assert_string_equal(values.rest.items[0], "-z");
+}
+
+static void parse__says_what_is_wrong(void **state) {
+    (void)state;
+    assert_usage_error("m --thread=3", "unknown option '--thread' (did you mean '--threads'?)");
+    assert_usage_error("m --zzzzzz", "unknown option '--zzzzzz'");
+    assert_usage_error("m -q", "unknown option '-q'");
+    assert_usage_error("m -o", "option '--output' needs a value");
+    assert_usage_error("m -o --json",
+                       "option '--output' needs a value (got '--json'; --output=--json takes it as one)");
+    assert_usage_error("m -o x --threads=0", "option '--threads': wrong value (got '0', wanted 1 to 64)");
+    assert_usage_error("m -o x --threads=3x", "option '--threads': wrong value (got '3x', wanted an integer)");
+    assert_usage_error("m -o x --threads=99999999999",
+                       "option '--threads': wrong value (got '99999999999', wanted an integer)");
+    assert_usage_error("m -o x --percentile=nan", "option '--percentile': wrong value (got 'nan', wanted a number)");
+    assert_usage_error("m -o x --quantization_method=q",
+                       "option '--quantization_method': wrong value (got 'q', wanted static, dynamic or weight_only)");
+    assert_usage_error("-o x", "missing argument MODEL");
+    assert_usage_error("m", "missing option '--output'");
+}
+
+static void parse__help_needs_nothing_else(void **state) {
+    (void)state;
+    assert_int_equal(parse("--help"), TARE_OK);
+    assert_true(outcome.help);
+    assert_int_equal(parse("m -h --nonsense"), TARE_OK);
+    assert_true(outcome.help);
+}
+
+static void pairs__use_the_same_rows(void **state) {
+    struct values v = { 0 };
+    char text[] = "percentile=99.5,json,limit=3", wrong[] = "percentil=1";
+    (void)state;
+    assert_int_equal(tare_options_parse_pairs(&v, rows, text), TARE_OK);
+    assert_true(v.p == 99.5 && v.json && v.limit == 3);
+    assert_int_equal(tare_options_parse_pairs(&v, rows, wrong), TARE_USAGE);
+    assert_string_equal(tare_error_text(), "unknown option '--percentil' (did you mean '--percentile'?)");
+}
+
+static void help__shows_the_rows(void **state) {
+    struct tare_strbuf out = { 0 };
+    (void)state;
+    tare_options_help(&out, &set);
+    assert_string_equal(tare_strbuf_text(&out),
+                        "Usage: tare test [options] --output=FILE MODEL [FILE…]\n"
+                        "\n"
+                        "Does a test.\n"
+                        "\n"
+                        "Arguments:\n"
+                        "  MODEL               folder of the model\n"
+                        "  FILE                more files\n"
+                        "\n"
+                        "Options:\n"
+                        "      --json          print JSON\n"
+                        "      --[no-]color    use colors (default: on)\n"
+                        "  -o, --output FILE   where the result goes, which can be a rather long\n"
+                        "                      explanation that has to be wrapped (required)\n"
+                        "  -t, --threads N     worker threads (default: 2)\n"
+                        "      --limit N       records to read\n"
+                        "      --percentile X  share of values kept (default: 99.9)\n"
+                        "      --quantization_method NAME\n"
+                        "                      method: static, dynamic or weight_only (default: dynamic)\n"
+                        "      --data TEXT     input (may be repeated)\n"
+                        "  -h, --help          show this help\n"
+                        "\n"
+                        "Examples:\n"
+                        "  tare test m -o x\n");
+    tare_strbuf_free(&out);
+}
+
+static void distance__counts_edits(void **state) {
+    (void)state;
+    assert_int_equal(tare_edit_distance("", ""), 0);
+    assert_int_equal(tare_edit_distance("abc", ""), 3);
+    assert_int_equal(tare_edit_distance("kitten", "sitting"), 3);
+    assert_int_equal(tare_edit_distance("limit", "limti"), 1);
+    assert_int_equal(tare_edit_distance("ca", "abc"), 3);
+}
+
+static void nearest__gives_up_on_far_names(void **state) {
+    static const char *const names[] = { "serve", "serving_default", NULL };
+    (void)state;
+    assert_string_equal(tare_nearest_name("serving_defualt", names), "serving_default");
+    assert_null(tare_nearest_name("predict", names));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parse__takes_all_forms),   cmocka_unit_test(parse__sets_defaults),
+        cmocka_unit_test(parse__no_and_double_dash), cmocka_unit_test(parse__says_what_is_wrong),
+        cmocka_unit_test(parse__help_needs_nothing_else), cmocka_unit_test(pairs__use_the_same_rows),
+        cmocka_unit_test(help__shows_the_rows),     cmocka_unit_test(distance__counts_edits),
+        cmocka_unit_test(nearest__gives_up_on_far_names),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    tare_options_free(&values, &set);
+    return failed;
+}

@@ -1,0 +1,99 @@
+/* Workers, their failures, and the bounded queue. */
+#include "base/thread.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+static tare_status count_up(void *arg, int worker) {
+    atomic_fetch_add((_Atomic int *)arg, 1 << worker * 4);
+    return TARE_OK;
+}
+
+static void run__calls_each_worker_once(void **state) {
+    _Atomic int calls = 0;
+    (void)state;
+    assert_int_equal(tare_threads_run(5, count_up, &calls), TARE_OK);
+    assert_int_equal(calls, 0x11111);
+}
+
+static tare_status fail_some(void *arg, int worker) {
+    (void)arg;
+    return worker >= 2 ? TARE_FAIL(TARE_CORRUPT, "worker %d failed", worker) : TARE_OK;
+}
+
+static void run__carries_over_the_failure_of_the_lowest_worker(void **state) {
+    (void)state;
+    tare_error_clear();
+    assert_int_equal(tare_threads_run(6, fail_some, NULL), TARE_CORRUPT);
+    assert_string_equal(tare_error_text(), "worker 2 failed");
+    assert_int_equal(tare_threads_run(2, fail_some, NULL), TARE_OK);
+}
+
+static void pool__runs_again_and_again(void **state) {
+    struct tare_pool *pool = tare_pool_new(3);
+    _Atomic int calls = 0;
+    (void)state;
+    assert_int_equal(tare_pool_size(pool), 3);
+    for (int i = 0; i < 15; i++) assert_int_equal(tare_pool_run(pool, count_up, &calls), TARE_OK);
+    assert_int_equal(calls, 0xfff);
+    assert_int_equal(tare_pool_run(pool, fail_some, NULL), TARE_CORRUPT);
+    assert_int_equal(tare_pool_run(pool, count_up, &calls), TARE_OK);
+    tare_pool_free(pool);
+    assert_int_equal(tare_pool_size(NULL), 1);
+}
+
+enum { ITEMS = 2000 };
+
+static tare_status produce(void *arg) {
+    struct tare_queue *queue = arg;
+    for (uintptr_t i = 1; i <= ITEMS; i++)
+        if (!tare_queue_push(queue, (void *)i)) return TARE_FAIL(TARE_INTERRUPTED, "closed at %d", (int)i);
+    tare_queue_close(queue);
+    return TARE_OK;
+}
+
+static void queue__keeps_order_and_ends(void **state) {
+    struct tare_queue *queue = tare_queue_new(3);
+    struct tare_thread *producer = tare_thread_start(produce, queue);
+    void *item;
+    uintptr_t next = 1;
+    (void)state;
+    while (tare_queue_pop(queue, &item)) assert_int_equal((uintptr_t)item, next++);
+    assert_int_equal(next, ITEMS + 1);
+    assert_int_equal(tare_thread_join(producer), TARE_OK);
+    tare_queue_free(queue);
+}
+
+static void queue__close_wakes_a_waiting_producer(void **state) {
+    struct tare_queue *queue = tare_queue_new(1);
+    struct tare_thread *producer = tare_thread_start(produce, queue);
+    void *item;
+    (void)state;
+    assert_true(tare_queue_pop(queue, &item));
+    tare_queue_close(queue);
+    assert_int_equal(tare_thread_join(producer), TARE_INTERRUPTED);
+    while (tare_queue_pop(queue, &item)) continue;
+    assert_false(tare_queue_push(queue, item));
+    tare_queue_free(queue);
+}
+
+static void cpu_count__is_positive(void **state) {
+    (void)state;
+    assert_true(tare_cpu_count() >= 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(run__calls_each_worker_once),
+        cmocka_unit_test(run__carries_over_the_failure_of_the_lowest_worker),
+        cmocka_unit_test(pool__runs_again_and_again),
+        cmocka_unit_test(queue__keeps_order_and_ends),
+        cmocka_unit_test(queue__close_wakes_a_waiting_producer),
+        cmocka_unit_test(cpu_count__is_positive),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
