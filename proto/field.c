@@ -1,0 +1,129 @@
+/* Access to message members by descriptor. */
+#include "proto/field.h"
+#include "base/alloc.h"
+
+#include <string.h>
+
+ProtobufCMessage *tare_message_new(struct tare_arena *arena, const ProtobufCMessageDescriptor *descriptor) {
+    ProtobufCMessage *message = tare_arena_alloc(arena, descriptor->sizeof_message);
+    if (message) descriptor->message_init(message);
+    return message;
+}
+
+size_t tare_field_value_size(const ProtobufCFieldDescriptor *field) {
+    switch (field->type) {
+    case PROTOBUF_C_TYPE_INT64:
+    case PROTOBUF_C_TYPE_SINT64:
+    case PROTOBUF_C_TYPE_SFIXED64:
+    case PROTOBUF_C_TYPE_UINT64:
+    case PROTOBUF_C_TYPE_FIXED64:
+    case PROTOBUF_C_TYPE_DOUBLE: return 8;
+    case PROTOBUF_C_TYPE_STRING: return sizeof(char *);
+    case PROTOBUF_C_TYPE_MESSAGE: return sizeof(ProtobufCMessage *);
+    case PROTOBUF_C_TYPE_BYTES: return sizeof(ProtobufCBinaryData);
+    default: return 4;
+    }
+}
+
+bool tare_field_is_packable(const ProtobufCFieldDescriptor *field) {
+    return field->type != PROTOBUF_C_TYPE_STRING && field->type != PROTOBUF_C_TYPE_MESSAGE &&
+           field->type != PROTOBUF_C_TYPE_BYTES;
+}
+
+static size_t *count_of(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field) {
+    return (size_t *)((char *)(uintptr_t)message + field->quantifier_offset);
+}
+
+static uint32_t *case_of(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field) {
+    return (uint32_t *)((char *)(uintptr_t)message + field->quantifier_offset);
+}
+
+static void *member_of(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field) {
+    return (char *)(uintptr_t)message + field->offset;
+}
+
+static bool is_set(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field) {
+    static const char zeros[8];
+    const void *member = member_of(message, field);
+    if (tare_field_in_oneof(field) && *case_of(message, field) != field->id) return false;
+    switch (field->type) {
+    case PROTOBUF_C_TYPE_MESSAGE: return *(ProtobufCMessage *const *)member != NULL;
+    case PROTOBUF_C_TYPE_STRING:
+        if (tare_field_in_oneof(field) || field->label == PROTOBUF_C_LABEL_OPTIONAL)
+            return *(char *const *)member != NULL;
+        return *(char *const *)member && **(char *const *)member;
+    default:
+        if (tare_field_in_oneof(field)) return true;
+        if (field->label != PROTOBUF_C_LABEL_NONE) return *(const protobuf_c_boolean *)case_of(message, field);
+        if (field->type == PROTOBUF_C_TYPE_BYTES) return ((const ProtobufCBinaryData *)member)->len > 0;
+        return memcmp(member, zeros, tare_field_value_size(field)) != 0;
+    }
+}
+
+size_t tare_field_count(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field) {
+    if (field->label == PROTOBUF_C_LABEL_REPEATED) return *count_of(message, field);
+    return is_set(message, field) ? 1 : 0;
+}
+
+const void *tare_field_value(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field, size_t i) {
+    const void *member = member_of(message, field);
+    if (field->label != PROTOBUF_C_LABEL_REPEATED) return member;
+    return *(const char *const *)member + i * tare_field_value_size(field);
+}
+
+uint32_t tare_field_oneof_case(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field) {
+    return *case_of(message, field);
+}
+
+void *tare_field_set(ProtobufCMessage *message, const ProtobufCFieldDescriptor *field) {
+    void *member = member_of(message, field);
+    if (tare_field_in_oneof(field)) {
+        if (*case_of(message, field) != field->id) memset(member, 0, tare_field_value_size(field));
+        *case_of(message, field) = field->id;
+    } else if (field->label == PROTOBUF_C_LABEL_OPTIONAL && field->quantifier_offset) {
+        *(protobuf_c_boolean *)case_of(message, field) = 1; /* strings and messages have no such flag */
+    }
+    return member;
+}
+
+static size_t capacity_for(size_t count) {
+    if (count == 0) return 0;
+    if (count <= 4) return 4;
+    return (size_t)1 << (64 - __builtin_clzll((unsigned long long)count - 1));
+}
+
+/* Makes room for `count` more elements behind the `held` ones. */
+static bool grow(struct tare_arena *arena, void **items, size_t held, size_t count, size_t item_size) {
+    void *larger;
+    if (count > SIZE_MAX / 64 - held) return false;
+    if (capacity_for(held + count) == capacity_for(held)) return true;
+    larger = tare_arena_calloc(arena, capacity_for(held + count), item_size);
+    if (!larger) return false;
+    if (held) memcpy(larger, *items, held * item_size);
+    *items = larger;
+    return true;
+}
+
+void *tare_field_append(ProtobufCMessage *message, const ProtobufCFieldDescriptor *field, struct tare_arena *arena,
+                        size_t count) {
+    void **items = member_of(message, field);
+    size_t *held = count_of(message, field), first = *held;
+    if (!grow(arena, items, first, count, tare_field_value_size(field))) return NULL;
+    *held += count;
+    return (char *)*items + first * tare_field_value_size(field);
+}
+
+tare_status tare_message_add_unknown(ProtobufCMessage *message, struct tare_arena *arena, uint32_t number,
+                                     ProtobufCWireType wire_type, const void *data, size_t size) {
+    ProtobufCMessageUnknownField *field;
+    char *copy;
+    void *items = message->unknown_fields;
+    if (!grow(arena, &items, message->n_unknown_fields, 1, sizeof *field)) return TARE_NO_MEMORY;
+    message->unknown_fields = items;
+    copy = tare_arena_strndup(arena, data, size);
+    if (!copy) return TARE_NO_MEMORY;
+    field = &message->unknown_fields[message->n_unknown_fields++];
+    *field = (ProtobufCMessageUnknownField){ .tag = number, .wire_type = wire_type, .len = size };
+    field->data = (uint8_t *)copy;
+    return TARE_OK;
+}

@@ -1,0 +1,272 @@
+/* The wire format reader, and packing. */
+#include "proto/message.h"
+#include "base/alloc.h"
+#include "proto/field.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+struct reader {
+    const uint8_t *start;
+    const char *what;
+    struct tare_arena *arena;
+    size_t limit; /* arena bytes at which the message has grown too much */
+};
+
+/* One field on the wire. */
+struct record {
+    const uint8_t *tag, *payload; /* of a length-delimited one: behind the length */
+    const uint8_t *value;         /* behind the tag */
+    const uint8_t *end;
+    uint64_t number; /* the value of a varint */
+    uint32_t field;
+    unsigned wire;
+};
+
+static long long offset_of(const struct reader *r, const uint8_t *at) { return (long long)(at - r->start); }
+
+/* The byte behind the varint, NULL when it is cut off or longer than 10 bytes. */
+static const uint8_t *read_varint(uint64_t *out, const uint8_t *at, const uint8_t *end) {
+    uint64_t value = 0;
+    if (at < end && !(*at & 0x80)) {
+        *out = *at;
+        return at + 1;
+    }
+    for (unsigned shift = 0; shift < 70; shift += 7) {
+        if (at == end) return NULL;
+        value |= (uint64_t)(*at & 0x7f) << shift;
+        if (!(*at++ & 0x80)) {
+            *out = value;
+            return at;
+        }
+    }
+    return NULL;
+}
+
+static tare_status fail_cut(const struct reader *r, const struct record *record) {
+    return TARE_FAIL(TARE_CORRUPT, "%s: field %u at byte %lld is cut off", r->what, record->field,
+                     offset_of(r, record->tag));
+}
+
+static tare_status read_record(struct record *out, const struct reader *r, const uint8_t *at, const uint8_t *end) {
+    uint64_t tag, size;
+    out->tag = at;
+    at = read_varint(&tag, at, end);
+    if (!at) return TARE_FAIL(TARE_CORRUPT, "%s: the tag at byte %lld is cut off", r->what, offset_of(r, out->tag));
+    if (tag > UINT32_MAX || tag < 8)
+        return TARE_FAIL(TARE_CORRUPT, "%s: byte %lld is no field tag", r->what, offset_of(r, out->tag));
+    out->field = (uint32_t)tag >> 3;
+    out->wire = (unsigned)tag & 7;
+    out->value = out->payload = at;
+    switch (out->wire) {
+    case PROTOBUF_C_WIRE_TYPE_VARINT:
+        out->end = read_varint(&out->number, at, end);
+        return out->end ? TARE_OK : fail_cut(r, out);
+    case PROTOBUF_C_WIRE_TYPE_64BIT:
+    case PROTOBUF_C_WIRE_TYPE_32BIT:
+        size = out->wire == PROTOBUF_C_WIRE_TYPE_64BIT ? 8 : 4;
+        if ((uint64_t)(end - at) < size) return fail_cut(r, out);
+        out->end = at + size;
+        return TARE_OK;
+    case PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED:
+        at = read_varint(&size, at, end);
+        if (!at) return fail_cut(r, out);
+        if ((uint64_t)(end - at) < size)
+            return TARE_FAIL(TARE_CORRUPT,
+                             "%s: field %u at byte %lld runs past the end (needs %llu bytes, %lld are left)", r->what,
+                             out->field, offset_of(r, out->tag), (unsigned long long)size, (long long)(end - at));
+        out->payload = at;
+        out->end = at + size;
+        return TARE_OK;
+    case 3:
+    case 4:
+        return TARE_FAIL(TARE_UNSUPPORTED, "%s: field %u at byte %lld is a group", r->what, out->field,
+                         offset_of(r, out->tag));
+    default:
+        return TARE_FAIL(TARE_CORRUPT, "%s: field %u at byte %lld has wire type %u (wanted 0 to 5)", r->what,
+                         out->field, offset_of(r, out->tag), out->wire);
+    }
+}
+
+static unsigned wire_type_of(const ProtobufCFieldDescriptor *field) {
+    switch (field->type) {
+    case PROTOBUF_C_TYPE_SFIXED32:
+    case PROTOBUF_C_TYPE_FIXED32:
+    case PROTOBUF_C_TYPE_FLOAT: return PROTOBUF_C_WIRE_TYPE_32BIT;
+    case PROTOBUF_C_TYPE_SFIXED64:
+    case PROTOBUF_C_TYPE_FIXED64:
+    case PROTOBUF_C_TYPE_DOUBLE: return PROTOBUF_C_WIRE_TYPE_64BIT;
+    case PROTOBUF_C_TYPE_STRING:
+    case PROTOBUF_C_TYPE_BYTES:
+    case PROTOBUF_C_TYPE_MESSAGE: return PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED;
+    default: return PROTOBUF_C_WIRE_TYPE_VARINT;
+    }
+}
+
+static void store_varint(void *slot, ProtobufCType type, uint64_t value) {
+    uint32_t low = (uint32_t)value;
+    switch (type) {
+    case PROTOBUF_C_TYPE_INT64:
+    case PROTOBUF_C_TYPE_UINT64: *(uint64_t *)slot = value; break;
+    case PROTOBUF_C_TYPE_SINT64: *(uint64_t *)slot = (value >> 1) ^ (0 - (value & 1)); break;
+    case PROTOBUF_C_TYPE_SINT32: *(uint32_t *)slot = (low >> 1) ^ (0 - (low & 1)); break;
+    case PROTOBUF_C_TYPE_BOOL: *(protobuf_c_boolean *)slot = value != 0; break;
+    default: *(uint32_t *)slot = low;
+    }
+}
+
+static tare_status check_growth(const struct reader *r, const struct record *record) {
+    if (r->arena->bytes <= r->limit) return TARE_OK;
+    return TARE_FAIL(TARE_CORRUPT, "%s: takes more than %d times its size in memory (at byte %lld)", r->what,
+                     TARE_MESSAGE_MAX_GROWTH, offset_of(r, record->tag));
+}
+
+static tare_status read_packed(const struct reader *r, ProtobufCMessage *message, const ProtobufCFieldDescriptor *field,
+                               const struct record *record) {
+    const uint8_t *at = record->payload;
+    size_t bytes = (size_t)(record->end - at), count = 0, width = tare_field_value_size(field);
+    char *slot;
+    if (bytes == 0) return TARE_OK;
+    if (wire_type_of(field) != PROTOBUF_C_WIRE_TYPE_VARINT) {
+        if (bytes % width)
+            return TARE_FAIL(TARE_CORRUPT, "%s: packed field %u at byte %lld has %zu bytes (wanted a multiple of %zu)",
+                             r->what, record->field, offset_of(r, record->tag), bytes, width);
+        slot = tare_field_append(message, field, r->arena, bytes / width);
+        if (!slot) return TARE_NO_MEMORY;
+        memcpy(slot, at, bytes);
+        return TARE_OK;
+    }
+    for (size_t i = 0; i < bytes; i++) count += !(at[i] & 0x80);
+    if (count == 0) return fail_cut(r, record);
+    slot = tare_field_append(message, field, r->arena, count);
+    if (!slot) return TARE_NO_MEMORY;
+    for (; at < record->end; slot += width) {
+        uint64_t value;
+        at = read_varint(&value, at, record->end);
+        if (!at) return fail_cut(r, record);
+        store_varint(slot, field->type, value);
+    }
+    return TARE_OK;
+}
+
+static tare_status read_string(const struct reader *r, char **slot, const struct record *record) {
+    size_t size = (size_t)(record->end - record->payload);
+    if (memchr(record->payload, '\0', size))
+        return TARE_FAIL(TARE_UNSUPPORTED, "%s: the string of field %u at byte %lld holds a NUL byte", r->what,
+                         record->field, offset_of(r, record->tag));
+    *slot = size ? tare_arena_strndup(r->arena, (const char *)record->payload, size)
+                 : (char *)(uintptr_t)protobuf_c_empty_string;
+    return *slot ? TARE_OK : TARE_NO_MEMORY;
+}
+
+static tare_status read_bytes(const struct reader *r, ProtobufCBinaryData *slot, const struct record *record) {
+    *slot = (ProtobufCBinaryData){ .len = (size_t)(record->end - record->payload) };
+    if (!slot->len) return TARE_OK;
+    slot->data = (uint8_t *)tare_arena_strndup(r->arena, (const char *)record->payload, slot->len);
+    return slot->data ? TARE_OK : TARE_NO_MEMORY;
+}
+
+static tare_status read_message(const struct reader *r, ProtobufCMessage *message, const uint8_t *at,
+                                const uint8_t *end, int depth);
+
+static tare_status read_value(const struct reader *r, ProtobufCMessage *message, const ProtobufCFieldDescriptor *field,
+                              const struct record *record, int depth) {
+    void *slot = field->label == PROTOBUF_C_LABEL_REPEATED ? tare_field_append(message, field, r->arena, 1)
+                                                           : tare_field_set(message, field);
+    if (!slot) return TARE_NO_MEMORY;
+    switch (field->type) {
+    case PROTOBUF_C_TYPE_STRING: return read_string(r, slot, record);
+    case PROTOBUF_C_TYPE_BYTES: return read_bytes(r, slot, record);
+    case PROTOBUF_C_TYPE_MESSAGE: {
+        ProtobufCMessage **child = slot;
+        if (depth >= TARE_MESSAGE_MAX_DEPTH)
+            return TARE_FAIL(TARE_CORRUPT, "%s: messages are nested deeper than %d at byte %lld", r->what,
+                             TARE_MESSAGE_MAX_DEPTH, offset_of(r, record->tag));
+        if (!*child) *child = tare_message_new(r->arena, field->descriptor);
+        if (!*child) return TARE_NO_MEMORY;
+        return read_message(r, *child, record->payload, record->end, depth + 1);
+    }
+    default:
+        if (record->wire == PROTOBUF_C_WIRE_TYPE_VARINT)
+            store_varint(slot, field->type, record->number);
+        else
+            memcpy(slot, record->payload, tare_field_value_size(field));
+        return TARE_OK;
+    }
+}
+
+/* Fields mostly come in number order: looks at the one of before and the one behind it first. */
+static const ProtobufCFieldDescriptor *find_field(const ProtobufCMessageDescriptor *descriptor, uint32_t number,
+                                                  unsigned *hint) {
+    const ProtobufCFieldDescriptor *field;
+    for (unsigned i = *hint; i < descriptor->n_fields && i < *hint + 2; i++) {
+        if (descriptor->fields[i].id == number) {
+            *hint = i;
+            return &descriptor->fields[i];
+        }
+    }
+    field = protobuf_c_message_descriptor_get_field(descriptor, number);
+    if (field) *hint = (unsigned)(field - descriptor->fields);
+    return field;
+}
+
+static tare_status read_message(const struct reader *r, ProtobufCMessage *message, const uint8_t *at,
+                                const uint8_t *end, int depth) {
+    unsigned hint = 0;
+    while (at < end) {
+        struct record record = { 0 };
+        const ProtobufCFieldDescriptor *field;
+        TARE_TRY(read_record(&record, r, at, end));
+        field = find_field(message->descriptor, record.field, &hint);
+        if (field && record.wire == wire_type_of(field))
+            TARE_TRY(read_value(r, message, field, &record, depth));
+        else if (field && record.wire == PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED &&
+                 field->label == PROTOBUF_C_LABEL_REPEATED)
+            TARE_TRY(read_packed(r, message, field, &record));
+        else
+            TARE_TRY(tare_message_add_unknown(message, r->arena, record.field, (ProtobufCWireType)record.wire,
+                                              record.value, (size_t)(record.end - record.value)));
+        TARE_TRY(check_growth(r, &record));
+        at = record.end;
+    }
+    return TARE_OK;
+}
+
+tare_status tare_message_unpack(ProtobufCMessage **out, const ProtobufCMessageDescriptor *descriptor,
+                                struct tare_arena *arena, const void *data, size_t size, const char *what) {
+    struct reader r = { .start = data, .what = what, .arena = arena };
+    ProtobufCMessage *message = tare_message_new(arena, descriptor);
+    *out = NULL;
+    if (!message) return TARE_NO_MEMORY;
+    if (!tare_mul_size(&r.limit, size, TARE_MESSAGE_MAX_GROWTH) ||
+        !tare_add_size(&r.limit, r.limit, arena->bytes) ||
+        !tare_add_size(&r.limit, r.limit, TARE_MESSAGE_FREE_GROWTH))
+        r.limit = SIZE_MAX;
+    if (size) TARE_TRY(read_message(&r, message, data, r.start + size, 1));
+    *out = message;
+    return TARE_OK;
+}
+
+tare_status tare_message_pack(uint8_t **data, size_t *size, const ProtobufCMessage *message) {
+    size_t bytes = protobuf_c_message_get_packed_size(message);
+    *data = NULL;
+    *size = 0;
+    if (bytes > INT32_MAX)
+        return TARE_FAIL(TARE_UNSUPPORTED, "%s has %zu bytes (protobuf allows %d)", message->descriptor->short_name,
+                         bytes, INT32_MAX);
+    *data = tare_malloc(bytes);
+    if (!*data) return TARE_NO_MEMORY;
+    *size = protobuf_c_message_pack(message, *data);
+    return TARE_OK;
+}
+
+tare_status tare_message_copy(ProtobufCMessage **out, struct tare_arena *arena, const ProtobufCMessage *message) {
+    uint8_t *data;
+    size_t size;
+    tare_status status;
+    *out = NULL;
+    TARE_TRY(tare_message_pack(&data, &size, message));
+    status = tare_message_unpack(out, message->descriptor, arena, data, size, message->descriptor->short_name);
+    tare_free(data);
+    return status;
+}

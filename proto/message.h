@@ -1,0 +1,44 @@
+/* Protobuf messages from and to bytes.
+ *
+ * The reader is our own and not protobuf-c's: it reads straight into an arena, trusts nothing, and knows the byte at
+ * which something is wrong. The structs are protobuf-c's, so its writer and its accessors serve them. */
+#ifndef TARE_PROTO_MESSAGE_H
+#define TARE_PROTO_MESSAGE_H
+
+#include "base/arena.h"
+#include "base/status.h"
+
+#include <protobuf-c/protobuf-c.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    TARE_MESSAGE_MAX_DEPTH = 100,        /* messages in messages, as protobuf's own limit */
+    TARE_MESSAGE_MAX_GROWTH = 64,        /* a message takes at most this many times its size in memory … */
+    TARE_MESSAGE_FREE_GROWTH = 1 << 20,  /* … and this many bytes more */
+};
+
+/* Reads a message that is `size` bytes long. Everything in *out is in the arena (strings and bytes are copied, aligned
+ * to 16 bytes); free it with the arena, never with protobuf-c's free functions. `what` names the bytes in error texts
+ * (a file name).
+ *
+ * Repeated numbers may be packed or not. A singular message that occurs twice is merged, a scalar that does so is the
+ * last one. Unknown fields, and known ones with another wire type, are kept in unknown_fields. A map entry without
+ * value has value NULL: it stands for the default message.
+ *
+ * TARE_CORRUPT with the byte offset: a field that is cut off or runs past its message, a bad tag, messages nested too
+ * deeply, more memory than the limits above. TARE_UNSUPPORTED: groups; a string (not bytes) that holds a NUL byte,
+ * which protobuf-c's structs cannot. TARE_NO_MEMORY. */
+tare_status tare_message_unpack(ProtobufCMessage **out, const ProtobufCMessageDescriptor *descriptor,
+                                struct tare_arena *arena, const void *data, size_t size,
+                                const char *what) TARE_WARN_UNUSED;
+
+/* The bytes of a message: fields in number order, then the unknown ones. Release *data with tare_free.
+ * TARE_UNSUPPORTED beyond protobuf's limit of 2 GiB, TARE_NO_MEMORY. */
+tare_status tare_message_pack(uint8_t **data, size_t *size, const ProtobufCMessage *message) TARE_WARN_UNUSED;
+
+/* A deep copy in an arena. */
+tare_status tare_message_copy(ProtobufCMessage **out, struct tare_arena *arena,
+                              const ProtobufCMessage *message) TARE_WARN_UNUSED;
+
+#endif
