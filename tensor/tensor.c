@@ -20,12 +20,15 @@ struct tare_buffer {
     struct tare_buffer_pool *pool;
     struct tare_buffer *next; /* in the pool's free list */
     int size_class;
+    size_t size; /* bytes that the pool counts for it */
     void *data; /* memory of our own; NULL for wrapped memory */
 };
 
 struct tare_buffer_pool {
     pthread_mutex_t lock;
     _Atomic int references; /* the owner and each buffer that is out */
+    size_t out, kept;       /* bytes of the buffers in use and of the free ones */
+    size_t limit;           /* of out; 0: none */
     struct tare_buffer *free[SIZE_CLASSES];
 };
 
@@ -52,10 +55,10 @@ struct tare_buffer_pool *tare_buffer_pool_new(void) {
     return pool;
 }
 
-static void pool_unref(struct tare_buffer_pool *pool) {
-    if (atomic_fetch_sub_explicit(&pool->references, 1, memory_order_acq_rel) != 1) return;
+static void pool_empty(struct tare_buffer_pool *pool) {
     for (int i = 0; i < SIZE_CLASSES; i++) {
         struct tare_buffer *buffer = pool->free[i];
+        pool->free[i] = NULL;
         while (buffer) {
             struct tare_buffer *next = buffer->next;
             tare_free(buffer->data);
@@ -63,6 +66,12 @@ static void pool_unref(struct tare_buffer_pool *pool) {
             buffer = next;
         }
     }
+    pool->kept = 0;
+}
+
+static void pool_unref(struct tare_buffer_pool *pool) {
+    if (atomic_fetch_sub_explicit(&pool->references, 1, memory_order_acq_rel) != 1) return;
+    pool_empty(pool);
     pthread_mutex_destroy(&pool->lock);
     tare_free(pool);
 }
@@ -85,28 +94,77 @@ static int size_class_of(size_t size, size_t *rounded) {
     return base < size ? -1 : class;
 }
 
-static struct tare_buffer *pool_take(struct tare_buffer_pool *pool, size_t bytes) {
+void tare_buffer_pool_limit(struct tare_buffer_pool *pool, size_t bytes) {
+    pthread_mutex_lock(&pool->lock);
+    pool->limit = bytes;
+    pthread_mutex_unlock(&pool->lock);
+}
+
+size_t tare_buffer_pool_bytes(struct tare_buffer_pool *pool) {
+    size_t bytes;
+    pthread_mutex_lock(&pool->lock);
+    bytes = pool->out;
+    pthread_mutex_unlock(&pool->lock);
+    return bytes;
+}
+
+/* With the lock held: whether `bytes` more may be handed out. Free buffers make way for them. */
+static bool pool_has_room(struct tare_buffer_pool *pool, size_t bytes) {
+    if (!pool->limit) return true;
+    if (bytes > pool->limit || pool->out > pool->limit - bytes) return false;
+    if (pool->kept > pool->limit - bytes - pool->out) pool_empty(pool);
+    return true;
+}
+
+static tare_status pool_is_full(struct tare_buffer_pool *pool, size_t bytes) {
+    return TARE_FAIL(TARE_NO_MEMORY, "%zu bytes more than the memory limit allows (got %zu in use, wanted at most %zu)",
+                     bytes, pool->out, pool->limit);
+}
+
+static struct tare_buffer *new_buffer(size_t bytes) {
+    struct tare_buffer *buffer = tare_calloc(1, sizeof *buffer);
+    if (!buffer) return NULL;
+    buffer->data = tare_malloc_aligned(bytes);
+    if (buffer->data) return buffer;
+    tare_free(buffer);
+    return NULL;
+}
+
+static tare_status pool_take(struct tare_buffer **out, struct tare_buffer_pool *pool, size_t bytes) {
     size_t rounded;
     int class = size_class_of(bytes, &rounded);
-    struct tare_buffer *buffer;
-    if (class < 0) return NULL;
+    struct tare_buffer *buffer = NULL;
+    bool room;
+    if (class < 0) return TARE_FAIL(TARE_NO_MEMORY, "no memory for %zu bytes", bytes);
     pthread_mutex_lock(&pool->lock);
-    buffer = pool->free[class];
-    if (buffer) pool->free[class] = buffer->next;
-    pthread_mutex_unlock(&pool->lock);
-    if (!buffer) {
-        buffer = tare_calloc(1, sizeof *buffer);
-        if (buffer) buffer->data = tare_malloc_aligned(rounded);
-        if (buffer && !buffer->data) {
-            tare_free(buffer);
-            return NULL;
-        }
+    if (pool->free[class]) {
+        buffer = pool->free[class];
+        pool->free[class] = buffer->next;
+        pool->kept -= rounded;
     }
-    if (!buffer) return NULL;
+    room = pool_has_room(pool, rounded);
+    if (room) pool->out += rounded;
+    pthread_mutex_unlock(&pool->lock);
+    if (!room) {
+        if (buffer) {
+            tare_free(buffer->data);
+            tare_free(buffer);
+        }
+        return pool_is_full(pool, rounded);
+    }
+    if (!buffer) buffer = new_buffer(rounded);
+    if (!buffer) {
+        pthread_mutex_lock(&pool->lock);
+        pool->out -= rounded;
+        pthread_mutex_unlock(&pool->lock);
+        return TARE_NO_MEMORY;
+    }
     buffer->size_class = class;
+    buffer->size = rounded;
     buffer->pool = pool;
     atomic_fetch_add_explicit(&pool->references, 1, memory_order_relaxed);
-    return buffer;
+    *out = buffer;
+    return TARE_OK;
 }
 
 static void pool_return(struct tare_buffer *buffer) {
@@ -114,6 +172,8 @@ static void pool_return(struct tare_buffer *buffer) {
     pthread_mutex_lock(&pool->lock);
     buffer->next = pool->free[buffer->size_class];
     pool->free[buffer->size_class] = buffer;
+    pool->out -= buffer->size;
+    pool->kept += buffer->size;
     pthread_mutex_unlock(&pool->lock);
     pool_unref(pool);
 }
@@ -154,15 +214,12 @@ tare_status tare_tensor_new_pooled(struct tare_tensor *out, int dtype, const str
     memset(out, 0, sizeof *out);
     TARE_TRY(describe(&made, dtype, shape, &bytes));
     class = tare_dtype_get(dtype)->class;
-    if (pool && class != TARE_CLASS_STRING && class != TARE_CLASS_OBJECT) buffer = pool_take(pool, bytes);
-    if (!buffer) {
-        buffer = tare_calloc(1, sizeof *buffer);
+    if (pool && class != TARE_CLASS_STRING && class != TARE_CLASS_OBJECT) {
+        TARE_TRY(pool_take(&buffer, pool, bytes));
+    } else {
+        if (pool && pool->limit && bytes > pool->limit) return pool_is_full(pool, bytes);
+        buffer = new_buffer(bytes);
         if (!buffer) return TARE_NO_MEMORY;
-        buffer->data = tare_malloc_aligned(bytes);
-        if (!buffer->data) {
-            tare_free(buffer);
-            return TARE_NO_MEMORY;
-        }
     }
     if (class == TARE_CLASS_STRING || class == TARE_CLASS_OBJECT) memset(buffer->data, 0, bytes);
     atomic_init(&buffer->references, 1);

@@ -89,6 +89,10 @@ double tare_tensor_get_f64(const struct tare_tensor *tensor, int64_t i);
 struct tare_buffer_pool;
 struct tare_buffer_pool *tare_buffer_pool_new(void);
 void tare_buffer_pool_free(struct tare_buffer_pool *pool);
+/* The most bytes that buffers from the pool may hold together (0: no limit); a request beyond it is TARE_NO_MEMORY. */
+void tare_buffer_pool_limit(struct tare_buffer_pool *pool, size_t bytes);
+/* Bytes of the buffers in use. */
+size_t tare_buffer_pool_bytes(struct tare_buffer_pool *pool);
 /* As tare_tensor_new, with numeric buffers from the pool (NULL: none). */
 tare_status tare_tensor_new_pooled(struct tare_tensor *out, int dtype, const struct tare_shape *shape,
                                    struct tare_buffer_pool *pool) TARE_WARN_UNUSED;
