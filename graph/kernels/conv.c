@@ -35,7 +35,8 @@ tare_status tare_conv_check(const struct tare_conv *conv) {
 }
 
 bool tare_conv_is_depthwise(const struct tare_conv *conv) {
-    return conv->groups > 1 && conv->groups == conv->in_channels;
+    return conv->groups > 1 && conv->groups == conv->in_channels && conv->base_dilation[0] == 1 &&
+           conv->base_dilation[1] == 1 && conv->base_dilation[2] == 1;
 }
 int64_t tare_conv_rows(const struct tare_conv *conv) {
     return conv->batch * conv->out[0] * conv->out[1] * conv->out[2];

@@ -24,7 +24,7 @@ struct tare_conv {
 /* TARE_SHAPE / TARE_INVALID_ARGUMENT when the numbers cannot be a convolution (non-positive stride, channels that the
  * groups do not divide, a product that overflows). */
 tare_status tare_conv_check(const struct tare_conv *conv);
-/* True when each group has one input channel and there are several: the depthwise kernel. */
+/* True when each group has one input channel, there are several, and the input is not dilated: the depthwise kernel. */
 bool tare_conv_is_depthwise(const struct tare_conv *conv);
 /* Output positions of all images; elements of a patch (k of the matrix product). */
 int64_t tare_conv_rows(const struct tare_conv *conv);

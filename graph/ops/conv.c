@@ -162,10 +162,11 @@ static tare_status run_floats(struct tare_kernel *kernel, const struct tare_conv
         return TARE_OK;
     }
     float *scratch = tare_arena_alloc(kernel->scratch, tare_gemm_scratch_floats() * sizeof(float));
-    float *packed = tare_weights_find(weights, filter);
+    float *packed = tare_weights_find(weights, filter, conv->groups);
     if (scratch == NULL) return TARE_NO_MEMORY;
     if (packed == NULL) {
-        packed = tare_weights_make(weights, filter, tare_conv_packed_floats(conv) * sizeof(float), kernel->scratch);
+        packed = tare_weights_make(weights, filter, conv->groups, tare_conv_packed_floats(conv) * sizeof(float),
+                                   kernel->scratch);
         if (packed == NULL) return TARE_NO_MEMORY;
         tare_conv_pack(packed, conv, arrays->filter);
     }
@@ -290,9 +291,10 @@ static void flip_filter(void *to, const void *from, const struct tare_conv *forw
 static tare_status pack_flipped(struct tare_kernel *kernel, float **packed, struct tare_weights *weights,
                                 const struct tare_conv *conv, const struct tare_conv *forward,
                                 const struct tare_tensor *filter, const void *values) {
-    *packed = tare_weights_find(weights, filter);
+    *packed = tare_weights_find(weights, filter, conv->groups);
     if (*packed != NULL) return TARE_OK;
-    *packed = tare_weights_make(weights, filter, tare_conv_packed_floats(conv) * sizeof(float), kernel->scratch);
+    *packed = tare_weights_make(weights, filter, conv->groups, tare_conv_packed_floats(conv) * sizeof(float),
+                                kernel->scratch);
     float *flipped = tare_arena_alloc(kernel->scratch, (size_t)filter->elements * sizeof(float));
     if (*packed == NULL || flipped == NULL) return TARE_NO_MEMORY;
     flip_filter(flipped, values, forward, sizeof(float));

@@ -5,7 +5,7 @@
 
 #include "graph/op.h"
 
-#define TARE_OP_FAMILIES(X) X(bias) X(conv) X(matmul) X(norm) X(pool)
+#define TARE_OP_FAMILIES(X) X(bias) X(conv) X(einsum) X(matmul) X(norm) X(pool) X(quantize) X(uniform_quantized) X(xla)
 
 #define X(family) extern const struct tare_op tare_ops_##family[];
 TARE_OP_FAMILIES(X)

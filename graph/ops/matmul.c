@@ -4,9 +4,6 @@
 #include "graph/ops/product.h"
 
 #include "base/alloc.h"
-#include "tensor/number.h"
-
-#include <string.h>
 
 /* A row's aux. */
 struct matmul_kind {
@@ -99,39 +96,6 @@ static void cost_matmul(const struct tare_infer *infer, struct tare_cost *cost) 
     if (k > 0) cost->macs = (double)outputs * (double)k;
 }
 
-/* ---- element types ---- */
-
-/* The dtype that products of the output's type are computed in. */
-static int computed_dtype(int dtype) {
-    if (tare_floats_dtype(dtype)) return TARE_DT_FLOAT;
-    if (dtype == TARE_DT_DOUBLE || dtype == TARE_DT_COMPLEX64 || dtype == TARE_DT_COMPLEX128) return dtype;
-    return TARE_DT_INT64; /* wraps: the low bits are those of any narrower type */
-}
-
-/* The elements as `dtype` (float, double or int64, or the tensor's own). NULL: no memory, with text. */
-static const void *elements_as(struct tare_kernel *kernel, const struct tare_tensor *tensor, int dtype) {
-    static const double nothing[2];
-    if (tensor->elements == 0) return nothing;
-    if (tensor->dtype == dtype) return tensor->data;
-    size_t bytes;
-    void *copy = NULL;
-    if (tare_mul_size(&bytes, (size_t)tensor->elements, tare_dtype_size(dtype)))
-        copy = tare_arena_alloc(kernel->scratch, bytes);
-    if (copy == NULL) return NULL;
-    for (int64_t i = 0; dtype == TARE_DT_INT64 && i < tensor->elements; i++)
-        ((int64_t *)copy)[i] = tare_tensor_get_i64(tensor, i);
-    for (int64_t i = 0; dtype == TARE_DT_DOUBLE && i < tensor->elements; i++)
-        ((double *)copy)[i] = tare_tensor_get_f64(tensor, i);
-    if (dtype == TARE_DT_FLOAT) tare_floats_from(copy, tensor->dtype, tensor->data, tensor->elements);
-    return copy;
-}
-
-static void store_int64(struct tare_tensor *output, const int64_t *values) {
-    const size_t size = tare_dtype_size(output->dtype);
-    for (int64_t i = 0; i < output->elements; i++)
-        memcpy((char *)output->data + (size_t)i * size, &values[i], size); /* little end first */
-}
-
 /* ---- running ---- */
 
 /* Offsets of the matrices of a batch under broadcasting, in elements. */
@@ -157,7 +121,7 @@ static int64_t *matrix_offsets(struct tare_arena *arena, int64_t batch, const st
 static tare_status set_up(struct tare_kernel *kernel, struct tare_product *product, struct flags flags) {
     const struct tare_tensor *a = &kernel->inputs[0], *b = &kernel->inputs[1], *output = &kernel->outputs[0];
     const int rank = output->shape.rank;
-    product->dtype = computed_dtype(output->dtype);
+    product->dtype = tare_product_dtype(output->dtype);
     product->m = output->shape.dims[rank - 2];
     product->n = output->shape.dims[rank - 1];
     product->k = a->shape.dims[a->shape.rank - (flags.a ? 2 : 1)];
@@ -171,11 +135,9 @@ static tare_status set_up(struct tare_kernel *kernel, struct tare_product *produ
     product->conjugate_b = batched && flags.b;
     product->a_first = matrix_offsets(kernel->scratch, product->batch, &output->shape, &a->shape);
     product->b_first = matrix_offsets(kernel->scratch, product->batch, &output->shape, &b->shape);
-    product->a = elements_as(kernel, a, product->dtype);
-    product->b = elements_as(kernel, b, product->dtype);
-    product->c = output->data;
-    if (product->dtype != output->dtype)
-        product->c = TARE_NEW_ARRAY(kernel->scratch, int64_t, (size_t)output->elements);
+    product->a = tare_product_operand(kernel, a, product->dtype);
+    product->b = tare_product_operand(kernel, b, product->dtype);
+    product->c = tare_product_room(kernel, 0);
     if (!product->a_first || !product->b_first || !product->a || !product->b || !product->c) return TARE_NO_MEMORY;
     return TARE_OK;
 }
@@ -197,10 +159,7 @@ static tare_status run_any(struct tare_kernel *kernel, bool plain) {
         tare_product_plain(&product);
     else
         TARE_TRY(tare_product_run(&product, &state->weights, &kernel->inputs[1], kernel->scratch));
-    if (product.dtype == TARE_DT_INT64 && dtype != TARE_DT_INT64)
-        store_int64(output, product.c);
-    else if (product.dtype == TARE_DT_FLOAT)
-        tare_floats_round(kernel, 0, product.c);
+    tare_product_store(kernel, 0, product.c);
     return TARE_OK;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "graph/kernels/gemm.h"
+#include "graph/ops/floats.h"
 
 #include <math.h>
 #include <string.h>
@@ -125,14 +126,14 @@ static int64_t packed_index(const struct tare_product *p, int64_t *index) {
 static tare_status pack_all(float **out, const struct tare_product *p, const int64_t *index, int64_t count,
                             struct tare_weights *weights, const struct tare_tensor *source,
                             struct tare_arena *scratch) {
-    float *packed = weights == NULL ? NULL : tare_weights_find(weights, source);
+    float *packed = weights == NULL ? NULL : tare_weights_find(weights, source, 0);
     *out = packed;
     if (packed != NULL) return TARE_OK;
     const size_t each = tare_gemm_packed_floats(p->k, p->n);
     size_t bytes;
     if (!tare_mul_size(&bytes, each, (size_t)count) || !tare_mul_size(&bytes, bytes, sizeof(float)))
         return TARE_FAIL(TARE_NO_MEMORY, "product too large");
-    packed = weights == NULL ? tare_arena_alloc(scratch, bytes) : tare_weights_make(weights, source, bytes, scratch);
+    packed = weights == NULL ? tare_arena_alloc(scratch, bytes) : tare_weights_make(weights, source, 0, bytes, scratch);
     if (packed == NULL) return TARE_NO_MEMORY;
     int64_t done = 0;
     for (int64_t i = 0; i < p->batch; i++) {
@@ -170,4 +171,50 @@ tare_status tare_product_run(const struct tare_product *product, struct tare_wei
         return TARE_OK;
     }
     return run_float(product, weights, source, scratch);
+}
+
+/* ---- element types ---- */
+
+int tare_product_dtype(int dtype) {
+    if (tare_floats_dtype(dtype)) return TARE_DT_FLOAT;
+    if (dtype == TARE_DT_DOUBLE || dtype == TARE_DT_COMPLEX64 || dtype == TARE_DT_COMPLEX128) return dtype;
+    return TARE_DT_INT64; /* wraps: the low bits are those of any narrower type */
+}
+
+static void *scratch_elements(struct tare_kernel *kernel, int64_t count, int dtype) {
+    size_t bytes;
+    if (!tare_mul_size(&bytes, (size_t)count, tare_dtype_size(dtype))) return NULL;
+    return tare_arena_alloc(kernel->scratch, bytes);
+}
+
+const void *tare_product_operand(struct tare_kernel *kernel, const struct tare_tensor *tensor, int dtype) {
+    static const double nothing[2];
+    if (tensor->elements == 0) return nothing;
+    if (tensor->dtype == dtype) return tensor->data;
+    void *copy = scratch_elements(kernel, tensor->elements, dtype);
+    if (copy == NULL) return NULL;
+    for (int64_t i = 0; dtype == TARE_DT_INT64 && i < tensor->elements; i++)
+        ((int64_t *)copy)[i] = tare_tensor_get_i64(tensor, i);
+    for (int64_t i = 0; dtype == TARE_DT_DOUBLE && i < tensor->elements; i++)
+        ((double *)copy)[i] = tare_tensor_get_f64(tensor, i);
+    if (dtype == TARE_DT_FLOAT) tare_floats_from(copy, tensor->dtype, tensor->data, tensor->elements);
+    return copy;
+}
+
+void *tare_product_room(struct tare_kernel *kernel, size_t i) {
+    struct tare_tensor *output = &kernel->outputs[i];
+    const int dtype = tare_product_dtype(output->dtype);
+    return dtype == output->dtype ? output->data : scratch_elements(kernel, output->elements, dtype);
+}
+
+void tare_product_store(struct tare_kernel *kernel, size_t i, const void *values) {
+    struct tare_tensor *output = &kernel->outputs[i];
+    const size_t size = tare_dtype_size(output->dtype);
+    if (values == output->data) return;
+    if (tare_floats_dtype(output->dtype)) {
+        tare_floats_to(output->data, output->dtype, values, output->elements);
+        return;
+    }
+    for (int64_t j = 0; j < output->elements; j++)
+        memcpy((char *)output->data + (size_t)j * size, (const int64_t *)values + j, size); /* little end first */
 }

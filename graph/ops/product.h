@@ -2,7 +2,7 @@
 #ifndef TARE_GRAPH_OPS_PRODUCT_H
 #define TARE_GRAPH_OPS_PRODUCT_H
 
-#include "base/arena.h"
+#include "graph/op.h"
 #include "graph/ops/weights.h"
 
 /* C[b] (m×n, dense, one after another) = A[b] (m×k) · B[b] (k×n). Element (i, p) of A[b] lies at
@@ -20,8 +20,17 @@ struct tare_product {
 /* One chain an element, one element after another. */
 void tare_product_plain(const struct tare_product *product);
 /* The same bits, fast for float. B is packed once while `source`, the tensor that it was made from, stays the same
- * (`weights` NULL: packed at each call). */
+ * (`weights` NULL: packed at each call); how B comes from the tensor must be the same at every call. */
 tare_status tare_product_run(const struct tare_product *product, struct tare_weights *weights,
                              const struct tare_tensor *source, struct tare_arena *scratch);
+
+/* The dtype that products with an output of `dtype` are computed in: float for the 16-bit ones, int64 for integers. */
+int tare_product_dtype(int dtype);
+/* The elements as `dtype` (float, double, int64, or the tensor's own): its own memory or a copy in scratch. NULL: no
+ * memory. */
+const void *tare_product_operand(struct tare_kernel *kernel, const struct tare_tensor *tensor, int dtype);
+/* Where to compute output i, which was made, in tare_product_dtype; and its rounding or cutting into the output. */
+void *tare_product_room(struct tare_kernel *kernel, size_t i);
+void tare_product_store(struct tare_kernel *kernel, size_t i, const void *values);
 
 #endif

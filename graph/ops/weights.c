@@ -4,15 +4,15 @@
 
 enum { MOST_CHANGES = 2, ALIGNMENT = 64 };
 
-void *tare_weights_find(const struct tare_weights *weights, const struct tare_tensor *tensor) {
+void *tare_weights_find(const struct tare_weights *weights, const struct tare_tensor *tensor, int64_t key) {
     const struct tare_tensor *source = &weights->source;
     if (weights->packed == NULL || source->data != tensor->data || source->dtype != tensor->dtype ||
-        !tare_shape_equal(&source->shape, &tensor->shape))
+        weights->key != key || !tare_shape_equal(&source->shape, &tensor->shape))
         return NULL;
     return weights->packed;
 }
 
-void *tare_weights_make(struct tare_weights *weights, const struct tare_tensor *tensor, size_t size,
+void *tare_weights_make(struct tare_weights *weights, const struct tare_tensor *tensor, int64_t key, size_t size,
                         struct tare_arena *scratch) {
     if (weights->packed != NULL) weights->changes++;
     tare_weights_reset(weights);
@@ -22,6 +22,7 @@ void *tare_weights_make(struct tare_weights *weights, const struct tare_tensor *
         return block + (ALIGNMENT - (uintptr_t)block % ALIGNMENT) % ALIGNMENT;
     }
     weights->packed = tare_malloc_aligned(size);
+    weights->key = key;
     if (weights->packed != NULL) tare_tensor_share(&weights->source, tensor);
     return weights->packed;
 }
