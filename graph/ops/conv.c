@@ -2,6 +2,7 @@
  * use as deconvolutions). Everything is brought to channels-last and three spatial axes, then to the kernels of
  * graph/kernels/conv.h. */
 #include "graph/kernels/conv.h"
+#include "graph/ops/exact.h"
 #include "graph/ops/families.h"
 #include "graph/ops/floats.h"
 #include "graph/ops/weights.h"
@@ -174,6 +175,19 @@ static tare_status run_floats(struct tare_kernel *kernel, const struct tare_conv
     return TARE_OK;
 }
 
+/* int32: models that quantize in TensorFlow's own ops carry int8 values in it. */
+static tare_status run_exact(struct tare_kernel *kernel, const struct tare_conv *conv, struct tare_weights *weights,
+                             const struct tare_tensor *filter, const struct conv_arrays *arrays) {
+    const struct tare_exact exact = { .lhs_dtype = TARE_DT_INT32,
+                                      .rhs_dtype = TARE_DT_INT32,
+                                      .lhs = arrays->input,
+                                      .rhs = arrays->filter,
+                                      .weights = weights,
+                                      .source = filter,
+                                      .scratch = kernel->scratch };
+    return tare_exact_conv(arrays->output, &exact, conv);
+}
+
 static void run_plain(const struct tare_conv *conv, int dtype, const struct conv_arrays *arrays) {
     if (dtype == TARE_DT_DOUBLE)
         tare_conv_plain_f64(arrays->output, conv, arrays->input, arrays->filter);
@@ -229,10 +243,12 @@ static tare_status run_forward(struct tare_kernel *kernel, bool plain) {
     TARE_TRY(tare_kernel_output(kernel, 0, input->dtype, &shape));
     if (kernel->outputs[0].elements == 0) return TARE_OK;
     TARE_TRY(open_arrays(kernel, &arrays, &state->window, input, filter, &layout));
-    if (plain || !tare_floats_dtype(input->dtype))
-        run_plain(&conv, input->dtype, &arrays);
-    else
+    if (!plain && tare_floats_dtype(input->dtype))
         TARE_TRY(run_floats(kernel, &conv, &state->weights, filter, &arrays));
+    else if (!plain && input->dtype == TARE_DT_INT32)
+        TARE_TRY(run_exact(kernel, &conv, &state->weights, filter, &arrays));
+    else
+        run_plain(&conv, input->dtype, &arrays);
     return close_arrays(kernel, &arrays, &state->window, &conv);
 }
 
@@ -293,10 +309,11 @@ static tare_status pack_flipped(struct tare_kernel *kernel, float **packed, stru
                                 const struct tare_tensor *filter, const void *values) {
     *packed = tare_weights_find(weights, filter, conv->groups);
     if (*packed != NULL) return TARE_OK;
+    float *flipped = tare_arena_alloc(kernel->scratch, (size_t)filter->elements * sizeof(float));
+    if (flipped == NULL) return TARE_NO_MEMORY;
     *packed = tare_weights_make(weights, filter, conv->groups, tare_conv_packed_floats(conv) * sizeof(float),
                                 kernel->scratch);
-    float *flipped = tare_arena_alloc(kernel->scratch, (size_t)filter->elements * sizeof(float));
-    if (*packed == NULL || flipped == NULL) return TARE_NO_MEMORY;
+    if (*packed == NULL) return TARE_NO_MEMORY;
     flip_filter(flipped, values, forward, sizeof(float));
     tare_conv_pack(*packed, conv, flipped);
     return TARE_OK;

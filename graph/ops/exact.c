@@ -112,16 +112,20 @@ static tare_status packed_filter(void **out, const struct tare_exact *operands, 
                                  enum tare_igemm_form form) {
     *out = kept(operands, conv);
     if (*out != NULL) return TARE_OK;
+    const bool bytes = is_int8(operands->rhs_dtype);
+    const int32_t *wide = NULL;
+    if (!bytes) {
+        const int64_t count = tare_conv_patch(conv) * conv->out_channels;
+        wide = tare_exact_widen(operands->scratch, operands->rhs, operands->rhs_dtype, count);
+        if (wide == NULL) return TARE_NO_MEMORY;
+    }
     void *packed = room_for_packed(operands, conv, tare_conv_int_packed_bytes(form, conv));
     if (packed == NULL) return TARE_NO_MEMORY;
     *out = packed;
-    if (is_int8(operands->rhs_dtype)) {
+    if (bytes) {
         tare_conv_int_pack(packed, form, conv, operands->rhs);
         return TARE_OK;
     }
-    const int64_t count = tare_conv_patch(conv) * conv->out_channels;
-    const int32_t *wide = tare_exact_widen(operands->scratch, operands->rhs, operands->rhs_dtype, count);
-    if (wide == NULL) return TARE_NO_MEMORY;
     if (!tare_conv_int_pack_int32(packed, conv, wide)) {
         *out = NULL;
         if (operands->weights != NULL) tare_weights_reset(operands->weights);

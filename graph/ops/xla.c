@@ -177,11 +177,11 @@ static tare_status float_weights(struct tare_kernel *kernel, float **out, const 
     *out = tare_weights_find(&state->weights, rhs, key);
     if (*out != NULL) return TARE_OK;
     const size_t floats = depthwise ? (size_t)rhs->elements : tare_conv_packed_floats(conv);
-    float *packed = tare_weights_make(&state->weights, rhs, key, floats * sizeof(float), kernel->scratch);
-    if (packed == NULL) return TARE_NO_MEMORY;
     const bool bytes = is_int8(rhs->dtype);
     const void *weights = operand(kernel, bytes ? EXACT : FLOATS, rhs, general->rhs_order);
     if (weights == NULL) return TARE_NO_MEMORY;
+    float *packed = tare_weights_make(&state->weights, rhs, key, floats * sizeof(float), kernel->scratch);
+    if (packed == NULL) return TARE_NO_MEMORY;
     if (depthwise)
         tare_floats_from(packed, bytes ? TARE_DT_INT8 : TARE_DT_FLOAT, weights, rhs->elements);
     else if (bytes)
