@@ -51,10 +51,12 @@ void tare_strbuf_escape(struct tare_strbuf *buf, const void *data, size_t size) 
         case '\'': tare_strbuf_puts(buf, "\\'"); break;
         case '\\': tare_strbuf_puts(buf, "\\\\"); break;
         default:
-            if (c < 0x20 || c > 0x7e)
-                tare_strbuf_printf(buf, "\\%03o", c);
-            else
+            if (c < 0x20 || c > 0x7e) {
+                const char octal[] = { '\\', (char)('0' + (c >> 6)), (char)('0' + (c >> 3 & 7)), (char)('0' + (c & 7)) };
+                tare_strbuf_append(buf, octal, sizeof octal);
+            } else {
                 tare_strbuf_putc(buf, (char)c);
+            }
         }
     }
 }
