@@ -4,10 +4,48 @@
 
 #include <string.h>
 
+static bool is_entry(const ProtobufCMessageDescriptor *descriptor) {
+    size_t size;
+    if (descriptor->n_fields != 2 || strcmp(descriptor->fields[0].name, "key") != 0 ||
+        strcmp(descriptor->fields[1].name, "value") != 0)
+        return false;
+    size = strlen(descriptor->short_name);
+    return size > 5 && strcmp(descriptor->short_name + size - 5, "Entry") == 0;
+}
+
+static void *member_of(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field) {
+    return (char *)(uintptr_t)message + field->offset;
+}
+
 ProtobufCMessage *tare_message_new(struct tare_arena *arena, const ProtobufCMessageDescriptor *descriptor) {
     ProtobufCMessage *message = tare_arena_alloc(arena, descriptor->sizeof_message);
-    if (message) descriptor->message_init(message);
+    if (!message) return NULL;
+    descriptor->message_init(message);
+    if (descriptor->n_fields == 2 && descriptor->fields[1].type == PROTOBUF_C_TYPE_MESSAGE && is_entry(descriptor)) {
+        ProtobufCMessage **value = member_of(message, &descriptor->fields[1]);
+        *value = tare_message_new(arena, descriptor->fields[1].descriptor);
+        if (!*value) return NULL;
+    }
     return message;
+}
+
+ProtobufCWireType tare_field_wire_type(const ProtobufCFieldDescriptor *field) {
+    switch (field->type) {
+    case PROTOBUF_C_TYPE_SFIXED32:
+    case PROTOBUF_C_TYPE_FIXED32:
+    case PROTOBUF_C_TYPE_FLOAT:
+        return PROTOBUF_C_WIRE_TYPE_32BIT;
+    case PROTOBUF_C_TYPE_SFIXED64:
+    case PROTOBUF_C_TYPE_FIXED64:
+    case PROTOBUF_C_TYPE_DOUBLE:
+        return PROTOBUF_C_WIRE_TYPE_64BIT;
+    case PROTOBUF_C_TYPE_STRING:
+    case PROTOBUF_C_TYPE_BYTES:
+    case PROTOBUF_C_TYPE_MESSAGE:
+        return PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED;
+    default:
+        return PROTOBUF_C_WIRE_TYPE_VARINT;
+    }
 }
 
 size_t tare_field_value_size(const ProtobufCFieldDescriptor *field) {
@@ -17,11 +55,16 @@ size_t tare_field_value_size(const ProtobufCFieldDescriptor *field) {
     case PROTOBUF_C_TYPE_SFIXED64:
     case PROTOBUF_C_TYPE_UINT64:
     case PROTOBUF_C_TYPE_FIXED64:
-    case PROTOBUF_C_TYPE_DOUBLE: return 8;
-    case PROTOBUF_C_TYPE_STRING: return sizeof(char *);
-    case PROTOBUF_C_TYPE_MESSAGE: return sizeof(ProtobufCMessage *);
-    case PROTOBUF_C_TYPE_BYTES: return sizeof(ProtobufCBinaryData);
-    default: return 4;
+    case PROTOBUF_C_TYPE_DOUBLE:
+        return 8;
+    case PROTOBUF_C_TYPE_STRING:
+        return sizeof(char *);
+    case PROTOBUF_C_TYPE_MESSAGE:
+        return sizeof(ProtobufCMessage *);
+    case PROTOBUF_C_TYPE_BYTES:
+        return sizeof(ProtobufCBinaryData);
+    default:
+        return 4;
     }
 }
 
@@ -38,25 +81,22 @@ static uint32_t *case_of(const ProtobufCMessage *message, const ProtobufCFieldDe
     return (uint32_t *)((char *)(uintptr_t)message + field->quantifier_offset);
 }
 
-static void *member_of(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field) {
-    return (char *)(uintptr_t)message + field->offset;
-}
-
 static bool is_set(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field) {
     static const char zeros[8];
     const void *member = member_of(message, field);
     if (tare_field_in_oneof(field) && *case_of(message, field) != field->id) return false;
     switch (field->type) {
-    case PROTOBUF_C_TYPE_MESSAGE: return *(ProtobufCMessage *const *)member != NULL;
+    case PROTOBUF_C_TYPE_MESSAGE:
+        return *(ProtobufCMessage *const *)member != NULL;
     case PROTOBUF_C_TYPE_STRING:
         if (tare_field_in_oneof(field) || field->label == PROTOBUF_C_LABEL_OPTIONAL)
             return *(char *const *)member != NULL;
-        return *(char *const *)member && **(char *const *)member;
+        return *(char *const *)member && (**(char *const *)member || is_entry(message->descriptor));
     default:
         if (tare_field_in_oneof(field)) return true;
         if (field->label != PROTOBUF_C_LABEL_NONE) return *(const protobuf_c_boolean *)case_of(message, field);
         if (field->type == PROTOBUF_C_TYPE_BYTES) return ((const ProtobufCBinaryData *)member)->len > 0;
-        return memcmp(member, zeros, tare_field_value_size(field)) != 0;
+        return memcmp(member, zeros, tare_field_value_size(field)) != 0 || is_entry(message->descriptor);
     }
 }
 

@@ -11,15 +11,19 @@
 #include <protobuf-c/protobuf-c.h>
 #include <stdbool.h>
 
-/* A message with its defaults, in the arena; NULL when memory is out. */
+/* A message with its defaults, in the arena; NULL when memory is out. A map entry gets its value message too, so that
+ * it is never NULL. */
 ProtobufCMessage *tare_message_new(struct tare_arena *arena, const ProtobufCMessageDescriptor *descriptor);
 
 /* Bytes of one value in memory. */
 size_t tare_field_value_size(const ProtobufCFieldDescriptor *field);
 /* True for the numeric types, bool and enum: those that may be packed. */
 bool tare_field_is_packable(const ProtobufCFieldDescriptor *field);
+/* How a single value goes on the wire. */
+ProtobufCWireType tare_field_wire_type(const ProtobufCFieldDescriptor *field);
 /* Values that the message holds: the count of a repeated field, else 1 or 0. A proto3 field without presence counts as
- * 0 when it has its default, by its bits (so that -0.0 is a value). */
+ * 0 when it has its default, by its bits (so that -0.0 is a value). Key and value of a map entry (a message XEntry of
+ * key and value) count as 1 whatever they are, as in protobuf's own maps. */
 size_t tare_field_count(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field);
 /* The i-th value, i < tare_field_count. */
 const void *tare_field_value(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field, size_t i);

@@ -1,4 +1,4 @@
-/* The wire format reader, and packing. */
+/* The wire format reader. */
 #include "proto/message.h"
 #include "base/alloc.h"
 #include "proto/field.h"
@@ -23,7 +23,9 @@ struct record {
     unsigned wire;
 };
 
-static long long offset_of(const struct reader *r, const uint8_t *at) { return (long long)(at - r->start); }
+static long long offset_of(const struct reader *r, const uint8_t *at) {
+    return (long long)(at - r->start);
+}
 
 /* The byte behind the varint, NULL when it is cut off or longer than 10 bytes. */
 static const uint8_t *read_varint(uint64_t *out, const uint8_t *at, const uint8_t *end) {
@@ -88,30 +90,24 @@ static tare_status read_record(struct record *out, const struct reader *r, const
     }
 }
 
-static unsigned wire_type_of(const ProtobufCFieldDescriptor *field) {
-    switch (field->type) {
-    case PROTOBUF_C_TYPE_SFIXED32:
-    case PROTOBUF_C_TYPE_FIXED32:
-    case PROTOBUF_C_TYPE_FLOAT: return PROTOBUF_C_WIRE_TYPE_32BIT;
-    case PROTOBUF_C_TYPE_SFIXED64:
-    case PROTOBUF_C_TYPE_FIXED64:
-    case PROTOBUF_C_TYPE_DOUBLE: return PROTOBUF_C_WIRE_TYPE_64BIT;
-    case PROTOBUF_C_TYPE_STRING:
-    case PROTOBUF_C_TYPE_BYTES:
-    case PROTOBUF_C_TYPE_MESSAGE: return PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED;
-    default: return PROTOBUF_C_WIRE_TYPE_VARINT;
-    }
-}
-
 static void store_varint(void *slot, ProtobufCType type, uint64_t value) {
     uint32_t low = (uint32_t)value;
     switch (type) {
     case PROTOBUF_C_TYPE_INT64:
-    case PROTOBUF_C_TYPE_UINT64: *(uint64_t *)slot = value; break;
-    case PROTOBUF_C_TYPE_SINT64: *(uint64_t *)slot = (value >> 1) ^ (0 - (value & 1)); break;
-    case PROTOBUF_C_TYPE_SINT32: *(uint32_t *)slot = (low >> 1) ^ (0 - (low & 1)); break;
-    case PROTOBUF_C_TYPE_BOOL: *(protobuf_c_boolean *)slot = value != 0; break;
-    default: *(uint32_t *)slot = low;
+    case PROTOBUF_C_TYPE_UINT64:
+        *(uint64_t *)slot = value;
+        break;
+    case PROTOBUF_C_TYPE_SINT64:
+        *(uint64_t *)slot = (value >> 1) ^ (0 - (value & 1));
+        break;
+    case PROTOBUF_C_TYPE_SINT32:
+        *(uint32_t *)slot = (low >> 1) ^ (0 - (low & 1));
+        break;
+    case PROTOBUF_C_TYPE_BOOL:
+        *(protobuf_c_boolean *)slot = value != 0;
+        break;
+    default:
+        *(uint32_t *)slot = low;
     }
 }
 
@@ -127,7 +123,7 @@ static tare_status read_packed(const struct reader *r, ProtobufCMessage *message
     size_t bytes = (size_t)(record->end - at), count = 0, width = tare_field_value_size(field);
     char *slot;
     if (bytes == 0) return TARE_OK;
-    if (wire_type_of(field) != PROTOBUF_C_WIRE_TYPE_VARINT) {
+    if (tare_field_wire_type(field) != PROTOBUF_C_WIRE_TYPE_VARINT) {
         if (bytes % width)
             return TARE_FAIL(TARE_CORRUPT, "%s: packed field %u at byte %lld has %zu bytes (wanted a multiple of %zu)",
                              r->what, record->field, offset_of(r, record->tag), bytes, width);
@@ -136,7 +132,8 @@ static tare_status read_packed(const struct reader *r, ProtobufCMessage *message
         memcpy(slot, at, bytes);
         return TARE_OK;
     }
-    for (size_t i = 0; i < bytes; i++) count += !(at[i] & 0x80);
+    for (size_t i = 0; i < bytes; i++)
+        count += !(at[i] & 0x80);
     if (count == 0) return fail_cut(r, record);
     slot = tare_field_append(message, field, r->arena, count);
     if (!slot) return TARE_NO_MEMORY;
@@ -175,8 +172,10 @@ static tare_status read_value(const struct reader *r, ProtobufCMessage *message,
                                                            : tare_field_set(message, field);
     if (!slot) return TARE_NO_MEMORY;
     switch (field->type) {
-    case PROTOBUF_C_TYPE_STRING: return read_string(r, slot, record);
-    case PROTOBUF_C_TYPE_BYTES: return read_bytes(r, slot, record);
+    case PROTOBUF_C_TYPE_STRING:
+        return read_string(r, slot, record);
+    case PROTOBUF_C_TYPE_BYTES:
+        return read_bytes(r, slot, record);
     case PROTOBUF_C_TYPE_MESSAGE: {
         ProtobufCMessage **child = slot;
         if (depth >= TARE_MESSAGE_MAX_DEPTH)
@@ -218,7 +217,7 @@ static tare_status read_message(const struct reader *r, ProtobufCMessage *messag
         const ProtobufCFieldDescriptor *field;
         TARE_TRY(read_record(&record, r, at, end));
         field = find_field(message->descriptor, record.field, &hint);
-        if (field && record.wire == wire_type_of(field))
+        if (field && record.wire == tare_field_wire_type(field))
             TARE_TRY(read_value(r, message, field, &record, depth));
         else if (field && record.wire == PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED &&
                  field->label == PROTOBUF_C_LABEL_REPEATED)
@@ -238,35 +237,10 @@ tare_status tare_message_unpack(ProtobufCMessage **out, const ProtobufCMessageDe
     ProtobufCMessage *message = tare_message_new(arena, descriptor);
     *out = NULL;
     if (!message) return TARE_NO_MEMORY;
-    if (!tare_mul_size(&r.limit, size, TARE_MESSAGE_MAX_GROWTH) ||
-        !tare_add_size(&r.limit, r.limit, arena->bytes) ||
+    if (!tare_mul_size(&r.limit, size, TARE_MESSAGE_MAX_GROWTH) || !tare_add_size(&r.limit, r.limit, arena->bytes) ||
         !tare_add_size(&r.limit, r.limit, TARE_MESSAGE_FREE_GROWTH))
         r.limit = SIZE_MAX;
     if (size) TARE_TRY(read_message(&r, message, data, r.start + size, 1));
     *out = message;
     return TARE_OK;
-}
-
-tare_status tare_message_pack(uint8_t **data, size_t *size, const ProtobufCMessage *message) {
-    size_t bytes = protobuf_c_message_get_packed_size(message);
-    *data = NULL;
-    *size = 0;
-    if (bytes > INT32_MAX)
-        return TARE_FAIL(TARE_UNSUPPORTED, "%s has %zu bytes (protobuf allows %d)", message->descriptor->short_name,
-                         bytes, INT32_MAX);
-    *data = tare_malloc(bytes);
-    if (!*data) return TARE_NO_MEMORY;
-    *size = protobuf_c_message_pack(message, *data);
-    return TARE_OK;
-}
-
-tare_status tare_message_copy(ProtobufCMessage **out, struct tare_arena *arena, const ProtobufCMessage *message) {
-    uint8_t *data;
-    size_t size;
-    tare_status status;
-    *out = NULL;
-    TARE_TRY(tare_message_pack(&data, &size, message));
-    status = tare_message_unpack(out, message->descriptor, arena, data, size, message->descriptor->short_name);
-    tare_free(data);
-    return status;
 }

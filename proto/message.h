@@ -1,7 +1,7 @@
 /* Protobuf messages from and to bytes.
  *
- * The reader is our own and not protobuf-c's: it reads straight into an arena, trusts nothing, and knows the byte at
- * which something is wrong. The structs are protobuf-c's, so its writer and its accessors serve them. */
+ * Reader and writer are our own and not protobuf-c's: the one reads straight into an arena, trusts nothing, and knows
+ * the byte at which something is wrong; the other writes map entries as protobuf does. The structs are protobuf-c's. */
 #ifndef TARE_PROTO_MESSAGE_H
 #define TARE_PROTO_MESSAGE_H
 
@@ -13,9 +13,9 @@
 #include <stdint.h>
 
 enum {
-    TARE_MESSAGE_MAX_DEPTH = 100,        /* messages in messages, as protobuf's own limit */
-    TARE_MESSAGE_MAX_GROWTH = 64,        /* a message takes at most this many times its size in memory … */
-    TARE_MESSAGE_FREE_GROWTH = 1 << 20,  /* … and this many bytes more */
+    TARE_MESSAGE_MAX_DEPTH = 100,       /* messages in messages, as protobuf's own limit */
+    TARE_MESSAGE_MAX_GROWTH = 64,       /* a message takes at most this many times its size in memory … */
+    TARE_MESSAGE_FREE_GROWTH = 1 << 20, /* … and this many bytes more */
 };
 
 /* Reads a message that is `size` bytes long. Everything in *out is in the arena (strings and bytes are copied, aligned
@@ -24,7 +24,7 @@ enum {
  *
  * Repeated numbers may be packed or not. A singular message that occurs twice is merged, a scalar that does so is the
  * last one. Unknown fields, and known ones with another wire type, are kept in unknown_fields. A map entry without
- * value has value NULL: it stands for the default message.
+ * value gets the default message, never NULL.
  *
  * TARE_CORRUPT with the byte offset: a field that is cut off or runs past its message, a bad tag, messages nested too
  * deeply, more memory than the limits above. TARE_UNSUPPORTED: groups; a string (not bytes) that holds a NUL byte,
@@ -33,7 +33,8 @@ tare_status tare_message_unpack(ProtobufCMessage **out, const ProtobufCMessageDe
                                 struct tare_arena *arena, const void *data, size_t size,
                                 const char *what) TARE_WARN_UNUSED;
 
-/* The bytes of a message: fields in number order, then the unknown ones. Release *data with tare_free.
+/* The bytes of a message: fields in number order, then the unknown ones; the same bytes as protobuf's own writer gives
+ * but for the order of map entries. Release *data with tare_free.
  * TARE_UNSUPPORTED beyond protobuf's limit of 2 GiB, TARE_NO_MEMORY. */
 tare_status tare_message_pack(uint8_t **data, size_t *size, const ProtobufCMessage *message) TARE_WARN_UNUSED;
 

@@ -35,8 +35,8 @@ static void *unpack(struct tare_arena *arena, const ProtobufCMessageDescriptor *
     return message;
 }
 
-static void expect_failure(struct tare_arena *arena, const ProtobufCMessageDescriptor *descriptor,
-                           const uint8_t *data, size_t size, tare_status wanted, const char *text) {
+static void expect_failure(struct tare_arena *arena, const ProtobufCMessageDescriptor *descriptor, const uint8_t *data,
+                           size_t size, tare_status wanted, const char *text) {
     ProtobufCMessage *message;
     tare_status status = tare_message_unpack(&message, descriptor, arena, data, size, "file.pb");
     assert_int_equal(status, wanted);
@@ -68,14 +68,15 @@ static void repeated_numbers__mixed_forms_append_in_order(void **state) {
     Tensorflow__VersionDef *version = unpack(*state, &tensorflow__version_def__descriptor,
                                              BYTES(0x18, 1, 0x1a, 4, 2, 3, 4, 5, 0x18, 6, 0x1a, 0, 0x1a, 1, 7));
     assert_int_equal(version->n_bad_consumers, 7);
-    for (int i = 0; i < 7; i++) assert_int_equal(version->bad_consumers[i], i + 1);
+    for (int i = 0; i < 7; i++)
+        assert_int_equal(version->bad_consumers[i], i + 1);
 }
 
 static void repeated_floats__packed_and_unpacked_read_alike(void **state) {
-    Tensorflow__TensorProto *packed = unpack(*state, &tensorflow__tensor_proto__descriptor,
-                                             BYTES(0x2a, 8, 0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0));
-    Tensorflow__TensorProto *unpacked = unpack(*state, &tensorflow__tensor_proto__descriptor,
-                                               BYTES(0x2d, 0, 0, 0x80, 0x3f, 0x2d, 0, 0, 0, 0xc0));
+    Tensorflow__TensorProto *packed =
+        unpack(*state, &tensorflow__tensor_proto__descriptor, BYTES(0x2a, 8, 0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0));
+    Tensorflow__TensorProto *unpacked =
+        unpack(*state, &tensorflow__tensor_proto__descriptor, BYTES(0x2d, 0, 0, 0x80, 0x3f, 0x2d, 0, 0, 0, 0xc0));
     assert_int_equal(packed->n_float_val, 2);
     assert_int_equal(unpacked->n_float_val, 2);
     assert_true(packed->float_val[0] == 1.0f && packed->float_val[1] == -2.0f);
@@ -91,8 +92,7 @@ static void repeated_fixed64__unpacked_reads_into_a_packed_field(void **state) {
 }
 
 static void integers__take_their_width_and_sign(void **state) {
-    Tensorflow__StructuredValue *zigzag =
-        unpack(*state, &tensorflow__structured_value__descriptor, BYTES(0x60, 0x03));
+    Tensorflow__StructuredValue *zigzag = unpack(*state, &tensorflow__structured_value__descriptor, BYTES(0x60, 0x03));
     Tensorflow__TensorShapeProto__Dim *dim =
         unpack(*state, &tensorflow__tensor_shape_proto__dim__descriptor,
                BYTES(0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01));
@@ -102,10 +102,9 @@ static void integers__take_their_width_and_sign(void **state) {
 }
 
 static void unknown_fields__survive_in_every_wire_type(void **state) {
-    static const uint8_t data[] = { 0x08, 1, 0xf8, 0x07, 5, 0x82, 0x08, 3, 'a', 'b', 'c', 0x8d, 0x08, 1, 2, 3, 4,
-                                    0x91, 0x08, 1, 2, 3, 4, 5, 6, 7, 8 };
-    Tensorflow__VersionDef *version =
-        unpack(*state, &tensorflow__version_def__descriptor, data, sizeof data);
+    static const uint8_t data[] = { 0x08, 1, 0xf8, 0x07, 5,    0x82, 0x08, 3, 'a', 'b', 'c', 0x8d, 0x08, 1,
+                                    2,    3, 4,    0x91, 0x08, 1,    2,    3, 4,   5,   6,   7,    8 };
+    Tensorflow__VersionDef *version = unpack(*state, &tensorflow__version_def__descriptor, data, sizeof data);
     assert_int_equal(version->producer, 1);
     assert_int_equal(version->base.n_unknown_fields, 4);
     expect_packs_to(version, data, sizeof data);
@@ -113,8 +112,7 @@ static void unknown_fields__survive_in_every_wire_type(void **state) {
 
 static void unknown_fields__a_known_number_of_another_wire_type_is_kept(void **state) {
     static const uint8_t data[] = { 0x10, 7, 0x0a, 2, 'h', 'i' };
-    Tensorflow__VersionDef *version =
-        unpack(*state, &tensorflow__version_def__descriptor, data, sizeof data);
+    Tensorflow__VersionDef *version = unpack(*state, &tensorflow__version_def__descriptor, data, sizeof data);
     assert_int_equal(version->producer, 0);
     assert_int_equal(version->min_consumer, 7);
     expect_packs_to(version, data, sizeof data);
@@ -136,8 +134,7 @@ static void messages__a_singular_one_that_comes_twice_is_merged(void **state) {
 }
 
 static void oneofs__the_last_member_wins(void **state) {
-    Tensorflow__AttrValue *attr =
-        unpack(*state, &tensorflow__attr_value__descriptor, BYTES(0x18, 5, 0x3a, 2, 0x18, 1));
+    Tensorflow__AttrValue *attr = unpack(*state, &tensorflow__attr_value__descriptor, BYTES(0x18, 5, 0x3a, 2, 0x18, 1));
     assert_int_equal(attr->value_case, TENSORFLOW__ATTR_VALUE__VALUE_SHAPE);
     assert_true(attr->shape->unknown_rank);
 }
@@ -206,18 +203,19 @@ static void growth__small_input_does_not_take_much_memory(void **state) {
     size_t count = 1 << 17;
     uint8_t *data = malloc(2 * count);
     ProtobufCMessage *message;
-    for (size_t i = 0; i < count; i++) memcpy(data + 2 * i, "\x42\x00", 2);
-    assert_int_equal(tare_message_unpack(&message, &tensorflow__attr_value__list_value__descriptor, arena, data,
-                                         2 * count, "bomb"),
-                     TARE_CORRUPT);
+    for (size_t i = 0; i < count; i++)
+        memcpy(data + 2 * i, "\x42\x00", 2);
+    assert_int_equal(
+        tare_message_unpack(&message, &tensorflow__attr_value__list_value__descriptor, arena, data, 2 * count, "bomb"),
+        TARE_CORRUPT);
     assert_non_null(strstr(tare_error_text(), "bomb: takes more than 64 times its size in memory"));
     assert_true(arena->bytes < 2 * (2 * count * TARE_MESSAGE_MAX_GROWTH + TARE_MESSAGE_FREE_GROWTH));
     free(data);
 }
 
 static void copy__is_deep_and_equal(void **state) {
-    static const uint8_t data[] = { 0x0a, 1, 'n', 0x12, 2, 'N', 'o', 0x2a, 7, 0x0a, 1, 'T', 0x12, 2, 0x30, 1,
-                                    0xf8, 0x07, 5 };
+    static const uint8_t data[] = { 0x0a, 1,   'n',  0x12, 2,    'N', 'o',  0x2a, 7, 0x0a,
+                                    1,    'T', 0x12, 2,    0x30, 1,   0xf8, 0x07, 5 };
     Tensorflow__NodeDef *node = unpack(*state, &tensorflow__node_def__descriptor, data, sizeof data);
     ProtobufCMessage *copy;
     assert_int_equal(tare_message_copy(&copy, *state, &node->base), TARE_OK);
@@ -278,8 +276,8 @@ static void mangled_input__never_crashes(void **state) {
     for (size_t cut = 0; cut <= model_size; cut++) {
         uint8_t *part = malloc(cut ? cut : 1); /* its own block, so that ASan sees a read past the end */
         memcpy(part, model, cut);
-        accepted += tare_message_unpack(&message, &tensorflow__saved_model__descriptor, arena, part, cut, "cut") ==
-                    TARE_OK;
+        accepted +=
+            tare_message_unpack(&message, &tensorflow__saved_model__descriptor, arena, part, cut, "cut") == TARE_OK;
         free(part);
         tare_arena_reset(arena);
     }
@@ -305,8 +303,8 @@ static void mangled_input__never_crashes(void **state) {
 }
 
 static void memory__every_failing_allocation_is_reported(void **state) {
-    static const uint8_t data[] = { 0x0a, 1, 'n', 0x1a, 1, 'a', 0x1a, 1, 'b', 0x2a, 7, 0x0a, 1, 'T', 0x12, 2, 0x30, 1,
-                                    0xf8, 0x07, 5 };
+    static const uint8_t data[] = { 0x0a, 1, 'n', 0x1a, 1, 'a',  0x1a, 1,    'b',  0x2a, 7,
+                                    0x0a, 1, 'T', 0x12, 2, 0x30, 1,    0xf8, 0x07, 5 };
     ProtobufCMessage *message;
     (void)state;
     for (int64_t n = 1; n < 100; n++) {
