@@ -133,6 +133,8 @@ tare_status tare_model_reachable_functions(bool **out, struct tare_arena *arena,
     TARE_CHECK(reach_main(&reach, arena));
     for (size_t i = 0; i < model->n_aliases && with_aliases; i++)
         TARE_CHECK(reach_named(&reach, model->aliases[i].function));
+    for (size_t i = 0; i < model->n_concretes && with_aliases; i++)
+        if (model->concretes[i].keep) TARE_CHECK(reach_function(&reach, NULL, model->concretes[i].graph));
     while (reach.depth) {
         const struct tare_graph *graph = reach.stack[--reach.depth];
         for (size_t i = 0; i < graph->n_nodes; i++)

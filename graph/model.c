@@ -26,6 +26,7 @@ void tare_model_free(struct tare_model *model) {
     for (size_t i = 0; i < model->n_functions; i++) tare_map_free(&model->functions[i]->by_name);
     if (model->main) tare_map_free(&model->main->by_name);
     tare_map_free(&model->functions_by_name);
+    tare_map_free(&model->unknown_outputs);
     tare_ops_free(model->custom_ops);
     if (model->release) model->release(model->release_arg);
     tare_arena_free(&model->arena);

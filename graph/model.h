@@ -40,7 +40,7 @@ struct tare_variable {
     struct tare_shape shape;
     struct tare_tensor value; /* a view of the mapped checkpoint; dtype INVALID when there is no value */
     int object_id;            /* in the object graph, -1 when there is none */
-    bool frozen;              /* a pass turned every read of it into constants */
+    bool removed;             /* frozen into constants, or needed by nothing: leaves the graph and the checkpoint */
 };
 
 /* A file of the model and the main-graph tensor that gets its path when the model is loaded. */
@@ -54,6 +54,18 @@ struct tare_concrete {
     struct tare_graph *graph;
     int *bound; /* object ids of the captures: the last n_bound arguments */
     size_t n_bound;
+    bool keep; /* a loader calls it though no signature does: it makes or restores a table */
+};
+
+/* An object that is a Const node of the main graph, captured by functions. */
+struct tare_object_constant {
+    int object_id;
+    struct tare_node *node;
+};
+
+struct tare_name_list {
+    const char **names;
+    size_t count;
 };
 
 struct tare_model {
@@ -73,10 +85,13 @@ struct tare_model {
     size_t n_assets;
     struct tare_concrete *concretes;
     size_t n_concretes;
+    struct tare_object_constant *object_constants;
+    size_t n_object_constants;
     struct tare_node *init_node;     /* main op to run after the variables are restored; NULL: none */
     struct tare_node **table_inits;  /* collection table_initializer (TF1) */
     size_t n_table_inits;
     struct tare_op_registry *custom_ops; /* definitions that the file itself brings for ops nobody else defined */
+    struct tare_map unknown_outputs; /* op that nobody defines -> struct tare_name_list: outputs that functions name */
     struct tare_tensor *tensors;     /* every tensor held by an attribute, released with the model */
     size_t n_tensors, tensors_capacity;
     void (*release)(void *arg);      /* ends what the importer keeps alive: messages, mapped files */

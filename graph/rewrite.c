@@ -118,6 +118,15 @@ static void mark(struct marks *marks, struct tare_node *node) {
 
 static void mark_signature_edge(void *arg, struct tare_edge *edge) { mark(arg, edge->node); }
 
+/* Constants that kept functions capture are inputs of those functions for whoever loads the model. */
+static void mark_captured_constants(struct marks *marks, const struct tare_model *model) {
+    for (size_t c = 0; c < model->n_concretes; c++)
+        for (size_t b = 0; b < model->concretes[c].n_bound; b++)
+            for (size_t i = 0; i < model->n_object_constants; i++)
+                if (model->object_constants[i].object_id == model->concretes[c].bound[b])
+                    mark(marks, model->object_constants[i].node);
+}
+
 static void mark_roots(struct marks *marks, const struct tare_graph *graph) {
     struct tare_model *model = graph->model;
     for (size_t i = 0; i < graph->n_returns; i++) mark(marks, graph->returns[i].edge.node);
@@ -132,7 +141,8 @@ static void mark_roots(struct marks *marks, const struct tare_graph *graph) {
     for (size_t i = 0; i < model->n_table_inits; i++) mark(marks, model->table_inits[i]);
     for (size_t i = 0; i < model->n_assets; i++) mark(marks, model->assets[i].edge.node);
     for (size_t i = 0; i < model->n_variables; i++)
-        if (!model->variables[i].frozen) mark(marks, model->variables[i].node);
+        if (!model->variables[i].removed) mark(marks, model->variables[i].node);
+    mark_captured_constants(marks, model);
 }
 
 size_t tare_graph_remove_unreachable(struct tare_graph *graph) {

@@ -1,0 +1,32 @@
+/* Building the nodes of a quantized graph. Every function makes one node (or a short chain) next to what it serves and
+ * returns its output; a sticky status collects failures, so that rewrites read as formulas. */
+#ifndef TARE_QUANT_EMIT_H
+#define TARE_QUANT_EMIT_H
+
+#include "graph/graph.h"
+#include "quant/params.h"
+
+struct tare_emit {
+    struct tare_graph *graph;
+    const char *prefix; /* of node names: the name of the op that is rewritten */
+    tare_status status; /* first failure; edges made after it are not usable */
+};
+
+struct tare_edge tare_emit_f32(struct tare_emit *emit, const char *name, float value);
+struct tare_edge tare_emit_i32(struct tare_emit *emit, const char *name, int32_t value);
+struct tare_edge tare_emit_const(struct tare_emit *emit, const char *name, const struct tare_tensor *value);
+/* A vector of `count` floats (a scalar when count is 1). */
+struct tare_edge tare_emit_floats(struct tare_emit *emit, const char *name, const double *values, int64_t count);
+struct tare_edge tare_emit_ints(struct tare_emit *emit, const char *name, int rank, const int64_t *dims,
+                                const int32_t *values);
+struct tare_edge tare_emit_unary(struct tare_emit *emit, const char *op, const char *name, struct tare_edge x);
+struct tare_edge tare_emit_binary(struct tare_emit *emit, const char *op, const char *name, struct tare_edge x,
+                                  struct tare_edge y);
+struct tare_edge tare_emit_cast(struct tare_emit *emit, const char *name, struct tare_edge x, int dtype);
+
+/* static-quantize: Cast<int8>(Round(Minimum(Maximum(x / scale + zero_point, qmin), qmax))), half to even, all in float32. */
+struct tare_edge tare_emit_quantize(struct tare_emit *emit, struct tare_edge x, const struct tare_qparams *params);
+/* dequantize: (Cast<float>(Cast<int32>(q) - zero_point)) * scale. */
+struct tare_edge tare_emit_dequantize(struct tare_emit *emit, struct tare_edge q, const struct tare_qparams *params);
+
+#endif

@@ -1,0 +1,218 @@
+/* Choosing the functions that run on the TPU. */
+#include "tpu/functions.h"
+#include "base/alloc.h"
+#include "base/strbuf.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct tare_graph *tare_signature_function(const struct tare_signature *signature) {
+    const struct tare_node *call = signature->n_outputs ? signature->outputs[0].edge.node : NULL;
+    struct tare_graph *function;
+    if (!call) return NULL;
+    for (size_t i = 1; i < signature->n_outputs; i++)
+        if (signature->outputs[i].edge.node != call) return NULL;
+    function = tare_node_function(call, "f");
+    return function ? function : tare_model_find_function(call->graph->model, call->op);
+}
+
+static const char *choice_text(char *text, size_t size, const struct tare_tpu_choice *choice) {
+    static const char *const fields[] = { "function_alias", "concrete_function_name", "signature_name",
+                                          "jit_compile_functions" };
+    if (choice->kind == TARE_TPU_BY_JIT)
+        snprintf(text, size, "%s: true", fields[choice->kind]);
+    else
+        snprintf(text, size, "%s: \"%s\"", fields[choice->kind], choice->name);
+    return text;
+}
+
+/* ---- errors that list what there is ---- */
+
+static tare_status unknown(const char *what, const char *name, const char *plural, const struct tare_strbuf *known,
+                           const char *way_out) {
+    tare_status status;
+    if (known->size)
+        status = TARE_FAIL(TARE_NOT_FOUND, "%s \"%s\" does not exist (known %s: %s)", what, name, plural,
+                           tare_strbuf_text(known));
+    else
+        status = TARE_FAIL(TARE_NOT_FOUND, "%s \"%s\" does not exist: the model has no %s; %s", what, name, plural,
+                           way_out);
+    return status;
+}
+
+static void list_name(struct tare_strbuf *list, const char *name) {
+    struct tare_strbuf quoted = { 0 };
+    tare_strbuf_printf(&quoted, "\"%s\"", name);
+    if (!strstr(tare_strbuf_text(list), tare_strbuf_text(&quoted))) /* one alias covers several functions */
+        tare_strbuf_printf(list, "%s%s", list->size ? ", " : "", tare_strbuf_text(&quoted));
+    tare_strbuf_free(&quoted);
+}
+
+static tare_status unknown_alias(const struct tare_model *model, const char *name) {
+    struct tare_strbuf known = { 0 };
+    tare_status status;
+    for (size_t i = 0; i < model->n_aliases; i++) list_name(&known, model->aliases[i].alias);
+    status = unknown("function_alias", name, "aliases", &known,
+                     "export it again with SaveOptions(function_aliases=…), or use concrete_function_name or "
+                     "signature_name");
+    tare_strbuf_free(&known);
+    return status;
+}
+
+static tare_status unknown_signature(const struct tare_model *model, const char *name) {
+    struct tare_strbuf known = { 0 };
+    tare_status status;
+    for (size_t i = 0; i < model->n_signatures; i++) list_name(&known, model->signatures[i].key);
+    status = unknown("signature_name", name, "signatures", &known, "use function_alias or concrete_function_name");
+    tare_strbuf_free(&known);
+    return status;
+}
+
+static tare_status unknown_function(const struct tare_model *model, const char *name) {
+    enum { SHOWN = 12 };
+    struct tare_strbuf known = { 0 };
+    tare_status status;
+    for (size_t i = 0; i < model->n_functions && i < SHOWN; i++) list_name(&known, model->functions[i]->name);
+    if (model->n_functions > SHOWN) tare_strbuf_puts(&known, ", …");
+    status = unknown("concrete_function_name", name, "functions", &known, "a TensorFlow 1 model must be migrated first");
+    tare_strbuf_free(&known);
+    return status;
+}
+
+/* ---- finding ---- */
+
+struct finder {
+    struct tare_arena *arena;
+    const struct tare_model *model;
+    struct tare_tpu_function *found;
+    size_t count;
+};
+
+static tare_status add(struct finder *finder, struct tare_graph *graph, const struct tare_tpu_choice *choice,
+                       const char *label) {
+    struct tare_tpu_function *grown;
+    for (size_t i = 0; i < finder->count; i++) {
+        char first[512], second[512];
+        if (finder->found[i].graph != graph) continue;
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "function %s is given twice: by %s and by %s", graph->name,
+                         choice_text(first, sizeof first, finder->found[i].choice),
+                         choice_text(second, sizeof second, choice));
+    }
+    grown = tare_arena_extend(finder->arena, finder->found, finder->count, 1, sizeof *grown);
+    if (!grown) return TARE_NO_MEMORY;
+    grown[finder->count++] = (struct tare_tpu_function){ graph, choice, label };
+    finder->found = grown;
+    return TARE_OK;
+}
+
+static tare_status by_alias(struct finder *finder, const struct tare_tpu_choice *choice) {
+    bool any = false;
+    for (size_t i = 0; i < finder->model->n_aliases; i++) {
+        const struct tare_alias *alias = &finder->model->aliases[i];
+        struct tare_graph *graph;
+        if (strcmp(alias->alias, choice->name) != 0) continue;
+        graph = tare_model_find_function(finder->model, alias->function);
+        if (!graph) continue;
+        any = true;
+        TARE_TRY(add(finder, graph, choice, alias->alias));
+    }
+    return any ? TARE_OK : unknown_alias(finder->model, choice->name);
+}
+
+static tare_status by_signature(struct finder *finder, const struct tare_tpu_choice *choice) {
+    const struct tare_signature *signature = tare_model_find_signature(finder->model, choice->name);
+    struct tare_graph *graph;
+    if (!signature) return unknown_signature(finder->model, choice->name);
+    graph = tare_signature_function(signature);
+    if (!graph)
+        return TARE_FAIL(TARE_UNSUPPORTED,
+                         "signature_name \"%s\": its outputs do not come from one function call (is this a TensorFlow 1 "
+                         "model? those must be migrated to TensorFlow 2)",
+                         choice->name);
+    return add(finder, graph, choice, signature->key);
+}
+
+static tare_status by_jit(struct finder *finder, const struct tare_tpu_choice *choice) {
+    bool any = false;
+    for (size_t i = 0; i < finder->model->n_functions; i++) {
+        struct tare_graph *graph = finder->model->functions[i];
+        const struct tare_attr *attr = tare_graph_find_attr(graph, "_XlaMustCompile");
+        if (!attr || attr->kind != TARE_ATTR_BOOL || !attr->count || !attr->items[0].b) continue;
+        any = true;
+        TARE_TRY(add(finder, graph, choice, graph->name));
+    }
+    return any ? TARE_OK
+               : TARE_FAIL(TARE_NOT_FOUND, "jit_compile_functions: no function was traced with jit_compile=True");
+}
+
+static tare_status find(struct finder *finder, const struct tare_tpu_choice *choice) {
+    struct tare_graph *graph;
+    switch (choice->kind) {
+    case TARE_TPU_BY_ALIAS: return by_alias(finder, choice);
+    case TARE_TPU_BY_SIGNATURE: return by_signature(finder, choice);
+    case TARE_TPU_BY_JIT: return by_jit(finder, choice);
+    case TARE_TPU_BY_CONCRETE: break;
+    }
+    graph = tare_model_find_function(finder->model, choice->name);
+    return graph ? add(finder, graph, choice, graph->name) : unknown_function(finder->model, choice->name);
+}
+
+/* ---- indirect calls ---- */
+
+struct call_walk {
+    const struct finder *finder;
+    const struct tare_graph *from; /* the TPU function where the walk began */
+    struct tare_map seen;
+    bool direct; /* the callees looked at now are called by `from` itself */
+    const struct tare_graph **stack;
+    size_t depth;
+};
+
+static bool is_chosen(const struct finder *finder, const struct tare_graph *graph) {
+    for (size_t i = 0; i < finder->count; i++)
+        if (finder->found[i].graph == graph) return true;
+    return false;
+}
+
+static tare_status visit_callee(void *arg, const struct tare_node *node, struct tare_graph *callee) {
+    struct call_walk *walk = arg;
+    (void)node;
+    if (is_chosen(walk->finder, callee)) {
+        if (walk->direct) return TARE_OK;
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "Unable to place both \"%s\" and \"%s\" on the TPU because \"%s\" indirectly calls \"%s\". This "
+                         "behavior is unsupported because it can cause invalid graphs to be generated.",
+                         walk->from->name, callee->name, walk->from->name, callee->name);
+    }
+    if (tare_map_get(&walk->seen, callee->name)) return TARE_OK;
+    walk->stack[walk->depth++] = callee;
+    return tare_map_set(&walk->seen, callee->name, callee) ? TARE_OK : TARE_NO_MEMORY;
+}
+
+static tare_status visit_graph(struct call_walk *walk, const struct tare_graph *graph) {
+    for (size_t i = 0; i < graph->n_nodes; i++) TARE_TRY(tare_node_each_function(graph->nodes[i], visit_callee, walk));
+    return TARE_OK;
+}
+
+static tare_status check_indirect_calls(const struct finder *finder, const struct tare_graph *from) {
+    struct call_walk walk = { .finder = finder, .from = from, .direct = true };
+    tare_status status;
+    walk.stack = TARE_NEW_ARRAY(finder->arena, const struct tare_graph *, finder->model->n_functions + 1);
+    if (!walk.stack) return TARE_NO_MEMORY;
+    status = visit_graph(&walk, from);
+    walk.direct = false;
+    while (walk.depth && status == TARE_OK) status = visit_graph(&walk, walk.stack[--walk.depth]);
+    tare_map_free(&walk.seen);
+    return status;
+}
+
+tare_status tare_tpu_find_functions(struct tare_tpu_function **out, size_t *count, struct tare_arena *arena,
+                                    const struct tare_model *model, const struct tare_tpu_choice *choices,
+                                    size_t n_choices) {
+    struct finder finder = { .arena = arena, .model = model };
+    for (size_t i = 0; i < n_choices; i++) TARE_TRY(find(&finder, &choices[i]));
+    for (size_t i = 0; i < finder.count; i++) TARE_TRY(check_indirect_calls(&finder, finder.found[i].graph));
+    *out = finder.found;
+    *count = finder.count;
+    return TARE_OK;
+}

@@ -1,0 +1,263 @@
+/* The replicated form that TPUPartitionedCall expects (docs/formats.md, "TPU functions"). */
+#include "tpu/placement.h"
+#include "base/alloc.h"
+#include "graph/clone.h"
+#include "graph/op.h"
+
+#include <string.h>
+
+static struct tare_edge out0(struct tare_node *node) { return (struct tare_edge){ node, 0 }; }
+
+/* One function being placed. */
+struct job {
+    struct tare_model *model;
+    struct tare_graph *graph; /* the replicated function */
+    const char *cluster;
+    struct tare_node *pivot, *metadata;
+    size_t n_body; /* nodes that came with the body: the cluster's */
+};
+
+static tare_status set_text(struct tare_node *node, const char *name, const char *text) {
+    return tare_node_set_string(node, name, text, strlen(text));
+}
+
+static tare_status add_node(struct tare_node **out, struct job *job, const char *op, const char *name, int dtype) {
+    *out = tare_graph_add(job->graph, op, name);
+    if (!*out) return TARE_NO_MEMORY;
+    return dtype ? tare_node_set_type(*out, "T", dtype) : TARE_OK;
+}
+
+static tare_status join_cluster(const struct job *job, struct tare_node *node) {
+    return set_text(node, TARE_TPU_CLUSTER_ATTR, job->cluster);
+}
+
+/* ---- pivot and metadata ---- */
+
+static tare_status add_metadata(struct job *job, const struct tare_tpu_sharding *sharding) {
+    int cores = sharding && sharding->num_cores_per_replica > 1 ? sharding->num_cores_per_replica : 1;
+    struct tare_node *status;
+    TARE_TRY(add_node(&job->pivot, job, "NoOp", tare_arena_printf(&job->model->arena, "%s/pivot", job->cluster), 0));
+    TARE_TRY(set_text(job->pivot, "_pivot_for_cluster", job->cluster));
+    TARE_TRY(tare_node_resolve(job->pivot));
+    TARE_TRY(add_node(&job->metadata, job, "TPUReplicateMetadata", "TPUReplicateMetadata", 0));
+    TARE_TRY(join_cluster(job, job->metadata));
+    TARE_TRY(tare_node_set_int(job->metadata, "num_replicas", 1));
+    TARE_TRY(tare_node_set_int(job->metadata, "num_cores_per_replica", cores));
+    if (cores > 1) {
+        TARE_TRY(tare_node_set_string(job->metadata, "topology", sharding->topology, sharding->topology_size));
+        TARE_TRY(tare_node_set_int_list(job->metadata, "device_assignment", sharding->device_assignment,
+                                        sharding->n_device_assignment));
+        TARE_TRY(tare_node_set_bool(job->metadata, "use_spmd_for_xla_partitioning", true));
+    }
+    TARE_TRY(tare_node_add_control(job->metadata, job->pivot));
+    TARE_TRY(tare_node_resolve(job->metadata));
+    TARE_TRY(add_node(&status, job, "TPUCompilationResult", "TPUCompilationResult", 0));
+    TARE_TRY(set_text(status, "_tpu_compilation_status", job->cluster));
+    TARE_TRY(tare_node_add_control(status, job->metadata));
+    return tare_node_resolve(status);
+}
+
+/* ---- cluster ---- */
+
+/* Nodes without inputs would be free to run before the cluster begins: the pivot holds them. */
+static tare_status mark_body(struct job *job) {
+    for (size_t i = 0; i < job->n_body; i++) {
+        struct tare_node *node = job->graph->nodes[i];
+        TARE_TRY(join_cluster(job, node));
+        if (!node->n_inputs && !node->n_controls) TARE_TRY(tare_node_add_control(node, job->pivot));
+    }
+    return TARE_OK;
+}
+
+static tare_status replicate_input(struct job *job, struct tare_node *arg, size_t index) {
+    int dtype = arg->output_dtypes[0];
+    bool resource = dtype == TARE_DT_RESOURCE;
+    const char *name = resource ? tare_arena_printf(&job->model->arena, "%s/handle", arg->name)
+                                : tare_arena_printf(&job->model->arena, "input%zu", index);
+    struct tare_node *input, *identity;
+    if (!name) return TARE_NO_MEMORY;
+    TARE_TRY(add_node(&input, job, "TPUReplicatedInput", name, dtype));
+    TARE_TRY(tare_node_set_int(input, "N", 1));
+    TARE_TRY(tare_node_resolve(input));
+    tare_graph_replace_uses(job->graph, out0(arg), out0(input), NULL);
+    TARE_TRY(tare_node_add_input(input, out0(arg)));
+    if (resource) return TARE_OK; /* ReadVariableOp takes the handle as it is */
+    name = tare_arena_printf(&job->model->arena, "replicated_input_%zu", index);
+    if (!name) return TARE_NO_MEMORY;
+    TARE_TRY(add_node(&identity, job, "Identity", name, dtype));
+    tare_graph_replace_uses(job->graph, out0(input), out0(identity), NULL);
+    TARE_TRY(tare_node_add_input(identity, out0(input)));
+    TARE_TRY(join_cluster(job, identity));
+    TARE_TRY(tare_node_set_bool(identity, "_tpu_input_identity", true));
+    TARE_TRY(tare_node_add_control(identity, job->metadata));
+    return tare_node_resolve(identity);
+}
+
+static tare_status replicate_output(struct job *job, struct tare_return *ret, size_t index) {
+    struct tare_node *identity, *output, *shard;
+    const char *output_name = tare_arena_printf(&job->model->arena, "output%zu", index);
+    const char *shard_name = tare_arena_printf(&job->model->arena, "output_%zu_shard_0", index);
+    if (!output_name || !shard_name) return TARE_NO_MEMORY;
+    TARE_TRY(add_node(&identity, job, "Identity", "cluster_output", ret->dtype));
+    TARE_TRY(tare_node_add_input(identity, ret->edge));
+    TARE_TRY(join_cluster(job, identity));
+    TARE_TRY(tare_node_set_bool(identity, "_tpu_output_identity", true));
+    TARE_TRY(tare_node_resolve(identity));
+    TARE_TRY(add_node(&output, job, "TPUReplicatedOutput", output_name, ret->dtype));
+    TARE_TRY(tare_node_set_int(output, "num_replicas", 1));
+    TARE_TRY(tare_node_add_input(output, out0(identity)));
+    TARE_TRY(tare_node_resolve(output));
+    TARE_TRY(add_node(&shard, job, "Identity", shard_name, ret->dtype));
+    TARE_TRY(tare_node_add_input(shard, out0(output)));
+    ret->edge = out0(shard);
+    return tare_node_resolve(shard);
+}
+
+/* A runtime instantiates a function without the stateless nodes that nothing needs; the status must stay. */
+static tare_status keep_status(struct job *job) {
+    struct tare_graph *graph = job->graph;
+    struct tare_control_return *grown = tare_arena_extend(&job->model->arena, graph->control_returns,
+                                                          graph->n_control_returns, 1, sizeof *grown);
+    struct tare_node *status = tare_graph_find(graph, "TPUCompilationResult");
+    if (!grown) return TARE_NO_MEMORY;
+    grown[graph->n_control_returns++] = (struct tare_control_return){ status->name, status };
+    graph->control_returns = grown;
+    return TARE_OK;
+}
+
+static tare_status build_replicated(struct job *job, const struct tare_tpu_sharding *sharding) {
+    job->n_body = job->graph->n_nodes;
+    TARE_TRY(add_metadata(job, sharding));
+    TARE_TRY(mark_body(job));
+    for (size_t i = 0; i < job->graph->n_args; i++) TARE_TRY(replicate_input(job, job->graph->args[i], i));
+    for (size_t i = 0; i < job->graph->n_returns; i++) TARE_TRY(replicate_output(job, &job->graph->returns[i], i));
+    return keep_status(job);
+}
+
+/* ---- stub ---- */
+
+static tare_status set_call_types(struct tare_node *call, const struct tare_graph *callee) {
+    struct tare_arena *arena = &call->graph->model->arena;
+    int *in = TARE_NEW_ARRAY(arena, int, callee->n_args + 1), *out = TARE_NEW_ARRAY(arena, int, callee->n_returns + 1);
+    if (!in || !out) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < callee->n_args; i++) in[i] = callee->args[i]->output_dtypes[0];
+    for (size_t i = 0; i < callee->n_returns; i++) out[i] = callee->returns[i].dtype;
+    TARE_TRY(tare_node_set_type_list(call, "Tin", in, callee->n_args));
+    return tare_node_set_type_list(call, "Tout", out, callee->n_returns);
+}
+
+static tare_status build_stub(struct tare_graph *stub, const struct tare_graph *replicated) {
+    struct tare_node *selector = tare_graph_add(stub, "TPUOrdinalSelector", "TPUOrdinalSelector"), *call;
+    if (!selector) return TARE_NO_MEMORY;
+    TARE_TRY(tare_node_resolve(selector));
+    call = tare_graph_add(stub, "TPUPartitionedCall", "TPUPartitionedCall");
+    if (!call) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < stub->n_args; i++) TARE_TRY(tare_node_add_input(call, out0(stub->args[i])));
+    TARE_TRY(tare_node_add_input(call, out0(selector)));
+    TARE_TRY(tare_node_set_func(call, "f", replicated->name));
+    TARE_TRY(set_call_types(call, replicated));
+    TARE_TRY(tare_node_resolve(call));
+    for (size_t i = 0; i < stub->n_returns; i++) stub->returns[i].edge = (struct tare_edge){ call, (int)i };
+    stub->is_stateful = true;
+    return TARE_OK;
+}
+
+/* ---- callers ---- */
+
+/* A stub holds stateful ops: plain PartitionedCalls on the way to it become stateful ones, or a runtime might prune or
+ * merge them. */
+static bool calls_stateful(const struct tare_node *node) {
+    const struct tare_graph *callee = strcmp(node->op, "PartitionedCall") == 0 ? tare_node_function(node, "f") : NULL;
+    return callee && callee->is_stateful;
+}
+
+static tare_status make_stateful(struct tare_graph *graph, bool *changed) {
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        struct tare_node *node = graph->nodes[i];
+        if (node->dead || !calls_stateful(node)) continue;
+        node->op = "StatefulPartitionedCall";
+        node->def = tare_ops_find(tare_ops_builtin(), node->op);
+        graph->is_stateful = true;
+        *changed = true;
+    }
+    return TARE_OK;
+}
+
+static tare_status make_callers_stateful(struct tare_model *model) {
+    bool changed = true;
+    while (changed) {
+        changed = false;
+        TARE_TRY(make_stateful(model->main, &changed));
+        for (size_t i = 0; i < model->n_functions; i++) TARE_TRY(make_stateful(model->functions[i], &changed));
+    }
+    return TARE_OK;
+}
+
+/* ---- direct calls between TPU functions ---- */
+
+struct redirect {
+    const struct tare_tpu_function *functions;
+    struct tare_graph **plain; /* copies of the bodies as they were; made when first needed */
+    size_t count;
+};
+
+static tare_status redirect_node(struct redirect *redirect, struct tare_node *node) {
+    struct tare_graph *callee = tare_node_function(node, "f");
+    for (size_t i = 0; callee && i < redirect->count; i++) {
+        if (redirect->functions[i].graph != callee) continue;
+        if (!redirect->plain[i]) {
+            const char *stem = tare_arena_printf(&callee->model->arena, "%s_on_tpu", callee->name);
+            const char *name = stem ? tare_model_unused_name(callee->model, stem) : NULL;
+            if (!name) return TARE_NO_MEMORY;
+            TARE_TRY(tare_function_clone(&redirect->plain[i], callee, name));
+        }
+        return tare_node_set_func(node, "f", redirect->plain[i]->name);
+    }
+    return TARE_OK;
+}
+
+/* Before any body moves: calls inside TPU functions go to copies of the bodies, so that no stub ends up on the TPU. The
+ * copies themselves may call TPU functions, too. */
+static tare_status redirect_direct_calls(struct redirect *redirect) {
+    for (size_t f = 0; f < redirect->count; f++) {
+        struct tare_graph *graph = redirect->functions[f].graph;
+        for (size_t i = 0; i < graph->n_nodes; i++) TARE_TRY(redirect_node(redirect, graph->nodes[i]));
+    }
+    for (size_t f = 0; f < redirect->count; f++)
+        for (size_t i = 0; redirect->plain[f] && i < redirect->plain[f]->n_nodes; i++)
+            TARE_TRY(redirect_node(redirect, redirect->plain[f]->nodes[i]));
+    return TARE_OK;
+}
+
+/* ---- all of it ---- */
+
+static tare_status place_one(struct tare_tpu_placed *out, struct tare_model *model,
+                             const struct tare_tpu_function *function, const struct tare_tpu_sharding *sharding,
+                             bool quantized) {
+    struct job job = { .model = model };
+    const char *stem = tare_arena_printf(&model->arena, "tpu_fn_icv2_%s%s", function->graph->name,
+                                         quantized ? "_tf_quant" : "");
+    const char *name = stem ? tare_model_unused_name(model, stem) : NULL;
+    if (!name) return TARE_NO_MEMORY;
+    job.cluster = tare_arena_printf(&model->arena, "cluster_%s", function->graph->name);
+    if (!job.cluster) return TARE_NO_MEMORY;
+    TARE_TRY(tare_function_move_body(&job.graph, function->graph, name));
+    TARE_TRY(build_replicated(&job, sharding));
+    TARE_TRY(build_stub(function->graph, job.graph));
+    *out = (struct tare_tpu_placed){ function->graph, job.graph, function->label, job.cluster };
+    return TARE_OK;
+}
+
+tare_status tare_tpu_place(struct tare_tpu_placed **out, struct tare_arena *arena, struct tare_model *model,
+                           const struct tare_tpu_function *functions, size_t count,
+                           const struct tare_tpu_sharding *sharding, bool quantized) {
+    struct redirect redirect = { functions, TARE_NEW_ARRAY(arena, struct tare_graph *, count + 1), count };
+    struct tare_tpu_placed *placed = TARE_NEW_ARRAY(arena, struct tare_tpu_placed, count + 1);
+    if (!placed || !redirect.plain) return TARE_NO_MEMORY;
+    TARE_TRY(redirect_direct_calls(&redirect));
+    for (size_t i = 0; i < count; i++)
+        TARE_TRY(tare_error_prefix(place_one(&placed[i], model, &functions[i], sharding, quantized), "function %s",
+                                   functions[i].graph->name));
+    *out = placed;
+    return make_callers_stateful(model);
+}
