@@ -64,7 +64,7 @@ static tare_status fold_graph(struct tare_graph *graph, size_t *changes) {
     size_t count = graph->n_nodes;
     tare_status status = tare_graph_order(&order, &arena, graph);
     for (size_t i = 0; i < count && status == TARE_OK; i++)
-        if (!order[i]->dead && is_candidate(order[i])) status = fold(order[i], changes);
+        if (order[i] && is_candidate(order[i])) status = fold(order[i], changes);
     tare_graph_sweep(graph);
     tare_arena_free(&arena);
     return status;

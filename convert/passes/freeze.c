@@ -177,7 +177,7 @@ static void mark_frozen(struct tare_model *model, const bool *written) {
     for (size_t v = 0; v < model->n_variables; v++) {
         struct tare_variable *variable = &model->variables[v];
         if (!variable->node || !can_freeze(model, written, variable)) continue;
-        variable->frozen = tare_graph_count_uses(model->main, (struct tare_edge){ variable->node, 0 }, NULL) == 0;
+        variable->removed = tare_graph_count_uses(model->main, (struct tare_edge){ variable->node, 0 }, NULL) == 0;
     }
 }
 

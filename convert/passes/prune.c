@@ -1,15 +1,41 @@
 /* Drops functions that no signature or alias reaches, and nodes without effect. */
 #include "convert/pass.h"
+#include "base/alloc.h"
 #include "graph/calls.h"
+
+static bool is_captured(const struct tare_model *model, int object) {
+    for (size_t c = 0; c < model->n_concretes && object >= 0; c++)
+        for (size_t b = 0; b < model->concretes[c].n_bound; b++)
+            if (model->concretes[c].bound[b] == object) return true;
+    return false;
+}
+
+/* A variable that no signature, initialiser or kept function touches (an optimizer's, say) leaves with its node. Only
+ * nodes that the signatures reach count: the saver holds every variable. */
+static tare_status remove_unused_variables(struct tare_model *model, size_t *changes) {
+    bool *removed = tare_calloc(model->n_variables + 1, sizeof *removed);
+    if (!removed) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < model->n_variables; i++) {
+        removed[i] = model->variables[i].removed;
+        if (!is_captured(model, model->variables[i].object_id)) model->variables[i].removed = true; /* not a root now */
+    }
+    *changes += tare_graph_remove_unreachable(model->main);
+    for (size_t i = 0; i < model->n_variables; i++) {
+        struct tare_variable *variable = &model->variables[i];
+        variable->removed = removed[i] || !variable->node || variable->node->dead;
+    }
+    tare_free(removed);
+    return TARE_OK;
+}
 
 static tare_status run(struct tare_model *model, size_t *changes) {
     struct tare_arena arena = { 0 };
     bool *live;
     size_t before = model->n_functions;
     tare_status status;
-    *changes += tare_graph_remove_unreachable(model->main);
     TARE_CHECK(tare_model_reachable_functions(&live, &arena, model, true));
     tare_model_remove_functions(model, live);
+    TARE_CHECK(remove_unused_variables(model, changes));
     *changes += before - model->n_functions;
     for (size_t i = 0; i < model->n_functions; i++) *changes += tare_graph_remove_unreachable(model->functions[i]);
 done:
