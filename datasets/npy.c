@@ -1,0 +1,270 @@
+/* NumPy's .npy files. */
+#include "datasets/npy.h"
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/output.h"
+#include "base/strbuf.h"
+#include "tensor/number.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char MAGIC[] = "\x93NUMPY";
+
+static const struct {
+    const char *code;
+    int dtype;
+} codes[] = {
+    { "b1", TARE_DT_BOOL },  { "i1", TARE_DT_INT8 },   { "i2", TARE_DT_INT16 },  { "i4", TARE_DT_INT32 },
+    { "i8", TARE_DT_INT64 }, { "u1", TARE_DT_UINT8 },  { "u2", TARE_DT_UINT16 }, { "u4", TARE_DT_UINT32 },
+    { "u8", TARE_DT_UINT64 }, { "f2", TARE_DT_HALF },  { "f4", TARE_DT_FLOAT },  { "f8", TARE_DT_DOUBLE },
+    { "c8", TARE_DT_COMPLEX64 }, { "c16", TARE_DT_COMPLEX128 },
+};
+
+/* ---- reading ---- */
+
+struct header {
+    int dtype;
+    bool swapped, fortran;
+    struct tare_shape shape;
+    size_t data; /* offset of the elements */
+};
+
+static const char *find_value(const char *text, const char *key) {
+    const char *at = strstr(text, key);
+    if (!at) return NULL;
+    at = strchr(at + strlen(key), ':');
+    if (!at) return NULL;
+    at++;
+    while (*at == ' ') at++;
+    return at;
+}
+
+static tare_status parse_descr(struct header *header, const char *text) {
+    const char *at = find_value(text, "'descr'");
+    char order;
+    if (!at || *at != '\'' || !at[1]) return TARE_FAIL(TARE_CORRUPT, "the header has no 'descr'");
+    order = at[1];
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        size_t size = strlen(codes[i].code);
+        if (strncmp(at + 2, codes[i].code, size) != 0 || at[2 + size] != '\'') continue;
+        header->dtype = codes[i].dtype;
+        header->swapped = order == '>';
+        return TARE_OK;
+    }
+    return TARE_FAIL(TARE_UNSUPPORTED, "arrays of %.8s are not read", at);
+}
+
+static tare_status parse_shape(struct header *header, const char *text) {
+    const char *at = find_value(text, "'shape'");
+    header->shape = tare_shape_scalar();
+    if (!at || *at != '(') return TARE_FAIL(TARE_CORRUPT, "the header has no 'shape'");
+    for (at++; *at && *at != ')';) {
+        char *end;
+        long long dim = strtoll(at, &end, 10);
+        if (end == at || dim < 0) return TARE_FAIL(TARE_CORRUPT, "the header's shape is not a tuple of sizes");
+        if (header->shape.rank == TARE_MAX_RANK)
+            return TARE_FAIL(TARE_UNSUPPORTED, "more than %d dimensions", TARE_MAX_RANK);
+        header->shape.dims[header->shape.rank++] = dim;
+        at = end;
+        while (*at == ',' || *at == ' ' || *at == 'L') at++;
+    }
+    return TARE_OK;
+}
+
+static tare_status parse_header(struct header *header, const uint8_t *bytes, size_t size) {
+    size_t length, start;
+    char *text;
+    const char *fortran;
+    tare_status status;
+    if (size < 12 || memcmp(bytes, MAGIC, 6) != 0) return TARE_FAIL(TARE_CORRUPT, "not a .npy file");
+    start = bytes[6] == 1 ? 10 : 12;
+    length = (size_t)bytes[8] | (size_t)bytes[9] << 8;
+    if (bytes[6] > 1) length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
+    if (length > size - start) return TARE_FAIL(TARE_CORRUPT, "the header runs past the end of the file");
+    text = tare_malloc(length + 1);
+    if (!text) return TARE_NO_MEMORY;
+    memcpy(text, bytes + start, length);
+    text[length] = '\0';
+    fortran = find_value(text, "'fortran_order'");
+    header->fortran = fortran && strncmp(fortran, "True", 4) == 0;
+    header->data = start + length;
+    status = parse_descr(header, text);
+    if (status == TARE_OK) status = parse_shape(header, text);
+    tare_free(text);
+    return status;
+}
+
+static void swap_bytes(uint8_t *data, size_t count, size_t size) {
+    for (size_t i = 0; i < count; i++, data += size)
+        for (size_t k = 0; k < size / 2; k++) {
+            uint8_t t = data[k];
+            data[k] = data[size - 1 - k];
+            data[size - 1 - k] = t;
+        }
+}
+
+/* Fortran order: the first index runs fastest. */
+static void copy_fortran(struct tare_tensor *out, const uint8_t *data, size_t size) {
+    int64_t index[TARE_MAX_RANK] = { 0 };
+    for (int64_t i = 0; i < out->elements; i++) {
+        int64_t at = 0;
+        for (int d = 0; d < out->shape.rank; d++) at = at * out->shape.dims[d] + index[d];
+        memcpy((uint8_t *)out->data + (size_t)at * size, data + (size_t)i * size, size);
+        for (int d = 0; d < out->shape.rank && ++index[d] == out->shape.dims[d]; d++) index[d] = 0;
+    }
+}
+
+static tare_status read_array(struct tare_tensor *out, const struct tare_mapping *file) {
+    struct header header;
+    size_t element, part;
+    TARE_TRY(parse_header(&header, file->data, file->size));
+    element = tare_dtype_size(header.dtype);
+    {
+        int64_t count;
+        TARE_TRY(tare_shape_elements(&count, &header.shape));
+        if ((size_t)count > (file->size - header.data) / element)
+            return TARE_FAIL(TARE_CORRUPT, "the file ends before the array does (%zu bytes for %lld elements)",
+                             file->size - header.data, (long long)count);
+    }
+    TARE_TRY(tare_tensor_new(out, header.dtype, &header.shape));
+    if (header.fortran)
+        copy_fortran(out, file->data + header.data, element);
+    else if (out->elements)
+        memcpy(out->data, file->data + header.data, tare_tensor_bytes(out));
+    part = header.dtype == TARE_DT_COMPLEX64 || header.dtype == TARE_DT_COMPLEX128 ? element / 2 : element;
+    if (header.swapped) swap_bytes(out->data, tare_tensor_bytes(out) / part, part);
+    return TARE_OK;
+}
+
+tare_status tare_npy_read(struct tare_tensor *out, const char *path) {
+    struct tare_mapping file;
+    tare_status status;
+    memset(out, 0, sizeof *out);
+    TARE_TRY(tare_file_map(&file, path));
+    status = tare_error_prefix(read_array(out, &file), "%s", path);
+    tare_file_unmap(&file);
+    return status;
+}
+
+/* ---- writing ---- */
+
+enum { HEADER_SIZE = 256 }; /* one size for any number of rows: it is patched at the end */
+
+struct tare_npy_writer {
+    struct tare_output_file file;
+    int dtype; /* of the tensors that come */
+    struct tare_shape row;
+    int64_t row_elements, elements;
+    bool whole; /* the shape is the row's own, without an axis of rows */
+};
+
+static const char *code_of(int dtype) {
+    if (dtype == TARE_DT_BFLOAT16) return "f4";
+    if (dtype == TARE_DT_QINT8 || dtype == TARE_DT_INT4) return "i1";
+    if (dtype == TARE_DT_QINT32) return "i4";
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (codes[i].dtype == dtype) return codes[i].code;
+    return NULL;
+}
+
+static tare_status make_header(char header[HEADER_SIZE], const struct tare_npy_writer *writer) {
+    struct tare_strbuf text = { 0 };
+    const char *code = code_of(writer->dtype);
+    int64_t rows = writer->row_elements ? writer->elements / writer->row_elements : 0;
+    bool fits;
+    tare_strbuf_printf(&text, "{'descr': '%s%s', 'fortran_order': False, 'shape': (", code[1] == '1' && !code[2] ? "|" : "<",
+                       code);
+    if (!writer->whole) tare_strbuf_printf(&text, "%lld,%s", (long long)rows, writer->row.rank ? " " : "");
+    for (int i = 0; i < writer->row.rank; i++)
+        tare_strbuf_printf(&text, "%lld%s", (long long)writer->row.dims[i],
+                           i + 1 < writer->row.rank ? ", " : writer->row.rank == 1 && writer->whole ? "," : "");
+    tare_strbuf_puts(&text, "), }");
+    memset(header, ' ', HEADER_SIZE);
+    memcpy(header, MAGIC, 6);
+    header[6] = 1;
+    header[7] = 0;
+    header[8] = (char)(HEADER_SIZE - 10);
+    header[9] = 0;
+    header[HEADER_SIZE - 1] = '\n';
+    fits = !text.failed && text.size < HEADER_SIZE - 11;
+    if (fits) memcpy(header + 10, tare_strbuf_text(&text), text.size);
+    tare_strbuf_free(&text);
+    return fits ? TARE_OK : TARE_FAIL(TARE_INTERNAL, "the .npy header does not fit");
+}
+
+static tare_status create(struct tare_npy_writer **out, const char *path, int dtype, const struct tare_shape *row,
+                          bool whole) {
+    struct tare_npy_writer *writer;
+    char header[HEADER_SIZE];
+    tare_status status;
+    *out = NULL;
+    if (!code_of(dtype)) return TARE_FAIL(TARE_UNSUPPORTED, "%s: a .npy file cannot hold %s", path, tare_dtype_name(dtype));
+    writer = tare_calloc(1, sizeof *writer);
+    if (!writer) return TARE_NO_MEMORY;
+    writer->dtype = dtype;
+    writer->row = *row;
+    writer->whole = whole;
+    status = tare_shape_elements(&writer->row_elements, row);
+    if (status == TARE_OK) status = tare_output_file_begin(&writer->file, path);
+    if (status == TARE_OK) status = make_header(header, writer);
+    if (status == TARE_OK) status = tare_output_file_write(&writer->file, header, HEADER_SIZE);
+    if (status == TARE_OK)
+        *out = writer;
+    else
+        tare_npy_abort(writer);
+    return status;
+}
+
+tare_status tare_npy_create(struct tare_npy_writer **out, const char *path, int dtype, const struct tare_shape *row) {
+    return create(out, path, dtype, row, false);
+}
+
+static tare_status append_bfloat16(struct tare_npy_writer *writer, const struct tare_tensor *rows) {
+    float chunk[256];
+    for (int64_t i = 0; i < rows->elements;) {
+        int64_t n = rows->elements - i < 256 ? rows->elements - i : 256;
+        for (int64_t k = 0; k < n; k++) chunk[k] = tare_float_from_bfloat16(TARE_CONST_DATA(uint16_t, rows)[i + k]);
+        TARE_TRY(tare_output_file_write(&writer->file, chunk, (size_t)n * sizeof *chunk));
+        i += n;
+    }
+    return TARE_OK;
+}
+
+tare_status tare_npy_append(struct tare_npy_writer *writer, const struct tare_tensor *rows) {
+    if (rows->dtype != writer->dtype)
+        return TARE_FAIL(TARE_TYPE, "a row is %s (wanted %s)", tare_dtype_name(rows->dtype),
+                         tare_dtype_name(writer->dtype));
+    if (writer->row_elements ? rows->elements % writer->row_elements != 0 : rows->elements != 0)
+        return TARE_FAIL(TARE_SHAPE, "%lld elements are no whole rows of %lld", (long long)rows->elements,
+                         (long long)writer->row_elements);
+    writer->elements += rows->elements;
+    if (rows->dtype == TARE_DT_BFLOAT16) return append_bfloat16(writer, rows);
+    return tare_output_file_write(&writer->file, rows->data, tare_tensor_bytes(rows));
+}
+
+tare_status tare_npy_commit(struct tare_npy_writer *writer) {
+    char header[HEADER_SIZE];
+    tare_status status = make_header(header, writer);
+    if (status == TARE_OK) status = tare_output_file_patch(&writer->file, 0, header, HEADER_SIZE);
+    if (status == TARE_OK) status = tare_output_file_commit(&writer->file);
+    tare_npy_abort(writer);
+    return status;
+}
+
+void tare_npy_abort(struct tare_npy_writer *writer) {
+    if (!writer) return;
+    tare_output_file_abort(&writer->file);
+    tare_free(writer);
+}
+
+tare_status tare_npy_write(const char *path, const struct tare_tensor *tensor) {
+    struct tare_npy_writer *writer;
+    tare_status status;
+    TARE_TRY(create(&writer, path, tensor->dtype, &tensor->shape, true));
+    status = tare_npy_append(writer, tensor);
+    if (status == TARE_OK) return tare_npy_commit(writer);
+    tare_npy_abort(writer);
+    return status;
+}

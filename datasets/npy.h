@@ -1,0 +1,24 @@
+/* NumPy's .npy files. */
+#ifndef TARE_DATASETS_NPY_H
+#define TARE_DATASETS_NPY_H
+
+#include "tensor/tensor.h"
+
+/* Reads an array (format 1.0, 2.0, 3.0; bool, integers, float16/32/64, complex; C or Fortran order, either byte order)
+ * into a tensor of its own. */
+tare_status tare_npy_read(struct tare_tensor *out, const char *path) TARE_WARN_UNUSED;
+
+/* Writes rows to PATH as they come: the first axis grows. bfloat16 is written as float32, which holds it exactly. */
+struct tare_npy_writer;
+/* `row` is the shape of one row; the file's shape is [rows, row…]. */
+tare_status tare_npy_create(struct tare_npy_writer **out, const char *path, int dtype, const struct tare_shape *row)
+    TARE_WARN_UNUSED;
+/* Appends the elements of a tensor: whole rows. */
+tare_status tare_npy_append(struct tare_npy_writer *writer, const struct tare_tensor *rows) TARE_WARN_UNUSED;
+/* Completes the file and ends the writer, also on failure. */
+tare_status tare_npy_commit(struct tare_npy_writer *writer) TARE_WARN_UNUSED;
+void tare_npy_abort(struct tare_npy_writer *writer);
+/* A whole tensor in one go. */
+tare_status tare_npy_write(const char *path, const struct tare_tensor *tensor) TARE_WARN_UNUSED;
+
+#endif

@@ -1,0 +1,79 @@
+/* RepresentativeDataSample records. */
+#include "datasets/sample.h"
+#include "base/alloc.h"
+#include "proto/message.h"
+#include "proto/tensor_message.h"
+#include "proto/tensorflow/representative_data.pb-c.h"
+
+#include <string.h>
+
+typedef Tensorflow__Quantization__RepresentativeDataSample sample_message;
+
+tare_status tare_sample_decode(struct tare_sample *out, const void *data, size_t size) {
+    ProtobufCMessage *parsed;
+    const sample_message *message;
+    memset(out, 0, sizeof *out);
+    TARE_TRY(tare_message_unpack(&parsed, &tensorflow__quantization__representative_data_sample__descriptor, &out->arena,
+                                 data, size, "sample"));
+    message = (const sample_message *)parsed;
+    out->keys = TARE_NEW_ARRAY(&out->arena, const char *, message->n_tensor_proto_inputs + 1);
+    out->values = TARE_NEW_ARRAY(&out->arena, struct tare_tensor, message->n_tensor_proto_inputs + 1);
+    if (!out->keys || !out->values) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < message->n_tensor_proto_inputs; i++) {
+        struct tare_tensor tensor;
+        tare_status status;
+        out->keys[i] = message->tensor_proto_inputs[i]->key;
+        TARE_TRY(tare_error_prefix(tare_tensor_from_message(&tensor, message->tensor_proto_inputs[i]->value), "input %s",
+                                   out->keys[i]));
+        /* the message's memory goes with the sample, the tensor may stay: a copy of its own */
+        status = tare_tensor_copy(&out->values[i], &tensor);
+        tare_tensor_reset(&tensor);
+        TARE_TRY(status);
+        out->count++;
+    }
+    return TARE_OK;
+}
+
+void tare_sample_reset(struct tare_sample *sample) {
+    for (size_t i = 0; i < sample->count; i++) tare_tensor_reset(&sample->values[i]);
+    tare_arena_free(&sample->arena);
+    memset(sample, 0, sizeof *sample);
+}
+
+const struct tare_tensor *tare_sample_find(const struct tare_sample *sample, const char *key) {
+    for (size_t i = 0; i < sample->count; i++)
+        if (strcmp(sample->keys[i], key) == 0) return &sample->values[i];
+    return NULL;
+}
+
+tare_status tare_sample_label(int64_t *out, const struct tare_sample *sample, const char *key) {
+    const struct tare_tensor *value = tare_sample_find(sample, key);
+    if (!value) return TARE_FAIL(TARE_NOT_FOUND, "the sample has no key '%s'", key);
+    if (value->elements < 1 || value->dtype == TARE_DT_STRING)
+        return TARE_FAIL(TARE_TYPE, "label '%s' is no number (got %s)", key, tare_dtype_name(value->dtype));
+    *out = tare_dtype_is_floating(value->dtype) ? (int64_t)tare_tensor_get_f64(value, 0) : tare_tensor_get_i64(value, 0);
+    return TARE_OK;
+}
+
+tare_status tare_sample_encode(void **data, size_t *size, const char *const *keys, const struct tare_tensor *values,
+                               size_t count) {
+    struct tare_arena arena = { 0 };
+    sample_message message = TENSORFLOW__QUANTIZATION__REPRESENTATIVE_DATA_SAMPLE__INIT;
+    uint8_t *bytes = NULL;
+    tare_status status = TARE_NO_MEMORY;
+    message.tensor_proto_inputs = TARE_NEW_ARRAY(&arena, Tensorflow__TensorEntry *, count + 1);
+    if (!message.tensor_proto_inputs) goto done;
+    for (size_t i = 0; i < count; i++) {
+        Tensorflow__TensorEntry *entry = TARE_NEW(&arena, Tensorflow__TensorEntry);
+        if (!entry) goto done;
+        tensorflow__tensor_entry__init(entry);
+        entry->key = (char *)(uintptr_t)keys[i];
+        TARE_CHECK(tare_tensor_to_message(&entry->value, &arena, &values[i]));
+        message.tensor_proto_inputs[message.n_tensor_proto_inputs++] = entry;
+    }
+    status = tare_message_pack(&bytes, size, &message.base);
+    *data = bytes;
+done:
+    tare_arena_free(&arena);
+    return status;
+}

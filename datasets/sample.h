@@ -1,0 +1,27 @@
+/* RepresentativeDataSample records: a map from input key to tensor. */
+#ifndef TARE_DATASETS_SAMPLE_H
+#define TARE_DATASETS_SAMPLE_H
+
+#include "base/arena.h"
+#include "tensor/tensor.h"
+
+struct tare_sample {
+    struct tare_arena arena; /* keys, and what tensors borrow */
+    const char **keys;
+    struct tare_tensor *values;
+    size_t count;
+};
+
+/* Decodes a record; *out is the caller's to reset, also after a failure. */
+tare_status tare_sample_decode(struct tare_sample *out, const void *data, size_t size) TARE_WARN_UNUSED;
+/* Leaves a zeroed sample. */
+void tare_sample_reset(struct tare_sample *sample);
+/* The tensor of a key, NULL when absent. */
+const struct tare_tensor *tare_sample_find(const struct tare_sample *sample, const char *key);
+/* Encodes a record; *data is the caller's to tare_free. */
+tare_status tare_sample_encode(void **data, size_t *size, const char *const *keys, const struct tare_tensor *values,
+                               size_t count) TARE_WARN_UNUSED;
+/* The class index that the tensor of `key` holds (its first element, of an integer, bool or real dtype). */
+tare_status tare_sample_label(int64_t *out, const struct tare_sample *sample, const char *key) TARE_WARN_UNUSED;
+
+#endif

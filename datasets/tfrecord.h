@@ -1,0 +1,44 @@
+/* TFRecord files: length, masked CRC-32C of the length, data, masked CRC-32C of the data, one record after the other; the
+ * whole file plain or compressed with GZIP or ZLIB, which the reader tells by its first bytes. */
+#ifndef TARE_DATASETS_TFRECORD_H
+#define TARE_DATASETS_TFRECORD_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tare_tfrecord_reader;
+
+/* One record. `data` is valid until the next call on the reader. */
+struct tare_tfrecord {
+    const uint8_t *data;
+    size_t size;
+    int64_t number; /* in the file, from 0 */
+    int64_t offset; /* of its first byte, in the uncompressed stream */
+};
+
+/* Opens a file; "-" is standard input. Plain files are mapped, records point into the mapping. */
+tare_status tare_tfrecord_open(struct tare_tfrecord_reader **out, const char *path) TARE_WARN_UNUSED;
+void tare_tfrecord_close(struct tare_tfrecord_reader *reader);
+/* Reads and checks the next record; *end is set, and nothing else, behind the last one. TARE_CORRUPT: "PATH: record N:
+ * corrupted record at OFFSET" when a checksum does not fit (data with a good length is skipped, so that reading can go
+ * on), "truncated record at OFFSET" when the file ends inside a record (nothing can follow). */
+tare_status tare_tfrecord_next(struct tare_tfrecord *out, bool *end, struct tare_tfrecord_reader *reader) TARE_WARN_UNUSED;
+/* True when the last failure leaves a place to go on from. */
+bool tare_tfrecord_can_skip(const struct tare_tfrecord_reader *reader);
+/* "none", "gzip" or "zlib". */
+const char *tare_tfrecord_compression(const struct tare_tfrecord_reader *reader);
+
+struct tare_tfrecord_writer;
+
+/* Writes PATH when it is closed; compressed with GZIP when the name ends in ".gz". */
+tare_status tare_tfrecord_create(struct tare_tfrecord_writer **out, const char *path) TARE_WARN_UNUSED;
+tare_status tare_tfrecord_write(struct tare_tfrecord_writer *writer, const void *data, size_t size) TARE_WARN_UNUSED;
+/* Completes the file and ends the writer, also on failure (nothing is left behind then). */
+tare_status tare_tfrecord_commit(struct tare_tfrecord_writer *writer) TARE_WARN_UNUSED;
+/* Ends the writer without a file. NULL is fine. */
+void tare_tfrecord_abort(struct tare_tfrecord_writer *writer);
+
+#endif
