@@ -20,16 +20,18 @@ tare_status tare_sample_decode(struct tare_sample *out, const void *data, size_t
     out->values = TARE_NEW_ARRAY(&out->arena, struct tare_tensor, message->n_tensor_proto_inputs + 1);
     if (!out->keys || !out->values) return TARE_NO_MEMORY;
     for (size_t i = 0; i < message->n_tensor_proto_inputs; i++) {
-        struct tare_tensor tensor;
-        tare_status status;
+        struct tare_tensor *value = &out->values[i];
         out->keys[i] = message->tensor_proto_inputs[i]->key;
-        TARE_TRY(tare_error_prefix(tare_tensor_from_message(&tensor, message->tensor_proto_inputs[i]->value), "input %s",
-                                   out->keys[i]));
-        /* the message's memory goes with the sample, the tensor may stay: a copy of its own */
-        status = tare_tensor_copy(&out->values[i], &tensor);
-        tare_tensor_reset(&tensor);
-        TARE_TRY(status);
+        TARE_TRY(tare_error_prefix(
+            tare_tensor_from_message(value, message->tensor_proto_inputs[i]->value, TARE_TENSOR_COPY), "input %s",
+            out->keys[i]));
         out->count++;
+        if (value->splat) { /* kernels take whole tensors */
+            struct tare_tensor whole;
+            TARE_TRY(tare_tensor_copy(&whole, value));
+            tare_tensor_reset(value);
+            *value = whole;
+        }
     }
     return TARE_OK;
 }
@@ -68,7 +70,7 @@ tare_status tare_sample_encode(void **data, size_t *size, const char *const *key
         if (!entry) goto done;
         tensorflow__tensor_entry__init(entry);
         entry->key = (char *)(uintptr_t)keys[i];
-        TARE_CHECK(tare_tensor_to_message(&entry->value, &arena, &values[i]));
+        TARE_CHECK(tare_tensor_to_message(&entry->value, &arena, &values[i], TARE_TENSOR_BORROW));
         message.tensor_proto_inputs[message.n_tensor_proto_inputs++] = entry;
     }
     status = tare_message_pack(&bytes, size, &message.base);
