@@ -2,9 +2,11 @@
  *
  * Read: fields as `name: value`, messages in {} or <> with an optional colon, lists in [], separators , and ;,
  * comments, every C escape, adjacent strings, numbers in decimal, hexadecimal and octal, enums by name or number,
- * unknown fields by number. Any may be expanded ([type.googleapis.com/tensorflow.AssetFileDef] { … }) where the message
- * is one that we know. A message that is given to a scalar field NAME goes into the field NAME_message, where the
- * message has one: so a field that changed from message to scalar can be read in both forms. */
+ * unknown fields by number (known ones only by name). Any may be expanded
+ * ([type.googleapis.com/tensorflow.AssetFileDef] { … }) where we know the message. A message that is given to a scalar
+ * field NAME goes into the field NAME_message, where there is one: so a field that changed from message to scalar can
+ * be read in both forms.
+ */
 #ifndef TARE_PROTO_TEXT_FORMAT_H
 #define TARE_PROTO_TEXT_FORMAT_H
 

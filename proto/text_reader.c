@@ -302,20 +302,16 @@ static tare_status read_unknown_number(struct reader *r, ProtobufCMessage *messa
                                     digits / 2);
 }
 
-/* `12: …`: a field that the message does not know, or knows under a name. */
+/* `12: …`: an unknown field, also when the message knows the number: on the wire it had another type then. */
 static tare_status read_numbered(struct reader *r, struct target *target) {
     const char *at = r->scan.at;
     char word[TARE_TEXT_WORD_SIZE];
     uint64_t number;
-    bool negative, colon;
-    const ProtobufCFieldDescriptor *field;
+    bool negative;
     TARE_TRY(tare_text_scalar(&r->scan, word));
     if (!tare_text_parse_integer(word, &negative, &number) || negative || number == 0 || number >= 1u << 29)
         return tare_text_fail(&r->scan, at, "'%s' is no field number", word);
-    colon = take_colon(r);
-    field = protobuf_c_message_descriptor_get_field(target->message->descriptor, (unsigned)number);
-    if (field) return read_field_value(r, target, field, at, colon);
-    if (!colon) return wanted_colon(r, word);
+    if (!take_colon(r)) return wanted_colon(r, word);
     if (tare_text_at_string(&r->scan)) return read_unknown_string(r, target->message, (uint32_t)number);
     return read_unknown_number(r, target->message, (uint32_t)number);
 }

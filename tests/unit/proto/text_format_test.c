@@ -408,6 +408,17 @@ static void writer__unknown_fields_and_values_read_back(void **state) {
     tare_strbuf_free(&out);
 }
 
+static void writer__a_known_number_of_another_wire_type_reads_back(void **state) {
+    const char *text = "producer: 3\n1: \"a\"\n2: 0x00000001\n";
+    Tensorflow__VersionDef *read = read_as(*state, &tensorflow__version_def__descriptor, text, TARE_TEXT_STRICT);
+    assert_int_equal(read->base.n_unknown_fields, 2);
+    assert_int_equal(read->min_consumer, 0);
+    expect_text(read, text);
+    expect_failure(*state, &tensorflow__version_def__descriptor, "0: 1", "1:1: '0' is no field number");
+    expect_failure(*state, &tensorflow__version_def__descriptor, "9: x",
+                   "1:4: unknown field 9 takes a whole number or a string (got 'x')");
+}
+
 static void mangled_text__never_crashes(void **state) {
     static const char text[] =
         "tpu_functions { function_alias: \"t\\x41\\u00e9\" 'p' } # c\nbatch_options <max_batch_size:"
@@ -439,6 +450,29 @@ static void mangled_text__never_crashes(void **state) {
     assert_true(accepted > 1000 && refused > 1000);
 }
 
+static void memory__every_failing_allocation_is_reported(void **state) {
+    const char *text = "tpu_functions { function_alias: 'f' } 77: 'abc' batch_options { allowed_batch_sizes: [1, 2] }";
+    (void)state;
+    for (int64_t n = 1; n < 100; n++) {
+        struct tare_arena arena = { 0 };
+        struct tare_strbuf out = { 0 };
+        ProtobufCMessage *message = NULL;
+        tare_status status;
+        tare_alloc_fail_at(n);
+        status = tare_text_format_read(&message, options, &arena, text, strlen(text), TARE_TEXT_STRICT, NULL);
+        if (status == TARE_OK) status = tare_text_format_write(&out, message);
+        tare_alloc_fail_at(0);
+        tare_strbuf_free(&out);
+        tare_arena_free(&arena);
+        if (status == TARE_OK) {
+            assert_true(n > 3);
+            return;
+        }
+        assert_int_equal(status, TARE_NO_MEMORY);
+    }
+    fail();
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
@@ -466,7 +500,9 @@ int main(void) {
         TEST(writer__map_entries_show_default_keys_and_values),
         TEST(writer__floats_read_back_to_the_same_bits),
         TEST(writer__unknown_fields_and_values_read_back),
+        TEST(writer__a_known_number_of_another_wire_type_reads_back),
         TEST(mangled_text__never_crashes),
+        TEST(memory__every_failing_allocation_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
