@@ -5,7 +5,23 @@
 
 #include "graph/op.h"
 
-#define TARE_OP_FAMILIES(X) X(bias) X(conv) X(einsum) X(matmul) X(norm) X(pool) X(quantize) X(uniform_quantized) X(xla)
+/* clang-format off */
+#define TARE_OP_FAMILIES(X) \
+    X(bias) \
+    X(conv) \
+    X(crop) \
+    X(einsum) \
+    X(image) \
+    X(matmul) \
+    X(nms) \
+    X(norm) \
+    X(pool) \
+    X(quantize) \
+    X(resize) \
+    X(rnn) \
+    X(uniform_quantized) \
+    X(xla)
+/* clang-format on */
 
 #define X(family) extern const struct tare_op tare_ops_##family[];
 TARE_OP_FAMILIES(X)
