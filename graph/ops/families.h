@@ -8,17 +8,32 @@
 /* clang-format off */
 #define TARE_OP_FAMILIES(X) \
     X(bias) \
+    X(concat) \
     X(conv) \
     X(crop) \
     X(einsum) \
+    X(fill) \
+    X(gather) \
     X(image) \
     X(matmul) \
     X(nms) \
     X(norm) \
+    X(pad) \
+    X(partition) \
     X(pool) \
     X(quantize) \
     X(resize) \
     X(rnn) \
+    X(scatter) \
+    X(search) \
+    X(set) \
+    X(shape) \
+    X(slice) \
+    X(space_batch) \
+    X(space_depth) \
+    X(split) \
+    X(tile) \
+    X(transpose) \
     X(uniform_quantized) \
     X(xla)
 /* clang-format on */
