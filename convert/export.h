@@ -1,0 +1,19 @@
+/* From the IR to protobuf messages. Private to convert. Messages are arena memory and borrow from the model: they are
+ * valid as long as both. What came from a file and did not change goes back as it came. */
+#ifndef TARE_CONVERT_EXPORT_H
+#define TARE_CONVERT_EXPORT_H
+
+#include "graph/model.h"
+#include "proto/tensorflow/saved_model.pb-c.h"
+
+tare_status tare_export_attr(Tensorflow__AttrValue **out, struct tare_arena *arena, const struct tare_attr *attr);
+tare_status tare_export_node(Tensorflow__NodeDef **out, struct tare_arena *arena, const struct tare_node *node);
+tare_status tare_export_function(Tensorflow__FunctionDef **out, struct tare_arena *arena, const struct tare_graph *graph);
+/* Main graph and every function; versions and debug info are kept from `origin` (NULL: none). */
+tare_status tare_export_graph_def(Tensorflow__GraphDef **out, struct tare_arena *arena, const struct tare_model *model,
+                                  const Tensorflow__GraphDef *origin);
+/* The name of an edge as the graph's kind writes it: "node", "node:1", or "node:output:0" in a function. */
+tare_status tare_export_edge(const char **out, struct tare_arena *arena, const struct tare_graph *graph,
+                             struct tare_edge edge);
+
+#endif

@@ -1,0 +1,33 @@
+/* From protobuf messages to the IR. Private to convert: protobuf-c types end here. */
+#ifndef TARE_CONVERT_IMPORT_H
+#define TARE_CONVERT_IMPORT_H
+
+#include "convert/saved_model.h"
+#include "graph/model.h"
+#include "graph/op.h"
+#include "proto/tensorflow/saved_model.pb-c.h"
+
+/* Attribute value -> IR; `out->name` and `out->origin` are set, memory is the model's. */
+tare_status tare_import_attr(struct tare_attr *out, struct tare_model *model, const char *name,
+                             const Tensorflow__AttrValue *value);
+/* Every attribute of a node or function; *out is arena memory. */
+tare_status tare_import_attrs(struct tare_attr **out, size_t *count, size_t *capacity, struct tare_model *model,
+                              Tensorflow__AttrEntry *const *entries, size_t n_entries);
+/* The op definitions that the file lists for ops nobody here knows, into model->custom_ops; and for ops that even the file
+ * does not define, the names of the outputs that its functions use. */
+tare_status tare_import_custom_ops(struct tare_model *model, const Tensorflow__MetaGraphDef *meta);
+/* Main graph and functions. */
+tare_status tare_import_graphs(struct tare_model *model, const Tensorflow__GraphDef *graph_def);
+/* Signatures, aliases, assets, initialisers, concrete functions. */
+tare_status tare_import_meta(struct tare_model *model, const Tensorflow__MetaGraphDef *meta);
+/* Variables, with the checkpoint key of each, found by the restore function's assignments, else by object ids. */
+tare_status tare_import_variables(struct tare_model *model, struct tare_saved_model *saved);
+
+/* Names of the outputs of an op that nobody defines, in the order in which the functions use them (NULL where only a
+ * number is known); what tare_import_custom_ops found. */
+const char *const *tare_unknown_outputs(const struct tare_model *model, const char *op, size_t *count);
+
+/* "node:3", "node" -> edge of the main graph. */
+tare_status tare_import_tensor_name(struct tare_edge *out, const struct tare_model *model, const char *name);
+
+#endif

@@ -1,0 +1,160 @@
+/* Ops that only the file knows: definitions from its stripped op list, and names of outputs for the rest. */
+#include "convert/import.h"
+
+#include <string.h>
+
+static tare_status import_arg(struct tare_op_arg *out, const Tensorflow__OpDef__ArgDef *arg) {
+    *out = (struct tare_op_arg){ .name = arg->name, .dtype = (int)arg->type, .is_ref = arg->is_ref };
+    if (*arg->type_attr) out->type_attr = arg->type_attr;
+    if (*arg->type_list_attr) out->type_list_attr = arg->type_list_attr;
+    if (*arg->number_attr) out->number_attr = arg->number_attr;
+    return TARE_OK;
+}
+
+static tare_status import_args(struct tare_op_arg **out, size_t *count, struct tare_model *model,
+                               Tensorflow__OpDef__ArgDef *const *args, size_t n_args) {
+    *out = TARE_NEW_ARRAY(&model->arena, struct tare_op_arg, n_args + 1);
+    if (!*out) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < n_args; i++) TARE_TRY(import_arg(&(*out)[i], args[i]));
+    *count = n_args;
+    return TARE_OK;
+}
+
+/* "list(int)" -> kind INT, list. */
+static bool parse_attr_type(struct tare_op_attr *attr, const char *type) {
+    static const struct {
+        const char *name;
+        enum tare_attr_kind kind;
+    } kinds[] = { { "string", TARE_ATTR_STRING }, { "int", TARE_ATTR_INT },       { "float", TARE_ATTR_FLOAT },
+                  { "bool", TARE_ATTR_BOOL },     { "type", TARE_ATTR_TYPE },     { "shape", TARE_ATTR_SHAPE },
+                  { "tensor", TARE_ATTR_TENSOR }, { "func", TARE_ATTR_FUNC } };
+    size_t size = strlen(type);
+    if (strncmp(type, "list(", 5) == 0 && type[size - 1] == ')') {
+        attr->is_list = true;
+        type += 5;
+        size -= 6;
+    }
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (strlen(kinds[i].name) != size || memcmp(kinds[i].name, type, size) != 0) continue;
+        attr->kind = kinds[i].kind;
+        return true;
+    }
+    return false;
+}
+
+static tare_status import_attr_def(struct tare_op_attr *out, struct tare_model *model,
+                                   const Tensorflow__OpDef__AttrDef *attr) {
+    *out = (struct tare_op_attr){ .name = attr->name, .has_minimum = attr->has_minimum, .minimum = attr->minimum };
+    if (!parse_attr_type(out, attr->type))
+        return TARE_FAIL(TARE_CORRUPT, "Unrecognized type '%s' in attr '%s'", attr->type, attr->name);
+    if (attr->default_value) {
+        struct tare_attr *value = TARE_NEW(&model->arena, struct tare_attr);
+        if (!value) return TARE_NO_MEMORY;
+        TARE_TRY(tare_import_attr(value, model, attr->name, attr->default_value));
+        value->is_list = out->is_list; /* an empty list says nothing of its kind */
+        out->default_value = value;
+    }
+    if (attr->allowed_values) {
+        struct tare_attr *allowed = TARE_NEW(&model->arena, struct tare_attr);
+        if (!allowed) return TARE_NO_MEMORY;
+        TARE_TRY(tare_import_attr(allowed, model, attr->name, attr->allowed_values));
+        out->allowed = allowed;
+    }
+    return TARE_OK;
+}
+
+static tare_status import_definition(struct tare_model *model, const Tensorflow__OpDef *op) {
+    struct tare_op_def *def = TARE_NEW(&model->arena, struct tare_op_def);
+    if (!def) return TARE_NO_MEMORY;
+    def->name = op->name;
+    def->is_stateful = op->is_stateful;
+    TARE_TRY(import_args(&def->inputs, &def->n_inputs, model, op->input_arg, op->n_input_arg));
+    TARE_TRY(import_args(&def->outputs, &def->n_outputs, model, op->output_arg, op->n_output_arg));
+    def->attrs = TARE_NEW_ARRAY(&model->arena, struct tare_op_attr, op->n_attr + 1);
+    if (!def->attrs) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < op->n_attr; i++) TARE_TRY(import_attr_def(&def->attrs[i], model, op->attr[i]));
+    def->n_attrs = op->n_attr;
+    return tare_ops_add_def(model->custom_ops, def);
+}
+
+/* ---- ops without any definition ---- */
+
+const char *const *tare_unknown_outputs(const struct tare_model *model, const char *op, size_t *count) {
+    const struct tare_name_list *list = tare_map_get(&model->unknown_outputs, op);
+    *count = list ? list->count : 0;
+    return list ? (const char *const *)list->names : NULL;
+}
+
+static tare_status note_output(struct tare_model *model, const char *op, const char *name, size_t number) {
+    struct tare_name_list *list = tare_map_get(&model->unknown_outputs, op);
+    const char **grown;
+    size_t wanted = number + 1;
+    if (!list) {
+        list = TARE_NEW(&model->arena, struct tare_name_list);
+        if (!list || !tare_map_set(&model->unknown_outputs, op, list)) return TARE_NO_MEMORY;
+    }
+    for (size_t i = 0; name && i < list->count; i++)
+        if (list->names[i] && strcmp(list->names[i], name) == 0) return TARE_OK;
+    if (name) wanted = list->count + 1;
+    if (wanted > 4096) return TARE_FAIL(TARE_CORRUPT, "op %s has too many outputs", op);
+    if (wanted <= list->count) return TARE_OK;
+    grown = tare_arena_extend(&model->arena, list->names, list->count, wanted - list->count, sizeof *grown);
+    if (!grown) return TARE_NO_MEMORY;
+    list->names = grown;
+    list->count = wanted;
+    if (name) list->names[wanted - 1] = name;
+    return TARE_OK;
+}
+
+static bool is_unknown(const struct tare_model *model, const Tensorflow__GraphDef *graph, const char *op) {
+    if (tare_ops_find(model->custom_ops, op)) return false;
+    for (size_t i = 0; graph->library && i < graph->library->n_function; i++)
+        if (graph->library->function[i]->signature && strcmp(graph->library->function[i]->signature->name, op) == 0)
+            return false;
+    return true;
+}
+
+/* One text that refers to an output: "node:name:0" in a function, "node:2" in the main graph. */
+static tare_status note_use(struct tare_model *model, const struct tare_map *unknown_nodes, const char *text) {
+    const char *colon = strchr(text, ':'), *end, *op, *name;
+    op = tare_map_get_n(unknown_nodes, text, colon ? (size_t)(colon - text) : strlen(text));
+    if (!op) return TARE_OK;
+    if (!colon) return note_output(model, op, NULL, 0);
+    end = strchr(colon + 1, ':');
+    if (!end && colon[1] >= '0' && colon[1] <= '9') return note_output(model, op, NULL, (size_t)(colon[1] - '0'));
+    name = tare_arena_strndup(&model->arena, colon + 1, end ? (size_t)(end - colon - 1) : strlen(colon + 1));
+    return name ? note_output(model, op, name, 0) : TARE_NO_MEMORY;
+}
+
+static tare_status note_uses(struct tare_model *model, const Tensorflow__GraphDef *graph,
+                             Tensorflow__NodeDef *const *nodes, size_t n_nodes, const Tensorflow__FunctionDef *function) {
+    struct tare_map unknown_nodes = { 0 };
+    tare_status status = TARE_OK;
+    for (size_t i = 0; i < n_nodes && status == TARE_OK; i++)
+        if (*nodes[i]->op && is_unknown(model, graph, nodes[i]->op) &&
+            !tare_map_set(&unknown_nodes, nodes[i]->name, nodes[i]->op))
+            status = TARE_NO_MEMORY;
+    for (size_t i = 0; i < n_nodes && unknown_nodes.count && status == TARE_OK; i++)
+        for (size_t k = 0; k < nodes[i]->n_input && status == TARE_OK; k++)
+            status = note_use(model, &unknown_nodes, nodes[i]->input[k]);
+    for (size_t i = 0; function && unknown_nodes.count && i < function->n_ret && status == TARE_OK; i++)
+        status = note_use(model, &unknown_nodes, function->ret[i]->value);
+    tare_map_free(&unknown_nodes);
+    return status;
+}
+
+tare_status tare_import_custom_ops(struct tare_model *model, const Tensorflow__MetaGraphDef *meta) {
+    const Tensorflow__OpList *list = meta->meta_info_def ? meta->meta_info_def->stripped_op_list : NULL;
+    const Tensorflow__GraphDef *graph = meta->graph_def;
+    model->custom_ops = tare_ops_new(tare_ops_builtin());
+    if (!model->custom_ops) return TARE_NO_MEMORY;
+    for (size_t i = 0; list && i < list->n_op; i++)
+        if (!tare_ops_find(model->custom_ops, list->op[i]->name))
+            TARE_TRY(tare_error_prefix(import_definition(model, list->op[i]), "op %s", list->op[i]->name));
+    TARE_TRY(note_uses(model, graph, graph->node, graph->n_node, NULL));
+    for (size_t i = 0; graph->library && i < graph->library->n_function; i++) {
+        const Tensorflow__FunctionDef *function = graph->library->function[i];
+        TARE_TRY(note_uses(model, graph, function->node_def, function->n_node_def, function));
+    }
+    return TARE_OK;
+}

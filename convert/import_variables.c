@@ -1,0 +1,261 @@
+/* Which checkpoint tensor each variable of the graph gets.
+ *
+ * Names repeat in real models (two metrics called "total"), so the mapping follows what a loader does: the restore
+ * operation's assignments, RestoreV2 output -> assignment -> variable. Only where the graph has none, the object graph and
+ * last the names are asked. */
+#include "convert/import.h"
+#include "convert/source.h"
+#include "graph/calls.h"
+
+#include <string.h>
+
+struct mapper {
+    struct tare_model *model;
+    struct tare_saved_model *source;
+    struct tare_map by_node; /* bytes of the variable node's pointer -> struct tare_variable */
+};
+
+static bool is_op(const struct tare_node *node, const char *op) { return node && strcmp(node->op, op) == 0; }
+
+/* ---- the variables of the main graph ---- */
+
+static bool is_variable(const struct tare_node *node) {
+    return is_op(node, "VarHandleOp") || is_op(node, "VariableV2") || is_op(node, "Variable");
+}
+
+static tare_status add_variable(struct mapper *m, struct tare_node *node) {
+    struct tare_model *model = m->model;
+    struct tare_variable *variable = &model->variables[model->n_variables++];
+    const char *shared = tare_node_string(node, "shared_name", "");
+    variable->node = node;
+    variable->shared_name = *shared ? shared : node->name;
+    variable->dtype = tare_node_type(node, "dtype", TARE_DT_INVALID);
+    variable->shape = tare_shape_unknown();
+    tare_node_shape(node, "shape", &variable->shape);
+    variable->object_id = -1;
+    return tare_map_set_n(&m->by_node, (const char *)&variable->node, sizeof variable->node, variable) ? TARE_OK
+                                                                                                    : TARE_NO_MEMORY;
+}
+
+static tare_status list_variables(struct mapper *m) {
+    const struct tare_graph *main = m->model->main;
+    size_t count = 0;
+    for (size_t i = 0; i < main->n_nodes; i++) count += is_variable(main->nodes[i]);
+    m->model->variables = TARE_NEW_ARRAY(&m->model->arena, struct tare_variable, count + 1);
+    if (!m->model->variables) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < main->n_nodes; i++)
+        if (is_variable(main->nodes[i])) TARE_TRY(add_variable(m, main->nodes[i]));
+    return TARE_OK;
+}
+
+static struct tare_variable *variable_at(const struct mapper *m, struct tare_edge edge) {
+    while (is_op(edge.node, "Identity") && edge.node->n_inputs) edge = edge.node->inputs[0];
+    return edge.node ? tare_map_get_n(&m->by_node, (const char *)&edge.node, sizeof edge.node) : NULL;
+}
+
+/* ---- restore operations ---- */
+
+static struct tare_edge through_identity(struct tare_edge edge) {
+    while (edge.node && edge.node->n_inputs && (is_op(edge.node, "Identity") || is_op(edge.node, "Reshape")))
+        edge = edge.node->inputs[0];
+    return edge;
+}
+
+/* The key that an edge's value was restored from: output k of RestoreV2 is the k-th of its constant names. */
+static const char *restored_key(struct mapper *m, struct tare_edge edge) {
+    const struct tare_tensor *names;
+    const struct tare_str *name;
+    edge = through_identity(edge);
+    if (!is_op(edge.node, "RestoreV2") || edge.node->n_inputs < 3) return NULL;
+    names = tare_edge_constant(edge.node->inputs[1]);
+    if (!names || names->dtype != TARE_DT_STRING || edge.index >= names->elements) return NULL;
+    name = &TARE_CONST_DATA(struct tare_str, names)[names->splat ? 0 : edge.index];
+    return tare_arena_strndup(&m->model->arena, name->data, name->size);
+}
+
+
+static bool assigns(const struct tare_node *node) {
+    return (is_op(node, "AssignVariableOp") || is_op(node, "Assign")) && node->n_inputs >= 2;
+}
+
+static void map_variable(struct mapper *m, struct tare_variable *variable, const char *key) {
+    if (variable && !variable->key && key && tare_bundle_has(m->source->bundle, key)) variable->key = key;
+}
+
+/* A restore function: its arguments are the call's inputs. */
+static void map_call(struct mapper *m, const struct tare_node *call, const struct tare_graph *function) {
+    for (size_t i = 0; i < function->n_nodes; i++) {
+        const struct tare_node *node = function->nodes[i];
+        const char *key = assigns(node) ? restored_key(m, node->inputs[1]) : NULL;
+        struct tare_edge target;
+        if (!key) continue;
+        target = through_identity(node->inputs[0]);
+        if (!is_op(target.node, "_Arg") || target.node->position >= call->n_inputs) continue;
+        map_variable(m, variable_at(m, call->inputs[target.node->position]), key);
+    }
+}
+
+static void map_node(struct mapper *m, const struct tare_node *node) {
+    const struct tare_graph *function = tare_node_function(node, "f");
+    if (function)
+        map_call(m, node, function);
+    else if (assigns(node))
+        map_variable(m, variable_at(m, node->inputs[0]), restored_key(m, node->inputs[1]));
+}
+
+/* Everything that the restore operation waits for, once each. */
+static tare_status map_restore_op(struct mapper *m, struct tare_node *restore) {
+    struct tare_arena arena = { 0 };
+    size_t count = m->model->main->n_nodes, depth = 0;
+    bool *seen = TARE_NEW_ARRAY(&arena, bool, count + 1);
+    struct tare_node **stack = TARE_NEW_ARRAY(&arena, struct tare_node *, count + 1);
+    if (!seen || !stack) {
+        tare_arena_free(&arena);
+        return TARE_NO_MEMORY;
+    }
+    stack[depth++] = restore;
+    seen[restore->position] = true;
+    while (depth) {
+        struct tare_node *node = stack[--depth];
+        map_node(m, node);
+        for (size_t i = 0; i < node->n_inputs + node->n_controls; i++) {
+            struct tare_node *before =
+                i < node->n_inputs ? node->inputs[i].node : node->controls[i - node->n_inputs];
+            if (seen[before->position]) continue;
+            seen[before->position] = true;
+            stack[depth++] = before;
+        }
+    }
+    tare_arena_free(&arena);
+    return TARE_OK;
+}
+
+static tare_status map_by_restore(struct mapper *m) {
+    const Tensorflow__SaverDef *saver = m->source->meta->saver_def;
+    struct tare_node *restore =
+        saver && *saver->restore_op_name ? tare_graph_find(m->model->main, saver->restore_op_name) : NULL;
+    struct tare_edge edge;
+    if (!restore && saver && *saver->restore_op_name) {
+        if (tare_import_tensor_name(&edge, m->model, saver->restore_op_name) == TARE_OK) restore = edge.node;
+        tare_error_clear();
+    }
+    if (restore) TARE_TRY(map_restore_op(m, restore));
+    for (size_t i = 0; i < m->model->main->n_nodes; i++) map_node(m, m->model->main->nodes[i]); /* fills gaps only */
+    return TARE_OK;
+}
+
+/* ---- object graphs ---- */
+
+/* Walks both graphs from the root by equal child names: ids are not promised to be equal. */
+struct object_walk {
+    const Tensorflow__SavedObjectGraph *saved;
+    const Tensorflow__TrackableObjectGraph *trackable;
+    int *trackable_of; /* by saved id; -1 */
+};
+
+static int child_of(const Tensorflow__TrackableObjectGraph__TrackableObject *object, const char *name) {
+    for (size_t i = 0; i < object->n_children; i++)
+        if (strcmp(object->children[i]->local_name, name) == 0) return object->children[i]->node_id;
+    return -1;
+}
+
+static tare_status walk_objects(struct object_walk *walk, struct tare_arena *arena) {
+    size_t count = walk->saved->n_nodes, depth = 0;
+    size_t *stack = TARE_NEW_ARRAY(arena, size_t, count + 1);
+    walk->trackable_of = TARE_NEW_ARRAY(arena, int, count + 1);
+    if (!stack || !walk->trackable_of) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < count; i++) walk->trackable_of[i] = -1;
+    if (!count || !walk->trackable->n_nodes) return TARE_OK;
+    walk->trackable_of[0] = 0;
+    stack[depth++] = 0;
+    while (depth) {
+        size_t id = stack[--depth];
+        const Tensorflow__SavedObject *object = walk->saved->nodes[id];
+        const Tensorflow__TrackableObjectGraph__TrackableObject *twin = walk->trackable->nodes[walk->trackable_of[id]];
+        for (size_t i = 0; i < object->n_children; i++) {
+            int child = object->children[i]->node_id, match = child_of(twin, object->children[i]->local_name);
+            if (child < 0 || (size_t)child >= count)
+                return TARE_FAIL(TARE_CORRUPT, "object graph: node %zu has child %d of %zu nodes", id, child, count);
+            if (match < 0 || (size_t)match >= walk->trackable->n_nodes || walk->trackable_of[child] >= 0) continue;
+            walk->trackable_of[child] = match;
+            stack[depth++] = (size_t)child;
+        }
+    }
+    return TARE_OK;
+}
+
+static const char *checkpoint_key(const struct object_walk *walk, size_t id) {
+    const Tensorflow__TrackableObjectGraph__TrackableObject *object;
+    if (walk->trackable_of[id] < 0) return NULL;
+    object = walk->trackable->nodes[walk->trackable_of[id]];
+    for (size_t i = 0; i < object->n_attributes; i++)
+        if (strcmp(object->attributes[i]->name, "VARIABLE_VALUE") == 0) return object->attributes[i]->checkpoint_key;
+    return NULL;
+}
+
+/* A variable object's variable: the one restored from its key, else the only one of its name without a key. */
+static struct tare_variable *match_variable(struct tare_model *model, const char *key, const char *name) {
+    struct tare_variable *by_name = NULL;
+    for (size_t i = 0; i < model->n_variables; i++) {
+        struct tare_variable *variable = &model->variables[i];
+        if (key && variable->key && strcmp(variable->key, key) == 0) return variable;
+        if (!variable->key && variable->object_id < 0 && !by_name && strcmp(variable->shared_name, name) == 0)
+            by_name = variable;
+    }
+    return by_name;
+}
+
+static void map_object(struct mapper *m, const struct object_walk *walk, size_t id) {
+    const Tensorflow__SavedObject *object = walk->saved->nodes[id];
+    const char *key = walk->trackable ? checkpoint_key(walk, id) : NULL;
+    struct tare_variable *variable = match_variable(m->model, key, object->variable->name);
+    if (!variable) return;
+    if (variable->object_id < 0) variable->object_id = (int)id;
+    map_variable(m, variable, key);
+}
+
+static tare_status map_by_objects(struct mapper *m) {
+    struct tare_arena arena = { 0 };
+    struct object_walk walk = { .saved = m->source->meta->object_graph_def };
+    Tensorflow__TrackableObjectGraph *trackable = NULL;
+    tare_status status = TARE_OK;
+    if (!walk.saved) return TARE_OK;
+    TARE_CHECK(tare_source_trackable(&trackable, m->source));
+    walk.trackable = trackable;
+    if (trackable) TARE_CHECK(walk_objects(&walk, &arena));
+    for (size_t i = 0; i < walk.saved->n_nodes; i++)
+        if (walk.saved->nodes[i]->kind_case == TENSORFLOW__SAVED_OBJECT__KIND_VARIABLE) map_object(m, &walk, i);
+done:
+    tare_arena_free(&arena);
+    return status;
+}
+
+/* ---- values ---- */
+
+static tare_status read_value(struct mapper *m, struct tare_variable *variable) {
+    char wanted[TARE_SHAPE_TEXT_SIZE], got[TARE_SHAPE_TEXT_SIZE];
+    if (!variable->key && tare_bundle_has(m->source->bundle, variable->shared_name)) variable->key = variable->shared_name;
+    if (!variable->key) return TARE_OK; /* initialised by the graph, or not at all */
+    TARE_TRY(tare_bundle_read(&variable->value, m->source->bundle, variable->key));
+    if (variable->value.dtype != tare_dtype_base(variable->dtype))
+        return TARE_FAIL(TARE_TYPE, "the checkpoint has %s (wanted %s)", tare_dtype_name(variable->value.dtype),
+                         tare_dtype_name(variable->dtype));
+    if (!tare_shape_compatible(&variable->shape, &variable->value.shape))
+        return TARE_FAIL(TARE_SHAPE, "the checkpoint has shape %s (wanted %s)",
+                         tare_shape_text(got, &variable->value.shape), tare_shape_text(wanted, &variable->shape));
+    return TARE_OK;
+}
+
+tare_status tare_import_variables(struct tare_model *model, struct tare_saved_model *source) {
+    struct mapper m = { .model = model, .source = source };
+    tare_status status;
+    TARE_CHECK(list_variables(&m));
+    if (source->bundle) TARE_CHECK(map_by_restore(&m));
+    TARE_CHECK(map_by_objects(&m));
+    for (size_t i = 0; i < model->n_variables && source->bundle; i++)
+        TARE_CHECK(tare_error_prefix(read_value(&m, &model->variables[i]), "variable %s",
+                                     model->variables[i].shared_name));
+done:
+    tare_map_free(&m.by_node);
+    return status;
+}

@@ -1,0 +1,61 @@
+/* Converter options, from the text that users write (proto/tare/converter_options.proto) to what the pipeline takes. */
+#ifndef TARE_CONVERT_OPTIONS_H
+#define TARE_CONVERT_OPTIONS_H
+
+#include "base/arena.h"
+#include "tpu/placement.h"
+
+/* What a BatchOptions message applies to. */
+struct tare_batch_options {
+    int num_batch_threads, max_batch_size, batch_timeout_micros, max_enqueued_batches;
+    const int64_t *allowed_batch_sizes;
+    size_t n_allowed;
+    bool disable_large_batch_splitting;
+    enum tare_batch_component { TARE_BATCH_TPU, TARE_BATCH_ALIAS, TARE_BATCH_CONCRETE, TARE_BATCH_SIGNATURE } component;
+    const char *name; /* NULL for TARE_BATCH_TPU */
+};
+
+enum tare_quant_method { TARE_METHOD_NONE, TARE_METHOD_STATIC, TARE_METHOD_DYNAMIC, TARE_METHOD_WEIGHT_ONLY };
+
+struct tare_dataset_file {
+    const char *signature;
+    const char *path;
+};
+
+/* QuantizationOptions with TensorFlow's defaults filled in. */
+struct tare_quantization {
+    enum tare_quant_method method;
+    bool per_channel;
+    int64_t min_elements;
+    const char *const *signatures; /* "serving_default" when none is given */
+    size_t n_signatures;
+    const char *const *tags; /* empty: the model's own choice */
+    size_t n_tags;
+    const struct tare_dataset_file *datasets;
+    size_t n_datasets;
+    const char *algorithm; /* our name of the calibration algorithm */
+    bool depthwise;
+};
+
+struct tare_converter_options {
+    struct tare_tpu_choice *functions;
+    size_t n_functions;
+    struct tare_batch_options *batches;
+    size_t n_batches;
+    bool io_shapes, bfloat16; /* states resolved with disable_default_optimizations */
+    bool bfloat16_all;        /* scope ALL */
+    bool skip_safety_checks;
+    const char *const *float_ops; /* filterlist */
+    size_t n_float_ops;
+    bool has_sharding;
+    struct tare_tpu_sharding sharding;
+    bool has_quantization;
+    struct tare_quantization quantization;
+};
+
+/* Parses the text format, relaxed forms included. Memory is the arena's. Errors name line, column and the nearest known
+ * name, or the option that does not fit. */
+tare_status tare_converter_options_parse(struct tare_converter_options *out, struct tare_arena *arena, const char *text,
+                                         size_t size);
+
+#endif

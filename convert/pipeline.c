@@ -1,0 +1,62 @@
+/* The pipeline. */
+#include "convert/pipeline.h"
+
+#include <string.h>
+
+const struct tare_pass *const tare_prepare_passes[] = {
+    &tare_pass_prune,
+    &tare_pass_freeze,
+    &tare_pass_fold_constants,
+    &tare_pass_fold_batch_norm,
+    &tare_pass_fold_constants, /* what folding left of shapes and scales */
+    &tare_pass_prune,
+    NULL,
+};
+
+tare_status tare_pipeline_prepare(struct tare_model *model, struct tare_pass_count *counts) {
+    for (size_t i = 0; tare_prepare_passes[i]; i++) {
+        const struct tare_pass *pass = tare_prepare_passes[i];
+        size_t changes = 0;
+        TARE_TRY(tare_error_prefix(pass->run(model, &changes), "pass %s", pass->name));
+        if (counts) counts[i] = (struct tare_pass_count){ pass->name, changes };
+    }
+    return TARE_OK;
+}
+
+tare_status tare_pipeline_quantize(struct tare_quant_report *report, struct tare_arena *arena, struct tare_model *model,
+                                   const struct tare_quantization *quantization, const struct tare_quant_ranges *ranges) {
+    struct tare_quant_options options = {
+        .depthwise = quantization->depthwise,
+        .per_tensor = !quantization->per_channel,
+        .min_elements = quantization->min_elements,
+    };
+    memset(report, 0, sizeof *report);
+    switch (quantization->method) {
+    case TARE_METHOD_NONE: return TARE_OK;
+    case TARE_METHOD_STATIC: return tare_quantize_static(report, arena, model, ranges, &options);
+    case TARE_METHOD_DYNAMIC:
+    case TARE_METHOD_WEIGHT_ONLY: break;
+    }
+    return TARE_FAIL(TARE_UNSUPPORTED, "quantization method %s is not available in this version (static is)",
+                     quantization->method == TARE_METHOD_DYNAMIC ? "dynamic" : "weight_only");
+}
+
+/* A TensorFlow 1 model has no functions to place. */
+static tare_status check_is_tf2(const struct tare_model *model, const struct tare_converter_options *options) {
+    if (model->n_functions || !options->n_functions) return TARE_OK;
+    return TARE_FAIL(TARE_UNSUPPORTED, "The converter does not support TensorFlow 1 models. TensorFlow 1 models should be "
+                                       "migrated to TensorFlow 2 (this model has no functions to place on the TPU)");
+}
+
+tare_status tare_pipeline_place(struct tare_conversion *out, struct tare_arena *arena, struct tare_model *model,
+                                const struct tare_converter_options *options) {
+    struct tare_tpu_function *functions;
+    size_t count;
+    memset(out, 0, sizeof *out);
+    TARE_TRY(check_is_tf2(model, options));
+    TARE_TRY(tare_tpu_find_functions(&functions, &count, arena, model, options->functions, options->n_functions));
+    TARE_TRY(tare_tpu_place(&out->placed, arena, model, functions, count,
+                            options->has_sharding ? &options->sharding : NULL, options->has_quantization));
+    out->n_placed = count;
+    return tare_cost_report(&out->cost, arena, model, out->placed, out->n_placed);
+}

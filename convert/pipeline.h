@@ -1,0 +1,41 @@
+/* The pipeline: which passes run, in which order. */
+#ifndef TARE_CONVERT_PIPELINE_H
+#define TARE_CONVERT_PIPELINE_H
+
+#include "base/strbuf.h"
+#include "convert/options.h"
+#include "convert/pass.h"
+#include "quant/rewrite.h"
+#include "tpu/cost.h"
+
+/* Runs before calibration and quantization, in this order; ends with NULL. */
+extern const struct tare_pass *const tare_prepare_passes[];
+
+/* Changes made by one pass, for reports. */
+struct tare_pass_count {
+    const char *name;
+    size_t changes;
+};
+
+/* Brings a model to the form that is calibrated and quantized: pruned to its signatures, variables frozen, constants and
+ * batch normalisation folded. Calibration files belong to this form. counts (NULL: not wanted) gets one entry a pass and
+ * must have room for all of them. */
+tare_status tare_pipeline_prepare(struct tare_model *model, struct tare_pass_count *counts);
+
+/* Quantizes a prepared model by the options' method. */
+tare_status tare_pipeline_quantize(struct tare_quant_report *report, struct tare_arena *arena, struct tare_model *model,
+                                   const struct tare_quantization *quantization, const struct tare_quant_ranges *ranges);
+
+/* What a conversion did. */
+struct tare_conversion {
+    struct tare_tpu_placed *placed;
+    size_t n_placed;
+    struct tare_cost_report cost;
+};
+
+/* The TPU half of a conversion, on a model that is quantized already or stays float: bfloat16, placement, shapes,
+ * batching, cost. Arena memory. */
+tare_status tare_pipeline_place(struct tare_conversion *out, struct tare_arena *arena, struct tare_model *model,
+                                const struct tare_converter_options *options);
+
+#endif

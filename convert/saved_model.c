@@ -1,0 +1,92 @@
+/* Loading a SavedModel into the IR. */
+#include "convert/saved_model.h"
+#include "base/alloc.h"
+#include "convert/import.h"
+#include "convert/source.h"
+
+#include <string.h>
+
+static void release(void *arg) { tare_source_close(arg); }
+
+struct tare_saved_model *tare_source_of(const struct tare_model *model) {
+    return model->release == release ? model->release_arg : NULL;
+}
+
+/* Constants that functions capture, and functions that a loader calls for tables: both by object id. */
+static tare_status import_objects(struct tare_model *model, const Tensorflow__SavedObjectGraph *objects) {
+    size_t count = objects ? objects->n_nodes : 0;
+    model->object_constants = TARE_NEW_ARRAY(&model->arena, struct tare_object_constant, count + 1);
+    if (!model->object_constants) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        struct tare_node *node;
+        if (objects->nodes[i]->kind_case != TENSORFLOW__SAVED_OBJECT__KIND_CONSTANT) continue;
+        node = tare_graph_find(model->main, objects->nodes[i]->constant->operation);
+        if (node)
+            model->object_constants[model->n_object_constants++] = (struct tare_object_constant){ (int)i, node };
+    }
+    return TARE_OK;
+}
+
+static void keep_function(struct tare_model *model, const Tensorflow__SavedObjectGraph *objects, int id) {
+    const Tensorflow__SavedObject *object = id >= 0 && (size_t)id < objects->n_nodes ? objects->nodes[id] : NULL;
+    if (!object || object->kind_case != TENSORFLOW__SAVED_OBJECT__KIND_FUNCTION) return;
+    for (size_t f = 0; f < object->function->n_concrete_functions; f++)
+        for (size_t c = 0; c < model->n_concretes; c++)
+            if (strcmp(model->concretes[c].graph->name, object->function->concrete_functions[f]) == 0)
+                model->concretes[c].keep = true;
+}
+
+static void keep_resource_functions(struct tare_model *model, const Tensorflow__SavedObjectGraph *objects) {
+    for (size_t i = 0; objects && i < objects->n_nodes; i++) {
+        const Tensorflow__SavedObject *object = objects->nodes[i];
+        for (size_t k = 0; k < object->n_children && object->kind_case == TENSORFLOW__SAVED_OBJECT__KIND_RESOURCE; k++)
+            keep_function(model, objects, object->children[k]->node_id);
+    }
+}
+
+static tare_status import(struct tare_model *model, struct tare_saved_model *source) {
+    const Tensorflow__MetaGraphDef *meta = source->meta;
+    model->path = source->path;
+    TARE_TRY(tare_import_custom_ops(model, meta));
+    TARE_TRY(tare_import_graphs(model, meta->graph_def));
+    TARE_TRY(tare_import_meta(model, meta));
+    TARE_TRY(import_objects(model, meta->object_graph_def));
+    keep_resource_functions(model, meta->object_graph_def);
+    return tare_import_variables(model, source);
+}
+
+tare_status tare_saved_model_load(struct tare_model **out, const char *path,
+                                  const struct tare_saved_model_options *options) {
+    struct tare_saved_model *source;
+    struct tare_model *model;
+    tare_status status;
+    *out = NULL;
+    TARE_TRY(tare_source_open(&source, path, options));
+    model = tare_model_new();
+    if (!model) {
+        tare_source_close(source);
+        return TARE_NO_MEMORY;
+    }
+    model->release = release;
+    model->release_arg = source;
+    status = tare_error_prefix(import(model, source), "%s", path);
+    if (status == TARE_OK)
+        *out = model;
+    else
+        tare_model_free(model);
+    return status;
+}
+
+void tare_saved_model_info(struct tare_saved_model_info *out, const struct tare_model *model) {
+    const struct tare_saved_model *source = tare_source_of(model);
+    memset(out, 0, sizeof *out);
+    if (!source) return;
+    out->tensorflow_version = source->meta->meta_info_def ? source->meta->meta_info_def->tensorflow_version : "";
+    out->tags = source->tags;
+    out->format = source->format;
+    out->file_size = source->file.size;
+    out->is_tf1 = !source->meta->object_graph_def || !source->meta->object_graph_def->n_nodes;
+    if (!source->bundle) return;
+    out->checkpoint_tensors = tare_bundle_count(source->bundle);
+    out->checkpoint_bytes = tare_bundle_bytes(source->bundle);
+}

@@ -1,0 +1,43 @@
+/* A SavedModel directory: opening, importing into the IR, exporting, copying. */
+#ifndef TARE_CONVERT_SAVED_MODEL_H
+#define TARE_CONVERT_SAVED_MODEL_H
+
+#include "graph/model.h"
+
+struct tare_saved_model;
+
+struct tare_saved_model_options {
+    const char *const *tags; /* select the MetaGraph; NULL: the only one, or the one tagged "serve" alone */
+    size_t n_tags;
+};
+
+/* Opens saved_model.pb or .pbtxt, chooses the MetaGraph, maps the checkpoint and imports everything. The model owns what
+ * was opened. Errors name the file. NULL options: defaults. */
+tare_status tare_saved_model_load(struct tare_model **out, const char *path,
+                                  const struct tare_saved_model_options *options) TARE_WARN_UNUSED;
+/* Copies a SavedModel: the files are opened and checked as by load, then written again byte for byte. */
+tare_status tare_saved_model_copy(const char *path, const char *out_path);
+
+struct tare_export_options {
+    bool overwrite; /* replace an existing directory */
+    /* Called with each path below the output directory before it is committed, for extra files; NULL: none. */
+    tare_status (*extra)(void *arg, const char *directory);
+    void *extra_arg;
+};
+/* Writes the model as a SavedModel of its own: what signatures and aliases need, variables that are not frozen with a
+ * new saver, the assets. Works on models that were loaded and on models built from nothing. Nothing is left behind on
+ * failure. */
+tare_status tare_saved_model_export(struct tare_model *model, const char *out_path,
+                                    const struct tare_export_options *options) TARE_WARN_UNUSED;
+
+/* Facts about the file for reports; NULL or 0 for a model that was not loaded. */
+struct tare_saved_model_info {
+    const char *tensorflow_version;
+    const char *tags;  /* "serve" or "serve,tpu" */
+    const char *format; /* "pb", "pbtxt" */
+    size_t file_size, checkpoint_bytes, checkpoint_tensors;
+    bool is_tf1; /* no object graph */
+};
+void tare_saved_model_info(struct tare_saved_model_info *out, const struct tare_model *model);
+
+#endif

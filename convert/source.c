@@ -1,0 +1,171 @@
+/* Opening a SavedModel directory. */
+#include "convert/source.h"
+#include "base/alloc.h"
+#include "base/strbuf.h"
+#include "proto/message.h"
+#include "proto/text_format.h"
+
+#include <string.h>
+
+/* ---- the model file ---- */
+
+static tare_status parse_binary(struct tare_saved_model *source) {
+    ProtobufCMessage *message;
+    TARE_TRY(tare_message_unpack(&message, &tensorflow__saved_model__descriptor, &source->arena, source->file.data,
+                                 source->file.size, "saved_model.pb"));
+    source->message = (Tensorflow__SavedModel *)message;
+    source->format = "pb";
+    return TARE_OK;
+}
+
+static tare_status parse_text(struct tare_saved_model *source) {
+    ProtobufCMessage *message;
+    TARE_TRY(tare_text_format_read(&message, &tensorflow__saved_model__descriptor, &source->arena,
+                                   (const char *)source->file.data, source->file.size, TARE_TEXT_STRICT, "saved_model.pbtxt"));
+    source->message = (Tensorflow__SavedModel *)message;
+    source->format = "pbtxt";
+    return TARE_OK;
+}
+
+static tare_status try_file(struct tare_saved_model *source, const char *name, bool *found) {
+    char *path = tare_path_join(source->path, name);
+    tare_status status = TARE_OK;
+    if (!path) return TARE_NO_MEMORY;
+    *found = tare_file_kind_of(path) == TARE_FILE_REGULAR;
+    if (*found) status = tare_file_map(&source->file, path);
+    tare_free(path);
+    return status;
+}
+
+static tare_status parse_file(struct tare_saved_model *source) {
+    bool found;
+    TARE_TRY(try_file(source, "saved_model.pb", &found));
+    if (found) return parse_binary(source);
+    TARE_TRY(try_file(source, "saved_model.pbtxt", &found));
+    if (found) return parse_text(source);
+    TARE_TRY(try_file(source, "saved_model.cpb", &found));
+    if (found)
+        return TARE_FAIL(TARE_UNSUPPORTED,
+                         "saved_model.cpb is a chunked model (proto-splitter), which is not read; save it again with "
+                         "SaveOptions(experimental_image_format=False), which writes saved_model.pb");
+    if (tare_file_kind_of(source->path) == TARE_FILE_NONE)
+        return TARE_FAIL(TARE_NOT_FOUND, "no such directory");
+    return TARE_FAIL(TARE_NOT_FOUND, "not a SavedModel: no saved_model.pb and no saved_model.pbtxt in it");
+}
+
+/* ---- the MetaGraph ---- */
+
+static bool has_tag(const Tensorflow__MetaGraphDef *meta, const char *tag) {
+    for (size_t i = 0; meta->meta_info_def && i < meta->meta_info_def->n_tags; i++)
+        if (strcmp(meta->meta_info_def->tags[i], tag) == 0) return true;
+    return false;
+}
+
+static size_t tag_count(const Tensorflow__MetaGraphDef *meta) {
+    return meta->meta_info_def ? meta->meta_info_def->n_tags : 0;
+}
+
+static bool has_exactly(const Tensorflow__MetaGraphDef *meta, const char *const *tags, size_t n_tags) {
+    for (size_t i = 0; i < n_tags; i++)
+        if (!has_tag(meta, tags[i])) return false;
+    return tag_count(meta) == n_tags;
+}
+
+static const char *tags_text(struct tare_arena *arena, const Tensorflow__MetaGraphDef *meta) {
+    const char *text = "";
+    for (size_t i = 0; i < tag_count(meta) && text; i++)
+        text = tare_arena_printf(arena, "%s%s%s", text, i ? "," : "", meta->meta_info_def->tags[i]);
+    return text;
+}
+
+static tare_status ambiguous(struct tare_saved_model *source, const char *what) {
+    struct tare_strbuf list = { 0 };
+    tare_status status;
+    for (size_t i = 0; i < source->message->n_meta_graphs; i++)
+        tare_strbuf_printf(&list, "%s{%s}", i ? ", " : "", tags_text(&source->arena, source->message->meta_graphs[i]));
+    status = TARE_FAIL(TARE_NOT_FOUND, "%s (the model has %s)", what, tare_strbuf_text(&list));
+    tare_strbuf_free(&list);
+    return status;
+}
+
+static tare_status choose_meta(struct tare_saved_model *source, const struct tare_saved_model_options *options) {
+    static const char *const serve[] = { "serve" };
+    const char *const *tags = options && options->n_tags ? options->tags : serve;
+    size_t n_tags = options && options->n_tags ? options->n_tags : 1;
+    bool asked = options && options->n_tags;
+    const Tensorflow__SavedModel *message = source->message;
+    if (!message->n_meta_graphs) return TARE_FAIL(TARE_CORRUPT, "the SavedModel has no MetaGraph");
+    for (size_t i = 0; i < message->n_meta_graphs && !source->meta; i++)
+        if (has_exactly(message->meta_graphs[i], tags, n_tags)) source->meta = message->meta_graphs[i];
+    if (!source->meta && asked) return ambiguous(source, "no MetaGraph has the tags asked for");
+    if (!source->meta && message->n_meta_graphs > 1) return ambiguous(source, "several MetaGraphs, choose with --tags");
+    if (!source->meta) source->meta = message->meta_graphs[0];
+    source->tags = tags_text(&source->arena, source->meta);
+    if (!source->meta->graph_def) return TARE_FAIL(TARE_CORRUPT, "the MetaGraph has no graph");
+    return source->tags ? TARE_OK : TARE_NO_MEMORY;
+}
+
+/* ---- the checkpoint ---- */
+
+static tare_status open_checkpoint(struct tare_saved_model *source) {
+    char *prefix = tare_path_join(source->path, "variables/variables");
+    char *index = tare_path_join(source->path, "variables/variables.index");
+    tare_status status = prefix && index ? TARE_OK : TARE_NO_MEMORY;
+    if (status == TARE_OK && tare_file_kind_of(index) == TARE_FILE_REGULAR)
+        status = tare_bundle_open(&source->bundle, prefix);
+    tare_free(prefix);
+    tare_free(index);
+    return status;
+}
+
+tare_status tare_source_trackable(Tensorflow__TrackableObjectGraph **out, struct tare_saved_model *source) {
+    static const char key[] = "_CHECKPOINTABLE_OBJECT_GRAPH";
+    struct tare_tensor text;
+    ProtobufCMessage *message = NULL;
+    tare_status status;
+    *out = NULL;
+    if (!source->bundle || !tare_bundle_has(source->bundle, key)) return TARE_OK;
+    TARE_TRY(tare_bundle_read(&text, source->bundle, key));
+    if (text.dtype != TARE_DT_STRING || text.elements != 1) {
+        status = TARE_FAIL(TARE_CORRUPT, "%s is no string", key);
+    } else {
+        const struct tare_str *bytes = TARE_CONST_DATA(struct tare_str, &text);
+        status = tare_message_unpack(&message, &tensorflow__trackable_object_graph__descriptor, &source->arena,
+                                     bytes->data, bytes->size, key);
+    }
+    tare_tensor_reset(&text);
+    *out = (Tensorflow__TrackableObjectGraph *)message;
+    return status;
+}
+
+/* ---- open and close ---- */
+
+static tare_status open_all(struct tare_saved_model *source, const struct tare_saved_model_options *options) {
+    TARE_TRY(parse_file(source));
+    TARE_TRY(choose_meta(source, options));
+    return open_checkpoint(source);
+}
+
+tare_status tare_source_open(struct tare_saved_model **out, const char *path,
+                             const struct tare_saved_model_options *options) {
+    struct tare_saved_model *source = tare_calloc(1, sizeof *source);
+    tare_status status = TARE_NO_MEMORY;
+    *out = NULL;
+    if (!source) return status;
+    source->path = tare_strdup(path);
+    if (source->path) status = tare_error_prefix(open_all(source, options), "%s", path);
+    if (status == TARE_OK)
+        *out = source;
+    else
+        tare_source_close(source);
+    return status;
+}
+
+void tare_source_close(struct tare_saved_model *source) {
+    if (!source) return;
+    tare_bundle_close(source->bundle);
+    tare_file_unmap(&source->file);
+    tare_arena_free(&source->arena);
+    tare_free(source->path);
+    tare_free(source);
+}

@@ -1,0 +1,30 @@
+/* An opened SavedModel: files, messages and checkpoint behind a loaded model. Private to convert. */
+#ifndef TARE_CONVERT_SOURCE_H
+#define TARE_CONVERT_SOURCE_H
+
+#include "base/file.h"
+#include "convert/saved_model.h"
+#include "proto/bundle.h"
+#include "proto/tensorflow/saved_model.pb-c.h"
+
+struct tare_saved_model {
+    struct tare_arena arena; /* the messages */
+    char *path;
+    struct tare_mapping file; /* saved_model.pb or .pbtxt */
+    const char *format;       /* "pb", "pbtxt" */
+    Tensorflow__SavedModel *message;
+    Tensorflow__MetaGraphDef *meta; /* the chosen one */
+    const char *tags;               /* "serve,tpu" */
+    struct tare_bundle *bundle;     /* NULL: no checkpoint */
+};
+
+/* Opens and parses, chooses the MetaGraph, opens the checkpoint. */
+tare_status tare_source_open(struct tare_saved_model **out, const char *path,
+                             const struct tare_saved_model_options *options);
+void tare_source_close(struct tare_saved_model *source);
+/* What a loaded model came from; NULL for a model built from nothing. */
+struct tare_saved_model *tare_source_of(const struct tare_model *model);
+/* The checkpoint's object graph, in the source's arena; *out NULL when there is none. */
+tare_status tare_source_trackable(Tensorflow__TrackableObjectGraph **out, struct tare_saved_model *source);
+
+#endif
