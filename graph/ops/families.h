@@ -19,9 +19,13 @@
     X(nms) \
     X(norm) \
     X(pad) \
+    X(parse) \
     X(partition) \
     X(pool) \
     X(quantize) \
+    X(ragged) \
+    X(ragged_dense) \
+    X(regex) \
     X(resize) \
     X(rnn) \
     X(scatter) \
@@ -31,9 +35,15 @@
     X(slice) \
     X(space_batch) \
     X(space_depth) \
+    X(sparse) \
+    X(sparse_math) \
     X(split) \
+    X(string) \
+    X(string_number) \
+    X(string_split) \
     X(tile) \
     X(transpose) \
+    X(unicode) \
     X(uniform_quantized) \
     X(xla)
 /* clang-format on */
