@@ -8,7 +8,9 @@
 /* clang-format off */
 #define TARE_OP_FAMILIES(X) \
     X(bias) \
+    X(call) \
     X(concat) \
+    X(control) \
     X(conv) \
     X(crop) \
     X(einsum) \
@@ -41,7 +43,9 @@
     X(string) \
     X(string_number) \
     X(string_split) \
+    X(structure) \
     X(tile) \
+    X(tpu) \
     X(transpose) \
     X(unicode) \
     X(uniform_quantized) \

@@ -1,0 +1,130 @@
+/* Ops that a run would meet and that have no kernel. */
+#include "base/strbuf.h"
+#include "graph/exec/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { NODES_NAMED = 3 };
+
+struct missing_op {
+    const char *op;
+    const struct tare_node *nodes[NODES_NAMED];
+    size_t count;
+};
+
+struct search {
+    const struct tare_model *model;
+    struct tare_arena arena;
+    struct tare_map seen; /* functions by name */
+    struct tare_map ops;  /* op -> struct missing_op */
+    struct missing_op **list;
+    size_t n_list;
+};
+
+static tare_status note(struct search *search, const struct tare_node *node) {
+    struct missing_op *op = tare_map_get(&search->ops, node->op);
+    if (!op) {
+        struct missing_op **grown = tare_arena_extend(&search->arena, search->list, search->n_list, 1, sizeof *grown);
+        op = TARE_NEW(&search->arena, struct missing_op);
+        if (!op || !grown || !tare_map_set(&search->ops, node->op, op)) return TARE_NO_MEMORY;
+        op->op = node->op;
+        grown[search->n_list++] = op;
+        search->list = grown;
+    }
+    if (op->count < NODES_NAMED) op->nodes[op->count] = node;
+    op->count++;
+    return TARE_OK;
+}
+
+static tare_status search_nodes(struct search *search, const struct tare_plan_request *request);
+
+static tare_status search_function(void *arg, const struct tare_node *node, struct tare_graph *callee) {
+    struct search *search = arg;
+    struct tare_plan_request request = { .graph = callee };
+    (void)node;
+    if (tare_map_get(&search->seen, callee->name)) return TARE_OK;
+    if (!tare_map_set(&search->seen, callee->name, callee)) return TARE_NO_MEMORY;
+    return search_nodes(search, &request);
+}
+
+static tare_status search_nodes(struct search *search, const struct tare_plan_request *request) {
+    struct tare_node **order;
+    size_t count;
+    TARE_TRY(tare_plan_order(&order, &count, &search->arena, request));
+    for (size_t i = 0; i < count; i++) {
+        const struct tare_node *node = order[i];
+        bool called = !node->def && tare_model_find_function(search->model, node->op);
+        if (!called && (!node->def || !node->def->row || !node->def->row->run)) TARE_TRY(note(search, node));
+        TARE_TRY(tare_node_each_function(node, search_function, search));
+    }
+    return TARE_OK;
+}
+
+static void add_edge(struct tare_edge *edges, size_t *count, struct tare_edge edge) {
+    if (edge.node) edges[(*count)++] = edge;
+}
+
+static size_t list_edges(struct tare_edge *edges, const struct tare_binding *bindings, size_t n) {
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) {
+        add_edge(edges, &count, bindings[i].edge);
+        add_edge(edges, &count, bindings[i].indices);
+        add_edge(edges, &count, bindings[i].values);
+        add_edge(edges, &count, bindings[i].dense_shape);
+    }
+    return count;
+}
+
+static tare_status search_signature(struct search *search, const struct tare_signature *signature) {
+    struct tare_edge *feeds = TARE_NEW_ARRAY(&search->arena, struct tare_edge, 4 * signature->n_inputs + 1);
+    struct tare_edge *fetches = TARE_NEW_ARRAY(&search->arena, struct tare_edge, 4 * signature->n_outputs + 1);
+    struct tare_plan_request request = { .graph = search->model->main, .feeds = feeds, .fetches = fetches };
+    if (!feeds || !fetches) return TARE_NO_MEMORY;
+    request.n_feeds = list_edges(feeds, signature->inputs, signature->n_inputs);
+    request.n_fetches = list_edges(fetches, signature->outputs, signature->n_outputs);
+    return search_nodes(search, &request);
+}
+
+static tare_status search_initialisers(struct search *search) {
+    const struct tare_model *model = search->model;
+    struct tare_plan_request request = { .graph = model->main, .targets = &model->init_node, .n_targets = 1 };
+    if (model->init_node) TARE_TRY(search_nodes(search, &request));
+    request.targets = model->table_inits;
+    request.n_targets = model->n_table_inits;
+    return request.n_targets ? search_nodes(search, &request) : TARE_OK;
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp((*(struct missing_op *const *)a)->op, (*(struct missing_op *const *)b)->op);
+}
+
+static void describe(struct tare_strbuf *text, const struct missing_op *op) {
+    tare_strbuf_printf(text, "%s: used by ", op->op);
+    for (size_t i = 0; i < op->count && i < NODES_NAMED; i++) {
+        const char *function = op->nodes[i]->graph->name;
+        tare_strbuf_printf(text, "%s%s%s%s", i ? ", " : "", function, *function ? "/" : "", op->nodes[i]->name);
+    }
+    if (op->count > NODES_NAMED) tare_strbuf_printf(text, " and %zu more", op->count - NODES_NAMED);
+    tare_strbuf_putc(text, '\n');
+}
+
+size_t tare_session_missing_ops(const struct tare_model *model, const struct tare_signature *signature,
+                                struct tare_strbuf *text) {
+    struct search search = { .model = model };
+    tare_status status = TARE_OK;
+    if (signature) {
+        status = search_signature(&search, signature);
+    } else {
+        for (size_t i = 0; i < model->n_signatures && status == TARE_OK; i++)
+            status = search_signature(&search, &model->signatures[i]);
+        if (status == TARE_OK) status = search_initialisers(&search);
+    }
+    if (search.n_list) qsort(search.list, search.n_list, sizeof *search.list, by_name);
+    for (size_t i = 0; i < search.n_list; i++) describe(text, search.list[i]);
+    if (status != TARE_OK) tare_strbuf_printf(text, "%s\n", tare_error_text()); /* a graph that cannot be ordered */
+    tare_map_free(&search.seen);
+    tare_map_free(&search.ops);
+    tare_arena_free(&search.arena);
+    return search.n_list + (status != TARE_OK);
+}

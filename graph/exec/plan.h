@@ -1,0 +1,114 @@
+/* Plans: what to run for given feeds and fetches, in which order, where the values lie and when they end.
+ *
+ * A value number says where a value is: v >= 0 is slot v of the run, v < 0 is constant ~v of the plan. */
+#ifndef TARE_GRAPH_EXEC_PLAN_H
+#define TARE_GRAPH_EXEC_PLAN_H
+
+#include "graph/exec/state.h"
+
+enum tare_step_kind {
+    TARE_STEP_PLAIN,
+    TARE_STEP_SWITCH, /* leaves one output without value */
+    TARE_STEP_MERGE,  /* runs when any input has a value */
+    TARE_STEP_ENTER,
+    TARE_STEP_EXIT,
+    TARE_STEP_NEXT,
+};
+
+/* One node of a plan. */
+struct tare_step {
+    const struct tare_node *node;
+    const struct tare_op *op;        /* NULL: nobody defined it, or a call by name */
+    const struct tare_graph *callee; /* call by name */
+    struct tare_node_state *state;
+    enum tare_step_kind kind;
+    int *inputs; /* value numbers */
+    size_t n_inputs;
+    bool *reads; /* input i is a variable's reference that is to be read; NULL: none is */
+    bool *ends;  /* input i's slot ends with this step and stands for no other input */
+    int first_output; /* slots of the outputs follow each other; -1 for a constant step */
+    size_t n_outputs;
+    int *drops; /* slots that end with this step */
+    size_t n_drops;
+    int *controls; /* steps that come before; only where steps may be left out */
+    size_t n_controls;
+    bool *observed; /* by output; NULL: none */
+};
+
+/* Output `output` of a constant node. */
+struct tare_plan_constant {
+    struct tare_node_state *state;
+    int output;
+};
+
+/* Values and scratch of one run of a plan; kept for the next. */
+struct tare_exec_frame {
+    struct tare_tensor *slots;
+    struct tare_tensor *inputs; /* of the node that runs: borrowed, but for read references */
+    struct tare_tensor **ends;
+    bool *dead; /* steps that were left out */
+    struct tare_arena scratch;
+};
+
+struct tare_plan {
+    const struct tare_graph *graph;
+    struct tare_plan *next; /* in the session's list */
+    struct tare_step *steps;
+    size_t n_steps;
+    struct tare_step *constant_steps;
+    size_t n_constant_steps;
+    bool constants_ready;
+    struct tare_plan_constant *constants;
+    size_t n_constants;
+    int *feeds; /* slot of feed i */
+    size_t n_feeds;
+    int *fetches; /* value numbers */
+    bool *fetch_reads; /* fetch i is a reference, read when all has run */
+    size_t n_fetches;
+    size_t n_slots;
+    size_t max_inputs;
+    bool may_die;    /* Switch or Merge in it */
+    bool has_frames; /* Enter in it */
+    struct tare_flow *flow; /* of frames.c, arena memory; NULL until needed */
+    int observe_epoch;
+    struct tare_exec_frame *spare;
+};
+
+/* What a run is asked for. For a function's body only `graph` is set. */
+struct tare_plan_request {
+    const struct tare_graph *graph;
+    const struct tare_edge *feeds;
+    size_t n_feeds;
+    const struct tare_edge *fetches;
+    size_t n_fetches;
+    struct tare_node *const *targets;
+    size_t n_targets;
+};
+
+/* The nodes that a request needs, inputs and controls first, NextIteration's back edges cut; arena memory. */
+tare_status tare_plan_order(struct tare_node ***out, size_t *count, struct tare_arena *arena,
+                            const struct tare_plan_request *request);
+/* True for the nodes of a function's body that run though no result needs them. */
+bool tare_plan_is_root(const struct tare_node *node);
+
+/* Makes a plan in the session's arena. Faults of nodes name the node. */
+tare_status tare_plan_new(struct tare_plan **out, struct tare_session *session,
+                          const struct tare_plan_request *request);
+/* Ends the memory of a plan that the arena does not hold. */
+void tare_plan_release(struct tare_plan *plan);
+/* Whether the node fits its definition: number and dtypes of inputs, attributes. `arena` is scratch. */
+tare_status tare_plan_check_node(struct tare_arena *arena, const struct tare_node *node);
+
+/* Runs a plan. Takes over the feeds' references (zeroed afterwards, also on failure); results are zero on failure. */
+tare_status tare_plan_run(struct tare_session *session, struct tare_plan *plan, struct tare_tensor *feeds,
+                          struct tare_tensor *results);
+/* The same for a plan with has_frames, called by tare_plan_run: the slots of the feeds are set in `frame`. */
+tare_status tare_flow_run(struct tare_session *session, struct tare_plan *plan, struct tare_exec_frame *frame);
+
+/* Runs one step on gathered inputs; `frame->ends` says which may be taken. Outputs are zero on failure. */
+tare_status tare_step_run(struct tare_session *session, const struct tare_step *step, struct tare_exec_frame *frame,
+                          struct tare_tensor *outputs);
+/* Makes `out` a share of what the reference held by `handle` reads now; shares `handle` itself if it is none. */
+tare_status tare_step_read(struct tare_tensor *out, const struct tare_tensor *handle);
+
+#endif

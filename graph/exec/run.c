@@ -1,0 +1,360 @@
+/* Runs from outside: the main graph, signatures, functions; and calls from node to function. */
+#include "base/alloc.h"
+#include "graph/exec/plan.h"
+#include "graph/exec/variable.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A run from outside begins: nothing of the run before it may show in this one's faults or random numbers. */
+static void begin_run(struct tare_session *session) {
+    if (session->depth) return;
+    session->located = false;
+    session->random = 0;
+    session->nested_ns = 0;
+}
+
+/* ---- the main graph ---- */
+
+static struct tare_plan *find_plan(struct tare_session *session, const struct tare_plan_request *request, char **key,
+                                   size_t *size) {
+    size_t edges = request->n_feeds + request->n_fetches;
+    size_t *words;
+    size_t n = 0;
+    *size = (2 + 2 * edges + request->n_targets) * sizeof *words;
+    words = tare_calloc(1, *size);
+    *key = (char *)words;
+    if (!words) return NULL;
+    words[n++] = request->n_feeds;
+    words[n++] = request->n_fetches;
+    for (size_t i = 0; i < edges; i++) {
+        struct tare_edge edge = i < request->n_feeds ? request->feeds[i] : request->fetches[i - request->n_feeds];
+        words[n++] = (size_t)(uintptr_t)edge.node;
+        words[n++] = (size_t)edge.index;
+    }
+    for (size_t i = 0; i < request->n_targets; i++) words[n++] = (size_t)(uintptr_t)request->targets[i];
+    return tare_map_get_n(&session->plans, *key, *size);
+}
+
+static tare_status plan_for(struct tare_plan **out, struct tare_session *session,
+                            const struct tare_plan_request *request) {
+    char *key, *kept;
+    size_t size;
+    tare_status status = TARE_OK;
+    *out = find_plan(session, request, &key, &size);
+    if (!key) return TARE_NO_MEMORY;
+    if (!*out) {
+        status = tare_plan_new(out, session, request);
+        kept = status == TARE_OK ? tare_arena_strndup(&session->arena, key, size) : NULL;
+        if (status == TARE_OK && (!kept || !tare_map_set_n(&session->plans, kept, size, *out))) status = TARE_NO_MEMORY;
+    }
+    tare_free(key);
+    return status;
+}
+
+static tare_status check_edge(const struct tare_session *session, const char *what, struct tare_edge edge) {
+    if (!edge.node || edge.node->dead || edge.node->graph != session->model->main)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s %s is not in the main graph", what,
+                         edge.node ? edge.node->name : "(no node)");
+    if (edge.index < 0 || (size_t)edge.index >= edge.node->n_outputs)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s %s:%d: the node has %zu outputs", what, edge.node->name, edge.index,
+                         edge.node->n_outputs);
+    return TARE_OK;
+}
+
+static tare_status check_request(const struct tare_session *session, const struct tare_plan_request *request,
+                                 const struct tare_tensor *values) {
+    for (size_t i = 0; i < request->n_feeds; i++) {
+        struct tare_edge edge = request->feeds[i];
+        TARE_TRY(check_edge(session, "feed", edge));
+        if (values[i].dtype != tare_edge_dtype(edge))
+            return TARE_FAIL(TARE_TYPE, "feed %s:%d is %s (wanted %s)", edge.node->name, edge.index,
+                             tare_dtype_name(values[i].dtype), tare_dtype_name(tare_edge_dtype(edge)));
+        for (size_t k = 0; k < i; k++)
+            if (request->feeds[k].node == edge.node && request->feeds[k].index == edge.index)
+                return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s:%d is fed twice", edge.node->name, edge.index);
+    }
+    for (size_t i = 0; i < request->n_fetches; i++) TARE_TRY(check_edge(session, "fetch", request->fetches[i]));
+    for (size_t i = 0; i < request->n_targets; i++)
+        if (!request->targets[i] || request->targets[i]->dead || request->targets[i]->graph != session->model->main)
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "target %zu is not in the main graph", i);
+    return TARE_OK;
+}
+
+/* The asset paths that the caller did not feed himself go with the feeds. */
+static void add_assets(const struct tare_session *session, struct tare_edge *feeds, struct tare_tensor *values,
+                       size_t *n_feeds) {
+    const struct tare_model *model = session->model;
+    for (size_t i = 0; i < model->n_assets; i++) {
+        struct tare_edge edge = model->assets[i].edge;
+        bool fed = !edge.node || edge.node->dead || tare_edge_dtype(edge) != TARE_DT_STRING;
+        for (size_t k = 0; k < *n_feeds && !fed; k++) fed = feeds[k].node == edge.node && feeds[k].index == edge.index;
+        if (fed) continue;
+        feeds[*n_feeds] = edge;
+        tare_tensor_share(&values[(*n_feeds)++], &session->assets[i]);
+    }
+}
+
+static tare_status share_feed(struct tare_tensor *out, const struct tare_tensor *value) {
+    if (value->splat) return tare_tensor_copy(out, value);
+    tare_tensor_share(out, value);
+    return TARE_OK;
+}
+
+tare_status tare_session_run(struct tare_session *session, const struct tare_edge *feeds, const struct tare_tensor *values,
+                             size_t n_feeds, const struct tare_edge *fetches, struct tare_tensor *results,
+                             size_t n_fetches, struct tare_node *const *targets, size_t n_targets) {
+    struct tare_arena scratch = { 0 };
+    size_t room = n_feeds + session->model->n_assets + 1, n = 0;
+    struct tare_edge *edges = TARE_NEW_ARRAY(&scratch, struct tare_edge, room);
+    struct tare_tensor *fed = TARE_NEW_ARRAY(&scratch, struct tare_tensor, room);
+    struct tare_plan_request request = { session->model->main, edges, 0, fetches, n_fetches, targets, n_targets };
+    struct tare_plan *plan;
+    tare_status status = edges && fed ? TARE_OK : TARE_NO_MEMORY;
+
+    for (size_t i = 0; i < n_fetches; i++) results[i] = (struct tare_tensor){ 0 };
+    if (status != TARE_OK) goto done;
+    begin_run(session);
+    for (; n < n_feeds; n++) {
+        edges[n] = feeds[n];
+        TARE_CHECK(share_feed(&fed[n], &values[n]));
+    }
+    add_assets(session, edges, fed, &n);
+    request.n_feeds = n;
+    TARE_CHECK(check_request(session, &request, fed));
+    TARE_CHECK(plan_for(&plan, session, &request));
+    status = tare_plan_run(session, plan, fed, results);
+done:
+    for (size_t i = 0; i < n && fed; i++)
+        if (fed[i].dtype) tare_tensor_reset(&fed[i]);
+    tare_arena_free(&scratch);
+    return status;
+}
+
+/* ---- signatures ---- */
+
+static bool may_be_absent(const struct tare_binding *binding) {
+    return binding->edge.node && strcmp(binding->edge.node->op, "PlaceholderWithDefault") == 0;
+}
+
+static tare_status check_binding(const struct tare_binding *binding, const struct tare_tensor *value) {
+    char got[TARE_SHAPE_TEXT_SIZE], wanted[TARE_SHAPE_TEXT_SIZE];
+    if (!value->dtype) return TARE_FAIL(TARE_INVALID_ARGUMENT, "input '%s' is missing", binding->key);
+    if (value->dtype != binding->dtype)
+        return TARE_FAIL(TARE_TYPE, "input '%s' is %s (wanted %s)", binding->key, tare_dtype_name(value->dtype),
+                         tare_dtype_name(binding->dtype));
+    if (!tare_shape_compatible(&value->shape, &binding->shape))
+        return TARE_FAIL(TARE_SHAPE, "input '%s' has shape %s (wanted %s)", binding->key,
+                         tare_shape_text(got, &value->shape), tare_shape_text(wanted, &binding->shape));
+    return TARE_OK;
+}
+
+struct feed_list {
+    struct tare_edge *edges;
+    struct tare_tensor *values; /* borrowed */
+    size_t count;
+};
+
+static void add_feed(struct feed_list *list, struct tare_edge edge, const struct tare_tensor *value) {
+    if (!edge.node) return;
+    list->edges[list->count] = edge;
+    list->values[list->count++] = *value;
+}
+
+static tare_status feed_bindings(struct feed_list *list, const struct tare_signature *signature,
+                                 const struct tare_tensor *inputs) {
+    for (size_t i = 0; i < signature->n_inputs; i++) {
+        const struct tare_binding *binding = &signature->inputs[i];
+        if (binding->kind == TARE_BINDING_SPARSE) {
+            add_feed(list, binding->indices, &inputs[0]);
+            add_feed(list, binding->values, &inputs[1]);
+            add_feed(list, binding->dense_shape, &inputs[2]);
+            inputs += 3;
+            continue;
+        }
+        if (binding->kind == TARE_BINDING_COMPOSITE)
+            return TARE_FAIL(TARE_UNSUPPORTED, "input '%s' is a composite tensor: it cannot be fed", binding->key);
+        if (inputs->dtype || !may_be_absent(binding)) {
+            TARE_TRY(check_binding(binding, inputs));
+            add_feed(list, binding->edge, inputs);
+        }
+        inputs++;
+    }
+    return TARE_OK;
+}
+
+static tare_status fetch_bindings(struct tare_edge *fetches, size_t *count, const struct tare_signature *signature) {
+    for (size_t i = 0; i < signature->n_outputs; i++) {
+        const struct tare_binding *binding = &signature->outputs[i];
+        if (binding->kind == TARE_BINDING_COMPOSITE)
+            return TARE_FAIL(TARE_UNSUPPORTED, "output '%s' is a composite tensor", binding->key);
+        if (binding->kind == TARE_BINDING_SPARSE) {
+            fetches[(*count)++] = binding->indices;
+            fetches[(*count)++] = binding->values;
+            fetches[(*count)++] = binding->dense_shape;
+        } else {
+            fetches[(*count)++] = binding->edge;
+        }
+    }
+    return TARE_OK;
+}
+
+static tare_status check_results(const struct tare_signature *signature, const struct tare_tensor *outputs) {
+    for (size_t i = 0; i < signature->n_outputs; i++) {
+        const struct tare_binding *binding = &signature->outputs[i];
+        char got[TARE_SHAPE_TEXT_SIZE], wanted[TARE_SHAPE_TEXT_SIZE];
+        if (binding->kind == TARE_BINDING_SPARSE) {
+            outputs += 3;
+            continue;
+        }
+        if (binding->dtype && outputs->dtype != binding->dtype)
+            return TARE_FAIL(TARE_TYPE, "output '%s' is %s (wanted %s)", binding->key, tare_dtype_name(outputs->dtype),
+                             tare_dtype_name(binding->dtype));
+        if (!tare_shape_compatible(&outputs->shape, &binding->shape))
+            return TARE_FAIL(TARE_SHAPE, "output '%s' has shape %s (wanted %s)", binding->key,
+                             tare_shape_text(got, &outputs->shape), tare_shape_text(wanted, &binding->shape));
+        outputs++;
+    }
+    return TARE_OK;
+}
+
+tare_status tare_session_run_signature(struct tare_session *session, const struct tare_signature *signature,
+                                       const struct tare_tensor *inputs, struct tare_tensor *outputs) {
+    struct tare_arena scratch = { 0 };
+    struct feed_list list = { TARE_NEW_ARRAY(&scratch, struct tare_edge, 3 * signature->n_inputs + 1),
+                              TARE_NEW_ARRAY(&scratch, struct tare_tensor, 3 * signature->n_inputs + 1), 0 };
+    struct tare_edge *fetches = TARE_NEW_ARRAY(&scratch, struct tare_edge, 3 * signature->n_outputs + 1);
+    size_t n_fetches = 0;
+    tare_status status = list.edges && list.values && fetches ? TARE_OK : TARE_NO_MEMORY;
+    if (status != TARE_OK) goto done;
+    TARE_CHECK(fetch_bindings(fetches, &n_fetches, signature));
+    for (size_t i = 0; i < n_fetches; i++) outputs[i] = (struct tare_tensor){ 0 };
+    TARE_CHECK(feed_bindings(&list, signature, inputs));
+    TARE_CHECK(tare_session_run(session, list.edges, list.values, list.count, fetches, outputs, n_fetches, NULL, 0));
+    status = check_results(signature, outputs);
+    for (size_t i = 0; i < n_fetches && status != TARE_OK; i++) tare_tensor_reset(&outputs[i]);
+done:
+    tare_arena_free(&scratch);
+    return tare_error_prefix(status, "signature '%s'", signature->key);
+}
+
+/* ---- functions ---- */
+
+static tare_status report_depth(const struct tare_session *session, const struct tare_graph *function) {
+    char text[512];
+    size_t used = 0;
+    const struct tare_exec_call *first = session->call;
+    while (first && first->function != function) first = first->caller;
+    if (!first)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "functions nest deeper than %d calls", session->options.max_call_depth);
+    /* the chain is linked from the innermost call outwards: print it by walking to each place from the inside */
+    size_t length = 0;
+    for (const struct tare_exec_call *call = session->call; call != first; call = call->caller) length++;
+    text[0] = '\0';
+    for (size_t k = length; k-- > 0 && used < sizeof text - 1;) {
+        const struct tare_exec_call *call = session->call;
+        for (size_t i = 0; i < k; i++) call = call->caller;
+        int n = snprintf(text + used, sizeof text - used, " calls %s", call->function->name);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "recursive function %s (%s%s calls %s)", function->name, function->name, text,
+                     function->name);
+}
+
+static tare_status check_args(const struct tare_graph *function, const struct tare_tensor *args, size_t n_args,
+                              size_t n_results) {
+    if (n_args != function->n_args)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "cannot compute %s as it was called with %zu arguments (wanted %zu)",
+                         function->name, n_args, function->n_args);
+    if (n_results != function->n_returns)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s was asked for %zu results (it returns %zu)", function->name, n_results,
+                         function->n_returns);
+    for (size_t i = 0; i < n_args; i++) {
+        int wanted = tare_dtype_base(function->args[i]->output_dtypes[0]);
+        if (args[i].dtype == wanted) continue;
+        return TARE_FAIL(TARE_TYPE,
+                         "cannot compute %s as input #%zu(zero-based) was expected to be a %s tensor but is a %s tensor",
+                         function->name, i, tare_dtype_get(wanted) ? tare_dtype_get(wanted)->spec_name : "?",
+                         tare_dtype_get(args[i].dtype) ? tare_dtype_get(args[i].dtype)->spec_name : "missing");
+    }
+    return TARE_OK;
+}
+
+static tare_status run_function(struct tare_session *session, const struct tare_graph *function,
+                                struct tare_tensor *args, struct tare_tensor *results) {
+    struct tare_exec_graph *record = tare_exec_graph_of(session, function);
+    struct tare_exec_call call = { function, session->call };
+    struct tare_plan_request request = { .graph = function };
+    tare_status status = TARE_OK;
+    if (!record) return TARE_NO_MEMORY;
+    if (!record->plan) status = tare_plan_new(&record->plan, session, &request);
+    if (status != TARE_OK) return status;
+    record->runs++;
+    session->call = &call;
+    session->depth++;
+    status = tare_plan_run(session, record->plan, args, results);
+    session->depth--;
+    session->call = call.caller;
+    return status;
+}
+
+tare_status tare_exec_call(struct tare_session *session, const struct tare_graph *function, struct tare_tensor *args,
+                           size_t n_args, struct tare_tensor *results, size_t n_results) {
+    tare_status status;
+    for (size_t i = 0; i < n_results; i++) results[i] = (struct tare_tensor){ 0 };
+    status = session->depth >= session->options.max_call_depth ? report_depth(session, function)
+                                                               : check_args(function, args, n_args, n_results);
+    if (status == TARE_OK) status = run_function(session, function, args, results);
+    for (size_t i = 0; i < n_args; i++)
+        if (args[i].dtype) tare_tensor_reset(&args[i]);
+    return status;
+}
+
+/* The shape that the function says of an argument: `_output_shapes` (what importers keep), unknown when it says none. */
+static struct tare_shape declared_shape(const struct tare_node *arg) {
+    const struct tare_attr *list = tare_node_find_attr(arg, "_output_shapes");
+    if (list && list->is_list && list->kind == TARE_ATTR_SHAPE && list->count == 1) return list->items[0].shape;
+    return tare_shape_unknown();
+}
+
+static tare_status check_shapes(const struct tare_graph *function, const struct tare_tensor *args, size_t n_args) {
+    char got[TARE_SHAPE_TEXT_SIZE], wanted[TARE_SHAPE_TEXT_SIZE];
+    for (size_t i = 0; i < n_args && i < function->n_args; i++) {
+        struct tare_shape shape = declared_shape(function->args[i]);
+        if (args[i].dtype && !tare_shape_compatible(&args[i].shape, &shape))
+            return TARE_FAIL(TARE_SHAPE,
+                             "cannot compute %s as input #%zu(zero-based) was expected to have shape %s but has shape %s",
+                             function->name, i, tare_shape_text(wanted, &shape), tare_shape_text(got, &args[i].shape));
+    }
+    return TARE_OK;
+}
+
+static tare_status call_with_shares(struct tare_session *session, const struct tare_graph *function,
+                                    const struct tare_tensor *args, size_t n_args, struct tare_tensor *results,
+                                    size_t n_results) {
+    struct tare_tensor *shares = tare_calloc(n_args + 1, sizeof *shares);
+    tare_status status = TARE_OK;
+    if (!shares) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < n_args && status == TARE_OK; i++) status = share_feed(&shares[i], &args[i]);
+    if (status == TARE_OK) status = tare_exec_call(session, function, shares, n_args, results, n_results);
+    for (size_t i = 0; i < n_args; i++)
+        if (shares[i].dtype) tare_tensor_reset(&shares[i]);
+    tare_free(shares);
+    return status;
+}
+
+tare_status tare_session_call(struct tare_session *session, const struct tare_graph *function,
+                              const struct tare_tensor *args, size_t n_args, struct tare_tensor *results,
+                              size_t n_results) {
+    for (size_t i = 0; i < n_results; i++) results[i] = (struct tare_tensor){ 0 };
+    begin_run(session);
+    TARE_TRY(check_shapes(function, args, n_args));
+    return call_with_shares(session, function, args, n_args, results, n_results);
+}
+
+tare_status tare_kernel_call(struct tare_kernel *kernel, const struct tare_graph *function,
+                             const struct tare_tensor *args, size_t n_args, struct tare_tensor *results,
+                             size_t n_results) {
+    if (!kernel->session) return TARE_FAIL(TARE_INTERNAL, "a function call outside a session");
+    return call_with_shares(kernel->session, function, args, n_args, results, n_results);
+}
