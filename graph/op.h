@@ -103,7 +103,10 @@ tare_status tare_ops_add(struct tare_op_registry *registry, const struct tare_op
 /* Adds a finished definition (from an OpDef message); memory stays the caller's. */
 tare_status tare_ops_add_def(struct tare_op_registry *registry, const struct tare_op_def *def);
 const struct tare_op_def *tare_ops_find(const struct tare_op_registry *registry, const char *name);
-/* Every definition with a row, sorted by name (the array belongs to the registry). */
+/* TARE_INTERNAL with the first fault when a row or definition that the program was built with does not parse (such an op
+ * is not found); TARE_OK otherwise. */
+tare_status tare_ops_check(const struct tare_op_registry *registry);
+/* Every definition with a row, the parent's included, sorted by name (the array belongs to the registry). */
 const struct tare_op_def *const *tare_ops_list(const struct tare_op_registry *registry, size_t *count);
 
 /* Flat range of the tensors of output (input) argument `arg` of a node: *first and *count. */

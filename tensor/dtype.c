@@ -30,12 +30,13 @@ const char *tare_dtype_name(int dtype) {
 }
 
 static bool same(const char *name, const char *text, size_t size) {
-    return strlen(name) == size && memcmp(name, text, size) == 0;
+    return *name == *text && strlen(name) == size && memcmp(name, text, size) == 0;
 }
 
 int tare_dtype_from_name(const char *name, size_t size) {
     bool ref = size > 4 && memcmp(name + size - 4, "_ref", 4) == 0;
     if (ref) size -= 4;
+    if (size == 0) return TARE_DT_INVALID;
     for (int i = 1; i < TARE_DT_COUNT; i++) {
         if (same(table[i].name, name, size) || same(table[i].spec_name, name, size))
             return ref ? i + TARE_DT_REF_OFFSET : i;

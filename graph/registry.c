@@ -1,0 +1,145 @@
+/* The tables of op definitions: the built-in one from the families and the catalogue, and own ones above a parent. */
+#include "base/alloc.h"
+#include "graph/catalogue/catalogue.h"
+#include "graph/op.h"
+#include "graph/ops/families.h"
+#include "graph/opspec.h"
+
+#include <pthread.h>
+#include <string.h>
+
+struct tare_op_registry {
+    const struct tare_op_registry *parent;
+    struct tare_opspec_memory memory;
+    struct tare_map by_name;
+    const struct tare_op_def **rows; /* definitions with a row, the parent's included, by name */
+    size_t n_rows, rows_capacity;
+    char *fault; /* what is wrong with the rows that the program was built with; NULL: nothing */
+};
+
+struct tare_op_registry *tare_ops_new(const struct tare_op_registry *parent) {
+    struct tare_op_registry *registry = tare_calloc(1, sizeof *registry);
+    if (!registry || !parent) return registry;
+    registry->parent = parent;
+    if (parent->n_rows && !tare_grow((void **)&registry->rows, &registry->rows_capacity, parent->n_rows, sizeof *registry->rows)) {
+        tare_free(registry);
+        return NULL;
+    }
+    for (size_t i = 0; i < parent->n_rows; i++) registry->rows[i] = parent->rows[i];
+    registry->n_rows = parent->n_rows;
+    return registry;
+}
+
+void tare_ops_free(struct tare_op_registry *registry) {
+    if (!registry) return;
+    tare_map_free(&registry->by_name);
+    tare_opspec_memory_free(&registry->memory);
+    tare_free(registry->rows);
+    tare_free(registry->fault);
+    tare_free(registry);
+}
+
+/* Keeps the rows sorted; a row of the parent's with the same name is hidden. */
+static tare_status list_row(struct tare_op_registry *registry, const struct tare_op_def *def) {
+    size_t low = 0, high = registry->n_rows;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (strcmp(registry->rows[middle]->name, def->name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < registry->n_rows && strcmp(registry->rows[low]->name, def->name) == 0) {
+        registry->rows[low] = def;
+        return TARE_OK;
+    }
+    if (!TARE_GROW(registry->rows, registry->n_rows, registry->rows_capacity)) return TARE_NO_MEMORY;
+    memmove(registry->rows + low + 1, registry->rows + low, (registry->n_rows - low) * sizeof *registry->rows);
+    registry->rows[low] = def;
+    registry->n_rows++;
+    return TARE_OK;
+}
+
+tare_status tare_ops_add_def(struct tare_op_registry *registry, const struct tare_op_def *def) {
+    if (tare_map_get(&registry->by_name, def->name))
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "Op with name %s is already registered", def->name);
+    TARE_TRY(tare_opspec_validate(def));
+    if (def->row) TARE_TRY(list_row(registry, def));
+    return tare_map_set(&registry->by_name, def->name, (void *)def) ? TARE_OK : TARE_NO_MEMORY;
+}
+
+tare_status tare_ops_add(struct tare_op_registry *registry, const struct tare_op *row) {
+    struct tare_op_def *def;
+    if (!row->name) return TARE_FAIL(TARE_INVALID_ARGUMENT, "an op row has no name");
+    TARE_TRY(tare_opspec_parse(&def, &registry->memory, row));
+    return tare_ops_add_def(registry, def);
+}
+
+const struct tare_op_def *tare_ops_find(const struct tare_op_registry *registry, const char *name) {
+    for (; registry; registry = registry->parent) {
+        const struct tare_op_def *def = tare_map_get(&registry->by_name, name);
+        if (def) return def;
+    }
+    return NULL;
+}
+
+const struct tare_op_def *const *tare_ops_list(const struct tare_op_registry *registry, size_t *count) {
+    *count = registry->n_rows;
+    return registry->rows;
+}
+
+tare_status tare_ops_check(const struct tare_op_registry *registry) {
+    for (; registry; registry = registry->parent)
+        if (registry->fault) return TARE_FAIL(TARE_INTERNAL, "%s", registry->fault);
+    return TARE_OK;
+}
+
+/* ---- the built-in registry ---- */
+
+static struct tare_op_registry builtin;
+static pthread_once_t builtin_once = PTHREAD_ONCE_INIT;
+
+/* Keeps the first fault: it is in this program, not in what the user gave it. */
+static void note_fault(const char *name) {
+    tare_error_prefix(TARE_INTERNAL, "internal error: built-in op '%s'", name);
+    if (!builtin.fault) builtin.fault = tare_strdup(tare_error_text());
+}
+
+static tare_status add_catalogue_entry(const struct tare_catalogue_entry *entry) {
+    const struct tare_op row = { .name = entry->name,
+                                 .inputs = entry->inputs,
+                                 .outputs = entry->outputs,
+                                 .attrs = entry->attrs,
+                                 .flags = entry->is_stateful ? TARE_OP_STATEFUL : 0 };
+    struct tare_op_def *def;
+    TARE_TRY(tare_opspec_parse(&def, &builtin.memory, &row));
+    def->row = NULL;
+    return tare_ops_add_def(&builtin, def);
+}
+
+static void make_builtin(void) {
+    static const struct tare_op *const families[] = {
+#define X(family) tare_ops_##family,
+        TARE_OP_FAMILIES(X)
+#undef X
+    };
+    struct tare_map broken = { 0 }; /* no catalogue entry may stand in for a row that does not parse */
+    for (size_t f = 0; f < sizeof families / sizeof *families; f++)
+        for (const struct tare_op *row = families[f]; row->name; row++)
+            if (tare_ops_add(&builtin, row) != TARE_OK) {
+                note_fault(row->name);
+                tare_map_set(&broken, row->name, (void *)row);
+            }
+    for (const struct tare_catalogue_entry *const *table = tare_catalogue_tables; *table; table++)
+        for (const struct tare_catalogue_entry *entry = *table; entry->name; entry++)
+            if (!tare_map_get(&builtin.by_name, entry->name) && !tare_map_get(&broken, entry->name) &&
+                add_catalogue_entry(entry) != TARE_OK)
+                note_fault(entry->name);
+    tare_map_free(&broken);
+    tare_error_clear();
+}
+
+const struct tare_op_registry *tare_ops_builtin(void) {
+    pthread_once(&builtin_once, make_builtin);
+    return &builtin;
+}
