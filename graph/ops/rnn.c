@@ -295,13 +295,5 @@ const struct tare_op tare_ops_rnn[] = {
       .prepare = prepare_rnn,
       .release = release_rnn,
       .aux = &kind_block_v2 },
-    { .name = "CudnnRNNV3",
-      .inputs = "input: T, input_h: T, input_c: T, params: T, sequence_lengths: int32",
-      .outputs = "output: T, output_h: T, output_c: T, reserve_space: T, host_reserved: int8",
-      .attrs = "T: {bfloat16, half, float, double}; rnn_mode: {'rnn_relu', 'rnn_tanh', 'lstm', 'gru'} = 'lstm'; "
-               "input_mode: {'linear_input', 'skip_input', 'auto_select'} = 'linear_input'; "
-               "direction: {'unidirectional', 'bidirectional'} = 'unidirectional'; dropout: float = 0; seed: int = 0; "
-               "seed2: int = 0; num_proj: int = 0; is_training: bool = true; time_major: bool = true",
-      .flags = TARE_OP_STATEFUL },
     { 0 },
 };
