@@ -12,6 +12,7 @@
     X(concat) \
     X(control) \
     X(conv) \
+    X(count) \
     X(crop) \
     X(einsum) \
     X(fill) \
@@ -33,6 +34,7 @@
     X(scatter) \
     X(search) \
     X(set) \
+    X(setop) \
     X(shape) \
     X(slice) \
     X(space_batch) \
@@ -41,6 +43,7 @@
     X(sparse_math) \
     X(split) \
     X(string) \
+    X(string_format) \
     X(string_number) \
     X(string_split) \
     X(structure) \
