@@ -1,0 +1,227 @@
+#include "support/op_family.h"
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/map.h"
+#include "support/case_file.h"
+#include "support/golden.h"
+
+#include <glob.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* The cases of one family, as one list: those of the text file, then the golden ones. */
+struct family {
+    struct case_file *texts;
+    struct golden_file *goldens;
+};
+
+struct op_test {
+    const struct family *family;
+    const char *op;
+};
+
+static size_t count_cases(const struct family *family) {
+    return (family->texts ? case_file_count(family->texts) : 0) + (family->goldens ? golden_count(family->goldens) : 0);
+}
+
+static const char *op_of(const struct family *family, size_t i) {
+    const size_t n_texts = family->texts ? case_file_count(family->texts) : 0;
+    return i < n_texts ? case_file_op(family->texts, i) : golden_op(family->goldens, i - n_texts);
+}
+
+static tare_status read_case(struct op_case *out, const struct family *family, size_t i) {
+    const size_t n_texts = family->texts ? case_file_count(family->texts) : 0;
+    return i < n_texts ? case_file_read(out, family->texts, i) : golden_read(out, family->goldens, i - n_texts);
+}
+
+static bool run_one(const struct family *family, size_t i) {
+    struct op_case *test = tare_calloc(1, sizeof *test);
+    bool good = false;
+    if (test == NULL) return false;
+    if (read_case(test, family, i) == TARE_OK)
+        good = op_case_run(test);
+    else
+        fprintf(stderr, "%s\n", tare_error_text());
+    op_case_reset(test);
+    tare_free(test);
+    return good;
+}
+
+static void op__gives_what_its_cases_say(void **state) {
+    const struct op_test *test = *state;
+    size_t failed = 0;
+    for (size_t i = 0; i < count_cases(test->family); i++) {
+        if (strcmp(op_of(test->family, i), test->op) == 0 && !run_one(test->family, i)) failed++;
+    }
+    assert_int_equal(failed, 0);
+}
+
+/* ---- one test an op ---- */
+
+struct plan {
+    struct tare_arena arena;
+    struct CMUnitTest *tests;
+    size_t count;
+};
+
+static bool add_test(struct plan *plan, const struct family *family, const char *op) {
+    const char *only = getenv("TARE_OP");
+    size_t cases = 0;
+    if (only != NULL && strcmp(only, op) != 0) return true;
+    for (size_t i = 0; i < plan->count; i++) {
+        if (strcmp(((struct op_test *)plan->tests[i].initial_state)->op, op) == 0) return true;
+    }
+    for (size_t i = 0; i < count_cases(family); i++)
+        cases += strcmp(op_of(family, i), op) == 0;
+    struct op_test *test = TARE_NEW(&plan->arena, struct op_test);
+    const char *name = tare_arena_printf(&plan->arena, "%s__gives_what_%zu_cases_say", op, cases);
+    if (test == NULL || name == NULL) return false;
+    *test = (struct op_test){ family, op };
+    plan->tests[plan->count++] =
+        (struct CMUnitTest){ .name = name, .test_func = op__gives_what_its_cases_say, .initial_state = test };
+    return true;
+}
+
+static bool make_plan(struct plan *plan, const struct family *family, const struct CMUnitTest *more, size_t n_more) {
+    plan->tests = TARE_NEW_ARRAY(&plan->arena, struct CMUnitTest, count_cases(family) + n_more);
+    if (plan->tests == NULL) return false;
+    for (size_t i = 0; i < count_cases(family); i++) {
+        if (!add_test(plan, family, op_of(family, i))) return false;
+    }
+    for (size_t i = 0; i < n_more && getenv("TARE_OP") == NULL; i++)
+        plan->tests[plan->count++] = more[i];
+    return true;
+}
+
+static bool open_family(struct family *out, const char *source_dir, const char *family) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/tests/ops/%s.cases", source_dir, family);
+    const tare_status texts = case_file_open(&out->texts, path);
+    if (texts != TARE_OK && texts != TARE_NOT_FOUND) return false;
+    snprintf(path, sizeof path, "%s/tests/golden/%s.bin", source_dir, family);
+    const tare_status goldens = golden_open(&out->goldens, path);
+    if (goldens != TARE_OK && goldens != TARE_NOT_FOUND) return false;
+    return texts == TARE_OK || goldens == TARE_OK;
+}
+
+int op_family_main(const char *source_dir, const char *family, const struct CMUnitTest *more, size_t n_more) {
+    struct family cases = { 0 };
+    struct plan plan = { 0 };
+    int failed = 1;
+    if (!open_family(&cases, source_dir, family) || !make_plan(&plan, &cases, more, n_more))
+        fprintf(stderr, "family %s: %s\n", family, tare_error_text());
+    else
+        failed = _cmocka_run_group_tests(family, plan.tests, plan.count, NULL, NULL);
+    tare_arena_free(&plan.arena);
+    case_file_close(cases.texts);
+    golden_close(cases.goldens);
+    return failed;
+}
+
+/* ---- coverage ---- */
+
+struct covered {
+    const char *op;
+    size_t count;
+};
+
+struct op_coverage {
+    struct tare_arena arena;
+    struct tare_map by_op;
+    struct covered **ops;
+    size_t n_ops, capacity;
+};
+
+static bool add_covered(struct op_coverage *coverage, const char *op, size_t count) {
+    struct covered *covered = tare_map_get(&coverage->by_op, op);
+    if (covered == NULL) {
+        covered = TARE_NEW(&coverage->arena, struct covered);
+        if (covered == NULL || !TARE_GROW(coverage->ops, coverage->n_ops, coverage->capacity)) return false;
+        covered->op = tare_arena_strdup(&coverage->arena, op);
+        if (covered->op == NULL || !tare_map_set(&coverage->by_op, covered->op, covered)) return false;
+        coverage->ops[coverage->n_ops++] = covered;
+    }
+    covered->count += count;
+    return true;
+}
+
+static bool cover_texts(struct op_coverage *coverage, const char *path) {
+    struct case_file *file;
+    bool good = case_file_open(&file, path) == TARE_OK;
+    for (size_t i = 0; good && i < case_file_count(file); i++)
+        good = add_covered(coverage, case_file_op(file, i), 1);
+    if (good) case_file_close(file);
+    return good;
+}
+
+static bool cover_goldens(struct op_coverage *coverage, const char *path) {
+    struct golden_file *file;
+    bool good = golden_open(&file, path) == TARE_OK;
+    for (size_t i = 0; good && i < golden_count(file); i++)
+        good = add_covered(coverage, golden_op(file, i), 1);
+    if (good) golden_close(file);
+    return good;
+}
+
+static bool cover_elsewhere(struct op_coverage *coverage, const char *path) {
+    char op[128], line[512];
+    size_t count;
+    FILE *stream = fopen(path, "r");
+    bool good = true;
+    if (stream == NULL) return true;
+    while (good && fgets(line, sizeof line, stream)) {
+        if (line[0] != '#' && sscanf(line, "%127s %zu", op, &count) == 2) good = add_covered(coverage, op, count);
+    }
+    fclose(stream);
+    return good;
+}
+
+static bool cover_each(struct op_coverage *coverage, const char *source_dir, const char *pattern,
+                       bool (*fn)(struct op_coverage *, const char *)) {
+    char path[4096];
+    glob_t found;
+    bool good = true;
+    snprintf(path, sizeof path, "%s/%s", source_dir, pattern);
+    if (glob(path, 0, NULL, &found) != 0) return true; /* no such file */
+    for (size_t i = 0; i < found.gl_pathc && good; i++)
+        good = fn(coverage, found.gl_pathv[i]);
+    globfree(&found);
+    return good;
+}
+
+struct op_coverage *op_coverage_load(const char *source_dir) {
+    struct op_coverage *coverage = tare_calloc(1, sizeof *coverage);
+    if (coverage == NULL) return NULL;
+    if (cover_each(coverage, source_dir, "tests/ops/*.cases", cover_texts) &&
+        cover_each(coverage, source_dir, "tests/golden/*.bin", cover_goldens) &&
+        cover_each(coverage, source_dir, "tests/ops/elsewhere.txt", cover_elsewhere))
+        return coverage;
+    op_coverage_free(coverage);
+    return NULL;
+}
+
+size_t op_coverage_count(const struct op_coverage *coverage, const char *op) {
+    const struct covered *covered = tare_map_get(&coverage->by_op, op);
+    return covered ? covered->count : 0;
+}
+
+void op_coverage_each(const struct op_coverage *coverage, void (*fn)(void *arg, const char *op, size_t count),
+                      void *arg) {
+    for (size_t i = 0; i < coverage->n_ops; i++)
+        fn(arg, coverage->ops[i]->op, coverage->ops[i]->count);
+}
+
+void op_coverage_free(struct op_coverage *coverage) {
+    if (coverage == NULL) return;
+    tare_map_free(&coverage->by_op);
+    tare_free(coverage->ops);
+    tare_arena_free(&coverage->arena);
+    tare_free(coverage);
+}
