@@ -31,6 +31,13 @@ const char *tare_cpu_level_name(enum tare_cpu_level level);
 #else
 #define TARE_UNROLL _Pragma("GCC unroll 16")
 #endif
+/* Before a loop whose iterations touch no element of each other (output and input may be the same memory): vector code
+ * then needs no check for overlap. */
+#if defined(__clang__)
+#define TARE_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define TARE_INDEPENDENT _Pragma("GCC ivdep")
+#endif
 #define TARE_ALWAYS_INLINE static inline __attribute__((always_inline))
 
 #endif
