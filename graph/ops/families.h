@@ -7,13 +7,20 @@
 
 /* clang-format off */
 #define TARE_OP_FAMILIES(X) \
+    X(activation) \
+    X(addn) \
+    X(arg) \
     X(bias) \
+    X(binary) \
+    X(bins) \
     X(call) \
+    X(cast) \
+    X(compare) \
     X(concat) \
     X(control) \
     X(conv) \
-    X(count) \
     X(crop) \
+    X(cumulative) \
     X(einsum) \
     X(fill) \
     X(gather) \
@@ -28,28 +35,31 @@
     X(quantize) \
     X(ragged) \
     X(ragged_dense) \
+    X(reduce) \
     X(regex) \
     X(resize) \
     X(rnn) \
     X(scatter) \
     X(search) \
+    X(segment) \
+    X(select) \
     X(set) \
-    X(setop) \
     X(shape) \
     X(slice) \
+    X(softmax) \
     X(space_batch) \
     X(space_depth) \
     X(sparse) \
     X(sparse_math) \
     X(split) \
     X(string) \
-    X(string_format) \
     X(string_number) \
     X(string_split) \
     X(structure) \
     X(tile) \
     X(tpu) \
     X(transpose) \
+    X(unary) \
     X(unicode) \
     X(uniform_quantized) \
     X(xla)
