@@ -29,6 +29,7 @@ tare_status tare_plan_check_node(struct tare_arena *arena, const struct tare_nod
         if (count != node->n_inputs)
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "%zu inputs (wanted %zu)", node->n_inputs, count);
     }
-    for (size_t i = 0; i < node->n_inputs; i++) TARE_TRY(check_input(node, i, dtypes ? dtypes[i] : TARE_DT_INVALID));
+    for (size_t i = 0; i < node->n_inputs; i++)
+        TARE_TRY(check_input(node, i, dtypes ? dtypes[i] : TARE_DT_INVALID));
     return TARE_OK;
 }

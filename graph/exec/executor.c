@@ -42,7 +42,8 @@ static void give_frame(struct tare_plan *plan, struct tare_exec_frame *frame) {
     tare_free(frame);
 }
 
-static const struct tare_tensor *value_at(const struct tare_plan *plan, const struct tare_exec_frame *frame, int value) {
+static const struct tare_tensor *value_at(const struct tare_plan *plan, const struct tare_exec_frame *frame,
+                                          int value) {
     const struct tare_plan_constant *constant;
     if (value >= 0) return &frame->slots[value];
     constant = &plan->constants[~value];
@@ -69,7 +70,8 @@ static tare_status ask(struct tare_session *session, struct tare_step *step, boo
 
 static tare_status ask_observer(struct tare_session *session, struct tare_plan *plan) {
     bool any;
-    for (size_t s = 0; s < plan->n_steps; s++) TARE_TRY(ask(session, &plan->steps[s], &any));
+    for (size_t s = 0; s < plan->n_steps; s++)
+        TARE_TRY(ask(session, &plan->steps[s], &any));
     for (size_t s = 0; s < plan->n_constant_steps; s++) {
         TARE_TRY(ask(session, &plan->constant_steps[s], &any));
         if (!any) continue;
@@ -128,7 +130,8 @@ static tare_status compute(struct tare_session *session, const struct tare_plan 
 static void drop_values(const struct tare_step *step) {
     struct tare_node_state *state = step->state;
     if (!state->values) return;
-    for (size_t k = 0; k < step->n_outputs; k++) tare_tensor_reset(&state->values[k]);
+    for (size_t k = 0; k < step->n_outputs; k++)
+        tare_tensor_reset(&state->values[k]);
     state->computed = false;
 }
 
@@ -153,7 +156,8 @@ static bool is_dead(const struct tare_plan *plan, const struct tare_exec_frame *
     size_t missing = 0;
     for (size_t i = 0; i < step->n_controls; i++)
         if (frame->dead[step->controls[i]]) return true;
-    for (size_t i = 0; i < step->n_inputs; i++) missing += value_at(plan, frame, step->inputs[i])->dtype == TARE_DT_INVALID;
+    for (size_t i = 0; i < step->n_inputs; i++)
+        missing += value_at(plan, frame, step->inputs[i])->dtype == TARE_DT_INVALID;
     return step->kind == TARE_STEP_MERGE ? missing == step->n_inputs : missing > 0;
 }
 
@@ -185,7 +189,8 @@ static tare_status run_step(struct tare_session *session, const struct tare_plan
     return status;
 }
 
-static tare_status run_steps(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame) {
+static tare_status run_steps(struct tare_session *session, const struct tare_plan *plan,
+                             struct tare_exec_frame *frame) {
     for (size_t s = 0; s < plan->n_steps; s++) {
         const struct tare_step *step = &plan->steps[s];
         if (plan->may_die) frame->dead[s] = is_dead(plan, frame, step);
@@ -201,7 +206,8 @@ static tare_status collect(const struct tare_plan *plan, const struct tare_exec_
     for (size_t i = 0; i < plan->n_fetches; i++) {
         const struct tare_tensor *value = value_at(plan, frame, plan->fetches[i]);
         if (!value->dtype)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "result %zu has no value: it lies on a branch that was not taken", i);
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "result %zu has no value: it lies on a branch that was not taken",
+                             i);
         if (plan->fetch_reads[i])
             TARE_TRY(tare_step_read(&results[i], value));
         else
@@ -221,17 +227,21 @@ tare_status tare_plan_run(struct tare_session *session, struct tare_plan *plan, 
                           struct tare_tensor *results) {
     struct tare_exec_frame *frame = take_frame(plan);
     tare_status status = TARE_NO_MEMORY;
-    for (size_t i = 0; i < plan->n_fetches; i++) results[i] = (struct tare_tensor){ 0 };
+    for (size_t i = 0; i < plan->n_fetches; i++)
+        results[i] = (struct tare_tensor){ 0 };
     if (!frame) {
-        for (size_t i = 0; i < plan->n_feeds; i++) tare_tensor_reset(&feeds[i]);
+        for (size_t i = 0; i < plan->n_feeds; i++)
+            tare_tensor_reset(&feeds[i]);
         return status;
     }
     if (plan->n_feeds) memcpy(frame->slots, feeds, plan->n_feeds * sizeof *feeds);
-    for (size_t i = 0; i < plan->n_feeds; i++) feeds[i] = (struct tare_tensor){ 0 };
+    for (size_t i = 0; i < plan->n_feeds; i++)
+        feeds[i] = (struct tare_tensor){ 0 };
     status = run_in_frame(session, plan, frame);
     if (status == TARE_OK) status = collect(plan, frame, results);
     if (status != TARE_OK)
-        for (size_t i = 0; i < plan->n_fetches; i++) tare_tensor_reset(&results[i]);
+        for (size_t i = 0; i < plan->n_fetches; i++)
+            tare_tensor_reset(&results[i]);
     give_frame(plan, frame);
     return status;
 }

@@ -33,7 +33,8 @@ static int frame_after(const struct flow_builder *b, int s) {
 
 static tare_status meet_frame(int *frame, int other) {
     if (*frame >= 0 && *frame != other)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "its inputs come from different frames: a loop is entered without Enter");
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "its inputs come from different frames: a loop is entered without Enter");
     *frame = other;
     return TARE_OK;
 }
@@ -63,7 +64,8 @@ static tare_status place(struct flow_builder *b, int s) {
 
 static tare_status list_steps(struct flow_builder *b) {
     struct tare_flow *flow = b->flow;
-    for (size_t s = 0; s < b->plan->n_steps; s++) flow->frames[flow->steps[s].frame].n_steps++;
+    for (size_t s = 0; s < b->plan->n_steps; s++)
+        flow->frames[flow->steps[s].frame].n_steps++;
     for (size_t f = 0; f < flow->n_frames; f++) {
         flow->frames[f].steps = TARE_NEW_ARRAY(b->arena, int, flow->frames[f].n_steps + 1);
         if (!flow->frames[f].steps) return TARE_NO_MEMORY;
@@ -126,14 +128,16 @@ static tare_status make_targets(struct flow_builder *b) {
     for (size_t s = 0; s < b->plan->n_steps; s++) {
         struct tare_flow_step *step = &b->flow->steps[s];
         size_t n = b->plan->steps[s].n_outputs;
-        for (size_t k = 1; k <= n + 1; k++) step->first_target[k] += step->first_target[k - 1];
+        for (size_t k = 1; k <= n + 1; k++)
+            step->first_target[k] += step->first_target[k - 1];
         step->targets = TARE_NEW_ARRAY(b->arena, struct tare_flow_target, step->first_target[n + 1] + 1);
         if (!step->targets) return TARE_NO_MEMORY;
     }
     each_link(b, fill_link); /* leaves each first_target one place on */
     for (size_t s = 0; s < b->plan->n_steps; s++) {
         struct tare_flow_step *step = &b->flow->steps[s];
-        for (size_t k = b->plan->steps[s].n_outputs; k > 0; k--) step->first_target[k] = step->first_target[k - 1];
+        for (size_t k = b->plan->steps[s].n_outputs; k > 0; k--)
+            step->first_target[k] = step->first_target[k - 1];
         step->first_target[0] = 0;
     }
     return TARE_OK;
@@ -162,9 +166,11 @@ tare_status tare_flow_new(struct tare_flow **out, struct tare_session *session, 
     if (!b.flow->steps || !b.flow->frames || !b.flow->fetched || !b.producer) return TARE_NO_MEMORY;
     b.flow->frames[0] = (struct tare_flow_frame){ .name = "", .parent = -1 };
     b.flow->n_frames = 1;
-    for (size_t v = 0; v < plan->n_slots; v++) b.producer[v] = -1;
+    for (size_t v = 0; v < plan->n_slots; v++)
+        b.producer[v] = -1;
     for (size_t s = 0; s < plan->n_steps; s++)
-        for (size_t k = 0; k < plan->steps[s].n_outputs; k++) b.producer[plan->steps[s].first_output + (int)k] = (int)s;
+        for (size_t k = 0; k < plan->steps[s].n_outputs; k++)
+            b.producer[plan->steps[s].first_output + (int)k] = (int)s;
     for (size_t s = 0; s < plan->n_steps; s++) {
         tare_status status = place(&b, (int)s);
         if (status != TARE_OK) return tare_exec_locate(session, plan->steps[s].node, status);

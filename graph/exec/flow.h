@@ -12,12 +12,12 @@ struct tare_flow_target {
 };
 
 struct tare_flow_step {
-    int frame;        /* in which it runs: an Enter in the outer, an Exit in the inner one */
-    int child;        /* Enter: the frame that it leads to; -1 */
-    int local;        /* number among the steps of its frame */
-    int first_input;  /* place of its inputs among the inputs of its frame's steps */
-    int pending;      /* data inputs that come from steps, and controls; Merge: controls only */
-    int data;         /* data inputs that come from steps */
+    int frame;                        /* in which it runs: an Enter in the outer, an Exit in the inner one */
+    int child;                        /* Enter: the frame that it leads to; -1 */
+    int local;                        /* number among the steps of its frame */
+    int first_input;                  /* place of its inputs among the inputs of its frame's steps */
+    int pending;                      /* data inputs that come from steps, and controls; Merge: controls only */
+    int data;                         /* data inputs that come from steps */
     struct tare_flow_target *targets; /* of output 0, then 1 …, then control targets */
     size_t *first_target;             /* by output, and one more for the controls, and the end */
 };

@@ -1,6 +1,6 @@
 /* TF1 loops by data flow. A step runs when all its inputs have come; a Merge when one has. Each frame has one iteration
- * at work: what NextIteration gives waits until the iteration has come to rest, so that the order of execution, and with
- * it the effects of stateful nodes, is the same in every run. */
+ * at work: what NextIteration gives waits until the iteration has come to rest, so that the order of execution, and
+ * with it the effects of stateful nodes, is the same in every run. */
 #include "base/alloc.h"
 #include "graph/exec/flow.h"
 
@@ -55,7 +55,8 @@ struct flow_run {
 };
 
 static void drop_parcels(struct parcel_list *list) {
-    for (size_t i = 0; i < list->count; i++) tare_tensor_reset(&list->items[i].value);
+    for (size_t i = 0; i < list->count; i++)
+        tare_tensor_reset(&list->items[i].value);
     list->count = 0;
 }
 
@@ -129,7 +130,8 @@ static tare_status enqueue(struct flow_run *run, struct instance *instance, int 
         size_t capacity = run->capacity * 2 + 16;
         struct ready *grown = tare_calloc(capacity, sizeof *grown);
         if (!grown) return TARE_NO_MEMORY;
-        for (size_t i = 0; i < run->count; i++) grown[i] = run->queue[(run->head + i) % run->capacity];
+        for (size_t i = 0; i < run->count; i++)
+            grown[i] = run->queue[(run->head + i) % run->capacity];
         tare_free(run->queue);
         run->queue = grown;
         run->head = 0;
@@ -140,8 +142,8 @@ static tare_status enqueue(struct flow_run *run, struct instance *instance, int 
     return TARE_OK;
 }
 
-/* A Merge waits for its controls and one value, or for word that none comes. A dead Enter says so alone: the back edge of
- * a loop on a branch not taken never speaks. */
+/* A Merge waits for its controls and one value, or for word that none comes. A dead Enter says so alone: the back edge
+ * of a loop on a branch not taken never speaks. */
 static bool merge_is_ready(const struct flow_run *run, struct step_state *state, int step, bool dead_enter) {
     if (state->pending || state->fired) return false;
     if (state->live) return true;
@@ -210,8 +212,8 @@ static tare_status next_iteration(struct flow_run *run, struct instance *instanc
     begin_iteration(run, instance);
     instance->queued++; /* holds the iteration open until all has been delivered */
     for (size_t i = 0; i < instance->invariants.count && status == TARE_OK; i++)
-        status = deliver_outputs(run, instance, instance->invariants.items[i].step, &instance->invariants.items[i].value,
-                                 false);
+        status = deliver_outputs(run, instance, instance->invariants.items[i].step,
+                                 &instance->invariants.items[i].value, false);
     for (size_t i = 0; i < values.count && status == TARE_OK; i++)
         status = deliver_outputs(run, instance, values.items[i].step, &values.items[i].value, false);
     drop_parcels(&values);
@@ -246,7 +248,8 @@ static tare_status propagate(struct flow_run *run, struct instance *instance, in
     switch (plan_step->kind) {
     case TARE_STEP_EXIT:
         if (!dead) return deliver_outputs(run, instance->parent, step, outputs, false);
-        if (!TARE_GROW(instance->dead_exits, instance->n_dead_exits, instance->dead_exits_capacity)) return TARE_NO_MEMORY;
+        if (!TARE_GROW(instance->dead_exits, instance->n_dead_exits, instance->dead_exits_capacity))
+            return TARE_NO_MEMORY;
         instance->dead_exits[instance->n_dead_exits++] = step;
         return TARE_OK;
     case TARE_STEP_NEXT:
@@ -323,7 +326,8 @@ static tare_status start(struct flow_run *run, struct instance *root) {
         const struct tare_step *step = &run->plan->steps[s];
         struct step_state *state = &root->steps[i];
         bool given = step->kind != TARE_STEP_MERGE; /* a Merge of a feed or constant has what it needs */
-        for (size_t k = 0; k < step->n_inputs && !given; k++) given = step->inputs[k] < (int)run->plan->n_feeds;
+        for (size_t k = 0; k < step->n_inputs && !given; k++)
+            given = step->inputs[k] < (int)run->plan->n_feeds;
         if (state->pending || !given) continue;
         state->fired = true;
         TARE_TRY(enqueue(run, root, s));
@@ -348,7 +352,8 @@ tare_status tare_flow_run(struct tare_session *session, struct tare_plan *plan, 
     }
     for (size_t k = 0; k < plan->flow->max_outputs && run.outputs; k++)
         if (run.outputs[k].dtype) tare_tensor_reset(&run.outputs[k]);
-    while (run.instances) free_instance(&run, run.instances);
+    while (run.instances)
+        free_instance(&run, run.instances);
     tare_free(run.queue);
     tare_free(run.outputs);
     return status;

@@ -121,7 +121,8 @@ size_t tare_session_missing_ops(const struct tare_model *model, const struct tar
         if (status == TARE_OK) status = search_initialisers(&search);
     }
     if (search.n_list) qsort(search.list, search.n_list, sizeof *search.list, by_name);
-    for (size_t i = 0; i < search.n_list; i++) describe(text, search.list[i]);
+    for (size_t i = 0; i < search.n_list; i++)
+        describe(text, search.list[i]);
     if (status != TARE_OK) tare_strbuf_printf(text, "%s\n", tare_error_text()); /* a graph that cannot be ordered */
     tare_map_free(&search.seen);
     tare_map_free(&search.ops);

@@ -79,8 +79,8 @@ static void need(struct walk *walk, struct tare_node *root) {
 }
 
 bool tare_plan_is_root(const struct tare_node *node) {
-    static const char *const silent[] = { "ReadVariableOp", "VarHandleOp", "VarIsInitializedOp", "Placeholder",
-                                          "VariableShape", "ResourceGather" };
+    static const char *const silent[] = { "ReadVariableOp", "VarHandleOp",   "VarIsInitializedOp",
+                                          "Placeholder",    "VariableShape", "ResourceGather" };
     const struct tare_graph *callee = node->def ? NULL : tare_model_find_function(node->graph->model, node->op);
     if (callee) return callee->is_stateful;
     if (!node->def || !node->def->is_stateful) return false;
@@ -93,14 +93,17 @@ static void need_roots(struct walk *walk) {
     const struct tare_plan_request *request = walk->request;
     const struct tare_graph *graph = walk->graph;
     if (graph != graph->model->main) {
-        for (size_t i = 0; i < graph->n_returns; i++) need(walk, graph->returns[i].edge.node);
-        for (size_t i = 0; i < graph->n_control_returns; i++) need(walk, graph->control_returns[i].node);
+        for (size_t i = 0; i < graph->n_returns; i++)
+            need(walk, graph->returns[i].edge.node);
+        for (size_t i = 0; i < graph->n_control_returns; i++)
+            need(walk, graph->control_returns[i].node);
         for (size_t i = 0; i < graph->n_nodes; i++)
             if (tare_plan_is_root(graph->nodes[i])) need(walk, graph->nodes[i]);
     }
     for (size_t i = 0; i < request->n_fetches; i++)
         if (!is_fed(walk, request->fetches[i])) need(walk, request->fetches[i].node);
-    for (size_t i = 0; i < request->n_targets; i++) need(walk, request->targets[i]);
+    for (size_t i = 0; i < request->n_targets; i++)
+        need(walk, request->targets[i]);
 }
 
 static tare_status visit(struct walk *walk, struct tare_node *root, struct tare_node **order, size_t *count) {
@@ -130,7 +133,9 @@ tare_status tare_plan_order(struct tare_node ***out, size_t *count, struct tare_
                             const struct tare_plan_request *request) {
     const struct tare_graph *graph = request->graph;
     size_t n = graph->n_nodes + 1;
-    struct walk walk = { .request = request, .graph = graph, .fed = tare_calloc(3, n), .stack = tare_calloc(n, sizeof *walk.stack) };
+    struct walk walk = {
+        .request = request, .graph = graph, .fed = tare_calloc(3, n), .stack = tare_calloc(n, sizeof *walk.stack)
+    };
     struct tare_node **order = TARE_NEW_ARRAY(arena, struct tare_node *, n);
     tare_status status = walk.fed && walk.stack && order ? TARE_OK : TARE_NO_MEMORY;
     *count = 0;

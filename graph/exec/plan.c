@@ -9,8 +9,8 @@
 
 struct builder {
     struct tare_session *session;
-    struct tare_arena *arena;   /* the plan's */
-    struct tare_arena scratch;  /* the building's */
+    struct tare_arena *arena;  /* the plan's */
+    struct tare_arena scratch; /* the building's */
     const struct tare_plan_request *request;
     const struct tare_graph *graph;
     struct tare_exec_graph *states;
@@ -26,7 +26,9 @@ static bool is_arg(const struct tare_graph *graph, const struct tare_node *node)
     return node->position < graph->n_args && graph->args[node->position] == node;
 }
 
-static bool is_function(const struct builder *b) { return b->graph != b->graph->model->main; }
+static bool is_function(const struct builder *b) {
+    return b->graph != b->graph->model->main;
+}
 
 /* Slot of a fed edge, -1 when it is not fed. */
 static int feed_slot(const struct builder *b, struct tare_edge edge) {
@@ -41,9 +43,8 @@ static enum tare_step_kind kind_of(const char *op) {
         const char *op;
         enum tare_step_kind kind;
     } kinds[] = {
-        { "Switch", TARE_STEP_SWITCH },     { "Merge", TARE_STEP_MERGE }, { "Enter", TARE_STEP_ENTER },
-        { "Exit", TARE_STEP_EXIT },         { "NextIteration", TARE_STEP_NEXT },
-        { "_SwitchN", TARE_STEP_SWITCH },
+        { "Switch", TARE_STEP_SWITCH }, { "Merge", TARE_STEP_MERGE },        { "Enter", TARE_STEP_ENTER },
+        { "Exit", TARE_STEP_EXIT },     { "NextIteration", TARE_STEP_NEXT }, { "_SwitchN", TARE_STEP_SWITCH },
     };
     if (strncmp(op, "Ref", 3) == 0) op += 3;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
@@ -146,7 +147,8 @@ static tare_status find_reads(struct builder *b, struct tare_step *step) {
     const struct tare_node *node = step->node;
     int *wanted = NULL;
     size_t count = 0, references = 0;
-    for (size_t i = 0; i < node->n_inputs; i++) references += is_reference(node->inputs[i]);
+    for (size_t i = 0; i < node->n_inputs; i++)
+        references += is_reference(node->inputs[i]);
     if (!references) return TARE_OK;
     if (node->def) TARE_TRY(tare_opdef_input_dtypes(&b->scratch, node, &wanted, &count));
     step->reads = TARE_NEW_ARRAY(b->arena, bool, node->n_inputs);
@@ -200,10 +202,12 @@ static tare_status connect_fetches(struct builder *b) {
 enum { NEVER_USED = -1, TO_THE_END = INT_MAX };
 
 static void find_last_uses(const struct tare_plan *plan, int *last) {
-    for (size_t v = 0; v < plan->n_slots; v++) last[v] = v < plan->n_feeds ? TO_THE_END : NEVER_USED;
+    for (size_t v = 0; v < plan->n_slots; v++)
+        last[v] = v < plan->n_feeds ? TO_THE_END : NEVER_USED;
     for (size_t s = 0; s < plan->n_steps; s++) {
         const struct tare_step *step = &plan->steps[s];
-        for (size_t k = 0; k < step->n_outputs; k++) last[step->first_output + (int)k] = (int)s;
+        for (size_t k = 0; k < step->n_outputs; k++)
+            last[step->first_output + (int)k] = (int)s;
         for (size_t i = 0; i < step->n_inputs; i++)
             if (step->inputs[i] >= 0) last[step->inputs[i]] = (int)s;
     }
@@ -213,7 +217,8 @@ static void find_last_uses(const struct tare_plan *plan, int *last) {
 
 static bool occurs_once(const struct tare_step *step, int value) {
     int count = 0;
-    for (size_t i = 0; i < step->n_inputs; i++) count += step->inputs[i] == value;
+    for (size_t i = 0; i < step->n_inputs; i++)
+        count += step->inputs[i] == value;
     return count == 1;
 }
 
@@ -231,7 +236,8 @@ static tare_status end_values(struct builder *b) {
         if (!step->drops || !step->ends) return TARE_NO_MEMORY;
         step->n_drops = 0;
         for (size_t i = 0; i < step->n_inputs; i++)
-            step->ends[i] = step->inputs[i] >= 0 && last[step->inputs[i]] == (int)s && occurs_once(step, step->inputs[i]);
+            step->ends[i] =
+                step->inputs[i] >= 0 && last[step->inputs[i]] == (int)s && occurs_once(step, step->inputs[i]);
     }
     for (size_t v = 0; v < plan->n_slots; v++) {
         struct tare_step *step = last[v] >= 0 && last[v] != TO_THE_END ? &plan->steps[last[v]] : NULL;
@@ -248,11 +254,14 @@ static tare_status build(struct builder *b) {
     b->first_value = TARE_NEW_ARRAY(&b->scratch, int, n);
     b->step_of = TARE_NEW_ARRAY(&b->scratch, int, n);
     if (!b->constant || !b->first_value || !b->step_of) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < n; i++) b->step_of[i] = -1;
+    for (size_t i = 0; i < n; i++)
+        b->step_of[i] = -1;
     sort_out_constants(b);
     TARE_TRY(lay_out(b));
-    for (size_t i = 0; i < b->plan->n_constant_steps; i++) TARE_TRY(connect(b, &b->plan->constant_steps[i], true));
-    for (size_t i = 0; i < b->plan->n_steps; i++) TARE_TRY(connect(b, &b->plan->steps[i], false));
+    for (size_t i = 0; i < b->plan->n_constant_steps; i++)
+        TARE_TRY(connect(b, &b->plan->constant_steps[i], true));
+    for (size_t i = 0; i < b->plan->n_steps; i++)
+        TARE_TRY(connect(b, &b->plan->steps[i], false));
     TARE_TRY(connect_fetches(b));
     return end_values(b);
 }
@@ -286,4 +295,6 @@ static void free_frame(struct tare_exec_frame *frame) {
     tare_free(frame);
 }
 
-void tare_plan_release(struct tare_plan *plan) { free_frame(plan->spare); }
+void tare_plan_release(struct tare_plan *plan) {
+    free_frame(plan->spare);
+}

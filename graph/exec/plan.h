@@ -24,8 +24,8 @@ struct tare_step {
     enum tare_step_kind kind;
     int *inputs; /* value numbers */
     size_t n_inputs;
-    bool *reads; /* input i is a variable's reference that is to be read; NULL: none is */
-    bool *ends;  /* input i's slot ends with this step and stands for no other input */
+    bool *reads;      /* input i is a variable's reference that is to be read; NULL: none is */
+    bool *ends;       /* input i's slot ends with this step and stands for no other input */
     int first_output; /* slots of the outputs follow each other; -1 for a constant step */
     size_t n_outputs;
     int *drops; /* slots that end with this step */
@@ -62,13 +62,13 @@ struct tare_plan {
     size_t n_constants;
     int *feeds; /* slot of feed i */
     size_t n_feeds;
-    int *fetches; /* value numbers */
+    int *fetches;      /* value numbers */
     bool *fetch_reads; /* fetch i is a reference, read when all has run */
     size_t n_fetches;
     size_t n_slots;
     size_t max_inputs;
-    bool may_die;    /* Switch or Merge in it */
-    bool has_frames; /* Enter in it */
+    bool may_die;           /* Switch or Merge in it */
+    bool has_frames;        /* Enter in it */
     struct tare_flow *flow; /* of frames.c, arena memory; NULL until needed */
     int observe_epoch;
     struct tare_exec_frame *spare;

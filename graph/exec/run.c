@@ -32,7 +32,8 @@ static struct tare_plan *find_plan(struct tare_session *session, const struct ta
         words[n++] = (size_t)(uintptr_t)edge.node;
         words[n++] = (size_t)edge.index;
     }
-    for (size_t i = 0; i < request->n_targets; i++) words[n++] = (size_t)(uintptr_t)request->targets[i];
+    for (size_t i = 0; i < request->n_targets; i++)
+        words[n++] = (size_t)(uintptr_t)request->targets[i];
     return tare_map_get_n(&session->plans, *key, *size);
 }
 
@@ -74,7 +75,8 @@ static tare_status check_request(const struct tare_session *session, const struc
             if (request->feeds[k].node == edge.node && request->feeds[k].index == edge.index)
                 return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s:%d is fed twice", edge.node->name, edge.index);
     }
-    for (size_t i = 0; i < request->n_fetches; i++) TARE_TRY(check_edge(session, "fetch", request->fetches[i]));
+    for (size_t i = 0; i < request->n_fetches; i++)
+        TARE_TRY(check_edge(session, "fetch", request->fetches[i]));
     for (size_t i = 0; i < request->n_targets; i++)
         if (!request->targets[i] || request->targets[i]->dead || request->targets[i]->graph != session->model->main)
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "target %zu is not in the main graph", i);
@@ -88,7 +90,8 @@ static void add_assets(const struct tare_session *session, struct tare_edge *fee
     for (size_t i = 0; i < model->n_assets; i++) {
         struct tare_edge edge = model->assets[i].edge;
         bool fed = !edge.node || edge.node->dead || tare_edge_dtype(edge) != TARE_DT_STRING;
-        for (size_t k = 0; k < *n_feeds && !fed; k++) fed = feeds[k].node == edge.node && feeds[k].index == edge.index;
+        for (size_t k = 0; k < *n_feeds && !fed; k++)
+            fed = feeds[k].node == edge.node && feeds[k].index == edge.index;
         if (fed) continue;
         feeds[*n_feeds] = edge;
         tare_tensor_share(&values[(*n_feeds)++], &session->assets[i]);
@@ -101,9 +104,10 @@ static tare_status share_feed(struct tare_tensor *out, const struct tare_tensor 
     return TARE_OK;
 }
 
-tare_status tare_session_run(struct tare_session *session, const struct tare_edge *feeds, const struct tare_tensor *values,
-                             size_t n_feeds, const struct tare_edge *fetches, struct tare_tensor *results,
-                             size_t n_fetches, struct tare_node *const *targets, size_t n_targets) {
+tare_status tare_session_run(struct tare_session *session, const struct tare_edge *feeds,
+                             const struct tare_tensor *values, size_t n_feeds, const struct tare_edge *fetches,
+                             struct tare_tensor *results, size_t n_fetches, struct tare_node *const *targets,
+                             size_t n_targets) {
     struct tare_arena scratch = { 0 };
     size_t room = n_feeds + session->model->n_assets + 1, n = 0;
     struct tare_edge *edges = TARE_NEW_ARRAY(&scratch, struct tare_edge, room);
@@ -112,7 +116,8 @@ tare_status tare_session_run(struct tare_session *session, const struct tare_edg
     struct tare_plan *plan;
     tare_status status = edges && fed ? TARE_OK : TARE_NO_MEMORY;
 
-    for (size_t i = 0; i < n_fetches; i++) results[i] = (struct tare_tensor){ 0 };
+    for (size_t i = 0; i < n_fetches; i++)
+        results[i] = (struct tare_tensor){ 0 };
     if (status != TARE_OK) goto done;
     begin_run(session);
     for (; n < n_feeds; n++) {
@@ -228,11 +233,13 @@ tare_status tare_session_run_signature(struct tare_session *session, const struc
     tare_status status = list.edges && list.values && fetches ? TARE_OK : TARE_NO_MEMORY;
     if (status != TARE_OK) goto done;
     TARE_CHECK(fetch_bindings(fetches, &n_fetches, signature));
-    for (size_t i = 0; i < n_fetches; i++) outputs[i] = (struct tare_tensor){ 0 };
+    for (size_t i = 0; i < n_fetches; i++)
+        outputs[i] = (struct tare_tensor){ 0 };
     TARE_CHECK(feed_bindings(&list, signature, inputs));
     TARE_CHECK(tare_session_run(session, list.edges, list.values, list.count, fetches, outputs, n_fetches, NULL, 0));
     status = check_results(signature, outputs);
-    for (size_t i = 0; i < n_fetches && status != TARE_OK; i++) tare_tensor_reset(&outputs[i]);
+    for (size_t i = 0; i < n_fetches && status != TARE_OK; i++)
+        tare_tensor_reset(&outputs[i]);
 done:
     tare_arena_free(&scratch);
     return tare_error_prefix(status, "signature '%s'", signature->key);
@@ -244,21 +251,24 @@ static tare_status report_depth(const struct tare_session *session, const struct
     char text[512];
     size_t used = 0;
     const struct tare_exec_call *first = session->call;
-    while (first && first->function != function) first = first->caller;
+    while (first && first->function != function)
+        first = first->caller;
     if (!first)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "functions nest deeper than %d calls", session->options.max_call_depth);
     /* the chain is linked from the innermost call outwards: print it by walking to each place from the inside */
     size_t length = 0;
-    for (const struct tare_exec_call *call = session->call; call != first; call = call->caller) length++;
+    for (const struct tare_exec_call *call = session->call; call != first; call = call->caller)
+        length++;
     text[0] = '\0';
     for (size_t k = length; k-- > 0 && used < sizeof text - 1;) {
         const struct tare_exec_call *call = session->call;
-        for (size_t i = 0; i < k; i++) call = call->caller;
+        for (size_t i = 0; i < k; i++)
+            call = call->caller;
         int n = snprintf(text + used, sizeof text - used, " calls %s", call->function->name);
         used += n > 0 ? (size_t)n : 0;
     }
-    return TARE_FAIL(TARE_INVALID_ARGUMENT, "recursive function %s (%s%s calls %s)", function->name, function->name, text,
-                     function->name);
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "recursive function %s (%s%s calls %s)", function->name, function->name,
+                     text, function->name);
 }
 
 static tare_status check_args(const struct tare_graph *function, const struct tare_tensor *args, size_t n_args,
@@ -267,15 +277,15 @@ static tare_status check_args(const struct tare_graph *function, const struct ta
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "cannot compute %s as it was called with %zu arguments (wanted %zu)",
                          function->name, n_args, function->n_args);
     if (n_results != function->n_returns)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s was asked for %zu results (it returns %zu)", function->name, n_results,
-                         function->n_returns);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s was asked for %zu results (it returns %zu)", function->name,
+                         n_results, function->n_returns);
     for (size_t i = 0; i < n_args; i++) {
         int wanted = tare_dtype_base(function->args[i]->output_dtypes[0]);
         if (args[i].dtype == wanted) continue;
-        return TARE_FAIL(TARE_TYPE,
-                         "cannot compute %s as input #%zu(zero-based) was expected to be a %s tensor but is a %s tensor",
-                         function->name, i, tare_dtype_get(wanted) ? tare_dtype_get(wanted)->spec_name : "?",
-                         tare_dtype_get(args[i].dtype) ? tare_dtype_get(args[i].dtype)->spec_name : "missing");
+        return TARE_FAIL(
+            TARE_TYPE, "cannot compute %s as input #%zu(zero-based) was expected to be a %s tensor but is a %s tensor",
+            function->name, i, tare_dtype_get(wanted) ? tare_dtype_get(wanted)->spec_name : "?",
+            tare_dtype_get(args[i].dtype) ? tare_dtype_get(args[i].dtype)->spec_name : "missing");
     }
     return TARE_OK;
 }
@@ -301,7 +311,8 @@ static tare_status run_function(struct tare_session *session, const struct tare_
 tare_status tare_exec_call(struct tare_session *session, const struct tare_graph *function, struct tare_tensor *args,
                            size_t n_args, struct tare_tensor *results, size_t n_results) {
     tare_status status;
-    for (size_t i = 0; i < n_results; i++) results[i] = (struct tare_tensor){ 0 };
+    for (size_t i = 0; i < n_results; i++)
+        results[i] = (struct tare_tensor){ 0 };
     status = session->depth >= session->options.max_call_depth ? report_depth(session, function)
                                                                : check_args(function, args, n_args, n_results);
     if (status == TARE_OK) status = run_function(session, function, args, results);
@@ -310,7 +321,8 @@ tare_status tare_exec_call(struct tare_session *session, const struct tare_graph
     return status;
 }
 
-/* The shape that the function says of an argument: `_output_shapes` (what importers keep), unknown when it says none. */
+/* The shape that the function says of an argument: `_output_shapes` (what importers keep), unknown when it says none.
+ */
 static struct tare_shape declared_shape(const struct tare_node *arg) {
     const struct tare_attr *list = tare_node_find_attr(arg, "_output_shapes");
     if (list && list->is_list && list->kind == TARE_ATTR_SHAPE && list->count == 1) return list->items[0].shape;
@@ -322,9 +334,10 @@ static tare_status check_shapes(const struct tare_graph *function, const struct 
     for (size_t i = 0; i < n_args && i < function->n_args; i++) {
         struct tare_shape shape = declared_shape(function->args[i]);
         if (args[i].dtype && !tare_shape_compatible(&args[i].shape, &shape))
-            return TARE_FAIL(TARE_SHAPE,
-                             "cannot compute %s as input #%zu(zero-based) was expected to have shape %s but has shape %s",
-                             function->name, i, tare_shape_text(wanted, &shape), tare_shape_text(got, &args[i].shape));
+            return TARE_FAIL(
+                TARE_SHAPE,
+                "cannot compute %s as input #%zu(zero-based) was expected to have shape %s but has shape %s",
+                function->name, i, tare_shape_text(wanted, &shape), tare_shape_text(got, &args[i].shape));
     }
     return TARE_OK;
 }
@@ -335,7 +348,8 @@ static tare_status call_with_shares(struct tare_session *session, const struct t
     struct tare_tensor *shares = tare_calloc(n_args + 1, sizeof *shares);
     tare_status status = TARE_OK;
     if (!shares) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < n_args && status == TARE_OK; i++) status = share_feed(&shares[i], &args[i]);
+    for (size_t i = 0; i < n_args && status == TARE_OK; i++)
+        status = share_feed(&shares[i], &args[i]);
     if (status == TARE_OK) status = tare_exec_call(session, function, shares, n_args, results, n_results);
     for (size_t i = 0; i < n_args; i++)
         if (shares[i].dtype) tare_tensor_reset(&shares[i]);
@@ -346,7 +360,8 @@ static tare_status call_with_shares(struct tare_session *session, const struct t
 tare_status tare_session_call(struct tare_session *session, const struct tare_graph *function,
                               const struct tare_tensor *args, size_t n_args, struct tare_tensor *results,
                               size_t n_results) {
-    for (size_t i = 0; i < n_results; i++) results[i] = (struct tare_tensor){ 0 };
+    for (size_t i = 0; i < n_results; i++)
+        results[i] = (struct tare_tensor){ 0 };
     begin_run(session);
     TARE_TRY(check_shapes(function, args, n_args));
     return call_with_shares(session, function, args, n_args, results, n_results);

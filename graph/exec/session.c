@@ -19,7 +19,8 @@ struct tare_exec_graph *tare_exec_graph_of(struct tare_session *session, const s
     record->n_nodes = graph->n_nodes;
     record->nodes = TARE_NEW_ARRAY(&session->arena, struct tare_node_state, graph->n_nodes + 1);
     if (!record->nodes || !TARE_GROW(session->graph_list, session->n_graphs, session->graphs_capacity)) return NULL;
-    for (size_t i = 0; i < graph->n_nodes; i++) record->nodes[i].node = graph->nodes[i];
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        record->nodes[i].node = graph->nodes[i];
     /* the key is the record's own first member: it lives as long as the map */
     if (!tare_map_set_n(&session->graphs, (const char *)&record->graph, sizeof record->graph, record)) return NULL;
     session->graph_list[session->n_graphs++] = record;
@@ -68,8 +69,8 @@ static tare_status add_variable(struct tare_session *session, const struct tare_
         tare_object_unref(&object->object);
         return status;
     }
-    if (variable->node && !tare_map_set_n(&session->variables, (const char *)&variable->node, sizeof variable->node,
-                                          &object->object)) {
+    if (variable->node &&
+        !tare_map_set_n(&session->variables, (const char *)&variable->node, sizeof variable->node, &object->object)) {
         tare_object_unref(&object->object);
         return TARE_NO_MEMORY;
     }
@@ -113,7 +114,8 @@ static tare_status run_initialisers(struct tare_session *session) {
     }
     for (size_t i = 0; i < model->n_table_inits; i++) {
         bool covered = false;
-        for (size_t k = 0; k < count && !covered; k++) covered = order[k] == model->table_inits[i];
+        for (size_t k = 0; k < count && !covered; k++)
+            covered = order[k] == model->table_inits[i];
         if (!covered) TARE_CHECK(tare_session_run(session, NULL, NULL, 0, NULL, NULL, 0, &model->table_inits[i], 1));
     }
 done:
@@ -126,7 +128,8 @@ static tare_status start(struct tare_session *session) {
     session->pool = tare_buffer_pool_new();
     if (!session->pool) return TARE_NO_MEMORY;
     tare_buffer_pool_limit(session->pool, (size_t)session->options.memory_limit);
-    for (size_t i = 0; i < model->n_variables; i++) TARE_TRY(add_variable(session, &model->variables[i]));
+    for (size_t i = 0; i < model->n_variables; i++)
+        TARE_TRY(add_variable(session, &model->variables[i]));
     TARE_TRY(make_asset_paths(session));
     return run_initialisers(session);
 }
@@ -155,16 +158,21 @@ static void release_graph(struct tare_exec_graph *record) {
         struct tare_node_state *state = &record->nodes[i];
         const struct tare_op *op = state->node->def ? state->node->def->row : NULL;
         if (state->kernel && op && op->release) op->release(state->kernel);
-        for (size_t k = 0; k < state->node->n_outputs && state->values; k++) tare_tensor_reset(&state->values[k]);
+        for (size_t k = 0; k < state->node->n_outputs && state->values; k++)
+            tare_tensor_reset(&state->values[k]);
     }
 }
 
 void tare_session_free(struct tare_session *session) {
     if (!session) return;
-    for (struct tare_plan *plan = session->first_plan; plan; plan = plan->next) tare_plan_release(plan);
-    for (size_t i = 0; i < session->n_graphs; i++) release_graph(session->graph_list[i]);
-    for (size_t i = 0; i < session->n_resources; i++) tare_object_unref(session->resource_list[i]);
-    for (size_t i = 0; i < session->model->n_assets && session->assets; i++) tare_tensor_reset(&session->assets[i]);
+    for (struct tare_plan *plan = session->first_plan; plan; plan = plan->next)
+        tare_plan_release(plan);
+    for (size_t i = 0; i < session->n_graphs; i++)
+        release_graph(session->graph_list[i]);
+    for (size_t i = 0; i < session->n_resources; i++)
+        tare_object_unref(session->resource_list[i]);
+    for (size_t i = 0; i < session->model->n_assets && session->assets; i++)
+        tare_tensor_reset(&session->assets[i]);
     tare_map_free(&session->graphs);
     tare_map_free(&session->plans);
     tare_map_free(&session->resources);
@@ -184,7 +192,9 @@ void tare_session_observe(struct tare_session *session, tare_observe_fn fn,
     session->observe_epoch++;
 }
 
-const struct tare_model *tare_session_model(const struct tare_session *session) { return session->model; }
+const struct tare_model *tare_session_model(const struct tare_session *session) {
+    return session->model;
+}
 
 /* The stream begins anew with each run, so that a result does not depend on what ran before it. */
 uint64_t tare_session_next_random(struct tare_session *session) {
@@ -210,7 +220,8 @@ tare_status tare_session_profile(struct tare_profile_row **rows, size_t *count, 
                                  const struct tare_session *session) {
     size_t total = 0;
     *count = 0;
-    for (size_t g = 0; g < session->n_graphs; g++) total += session->graph_list[g]->n_nodes;
+    for (size_t g = 0; g < session->n_graphs; g++)
+        total += session->graph_list[g]->n_nodes;
     *rows = TARE_NEW_ARRAY(arena, struct tare_profile_row, total + 1);
     if (!*rows) return TARE_NO_MEMORY;
     for (size_t g = 0; g < session->n_graphs; g++) {

@@ -9,11 +9,11 @@ struct tare_plan;
 /* What a session keeps of one node. */
 struct tare_node_state {
     const struct tare_node *node;
-    void *kernel;          /* made by the row's prepare */
+    void *kernel; /* made by the row's prepare */
     bool prepared;
-    bool checked;          /* inputs and attributes fit the definition */
-    bool keep;             /* a plan reads `values` in its runs */
-    bool computed;         /* `values` are there */
+    bool checked;               /* inputs and attributes fit the definition */
+    bool keep;                  /* a plan reads `values` in its runs */
+    bool computed;              /* `values` are there */
     struct tare_tensor *values; /* outputs of a constant node */
     int64_t calls, nanoseconds;
 };
@@ -38,15 +38,15 @@ struct tare_session {
     struct tare_session_options options;
     struct tare_arena arena; /* plans, node states, names */
     struct tare_buffer_pool *pool;
-    struct tare_map graphs;    /* bytes of a graph's address -> struct tare_exec_graph */
+    struct tare_map graphs; /* bytes of a graph's address -> struct tare_exec_graph */
     struct tare_exec_graph **graph_list;
     size_t n_graphs, graphs_capacity;
-    struct tare_map plans;     /* feeds, fetches, targets of a main-graph run -> struct tare_plan */
+    struct tare_map plans;        /* feeds, fetches, targets of a main-graph run -> struct tare_plan */
     struct tare_plan *first_plan; /* every plan, linked */
-    struct tare_map resources; /* "kind\037name" -> struct tare_object */
+    struct tare_map resources;    /* "kind\037name" -> struct tare_object */
     struct tare_object **resource_list;
     size_t n_resources, resources_capacity;
-    struct tare_map variables; /* bytes of a main-graph node's address -> struct tare_object, borrowed */
+    struct tare_map variables;  /* bytes of a main-graph node's address -> struct tare_object, borrowed */
     struct tare_tensor *assets; /* paths, by model->assets */
 
     tare_observe_fn observe;

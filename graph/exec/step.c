@@ -97,7 +97,8 @@ static tare_status call_by_name(struct tare_kernel *kernel, const struct tare_gr
     if (!args) return TARE_NO_MEMORY;
     if (kernel->n_outputs != callee->n_returns)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "%zu outputs (wanted %zu)", kernel->n_outputs, callee->n_returns);
-    for (size_t i = 0; i < kernel->n_inputs; i++) tare_exec_take_input(kernel, i, &args[i]);
+    for (size_t i = 0; i < kernel->n_inputs; i++)
+        tare_exec_take_input(kernel, i, &args[i]);
     return tare_exec_call(kernel->session, callee, args, kernel->n_inputs, kernel->outputs, kernel->n_outputs);
 }
 
@@ -116,8 +117,8 @@ static tare_status run_row(struct tare_kernel *kernel, struct tare_node_state *s
 static tare_status run_kernel(struct tare_kernel *kernel, const struct tare_step *step) {
     if (step->callee) return call_by_name(kernel, step->callee);
     if (!step->op || !step->op->run)
-        return TARE_FAIL(TARE_UNSUPPORTED, "%s", step->node->def ? "this op has a definition, but no kernel"
-                                                                  : "this op is not known");
+        return TARE_FAIL(TARE_UNSUPPORTED, "%s",
+                         step->node->def ? "this op has a definition, but no kernel" : "this op is not known");
     return run_row(kernel, step->state);
 }
 

@@ -43,8 +43,8 @@ tare_status tare_handle_object(struct tare_object **out, const struct tare_tenso
                          tare_dtype_name(handle->dtype), (long long)handle->elements);
     object = TARE_DATA(struct tare_object *, handle)[0];
     if (!object || object->type != type)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "the handle holds %s (wanted %s)", object ? object->type->name : "nothing",
-                         type->name);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "the handle holds %s (wanted %s)",
+                         object ? object->type->name : "nothing", type->name);
     *out = object;
     return TARE_OK;
 }

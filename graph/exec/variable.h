@@ -10,7 +10,7 @@ struct tare_variable_object {
     struct tare_object object;
     char *name;
     int dtype;
-    struct tare_shape shape; /* declared */
+    struct tare_shape shape;  /* declared */
     struct tare_tensor value; /* dtype INVALID: not initialised */
 };
 

@@ -6,6 +6,15 @@
 
 #include <string.h>
 
+/* Whoever infers a graph's shapes follows the call; this is what the node itself says. */
+static tare_status infer_call(struct tare_infer *infer) {
+    const struct tare_attr *shapes = tare_node_find_attr(infer->node, "_output_shapes");
+    if (!shapes || shapes->kind != TARE_ATTR_SHAPE || shapes->count != infer->n_outputs) return TARE_OK;
+    for (size_t i = 0; i < infer->n_outputs; i++)
+        infer->outputs[i] = shapes->items[i].shape;
+    return TARE_OK;
+}
+
 static tare_status find_callee(struct tare_graph **out, const struct tare_node *node) {
     const struct tare_attr *attr = tare_node_find_attr(node, "f");
     *out = tare_node_function(node, "f");
@@ -24,11 +33,14 @@ static tare_status call(struct tare_kernel *kernel, size_t n_args) {
     if (kernel->n_outputs != callee->n_returns)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "function %s returns %zu results (wanted %zu)", callee->name,
                          callee->n_returns, kernel->n_outputs);
-    for (size_t i = 0; i < n_args; i++) tare_exec_take_input(kernel, i, &args[i]);
+    for (size_t i = 0; i < n_args; i++)
+        tare_exec_take_input(kernel, i, &args[i]);
     return tare_exec_call(kernel->session, callee, args, n_args, kernel->outputs, kernel->n_outputs);
 }
 
-static tare_status run_call(struct tare_kernel *kernel) { return call(kernel, kernel->n_inputs); }
+static tare_status run_call(struct tare_kernel *kernel) {
+    return call(kernel, kernel->n_inputs);
+}
 
 /* The last input is the number of the core, which only a TPU has. */
 static tare_status run_tpu_call(struct tare_kernel *kernel) {
@@ -60,13 +72,14 @@ static tare_status check_batch(int64_t *size, const struct tare_kernel *kernel, 
         if (kernel->inputs[i].shape.rank < 1)
             return batch_fault(kernel, n_batched, "Batching input tensors must have at least one dimension");
         if (kernel->inputs[i].shape.dims[0] != kernel->inputs[0].shape.dims[0])
-            return batch_fault(kernel, n_batched,
-                               "Batching input tensors supplied in a given op invocation must have equal 0th-dimension size");
+            return batch_fault(
+                kernel, n_batched,
+                "Batching input tensors supplied in a given op invocation must have equal 0th-dimension size");
     }
     *size = kernel->inputs[0].shape.dims[0];
     if (*size > most && !tare_node_bool(node, "enable_large_batch_splitting", false))
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "Task size %lld is larger than maximum batch size %lld", (long long)*size,
-                         (long long)most);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "Task size %lld is larger than maximum batch size %lld",
+                         (long long)*size, (long long)most);
     return TARE_OK;
 }
 
@@ -75,10 +88,11 @@ static tare_status check_batch_outputs(const struct tare_kernel *kernel, int64_t
         const struct tare_shape *shape = &kernel->outputs[i].shape;
         if (shape->rank < 1) return TARE_FAIL(TARE_SHAPE, "Batched output tensor has 0 dimensions (output %zu)", i);
         if (shape->dims[0] != size)
-            return TARE_FAIL(TARE_SHAPE,
-                             "Batched output tensor's 0th dimension does not equal the sum of the 0th dimension sizes of "
-                             "the input tensors. 0th dimension size: %lld; batch size: %lld",
-                             (long long)shape->dims[0], (long long)size);
+            return TARE_FAIL(
+                TARE_SHAPE,
+                "Batched output tensor's 0th dimension does not equal the sum of the 0th dimension sizes of "
+                "the input tensors. 0th dimension size: %lld; batch size: %lld",
+                (long long)shape->dims[0], (long long)size);
     }
     return TARE_OK;
 }
@@ -107,6 +121,7 @@ const struct tare_op tare_ops_call[] = {
       .outputs = "output: Tout",
       .attrs = "Tin: list(type) >= 0; Tout: list(type) >= 0; f: func; config: string = ''; config_proto: string = ''; "
                "executor_type: string = ''",
+      .infer = infer_call,
       .run = run_call,
       .flags = TARE_OP_CONTROL },
     { .name = "StatefulPartitionedCall",
@@ -114,27 +129,31 @@ const struct tare_op tare_ops_call[] = {
       .outputs = "output: Tout",
       .attrs = "Tin: list(type) >= 0; Tout: list(type) >= 0; f: func; config: string = ''; config_proto: string = ''; "
                "executor_type: string = ''",
+      .infer = infer_call,
       .run = run_call,
       .flags = TARE_OP_CONTROL | TARE_OP_STATEFUL },
     { .name = "TPUPartitionedCall",
       .inputs = "args: Tin, device_ordinal: int32",
       .outputs = "output: Tout",
       .attrs = "Tin: list(type) >= 0; Tout: list(type) >= 0; f: func; autotuner_thresh: int = 0",
+      .infer = infer_call,
       .run = run_tpu_call,
       .flags = TARE_OP_CONTROL },
     { .name = "BatchFunction",
       .inputs = "in_tensors: Tin, captured_tensors: Tcaptured",
       .outputs = "out_tensors: Tout",
-      .attrs =
-          "f: func; num_batch_threads: int; max_batch_size: int; batch_timeout_micros: int; max_enqueued_batches: int = 10; "
-          "allowed_batch_sizes: list(int) = []; container: string = ''; shared_name: string = ''; "
-          "batching_queue: string = ''; low_priority_max_batch_size: int = 0; low_priority_batch_timeout_micros: int = 0; "
-          "low_priority_allowed_batch_sizes: list(int) = []; low_priority_max_enqueued_batches: int = 0; "
-          "mixed_priority_policy: {'low_priority_padding_with_max_batch_size', "
-          "'low_priority_padding_with_next_allowed_batch_size', 'priority_isolation', 'priority_merge'} = "
-          "'low_priority_padding_with_max_batch_size'; batch_padding_policy: {'PAD_UP', 'BATCH_DOWN', "
-          "'MINIMIZE_TPU_COST_PER_REQUEST'} = 'PAD_UP'; Tin: list(type) >= 1; Tcaptured: list(type) >= 0; "
-          "Tout: list(type) >= 1; enable_large_batch_splitting: bool = false",
+      .attrs = "f: func; num_batch_threads: int; max_batch_size: int; batch_timeout_micros: int; max_enqueued_batches: "
+               "int = 10; "
+               "allowed_batch_sizes: list(int) = []; container: string = ''; shared_name: string = ''; "
+               "batching_queue: string = ''; low_priority_max_batch_size: int = 0; low_priority_batch_timeout_micros: "
+               "int = 0; "
+               "low_priority_allowed_batch_sizes: list(int) = []; low_priority_max_enqueued_batches: int = 0; "
+               "mixed_priority_policy: {'low_priority_padding_with_max_batch_size', "
+               "'low_priority_padding_with_next_allowed_batch_size', 'priority_isolation', 'priority_merge'} = "
+               "'low_priority_padding_with_max_batch_size'; batch_padding_policy: {'PAD_UP', 'BATCH_DOWN', "
+               "'MINIMIZE_TPU_COST_PER_REQUEST'} = 'PAD_UP'; Tin: list(type) >= 1; Tcaptured: list(type) >= 0; "
+               "Tout: list(type) >= 1; enable_large_batch_splitting: bool = false",
+      .infer = infer_call,
       .run = run_batch,
       .flags = TARE_OP_CONTROL },
     { 0 },

@@ -10,7 +10,8 @@
 static tare_status infer_output_shapes(struct tare_infer *infer) {
     const struct tare_attr *shapes = tare_node_list(infer->node, "output_shapes");
     if (!shapes || shapes->count != infer->n_outputs) return TARE_OK;
-    for (size_t i = 0; i < infer->n_outputs; i++) infer->outputs[i] = shapes->items[i].shape;
+    for (size_t i = 0; i < infer->n_outputs; i++)
+        infer->outputs[i] = shapes->items[i].shape;
     return TARE_OK;
 }
 
@@ -48,7 +49,8 @@ static tare_status find_function(struct tare_graph **out, const struct tare_kern
 
 static struct tare_tensor *take_inputs(struct tare_kernel *kernel, size_t first) {
     struct tare_tensor *args = TARE_NEW_ARRAY(kernel->scratch, struct tare_tensor, kernel->n_inputs + 1);
-    for (size_t i = first; i < kernel->n_inputs && args; i++) tare_exec_take_input(kernel, i, &args[i - first]);
+    for (size_t i = first; i < kernel->n_inputs && args; i++)
+        tare_exec_take_input(kernel, i, &args[i - first]);
     return args;
 }
 
@@ -78,7 +80,8 @@ static tare_status run_case(struct tare_kernel *kernel) {
     const struct tare_attr *branches = tare_node_find_attr(kernel->node, "branches");
     int64_t index, count = branches ? (int64_t)branches->count : 0;
     if (kernel->inputs[0].elements != 1)
-        return TARE_FAIL(TARE_SHAPE, "the branch index has %lld elements (wanted 1)", (long long)kernel->inputs[0].elements);
+        return TARE_FAIL(TARE_SHAPE, "the branch index has %lld elements (wanted 1)",
+                         (long long)kernel->inputs[0].elements);
     index = tare_tensor_get_i64(&kernel->inputs[0], 0);
     if (index < 0 || index >= count) index = count - 1;
     if (index < 0) return TARE_FAIL(TARE_INVALID_ARGUMENT, "no branches");
@@ -126,7 +129,9 @@ done:
 
 /* ---- TF1 ---- */
 
-static tare_status run_forward(struct tare_kernel *kernel) { return tare_kernel_forward(kernel, 0, 0); }
+static tare_status run_forward(struct tare_kernel *kernel) {
+    return tare_kernel_forward(kernel, 0, 0);
+}
 
 /* The output that was not chosen stays without value. */
 static tare_status run_switch(struct tare_kernel *kernel) {
@@ -167,6 +172,11 @@ static tare_status infer_merge(struct tare_infer *infer) {
             if (shape.dims[d] != other->dims[d]) shape.dims[d] = TARE_UNKNOWN_DIM;
     }
     infer->outputs[0] = shape;
+    return TARE_OK;
+}
+
+static tare_status infer_ref_select(struct tare_infer *infer) {
+    if (infer->n_inputs == 2) infer->outputs[0] = infer->inputs[1];
     return TARE_OK;
 }
 
@@ -244,6 +254,7 @@ const struct tare_op tare_ops_control[] = {
       .inputs = "index: int32, inputs: Ref(N * T)",
       .outputs = "output: Ref(T)",
       .attrs = "T: type; N: int >= 1",
+      .infer = infer_ref_select,
       .run = run_ref_select,
       .flags = TARE_OP_CONTROL | TARE_OP_NO_FOLD },
     FORWARD("Enter", "data: T", "output: T", ENTER_ATTRS),

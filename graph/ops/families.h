@@ -36,6 +36,7 @@
     X(ragged) \
     X(ragged_dense) \
     X(reduce) \
+    X(reference) \
     X(regex) \
     X(resize) \
     X(rnn) \
@@ -62,6 +63,7 @@
     X(unary) \
     X(unicode) \
     X(uniform_quantized) \
+    X(variable) \
     X(xla)
 /* clang-format on */
 

@@ -12,20 +12,36 @@ static tare_status run_nothing(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-static tare_status run_forward(struct tare_kernel *kernel) { return tare_kernel_forward(kernel, 0, 0); }
+static tare_status infer_nothing(struct tare_infer *infer) {
+    (void)infer;
+    return TARE_OK;
+}
+
+static tare_status run_forward(struct tare_kernel *kernel) {
+    return tare_kernel_forward(kernel, 0, 0);
+}
 
 static tare_status run_forward_all(struct tare_kernel *kernel) {
-    for (size_t i = 0; i < kernel->n_outputs; i++) TARE_TRY(tare_kernel_forward(kernel, i, i));
+    for (size_t i = 0; i < kernel->n_outputs; i++)
+        TARE_TRY(tare_kernel_forward(kernel, i, i));
     return TARE_OK;
 }
 
 static tare_status infer_each(struct tare_infer *infer) {
-    for (size_t i = 0; i < infer->n_outputs && i < infer->n_inputs; i++) infer->outputs[i] = infer->inputs[i];
+    for (size_t i = 0; i < infer->n_outputs && i < infer->n_inputs; i++)
+        infer->outputs[i] = infer->inputs[i];
     return TARE_OK;
 }
 
 static tare_status infer_shape_attr(struct tare_infer *infer) {
     tare_node_shape(infer->node, "shape", &infer->outputs[0]);
+    return TARE_OK;
+}
+
+/* What an importer kept of the argument's shape. */
+static tare_status infer_arg(struct tare_infer *infer) {
+    const struct tare_attr *shapes = tare_node_find_attr(infer->node, "_output_shapes");
+    if (shapes && shapes->kind == TARE_ATTR_SHAPE && shapes->count == 1) infer->outputs[0] = shapes->items[0].shape;
     return TARE_OK;
 }
 
@@ -50,11 +66,13 @@ static tare_status run_placeholder(struct tare_kernel *kernel) {
     struct tare_shape shape = tare_shape_unknown();
     tare_node_shape(kernel->node, "shape", &shape);
     return TARE_FAIL(TARE_INVALID_ARGUMENT, "no value was fed (wanted %s %s)",
-                     tare_dtype_name(tare_node_type(kernel->node, "dtype", TARE_DT_INVALID)), tare_shape_text(text, &shape));
+                     tare_dtype_name(tare_node_type(kernel->node, "dtype", TARE_DT_INVALID)),
+                     tare_shape_text(text, &shape));
 }
 
 static tare_status run_arg(struct tare_kernel *kernel) {
-    return TARE_FAIL(TARE_INVALID_ARGUMENT, "argument %lld was not passed", (long long)tare_node_int(kernel->node, "index", 0));
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "argument %lld was not passed",
+                     (long long)tare_node_int(kernel->node, "index", 0));
 }
 
 /* Stands where a branch has nothing to pass; nobody reads it. Unknown dimensions are 0. */
@@ -81,8 +99,11 @@ static tare_status run_check_numerics(struct tare_kernel *kernel) {
         inf |= isinf(x);
     }
     if (nan || inf)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s : Tensor had %s values", tare_node_string(kernel->node, "message", ""),
-                         nan && inf ? "Inf and NaN" : nan ? "NaN" : "Inf");
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s : Tensor had %s values",
+                         tare_node_string(kernel->node, "message", ""),
+                         nan && inf ? "Inf and NaN"
+                         : nan      ? "NaN"
+                                    : "Inf");
     return tare_kernel_forward(kernel, 0, 0);
 }
 
@@ -116,7 +137,8 @@ static tare_status run_assert(struct tare_kernel *kernel) {
     struct tare_strbuf text = { 0 };
     tare_status status = TARE_OK;
     bool holds = true;
-    for (int64_t i = 0; i < kernel->inputs[0].elements; i++) holds &= TARE_CONST_DATA(bool, &kernel->inputs[0])[i];
+    for (int64_t i = 0; i < kernel->inputs[0].elements; i++)
+        holds &= TARE_CONST_DATA(bool, &kernel->inputs[0])[i];
     if (holds) return TARE_OK;
     print_values(&text, kernel->inputs + 1, kernel->n_inputs - 1, tare_node_int(kernel->node, "summarize", 3));
     status = TARE_FAIL(TARE_INVALID_ARGUMENT, "assertion failed: %s", tare_strbuf_text(&text));
@@ -198,11 +220,13 @@ const struct tare_op tare_ops_structure[] = {
     { .name = "_Arg",
       .outputs = "output: T",
       .attrs = "T: type; index: int >= 0",
+      .infer = infer_arg,
       .run = run_arg,
       .flags = TARE_OP_STATEFUL | TARE_OP_NO_FOLD },
     { .name = "_Retval",
       .inputs = "input: T",
       .attrs = "T: type; index: int >= 0",
+      .infer = infer_nothing,
       .run = run_nothing,
       .flags = TARE_OP_STATEFUL },
     IDENTITY("Identity", ""),
@@ -216,8 +240,8 @@ const struct tare_op tare_ops_structure[] = {
       .infer = infer_each,
       .run = run_forward_all,
       .flags = TARE_OP_MOVE },
-    { .name = "NoOp", .run = run_nothing },
-    { .name = "ControlTrigger", .run = run_nothing },
+    { .name = "NoOp", .infer = infer_nothing, .run = run_nothing },
+    { .name = "ControlTrigger", .infer = infer_nothing, .run = run_nothing },
     { .name = "FakeParam",
       .outputs = "output: dtype",
       .attrs = "dtype: type; shape: shape",
@@ -229,6 +253,7 @@ const struct tare_op tare_ops_structure[] = {
     { .name = "Assert",
       .inputs = "condition: bool, data: T",
       .attrs = "T: list(type) >= 1; summarize: int = 3",
+      .infer = infer_nothing,
       .run = run_assert,
       .flags = TARE_OP_STATEFUL },
     { .name = "Print",
@@ -243,6 +268,7 @@ const struct tare_op tare_ops_structure[] = {
     { .name = "PrintV2",
       .inputs = "input: string",
       .attrs = "output_stream: string = 'stderr'; end: string = '\\n'",
+      .infer = infer_nothing,
       .run = run_print_v2,
       .flags = TARE_OP_STATEFUL },
     { 0 },

@@ -2,6 +2,11 @@
  * that nobody looks at, replicated tensors are identities, the compilation always went well. */
 #include "graph/ops/families.h"
 
+static tare_status infer_nothing(struct tare_infer *infer) {
+    (void)infer;
+    return TARE_OK;
+}
+
 static tare_status run_nothing(struct tare_kernel *kernel) {
     (void)kernel;
     return TARE_OK;
@@ -16,10 +21,13 @@ static tare_status run_ordinal(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-static tare_status run_forward(struct tare_kernel *kernel) { return tare_kernel_forward(kernel, 0, 0); }
+static tare_status run_forward(struct tare_kernel *kernel) {
+    return tare_kernel_forward(kernel, 0, 0);
+}
 
 static tare_status run_copies(struct tare_kernel *kernel) {
-    for (size_t i = 0; i < kernel->n_outputs; i++) TARE_TRY(tare_kernel_forward(kernel, i, 0));
+    for (size_t i = 0; i < kernel->n_outputs; i++)
+        TARE_TRY(tare_kernel_forward(kernel, i, 0));
     return TARE_OK;
 }
 
@@ -36,8 +44,7 @@ static tare_status infer_partition(struct tare_infer *infer) {
 
 static tare_status run_partition(struct tare_kernel *kernel) {
     size_t parts = kernel->n_inputs > kernel->n_outputs ? kernel->n_inputs : kernel->n_outputs;
-    if (parts > 1)
-        return TARE_FAIL(TARE_UNSUPPORTED, "a tensor in %zu parts (one core runs everything here)", parts);
+    if (parts > 1) return TARE_FAIL(TARE_UNSUPPORTED, "a tensor in %zu parts (one core runs everything here)", parts);
     return tare_kernel_forward(kernel, 0, 0);
 }
 
@@ -59,11 +66,13 @@ const struct tare_op tare_ops_tpu[] = {
       .run = run_ordinal,
       .flags = TARE_OP_STATEFUL },
     { .name = "TPUReplicateMetadata",
-      .attrs = "num_replicas: int >= 0; num_cores_per_replica: int = 1; topology: string = ''; use_tpu: bool = true; "
-               "device_assignment: list(int) = []; computation_shape: list(int) = []; host_compute_core: list(string) = []; "
-               "padding_map: list(string) = []; step_marker_location: string = 'STEP_MARK_AT_ENTRY'; "
-               "allow_soft_placement: bool = false; use_spmd_for_xla_partitioning: bool = false; "
-               "use_shardy_partitioner: bool = false; tpu_compile_options_proto: string = ''",
+      .attrs =
+          "num_replicas: int >= 0; num_cores_per_replica: int = 1; topology: string = ''; use_tpu: bool = true; "
+          "device_assignment: list(int) = []; computation_shape: list(int) = []; host_compute_core: list(string) = []; "
+          "padding_map: list(string) = []; step_marker_location: string = 'STEP_MARK_AT_ENTRY'; "
+          "allow_soft_placement: bool = false; use_spmd_for_xla_partitioning: bool = false; "
+          "use_shardy_partitioner: bool = false; tpu_compile_options_proto: string = ''",
+      .infer = infer_nothing,
       .run = run_nothing },
     { .name = "TPUCompilationResult",
       .outputs = "output: string",

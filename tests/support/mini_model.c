@@ -19,11 +19,11 @@ static tare_status run_add(struct tare_kernel *kernel) {
     TARE_TRY(tare_kernel_output_like0(kernel, 0));
     for (int64_t i = 0; i < a->elements; i++) {
         if (a->dtype == TARE_DT_FLOAT)
-            TARE_DATA(float, &kernel->outputs[0])[i] =
-                TARE_CONST_DATA(float, a)[i] + TARE_CONST_DATA(float, b)[b->elements == 1 ? 0 : i];
+            TARE_DATA(float, &kernel->outputs[0])
+            [i] = TARE_CONST_DATA(float, a)[i] + TARE_CONST_DATA(float, b)[b->elements == 1 ? 0 : i];
         else
-            TARE_DATA(int32_t, &kernel->outputs[0])[i] =
-                TARE_CONST_DATA(int32_t, a)[i] + TARE_CONST_DATA(int32_t, b)[b->elements == 1 ? 0 : i];
+            TARE_DATA(int32_t, &kernel->outputs[0])
+            [i] = TARE_CONST_DATA(int32_t, a)[i] + TARE_CONST_DATA(int32_t, b)[b->elements == 1 ? 0 : i];
     }
     return TARE_OK;
 }
@@ -32,8 +32,8 @@ static tare_status run_less(struct tare_kernel *kernel) {
     struct tare_shape scalar = tare_shape_scalar();
     note(kernel);
     TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_BOOL, &scalar));
-    TARE_DATA(bool, &kernel->outputs[0])[0] =
-        tare_tensor_get_f64(&kernel->inputs[0], 0) < tare_tensor_get_f64(&kernel->inputs[1], 0);
+    TARE_DATA(bool, &kernel->outputs[0])
+    [0] = tare_tensor_get_f64(&kernel->inputs[0], 0) < tare_tensor_get_f64(&kernel->inputs[1], 0);
     return TARE_OK;
 }
 
@@ -48,9 +48,19 @@ static tare_status run_fail(struct tare_kernel *kernel) {
 }
 
 static const struct tare_op rows[] = {
-    { .name = "TestAdd", .inputs = "a: T, b: T", .outputs = "c: T", .attrs = "T: {float, int32}", .run = run_add, .flags = TARE_OP_IN_PLACE | TARE_OP_ELEMENTWISE },
+    { .name = "TestAdd",
+      .inputs = "a: T, b: T",
+      .outputs = "c: T",
+      .attrs = "T: {float, int32}",
+      .run = run_add,
+      .flags = TARE_OP_IN_PLACE | TARE_OP_ELEMENTWISE },
     { .name = "TestLess", .inputs = "a: T, b: T", .outputs = "c: bool", .attrs = "T: {float, int32}", .run = run_less },
-    { .name = "TestEffect", .inputs = "x: T", .outputs = "y: T", .attrs = "T: type", .run = run_effect, .flags = TARE_OP_STATEFUL },
+    { .name = "TestEffect",
+      .inputs = "x: T",
+      .outputs = "y: T",
+      .attrs = "T: type",
+      .run = run_effect,
+      .flags = TARE_OP_STATEFUL },
     { .name = "TestFail", .inputs = "x: T", .outputs = "y: T", .attrs = "T: type", .run = run_fail },
     { .name = "TestNothing", .inputs = "x: T", .outputs = "y: T", .attrs = "T: type" },
     { 0 },
@@ -70,7 +80,8 @@ struct tare_model *mini_model_new(void) {
     assert_non_null(model);
     memset(&mini_log, 0, sizeof mini_log);
     model->custom_ops = tare_ops_new(tare_ops_builtin());
-    for (const struct tare_op *row = rows; row->name; row++) mini_ok(tare_ops_add(model->custom_ops, row));
+    for (const struct tare_op *row = rows; row->name; row++)
+        mini_ok(tare_ops_add(model->custom_ops, row));
     return model;
 }
 
@@ -85,8 +96,10 @@ static struct tare_node *open_node(struct tare_graph *graph, const char *op, con
     int dtypes[64];
     size_t at = 0;
     assert_non_null(node);
-    for (int i = 0; i < n; i++) mini_ok(tare_node_add_input(node, va_arg(edges, struct tare_edge)));
-    for (int i = 0; i < n; i++) dtypes[i] = tare_edge_dtype(node->inputs[i]);
+    for (int i = 0; i < n; i++)
+        mini_ok(tare_node_add_input(node, va_arg(edges, struct tare_edge)));
+    for (int i = 0; i < n; i++)
+        dtypes[i] = tare_edge_dtype(node->inputs[i]);
     for (size_t i = 0; node->def && i < node->def->n_inputs && at < (size_t)n; i++) {
         const struct tare_op_arg *arg = &node->def->inputs[i];
         size_t count = 1;
@@ -98,7 +111,8 @@ static struct tare_node *open_node(struct tare_graph *graph, const char *op, con
             count = (size_t)n - at - (node->def->n_inputs - i - 1);
             mini_ok(tare_node_set_type_list(node, arg->type_list_attr, dtypes + at, count));
         }
-        if (arg->type_attr && find_attr(node, arg->type_attr)) mini_ok(tare_node_set_type(node, arg->type_attr, dtypes[at]));
+        if (arg->type_attr && find_attr(node, arg->type_attr))
+            mini_ok(tare_node_set_type(node, arg->type_attr, dtypes[at]));
         at += count;
     }
     return node;
@@ -180,7 +194,8 @@ struct tare_edge mini_strings(struct tare_graph *graph, const char *name, int n,
     struct tare_shape shape = tare_shape_make(1, n);
     struct tare_tensor tensor;
     mini_ok(tare_tensor_new(&tensor, TARE_DT_STRING, &shape));
-    for (int i = 0; i < n; i++) mini_ok(tare_tensor_set_string(&tensor, i, values[i], strlen(values[i])));
+    for (int i = 0; i < n; i++)
+        mini_ok(tare_tensor_set_string(&tensor, i, values[i], strlen(values[i])));
     return constant(graph, name, &tensor);
 }
 
@@ -201,7 +216,8 @@ struct tare_edge mini_call(struct tare_graph *graph, const char *op, const char 
     va_start(edges, n);
     struct tare_node *node = open_node(graph, op, name, n, edges);
     va_end(edges);
-    for (size_t i = 0; i < callee->n_returns; i++) dtypes[i] = callee->returns[i].dtype;
+    for (size_t i = 0; i < callee->n_returns; i++)
+        dtypes[i] = callee->returns[i].dtype;
     mini_ok(tare_node_set_func(node, "f", callee->name));
     mini_ok(tare_node_set_type_list(node, "Tout", dtypes, callee->n_returns));
     return mini_done(node);
@@ -214,7 +230,9 @@ struct tare_edge mini_variable(struct tare_model *model, const char *name, float
     struct tare_shape scalar = tare_shape_scalar();
     mini_ok(tare_node_set_type(node, "dtype", TARE_DT_FLOAT));
     mini_ok(tare_node_set_shape(node, "shape", &scalar));
-    grown[model->n_variables] = (struct tare_variable){ .node = node, .shared_name = node->name, .dtype = TARE_DT_FLOAT, .shape = scalar, .object_id = -1 };
+    grown[model->n_variables] = (struct tare_variable){
+        .node = node, .shared_name = node->name, .dtype = TARE_DT_FLOAT, .shape = scalar, .object_id = -1
+    };
     grown[model->n_variables++].value = mini_scalar(TARE_DT_FLOAT, value);
     model->variables = grown;
     return mini_done(node);

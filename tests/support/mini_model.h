@@ -14,7 +14,7 @@
 struct mini_log {
     char order[1024]; /* names of nodes that ran, with spaces between */
     int runs;
-    int reused; /* runs that wrote into input 0 */
+    int reused;         /* runs that wrote into input 0 */
     int64_t most_alive; /* not counted here; for a test's own use */
 };
 extern struct mini_log mini_log;

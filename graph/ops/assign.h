@@ -1,0 +1,26 @@
+/* Changing variables, for resource variables and TF1's reference variables alike. */
+#ifndef TARE_GRAPH_OPS_ASSIGN_H
+#define TARE_GRAPH_OPS_ASSIGN_H
+
+#include "graph/exec/variable.h"
+#include "graph/op.h"
+#include "graph/ops/accumulate.h"
+
+/* The variable of a node that declares one (VarHandleOp, VariableV2): the main graph's own by the node, else by
+ * container and name, made uninitialised when there is none. Gives another reference. */
+tare_status tare_assign_declared(struct tare_variable_object **out, const struct tare_kernel *kernel);
+/* The value becomes a share of `value`; with `validate` its shape must fit the declared one. */
+tare_status tare_assign_value(struct tare_variable_object *variable, const struct tare_tensor *value, bool validate);
+/* value op= operand, of the same shape. */
+tare_status tare_assign_accumulate(struct tare_variable_object *variable, const struct tare_tensor *operand,
+                                   enum tare_accumulate how);
+/* How a scatter combines; SET replaces. */
+enum { TARE_ASSIGN_SET = -1 };
+/* Rows of the value named by `indices` op= `updates` (indices' shape and a row's, or a scalar). */
+tare_status tare_assign_rows(struct tare_variable_object *variable, const struct tare_tensor *indices,
+                             const struct tare_tensor *updates, int how);
+/* The same for index tuples. */
+tare_status tare_assign_tuples(struct tare_variable_object *variable, const struct tare_tensor *indices,
+                               const struct tare_tensor *updates, int how);
+
+#endif
