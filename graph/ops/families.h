@@ -19,6 +19,7 @@
     X(concat) \
     X(control) \
     X(conv) \
+    X(count) \
     X(crop) \
     X(cumulative) \
     X(einsum) \
@@ -45,6 +46,7 @@
     X(segment) \
     X(select) \
     X(set) \
+    X(setop) \
     X(shape) \
     X(slice) \
     X(softmax) \
@@ -54,6 +56,7 @@
     X(sparse_math) \
     X(split) \
     X(string) \
+    X(string_format) \
     X(string_number) \
     X(string_split) \
     X(structure) \

@@ -132,9 +132,15 @@ struct span {
     int64_t first, last;
 };
 
-/* Output level `level` = the lengths of the rows that `spans` name; the spans become those of the level below. */
-static tare_status gather_level(struct tare_kernel *kernel, size_t level, const struct tare_tensor *splits,
-                                struct span *spans, int64_t n_spans) {
+/* The spans of the level below. */
+static void descend(const struct tare_tensor *splits, struct span *spans, int64_t n_spans) {
+    for (int64_t i = 0; i < n_spans; i++)
+        spans[i] = (struct span){ tare_index_at(splits, spans[i].first), tare_index_at(splits, spans[i].last) };
+}
+
+/* Output level `level` = the lengths of the rows that `spans` name. */
+static tare_status write_level(struct tare_kernel *kernel, size_t level, const struct tare_tensor *splits,
+                               const struct span *spans, int64_t n_spans) {
     struct tare_shape shape;
     struct tare_tensor *out = &kernel->outputs[level];
     int64_t rows = 0, total = 0, at = 0;
@@ -148,7 +154,6 @@ static tare_status gather_level(struct tare_kernel *kernel, size_t level, const 
             total += tare_index_at(splits, row + 1) - tare_index_at(splits, row);
             tare_text_set_index(out, at++, total);
         }
-        spans[i] = (struct span){ tare_index_at(splits, spans[i].first), tare_index_at(splits, spans[i].last) };
     }
     return TARE_OK;
 }
@@ -179,8 +184,11 @@ static tare_status run_gather(struct tare_kernel *kernel) {
         if (index < 0 || index >= limit) return tare_index_fault("indices", indices, i, index, limit);
         spans[i] = (struct span){ index, index + 1 };
     }
-    for (size_t i = 0; i < nested; i++, level++)
-        TARE_TRY(gather_level(kernel, level, &kernel->inputs[i], spans, indices->elements));
+    for (size_t i = 0; i < nested; i++) { /* one row alone has no splits of its own */
+        if (i || indices->shape.rank)
+            TARE_TRY(write_level(kernel, level++, &kernel->inputs[i], spans, indices->elements));
+        descend(&kernel->inputs[i], spans, indices->elements);
+    }
     for (int64_t i = 0; i < indices->elements; i++)
         total += spans[i].last - spans[i].first;
     shape.dims[0] = total;

@@ -1,0 +1,29 @@
+/* Subcommands: one file and one row each. A command parses its options by rows, calls the library and prints results on
+ * stdout; messages and progress go to stderr. */
+#ifndef TARE_CLI_COMMAND_H
+#define TARE_CLI_COMMAND_H
+
+#include "base/option.h"
+#include "base/status.h"
+
+struct tare_command {
+    const char *name;
+    const char *summary; /* one line for "tare help" */
+    /* Arguments behind the command's name. TARE_USAGE becomes exit status 2, every other failure 1. */
+    tare_status (*run)(int argc, char *const *argv);
+    const struct tare_option_set *options; /* for help and completion */
+};
+
+/* Every command, ended by a row without name. */
+extern const struct tare_command *const tare_commands[];
+
+/* Parses a command's options; *done is set when help was asked for and printed. */
+tare_status tare_command_parse(void *values, bool *done, const struct tare_option_set *set, int argc, char *const *argv);
+/* Runs the command line; returns the exit status 0, 1, 2 or 130. */
+int tare_main(int argc, char *const *argv);
+
+/* Set by SIGINT and SIGTERM, for work that can stop in good order. */
+#include <signal.h>
+extern volatile sig_atomic_t tare_interrupted;
+
+#endif

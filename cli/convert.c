@@ -1,0 +1,156 @@
+/* tare convert: the whole pipeline, with the flags and the options message of the Cloud TPU inference converter. */
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/output.h"
+#include "cli/command.h"
+#include "cli/quantizing.h"
+#include "convert/saved_model.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+
+struct convert_options {
+    const char *input, *output, *text, *file, *report;
+    int batch;
+    bool overwrite, quiet;
+};
+
+static const struct tare_option rows[] = {
+    { .name = "input_model_dir", .kind = TARE_OPTION_STRING, .offset = offsetof(struct convert_options, input),
+      .placeholder = "DIR", .help = "SavedModel to convert", .flags = TARE_OPTION_REQUIRED },
+    { .name = "output_model_dir", .kind = TARE_OPTION_STRING, .offset = offsetof(struct convert_options, output),
+      .placeholder = "DIR", .help = "directory to write", .flags = TARE_OPTION_REQUIRED },
+    { .name = "converter_options_string", .kind = TARE_OPTION_STRING, .offset = offsetof(struct convert_options, text),
+      .placeholder = "TEXT", .help = "ConverterOptions in text format" },
+    { .name = "converter_options_file", .kind = TARE_OPTION_STRING, .offset = offsetof(struct convert_options, file),
+      .placeholder = "FILE", .help = "the same from a file" },
+    { .name = "report", .kind = TARE_OPTION_STRING, .offset = offsetof(struct convert_options, report),
+      .placeholder = "FILE.json", .help = "write the Conversion Report as JSON, too" },
+    { .name = "batch", .kind = TARE_OPTION_INT, .offset = offsetof(struct convert_options, batch), .fallback = "8",
+      .min = 1, .max = 65536, .help = "calibration samples to run together" },
+    { .name = "overwrite", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct convert_options, overwrite),
+      .help = "replace an existing output directory" },
+    { .name = "quiet", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct convert_options, quiet),
+      .help = "no quantization report on standard error" },
+    { 0 },
+};
+static const char *const examples[] = {
+    "tare convert --input_model_dir=my_model --output_model_dir=my_tpu_model --converter_options_string='tpu_functions { "
+    "function_alias: \"tpu_func\" }'",
+    NULL,
+};
+static const struct tare_option_set set = {
+    .program = "tare convert",
+    .summary = "Converts a TensorFlow 2 SavedModel for Cloud TPU inference: quantizes it when the options ask for it, puts "
+               "the chosen functions on the TPU, and prints the Conversion Report.",
+    .options = rows,
+    .examples = examples,
+};
+
+static tare_status read_options(struct tare_converter_options *out, struct tare_arena *arena,
+                                const struct convert_options *options) {
+    char *data = NULL;
+    size_t size = 0;
+    tare_status status;
+    if (options->text && options->file)
+        return TARE_FAIL(TARE_USAGE, "give --converter_options_string or --converter_options_file, not both");
+    if (!options->file)
+        return tare_converter_options_parse(out, arena, options->text ? options->text : "",
+                                            options->text ? strlen(options->text) : 0);
+    TARE_TRY(tare_file_read(&data, &size, options->file));
+    status = tare_converter_options_parse(out, arena, data, size);
+    tare_free(data);
+    return tare_error_prefix(status, "%s", options->file);
+}
+
+/* The samples of a signature, as the options name them. */
+static const char *dataset_of(const struct tare_quantization *quantization, const char *signature) {
+    for (size_t i = 0; i < quantization->n_datasets; i++)
+        if (strcmp(quantization->datasets[i].signature, signature) == 0) return quantization->datasets[i].path;
+    return NULL;
+}
+
+static tare_status quantize(struct tare_model *model, struct tare_arena *arena,
+                            const struct tare_quantization *quantization, const struct convert_options *options) {
+    struct tare_observed_ranges *observed = NULL;
+    struct tare_quant_ranges ranges = { 0 };
+    struct tare_quant_report report;
+    tare_status status;
+    if (quantization->method == TARE_METHOD_STATIC) {
+        const char *path = dataset_of(quantization, quantization->signatures[0]);
+        if (!path)
+            return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                             "When `representative_dataset` is not provided, the model should be trained with "
+                             "quantization-aware training (QAT). (representative_datasets has no entry for '%s')",
+                             quantization->signatures[0]);
+        TARE_TRY(tare_observe_ranges(&observed, model, quantization->signatures[0], &path, 1, options->batch, 0));
+        ranges = tare_ranges_of(observed);
+    }
+    status = tare_pipeline_quantize(&report, arena, model, quantization, &ranges);
+    if (status == TARE_OK && !options->quiet) tare_print_quant_report(&report);
+    tare_observed_ranges_free(observed);
+    return status;
+}
+
+static void print_report(const struct tare_conversion *conversion) {
+    struct tare_strbuf text = { 0 };
+    tare_cost_report_print(&text, &conversion->cost);
+    fputs(tare_strbuf_text(&text), stdout);
+    tare_strbuf_free(&text);
+}
+
+static tare_status write_json(const char *path, const struct tare_conversion *conversion) {
+    const struct tare_cost_report *cost = &conversion->cost;
+    json_t *functions = json_array(), *root;
+    char *text;
+    tare_status status;
+    for (size_t i = 0; i < cost->n_functions; i++)
+        json_array_append_new(functions, json_pack("{s:s, s:I}", "name", cost->functions[i].label, "cost",
+                                                   (json_int_t)cost->functions[i].cost));
+    root = json_pack("{s:I, s:I, s:I, s:o}", "total_cost", (json_int_t)cost->total, "cpu_cost", (json_int_t)cost->cpu,
+                     "tpu_cost", (json_int_t)cost->tpu, "functions", functions);
+    text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
+    status = text ? tare_file_write(path, text, strlen(text)) : TARE_NO_MEMORY;
+    free(text);
+    json_decref(root);
+    return status;
+}
+
+static tare_status convert(struct tare_model *model, struct tare_arena *arena,
+                           const struct tare_converter_options *converter, const struct convert_options *options) {
+    struct tare_export_options export = { .overwrite = options->overwrite };
+    struct tare_conversion conversion;
+    if (converter->has_quantization) {
+        TARE_TRY(tare_pipeline_prepare(model, NULL));
+        TARE_TRY(quantize(model, arena, &converter->quantization, options));
+    }
+    TARE_TRY(tare_pipeline_place(&conversion, arena, model, converter));
+    TARE_TRY(tare_saved_model_export(model, options->output, &export));
+    print_report(&conversion);
+    return options->report ? write_json(options->report, &conversion) : TARE_OK;
+}
+
+static tare_status run(int argc, char *const *argv) {
+    struct convert_options options;
+    struct tare_converter_options converter;
+    struct tare_arena arena = { 0 };
+    struct tare_model *model = NULL;
+    bool done;
+    tare_status status;
+    TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
+    if (done) goto done;
+    TARE_CHECK(read_options(&converter, &arena, &options));
+    TARE_CHECK(tare_saved_model_load(&model, options.input, NULL));
+    status = convert(model, &arena, &converter, &options);
+done:
+    tare_model_free(model);
+    tare_arena_free(&arena);
+    tare_options_free(&options, &set);
+    return status;
+}
+
+const struct tare_command tare_command_convert = {
+    .name = "convert", .summary = "convert a SavedModel for Cloud TPU inference", .run = run, .options = &set
+};

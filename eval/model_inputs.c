@@ -1,0 +1,153 @@
+/* From samples to the inputs of a signature. */
+#include "eval/model_inputs.h"
+#include "base/strbuf.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static tare_status no_signature(const struct tare_model *model, const char *key) {
+    struct tare_strbuf names = { 0 };
+    tare_status status;
+    for (size_t i = 0; i < model->n_signatures; i++)
+        tare_strbuf_printf(&names, "%s%s", i ? ", " : "", model->signatures[i].key);
+    if (!model->n_signatures)
+        status = TARE_FAIL(TARE_NOT_FOUND, "%s: the model has no signatures", model->path);
+    else if (key)
+        status = TARE_FAIL(TARE_NOT_FOUND, "%s: there is no signature '%s' (the model has %s)", model->path, key,
+                           tare_strbuf_text(&names));
+    else
+        status = TARE_FAIL(TARE_USAGE, "%s: choose one with --signature (the model has %s)", model->path,
+                           tare_strbuf_text(&names));
+    tare_strbuf_free(&names);
+    return status;
+}
+
+tare_status tare_pick_signature(const struct tare_signature **out, const struct tare_model *model, const char *key) {
+    *out = tare_model_find_signature(model, key ? key : "serving_default");
+    if (!*out && !key && model->n_signatures == 1) *out = &model->signatures[0];
+    return *out ? TARE_OK : no_signature(model, key);
+}
+
+size_t tare_signature_feed_count(const struct tare_signature *signature) {
+    size_t count = 0;
+    for (size_t i = 0; i < signature->n_inputs; i++)
+        count += signature->inputs[i].kind == TARE_BINDING_SPARSE ? 3 : 1;
+    return count;
+}
+
+static void sparse_feed(struct tare_feed *out, const struct tare_binding *binding, size_t part) {
+    static const char *const parts[] = { "indices", "values", "dense_shape" };
+    const struct tare_edge edges[] = { binding->indices, binding->values, binding->dense_shape };
+    snprintf(out->name, sizeof out->name, "%s.%s", binding->key, parts[part]);
+    out->dtype = part == 1 ? binding->dtype : TARE_DT_INT64;
+    out->shape = tare_shape_unknown();
+    out->edge = edges[part];
+}
+
+void tare_signature_feed(struct tare_feed *out, const struct tare_signature *signature, size_t i) {
+    for (size_t k = 0; k < signature->n_inputs; k++) {
+        const struct tare_binding *binding = &signature->inputs[k];
+        size_t parts = binding->kind == TARE_BINDING_SPARSE ? 3 : 1;
+        if (i >= parts) {
+            i -= parts;
+            continue;
+        }
+        if (parts == 3) {
+            sparse_feed(out, binding, i);
+            return;
+        }
+        snprintf(out->name, sizeof out->name, "%s", binding->key);
+        out->dtype = tare_dtype_base(binding->dtype);
+        out->shape = binding->shape;
+        out->edge = binding->edge;
+        return;
+    }
+}
+
+static tare_status check_value(const struct tare_feed *feed, const struct tare_tensor *value) {
+    char wanted[TARE_SHAPE_TEXT_SIZE], got[TARE_SHAPE_TEXT_SIZE];
+    if (feed->dtype && value->dtype != feed->dtype)
+        return TARE_FAIL(TARE_TYPE, "input %s: expected %s, got %s", feed->name, tare_dtype_name(feed->dtype),
+                         tare_dtype_name(value->dtype));
+    if (!tare_shape_compatible(&feed->shape, &value->shape))
+        return TARE_FAIL(TARE_SHAPE, "input %s: expected shape %s, got %s", feed->name,
+                         tare_shape_text(wanted, &feed->shape), tare_shape_text(got, &value->shape));
+    return TARE_OK;
+}
+
+static tare_status wrong_keys(const struct tare_signature *signature, const struct tare_sample *sample) {
+    struct tare_strbuf wanted = { 0 }, got = { 0 };
+    struct tare_feed feed;
+    tare_status status;
+    for (size_t i = 0; i < tare_signature_feed_count(signature); i++) {
+        tare_signature_feed(&feed, signature, i);
+        tare_strbuf_printf(&wanted, "%s%s", i ? ", " : "", feed.name);
+    }
+    for (size_t i = 0; i < sample->count; i++) tare_strbuf_printf(&got, "%s%s", i ? ", " : "", sample->keys[i]);
+    status = TARE_FAIL(TARE_INVALID_ARGUMENT,
+                       "Invalid input keys for representative sample. The function expects input keys of: {%s}. Got: {%s}.",
+                       tare_strbuf_text(&wanted), tare_strbuf_text(&got));
+    tare_strbuf_free(&wanted);
+    tare_strbuf_free(&got);
+    return status;
+}
+
+tare_status tare_bind_sample(struct tare_tensor *values, const struct tare_signature *signature,
+                             const struct tare_sample *sample, const char *label) {
+    size_t count = tare_signature_feed_count(signature), bound = 0;
+    struct tare_feed feed;
+    for (size_t i = 0; i < count; i++) {
+        const struct tare_tensor *value;
+        tare_status status;
+        tare_signature_feed(&feed, signature, i);
+        value = tare_sample_find(sample, feed.name);
+        status = value ? check_value(&feed, value) : wrong_keys(signature, sample);
+        if (status != TARE_OK) {
+            while (bound-- > 0) tare_tensor_reset(&values[bound]);
+            return status;
+        }
+        tare_tensor_share(&values[bound++], value);
+    }
+    (void)label; /* further keys are labels or expected outputs: the evaluation looks at them */
+    return TARE_OK;
+}
+
+bool tare_signature_batches(const struct tare_signature *signature) {
+    struct tare_feed feed;
+    for (size_t i = 0; i < tare_signature_feed_count(signature); i++) {
+        tare_signature_feed(&feed, signature, i);
+        if (feed.shape.rank < 1 || feed.shape.dims[0] >= 0) return false;
+    }
+    return signature->n_inputs > 0;
+}
+
+static bool same_row(const struct tare_shape *a, const struct tare_shape *b) {
+    if (a->rank != b->rank || a->rank < 1) return false;
+    return memcmp(a->dims + 1, b->dims + 1, (size_t)(a->rank - 1) * sizeof *a->dims) == 0;
+}
+
+tare_status tare_concat_rows(struct tare_tensor *out, const struct tare_tensor *const *rows, size_t count, size_t feed,
+                             bool *fits) {
+    struct tare_shape shape = rows[0][feed].shape;
+    size_t bytes = tare_dtype_size(rows[0][feed].dtype);
+    int64_t at = 0;
+    *fits = true;
+    for (size_t s = 0; s < count && *fits; s++) *fits = same_row(&rows[s][feed].shape, &rows[0][feed].shape);
+    if (!*fits) return TARE_OK;
+    shape.dims[0] = 0;
+    for (size_t s = 0; s < count; s++) shape.dims[0] += rows[s][feed].shape.dims[0];
+    TARE_TRY(tare_tensor_new(out, rows[0][feed].dtype, &shape));
+    for (size_t s = 0; s < count; s++) {
+        const struct tare_tensor *part = &rows[s][feed];
+        if (part->dtype != TARE_DT_STRING) {
+            if (part->elements) memcpy((char *)out->data + (size_t)at * bytes, part->data, tare_tensor_bytes(part));
+        } else {
+            for (int64_t i = 0; i < part->elements; i++) {
+                const struct tare_str *text = &TARE_CONST_DATA(struct tare_str, part)[i];
+                TARE_TRY(tare_tensor_set_string(out, at + i, text->data, text->size));
+            }
+        }
+        at += part->elements;
+    }
+    return TARE_OK;
+}
