@@ -252,7 +252,7 @@ static tare_status run_join(struct tare_kernel *kernel) {
             if (k) tare_strbuf_puts(&buf, separator);
             tare_strbuf_append(&buf, text.data, text.size);
         }
-        status = tare_utf_text_take(out, i, &buf);
+        status = tare_text_store(out, i, &buf);
         if (status != TARE_OK) {
             tare_strbuf_free(&buf);
             return status;

@@ -106,7 +106,7 @@ static tare_status run_format(struct tare_kernel *kernel) {
         used++;
     }
     tare_strbuf_puts(&buf, template);
-    status = used == kernel->n_inputs ? tare_text_take(&kernel->outputs[0], 0, &buf)
+    status = used == kernel->n_inputs ? tare_text_store(&kernel->outputs[0], 0, &buf)
                                       : TARE_FAIL(TARE_INVALID_ARGUMENT,
                                                   "num placeholders in template and num inputs "
                                                   "must match: %zu vs. %zu",
@@ -155,7 +155,7 @@ static tare_status write_grams(struct tare_tensor *out, int64_t *at, const struc
             if (k) tare_strbuf_append(buf, how->separator.data, how->separator.size);
             tare_strbuf_append(buf, text.data, text.size);
         }
-        TARE_TRY(tare_text_take(out, (*at)++, buf));
+        TARE_TRY(tare_text_store(out, (*at)++, buf));
     }
     return TARE_OK;
 }

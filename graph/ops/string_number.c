@@ -158,7 +158,7 @@ static tare_status run_as_string(struct tare_kernel *kernel) {
     TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_STRING, &in->shape));
     for (int64_t i = 0; status == TARE_OK && i < in->elements; i++) {
         append_number(&buf, &how, i);
-        status = tare_utf_text_take(&kernel->outputs[0], i, &buf);
+        status = tare_text_store(&kernel->outputs[0], i, &buf);
     }
     tare_strbuf_free(&buf);
     return status;

@@ -192,7 +192,7 @@ static tare_status run_reduce_join(struct tare_kernel *kernel) {
             if (j) tare_strbuf_puts(&buf, separator);
             tare_strbuf_append(&buf, text.data, text.size);
         }
-        status = tare_utf_text_take(&kernel->outputs[0], i, &buf);
+        status = tare_text_store(&kernel->outputs[0], i, &buf);
     }
     tare_strbuf_free(&buf);
     return status;
@@ -243,7 +243,7 @@ static tare_status run_segment_join(struct tare_kernel *kernel) {
             if (row != first[i / inner]) tare_strbuf_puts(&buf, separator);
             tare_strbuf_append(&buf, text.data, text.size);
         }
-        status = tare_utf_text_take(out, i, &buf);
+        status = tare_text_store(out, i, &buf);
     }
     tare_strbuf_free(&buf);
     return status;

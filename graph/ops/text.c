@@ -1,7 +1,7 @@
 /* What the string ops share. */
 #include "graph/ops/text.h"
 
-tare_status tare_utf_text_take(struct tare_tensor *tensor, int64_t i, struct tare_strbuf *buf) {
+tare_status tare_text_store(struct tare_tensor *tensor, int64_t i, struct tare_strbuf *buf) {
     tare_status status = buf->failed ? TARE_FAIL(TARE_NO_MEMORY, "out of memory")
                                      : tare_tensor_set_string(tensor, i, tare_strbuf_text(buf), buf->size);
     buf->size = 0;
@@ -16,7 +16,7 @@ tare_status tare_text_map(struct tare_kernel *kernel,
     tare_status status = tare_kernel_output(kernel, 0, TARE_DT_STRING, &in->shape);
     for (int64_t i = 0; status == TARE_OK && i < in->elements; i++) {
         status = fn(&buf, tare_text_at(in, i), arg);
-        if (status == TARE_OK) status = tare_utf_text_take(&kernel->outputs[0], i, &buf);
+        if (status == TARE_OK) status = tare_text_store(&kernel->outputs[0], i, &buf);
     }
     tare_strbuf_free(&buf);
     return status;

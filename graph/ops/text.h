@@ -12,7 +12,7 @@ static inline struct tare_str tare_text_at(const struct tare_tensor *tensor, int
 }
 
 /* Element i = the text gathered in `buf`, which is emptied for the next. */
-tare_status tare_utf_text_take(struct tare_tensor *tensor, int64_t i, struct tare_strbuf *buf);
+tare_status tare_text_store(struct tare_tensor *tensor, int64_t i, struct tare_strbuf *buf);
 /* Output 0 with the shape of input 0; element i is what `fn` appends for input element i. */
 tare_status tare_text_map(struct tare_kernel *kernel,
                           tare_status (*fn)(struct tare_strbuf *out, struct tare_str text, const void *arg),

@@ -129,7 +129,7 @@ static tare_status run_encode(struct tare_kernel *kernel) {
             if (code > 0x10FFFF && !policy.ignore) code = policy.replacement;
             tare_codepoint_write(&buf, policy.output, code);
         }
-        status = tare_utf_text_take(&kernel->outputs[0], i, &buf);
+        status = tare_text_store(&kernel->outputs[0], i, &buf);
     }
     tare_strbuf_free(&buf);
     return status;
