@@ -101,8 +101,8 @@ static char *output_path(const char *directory, const char *key, const char *end
 
 /* Concatenated when the signature leaves the output's first dimension open, stacked otherwise. */
 static bool is_stacked(const struct tare_shape *declared, const struct tare_tensor *value) {
-    if (value->shape.rank == 0) return true;
-    return declared->rank >= 1 && declared->dims[0] >= 0;
+    bool open = declared->rank >= 1 && declared->dims[0] < 0;
+    return value->shape.rank == 0 || !open;
 }
 
 static tare_status open_sink(struct sink *sink, const struct run_state *state, const struct tare_tensor *value) {
@@ -124,12 +124,30 @@ static tare_status open_sink(struct sink *sink, const struct run_state *state, c
     return status;
 }
 
+/* As Python writes bytes: printable ASCII as it is, \\, \t, \n, \r, and \xhh for the rest. */
+static void escape(struct tare_strbuf *line, const struct tare_str *text) {
+    for (size_t i = 0; i < text->size; i++) {
+        unsigned char c = (unsigned char)text->data[i];
+        switch (c) {
+        case '\\': tare_strbuf_puts(line, "\\\\"); break;
+        case '\t': tare_strbuf_puts(line, "\\t"); break;
+        case '\n': tare_strbuf_puts(line, "\\n"); break;
+        case '\r': tare_strbuf_puts(line, "\\r"); break;
+        default:
+            if (c < 0x20 || c > 0x7e)
+                tare_strbuf_printf(line, "\\x%02x", c);
+            else
+                tare_strbuf_putc(line, (char)c);
+        }
+    }
+}
+
 static tare_status write_strings(struct sink *sink, const struct tare_tensor *value) {
     for (int64_t i = 0; i < value->elements; i++) {
         const struct tare_str *text = &TARE_CONST_DATA(struct tare_str, value)[i];
         struct tare_strbuf line = { 0 };
         tare_status status;
-        tare_strbuf_escape(&line, text->data, text->size);
+        escape(&line, text);
         tare_strbuf_putc(&line, '\n');
         status = tare_output_file_write(&sink->text, tare_strbuf_text(&line), line.size);
         tare_strbuf_free(&line);
