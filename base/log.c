@@ -1,0 +1,30 @@
+/* Log lines: formatted here, written by the log's own function. */
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static void write_stderr(void *arg, enum tare_log_level level, const char *text) {
+    /* A progress bar may stand on the line. One call a line keeps lines of several threads apart. */
+    const char *clear = isatty(STDERR_FILENO) ? "\r\033[K" : "";
+    (void)arg;
+    fprintf(stderr, "%stare: %s%s\n", clear, level == TARE_LOG_WARNING ? "warning: " : "", text);
+}
+
+struct tare_log tare_log_stderr(int quiet, int verbose) {
+    return (struct tare_log){ quiet     ? TARE_LOG_WARNING
+                              : verbose ? TARE_LOG_DETAIL
+                                        : TARE_LOG_NOTE,
+                              write_stderr, NULL };
+}
+
+void tare_log_write(const struct tare_log *log, enum tare_log_level level, const char *format, ...) {
+    char text[4096];
+    va_list args;
+    if (!log || !log->write || level > log->most) return;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    log->write(log->arg, level, text);
+}

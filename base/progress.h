@@ -1,0 +1,28 @@
+/* How far a long piece of work is: a bar with count, rate and time left on a terminal, a plain line every five seconds
+ * elsewhere, nothing in the first two seconds. Counting is cheap and may be done by many threads. */
+#ifndef TARE_BASE_PROGRESS_H
+#define TARE_BASE_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct tare_progress;
+
+struct tare_progress_options {
+    const char *label; /* "calibrating"; must live as long as the progress */
+    const char *unit;  /* "records" */
+    int64_t total;     /* -1: not known */
+    bool quiet;
+    FILE *out;             /* NULL: standard error */
+    bool terminal;         /* with `out` given: draw a bar */
+    double (*clock)(void); /* seconds; NULL: the system's. For tests */
+};
+
+/* NULL when memory is out or quiet: all functions take NULL and do nothing. */
+struct tare_progress *tare_progress_new(const struct tare_progress_options *options);
+void tare_progress_advance(struct tare_progress *progress, int64_t count);
+/* Takes the bar away (leaves a last line when anything was shown) and releases it. */
+void tare_progress_free(struct tare_progress *progress);
+
+#endif
