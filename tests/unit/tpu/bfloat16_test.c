@@ -1,0 +1,361 @@
+/* bfloat16 inside functions: what becomes bfloat16, what stays, and where the casts are. */
+#include "tpu/bfloat16.h"
+#include "support/graph_check.h"
+#include "support/mini_model.h"
+#include "tensor/number.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct tare_bfloat16_options defaults;
+
+static struct tare_graph *function(struct tare_model *model, const char *name) {
+    struct tare_graph *graph = tare_model_add_function(model, name);
+    assert_non_null(graph);
+    return graph;
+}
+
+static size_t convert(struct tare_model *model, struct tare_graph *graph, const struct tare_bfloat16_options *options) {
+    size_t changes = 0;
+    mini_ok(tare_tpu_bfloat16(model, &graph, 1, options, &changes));
+    graph_check_dtypes(model);
+    return changes;
+}
+
+static int dtype_of(const struct tare_graph *graph, const char *name) {
+    return tare_edge_dtype((struct tare_edge){ graph_node(graph, name), 0 });
+}
+
+#define assert_dtype(graph, name, wanted)                                                                              \
+    do {                                                                                                               \
+        int got_ = dtype_of(graph, name);                                                                              \
+        if (got_ != (wanted)) fail_msg("'%s' is %s (wanted %s)", name, tare_dtype_name(got_), tare_dtype_name(wanted)); \
+    } while (0)
+
+static struct tare_edge cast(struct tare_graph *graph, const char *name, struct tare_edge x, int dtype) {
+    struct tare_node *node = mini_open(graph, "Cast", name, 1, x);
+    mini_ok(tare_node_set_type(node, "DstT", dtype));
+    return mini_done(node);
+}
+
+/* relu(x * 3 + 1) */
+static struct tare_graph *affine(struct tare_model *model, const char *name) {
+    struct tare_graph *graph = function(model, name);
+    struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT);
+    struct tare_edge y = mini_node(graph, "Mul", "mul", 2, x, mini_float(graph, "three", 3));
+    y = mini_node(graph, "AddV2", "add", 2, y, mini_float(graph, "one", 1));
+    mini_return(graph, "y", mini_node(graph, "Relu", "relu", 1, y));
+    return graph;
+}
+
+static void arithmetic__is_bfloat16_with_casts_at_the_boundary_only(void **state) {
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *graph = affine(model, "f");
+    (void)state;
+    assert_true(convert(model, graph, &defaults) > 0);
+    assert_dtype(graph, "mul", TARE_DT_BFLOAT16);
+    assert_dtype(graph, "add", TARE_DT_BFLOAT16);
+    assert_dtype(graph, "relu", TARE_DT_BFLOAT16);
+    assert_int_equal(graph_count(graph, "Cast"), 2);
+    assert_int_equal(graph_count(graph, "Const"), 2);
+    assert_null(tare_graph_find(graph, "three"));
+    assert_int_equal(graph->args[0]->output_dtypes[0], TARE_DT_FLOAT);
+    assert_int_equal(graph->returns[0].dtype, TARE_DT_FLOAT);
+    tare_model_free(model);
+}
+
+static void constants__round_to_nearest_even_and_stay_finite(void **state) {
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *graph = function(model, "f");
+    struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT);
+    const struct tare_tensor *value;
+    (void)state;
+    x = mini_node(graph, "Mul", "mul", 2, x, mini_float(graph, "third", 1.0f / 3));
+    x = mini_node(graph, "Maximum", "max", 2, x, mini_float(graph, "lowest", -3.4028235e38f));
+    x = mini_node(graph, "Minimum", "min", 2, x, mini_float(graph, "infinite", INFINITY));
+    mini_return(graph, "y", x);
+    convert(model, graph, &defaults);
+    value = tare_edge_constant(graph_node(graph, "mul")->inputs[1]);
+    assert_int_equal(TARE_CONST_DATA(uint16_t, value)[0], 0x3eab);
+    value = tare_edge_constant(graph_node(graph, "max")->inputs[1]);
+    assert_int_equal(TARE_CONST_DATA(uint16_t, value)[0], 0xff7f);
+    value = tare_edge_constant(graph_node(graph, "min")->inputs[1]);
+    assert_int_equal(TARE_CONST_DATA(uint16_t, value)[0], 0x7f80);
+    tare_model_free(model);
+}
+
+static void variables__are_cast_behind_their_read(void **state) {
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *graph = function(model, "f");
+    struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT), handle = mini_arg(graph, "handle", TARE_DT_RESOURCE);
+    struct tare_node *read = mini_open(graph, "ReadVariableOp", "read", 1, handle);
+    (void)state;
+    mini_ok(tare_node_set_type(read, "dtype", TARE_DT_FLOAT));
+    mini_return(graph, "y", mini_node(graph, "Mul", "mul", 2, x, mini_done(read)));
+    convert(model, graph, &defaults);
+    assert_dtype(graph, "read", TARE_DT_FLOAT);
+    assert_dtype(graph, "mul", TARE_DT_BFLOAT16);
+    assert_string_equal(graph_node(graph, "mul")->inputs[1].node->op, "Cast");
+    assert_ptr_equal(graph_node(graph, "mul")->inputs[1].node->inputs[0].node, graph_node(graph, "read"));
+    tare_model_free(model);
+}
+
+static void an_argument_that_is_only_moved__stays_exact(void **state) {
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *graph = function(model, "f");
+    struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT);
+    (void)state;
+    x = mini_node(graph, "Reshape", "reshape", 2, x, mini_ints(graph, "shape", 1, (int32_t[]){ -1 }));
+    mini_return(graph, "y", mini_node(graph, "Identity", "identity", 1, x));
+    assert_int_equal(convert(model, graph, &defaults), 0);
+    assert_dtype(graph, "reshape", TARE_DT_FLOAT);
+    assert_int_equal(graph_count(graph, "Cast"), 0);
+    tare_model_free(model);
+}
+
+static void moves_between_products__are_bfloat16(void **state) {
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *graph = function(model, "f");
+    struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT), y;
+    (void)state;
+    y = mini_node(graph, "Reshape", "before", 2, x, mini_ints(graph, "shape", 1, (int32_t[]){ -1 }));
+    y = mini_node(graph, "Mul", "mul", 2, y, y);
+    y = mini_node(graph, "Identity", "between", 1, y);
+    y = mini_node(graph, "Exp", "exp", 1, y);
+    y = mini_node(graph, "Identity", "behind", 1, y);
+    mini_return(graph, "y", y);
+    convert(model, graph, &defaults);
+    assert_dtype(graph, "before", TARE_DT_BFLOAT16);
+    assert_dtype(graph, "between", TARE_DT_BFLOAT16);
+    assert_dtype(graph, "behind", TARE_DT_BFLOAT16);
+    assert_int_equal(graph_count(graph, "Cast"), 2);
+    assert_dtype(graph, "shape", TARE_DT_INT32);
+    tare_model_free(model);
+}
+
+static void an_op_without_bfloat16__is_cast_around(void **state) {
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *graph = function(model, "f");
+    struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT);
+    (void)state;
+    x = mini_node(graph, "Exp", "exp", 1, x);
+    x = mini_node(graph, "Zeta", "zeta", 2, x, mini_float(graph, "q", 2)); /* T: {float, double} */
+    x = mini_node(graph, "Relu", "relu", 1, x);
+    mini_return(graph, "y", x);
+    convert(model, graph, &defaults);
+    assert_dtype(graph, "exp", TARE_DT_BFLOAT16);
+    assert_dtype(graph, "zeta", TARE_DT_FLOAT);
+    assert_dtype(graph, "relu", TARE_DT_BFLOAT16);
+    assert_dtype(graph, "q", TARE_DT_FLOAT);
+    assert_int_equal(graph_count(graph, "Cast"), 4);
+    tare_model_free(model);
+}
+
+static void the_filterlist__keeps_ops_in_float32(void **state) {
+    static const char *const names[] = { "tf.AddV2" }, *const wrong[] = { "AddV7" };
+    struct tare_bfloat16_options options = { .float_ops = names, .n_float_ops = 1 };
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *graph = affine(model, "f");
+    size_t changes = 0;
+    (void)state;
+    options.float_ops = wrong;
+    mini_fails(tare_tpu_bfloat16(model, &graph, 1, &options, &changes), "filterlist names \"AddV7\"");
+    options.float_ops = names;
+    convert(model, graph, &options);
+    assert_dtype(graph, "mul", TARE_DT_BFLOAT16);
+    assert_dtype(graph, "add", TARE_DT_FLOAT);
+    assert_dtype(graph, "one", TARE_DT_FLOAT);
+    assert_dtype(graph, "relu", TARE_DT_BFLOAT16);
+    tare_model_free(model);
+}
+
+static void resize_bilinear__gives_float32(void **state) {
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *graph = function(model, "f");
+    struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT);
+    (void)state;
+    x = mini_node(graph, "Exp", "exp", 1, x);
+    x = mini_node(graph, "ResizeBilinear", "resize", 2, x, mini_ints(graph, "size", 2, (int32_t[]){ 4, 4 }));
+    mini_return(graph, "y", mini_node(graph, "Relu", "relu", 1, x));
+    convert(model, graph, &defaults);
+    assert_int_equal(tare_node_type(graph_node(graph, "resize"), "T", 0), TARE_DT_BFLOAT16);
+    assert_dtype(graph, "resize", TARE_DT_FLOAT);
+    assert_dtype(graph, "relu", TARE_DT_BFLOAT16);
+    tare_model_free(model);
+}
+
+static void batch_norm__keeps_its_statistics(void **state) {
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *graph = function(model, "f");
+    struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT), s = mini_float(graph, "s", 2);
+    struct tare_node *norm = mini_open(graph, "FusedBatchNormV3", "norm", 5, x, s, s, s, s);
+    (void)state;
+    mini_ok(tare_node_set_bool(norm, "is_training", false));
+    mini_return(graph, "y", mini_done(norm));
+    convert(model, graph, &defaults);
+    assert_int_equal(tare_node_type(norm, "T", 0), TARE_DT_BFLOAT16);
+    assert_int_equal(tare_node_type(norm, "U", 0), TARE_DT_FLOAT);
+    assert_dtype(graph, "s", TARE_DT_FLOAT);
+    tare_model_free(model);
+}
+
+/* Quantize, integer product, dequantize: float32 between the integers and the float tensors, bfloat16 outside. */
+static void quantization_arithmetic__stays_float32(void **state) {
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *graph = function(model, "f");
+    struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT), y;
+    (void)state;
+    y = mini_node(graph, "Relu", "before", 1, x);
+    y = mini_node(graph, "Div", "div", 2, y, mini_float(graph, "scale", 0.1f));
+    y = mini_node(graph, "AddV2", "shift", 2, y, mini_float(graph, "zero", 3));
+    y = mini_node(graph, "Round", "round", 1, y);
+    y = cast(graph, "narrow", y, TARE_DT_INT8);
+    y = cast(graph, "widen", y, TARE_DT_INT32);
+    y = cast(graph, "back", y, TARE_DT_FLOAT);
+    y = mini_node(graph, "Mul", "rescale", 2, y, mini_float(graph, "scale2", 0.01f));
+    y = mini_node(graph, "Exp", "behind", 1, y);
+    mini_return(graph, "y", y);
+    convert(model, graph, &defaults);
+    assert_dtype(graph, "before", TARE_DT_BFLOAT16);
+    assert_dtype(graph, "div", TARE_DT_FLOAT);
+    assert_dtype(graph, "shift", TARE_DT_FLOAT);
+    assert_dtype(graph, "round", TARE_DT_FLOAT);
+    assert_dtype(graph, "back", TARE_DT_FLOAT);
+    assert_dtype(graph, "rescale", TARE_DT_FLOAT);
+    assert_dtype(graph, "scale2", TARE_DT_FLOAT);
+    assert_dtype(graph, "behind", TARE_DT_BFLOAT16);
+    tare_model_free(model);
+}
+
+static void integers_in_and_out__of_plain_code(void **state) {
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *graph = function(model, "f");
+    struct tare_edge bytes = mini_arg(graph, "bytes", TARE_DT_UINT8), x = mini_arg(graph, "x", TARE_DT_FLOAT);
+    (void)state;
+    /* an image becomes bfloat16 at once; an index that is computed in float stays exact */
+    mini_return(graph, "image", mini_node(graph, "Exp", "exp", 1, cast(graph, "image", bytes, TARE_DT_FLOAT)));
+    x = mini_node(graph, "Mul", "mul", 2, x, mini_float(graph, "size", 1000));
+    mini_return(graph, "index", cast(graph, "index", x, TARE_DT_INT32));
+    convert(model, graph, &defaults);
+    assert_dtype(graph, "image", TARE_DT_BFLOAT16);
+    assert_dtype(graph, "mul", TARE_DT_FLOAT);
+    assert_dtype(graph, "index", TARE_DT_INT32);
+    tare_model_free(model);
+}
+
+static void an_inner_function__changes_its_signature(void **state) {
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *inner = affine(model, "inner"), *graph = function(model, "f");
+    struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT);
+    (void)state;
+    x = mini_node(graph, "Exp", "exp", 1, x);
+    x = mini_call(graph, "PartitionedCall", "call", inner, 1, x);
+    mini_return(graph, "y", mini_node(graph, "Exp", "exp2", 1, x));
+    convert(model, graph, &defaults);
+    assert_int_equal(inner->args[0]->output_dtypes[0], TARE_DT_BFLOAT16);
+    assert_int_equal(inner->returns[0].dtype, TARE_DT_BFLOAT16);
+    assert_int_equal(graph_count(inner, "Cast"), 0);
+    assert_int_equal(graph_count(graph, "Cast"), 2);
+    tare_model_free(model);
+}
+
+static void an_inner_function_that_others_call__is_copied(void **state) {
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *inner = affine(model, "inner"), *graph = function(model, "f"), *other = function(model, "other");
+    (void)state;
+    mini_return(graph, "y", mini_call(graph, "PartitionedCall", "call", inner, 1, mini_arg(graph, "x", TARE_DT_FLOAT)));
+    mini_return(other, "y", mini_call(other, "PartitionedCall", "call", inner, 1, mini_arg(other, "x", TARE_DT_FLOAT)));
+    convert(model, graph, &defaults);
+    assert_string_equal(tare_node_function(graph_node(graph, "call"), "f")->name, "inner_bfloat16");
+    assert_ptr_equal(tare_node_function(graph_node(other, "call"), "f"), inner);
+    assert_dtype(inner, "mul", TARE_DT_FLOAT);
+    assert_dtype(tare_model_find_function(model, "inner_bfloat16"), "mul", TARE_DT_BFLOAT16);
+    tare_model_free(model);
+}
+
+static void a_loop__carries_bfloat16(void **state) {
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *condition = function(model, "cond"), *body = function(model, "body"), *graph = function(model, "f");
+    struct tare_edge i, x;
+    struct tare_node *loop;
+    (void)state;
+    i = mini_arg(condition, "i", TARE_DT_INT32);
+    mini_arg(condition, "x", TARE_DT_FLOAT);
+    mini_return(condition, "go", mini_node(condition, "Less", "less", 2, i, mini_int(condition, "end", 3)));
+    i = mini_arg(body, "i", TARE_DT_INT32);
+    x = mini_arg(body, "x", TARE_DT_FLOAT);
+    mini_return(body, "i", mini_node(body, "AddV2", "next", 2, i, mini_int(body, "one", 1)));
+    mini_return(body, "x", mini_node(body, "Mul", "mul", 2, x, mini_float(body, "two", 2)));
+    x = mini_arg(graph, "x", TARE_DT_FLOAT);
+    loop = mini_open(graph, "StatelessWhile", "loop", 2, mini_int(graph, "start", 0), x);
+    mini_ok(tare_node_set_func(loop, "cond", "cond"));
+    mini_ok(tare_node_set_func(loop, "body", "body"));
+    mini_return(graph, "y", mini_output(mini_done(loop), 1));
+    convert(model, graph, &defaults);
+    assert_int_equal(body->args[1]->output_dtypes[0], TARE_DT_BFLOAT16);
+    assert_int_equal(condition->args[1]->output_dtypes[0], TARE_DT_BFLOAT16);
+    assert_int_equal(condition->args[0]->output_dtypes[0], TARE_DT_INT32);
+    assert_dtype(body, "mul", TARE_DT_BFLOAT16);
+    assert_int_equal(graph_count(graph, "Cast"), 2);
+    tare_model_free(model);
+}
+
+static void bfloat16_in_the_input__is_refused_unless_asked_for(void **state) {
+    struct tare_bfloat16_options options = { .skip_safety_checks = true };
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *graph = function(model, "f");
+    struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT);
+    size_t changes = 0;
+    (void)state;
+    x = mini_node(graph, "Exp", "exp", 1, cast(graph, "down", x, TARE_DT_BFLOAT16));
+    x = mini_node(graph, "Relu", "relu", 1, cast(graph, "up", x, TARE_DT_FLOAT));
+    mini_return(graph, "y", x);
+    mini_fails(tare_tpu_bfloat16(model, &graph, 1, &defaults, &changes), "function f: node 'down' (Cast) is bfloat16 already");
+    convert(model, graph, &options);
+    assert_dtype(graph, "relu", TARE_DT_BFLOAT16);
+    assert_int_equal(graph_count(graph, "Cast"), 2); /* the pair in the middle is gone */
+    tare_model_free(model);
+}
+
+static void the_main_graph__keeps_signature_dtypes(void **state) {
+    struct tare_model *model = mini_model_new();
+    struct tare_binding in = { .key = "x", .dtype = TARE_DT_FLOAT }, out = { .key = "y", .dtype = TARE_DT_FLOAT };
+    struct tare_signature signature = { .key = "serving_default", .inputs = &in, .n_inputs = 1, .outputs = &out, .n_outputs = 1 };
+    struct tare_session *session;
+    (void)state;
+    in.edge = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
+    out.edge = mini_node(model->main, "Mul", "mul", 2, in.edge, mini_float(model->main, "third", 1.0f / 3));
+    model->signatures = &signature;
+    model->n_signatures = 1;
+    convert(model, model->main, &defaults);
+    assert_dtype(model->main, "mul", TARE_DT_BFLOAT16);
+    assert_string_equal(out.edge.node->op, "Cast");
+    assert_int_equal(tare_edge_dtype(in.edge), TARE_DT_FLOAT);
+    session = mini_session(model);
+    assert_float_equal((float)mini_number(session, in.edge, 3, out.edge), 1.0, 0.01);
+    tare_session_free(session);
+    model->n_signatures = 0;
+    tare_model_free(model);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arithmetic__is_bfloat16_with_casts_at_the_boundary_only),
+        cmocka_unit_test(constants__round_to_nearest_even_and_stay_finite),
+        cmocka_unit_test(variables__are_cast_behind_their_read),
+        cmocka_unit_test(an_argument_that_is_only_moved__stays_exact),
+        cmocka_unit_test(moves_between_products__are_bfloat16),
+        cmocka_unit_test(an_op_without_bfloat16__is_cast_around),
+        cmocka_unit_test(the_filterlist__keeps_ops_in_float32),
+        cmocka_unit_test(resize_bilinear__gives_float32),
+        cmocka_unit_test(batch_norm__keeps_its_statistics),
+        cmocka_unit_test(quantization_arithmetic__stays_float32),
+        cmocka_unit_test(integers_in_and_out__of_plain_code),
+        cmocka_unit_test(an_inner_function__changes_its_signature),
+        cmocka_unit_test(an_inner_function_that_others_call__is_copied),
+        cmocka_unit_test(a_loop__carries_bfloat16),
+        cmocka_unit_test(bfloat16_in_the_input__is_refused_unless_asked_for),
+        cmocka_unit_test(the_main_graph__keeps_signature_dtypes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,40 @@
+/* Shared by the files of the bfloat16 pass. */
+#ifndef TARE_TPU_BFLOAT16_INTERNAL_H
+#define TARE_TPU_BFLOAT16_INTERNAL_H
+
+#include "graph/op.h"
+#include "tpu/bfloat16.h"
+
+/* How a node takes part. */
+enum tare_bf16_choice {
+    TARE_BF16_KEEP,     /* stays as it is */
+    TARE_BF16_CONVERT,  /* computes in bfloat16 */
+    TARE_BF16_FLEXIBLE, /* moves or makes values: follows its surroundings */
+    TARE_BF16_CONST,    /* a float32 constant: each user gets the dtype that it wants */
+    TARE_BF16_CALL,     /* calls a function; its types are the function's */
+};
+
+/* One graph being converted. */
+struct tare_bf16_job {
+    struct tare_arena *arena;
+    struct tare_graph *graph;
+    const struct tare_bfloat16_options *options;
+    bool lists;      /* elements of TensorLists become bfloat16 */
+    size_t n_nodes;  /* nodes that were there before the pass: the arrays below are of these */
+    enum tare_bf16_choice *choices;
+    int **wanted;    /* dtypes that each input must have, by node position */
+    size_t changes;
+};
+
+/* tpu/bfloat16_choice.c: fills job->choices. */
+tare_status tare_bf16_choose(struct tare_bf16_job *job);
+/* True for an op that the filterlist names. */
+bool tare_bf16_is_filtered(const struct tare_bfloat16_options *options, const char *op);
+/* tpu/bfloat16_exact.c: sets exact[position] for nodes whose arithmetic ends in integers or dequantizes them. */
+tare_status tare_bf16_mark_exact(bool **exact, struct tare_arena *arena, const struct tare_graph *graph);
+/* tpu/bfloat16_rewrite.c: changes attributes, constants and edges by job->choices. */
+tare_status tare_bf16_rewrite(struct tare_bf16_job *job);
+/* True for a function call whose function the pass converts together with the caller. */
+bool tare_bf16_follows(const struct tare_node *node);
+
+#endif

@@ -1,0 +1,344 @@
+/* Changing the nodes of one graph to bfloat16, and casting where neighbours differ. */
+#include "base/alloc.h"
+#include "graph/opdef.h"
+#include "tensor/number.h"
+#include "tpu/bfloat16_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+static struct tare_edge out0(struct tare_node *node) { return (struct tare_edge){ node, 0 }; }
+static bool is_op(const struct tare_node *node, const char *op) { return strcmp(node->op, op) == 0; }
+
+/* ---- dtypes of one node ---- */
+
+static tare_status input_dtypes(int **out, struct tare_bf16_job *job, const struct tare_node *node) {
+    const struct tare_graph *callee;
+    size_t count;
+    if (node->def) {
+        TARE_TRY(tare_opdef_input_dtypes(job->arena, node, out, &count));
+        return count == node->n_inputs ? TARE_OK
+                                       : TARE_FAIL(TARE_INVALID_ARGUMENT, "node '%s' (%s) has %zu inputs (wanted %zu)",
+                                                   node->name, node->op, node->n_inputs, count);
+    }
+    callee = tare_model_find_function(node->graph->model, node->op);
+    *out = TARE_NEW_ARRAY(job->arena, int, node->n_inputs + 1);
+    if (!*out) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < node->n_inputs; i++)
+        (*out)[i] = callee && i < callee->n_args ? callee->args[i]->output_dtypes[0] : tare_edge_dtype(node->inputs[i]);
+    return TARE_OK;
+}
+
+/* Scale, offset, mean and variance stay float32: the usual precision of statistics. */
+static bool is_statistics(const struct tare_node *node, const char *attr) {
+    return strncmp(node->op, "FusedBatchNorm", strlen("FusedBatchNorm")) == 0 && strcmp(attr, "U") == 0;
+}
+
+static tare_status convert_list(struct tare_bf16_job *job, struct tare_node *node, const char *name) {
+    const struct tare_attr *list = tare_node_list(node, name);
+    int *dtypes = TARE_NEW_ARRAY(job->arena, int, (list ? list->count : 0) + 1);
+    if (!dtypes) return TARE_NO_MEMORY;
+    for (size_t i = 0; list && i < list->count; i++)
+        dtypes[i] = list->items[i].type == TARE_DT_FLOAT ? TARE_DT_BFLOAT16 : list->items[i].type;
+    return list ? tare_node_set_type_list(node, name, dtypes, list->count) : TARE_OK;
+}
+
+/* The source of a Cast is whatever comes: cast_neighbours looks after it. */
+static tare_status convert_node(struct tare_bf16_job *job, struct tare_node *node) {
+    bool cast = is_op(node, "Cast");
+    for (size_t a = 0; a < node->def->n_attrs; a++) {
+        const struct tare_op_attr *attr = &node->def->attrs[a];
+        if (attr->kind != TARE_ATTR_TYPE || is_statistics(node, attr->name)) continue;
+        if (cast && strcmp(attr->name, "SrcT") == 0) continue;
+        if (attr->is_list)
+            TARE_TRY(convert_list(job, node, attr->name));
+        else if (tare_node_type(node, attr->name, 0) == TARE_DT_FLOAT)
+            TARE_TRY(tare_node_set_type(node, attr->name, TARE_DT_BFLOAT16));
+    }
+    job->changes++;
+    TARE_TRY(tare_node_resolve(node));
+    return input_dtypes(&job->wanted[node->position], job, node);
+}
+
+/* ---- calls ---- */
+
+static tare_status set_types(struct tare_bf16_job *job, struct tare_node *node, const char *attr,
+                             const struct tare_graph *callee, bool returns) {
+    size_t count = returns ? callee->n_returns : callee->n_args;
+    int *dtypes = TARE_NEW_ARRAY(job->arena, int, count + 1);
+    if (!dtypes) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < count; i++) dtypes[i] = returns ? callee->returns[i].dtype : callee->args[i]->output_dtypes[0];
+    return tare_node_set_type_list(node, attr, dtypes, count);
+}
+
+static tare_status first_function(void *arg, const struct tare_node *node, struct tare_graph *callee) {
+    (void)node;
+    if (!*(struct tare_graph **)arg) *(struct tare_graph **)arg = callee;
+    return TARE_OK;
+}
+
+/* The call's types are those of its function, which has been given its own already. */
+static tare_status convert_call(struct tare_bf16_job *job, struct tare_node *node) {
+    struct tare_graph *callee = NULL;
+    TARE_TRY(tare_node_each_function(node, first_function, &callee));
+    if (!callee) return input_dtypes(&job->wanted[node->position], job, node);
+    if (node->def) {
+        if (is_op(node, "While") || is_op(node, "StatelessWhile")) {
+            TARE_TRY(set_types(job, node, "T", callee, false));
+        } else {
+            TARE_TRY(set_types(job, node, "Tin", callee, false));
+            TARE_TRY(set_types(job, node, "Tout", callee, true));
+        }
+    }
+    TARE_TRY(tare_node_resolve(node));
+    return input_dtypes(&job->wanted[node->position], job, node);
+}
+
+/* ---- flexible nodes ---- */
+
+struct surroundings {
+    bool from_bfloat16, to_float, used;
+};
+
+static void look_behind(struct surroundings *s, const struct tare_bf16_job *job, const struct tare_node *user, size_t input) {
+    enum tare_bf16_choice choice = job->choices[user->position];
+    if (is_op(user, "Cast")) return; /* takes anything */
+    s->used = true;
+    s->to_float |= choice != TARE_BF16_CONST && job->wanted[user->position][input] == TARE_DT_FLOAT;
+}
+
+static struct surroundings look_around(const struct tare_bf16_job *job, const struct tare_node *node) {
+    const struct tare_graph *graph = job->graph;
+    struct surroundings s = { false, false, false };
+    for (size_t i = 0; i < node->n_inputs; i++) s.from_bfloat16 |= tare_edge_dtype(node->inputs[i]) == TARE_DT_BFLOAT16;
+    for (size_t i = 0; i < job->n_nodes; i++) {
+        const struct tare_node *user = graph->nodes[i];
+        for (size_t k = 0; !user->dead && k < user->n_inputs; k++)
+            if (user->inputs[k].node == node) look_behind(&s, job, user, k);
+    }
+    for (size_t i = 0; i < graph->n_returns; i++)
+        s.to_float |= graph->returns[i].edge.node == node && graph->returns[i].dtype == TARE_DT_FLOAT;
+    return s;
+}
+
+/* A flexible node becomes bfloat16 when a value comes in bfloat16, or when nobody wants float32 from it. Those that move
+ * values between float32 neighbours stay: a round trip would cost precision for nothing. */
+static tare_status settle_flexible(struct tare_bf16_job *job) {
+    bool changed = true;
+    while (changed) {
+        changed = false;
+        for (size_t i = 0; i < job->n_nodes; i++) {
+            struct tare_node *node = job->graph->nodes[i];
+            struct surroundings s;
+            if (node->dead || job->choices[i] != TARE_BF16_FLEXIBLE) continue;
+            s = look_around(job, node);
+            if (!s.from_bfloat16 && (s.to_float || !s.used)) continue;
+            job->choices[i] = TARE_BF16_CONVERT;
+            TARE_TRY(convert_node(job, node));
+            changed = true;
+        }
+    }
+    return TARE_OK;
+}
+
+/* ---- constants ---- */
+
+/* A finite constant stays finite: masks built with the largest float32 would become infinite, and zero times that NaN. */
+static uint16_t round_constant(float x) {
+    enum { LARGEST = 0x7f7f, INFINITE = 0x7f80 };
+    uint16_t bits = tare_bfloat16_from_float(x);
+    if (isfinite(x) && (bits & 0x7fff) == INFINITE) bits = (uint16_t)((bits & 0x8000) | LARGEST);
+    return bits;
+}
+
+static tare_status round_tensor(struct tare_tensor *out, const struct tare_tensor *tensor) {
+    struct tare_shape scalar = tare_shape_scalar();
+    int64_t stored = tensor->splat ? 1 : tensor->elements;
+    TARE_TRY(tare_tensor_new(out, TARE_DT_BFLOAT16, tensor->splat ? &scalar : &tensor->shape));
+    for (int64_t i = 0; i < stored; i++)
+        TARE_DATA(uint16_t, out)[i] = round_constant(TARE_CONST_DATA(float, tensor)[i]);
+    out->shape = tensor->shape;
+    out->elements = tensor->elements;
+    out->splat = tensor->splat;
+    return TARE_OK;
+}
+
+/* A bfloat16 copy beside the constant; the constant itself goes when nobody uses it any more. */
+static tare_status round_const(struct tare_edge *out, struct tare_bf16_job *job, struct tare_node *node) {
+    const struct tare_tensor *value = tare_node_tensor(node, "value");
+    const char *name = tare_arena_printf(&job->graph->model->arena, "%s/bfloat16", node->name);
+    struct tare_tensor rounded;
+    struct tare_node *copy;
+    if (!name) return TARE_NO_MEMORY;
+    if (!value || value->dtype != TARE_DT_FLOAT)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "constant '%s' has no float32 value", node->name);
+    TARE_TRY(round_tensor(&rounded, value));
+    copy = tare_graph_add_const(job->graph, name, &rounded);
+    tare_tensor_reset(&rounded);
+    if (!copy) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < node->n_controls; i++) TARE_TRY(tare_node_add_control(copy, node->controls[i]));
+    job->changes++;
+    *out = out0(copy);
+    return TARE_OK;
+}
+
+/* ---- casts ---- */
+
+/* One Cast an edge and dtype, however many users it has. */
+struct cast_list {
+    struct cast {
+        struct tare_edge from, to;
+        int dtype;
+    } *items;
+    size_t count, capacity;
+};
+
+static struct tare_edge *find_cast(const struct cast_list *casts, struct tare_edge from, int dtype) {
+    for (size_t i = casts->count; i-- > 0;) {
+        struct cast *cast = &casts->items[i];
+        if (cast->from.node == from.node && cast->from.index == from.index && cast->dtype == dtype) return &cast->to;
+    }
+    return NULL;
+}
+
+static tare_status note_cast(struct cast_list *casts, struct tare_arena *arena, struct cast cast) {
+    if (casts->count == casts->capacity) {
+        size_t extra = casts->capacity ? casts->capacity : 16;
+        struct cast *grown = tare_arena_extend(arena, casts->items, casts->count, extra, sizeof *grown);
+        if (!grown) return TARE_NO_MEMORY;
+        casts->items = grown;
+        casts->capacity += extra;
+    }
+    casts->items[casts->count++] = cast;
+    return TARE_OK;
+}
+
+static tare_status add_cast(struct tare_edge *out, struct tare_bf16_job *job, struct tare_edge from, int dtype) {
+    const char *name = from.index ? tare_arena_printf(&job->graph->model->arena, "%s/%d/Cast", from.node->name, from.index)
+                                  : tare_arena_printf(&job->graph->model->arena, "%s/Cast", from.node->name);
+    struct tare_node *cast = name ? tare_graph_add(job->graph, "Cast", name) : NULL;
+    if (!cast) return TARE_NO_MEMORY;
+    TARE_TRY(tare_node_set_type(cast, "SrcT", tare_edge_dtype(from)));
+    TARE_TRY(tare_node_set_type(cast, "DstT", dtype));
+    TARE_TRY(tare_node_set_bool(cast, "Truncate", false));
+    TARE_TRY(tare_node_add_input(cast, from));
+    *out = out0(cast);
+    job->changes++;
+    return tare_node_resolve(cast);
+}
+
+/* *edge as `dtype`. Float32 and bfloat16 only; other differences are for whoever checks the graph. */
+static tare_status bring_to(struct tare_edge *edge, struct tare_bf16_job *job, struct cast_list *casts, int dtype) {
+    int got = tare_edge_dtype(*edge);
+    struct tare_edge to, *known;
+    if (got == dtype || (got != TARE_DT_FLOAT && got != TARE_DT_BFLOAT16) ||
+        (dtype != TARE_DT_FLOAT && dtype != TARE_DT_BFLOAT16))
+        return TARE_OK;
+    known = find_cast(casts, *edge, dtype);
+    if (known) {
+        *edge = *known;
+        return TARE_OK;
+    }
+    if (is_op(edge->node, "Const") && dtype == TARE_DT_BFLOAT16)
+        TARE_TRY(round_const(&to, job, edge->node));
+    else if (is_op(edge->node, "Cast") && dtype == TARE_DT_BFLOAT16 &&
+             tare_edge_dtype(edge->node->inputs[0]) == TARE_DT_BFLOAT16)
+        to = edge->node->inputs[0]; /* back to where it came from */
+    else
+        TARE_TRY(add_cast(&to, job, *edge, dtype));
+    TARE_TRY(note_cast(casts, job->arena, (struct cast){ *edge, to, dtype }));
+    *edge = to;
+    return TARE_OK;
+}
+
+static tare_status cast_inputs(struct tare_bf16_job *job, struct cast_list *casts, struct tare_node *node) {
+    for (size_t k = 0; k < node->n_inputs; k++) {
+        int got = tare_edge_dtype(node->inputs[k]);
+        if (!is_op(node, "Cast")) {
+            TARE_TRY(bring_to(&node->inputs[k], job, casts, tare_dtype_base(job->wanted[node->position][k])));
+        } else if (got == TARE_DT_BFLOAT16 && tare_node_type(node, "SrcT", 0) == TARE_DT_FLOAT) {
+            TARE_TRY(tare_node_set_type(node, "SrcT", got));
+        }
+    }
+    return TARE_OK;
+}
+
+/* A signature's tensors keep their dtypes. */
+static tare_status cast_signatures(struct tare_bf16_job *job, struct cast_list *casts) {
+    struct tare_model *model = job->graph->model;
+    if (job->graph != model->main) return TARE_OK;
+    for (size_t s = 0; s < model->n_signatures; s++) {
+        for (size_t i = 0; i < model->signatures[s].n_outputs; i++) {
+            struct tare_binding *binding = &model->signatures[s].outputs[i];
+            if (binding->edge.node) TARE_TRY(bring_to(&binding->edge, job, casts, binding->dtype));
+            if (binding->values.node) TARE_TRY(bring_to(&binding->values, job, casts, binding->dtype));
+        }
+    }
+    return TARE_OK;
+}
+
+static tare_status cast_neighbours(struct tare_bf16_job *job) {
+    struct cast_list casts = { 0 };
+    struct tare_graph *graph = job->graph;
+    for (size_t i = 0; i < job->n_nodes; i++)
+        if (!graph->nodes[i]->dead) TARE_TRY(cast_inputs(job, &casts, graph->nodes[i]));
+    for (size_t i = 0; i < graph->n_returns; i++)
+        TARE_TRY(bring_to(&graph->returns[i].edge, job, &casts, graph->returns[i].dtype));
+    return cast_signatures(job, &casts);
+}
+
+/* ---- leftovers ---- */
+
+static bool is_idle_cast(const struct tare_node *node) {
+    return is_op(node, "Cast") && node->n_inputs == 1 && !node->n_controls &&
+           tare_edge_dtype(node->inputs[0]) == TARE_DT_BFLOAT16 && node->output_dtypes[0] == TARE_DT_BFLOAT16;
+}
+
+static void mark_used(bool *used, const struct tare_node *node, const struct tare_graph *graph) {
+    if (node && node->graph == graph && strcmp(node->op, "_Arg") != 0) used[node->position] = true;
+}
+
+/* Constants that every user left for a copy, and casts that cast nothing any more. */
+static tare_status sweep(struct tare_bf16_job *job) {
+    struct tare_graph *graph = job->graph;
+    bool *used;
+    for (size_t i = 0; i < job->n_nodes; i++) {
+        struct tare_node *node = graph->nodes[i];
+        if (node->dead || !is_idle_cast(node)) continue;
+        tare_graph_replace_uses(graph, out0(node), node->inputs[0], NULL);
+    }
+    used = TARE_NEW_ARRAY(job->arena, bool, graph->n_nodes + 1);
+    if (!used) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        const struct tare_node *node = graph->nodes[i];
+        for (size_t k = 0; !node->dead && k < node->n_inputs; k++) mark_used(used, node->inputs[k].node, graph);
+        for (size_t k = 0; !node->dead && k < node->n_controls; k++) mark_used(used, node->controls[k], graph);
+    }
+    for (size_t i = 0; i < graph->n_returns; i++) mark_used(used, graph->returns[i].edge.node, graph);
+    for (size_t i = 0; i < graph->n_control_returns; i++) mark_used(used, graph->control_returns[i].node, graph);
+    for (size_t i = 0; i < job->n_nodes; i++) {
+        struct tare_node *node = graph->nodes[i];
+        bool goes = job->choices[i] == TARE_BF16_CONST || is_idle_cast(node);
+        if (goes && !used[i] && graph != graph->model->main) tare_node_remove(node);
+    }
+    tare_graph_sweep(graph);
+    return TARE_OK;
+}
+
+tare_status tare_bf16_rewrite(struct tare_bf16_job *job) {
+    job->wanted = TARE_NEW_ARRAY(job->arena, int *, job->n_nodes + 1);
+    if (!job->wanted) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < job->n_nodes; i++) {
+        struct tare_node *node = job->graph->nodes[i];
+        if (node->dead) continue;
+        if (job->choices[i] == TARE_BF16_CONVERT)
+            TARE_TRY(convert_node(job, node));
+        else if (job->choices[i] == TARE_BF16_CALL)
+            TARE_TRY(convert_call(job, node));
+        else
+            TARE_TRY(input_dtypes(&job->wanted[i], job, node));
+    }
+    TARE_TRY(settle_flexible(job));
+    TARE_TRY(cast_neighbours(job));
+    return sweep(job);
+}
