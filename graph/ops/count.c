@@ -1,4 +1,4 @@
-/* Counting values of sparse and ragged tensors by bin; buckets by boundaries. (Dense counts: bins.c.) */
+/* Counting: Bincount and its forms, buckets by boundaries. */
 #include "base/alloc.h"
 #include "graph/ops/index.h"
 #include "graph/ops/move.h"
@@ -6,7 +6,9 @@
 #include "graph/ops/sparse_rows.h"
 #include "graph/ops/text.h"
 
-/* ---- SparseBincount, RaggedBincount ---- */
+#include <string.h>
+
+/* ---- Bincount, DenseBincount, SparseBincount, RaggedBincount ---- */
 
 /* Adds a weight (1 without) to a bin; binary: sets it to 1. */
 static void add_to_bin(struct tare_tensor *bins, int64_t bin, const struct tare_tensor *weights, int64_t i,
@@ -42,12 +44,19 @@ static size_t size_input(const struct tare_infer *infer) {
 }
 
 static tare_status infer_bincount(struct tare_infer *infer) {
+    const struct tare_shape *first = &infer->inputs[0];
     bool rows = false;
     int64_t size = -1, batch = -1;
     TARE_TRY(tare_operand_rank(infer, size_input(infer), "size", 0));
     if (tare_operand_scalar(infer, size_input(infer), &size) && size < 0)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "size (%lld) must be non-negative", (long long)size);
-    if (infer->n_inputs == 5) { /* SparseBincount */
+    if (strcmp(infer->node->op, "DenseBincount") == 0) {
+        if (first->rank > 2)
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "Shape must be at most rank 2 but is rank %d", first->rank);
+        if (first->rank < 0) return TARE_OK;
+        rows = first->rank == 2;
+        if (rows) batch = first->dims[0];
+    } else if (infer->n_inputs == 5) { /* SparseBincount */
         int64_t dims[TARE_MAX_RANK], length;
         int count;
         TARE_TRY(tare_operand_vector(infer, 2, "dense_shape", &length));
@@ -57,7 +66,7 @@ static tare_status infer_bincount(struct tare_infer *infer) {
         rows = length == 2;
         if (rows && count == 2) batch = dims[0];
         if (batch < -1) return TARE_FAIL(TARE_INVALID_ARGUMENT, "dense_shape is negative");
-    } else { /* RaggedBincount */
+    } else if (infer->n_inputs == 4) { /* RaggedBincount */
         TARE_TRY(tare_operand_vector(infer, 0, "splits", &batch));
         if (batch == 0) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Splits must be non-empty");
         if (batch > 0) batch--;
@@ -78,7 +87,7 @@ static tare_status bin_row(int64_t *row, const struct tare_kernel *kernel, int64
         if (*row < 0 || *row >= out->dims[0])
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "Index out of bound. row %lld is not in [0, %lld)", (long long)*row,
                              (long long)out->dims[0]);
-    } else {
+    } else if (kernel->n_inputs == 4) {
         int64_t low = 0, high = out->dims[0] - 1;
         while (low < high) { /* the last row that begins at or before i */
             int64_t middle = low + (high - low + 1) / 2;
@@ -88,13 +97,15 @@ static tare_status bin_row(int64_t *row, const struct tare_kernel *kernel, int64
                 high = middle - 1;
         }
         *row = low;
+    } else {
+        *row = i / kernel->inputs[0].shape.dims[1];
     }
     return TARE_OK;
 }
 
 /* Values at or above `size` are left out, as in TensorFlow. */
 static tare_status run_bincount(struct tare_kernel *kernel) {
-    const struct tare_tensor *values = &kernel->inputs[1];
+    const struct tare_tensor *values = &kernel->inputs[kernel->n_inputs < 4 ? 0 : 1];
     const struct tare_tensor *weights = &kernel->inputs[kernel->n_inputs - 1];
     struct tare_tensor *out = &kernel->outputs[0];
     bool binary = tare_node_bool(kernel->node, "binary_output", false);
@@ -163,12 +174,19 @@ static tare_status run_bucketize(struct tare_kernel *kernel) {
     }
 
 const struct tare_op tare_ops_count[] = {
+    { .name = "Bincount",
+      .inputs = "arr: int32, size: int32, weights: T",
+      .outputs = "bins: T",
+      .attrs = "T: {int32, int64, float, double}",
+      .infer = infer_bincount,
+      .run = run_bincount },
     { .name = "BoostedTreesBucketize",
       .inputs = "float_values: num_features * float, bucket_boundaries: num_features * float",
       .outputs = "buckets: num_features * int32",
       .attrs = "num_features: int >= 0",
       .infer = infer_bucketize,
       .run = run_bucketize },
+    BINCOUNT("DenseBincount", "input: Tidx"),
     BINCOUNT("RaggedBincount", "splits: int64, values: Tidx"),
     BINCOUNT("SparseBincount", "indices: int64, values: Tidx, dense_shape: int64"),
     { 0 },
