@@ -8,7 +8,8 @@
 
 struct tare_session;
 
-/* Called for each output of an executed node when observation is on. `value` is borrowed. A failure stops the run. */
+/* Called for each output of an executed node, for fed tensors and for function arguments of real dtypes, when
+ * observation is on. `value` is borrowed. A failure stops the run. */
 typedef tare_status (*tare_observe_fn)(void *arg, const struct tare_node *node, size_t output,
                                        const struct tare_tensor *value);
 

@@ -104,6 +104,16 @@ static tare_status share_feed(struct tare_tensor *out, const struct tare_tensor 
     return TARE_OK;
 }
 
+/* What comes in from outside is observed like what nodes make: an argument or a fed placeholder may be the input of a
+ * convolution. */
+static tare_status observe_fed(const struct tare_session *session, struct tare_edge edge,
+                               const struct tare_tensor *value) {
+    const struct tare_node *node = edge.node;
+    if (!session->observe || !node || !tare_dtype_is_floating(value->dtype)) return TARE_OK;
+    if (session->wants && !session->wants(session->observe_arg, node, (size_t)edge.index)) return TARE_OK;
+    return session->observe(session->observe_arg, node, (size_t)edge.index, value);
+}
+
 tare_status tare_session_run(struct tare_session *session, const struct tare_edge *feeds,
                              const struct tare_tensor *values, size_t n_feeds, const struct tare_edge *fetches,
                              struct tare_tensor *results, size_t n_fetches, struct tare_node *const *targets,
@@ -128,6 +138,8 @@ tare_status tare_session_run(struct tare_session *session, const struct tare_edg
     request.n_feeds = n;
     TARE_CHECK(check_request(session, &request, fed));
     TARE_CHECK(plan_for(&plan, session, &request));
+    for (size_t i = 0; i < n_feeds; i++)
+        TARE_CHECK(observe_fed(session, edges[i], &fed[i]));
     status = tare_plan_run(session, plan, fed, results);
 done:
     for (size_t i = 0; i < n && fed; i++)
@@ -298,6 +310,8 @@ static tare_status run_function(struct tare_session *session, const struct tare_
     tare_status status = TARE_OK;
     if (!record) return TARE_NO_MEMORY;
     if (!record->plan) status = tare_plan_new(&record->plan, session, &request);
+    for (size_t i = 0; i < function->n_args && status == TARE_OK; i++)
+        status = observe_fed(session, (struct tare_edge){ function->args[i], 0 }, &args[i]);
     if (status != TARE_OK) return status;
     record->runs++;
     session->call = &call;
