@@ -49,6 +49,7 @@ int64_t tare_conv_patch(const struct tare_conv *conv) {
 static int64_t input_index(const struct tare_conv *conv, int axis, int64_t out, int64_t tap) {
     const int64_t at = out * conv->stride[axis] + tap * conv->dilation[axis] - conv->pad[axis];
     const int64_t step = conv->base_dilation[axis];
+    if (step == 1) return at >= 0 && at < conv->in[axis] ? at : -1; /* a division costs more than the copy it finds */
     if (at < 0 || at % step != 0 || at / step >= conv->in[axis]) return -1;
     return at / step;
 }
@@ -59,67 +60,110 @@ static int64_t clamp(int64_t x, int64_t low, int64_t high) {
     return x < low ? low : x > high ? high : x;
 }
 
+/* memcpy for pieces that are mostly short: moves of a fixed size, of which the last overlaps the one before it. */
+static void copy(char *to, const char *from, int64_t size) {
+    if (size > 256) {
+        memcpy(to, from, (size_t)size);
+    } else if (size >= 16) {
+        for (int64_t i = 0; i < size - 16; i += 16)
+            memcpy(to + i, from + i, 16);
+        memcpy(to + size - 16, from + size - 16, 16);
+    } else if (size >= 8) {
+        memcpy(to, from, 8);
+        memcpy(to + size - 8, from + size - 8, 8);
+    } else if (size >= 4) {
+        memcpy(to, from, 4);
+        memcpy(to + size - 4, from + size - 4, 4);
+    } else {
+        for (int64_t i = 0; i < size; i++)
+            to[i] = from[i];
+    }
+}
+
+/* What stays the same over the rows of one gathering. */
+struct gathering {
+    const struct tare_conv *conv;
+    int64_t size, channels; /* bytes an element; channels of the group */
+    int64_t pixel;          /* bytes from one position of a line to the next */
+    bool side_by_side;      /* the taps of a line lie side by side in the input */
+};
+
 /* Elements [first, last) of the part of a patch that lies in one input line: taps of kernel width by channels. `line`
- * is the input line at the group's first channel, NULL for a line of padding. */
-static void gather_line(const struct tare_conv_patches *patches, char *to, const char *line, int64_t out_w,
-                        int64_t first, int64_t last) {
-    const struct tare_conv *conv = patches->conv;
-    const int64_t size = (int64_t)patches->element_size, channels = conv->in_channels / conv->groups;
-    if (line == NULL) {
-        memset(to, 0, (size_t)((last - first) * size));
+ * is the input line at the group's first channel. */
+static void gather_line(const struct gathering *g, char *to, const char *line, int64_t out_w, int64_t first,
+                        int64_t last) {
+    const struct tare_conv *conv = g->conv;
+    if (g->side_by_side) {
+        const int64_t start = (out_w * conv->stride[2] - conv->pad[2]) * g->channels;
+        const int64_t low = clamp(-start, first, last);
+        const int64_t high = clamp(conv->in[2] * g->channels - start, low, last);
+        if (low > first) memset(to, 0, (size_t)((low - first) * g->size));
+        if (high > low) copy(to + (low - first) * g->size, line + (start + low) * g->size, (high - low) * g->size);
+        if (last > high) memset(to + (high - first) * g->size, 0, (size_t)((last - high) * g->size));
         return;
     }
-    if (conv->groups == 1 && conv->dilation[2] == 1 && conv->base_dilation[2] == 1) {
-        /* The taps of the line lie side by side in the input. */
-        const int64_t at = out_w * conv->stride[2] - conv->pad[2];
-        const int64_t low = clamp(-at * channels, first, last), high = clamp((conv->in[2] - at) * channels, low, last);
-        memset(to, 0, (size_t)((low - first) * size));
-        if (high > low)
-            memcpy(to + (low - first) * size, line + (at * channels + low) * size, (size_t)((high - low) * size));
-        memset(to + (high - first) * size, 0, (size_t)((last - high) * size));
-        return;
-    }
-    for (int64_t at = first; at < last;) {
-        const int64_t tap = at / channels, c = at % channels;
-        const int64_t count = channels - c < last - at ? channels - c : last - at;
+    int64_t tap = first / g->channels, c = first % g->channels;
+    for (int64_t at = first; at < last; tap++, c = 0) {
+        const int64_t count = g->channels - c < last - at ? g->channels - c : last - at;
         const int64_t w = input_index(conv, 2, out_w, tap);
         if (w < 0)
-            memset(to, 0, (size_t)(count * size));
+            memset(to, 0, (size_t)(count * g->size));
         else
-            memcpy(to, line + (w * conv->in_channels + c) * size, (size_t)(count * size));
-        to += count * size;
+            copy(to, line + w * g->pixel + c * g->size, count * g->size);
+        to += count * g->size;
         at += count;
+    }
+}
+
+/* One row of the block: the patch at out[] of an image, from tap line (kd, kh) and element `first` in it on. */
+static void gather_row(const struct gathering *g, char *to, const char *image, const int64_t out[3], int64_t kd,
+                       int64_t kh, int64_t first, int64_t count) {
+    const struct tare_conv *conv = g->conv;
+    const int64_t line_length = conv->kernel[2] * g->channels, line_size = conv->in[2] * g->pixel;
+    int64_t d = input_index(conv, 0, out[0], kd);
+    while (count > 0) {
+        const int64_t last = line_length - first < count ? line_length : first + count;
+        const int64_t h = d < 0 ? -1 : input_index(conv, 1, out[1], kh);
+        if (h < 0)
+            memset(to, 0, (size_t)((last - first) * g->size));
+        else
+            gather_line(g, to, image + (d * conv->in[1] + h) * line_size, out[2], first, last);
+        to += (last - first) * g->size;
+        count -= last - first;
+        first = 0;
+        if (++kh == conv->kernel[1]) {
+            kh = 0;
+            d = input_index(conv, 0, out[0], ++kd);
+        }
     }
 }
 
 void tare_conv_gather(const struct tare_conv_patches *patches, void *block, int64_t stride, int64_t first_row,
                       int64_t rows, int64_t first_k, int64_t count_k) {
     const struct tare_conv *conv = patches->conv;
-    const int64_t size = (int64_t)patches->element_size, channels = conv->in_channels / conv->groups;
-    const int64_t line_length = conv->kernel[2] * channels; /* of a patch in one input line */
-    const int64_t line_size = conv->in[2] * conv->in_channels * size;
+    const int64_t channels = conv->in_channels / conv->groups, size = (int64_t)patches->element_size;
+    const struct gathering g = { .conv = conv,
+                                 .size = size,
+                                 .channels = channels,
+                                 .pixel = conv->in_channels * size,
+                                 .side_by_side =
+                                     conv->groups == 1 && conv->dilation[2] == 1 && conv->base_dilation[2] == 1 };
+    const int64_t image_size = conv->in[0] * conv->in[1] * conv->in[2] * g.pixel;
+    const int64_t line_length = conv->kernel[2] * channels, tap_line = first_k / line_length;
+    const int64_t line = first_row / conv->out[2], slice = line / conv->out[1];
+    int64_t out[3] = { slice % conv->out[0], line % conv->out[1], first_row % conv->out[2] };
+    const char *image =
+        (const char *)patches->input + slice / conv->out[0] * image_size + patches->group * channels * size;
     for (int64_t i = 0; i < rows; i++) {
-        int64_t at = first_row + i;
-        const int64_t out_w = at % conv->out[2];
-        at /= conv->out[2];
-        const int64_t out_h = at % conv->out[1];
-        at /= conv->out[1];
-        const int64_t out_d = at % conv->out[0], image = at / conv->out[0];
-        char *to = (char *)block + i * stride * size;
-        for (int64_t k = first_k; k < first_k + count_k;) {
-            const int64_t tap_line = k / line_length, first = k % line_length;
-            const int64_t left = first_k + count_k - k;
-            const int64_t last = line_length - first < left ? line_length : first + left;
-            const int64_t d = input_index(conv, 0, out_d, tap_line / conv->kernel[1]);
-            const int64_t h = input_index(conv, 1, out_h, tap_line % conv->kernel[1]);
-            const char *line = NULL;
-            if (d >= 0 && h >= 0)
-                line = (const char *)patches->input + ((image * conv->in[0] + d) * conv->in[1] + h) * line_size +
-                       patches->group * channels * size;
-            gather_line(patches, to, line, out_w, first, last);
-            to += (last - first) * size;
-            k += last - first;
-        }
+        gather_row(&g, (char *)block + i * stride * size, image, out, tap_line / conv->kernel[1],
+                   tap_line % conv->kernel[1], first_k % line_length, count_k);
+        if (++out[2] < conv->out[2]) continue;
+        out[2] = 0;
+        if (++out[1] < conv->out[1]) continue;
+        out[1] = 0;
+        if (++out[0] < conv->out[0]) continue;
+        out[0] = 0;
+        image += image_size;
     }
 }
 

@@ -65,11 +65,11 @@ void tare_conv_plain_i32(int32_t *output, const struct tare_conv *conv, const in
 /* ---- for the depthwise variants only ---- */
 
 /* One output row segment of `count` positions, all whose taps lie inside horizontally: for channels [0, channels),
- * taps [h0, h1) x [w0, w1) of one depth slice. Strides in floats. */
+ * taps [h0, h1) x [w0, w1) of one depth slice. Strides in elements. */
 struct tare_depthwise_row {
-    float *output;
-    const float *input;  /* of tap (0, 0) at the first position (may point outside; only valid taps are read) */
-    const float *filter; /* of tap (0, 0) */
+    void *output;       /* float; int32 of the integer kernels */
+    const void *input;  /* of tap (0, 0) at the first position (may point outside; only valid taps are read) */
+    const void *filter; /* of tap (0, 0); float or int8, both */
     int64_t count, channels;
     int64_t output_step, input_step; /* between positions */
     int64_t h0, h1, w0, w1;
@@ -79,5 +79,9 @@ struct tare_depthwise_row {
 };
 typedef void tare_depthwise_kernel(const struct tare_depthwise_row *row);
 tare_depthwise_kernel tare_depthwise_row_plain, tare_depthwise_row_avx2, tare_depthwise_row_avx512;
+tare_depthwise_kernel tare_depthwise_row_int8_plain, tare_depthwise_row_int8_avx2, tare_depthwise_row_int8_avx512;
+/* Walks over an image's output rows with multiplier 1; bytes an element of input and filter, and of the output. */
+void tare_depthwise_image(tare_depthwise_kernel *kernel, const struct tare_conv *conv, void *output, const void *image,
+                          const void *filter, size_t in_size, size_t out_size);
 
 #endif

@@ -12,10 +12,9 @@ void tare_conv_int_pack(void *packed, enum tare_igemm_form form, const struct ta
 bool tare_conv_int_pack_int32(void *packed, const struct tare_conv *conv, const int32_t *filter);
 void tare_conv_int_dense(int32_t *output, const struct tare_conv *conv, const void *input, enum tare_igemm_form form,
                          const void *packed, void *scratch);
-/* Depthwise with one output a channel (multiplier 1); the filter is not packed. */
-void tare_conv_int_depthwise(int32_t *output, const struct tare_conv *conv, const int16_t *input,
-                             const int16_t *filter);
+/* Depthwise with one output a channel (multiplier 1), int8 against int8; the filter is not packed. */
+void tare_conv_int_depthwise(int32_t *output, const struct tare_conv *conv, const int8_t *input, const int8_t *filter);
 void tare_conv_int_depthwise_at(enum tare_cpu_level level, int32_t *output, const struct tare_conv *conv,
-                                const int16_t *input, const int16_t *filter);
+                                const int8_t *input, const int8_t *filter);
 
 #endif

@@ -7,16 +7,32 @@
 
 void tare_depthwise_row_plain(const struct tare_depthwise_row *row) {
     for (int64_t i = 0; i < row->count; i++) {
-        const float *input = row->input + i * row->input_step;
-        float *output = row->output + i * row->output_step;
+        const float *input = (const float *)row->input + i * row->input_step, *filter = row->filter;
+        float *output = (float *)row->output + i * row->output_step;
         for (int64_t c = 0; c < row->channels; c++) {
             float sum = row->accumulate ? output[c] : 0;
             for (int64_t h = row->h0; h < row->h1; h++) {
                 for (int64_t w = row->w0; w < row->w1; w++)
                     sum = fmaf(input[h * row->input_h + w * row->input_w + c],
-                               row->filter[h * row->filter_h + w * row->filter_w + c], sum);
+                               filter[h * row->filter_h + w * row->filter_w + c], sum);
             }
             output[c] = sum;
+        }
+    }
+}
+
+void tare_depthwise_row_int8_plain(const struct tare_depthwise_row *row) {
+    for (int64_t i = 0; i < row->count; i++) {
+        const int8_t *input = (const int8_t *)row->input + i * row->input_step, *filter = row->filter;
+        int32_t *output = (int32_t *)row->output + i * row->output_step;
+        for (int64_t c = 0; c < row->channels; c++) {
+            uint32_t sum = row->accumulate ? (uint32_t)output[c] : 0;
+            for (int64_t h = row->h0; h < row->h1; h++) {
+                for (int64_t w = row->w0; w < row->w1; w++)
+                    sum += (uint32_t)(input[h * row->input_h + w * row->input_w + c] *
+                                      filter[h * row->filter_h + w * row->filter_w + c]);
+            }
+            output[c] = (int32_t)sum;
         }
     }
 }
@@ -50,9 +66,17 @@ static void inner_positions(const struct tare_conv *conv, int64_t *first, int64_
     if (*first > *last) *first = *last;
 }
 
-/* One output line of an image with multiplier 1: slice `d`, line `h`. */
-static void line(tare_depthwise_kernel *kernel, const struct tare_conv *conv, float *output, const float *image,
-                 const float *filter, int64_t d, int64_t h) {
+/* What an image is walked with. */
+struct walk {
+    tare_depthwise_kernel *kernel;
+    const struct tare_conv *conv;
+    const char *image, *filter;
+    int64_t in_size, out_size; /* bytes an element */
+};
+
+/* One output line: slice `d`, line `h`. */
+static void line(const struct walk *walk, char *output, int64_t d, int64_t h) {
+    const struct tare_conv *conv = walk->conv;
     const int64_t channels = conv->out_channels, line_size = conv->in[2] * channels;
     struct tare_depthwise_row row = {
         .channels = channels,
@@ -67,11 +91,11 @@ static void line(tare_depthwise_kernel *kernel, const struct tare_conv *conv, fl
     inside_taps(conv, 0, d, &d0, &d1);
     inside_taps(conv, 1, h, &row.h0, &row.h1);
     inner_positions(conv, &inner_first, &inner_last);
-    if (d0 >= d1) memset(output, 0, (size_t)(conv->out[2] * channels) * sizeof(float));
+    if (d0 >= d1) memset(output, 0, (size_t)(conv->out[2] * channels * walk->out_size));
     for (int64_t kd = d0; kd < d1; kd++) {
         const int64_t in_d = d * conv->stride[0] - conv->pad[0] + kd * conv->dilation[0];
         const int64_t in_h = h * conv->stride[1] - conv->pad[1];
-        row.filter = filter + kd * conv->kernel[1] * row.filter_h;
+        row.filter = walk->filter + kd * conv->kernel[1] * row.filter_h * walk->in_size;
         row.accumulate = kd > d0;
         for (int64_t w = 0; w < conv->out[2];) {
             const bool inner = w >= inner_first && w < inner_last;
@@ -79,12 +103,20 @@ static void line(tare_depthwise_kernel *kernel, const struct tare_conv *conv, fl
             row.w0 = 0, row.w1 = conv->kernel[2];
             if (!inner) inside_taps(conv, 2, w, &row.w0, &row.w1);
             const int64_t in_w = w * conv->stride[2] - conv->pad[2];
-            row.input = image + ((in_d * conv->in[1] + in_h) * conv->in[2] + in_w) * channels;
-            row.output = output + w * channels;
-            kernel(&row);
+            row.input = walk->image + ((in_d * conv->in[1] + in_h) * conv->in[2] + in_w) * channels * walk->in_size;
+            row.output = output + w * channels * walk->out_size;
+            walk->kernel(&row);
             w += row.count;
         }
     }
+}
+
+void tare_depthwise_image(tare_depthwise_kernel *kernel, const struct tare_conv *conv, void *output, const void *image,
+                          const void *filter, size_t in_size, size_t out_size) {
+    const struct walk walk = { kernel, conv, image, filter, (int64_t)in_size, (int64_t)out_size };
+    const int64_t line_bytes = conv->out[2] * conv->out_channels * (int64_t)out_size;
+    for (int64_t i = 0; i < conv->out[0] * conv->out[1]; i++)
+        line(&walk, (char *)output + i * line_bytes, i / conv->out[1], i % conv->out[1]);
 }
 
 size_t tare_conv_depthwise_scratch(const struct tare_conv *conv) {
@@ -107,12 +139,8 @@ void tare_conv_depthwise_at(enum tare_cpu_level level, float *output, const stru
             }
             image = scratch;
         }
-        for (int64_t d = 0; d < conv->out[0]; d++) {
-            for (int64_t h = 0; h < conv->out[1]; h++) {
-                line(kernel, conv, output, image, filter, d, h);
-                output += conv->out[2] * conv->out_channels;
-            }
-        }
+        tare_depthwise_image(kernel, conv, output, image, filter, sizeof(float), sizeof(float));
+        output += conv->out[0] * conv->out[1] * conv->out[2] * conv->out_channels;
     }
 }
 

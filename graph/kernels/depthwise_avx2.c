@@ -10,15 +10,15 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 load(const float *from, __m256i mask,
 
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void positions(const struct tare_depthwise_row *row, int64_t first, int64_t c,
                                                    __m256i mask, const bool whole, const int count) {
-    const float *input = row->input + first * row->input_step + c;
-    float *output = row->output + first * row->output_step + c;
+    const float *input = (const float *)row->input + first * row->input_step + c;
+    float *output = (float *)row->output + first * row->output_step + c;
     const int64_t step = row->input_step;
     __m256 sum[4];
     TARE_UNROLL
     for (int i = 0; i < count; i++)
         sum[i] = row->accumulate ? load(output + i * row->output_step, mask, whole) : _mm256_setzero_ps();
     for (int64_t h = row->h0; h < row->h1; h++) {
-        const float *weights = row->filter + h * row->filter_h + c;
+        const float *weights = (const float *)row->filter + h * row->filter_h + c;
         const float *x = input + h * row->input_h;
         for (int64_t w = row->w0; w < row->w1; w++) {
             const __m256 weight = load(weights + w * row->filter_w, mask, whole);

@@ -136,6 +136,19 @@ size_t tare_igemm_scratch_bytes(void) {
     return (size_t)BLOCK_ROWS * BLOCK_STRIDE;
 }
 
+/* Adds 128 to each byte, which makes int8 unsigned. Goes up to 15 bytes too far: a block's rows have room behind them.
+ */
+static void add_128(char *bytes, int64_t count) {
+    typedef uint64_t pair __attribute__((vector_size(16)));
+    const pair flip = { 0x8080808080808080u, 0x8080808080808080u };
+    for (int64_t i = 0; i < count; i += 16) {
+        pair x;
+        memcpy(&x, bytes + i, sizeof x);
+        x ^= flip;
+        memcpy(bytes + i, &x, sizeof x);
+    }
+}
+
 /* Gathers a block of rows, filled up to whole groups; quads become unsigned by adding 128. */
 static void gather_block(char *block, const struct tare_igemm_rows *a, enum tare_igemm_form form, int64_t row,
                          int64_t rows, int64_t k0, int64_t count) {
@@ -146,12 +159,7 @@ static void gather_block(char *block, const struct tare_igemm_rows *a, enum tare
         if (a->data != NULL)
             memcpy(to, (const char *)a->data + ((row + i) * a->stride + k0) * size, (size_t)(count * size));
         memset(to + count * size, 0, (size_t)(filled - count * size));
-        for (int64_t g = 0; form == TARE_IGEMM_QUADS && g < filled; g += 4) {
-            uint32_t quad;
-            memcpy(&quad, to + g, sizeof quad);
-            quad ^= 0x80808080u;
-            memcpy(to + g, &quad, sizeof quad);
-        }
+        if (form == TARE_IGEMM_QUADS) add_128(to, filled);
     }
 }
 

@@ -46,7 +46,7 @@ static tare_status infer_bias(struct tare_infer *infer) {
                     y[c] = (type)(expression);                                                                         \
                 }                                                                                                      \
             }                                                                                                          \
-            break;                                                                                                     \
+            return TARE_OK;                                                                                            \
         }                                                                                                              \
         for (int64_t o = 0; o < shape->outer * shape->channels; o++, x += shape->inner, y += shape->inner) {           \
             const type b = bias[o % shape->channels];                                                                  \
@@ -55,7 +55,7 @@ static tare_status infer_bias(struct tare_infer *infer) {
                 y[i] = (type)(expression);                                                                             \
             }                                                                                                          \
         }                                                                                                              \
-        break;                                                                                                         \
+        return TARE_OK;                                                                                                \
     }
 
 static tare_status add(void *to, const void *from, const void *added, int dtype, const struct bias_shape *shape) {

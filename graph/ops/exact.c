@@ -147,32 +147,20 @@ static tare_status plain_conv(int32_t *output, const struct tare_exact *operands
 
 /* ---- convolution ---- */
 
-/* int16 weights of a depthwise convolution, kept like packed ones. */
-static tare_status depthwise(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv,
-                             const int16_t *input) {
-    const int64_t count = tare_conv_patch(conv) * conv->out_channels;
-    int16_t *weights = kept(operands, conv);
-    if (weights == NULL) {
-        weights = room_for_packed(operands, conv, (size_t)count * sizeof *weights);
-        if (weights == NULL) return TARE_NO_MEMORY;
-        for (int64_t i = 0; i < count; i++)
-            weights[i] = ((const int8_t *)operands->rhs)[i];
-    }
-    tare_conv_int_depthwise(output, conv, input, weights);
-    return TARE_OK;
-}
-
 tare_status tare_exact_conv(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv) {
     const int64_t in = conv->batch * conv->in[0] * conv->in[1] * conv->in[2] * conv->in_channels;
     const bool is_depthwise = tare_conv_is_depthwise(conv) && conv->out_channels == conv->in_channels &&
                               is_int8(operands->lhs_dtype) && is_int8(operands->rhs_dtype);
-    const enum tare_igemm_form form = is_depthwise ? TARE_IGEMM_PAIRS : form_of(operands);
+    const enum tare_igemm_form form = form_of(operands);
     const void *lhs;
     void *packed;
     bool fits;
     if (operands->plain) return plain_conv(output, operands, conv);
+    if (is_depthwise && operands->rhs != NULL) {
+        tare_conv_int_depthwise(output, conv, operands->lhs, operands->rhs);
+        return TARE_OK;
+    }
     TARE_TRY(left_operand(&lhs, &fits, operands, in, form));
-    if (is_depthwise) return depthwise(output, operands, conv, lhs);
     if (fits) {
         TARE_TRY(packed_filter(&packed, operands, conv, form));
         void *block = tare_arena_alloc(operands->scratch, tare_igemm_scratch_bytes());
