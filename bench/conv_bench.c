@@ -1,0 +1,117 @@
+/* Measures convolutions against OpenBLAS sgemm's peak in the same run (a 1024-cube, one thread), best of several. Prints
+ * one line a convolution: GFLOP/s and its ratio to that peak; int8 ones in GOP/s. */
+#include "base/alloc.h"
+#include "graph/kernels/conv_int.h"
+
+#include <cblas.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+void openblas_set_num_threads(int threads);
+
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void *array(size_t bytes) {
+    unsigned char *block = tare_malloc_aligned(bytes + 64);
+    if (block == NULL) exit(1);
+    for (size_t i = 0; i < bytes + 64; i++)
+        block[i] = (unsigned char)(i % 4 == 3 ? 0x3e : i * 37); /* as floats: around 0.2 */
+    return block;
+}
+
+static double blas_peak(void) {
+    enum { N = 1024 };
+    float *a = array(N * N * 4), *b = array(N * N * 4), *c = array(N * N * 4);
+    double best = 1e9;
+    for (int i = 0; i < 8; i++) {
+        const double start = seconds();
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, N, N, N, 1, a, N, b, N, 0, c, N);
+        const double time = seconds() - start;
+        if (time < best) best = time;
+    }
+    tare_free(a), tare_free(b), tare_free(c);
+    return 2.0 * N * N * N / best;
+}
+
+struct buffers {
+    void *in, *filter, *out, *packed, *packed_int, *scratch;
+};
+
+static void run(const struct tare_conv *conv, const struct buffers *b, int how) {
+    if (how == 0) tare_conv_dense(b->out, conv, b->in, b->packed, b->scratch);
+    if (how == 1) tare_conv_depthwise(b->out, conv, b->in, b->filter, b->scratch);
+    if (how == 2)
+        tare_conv_int_dense(b->out, conv, b->in, tare_igemm_form_at(tare_cpu_level()), b->packed_int, b->scratch);
+    if (how == 3) tare_conv_int_depthwise(b->out, conv, b->in, b->filter);
+}
+
+static void measure(const struct tare_conv *conv, double peak, const char *what) {
+    const int64_t in = conv->batch * conv->in[1] * conv->in[2] * conv->in_channels;
+    const int64_t out = tare_conv_rows(conv) * conv->out_channels, weights = tare_conv_patch(conv) * conv->out_channels;
+    const bool depthwise = tare_conv_is_depthwise(conv);
+    const enum tare_igemm_form form = tare_igemm_form_at(tare_cpu_level());
+    const double flops = 2.0 * (double)out * (double)tare_conv_patch(conv);
+    const struct buffers b = { array((size_t)in * 4), array((size_t)weights * 4), array((size_t)out * 4),
+                               array(tare_conv_packed_floats(conv) * 4),
+                               array(tare_conv_int_packed_bytes(form, conv)), array(1 << 20) };
+    tare_conv_pack(b.packed, conv, b.filter);
+    tare_conv_int_pack(b.packed_int, form, conv, b.filter);
+    double best[2] = { 1e9, 1e9 };
+    const int repeats = (int)(1e8 / flops) + 1;
+    for (int round = 0; round < 16; round++) {
+        for (int kind = 0; kind < 2; kind++) {
+            const double start = seconds();
+            for (int i = 0; i < repeats; i++)
+                run(conv, &b, kind * 2 + depthwise);
+            const double time = (seconds() - start) / repeats;
+            if (time < best[kind]) best[kind] = time;
+        }
+    }
+    printf("%-34s float %7.1f GFLOP/s = %4.2f of OpenBLAS sgemm   int8 %7.1f GOP/s\n", what, flops / best[0] * 1e-9,
+           flops / best[0] / peak, flops / best[1] * 1e-9);
+    tare_free(b.in), tare_free(b.filter), tare_free(b.out), tare_free(b.packed), tare_free(b.packed_int);
+    tare_free(b.scratch);
+}
+
+int main(void) {
+    /* size, channels in, out, kernel, stride, depthwise */
+    static const int cases[][6] = {
+        { 224, 3, 64, 7, 2, 0 },   { 56, 64, 64, 1, 1, 0 },    { 56, 64, 64, 3, 1, 0 },   { 56, 128, 128, 3, 2, 0 },
+        { 28, 128, 128, 3, 1, 0 }, { 14, 256, 256, 3, 1, 0 },  { 7, 512, 512, 3, 1, 0 },  { 14, 1024, 256, 1, 1, 0 },
+        { 56, 256, 512, 1, 2, 0 }, { 7, 512, 2048, 1, 1, 0 },  { 28, 1, 16, 3, 1, 0 },    { 112, 32, 32, 3, 1, 1 },
+        { 112, 96, 96, 3, 2, 1 },  { 56, 144, 144, 3, 1, 1 },  { 28, 192, 192, 3, 1, 1 }, { 14, 512, 512, 3, 1, 1 },
+        { 7, 960, 960, 3, 1, 1 },  { 14, 672, 672, 5, 1, 1 },
+    };
+    openblas_set_num_threads(1);
+    const double peak = blas_peak();
+    printf("level %s, OpenBLAS sgemm 1024: %.1f GFLOP/s\n", tare_cpu_level_name(tare_cpu_level()), peak * 1e-9);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const int *c = cases[i];
+        char what[64];
+        const int64_t out = (c[0] + c[4] - 1) / c[4];
+        const int64_t total = (out - 1) * c[4] + c[3] - c[0];
+        const struct tare_conv conv = {
+            .batch = 1,
+            .in = { 1, c[0], c[0] },
+            .in_channels = c[1],
+            .kernel = { 1, c[3], c[3] },
+            .out = { 1, out, out },
+            .out_channels = c[2],
+            .stride = { 1, c[4], c[4] },
+            .dilation = { 1, 1, 1 },
+            .base_dilation = { 1, 1, 1 },
+            .pad = { 0, total > 0 ? total / 2 : 0, total > 0 ? total / 2 : 0 },
+            .groups = c[5] ? c[1] : 1,
+        };
+        snprintf(what, sizeof what, "%s %dx%dx%d -> %d, %dx%d /%d", c[5] ? "depthwise" : "conv", c[0], c[0], c[1], c[2],
+                 c[3], c[3], c[4]);
+        measure(&conv, peak, what);
+    }
+    return 0;
+}
