@@ -1,0 +1,107 @@
+"""Resizing by numpy, pixel by pixel from the formulas; bilinear, nearest and bicubic also checked against torch where the
+two agree on the rule."""
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from golden import Golden, T
+
+rng = np.random.default_rng(7)
+g = Golden()
+FLOATS = (3e-5, 1e-5, 0)
+f32 = np.float32
+
+
+def places(n_in, n_out, align, half):
+    scale = f32(n_in - 1) / f32(n_out - 1) if align and n_out > 1 else f32(n_in) / f32(n_out)
+    i = np.arange(n_out, dtype=f32)
+    return ((i + f32(0.5)) * scale - f32(0.5), scale) if half else (i * scale, scale)
+
+
+def linear_matrix(n_in, n_out, align, half):
+    m = np.zeros((n_out, n_in))
+    p, _ = places(n_in, n_out, align, half)
+    for i, x in enumerate(p):
+        low, high = np.floor(x), np.ceil(x)
+        t = float(x - low)
+        m[i, int(np.clip(low, 0, n_in - 1))] += 1 - t
+        m[i, int(np.clip(high, 0, n_in - 1))] += t
+    return m
+
+
+def cubic_matrix(n_in, n_out, align, half):
+    a = -0.5 if half else -0.75
+    m = np.zeros((n_out, n_in))
+    p, _ = places(n_in, n_out, align, half)
+
+    def weight(d):
+        d = abs(d)
+        return (a + 2) * d**3 - (a + 3) * d**2 + 1 if d <= 1 else a * d**3 - 5 * a * d**2 + 8 * a * d - 4 * a if d < 2 else 0
+
+    for i, x in enumerate(p):
+        low = int(np.floor(x))
+        t = np.rint(float(x - np.floor(x)) * 1024) / 1024
+        taps = [(low + k, weight(t - k)) for k in (-1, 0, 1, 2)]
+        if half:
+            taps = [(j, w) for j, w in taps if 0 <= j < n_in]
+            total = sum(w for _, w in taps)
+            taps = [(j, w / total) for j, w in taps]
+        for j, w in taps:
+            m[i, min(max(j, 0), n_in - 1)] += w
+    return m
+
+
+def area_matrix(n_in, n_out, align):
+    m = np.zeros((n_out, n_in))
+    scale = (n_in - 1) / (n_out - 1) if align and n_out > 1 else n_in / n_out
+    for i in range(n_out):
+        start, end = i * scale, (i + 1) * scale
+        for j in range(int(np.floor(start)), int(np.ceil(end - 1e-6))):
+            m[i, min(j, n_in - 1)] += (min(j + 1, end) - max(j, start)) / scale
+    return m
+
+
+def apply(x, my, mx):
+    return np.einsum("yh,bhwc,xw->byxc", my, x.astype(np.float64), mx).astype(f32)
+
+
+SIZES = [((2, 4, 5, 3), (8, 10)), ((1, 5, 7, 1), (3, 4)), ((1, 3, 3, 17), (7, 2)), ((1, 6, 4, 2), (1, 1)),
+         ((1, 1, 1, 2), (3, 2)), ((1, 4, 4, 2), (4, 4))]
+for shape, size in SIZES:
+    for align, half in ((False, False), (True, False), (False, True)):
+        x = rng.standard_normal(shape).astype(f32)
+        attrs = f"T: float; align_corners: {str(align).lower()}; half_pixel_centers: {str(half).lower()}"
+        out = np.array(size, np.int32)
+        y = apply(x, *(linear_matrix(n, m, align, half) for n, m in zip(shape[1:3], size)))
+        if align or half:
+            t = F.interpolate(torch.from_numpy(np.moveaxis(x, -1, 1).copy()), size, mode="bilinear", align_corners=align)
+            assert np.abs(np.moveaxis(t.numpy(), 1, -1) - y).max() < 1e-4
+        g.case("ResizeBilinear", attrs, [x, out], [y], FLOATS)
+        y = apply(x, *(cubic_matrix(n, m, align, half) for n, m in zip(shape[1:3], size)))
+        if align:
+            t = F.interpolate(torch.from_numpy(np.moveaxis(x, -1, 1).copy()), size, mode="bicubic", align_corners=True)
+            assert np.abs(np.moveaxis(t.numpy(), 1, -1) - y).max() < 5e-3  # our steps are 1/1024
+        g.case("ResizeBicubic", attrs, [x, out], [y], FLOATS)
+        at = []
+        for n, m in zip(shape[1:3], size):
+            _, scale = places(n, m, align, half)
+            i = np.arange(m, dtype=f32)
+            p = (i + f32(0.5)) * scale if half else i * scale
+            p = np.floor(p + f32(0.5)) if align else np.floor(p)
+            at.append(np.clip(p.astype(int), 0, n - 1))
+        g.case("ResizeNearestNeighbor", attrs, [x, out], [x[:, at[0]][:, :, at[1]]])
+        if not half and not (align and 1 in shape[1:3]):  # a scale of 0 divides 0 by 0
+            y = apply(x, *(area_matrix(n, m, align) for n, m in zip(shape[1:3], size)))
+            g.case("ResizeArea", f"T: float; align_corners: {str(align).lower()}", [x, out], [y], (2e-4, 1e-4, 0))
+x = rng.integers(0, 256, (1, 3, 4, 3)).astype(np.uint8)
+size = np.array([5, 6], np.int32)
+g.case("ResizeBilinear", "T: uint8; half_pixel_centers: true", [x, size],
+       [apply(x, linear_matrix(3, 5, False, True), linear_matrix(4, 6, False, True))], (1e-3, 1e-5, 0))
+g.case("ResizeNearestNeighbor", "T: uint8", [x, size],
+       [x[:, np.arange(5) * 3 // 5][:, :, np.arange(6) * 4 // 6]], infer="[?,3,4,?] [2]* -> [?,5,6,?]")
+h = T("bfloat16", rng.standard_normal((1, 2, 2, 1)))
+g.case("ResizeNearestNeighbor", "T: bfloat16", [h, np.array([2, 2], np.int32)], [h])
+g.case("ResizeBilinear", "T: float; align_corners: true; half_pixel_centers: true", [x.astype(f32), size], [], error="both")
+g.case("ResizeBilinear", "T: float", [x.astype(f32), np.array([0, 2], np.int32)], [], error="positive")
+g.case("ResizeBilinear", "T: float", [x[0].astype(f32), size], [], error="rank 3")
+g.save(__file__)
