@@ -10,6 +10,7 @@
     X(activation) \
     X(addn) \
     X(arg) \
+    X(audio) \
     X(bias) \
     X(binary) \
     X(bins) \
