@@ -1,0 +1,48 @@
+/* Comparing quantization methods with the float model on the same records. */
+#ifndef TARE_EVAL_COMPARISON_H
+#define TARE_EVAL_COMPARISON_H
+
+#include "base/arena.h"
+#include "eval/metrics.h"
+#include "eval/runner.h"
+
+/* One model's figures. */
+struct tare_comparison_row {
+    const char *method;      /* "float", "static" */
+    const char *algorithm;   /* "min_max"; NULL where nothing is calibrated */
+    const char *granularity; /* "per_channel"; NULL where nothing is quantized */
+    struct tare_metrics *outputs; /* one an output of the signature, in its order */
+    int64_t size_bytes; /* of constants and variables */
+    int64_t quantized, quantizable; /* ops */
+    double seconds;
+};
+
+struct tare_comparison {
+    struct tare_arena arena;
+    const char *model, *data, *signature;
+    const char **output_keys;
+    size_t n_outputs;
+    struct tare_comparison_row *rows;
+    size_t n_rows, capacity;
+    int64_t records, calibrations;
+    struct tare_tensor **reference; /* [record][output]: the float answers */
+    size_t n_reference, reference_capacity;
+};
+
+void tare_comparison_free(struct tare_comparison *comparison);
+/* Runs a model over the records and adds its row; the first model is the reference of all later ones. `label` is the key
+ * of the class index (records without it count as unlabelled). */
+tare_status tare_comparison_add(struct tare_comparison_row **out, struct tare_comparison *comparison,
+                                const struct tare_model *model, const struct tare_signature *signature,
+                                const struct tare_runner_options *options, const char *label);
+/* Bytes of the model's constants and variables. */
+int64_t tare_model_weight_bytes(const struct tare_model *model);
+
+/* Reports: an aligned table, JSON, CSV, and one HTML page without references to the outside. */
+struct tare_strbuf;
+void tare_comparison_table(struct tare_strbuf *out, const struct tare_comparison *comparison);
+tare_status tare_comparison_json(struct tare_strbuf *out, const struct tare_comparison *comparison);
+void tare_comparison_csv(struct tare_strbuf *out, const struct tare_comparison *comparison);
+void tare_comparison_html(struct tare_strbuf *out, const struct tare_comparison *comparison);
+
+#endif
