@@ -5,7 +5,7 @@ set -euo pipefail
 packages=(
     gcc cmake ninja-build pkg-config
     protobuf-c-compiler libprotobuf-c-dev # wire messages
-    libopenblas-dev                       # peak to compare with, and GEMM
+    libopenblas-dev                       # the benchmarks only: a peak to compare with
     zlib1g-dev                            # GZIP and ZLIB records
     libsnappy-dev                         # snappy blocks in checkpoints found in the wild
     libisal-dev                           # CRC-32C

@@ -79,7 +79,7 @@ static tare_status check_crop_shapes(const struct tare_shape *image, const struc
 
 static tare_status infer_crop(struct tare_infer *infer) {
     struct tare_shape out = tare_shape_make(4, -1, -1, -1, -1);
-    int64_t size[2];
+    int64_t size[2] = { 0 };
     TARE_TRY(check_crop_shapes(&infer->inputs[0], &infer->inputs[1], &infer->inputs[2]));
     if (infer->inputs[0].rank == 4) out.dims[3] = infer->inputs[0].dims[3];
     if (infer->inputs[1].rank == 2) out.dims[0] = infer->inputs[1].dims[0];
@@ -94,7 +94,7 @@ static tare_status infer_crop(struct tare_infer *infer) {
 
 static tare_status run_crop(struct tare_kernel *kernel) {
     const struct tare_tensor *image = &kernel->inputs[0], *boxes = &kernel->inputs[1], *index = &kernel->inputs[2];
-    int64_t size[2];
+    int64_t size[2] = { 0 };
     TARE_TRY(check_crop_shapes(&image->shape, &boxes->shape, &index->shape));
     TARE_TRY(crop_size(size, &kernel->inputs[3]));
     struct crops crops = {
@@ -235,7 +235,7 @@ static void gather_spans(float *to, const float *from, const struct span *spans,
 static tare_status infer_translate(struct tare_infer *infer) {
     const struct tare_shape *images = &infer->inputs[0];
     struct tare_shape out = tare_shape_make(4, -1, -1, -1, -1);
-    int64_t size[2];
+    int64_t size[2] = { 0 };
     if (images->rank >= 0 && images->rank != 4)
         return TARE_FAIL(TARE_SHAPE, "images has rank %d (wanted 4)", images->rank);
     if (images->rank == 4) {
@@ -268,7 +268,7 @@ static tare_status translate_images(struct tare_kernel *kernel, const float *fro
 static tare_status run_translate(struct tare_kernel *kernel) {
     const struct tare_tensor *images = &kernel->inputs[0];
     const struct window_function *function;
-    int64_t size[2];
+    int64_t size[2] = { 0 };
     TARE_TRY(window_function_of(&function, tare_node_string(kernel->node, "kernel_type", "lanczos3")));
     TARE_TRY(crop_size(size, &kernel->inputs[1]));
     if (images->shape.rank != 4) return TARE_FAIL(TARE_SHAPE, "images has rank %d (wanted 4)", images->shape.rank);

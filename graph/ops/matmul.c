@@ -1,7 +1,8 @@
 /* Matrix products: MatMul and the batched forms with broadcasting. */
+#include "graph/ops/exact.h"
 #include "graph/ops/families.h"
-#include "graph/ops/floats.h"
 #include "graph/ops/product.h"
+#include "graph/ops/window.h"
 
 #include "base/alloc.h"
 
@@ -135,10 +136,44 @@ static tare_status set_up(struct tare_kernel *kernel, struct tare_product *produ
     product->conjugate_b = batched && flags.b;
     product->a_first = matrix_offsets(kernel->scratch, product->batch, &output->shape, &a->shape);
     product->b_first = matrix_offsets(kernel->scratch, product->batch, &output->shape, &b->shape);
-    product->a = tare_product_operand(kernel, a, product->dtype);
-    product->b = tare_product_operand(kernel, b, product->dtype);
+    return product->a_first == NULL || product->b_first == NULL ? TARE_NO_MEMORY : TARE_OK;
+}
+
+/* The elements in the dtype of the computation. */
+static tare_status set_elements(struct tare_kernel *kernel, struct tare_product *product) {
+    product->a = tare_product_operand(kernel, &kernel->inputs[0], product->dtype);
+    product->b = tare_product_operand(kernel, &kernel->inputs[1], product->dtype);
     product->c = tare_product_room(kernel, 0);
-    if (!product->a_first || !product->b_first || !product->a || !product->b || !product->c) return TARE_NO_MEMORY;
+    return product->a == NULL || product->b == NULL || product->c == NULL ? TARE_NO_MEMORY : TARE_OK;
+}
+
+/* An int32 matrix with its columns side by side: where it lies, or transposed in scratch. NULL: no memory. */
+static const int32_t *dense_int32(struct tare_kernel *kernel, const int32_t *from, bool transposed, int64_t rows,
+                                  int64_t columns) {
+    if (!transposed) return from;
+    int32_t *copy = TARE_NEW_ARRAY(kernel->scratch, int32_t, (size_t)(rows * columns));
+    if (copy != NULL) tare_layout_to_last(copy, from, 1, columns, rows, sizeof *copy);
+    return copy;
+}
+
+/* int32: models that quantize in TensorFlow's own ops carry int8 values in it, for which there is a fast exact way. */
+static tare_status run_int32(struct tare_kernel *kernel, const struct tare_product *product, struct flags flags) {
+    struct matmul_state *state = kernel->state;
+    const struct tare_tensor *a = &kernel->inputs[0], *b = &kernel->inputs[1];
+    for (int64_t i = 0; i < product->batch; i++) {
+        struct tare_exact exact = { .lhs_dtype = TARE_DT_INT32,
+                                    .rhs_dtype = TARE_DT_INT32,
+                                    .weights = b->shape.rank == 2 ? &state->weights : NULL,
+                                    .source = b,
+                                    .scratch = kernel->scratch };
+        exact.lhs =
+            dense_int32(kernel, TARE_CONST_DATA(int32_t, a) + product->a_first[i], flags.a, product->m, product->k);
+        exact.rhs =
+            dense_int32(kernel, TARE_CONST_DATA(int32_t, b) + product->b_first[i], flags.b, product->k, product->n);
+        if (exact.lhs == NULL || exact.rhs == NULL) return TARE_NO_MEMORY;
+        TARE_TRY(tare_exact_product(TARE_DATA(int32_t, &kernel->outputs[0]) + i * product->m * product->n, &exact, 1,
+                                    product->m, product->n, product->k));
+    }
     return TARE_OK;
 }
 
@@ -154,8 +189,12 @@ static tare_status run_any(struct tare_kernel *kernel, bool plain) {
     TARE_TRY(tare_kernel_output(kernel, 0, dtype, &shape));
     struct tare_tensor *output = &kernel->outputs[0];
     if (output->elements == 0) return TARE_OK;
+    const bool is_int32 =
+        dtype == TARE_DT_INT32 && kernel->inputs[0].dtype == TARE_DT_INT32 && kernel->inputs[1].dtype == TARE_DT_INT32;
     TARE_TRY(set_up(kernel, &product, flags));
-    if (plain)
+    if (is_int32 && !plain && product.k > 0) return run_int32(kernel, &product, flags);
+    TARE_TRY(set_elements(kernel, &product));
+    if (plain || is_int32)
         tare_product_plain(&product);
     else
         TARE_TRY(tare_product_run(&product, &state->weights, &kernel->inputs[1], kernel->scratch));

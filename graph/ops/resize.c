@@ -44,7 +44,7 @@ static tare_status images_of(struct images *images, const struct tare_shape *sha
 static tare_status infer_resize(struct tare_infer *infer) {
     const struct tare_shape *shape = &infer->inputs[0];
     struct tare_shape out = tare_shape_make(4, -1, -1, -1, -1);
-    int64_t size[2];
+    int64_t size[2] = { 0 };
     if (shape->rank >= 0 && shape->rank != 4)
         return TARE_FAIL(TARE_SHAPE, "images has rank %d (wanted 4)", shape->rank);
     if (shape->rank == 4) {
