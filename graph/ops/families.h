@@ -17,16 +17,19 @@
     X(call) \
     X(cast) \
     X(compare) \
+    X(complex) \
     X(concat) \
     X(control) \
     X(conv) \
     X(count) \
     X(crop) \
     X(cumulative) \
+    X(diagonal) \
     X(einsum) \
     X(fill) \
     X(gather) \
     X(image) \
+    X(linalg) \
     X(matmul) \
     X(nms) \
     X(norm) \
@@ -49,6 +52,7 @@
     X(set) \
     X(setop) \
     X(shape) \
+    X(signal) \
     X(slice) \
     X(softmax) \
     X(space_batch) \
