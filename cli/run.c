@@ -341,7 +341,7 @@ static tare_status run(int argc, char *const *argv) {
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
-    if (!options.data.count == !options.inputs.count && (options.data.count || options.inputs.count)) {
+    if (options.data.count && options.inputs.count) {
         status = TARE_FAIL(TARE_USAGE, "give either --data or --input");
         goto done;
     }

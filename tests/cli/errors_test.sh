@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# What goes wrong gives one clear line, exit status 1 or 2, and leaves nothing behind.
+set -uo pipefail
+. "$TARE_SOURCE_DIR/tests/cli/support.sh"
+out=$work/out
+data=$glyphs/calibration.tfrecord.gz
+
+# usage
+expect 2 "there is no command 'inspekt' (did you mean 'inspect'?)" "$tare" inspekt
+expect 2 "did you mean" "$tare" inspect "$glyphs/saved_model" --varables
+expect 2 "--input_model_dir" "$tare" convert --output_model_dir="$out"
+expect 2 "--input image=FILE.npy is missing" "$tare" run "$glyphs/saved_model"
+expect 2 "give either --data or --input" "$tare" run "$glyphs/saved_model" --data "$data" --input image=x.npy
+expect 2 "needs samples" "$tare" quantize "$glyphs/saved_model" "$out"
+expect 2 "'statik' is not available" "$tare" compare "$glyphs/saved_model" --data "$data" --methods float,statik
+
+# paths
+expect 1 "no such directory" "$tare" inspect "$work/nowhere"
+mkdir "$work/empty"
+expect 1 "not a SavedModel" "$tare" inspect "$work/empty"
+expect 1 "nowhere.tfrecord" "$tare" run "$glyphs/saved_model" --data "$work/nowhere.tfrecord"
+mkdir "$work/exists"
+expect 1 "Output directory already exists" "$tare" quantize "$glyphs/saved_model" "$work/exists" --data "$data" --quiet
+
+# a truncated checkpoint
+cp -r "$glyphs/saved_model" "$work/cut"
+truncate -s 1000 "$work/cut/variables/variables.data-00000-of-00001"
+expect 1 "is truncated" "$tare" quantize "$work/cut" "$out" --data "$data"
+absent "$out"
+cp -r "$glyphs/saved_model" "$work/cut_index"
+truncate -s -1 "$work/cut_index/variables/variables.index"
+expect 1 "variables.index" "$tare" inspect "$work/cut_index"
+
+# a changed byte in the checkpoint
+cp -r "$glyphs/saved_model" "$work/changed"
+printf 'X' | dd of="$work/changed/variables/variables.data-00000-of-00001" bs=1 seek=5000 conv=notrunc status=none
+expect 1 "Checksum does not match" "$tare" quantize "$work/changed" "$out" --data "$data"
+absent "$out"
+
+# a truncated saved_model.pb
+cp -r "$glyphs/saved_model" "$work/cut_model"
+truncate -s 20000 "$work/cut_model/saved_model.pb"
+expect 1 "saved_model.pb" "$tare" inspect "$work/cut_model"
+
+# corrupt and truncated records: file, record and byte
+gzip -dc "$data" >"$work/samples.tfrecord"
+size=$(($(wc -c <"$work/samples.tfrecord") / 300))
+cp "$work/samples.tfrecord" "$work/corrupt.tfrecord"
+printf 'XXXX' | dd of="$work/corrupt.tfrecord" bs=1 seek=$((size * 17 + 500)) conv=notrunc status=none
+expect 1 "corrupt.tfrecord: record 17: corrupted record at $((size * 17))" \
+    "$tare" quantize "$glyphs/saved_model" "$out" --data "$work/corrupt.tfrecord"
+absent "$out"
+head -c $((size * 3 + 100)) "$work/samples.tfrecord" >"$work/short.tfrecord"
+expect 1 "record 3: truncated record at $((size * 3))" "$tare" run "$glyphs/saved_model" --data "$work/short.tfrecord" --output-dir "$work/answers"
+absent "$work/answers/probabilities.npy"
+echo "this is no TFRecord file, only text" >"$work/text.tfrecord"
+expect 1 "(Is this even a TFRecord file?)" "$tare" run "$glyphs/saved_model" --data "$work/text.tfrecord"
+
+# converter options
+convert() { "$tare" convert --input_model_dir="$glyphs/saved_model" --output_model_dir="$out" --converter_options_string="$1"; }
+expect 1 'function_alias "my_func" does not exist (known aliases: "tpu_func")' convert 'tpu_functions { function_alias: "my_func" }'
+absent "$out"
+expect 1 'signature_name "other" does not exist (known signatures: "serving_default")' convert 'tpu_functions { signature_name: "other" }'
+expect 1 "tpu_functions" convert 'tpu_function { function_alias: "tpu_func" }'
+expect 1 "is given twice" convert 'tpu_functions { function_alias: "tpu_func" } tpu_functions { concrete_function_name: "__inference_tpu_func_101" }'
+expect 1 "monotonically increasing" convert 'tpu_functions { function_alias: "tpu_func" } batch_options { num_batch_threads: 1 max_batch_size: 8 batch_timeout_micros: 100 allowed_batch_sizes: 4 allowed_batch_sizes: 2 }'
+absent "$out"
+
+# signatures
+expect 1 "there is no signature 'predict' (the model has serving_default)" "$tare" run "$glyphs/saved_model" --signature predict --data "$data"
+finish

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# The main job on the bundled example: the figures of the float model are those recorded by its trainer, quantization costs
+# little, and the converted model gives the same bits as the quantized one.
+set -uo pipefail
+. "$TARE_SOURCE_DIR/tests/cli/support.sh"
+calibration=$glyphs/calibration.tfrecord.gz
+eval=$glyphs/eval.tfrecord.gz
+
+"$tare" compare "$glyphs/saved_model" --calibration-data "$calibration" --data "$eval" --depthwise --json \
+    --report "$work/compare.html" >"$work/compare.json" || fail "compare"
+figure() { # METHOD KEY
+    awk -v method="\"$1\"" -v key="\"$2\":" '$1 == "\"method\":" { hit = index($2, method) } hit && $1 == key { gsub(",", "", $2); print $2; exit }' "$work/results"
+}
+# results hold the key "method" before "outputs"; top-level keys of a row come first
+sed -n '/"results"/,$p' "$work/compare.json" >"$work/results"
+[ "$(figure float top1)" = 0.94899999999999995 ] || [ "$(figure float top1)" = 0.949 ] || fail "float top-1 is $(figure float top1) (wanted 0.949)"
+awk -v x="$(figure static top1)" 'BEGIN { exit !(x >= 0.939) }' || fail "static top-1 is $(figure static top1) (wanted 0.939 at least)"
+awk -v x="$(figure static agreement)" 'BEGIN { exit !(x >= 0.98) }' || fail "static agrees on $(figure static agreement) (wanted 0.98 at least)"
+grep -q '"calibrations": 1' "$work/compare.json" || fail "calibrated more than once"
+grep -qE '(src|href)=|https?://|@import|url\(' "$work/compare.html" && fail "the HTML report refers to something outside"
+
+"$tare" quantize "$glyphs/saved_model" "$work/quantized" --data "$calibration" --quiet || fail "quantize"
+"$tare" convert --input_model_dir="$glyphs/saved_model" --output_model_dir="$work/converted" --quiet \
+    --converter_options_string="tpu_functions { function_alias: \"tpu_func\" } disable_default_optimizations: true
+    external_feature_configs { quantization_options { representative_datasets: { key: \"serving_default\"
+    value: { tfrecord_file_path: \"$calibration\" } } } }" >"$work/report" || fail "convert"
+grep -q -- '-------- Conversion Report --------' "$work/report" || fail "no Conversion Report"
+grep -q 'tpu_func$' "$work/report" || fail "the report does not name the function"
+for model in quantized converted; do
+    "$tare" run "$work/$model" --data "$eval" --limit 100 --output-dir "$work/$model.out" || fail "run $model"
+done
+cmp -s "$work/quantized.out/probabilities.npy" "$work/converted.out/probabilities.npy" || fail "conversion changed the answers"
+for batch in 7 32; do
+    "$tare" run "$work/quantized" --data "$eval" --limit 100 --batch $batch --output-dir "$work/batch$batch" || fail "run --batch $batch"
+    cmp -s "$work/quantized.out/probabilities.npy" "$work/batch$batch/probabilities.npy" || fail "batch $batch changes the answers"
+done
+grep -q TPUPartitionedCall "$work/converted/saved_model.pb" || fail "no TPUPartitionedCall in the converted model"
+finish

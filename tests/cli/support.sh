@@ -1,0 +1,26 @@
+# Helpers of the command line tests: source it. TARE_PROGRAM and TARE_SOURCE_DIR come from CTest.
+tare=$TARE_PROGRAM
+source_dir=$TARE_SOURCE_DIR
+glyphs=$source_dir/examples/glyphs
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
+
+# expect STATUS TEXT COMMAND...: exit status, and one line on stderr that begins with "tare: " and holds TEXT.
+expect() {
+    local want_status=$1 want_text=$2 status=0
+    shift 2
+    "$@" >"$work/stdout" 2>"$work/stderr" || status=$?
+    [ "$status" -eq "$want_status" ] || fail "$*: exit status $status (wanted $want_status): $(cat "$work/stderr")"
+    grep -qF -- "$want_text" "$work/stderr" || fail "$*: no '$want_text' in: $(cat "$work/stderr")"
+    [ "$(wc -l <"$work/stderr")" -eq 1 ] || fail "$*: more than one line: $(cat "$work/stderr")"
+    grep -q '^tare: ' "$work/stderr" || fail "$*: does not begin with 'tare: ': $(cat "$work/stderr")"
+}
+
+absent() { [ ! -e "$1" ] || fail "$1 was left behind"; }
+
+finish() {
+    if [ "$failures" -eq 0 ]; then echo "1 passed, 0 failed"; else echo "0 passed, $failures failed"; exit 1; fi
+}
