@@ -26,6 +26,7 @@
     X(cumulative) \
     X(diagonal) \
     X(einsum) \
+    X(file) \
     X(fill) \
     X(gather) \
     X(image) \
@@ -66,6 +67,7 @@
     X(string_split) \
     X(structure) \
     X(tile) \
+    X(tokenize) \
     X(tpu) \
     X(transpose) \
     X(unary) \

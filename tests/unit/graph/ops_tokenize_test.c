@@ -1,0 +1,3 @@
+#include "support/op_family.h"
+
+int main(void) { return op_family_main(TARE_SOURCE_DIR, "tokenize", NULL, 0); }
