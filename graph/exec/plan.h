@@ -71,6 +71,8 @@ struct tare_plan {
     bool has_frames;        /* Enter in it */
     struct tare_flow *flow; /* of frames.c, arena memory; NULL until needed */
     int observe_epoch;
+    bool *fed_wanted; /* the observer wants feed i; NULL: not asked yet */
+    int fed_epoch;    /* of the observer that was asked */
     struct tare_exec_frame *spare;
 };
 

@@ -104,14 +104,43 @@ static tare_status share_feed(struct tare_tensor *out, const struct tare_tensor 
     return TARE_OK;
 }
 
+/* Asks once a plan and observer which of the fed tensors are wanted. */
+static tare_status ask_for_fed(struct tare_session *session, struct tare_plan *plan, const struct tare_edge *edges,
+                               size_t count) {
+    if (plan->fed_wanted && plan->fed_epoch == session->observe_epoch) return TARE_OK;
+    if (!plan->fed_wanted) plan->fed_wanted = TARE_NEW_ARRAY(&session->arena, bool, plan->n_feeds + 1);
+    if (!plan->fed_wanted) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        plan->fed_wanted[i] =
+            !session->wants || session->wants(session->observe_arg, edges[i].node, (size_t)edges[i].index);
+    plan->fed_epoch = session->observe_epoch;
+    return TARE_OK;
+}
+
 /* What comes in from outside is observed like what nodes make: an argument or a fed placeholder may be the input of a
  * convolution. */
-static tare_status observe_fed(const struct tare_session *session, struct tare_edge edge,
-                               const struct tare_tensor *value) {
-    const struct tare_node *node = edge.node;
-    if (!session->observe || !node || !tare_dtype_is_floating(value->dtype)) return TARE_OK;
-    if (session->wants && !session->wants(session->observe_arg, node, (size_t)edge.index)) return TARE_OK;
-    return session->observe(session->observe_arg, node, (size_t)edge.index, value);
+static tare_status observe_fed(struct tare_session *session, struct tare_plan *plan, const struct tare_edge *edges,
+                               const struct tare_tensor *values, size_t count) {
+    if (!session->observe) return TARE_OK;
+    TARE_TRY(ask_for_fed(session, plan, edges, count));
+    for (size_t i = 0; i < count; i++)
+        if (plan->fed_wanted[i] && tare_dtype_is_floating(values[i].dtype))
+            TARE_TRY(session->observe(session->observe_arg, edges[i].node, (size_t)edges[i].index, &values[i]));
+    return TARE_OK;
+}
+
+static tare_status observe_arguments(struct tare_session *session, struct tare_plan *plan,
+                                     const struct tare_graph *function, const struct tare_tensor *args) {
+    struct tare_arena scratch = { 0 };
+    struct tare_edge *edges;
+    tare_status status;
+    if (!session->observe) return TARE_OK;
+    edges = TARE_NEW_ARRAY(&scratch, struct tare_edge, function->n_args + 1);
+    for (size_t i = 0; edges && i < function->n_args; i++)
+        edges[i] = (struct tare_edge){ function->args[i], 0 };
+    status = edges ? observe_fed(session, plan, edges, args, function->n_args) : TARE_NO_MEMORY;
+    tare_arena_free(&scratch);
+    return status;
 }
 
 tare_status tare_session_run(struct tare_session *session, const struct tare_edge *feeds,
@@ -138,8 +167,7 @@ tare_status tare_session_run(struct tare_session *session, const struct tare_edg
     request.n_feeds = n;
     TARE_CHECK(check_request(session, &request, fed));
     TARE_CHECK(plan_for(&plan, session, &request));
-    for (size_t i = 0; i < n_feeds; i++)
-        TARE_CHECK(observe_fed(session, edges[i], &fed[i]));
+    TARE_CHECK(observe_fed(session, plan, edges, fed, n));
     status = tare_plan_run(session, plan, fed, results);
 done:
     for (size_t i = 0; i < n && fed; i++)
@@ -310,8 +338,7 @@ static tare_status run_function(struct tare_session *session, const struct tare_
     tare_status status = TARE_OK;
     if (!record) return TARE_NO_MEMORY;
     if (!record->plan) status = tare_plan_new(&record->plan, session, &request);
-    for (size_t i = 0; i < function->n_args && status == TARE_OK; i++)
-        status = observe_fed(session, (struct tare_edge){ function->args[i], 0 }, &args[i]);
+    if (status == TARE_OK) status = observe_arguments(session, record->plan, function, args);
     if (status != TARE_OK) return status;
     record->runs++;
     session->call = &call;
