@@ -16,6 +16,7 @@
     X(bins) \
     X(call) \
     X(cast) \
+    X(checkpoint) \
     X(compare) \
     X(complex) \
     X(concat) \
@@ -41,6 +42,7 @@
     X(quantize) \
     X(ragged) \
     X(ragged_dense) \
+    X(random) \
     X(reduce) \
     X(reference) \
     X(regex) \
@@ -61,11 +63,15 @@
     X(sparse) \
     X(sparse_math) \
     X(split) \
+    X(stack) \
     X(string) \
     X(string_format) \
     X(string_number) \
     X(string_split) \
     X(structure) \
+    X(table) \
+    X(tensor_array) \
+    X(tensor_list) \
     X(tile) \
     X(tokenize) \
     X(tpu) \
