@@ -90,6 +90,14 @@ static void drop_dead_controls(struct tare_node *node) {
     node->n_controls = kept;
 }
 
+/* A control return names an effect; a removed node has none left (a read that became a constant). */
+static void drop_dead_control_returns(struct tare_graph *graph) {
+    size_t kept = 0;
+    for (size_t i = 0; i < graph->n_control_returns; i++)
+        if (!graph->control_returns[i].node->dead) graph->control_returns[kept++] = graph->control_returns[i];
+    graph->n_control_returns = kept;
+}
+
 void tare_graph_sweep(struct tare_graph *graph) {
     size_t kept = 0;
     for (size_t i = 0; i < graph->n_nodes; i++) {
@@ -100,6 +108,7 @@ void tare_graph_sweep(struct tare_graph *graph) {
         graph->nodes[kept++] = node;
     }
     graph->n_nodes = kept;
+    drop_dead_control_returns(graph);
 }
 
 /* ---- reachability ---- */
