@@ -15,7 +15,7 @@ tare_status tare_exec_locate(struct tare_session *session, const struct tare_nod
 }
 
 tare_status tare_step_read(struct tare_tensor *out, const struct tare_tensor *handle) {
-    struct tare_variable_object *variable;
+    struct tare_variable_object *variable = NULL;
     if (handle->dtype != TARE_DT_RESOURCE) { /* a fed value in a reference's place */
         tare_tensor_share(out, handle);
         return TARE_OK;

@@ -4,7 +4,7 @@
 #include "graph/ops/families.h"
 
 static tare_status run_variable(struct tare_kernel *kernel) {
-    struct tare_variable_object *variable;
+    struct tare_variable_object *variable = NULL;
     TARE_TRY(tare_assign_declared(&variable, kernel));
     return tare_handle_new(&kernel->outputs[0], &variable->object);
 }
@@ -21,7 +21,7 @@ static tare_status infer_assign(struct tare_infer *infer) {
 }
 
 static tare_status run_assign(struct tare_kernel *kernel) {
-    struct tare_variable_object *variable;
+    struct tare_variable_object *variable = NULL;
     TARE_TRY(tare_variable_from_handle(&variable, &kernel->inputs[0]));
     TARE_TRY(tare_assign_value(variable, &kernel->inputs[1], tare_node_bool(kernel->node, "validate_shape", true)));
     return tare_kernel_forward(kernel, 0, 0);
@@ -34,7 +34,7 @@ static const struct change add = { TARE_ACCUMULATE_ADD }, subtract = { TARE_ACCU
 
 static tare_status run_accumulate(struct tare_kernel *kernel) {
     const struct change *change = kernel->op->aux;
-    struct tare_variable_object *variable;
+    struct tare_variable_object *variable = NULL;
     TARE_TRY(tare_variable_from_handle(&variable, &kernel->inputs[0]));
     TARE_TRY(tare_assign_accumulate(variable, &kernel->inputs[1], (enum tare_accumulate)change->how));
     return tare_kernel_forward(kernel, 0, 0);
@@ -42,14 +42,14 @@ static tare_status run_accumulate(struct tare_kernel *kernel) {
 
 static tare_status run_scatter(struct tare_kernel *kernel) {
     const struct change *change = kernel->op->aux;
-    struct tare_variable_object *variable;
+    struct tare_variable_object *variable = NULL;
     TARE_TRY(tare_variable_from_handle(&variable, &kernel->inputs[0]));
     TARE_TRY(tare_assign_rows(variable, &kernel->inputs[1], &kernel->inputs[2], change->how));
     return tare_kernel_forward(kernel, 0, 0);
 }
 
 static tare_status run_is_initialized(struct tare_kernel *kernel) {
-    struct tare_variable_object *variable;
+    struct tare_variable_object *variable = NULL;
     struct tare_shape scalar = tare_shape_scalar();
     TARE_TRY(tare_variable_from_handle(&variable, &kernel->inputs[0]));
     TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_BOOL, &scalar));

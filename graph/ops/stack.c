@@ -26,7 +26,7 @@ static tare_status stack_of(struct tare_list **out, const struct tare_kernel *ke
 
 static tare_status run_stack(struct tare_kernel *kernel) {
     struct tare_shape any = tare_shape_unknown();
-    struct tare_list *list;
+    struct tare_list *list = NULL;
     if (kernel->inputs[0].elements != 1)
         return TARE_FAIL(TARE_SHAPE, "max_size has %lld elements (wanted 1)", (long long)kernel->inputs[0].elements);
     list = tare_list_new(&stack_type, tare_node_type(kernel->node, "elem_type", TARE_DT_INVALID), &any);
@@ -36,7 +36,7 @@ static tare_status run_stack(struct tare_kernel *kernel) {
 }
 
 static tare_status run_push(struct tare_kernel *kernel) {
-    struct tare_list *list;
+    struct tare_list *list = NULL;
     TARE_TRY(stack_of(&list, kernel));
     TARE_TRY(tare_list_resize(list, (int64_t)list->count + 1));
     TARE_TRY(tare_list_set(list, list->count - 1, &kernel->inputs[1]));
@@ -44,7 +44,7 @@ static tare_status run_push(struct tare_kernel *kernel) {
 }
 
 static tare_status run_pop(struct tare_kernel *kernel) {
-    struct tare_list *list;
+    struct tare_list *list = NULL;
     TARE_TRY(stack_of(&list, kernel));
     if (!list->count) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Stack is empty when calling Pop()");
     tare_tensor_share(&kernel->outputs[0], &list->items[list->count - 1]);
@@ -52,7 +52,7 @@ static tare_status run_pop(struct tare_kernel *kernel) {
 }
 
 static tare_status run_close(struct tare_kernel *kernel) {
-    struct tare_list *list;
+    struct tare_list *list = NULL;
     TARE_TRY(stack_of(&list, kernel));
     return tare_list_resize(list, 0);
 }

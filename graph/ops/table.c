@@ -55,7 +55,7 @@ static tare_status run_table(struct tare_kernel *kernel) {
     if (!object && *name && !form->anonymous)
         object = tare_object_ref(tare_session_find_resource(kernel->session, TABLE_KIND, name));
     if (!object) {
-        struct tare_table *table;
+        struct tare_table *table = NULL;
         TARE_TRY(make_table(&table, kernel));
         object = tare_table_object(table);
         if (form->anonymous) return tare_handle_new(&kernel->outputs[0], object);
@@ -81,7 +81,7 @@ static tare_status prepare_table(struct tare_kernel *kernel) {
 /* ---- filling ---- */
 
 static tare_status run_initialize(struct tare_kernel *kernel) {
-    struct tare_table *table;
+    struct tare_table *table = NULL;
     TARE_TRY(tare_table_from_handle(&table, &kernel->inputs[0]));
     if (tare_table_is_filled(table) && kernel->inputs[1].elements != tare_table_size(table))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Table was already initialized with different data.");
@@ -99,7 +99,7 @@ static tare_status run_initialize_from_file(struct tare_kernel *kernel) {
                                     .delimiter = delimiter[0],
                                     .offset = tare_node_int(node, "offset", 0) };
     const struct tare_str *name = kernel->inputs[1].data;
-    struct tare_table *table;
+    struct tare_table *table = NULL;
     const char *path;
     TARE_TRY(tare_table_from_handle(&table, &kernel->inputs[0]));
     if (kernel->inputs[1].elements != 1)
@@ -113,7 +113,7 @@ static tare_status run_initialize_from_file(struct tare_kernel *kernel) {
 }
 
 static tare_status run_insert(struct tare_kernel *kernel) {
-    struct tare_table *table;
+    struct tare_table *table = NULL;
     TARE_TRY(tare_table_from_handle(&table, &kernel->inputs[0]));
     if (!tare_table_is_mutable(table)) return TARE_FAIL(TARE_UNSUPPORTED, "the table is not mutable");
     return tare_table_insert(table, &kernel->inputs[1], &kernel->inputs[2]);
@@ -121,7 +121,7 @@ static tare_status run_insert(struct tare_kernel *kernel) {
 
 /* Replaces everything. TensorFlow lets a static table be imported into, too: that is how it is restored. */
 static tare_status run_import(struct tare_kernel *kernel) {
-    struct tare_table *table;
+    struct tare_table *table = NULL;
     TARE_TRY(tare_table_from_handle(&table, &kernel->inputs[0]));
     tare_table_clear(table);
     TARE_TRY(tare_table_insert(table, &kernel->inputs[1], &kernel->inputs[2]));
@@ -130,7 +130,7 @@ static tare_status run_import(struct tare_kernel *kernel) {
 }
 
 static tare_status run_remove(struct tare_kernel *kernel) {
-    struct tare_table *table;
+    struct tare_table *table = NULL;
     TARE_TRY(tare_table_from_handle(&table, &kernel->inputs[0]));
     if (!tare_table_is_mutable(table)) return TARE_FAIL(TARE_UNSUPPORTED, "the table is not mutable");
     return tare_table_remove(table, &kernel->inputs[1]);
@@ -145,7 +145,7 @@ static tare_status infer_find(struct tare_infer *infer) {
 }
 
 static tare_status run_find(struct tare_kernel *kernel) {
-    struct tare_table *table;
+    struct tare_table *table = NULL;
     const struct tare_shape *value;
     struct tare_shape shape = kernel->inputs[1].shape;
     TARE_TRY(tare_table_from_handle(&table, &kernel->inputs[0]));
@@ -156,7 +156,7 @@ static tare_status run_find(struct tare_kernel *kernel) {
 }
 
 static tare_status run_size(struct tare_kernel *kernel) {
-    struct tare_table *table;
+    struct tare_table *table = NULL;
     struct tare_shape scalar = tare_shape_scalar();
     TARE_TRY(tare_table_from_handle(&table, &kernel->inputs[0]));
     TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_INT64, &scalar));
@@ -170,7 +170,7 @@ static tare_status infer_export(struct tare_infer *infer) {
 }
 
 static tare_status run_export(struct tare_kernel *kernel) {
-    struct tare_table *table;
+    struct tare_table *table = NULL;
     struct tare_shape keys = tare_shape_make(1, 0), values;
     TARE_TRY(tare_table_from_handle(&table, &kernel->inputs[0]));
     keys.dims[0] = tare_table_size(table);

@@ -15,7 +15,7 @@ static tare_status infer_nothing(struct tare_infer *infer) {
 
 static tare_status array_of(struct tare_list **out, const struct tare_kernel *kernel) {
     struct tare_object *object = NULL;
-    struct tare_list *list;
+    struct tare_list *list = NULL;
     TARE_TRY(tare_handle_object(&object, &kernel->inputs[0], &array_type));
     list = (struct tare_list *)object;
     if (list->closed) return TARE_FAIL(TARE_INVALID_ARGUMENT, "TensorArray has already been closed.");
@@ -39,8 +39,8 @@ static tare_status scalar_at(int64_t *out, const struct tare_tensor *tensor, con
 
 static tare_status run_array(struct tare_kernel *kernel) {
     struct tare_shape element = tare_shape_unknown();
-    struct tare_list *list;
-    int64_t size;
+    struct tare_list *list = NULL;
+    int64_t size = 0;
     tare_status status;
     TARE_TRY(scalar_at(&size, &kernel->inputs[0], "size"));
     tare_node_shape(kernel->node, "element_shape", &element);
@@ -72,8 +72,8 @@ static tare_status write_item(struct tare_list *list, int64_t index, const struc
 }
 
 static tare_status run_write(struct tare_kernel *kernel) {
-    struct tare_list *list;
-    int64_t index;
+    struct tare_list *list = NULL;
+    int64_t index = 0;
     TARE_TRY(array_of(&list, kernel));
     TARE_TRY(scalar_at(&index, &kernel->inputs[1], "index"));
     TARE_TRY(write_item(list, index, &kernel->inputs[2]));
@@ -82,8 +82,8 @@ static tare_status run_write(struct tare_kernel *kernel) {
 
 static tare_status run_read(struct tare_kernel *kernel) {
     struct tare_shape any = tare_shape_unknown();
-    struct tare_list *list;
-    int64_t index;
+    struct tare_list *list = NULL;
+    int64_t index = 0;
     TARE_TRY(array_of(&list, kernel));
     TARE_TRY(scalar_at(&index, &kernel->inputs[1], "index"));
     if (index < 0 || index >= (int64_t)list->count)
@@ -97,7 +97,7 @@ static tare_status run_read(struct tare_kernel *kernel) {
 static tare_status run_gather(struct tare_kernel *kernel) {
     const struct tare_tensor *indices = &kernel->inputs[1];
     struct tare_shape element = tare_shape_unknown();
-    struct tare_list *list;
+    struct tare_list *list = NULL;
     TARE_TRY(array_of(&list, kernel));
     tare_node_shape(kernel->node, "element_shape", &element);
     for (int64_t i = 0; i < indices->elements; i++) {
@@ -111,7 +111,7 @@ static tare_status run_gather(struct tare_kernel *kernel) {
 
 static tare_status run_concat(struct tare_kernel *kernel) {
     struct tare_shape rest = tare_shape_unknown();
-    struct tare_list *list;
+    struct tare_list *list = NULL;
     TARE_TRY(array_of(&list, kernel));
     tare_node_shape(kernel->node, "element_shape_except0", &rest);
     return tare_list_concat(kernel, 0, list, &rest, NULL);
@@ -128,7 +128,7 @@ static tare_status write_pieces(struct tare_list *list, const struct tare_list *
 }
 
 static tare_status run_scatter(struct tare_kernel *kernel) {
-    struct tare_list *list, pieces = { .shape = tare_shape_unknown(), .most = -1 };
+    struct tare_list *list = NULL, pieces = { .shape = tare_shape_unknown(), .most = -1 };
     tare_status status;
     TARE_TRY(array_of(&list, kernel));
     pieces.dtype = list->dtype;
@@ -139,7 +139,7 @@ static tare_status run_scatter(struct tare_kernel *kernel) {
 }
 
 static tare_status run_split(struct tare_kernel *kernel) {
-    struct tare_list *list, pieces = { .shape = tare_shape_unknown(), .most = -1 };
+    struct tare_list *list = NULL, pieces = { .shape = tare_shape_unknown(), .most = -1 };
     tare_status status;
     TARE_TRY(array_of(&list, kernel));
     pieces.dtype = list->dtype;
@@ -151,7 +151,7 @@ static tare_status run_split(struct tare_kernel *kernel) {
 
 static tare_status run_size(struct tare_kernel *kernel) {
     struct tare_shape scalar = tare_shape_scalar();
-    struct tare_list *list;
+    struct tare_list *list = NULL;
     TARE_TRY(array_of(&list, kernel));
     TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_INT32, &scalar));
     TARE_DATA(int32_t, &kernel->outputs[0])[0] = (int32_t)list->count;
@@ -159,7 +159,7 @@ static tare_status run_size(struct tare_kernel *kernel) {
 }
 
 static tare_status run_close(struct tare_kernel *kernel) {
-    struct tare_list *list;
+    struct tare_list *list = NULL;
     TARE_TRY(array_of(&list, kernel));
     list->closed = true;
     return tare_list_resize(list, 0);

@@ -30,7 +30,7 @@ static tare_status give(struct tare_kernel *kernel, size_t i, struct tare_list *
 
 /* Input 0's list to be changed, already output 0: itself where this node alone holds it, else a copy. */
 static tare_status change(struct tare_list **out, struct tare_kernel *kernel) {
-    struct tare_list *list, *copy;
+    struct tare_list *list = NULL, *copy = NULL;
     TARE_TRY(list_of(&list, &kernel->inputs[0]));
     if (kernel->may_reuse_input0 && list->object.references == 1) {
         *out = list;
@@ -62,7 +62,7 @@ static tare_status check_dtype(const struct tare_kernel *kernel, const struct ta
 }
 
 static tare_status index_at(size_t *out, const struct tare_tensor *tensor, const struct tare_list *list) {
-    int64_t index;
+    int64_t index = 0;
     TARE_TRY(scalar_at(&index, tensor, "index"));
     if (index < 0 || (size_t)index >= list->count)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Trying to access element %lld in a list with %zu elements.",
@@ -80,8 +80,8 @@ static tare_status finish_new(struct tare_kernel *kernel, struct tare_list *list
 }
 
 static tare_status run_empty(struct tare_kernel *kernel) {
-    struct tare_list *list;
-    int64_t most;
+    struct tare_list *list = NULL;
+    int64_t most = 0;
     TARE_TRY(scalar_at(&most, &kernel->inputs[1], "max_num_elements"));
     TARE_TRY(new_list(&list, kernel, &kernel->inputs[0]));
     list->most = most;
@@ -89,21 +89,21 @@ static tare_status run_empty(struct tare_kernel *kernel) {
 }
 
 static tare_status run_reserve(struct tare_kernel *kernel) {
-    struct tare_list *list;
-    int64_t count;
+    struct tare_list *list = NULL;
+    int64_t count = 0;
     TARE_TRY(scalar_at(&count, &kernel->inputs[1], "num_elements"));
     TARE_TRY(new_list(&list, kernel, &kernel->inputs[0]));
     return finish_new(kernel, list, tare_list_resize(list, count));
 }
 
 static tare_status run_from_tensor(struct tare_kernel *kernel) {
-    struct tare_list *list;
+    struct tare_list *list = NULL;
     TARE_TRY(new_list(&list, kernel, &kernel->inputs[1]));
     return finish_new(kernel, list, tare_list_fill_rows(list, &kernel->inputs[0]));
 }
 
 static tare_status run_split(struct tare_kernel *kernel) {
-    struct tare_list *list;
+    struct tare_list *list = NULL;
     TARE_TRY(new_list(&list, kernel, NULL));
     return finish_new(kernel, list, tare_list_fill_pieces(list, &kernel->inputs[0], &kernel->inputs[2]));
 }
@@ -126,7 +126,7 @@ static tare_status scatter(struct tare_list *list, const struct tare_tensor *ten
 }
 
 static tare_status run_scatter(struct tare_kernel *kernel) {
-    struct tare_list *list;
+    struct tare_list *list = NULL;
     int64_t count = -1;
     tare_status status = TARE_OK;
     if (kernel->n_inputs > 3) TARE_TRY(scalar_at(&count, &kernel->inputs[3], "num_elements"));
@@ -139,16 +139,16 @@ static tare_status run_scatter(struct tare_kernel *kernel) {
 /* ---- changing ---- */
 
 static tare_status run_scatter_into(struct tare_kernel *kernel) {
-    struct tare_list *list;
+    struct tare_list *list = NULL;
     TARE_TRY(change(&list, kernel));
     TARE_TRY(check_dtype(kernel, list));
     return scatter(list, &kernel->inputs[1], &kernel->inputs[2]);
 }
 
 static tare_status run_set_item(struct tare_kernel *kernel) {
-    struct tare_list *list;
-    int64_t index;
-    size_t at;
+    struct tare_list *list = NULL;
+    int64_t index = 0;
+    size_t at = 0;
     TARE_TRY(change(&list, kernel));
     TARE_TRY(check_dtype(kernel, list));
     TARE_TRY(scalar_at(&index, &kernel->inputs[1], "index"));
@@ -159,7 +159,7 @@ static tare_status run_set_item(struct tare_kernel *kernel) {
 }
 
 static tare_status run_push_back(struct tare_kernel *kernel) {
-    struct tare_list *list;
+    struct tare_list *list = NULL;
     TARE_TRY(change(&list, kernel));
     TARE_TRY(check_dtype(kernel, list));
     TARE_TRY(tare_list_resize(list, (int64_t)list->count + 1));
@@ -167,7 +167,7 @@ static tare_status run_push_back(struct tare_kernel *kernel) {
 }
 
 static tare_status run_pop_back(struct tare_kernel *kernel) {
-    struct tare_list *list;
+    struct tare_list *list = NULL;
     struct tare_shape shape;
     TARE_TRY(change(&list, kernel));
     TARE_TRY(check_dtype(kernel, list));
@@ -178,15 +178,15 @@ static tare_status run_pop_back(struct tare_kernel *kernel) {
 }
 
 static tare_status run_resize(struct tare_kernel *kernel) {
-    struct tare_list *list;
-    int64_t count;
+    struct tare_list *list = NULL;
+    int64_t count = 0;
     TARE_TRY(scalar_at(&count, &kernel->inputs[1], "size"));
     TARE_TRY(change(&list, kernel));
     return tare_list_resize(list, count);
 }
 
 static tare_status run_concat_lists(struct tare_kernel *kernel) {
-    struct tare_list *list, *other;
+    struct tare_list *list = NULL, *other = NULL;
     size_t first;
     TARE_TRY(list_of(&other, &kernel->inputs[1]));
     TARE_TRY(change(&list, kernel));
@@ -200,7 +200,7 @@ static tare_status run_concat_lists(struct tare_kernel *kernel) {
 /* ---- reading ---- */
 
 static tare_status run_length(struct tare_kernel *kernel) {
-    struct tare_list *list;
+    struct tare_list *list = NULL;
     struct tare_shape scalar = tare_shape_scalar();
     TARE_TRY(list_of(&list, &kernel->inputs[0]));
     TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_INT32, &scalar));
@@ -210,7 +210,7 @@ static tare_status run_length(struct tare_kernel *kernel) {
 
 static tare_status run_element_shape(struct tare_kernel *kernel) {
     int dtype = kernel->node->output_dtypes[0];
-    struct tare_list *list;
+    struct tare_list *list = NULL;
     struct tare_shape shape;
     TARE_TRY(list_of(&list, &kernel->inputs[0]));
     shape = list->shape.rank < 0 ? tare_shape_scalar() : tare_shape_make(1, list->shape.rank);
@@ -226,9 +226,9 @@ static tare_status run_element_shape(struct tare_kernel *kernel) {
 }
 
 static tare_status run_get_item(struct tare_kernel *kernel) {
-    struct tare_list *list;
+    struct tare_list *list = NULL;
     struct tare_shape shape;
-    size_t at;
+    size_t at = 0;
     TARE_TRY(list_of(&list, &kernel->inputs[0]));
     TARE_TRY(check_dtype(kernel, list));
     TARE_TRY(index_at(&at, &kernel->inputs[1], list));
@@ -238,7 +238,7 @@ static tare_status run_get_item(struct tare_kernel *kernel) {
 
 static tare_status run_stack(struct tare_kernel *kernel) {
     int64_t wanted = tare_node_int(kernel->node, "num_elements", -1);
-    struct tare_list *list;
+    struct tare_list *list = NULL;
     struct tare_shape shape;
     TARE_TRY(list_of(&list, &kernel->inputs[0]));
     TARE_TRY(check_dtype(kernel, list));
@@ -252,7 +252,7 @@ static tare_status run_stack(struct tare_kernel *kernel) {
 
 static tare_status run_gather(struct tare_kernel *kernel) {
     const struct tare_tensor *indices = &kernel->inputs[1];
-    struct tare_list *list;
+    struct tare_list *list = NULL;
     struct tare_shape shape;
     TARE_TRY(list_of(&list, &kernel->inputs[0]));
     TARE_TRY(check_dtype(kernel, list));
@@ -269,7 +269,7 @@ static tare_status run_gather(struct tare_kernel *kernel) {
 static tare_status concat(struct tare_kernel *kernel, const struct tare_shape *element,
                           const struct tare_tensor *leading) {
     struct tare_shape rest = tare_shape_unknown();
-    struct tare_list *list;
+    struct tare_list *list = NULL;
     TARE_TRY(list_of(&list, &kernel->inputs[0]));
     TARE_TRY(check_dtype(kernel, list));
     if (element->rank > 0) {

@@ -52,19 +52,19 @@ static tare_status infer_gather_nd(struct tare_infer *infer) {
 }
 
 static tare_status run_handle(struct tare_kernel *kernel) {
-    struct tare_variable_object *variable;
+    struct tare_variable_object *variable = NULL;
     TARE_TRY(tare_assign_declared(&variable, kernel));
     return tare_handle_new(&kernel->outputs[0], &variable->object);
 }
 
 static tare_status run_read(struct tare_kernel *kernel) {
-    struct tare_variable_object *variable;
+    struct tare_variable_object *variable = NULL;
     TARE_TRY(tare_variable_from_handle(&variable, &kernel->inputs[0]));
     return tare_variable_read(&kernel->outputs[0], variable);
 }
 
 static tare_status run_assign(struct tare_kernel *kernel) {
-    struct tare_variable_object *variable;
+    struct tare_variable_object *variable = NULL;
     TARE_TRY(tare_variable_from_handle(&variable, &kernel->inputs[0]));
     return tare_assign_value(variable, &kernel->inputs[1], tare_node_bool(kernel->node, "validate_shape", false));
 }
@@ -81,27 +81,27 @@ static const struct change replacement = { TARE_ASSIGN_SET };
 
 static tare_status run_accumulate(struct tare_kernel *kernel) {
     const struct change *change = kernel->op->aux;
-    struct tare_variable_object *variable;
+    struct tare_variable_object *variable = NULL;
     TARE_TRY(tare_variable_from_handle(&variable, &kernel->inputs[0]));
     return tare_assign_accumulate(variable, &kernel->inputs[1], (enum tare_accumulate)change->how);
 }
 
 static tare_status run_scatter(struct tare_kernel *kernel) {
     const struct change *change = kernel->op->aux;
-    struct tare_variable_object *variable;
+    struct tare_variable_object *variable = NULL;
     TARE_TRY(tare_variable_from_handle(&variable, &kernel->inputs[0]));
     return tare_assign_rows(variable, &kernel->inputs[1], &kernel->inputs[2], change->how);
 }
 
 static tare_status run_scatter_nd(struct tare_kernel *kernel) {
     const struct change *change = kernel->op->aux;
-    struct tare_variable_object *variable;
+    struct tare_variable_object *variable = NULL;
     TARE_TRY(tare_variable_from_handle(&variable, &kernel->inputs[0]));
     return tare_assign_tuples(variable, &kernel->inputs[1], &kernel->inputs[2], change->how);
 }
 
 static tare_status run_is_initialized(struct tare_kernel *kernel) {
-    struct tare_variable_object *variable;
+    struct tare_variable_object *variable = NULL;
     struct tare_shape scalar = tare_shape_scalar();
     TARE_TRY(tare_variable_from_handle(&variable, &kernel->inputs[0]));
     TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_BOOL, &scalar));
@@ -110,7 +110,7 @@ static tare_status run_is_initialized(struct tare_kernel *kernel) {
 }
 
 static tare_status run_shape(struct tare_kernel *kernel) {
-    struct tare_variable_object *variable;
+    struct tare_variable_object *variable = NULL;
     struct tare_tensor value;
     struct tare_shape vector;
     int dtype = tare_node_type(kernel->node, "out_type", TARE_DT_INT32);
@@ -130,7 +130,7 @@ static tare_status run_shape(struct tare_kernel *kernel) {
 }
 
 static tare_status run_gather(struct tare_kernel *kernel) {
-    struct tare_variable_object *variable;
+    struct tare_variable_object *variable = NULL;
     int64_t batch_dims = tare_node_int(kernel->node, "batch_dims", 0);
     TARE_TRY(tare_variable_from_handle(&variable, &kernel->inputs[0]));
     if (!variable->value.dtype)
@@ -140,7 +140,7 @@ static tare_status run_gather(struct tare_kernel *kernel) {
 }
 
 static tare_status run_gather_nd(struct tare_kernel *kernel) {
-    struct tare_variable_object *variable;
+    struct tare_variable_object *variable = NULL;
     TARE_TRY(tare_variable_from_handle(&variable, &kernel->inputs[0]));
     if (!variable->value.dtype)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "variable '%s' is not initialised", variable->name);
@@ -149,7 +149,7 @@ static tare_status run_gather_nd(struct tare_kernel *kernel) {
 
 /* var -= alpha * delta */
 static tare_status run_descend(struct tare_kernel *kernel) {
-    struct tare_variable_object *variable;
+    struct tare_variable_object *variable = NULL;
     struct tare_tensor step;
     tare_status status;
     TARE_TRY(tare_variable_from_handle(&variable, &kernel->inputs[0]));
@@ -164,7 +164,7 @@ static tare_status run_descend(struct tare_kernel *kernel) {
 
 /* The name stays; the value goes. */
 static tare_status run_destroy(struct tare_kernel *kernel) {
-    struct tare_variable_object *variable;
+    struct tare_variable_object *variable = NULL;
     if (tare_variable_from_handle(&variable, &kernel->inputs[0]) == TARE_OK) tare_tensor_reset(&variable->value);
     tare_error_clear();
     return TARE_OK;
