@@ -2,7 +2,7 @@
 add_library(tare_flags INTERFACE)
 target_compile_definitions(tare_flags INTERFACE _GNU_SOURCE)
 target_compile_options(tare_flags INTERFACE -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes
-                                            -Wmissing-prototypes -Wvla -Wno-format-truncation -fno-math-errno -ffp-contract=off)
+                                            -Wmissing-prototypes -Wvla -Wno-format-truncation -Wno-maybe-uninitialized -fno-math-errno -ffp-contract=off)
 if(TARE_WERROR)
   target_compile_options(tare_flags INTERFACE -Werror)
 endif()
