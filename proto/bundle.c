@@ -5,6 +5,7 @@
 #include "base/map.h"
 #include "proto/crc32c.h"
 #include "proto/message.h"
+#include "proto/ordered_code.h"
 #include "proto/sorted_table.h"
 #include "proto/tensor_message.h"
 #include "proto/tensorflow/checkpoint.pb-c.h"
@@ -27,8 +28,8 @@ struct tare_bundle {
     char *prefix;
     Tensorflow__BundleEntryProto **entries; /* without the header */
     const char **keys;
-    size_t *key_sizes;
     size_t count;
+    size_t bytes;
     struct tare_map by_key;
     struct shard **shards;
     int32_t n_shards;
@@ -68,12 +69,15 @@ static tare_status read_entry(struct tare_bundle *bundle, const struct tare_tabl
                                  entry->value_size, entry->key));
     parsed = (entry_message *)message;
     if (parsed->shard_id < 0 || parsed->shard_id >= bundle->n_shards || parsed->offset < 0 || parsed->size < 0)
-        return TARE_FAIL(TARE_CORRUPT, "%s: bad entry (shard %d, offset %lld, size %lld)", entry->key, parsed->shard_id,
+        return TARE_FAIL(TARE_CORRUPT, "%s: bad entry (shard %d of %d, offset %lld, size %lld)", entry->key,
+                         parsed->shard_id, bundle->n_shards,
                          (long long)parsed->offset, (long long)parsed->size);
-    bundle->entries[bundle->count] = parsed;
-    bundle->keys[bundle->count] = entry->key;
-    bundle->key_sizes[bundle->count] = entry->key_size;
-    bundle->count++;
+    /* A slice of a tensor has a key that begins with NUL: it is found through its tensor. */
+    if (entry->key_size == strlen(entry->key)) {
+        bundle->entries[bundle->count] = parsed;
+        bundle->keys[bundle->count++] = entry->key;
+    }
+    bundle->bytes += (size_t)parsed->size;
     return tare_map_set_n(&bundle->by_key, entry->key, entry->key_size, parsed) ? TARE_OK : TARE_NO_MEMORY;
 }
 
@@ -85,8 +89,7 @@ static tare_status read_index(struct tare_bundle *bundle) {
     TARE_TRY(read_header(bundle, &entries[0]));
     bundle->entries = TARE_NEW_ARRAY(&bundle->arena, entry_message *, count);
     bundle->keys = TARE_NEW_ARRAY(&bundle->arena, const char *, count);
-    bundle->key_sizes = TARE_NEW_ARRAY(&bundle->arena, size_t, count);
-    if (!bundle->entries || !bundle->keys || !bundle->key_sizes) return TARE_NO_MEMORY;
+    if (!bundle->entries || !bundle->keys) return TARE_NO_MEMORY;
     for (size_t i = 1; i < count; i++) TARE_TRY(read_entry(bundle, &entries[i]));
     return TARE_OK;
 }
@@ -121,11 +124,7 @@ void tare_bundle_close(struct tare_bundle *bundle) {
 
 size_t tare_bundle_count(const struct tare_bundle *bundle) { return bundle->count; }
 
-size_t tare_bundle_bytes(const struct tare_bundle *bundle) {
-    size_t total = 0;
-    for (size_t i = 0; i < bundle->count; i++) total += (size_t)bundle->entries[i]->size;
-    return total;
-}
+size_t tare_bundle_bytes(const struct tare_bundle *bundle) { return bundle->bytes; }
 
 const char *tare_bundle_key(const struct tare_bundle *bundle, size_t i) { return bundle->keys[i]; }
 
@@ -167,13 +166,16 @@ static tare_status check_crc(const struct shard *shard, const entry_message *ent
 }
 
 static tare_status read_numbers(struct tare_tensor *out, struct shard *shard, const entry_message *entry,
-                                const struct tare_shape *shape, const uint8_t *data) {
+                                const struct tare_shape *shape, const uint8_t *data, const char *key) {
     size_t element = tare_dtype_size((int)entry->dtype);
-    int64_t count;
+    int64_t count, bytes;
     TARE_TRY(tare_shape_elements(&count, shape));
-    if (!element || (uint64_t)count != (uint64_t)entry->size / element || (uint64_t)entry->size % element)
-        return TARE_FAIL(TARE_CORRUPT, "Invalid size in bundle entry: stored size %lld; expected size %lld",
-                         (long long)entry->size, (long long)count * (long long)element);
+    if (!element || tare_dtype_is_ref((int)entry->dtype))
+        return TARE_FAIL(TARE_CORRUPT, "the entry says %s", tare_dtype_name((int)entry->dtype));
+    if (!tare_mul_i64(&bytes, count, (int64_t)element)) bytes = INT64_MAX;
+    if (bytes != entry->size)
+        return TARE_FAIL(TARE_CORRUPT, "Invalid size in bundle entry: key %s; stored size %lld; expected size %lld", key,
+                         (long long)entry->size, (long long)bytes);
     TARE_TRY(check_crc(shard, entry, tare_crc32c(data, (size_t)entry->size)));
     if (((uintptr_t)data & (element > 8 ? 7 : element - 1)) != 0)
         return tare_tensor_from(out, (int)entry->dtype, shape, data);
@@ -181,6 +183,10 @@ static tare_status read_numbers(struct tare_tensor *out, struct shard *shard, co
     tare_status status = tare_tensor_wrap(out, (int)entry->dtype, shape, data, shard_unref, shard);
     if (status != TARE_OK) shard_unref(shard);
     return status;
+}
+
+static uint32_t load32(const uint8_t *p) {
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
 static bool read_varint(uint64_t *out, const uint8_t **at, const uint8_t *end) {
@@ -221,6 +227,9 @@ static tare_status read_strings(struct tare_tensor *out, const struct shard *sha
     if (count && end - at < 4) return cut_strings();
     TARE_TRY(tare_tensor_new(out, TARE_DT_STRING, shape));
     if (!count) return TARE_OK;
+    if (tare_crc32c_mask(crc) != load32(at))
+        return TARE_FAIL(TARE_CORRUPT, "%s: byte %lld: The length checksum does not match: expected %u but got %u", shard->path,
+                         (long long)(entry->offset + (at - data)), tare_crc32c_unmask(load32(at)), crc);
     crc = tare_crc32c_extend(crc, at, 4);
     at += 4;
     for (int64_t i = 0; i < count; i++) {
@@ -231,31 +240,162 @@ static tare_status read_strings(struct tare_tensor *out, const struct shard *sha
         TARE_TRY(tare_tensor_set_string(out, i, at, (size_t)length));
         at += length;
     }
+    if (at != end)
+        return TARE_FAIL(TARE_CORRUPT, "the string tensor ends %zu bytes before its entry", (size_t)(end - at));
     return check_crc(shard, entry, crc);
 }
 
-static tare_status read_entry_tensor(struct tare_tensor *out, struct tare_bundle *bundle, const entry_message *entry) {
-    struct tare_shape shape;
+/* The entry's bytes; *data is valid as long as the shard. */
+static tare_status entry_bytes(const uint8_t **data, struct shard **shard, struct tare_bundle *bundle,
+                               const entry_message *entry) {
+    uint64_t offset = (uint64_t)entry->offset, size = (uint64_t)entry->size;
+    TARE_TRY(open_shard(shard, bundle, entry->shard_id));
+    if (offset > (*shard)->mapping.size || size > (*shard)->mapping.size - offset)
+        return TARE_FAIL(TARE_CORRUPT, "%s is truncated: bytes %llu to %llu are asked for, the file has %zu",
+                         (*shard)->path, (unsigned long long)offset, (unsigned long long)(offset + size),
+                         (*shard)->mapping.size);
+    *data = (*shard)->mapping.data + offset;
+    return TARE_OK;
+}
+
+static tare_status read_whole(struct tare_tensor *out, struct tare_bundle *bundle, const entry_message *entry,
+                              const struct tare_shape *shape, const char *key) {
     struct shard *shard;
+    const uint8_t *data;
+    TARE_TRY(entry_bytes(&data, &shard, bundle, entry));
+    if ((int)entry->dtype == TARE_DT_STRING) return read_strings(out, shard, entry, shape, data);
+    return read_numbers(out, shard, entry, shape, data, key);
+}
+
+/* ---- partitioned tensors ---- */
+
+struct part {
+    const entry_message *entry;
+    int64_t start[TARE_MAX_RANK];
+    struct tare_shape shape;
+};
+
+/* Where a slice lies in the whole, and its own entry by the key that is made of both. */
+static tare_status find_part(struct part *out, struct tare_bundle *bundle, const char *key,
+                             const struct tare_shape *whole, const Tensorflow__TensorSliceProto *slice) {
+    struct tare_strbuf text = { 0 };
+    bool failed;
+    if (slice->n_extent != (size_t)whole->rank)
+        return TARE_FAIL(TARE_CORRUPT, "a slice has rank %zu (wanted %d)", slice->n_extent, whole->rank);
+    out->shape.rank = whole->rank;
+    tare_ordered_put_unsigned(&text, 0);
+    tare_ordered_put_string(&text, key, strlen(key));
+    tare_ordered_put_unsigned(&text, slice->n_extent);
+    for (int d = 0; d < whole->rank; d++) {
+        const Tensorflow__TensorSliceProto__Extent *extent = slice->extent[d];
+        bool full = extent->has_length_case != TENSORFLOW__TENSOR_SLICE_PROTO__EXTENT__HAS_LENGTH_LENGTH;
+        int64_t start = extent->start, length = full ? whole->dims[d] : extent->length;
+        if (start < 0 || length < 0 || start > whole->dims[d] || length > whole->dims[d] - start || (full && start)) {
+            tare_strbuf_free(&text);
+            return TARE_FAIL(TARE_CORRUPT, "a slice is outside the tensor (dimension %d: %lld from %lld of %lld)", d,
+                             (long long)length, (long long)start, (long long)whole->dims[d]);
+        }
+        out->start[d] = start;
+        out->shape.dims[d] = length;
+        tare_ordered_put_signed(&text, start);
+        tare_ordered_put_signed(&text, full ? -1 : length);
+    }
+    failed = text.failed;
+    out->entry = failed ? NULL : tare_map_get_n(&bundle->by_key, text.data, text.size);
+    tare_strbuf_free(&text);
+    if (failed) return TARE_NO_MEMORY;
+    return out->entry ? TARE_OK : TARE_FAIL(TARE_CORRUPT, "a slice of it is not in the checkpoint");
+}
+
+/* Copies the runs of the last dimension to their places. */
+static tare_status copy_part(struct tare_tensor *whole, const struct tare_tensor *piece, const struct part *part) {
+    size_t element = tare_dtype_size(whole->dtype);
+    int rank = whole->shape.rank;
+    int64_t run = rank ? piece->shape.dims[rank - 1] : 1, index[TARE_MAX_RANK] = { 0 };
+    for (int64_t i = 0; i < piece->elements; i += run) {
+        int64_t at = 0;
+        for (int d = 0; d < rank; d++) at = at * whole->shape.dims[d] + part->start[d] + index[d];
+        for (int64_t k = 0; k < run && whole->dtype == TARE_DT_STRING; k++) {
+            const struct tare_str *from = &TARE_CONST_DATA(struct tare_str, piece)[i + k];
+            TARE_TRY(tare_tensor_set_string(whole, at + k, from->data, from->size));
+        }
+        if (whole->dtype != TARE_DT_STRING)
+            memcpy((char *)whole->data + (size_t)at * element, (const char *)piece->data + (size_t)i * element,
+                   (size_t)run * element);
+        for (int d = rank - 2; d >= 0 && ++index[d] == piece->shape.dims[d]; d--) index[d] = 0;
+    }
+    return TARE_OK;
+}
+
+/* Checks before memory is taken that the slices' bytes are there and make up the whole. */
+static tare_status find_parts(struct part *parts, struct tare_bundle *bundle, const entry_message *entry,
+                              const struct tare_shape *whole, const char *key) {
+    int64_t wanted, sum = 0, count;
+    TARE_TRY(tare_shape_elements(&wanted, whole));
+    for (size_t i = 0; i < entry->n_slices; i++) {
+        struct shard *shard;
+        const uint8_t *data;
+        TARE_TRY(find_part(&parts[i], bundle, key, whole, entry->slices[i]));
+        TARE_TRY(entry_bytes(&data, &shard, bundle, parts[i].entry));
+        TARE_TRY(tare_shape_elements(&count, &parts[i].shape));
+        if (parts[i].entry->dtype != entry->dtype || parts[i].entry->n_slices || count > parts[i].entry->size)
+            return TARE_FAIL(TARE_CORRUPT, "slice %zu does not fit its tensor", i);
+        if (!tare_add_i64(&sum, sum, count)) sum = INT64_MAX;
+    }
+    if (sum == wanted) return TARE_OK;
+    return TARE_FAIL(TARE_CORRUPT, "the slices hold %lld elements (wanted %lld)", (long long)sum, (long long)wanted);
+}
+
+static tare_status read_parts(struct tare_tensor *out, struct tare_bundle *bundle, const entry_message *entry,
+                              const struct tare_shape *shape, const char *key) {
+    struct part *parts = tare_calloc(entry->n_slices, sizeof *parts);
+    tare_status status = parts ? find_parts(parts, bundle, entry, shape, key) : TARE_NO_MEMORY;
+    if (status == TARE_OK) status = tare_tensor_new(out, (int)entry->dtype, shape);
+    if (status == TARE_OK && out->elements) memset(out->data, 0, tare_tensor_bytes(out));
+    for (size_t i = 0; i < entry->n_slices && status == TARE_OK; i++) {
+        struct tare_tensor piece = { 0 };
+        status = read_whole(&piece, bundle, parts[i].entry, &parts[i].shape, key);
+        if (status == TARE_OK) status = copy_part(out, &piece, &parts[i]);
+        tare_tensor_reset(&piece);
+        status = tare_error_prefix(status, "slice %zu", i);
+    }
+    tare_free(parts);
+    return status;
+}
+
+static tare_status read_entry_tensor(struct tare_tensor *out, struct tare_bundle *bundle, const entry_message *entry,
+                                     const char *key) {
+    struct tare_shape shape;
     tare_status status;
-    if (entry->n_slices) return TARE_FAIL(TARE_UNSUPPORTED, "partitioned variables are not read in this version");
-    TARE_TRY(tare_shape_from_message(&shape, entry->shape));
-    TARE_TRY(open_shard(&shard, bundle, entry->shard_id));
-    if ((uint64_t)entry->offset > shard->mapping.size || (uint64_t)entry->size > shard->mapping.size - (uint64_t)entry->offset)
-        return TARE_FAIL(TARE_CORRUPT, "%s is truncated: bytes %lld to %lld are asked for, the file has %zu", shard->path,
-                         (long long)entry->offset, (long long)(entry->offset + entry->size), shard->mapping.size);
     if ((int)entry->dtype == TARE_DT_VARIANT || (int)entry->dtype == TARE_DT_RESOURCE)
-        return TARE_FAIL(TARE_UNSUPPORTED, "%s tensors are not read", tare_dtype_name((int)entry->dtype));
-    status = (int)entry->dtype == TARE_DT_STRING
-                 ? read_strings(out, shard, entry, &shape, shard->mapping.data + entry->offset)
-                 : read_numbers(out, shard, entry, &shape, shard->mapping.data + entry->offset);
+        return TARE_FAIL(TARE_UNSUPPORTED, "%s tensors in checkpoints are not read",
+                         tare_dtype_name((int)entry->dtype));
+    TARE_TRY(tare_shape_from_message(&shape, entry->shape));
+    status = entry->n_slices ? read_parts(out, bundle, entry, &shape, key)
+                             : read_whole(out, bundle, entry, &shape, key);
     if (status != TARE_OK) tare_tensor_reset(out);
     return status;
+}
+
+bool tare_bundle_find(struct tare_bundle_entry *out, const struct tare_bundle *bundle, const char *key) {
+    const entry_message *entry = bundle ? tare_map_get(&bundle->by_key, key) : NULL;
+    if (!entry) return false;
+    *out = (struct tare_bundle_entry){ .dtype = (int)entry->dtype,
+                                       .shard = entry->shard_id,
+                                       .offset = entry->offset,
+                                       .size = entry->size,
+                                       .crc32c = tare_crc32c_unmask(entry->crc32c),
+                                       .slices = entry->n_slices };
+    if (tare_shape_from_message(&out->shape, entry->shape) != TARE_OK) {
+        tare_error_clear(); /* tare_bundle_read says it */
+        out->shape = tare_shape_unknown();
+    }
+    return true;
 }
 
 tare_status tare_bundle_read(struct tare_tensor *out, struct tare_bundle *bundle, const char *key) {
     const entry_message *entry = bundle ? tare_map_get(&bundle->by_key, key) : NULL;
     memset(out, 0, sizeof *out);
     if (!entry) return TARE_FAIL(TARE_NOT_FOUND, "Key %s not found in checkpoint", key);
-    return tare_error_prefix(read_entry_tensor(out, bundle, entry), "%s", key);
+    return tare_error_prefix(read_entry_tensor(out, bundle, entry, key), "%s", key);
 }

@@ -10,23 +10,40 @@ struct tare_bundle;
 tare_status tare_bundle_open(struct tare_bundle **out, const char *prefix) TARE_WARN_UNUSED;
 /* Tensors that were read stay valid. NULL is fine. */
 void tare_bundle_close(struct tare_bundle *bundle);
-/* Tensors in it, and their bytes. */
+/* Tensors in it (a partitioned one counts once), and their bytes. */
 size_t tare_bundle_count(const struct tare_bundle *bundle);
 size_t tare_bundle_bytes(const struct tare_bundle *bundle);
-/* Key of entry i in ascending order. */
+/* Key of tensor i in ascending order. */
 const char *tare_bundle_key(const struct tare_bundle *bundle, size_t i);
+/* What the index says about a tensor, unchecked. */
+struct tare_bundle_entry {
+    int dtype;
+    struct tare_shape shape; /* of unknown rank when the index holds none that is good */
+    int32_t shard;
+    int64_t offset, size; /* of the bytes in the shard; 0 for a partitioned tensor */
+    uint32_t crc32c;      /* not masked */
+    size_t slices;        /* 0: in one piece */
+};
+bool tare_bundle_find(struct tare_bundle_entry *out, const struct tare_bundle *bundle, const char *key);
 /* False for a NULL bundle. */
 bool tare_bundle_has(const struct tare_bundle *bundle, const char *key);
 /* Reads a tensor and checks its checksum. Numeric tensors are views of the mapped file where alignment allows; strings
- * are copied. Sliced tensors are put together. Errors name key, file and byte. */
+ * are copied. Sliced tensors are put together. Errors name key, file and byte. One thread at a time a bundle. */
 tare_status tare_bundle_read(struct tare_tensor *out, struct tare_bundle *bundle, const char *key) TARE_WARN_UNUSED;
 
 struct tare_bundle_writer;
+/* The files appear when the writer is closed. */
 tare_status tare_bundle_writer_open(struct tare_bundle_writer **out, const char *prefix) TARE_WARN_UNUSED;
-/* Appends a tensor to the data file; keys in any order, each once. */
+/* As above with `shards` data files, 1 … 99999. */
+tare_status tare_bundle_writer_open_shards(struct tare_bundle_writer **out, const char *prefix,
+                                           int shards) TARE_WARN_UNUSED;
+/* Tensors added from now on go to this data file (at first 0). */
+void tare_bundle_writer_use_shard(struct tare_bundle_writer *writer, int shard);
+/* Appends a tensor to the data file; keys in any order, each once. TARE_UNSUPPORTED for resources and variants. After a
+ * failure the writer can only be aborted. */
 tare_status tare_bundle_writer_add(struct tare_bundle_writer *writer, const char *key, const struct tare_tensor *tensor)
     TARE_WARN_UNUSED;
-/* Writes the index and ends the writer, also on failure. */
+/* Completes the files and ends the writer, also on failure: then none of them is left. */
 tare_status tare_bundle_writer_close(struct tare_bundle_writer *writer) TARE_WARN_UNUSED;
 void tare_bundle_writer_abort(struct tare_bundle_writer *writer);
 

@@ -11,24 +11,42 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { MOST_SHARDS = 99999 }; /* what fits the names */
 
 struct tare_bundle_writer {
     struct tare_arena arena;
     char *index_path;
-    struct tare_output_file data;
+    char **paths; /* of the data files */
+    struct tare_output_file *files;
+    int shards, shard; /* the one being written to */
     struct tare_table_entry *entries;
     size_t count, capacity;
 };
 
-tare_status tare_bundle_writer_open(struct tare_bundle_writer **out, const char *prefix) {
-    struct tare_bundle_writer *writer = tare_calloc(1, sizeof *writer);
-    char *path;
-    tare_status status = TARE_NO_MEMORY;
-    *out = NULL;
-    if (!writer) return status;
+static tare_status open_files(struct tare_bundle_writer *writer, const char *prefix, int shards) {
     writer->index_path = tare_arena_printf(&writer->arena, "%s.index", prefix);
-    path = tare_arena_printf(&writer->arena, "%s.data-00000-of-00001", prefix);
-    if (writer->index_path && path) status = tare_output_file_begin(&writer->data, path);
+    writer->paths = TARE_NEW_ARRAY(&writer->arena, char *, (size_t)shards);
+    writer->files = TARE_NEW_ARRAY(&writer->arena, struct tare_output_file, (size_t)shards);
+    if (!writer->index_path || !writer->paths || !writer->files) return TARE_NO_MEMORY;
+    for (; writer->shards < shards; writer->shards++) {
+        char *path = tare_arena_printf(&writer->arena, "%s.data-%05d-of-%05d", prefix, writer->shards, shards);
+        if (!path) return TARE_NO_MEMORY;
+        writer->paths[writer->shards] = path;
+        TARE_TRY(tare_output_file_begin(&writer->files[writer->shards], path));
+    }
+    return TARE_OK;
+}
+
+tare_status tare_bundle_writer_open_shards(struct tare_bundle_writer **out, const char *prefix, int shards) {
+    struct tare_bundle_writer *writer;
+    tare_status status;
+    *out = NULL;
+    if (shards < 1 || shards > MOST_SHARDS)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%d shards (wanted 1 to %d)", shards, MOST_SHARDS);
+    writer = tare_calloc(1, sizeof *writer);
+    status = writer ? open_files(writer, prefix, shards) : TARE_NO_MEMORY;
     if (status == TARE_OK)
         *out = writer;
     else
@@ -36,9 +54,17 @@ tare_status tare_bundle_writer_open(struct tare_bundle_writer **out, const char 
     return status;
 }
 
+tare_status tare_bundle_writer_open(struct tare_bundle_writer **out, const char *prefix) {
+    return tare_bundle_writer_open_shards(out, prefix, 1);
+}
+
+void tare_bundle_writer_use_shard(struct tare_bundle_writer *writer, int shard) {
+    if (shard >= 0 && shard < writer->shards) writer->shard = shard;
+}
+
 static tare_status put(struct tare_bundle_writer *writer, const void *data, size_t size, uint32_t *crc) {
     if (crc) *crc = tare_crc32c_extend(*crc, data, size);
-    return tare_output_file_write(&writer->data, data, size);
+    return tare_output_file_write(&writer->files[writer->shard], data, size);
 }
 
 static size_t make_varint(uint8_t bytes[10], uint64_t value) {
@@ -59,7 +85,7 @@ static tare_status write_strings(struct tare_bundle_writer *writer, const struct
     const struct tare_str *strings = TARE_CONST_DATA(struct tare_str, tensor);
     uint8_t bytes[16];
     for (int64_t i = 0; i < tensor->elements; i++) {
-        size_t length = strings[i].size, size = length > UINT32_MAX ? 8 : 4;
+        size_t length = strings[tensor->splat ? 0 : i].size, size = length > UINT32_MAX ? 8 : 4;
         store32(bytes, length, size);
         *crc = tare_crc32c_extend(*crc, bytes, size);
         size = make_varint(bytes, length);
@@ -67,7 +93,10 @@ static tare_status write_strings(struct tare_bundle_writer *writer, const struct
     }
     store32(bytes, tare_crc32c_mask(*crc), 4);
     TARE_TRY(put(writer, bytes, 4, crc));
-    for (int64_t i = 0; i < tensor->elements; i++) TARE_TRY(put(writer, strings[i].data, strings[i].size, crc));
+    for (int64_t i = 0; i < tensor->elements; i++) {
+        const struct tare_str *string = &strings[tensor->splat ? 0 : i];
+        TARE_TRY(put(writer, string->data, string->size, crc));
+    }
     return TARE_OK;
 }
 
@@ -96,12 +125,18 @@ tare_status tare_bundle_writer_add(struct tare_bundle_writer *writer, const char
                                    const struct tare_tensor *tensor) {
     Tensorflow__BundleEntryProto entry = TENSORFLOW__BUNDLE_ENTRY_PROTO__INIT;
     uint32_t crc = 0;
+    enum tare_dtype_class class = tare_dtype_get(tensor->dtype) ? tare_dtype_get(tensor->dtype)->class : TARE_CLASS_NONE;
+    if (class == TARE_CLASS_NONE || class == TARE_CLASS_OBJECT)
+        return TARE_FAIL(TARE_UNSUPPORTED, "%s: %s tensors are not written to checkpoints", key,
+                         tare_dtype_name(tensor->dtype));
+    if (!*key) return TARE_FAIL(TARE_INVALID_ARGUMENT, "a tensor has an empty key");
+    entry.shard_id = writer->shard;
     entry.dtype = (Tensorflow__DataType)tensor->dtype;
-    entry.offset = (int64_t)writer->data.offset;
+    entry.offset = (int64_t)writer->files[writer->shard].offset;
     entry.shape = tare_shape_to_message(&writer->arena, &tensor->shape);
     if (!entry.shape) return TARE_NO_MEMORY;
     TARE_TRY(write_elements(writer, tensor, &crc));
-    entry.size = (int64_t)writer->data.offset - entry.offset;
+    entry.size = (int64_t)writer->files[writer->shard].offset - entry.offset;
     entry.crc32c = tare_crc32c_mask(crc);
     return add_entry(writer, key, &entry.base);
 }
@@ -113,14 +148,14 @@ static int by_key(const void *a, const void *b) {
     return order ? order : (x->key_size > y->key_size) - (x->key_size < y->key_size);
 }
 
-static tare_status write_index(struct tare_bundle_writer *writer) {
+static tare_status write_index(struct tare_bundle_writer *writer, struct tare_output_file *index) {
     Tensorflow__BundleHeaderProto header = TENSORFLOW__BUNDLE_HEADER_PROTO__INIT;
     Tensorflow__VersionDef version = TENSORFLOW__VERSION_DEF__INIT;
     uint8_t *bytes;
     size_t size;
     tare_status status;
     version.producer = 1;
-    header.num_shards = 1;
+    header.num_shards = writer->shards;
     header.version = &version;
     TARE_TRY(add_entry(writer, "", &header.base));
     qsort(writer->entries, writer->count, sizeof *writer->entries, by_key);
@@ -128,21 +163,32 @@ static tare_status write_index(struct tare_bundle_writer *writer) {
         if (by_key(&writer->entries[i - 1], &writer->entries[i]) == 0)
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "two tensors under the key %s", writer->entries[i].key);
     TARE_TRY(tare_table_write(&bytes, &size, writer->entries, writer->count));
-    status = tare_file_write(writer->index_path, bytes, size);
+    status = tare_output_file_begin(index, writer->index_path);
+    if (status == TARE_OK) status = tare_output_file_write(index, bytes, size);
     tare_free(bytes);
     return status;
 }
 
+/* The index is complete under its temporary name before the data files get theirs, and gets its own last: whoever finds
+ * an index finds its data. */
 tare_status tare_bundle_writer_close(struct tare_bundle_writer *writer) {
-    tare_status status = tare_output_file_commit(&writer->data);
-    if (status == TARE_OK) status = write_index(writer);
+    struct tare_output_file index = { .fd = -1 };
+    tare_status status = write_index(writer, &index);
+    int done = 0;
+    for (; status == TARE_OK && done < writer->shards; done++) status = tare_output_file_commit(&writer->files[done]);
+    if (status == TARE_OK) status = tare_output_file_commit(&index);
+    if (status != TARE_OK) {
+        tare_output_file_abort(&index);
+        if (done) unlink(writer->index_path); /* an older one would lead to data that is no more */
+        while (done--) unlink(writer->paths[done]);
+    }
     tare_bundle_writer_abort(writer);
     return status;
 }
 
 void tare_bundle_writer_abort(struct tare_bundle_writer *writer) {
     if (!writer) return;
-    tare_output_file_abort(&writer->data);
+    for (int i = 0; i < writer->shards; i++) tare_output_file_abort(&writer->files[i]);
     tare_free(writer->entries);
     tare_arena_free(&writer->arena);
     tare_free(writer);

@@ -6,7 +6,16 @@
 #include <snappy-c.h>
 #include <string.h>
 
-enum { FOOTER_SIZE = 48, TRAILER_SIZE = 5, NO_COMPRESSION = 0, SNAPPY = 1 };
+enum {
+    FOOTER_SIZE = 48,
+    TRAILER_SIZE = 5,
+    NO_COMPRESSION = 0,
+    SNAPPY = 1,
+    /* Keys share prefixes, so a small file can ask for much memory: all keys together take at most this many times the
+     * file's size, and this many bytes more. */
+    KEY_GROWTH = 64,
+    FREE_KEY_BYTES = 1 << 20,
+};
 
 static const uint64_t MAGIC = 0xdb4775248b80fb57u;
 
@@ -16,6 +25,7 @@ struct reader {
     size_t size;
     struct tare_table_entry *entries;
     size_t count, capacity;
+    size_t key_bytes; /* of all keys, those of the index block too */
 };
 
 struct block {
@@ -61,7 +71,7 @@ static tare_status drop_restarts(struct block *block) {
     uint32_t restarts;
     if (block->size < 4) return TARE_FAIL(TARE_CORRUPT, "bad block at byte %llu", (unsigned long long)block->offset);
     restarts = load32(block->data + block->size - 4);
-    if ((uint64_t)restarts * 4 + 4 > block->size)
+    if (!restarts || (uint64_t)restarts * 4 + 4 > block->size)
         return TARE_FAIL(TARE_CORRUPT, "bad block contents at byte %llu", (unsigned long long)block->offset);
     block->size -= 4 + (size_t)restarts * 4;
     return TARE_OK;
@@ -98,6 +108,10 @@ static tare_status each_entry(const struct block *block, struct reader *reader,
         if (!read_varint(&shared, &at, end) || !read_varint(&unshared, &at, end) || !read_varint(&value_size, &at, end) ||
             shared > previous_size || unshared > (uint64_t)(end - at) || value_size > (uint64_t)(end - at) - unshared)
             return TARE_FAIL(TARE_CORRUPT, "bad entry in the block at byte %llu", (unsigned long long)block->offset);
+        reader->key_bytes += (size_t)(shared + unshared) + 1;
+        if (reader->key_bytes > reader->size * KEY_GROWTH + FREE_KEY_BYTES)
+            return TARE_FAIL(TARE_CORRUPT, "keys too long for the file's size in the block at byte %llu",
+                             (unsigned long long)block->offset);
         key = tare_arena_alloc(reader->arena, (size_t)(shared + unshared) + 1);
         if (!key) return TARE_NO_MEMORY;
         memcpy(key, previous, (size_t)shared);
@@ -112,7 +126,14 @@ static tare_status each_entry(const struct block *block, struct reader *reader,
     return TARE_OK;
 }
 
+static bool in_order(const struct tare_table_entry *a, const struct tare_table_entry *b) {
+    int order = memcmp(a->key, b->key, a->key_size < b->key_size ? a->key_size : b->key_size);
+    return order ? order < 0 : a->key_size < b->key_size;
+}
+
 static tare_status add_entry(struct reader *reader, const struct tare_table_entry *entry) {
+    if (reader->count && !in_order(&reader->entries[reader->count - 1], entry))
+        return TARE_FAIL(TARE_CORRUPT, "keys are out of order at key %s", entry->key);
     if (reader->count == reader->capacity) {
         size_t extra = reader->count + 64;
         struct tare_table_entry *grown =
@@ -145,10 +166,10 @@ tare_status tare_table_read(struct tare_table_entry **entries, size_t *count, st
     const uint8_t *at;
     uint64_t offset = 0, block_size = 0, magic;
     struct block index;
-    if (size < FOOTER_SIZE) return TARE_FAIL(TARE_CORRUPT, "file is too short to be an sstable (%zu bytes)", size);
+    if (size < FOOTER_SIZE) return TARE_FAIL(TARE_CORRUPT, "file is too short to be an sstable (got %zu bytes, wanted %d)", size, FOOTER_SIZE);
     at = data + size - FOOTER_SIZE;
     magic = (uint64_t)load32(data + size - 8) | (uint64_t)load32(data + size - 4) << 32;
-    if (magic != MAGIC) return TARE_FAIL(TARE_CORRUPT, "not an sstable (bad magic number)");
+    if (magic != MAGIC) return TARE_FAIL(TARE_CORRUPT, "not an sstable (bad magic number) at byte %zu", size - 8);
     TARE_TRY(read_handle(&offset, &block_size, &at, data + size - 8)); /* metaindex: empty */
     TARE_TRY(read_handle(&offset, &block_size, &at, data + size - 8));
     TARE_TRY(read_block(&index, &reader, offset, block_size));

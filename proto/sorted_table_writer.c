@@ -105,15 +105,19 @@ static void separator(struct tare_strbuf *out, const char *last, size_t last_siz
     }
 }
 
+/* A block ends when it is full, and before an entry that is very large. */
+static bool ends_block(const struct block *block, const struct tare_table_entry *next) {
+    if (block->bytes.size + block->restarts.size + 4 >= BLOCK_SIZE) return true;
+    return next->key_size + next->value_size >= 2 * (size_t)BLOCK_SIZE;
+}
+
 static void write_blocks(struct writer *writer, const struct tare_table_entry *entries, size_t count) {
     struct tare_strbuf handle = { 0 };
     for (size_t i = 0; i < count; i++) {
         struct tare_strbuf key = { 0 };
         bool last = i + 1 == count;
-        size_t estimate;
         add(&writer->data, entries[i].key, entries[i].key_size, entries[i].value, entries[i].value_size);
-        estimate = writer->data.bytes.size + writer->data.restarts.size + 4;
-        if (!last && estimate < BLOCK_SIZE) continue;
+        if (!last && !ends_block(&writer->data, &entries[i + 1])) continue;
         flush(&writer->out, &writer->data, &handle);
         separator(&key, entries[i].key, entries[i].key_size, last ? NULL : entries[i + 1].key,
                   last ? 0 : entries[i + 1].key_size);
