@@ -3,17 +3,8 @@
 #define TARE_CONVERT_OPTIONS_H
 
 #include "base/arena.h"
+#include "tpu/batching.h"
 #include "tpu/placement.h"
-
-/* What a BatchOptions message applies to. */
-struct tare_batch_options {
-    int num_batch_threads, max_batch_size, batch_timeout_micros, max_enqueued_batches;
-    const int64_t *allowed_batch_sizes;
-    size_t n_allowed;
-    bool disable_large_batch_splitting;
-    enum tare_batch_component { TARE_BATCH_TPU, TARE_BATCH_ALIAS, TARE_BATCH_CONCRETE, TARE_BATCH_SIGNATURE } component;
-    const char *name; /* NULL for TARE_BATCH_TPU */
-};
 
 enum tare_quant_method { TARE_METHOD_NONE, TARE_METHOD_STATIC, TARE_METHOD_DYNAMIC, TARE_METHOD_WEIGHT_ONLY };
 

@@ -1,5 +1,6 @@
 /* The pipeline. */
 #include "convert/pipeline.h"
+#include "tpu/bfloat16.h"
 
 #include <string.h>
 
@@ -48,6 +49,22 @@ static tare_status check_is_tf2(const struct tare_model *model, const struct tar
                                        "migrated to TensorFlow 2 (this model has no functions to place on the TPU)");
 }
 
+/* The functions that go to the TPU, or with scope ALL everything that signatures run. */
+static tare_status to_bfloat16(size_t *changes, struct tare_arena *arena, struct tare_model *model,
+                               const struct tare_converter_options *options, const struct tare_tpu_function *functions,
+                               size_t count) {
+    struct tare_bfloat16_options bfloat16 = {
+        .skip_safety_checks = options->skip_safety_checks,
+        .float_ops = options->float_ops,
+        .n_float_ops = options->n_float_ops,
+    };
+    struct tare_graph **graphs = TARE_NEW_ARRAY(arena, struct tare_graph *, count + 1);
+    if (!graphs) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < count; i++) graphs[i] = functions[i].graph;
+    if (options->bfloat16_all) graphs[count++] = model->main;
+    return tare_tpu_bfloat16(model, graphs, count, &bfloat16, changes);
+}
+
 tare_status tare_pipeline_place(struct tare_conversion *out, struct tare_arena *arena, struct tare_model *model,
                                 const struct tare_converter_options *options) {
     struct tare_tpu_function *functions;
@@ -55,8 +72,10 @@ tare_status tare_pipeline_place(struct tare_conversion *out, struct tare_arena *
     memset(out, 0, sizeof *out);
     TARE_TRY(check_is_tf2(model, options));
     TARE_TRY(tare_tpu_find_functions(&functions, &count, arena, model, options->functions, options->n_functions));
+    if (options->bfloat16) TARE_TRY(to_bfloat16(&out->bfloat16_changes, arena, model, options, functions, count));
     TARE_TRY(tare_tpu_place(&out->placed, arena, model, functions, count,
                             options->has_sharding ? &options->sharding : NULL, options->has_quantization));
     out->n_placed = count;
+    TARE_TRY(tare_tpu_batch(&out->batching, arena, model, options->batches, options->n_batches));
     return tare_cost_report(&out->cost, arena, model, out->placed, out->n_placed);
 }

@@ -30,6 +30,8 @@ tare_status tare_pipeline_quantize(struct tare_quant_report *report, struct tare
 struct tare_conversion {
     struct tare_tpu_placed *placed;
     size_t n_placed;
+    size_t bfloat16_changes; /* nodes */
+    struct tare_batching_result batching;
     struct tare_cost_report cost;
 };
 

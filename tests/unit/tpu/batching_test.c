@@ -1,0 +1,254 @@
+/* Batchers before functions: where they are put, what they say, what they refuse. */
+#include "tpu/batching.h"
+#include "tpu/placement.h"
+#include "support/graph_check.h"
+#include "support/mini_model.h"
+
+#include <string.h>
+
+static const int64_t sizes[] = { 2, 4, 8 };
+static const struct tare_batch_options plain = {
+    .num_batch_threads = 2, .max_batch_size = 8, .batch_timeout_micros = 5000, .max_enqueued_batches = 10,
+    .allowed_batch_sizes = sizes, .n_allowed = 3,
+};
+
+/* main: y = f(x, handle) with x of the given shape; f(handle, x) = x * variable, behind a call of inner(x). */
+struct fixture {
+    struct tare_model *model;
+    struct tare_arena arena;
+    struct tare_graph *function;
+    struct tare_edge x, y;
+    struct tare_binding in, out;
+    struct tare_signature signature;
+    struct tare_alias alias;
+    struct tare_batching_result result;
+};
+
+static struct tare_edge shaped(struct tare_graph *graph, const char *name, struct tare_shape shape) {
+    struct tare_node *node = mini_open(graph, "Placeholder", name, 0);
+    mini_ok(tare_node_set_type(node, "dtype", TARE_DT_FLOAT));
+    mini_ok(tare_node_set_shape(node, "shape", &shape));
+    return mini_done(node);
+}
+
+static void set_up(struct fixture *f, struct tare_shape shape) {
+    struct tare_edge handle, arg;
+    struct tare_node *read;
+    memset(f, 0, sizeof *f);
+    f->model = mini_model_new();
+    f->function = tare_model_add_function(f->model, "__inference_f_1");
+    handle = mini_arg(f->function, "handle", TARE_DT_RESOURCE);
+    arg = mini_arg(f->function, "x", TARE_DT_FLOAT);
+    read = mini_open(f->function, "ReadVariableOp", "read", 1, handle);
+    mini_ok(tare_node_set_type(read, "dtype", TARE_DT_FLOAT));
+    mini_return(f->function, "y", mini_node(f->function, "Mul", "mul", 2, arg, mini_done(read)));
+    f->x = shaped(f->model->main, "x", shape);
+    f->y = mini_call(f->model->main, "StatefulPartitionedCall", "call", f->function, 2, mini_variable(f->model, "v", 3), f->x);
+    f->in = (struct tare_binding){ .key = "x", .dtype = TARE_DT_FLOAT, .shape = shape, .edge = f->x };
+    f->out = (struct tare_binding){ .key = "y", .dtype = TARE_DT_FLOAT, .shape = shape, .edge = f->y };
+    f->signature = (struct tare_signature){ .key = "serving_default", .inputs = &f->in, .n_inputs = 1, .outputs = &f->out,
+                                            .n_outputs = 1 };
+    f->alias = (struct tare_alias){ f->function->name, "tpu_func" };
+    f->model->signatures = &f->signature;
+    f->model->n_signatures = 1;
+    f->model->aliases = &f->alias;
+    f->model->n_aliases = 1;
+}
+
+static void place(struct fixture *f) {
+    struct tare_tpu_function function = { f->function, NULL, "tpu_func" };
+    struct tare_tpu_placed *placed;
+    mini_ok(tare_tpu_place(&placed, &f->arena, f->model, &function, 1, NULL, false));
+}
+
+static void tear_down(struct fixture *f) {
+    f->model->n_signatures = f->model->n_aliases = 0;
+    tare_model_free(f->model);
+    tare_arena_free(&f->arena);
+}
+
+static tare_status batch(struct fixture *f, const struct tare_batch_options *options, size_t count) {
+    return tare_tpu_batch(&f->result, &f->arena, f->model, options, count);
+}
+
+static struct tare_batch_options of(enum tare_batch_component component, const char *name) {
+    struct tare_batch_options options = plain;
+    options.component = component;
+    options.name = name;
+    return options;
+}
+
+/* f(row) = 3 row, two rows at once */
+static void check_runs(const struct fixture *f) {
+    float rows[] = { 1, -2, 0.5f, 4 };
+    struct tare_shape shape = tare_shape_make(2, 2, 2);
+    struct tare_session *session = mini_session(f->model);
+    struct tare_tensor x, y = { 0 };
+    mini_ok(tare_tensor_from(&x, TARE_DT_FLOAT, &shape, rows));
+    mini_ok(tare_session_run(session, &f->x, &x, 1, &f->y, &y, 1, NULL, 0));
+    for (int i = 0; i < 4; i++) assert_float_equal(TARE_CONST_DATA(float, &y)[i], 3 * rows[i], 0);
+    tare_tensor_reset(&x);
+    tare_tensor_reset(&y);
+    tare_session_free(session);
+}
+
+static void a_placed_function__is_batched_under_its_own_name(void **state) {
+    struct fixture f;
+    struct tare_node *node;
+    (void)state;
+    set_up(&f, tare_shape_make(2, -1, 2));
+    place(&f);
+    mini_ok(batch(&f, &plain, 1));
+    graph_check_dtypes(f.model);
+    assert_int_equal(f.result.inserted, 1);
+    assert_int_equal(f.result.updated, 0);
+    node = graph_only(f.function, "BatchFunction");
+    assert_int_equal(f.function->n_nodes, 1);
+    assert_string_equal(tare_node_function(node, "f")->name, "__inference_f_1_with_batch");
+    assert_non_null(graph_only(tare_node_function(node, "f"), "TPUPartitionedCall"));
+    assert_int_equal(tare_node_list(node, "Tin")->count, 1);
+    assert_int_equal(tare_node_list(node, "Tcaptured")->items[0].type, TARE_DT_RESOURCE);
+    assert_int_equal(tare_node_function(node, "f")->args[0]->output_dtypes[0], TARE_DT_FLOAT);
+    check_runs(&f);
+    tear_down(&f);
+}
+
+static void attributes__are_the_options_without_defaults(void **state) {
+    struct fixture f;
+    struct tare_node *node;
+    (void)state;
+    set_up(&f, tare_shape_make(2, -1, 2));
+    place(&f);
+    mini_ok(batch(&f, &plain, 1));
+    node = graph_only(f.function, "BatchFunction");
+    assert_int_equal(tare_node_int(node, "num_batch_threads", 0), 2);
+    assert_int_equal(tare_node_int(node, "max_batch_size", 0), 8);
+    assert_int_equal(tare_node_int(node, "batch_timeout_micros", 0), 5000);
+    assert_null(tare_node_find_attr(node, "max_enqueued_batches"));
+    assert_null(tare_node_find_attr(node, "batch_padding_policy"));
+    assert_int_equal(tare_node_list(node, "allowed_batch_sizes")->count, 3);
+    assert_true(tare_node_bool(node, "enable_large_batch_splitting", false));
+    tear_down(&f);
+}
+
+static void an_existing_batcher__gets_the_new_numbers(void **state) {
+    struct tare_batch_options other = plain;
+    struct fixture f;
+    struct tare_node *node;
+    (void)state;
+    set_up(&f, tare_shape_make(2, -1, 2));
+    place(&f);
+    mini_ok(batch(&f, &plain, 1));
+    other.max_batch_size = 16;
+    other.n_allowed = 0;
+    other.max_enqueued_batches = 50;
+    other.disable_large_batch_splitting = true;
+    mini_ok(batch(&f, &other, 1));
+    assert_int_equal(f.result.inserted, 0);
+    assert_int_equal(f.result.updated, 1);
+    node = graph_only(f.function, "BatchFunction");
+    assert_int_equal(tare_node_int(node, "max_batch_size", 0), 16);
+    assert_int_equal(tare_node_int(node, "max_enqueued_batches", 0), 50);
+    assert_null(tare_node_find_attr(node, "allowed_batch_sizes"));
+    assert_null(tare_node_find_attr(node, "enable_large_batch_splitting"));
+    tear_down(&f);
+}
+
+static void a_function__is_batched_by_each_of_its_names(void **state) {
+    struct tare_batch_options options[] = { of(TARE_BATCH_ALIAS, "tpu_func"), of(TARE_BATCH_CONCRETE, "__inference_f_1"),
+                                            of(TARE_BATCH_SIGNATURE, "serving_default") };
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        struct fixture f;
+        set_up(&f, tare_shape_make(2, -1, 2));
+        mini_ok(batch(&f, &options[i], 1));
+        graph_check_dtypes(f.model);
+        assert_non_null(graph_only(f.function, "BatchFunction"));
+        check_runs(&f);
+        tear_down(&f);
+    }
+}
+
+static void batching__once_and_not_on_the_tpu(void **state) {
+    struct tare_batch_options twice[] = { of(TARE_BATCH_ALIAS, "tpu_func"), of(TARE_BATCH_SIGNATURE, "serving_default") };
+    struct tare_batch_options unknown = of(TARE_BATCH_ALIAS, "tpu_fun"), inner = of(TARE_BATCH_CONCRETE, "inner");
+    struct tare_tpu_function function;
+    struct tare_tpu_placed *placed;
+    struct tare_graph *graph, *outer;
+    struct fixture f;
+    (void)state;
+    set_up(&f, tare_shape_make(2, -1, 2));
+    mini_fails(batch(&f, &plain, 1), "nothing to batch");
+    mini_fails(batch(&f, &unknown, 1), "known aliases: \"tpu_func\"");
+    mini_fails(batch(&f, twice, 2), "two batch_options apply");
+    graph = tare_model_add_function(f.model, "inner");
+    mini_return(graph, "y", mini_node(graph, "Relu", "relu", 1, mini_arg(graph, "x", TARE_DT_FLOAT)));
+    outer = tare_model_add_function(f.model, "outer");
+    mini_return(outer, "y", mini_call(outer, "PartitionedCall", "call", graph, 1, mini_arg(outer, "x", TARE_DT_FLOAT)));
+    function = (struct tare_tpu_function){ outer, NULL, "outer" };
+    mini_ok(tare_tpu_place(&placed, &f.arena, f.model, &function, 1, NULL, false));
+    mini_fails(batch(&f, &inner, 1), "inside the TPU function tpu_fn_icv2_outer");
+    tear_down(&f);
+}
+
+static void shapes__that_cannot_be_batched_are_refused(void **state) {
+    struct tare_batch_options signature = of(TARE_BATCH_SIGNATURE, "serving_default");
+    static const struct {
+        int rank, d0;
+        const char *text;
+    } cases[] = {
+        { 0, 0, "Batching input tensors must have at least one dimension: input 'x' is a scalar" },
+        { 2, 4, "Dimensions of inputs should match: input 'x' has shape [4,2]" },
+    };
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct fixture f;
+        set_up(&f, tare_shape_make(cases[i].rank, cases[i].d0, 2));
+        mini_fails(batch(&f, &signature, 1), cases[i].text);
+        place(&f);
+        mini_fails(batch(&f, &plain, 1), cases[i].text);
+        assert_null(tare_model_find_function(f.model, "__inference_f_1_with_batch"));
+        tear_down(&f);
+    }
+}
+
+static void an_output_without_batch_dimension__is_refused(void **state) {
+    struct tare_batch_options options = of(TARE_BATCH_CONCRETE, "sum");
+    struct fixture f;
+    struct tare_graph *graph;
+    struct tare_edge arg;
+    struct tare_node *sum;
+    (void)state;
+    set_up(&f, tare_shape_make(2, -1, 2));
+    graph = tare_model_add_function(f.model, "sum");
+    arg = mini_arg(graph, "x", TARE_DT_FLOAT);
+    sum = mini_open(graph, "Sum", "total", 2, arg, mini_ints(graph, "axes", 2, (int32_t[]){ 0, 1 }));
+    mini_return(graph, "y", mini_done(sum));
+    mini_call(f.model->main, "PartitionedCall", "sum", graph, 1, f.x);
+    mini_fails(batch(&f, &options, 1), "Batched output tensor has 0 dimensions: output 'y' (node 'total')");
+    tear_down(&f);
+}
+
+static void a_sparse_signature_input__is_refused(void **state) {
+    struct tare_batch_options options = of(TARE_BATCH_SIGNATURE, "serving_default");
+    struct fixture f;
+    (void)state;
+    set_up(&f, tare_shape_make(2, -1, 2));
+    f.in.kind = TARE_BINDING_SPARSE;
+    mini_fails(batch(&f, &options, 1), "BatchFunction does not support SparseTensors as inputs or outputs: input 'x'");
+    tear_down(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_placed_function__is_batched_under_its_own_name),
+        cmocka_unit_test(attributes__are_the_options_without_defaults),
+        cmocka_unit_test(an_existing_batcher__gets_the_new_numbers),
+        cmocka_unit_test(a_function__is_batched_by_each_of_its_names),
+        cmocka_unit_test(batching__once_and_not_on_the_tpu),
+        cmocka_unit_test(shapes__that_cannot_be_batched_are_refused),
+        cmocka_unit_test(an_output_without_batch_dimension__is_refused),
+        cmocka_unit_test(a_sparse_signature_input__is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

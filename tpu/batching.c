@@ -1,0 +1,291 @@
+/* Inserting and updating BatchFunction ops. */
+#include "tpu/batching.h"
+#include "graph/clone.h"
+#include "tpu/batching_internal.h"
+
+#include <string.h>
+
+struct batcher {
+    struct tare_arena *arena;
+    struct tare_model *model;
+    const struct tare_model_shapes *shapes; /* of the model before anything was batched */
+    struct tare_graph **done; /* functions that this call has batched */
+    size_t n_done;
+    struct tare_batching_result *result;
+};
+
+/* ---- who calls what ---- */
+
+struct walk {
+    struct tare_map seen;
+    const struct tare_graph **stack;
+    size_t depth;
+};
+
+static tare_status walk_into(void *arg, const struct tare_node *node, struct tare_graph *callee) {
+    struct walk *walk = arg;
+    (void)node;
+    if (tare_map_get(&walk->seen, callee->name)) return TARE_OK;
+    walk->stack[walk->depth++] = callee;
+    return tare_map_set(&walk->seen, callee->name, callee) ? TARE_OK : TARE_NO_MEMORY;
+}
+
+/* Every function that runs when `graph` does, itself left out; the caller frees the map. */
+static tare_status functions_below(struct tare_map *out, const struct batcher *b, const struct tare_graph *graph) {
+    struct walk walk = { .depth = 0 };
+    tare_status status = TARE_OK;
+    walk.stack = TARE_NEW_ARRAY(b->arena, const struct tare_graph *, b->model->n_functions + 2);
+    if (!walk.stack) return TARE_NO_MEMORY;
+    walk.stack[walk.depth++] = graph;
+    while (walk.depth && status == TARE_OK) {
+        const struct tare_graph *at = walk.stack[--walk.depth];
+        for (size_t i = 0; i < at->n_nodes && status == TARE_OK; i++)
+            if (!at->nodes[i]->dead) status = tare_node_each_function(at->nodes[i], walk_into, &walk);
+    }
+    *out = walk.seen;
+    return status;
+}
+
+static tare_status runs_below(bool *out, const struct batcher *b, const struct tare_graph *graph,
+                              const struct tare_graph *wanted) {
+    struct tare_map below = { 0 };
+    tare_status status = functions_below(&below, b, graph);
+    *out = tare_map_get(&below, wanted->name) != NULL;
+    tare_map_free(&below);
+    return status;
+}
+
+static struct tare_node *find_op(const struct tare_graph *graph, const char *op) {
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        if (!graph->nodes[i]->dead && strcmp(graph->nodes[i]->op, op) == 0) return graph->nodes[i];
+    return NULL;
+}
+
+/* A function that `op` in some graph calls and that is `wanted` or runs it; NULL when there is none. */
+static tare_status called_through(const struct tare_graph **out, const struct batcher *b, const char *op,
+                                  const struct tare_graph *wanted) {
+    *out = NULL;
+    for (size_t f = 0; f <= b->model->n_functions && !*out; f++) {
+        const struct tare_graph *graph = f ? b->model->functions[f - 1] : b->model->main;
+        for (size_t i = 0; i < graph->n_nodes && !*out; i++) {
+            const struct tare_node *node = graph->nodes[i];
+            const struct tare_graph *callee;
+            bool below;
+            if (node->dead || strcmp(node->op, op) != 0) continue;
+            callee = tare_node_function(node, "f");
+            if (!callee) continue;
+            TARE_TRY(runs_below(&below, b, callee, wanted));
+            if (below || callee == wanted) *out = callee;
+        }
+    }
+    return TARE_OK;
+}
+
+/* A function below `graph` that holds a BatchFunction; NULL when there is none. */
+static tare_status batch_below(const struct tare_graph **out, const struct batcher *b, const struct tare_graph *graph) {
+    struct tare_map below = { 0 };
+    tare_status status = functions_below(&below, b, graph);
+    *out = NULL;
+    for (size_t f = 0; f < b->model->n_functions; f++) {
+        const struct tare_graph *function = b->model->functions[f];
+        if (tare_map_get(&below, function->name) && find_op(function, "BatchFunction")) *out = function;
+    }
+    tare_map_free(&below);
+    return status;
+}
+
+/* ---- the op ---- */
+
+static tare_status set_numbers(struct tare_node *node, const struct tare_batch_options *options) {
+    enum { DEFAULT_ENQUEUED = 10 };
+    bool default_enqueued = !options->max_enqueued_batches || options->max_enqueued_batches == DEFAULT_ENQUEUED;
+    TARE_TRY(tare_node_set_int(node, "num_batch_threads", options->num_batch_threads));
+    TARE_TRY(tare_node_set_int(node, "max_batch_size", options->max_batch_size));
+    TARE_TRY(tare_node_set_int(node, "batch_timeout_micros", options->batch_timeout_micros));
+    /* attributes at their defaults are left out: older runtimes refuse attributes that they do not know */
+    tare_node_remove_attr(node, "max_enqueued_batches");
+    tare_node_remove_attr(node, "allowed_batch_sizes");
+    tare_node_remove_attr(node, "enable_large_batch_splitting");
+    if (!default_enqueued) TARE_TRY(tare_node_set_int(node, "max_enqueued_batches", options->max_enqueued_batches));
+    if (options->n_allowed)
+        TARE_TRY(tare_node_set_int_list(node, "allowed_batch_sizes", options->allowed_batch_sizes, options->n_allowed));
+    if (!options->disable_large_batch_splitting)
+        TARE_TRY(tare_node_set_bool(node, "enable_large_batch_splitting", true));
+    return TARE_OK;
+}
+
+/* Arguments of the moved body in the op's order: batched ones first. */
+static tare_status order_args(struct tare_graph *body, const bool *captured, struct tare_arena *arena) {
+    struct tare_node **ordered = TARE_NEW_ARRAY(arena, struct tare_node *, body->n_args + 1);
+    size_t at = 0;
+    if (!ordered) return TARE_NO_MEMORY;
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < body->n_args; i++)
+            if (captured[i] == (pass == 1)) ordered[at++] = body->args[i];
+    for (size_t i = 0; i < body->n_args; i++) {
+        body->args[i] = ordered[i];
+        body->args[i]->position = i;
+        TARE_TRY(tare_node_set_int(body->args[i], "index", (int64_t)i));
+    }
+    return TARE_OK;
+}
+
+static tare_status connect(struct tare_node *node, const struct tare_graph *function, const bool *captured,
+                           struct tare_arena *arena) {
+    int *in = TARE_NEW_ARRAY(arena, int, function->n_args + 1), *held = TARE_NEW_ARRAY(arena, int, function->n_args + 1);
+    int *out = TARE_NEW_ARRAY(arena, int, function->n_returns + 1);
+    size_t n_in = 0, n_held = 0;
+    if (!in || !held || !out) return TARE_NO_MEMORY;
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < function->n_args; i++)
+            if (captured[i] == (pass == 1)) TARE_TRY(tare_node_add_input(node, (struct tare_edge){ function->args[i], 0 }));
+    for (size_t i = 0; i < function->n_args; i++) {
+        int dtype = function->args[i]->output_dtypes[0];
+        if (captured[i])
+            held[n_held++] = dtype;
+        else
+            in[n_in++] = dtype;
+    }
+    for (size_t i = 0; i < function->n_returns; i++) out[i] = function->returns[i].dtype;
+    TARE_TRY(tare_node_set_type_list(node, "Tin", in, n_in));
+    TARE_TRY(tare_node_set_type_list(node, "Tcaptured", held, n_held));
+    return tare_node_set_type_list(node, "Tout", out, function->n_returns);
+}
+
+/* Batchers of one name share a queue, and an op without shared_name goes by its own: the function makes it unique. */
+static tare_status wrap(struct batcher *b, struct tare_graph *function, const bool *captured,
+                        const struct tare_batch_options *options) {
+    struct tare_arena *memory = &b->model->arena;
+    const char *stem = tare_arena_printf(memory, "%s_with_batch", function->name);
+    const char *name = stem ? tare_model_unused_name(b->model, stem) : NULL;
+    const char *node_name = tare_arena_printf(memory, "batch/%s", function->name);
+    struct tare_graph *body;
+    struct tare_node *node;
+    if (!name || !node_name) return TARE_NO_MEMORY;
+    TARE_TRY(tare_function_move_body(&body, function, name));
+    TARE_TRY(order_args(body, captured, b->arena));
+    node = tare_graph_add(function, "BatchFunction", node_name);
+    if (!node) return TARE_NO_MEMORY;
+    TARE_TRY(tare_node_set_func(node, "f", body->name));
+    TARE_TRY(set_numbers(node, options));
+    TARE_TRY(connect(node, function, captured, b->arena));
+    TARE_TRY(tare_node_resolve(node));
+    for (size_t i = 0; i < function->n_returns; i++) function->returns[i].edge = (struct tare_edge){ node, (int)i };
+    b->result->inserted++;
+    return TARE_OK;
+}
+
+static tare_status update_graph(struct batcher *b, const struct tare_graph *graph, const struct tare_batch_options *options) {
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        struct tare_node *node = graph->nodes[i];
+        if (node->dead || strcmp(node->op, "BatchFunction") != 0) continue;
+        TARE_TRY(set_numbers(node, options));
+        TARE_TRY(tare_node_resolve(node));
+        b->result->updated++;
+    }
+    return TARE_OK;
+}
+
+/* ---- one function ---- */
+
+static bool is_done(const struct batcher *b, const struct tare_graph *function) {
+    for (size_t i = 0; i < b->n_done; i++)
+        if (b->done[i] == function) return true;
+    return false;
+}
+
+static tare_status check_place(const struct batcher *b, const struct tare_graph *function) {
+    const struct tare_graph *other;
+    TARE_TRY(called_through(&other, b, "TPUPartitionedCall", function));
+    if (other)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "it is called inside the TPU function %s, and batching cannot run on the TPU (batch a function that is "
+                         "called on the CPU, or leave the batch component unset)",
+                         other->name);
+    TARE_TRY(called_through(&other, b, "BatchFunction", function));
+    if (!other) TARE_TRY(batch_below(&other, b, function));
+    return other ? TARE_FAIL(TARE_INVALID_ARGUMENT,
+                             "a batch inside a batch: it and %s would both be batched, though one runs inside the other",
+                             other->name)
+                 : TARE_OK;
+}
+
+static tare_status batch_function(struct batcher *b, struct tare_graph *function, const struct tare_batch_options *options) {
+    bool *captured;
+    if (is_done(b, function)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "two batch_options apply to it");
+    b->done[b->n_done++] = function;
+    if (find_op(function, "BatchFunction")) return update_graph(b, function, options);
+    TARE_TRY(check_place(b, function));
+    TARE_TRY(tare_batch_captured(&captured, b->arena, function));
+    TARE_TRY(tare_batch_check_shapes(function, captured, b->shapes));
+    return wrap(b, function, captured, options);
+}
+
+/* ---- one message ---- */
+
+static tare_status batch_named(struct batcher *b, const struct tare_batch_options *options) {
+    struct tare_tpu_choice choice = { options->component == TARE_BATCH_ALIAS      ? TARE_TPU_BY_ALIAS
+                                      : options->component == TARE_BATCH_CONCRETE ? TARE_TPU_BY_CONCRETE
+                                                                                  : TARE_TPU_BY_SIGNATURE,
+                                      options->name };
+    struct tare_tpu_function *functions;
+    size_t count;
+    TARE_TRY(tare_error_prefix(tare_tpu_find_functions(&functions, &count, b->arena, b->model, &choice, 1),
+                               "batch_options"));
+    if (options->component == TARE_BATCH_SIGNATURE)
+        TARE_TRY(tare_error_prefix(tare_batch_check_signature(tare_model_find_signature(b->model, options->name)),
+                                   "batching of signature %s", options->name));
+    for (size_t i = 0; i < count; i++)
+        TARE_TRY(tare_error_prefix(batch_function(b, functions[i].graph, options), "batching of function %s",
+                                   functions[i].graph->name));
+    return TARE_OK;
+}
+
+static tare_status batch_before_tpu(struct batcher *b, struct tare_graph *function,
+                                    const struct tare_batch_options *options) {
+    const struct tare_graph *other;
+    if (is_done(b, function)) return TARE_OK;
+    TARE_TRY(called_through(&other, b, "BatchFunction", function));
+    return other ? TARE_OK : batch_function(b, function, options); /* a batcher stands before it already */
+}
+
+static tare_status batch_tpu(struct batcher *b, const struct tare_batch_options *options) {
+    size_t n_functions = b->model->n_functions;
+    TARE_TRY(update_graph(b, b->model->main, options));
+    for (size_t i = 0; i < n_functions; i++)
+        if (!is_done(b, b->model->functions[i])) TARE_TRY(update_graph(b, b->model->functions[i], options));
+    for (size_t i = 0; i < n_functions; i++) {
+        struct tare_graph *function = b->model->functions[i];
+        if (find_op(function, "TPUPartitionedCall"))
+            TARE_TRY(tare_error_prefix(batch_before_tpu(b, function, options), "batching of function %s", function->name));
+    }
+    return b->result->inserted + b->result->updated
+               ? TARE_OK
+               : TARE_FAIL(TARE_NOT_FOUND,
+                           "batch_options: there is nothing to batch (no function on the TPU, no BatchFunction "
+                           "in the model; name tpu_functions, or a function_alias or signature_name)");
+}
+
+tare_status tare_tpu_batch(struct tare_batching_result *out, struct tare_arena *arena, struct tare_model *model,
+                           const struct tare_batch_options *options, size_t n_options) {
+    struct batcher b = { .arena = arena, .model = model, .result = out };
+    struct tare_model_shapes *shapes = NULL;
+    tare_status status;
+    size_t general = 0;
+    memset(out, 0, sizeof *out);
+    if (!n_options) return TARE_OK;
+    for (size_t i = 0; i < n_options; i++) general += options[i].component == TARE_BATCH_TPU;
+    if (general > 1)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "batch_options: %zu entries are for every TPU function (wanted one)", general);
+    b.done = TARE_NEW_ARRAY(arena, struct tare_graph *, 2 * model->n_functions + 2);
+    if (!b.done) return TARE_NO_MEMORY;
+    TARE_CHECK(tare_model_shapes_new(&shapes, model));
+    b.shapes = shapes;
+    for (size_t i = 0; i < n_options; i++) /* what is named first: the rest is what is left */
+        if (options[i].component != TARE_BATCH_TPU) TARE_CHECK(batch_named(&b, &options[i]));
+    for (size_t i = 0; i < n_options; i++)
+        if (options[i].component == TARE_BATCH_TPU) TARE_CHECK(batch_tpu(&b, &options[i]));
+done:
+    tare_model_shapes_free(shapes);
+    return status;
+}

@@ -1,0 +1,33 @@
+/* Batching inside the graph: BatchFunction ops that gather requests before a function. */
+#ifndef TARE_TPU_BATCHING_H
+#define TARE_TPU_BATCHING_H
+
+#include "tpu/functions.h"
+
+/* One BatchOptions message: the batcher's numbers, and what they apply to. */
+struct tare_batch_options {
+    int num_batch_threads, max_batch_size, batch_timeout_micros;
+    int max_enqueued_batches; /* 0: the op's default */
+    const int64_t *allowed_batch_sizes;
+    size_t n_allowed;
+    bool disable_large_batch_splitting;
+    enum tare_batch_component { TARE_BATCH_TPU, TARE_BATCH_ALIAS, TARE_BATCH_CONCRETE, TARE_BATCH_SIGNATURE } component;
+    const char *name; /* NULL for TARE_BATCH_TPU */
+};
+
+struct tare_batching_result {
+    size_t inserted, updated; /* BatchFunction nodes */
+};
+
+/* Applies every entry of `options`, after placement. A function F that is batched keeps its name and signature; its body
+ * moves to F_with_batch, which one BatchFunction in F calls. Resources and captured constants are passed on as
+ * captured_tensors, everything else is batched. TARE_BATCH_TPU batches every placed function, and functions that called
+ * the TPU before, unless a batcher stands before them already; batchers that the model brings get the new numbers.
+ *
+ * The op's four demands on shapes are checked as far as shapes are known: TARE_SHAPE in the runtime's words, with the
+ * tensor and the way out. TARE_INVALID_ARGUMENT when a function would be batched twice or inside another batch, or is
+ * called on the TPU; TARE_NOT_FOUND when a name is unknown or there is nothing to batch. */
+tare_status tare_tpu_batch(struct tare_batching_result *out, struct tare_arena *arena, struct tare_model *model,
+                           const struct tare_batch_options *options, size_t n_options);
+
+#endif

@@ -1,0 +1,16 @@
+/* Shared by the files of batching. */
+#ifndef TARE_TPU_BATCHING_INTERNAL_H
+#define TARE_TPU_BATCHING_INTERNAL_H
+
+#include "graph/model_shapes.h"
+#include "tpu/batching.h"
+
+/* captured[i]: argument i is passed on as it is instead of being batched. Arena memory. */
+tare_status tare_batch_captured(bool **captured, struct tare_arena *arena, const struct tare_graph *function);
+/* The demands on the shapes of a function's arguments and returns. */
+tare_status tare_batch_check_shapes(const struct tare_graph *function, const bool *captured,
+                                    const struct tare_model_shapes *shapes);
+/* A signature's inputs and outputs: dense, with an open first dimension. */
+tare_status tare_batch_check_signature(const struct tare_signature *signature);
+
+#endif
