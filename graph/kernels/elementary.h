@@ -1,6 +1,6 @@
-/* exp, tanh, the logistic function and erf of many floats at a time. They differ from the exactly rounded result by at most
- * 2 ulp (tests/unit/graph/kernels_elementary_test.c measures it); every instruction set gives the same bits, because the
- * steps are single roundings in one order. `to` may be `from`. */
+/* exp, tanh, the logistic function and erf of many floats at a time. They differ from the exactly rounded result by at
+ * most 2 ulp (tests/unit/graph/kernels_elementary_test.c measures it); every instruction set gives the same bits,
+ * because the steps are single roundings in one order. `to` may be `from`. */
 #ifndef TARE_GRAPH_KERNELS_ELEMENTARY_H
 #define TARE_GRAPH_KERNELS_ELEMENTARY_H
 

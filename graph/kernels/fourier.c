@@ -1,5 +1,5 @@
-/* Powers of two by Cooley and Tukey's butterflies; other lengths as a convolution with a chirp (Bluestein), which is done
- * by a power of two. */
+/* Powers of two by Cooley and Tukey's butterflies; other lengths as a convolution with a chirp (Bluestein), which is
+ * done by a power of two. */
 #include "graph/kernels/fourier.h"
 
 #include <complex.h>
@@ -21,9 +21,9 @@ static complex128 root_of_unity(int64_t k, int64_t n) {
     const double angle = -2 * M_PI * ((double)k / (double)n);
     if (4 * k % n == 0) {
         static const double re[] = { 1, 0, -1, 0 }, im[] = { 0, -1, 0, 1 };
-        return CMPLX(re[4 * k / n % 4], im[4 * k / n % 4]);
+        return __builtin_complex(re[4 * k / n % 4], im[4 * k / n % 4]);
     }
-    return CMPLX(cos(angle), sin(angle));
+    return __builtin_complex(cos(angle), sin(angle));
 }
 
 static void swap_by_reversed_bits(complex128 *x, int64_t m) {
@@ -41,7 +41,7 @@ static void swap_by_reversed_bits(complex128 *x, int64_t m) {
 }
 
 static complex128 times(complex128 a, complex128 b) {
-    return CMPLX(creal(a) * creal(b) - cimag(a) * cimag(b), creal(a) * cimag(b) + cimag(a) * creal(b));
+    return __builtin_complex(creal(a) * creal(b) - cimag(a) * cimag(b), creal(a) * cimag(b) + cimag(a) * creal(b));
 }
 
 static void transform_power_of_two(const struct tare_fourier *fourier, complex128 *x) {

@@ -2,7 +2,8 @@
 
 #include <math.h>
 
-/* Asymptotic series with Bernoulli numbers: log x - 1/2x - sum B_2k / (2k x^2k). From 10 on, eight terms reach double. */
+/* Asymptotic series with Bernoulli numbers: log x - 1/2x - sum B_2k / (2k x^2k). From 10 on, eight terms reach double.
+ */
 static double digamma_large(double x) {
     static const double terms[] = { 1.0 / 12,  -1.0 / 120,     1.0 / 252, -1.0 / 240,
                                     1.0 / 132, -691.0 / 32760, 1.0 / 12,  -3617.0 / 8160 };

@@ -22,8 +22,8 @@ static const struct activation relu_op = {
     { TARE_BY_FLOATS(relu), TARE_BY_SIGNED(relu), TARE_BY_UNSIGNED(relu), [TARE_DT_QINT8] = relu_i8 },
 };
 
-TARE_LOOP1_FLOATS(relu6, x < 0 ? 0 : x > 6 ? 6 : x)
-TARE_LOOP1_SIGNED(relu6, x < 0 ? 0 : x > 6 ? 6 : x)
+TARE_LOOP1_FLOATS(relu6, x<0 ? 0 : x> 6 ? 6 : x)
+TARE_LOOP1_SIGNED(relu6, x<0 ? 0 : x> 6 ? 6 : x)
 TARE_LOOP1_BITS(relu6, x > 6 ? 6 : x)
 static const struct activation relu6_op = {
     { TARE_BY_FLOATS(relu6), TARE_BY_SIGNED(relu6), TARE_BY_UNSIGNED(relu6) },
@@ -46,8 +46,7 @@ static const struct activation selu_op = { .loops = { TARE_BY_FLOATS(selu) } };
 TARE_LOOP1(softplus_f32, float, float, TARE_SAME, TARE_SAME, SOFTPLUS(FLT_EPSILON))
 TARE_LOOP1(softplus_f64, double, double, TARE_SAME, TARE_SAME, SOFTPLUS(DBL_EPSILON))
 TARE_LOOP1(softplus_f16, uint16_t, uint16_t, tare_float_from_half, tare_half_from_float, SOFTPLUS(FLT_EPSILON))
-TARE_LOOP1(softplus_bf16, uint16_t, uint16_t, tare_float_from_bfloat16, tare_bfloat16_from_float,
-           SOFTPLUS(FLT_EPSILON))
+TARE_LOOP1(softplus_bf16, uint16_t, uint16_t, tare_float_from_bfloat16, tare_bfloat16_from_float, SOFTPLUS(FLT_EPSILON))
 #undef SOFTPLUS
 static const struct activation softplus_op = { .loops = { TARE_BY_FLOATS(softplus) } };
 
@@ -93,9 +92,11 @@ static tare_status run_leaky_relu(struct tare_kernel *kernel) {
 #undef LEAKY
 
 #define ROW(op_name, table, types, role)                                                                               \
-    { .name = op_name, .inputs = "features: T", .outputs = "activations: T", .attrs = "T: {" types "}",                \
-      .infer = tare_infer_same, .run = run_activation, .aux = &table, .flags = TARE_OP_ELEMENTWISE | TARE_OP_IN_PLACE, \
-      .quant = role }
+    {                                                                                                                  \
+        .name = op_name, .inputs = "features: T", .outputs = "activations: T", .attrs = "T: {" types "}",              \
+        .infer = tare_infer_same, .run = run_activation, .aux = &table,                                                \
+        .flags = TARE_OP_ELEMENTWISE | TARE_OP_IN_PLACE, .quant = role                                                 \
+    }
 #define REALS "float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64"
 #define FLOATS "half, bfloat16, float, double"
 

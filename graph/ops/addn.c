@@ -1,5 +1,5 @@
-/* Sum of many tensors of one shape: left to right, rounded after each addition; half and bfloat16 add in float and round
- * once. */
+/* Sum of many tensors of one shape: left to right, rounded after each addition; half and bfloat16 add in float and
+ * round once. */
 #include "graph/ops/elementwise.h"
 #include "graph/ops/families.h"
 
@@ -72,10 +72,9 @@ static tare_status run_addn(struct tare_kernel *kernel) {
     char a[TARE_SHAPE_TEXT_SIZE], b[TARE_SHAPE_TEXT_SIZE];
     for (size_t i = 1; i < kernel->n_inputs; i++) {
         if (!tare_shape_equal(&first->shape, &kernel->inputs[i].shape))
-            return TARE_FAIL(TARE_SHAPE,
-                             "Inputs to operation %s must have the same size and shape. Input 0: %s != input %zu: %s",
-                             kernel->node->name, tare_shape_text(a, &first->shape), i,
-                             tare_shape_text(b, &kernel->inputs[i].shape));
+            return TARE_FAIL(
+                TARE_SHAPE, "Inputs to operation %s must have the same size and shape. Input 0: %s != input %zu: %s",
+                kernel->node->name, tare_shape_text(a, &first->shape), i, tare_shape_text(b, &kernel->inputs[i].shape));
     }
     TARE_TRY(tare_kernel_output_like0(kernel, 0));
     return sum_all(kernel, first->elements);

@@ -28,7 +28,8 @@ static const struct arg arg_max = { true }, arg_min = { false };
 static tare_status infer_arg(struct tare_infer *infer) {
     const struct tare_shape *input = &infer->inputs[0];
     struct tare_shape *out = &infer->outputs[0];
-    if (infer->inputs[1].rank > 0) return TARE_FAIL(TARE_SHAPE, "dimension has rank %d (wanted 0)", infer->inputs[1].rank);
+    if (infer->inputs[1].rank > 0)
+        return TARE_FAIL(TARE_SHAPE, "dimension has rank %d (wanted 0)", infer->inputs[1].rank);
     if (input->rank < 0) return TARE_OK;
     if (input->rank == 0) return TARE_FAIL(TARE_SHAPE, "input is a scalar");
     out->rank = input->rank - 1;
@@ -269,7 +270,8 @@ static tare_status run_in_topk(struct tare_kernel *kernel) {
     TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_BOOL, &targets->shape));
     const int64_t classes = predictions->shape.dims[1];
     for (int64_t i = 0; i < targets->elements; i++)
-        TARE_DATA(bool, &kernel->outputs[0])[i] =
+        TARE_DATA(bool, &kernel->outputs[0])
+        [i] =
             is_in_topk(TARE_CONST_DATA(float, predictions) + i * classes, classes, tare_tensor_get_i64(targets, i), k);
     return TARE_OK;
 }

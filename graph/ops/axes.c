@@ -44,7 +44,8 @@ tare_status tare_axes_infer(struct tare_infer *infer) {
             infer->outputs[0].dims[d] = TARE_UNKNOWN_DIM;
     } else if (axes->rank == 0 || (axes->rank == 1 && axes->dims[0] >= 0)) {
         const int64_t count = axes->rank == 0 ? 1 : axes->dims[0];
-        if (count > input->rank) return TARE_FAIL(TARE_SHAPE, "%lld axes of a tensor of rank %d", (long long)count, input->rank);
+        if (count > input->rank)
+            return TARE_FAIL(TARE_SHAPE, "%lld axes of a tensor of rank %d", (long long)count, input->rank);
         infer->outputs[0].rank = input->rank - (int)count;
         for (int d = 0; d < infer->outputs[0].rank; d++)
             infer->outputs[0].dims[d] = TARE_UNKNOWN_DIM;

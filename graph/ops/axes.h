@@ -4,7 +4,8 @@
 
 #include "graph/op.h"
 
-/* reduced[d]: dim d goes away. "Invalid reduction dimension (3 for input with 2 dimension(s)", a duplicate is a fault. */
+/* reduced[d]: dim d goes away. "Invalid reduction dimension (3 for input with 2 dimension(s)", a duplicate is a fault.
+ */
 tare_status tare_axes_read(bool reduced[TARE_MAX_RANK], const struct tare_tensor *axes, int rank);
 /* The shape without the reduced dims, or with 1 in their place. */
 void tare_axes_shape(struct tare_shape *out, const struct tare_shape *in, const bool *reduced, bool keep_dims);

@@ -253,13 +253,15 @@ static tare_status run_add(struct tare_kernel *kernel) {
 #define INTEGERS "uint8, int8, uint16, int16, int32, uint32, uint64, int64"
 #define COMPLEX "complex64, complex128"
 #define ROW_OF(op_name, function, table, x_name, y_name, z_name, types)                                                \
-    { .name = op_name, .inputs = x_name ": T, " y_name ": T", .outputs = z_name ": T", .attrs = "T: " types,           \
-      .infer = tare_infer_broadcast, .run = function, .aux = &table,                                                   \
-      .flags = TARE_OP_ELEMENTWISE | TARE_OP_IN_PLACE }
+    {                                                                                                                  \
+        .name = op_name, .inputs = x_name ": T, " y_name ": T", .outputs = z_name ": T", .attrs = "T: " types,         \
+        .infer = tare_infer_broadcast, .run = function, .aux = &table, .flags = TARE_OP_ELEMENTWISE | TARE_OP_IN_PLACE \
+    }
 #define ROW(op_name, table, types) ROW_OF(op_name, run_binary, table, "x", "y", "z", "{" types "}")
 
 const struct tare_op tare_ops_binary[] = {
-    ROW_OF("Add", run_add, add_op, "x", "y", "z", "{" FLOATS ", uint8, int8, int16, int32, int64, " COMPLEX ", string}"),
+    ROW_OF("Add", run_add, add_op, "x", "y", "z",
+           "{" FLOATS ", uint8, int8, int16, int32, int64, " COMPLEX ", string}"),
     ROW("AddV2", add_op, FLOATS ", " INTEGERS ", " COMPLEX),
     ROW("Sub", sub_op, FLOATS ", " INTEGERS ", " COMPLEX),
     ROW("Mul", mul_op, FLOATS ", " INTEGERS ", " COMPLEX),

@@ -131,14 +131,14 @@ CAST_LOOP(c128_c64, _Complex double, _Complex float, READ_AS_IS, WRAP)
     }
 
 static const cast_loop loops[TARE_DT_COUNT][TARE_DT_COUNT] = {
-    [TARE_DT_FLOAT] = ROW(f32),     [TARE_DT_DOUBLE] = ROW(f64),         [TARE_DT_HALF] = ROW(f16),
-    [TARE_DT_BFLOAT16] = ROW(bf16), [TARE_DT_INT8] = ROW(i8),            [TARE_DT_INT16] = ROW(i16),
-    [TARE_DT_INT32] = ROW(i32),     [TARE_DT_INT64] = ROW(i64),          [TARE_DT_UINT8] = ROW(u8),
-    [TARE_DT_UINT16] = ROW(u16),    [TARE_DT_UINT32] = ROW(u32),         [TARE_DT_UINT64] = ROW(u64),
-    [TARE_DT_BOOL] = ROW(bool),     [TARE_DT_COMPLEX64] = ROW(c64real),  [TARE_DT_COMPLEX128] = ROW(c128real),
-    [TARE_DT_QINT8] = ROW(i8),      [TARE_DT_QUINT8] = ROW(u8),          [TARE_DT_QINT16] = ROW(i16),
-    [TARE_DT_QUINT16] = ROW(u16),   [TARE_DT_QINT32] = ROW(i32),         [TARE_DT_INT4] = ROW(i8),
-    [TARE_DT_UINT4] = ROW(u8),      [TARE_DT_INT2] = ROW(i8),            [TARE_DT_UINT2] = ROW(u8),
+    [TARE_DT_FLOAT] = ROW(f32),     [TARE_DT_DOUBLE] = ROW(f64),        [TARE_DT_HALF] = ROW(f16),
+    [TARE_DT_BFLOAT16] = ROW(bf16), [TARE_DT_INT8] = ROW(i8),           [TARE_DT_INT16] = ROW(i16),
+    [TARE_DT_INT32] = ROW(i32),     [TARE_DT_INT64] = ROW(i64),         [TARE_DT_UINT8] = ROW(u8),
+    [TARE_DT_UINT16] = ROW(u16),    [TARE_DT_UINT32] = ROW(u32),        [TARE_DT_UINT64] = ROW(u64),
+    [TARE_DT_BOOL] = ROW(bool),     [TARE_DT_COMPLEX64] = ROW(c64real), [TARE_DT_COMPLEX128] = ROW(c128real),
+    [TARE_DT_QINT8] = ROW(i8),      [TARE_DT_QUINT8] = ROW(u8),         [TARE_DT_QINT16] = ROW(i16),
+    [TARE_DT_QUINT16] = ROW(u16),   [TARE_DT_QINT32] = ROW(i32),        [TARE_DT_INT4] = ROW(i8),
+    [TARE_DT_UINT4] = ROW(u8),      [TARE_DT_INT2] = ROW(i8),           [TARE_DT_UINT2] = ROW(u8),
 };
 #undef ROW
 

@@ -23,10 +23,10 @@ static bool same_string(const struct tare_str *a, const struct tare_str *b) {
     TARE_TEST2_COMPLEX(name, expression)                                                                               \
     TARE_LOOP2(name##_string, struct tare_str, bool, TARE_SAME, TARE_SAME, sign same_string(&x, &y))                   \
     static const struct comparison name##_op = {                                                                       \
-        .loops = { TARE_BY_FLOATS(name), TARE_BY_SIGNED(name), TARE_BY_UNSIGNED(name), TARE_BY_COMPLEX(name),          \
-                   [TARE_DT_BOOL] = name##_u8, [TARE_DT_STRING] = name##_string, [TARE_DT_QINT8] = name##_i8,          \
-                   [TARE_DT_QUINT8] = name##_u8, [TARE_DT_QINT16] = name##_i16, [TARE_DT_QUINT16] = name##_u16,        \
-                   [TARE_DT_QINT32] = name##_i32 },                                                                    \
+        .loops = { TARE_BY_FLOATS(name), TARE_BY_SIGNED(name), TARE_BY_UNSIGNED(name),                                 \
+                   TARE_BY_COMPLEX(name), [TARE_DT_BOOL] = name##_u8, [TARE_DT_STRING] = name##_string,                \
+                   [TARE_DT_QINT8] = name##_i8, [TARE_DT_QUINT8] = name##_u8, [TARE_DT_QINT16] = name##_i16,           \
+                   [TARE_DT_QUINT16] = name##_u16, [TARE_DT_QINT32] = name##_i32 },                                    \
         .unequal = value,                                                                                              \
     };
 #define ORDER(name, expression)                                                                                        \
@@ -83,7 +83,7 @@ static tare_status run_equality(struct tare_kernel *kernel) {
 
 #define DISTANCE(type, working, load, store)                                                                           \
     do {                                                                                                               \
-        const type *left = x->data, *right = kernel->inputs[1].data;                                                    \
+        const type *left = x->data, *right = kernel->inputs[1].data;                                                   \
         const __typeof__(fabs((working)0)) limit = fabs((working)load((type)store(tolerance)));                        \
         for (int64_t i = 0; i < count; i++) {                                                                          \
             const working p = load(left[i]), q = load(right[i]);                                                       \
@@ -121,7 +121,8 @@ static tare_status run_approximate(struct tare_kernel *kernel) {
     if (!tare_dtype_is_integer(x->dtype)) return TARE_FAIL(TARE_UNSUPPORTED, "dtype %s", tare_dtype_name(x->dtype));
     const uint64_t limit = tolerance < 1 ? 0 : (uint64_t)tolerance;
     for (int64_t i = 0; i < count; i++) {
-        const uint64_t p = (uint64_t)tare_tensor_get_i64(x, i), q = (uint64_t)tare_tensor_get_i64(&kernel->inputs[1], i);
+        const uint64_t p = (uint64_t)tare_tensor_get_i64(x, i),
+                       q = (uint64_t)tare_tensor_get_i64(&kernel->inputs[1], i);
         const bool above = x->dtype == TARE_DT_UINT64 ? p > q : (int64_t)p > (int64_t)q;
         to[i] = (above ? p - q : q - p) < limit;
     }
@@ -131,15 +132,21 @@ static tare_status run_approximate(struct tare_kernel *kernel) {
 
 #define REALS "float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64"
 #define ORDER_ROW(op_name, table)                                                                                      \
-    { .name = op_name, .inputs = "x: T, y: T", .outputs = "z: bool", .attrs = "T: {" REALS "}",                        \
-      .infer = tare_infer_broadcast, .run = run_comparison, .aux = &table, .flags = TARE_OP_ELEMENTWISE }
+    {                                                                                                                  \
+        .name = op_name, .inputs = "x: T, y: T", .outputs = "z: bool", .attrs = "T: {" REALS "}",                      \
+        .infer = tare_infer_broadcast, .run = run_comparison, .aux = &table, .flags = TARE_OP_ELEMENTWISE              \
+    }
 #define EQUALITY_ROW(op_name, table)                                                                                   \
-    { .name = op_name, .inputs = "x: T, y: T", .outputs = "z: bool",                                                   \
-      .attrs = "T: type; incompatible_shape_error: bool = true", .infer = infer_equality, .run = run_equality,         \
-      .aux = &table, .flags = TARE_OP_ELEMENTWISE }
+    {                                                                                                                  \
+        .name = op_name, .inputs = "x: T, y: T", .outputs = "z: bool",                                                 \
+        .attrs = "T: type; incompatible_shape_error: bool = true", .infer = infer_equality, .run = run_equality,       \
+        .aux = &table, .flags = TARE_OP_ELEMENTWISE                                                                    \
+    }
 #define LOGIC_ROW(op_name, table)                                                                                      \
-    { .name = op_name, .inputs = "x: bool, y: bool", .outputs = "z: bool", .infer = tare_infer_broadcast,              \
-      .run = run_comparison, .aux = &table, .flags = TARE_OP_ELEMENTWISE }
+    {                                                                                                                  \
+        .name = op_name, .inputs = "x: bool, y: bool", .outputs = "z: bool", .infer = tare_infer_broadcast,            \
+        .run = run_comparison, .aux = &table, .flags = TARE_OP_ELEMENTWISE                                             \
+    }
 
 const struct tare_op tare_ops_compare[] = {
     EQUALITY_ROW("Equal", equal_op),

@@ -32,8 +32,8 @@ static tare_status run_part(struct tare_kernel *kernel) {
     return tare_elementwise_run1(kernel, wide ? op->wide : op->narrow, to);
 }
 
-TARE_LOOP2(make_c64, float, _Complex float, TARE_SAME, TARE_SAME, CMPLXF(x, y))
-TARE_LOOP2(make_c128, double, _Complex double, TARE_SAME, TARE_SAME, CMPLX(x, y))
+TARE_LOOP2(make_c64, float, _Complex float, TARE_SAME, TARE_SAME, TARE_COMPLEX64(x, y))
+TARE_LOOP2(make_c128, double, _Complex double, TARE_SAME, TARE_SAME, TARE_COMPLEX128(x, y))
 
 static tare_status run_complex(struct tare_kernel *kernel) {
     const int dtype = kernel->inputs[0].dtype, to = tare_dtype_base(kernel->node->output_dtypes[0]);
@@ -44,9 +44,11 @@ static tare_status run_complex(struct tare_kernel *kernel) {
 }
 
 #define ROW(op_name, input_name, output_name, table)                                                                   \
-    { .name = op_name, .inputs = input_name ": T", .outputs = output_name ": Tout",                                    \
-      .attrs = "T: {complex64, complex128} = DT_COMPLEX64; Tout: {float, double} = DT_FLOAT",                          \
-      .infer = tare_infer_same, .run = run_part, .aux = &table, .flags = TARE_OP_ELEMENTWISE }
+    {                                                                                                                  \
+        .name = op_name, .inputs = input_name ": T", .outputs = output_name ": Tout",                                  \
+        .attrs = "T: {complex64, complex128} = DT_COMPLEX64; Tout: {float, double} = DT_FLOAT",                        \
+        .infer = tare_infer_same, .run = run_part, .aux = &table, .flags = TARE_OP_ELEMENTWISE                         \
+    }
 
 const struct tare_op tare_ops_complex[] = {
     { .name = "Complex",

@@ -51,8 +51,8 @@ static void store_real(struct tare_tensor *to, int64_t i, double value) {
     else if (to->dtype == TARE_DT_DOUBLE)
         TARE_DATA(double, to)[i] = value;
     else
-        TARE_DATA(uint16_t, to)[i] = to->dtype == TARE_DT_HALF ? tare_half_from_float((float)value)
-                                                               : tare_bfloat16_from_float((float)value);
+        TARE_DATA(uint16_t, to)
+        [i] = to->dtype == TARE_DT_HALF ? tare_half_from_float((float)value) : tare_bfloat16_from_float((float)value);
 }
 
 /* Log-sum-exp starts from the least finite number in place of -inf, as TensorFlow's does; an exclusive one shows it. */
@@ -90,8 +90,8 @@ static void run_complex(struct tare_tensor *to, const struct tare_tensor *from, 
     const bool narrow = to->dtype == TARE_DT_COMPLEX64;
     complex128 sum = kind == CUMPROD;
     for (int64_t i = 0, at = line->first; i < line->size; i++, at += line->step) {
-        const complex128 x = narrow ? (complex128)TARE_CONST_DATA(_Complex float, from)[at]
-                                    : TARE_CONST_DATA(complex128, from)[at];
+        const complex128 x =
+            narrow ? (complex128)TARE_CONST_DATA(_Complex float, from)[at] : TARE_CONST_DATA(complex128, from)[at];
         const complex128 next = kind == CUMPROD ? sum * x : sum + x, value = line->exclusive ? sum : next;
         if (narrow)
             TARE_DATA(_Complex float, to)[at] = (_Complex float)value;
@@ -131,11 +131,12 @@ static tare_status run_cumulative(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-#define ATTRS(types)                                                                                                   \
-    "exclusive: bool = false; reverse: bool = false; T: " types "; Tidx: {int32, int64} = DT_INT32"
+#define ATTRS(types) "exclusive: bool = false; reverse: bool = false; T: " types "; Tidx: {int32, int64} = DT_INT32"
 #define ROW(op_name, table, types)                                                                                     \
-    { .name = op_name, .inputs = "x: T, axis: Tidx", .outputs = "out: T", .attrs = ATTRS(types),                       \
-      .infer = infer_cumulative, .run = run_cumulative, .aux = &table }
+    {                                                                                                                  \
+        .name = op_name, .inputs = "x: T, axis: Tidx", .outputs = "out: T", .attrs = ATTRS(types),                     \
+        .infer = infer_cumulative, .run = run_cumulative, .aux = &table                                                \
+    }
 
 const struct tare_op tare_ops_cumulative[] = {
     ROW("Cumsum", cumsum_op, "numbertype"),

@@ -1,4 +1,5 @@
-/* Diagonals and bands of matrices: taken out, put in, made into matrices. Elements are moved, never computed, by size. */
+/* Diagonals and bands of matrices: taken out, put in, made into matrices. Elements are moved, never computed, by size.
+ */
 #include "graph/ops/families.h"
 
 #include <string.h>
@@ -44,8 +45,9 @@ static tare_status read_k(struct band *band, const struct tare_tensor *k) {
     band->low = tare_tensor_get_i64(k, 0);
     band->high = tare_tensor_get_i64(k, k->elements - 1);
     if (band->low > band->high)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "lower_diag_index must not be larger than upper_diag_index: %lld > %lld",
-                         (long long)band->low, (long long)band->high);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "lower_diag_index must not be larger than upper_diag_index: %lld > %lld", (long long)band->low,
+                         (long long)band->high);
     return TARE_OK;
 }
 
@@ -54,9 +56,9 @@ static tare_status check_k(const struct band *band) {
     for (int i = 0; i < 2; i++) {
         const bool inside = (-band->rows < ends[i] && ends[i] < band->columns) || ends[i] == 0;
         if (!inside)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s_diag_index is out of bound: %lld. It must be between %lld and %lld",
-                             i ? "upper" : "lower", (long long)ends[i], (long long)-band->rows,
-                             (long long)band->columns);
+            return TARE_FAIL(
+                TARE_INVALID_ARGUMENT, "%s_diag_index is out of bound: %lld. It must be between %lld and %lld",
+                i ? "upper" : "lower", (long long)ends[i], (long long)-band->rows, (long long)band->columns);
     }
     return TARE_OK;
 }
@@ -207,8 +209,7 @@ static tare_status matrix_shape(struct tare_shape *out, struct band *band, const
 static tare_status infer_diag(struct tare_infer *infer) {
     struct band band;
     if (infer->inputs[0].rank < 0) return TARE_OK;
-    if (infer->n_inputs == 1)
-        return matrix_shape(&infer->outputs[0], &band, &infer->inputs[0], NULL, NULL, NULL);
+    if (infer->n_inputs == 1) return matrix_shape(&infer->outputs[0], &band, &infer->inputs[0], NULL, NULL, NULL);
     if (!infer->input_values[1] || !infer->input_values[2] || !infer->input_values[3]) return TARE_OK;
     return matrix_shape(&infer->outputs[0], &band, &infer->inputs[0], infer->input_values[1], infer->input_values[2],
                         infer->input_values[3]);
@@ -267,8 +268,7 @@ static tare_status run_set(struct tare_kernel *kernel) {
                          tare_shape_text(b, &wanted));
     TARE_TRY(tare_kernel_output_like0(kernel, 0));
     if (input->elements == 0) return TARE_OK;
-    if (kernel->outputs[0].data != input->data)
-        memcpy(kernel->outputs[0].data, input->data, tare_tensor_bytes(input));
+    if (kernel->outputs[0].data != input->data) memcpy(kernel->outputs[0].data, input->data, tare_tensor_bytes(input));
     put_band(&kernel->outputs[0], diagonal, &band, tare_dtype_size(input->dtype));
     return TARE_OK;
 }
@@ -377,11 +377,15 @@ static tare_status run_tensor_part(struct tare_kernel *kernel) {
 
 #define ALIGN "; align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = 'RIGHT_LEFT'"
 #define ROW(op_name, in, out, more, infer_fn, run_fn)                                                                  \
-    { .name = op_name, .inputs = in, .outputs = out, .attrs = "T: type" more, .infer = infer_fn, .run = run_fn,        \
-      .flags = TARE_OP_MOVE }
+    {                                                                                                                  \
+        .name = op_name, .inputs = in, .outputs = out, .attrs = "T: type" more, .infer = infer_fn, .run = run_fn,      \
+        .flags = TARE_OP_MOVE                                                                                          \
+    }
 #define SET_ROW(op_name, in, more)                                                                                     \
-    { .name = op_name, .inputs = in, .outputs = "output: T", .attrs = "T: type" more, .infer = infer_set,              \
-      .run = run_set, .flags = TARE_OP_MOVE | TARE_OP_IN_PLACE }
+    {                                                                                                                  \
+        .name = op_name, .inputs = in, .outputs = "output: T", .attrs = "T: type" more, .infer = infer_set,            \
+        .run = run_set, .flags = TARE_OP_MOVE | TARE_OP_IN_PLACE                                                       \
+    }
 #define DIAG_TYPES "T: {bfloat16, half, float, double, int32, int64, complex64, complex128}"
 
 const struct tare_op tare_ops_diagonal[] = {

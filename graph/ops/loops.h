@@ -16,6 +16,10 @@
 
 #define TARE_SAME(value) (value)
 
+/* A complex number of two parts (C11's CMPLX, which not every compiler's library defines). */
+#define TARE_COMPLEX64(re, im) __builtin_complex((float)(re), (float)(im))
+#define TARE_COMPLEX128(re, im) __builtin_complex((double)(re), (double)(im))
+
 /* ---- one operand ---- */
 
 typedef void (*tare_loop1)(void *to, const void *from, int64_t count);

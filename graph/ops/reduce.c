@@ -1,6 +1,6 @@
-/* Reductions along axes. Real numbers are accumulated in double, complex ones in complex double, integers in 64 bits that
- * wrap, and rounded to the dtype once (docs/numerics.md: reduce-in-double); so the order of the sum shows in double only, and
- * it is fixed by the shape. */
+/* Reductions along axes. Real numbers are accumulated in double, complex ones in complex double, integers in 64 bits
+ * that wrap, and rounded to the dtype once (docs/numerics.md: reduce-in-double); so the order of the sum shows in
+ * double only, and it is fixed by the shape. */
 #include "graph/ops/axes.h"
 #include "graph/ops/families.h"
 #include "tensor/number.h"
@@ -175,8 +175,7 @@ static void reduce_chunk(const struct job *job, int64_t first, int64_t n, int64_
     if (job->domain == REAL) {
         double x[CHUNK];
         read_reals(x, job->input, first, n);
-        if (job->fold)
-            x[0] = fold_reals(x, n, job->reduction);
+        if (job->fold) x[0] = fold_reals(x, n, job->reduction);
         combine_reals(job->to.real + at, x, job->fold ? 1 : n, job->fold ? join : job->reduction);
     } else if (job->domain == COMPLEX) {
         complex128 x[CHUNK];
@@ -307,11 +306,15 @@ static const struct reduce sum_op = { SUM }, mean_op = { MEAN }, norm_op = { NOR
 #define AXES "keep_dims: bool = false; "
 #define INDEX "Tidx: {int32, int64} = DT_INT32"
 #define ROW(op_name, table, types)                                                                                     \
-    { .name = op_name, .inputs = "input: T, reduction_indices: Tidx", .outputs = "output: T",                          \
-      .attrs = AXES "T: " types "; " INDEX, .infer = tare_axes_infer, .run = run_reduce, .aux = &table }
+    {                                                                                                                  \
+        .name = op_name, .inputs = "input: T, reduction_indices: Tidx", .outputs = "output: T",                        \
+        .attrs = AXES "T: " types "; " INDEX, .infer = tare_axes_infer, .run = run_reduce, .aux = &table               \
+    }
 #define BOOL_ROW(op_name, table)                                                                                       \
-    { .name = op_name, .inputs = "input: bool, reduction_indices: Tidx", .outputs = "output: bool",                    \
-      .attrs = AXES INDEX, .infer = tare_axes_infer, .run = run_reduce, .aux = &table }
+    {                                                                                                                  \
+        .name = op_name, .inputs = "input: bool, reduction_indices: Tidx", .outputs = "output: bool",                  \
+        .attrs = AXES INDEX, .infer = tare_axes_infer, .run = run_reduce, .aux = &table                                \
+    }
 #define ORDERED                                                                                                        \
     "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64, qint8, quint8, "        \
     "qint32, qint16, quint16}"

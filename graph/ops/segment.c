@@ -139,7 +139,8 @@ static void divide(struct running *value, int dtype, int64_t count) {
     value->bits = is_unsigned(dtype) ? value->bits / (uint64_t)count : (uint64_t)((int64_t)value->bits / count);
 }
 
-/* ---- the reduction: `data` is rows of `inner` elements, each goes to the segment of its id (negative: nowhere) ---- */
+/* ---- the reduction: `data` is rows of `inner` elements, each goes to the segment of its id (negative: nowhere) ----
+ */
 
 static tare_status reduce_segments(struct tare_kernel *kernel, const struct tare_shape *shape, int64_t rows,
                                    int64_t inner, bool gaps_are_zero) {
@@ -217,8 +218,7 @@ static tare_status unsorted_shape(struct tare_shape *out, const struct tare_shap
                                   int64_t segments) {
     *out = tare_shape_unknown();
     if (data->rank < 0 || ids->rank < 0) return TARE_OK;
-    if (ids->rank > data->rank)
-        return TARE_FAIL(TARE_SHAPE, "segment_ids has rank %d, data %d", ids->rank, data->rank);
+    if (ids->rank > data->rank) return TARE_FAIL(TARE_SHAPE, "segment_ids has rank %d, data %d", ids->rank, data->rank);
     for (int d = 0; d < ids->rank; d++) {
         char a[TARE_SHAPE_TEXT_SIZE], b[TARE_SHAPE_TEXT_SIZE];
         if (data->dims[d] >= 0 && ids->dims[d] >= 0 && data->dims[d] != ids->dims[d])
@@ -236,7 +236,8 @@ static tare_status unsorted_shape(struct tare_shape *out, const struct tare_shap
 static tare_status read_segments(int64_t *out, const struct tare_tensor *operand) {
     if (operand->elements != 1) return TARE_FAIL(TARE_SHAPE, "num_segments should be a scalar");
     *out = tare_tensor_get_i64(operand, 0);
-    if (*out < 0) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input num_segments == %lld must not be negative.", (long long)*out);
+    if (*out < 0)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input num_segments == %lld must not be negative.", (long long)*out);
     return TARE_OK;
 }
 
@@ -264,18 +265,22 @@ static tare_status run_unsorted(struct tare_kernel *kernel) {
     return reduce_segments(kernel, &shape, ids->elements, inner ? inner : 1, false);
 }
 
-static const struct segment_op sum_op = { SEGMENT_SUM }, mean_op = { SEGMENT_MEAN },
-                               prod_op = { SEGMENT_PROD }, max_op = { SEGMENT_MAX },
-                               min_op = { SEGMENT_MIN };
+static const struct segment_op sum_op = { SEGMENT_SUM }, mean_op = { SEGMENT_MEAN }, prod_op = { SEGMENT_PROD },
+                               max_op = { SEGMENT_MAX }, min_op = { SEGMENT_MIN };
 
 #define REALS "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
 #define SORTED(op_name, table, types)                                                                                  \
-    { .name = op_name, .inputs = "data: T, segment_ids: Tindices", .outputs = "output: T",                             \
-      .attrs = "T: " types "; Tindices: {int32, int64}", .infer = infer_sorted, .run = run_sorted, .aux = &table }
+    {                                                                                                                  \
+        .name = op_name, .inputs = "data: T, segment_ids: Tindices", .outputs = "output: T",                           \
+        .attrs = "T: " types "; Tindices: {int32, int64}", .infer = infer_sorted, .run = run_sorted, .aux = &table     \
+    }
 #define UNSORTED(op_name, table, types, indices)                                                                       \
-    { .name = op_name, .inputs = "data: T, segment_ids: Tindices, num_segments: Tnumsegments", .outputs = "output: T", \
-      .attrs = "T: " types "; Tindices: " indices "; Tnumsegments: {int32, int64} = DT_INT32",                         \
-      .infer = infer_unsorted, .run = run_unsorted, .aux = &table }
+    {                                                                                                                  \
+        .name = op_name, .inputs = "data: T, segment_ids: Tindices, num_segments: Tnumsegments",                       \
+        .outputs = "output: T",                                                                                        \
+        .attrs = "T: " types "; Tindices: " indices "; Tnumsegments: {int32, int64} = DT_INT32",                       \
+        .infer = infer_unsorted, .run = run_unsorted, .aux = &table                                                    \
+    }
 
 const struct tare_op tare_ops_segment[] = {
     SORTED("SegmentSum", sum_op, "numbertype"),

@@ -165,11 +165,11 @@ static tare_status run_clip(struct tare_kernel *kernel) {
     for (int i = 1; i < 3; i++) {
         const struct tare_shape *limit = &kernel->inputs[i].shape;
         if (limit->rank != 0 && !tare_shape_equal(limit, &t->shape))
-            return TARE_FAIL(TARE_SHAPE,
-                             "clip_value_min and clip_value_max must be either of the same shape as input, or a scalar. "
-                             "Input shape: %s clip_value_min shape: %s clip_value_max shape: %s",
-                             tare_shape_text(a, &t->shape), tare_shape_text(b, &low->shape),
-                             tare_shape_text(c, &high->shape));
+            return TARE_FAIL(
+                TARE_SHAPE,
+                "clip_value_min and clip_value_max must be either of the same shape as input, or a scalar. "
+                "Input shape: %s clip_value_min shape: %s clip_value_max shape: %s",
+                tare_shape_text(a, &t->shape), tare_shape_text(b, &low->shape), tare_shape_text(c, &high->shape));
     }
     TARE_TRY(tare_kernel_output_like0(kernel, 0));
     if (t->elements == 0) return TARE_OK;

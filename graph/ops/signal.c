@@ -1,5 +1,5 @@
-/* Fourier transforms over the last one to three axes, of complex numbers and of real ones. Computed in complex double and
- * rounded once. */
+/* Fourier transforms over the last one to three axes, of complex numbers and of real ones. Computed in complex double
+ * and rounded once. */
 #include "base/alloc.h"
 #include "graph/kernels/fourier.h"
 #include "graph/ops/families.h"
@@ -29,7 +29,8 @@ static tare_status read_lengths(int64_t *lengths, const struct signal_op *op, co
     for (int i = 0; i < op->axes; i++) {
         lengths[i] = tare_tensor_get_i64(fft_length, i);
         if (lengths[i] < 0)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "fft_length[%d] must >= 0, but got: %lld", i, (long long)lengths[i]);
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "fft_length[%d] must >= 0, but got: %lld", i,
+                             (long long)lengths[i]);
     }
     return TARE_OK;
 }
@@ -47,8 +48,9 @@ static tare_status output_shape(struct tare_shape *out, const struct signal_op *
         const bool last = i == op->axes - 1;
         const int64_t needed = last && op->kind == COMPLEX_TO_REAL ? half_of(lengths[i]) : lengths[i];
         if (needed >= 0 && input->dims[d] >= 0 && input->dims[d] < needed)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input dimension %d must have length of at least %lld but got: %lld",
-                             d, (long long)needed, (long long)input->dims[d]);
+            return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                             "Input dimension %d must have length of at least %lld but got: %lld", d, (long long)needed,
+                             (long long)input->dims[d]);
         out->dims[d] = last && op->kind == REAL_TO_COMPLEX ? half_of(lengths[i]) : lengths[i];
     }
     return TARE_OK;
@@ -219,20 +221,35 @@ static const struct signal_op fft_1 = { COMPLEX_TO_COMPLEX, 1, false }, fft_2 = 
                               irfft_2 = { COMPLEX_TO_REAL, 2, true }, irfft_3 = { COMPLEX_TO_REAL, 3, true };
 
 #define ROW(op_name, table)                                                                                            \
-    { .name = op_name, .inputs = "input: Tcomplex", .outputs = "output: Tcomplex",                                     \
-      .attrs = "Tcomplex: {complex64, complex128} = DT_COMPLEX64", .infer = infer_signal, .run = run_signal,           \
-      .aux = &table }
+    {                                                                                                                  \
+        .name = op_name, .inputs = "input: Tcomplex", .outputs = "output: Tcomplex",                                   \
+        .attrs = "Tcomplex: {complex64, complex128} = DT_COMPLEX64", .infer = infer_signal, .run = run_signal,         \
+        .aux = &table                                                                                                  \
+    }
 #define REAL_TYPES "Treal: {float, double} = DT_FLOAT; Tcomplex: {complex64, complex128} = DT_COMPLEX64"
 #define FROM_REAL(op_name, table)                                                                                      \
-    { .name = op_name, .inputs = "input: Treal, fft_length: int32", .outputs = "output: Tcomplex",                     \
-      .attrs = REAL_TYPES, .infer = infer_signal, .run = run_signal, .aux = &table }
+    {                                                                                                                  \
+        .name = op_name, .inputs = "input: Treal, fft_length: int32", .outputs = "output: Tcomplex",                   \
+        .attrs = REAL_TYPES, .infer = infer_signal, .run = run_signal, .aux = &table                                   \
+    }
 #define TO_REAL(op_name, table)                                                                                        \
-    { .name = op_name, .inputs = "input: Tcomplex, fft_length: int32", .outputs = "output: Treal",                     \
-      .attrs = REAL_TYPES, .infer = infer_signal, .run = run_signal, .aux = &table }
+    {                                                                                                                  \
+        .name = op_name, .inputs = "input: Tcomplex, fft_length: int32", .outputs = "output: Treal",                   \
+        .attrs = REAL_TYPES, .infer = infer_signal, .run = run_signal, .aux = &table                                   \
+    }
 
 const struct tare_op tare_ops_signal[] = {
-    ROW("FFT", fft_1),          ROW("FFT2D", fft_2),          ROW("FFT3D", fft_3),       ROW("IFFT", ifft_1),
-    ROW("IFFT2D", ifft_2),      ROW("IFFT3D", ifft_3),        FROM_REAL("RFFT", rfft_1), FROM_REAL("RFFT2D", rfft_2),
-    FROM_REAL("RFFT3D", rfft_3), TO_REAL("IRFFT", irfft_1),   TO_REAL("IRFFT2D", irfft_2), TO_REAL("IRFFT3D", irfft_3),
+    ROW("FFT", fft_1),
+    ROW("FFT2D", fft_2),
+    ROW("FFT3D", fft_3),
+    ROW("IFFT", ifft_1),
+    ROW("IFFT2D", ifft_2),
+    ROW("IFFT3D", ifft_3),
+    FROM_REAL("RFFT", rfft_1),
+    FROM_REAL("RFFT2D", rfft_2),
+    FROM_REAL("RFFT3D", rfft_3),
+    TO_REAL("IRFFT", irfft_1),
+    TO_REAL("IRFFT2D", irfft_2),
+    TO_REAL("IRFFT3D", irfft_3),
     { 0 },
 };

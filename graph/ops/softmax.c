@@ -15,12 +15,21 @@ struct softmax {
 };
 static const struct softmax softmax_op = { false }, log_softmax_op = { true };
 
-/* NaN wins, as it would in the sum anyway. */
+/* NaN is passed over: it comes into the sum all the same. */
 static float greatest_float(const float *x, int64_t n) {
-    float greatest = x[0];
-    for (int64_t i = 1; i < n; i++)
-        greatest = x[i] > greatest || isnan(x[i]) ? x[i] : greatest;
-    return greatest;
+    float lanes[8];
+    for (int k = 0; k < 8; k++)
+        lanes[k] = -INFINITY;
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        for (int k = 0; k < 8; k++)
+            lanes[k] = x[i + k] > lanes[k] ? x[i + k] : lanes[k];
+    }
+    for (; i < n; i++)
+        lanes[0] = x[i] > lanes[0] ? x[i] : lanes[0];
+    for (int k = 1; k < 8; k++)
+        lanes[0] = lanes[k] > lanes[0] ? lanes[k] : lanes[0];
+    return lanes[0];
 }
 
 /* Lanes as in reductions: element i in lane i mod 8, lanes added in order. */
@@ -50,9 +59,9 @@ static void softmax_row(float *y, const float *x, int64_t n, exp_fn function) {
     for (int64_t i = 0; i < n; i++)
         y[i] = x[i] - shift;
     function(y, y, n);
-    const double sum = sum_floats(y, n);
+    const double scale = 1 / sum_floats(y, n);
     for (int64_t i = 0; i < n; i++)
-        y[i] = (float)((double)y[i] / sum);
+        y[i] = (float)((double)y[i] * scale);
 }
 
 static void log_softmax_row(float *y, const float *x, int64_t n, exp_fn function, float *scratch) {

@@ -1,5 +1,5 @@
-/* Ops of one operand, element by element. Elementary functions are the C library's; float Exp, Tanh, Sigmoid and Erf have
- * fast kernels of their own (graph/kernels/elementary.h), and the library's as reference. */
+/* Ops of one operand, element by element. Elementary functions are the C library's; float Exp, Tanh, Sigmoid and Erf
+ * have fast kernels of their own (graph/kernels/elementary.h), and the library's as reference. */
 #include "graph/kernels/elementary.h"
 #include "graph/kernels/special.h"
 #include "graph/ops/elementwise.h"
@@ -49,7 +49,8 @@ static const struct unary sign_op = { .loops = { TARE_BY_FLOATS(sign), TARE_BY_C
 TARE_LOOP1_FLOATS(square, x *x)
 TARE_LOOP1_COMPLEX(square, x *x)
 TARE_LOOP1_BITS(square, x *x)
-static const struct unary square_op = { .loops = { TARE_BY_FLOATS(square), TARE_BY_COMPLEX(square), TARE_BY_BITS(square) } };
+static const struct unary square_op = { .loops = { TARE_BY_FLOATS(square), TARE_BY_COMPLEX(square),
+                                                   TARE_BY_BITS(square) } };
 
 TARE_LOOP1_FLOATS(sqrt, sqrt(x))
 TARE_LOOP1_COMPLEX(sqrt, sqrt(x))
@@ -77,11 +78,33 @@ static const struct unary not_op = { .loops = { [TARE_DT_BOOL] = not_bool } };
 
 /* ---- rounding: half to even; integers stay ---- */
 
-TARE_LOOP1_FLOATS(floor, floor(x))
+/* Adding 2^23 to a smaller number leaves no fraction: rounded half to even without the instruction that the baseline
+ * lacks. */
+static inline float rint_float(float x) {
+    const float size = fabsf(x);
+    const float whole = size + 0x1p23f - 0x1p23f;
+    return copysignf(size < 0x1p23f ? whole : size, x);
+}
+static inline float floor_float(float x) {
+    const float whole = rint_float(x);
+    return whole > x ? whole - 1 : whole;
+}
+static inline float ceil_float(float x) {
+    const float whole = rint_float(x);
+    return whole < x ? copysignf(whole + 1, x) : whole;
+}
+
+#define ROUNDING(name)                                                                                                 \
+    TARE_LOOP1(name##_f32, float, float, TARE_SAME, TARE_SAME, name##_float(x))                                        \
+    TARE_LOOP1(name##_f64, double, double, TARE_SAME, TARE_SAME, name(x))                                              \
+    TARE_LOOP1(name##_f16, uint16_t, uint16_t, tare_float_from_half, tare_half_from_float, name##_float(x))            \
+    TARE_LOOP1(name##_bf16, uint16_t, uint16_t, tare_float_from_bfloat16, tare_bfloat16_from_float, name##_float(x))
+ROUNDING(floor)
+ROUNDING(ceil)
+ROUNDING(rint)
+#undef ROUNDING
 static const struct unary floor_op = { .loops = { TARE_BY_FLOATS(floor) } };
-TARE_LOOP1_FLOATS(ceil, ceil(x))
 static const struct unary ceil_op = { .loops = { TARE_BY_FLOATS(ceil) } };
-TARE_LOOP1_FLOATS(rint, rint(x))
 TARE_LOOP1_BITS(rint, x)
 static const struct unary rint_op = { .loops = { TARE_BY_FLOATS(rint) } };
 static const struct unary round_op = { .loops = { TARE_BY_FLOATS(rint), TARE_BY_BITS(rint) } };
@@ -122,11 +145,11 @@ FUNCTION(atanh, atanh(x))
 /* log(1 + z) and exp(z) - 1 keep the digits of a small z. */
 static _Complex double log1p_complex(_Complex double z) {
     const double re = creal(z), im = cimag(z);
-    return CMPLX(0.5 * log1p(re * (2 + re) + im * im), atan2(im, 1 + re));
+    return TARE_COMPLEX128(0.5 * log1p(re * (2 + re) + im * im), atan2(im, 1 + re));
 }
 static _Complex double expm1_complex(_Complex double z) {
     const double re = creal(z), im = cimag(z), half = sin(im / 2);
-    return CMPLX(expm1(re) * cos(im) - 2 * half * half, exp(re) * sin(im));
+    return TARE_COMPLEX128(expm1(re) * cos(im) - 2 * half * half, exp(re) * sin(im));
 }
 TARE_LOOP1_FLOATS(log1p, log1p(x))
 TARE_LOOP1_COMPLEX(log1p, log1p_complex(x))
@@ -140,7 +163,8 @@ TARE_LOOP1_COMPLEX(exp, exp(x))
 static const struct unary exp_op = { .loops = { TARE_BY_FLOATS(exp), TARE_BY_COMPLEX(exp) }, .fast = tare_exp_floats };
 TARE_LOOP1_FLOATS(tanh, tanh(x))
 TARE_LOOP1_COMPLEX(tanh, tanh(x))
-static const struct unary tanh_op = { .loops = { TARE_BY_FLOATS(tanh), TARE_BY_COMPLEX(tanh) }, .fast = tare_tanh_floats };
+static const struct unary tanh_op = { .loops = { TARE_BY_FLOATS(tanh), TARE_BY_COMPLEX(tanh) },
+                                      .fast = tare_tanh_floats };
 TARE_LOOP1_FLOATS(sigmoid, x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x)))
 TARE_LOOP1_COMPLEX(sigmoid, 1 / (1 + exp(-x)))
 static const struct unary sigmoid_op = { .loops = { TARE_BY_FLOATS(sigmoid), TARE_BY_COMPLEX(sigmoid) },
@@ -167,14 +191,20 @@ IN_DOUBLE(digamma, tare_digamma)
 #define FLOATS "bfloat16, half, float, double"
 #define FLAGS TARE_OP_ELEMENTWISE | TARE_OP_IN_PLACE
 #define ROW(op_name, table, types)                                                                                     \
-    { .name = op_name, .inputs = "x: T", .outputs = "y: T", .attrs = "T: {" types "}", .infer = tare_infer_same,       \
-      .run = run_plain, .aux = &table, .flags = FLAGS }
+    {                                                                                                                  \
+        .name = op_name, .inputs = "x: T", .outputs = "y: T", .attrs = "T: {" types "}", .infer = tare_infer_same,     \
+        .run = run_plain, .aux = &table, .flags = FLAGS                                                                \
+    }
 #define FAST_ROW(op_name, table, types)                                                                                \
-    { .name = op_name, .inputs = "x: T", .outputs = "y: T", .attrs = "T: {" types "}", .infer = tare_infer_same,       \
-      .run = run_fast, .reference = run_plain, .aux = &table, .flags = FLAGS }
+    {                                                                                                                  \
+        .name = op_name, .inputs = "x: T", .outputs = "y: T", .attrs = "T: {" types "}", .infer = tare_infer_same,     \
+        .run = run_fast, .reference = run_plain, .aux = &table, .flags = FLAGS                                         \
+    }
 #define TEST_ROW(op_name, table)                                                                                       \
-    { .name = op_name, .inputs = "x: T", .outputs = "y: bool", .attrs = "T: {" FLOATS "}", .infer = tare_infer_same,   \
-      .run = run_plain, .aux = &table, .flags = TARE_OP_ELEMENTWISE }
+    {                                                                                                                  \
+        .name = op_name, .inputs = "x: T", .outputs = "y: bool", .attrs = "T: {" FLOATS "}", .infer = tare_infer_same, \
+        .run = run_plain, .aux = &table, .flags = TARE_OP_ELEMENTWISE                                                  \
+    }
 
 const struct tare_op tare_ops_unary[] = {
     ROW("Abs", abs_op, FLOATS ", int8, int16, int32, int64"),

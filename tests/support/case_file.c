@@ -16,8 +16,8 @@ struct case_line {
 };
 
 struct case_entry {
-    const char *op;   /* name alone */
-    const char *type; /* in place of @; NULL: no `types` line */
+    const char *op;    /* name alone */
+    const char *type;  /* in place of @; NULL: no `types` line */
     size_t first, end; /* lines; the first one is the `case` */
 };
 
@@ -169,10 +169,14 @@ static tare_status read_tolerance(struct tolerance *out, const char *text) {
         int used = 0;
         if (sscanf(text, "%7s %lf %n", word, &value, &used) < 2)
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "'%s' is no tolerance", text);
-        if (strcmp(word, "abs") == 0) out->absolute = value;
-        else if (strcmp(word, "rel") == 0) out->relative = value;
-        else if (strcmp(word, "ulp") == 0) out->ulps = (int64_t)value;
-        else return TARE_FAIL(TARE_INVALID_ARGUMENT, "'%s' is no tolerance", text);
+        if (strcmp(word, "abs") == 0)
+            out->absolute = value;
+        else if (strcmp(word, "rel") == 0)
+            out->relative = value;
+        else if (strcmp(word, "ulp") == 0)
+            out->ulps = (int64_t)value;
+        else
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "'%s' is no tolerance", text);
         text += used;
     }
     return TARE_OK;

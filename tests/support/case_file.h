@@ -7,8 +7,8 @@
  *   out TENSOR                  an output; `out -`: not looked at
  *   tol [abs X] [rel X] [ulp N] tolerance; exact without
  *   error WORDS                 the case fails with these words in the text
- *   infer SHAPES -> SHAPES      exact result of inference on partial shapes: `infer [2,?] [?]* -> [2,?]` (* = value known)
- *   dynamic                     inference cannot know the shape even when every input value is known
+ *   infer SHAPES -> SHAPES      exact result of inference on partial shapes: `infer [2,?] [?]* -> [2,?]` (* = value
+ * known) dynamic                     inference cannot know the shape even when every input value is known
  *
  * A line that ends with \ goes on in the next one. */
 #ifndef TARE_TESTS_CASE_FILE_H

@@ -76,7 +76,8 @@ static tare_status take_tensors(struct cursor *cursor, struct tare_tensor *out, 
     uint32_t n = 0;
     TARE_TRY(take(cursor, &n, sizeof n));
     if (n > OP_CASE_MAX_TENSORS)
-        return TARE_FAIL(TARE_CORRUPT, "%s: %u tensors (wanted at most %d)", cursor->file->path, n, OP_CASE_MAX_TENSORS);
+        return TARE_FAIL(TARE_CORRUPT, "%s: %u tensors (wanted at most %d)", cursor->file->path, n,
+                         OP_CASE_MAX_TENSORS);
     for (*count = 0; *count < n; ++*count)
         TARE_TRY(take_tensor(cursor, &out[*count]));
     return TARE_OK;

@@ -260,11 +260,9 @@ static tare_status execute(struct run *run, struct execution *execution, kernel_
 static tare_status prepare(struct run *run) {
     struct tare_arena scratch = { 0 };
     struct tare_tensor outputs[OP_CASE_MAX_TENSORS] = { { 0 } };
-    struct tare_kernel kernel = { .node = run->node,
-                                  .op = run->row,
-                                  .n_outputs = run->node->n_outputs,
-                                  .outputs = outputs,
-                                  .scratch = &scratch };
+    struct tare_kernel kernel = {
+        .node = run->node, .op = run->row, .n_outputs = run->node->n_outputs, .outputs = outputs, .scratch = &scratch
+    };
     tare_error_clear();
     const tare_status status = run->row->prepare ? run->row->prepare(&kernel) : TARE_OK;
     run->state = kernel.state;
@@ -303,8 +301,8 @@ static bool check_outputs(struct run *run, const struct execution *execution, co
 static bool check_run(struct run *run, kernel_fn fn, const char *name, bool in_place) {
     struct execution execution;
     const tare_status status = execute(run, &execution, fn, NULL, in_place, 0);
-    const bool good = status == TARE_OK ? check_outputs(run, &execution, name, in_place)
-                                        : complain(run, name, tare_error_text());
+    const bool good =
+        status == TARE_OK ? check_outputs(run, &execution, name, in_place) : complain(run, name, tare_error_text());
     end_execution(run, &execution);
     return good;
 }
@@ -390,7 +388,8 @@ static bool check_failure(struct run *run) {
     tare_status status = prepare(run);
     if (status == TARE_OK) {
         status = execute(run, &execution, run->row->run, NULL, false, 0);
-        if (status == TARE_OK) good = complain(run, "succeeded, wanted the error", run->test->error);
+        if (status == TARE_OK)
+            good = complain(run, "succeeded, wanted the error", run->test->error);
         else if (strstr(tare_error_text(), run->test->error) == NULL)
             good = complain(run, run->test->error, tare_error_text());
         end_execution(run, &execution);
@@ -446,9 +445,11 @@ bool op_case_check(const char *op, const char *attrs, const char *const *inputs,
     tare_status status = test ? TARE_OK : TARE_NO_MEMORY;
     if (test == NULL) return false;
     *test = (struct op_case){ .op = op, .attrs = attrs, .where = "literal", .tolerance = tolerance };
-    for (; inputs && inputs[test->n_inputs] && status == TARE_OK && test->n_inputs < OP_CASE_MAX_TENSORS; test->n_inputs++)
+    for (; inputs && inputs[test->n_inputs] && status == TARE_OK && test->n_inputs < OP_CASE_MAX_TENSORS;
+         test->n_inputs++)
         status = tensor_from_text(&test->inputs[test->n_inputs], inputs[test->n_inputs]);
-    for (; outputs && outputs[test->n_outputs] && status == TARE_OK && test->n_outputs < OP_CASE_MAX_TENSORS; test->n_outputs++)
+    for (; outputs && outputs[test->n_outputs] && status == TARE_OK && test->n_outputs < OP_CASE_MAX_TENSORS;
+         test->n_outputs++)
         status = tensor_from_text(&test->outputs[test->n_outputs], outputs[test->n_outputs]);
     if (status != TARE_OK) fprintf(stderr, "%s: %s\n", op, tare_error_text());
     const bool good = status == TARE_OK && op_case_run(test);

@@ -27,10 +27,10 @@ struct op_case {
     struct tare_tensor outputs[OP_CASE_MAX_TENSORS]; /* expected; dtype INVALID: not looked at */
     size_t n_outputs;
     struct tolerance tolerance;
-    const char *error;  /* NULL: succeeds; else words of the error text */
-    const char *infer;  /* NULL, or "[2,?] [3]* -> [2,3]": input shapes (* = the value is known too) and what inference
-                           says of them exactly; several are parted by ';' */
-    bool dynamic;       /* the output shape depends on more than what inference can know */
+    const char *error; /* NULL: succeeds; else words of the error text */
+    const char *infer; /* NULL, or "[2,?] [3]* -> [2,3]": input shapes (* = the value is known too) and what inference
+                          says of them exactly; several are parted by ';' */
+    bool dynamic;      /* the output shape depends on more than what inference can know */
 };
 
 /* Runs all checks; on a failure prints the case and what differs to stderr. */

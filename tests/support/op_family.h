@@ -17,7 +17,8 @@ struct op_coverage;
 struct op_coverage *op_coverage_load(const char *source_dir);
 size_t op_coverage_count(const struct op_coverage *coverage, const char *op);
 /* Calls fn for every op that has cases. */
-void op_coverage_each(const struct op_coverage *coverage, void (*fn)(void *arg, const char *op, size_t count), void *arg);
+void op_coverage_each(const struct op_coverage *coverage, void (*fn)(void *arg, const char *op, size_t count),
+                      void *arg);
 void op_coverage_free(struct op_coverage *coverage);
 
 #endif

@@ -6,8 +6,8 @@
 #include "tensor/tensor.h"
 
 /* A value fits when |got - wanted| <= absolute + relative * |wanted|, or when the two are at most `ulps` representable
- * values apart. NaN fits NaN. All zero: the same bits (so -0 is not 0), NaN payloads aside. Integers, strings and bools are
- * always exact. */
+ * values apart. NaN fits NaN. All zero: the same bits (so -0 is not 0), NaN payloads aside. Integers, strings and bools
+ * are always exact. */
 struct tolerance {
     double absolute, relative;
     int64_t ulps;

@@ -3,8 +3,8 @@
  *   float[2,3] 1 2.5 -inf nan 0x1p-149 -0     int32[] 7      int64[0]      bool[2] true 0
  *   string[2] "a\n" "b"     complex64[2] (1,-2) 3     half[1000] fill 1.5     int32[2,3] iota 0 1
  *
- * dtype, dims, then every element in row-major order; `fill V`: all are V; `iota A B`: A, A+B, A+2B … Integers may be hexadecimal,
- * float8 elements are given as their byte. */
+ * dtype, dims, then every element in row-major order; `fill V`: all are V; `iota A B`: A, A+B, A+2B … Integers may be
+ * hexadecimal, float8 elements are given as their byte. */
 #ifndef TARE_TESTS_TENSOR_TEXT_H
 #define TARE_TESTS_TENSOR_TEXT_H
 

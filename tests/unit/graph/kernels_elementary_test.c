@@ -1,5 +1,5 @@
-/* The fast float functions: distance from the exactly rounded result over a sweep of all magnitudes, special values, and the
- * same bits for every instruction set. */
+/* The fast float functions: distance from the exactly rounded result over a sweep of all magnitudes, special values,
+ * and the same bits for every instruction set. */
 #include "graph/kernels/elementary.h"
 #include "tensor/number.h"
 
