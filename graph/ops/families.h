@@ -31,6 +31,7 @@
     X(fill) \
     X(gather) \
     X(image) \
+    X(image_file) \
     X(linalg) \
     X(matmul) \
     X(nms) \
