@@ -24,11 +24,13 @@
     X(conv) \
     X(count) \
     X(crop) \
+    X(cross_entropy) \
     X(cumulative) \
     X(diagonal) \
     X(einsum) \
     X(file) \
     X(fill) \
+    X(fourier) \
     X(gather) \
     X(image) \
     X(image_file) \
@@ -56,7 +58,6 @@
     X(set) \
     X(setop) \
     X(shape) \
-    X(signal) \
     X(slice) \
     X(softmax) \
     X(space_batch) \

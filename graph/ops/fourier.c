@@ -10,7 +10,7 @@
 typedef _Complex double complex128;
 
 enum transform { COMPLEX_TO_COMPLEX, REAL_TO_COMPLEX, COMPLEX_TO_REAL };
-struct signal_op {
+struct fourier_op {
     enum transform kind;
     int axes;
     bool inverse;
@@ -19,7 +19,7 @@ struct signal_op {
 /* ---- shapes ---- */
 
 /* Lengths of the transform: the input's own, or fft_length; -1 where not known. */
-static tare_status read_lengths(int64_t *lengths, const struct signal_op *op, const struct tare_shape *input,
+static tare_status read_lengths(int64_t *lengths, const struct fourier_op *op, const struct tare_shape *input,
                                 const struct tare_tensor *fft_length) {
     for (int i = 0; i < op->axes; i++)
         lengths[i] = op->kind == COMPLEX_TO_COMPLEX ? input->dims[input->rank - op->axes + i] : -1;
@@ -40,7 +40,7 @@ static int64_t half_of(int64_t length) {
     return length < 0 ? -1 : length == 0 ? 0 : length / 2 + 1;
 }
 
-static tare_status output_shape(struct tare_shape *out, const struct signal_op *op, const struct tare_shape *input,
+static tare_status output_shape(struct tare_shape *out, const struct fourier_op *op, const struct tare_shape *input,
                                 const int64_t *lengths) {
     *out = *input;
     for (int i = 0; i < op->axes; i++) {
@@ -56,8 +56,8 @@ static tare_status output_shape(struct tare_shape *out, const struct signal_op *
     return TARE_OK;
 }
 
-static tare_status infer_signal(struct tare_infer *infer) {
-    const struct signal_op *op = infer->node->def->row->aux;
+static tare_status infer_fourier(struct tare_infer *infer) {
+    const struct fourier_op *op = infer->node->def->row->aux;
     const struct tare_shape *input = &infer->inputs[0];
     int64_t lengths[3];
     if (input->rank < 0) return TARE_OK;
@@ -69,7 +69,7 @@ static tare_status infer_signal(struct tare_infer *infer) {
 /* ---- one transform of `axes` dims ---- */
 
 struct job {
-    const struct signal_op *op;
+    const struct fourier_op *op;
     struct tare_fourier *fourier[3];
     int64_t lengths[3]; /* outer axes first; unused ones are 1 */
     int64_t elements;
@@ -188,7 +188,7 @@ static void transform_block(struct job *job, struct tare_tensor *to, int64_t to_
     }
 }
 
-static tare_status run_signal(struct tare_kernel *kernel) {
+static tare_status run_fourier(struct tare_kernel *kernel) {
     const struct tare_tensor *input = &kernel->inputs[0];
     struct job job = { .op = kernel->op->aux };
     struct tare_shape shape;
@@ -213,32 +213,32 @@ static tare_status run_signal(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-static const struct signal_op fft_1 = { COMPLEX_TO_COMPLEX, 1, false }, fft_2 = { COMPLEX_TO_COMPLEX, 2, false },
-                              fft_3 = { COMPLEX_TO_COMPLEX, 3, false }, ifft_1 = { COMPLEX_TO_COMPLEX, 1, true },
-                              ifft_2 = { COMPLEX_TO_COMPLEX, 2, true }, ifft_3 = { COMPLEX_TO_COMPLEX, 3, true },
-                              rfft_1 = { REAL_TO_COMPLEX, 1, false }, rfft_2 = { REAL_TO_COMPLEX, 2, false },
-                              rfft_3 = { REAL_TO_COMPLEX, 3, false }, irfft_1 = { COMPLEX_TO_REAL, 1, true },
-                              irfft_2 = { COMPLEX_TO_REAL, 2, true }, irfft_3 = { COMPLEX_TO_REAL, 3, true };
+static const struct fourier_op fft_1 = { COMPLEX_TO_COMPLEX, 1, false }, fft_2 = { COMPLEX_TO_COMPLEX, 2, false },
+                               fft_3 = { COMPLEX_TO_COMPLEX, 3, false }, ifft_1 = { COMPLEX_TO_COMPLEX, 1, true },
+                               ifft_2 = { COMPLEX_TO_COMPLEX, 2, true }, ifft_3 = { COMPLEX_TO_COMPLEX, 3, true },
+                               rfft_1 = { REAL_TO_COMPLEX, 1, false }, rfft_2 = { REAL_TO_COMPLEX, 2, false },
+                               rfft_3 = { REAL_TO_COMPLEX, 3, false }, irfft_1 = { COMPLEX_TO_REAL, 1, true },
+                               irfft_2 = { COMPLEX_TO_REAL, 2, true }, irfft_3 = { COMPLEX_TO_REAL, 3, true };
 
 #define ROW(op_name, table)                                                                                            \
     {                                                                                                                  \
         .name = op_name, .inputs = "input: Tcomplex", .outputs = "output: Tcomplex",                                   \
-        .attrs = "Tcomplex: {complex64, complex128} = DT_COMPLEX64", .infer = infer_signal, .run = run_signal,         \
+        .attrs = "Tcomplex: {complex64, complex128} = DT_COMPLEX64", .infer = infer_fourier, .run = run_fourier,       \
         .aux = &table                                                                                                  \
     }
 #define REAL_TYPES "Treal: {float, double} = DT_FLOAT; Tcomplex: {complex64, complex128} = DT_COMPLEX64"
 #define FROM_REAL(op_name, table)                                                                                      \
     {                                                                                                                  \
         .name = op_name, .inputs = "input: Treal, fft_length: int32", .outputs = "output: Tcomplex",                   \
-        .attrs = REAL_TYPES, .infer = infer_signal, .run = run_signal, .aux = &table                                   \
+        .attrs = REAL_TYPES, .infer = infer_fourier, .run = run_fourier, .aux = &table                                 \
     }
 #define TO_REAL(op_name, table)                                                                                        \
     {                                                                                                                  \
         .name = op_name, .inputs = "input: Tcomplex, fft_length: int32", .outputs = "output: Treal",                   \
-        .attrs = REAL_TYPES, .infer = infer_signal, .run = run_signal, .aux = &table                                   \
+        .attrs = REAL_TYPES, .infer = infer_fourier, .run = run_fourier, .aux = &table                                 \
     }
 
-const struct tare_op tare_ops_signal[] = {
+const struct tare_op tare_ops_fourier[] = {
     ROW("FFT", fft_1),
     ROW("FFT2D", fft_2),
     ROW("FFT3D", fft_3),
