@@ -96,6 +96,7 @@ static tare_status quantize(struct tare_model *model, struct tare_arena *arena,
 
 static void print_report(const struct tare_conversion *conversion) {
     struct tare_strbuf text = { 0 };
+    for (size_t i = 0; i < conversion->n_findings; i++) fprintf(stderr, "warning: %s\n", conversion->findings[i].text);
     tare_cost_report_print(&text, &conversion->cost);
     fputs(tare_strbuf_text(&text), stdout);
     tare_strbuf_free(&text);

@@ -49,18 +49,21 @@ static tare_status check_is_tf2(const struct tare_model *model, const struct tar
                                        "migrated to TensorFlow 2 (this model has no functions to place on the TPU)");
 }
 
-/* The functions that go to the TPU, or with scope ALL everything that signatures run. */
-static tare_status to_bfloat16(size_t *changes, struct tare_arena *arena, struct tare_model *model,
-                               const struct tare_converter_options *options, const struct tare_tpu_function *functions,
-                               size_t count) {
+/* The functions that go to the TPU, with room for one more. */
+static struct tare_graph **graphs_of(struct tare_arena *arena, const struct tare_tpu_function *functions, size_t count) {
+    struct tare_graph **graphs = TARE_NEW_ARRAY(arena, struct tare_graph *, count + 1);
+    for (size_t i = 0; graphs && i < count; i++) graphs[i] = functions[i].graph;
+    return graphs;
+}
+
+/* With scope ALL, everything that signatures run. */
+static tare_status to_bfloat16(size_t *changes, struct tare_model *model, const struct tare_converter_options *options,
+                               struct tare_graph **graphs, size_t count) {
     struct tare_bfloat16_options bfloat16 = {
         .skip_safety_checks = options->skip_safety_checks,
         .float_ops = options->float_ops,
         .n_float_ops = options->n_float_ops,
     };
-    struct tare_graph **graphs = TARE_NEW_ARRAY(arena, struct tare_graph *, count + 1);
-    if (!graphs) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < count; i++) graphs[i] = functions[i].graph;
     if (options->bfloat16_all) graphs[count++] = model->main;
     return tare_tpu_bfloat16(model, graphs, count, &bfloat16, changes);
 }
@@ -68,11 +71,15 @@ static tare_status to_bfloat16(size_t *changes, struct tare_arena *arena, struct
 tare_status tare_pipeline_place(struct tare_conversion *out, struct tare_arena *arena, struct tare_model *model,
                                 const struct tare_converter_options *options) {
     struct tare_tpu_function *functions;
+    struct tare_graph **graphs;
     size_t count;
     memset(out, 0, sizeof *out);
     TARE_TRY(check_is_tf2(model, options));
     TARE_TRY(tare_tpu_find_functions(&functions, &count, arena, model, options->functions, options->n_functions));
-    if (options->bfloat16) TARE_TRY(to_bfloat16(&out->bfloat16_changes, arena, model, options, functions, count));
+    graphs = graphs_of(arena, functions, count);
+    if (!graphs) return TARE_NO_MEMORY;
+    TARE_TRY(tare_tpu_check(&out->findings, &out->n_findings, arena, model, graphs, count));
+    if (options->bfloat16) TARE_TRY(to_bfloat16(&out->bfloat16_changes, model, options, graphs, count));
     TARE_TRY(tare_tpu_place(&out->placed, arena, model, functions, count,
                             options->has_sharding ? &options->sharding : NULL, options->has_quantization));
     out->n_placed = count;

@@ -6,6 +6,7 @@
 #include "convert/options.h"
 #include "convert/pass.h"
 #include "quant/rewrite.h"
+#include "tpu/compatibility.h"
 #include "tpu/cost.h"
 
 /* Runs before calibration and quantization, in this order; ends with NULL. */
@@ -30,6 +31,8 @@ tare_status tare_pipeline_quantize(struct tare_quant_report *report, struct tare
 struct tare_conversion {
     struct tare_tpu_placed *placed;
     size_t n_placed;
+    struct tare_tpu_finding *findings; /* what the TPU would refuse; for the user to know */
+    size_t n_findings;
     size_t bfloat16_changes; /* nodes */
     struct tare_batching_result batching;
     struct tare_cost_report cost;

@@ -1,0 +1,151 @@
+/* What the compatibility check finds, and what it lets pass. */
+#include "tpu/compatibility.h"
+#include "support/graph_check.h"
+#include "support/mini_model.h"
+#include "tpu/compatibility_internal.h"
+
+#include <string.h>
+
+struct fixture {
+    struct tare_model *model;
+    struct tare_arena arena;
+    struct tare_graph *graph;
+    struct tare_tpu_finding *found;
+    size_t count;
+};
+
+static void set_up(struct fixture *f) {
+    memset(f, 0, sizeof *f);
+    f->model = mini_model_new();
+    f->graph = tare_model_add_function(f->model, "f");
+}
+
+static void check(struct fixture *f) {
+    mini_ok(tare_tpu_check(&f->found, &f->count, &f->arena, f->model, &f->graph, 1));
+}
+
+static void tear_down(struct fixture *f) {
+    tare_model_free(f->model);
+    tare_arena_free(&f->arena);
+}
+
+static void expect(const struct fixture *f, enum tare_tpu_finding_kind kind, const char *part) {
+    for (size_t i = 0; i < f->count; i++)
+        if (f->found[i].kind == kind && strstr(f->found[i].text, part)) return;
+    fail_msg("no finding with '%s' among %zu (the first: '%s')", part, f->count, f->count ? f->found[0].text : "");
+}
+
+static void the_table__is_sorted(void **state) {
+    (void)state;
+    assert_true(tare_n_xla_ops > 500);
+    for (size_t i = 1; i < tare_n_xla_ops; i++)
+        if (strcmp(tare_xla_ops[i - 1].name, tare_xla_ops[i].name) >= 0)
+            fail_msg("%s stands before %s", tare_xla_ops[i - 1].name, tare_xla_ops[i].name);
+}
+
+static void plain_arithmetic__passes(void **state) {
+    struct fixture f;
+    struct tare_edge x, shape;
+    (void)state;
+    set_up(&f);
+    x = mini_arg(f.graph, "x", TARE_DT_FLOAT);
+    shape = mini_node(f.graph, "Shape", "shape", 1, x); /* known when the program is compiled */
+    x = mini_node(f.graph, "Reshape", "reshape", 2, mini_node(f.graph, "Relu", "relu", 1, x), shape);
+    mini_return(f.graph, "y", x);
+    check(&f);
+    assert_int_equal(f.count, 0);
+    tear_down(&f);
+}
+
+static void an_op_without_kernel__is_named_in_the_runtimes_words(void **state) {
+    struct fixture f;
+    (void)state;
+    set_up(&f);
+    mini_return(f.graph, "y", mini_node(f.graph, "StringToNumber", "parse", 1, mini_arg(f.graph, "x", TARE_DT_STRING)));
+    check(&f);
+    expect(&f, TARE_TPU_NOT_COMPILABLE, "'tf.StringToNumber' op isn't compilable for TPU device. (node 'parse' in function f");
+    expect(&f, TARE_TPU_BAD_BOUNDARY, "parameter 'x' of TPU function f is string");
+    assert_int_equal(f.count, 2);
+    tear_down(&f);
+}
+
+static void a_dynamic_shape__names_the_node_behind_it(void **state) {
+    struct fixture f;
+    struct tare_graph *inner;
+    struct tare_edge x, n;
+    (void)state;
+    set_up(&f);
+    inner = tare_model_add_function(f.model, "inner");
+    x = mini_arg(inner, "x", TARE_DT_FLOAT);
+    n = mini_arg(inner, "n", TARE_DT_INT32);
+    mini_return(inner, "y", mini_node(inner, "Reshape", "reshape", 2, x, n));
+    x = mini_arg(f.graph, "x", TARE_DT_FLOAT);
+    mini_return(f.graph, "fixed", mini_call(f.graph, "PartitionedCall", "good", inner, 2, x,
+                                            mini_ints(f.graph, "size", 1, (int32_t[]){ -1 })));
+    check(&f);
+    assert_int_equal(f.count, 0);
+    n = mini_arg(f.graph, "n", TARE_DT_INT32);
+    mini_return(f.graph, "open", mini_call(f.graph, "PartitionedCall", "bad", inner, 2, x, n));
+    check(&f);
+    assert_int_equal(f.count, 1);
+    expect(&f, TARE_TPU_NOT_CONSTANT, "input 'shape' of node 'reshape' (Reshape) in function inner must be a compile-time "
+                                      "constant, but 'n' (_Arg)");
+    tear_down(&f);
+}
+
+static void written_variables_and_float64__are_found(void **state) {
+    struct fixture f;
+    struct tare_node *assign;
+    struct tare_edge x;
+    (void)state;
+    set_up(&f);
+    x = mini_arg(f.graph, "x", TARE_DT_DOUBLE);
+    assign = mini_open(f.graph, "AssignVariableOp", "assign", 2, mini_arg(f.graph, "v", TARE_DT_RESOURCE), x);
+    mini_ok(tare_node_set_type(assign, "dtype", TARE_DT_DOUBLE));
+    mini_done(assign);
+    mini_return(f.graph, "y", mini_node(f.graph, "Exp", "exp", 1, x));
+    check(&f);
+    expect(&f, TARE_TPU_ASSIGNS, "node 'assign' (AssignVariableOp) in function f writes a variable");
+    expect(&f, TARE_TPU_SLOW_TYPE, "node 'exp'");
+    assert_int_equal(f.count, 2);
+    tear_down(&f);
+}
+
+static void a_type_that_the_kernel_lacks__is_found(void **state) {
+    struct fixture f;
+    struct tare_edge x;
+    (void)state;
+    set_up(&f);
+    x = mini_node(f.graph, "CheckNumerics", "fine", 1, mini_arg(f.graph, "z", TARE_DT_FLOAT));
+    x = mini_node(f.graph, "ApproxTopK", "top", 1, x);
+    check(&f);
+    assert_int_equal(f.count, 0);
+    mini_ok(tare_node_set_type(x.node, "T", TARE_DT_DOUBLE));
+    check(&f);
+    expect(&f, TARE_TPU_BAD_TYPE, "'tf.ApproxTopK' op isn't compilable for TPU device with these types (wanted T={DT_FLOAT");
+    tear_down(&f);
+}
+
+static void messages_of_assertions__pass(void **state) {
+    static const char *const words[] = { "wrong" };
+    struct fixture f;
+    (void)state;
+    set_up(&f);
+    mini_node(f.graph, "Assert", "assert", 2, mini_arg(f.graph, "ok", TARE_DT_BOOL), mini_strings(f.graph, "text", 1, words));
+    check(&f);
+    assert_int_equal(f.count, 0);
+    tear_down(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_table__is_sorted),
+        cmocka_unit_test(plain_arithmetic__passes),
+        cmocka_unit_test(an_op_without_kernel__is_named_in_the_runtimes_words),
+        cmocka_unit_test(a_dynamic_shape__names_the_node_behind_it),
+        cmocka_unit_test(written_variables_and_float64__are_found),
+        cmocka_unit_test(a_type_that_the_kernel_lacks__is_found),
+        cmocka_unit_test(messages_of_assertions__pass),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

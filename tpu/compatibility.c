@@ -1,0 +1,347 @@
+/* The compatibility check: ops, dtypes, constants, variables, boundaries. */
+#include "tpu/compatibility.h"
+#include "graph/calls.h"
+#include "graph/op.h"
+#include "tpu/compatibility_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MOVE_OUT "keep it on the CPU: split the function so that this part runs before or behind the TPU function"
+
+struct checker {
+    struct tare_arena *arena;
+    const struct tare_model *model;
+    struct tare_tpu_finding *found;
+    size_t count;
+    int depth;
+};
+
+static tare_status add(struct checker *checker, enum tare_tpu_finding_kind kind, const struct tare_graph *function,
+                       const struct tare_node *node, const char *text) {
+    struct tare_tpu_finding *grown;
+    if (!text) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < checker->count; i++) /* a function may be reached by several calls */
+        if (checker->found[i].node == node && strcmp(checker->found[i].text, text) == 0) return TARE_OK;
+    grown = tare_arena_extend(checker->arena, checker->found, checker->count, 1, sizeof *grown);
+    if (!grown) return TARE_NO_MEMORY;
+    grown[checker->count++] = (struct tare_tpu_finding){ kind, function, node, text };
+    checker->found = grown;
+    return TARE_OK;
+}
+
+static bool is_one_of(const char *op, const char *const *ops) {
+    for (; *ops; ops++)
+        if (strcmp(op, *ops) == 0) return true;
+    return false;
+}
+
+/* ---- ops ---- */
+
+static int compare_name(const void *name, const void *row) {
+    return strcmp(name, ((const struct tare_xla_op *)row)->name);
+}
+
+static const struct tare_xla_op *find_op(const char *name) {
+    return bsearch(name, tare_xla_ops, tare_n_xla_ops, sizeof *tare_xla_ops, compare_name);
+}
+
+/* Turned into functional control flow before compilation. */
+static bool is_lowered(const struct tare_node *node) {
+    static const char *const ops[] = { "Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", NULL };
+    return !node->def || is_one_of(node->op, ops);
+}
+
+static tare_status check_op(struct checker *checker, const struct tare_node *node) {
+    if (is_lowered(node) || find_op(node->op)) return TARE_OK;
+    return add(checker, TARE_TPU_NOT_COMPILABLE, node->graph, node,
+               tare_arena_printf(checker->arena, "'tf.%s' op isn't compilable for TPU device. (node '%s' in function %s; %s)",
+                                 node->op, node->name, node->graph->name, MOVE_OUT));
+}
+
+/* ---- dtypes ---- */
+
+static bool is_on_tpu(int dtype) {
+    switch (tare_dtype_base(dtype)) {
+    case TARE_DT_STRING:
+    case TARE_DT_COMPLEX128:
+    case TARE_DT_QINT16:
+    case TARE_DT_QUINT16: return false;
+    default: return true;
+    }
+}
+
+/* The sets that kernels' registrations name; others are taken as unrestricted. */
+static const char *named_set(const char *name, size_t size) {
+    static const char *const sets[][2] = {
+        { "kFloatTypes", "half,float,double,bfloat16" },
+        { "kFloatAndComplexTypes", "half,float,double,bfloat16,complex64,complex128" },
+        { "kNumericTypes", "uint8,uint16,uint32,uint64,int8,int16,int32,int64,half,float,double,complex64,complex128,bfloat16" },
+    };
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+        if (strlen(sets[i][0]) == size && strncmp(sets[i][0], name, size) == 0) return sets[i][1];
+    return NULL;
+}
+
+static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
+
+/* True when the list "DT_FLOAT,DT_HALF" or "half,float" has the dtype. */
+static bool list_has(const char *list, size_t size, int dtype) {
+    char name[32];
+    for (size_t at = 0; at < size;) {
+        size_t length = 0;
+        if (size - at > 3 && strncmp(list + at, "DT_", 3) == 0) at += 3;
+        while (at < size && list[at] != ',' && length + 1 < sizeof name) name[length++] = lower(list[at++]);
+        if (tare_dtype_from_name(name, length) == dtype) return true;
+        while (at < size && list[at] != ',') at++;
+        at++;
+    }
+    return false;
+}
+
+/* One clause "T={…}" against the node; true when it fits or says nothing. */
+static bool clause_fits(const char *clause, size_t size, const struct tare_node *node) {
+    const char *equals = memchr(clause, '=', size), *value, *set;
+    char name[32];
+    int dtype;
+    if (!equals || (size_t)(equals - clause) >= sizeof name) return true;
+    memcpy(name, clause, (size_t)(equals - clause));
+    name[equals - clause] = '\0';
+    dtype = tare_node_type(node, name, TARE_DT_INVALID);
+    if (!tare_dtype_get(dtype)) return true;
+    value = equals + 1;
+    size -= (size_t)(value - clause);
+    set = named_set(value, size);
+    if (set) return list_has(set, strlen(set), dtype);
+    if (value[0] == '{') {
+        const char *end = memchr(value, '}', size);
+        return !end || list_has(value + 1, (size_t)(end - value) - 1, dtype);
+    }
+    return value[0] == 'k' || list_has(value, size, dtype);
+}
+
+static tare_status check_constraints(struct checker *checker, const struct tare_node *node) {
+    const struct tare_xla_op *op = find_op(node->op);
+    const char *clause = op ? op->types : NULL;
+    while (clause && *clause) {
+        size_t size = strcspn(clause, ";");
+        if (!clause_fits(clause, size, node))
+            TARE_TRY(add(checker, TARE_TPU_BAD_TYPE, node->graph, node,
+                         tare_arena_printf(checker->arena,
+                                           "'tf.%s' op isn't compilable for TPU device with these types (wanted %.*s; node "
+                                           "'%s' in function %s; cast its inputs, or %s)",
+                                           node->op, (int)size, clause, node->name, node->graph->name, MOVE_OUT)));
+        clause += size + (clause[size] == ';');
+    }
+    return TARE_OK;
+}
+
+/* Messages of assertions, which compilation drops. */
+static bool is_message(const struct tare_node *node) {
+    const struct tare_graph *graph = node->graph;
+    if (strcmp(node->op, "Const") != 0) return false;
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        for (size_t k = 0; !graph->nodes[i]->dead && k < graph->nodes[i]->n_inputs; k++)
+            if (graph->nodes[i]->inputs[k].node == node && strcmp(graph->nodes[i]->op, "Assert") != 0) return false;
+    return true;
+}
+
+static tare_status check_dtypes(struct checker *checker, const struct tare_node *node) {
+    bool is_slow = false;
+    for (size_t i = 0; i < node->n_outputs; i++) {
+        int dtype = tare_dtype_base(node->output_dtypes[i]);
+        is_slow |= dtype == TARE_DT_DOUBLE;
+        if (is_on_tpu(dtype) || is_message(node)) continue;
+        return add(checker, TARE_TPU_BAD_TYPE, node->graph, node,
+                   tare_arena_printf(checker->arena, "%s tensors are not supported on the TPU: node '%s' (%s) in function %s "
+                                                     "makes one (%s)",
+                                     tare_dtype_name(dtype), node->name, node->op, node->graph->name, MOVE_OUT));
+    }
+    if (is_slow && strcmp(node->op, "Const") != 0)
+        TARE_TRY(add(checker, TARE_TPU_SLOW_TYPE, node->graph, node,
+                     tare_arena_printf(checker->arena, "float64 is computed in software on a TPU: node '%s' (%s) in function "
+                                                       "%s (use float32)",
+                                       node->name, node->op, node->graph->name)));
+    return check_constraints(checker, node);
+}
+
+/* ---- variables ---- */
+
+static tare_status check_assignment(struct checker *checker, const struct tare_node *node) {
+    bool assigns = strncmp(node->op, "Assign", strlen("Assign")) == 0 ||
+                   strncmp(node->op, "ResourceScatter", strlen("ResourceScatter")) == 0 ||
+                   strncmp(node->op, "ResourceApply", strlen("ResourceApply")) == 0 ||
+                   strcmp(node->op, "ResourceStridedSliceAssign") == 0;
+    if (!assigns) return TARE_OK;
+    return add(checker, TARE_TPU_ASSIGNS, node->graph, node,
+               tare_arena_printf(checker->arena, "node '%s' (%s) in function %s writes a variable: an inference TPU copies "
+                                                 "variables once and nobody sees what is written (%s)",
+                                 node->name, node->op, node->graph->name, MOVE_OUT));
+}
+
+/* ---- compile-time constants ---- */
+
+/* What makes a value dynamic: the node, NULL when it is a compile-time constant. */
+struct origin_walk {
+    const struct tare_graph *graph;
+    const bool *arg_constant;
+    char *state; /* by position: 0 not seen, 1 on the way, 2 constant, 3 dynamic */
+    const struct tare_node *dynamic;
+};
+
+/* Shapes are known when a TPU program is compiled, whatever the values. */
+static bool is_shape_op(const struct tare_node *node) {
+    static const char *const ops[] = { "Shape", "ShapeN", "Size", "Rank", "XlaSetBound", "BroadcastArgs", "VariableShape", NULL };
+    return is_one_of(node->op, ops);
+}
+
+static bool is_compile_constant(struct origin_walk *walk, const struct tare_node *node, int depth) {
+    bool constant = true;
+    if (strcmp(node->op, "_Arg") == 0) {
+        constant = walk->arg_constant[node->position];
+        if (!constant && !walk->dynamic) walk->dynamic = node;
+        return constant;
+    }
+    if (walk->state[node->position]) return walk->state[node->position] != 3;
+    walk->state[node->position] = 1;
+    if (strcmp(node->op, "Const") != 0 && !is_shape_op(node)) {
+        if (!node->n_inputs || !node->def || node->def->is_stateful || depth > 4000 || strstr(node->op, "Random") ||
+            strcmp(node->op, "Where") == 0 || strcmp(node->op, "Unique") == 0 || strcmp(node->op, "ReadVariableOp") == 0) {
+            constant = false;
+            if (!walk->dynamic) walk->dynamic = node;
+        }
+        for (size_t i = 0; i < node->n_inputs && constant; i++)
+            constant = is_compile_constant(walk, node->inputs[i].node, depth + 1);
+    }
+    walk->state[node->position] = constant ? 2 : 3;
+    return constant;
+}
+
+static tare_status is_constant(bool *out, const struct tare_node **dynamic, struct checker *checker, struct tare_edge edge,
+                               const bool *arg_constant) {
+    const struct tare_graph *graph = edge.node->graph;
+    struct origin_walk walk = { graph, arg_constant, TARE_NEW_ARRAY(checker->arena, char, graph->n_nodes + 1), NULL };
+    if (!walk.state) return TARE_NO_MEMORY;
+    *out = is_compile_constant(&walk, edge.node, 0);
+    *dynamic = walk.dynamic ? walk.dynamic : edge.node;
+    return TARE_OK;
+}
+
+static bool is_listed(const char *names, const char *name) {
+    size_t length = strlen(name);
+    while (names && *names) {
+        size_t size = strcspn(names, ",");
+        if (size == length && strncmp(names, name, size) == 0) return true;
+        names += size + (names[size] == ',');
+    }
+    return false;
+}
+
+static tare_status check_constant(struct checker *checker, const struct tare_node *node, size_t input, const char *name,
+                                  const bool *arg_constant) {
+    const struct tare_node *dynamic;
+    bool constant;
+    if (tare_edge_dtype(node->inputs[input]) == TARE_DT_RESOURCE) return TARE_OK;
+    TARE_TRY(is_constant(&constant, &dynamic, checker, node->inputs[input], arg_constant));
+    if (constant) return TARE_OK;
+    return add(checker, TARE_TPU_NOT_CONSTANT, node->graph, node,
+               tare_arena_printf(checker->arena,
+                                 "input '%s' of node '%s' (%s) in function %s must be a compile-time constant, but '%s' (%s) "
+                                 "makes it dynamic (compute it from constants and shapes, or leave the op out of the TPU "
+                                 "function)",
+                                 name, node->name, node->op, node->graph->name, dynamic->name, dynamic->op));
+}
+
+/* Slices may begin anywhere as long as their size is known. */
+static bool may_be_dynamic(const struct tare_node *node, const char *input) {
+    return (strcmp(node->op, "Slice") == 0 && strcmp(input, "begin") == 0) ||
+           (strcmp(node->op, "StridedSlice") == 0 && (strcmp(input, "begin") == 0 || strcmp(input, "end") == 0));
+}
+
+static tare_status check_constants(struct checker *checker, const struct tare_node *node, const bool *arg_constant) {
+    const struct tare_xla_op *op = find_op(node->op);
+    if (!op || !op->constants || !node->def) return TARE_OK;
+    for (size_t a = 0; a < node->def->n_inputs; a++) {
+        const char *name = node->def->inputs[a].name;
+        size_t first, count;
+        if (!is_listed(op->constants, name) || may_be_dynamic(node, name)) continue;
+        TARE_TRY(tare_node_input_range(node, a, &first, &count));
+        for (size_t i = first; i < first + count && i < node->n_inputs; i++)
+            TARE_TRY(check_constant(checker, node, i, name, arg_constant));
+    }
+    return TARE_OK;
+}
+
+/* ---- graphs ---- */
+
+static tare_status check_graph(struct checker *checker, const struct tare_graph *graph, const bool *arg_constant);
+
+static bool passes_unchanged(const struct tare_graph *body, size_t i) {
+    struct tare_edge edge = i < body->n_returns ? body->returns[i].edge : (struct tare_edge){ NULL, 0 };
+    while (edge.node && strcmp(edge.node->op, "Identity") == 0 && edge.node->n_inputs) edge = edge.node->inputs[0];
+    return edge.node == body->args[i];
+}
+
+static tare_status check_callees(struct checker *checker, const struct tare_node *node, const bool *arg_constant) {
+    const struct tare_node *dynamic;
+    struct tare_call_site site;
+    TARE_TRY(tare_call_site(&site, checker->arena, node));
+    for (size_t c = 0; c < site.n_callees; c++) {
+        const struct tare_graph *callee = site.callees[c];
+        bool *constant = TARE_NEW_ARRAY(checker->arena, bool, callee->n_args + 1);
+        if (!constant) return TARE_NO_MEMORY;
+        for (size_t i = 0; i < callee->n_args && i < site.n_args; i++) {
+            if (site.kind == TARE_CALL_LOOP && !passes_unchanged(site.callees[site.n_callees - 1], i)) continue;
+            TARE_TRY(is_constant(&constant[i], &dynamic, checker, node->inputs[site.first + i], arg_constant));
+        }
+        TARE_TRY(check_graph(checker, callee, constant));
+    }
+    return TARE_OK;
+}
+
+static tare_status check_graph(struct checker *checker, const struct tare_graph *graph, const bool *arg_constant) {
+    if (checker->depth > 64) return TARE_FAIL(TARE_INVALID_ARGUMENT, "functions nest too deep");
+    checker->depth++;
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        const struct tare_node *node = graph->nodes[i];
+        if (node->dead) continue;
+        TARE_TRY(check_op(checker, node));
+        if (is_lowered(node) || find_op(node->op)) TARE_TRY(check_dtypes(checker, node));
+        TARE_TRY(check_assignment(checker, node));
+        TARE_TRY(check_constants(checker, node, arg_constant));
+        TARE_TRY(check_callees(checker, node, arg_constant));
+    }
+    checker->depth--;
+    return TARE_OK;
+}
+
+/* ---- boundary ---- */
+
+static tare_status check_end(struct checker *checker, const struct tare_graph *function, const struct tare_node *node,
+                             const char *what, const char *name, int dtype) {
+    if (is_on_tpu(dtype) && tare_dtype_base(dtype) != TARE_DT_VARIANT) return TARE_OK;
+    return add(checker, TARE_TPU_BAD_BOUNDARY, function, node,
+               tare_arena_printf(checker->arena, "%s '%s' of TPU function %s is %s, which the TPU does not take (parameters and "
+                                                 "returns must be dense numbers; %s)",
+                                 what, name, function->name, tare_dtype_name(dtype), MOVE_OUT));
+}
+
+tare_status tare_tpu_check(struct tare_tpu_finding **out, size_t *count, struct tare_arena *arena,
+                           const struct tare_model *model, struct tare_graph *const *functions, size_t n_functions) {
+    struct checker checker = { .arena = arena, .model = model };
+    for (size_t f = 0; f < n_functions; f++) {
+        const struct tare_graph *function = functions[f];
+        bool *constant = TARE_NEW_ARRAY(arena, bool, function->n_args + 1);
+        if (!constant) return TARE_NO_MEMORY;
+        for (size_t i = 0; i < function->n_args; i++)
+            TARE_TRY(check_end(&checker, function, function->args[i], "parameter", function->args[i]->name,
+                               function->args[i]->output_dtypes[0]));
+        for (size_t i = 0; i < function->n_returns; i++)
+            TARE_TRY(check_end(&checker, function, function->returns[i].edge.node, "return", function->returns[i].name,
+                               function->returns[i].dtype));
+        TARE_TRY(check_graph(&checker, function, constant));
+    }
+    *out = checker.found;
+    *count = checker.count;
+    return TARE_OK;
+}
