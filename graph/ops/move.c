@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { TILE = 16 }; /* elements; two tiles of the widest element fit in a first-level cache */
+enum { TILE = 32 }; /* elements; two tiles of the widest element fit in a first-level cache */
 
 void tare_move_dim(struct tare_move *move, int64_t dim, int64_t from_stride, int64_t to_stride) {
     move->dims[move->rank] = dim;
@@ -76,18 +76,46 @@ static inline __attribute__((always_inline)) void copy_row(char *to, int64_t to_
     }
 }
 
+/* Four by four words turned round in registers; strides in bytes. */
+static inline void turn_4x4(char *to, int64_t to_stride, const char *from, int64_t from_stride) {
+    typedef uint32_t quad __attribute__((vector_size(16)));
+    quad r[4], a, b, c, d;
+    for (int k = 0; k < 4; k++)
+        memcpy(&r[k], from + k * from_stride, sizeof r[k]);
+    a = __builtin_shufflevector(r[0], r[1], 0, 4, 1, 5);
+    b = __builtin_shufflevector(r[2], r[3], 0, 4, 1, 5);
+    c = __builtin_shufflevector(r[0], r[1], 2, 6, 3, 7);
+    d = __builtin_shufflevector(r[2], r[3], 2, 6, 3, 7);
+    r[0] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+    r[1] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+    r[2] = __builtin_shufflevector(c, d, 0, 1, 4, 5);
+    r[3] = __builtin_shufflevector(c, d, 2, 3, 6, 7);
+    for (int k = 0; k < 4; k++)
+        memcpy(to + k * to_stride, &r[k], sizeof r[k]);
+}
+
+/* A tile of rows (their elements neighbours in `from`) and columns (neighbours in `to`); strides in bytes. */
+static inline __attribute__((always_inline)) void copy_tile(char *to, int64_t to_stride, const char *from,
+                                                            int64_t from_stride, int64_t rows, int64_t columns,
+                                                            size_t size) {
+    int64_t whole_rows = size == 4 ? rows & ~(int64_t)3 : 0, whole_columns = columns & ~(int64_t)3;
+    for (int64_t y = 0; y < whole_rows; y += 4)
+        for (int64_t x = 0; x < whole_columns; x += 4)
+            turn_4x4(to + y * to_stride + x * 4, to_stride, from + y * 4 + x * from_stride, from_stride);
+    for (int64_t y = 0; y < rows; y++)
+        for (int64_t x = y < whole_rows ? whole_columns : 0; x < columns; x++)
+            memcpy(to + y * to_stride + x * (int64_t)size, from + y * (int64_t)size + x * from_stride, size);
+}
+
 static inline __attribute__((always_inline)) void copy_tiles(char *to, const char *from, const int64_t *dims,
                                                              const int64_t *from_steps, const int64_t *to_steps,
                                                              size_t size) {
+    int64_t to_stride = to_steps[0] * (int64_t)size, from_stride = from_steps[1] * (int64_t)size;
     for (int64_t i = 0; i < dims[0]; i += TILE)
-        for (int64_t j = 0; j < dims[1]; j += TILE) {
-            int64_t i_end = i + TILE < dims[0] ? i + TILE : dims[0], j_end = j + TILE < dims[1] ? j + TILE : dims[1];
-            for (int64_t y = i; y < i_end; y++) {
-                char *row = to + y * to_steps[0] * (int64_t)size;
-                for (int64_t x = j; x < j_end; x++)
-                    memcpy(row + (size_t)x * size, from + (y + x * from_steps[1]) * (int64_t)size, size);
-            }
-        }
+        for (int64_t j = 0; j < dims[1]; j += TILE)
+            copy_tile(to + i * to_stride + j * (int64_t)size, to_stride, from + i * (int64_t)size + j * from_stride,
+                      from_stride, dims[0] - i < TILE ? dims[0] - i : TILE, dims[1] - j < TILE ? dims[1] - j : TILE,
+                      size);
 }
 
 static inline __attribute__((always_inline)) void walk(char *to, const char *from, const struct tare_move *move,
