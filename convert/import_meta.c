@@ -1,5 +1,6 @@
 /* Signatures, aliases, assets, initialisers and concrete functions of a MetaGraphDef. */
 #include "convert/import.h"
+#include "proto/message.h"
 #include "proto/tensor_message.h"
 
 #include <stdlib.h>
@@ -131,27 +132,50 @@ static tare_status import_table_initializers(struct tare_model *model, const Ten
     if (!model->table_inits) return TARE_NO_MEMORY;
     for (size_t i = 0; i < list->n_value; i++) {
         struct tare_node *node = tare_graph_find(model->main, list->value[i]);
-        if (node) model->table_inits[model->n_table_inits++] = node;
+        struct tare_edge edge = { node, 0 }; /* a node, or one of its tensors */
+        if (!node && tare_import_tensor_name(&edge, model, list->value[i]) != TARE_OK) tare_error_clear();
+        if (edge.node) model->table_inits[model->n_table_inits++] = edge.node;
     }
     return TARE_OK;
 }
 
 /* ---- assets, aliases, concrete functions ---- */
 
+static tare_status import_asset(struct tare_model *model, const Tensorflow__AssetFileDef *def) {
+    struct tare_asset *asset = &model->assets[model->n_assets++];
+    asset->filename = def->filename;
+    if (strstr(def->filename, "..") || *def->filename == '/')
+        return TARE_FAIL(TARE_CORRUPT, "asset '%s' lies outside the model", def->filename);
+    if (!def->tensor_info || def->tensor_info->encoding_case != TENSORFLOW__TENSOR_INFO__ENCODING_NAME ||
+        !*def->tensor_info->name)
+        return TARE_OK;
+    return tare_error_prefix(tare_import_tensor_name(&asset->edge, model, def->tensor_info->name), "asset %s",
+                             def->filename);
+}
+
+/* TF1 keeps the assets in a collection of packed messages; a loader looks there when the field is empty. */
+static tare_status import_asset_collection(struct tare_model *model, const Tensorflow__MetaGraphDef *meta) {
+    const Tensorflow__CollectionDef *collection = find_collection(meta, "saved_model_assets");
+    const Tensorflow__CollectionDef__AnyList *list =
+        collection && collection->kind_case == TENSORFLOW__COLLECTION_DEF__KIND_ANY_LIST ? collection->any_list : NULL;
+    if (!list) return TARE_OK;
+    model->assets = TARE_NEW_ARRAY(&model->arena, struct tare_asset, list->n_value + 1);
+    if (!model->assets) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < list->n_value; i++) {
+        ProtobufCMessage *message;
+        TARE_TRY(tare_message_unpack(&message, &tensorflow__asset_file_def__descriptor, &model->arena,
+                                     list->value[i]->value.data, list->value[i]->value.len,
+                                     "collection saved_model_assets"));
+        TARE_TRY(import_asset(model, (const Tensorflow__AssetFileDef *)message));
+    }
+    return TARE_OK;
+}
+
 static tare_status import_assets(struct tare_model *model, const Tensorflow__MetaGraphDef *meta) {
+    if (!meta->n_asset_file_def) return import_asset_collection(model, meta);
     model->assets = TARE_NEW_ARRAY(&model->arena, struct tare_asset, meta->n_asset_file_def + 1);
     if (!model->assets) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < meta->n_asset_file_def; i++) {
-        const Tensorflow__AssetFileDef *def = meta->asset_file_def[i];
-        struct tare_asset *asset = &model->assets[model->n_assets++];
-        asset->filename = def->filename;
-        if (strstr(def->filename, "..") || *def->filename == '/')
-            return TARE_FAIL(TARE_CORRUPT, "asset '%s' lies outside the model", def->filename);
-        if (def->tensor_info && def->tensor_info->encoding_case == TENSORFLOW__TENSOR_INFO__ENCODING_NAME &&
-            *def->tensor_info->name)
-            TARE_TRY(tare_error_prefix(tare_import_tensor_name(&asset->edge, model, def->tensor_info->name), "asset %s",
-                                       def->filename));
-    }
+    for (size_t i = 0; i < meta->n_asset_file_def; i++) TARE_TRY(import_asset(model, meta->asset_file_def[i]));
     return TARE_OK;
 }
 

@@ -64,6 +64,11 @@ void tare_signature_feed(struct tare_feed *out, const struct tare_signature *sig
     }
 }
 
+/* A signature may feed tensors that the graph computes from its other inputs: a sample need not hold those. */
+static bool may_be_absent(const struct tare_feed *feed) {
+    return feed->edge.node && strcmp(feed->edge.node->op, "Placeholder") != 0;
+}
+
 static tare_status check_value(const struct tare_feed *feed, const struct tare_tensor *value) {
     char wanted[TARE_SHAPE_TEXT_SIZE], got[TARE_SHAPE_TEXT_SIZE];
     if (feed->dtype && value->dtype != feed->dtype)
@@ -101,6 +106,10 @@ tare_status tare_bind_sample(struct tare_tensor *values, const struct tare_signa
         tare_status status;
         tare_signature_feed(&feed, signature, i);
         value = tare_sample_find(sample, feed.name);
+        if (!value && may_be_absent(&feed)) {
+            values[bound++] = (struct tare_tensor){ 0 };
+            continue;
+        }
         status = value ? check_value(&feed, value) : wrong_keys(signature, sample);
         if (status != TARE_OK) {
             while (bound-- > 0) tare_tensor_reset(&values[bound]);

@@ -32,12 +32,14 @@ void tare_session_free(struct tare_session *session);
 void tare_session_observe(struct tare_session *session, tare_observe_fn fn,
                           bool (*wants)(void *arg, const struct tare_node *node, size_t output), void *arg);
 
-/* Runs what `fetches` of the main graph need; feeds replace the edges' values (an edge may be any tensor). Outputs are
- * the caller's to reset. Targets are nodes to run for their effect. */
+/* Runs what `fetches` of the main graph need; feeds replace the edges' values (an edge may be any tensor; one whose value
+ * has no dtype is not fed). Outputs are the caller's to reset. Targets are nodes to run for their effect. */
 tare_status tare_session_run(struct tare_session *session, const struct tare_edge *feeds, const struct tare_tensor *values,
                              size_t n_feeds, const struct tare_edge *fetches, struct tare_tensor *results,
                              size_t n_fetches, struct tare_node *const *targets, size_t n_targets);
-/* Runs a signature: inputs in the order of signature->inputs, outputs likewise. dtypes and shapes are checked. */
+/* Runs a signature: inputs in the order of signature->inputs, outputs likewise; a sparse binding takes three tensors:
+ * indices, values, dense_shape. An input that the graph computes itself may be left out (no dtype). dtypes and shapes are
+ * checked. */
 tare_status tare_session_run_signature(struct tare_session *session, const struct tare_signature *signature,
                                        const struct tare_tensor *inputs, struct tare_tensor *outputs);
 /* Calls a function: all arguments, captures included. */

@@ -159,9 +159,10 @@ tare_status tare_session_run(struct tare_session *session, const struct tare_edg
         results[i] = (struct tare_tensor){ 0 };
     if (status != TARE_OK) goto done;
     begin_run(session);
-    for (; n < n_feeds; n++) {
-        edges[n] = feeds[n];
-        TARE_CHECK(share_feed(&fed[n], &values[n]));
+    for (size_t i = 0; i < n_feeds; i++) {
+        if (!values[i].dtype) continue;
+        edges[n] = feeds[i];
+        TARE_CHECK(share_feed(&fed[n++], &values[i]));
     }
     add_assets(session, edges, fed, &n);
     request.n_feeds = n;
@@ -178,8 +179,9 @@ done:
 
 /* ---- signatures ---- */
 
-static bool may_be_absent(const struct tare_binding *binding) {
-    return binding->edge.node && strcmp(binding->edge.node->op, "PlaceholderWithDefault") == 0;
+/* A signature may feed tensors that the graph computes; such a one may be left to the graph. */
+static bool may_be_absent(struct tare_edge edge) {
+    return edge.node && strcmp(edge.node->op, "Placeholder") != 0 && strcmp(edge.node->op, "PlaceholderV2") != 0;
 }
 
 static tare_status check_binding(const struct tare_binding *binding, const struct tare_tensor *value) {
@@ -201,7 +203,7 @@ struct feed_list {
 };
 
 static void add_feed(struct feed_list *list, struct tare_edge edge, const struct tare_tensor *value) {
-    if (!edge.node) return;
+    if (!edge.node || !value->dtype) return;
     list->edges[list->count] = edge;
     list->values[list->count++] = *value;
 }
@@ -219,7 +221,7 @@ static tare_status feed_bindings(struct feed_list *list, const struct tare_signa
         }
         if (binding->kind == TARE_BINDING_COMPOSITE)
             return TARE_FAIL(TARE_UNSUPPORTED, "input '%s' is a composite tensor: it cannot be fed", binding->key);
-        if (inputs->dtype || !may_be_absent(binding)) {
+        if (inputs->dtype || !may_be_absent(binding->edge)) {
             TARE_TRY(check_binding(binding, inputs));
             add_feed(list, binding->edge, inputs);
         }

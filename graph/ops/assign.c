@@ -52,16 +52,34 @@ tare_status tare_assign_value(struct tare_variable_object *variable, const struc
     return TARE_OK;
 }
 
+/* A scalar value becomes as many as the operand has. */
+static tare_status spread_value(struct tare_variable_object *variable, const struct tare_shape *shape) {
+    struct tare_tensor wide;
+    tare_status status;
+    TARE_TRY(tare_tensor_new(&wide, variable->value.dtype, shape));
+    status = tare_move_fill(&wide, 0, wide.elements, &variable->value, 0);
+    if (status != TARE_OK) {
+        tare_tensor_reset(&wide);
+        return status;
+    }
+    tare_tensor_reset(&variable->value);
+    variable->value = wide;
+    return TARE_OK;
+}
+
 tare_status tare_assign_accumulate(struct tare_variable_object *variable, const struct tare_tensor *operand,
-                                   enum tare_accumulate how) {
+                                   enum tare_accumulate how, bool spread) {
     char got[TARE_SHAPE_TEXT_SIZE], wanted[TARE_SHAPE_TEXT_SIZE];
     struct tare_tensor *value = &variable->value;
+    bool scalar = spread && operand->shape.rank == 0;
     TARE_TRY(tare_variable_own(variable));
-    if (operand->dtype != value->dtype || !tare_shape_equal(&operand->shape, &value->shape))
+    if (operand->dtype == value->dtype && spread && value->shape.rank == 0)
+        TARE_TRY(spread_value(variable, &operand->shape));
+    if (operand->dtype != value->dtype || (!scalar && !tare_shape_equal(&operand->shape, &value->shape)))
         return TARE_FAIL(TARE_SHAPE, "variable '%s' is changed by a %s %s tensor (wanted %s %s)", variable->name,
                          tare_dtype_name(operand->dtype), tare_shape_text(got, &operand->shape),
                          tare_dtype_name(value->dtype), tare_shape_text(wanted, &value->shape));
-    return tare_accumulate(how, value->dtype, value->data, operand->data, value->elements, false);
+    return tare_accumulate(how, value->dtype, value->data, operand->data, value->elements, scalar);
 }
 
 /* `rows` elements from `updates` (one element when `scalar`) into the value's elements from `first`. */

@@ -11,9 +11,10 @@
 tare_status tare_assign_declared(struct tare_variable_object **out, const struct tare_kernel *kernel);
 /* The value becomes a share of `value`; with `validate` its shape must fit the declared one. */
 tare_status tare_assign_value(struct tare_variable_object *variable, const struct tare_tensor *value, bool validate);
-/* value op= operand, of the same shape. */
+/* value op= operand, of the same shape; with `spread` a scalar on either side stands for as many as the other has, and
+ * the value takes that shape (TensorFlow itself refuses that). */
 tare_status tare_assign_accumulate(struct tare_variable_object *variable, const struct tare_tensor *operand,
-                                   enum tare_accumulate how);
+                                   enum tare_accumulate how, bool spread);
 /* How a scatter combines; SET replaces. */
 enum { TARE_ASSIGN_SET = -1 };
 /* Rows of the value named by `indices` op= `updates` (indices' shape and a row's, or a scalar). */

@@ -36,7 +36,7 @@ static tare_status run_accumulate(struct tare_kernel *kernel) {
     const struct change *change = kernel->op->aux;
     struct tare_variable_object *variable = NULL;
     TARE_TRY(tare_variable_from_handle(&variable, &kernel->inputs[0]));
-    TARE_TRY(tare_assign_accumulate(variable, &kernel->inputs[1], (enum tare_accumulate)change->how));
+    TARE_TRY(tare_assign_accumulate(variable, &kernel->inputs[1], (enum tare_accumulate)change->how, true));
     return tare_kernel_forward(kernel, 0, 0);
 }
 

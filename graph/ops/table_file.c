@@ -76,20 +76,13 @@ static tare_status store(struct tare_tensor *to, const struct reader *reader, st
     return store_text(to, reader, text);
 }
 
-/* TensorFlow's reader drops every carriage return of a line. */
-static size_t drop_returns(char *line, size_t size) {
-    size_t kept = 0;
-    for (size_t i = 0; i < size; i++)
-        if (line[i] != '\r') line[kept++] = line[i];
-    return kept;
-}
-
 static tare_status read_lines(struct reader *reader, struct tare_table *table, char *data, size_t size) {
     char *end = data + size;
     for (char *start = data; start < end && reader->line != reader->form->vocab_size; reader->line++) {
         char *stop = memchr(start, '\n', (size_t)(end - start));
         size_t length = (size_t)((stop ? stop : end) - start);
-        struct tare_str line = { start, drop_returns(start, length) };
+        struct tare_str line = { start, length };
+        if (length && start[length - 1] == '\r') line.size--; /* files from other systems: as TensorFlow's reader */
         TARE_TRY(store(&reader->key, reader, line, reader->form->key_index));
         TARE_TRY(store(&reader->value, reader, line, reader->form->value_index));
         TARE_TRY(tare_table_insert(table, &reader->key, &reader->value));
