@@ -1,0 +1,23 @@
+/* A histogram as range algorithms want it: bins in order of value with prefix sums. */
+#ifndef TARE_CALIB_BINS_H
+#define TARE_CALIB_BINS_H
+
+#include "calib/statistics.h"
+
+struct tare_bins {
+    size_t count;
+    struct tare_histogram_bin *bins; /* ascending; zero is a bin of its own; the outermost are cut to low and high */
+    double *centers;
+    /* Prefix sums with count + 1 entries: entry i is over bins 0 … i-1. Values, value, value squared, at centres. */
+    double *counts, *sums, *squares;
+    double low, high; /* exact extremes of the finite values */
+};
+
+/* TARE_NOT_FOUND when no finite value was seen. */
+tare_status tare_bins_make(struct tare_bins *out, const struct tare_statistics *statistics) TARE_WARN_UNUSED;
+void tare_bins_free(struct tare_bins *bins);
+/* The number of bins whose centre is below `value`. */
+size_t tare_bins_below(const struct tare_bins *bins, double value);
+static inline double tare_bins_total(const struct tare_bins *bins) { return bins->counts[bins->count]; }
+
+#endif

@@ -1,0 +1,68 @@
+/* The floating-point histogram: each value is counted at its own upper bits (sign, exponent, first 9 mantissa bits), 512
+ * bins an octave, each 0.2 % wide or less. No range is chosen in advance and merging is integer addition, so any grouping
+ * of the values gives the same counts. Zeros, NaN and infinities are counted apart. */
+#ifndef TARE_CALIB_HISTOGRAM_H
+#define TARE_CALIB_HISTOGRAM_H
+
+#include "base/status.h"
+#include "calib/scan.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    TARE_HISTOGRAM_BINS = 512,  /* a page: the values of one sign and exponent */
+    TARE_HISTOGRAM_PAGES = 512, /* by sign and exponent (the upper 9 bits of a float): 0 … 255 positive */
+    TARE_HISTOGRAM_PAGE_BYTES = TARE_HISTOGRAM_BINS * (int)sizeof(int64_t),
+    /* Pages that hold counts: exponent 255 is infinity and NaN. */
+    TARE_HISTOGRAM_MAX_BYTES = (TARE_HISTOGRAM_PAGES - 2) * TARE_HISTOGRAM_PAGE_BYTES,
+};
+
+/* Zero it to start. */
+struct tare_histogram {
+    int64_t *pages[TARE_HISTOGRAM_PAGES]; /* NULL: no value there yet */
+    int64_t zeros, nans, positive_infinities, negative_infinities;
+};
+
+/* Counters that one worker uses for whichever histogram it adds to at the moment. */
+struct tare_tally;
+struct tare_tally *tare_tally_new(void); /* NULL: no memory. About 1 MiB */
+void tare_tally_free(struct tare_tally *tally);
+/* Uses another variant of the scan; for tests. */
+void tare_tally_set_scan(struct tare_tally *tally, tare_scan_fn *scan);
+
+/* Adding: begin with the number of values to come, add runs of values (each with the scan that it belongs to; a run that
+ * is not the last of its scan has a multiple of 16 values), end. Between begin and end the tally is this histogram's, and
+ * counts may be missing from it. */
+void tare_histogram_begin(struct tare_histogram *histogram, struct tare_tally *tally, int64_t expected);
+tare_status tare_histogram_add(struct tare_histogram *histogram, struct tare_tally *tally, struct tare_scan *scan,
+                               const float *values, int64_t count) TARE_WARN_UNUSED;
+tare_status tare_histogram_end(struct tare_histogram *histogram, struct tare_tally *tally) TARE_WARN_UNUSED;
+
+tare_status tare_histogram_merge(struct tare_histogram *histogram, const struct tare_histogram *other) TARE_WARN_UNUSED;
+/* A page, made zeroed when it is not there; NULL: no memory. */
+int64_t *tare_histogram_page(struct tare_histogram *histogram, int page);
+/* Zero counts, memory kept. */
+void tare_histogram_clear(struct tare_histogram *histogram);
+/* Releases the memory; leaves a zeroed histogram. */
+void tare_histogram_reset(struct tare_histogram *histogram);
+/* The same counts; a page of zeros is as no page. */
+bool tare_histogram_equal(const struct tare_histogram *a, const struct tare_histogram *b);
+/* Finite values, zeros included. */
+int64_t tare_histogram_finite(const struct tare_histogram *histogram);
+size_t tare_histogram_bytes(const struct tare_histogram *histogram);
+
+/* One bin with its values' bounds: every value counted is in [low, high], and no value of another bin is inside. */
+struct tare_histogram_bin {
+    double low, high;
+    int64_t count;
+};
+/* The bounds of bin `bin` of page `page`: the smallest and the largest float there. */
+struct tare_histogram_bin tare_histogram_bounds(int page, int bin);
+/* The bins that hold counts, in ascending order of value, zero as a bin of its own [0, 0]. *bins is the caller's to
+ * tare_free (NULL when there is none). */
+tare_status tare_histogram_list(struct tare_histogram_bin **bins, size_t *count,
+                                const struct tare_histogram *histogram) TARE_WARN_UNUSED;
+
+#endif

@@ -1,0 +1,58 @@
+/* The plain scan, and what the variants share. */
+#include "calib/scan.h"
+
+#include "tensor/number.h"
+
+#include <limits.h>
+
+void tare_scan_begin(struct tare_scan *scan) {
+    *scan = (struct tare_scan){ .low = INT32_MAX, .high = INT32_MIN, .smallest = UINT32_MAX };
+}
+
+int tare_scan_plain(struct tare_scan *scan, uint32_t *slots, const float *values, int count) {
+    int used = 0;
+    for (int i = 0; i < count; i++) {
+        uint32_t bits = tare_float_bits(values[i]), magnitude = bits & 0x7fffffffu;
+        if (magnitude >= 0x7f800000u) {
+            scan->not_finite++;
+            continue;
+        }
+        int32_t key = tare_scan_key(bits);
+        if (key < scan->low) scan->low = key;
+        if (key > scan->high) scan->high = key;
+        if (magnitude == 0) {
+            scan->zeros++;
+            continue;
+        }
+        if (magnitude < scan->smallest) scan->smallest = magnitude;
+        if (magnitude > scan->largest) scan->largest = magnitude;
+        double value = values[i];
+        scan->sums[i % TARE_SCAN_LANES] += value;
+        scan->squares[i % TARE_SCAN_LANES] += value * value;
+        slots[used++] = bits >> TARE_SCAN_SHIFT;
+    }
+    return used;
+}
+
+tare_scan_fn *tare_scan_best(enum tare_cpu_level level) {
+#if TARE_KERNELS_X86
+    if (level >= TARE_CPU_AVX512) return tare_scan_avx512;
+    if (level >= TARE_CPU_AVX2) return tare_scan_avx2;
+#endif
+    (void)level;
+    return tare_scan_plain;
+}
+
+float tare_scan_value(int32_t key) {
+    uint32_t bits = (uint32_t)key ^ ((uint32_t)(key >> 31) >> 1);
+    return bits == 0x80000000u ? 0.0f : tare_float_from_bits(bits);
+}
+
+double tare_scan_total(const double lanes[TARE_SCAN_LANES]) {
+    double parts[TARE_SCAN_LANES];
+    for (int i = 0; i < TARE_SCAN_LANES; i++) parts[i] = lanes[i];
+    for (int width = TARE_SCAN_LANES / 2; width >= 1; width /= 2) {
+        for (int i = 0; i < width; i++) parts[i] += parts[i + width];
+    }
+    return parts[0];
+}
