@@ -1,6 +1,7 @@
 /* The pipeline. */
 #include "convert/pipeline.h"
 #include "tpu/bfloat16.h"
+#include "tpu/topology.h"
 
 #include <string.h>
 
@@ -75,6 +76,7 @@ tare_status tare_pipeline_place(struct tare_conversion *out, struct tare_arena *
     size_t count;
     memset(out, 0, sizeof *out);
     TARE_TRY(check_is_tf2(model, options));
+    if (options->has_sharding) TARE_TRY(tare_tpu_sharding_check(&options->sharding));
     TARE_TRY(tare_tpu_find_functions(&functions, &count, arena, model, options->functions, options->n_functions));
     graphs = graphs_of(arena, functions, count);
     if (!graphs) return TARE_NO_MEMORY;
