@@ -85,6 +85,7 @@ tare_status tare_pipeline_place(struct tare_conversion *out, struct tare_arena *
     TARE_TRY(tare_tpu_place(&out->placed, arena, model, functions, count,
                             options->has_sharding ? &options->sharding : NULL, options->has_quantization));
     out->n_placed = count;
+    if (options->io_shapes) TARE_TRY(tare_tpu_io_shapes(&out->io_shapes, model, out->placed, count));
     TARE_TRY(tare_tpu_batch(&out->batching, arena, model, options->batches, options->n_batches));
     return tare_cost_report(&out->cost, arena, model, out->placed, out->n_placed);
 }

@@ -8,6 +8,7 @@
 #include "quant/rewrite.h"
 #include "tpu/compatibility.h"
 #include "tpu/cost.h"
+#include "tpu/io_shapes.h"
 
 /* Runs before calibration and quantization, in this order; ends with NULL. */
 extern const struct tare_pass *const tare_prepare_passes[];
@@ -34,6 +35,7 @@ struct tare_conversion {
     struct tare_tpu_finding *findings; /* what the TPU would refuse; for the user to know */
     size_t n_findings;
     size_t bfloat16_changes; /* nodes */
+    struct tare_io_shapes_result io_shapes;
     struct tare_batching_result batching;
     struct tare_cost_report cost;
 };
