@@ -6,7 +6,7 @@
 #include "base/strbuf.h"
 #include "tensor/number.h"
 
-#include <stdio.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,8 +44,10 @@ static const char *find_value(const char *text, const char *key) {
 static tare_status parse_descr(struct header *header, const char *text) {
     const char *at = find_value(text, "'descr'");
     char order;
-    if (!at || *at != '\'' || !at[1]) return TARE_FAIL(TARE_CORRUPT, "the header has no 'descr'");
-    order = at[1];
+    if (!at) return TARE_FAIL(TARE_CORRUPT, "the header has no 'descr'");
+    if (*at == '[') return TARE_FAIL(TARE_UNSUPPORTED, "arrays of records are not read");
+    order = *at == '\'' ? at[1] : '\0';
+    if (!order || !strchr("<>|=", order)) return TARE_FAIL(TARE_CORRUPT, "the header has a bad 'descr'");
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         size_t size = strlen(codes[i].code);
         if (strncmp(at + 2, codes[i].code, size) != 0 || at[2 + size] != '\'') continue;
@@ -53,7 +55,7 @@ static tare_status parse_descr(struct header *header, const char *text) {
         header->swapped = order == '>';
         return TARE_OK;
     }
-    return TARE_FAIL(TARE_UNSUPPORTED, "arrays of %.8s are not read", at);
+    return TARE_FAIL(TARE_UNSUPPORTED, "arrays of %.*s are not read", (int)strcspn(at + 1, "'") + 2, at);
 }
 
 static tare_status parse_shape(struct header *header, const char *text) {
@@ -62,8 +64,10 @@ static tare_status parse_shape(struct header *header, const char *text) {
     if (!at || *at != '(') return TARE_FAIL(TARE_CORRUPT, "the header has no 'shape'");
     for (at++; *at && *at != ')';) {
         char *end;
-        long long dim = strtoll(at, &end, 10);
-        if (end == at || dim < 0) return TARE_FAIL(TARE_CORRUPT, "the header's shape is not a tuple of sizes");
+        long long dim;
+        errno = 0;
+        dim = strtoll(at, &end, 10);
+        if (end == at || dim < 0 || errno) return TARE_FAIL(TARE_CORRUPT, "the header's shape is not a tuple of sizes");
         if (header->shape.rank == TARE_MAX_RANK)
             return TARE_FAIL(TARE_UNSUPPORTED, "more than %d dimensions", TARE_MAX_RANK);
         header->shape.dims[header->shape.rank++] = dim;
@@ -79,6 +83,8 @@ static tare_status parse_header(struct header *header, const uint8_t *bytes, siz
     const char *fortran;
     tare_status status;
     if (size < 12 || memcmp(bytes, MAGIC, 6) != 0) return TARE_FAIL(TARE_CORRUPT, "not a .npy file");
+    if (bytes[6] < 1 || bytes[6] > 3)
+        return TARE_FAIL(TARE_UNSUPPORTED, "format %d.%d is not read (wanted 1.0 to 3.0)", bytes[6], bytes[7]);
     start = bytes[6] == 1 ? 10 : 12;
     length = (size_t)bytes[8] | (size_t)bytes[9] << 8;
     if (bytes[6] > 1) length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
@@ -119,15 +125,13 @@ static void copy_fortran(struct tare_tensor *out, const uint8_t *data, size_t si
 static tare_status read_array(struct tare_tensor *out, const struct tare_mapping *file) {
     struct header header;
     size_t element, part;
+    int64_t count;
     TARE_TRY(parse_header(&header, file->data, file->size));
     element = tare_dtype_size(header.dtype);
-    {
-        int64_t count;
-        TARE_TRY(tare_shape_elements(&count, &header.shape));
-        if ((size_t)count > (file->size - header.data) / element)
-            return TARE_FAIL(TARE_CORRUPT, "the file ends before the array does (%zu bytes for %lld elements)",
-                             file->size - header.data, (long long)count);
-    }
+    TARE_TRY(tare_shape_elements(&count, &header.shape));
+    if ((size_t)count > (file->size - header.data) / element)
+        return TARE_FAIL(TARE_CORRUPT, "the file ends before the array does (%zu bytes for %lld elements)",
+                         file->size - header.data, (long long)count);
     TARE_TRY(tare_tensor_new(out, header.dtype, &header.shape));
     if (header.fortran)
         copy_fortran(out, file->data + header.data, element);
@@ -156,14 +160,24 @@ struct tare_npy_writer {
     struct tare_output_file file;
     int dtype; /* of the tensors that come */
     struct tare_shape row;
-    int64_t row_elements, elements;
+    int64_t row_elements, rows;
     bool whole; /* the shape is the row's own, without an axis of rows */
 };
 
 static const char *code_of(int dtype) {
-    if (dtype == TARE_DT_BFLOAT16) return "f4";
-    if (dtype == TARE_DT_QINT8 || dtype == TARE_DT_INT4) return "i1";
-    if (dtype == TARE_DT_QINT32) return "i4";
+    switch (dtype) {
+    case TARE_DT_BFLOAT16: return "f4";
+    case TARE_DT_QINT8:
+    case TARE_DT_INT4:
+    case TARE_DT_INT2: return "i1";
+    case TARE_DT_QUINT8:
+    case TARE_DT_UINT4:
+    case TARE_DT_UINT2: return "u1";
+    case TARE_DT_QINT16: return "i2";
+    case TARE_DT_QUINT16: return "u2";
+    case TARE_DT_QINT32: return "i4";
+    default: break;
+    }
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
         if (codes[i].dtype == dtype) return codes[i].code;
     return NULL;
@@ -172,11 +186,10 @@ static const char *code_of(int dtype) {
 static tare_status make_header(char header[HEADER_SIZE], const struct tare_npy_writer *writer) {
     struct tare_strbuf text = { 0 };
     const char *code = code_of(writer->dtype);
-    int64_t rows = writer->row_elements ? writer->elements / writer->row_elements : 0;
     bool fits;
     tare_strbuf_printf(&text, "{'descr': '%s%s', 'fortran_order': False, 'shape': (", code[1] == '1' && !code[2] ? "|" : "<",
                        code);
-    if (!writer->whole) tare_strbuf_printf(&text, "%lld,%s", (long long)rows, writer->row.rank ? " " : "");
+    if (!writer->whole) tare_strbuf_printf(&text, "%lld,%s", (long long)writer->rows, writer->row.rank ? " " : "");
     for (int i = 0; i < writer->row.rank; i++)
         tare_strbuf_printf(&text, "%lld%s", (long long)writer->row.dims[i],
                            i + 1 < writer->row.rank ? ", " : writer->row.rank == 1 && writer->whole ? "," : "");
@@ -232,6 +245,17 @@ static tare_status append_bfloat16(struct tare_npy_writer *writer, const struct 
     return TARE_OK;
 }
 
+static tare_status append_splat(struct tare_npy_writer *writer, const struct tare_tensor *rows) {
+    struct tare_tensor one = *rows; /* a view of the one element */
+    one.splat = false;
+    one.elements = 1;
+    for (int64_t i = 0; i < rows->elements; i++) {
+        if (rows->dtype == TARE_DT_BFLOAT16) TARE_TRY(append_bfloat16(writer, &one));
+        else TARE_TRY(tare_output_file_write(&writer->file, one.data, tare_dtype_size(one.dtype)));
+    }
+    return TARE_OK;
+}
+
 tare_status tare_npy_append(struct tare_npy_writer *writer, const struct tare_tensor *rows) {
     if (rows->dtype != writer->dtype)
         return TARE_FAIL(TARE_TYPE, "a row is %s (wanted %s)", tare_dtype_name(rows->dtype),
@@ -239,7 +263,9 @@ tare_status tare_npy_append(struct tare_npy_writer *writer, const struct tare_te
     if (writer->row_elements ? rows->elements % writer->row_elements != 0 : rows->elements != 0)
         return TARE_FAIL(TARE_SHAPE, "%lld elements are no whole rows of %lld", (long long)rows->elements,
                          (long long)writer->row_elements);
-    writer->elements += rows->elements;
+    if (writer->row_elements) writer->rows += rows->elements / writer->row_elements;
+    else writer->rows += rows->shape.rank > writer->row.rank ? rows->shape.dims[0] : 1; /* rows without elements count */
+    if (rows->splat) return append_splat(writer, rows);
     if (rows->dtype == TARE_DT_BFLOAT16) return append_bfloat16(writer, rows);
     return tare_output_file_write(&writer->file, rows->data, tare_tensor_bytes(rows));
 }

@@ -7,7 +7,32 @@
 
 #include <string.h>
 
+enum { LARGEST_EXPANSION = 1 << 28 };
+
 typedef Tensorflow__Quantization__RepresentativeDataSample sample_message;
+
+/* The place of a key: a new one, or that of an earlier value that the map's later one replaces. */
+static struct tare_tensor *place_of(struct tare_sample *sample, const char *key) {
+    size_t i = 0;
+    while (i < sample->count && strcmp(sample->keys[i], key) != 0) i++;
+    sample->keys[i] = key;
+    if (i == sample->count) sample->count++;
+    tare_tensor_reset(&sample->values[i]);
+    return &sample->values[i];
+}
+
+/* Kernels take whole tensors. A few bytes may stand for many elements: bounded. */
+static tare_status expand(struct tare_tensor *value) {
+    struct tare_tensor whole;
+    if (!value->splat) return TARE_OK;
+    if (tare_tensor_bytes(value) > LARGEST_EXPANSION)
+        return TARE_FAIL(TARE_SHAPE, "one value stands for %lld elements (wanted at most %d bytes of them)",
+                         (long long)value->elements, LARGEST_EXPANSION);
+    TARE_TRY(tare_tensor_copy(&whole, value));
+    tare_tensor_reset(value);
+    *value = whole;
+    return TARE_OK;
+}
 
 tare_status tare_sample_decode(struct tare_sample *out, const void *data, size_t size) {
     ProtobufCMessage *parsed;
@@ -20,18 +45,11 @@ tare_status tare_sample_decode(struct tare_sample *out, const void *data, size_t
     out->values = TARE_NEW_ARRAY(&out->arena, struct tare_tensor, message->n_tensor_proto_inputs + 1);
     if (!out->keys || !out->values) return TARE_NO_MEMORY;
     for (size_t i = 0; i < message->n_tensor_proto_inputs; i++) {
-        struct tare_tensor *value = &out->values[i];
-        out->keys[i] = message->tensor_proto_inputs[i]->key;
-        TARE_TRY(tare_error_prefix(
-            tare_tensor_from_message(value, message->tensor_proto_inputs[i]->value, TARE_TENSOR_COPY), "input %s",
-            out->keys[i]));
-        out->count++;
-        if (value->splat) { /* kernels take whole tensors */
-            struct tare_tensor whole;
-            TARE_TRY(tare_tensor_copy(&whole, value));
-            tare_tensor_reset(value);
-            *value = whole;
-        }
+        const Tensorflow__TensorEntry *entry = message->tensor_proto_inputs[i];
+        struct tare_tensor *value = place_of(out, entry->key);
+        tare_status status = tare_tensor_from_message(value, entry->value, TARE_TENSOR_COPY);
+        if (status == TARE_OK) status = expand(value);
+        TARE_TRY(tare_error_prefix(status, "input %s", entry->key));
     }
     return TARE_OK;
 }
@@ -46,15 +64,6 @@ const struct tare_tensor *tare_sample_find(const struct tare_sample *sample, con
     for (size_t i = 0; i < sample->count; i++)
         if (strcmp(sample->keys[i], key) == 0) return &sample->values[i];
     return NULL;
-}
-
-tare_status tare_sample_label(int64_t *out, const struct tare_sample *sample, const char *key) {
-    const struct tare_tensor *value = tare_sample_find(sample, key);
-    if (!value) return TARE_FAIL(TARE_NOT_FOUND, "the sample has no key '%s'", key);
-    if (value->elements < 1 || value->dtype == TARE_DT_STRING)
-        return TARE_FAIL(TARE_TYPE, "label '%s' is no number (got %s)", key, tare_dtype_name(value->dtype));
-    *out = tare_dtype_is_floating(value->dtype) ? (int64_t)tare_tensor_get_f64(value, 0) : tare_tensor_get_i64(value, 0);
-    return TARE_OK;
 }
 
 tare_status tare_sample_encode(void **data, size_t *size, const char *const *keys, const struct tare_tensor *values,

@@ -12,16 +12,17 @@ struct tare_sample {
     size_t count;
 };
 
-/* Decodes a record; *out is the caller's to reset, also after a failure. */
+/* Decodes a record; *out is the caller's to reset, also after a failure. Of two values of one key the later one counts.
+ * Errors name the key. */
 tare_status tare_sample_decode(struct tare_sample *out, const void *data, size_t size) TARE_WARN_UNUSED;
 /* Leaves a zeroed sample. */
 void tare_sample_reset(struct tare_sample *sample);
 /* The tensor of a key, NULL when absent. */
 const struct tare_tensor *tare_sample_find(const struct tare_sample *sample, const char *key);
+/* The class index that the only element of `key` holds (datasets/label.h has more). */
+tare_status tare_sample_label(int64_t *out, const struct tare_sample *sample, const char *key) TARE_WARN_UNUSED;
 /* Encodes a record; *data is the caller's to tare_free. */
 tare_status tare_sample_encode(void **data, size_t *size, const char *const *keys, const struct tare_tensor *values,
                                size_t count) TARE_WARN_UNUSED;
-/* The class index that the tensor of `key` holds (its first element, of an integer, bool or real dtype). */
-tare_status tare_sample_label(int64_t *out, const struct tare_sample *sample, const char *key) TARE_WARN_UNUSED;
 
 #endif

@@ -6,31 +6,42 @@
 
 struct tare_source;
 
+/* What a record's bytes mean. On success the sample is the caller's; on failure the decoder may leave a part in it. */
+typedef tare_status (*tare_sample_decoder)(void *arg, struct tare_sample *out, const void *data, size_t size);
+
 struct tare_source_options {
-    int64_t limit;             /* samples to give; 0: all */
-    int64_t shard, shards;     /* gives record i of the whole when i mod shards == shard; shards 0: all */
-    int64_t max_bad;           /* bad records to pass over (each is noted) before failing */
+    int64_t limit;         /* samples to give (records that `wanted` refuses count, bad ones do not); 0: all */
+    int64_t shard, shards; /* gives record i of the whole when i mod shards == shard; shards 0: all */
+    int64_t max_bad;       /* bad records to pass over (each is noted) before failing; a file that is cut counts once */
     void (*on_bad)(void *arg, const char *text); /* told of each record passed over; NULL: nobody */
     void *on_bad_arg;
+    size_t prefetch;            /* samples that a thread decodes ahead; 0: none */
+    tare_sample_decoder decode; /* NULL: RepresentativeDataSample. With prefetch it runs on that thread */
+    void *decode_arg;
 };
 
 /* Where a sample came from. */
 struct tare_provenance {
     int32_t file;   /* index into tare_source_files */
     int64_t number; /* of the record in its file, from 0 */
-    int64_t index;  /* of the record in the whole data set, from 0 */
+    int64_t index;  /* of the record in the whole data set, from 0; bad records count */
     int64_t offset; /* of the record in its file's uncompressed stream */
 };
 
-/* Opens files by path or pattern; "-" is standard input. NULL options: everything, no bad record. */
+/* Opens files by path or pattern; "-" is standard input. A path that does not exist is told here. NULL options:
+ * everything, no bad record. */
 tare_status tare_source_new(struct tare_source **out, const char *const *paths, size_t n_paths,
                             const struct tare_source_options *options) TARE_WARN_UNUSED;
+/* Stops reading ahead. NULL is fine. */
 void tare_source_free(struct tare_source *source);
 /* The next sample, the caller's to reset; *end is set, and nothing else, behind the last. `wanted` (NULL: all) is asked
- * before a record is decoded. Errors name file, record and byte. */
+ * on the calling thread; without prefetch before the record is decoded. Errors name file, record and byte. After a
+ * failure the source can only be freed. */
 tare_status tare_source_next(struct tare_sample *out, struct tare_provenance *where, bool *end,
                              struct tare_source *source,
                              bool (*wanted)(void *arg, const struct tare_provenance *where), void *arg) TARE_WARN_UNUSED;
 const char *const *tare_source_files(const struct tare_source *source, size_t *count);
+/* Bad records that were passed over so far. */
+int64_t tare_source_bad(const struct tare_source *source);
 
 #endif

@@ -11,6 +11,9 @@
 
 struct tare_tfrecord_reader;
 
+/* Bytes of a record: protobuf's own limit for a message. A longer one counts as corrupted. */
+#define TARE_TFRECORD_LONGEST UINT64_C(0x7fffffff)
+
 /* One record. `data` is valid until the next call on the reader. */
 struct tare_tfrecord {
     const uint8_t *data;
@@ -19,21 +22,22 @@ struct tare_tfrecord {
     int64_t offset; /* of its first byte, in the uncompressed stream */
 };
 
-/* Opens a file; "-" is standard input. Plain files are mapped, records point into the mapping. */
+/* Opens a file; "-" is standard input, pipes are fine. Plain files are mapped, records point into the mapping. */
 tare_status tare_tfrecord_open(struct tare_tfrecord_reader **out, const char *path) TARE_WARN_UNUSED;
 void tare_tfrecord_close(struct tare_tfrecord_reader *reader);
 /* Reads and checks the next record; *end is set, and nothing else, behind the last one. TARE_CORRUPT: "PATH: record N:
  * corrupted record at OFFSET" when a checksum does not fit (data with a good length is skipped, so that reading can go
- * on), "truncated record at OFFSET" when the file ends inside a record (nothing can follow). */
+ * on), "truncated record at OFFSET" when the file, or compressed data, ends inside a record; then, and when a length is
+ * bad, nothing can follow: the next call says *end. */
 tare_status tare_tfrecord_next(struct tare_tfrecord *out, bool *end, struct tare_tfrecord_reader *reader) TARE_WARN_UNUSED;
-/* True when the last failure leaves a place to go on from. */
+/* True when the last call failed and left a place to go on from. */
 bool tare_tfrecord_can_skip(const struct tare_tfrecord_reader *reader);
 /* "none", "gzip" or "zlib". */
 const char *tare_tfrecord_compression(const struct tare_tfrecord_reader *reader);
 
 struct tare_tfrecord_writer;
 
-/* Writes PATH when it is closed; compressed with GZIP when the name ends in ".gz". */
+/* Writes PATH when it is committed; compressed with GZIP when the name ends in ".gz". "-" is standard output. */
 tare_status tare_tfrecord_create(struct tare_tfrecord_writer **out, const char *path) TARE_WARN_UNUSED;
 tare_status tare_tfrecord_write(struct tare_tfrecord_writer *writer, const void *data, size_t size) TARE_WARN_UNUSED;
 /* Completes the file and ends the writer, also on failure (nothing is left behind then). */

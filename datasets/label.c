@@ -1,0 +1,44 @@
+/* Labels of samples. */
+#include "datasets/label.h"
+
+tare_status tare_label_count(int64_t *out, const struct tare_sample *sample, const char *key) {
+    const struct tare_tensor *value = tare_sample_find(sample, key);
+    if (!value) return TARE_FAIL(TARE_NOT_FOUND, "the sample has no key '%s'", key);
+    switch (tare_dtype_get(value->dtype)->class) {
+    case TARE_CLASS_FLOAT:
+    case TARE_CLASS_SIGNED:
+    case TARE_CLASS_UNSIGNED:
+    case TARE_CLASS_BOOL: break;
+    default: return TARE_FAIL(TARE_TYPE, "label '%s' is no number (got %s)", key, tare_dtype_name(value->dtype));
+    }
+    *out = value->elements;
+    return TARE_OK;
+}
+
+tare_status tare_label_get(int64_t *out, const struct tare_sample *sample, const char *key, int64_t row) {
+    const struct tare_tensor *value = tare_sample_find(sample, key);
+    int64_t count;
+    TARE_TRY(tare_label_count(&count, sample, key));
+    if (row < 0 || row >= count)
+        return TARE_FAIL(TARE_SHAPE, "label '%s' has no row %lld (got %lld elements)", key, (long long)row,
+                         (long long)count);
+    if (tare_dtype_is_floating(value->dtype)) {
+        double number = tare_tensor_get_f64(value, row);
+        /* The comparison is false for NaN, and keeps the conversion defined. */
+        if (!(number >= 0 && number < 9e15) || number != (double)(int64_t)number)
+            return TARE_FAIL(TARE_TYPE, "label '%s' is no class index (got %g)", key, number);
+        *out = (int64_t)number;
+        return TARE_OK;
+    }
+    *out = tare_tensor_get_i64(value, row);
+    if (*out < 0) return TARE_FAIL(TARE_TYPE, "label '%s' is no class index (got %lld)", key, (long long)*out);
+    return TARE_OK;
+}
+
+tare_status tare_sample_label(int64_t *out, const struct tare_sample *sample, const char *key) {
+    int64_t count;
+    TARE_TRY(tare_label_count(&count, sample, key));
+    if (count != 1)
+        return TARE_FAIL(TARE_SHAPE, "label '%s' has %lld elements (wanted one class index)", key, (long long)count);
+    return tare_label_get(out, sample, key, 0);
+}

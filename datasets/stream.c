@@ -1,0 +1,216 @@
+/* Plain and compressed byte streams. */
+#include "datasets/stream.h"
+#include "base/alloc.h"
+#include "base/file.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <zlib.h>
+
+enum {
+    HEAD_SIZE = 16,        /* raw bytes that tell what the stream is */
+    INPUT_SIZE = 1 << 18,  /* raw bytes read at a time */
+    WINDOW_SIZE = 1 << 18, /* the least that the buffer holds */
+    LARGEST_STEP = 1 << 24, /* the most that is asked for before bytes have come */
+};
+
+enum compression { NONE, GZIP, ZLIB };
+
+struct tare_stream {
+    char *path;
+    struct tare_mapping mapping; /* of a regular file */
+    bool mapped;
+    int fd; /* otherwise */
+    uint8_t *input;
+    const uint8_t *raw; /* bytes of the file that are at hand: the mapping or the input buffer */
+    size_t raw_size, raw_used;
+    uint64_t raw_before; /* bytes of the file before raw[0] */
+    enum compression compression;
+    z_stream inflater;
+    bool inflating, ended, cut;
+    uint8_t *window; /* bytes of the stream: window[begin … end) are not taken yet */
+    size_t begin, end, capacity;
+};
+
+/* ---- raw bytes ---- */
+
+/* Moves what is left to the front and reads more behind it; nothing new at the end of the file. */
+static tare_status read_raw(struct tare_stream *stream) {
+    size_t left = stream->raw_size - stream->raw_used, got;
+    if (stream->mapped) return TARE_OK;
+    memmove(stream->input, stream->input + stream->raw_used, left);
+    stream->raw_before += stream->raw_used;
+    stream->raw_used = 0;
+    stream->raw_size = left;
+    TARE_TRY(tare_file_read_some(&got, stream->fd, stream->input + left, INPUT_SIZE - left, stream->path));
+    stream->raw_size += got;
+    return TARE_OK;
+}
+
+static tare_status read_head(struct tare_stream *stream, size_t wanted) {
+    size_t before;
+    do {
+        before = stream->raw_size - stream->raw_used;
+        if (before >= wanted) return TARE_OK;
+        TARE_TRY(read_raw(stream));
+    } while (stream->raw_size - stream->raw_used > before);
+    return TARE_OK;
+}
+
+static enum compression detect(const uint8_t *head, size_t size, bool (*is_plain)(const uint8_t *head, size_t size)) {
+    if (size < 2 || (is_plain && is_plain(head, size < HEAD_SIZE ? size : HEAD_SIZE))) return NONE;
+    if (head[0] == 0x1f && head[1] == 0x8b) return GZIP;
+    if ((head[0] & 0x0f) == 8 && head[0] >> 4 <= 7 && (head[0] << 8 | head[1]) % 31 == 0) return ZLIB;
+    return NONE;
+}
+
+static tare_status start(struct tare_stream *stream, bool (*is_plain)(const uint8_t *head, size_t size)) {
+    if (strcmp(stream->path, "-") != 0 && tare_file_kind_of(stream->path) != TARE_FILE_OTHER) {
+        TARE_TRY(tare_file_map(&stream->mapping, stream->path));
+        stream->mapped = true;
+        stream->raw = stream->mapping.data;
+        stream->raw_size = stream->mapping.size;
+        if (stream->raw_size) madvise((void *)(uintptr_t)stream->raw, stream->raw_size, MADV_SEQUENTIAL);
+    } else {
+        TARE_TRY(tare_file_open(&stream->fd, stream->path));
+        stream->raw = stream->input = tare_malloc(INPUT_SIZE);
+        if (!stream->input) return TARE_NO_MEMORY;
+    }
+    TARE_TRY(read_head(stream, HEAD_SIZE));
+    stream->compression = detect(stream->raw, stream->raw_size, is_plain);
+    if (stream->compression == NONE) return TARE_OK;
+    if (inflateInit2(&stream->inflater, stream->compression == GZIP ? 31 : 15) != Z_OK)
+        return TARE_FAIL(TARE_NO_MEMORY, "out of memory for inflating");
+    stream->inflating = true;
+    return TARE_OK;
+}
+
+tare_status tare_stream_open(struct tare_stream **out, const char *path,
+                             bool (*is_plain)(const uint8_t *head, size_t size)) {
+    struct tare_stream *stream = tare_calloc(1, sizeof *stream);
+    tare_status status = TARE_NO_MEMORY;
+    *out = NULL;
+    if (!stream) return status;
+    stream->fd = -1;
+    stream->path = tare_strdup(path);
+    if (stream->path) status = start(stream, is_plain);
+    if (status == TARE_OK) *out = stream;
+    else tare_stream_close(stream);
+    return status;
+}
+
+void tare_stream_close(struct tare_stream *stream) {
+    if (!stream) return;
+    if (stream->inflating) inflateEnd(&stream->inflater);
+    tare_file_unmap(&stream->mapping);
+    tare_file_close(stream->fd);
+    tare_free(stream->input);
+    tare_free(stream->window);
+    tare_free(stream->path);
+    tare_free(stream);
+}
+
+/* ---- the window ---- */
+
+static tare_status damaged(struct tare_stream *stream, const char *why) {
+    return TARE_FAIL(TARE_CORRUPT, "%s: damaged %s data at byte %llu of the file (%s)", stream->path,
+                     tare_stream_compression(stream), (unsigned long long)(stream->raw_before + stream->raw_used), why);
+}
+
+/* Behind an end mark: another GZIP member, padding with zeros, or the end. */
+static tare_status next_member(struct tare_stream *stream) {
+    TARE_TRY(read_head(stream, 2));
+    while (stream->raw_used < stream->raw_size && stream->raw[stream->raw_used] == 0) {
+        stream->raw_used++;
+        TARE_TRY(read_head(stream, 2));
+    }
+    if (stream->raw_used == stream->raw_size) {
+        stream->ended = true;
+        return TARE_OK;
+    }
+    if (stream->compression != GZIP || stream->raw[stream->raw_used] != 0x1f)
+        return damaged(stream, "something else follows its end");
+    return inflateReset(&stream->inflater) == Z_OK ? TARE_OK : damaged(stream, "it does not start again");
+}
+
+/* Adds up to `room` bytes to the window; none at the end of the stream. */
+static tare_status inflate_some(struct tare_stream *stream, size_t room) {
+    z_stream *z = &stream->inflater;
+    size_t have;
+    int code;
+    if (stream->raw_used == stream->raw_size) TARE_TRY(read_raw(stream));
+    have = stream->raw_size - stream->raw_used;
+    if (!have) {
+        stream->ended = stream->cut = true;
+        return TARE_OK;
+    }
+    z->next_in = (Bytef *)(uintptr_t)(stream->raw + stream->raw_used);
+    z->avail_in = (uInt)(have < INPUT_SIZE ? have : INPUT_SIZE);
+    z->next_out = stream->window + stream->end;
+    z->avail_out = (uInt)room;
+    code = inflate(z, Z_NO_FLUSH);
+    stream->raw_used = (size_t)(z->next_in - stream->raw);
+    stream->end = (size_t)(z->next_out - stream->window);
+    if (code == Z_STREAM_END) return next_member(stream);
+    if (code == Z_MEM_ERROR) return TARE_FAIL(TARE_NO_MEMORY, "out of memory for inflating");
+    return code == Z_OK || code == Z_BUF_ERROR ? TARE_OK : damaged(stream, z->msg ? z->msg : "zlib error");
+}
+
+static tare_status read_some(struct tare_stream *stream, size_t room) {
+    size_t got;
+    if (stream->raw_used < stream->raw_size) { /* the head */
+        got = stream->raw_size - stream->raw_used;
+        if (got > room) got = room;
+        memcpy(stream->window + stream->end, stream->raw + stream->raw_used, got);
+        stream->raw_used += got;
+    } else {
+        TARE_TRY(tare_file_read_some(&got, stream->fd, stream->window + stream->end, room, stream->path));
+        if (!got) stream->ended = true;
+    }
+    stream->end += got;
+    return TARE_OK;
+}
+
+/* Room for more bytes behind the window's end: what was taken goes, then the buffer grows, in bounded steps. */
+static tare_status make_room(struct tare_stream *stream, size_t wanted) {
+    size_t have = stream->end - stream->begin, step = wanted - have;
+    size_t target = have + (step < LARGEST_STEP ? step : LARGEST_STEP);
+    if (target < WINDOW_SIZE) target = WINDOW_SIZE;
+    if (stream->begin) {
+        memmove(stream->window, stream->window + stream->begin, have);
+        stream->begin = 0;
+        stream->end = have;
+    }
+    if (target <= stream->capacity || tare_grow((void **)&stream->window, &stream->capacity, target, 1)) return TARE_OK;
+    return TARE_NO_MEMORY;
+}
+
+tare_status tare_stream_take(const uint8_t **data, size_t *got, struct tare_stream *stream, size_t size) {
+    *got = 0;
+    if (stream->mapped && stream->compression == NONE) {
+        size_t left = stream->raw_size - stream->raw_used;
+        *data = stream->raw + stream->raw_used;
+        *got = size < left ? size : left;
+        stream->raw_used += *got;
+        return TARE_OK;
+    }
+    while (stream->end - stream->begin < size && !stream->ended) {
+        size_t room;
+        if (stream->end == stream->capacity || stream->begin + size > stream->capacity)
+            TARE_TRY(make_room(stream, size));
+        room = stream->capacity - stream->end;
+        if (room > LARGEST_STEP) room = LARGEST_STEP;
+        TARE_TRY(stream->compression == NONE ? read_some(stream, room) : inflate_some(stream, room));
+    }
+    *got = stream->end - stream->begin < size ? stream->end - stream->begin : size;
+    *data = stream->window ? stream->window + stream->begin : (const uint8_t *)"";
+    stream->begin += *got;
+    return TARE_OK;
+}
+
+bool tare_stream_is_cut(const struct tare_stream *stream) { return stream->cut; }
+
+const char *tare_stream_compression(const struct tare_stream *stream) {
+    static const char *const names[] = { "none", "gzip", "zlib" };
+    return names[stream->compression];
+}
