@@ -15,21 +15,21 @@ static tare_status infer_call(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-static tare_status find_callee(struct tare_graph **out, const struct tare_node *node) {
-    const struct tare_attr *attr = tare_node_find_attr(node, "f");
-    *out = tare_node_function(node, "f");
+static tare_status find_callee(struct tare_graph **out, const struct tare_node *node, const char *name) {
+    const struct tare_attr *attr = tare_node_find_attr(node, name);
+    *out = tare_node_function(node, name);
     if (*out) return TARE_OK;
     if (!attr || attr->kind != TARE_ATTR_FUNC || attr->count != 1)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "attribute f names no function");
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "attribute %s names no function", name);
     return TARE_FAIL(TARE_NOT_FOUND, "Failed to find definition for function \"%s\"", attr->items[0].func.name);
 }
 
-static tare_status call(struct tare_kernel *kernel, size_t n_args) {
+static tare_status call(struct tare_kernel *kernel, const char *function, size_t n_args) {
     struct tare_graph *callee;
     struct tare_tensor *args = TARE_NEW_ARRAY(kernel->scratch, struct tare_tensor, n_args + 1);
     if (!args) return TARE_NO_MEMORY;
     if (!kernel->session) return TARE_FAIL(TARE_INTERNAL, "a function call outside a session");
-    TARE_TRY(find_callee(&callee, kernel->node));
+    TARE_TRY(find_callee(&callee, kernel->node, function));
     if (kernel->n_outputs != callee->n_returns)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "function %s returns %zu results (wanted %zu)", callee->name,
                          callee->n_returns, kernel->n_outputs);
@@ -39,13 +39,18 @@ static tare_status call(struct tare_kernel *kernel, size_t n_args) {
 }
 
 static tare_status run_call(struct tare_kernel *kernel) {
-    return call(kernel, kernel->n_inputs);
+    return call(kernel, "f", kernel->n_inputs);
 }
 
 /* The last input is the number of the core, which only a TPU has. */
 static tare_status run_tpu_call(struct tare_kernel *kernel) {
     if (!kernel->n_inputs) return TARE_FAIL(TARE_INVALID_ARGUMENT, "no input (wanted at least the device ordinal)");
-    return call(kernel, kernel->n_inputs - 1);
+    return call(kernel, "f", kernel->n_inputs - 1);
+}
+
+/* An engine for another device is not built here; what it was made from lies beside it as a function. */
+static tare_status run_segment(struct tare_kernel *kernel) {
+    return call(kernel, "segment_func", kernel->n_inputs);
 }
 
 /* ---- BatchFunction: each call is a batch of its own ---- */
@@ -105,7 +110,7 @@ static tare_status run_batch(struct tare_kernel *kernel) {
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "%zu inputs to batch (wanted 1 to %zu)", n_batched, kernel->n_inputs);
     TARE_TRY(check_batch(&size, kernel, n_batched));
     if (size) {
-        TARE_TRY(call(kernel, kernel->n_inputs));
+        TARE_TRY(call(kernel, "f", kernel->n_inputs));
         return check_batch_outputs(kernel, size);
     }
     for (size_t i = 0; i < kernel->n_outputs; i++) { /* an empty task is not run; its results are empty vectors */
@@ -138,6 +143,20 @@ const struct tare_op tare_ops_call[] = {
       .attrs = "Tin: list(type) >= 0; Tout: list(type) >= 0; f: func; autotuner_thresh: int = 0",
       .infer = infer_call,
       .run = run_tpu_call,
+      .flags = TARE_OP_CONTROL },
+    { .name = "TRTEngineOp",
+      .inputs = "in_tensor: InT",
+      .outputs = "out_tensor: OutT",
+      .attrs =
+          "serialized_segment: string; segment_func: func = { name: '' }; InT: list({bool, int8, half, float, int32, "
+          "resource}); OutT: list({bool, int8, half, float, int32}); input_shapes: list(shape) = []; "
+          "output_shapes: list(shape) = []; max_cached_engines_count: int = 1; max_batch_size: int = 1; "
+          "workspace_size_bytes: int; precision_mode: {'FP32', 'FP16', 'INT8'}; calibration_data: string = ''; "
+          "use_calibration: bool = true; segment_funcdef_name: string = ''; "
+          "cached_engine_batches: list(int) >= 0 = []; fixed_input_size: bool = true; static_engine: bool = true; "
+          "profile_strategy: string = ''; use_explicit_precision: bool = false",
+      .infer = infer_call,
+      .run = run_segment,
       .flags = TARE_OP_CONTROL },
     { .name = "BatchFunction",
       .inputs = "in_tensors: Tin, captured_tensors: Tcaptured",
