@@ -21,7 +21,9 @@ void tare_file_fail_at(int64_t n) {
     atomic_store(&failing, n);
 }
 
-int64_t tare_file_operations(void) { return atomic_load(&operations); }
+int64_t tare_file_operations(void) {
+    return atomic_load(&operations);
+}
 
 bool tare_file_must_fail(void) {
     int64_t number = atomic_fetch_add_explicit(&operations, 1, memory_order_relaxed) + 1;
@@ -52,8 +54,7 @@ tare_status tare_file_map(struct tare_mapping *out, const char *path) {
         status = TARE_FAIL(TARE_IO, "cannot map '%s': %s", path,
                            S_ISDIR(info.st_mode) ? "it is a folder" : "it is not a regular file");
     } else if (info.st_size > 0) {
-        data = tare_file_must_fail() ? MAP_FAILED
-                                     : mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        data = tare_file_must_fail() ? MAP_FAILED : mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (data == MAP_FAILED) status = tare_file_error("cannot map", path);
     }
     close(fd);
@@ -100,8 +101,10 @@ tare_status tare_file_read(char **data, size_t *size, const char *path) {
     *size = 0;
     TARE_TRY(tare_file_open(&fd, path));
     /* The size is only a hint: a pipe has none and a file may grow. */
-    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) capacity = (size_t)info.st_size + 2;
-    else capacity = 1 << 16;
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode))
+        capacity = (size_t)info.st_size + 2;
+    else
+        capacity = 1 << 16;
     text = tare_malloc(capacity);
     status = text ? TARE_OK : TARE_NO_MEMORY;
     while (status == TARE_OK && got) {
@@ -155,7 +158,8 @@ char *tare_path_folder(const char *path) {
     const char *slash = strrchr(path, '/');
     char *folder;
     if (!slash) return tare_strdup(".");
-    while (slash > path && slash[-1] == '/') slash--;
+    while (slash > path && slash[-1] == '/')
+        slash--;
     if (slash == path) return tare_strdup("/");
     folder = tare_strdup(path);
     if (folder) folder[slash - path] = '\0';
@@ -172,12 +176,15 @@ bool tare_file_list_add(struct tare_file_list *list, const char *name) {
 }
 
 void tare_file_list_free(struct tare_file_list *list) {
-    for (size_t i = 0; i < list->count; i++) tare_free(list->names[i]);
+    for (size_t i = 0; i < list->count; i++)
+        tare_free(list->names[i]);
     tare_free(list->names);
     memset(list, 0, sizeof *list);
 }
 
-static int by_bytes(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+static int by_bytes(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
 
 tare_status tare_file_list(struct tare_file_list *out, const char *folder) {
     tare_status status = TARE_OK;
@@ -192,8 +199,10 @@ tare_status tare_file_list(struct tare_file_list *out, const char *folder) {
     }
     if (status == TARE_OK && errno) status = tare_file_error("cannot list", folder);
     closedir(stream);
-    if (status != TARE_OK) tare_file_list_free(out);
-    else if (out->count) qsort(out->names, out->count, sizeof *out->names, by_bytes);
+    if (status != TARE_OK)
+        tare_file_list_free(out);
+    else if (out->count)
+        qsort(out->names, out->count, sizeof *out->names, by_bytes);
     return status;
 }
 
@@ -206,9 +215,12 @@ tare_status tare_file_glob(struct tare_file_list *out, const char *pattern) {
     if (!strpbrk(pattern, "*?[") || tare_file_kind_of(pattern) != TARE_FILE_NONE)
         return tare_file_list_add(out, pattern) ? TARE_OK : TARE_NO_MEMORY;
     result = tare_file_must_fail() ? GLOB_ABORTED : glob(pattern, GLOB_NOSORT, NULL, &found);
-    if (result == GLOB_NOMATCH) status = TARE_FAIL(TARE_NOT_FOUND, "no file fits '%s'", pattern);
-    else if (result == GLOB_NOSPACE) status = TARE_FAIL(TARE_NO_MEMORY, "out of memory for the files of '%s'", pattern);
-    else if (result != 0) status = TARE_FAIL(TARE_IO, "cannot list the files of '%s'", pattern);
+    if (result == GLOB_NOMATCH)
+        status = TARE_FAIL(TARE_NOT_FOUND, "no file fits '%s'", pattern);
+    else if (result == GLOB_NOSPACE)
+        status = TARE_FAIL(TARE_NO_MEMORY, "out of memory for the files of '%s'", pattern);
+    else if (result != 0)
+        status = TARE_FAIL(TARE_IO, "cannot list the files of '%s'", pattern);
     for (size_t i = 0; status == TARE_OK && i < found.gl_pathc; i++)
         if (!tare_file_list_add(out, found.gl_pathv[i])) status = TARE_NO_MEMORY;
     globfree(&found);
@@ -225,7 +237,8 @@ tare_status tare_file_make_folders(const char *path, size_t *existed) {
     for (size_t end = 1; status == TARE_OK && end <= length; end++) {
         if ((part[end] != '/' && part[end] != '\0') || part[end - 1] == '/') continue;
         part[end] = '\0';
-        if (tare_file_kind_of(part) == TARE_FILE_DIRECTORY) there = end;
+        if (tare_file_kind_of(part) == TARE_FILE_DIRECTORY)
+            there = end;
         else if (tare_file_must_fail() || (mkdir(part, 0777) != 0 && errno != EEXIST))
             status = tare_file_error("cannot make folder", part);
         else if (tare_file_kind_of(part) != TARE_FILE_DIRECTORY)

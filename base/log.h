@@ -1,5 +1,5 @@
-/* Warnings and notes on their way to the user. A library function that may have something to say takes a log; NULL means
- * that nobody listens. Failures are not logged: they are a status and a text (base/status.h). */
+/* Warnings and notes on their way to the user. A library function that may have something to say takes a log; NULL
+ * means that nobody listens. Failures are not logged: they are a status and a text (base/status.h). */
 #ifndef TARE_BASE_LOG_H
 #define TARE_BASE_LOG_H
 

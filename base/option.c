@@ -11,7 +11,9 @@
 
 enum { MOST_ROWS = 64 };
 
-static char plain(char c) { return c == '_' ? '-' : c; }
+static char plain(char c) {
+    return c == '_' ? '-' : c;
+}
 
 /* Names are equal when they differ at most in '-' and '_'; `size` is the length of `text`. */
 static bool same_name(const char *name, const char *text, size_t size) {
@@ -33,8 +35,10 @@ static tare_status wrong_value(const struct tare_option *row, const char *text, 
 static tare_status check_bounds(const struct tare_option *row, const char *text, double value) {
     char wanted[96];
     if (row->min == row->max || (value >= row->min && value <= row->max)) return TARE_OK;
-    if (isinf(row->max) || row->max >= 9e18) snprintf(wanted, sizeof wanted, "at least %.17g", row->min);
-    else snprintf(wanted, sizeof wanted, "%.17g to %.17g", row->min, row->max);
+    if (isinf(row->max) || row->max >= 9e18)
+        snprintf(wanted, sizeof wanted, "at least %.17g", row->min);
+    else
+        snprintf(wanted, sizeof wanted, "%.17g to %.17g", row->min, row->max);
     return wrong_value(row, text, wanted);
 }
 
@@ -46,8 +50,10 @@ static tare_status set_integer(void *place, const struct tare_option *row, const
     if (!*text || *end || errno || (row->kind == TARE_OPTION_INT && (value > INT_MAX || value < INT_MIN)))
         return wrong_value(row, text, "an integer");
     TARE_TRY(check_bounds(row, text, (double)value));
-    if (row->kind == TARE_OPTION_INT) *(int *)place = (int)value;
-    else *(int64_t *)place = value;
+    if (row->kind == TARE_OPTION_INT)
+        *(int *)place = (int)value;
+    else
+        *(int64_t *)place = value;
     return TARE_OK;
 }
 
@@ -76,7 +82,10 @@ static tare_status set_choice(int *place, const struct tare_option *row, const c
         if (same_name(row->choices[i], text, strlen(text))) return *place = i, TARE_OK;
         if (used < sizeof wanted)
             used += (size_t)snprintf(wanted + used, sizeof wanted - used, "%s%s",
-                                     i == 0 ? "" : row->choices[i + 1] ? ", " : " or ", row->choices[i]);
+                                     i == 0                ? ""
+                                     : row->choices[i + 1] ? ", "
+                                                           : " or ",
+                                     row->choices[i]);
     }
     return wrong_value(row, text, wanted);
 }
@@ -90,20 +99,31 @@ static tare_status append(struct tare_option_list *list, const char *text) {
 tare_status tare_option_set_text(void *values, const struct tare_option *row, const char *text) {
     void *place = (char *)values + row->offset;
     switch (row->kind) {
-    case TARE_OPTION_FLAG: return set_flag(place, row, text);
-    case TARE_OPTION_STRING: return *(const char **)place = text, TARE_OK;
+    case TARE_OPTION_FLAG:
+        return set_flag(place, row, text);
+    case TARE_OPTION_STRING:
+        return *(const char **)place = text, TARE_OK;
     case TARE_OPTION_INT:
-    case TARE_OPTION_INT64: return set_integer(place, row, text);
-    case TARE_OPTION_DOUBLE: return set_double(place, row, text);
-    case TARE_OPTION_CHOICE: return set_choice(place, row, text);
-    case TARE_OPTION_LIST: return append(place, text);
+    case TARE_OPTION_INT64:
+        return set_integer(place, row, text);
+    case TARE_OPTION_DOUBLE:
+        return set_double(place, row, text);
+    case TARE_OPTION_CHOICE:
+        return set_choice(place, row, text);
+    case TARE_OPTION_LIST:
+        return append(place, text);
     }
     return TARE_FAIL(TARE_INTERNAL, "option '--%s' has no kind", row->name);
 }
 
 static void set_zero(void *place, enum tare_option_kind kind) {
-    static const size_t sizes[] = { sizeof(bool),   sizeof(char *), sizeof(int), sizeof(int64_t),
-                                    sizeof(double), sizeof(int),    sizeof(struct tare_option_list) };
+    static const size_t sizes[] = { sizeof(bool),
+                                    sizeof(char *),
+                                    sizeof(int),
+                                    sizeof(int64_t),
+                                    sizeof(double),
+                                    sizeof(int),
+                                    sizeof(struct tare_option_list) };
     memset(place, 0, sizes[kind]);
 }
 
@@ -148,8 +168,8 @@ static tare_status take_value(struct parser *parser, const struct tare_option *r
         if (parser->next >= parser->argc) return TARE_FAIL(TARE_USAGE, "option '--%s' needs a value", row->name);
         text = parser->argv[parser->next++];
         if (text[0] == '-' && text[1] == '-' && text[2])
-            return TARE_FAIL(TARE_USAGE, "option '--%s' needs a value (got '%s'; --%s=%s takes it as one)", row->name, text,
-                             row->name, text);
+            return TARE_FAIL(TARE_USAGE, "option '--%s' needs a value (got '%s'; --%s=%s takes it as one)", row->name,
+                             text, row->name, text);
     }
     if (row->kind == TARE_OPTION_LIST && row->fallback) {
         /* A given list replaces the default one. */
@@ -179,7 +199,8 @@ static tare_status parse_long(struct parser *parser, const char *text) {
 static tare_status parse_letters(struct parser *parser, const char *text) {
     for (; *text; text++) {
         const struct tare_option *row = parser->set->options;
-        while (row && row->name && row->letter != *text) row++;
+        while (row && row->name && row->letter != *text)
+            row++;
         if (!row || !row->name) {
             if (*text == 'h') return parser->outcome->help = true, TARE_OK;
             return TARE_FAIL(TARE_USAGE, "unknown option '-%c'", *text);
@@ -225,10 +246,14 @@ tare_status tare_options_parse(void *values, struct tare_option_outcome *outcome
     TARE_TRY(tare_options_defaults(values, set->options));
     while (parser.next < argc && !outcome->help) {
         const char *text = argv[parser.next++];
-        if (only_arguments || text[0] != '-' || !text[1]) TARE_TRY(take_argument(&parser, &argument, text));
-        else if (text[1] != '-') TARE_TRY(parse_letters(&parser, text + 1));
-        else if (text[2]) TARE_TRY(parse_long(&parser, text + 2));
-        else only_arguments = true;
+        if (only_arguments || text[0] != '-' || !text[1])
+            TARE_TRY(take_argument(&parser, &argument, text));
+        else if (text[1] != '-')
+            TARE_TRY(parse_letters(&parser, text + 1));
+        else if (text[2])
+            TARE_TRY(parse_long(&parser, text + 2));
+        else
+            only_arguments = true;
     }
     return outcome->help ? TARE_OK : check_required(&parser, argument);
 }

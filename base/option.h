@@ -40,7 +40,7 @@ struct tare_option {
     const char *name;
     char letter; /* -o; 0 for none */
     enum tare_option_kind kind;
-    size_t offset; /* of the value in the struct */
+    size_t offset;        /* of the value in the struct */
     const char *fallback; /* default, as it would be written; NULL: zero, NULL or empty */
     double min, max;
     const char *const *choices; /* ends with NULL */
@@ -90,8 +90,8 @@ bool tare_option_was_given(const struct tare_option_set *set, const struct tare_
 /* Appends usage line, summary, arguments, options and examples, wrapped at 80 columns. */
 void tare_options_help(struct tare_strbuf *out, const struct tare_option_set *set);
 
-/* The name nearest to `text` by edits (insert, delete, replace, swap of neighbours), NULL when none is near enough to be
- * meant: at most a third of the longer text's letters. `names` ends with NULL. */
+/* The name nearest to `text` by edits (insert, delete, replace, swap of neighbours), NULL when none is near enough to
+ * be meant: at most a third of the longer text's letters. `names` ends with NULL. */
 const char *tare_nearest_name(const char *text, const char *const *names);
 /* The number of edits. Only the first 64 bytes of each text count. */
 size_t tare_edit_distance(const char *a, const char *b);

@@ -22,7 +22,8 @@ static void wrap(struct tare_strbuf *out, const char *text, size_t indent, size_
         tare_strbuf_append(out, text, size);
         *column += size;
         text += size;
-        while (*text == ' ') text++;
+        while (*text == ' ')
+            text++;
         first = false;
     }
 }
@@ -30,19 +31,26 @@ static void wrap(struct tare_strbuf *out, const char *text, size_t indent, size_
 static const char *placeholder_of(const struct tare_option *row) {
     if (row->placeholder) return row->placeholder;
     switch (row->kind) {
-    case TARE_OPTION_FLAG: return NULL;
+    case TARE_OPTION_FLAG:
+        return NULL;
     case TARE_OPTION_INT:
-    case TARE_OPTION_INT64: return "N";
-    case TARE_OPTION_DOUBLE: return "X";
-    case TARE_OPTION_CHOICE: return "NAME";
-    default: return "TEXT";
+    case TARE_OPTION_INT64:
+        return "N";
+    case TARE_OPTION_DOUBLE:
+        return "X";
+    case TARE_OPTION_CHOICE:
+        return "NAME";
+    default:
+        return "TEXT";
     }
 }
 
 static void label_of(struct tare_strbuf *out, const struct tare_option *row) {
     const char *placeholder = placeholder_of(row);
-    if (row->letter) tare_strbuf_printf(out, "-%c, ", row->letter);
-    else tare_strbuf_puts(out, "    ");
+    if (row->letter)
+        tare_strbuf_printf(out, "-%c, ", row->letter);
+    else
+        tare_strbuf_puts(out, "    ");
     tare_strbuf_puts(out, row->kind == TARE_OPTION_FLAG && row->fallback ? "--[no-]" : "--");
     tare_strbuf_puts(out, row->name);
     if (placeholder) tare_strbuf_printf(out, " %s", placeholder);
@@ -53,8 +61,10 @@ static void describe(struct tare_strbuf *out, const struct tare_option *row) {
     tare_strbuf_puts(out, row->help ? row->help : "");
     for (int i = 0; row->choices && row->choices[i]; i++)
         tare_strbuf_printf(out, "%s%s", i == 0 ? ": " : row->choices[i + 1] ? ", " : " or ", row->choices[i]);
-    if (row->flags & TARE_OPTION_REQUIRED) tare_strbuf_puts(out, " (required)");
-    else if (row->kind == TARE_OPTION_LIST) tare_strbuf_puts(out, " (may be repeated)");
+    if (row->flags & TARE_OPTION_REQUIRED)
+        tare_strbuf_puts(out, " (required)");
+    else if (row->kind == TARE_OPTION_LIST)
+        tare_strbuf_puts(out, " (may be repeated)");
     else if (row->fallback && row->fallback[0] && !(row->kind == TARE_OPTION_FLAG && row->fallback[0] == 'f'))
         tare_strbuf_printf(out, " (default: %s)", row->kind == TARE_OPTION_FLAG ? "on" : row->fallback);
 }
@@ -134,7 +144,9 @@ void tare_options_help(struct tare_strbuf *out, const struct tare_option_set *se
         tare_strbuf_printf(out, "  %s\n", *example);
 }
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+static size_t least(size_t a, size_t b) {
+    return a < b ? a : b;
+}
 
 /* Optimal string alignment: Damerau-Levenshtein where no part is edited twice. Three rows of the table are kept. */
 size_t tare_edit_distance(const char *a, const char *b) {
@@ -142,13 +154,15 @@ size_t tare_edit_distance(const char *a, const char *b) {
     size_t *before = rows[0], *above = rows[1], *row = rows[2];
     size_t m = strnlen(a, LONGEST_NAME), n = strnlen(b, LONGEST_NAME);
 
-    for (size_t j = 0; j <= n; j++) above[j] = j, before[j] = j;
+    for (size_t j = 0; j <= n; j++)
+        above[j] = j, before[j] = j;
     for (size_t i = 1; i <= m; i++) {
         size_t *swap = before;
         row[0] = i;
         for (size_t j = 1; j <= n; j++) {
             row[j] = least(least(above[j], row[j - 1]) + 1, above[j - 1] + (a[i - 1] != b[j - 1]));
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = least(row[j], before[j - 2] + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = least(row[j], before[j - 2] + 1);
         }
         before = above;
         above = row;

@@ -34,8 +34,10 @@ static tare_status make_sibling(char **out, int *fd, const char *path, bool make
         char *name = sibling(path, number);
         int result;
         if (!name) return TARE_NO_MEMORY;
-        if (tare_file_must_fail()) result = -1;
-        else result = make_folder ? mkdir(name, 0777) : open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (tare_file_must_fail())
+            result = -1;
+        else
+            result = make_folder ? mkdir(name, 0777) : open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (result >= 0) {
             *out = name;
             if (fd) *fd = result;
@@ -51,13 +53,17 @@ static tare_status make_sibling(char **out, int *fd, const char *path, bool make
     return TARE_FAIL(TARE_IO, "cannot create a temporary name beside '%s': all are taken", path);
 }
 
-static void keep_error(char *text, size_t size) { snprintf(text, size, "%s", tare_error_text()); }
+static void keep_error(char *text, size_t size) {
+    snprintf(text, size, "%s", tare_error_text());
+}
 
 /* ---- files ---- */
 
 static tare_status open_direct(struct tare_output_file *out) {
-    if (strcmp(out->path, "-") == 0) out->fd = tare_file_must_fail() ? -1 : dup(STDOUT_FILENO);
-    else out->fd = tare_file_must_fail() ? -1 : open(out->path, O_WRONLY | O_CLOEXEC);
+    if (strcmp(out->path, "-") == 0)
+        out->fd = tare_file_must_fail() ? -1 : dup(STDOUT_FILENO);
+    else
+        out->fd = tare_file_must_fail() ? -1 : open(out->path, O_WRONLY | O_CLOEXEC);
     return out->fd < 0 ? tare_file_error("cannot open", out->path) : TARE_OK;
 }
 
@@ -71,10 +77,14 @@ tare_status tare_output_file_begin(struct tare_output_file *out, const char *pat
     out->path = tare_strdup(real ? real : path);
     free(real);
     out->buffer = tare_malloc(BUFFER_SIZE);
-    if (!out->path || !out->buffer) status = TARE_NO_MEMORY;
-    else if (kind == TARE_FILE_DIRECTORY) status = TARE_FAIL(TARE_IO, "cannot create '%s': it is a folder", path);
-    else if (kind == TARE_FILE_OTHER || strcmp(path, "-") == 0) status = open_direct(out);
-    else status = make_sibling(&out->temporary, &out->fd, out->path, false);
+    if (!out->path || !out->buffer)
+        status = TARE_NO_MEMORY;
+    else if (kind == TARE_FILE_DIRECTORY)
+        status = TARE_FAIL(TARE_IO, "cannot create '%s': it is a folder", path);
+    else if (kind == TARE_FILE_OTHER || strcmp(path, "-") == 0)
+        status = open_direct(out);
+    else
+        status = make_sibling(&out->temporary, &out->fd, out->path, false);
     out->open = status == TARE_OK;
     if (status != TARE_OK) tare_output_file_abort(out);
     return status;
@@ -122,9 +132,12 @@ static tare_status sync_folder_of(const char *path) {
     int fd;
     if (!folder) return status;
     fd = tare_file_must_fail() ? -1 : open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) status = tare_file_error("cannot open", folder);
-    else if (fsync(fd) != 0 && errno != EINVAL) status = tare_file_error("cannot sync", folder);
-    else status = TARE_OK;
+    if (fd < 0)
+        status = tare_file_error("cannot open", folder);
+    else if (fsync(fd) != 0 && errno != EINVAL)
+        status = tare_file_error("cannot sync", folder);
+    else
+        status = TARE_OK;
     if (fd >= 0) close(fd);
     tare_free(folder);
     return status;
@@ -178,7 +191,8 @@ tare_status tare_file_write(const char *path, const void *data, size_t size) {
 static char *trimmed(const char *path) {
     char *copy = tare_strdup(path);
     size_t length = copy ? strlen(copy) : 0;
-    while (length > 1 && copy[length - 1] == '/') copy[--length] = '\0';
+    while (length > 1 && copy[length - 1] == '/')
+        copy[--length] = '\0';
     return copy;
 }
 

@@ -23,8 +23,8 @@ struct tare_output_file {
 tare_status tare_output_file_begin(struct tare_output_file *out, const char *path) TARE_WARN_UNUSED;
 tare_status tare_output_file_write(struct tare_output_file *out, const void *data, size_t size) TARE_WARN_UNUSED;
 /* Overwrites bytes that were written before. TARE_UNSUPPORTED for a pipe. */
-tare_status tare_output_file_patch(struct tare_output_file *out, uint64_t offset, const void *data, size_t size)
-    TARE_WARN_UNUSED;
+tare_status tare_output_file_patch(struct tare_output_file *out, uint64_t offset, const void *data,
+                                   size_t size) TARE_WARN_UNUSED;
 /* Flushes, syncs, moves to the final path. On failure the temporary file is gone; ends the struct either way. */
 tare_status tare_output_file_commit(struct tare_output_file *out) TARE_WARN_UNUSED;
 /* Removes the temporary file. Safe on a zeroed struct and after commit. Keeps the error text. */

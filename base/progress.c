@@ -50,8 +50,10 @@ struct tare_progress *tare_progress_new(const struct tare_progress_options *opti
 
 static const char *time_text(char text[TIME_TEXT], double seconds) {
     long s = seconds < 0 ? 0 : seconds > 3.6e6 ? 3600000 : (long)(seconds + 0.5);
-    if (s < 3600) snprintf(text, TIME_TEXT, "%ld:%02ld", s / 60, s % 60);
-    else snprintf(text, TIME_TEXT, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
+    if (s < 3600)
+        snprintf(text, TIME_TEXT, "%ld:%02ld", s / 60, s % 60);
+    else
+        snprintf(text, TIME_TEXT, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
     return text;
 }
 
@@ -70,12 +72,17 @@ static void write_line(struct tare_progress *progress, double now, bool last) {
     if (options->total > 0 && options->terminal) fprintf(options->out, "[%s] ", bar);
     fprintf(options->out, "%lld", (long long)done);
     if (options->total > 0) fprintf(options->out, "/%lld", (long long)options->total);
-    if (last) snprintf(left, sizeof left, "in %s", time_text(text, passed));
+    if (last)
+        snprintf(left, sizeof left, "in %s", time_text(text, passed));
     else if (options->total > 0 && rate > 0)
         snprintf(left, sizeof left, "%s left", time_text(text, (double)(options->total - done) / rate));
-    else snprintf(left, sizeof left, "%s so far", time_text(text, passed));
-    fprintf(options->out, " %s, %.*f/s, %s%s", options->unit, rate < 10 ? 2 : rate < 100 ? 1 : 0, rate, left,
-            options->terminal ? last ? "\033[K\n" : "\033[K" : "\n");
+    else
+        snprintf(left, sizeof left, "%s so far", time_text(text, passed));
+    fprintf(options->out, " %s, %.*f/s, %s%s", options->unit,
+            rate < 10    ? 2
+            : rate < 100 ? 1
+                         : 0,
+            rate, left, options->terminal ? last ? "\033[K\n" : "\033[K" : "\n");
     fflush(options->out);
     progress->shown = true;
 }

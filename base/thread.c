@@ -91,7 +91,8 @@ static tare_status worker_main(void *arg) {
 
     pthread_mutex_lock(&pool->lock);
     for (;;) {
-        while (pool->round == seen && !pool->ending) pthread_cond_wait(&pool->start, &pool->lock);
+        while (pool->round == seen && !pool->ending)
+            pthread_cond_wait(&pool->start, &pool->lock);
         if (pool->ending) break;
         seen = pool->round;
         pthread_mutex_unlock(&pool->lock);
@@ -126,7 +127,9 @@ struct tare_pool *tare_pool_new(int count) {
     return pool;
 }
 
-int tare_pool_size(const struct tare_pool *pool) { return pool ? pool->count : 1; }
+int tare_pool_size(const struct tare_pool *pool) {
+    return pool ? pool->count : 1;
+}
 
 static tare_status collect(struct tare_pool *pool) {
     tare_status status = TARE_OK;
@@ -154,7 +157,8 @@ tare_status tare_pool_run(struct tare_pool *pool, tare_worker_fn fn, void *arg) 
     pthread_mutex_unlock(&pool->lock);
     work(&pool->workers[0], fn, arg);
     pthread_mutex_lock(&pool->lock);
-    while (pool->running) pthread_cond_wait(&pool->finished, &pool->lock);
+    while (pool->running)
+        pthread_cond_wait(&pool->finished, &pool->lock);
     pthread_mutex_unlock(&pool->lock);
     return collect(pool);
 }
@@ -165,7 +169,8 @@ void tare_pool_free(struct tare_pool *pool) {
     pool->ending = true;
     pthread_cond_broadcast(&pool->start);
     pthread_mutex_unlock(&pool->lock);
-    for (int i = 1; i < pool->count; i++) tare_thread_join(pool->workers[i].thread);
+    for (int i = 1; i < pool->count; i++)
+        tare_thread_join(pool->workers[i].thread);
     pthread_cond_destroy(&pool->start);
     pthread_cond_destroy(&pool->finished);
     pthread_mutex_destroy(&pool->lock);
@@ -212,7 +217,8 @@ struct tare_queue *tare_queue_new(size_t capacity) {
 bool tare_queue_push(struct tare_queue *queue, void *item) {
     bool taken;
     pthread_mutex_lock(&queue->lock);
-    while (!queue->closed && queue->count == queue->capacity) pthread_cond_wait(&queue->has_room, &queue->lock);
+    while (!queue->closed && queue->count == queue->capacity)
+        pthread_cond_wait(&queue->has_room, &queue->lock);
     taken = !queue->closed;
     if (taken) {
         queue->items[(queue->first + queue->count) % queue->capacity] = item;
@@ -226,7 +232,8 @@ bool tare_queue_push(struct tare_queue *queue, void *item) {
 bool tare_queue_pop(struct tare_queue *queue, void **item) {
     bool found;
     pthread_mutex_lock(&queue->lock);
-    while (!queue->closed && queue->count == 0) pthread_cond_wait(&queue->has_item, &queue->lock);
+    while (!queue->closed && queue->count == 0)
+        pthread_cond_wait(&queue->has_item, &queue->lock);
     found = queue->count > 0;
     if (found) {
         *item = queue->items[queue->first];

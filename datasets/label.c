@@ -8,8 +8,10 @@ tare_status tare_label_count(int64_t *out, const struct tare_sample *sample, con
     case TARE_CLASS_FLOAT:
     case TARE_CLASS_SIGNED:
     case TARE_CLASS_UNSIGNED:
-    case TARE_CLASS_BOOL: break;
-    default: return TARE_FAIL(TARE_TYPE, "label '%s' is no number (got %s)", key, tare_dtype_name(value->dtype));
+    case TARE_CLASS_BOOL:
+        break;
+    default:
+        return TARE_FAIL(TARE_TYPE, "label '%s' is no number (got %s)", key, tare_dtype_name(value->dtype));
     }
     *out = value->elements;
     return TARE_OK;

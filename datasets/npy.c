@@ -16,9 +16,9 @@ static const struct {
     const char *code;
     int dtype;
 } codes[] = {
-    { "b1", TARE_DT_BOOL },  { "i1", TARE_DT_INT8 },   { "i2", TARE_DT_INT16 },  { "i4", TARE_DT_INT32 },
-    { "i8", TARE_DT_INT64 }, { "u1", TARE_DT_UINT8 },  { "u2", TARE_DT_UINT16 }, { "u4", TARE_DT_UINT32 },
-    { "u8", TARE_DT_UINT64 }, { "f2", TARE_DT_HALF },  { "f4", TARE_DT_FLOAT },  { "f8", TARE_DT_DOUBLE },
+    { "b1", TARE_DT_BOOL },      { "i1", TARE_DT_INT8 },        { "i2", TARE_DT_INT16 },  { "i4", TARE_DT_INT32 },
+    { "i8", TARE_DT_INT64 },     { "u1", TARE_DT_UINT8 },       { "u2", TARE_DT_UINT16 }, { "u4", TARE_DT_UINT32 },
+    { "u8", TARE_DT_UINT64 },    { "f2", TARE_DT_HALF },        { "f4", TARE_DT_FLOAT },  { "f8", TARE_DT_DOUBLE },
     { "c8", TARE_DT_COMPLEX64 }, { "c16", TARE_DT_COMPLEX128 },
 };
 
@@ -37,7 +37,8 @@ static const char *find_value(const char *text, const char *key) {
     at = strchr(at + strlen(key), ':');
     if (!at) return NULL;
     at++;
-    while (*at == ' ') at++;
+    while (*at == ' ')
+        at++;
     return at;
 }
 
@@ -72,7 +73,8 @@ static tare_status parse_shape(struct header *header, const char *text) {
             return TARE_FAIL(TARE_UNSUPPORTED, "more than %d dimensions", TARE_MAX_RANK);
         header->shape.dims[header->shape.rank++] = dim;
         at = end;
-        while (*at == ',' || *at == ' ' || *at == 'L') at++;
+        while (*at == ',' || *at == ' ' || *at == 'L')
+            at++;
     }
     return TARE_OK;
 }
@@ -116,9 +118,11 @@ static void copy_fortran(struct tare_tensor *out, const uint8_t *data, size_t si
     int64_t index[TARE_MAX_RANK] = { 0 };
     for (int64_t i = 0; i < out->elements; i++) {
         int64_t at = 0;
-        for (int d = 0; d < out->shape.rank; d++) at = at * out->shape.dims[d] + index[d];
+        for (int d = 0; d < out->shape.rank; d++)
+            at = at * out->shape.dims[d] + index[d];
         memcpy((uint8_t *)out->data + (size_t)at * size, data + (size_t)i * size, size);
-        for (int d = 0; d < out->shape.rank && ++index[d] == out->shape.dims[d]; d++) index[d] = 0;
+        for (int d = 0; d < out->shape.rank && ++index[d] == out->shape.dims[d]; d++)
+            index[d] = 0;
     }
 }
 
@@ -166,17 +170,24 @@ struct tare_npy_writer {
 
 static const char *code_of(int dtype) {
     switch (dtype) {
-    case TARE_DT_BFLOAT16: return "f4";
+    case TARE_DT_BFLOAT16:
+        return "f4";
     case TARE_DT_QINT8:
     case TARE_DT_INT4:
-    case TARE_DT_INT2: return "i1";
+    case TARE_DT_INT2:
+        return "i1";
     case TARE_DT_QUINT8:
     case TARE_DT_UINT4:
-    case TARE_DT_UINT2: return "u1";
-    case TARE_DT_QINT16: return "i2";
-    case TARE_DT_QUINT16: return "u2";
-    case TARE_DT_QINT32: return "i4";
-    default: break;
+    case TARE_DT_UINT2:
+        return "u1";
+    case TARE_DT_QINT16:
+        return "i2";
+    case TARE_DT_QUINT16:
+        return "u2";
+    case TARE_DT_QINT32:
+        return "i4";
+    default:
+        break;
     }
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
         if (codes[i].dtype == dtype) return codes[i].code;
@@ -187,12 +198,14 @@ static tare_status make_header(char header[HEADER_SIZE], const struct tare_npy_w
     struct tare_strbuf text = { 0 };
     const char *code = code_of(writer->dtype);
     bool fits;
-    tare_strbuf_printf(&text, "{'descr': '%s%s', 'fortran_order': False, 'shape': (", code[1] == '1' && !code[2] ? "|" : "<",
-                       code);
+    tare_strbuf_printf(&text, "{'descr': '%s%s', 'fortran_order': False, 'shape': (",
+                       code[1] == '1' && !code[2] ? "|" : "<", code);
     if (!writer->whole) tare_strbuf_printf(&text, "%lld,%s", (long long)writer->rows, writer->row.rank ? " " : "");
     for (int i = 0; i < writer->row.rank; i++)
         tare_strbuf_printf(&text, "%lld%s", (long long)writer->row.dims[i],
-                           i + 1 < writer->row.rank ? ", " : writer->row.rank == 1 && writer->whole ? "," : "");
+                           i + 1 < writer->row.rank                 ? ", "
+                           : writer->row.rank == 1 && writer->whole ? ","
+                                                                    : "");
     tare_strbuf_puts(&text, "), }");
     memset(header, ' ', HEADER_SIZE);
     memcpy(header, MAGIC, 6);
@@ -213,7 +226,8 @@ static tare_status create(struct tare_npy_writer **out, const char *path, int dt
     char header[HEADER_SIZE];
     tare_status status;
     *out = NULL;
-    if (!code_of(dtype)) return TARE_FAIL(TARE_UNSUPPORTED, "%s: a .npy file cannot hold %s", path, tare_dtype_name(dtype));
+    if (!code_of(dtype))
+        return TARE_FAIL(TARE_UNSUPPORTED, "%s: a .npy file cannot hold %s", path, tare_dtype_name(dtype));
     writer = tare_calloc(1, sizeof *writer);
     if (!writer) return TARE_NO_MEMORY;
     writer->dtype = dtype;
@@ -238,7 +252,8 @@ static tare_status append_bfloat16(struct tare_npy_writer *writer, const struct 
     float chunk[256];
     for (int64_t i = 0; i < rows->elements;) {
         int64_t n = rows->elements - i < 256 ? rows->elements - i : 256;
-        for (int64_t k = 0; k < n; k++) chunk[k] = tare_float_from_bfloat16(TARE_CONST_DATA(uint16_t, rows)[i + k]);
+        for (int64_t k = 0; k < n; k++)
+            chunk[k] = tare_float_from_bfloat16(TARE_CONST_DATA(uint16_t, rows)[i + k]);
         TARE_TRY(tare_output_file_write(&writer->file, chunk, (size_t)n * sizeof *chunk));
         i += n;
     }
@@ -250,8 +265,10 @@ static tare_status append_splat(struct tare_npy_writer *writer, const struct tar
     one.splat = false;
     one.elements = 1;
     for (int64_t i = 0; i < rows->elements; i++) {
-        if (rows->dtype == TARE_DT_BFLOAT16) TARE_TRY(append_bfloat16(writer, &one));
-        else TARE_TRY(tare_output_file_write(&writer->file, one.data, tare_dtype_size(one.dtype)));
+        if (rows->dtype == TARE_DT_BFLOAT16)
+            TARE_TRY(append_bfloat16(writer, &one));
+        else
+            TARE_TRY(tare_output_file_write(&writer->file, one.data, tare_dtype_size(one.dtype)));
     }
     return TARE_OK;
 }
@@ -263,8 +280,10 @@ tare_status tare_npy_append(struct tare_npy_writer *writer, const struct tare_te
     if (writer->row_elements ? rows->elements % writer->row_elements != 0 : rows->elements != 0)
         return TARE_FAIL(TARE_SHAPE, "%lld elements are no whole rows of %lld", (long long)rows->elements,
                          (long long)writer->row_elements);
-    if (writer->row_elements) writer->rows += rows->elements / writer->row_elements;
-    else writer->rows += rows->shape.rank > writer->row.rank ? rows->shape.dims[0] : 1; /* rows without elements count */
+    if (writer->row_elements)
+        writer->rows += rows->elements / writer->row_elements;
+    else
+        writer->rows += rows->shape.rank > writer->row.rank ? rows->shape.dims[0] : 1; /* rows without elements count */
     if (rows->splat) return append_splat(writer, rows);
     if (rows->dtype == TARE_DT_BFLOAT16) return append_bfloat16(writer, rows);
     return tare_output_file_write(&writer->file, rows->data, tare_tensor_bytes(rows));

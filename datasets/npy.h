@@ -8,12 +8,12 @@
  * into a tensor of its own. TARE_CORRUPT for what is no array or is cut, TARE_UNSUPPORTED for other element types. */
 tare_status tare_npy_read(struct tare_tensor *out, const char *path) TARE_WARN_UNUSED;
 
-/* Writes rows to PATH as they come: the first axis grows. NumPy has no bfloat16: it is written as float32, which holds it
- * exactly; quantized and 4-bit types as the integers that store them. */
+/* Writes rows to PATH as they come: the first axis grows. NumPy has no bfloat16: it is written as float32, which holds
+ * it exactly; quantized and 4-bit types as the integers that store them. */
 struct tare_npy_writer;
 /* `row` is the shape of one row; the file's shape is [rows, row…]. */
-tare_status tare_npy_create(struct tare_npy_writer **out, const char *path, int dtype, const struct tare_shape *row)
-    TARE_WARN_UNUSED;
+tare_status tare_npy_create(struct tare_npy_writer **out, const char *path, int dtype,
+                            const struct tare_shape *row) TARE_WARN_UNUSED;
 /* Appends the elements of a tensor: whole rows. */
 tare_status tare_npy_append(struct tare_npy_writer *writer, const struct tare_tensor *rows) TARE_WARN_UNUSED;
 /* Completes the file and ends the writer, also on failure. */

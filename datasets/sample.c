@@ -14,7 +14,8 @@ typedef Tensorflow__Quantization__RepresentativeDataSample sample_message;
 /* The place of a key: a new one, or that of an earlier value that the map's later one replaces. */
 static struct tare_tensor *place_of(struct tare_sample *sample, const char *key) {
     size_t i = 0;
-    while (i < sample->count && strcmp(sample->keys[i], key) != 0) i++;
+    while (i < sample->count && strcmp(sample->keys[i], key) != 0)
+        i++;
     sample->keys[i] = key;
     if (i == sample->count) sample->count++;
     tare_tensor_reset(&sample->values[i]);
@@ -38,8 +39,8 @@ tare_status tare_sample_decode(struct tare_sample *out, const void *data, size_t
     ProtobufCMessage *parsed;
     const sample_message *message;
     memset(out, 0, sizeof *out);
-    TARE_TRY(tare_message_unpack(&parsed, &tensorflow__quantization__representative_data_sample__descriptor, &out->arena,
-                                 data, size, "sample"));
+    TARE_TRY(tare_message_unpack(&parsed, &tensorflow__quantization__representative_data_sample__descriptor,
+                                 &out->arena, data, size, "sample"));
     message = (const sample_message *)parsed;
     out->keys = TARE_NEW_ARRAY(&out->arena, const char *, message->n_tensor_proto_inputs + 1);
     out->values = TARE_NEW_ARRAY(&out->arena, struct tare_tensor, message->n_tensor_proto_inputs + 1);
@@ -55,7 +56,8 @@ tare_status tare_sample_decode(struct tare_sample *out, const void *data, size_t
 }
 
 void tare_sample_reset(struct tare_sample *sample) {
-    for (size_t i = 0; i < sample->count; i++) tare_tensor_reset(&sample->values[i]);
+    for (size_t i = 0; i < sample->count; i++)
+        tare_tensor_reset(&sample->values[i]);
     tare_arena_free(&sample->arena);
     memset(sample, 0, sizeof *sample);
 }

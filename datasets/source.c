@@ -1,5 +1,5 @@
-/* The samples of one or several files. Reading makes a sequence of items; they are used at once, or by a thread put into
- * a queue from which they are used later. */
+/* The samples of one or several files. Reading makes a sequence of items; they are used at once, or by a thread put
+ * into a queue from which they are used later. */
 #include "datasets/source.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -46,8 +46,10 @@ static tare_status default_decode(void *arg, struct tare_sample *out, const void
 
 static tare_status add_files(struct tare_source *source, const char *const *paths, size_t n_paths) {
     for (size_t i = 0; i < n_paths; i++) {
-        if (strcmp(paths[i], "-") != 0) TARE_TRY(tare_file_glob(&source->files, paths[i]));
-        else if (!tare_file_list_add(&source->files, "-")) return TARE_NO_MEMORY;
+        if (strcmp(paths[i], "-") != 0)
+            TARE_TRY(tare_file_glob(&source->files, paths[i]));
+        else if (!tare_file_list_add(&source->files, "-"))
+            return TARE_NO_MEMORY;
     }
     if (!source->files.count) return TARE_FAIL(TARE_NOT_FOUND, "no data files");
     for (size_t i = 0; i < source->files.count; i++) {
@@ -72,8 +74,10 @@ tare_status tare_source_new(struct tare_source **out, const char *const *paths, 
     if (!source->options.decode) source->options.decode = default_decode;
     status = add_files(source, paths, n_paths);
     if (status == TARE_OK) status = tare_tfrecord_open(&source->reader, source->files.names[0]);
-    if (status == TARE_OK) *out = source;
-    else tare_source_free(source);
+    if (status == TARE_OK)
+        *out = source;
+    else
+        tare_source_free(source);
     return status;
 }
 
@@ -82,11 +86,15 @@ const char *const *tare_source_files(const struct tare_source *source, size_t *c
     return (const char *const *)source->files.names;
 }
 
-int64_t tare_source_bad(const struct tare_source *source) { return source->told; }
+int64_t tare_source_bad(const struct tare_source *source) {
+    return source->told;
+}
 
 /* ---- reading ---- */
 
-static void make_end(struct item *item) { item->kind = END; }
+static void make_end(struct item *item) {
+    item->kind = END;
+}
 
 static void make_failure(struct item *item, tare_status status) {
     item->kind = FAILURE;
@@ -151,8 +159,7 @@ static void read_item(struct item *item, struct tare_source *source, const struc
             return;
         }
         if (!read_record(&record, item, source)) return;
-        item->where =
-            (struct tare_provenance){ (int32_t)source->file, record.number, source->index++, record.offset };
+        item->where = (struct tare_provenance){ (int32_t)source->file, record.number, source->index++, record.offset };
         if (options->shards > 0 && item->where.index % options->shards != options->shard) continue;
         source->given++;
         if (filter->wanted && !filter->wanted(filter->arg, &item->where)) continue;
@@ -220,7 +227,8 @@ void tare_source_free(struct tare_source *source) {
     if (source->queue) {
         tare_queue_close(source->queue);
         (void)tare_thread_join(source->thread);
-        while (tare_queue_pop(source->queue, &item)) free_item(item);
+        while (tare_queue_pop(source->queue, &item))
+            free_item(item);
         tare_queue_free(source->queue);
     }
     tare_tfrecord_close(source->reader);
@@ -237,8 +245,8 @@ static void note_bad(struct tare_source *source) {
 }
 
 tare_status tare_source_next(struct tare_sample *out, struct tare_provenance *where, bool *end,
-                             struct tare_source *source,
-                             bool (*wanted)(void *arg, const struct tare_provenance *where), void *arg) {
+                             struct tare_source *source, bool (*wanted)(void *arg, const struct tare_provenance *where),
+                             void *arg) {
     struct filter filter = { wanted, arg };
     struct item item;
     memset(out, 0, sizeof *out);
@@ -246,8 +254,10 @@ tare_status tare_source_next(struct tare_sample *out, struct tare_provenance *wh
     if (source->over) return TARE_OK;
     TARE_TRY(start_ahead(source));
     for (;;) {
-        if (source->queue) take_item(&item, source);
-        else read_item(&item, source, &filter);
+        if (source->queue)
+            take_item(&item, source);
+        else
+            read_item(&item, source, &filter);
         if (item.kind == BAD) {
             note_bad(source);
         } else if (item.kind != SAMPLE) {

@@ -38,8 +38,8 @@ void tare_source_free(struct tare_source *source);
  * on the calling thread; without prefetch before the record is decoded. Errors name file, record and byte. After a
  * failure the source can only be freed. */
 tare_status tare_source_next(struct tare_sample *out, struct tare_provenance *where, bool *end,
-                             struct tare_source *source,
-                             bool (*wanted)(void *arg, const struct tare_provenance *where), void *arg) TARE_WARN_UNUSED;
+                             struct tare_source *source, bool (*wanted)(void *arg, const struct tare_provenance *where),
+                             void *arg) TARE_WARN_UNUSED;
 const char *const *tare_source_files(const struct tare_source *source, size_t *count);
 /* Bad records that were passed over so far. */
 int64_t tare_source_bad(const struct tare_source *source);

@@ -8,9 +8,9 @@
 #include <zlib.h>
 
 enum {
-    HEAD_SIZE = 16,        /* raw bytes that tell what the stream is */
-    INPUT_SIZE = 1 << 18,  /* raw bytes read at a time */
-    WINDOW_SIZE = 1 << 18, /* the least that the buffer holds */
+    HEAD_SIZE = 16,         /* raw bytes that tell what the stream is */
+    INPUT_SIZE = 1 << 18,   /* raw bytes read at a time */
+    WINDOW_SIZE = 1 << 18,  /* the least that the buffer holds */
     LARGEST_STEP = 1 << 24, /* the most that is asked for before bytes have come */
 };
 
@@ -94,8 +94,10 @@ tare_status tare_stream_open(struct tare_stream **out, const char *path,
     stream->fd = -1;
     stream->path = tare_strdup(path);
     if (stream->path) status = start(stream, is_plain);
-    if (status == TARE_OK) *out = stream;
-    else tare_stream_close(stream);
+    if (status == TARE_OK)
+        *out = stream;
+    else
+        tare_stream_close(stream);
     return status;
 }
 
@@ -208,7 +210,9 @@ tare_status tare_stream_take(const uint8_t **data, size_t *got, struct tare_stre
     return TARE_OK;
 }
 
-bool tare_stream_is_cut(const struct tare_stream *stream) { return stream->cut; }
+bool tare_stream_is_cut(const struct tare_stream *stream) {
+    return stream->cut;
+}
 
 const char *tare_stream_compression(const struct tare_stream *stream) {
     static const char *const names[] = { "none", "gzip", "zlib" };

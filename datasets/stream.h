@@ -11,8 +11,8 @@
 
 struct tare_stream;
 
-/* "-" is standard input; pipes are fine. `is_plain(head, size)` (may be NULL) looks at the first up to 16 bytes and says
- * true when they are plain data of the expected kind, whatever else they look like. */
+/* "-" is standard input; pipes are fine. `is_plain(head, size)` (may be NULL) looks at the first up to 16 bytes and
+ * says true when they are plain data of the expected kind, whatever else they look like. */
 tare_status tare_stream_open(struct tare_stream **out, const char *path,
                              bool (*is_plain)(const uint8_t *head, size_t size)) TARE_WARN_UNUSED;
 void tare_stream_close(struct tare_stream *stream);

@@ -32,8 +32,10 @@ tare_status tare_tfrecord_open(struct tare_tfrecord_reader **out, const char *pa
     if (!reader) return status;
     reader->path = tare_strdup(path);
     if (reader->path) status = tare_stream_open(&reader->stream, path, header_fits);
-    if (status == TARE_OK) *out = reader;
-    else tare_tfrecord_close(reader);
+    if (status == TARE_OK)
+        *out = reader;
+    else
+        tare_tfrecord_close(reader);
     return status;
 }
 
@@ -48,8 +50,8 @@ void tare_tfrecord_close(struct tare_tfrecord_reader *reader) {
 static tare_status bad_record(struct tare_tfrecord_reader *reader, const char *what, bool can_skip) {
     reader->can_skip = can_skip;
     reader->broken = !can_skip;
-    return TARE_FAIL(TARE_CORRUPT, "%s: record %lld: %s record at %lld%s", reader->path, (long long)reader->number, what,
-                     (long long)reader->offset, reader->offset == 0 ? " (Is this even a TFRecord file?)" : "");
+    return TARE_FAIL(TARE_CORRUPT, "%s: record %lld: %s record at %lld%s", reader->path, (long long)reader->number,
+                     what, (long long)reader->offset, reader->offset == 0 ? " (Is this even a TFRecord file?)" : "");
 }
 
 static tare_status take(const uint8_t **data, size_t *got, struct tare_tfrecord_reader *reader, size_t size) {
@@ -92,7 +94,9 @@ tare_status tare_tfrecord_next(struct tare_tfrecord *out, bool *end, struct tare
     return TARE_OK;
 }
 
-bool tare_tfrecord_can_skip(const struct tare_tfrecord_reader *reader) { return reader->can_skip; }
+bool tare_tfrecord_can_skip(const struct tare_tfrecord_reader *reader) {
+    return reader->can_skip;
+}
 
 const char *tare_tfrecord_compression(const struct tare_tfrecord_reader *reader) {
     return tare_stream_compression(reader->stream);

@@ -1,5 +1,5 @@
-/* TFRecord files: length, masked CRC-32C of the length, data, masked CRC-32C of the data, one record after the other; the
- * whole file plain or compressed with GZIP or ZLIB, which the reader tells by its first bytes. */
+/* TFRecord files: length, masked CRC-32C of the length, data, masked CRC-32C of the data, one record after the other;
+ * the whole file plain or compressed with GZIP or ZLIB, which the reader tells by its first bytes. */
 #ifndef TARE_DATASETS_TFRECORD_H
 #define TARE_DATASETS_TFRECORD_H
 
@@ -29,7 +29,8 @@ void tare_tfrecord_close(struct tare_tfrecord_reader *reader);
  * corrupted record at OFFSET" when a checksum does not fit (data with a good length is skipped, so that reading can go
  * on), "truncated record at OFFSET" when the file, or compressed data, ends inside a record; then, and when a length is
  * bad, nothing can follow: the next call says *end. */
-tare_status tare_tfrecord_next(struct tare_tfrecord *out, bool *end, struct tare_tfrecord_reader *reader) TARE_WARN_UNUSED;
+tare_status tare_tfrecord_next(struct tare_tfrecord *out, bool *end,
+                               struct tare_tfrecord_reader *reader) TARE_WARN_UNUSED;
 /* True when the last call failed and left a place to go on from. */
 bool tare_tfrecord_can_skip(const struct tare_tfrecord_reader *reader);
 /* "none", "gzip" or "zlib". */

@@ -17,7 +17,8 @@ struct tare_tfrecord_writer {
 };
 
 static void store32(uint8_t *p, uint32_t value) {
-    for (int i = 0; i < 4; i++) p[i] = (uint8_t)(value >> (8 * i));
+    for (int i = 0; i < 4; i++)
+        p[i] = (uint8_t)(value >> (8 * i));
 }
 
 static bool ends_with(const char *text, const char *ending) {

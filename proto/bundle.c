@@ -70,8 +70,7 @@ static tare_status read_entry(struct tare_bundle *bundle, const struct tare_tabl
     parsed = (entry_message *)message;
     if (parsed->shard_id < 0 || parsed->shard_id >= bundle->n_shards || parsed->offset < 0 || parsed->size < 0)
         return TARE_FAIL(TARE_CORRUPT, "%s: bad entry (shard %d of %d, offset %lld, size %lld)", entry->key,
-                         parsed->shard_id, bundle->n_shards,
-                         (long long)parsed->offset, (long long)parsed->size);
+                         parsed->shard_id, bundle->n_shards, (long long)parsed->offset, (long long)parsed->size);
     /* A slice of a tensor has a key that begins with NUL: it is found through its tensor. */
     if (entry->key_size == strlen(entry->key)) {
         bundle->entries[bundle->count] = parsed;
@@ -90,7 +89,8 @@ static tare_status read_index(struct tare_bundle *bundle) {
     bundle->entries = TARE_NEW_ARRAY(&bundle->arena, entry_message *, count);
     bundle->keys = TARE_NEW_ARRAY(&bundle->arena, const char *, count);
     if (!bundle->entries || !bundle->keys) return TARE_NO_MEMORY;
-    for (size_t i = 1; i < count; i++) TARE_TRY(read_entry(bundle, &entries[i]));
+    for (size_t i = 1; i < count; i++)
+        TARE_TRY(read_entry(bundle, &entries[i]));
     return TARE_OK;
 }
 
@@ -115,18 +115,25 @@ tare_status tare_bundle_open(struct tare_bundle **out, const char *prefix) {
 
 void tare_bundle_close(struct tare_bundle *bundle) {
     if (!bundle) return;
-    for (int32_t i = 0; bundle->shards && i < bundle->n_shards; i++) shard_unref(bundle->shards[i]);
+    for (int32_t i = 0; bundle->shards && i < bundle->n_shards; i++)
+        shard_unref(bundle->shards[i]);
     tare_map_free(&bundle->by_key);
     tare_file_unmap(&bundle->index);
     tare_arena_free(&bundle->arena);
     tare_free(bundle);
 }
 
-size_t tare_bundle_count(const struct tare_bundle *bundle) { return bundle->count; }
+size_t tare_bundle_count(const struct tare_bundle *bundle) {
+    return bundle->count;
+}
 
-size_t tare_bundle_bytes(const struct tare_bundle *bundle) { return bundle->bytes; }
+size_t tare_bundle_bytes(const struct tare_bundle *bundle) {
+    return bundle->bytes;
+}
 
-const char *tare_bundle_key(const struct tare_bundle *bundle, size_t i) { return bundle->keys[i]; }
+const char *tare_bundle_key(const struct tare_bundle *bundle, size_t i) {
+    return bundle->keys[i];
+}
 
 bool tare_bundle_has(const struct tare_bundle *bundle, const char *key) {
     return bundle && tare_map_get(&bundle->by_key, key);
@@ -161,8 +168,8 @@ static tare_status open_shard(struct shard **out, struct tare_bundle *bundle, in
 static tare_status check_crc(const struct shard *shard, const entry_message *entry, uint32_t crc) {
     if (tare_crc32c_mask(crc) == entry->crc32c) return TARE_OK;
     return TARE_FAIL(TARE_CORRUPT,
-                     "%s: byte %lld: Checksum does not match: stored %u vs. calculated on the restored bytes %u", shard->path,
-                     (long long)entry->offset, tare_crc32c_unmask(entry->crc32c), crc);
+                     "%s: byte %lld: Checksum does not match: stored %u vs. calculated on the restored bytes %u",
+                     shard->path, (long long)entry->offset, tare_crc32c_unmask(entry->crc32c), crc);
 }
 
 static tare_status read_numbers(struct tare_tensor *out, struct shard *shard, const entry_message *entry,
@@ -174,8 +181,8 @@ static tare_status read_numbers(struct tare_tensor *out, struct shard *shard, co
         return TARE_FAIL(TARE_CORRUPT, "the entry says %s", tare_dtype_name((int)entry->dtype));
     if (!tare_mul_i64(&bytes, count, (int64_t)element)) bytes = INT64_MAX;
     if (bytes != entry->size)
-        return TARE_FAIL(TARE_CORRUPT, "Invalid size in bundle entry: key %s; stored size %lld; expected size %lld", key,
-                         (long long)entry->size, (long long)bytes);
+        return TARE_FAIL(TARE_CORRUPT, "Invalid size in bundle entry: key %s; stored size %lld; expected size %lld",
+                         key, (long long)entry->size, (long long)bytes);
     TARE_TRY(check_crc(shard, entry, tare_crc32c(data, (size_t)entry->size)));
     if (((uintptr_t)data & (element > 8 ? 7 : element - 1)) != 0)
         return tare_tensor_from(out, (int)entry->dtype, shape, data);
@@ -203,7 +210,8 @@ static bool read_varint(uint64_t *out, const uint8_t **at, const uint8_t *end) {
 static uint32_t extend_by_length(uint32_t crc, uint64_t length) {
     uint8_t bytes[8];
     size_t size = length > UINT32_MAX ? 8 : 4;
-    for (size_t i = 0; i < size; i++) bytes[i] = (uint8_t)(length >> (8 * i));
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = (uint8_t)(length >> (8 * i));
     return tare_crc32c_extend(crc, bytes, size);
 }
 
@@ -228,8 +236,8 @@ static tare_status read_strings(struct tare_tensor *out, const struct shard *sha
     TARE_TRY(tare_tensor_new(out, TARE_DT_STRING, shape));
     if (!count) return TARE_OK;
     if (tare_crc32c_mask(crc) != load32(at))
-        return TARE_FAIL(TARE_CORRUPT, "%s: byte %lld: The length checksum does not match: expected %u but got %u", shard->path,
-                         (long long)(entry->offset + (at - data)), tare_crc32c_unmask(load32(at)), crc);
+        return TARE_FAIL(TARE_CORRUPT, "%s: byte %lld: The length checksum does not match: expected %u but got %u",
+                         shard->path, (long long)(entry->offset + (at - data)), tare_crc32c_unmask(load32(at)), crc);
     crc = tare_crc32c_extend(crc, at, 4);
     at += 4;
     for (int64_t i = 0; i < count; i++) {
@@ -314,7 +322,8 @@ static tare_status copy_part(struct tare_tensor *whole, const struct tare_tensor
     int64_t run = rank ? piece->shape.dims[rank - 1] : 1, index[TARE_MAX_RANK] = { 0 };
     for (int64_t i = 0; i < piece->elements; i += run) {
         int64_t at = 0;
-        for (int d = 0; d < rank; d++) at = at * whole->shape.dims[d] + part->start[d] + index[d];
+        for (int d = 0; d < rank; d++)
+            at = at * whole->shape.dims[d] + part->start[d] + index[d];
         for (int64_t k = 0; k < run && whole->dtype == TARE_DT_STRING; k++) {
             const struct tare_str *from = &TARE_CONST_DATA(struct tare_str, piece)[i + k];
             TARE_TRY(tare_tensor_set_string(whole, at + k, from->data, from->size));
@@ -322,7 +331,8 @@ static tare_status copy_part(struct tare_tensor *whole, const struct tare_tensor
         if (whole->dtype != TARE_DT_STRING)
             memcpy((char *)whole->data + (size_t)at * element, (const char *)piece->data + (size_t)i * element,
                    (size_t)run * element);
-        for (int d = rank - 2; d >= 0 && ++index[d] == piece->shape.dims[d]; d--) index[d] = 0;
+        for (int d = rank - 2; d >= 0 && ++index[d] == piece->shape.dims[d]; d--)
+            index[d] = 0;
     }
     return TARE_OK;
 }
@@ -371,8 +381,8 @@ static tare_status read_entry_tensor(struct tare_tensor *out, struct tare_bundle
         return TARE_FAIL(TARE_UNSUPPORTED, "%s tensors in checkpoints are not read",
                          tare_dtype_name((int)entry->dtype));
     TARE_TRY(tare_shape_from_message(&shape, entry->shape));
-    status = entry->n_slices ? read_parts(out, bundle, entry, &shape, key)
-                             : read_whole(out, bundle, entry, &shape, key);
+    status =
+        entry->n_slices ? read_parts(out, bundle, entry, &shape, key) : read_whole(out, bundle, entry, &shape, key);
     if (status != TARE_OK) tare_tensor_reset(out);
     return status;
 }

@@ -41,8 +41,8 @@ tare_status tare_bundle_writer_open_shards(struct tare_bundle_writer **out, cons
 void tare_bundle_writer_use_shard(struct tare_bundle_writer *writer, int shard);
 /* Appends a tensor to the data file; keys in any order, each once. TARE_UNSUPPORTED for resources and variants. After a
  * failure the writer can only be aborted. */
-tare_status tare_bundle_writer_add(struct tare_bundle_writer *writer, const char *key, const struct tare_tensor *tensor)
-    TARE_WARN_UNUSED;
+tare_status tare_bundle_writer_add(struct tare_bundle_writer *writer, const char *key,
+                                   const struct tare_tensor *tensor) TARE_WARN_UNUSED;
 /* Completes the files and ends the writer, also on failure: then none of them is left. */
 tare_status tare_bundle_writer_close(struct tare_bundle_writer *writer) TARE_WARN_UNUSED;
 void tare_bundle_writer_abort(struct tare_bundle_writer *writer);

@@ -78,7 +78,8 @@ static size_t make_varint(uint8_t bytes[10], uint64_t value) {
 }
 
 static void store32(uint8_t bytes[8], uint64_t value, size_t size) {
-    for (size_t i = 0; i < size; i++) bytes[i] = (uint8_t)(value >> (8 * i));
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = (uint8_t)(value >> (8 * i));
 }
 
 static tare_status write_strings(struct tare_bundle_writer *writer, const struct tare_tensor *tensor, uint32_t *crc) {
@@ -104,7 +105,8 @@ static tare_status write_elements(struct tare_bundle_writer *writer, const struc
     size_t element = tare_dtype_size(tensor->dtype);
     if (tensor->dtype == TARE_DT_STRING) return write_strings(writer, tensor, crc);
     if (!tensor->splat) return put(writer, tensor->data, tare_tensor_bytes(tensor), crc);
-    for (int64_t i = 0; i < tensor->elements; i++) TARE_TRY(put(writer, tensor->data, element, crc));
+    for (int64_t i = 0; i < tensor->elements; i++)
+        TARE_TRY(put(writer, tensor->data, element, crc));
     return TARE_OK;
 }
 
@@ -125,7 +127,8 @@ tare_status tare_bundle_writer_add(struct tare_bundle_writer *writer, const char
                                    const struct tare_tensor *tensor) {
     Tensorflow__BundleEntryProto entry = TENSORFLOW__BUNDLE_ENTRY_PROTO__INIT;
     uint32_t crc = 0;
-    enum tare_dtype_class class = tare_dtype_get(tensor->dtype) ? tare_dtype_get(tensor->dtype)->class : TARE_CLASS_NONE;
+    enum tare_dtype_class class =
+        tare_dtype_get(tensor->dtype) ? tare_dtype_get(tensor->dtype)->class : TARE_CLASS_NONE;
     if (class == TARE_CLASS_NONE || class == TARE_CLASS_OBJECT)
         return TARE_FAIL(TARE_UNSUPPORTED, "%s: %s tensors are not written to checkpoints", key,
                          tare_dtype_name(tensor->dtype));
@@ -175,12 +178,14 @@ tare_status tare_bundle_writer_close(struct tare_bundle_writer *writer) {
     struct tare_output_file index = { .fd = -1 };
     tare_status status = write_index(writer, &index);
     int done = 0;
-    for (; status == TARE_OK && done < writer->shards; done++) status = tare_output_file_commit(&writer->files[done]);
+    for (; status == TARE_OK && done < writer->shards; done++)
+        status = tare_output_file_commit(&writer->files[done]);
     if (status == TARE_OK) status = tare_output_file_commit(&index);
     if (status != TARE_OK) {
         tare_output_file_abort(&index);
         if (done) unlink(writer->index_path); /* an older one would lead to data that is no more */
-        while (done--) unlink(writer->paths[done]);
+        while (done--)
+            unlink(writer->paths[done]);
     }
     tare_bundle_writer_abort(writer);
     return status;
@@ -188,7 +193,8 @@ tare_status tare_bundle_writer_close(struct tare_bundle_writer *writer) {
 
 void tare_bundle_writer_abort(struct tare_bundle_writer *writer) {
     if (!writer) return;
-    for (int i = 0; i < writer->shards; i++) tare_output_file_abort(&writer->files[i]);
+    for (int i = 0; i < writer->shards; i++)
+        tare_output_file_abort(&writer->files[i]);
     tare_free(writer->entries);
     tare_arena_free(&writer->arena);
     tare_free(writer);

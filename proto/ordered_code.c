@@ -3,9 +3,11 @@
 
 void tare_ordered_put_unsigned(struct tare_strbuf *out, uint64_t value) {
     int size = 0;
-    while (size < 8 && value >> (8 * size)) size++;
+    while (size < 8 && value >> (8 * size))
+        size++;
     tare_strbuf_putc(out, (char)size);
-    while (size--) tare_strbuf_putc(out, (char)(value >> (8 * size)));
+    while (size--)
+        tare_strbuf_putc(out, (char)(value >> (8 * size)));
 }
 
 void tare_ordered_put_signed(struct tare_strbuf *out, int64_t value) {
@@ -13,7 +15,8 @@ void tare_ordered_put_signed(struct tare_strbuf *out, int64_t value) {
     unsigned char bytes[10], header[2];
     int size = 1;
     /* n bytes hold 7 n - 1 bits beside the sign; the header has n equal bits from the top, then the opposite one. */
-    while (size < 10 && magnitude >> (7 * size - 1 < 64 ? 7 * size - 1 : 63)) size++;
+    while (size < 10 && magnitude >> (7 * size - 1 < 64 ? 7 * size - 1 : 63))
+        size++;
     for (int i = 0; i < 10; i++)
         bytes[i] = i < 2 ? (unsigned char)(value < 0 ? 0xff : 0) : (unsigned char)((uint64_t)value >> (8 * (9 - i)));
     header[0] = size >= 8 ? 0xff : (unsigned char)(0xff00u >> size);
@@ -26,8 +29,10 @@ void tare_ordered_put_signed(struct tare_strbuf *out, int64_t value) {
 void tare_ordered_put_string(struct tare_strbuf *out, const char *text, size_t size) {
     for (size_t i = 0; i < size; i++) {
         tare_strbuf_putc(out, text[i]);
-        if (text[i] == '\0') tare_strbuf_putc(out, (char)0xff);
-        else if ((unsigned char)text[i] == 0xff) tare_strbuf_putc(out, '\0');
+        if (text[i] == '\0')
+            tare_strbuf_putc(out, (char)0xff);
+        else if ((unsigned char)text[i] == 0xff)
+            tare_strbuf_putc(out, '\0');
     }
     tare_strbuf_append(out, "\0\1", 2);
 }

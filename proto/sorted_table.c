@@ -30,7 +30,7 @@ struct reader {
 
 struct block {
     const uint8_t *data;
-    size_t size; /* of the entries, without restarts */
+    size_t size;     /* of the entries, without restarts */
     uint64_t offset; /* in the file, for messages */
 };
 
@@ -105,8 +105,9 @@ static tare_status each_entry(const struct block *block, struct reader *reader,
     while (at < end) {
         uint64_t shared, unshared, value_size;
         char *key;
-        if (!read_varint(&shared, &at, end) || !read_varint(&unshared, &at, end) || !read_varint(&value_size, &at, end) ||
-            shared > previous_size || unshared > (uint64_t)(end - at) || value_size > (uint64_t)(end - at) - unshared)
+        if (!read_varint(&shared, &at, end) || !read_varint(&unshared, &at, end) ||
+            !read_varint(&value_size, &at, end) || shared > previous_size || unshared > (uint64_t)(end - at) ||
+            value_size > (uint64_t)(end - at) - unshared)
             return TARE_FAIL(TARE_CORRUPT, "bad entry in the block at byte %llu", (unsigned long long)block->offset);
         reader->key_bytes += (size_t)(shared + unshared) + 1;
         if (reader->key_bytes > reader->size * KEY_GROWTH + FREE_KEY_BYTES)
@@ -166,7 +167,9 @@ tare_status tare_table_read(struct tare_table_entry **entries, size_t *count, st
     const uint8_t *at;
     uint64_t offset = 0, block_size = 0, magic;
     struct block index;
-    if (size < FOOTER_SIZE) return TARE_FAIL(TARE_CORRUPT, "file is too short to be an sstable (got %zu bytes, wanted %d)", size, FOOTER_SIZE);
+    if (size < FOOTER_SIZE)
+        return TARE_FAIL(TARE_CORRUPT, "file is too short to be an sstable (got %zu bytes, wanted %d)", size,
+                         FOOTER_SIZE);
     at = data + size - FOOTER_SIZE;
     magic = (uint64_t)load32(data + size - 8) | (uint64_t)load32(data + size - 4) << 32;
     if (magic != MAGIC) return TARE_FAIL(TARE_CORRUPT, "not an sstable (bad magic number) at byte %zu", size - 8);

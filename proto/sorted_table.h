@@ -14,9 +14,9 @@ struct tare_table_entry {
     size_t value_size;
 };
 
-/* Reads every entry of a table, checking block checksums; entries and keys are arena memory, values too where blocks were
- * compressed, else they point into `data`. TARE_CORRUPT with the byte offset and LevelDB's texts; also when keys do not
- * ascend. The keys take a bounded multiple of the file's size. */
+/* Reads every entry of a table, checking block checksums; entries and keys are arena memory, values too where blocks
+ * were compressed, else they point into `data`. TARE_CORRUPT with the byte offset and LevelDB's texts; also when keys
+ * do not ascend. The keys take a bounded multiple of the file's size. */
 tare_status tare_table_read(struct tare_table_entry **entries, size_t *count, struct tare_arena *arena,
                             const uint8_t *data, size_t size);
 /* The bytes of a table with entries in ascending order of key: blocks of 256 KiB, no compression; *data is the caller's

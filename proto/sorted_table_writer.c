@@ -38,7 +38,8 @@ static void put_varint(struct tare_strbuf *out, uint64_t value) {
 
 static size_t shared_prefix(const char *a, size_t a_size, const char *b, size_t b_size) {
     size_t n = 0;
-    while (n < a_size && n < b_size && a[n] == b[n]) n++;
+    while (n < a_size && n < b_size && a[n] == b[n])
+        n++;
     return n;
 }
 
@@ -127,11 +128,13 @@ static void write_blocks(struct writer *writer, const struct tare_table_entry *e
     tare_strbuf_free(&handle);
 }
 
-static void write_footer(struct tare_strbuf *out, const struct tare_strbuf *metaindex, const struct tare_strbuf *index) {
+static void write_footer(struct tare_strbuf *out, const struct tare_strbuf *metaindex,
+                         const struct tare_strbuf *index) {
     size_t start = out->size;
     tare_strbuf_append(out, metaindex->data, metaindex->size);
     tare_strbuf_append(out, index->data, index->size);
-    while (out->size - start < 40 && !out->failed) tare_strbuf_putc(out, 0);
+    while (out->size - start < 40 && !out->failed)
+        tare_strbuf_putc(out, 0);
     put32(out, (uint32_t)MAGIC);
     put32(out, (uint32_t)(MAGIC >> 32));
 }

@@ -26,16 +26,34 @@ static const char *const methods[] = { "static", "dynamic", "weight_only", NULL 
 static const struct tare_option rows[] = {
     { .name = "json", .offset = AT(json), .help = "print JSON" },
     { .name = "color", .offset = AT(color), .fallback = "true", .help = "use colors" },
-    { .name = "output", .letter = 'o', .kind = TARE_OPTION_STRING, .offset = AT(output), .placeholder = "FILE",
+    { .name = "output",
+      .letter = 'o',
+      .kind = TARE_OPTION_STRING,
+      .offset = AT(output),
+      .placeholder = "FILE",
       .help = "where the result goes, which can be a rather long explanation that has to be wrapped",
       .flags = TARE_OPTION_REQUIRED },
-    { .name = "threads", .letter = 't', .kind = TARE_OPTION_INT, .offset = AT(threads), .fallback = "2", .min = 1,
-      .max = 64, .help = "worker threads" },
+    { .name = "threads",
+      .letter = 't',
+      .kind = TARE_OPTION_INT,
+      .offset = AT(threads),
+      .fallback = "2",
+      .min = 1,
+      .max = 64,
+      .help = "worker threads" },
     { .name = "limit", .kind = TARE_OPTION_INT64, .offset = AT(limit), .help = "records to read" },
-    { .name = "percentile", .kind = TARE_OPTION_DOUBLE, .offset = AT(p), .fallback = "99.9", .max = 100,
+    { .name = "percentile",
+      .kind = TARE_OPTION_DOUBLE,
+      .offset = AT(p),
+      .fallback = "99.9",
+      .max = 100,
       .help = "share of values kept" },
-    { .name = "quantization_method", .kind = TARE_OPTION_CHOICE, .offset = AT(method), .choices = methods,
-      .fallback = "dynamic", .help = "method" },
+    { .name = "quantization_method",
+      .kind = TARE_OPTION_CHOICE,
+      .offset = AT(method),
+      .choices = methods,
+      .fallback = "dynamic",
+      .help = "method" },
     { .name = "data", .kind = TARE_OPTION_LIST, .offset = AT(data), .fallback = "default", .help = "input" },
     { 0 },
 };
@@ -56,7 +74,8 @@ static tare_status parse(const char *line) {
     int argc = 0;
     tare_options_free(&values, &set);
     snprintf(text, sizeof text, "%s", line);
-    for (char *word = strtok(text, " "); word; word = strtok(NULL, " ")) argv[argc++] = word;
+    for (char *word = strtok(text, " "); word; word = strtok(NULL, " "))
+        argv[argc++] = word;
     return tare_options_parse(&values, &outcome, &set, argc, argv);
 }
 
@@ -67,7 +86,8 @@ static void assert_usage_error(const char *line, const char *text) {
 
 static void parse__takes_all_forms(void **state) {
     (void)state;
-    assert_int_equal(parse("--json m --limit=7 -o out -t8 --quantization-method weight_only --data a --data=b f g"), TARE_OK);
+    assert_int_equal(parse("--json m --limit=7 -o out -t8 --quantization-method weight_only --data a --data=b f g"),
+                     TARE_OK);
     assert_true(values.json && values.color);
     assert_string_equal(values.model, "m");
     assert_string_equal(values.output, "out");
@@ -187,10 +207,10 @@ static void nearest__gives_up_on_far_names(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parse__takes_all_forms),   cmocka_unit_test(parse__sets_defaults),
-        cmocka_unit_test(parse__no_and_double_dash), cmocka_unit_test(parse__says_what_is_wrong),
+        cmocka_unit_test(parse__takes_all_forms),         cmocka_unit_test(parse__sets_defaults),
+        cmocka_unit_test(parse__no_and_double_dash),      cmocka_unit_test(parse__says_what_is_wrong),
         cmocka_unit_test(parse__help_needs_nothing_else), cmocka_unit_test(pairs__use_the_same_rows),
-        cmocka_unit_test(help__shows_the_rows),     cmocka_unit_test(distance__counts_edits),
+        cmocka_unit_test(help__shows_the_rows),           cmocka_unit_test(distance__counts_edits),
         cmocka_unit_test(nearest__gives_up_on_far_names),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

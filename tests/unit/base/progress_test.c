@@ -12,14 +12,17 @@
 #include <string.h>
 
 static double now;
-static double test_clock(void) { return now; }
+static double test_clock(void) {
+    return now;
+}
 
 static char *text;
 static size_t text_size;
 
 static struct tare_progress *start(int64_t total, bool terminal, FILE *out) {
-    struct tare_progress_options options = { .label = "reading", .unit = "records", .total = total, .out = out,
-                                             .terminal = terminal, .clock = test_clock };
+    struct tare_progress_options options = {
+        .label = "reading", .unit = "records", .total = total, .out = out, .terminal = terminal, .clock = test_clock
+    };
     now = 100;
     return tare_progress_new(&options);
 }

@@ -38,7 +38,8 @@ static void pool__runs_again_and_again(void **state) {
     _Atomic int calls = 0;
     (void)state;
     assert_int_equal(tare_pool_size(pool), 3);
-    for (int i = 0; i < 15; i++) assert_int_equal(tare_pool_run(pool, count_up, &calls), TARE_OK);
+    for (int i = 0; i < 15; i++)
+        assert_int_equal(tare_pool_run(pool, count_up, &calls), TARE_OK);
     assert_int_equal(calls, 0xfff);
     assert_int_equal(tare_pool_run(pool, fail_some, NULL), TARE_CORRUPT);
     assert_int_equal(tare_pool_run(pool, count_up, &calls), TARE_OK);
@@ -62,7 +63,8 @@ static void queue__keeps_order_and_ends(void **state) {
     void *item;
     uintptr_t next = 1;
     (void)state;
-    while (tare_queue_pop(queue, &item)) assert_int_equal((uintptr_t)item, next++);
+    while (tare_queue_pop(queue, &item))
+        assert_int_equal((uintptr_t)item, next++);
     assert_int_equal(next, ITEMS + 1);
     assert_int_equal(tare_thread_join(producer), TARE_OK);
     tare_queue_free(queue);
@@ -76,7 +78,8 @@ static void queue__close_wakes_a_waiting_producer(void **state) {
     assert_true(tare_queue_pop(queue, &item));
     tare_queue_close(queue);
     assert_int_equal(tare_thread_join(producer), TARE_INTERRUPTED);
-    while (tare_queue_pop(queue, &item)) continue;
+    while (tare_queue_pop(queue, &item))
+        continue;
     assert_false(tare_queue_push(queue, item));
     tare_queue_free(queue);
 }

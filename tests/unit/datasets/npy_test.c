@@ -17,9 +17,9 @@ static const struct {
     const char *name;
     int dtype;
 } files[] = {
-    { "f2", TARE_DT_HALF },   { "f4", TARE_DT_FLOAT },  { "f8", TARE_DT_DOUBLE },    { "i1", TARE_DT_INT8 },
-    { "i2", TARE_DT_INT16 },  { "i4", TARE_DT_INT32 },  { "i8", TARE_DT_INT64 },     { "u1", TARE_DT_UINT8 },
-    { "u2", TARE_DT_UINT16 }, { "u4", TARE_DT_UINT32 }, { "u8", TARE_DT_UINT64 },    { "b1", TARE_DT_BOOL },
+    { "f2", TARE_DT_HALF },      { "f4", TARE_DT_FLOAT },       { "f8", TARE_DT_DOUBLE }, { "i1", TARE_DT_INT8 },
+    { "i2", TARE_DT_INT16 },     { "i4", TARE_DT_INT32 },       { "i8", TARE_DT_INT64 },  { "u1", TARE_DT_UINT8 },
+    { "u2", TARE_DT_UINT16 },    { "u4", TARE_DT_UINT32 },      { "u8", TARE_DT_UINT64 }, { "b1", TARE_DT_BOOL },
     { "c8", TARE_DT_COMPLEX64 }, { "c16", TARE_DT_COMPLEX128 },
 };
 
@@ -43,7 +43,8 @@ static void check_golden(const char *path, const char *name, int dtype) {
     assert_true(tare_shape_equal(&t.shape, &wanted));
     for (int64_t i = 0; i < 24; i++) {
         double number = name[0] == 'b' ? i != 0 : name[0] == 'u' ? (double)i : (double)(i - 4);
-        if (value_of(&t, i) != number) fail_msg("%s: element %d is %g (wanted %g)", path, (int)i, value_of(&t, i), number);
+        if (value_of(&t, i) != number)
+            fail_msg("%s: element %d is %g (wanted %g)", path, (int)i, value_of(&t, i), number);
     }
     tare_tensor_reset(&t);
 }

@@ -56,10 +56,12 @@ static void record_counts__are_the_known_ones(void **state) {
         int64_t count = 0;
         snprintf(pattern, sizeof pattern, "%s/tfrecords/%s", data, counts[i].pattern);
         assert_int_equal(tare_file_glob(&list, pattern), TARE_OK);
-        for (size_t f = 0; f < list.count; f++) count += count_records(list.names[f]);
+        for (size_t f = 0; f < list.count; f++)
+            count += count_records(list.names[f]);
         tare_file_list_free(&list);
         if (count != counts[i].records)
-            fail_msg("%s: %lld records (wanted %lld)", counts[i].pattern, (long long)count, (long long)counts[i].records);
+            fail_msg("%s: %lld records (wanted %lld)", counts[i].pattern, (long long)count,
+                     (long long)counts[i].records);
     }
 }
 
@@ -97,7 +99,8 @@ static void check_cifar(const char *name, int64_t wanted, bool labelled) {
     }
     tare_source_free(source);
     assert_int_equal(count, wanted);
-    for (int i = 0; labelled && i < 10; i++) assert_int_equal(classes[i], wanted / 10);
+    for (int i = 0; labelled && i < 10; i++)
+        assert_int_equal(classes[i], wanted / 10);
 }
 
 static void cifar10__samples_are_images_with_labels(void **state) {

@@ -108,9 +108,11 @@ static void sample__later_value_of_a_key_counts(void **state) {
 
 static void sample__expands_one_value_within_bounds(void **state) {
     /* x: float32 [2,3] of float_val 1.5; x: float32 [1000000,1000000] of the same */
-    static const char small[] = "\x12\x17\x0a\x01x\x12\x12\x08\x01\x12\x08\x12\x02\x08\x02\x12\x02\x08\x03\x2a\x04\0\0\xc0\x3f";
-    static const char large[] = "\x12\x1b\x0a\x01x\x12\x16\x08\x01\x12\x0c\x12\x04\x08\xc0\x84\x3d\x12\x04\x08\xc0\x84\x3d"
-                                "\x2a\x04\0\0\xc0\x3f";
+    static const char small[] =
+        "\x12\x17\x0a\x01x\x12\x12\x08\x01\x12\x08\x12\x02\x08\x02\x12\x02\x08\x03\x2a\x04\0\0\xc0\x3f";
+    static const char large[] =
+        "\x12\x1b\x0a\x01x\x12\x16\x08\x01\x12\x0c\x12\x04\x08\xc0\x84\x3d\x12\x04\x08\xc0\x84\x3d"
+        "\x2a\x04\0\0\xc0\x3f";
     struct tare_sample sample;
     const struct tare_tensor *x;
     (void)state;
@@ -156,12 +158,15 @@ static void labels__are_class_indices(void **state) {
     assert_int_equal(label, 5);
     assert_int_equal(tare_label_get(&label, &sample, "label", 0), TARE_OK);
     assert_int_equal(label, 3);
-    for (int i = 1; i < 5; i++) assert_int_equal(tare_label_get(&label, &sample, "label", i), TARE_TYPE);
+    for (int i = 1; i < 5; i++)
+        assert_int_equal(tare_label_get(&label, &sample, "label", i), TARE_TYPE);
     assert_int_equal(tare_label_get(&label, &sample, "label", 5), TARE_SHAPE);
     tare_tensor_reset(&value);
 }
 
-static const char *pattern(void) { return temp_path("s-*"); }
+static const char *pattern(void) {
+    return temp_path("s-*");
+}
 
 static void source__gives_files_in_order(void **state) {
     struct tare_strbuf out = { 0 };
@@ -169,11 +174,11 @@ static void source__gives_files_in_order(void **state) {
     char wanted[200] = "";
     const char *paths[] = { pattern() }, *twice[] = { temp_path("s-2.tfrecord"), temp_path("s-0.tfrecord") };
     (void)state;
-    for (int i = 0; i < FILES * EACH; i++) snprintf(wanted + strlen(wanted), 8, "%d ", i);
+    for (int i = 0; i < FILES * EACH; i++)
+        snprintf(wanted + strlen(wanted), 8, "%d ", i);
     assert_string_equal(labels_of(&out, paths, 1, NULL, NULL), wanted);
     assert_string_equal(labels_of(&out, paths, 1, &ahead, NULL), wanted);
-    assert_string_equal(labels_of(&out, twice, 2, NULL, NULL),
-                        "20 21 22 23 24 25 26 27 28 29 0 1 2 3 4 5 6 7 8 9 ");
+    assert_string_equal(labels_of(&out, twice, 2, NULL, NULL), "20 21 22 23 24 25 26 27 28 29 0 1 2 3 4 5 6 7 8 9 ");
     tare_strbuf_free(&out);
 }
 
@@ -316,7 +321,8 @@ static void source__takes_another_decoder(void **state) {
     bool end = false;
     (void)state;
     assert_int_equal(tare_source_new(&source, paths, 1, &options), TARE_OK);
-    while (!end) assert_int_equal(tare_source_next(&sample, &where, &end, source, NULL, NULL), TARE_OK);
+    while (!end)
+        assert_int_equal(tare_source_next(&sample, &where, &end, source, NULL, NULL), TARE_OK);
     tare_source_free(source);
     assert_int_equal((int64_t)bytes + EACH * 16, tare_file_size(temp_path("s-0.tfrecord")));
 }
@@ -331,8 +337,10 @@ static void faults__are_told(void **state) {
                 struct tare_source_options options = { .prefetch = prefetch };
                 struct tare_source *source;
                 bool end = false;
-                if (files) tare_file_fail_at(n);
-                else tare_alloc_fail_at(n);
+                if (files)
+                    tare_file_fail_at(n);
+                else
+                    tare_alloc_fail_at(n);
                 status = tare_source_new(&source, paths, 1, &options);
                 while (status == TARE_OK && !end) {
                     struct tare_sample sample;

@@ -21,7 +21,8 @@ static const size_t sizes[RECORDS] = { 3, 0, 700000, 40, 1 };
 
 static uint8_t *content(int i) {
     uint8_t *data = malloc(sizes[i] + 1); /* not counted among the allocations that fail */
-    for (size_t k = 0; k < sizes[i]; k++) data[k] = (uint8_t)((k * 31 + (size_t)i) >> 2);
+    for (size_t k = 0; k < sizes[i]; k++)
+        data[k] = (uint8_t)((k * 31 + (size_t)i) >> 2);
     return data;
 }
 
@@ -48,7 +49,8 @@ static tare_status read_records(const char *path, int *records) {
     bool end;
     *records = 0;
     TARE_TRY(tare_tfrecord_open(&reader, path));
-    while ((status = tare_tfrecord_next(&record, &end, reader)) == TARE_OK && !end) ++*records;
+    while ((status = tare_tfrecord_next(&record, &end, reader)) == TARE_OK && !end)
+        ++*records;
     tare_tfrecord_close(reader);
     return status;
 }
@@ -167,7 +169,10 @@ static void truncation__is_told_from_the_end(void **state) {
         assert_int_equal(status, TARE_CORRUPT);
         assert_int_equal(records, cut < FRAME + 3 ? 0 : cut < FRAME + 3 + FRAME ? 1 : 2);
         snprintf(text, sizeof text, "%s: record %d: truncated record at %d%s", temp_path("cut"), records,
-                 records == 0 ? 0 : records == 1 ? 19 : 35, records ? "" : " (Is this even a TFRecord file?)");
+                 records == 0   ? 0
+                 : records == 1 ? 19
+                                : 35,
+                 records ? "" : " (Is this even a TFRecord file?)");
         assert_string_equal(tare_error_text(), text);
     }
     tare_free(plain);
@@ -179,7 +184,7 @@ static void truncation__of_gzip_is_noticed_at_every_byte(void **state) {
     int records;
     (void)state;
     assert_int_equal(tare_file_read(&packed, &size, temp_path("a.tfrecord.gz")), TARE_OK);
-    for (size_t cut = 1; cut < size; cut += size > 2000 && cut > 300 && cut < size - 300 ? 97 : 1)
+    for (size_t cut = 1; cut<size; cut += size> 2000 && cut > 300 && cut < size - 300 ? 97 : 1)
         assert_int_equal(read_records(temp_file("cut.gz", packed, cut), &records), TARE_CORRUPT);
     tare_free(packed);
 }
@@ -194,7 +199,8 @@ static void corruption__of_data_can_be_passed_over(void **state) {
     assert_int_equal(tare_file_read(&plain, &size, temp_path("a.tfrecord")), TARE_OK);
     plain[35 + 12 + 5000] ^= 1; /* in record 2 */
     assert_int_equal(tare_tfrecord_open(&reader, temp_file("bad", plain, size)), TARE_OK);
-    for (int i = 0; i < 2; i++) assert_int_equal(tare_tfrecord_next(&record, &end, reader), TARE_OK);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(tare_tfrecord_next(&record, &end, reader), TARE_OK);
     assert_int_equal(tare_tfrecord_next(&record, &end, reader), TARE_CORRUPT);
     snprintf(text, sizeof text, "%s: record 2: corrupted record at 35", temp_path("bad"));
     assert_string_equal(tare_error_text(), text);
@@ -248,7 +254,8 @@ static void foreign_file__is_told(void **state) {
     int records;
     (void)state;
     assert_int_equal(read_records(temp_file("foreign", "#!/bin/sh\necho hello, world\n", 28), &records), TARE_CORRUPT);
-    assert_non_null(strstr(tare_error_text(), "foreign: record 0: corrupted record at 0 (Is this even a TFRecord file?)"));
+    assert_non_null(
+        strstr(tare_error_text(), "foreign: record 0: corrupted record at 0 (Is this even a TFRecord file?)"));
 }
 
 /* A compressed file whose only record says `length` and then ends. */
@@ -281,8 +288,10 @@ static void faults__leave_no_file(void **state) {
         tare_status status = TARE_IO;
         for (int64_t n = 1; status != TARE_OK && n < 500; n++) {
             unlink(path);
-            if (files) tare_file_fail_at(n);
-            else tare_alloc_fail_at(n);
+            if (files)
+                tare_file_fail_at(n);
+            else
+                tare_alloc_fail_at(n);
             status = write_records(path);
             tare_alloc_fail_at(0);
             tare_file_fail_at(0);
@@ -290,8 +299,10 @@ static void faults__leave_no_file(void **state) {
         assert_int_equal(status, TARE_OK);
         status = TARE_IO;
         for (int64_t n = 1; status != TARE_OK && n < 500; n++) {
-            if (files) tare_file_fail_at(n);
-            else tare_alloc_fail_at(n);
+            if (files)
+                tare_file_fail_at(n);
+            else
+                tare_alloc_fail_at(n);
             status = read_records(path, &records);
             tare_alloc_fail_at(0);
             tare_file_fail_at(0);

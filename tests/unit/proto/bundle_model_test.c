@@ -109,7 +109,8 @@ static void each_checkpoint__is_read_and_written_again(void **state) {
         } else if (is_compressed(index)) {
             compressed++;
             assert_true(same_file(data, temp_path("again.data-00000-of-00001")));
-        } else if (same_file(index, temp_path("again.index")) && same_file(data, temp_path("again.data-00000-of-00001"))) {
+        } else if (same_file(index, temp_path("again.index")) &&
+                   same_file(data, temp_path("again.data-00000-of-00001"))) {
             same++;
             print_message("the same bytes: %s\n", list.names[i]);
         } else if (!is_foreign(list.names[i])) {
@@ -117,8 +118,8 @@ static void each_checkpoint__is_read_and_written_again(void **state) {
             print_message("not byte for byte: %s\n", list.names[i]);
         }
     }
-    print_message("%d read, %d the same bytes, %d compressed, %d in shards, %d different\n", read, same, compressed, sharded,
-                  different);
+    print_message("%d read, %d the same bytes, %d compressed, %d in shards, %d different\n", read, same, compressed,
+                  sharded, different);
     tare_file_list_free(&list);
     assert_true(same >= 50);
     assert_int_equal(different, 0);

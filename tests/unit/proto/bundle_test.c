@@ -32,7 +32,8 @@ static void make_tensors(struct tare_tensor tensors[KEYS]) {
 }
 
 static void reset_tensors(struct tare_tensor tensors[KEYS]) {
-    for (int i = 0; i < KEYS; i++) tare_tensor_reset(&tensors[i]);
+    for (int i = 0; i < KEYS; i++)
+        tare_tensor_reset(&tensors[i]);
 }
 
 static tare_status write_bundle(const char *prefix, const struct tare_tensor *tensors, int shards) {
@@ -58,7 +59,8 @@ static void assert_same(const struct tare_tensor *a, const struct tare_tensor *b
         return;
     }
     for (int64_t i = 0; i < b->elements; i++) {
-        const struct tare_str *x = &TARE_CONST_DATA(struct tare_str, a)[i], *y = &TARE_CONST_DATA(struct tare_str, b)[i];
+        const struct tare_str *x = &TARE_CONST_DATA(struct tare_str, a)[i],
+                              *y = &TARE_CONST_DATA(struct tare_str, b)[i];
         assert_int_equal(x->size, y->size);
         if (y->size) assert_memory_equal(x->data, y->data, y->size);
     }
@@ -77,7 +79,8 @@ static void check_round_trip(const char *prefix, int shards) {
         assert_int_equal(tare_bundle_read(&read[i], bundle, keys[i]), TARE_OK);
     }
     tare_bundle_close(bundle); /* tensors stay */
-    for (int i = 0; i < KEYS; i++) assert_same(&read[i], &tensors[i]);
+    for (int i = 0; i < KEYS; i++)
+        assert_same(&read[i], &tensors[i]);
     reset_tensors(read);
     reset_tensors(tensors);
 }
@@ -235,10 +238,9 @@ static void read__tells_of_a_wrong_checksum(void **state) {
     temp_file("crc.data-00000-of-00001", changed, sizeof changed);
     assert_int_equal(tare_bundle_open(&bundle, temp_path("crc")), TARE_OK);
     assert_int_equal(tare_bundle_read(&tensor, bundle, "k"), TARE_CORRUPT);
-    snprintf(text, sizeof text,
-             "k: %s: byte 0: Checksum does not match: stored %u vs. calculated on the restored bytes %u",
-             temp_path("crc.data-00000-of-00001"), tare_crc32c(stored, sizeof stored),
-             tare_crc32c(changed, sizeof changed));
+    snprintf(
+        text, sizeof text, "k: %s: byte 0: Checksum does not match: stored %u vs. calculated on the restored bytes %u",
+        temp_path("crc.data-00000-of-00001"), tare_crc32c(stored, sizeof stored), tare_crc32c(changed, sizeof changed));
     assert_string_equal(tare_error_text(), text);
     tare_bundle_close(bundle);
 }
@@ -278,7 +280,8 @@ static void read__tells_of_a_wrong_size(void **state) {
     /* float [3], 8 bytes */
     static const uint8_t entry[] = { 0x08, 1, 0x12, 4, 0x12, 2, 0x08, 3, 0x28, 8 };
     (void)state;
-    write_index("size.index", (struct tare_table_entry[]){ { "", 0, (const uint8_t *)header, 6 }, { "k", 1, entry, 10 } }, 2);
+    write_index("size.index",
+                (struct tare_table_entry[]){ { "", 0, (const uint8_t *)header, 6 }, { "k", 1, entry, 10 } }, 2);
     temp_file("size.data-00000-of-00001", "12345678", 8);
     assert_int_equal(tare_bundle_open(&bundle, temp_path("size")), TARE_OK);
     assert_int_equal(tare_bundle_read(&tensor, bundle, "k"), TARE_CORRUPT);
@@ -292,9 +295,16 @@ static void ordered_code__matches_known_bytes(void **state) {
         int64_t value;
         const char *bytes;
         size_t size;
-    } cases[] = { { 0, "\x80", 1 },      { -1, "\x7f", 1 },        { 5, "\x85", 1 },        { 63, "\xbf", 1 },
-                  { -64, "\x40", 1 },    { 64, "\xc0\x40", 2 },    { -65, "\x3f\xbf", 2 },  { 8191, "\xdf\xff", 2 },
-                  { 8192, "\xe0\x20\x00", 3 }, { 1000000, "\xef\x42\x40", 3 },
+    } cases[] = { { 0, "\x80", 1 },
+                  { -1, "\x7f", 1 },
+                  { 5, "\x85", 1 },
+                  { 63, "\xbf", 1 },
+                  { -64, "\x40", 1 },
+                  { 64, "\xc0\x40", 2 },
+                  { -65, "\x3f\xbf", 2 },
+                  { 8191, "\xdf\xff", 2 },
+                  { 8192, "\xe0\x20\x00", 3 },
+                  { 1000000, "\xef\x42\x40", 3 },
                   { INT64_MAX, "\xff\xc0\x7f\xff\xff\xff\xff\xff\xff\xff", 10 },
                   { INT64_MIN, "\x00\x3f\x80\x00\x00\x00\x00\x00\x00\x00", 10 } };
     (void)state;
@@ -315,15 +325,32 @@ static void ordered_code__matches_known_bytes(void **state) {
 }
 
 /* int8 [2,3] in two slices: columns 0-1, column 2 (written as start 2, length 1). */
-static const uint8_t sliced_entry[] = { 0x08, 6, 0x12, 8, 0x12, 2, 0x08, 2, 0x12, 2, 0x08, 3,
-                                        0x3a, 6, 0x0a, 0, 0x0a, 2, 0x10, 2,
-                                        0x3a, 8, 0x0a, 0, 0x0a, 4, 0x08, 2, 0x10, 1 };
+static const uint8_t sliced_entry[] = { 0x08, 6, 0x12, 8, 0x12, 2, 0x08, 2, 0x12, 2, 0x08, 3, 0x3a, 6, 0x0a, 0,
+                                        0x0a, 2, 0x10, 2, 0x3a, 8, 0x0a, 0, 0x0a, 4, 0x08, 2, 0x10, 1 };
 static const char left_key[] = "\0w\0\1\1\2\x80\x7f\x80\x82", right_key[] = "\0w\0\1\1\2\x80\x7f\x82\x81";
 
 static size_t piece_entry(uint8_t *out, int columns, int offset, const void *data, size_t size) {
     uint32_t crc = tare_crc32c_mask(tare_crc32c(data, size));
-    uint8_t bytes[] = { 0x08, 6, 0x12, 8, 0x12, 2, 0x08, 2, 0x12, 2, 0x08, (uint8_t)columns, 0x20, (uint8_t)offset,
-                        0x28, (uint8_t)size, 0x35, (uint8_t)crc, (uint8_t)(crc >> 8), (uint8_t)(crc >> 16),
+    uint8_t bytes[] = { 0x08,
+                        6,
+                        0x12,
+                        8,
+                        0x12,
+                        2,
+                        0x08,
+                        2,
+                        0x12,
+                        2,
+                        0x08,
+                        (uint8_t)columns,
+                        0x20,
+                        (uint8_t)offset,
+                        0x28,
+                        (uint8_t)size,
+                        0x35,
+                        (uint8_t)crc,
+                        (uint8_t)(crc >> 8),
+                        (uint8_t)(crc >> 16),
                         (uint8_t)(crc >> 24) };
     memcpy(out, bytes, sizeof bytes);
     return sizeof bytes;
@@ -361,11 +388,14 @@ static void read__puts_slices_together(void **state) {
 }
 
 static void put_varint(struct tare_strbuf *out, uint64_t value) {
-    for (; value >= 0x80; value >>= 7) tare_strbuf_putc(out, (char)(value | 0x80));
+    for (; value >= 0x80; value >>= 7)
+        tare_strbuf_putc(out, (char)(value | 0x80));
     tare_strbuf_putc(out, (char)value);
 }
 
-static void put32(struct tare_strbuf *out, uint32_t value) { tare_strbuf_append(out, &value, 4); }
+static void put32(struct tare_strbuf *out, uint32_t value) {
+    tare_strbuf_append(out, &value, 4);
+}
 
 /* Ends a block that began at `start`: one restart, no compression. */
 static size_t end_block(struct tare_strbuf *out, size_t start) {
@@ -390,7 +420,8 @@ static void table__bounds_the_memory_of_keys(void **state) {
         put_varint(&out, i ? LONG : 0);
         put_varint(&out, i ? 5 : LONG + 5);
         put_varint(&out, 0);
-        for (int k = 0; !i && k < LONG; k++) tare_strbuf_putc(&out, 'k');
+        for (int k = 0; !i && k < LONG; k++)
+            tare_strbuf_putc(&out, 'k');
         tare_strbuf_printf(&out, "%05d", i);
     }
     data_size = end_block(&out, 0);
@@ -402,7 +433,8 @@ static void table__bounds_the_memory_of_keys(void **state) {
     tare_strbuf_append(&out, "\0\0", 2);
     put_varint(&out, index_start);
     put_varint(&out, index_size);
-    while (out.size < footer + 40) tare_strbuf_putc(&out, 0);
+    while (out.size < footer + 40)
+        tare_strbuf_putc(&out, 0);
     tare_strbuf_append(&out, "\x57\xfb\x80\x8b\x24\x75\x47\xdb", 8);
     assert_int_equal(tare_table_read(&read, &count, &arena, (const uint8_t *)out.data, out.size), TARE_CORRUPT);
     assert_string_equal(tare_error_text(), "keys too long for the file's size in the block at byte 0");

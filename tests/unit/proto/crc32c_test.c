@@ -11,7 +11,8 @@ static uint32_t bit_by_bit(uint32_t crc, const uint8_t *data, size_t size) {
     crc = ~crc;
     for (size_t i = 0; i < size; i++) {
         crc ^= data[i];
-        for (int bit = 0; bit < 8; bit++) crc = (crc >> 1) ^ (crc & 1 ? 0x82f63b78u : 0);
+        for (int bit = 0; bit < 8; bit++)
+            crc = (crc >> 1) ^ (crc & 1 ? 0x82f63b78u : 0);
     }
     return ~crc;
 }
@@ -25,14 +26,16 @@ static void crc__matches_published_vectors(void **state) {
     assert_int_equal(tare_crc32c(bytes, 32), 0x8a9136aau);
     memset(bytes, 0xff, sizeof bytes);
     assert_int_equal(tare_crc32c(bytes, 32), 0x62a8ab43u);
-    for (int i = 0; i < 32; i++) bytes[i] = (uint8_t)i;
+    for (int i = 0; i < 32; i++)
+        bytes[i] = (uint8_t)i;
     assert_int_equal(tare_crc32c(bytes, 32), 0x46dd794eu);
 }
 
 static void crc__equals_the_plain_one_at_all_lengths_and_alignments(void **state) {
     uint8_t bytes[700];
     (void)state;
-    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)(i * 2654435761u >> 13);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(i * 2654435761u >> 13);
     for (size_t size = 0; size < 650; size++)
         assert_int_equal(tare_crc32c(bytes + size % 9, size), bit_by_bit(0, bytes + size % 9, size));
 }
