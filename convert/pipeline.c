@@ -1,6 +1,7 @@
 /* The pipeline. */
 #include "convert/pipeline.h"
 #include "tpu/bfloat16.h"
+#include "tpu/sharding.h"
 #include "tpu/topology.h"
 
 #include <string.h>
@@ -86,6 +87,9 @@ tare_status tare_pipeline_place(struct tare_conversion *out, struct tare_arena *
                             options->has_sharding ? &options->sharding : NULL, options->has_quantization));
     out->n_placed = count;
     if (options->io_shapes) TARE_TRY(tare_tpu_io_shapes(&out->io_shapes, model, out->placed, count));
+    if (options->has_sharding)
+        TARE_TRY(tare_tpu_shard_inputs(model, out->placed, count, options->sharding.num_cores_per_replica,
+                                       &out->sharded_inputs));
     TARE_TRY(tare_tpu_batch(&out->batching, arena, model, options->batches, options->n_batches));
     return tare_cost_report(&out->cost, arena, model, out->placed, out->n_placed);
 }

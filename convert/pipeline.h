@@ -36,6 +36,7 @@ struct tare_conversion {
     size_t n_findings;
     size_t bfloat16_changes; /* nodes */
     struct tare_io_shapes_result io_shapes;
+    size_t sharded_inputs; /* split between the cores of a replica */
     struct tare_batching_result batching;
     struct tare_cost_report cost;
 };

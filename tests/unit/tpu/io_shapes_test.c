@@ -3,6 +3,7 @@
 #include "support/graph_check.h"
 #include "support/mini_model.h"
 #include "tpu/bfloat16.h"
+#include "tpu/sharding.h"
 
 #include <string.h>
 
@@ -107,11 +108,35 @@ static void bfloat16__crosses_as_such(void **state) {
     tear_down(&f);
 }
 
+static void a_batch_of_known_size__is_split_between_cores(void **state) {
+    static const unsigned char rows_between_two[] = { 0x08, 3, 0x1a, 2, 2, 1, 0x22, 2, 0, 1 };
+    struct tare_shape shapes[] = { tare_shape_make(2, 4, 10), tare_shape_make(2, 4, 128), tare_shape_make(2, -1, 10),
+                                   tare_shape_make(2, 3, 10) };
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        struct fixture f;
+        size_t count = 0;
+        set_up(&f, shapes[i], false);
+        mini_ok(tare_tpu_shard_inputs(f.model, f.placed, 1, 2, &count));
+        graph_check_dtypes(f.model);
+        if (count != (i < 2)) fail_msg("shape %zu: %zu inputs are split (wanted %d)", i, count, i < 2);
+        if (i < 2) {
+            const struct tare_attr *attr = tare_node_find_attr(graph_only(f.placed[0].replicated, "XlaSharding"), "sharding");
+            assert_int_equal(attr->items[0].s.size, sizeof rows_between_two);
+            assert_memory_equal(attr->items[0].s.data, rows_between_two, sizeof rows_between_two);
+            assert_ptr_equal(graph_node(f.placed[0].replicated, "mul")->inputs[0].node,
+                             graph_only(f.placed[0].replicated, "XlaSharding"));
+        }
+        tear_down(&f);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_padded_matrix__crosses_as_a_vector),
         cmocka_unit_test(shapes__that_fill_tiles_or_are_open_stay),
         cmocka_unit_test(bfloat16__crosses_as_such),
+        cmocka_unit_test(a_batch_of_known_size__is_split_between_cores),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,86 @@
+/* XlaSharding nodes; the OpSharding message (xla/xla_data.proto) is small enough to be written by hand. */
+#include "tpu/sharding.h"
+#include "graph/model_shapes.h"
+
+#include <string.h>
+
+enum { TYPE = 1, TILE_DIMENSIONS = 3, TILE_DEVICES = 4, OTHER = 3, MOST_CORES = 64, LENGTH_DELIMITED = 2 };
+
+struct wire {
+    unsigned char bytes[2 * MOST_CORES + 32];
+    size_t size;
+};
+
+static void put(struct wire *wire, int value) { wire->bytes[wire->size++] = (unsigned char)value; }
+
+/* Dimension 0 split between devices 0 … cores-1; every number is below 128. */
+static void split_rows(struct wire *wire, int rank, int cores) {
+    wire->size = 0;
+    put(wire, TYPE << 3);
+    put(wire, OTHER);
+    put(wire, TILE_DIMENSIONS << 3 | LENGTH_DELIMITED);
+    put(wire, rank);
+    for (int i = 0; i < rank; i++) put(wire, i ? 1 : cores);
+    put(wire, TILE_DEVICES << 3 | LENGTH_DELIMITED);
+    put(wire, cores);
+    for (int i = 0; i < cores; i++) put(wire, i);
+}
+
+static struct tare_node *only_user(const struct tare_graph *graph, struct tare_node *node, const char *op) {
+    struct tare_node *user;
+    size_t uses = tare_graph_count_uses(graph, (struct tare_edge){ node, 0 }, &user);
+    return uses == 1 && user && strcmp(user->op, op) == 0 ? user : NULL;
+}
+
+/* The input as the computation sees it: behind the cluster's identity, and behind its recovered shape. */
+static struct tare_node *find_input(const struct tare_graph *body, size_t i) {
+    struct tare_node *input = only_user(body, body->args[i], "TPUReplicatedInput");
+    struct tare_node *identity = input ? only_user(body, input, "Identity") : NULL, *recover;
+    if (!identity || !tare_node_bool(identity, "_tpu_input_identity", false)) return NULL;
+    recover = only_user(body, identity, "Reshape");
+    return recover && strstr(recover->name, "/recover/") ? recover : identity;
+}
+
+static tare_status mark(const struct tare_tpu_placed *placed, struct tare_node *input, const char *name, int rank, int cores) {
+    struct tare_graph *body = placed->replicated;
+    struct tare_edge from = { input, 0 };
+    const char *path = tare_arena_printf(&body->model->arena, "%s/XlaSharding", name);
+    struct tare_node *node = path ? tare_graph_add(body, "XlaSharding", path) : NULL;
+    struct wire wire;
+    if (!node) return TARE_NO_MEMORY;
+    split_rows(&wire, rank, cores);
+    tare_graph_replace_uses(body, from, (struct tare_edge){ node, 0 }, NULL);
+    TARE_TRY(tare_node_add_input(node, from));
+    TARE_TRY(tare_node_set_type(node, "T", tare_edge_dtype(from)));
+    TARE_TRY(tare_node_set_string(node, "sharding", wire.bytes, wire.size));
+    TARE_TRY(tare_node_set_string(node, "_XlaSharding", wire.bytes, wire.size));
+    TARE_TRY(tare_node_set_string(node, TARE_TPU_CLUSTER_ATTR, placed->cluster, strlen(placed->cluster)));
+    return tare_node_resolve(node);
+}
+
+static tare_status mark_function(size_t *count, const struct tare_tpu_placed *placed, const struct tare_model_shapes *shapes,
+                                 int cores) {
+    struct tare_graph *body = placed->replicated;
+    for (size_t i = 0; i < body->n_args; i++) {
+        struct tare_node *input = find_input(body, i);
+        struct tare_shape shape = input ? tare_model_shape(shapes, (struct tare_edge){ input, 0 }) : tare_shape_scalar();
+        if (!input || shape.rank < 1 || shape.dims[0] < cores || shape.dims[0] % cores) continue;
+        TARE_TRY(mark(placed, input, body->args[i]->name, shape.rank, cores));
+        (*count)++;
+    }
+    return TARE_OK;
+}
+
+tare_status tare_tpu_shard_inputs(struct tare_model *model, const struct tare_tpu_placed *placed, size_t n_placed, int cores,
+                                  size_t *count) {
+    struct tare_model_shapes *shapes = NULL;
+    tare_status status;
+    if (cores < 2) return TARE_OK;
+    if (cores > MOST_CORES)
+        return TARE_FAIL(TARE_UNSUPPORTED, "num_cores_per_replica is %d (at most %d can share a replica)", cores, MOST_CORES);
+    TARE_CHECK(tare_model_shapes_new(&shapes, model));
+    for (size_t i = 0; i < n_placed && status == TARE_OK; i++) status = mark_function(count, &placed[i], shapes, cores);
+done:
+    tare_model_shapes_free(shapes);
+    return status;
+}
