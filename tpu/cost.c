@@ -23,6 +23,7 @@ static bool is_free(const struct tare_node *node) {
         "Const",       "Identity",           "IdentityN",           "NoOp",           "Placeholder",
         "VarHandleOp", "ReadVariableOp",     "VariableV2",          "TPUOrdinalSelector", "TPUReplicateMetadata",
         "TPUReplicatedInput", "TPUReplicatedOutput", "TPUCompilationResult", "StopGradient", "PlaceholderWithDefault",
+        "Reshape", "XlaSharding",
     };
     for (size_t i = 0; i < sizeof free_ops / sizeof *free_ops; i++)
         if (strcmp(node->op, free_ops[i]) == 0) return true;

@@ -1,7 +1,7 @@
 /* The cost model behind the Conversion Report: work by op row, on shapes inferred with every unknown dimension as one.
  *
  * One unit is a thousand operations: multiply-accumulates, or, for ops that compute no products, elements moved or
- * computed (a quarter of the bytes that go in and out). An op costs at least one unit, but constants, identities and
+ * computed (a quarter of the bytes that go in and out). An op costs at least one unit, but constants, identities, reshapes and
  * placement nodes cost nothing. docs/architecture.md gives the reasons. */
 #ifndef TARE_TPU_COST_H
 #define TARE_TPU_COST_H
