@@ -9,7 +9,7 @@ struct batcher {
     struct tare_arena *arena;
     struct tare_model *model;
     const struct tare_model_shapes *shapes; /* of the model before anything was batched */
-    struct tare_graph **done; /* functions that this call has batched */
+    struct tare_graph **done;               /* functions that this call has batched */
     size_t n_done;
     struct tare_batching_result *result;
 };
@@ -132,13 +132,15 @@ static tare_status order_args(struct tare_graph *body, const bool *captured, str
 
 static tare_status connect(struct tare_node *node, const struct tare_graph *function, const bool *captured,
                            struct tare_arena *arena) {
-    int *in = TARE_NEW_ARRAY(arena, int, function->n_args + 1), *held = TARE_NEW_ARRAY(arena, int, function->n_args + 1);
+    int *in = TARE_NEW_ARRAY(arena, int, function->n_args + 1),
+        *held = TARE_NEW_ARRAY(arena, int, function->n_args + 1);
     int *out = TARE_NEW_ARRAY(arena, int, function->n_returns + 1);
     size_t n_in = 0, n_held = 0;
     if (!in || !held || !out) return TARE_NO_MEMORY;
     for (int pass = 0; pass < 2; pass++)
         for (size_t i = 0; i < function->n_args; i++)
-            if (captured[i] == (pass == 1)) TARE_TRY(tare_node_add_input(node, (struct tare_edge){ function->args[i], 0 }));
+            if (captured[i] == (pass == 1))
+                TARE_TRY(tare_node_add_input(node, (struct tare_edge){ function->args[i], 0 }));
     for (size_t i = 0; i < function->n_args; i++) {
         int dtype = function->args[i]->output_dtypes[0];
         if (captured[i])
@@ -146,7 +148,8 @@ static tare_status connect(struct tare_node *node, const struct tare_graph *func
         else
             in[n_in++] = dtype;
     }
-    for (size_t i = 0; i < function->n_returns; i++) out[i] = function->returns[i].dtype;
+    for (size_t i = 0; i < function->n_returns; i++)
+        out[i] = function->returns[i].dtype;
     TARE_TRY(tare_node_set_type_list(node, "Tin", in, n_in));
     TARE_TRY(tare_node_set_type_list(node, "Tcaptured", held, n_held));
     return tare_node_set_type_list(node, "Tout", out, function->n_returns);
@@ -170,12 +173,14 @@ static tare_status wrap(struct batcher *b, struct tare_graph *function, const bo
     TARE_TRY(set_numbers(node, options));
     TARE_TRY(connect(node, function, captured, b->arena));
     TARE_TRY(tare_node_resolve(node));
-    for (size_t i = 0; i < function->n_returns; i++) function->returns[i].edge = (struct tare_edge){ node, (int)i };
+    for (size_t i = 0; i < function->n_returns; i++)
+        function->returns[i].edge = (struct tare_edge){ node, (int)i };
     b->result->inserted++;
     return TARE_OK;
 }
 
-static tare_status update_graph(struct batcher *b, const struct tare_graph *graph, const struct tare_batch_options *options) {
+static tare_status update_graph(struct batcher *b, const struct tare_graph *graph,
+                                const struct tare_batch_options *options) {
     for (size_t i = 0; i < graph->n_nodes; i++) {
         struct tare_node *node = graph->nodes[i];
         if (node->dead || strcmp(node->op, "BatchFunction") != 0) continue;
@@ -198,19 +203,22 @@ static tare_status check_place(const struct batcher *b, const struct tare_graph 
     const struct tare_graph *other;
     TARE_TRY(called_through(&other, b, "TPUPartitionedCall", function));
     if (other)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                         "it is called inside the TPU function %s, and batching cannot run on the TPU (batch a function that is "
-                         "called on the CPU, or leave the batch component unset)",
-                         other->name);
+        return TARE_FAIL(
+            TARE_INVALID_ARGUMENT,
+            "it is called inside the TPU function %s, and batching cannot run on the TPU (batch a function that is "
+            "called on the CPU, or leave the batch component unset)",
+            other->name);
     TARE_TRY(called_through(&other, b, "BatchFunction", function));
     if (!other) TARE_TRY(batch_below(&other, b, function));
-    return other ? TARE_FAIL(TARE_INVALID_ARGUMENT,
-                             "a batch inside a batch: it and %s would both be batched, though one runs inside the other",
-                             other->name)
-                 : TARE_OK;
+    return other
+               ? TARE_FAIL(TARE_INVALID_ARGUMENT,
+                           "a batch inside a batch: it and %s would both be batched, though one runs inside the other",
+                           other->name)
+               : TARE_OK;
 }
 
-static tare_status batch_function(struct batcher *b, struct tare_graph *function, const struct tare_batch_options *options) {
+static tare_status batch_function(struct batcher *b, struct tare_graph *function,
+                                  const struct tare_batch_options *options) {
     bool *captured;
     if (is_done(b, function)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "two batch_options apply to it");
     b->done[b->n_done++] = function;
@@ -257,7 +265,8 @@ static tare_status batch_tpu(struct batcher *b, const struct tare_batch_options 
     for (size_t i = 0; i < n_functions; i++) {
         struct tare_graph *function = b->model->functions[i];
         if (find_op(function, "TPUPartitionedCall"))
-            TARE_TRY(tare_error_prefix(batch_before_tpu(b, function, options), "batching of function %s", function->name));
+            TARE_TRY(
+                tare_error_prefix(batch_before_tpu(b, function, options), "batching of function %s", function->name));
     }
     return b->result->inserted + b->result->updated
                ? TARE_OK
@@ -274,9 +283,11 @@ tare_status tare_tpu_batch(struct tare_batching_result *out, struct tare_arena *
     size_t general = 0;
     memset(out, 0, sizeof *out);
     if (!n_options) return TARE_OK;
-    for (size_t i = 0; i < n_options; i++) general += options[i].component == TARE_BATCH_TPU;
+    for (size_t i = 0; i < n_options; i++)
+        general += options[i].component == TARE_BATCH_TPU;
     if (general > 1)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "batch_options: %zu entries are for every TPU function (wanted one)", general);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "batch_options: %zu entries are for every TPU function (wanted one)",
+                         general);
     b.done = TARE_NEW_ARRAY(arena, struct tare_graph *, 2 * model->n_functions + 2);
     if (!b.done) return TARE_NO_MEMORY;
     TARE_CHECK(tare_model_shapes_new(&shapes, model));

@@ -19,8 +19,8 @@ struct tare_batching_result {
     size_t inserted, updated; /* BatchFunction nodes */
 };
 
-/* Applies every entry of `options`, after placement. A function F that is batched keeps its name and signature; its body
- * moves to F_with_batch, which one BatchFunction in F calls. Resources and captured constants are passed on as
+/* Applies every entry of `options`, after placement. A function F that is batched keeps its name and signature; its
+ * body moves to F_with_batch, which one BatchFunction in F calls. Resources and captured constants are passed on as
  * captured_tensors, everything else is batched. TARE_BATCH_TPU batches every placed function, and functions that called
  * the TPU before, unless a batcher stands before them already; batchers that the model brings get the new numbers.
  *

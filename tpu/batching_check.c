@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define WAY_OUT                                                                                                        \
-    "give every input of the function None in dimension 0, or batch another function or signature (experimental { "   \
+    "give every input of the function None in dimension 0, or batch another function or signature (experimental { "    \
     "function_alias or signature_name })"
 
 tare_status tare_batch_captured(bool **captured, struct tare_arena *arena, const struct tare_graph *function) {
@@ -18,7 +18,8 @@ tare_status tare_batch_captured(bool **captured, struct tare_arena *arena, const
     for (size_t c = 0; c < model->n_concretes; c++) {
         size_t bound = model->concretes[c].n_bound;
         if (model->concretes[c].graph != function || bound > function->n_args) continue;
-        for (size_t i = function->n_args - bound; i < function->n_args; i++) (*captured)[i] = true;
+        for (size_t i = function->n_args - bound; i < function->n_args; i++)
+            (*captured)[i] = true;
     }
     return TARE_OK;
 }
@@ -33,25 +34,28 @@ static tare_status check_inputs(const struct tare_graph *function, const bool *c
         struct tare_shape shape = tare_model_shape(shapes, (struct tare_edge){ function->args[i], 0 });
         if (captured[i] || shape.rank == TARE_UNKNOWN_RANK) continue;
         if (shape.rank == 0)
-            return TARE_FAIL(TARE_SHAPE,
-                             "Batching input tensors must have at least one dimension: input '%s' is a scalar (make it a "
-                             "vector with one element a row, or batch another function or signature)",
-                             arg->name);
+            return TARE_FAIL(
+                TARE_SHAPE,
+                "Batching input tensors must have at least one dimension: input '%s' is a scalar (make it a "
+                "vector with one element a row, or batch another function or signature)",
+                arg->name);
         if (shape.dims[0] == TARE_UNKNOWN_DIM) continue;
         if (first && rows != shape.dims[0])
-            return TARE_FAIL(TARE_SHAPE,
-                             "Batching input tensors supplied in a given op invocation must have equal 0th-dimension size: "
-                             "input '%s' has %lld rows, input '%s' has %lld (" WAY_OUT ")",
-                             first->name, (long long)rows, arg->name, (long long)shape.dims[0]);
+            return TARE_FAIL(
+                TARE_SHAPE,
+                "Batching input tensors supplied in a given op invocation must have equal 0th-dimension size: "
+                "input '%s' has %lld rows, input '%s' has %lld (" WAY_OUT ")",
+                first->name, (long long)rows, arg->name, (long long)shape.dims[0]);
         first = arg;
         rows = shape.dims[0];
     }
     if (!first) return TARE_OK;
     struct tare_shape shape = tare_model_shape(shapes, (struct tare_edge){ (struct tare_node *)first, 0 });
-    return TARE_FAIL(TARE_SHAPE,
-                     "Dimensions of inputs should match: input '%s' has shape %s, whose dimension 0 is fixed; it is the batch "
-                     "dimension, in which requests are joined (wanted None; " WAY_OUT ")",
-                     first->name, tare_shape_text(text, &shape));
+    return TARE_FAIL(
+        TARE_SHAPE,
+        "Dimensions of inputs should match: input '%s' has shape %s, whose dimension 0 is fixed; it is the batch "
+        "dimension, in which requests are joined (wanted None; " WAY_OUT ")",
+        first->name, tare_shape_text(text, &shape));
 }
 
 static tare_status check_outputs(const struct tare_graph *function, const struct tare_model_shapes *shapes) {
@@ -61,16 +65,18 @@ static tare_status check_outputs(const struct tare_graph *function, const struct
         struct tare_shape shape = tare_model_shape(shapes, ret->edge);
         if (shape.rank == TARE_UNKNOWN_RANK) continue;
         if (shape.rank == 0)
-            return TARE_FAIL(TARE_SHAPE,
-                             "Batched output tensor has 0 dimensions: output '%s' (node '%s') is a scalar, which cannot be "
-                             "split between requests (return a row a sample, or batch another function or signature)",
-                             ret->name, ret->edge.node->name);
+            return TARE_FAIL(
+                TARE_SHAPE,
+                "Batched output tensor has 0 dimensions: output '%s' (node '%s') is a scalar, which cannot be "
+                "split between requests (return a row a sample, or batch another function or signature)",
+                ret->name, ret->edge.node->name);
         if (shape.dims[0] != TARE_UNKNOWN_DIM)
-            return TARE_FAIL(TARE_SHAPE,
-                             "Batched output tensor's 0th dimension does not equal the sum of the 0th dimension sizes of the "
-                             "input tensors: output '%s' (node '%s') has shape %s, whatever the batch size (return a row a "
-                             "sample, or batch another function or signature)",
-                             ret->name, ret->edge.node->name, tare_shape_text(text, &shape));
+            return TARE_FAIL(
+                TARE_SHAPE,
+                "Batched output tensor's 0th dimension does not equal the sum of the 0th dimension sizes of the "
+                "input tensors: output '%s' (node '%s') has shape %s, whatever the batch size (return a row a "
+                "sample, or batch another function or signature)",
+                ret->name, ret->edge.node->name, tare_shape_text(text, &shape));
     }
     return TARE_OK;
 }
@@ -78,7 +84,8 @@ static tare_status check_outputs(const struct tare_graph *function, const struct
 tare_status tare_batch_check_shapes(const struct tare_graph *function, const bool *captured,
                                     const struct tare_model_shapes *shapes) {
     size_t batched = 0;
-    for (size_t i = 0; i < function->n_args; i++) batched += !captured[i];
+    for (size_t i = 0; i < function->n_args; i++)
+        batched += !captured[i];
     if (!batched)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "it has no input to batch (only variables and captured constants)");
     if (!function->n_returns) return TARE_FAIL(TARE_INVALID_ARGUMENT, "it returns nothing that could be batched");
@@ -89,10 +96,11 @@ tare_status tare_batch_check_shapes(const struct tare_graph *function, const boo
 static tare_status check_bindings(const struct tare_binding *bindings, size_t count, const char *what) {
     for (size_t i = 0; i < count; i++)
         if (bindings[i].kind != TARE_BINDING_DENSE)
-            return TARE_FAIL(TARE_UNSUPPORTED,
-                             "BatchFunction does not support SparseTensors as inputs or outputs: %s '%s' is one, and its parts "
-                             "have different 0th-dimension sizes (batch a function behind tf.sparse.to_dense instead)",
-                             what, bindings[i].key);
+            return TARE_FAIL(
+                TARE_UNSUPPORTED,
+                "BatchFunction does not support SparseTensors as inputs or outputs: %s '%s' is one, and its parts "
+                "have different 0th-dimension sizes (batch a function behind tf.sparse.to_dense instead)",
+                what, bindings[i].key);
     return TARE_OK;
 }
 
@@ -103,15 +111,17 @@ tare_status tare_batch_check_signature(const struct tare_signature *signature) {
     for (size_t i = 0; i < signature->n_inputs; i++) {
         const struct tare_binding *input = &signature->inputs[i];
         if (input->shape.rank == 0)
-            return TARE_FAIL(TARE_SHAPE,
-                             "Batching input tensors must have at least one dimension: input '%s' is a scalar (make it a "
-                             "vector, or batch a function)",
-                             input->key);
+            return TARE_FAIL(
+                TARE_SHAPE,
+                "Batching input tensors must have at least one dimension: input '%s' is a scalar (make it a "
+                "vector, or batch a function)",
+                input->key);
         if (input->shape.rank > 0 && input->shape.dims[0] != TARE_UNKNOWN_DIM)
-            return TARE_FAIL(TARE_SHAPE,
-                             "Dimensions of inputs should match: input '%s' has shape %s, whose dimension 0 is fixed (wanted "
-                             "-1, the batch dimension; or batch a function)",
-                             input->key, tare_shape_text(text, &input->shape));
+            return TARE_FAIL(
+                TARE_SHAPE,
+                "Dimensions of inputs should match: input '%s' has shape %s, whose dimension 0 is fixed (wanted "
+                "-1, the batch dimension; or batch a function)",
+                input->key, tare_shape_text(text, &input->shape));
     }
     return TARE_OK;
 }

@@ -55,12 +55,14 @@ static tare_status add_callee(void *arg, const struct tare_node *node, struct ta
     bool is_entry = !tare_bf16_follows(node) || is_promised(set->model, callee);
     struct tare_call_site site;
     TARE_TRY(tare_call_site(&site, set->arena, node));
-    if (site.kind == TARE_CALL_OTHER) return TARE_OK; /* a reducer or the like: computes as its caller does, in float32 */
+    if (site.kind == TARE_CALL_OTHER)
+        return TARE_OK; /* a reducer or the like: computes as its caller does, in float32 */
     return add_member(set, callee, is_entry);
 }
 
 static tare_status collect(struct set *set, struct tare_graph *const *graphs, size_t n_graphs) {
-    for (size_t i = 0; i < n_graphs; i++) TARE_TRY(add_member(set, graphs[i], true));
+    for (size_t i = 0; i < n_graphs; i++)
+        TARE_TRY(add_member(set, graphs[i], true));
     for (size_t m = 0; m < set->count; m++) {
         const struct tare_graph *graph = set->members[m].graph;
         for (size_t i = 0; i < graph->n_nodes; i++)
@@ -120,7 +122,8 @@ static tare_status redirect(const struct set *set, const struct tare_graph *from
             struct tare_node *node = graph->nodes[i];
             if (node->dead || !tare_bf16_follows(node)) continue;
             if (!node->def && strcmp(node->op, from->name) == 0) node->op = to->name;
-            for (size_t a = 0; a < node->n_attrs; a++) TARE_TRY(redirect_attr(node, &node->attrs[a], from, to));
+            for (size_t a = 0; a < node->n_attrs; a++)
+                TARE_TRY(redirect_attr(node, &node->attrs[a], from, to));
         }
     }
     return TARE_OK;
@@ -154,7 +157,8 @@ static tare_status check_options(const struct set *set) {
         if (strncmp(name, "tf.", 3) == 0) name += 3;
         if (!tare_ops_find(tare_ops_builtin(), name) &&
             (!set->model->custom_ops || !tare_ops_find(set->model->custom_ops, name)))
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "bfloat16_optimization_options: filterlist names \"%s\", which is no op",
+            return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                             "bfloat16_optimization_options: filterlist names \"%s\", which is no op",
                              set->options->float_ops[i]);
     }
     return TARE_OK;
@@ -165,11 +169,12 @@ static tare_status check_graph(const struct tare_graph *graph) {
         const struct tare_node *node = i < graph->n_args ? graph->args[i] : graph->nodes[i - graph->n_args];
         for (size_t k = 0; !node->dead && k < node->n_outputs; k++) {
             if (tare_dtype_base(node->output_dtypes[k]) != TARE_DT_BFLOAT16) continue;
-            return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                             "%s%s%snode '%s' (%s) is bfloat16 already: the bfloat16 optimization expects a float32 model "
-                             "(bfloat16_optimization: DISABLED leaves the model as it is, skip_safety_checks: true in "
-                             "bfloat16_optimization_options converts the rest)",
-                             graph->name[0] ? "function " : "", graph->name, graph->name[0] ? ": " : "", node->name, node->op);
+            return TARE_FAIL(
+                TARE_INVALID_ARGUMENT,
+                "%s%s%snode '%s' (%s) is bfloat16 already: the bfloat16 optimization expects a float32 model "
+                "(bfloat16_optimization: DISABLED leaves the model as it is, skip_safety_checks: true in "
+                "bfloat16_optimization_options converts the rest)",
+                graph->name[0] ? "function " : "", graph->name, graph->name[0] ? ": " : "", node->name, node->op);
         }
     }
     return TARE_OK;
@@ -177,9 +182,12 @@ static tare_status check_graph(const struct tare_graph *graph) {
 
 /* ---- TensorLists ---- */
 
-static bool crosses(int dtype) { return tare_dtype_base(dtype) == TARE_DT_VARIANT; }
+static bool crosses(int dtype) {
+    return tare_dtype_base(dtype) == TARE_DT_VARIANT;
+}
 
-/* Elements of lists may change their dtype when every op on every list does: no list comes from or goes to the outside. */
+/* Elements of lists may change their dtype when every op on every list does: no list comes from or goes to the outside.
+ */
 static bool lists_may_change(const struct set *set) {
     for (size_t m = 0; m < set->count; m++) {
         const struct tare_graph *graph = set->members[m].graph;
@@ -188,8 +196,8 @@ static bool lists_may_change(const struct set *set) {
             const struct tare_node *node = graph->nodes[i];
             if (node->dead) continue;
             if (strstr(node->op, "TensorList") && tare_bf16_is_filtered(set->options, node->op)) return false;
-            for (size_t k = 0; node->def && !tare_bf16_follows(node) && !strstr(node->op, "TensorList") && k < node->n_inputs;
-                 k++)
+            for (size_t k = 0;
+                 node->def && !tare_bf16_follows(node) && !strstr(node->op, "TensorList") && k < node->n_inputs; k++)
                 if (crosses(tare_edge_dtype(node->inputs[k])) && strcmp(node->op, "Identity") != 0 &&
                     strcmp(node->op, "ZerosLike") != 0)
                     return false;
@@ -224,12 +232,14 @@ static tare_status convert_set(struct set *set, size_t *changes) {
     bool lists = lists_may_change(set);
     if (!jobs) return TARE_NO_MEMORY;
     for (size_t m = 0; m < set->count; m++) {
-        jobs[m] = (struct tare_bf16_job){ .arena = set->arena, .graph = set->members[m].graph, .options = set->options,
-                                          .lists = lists };
+        jobs[m] = (struct tare_bf16_job){
+            .arena = set->arena, .graph = set->members[m].graph, .options = set->options, .lists = lists
+        };
         tare_graph_sweep(jobs[m].graph);
         TARE_TRY(tare_bf16_choose(&jobs[m])); /* on the dtypes as they were */
     }
-    for (size_t m = 0; m < set->count; m++) TARE_TRY(convert_signature(&set->members[m]));
+    for (size_t m = 0; m < set->count; m++)
+        TARE_TRY(convert_signature(&set->members[m]));
     for (size_t m = 0; m < set->count; m++) {
         const char *name = jobs[m].graph->name;
         TARE_TRY(tare_error_prefix(tare_bf16_rewrite(&jobs[m]), "%s", name[0] ? name : "main graph"));
@@ -245,7 +255,8 @@ tare_status tare_tpu_bfloat16(struct tare_model *model, struct tare_graph *const
     tare_status status;
     TARE_CHECK(check_options(&set));
     TARE_CHECK(collect(&set, graphs, n_graphs));
-    for (size_t m = 0; m < set.count && !options->skip_safety_checks; m++) TARE_CHECK(check_graph(set.members[m].graph));
+    for (size_t m = 0; m < set.count && !options->skip_safety_checks; m++)
+        TARE_CHECK(check_graph(set.members[m].graph));
     TARE_CHECK(part_shared(&set));
     status = convert_set(&set, changes);
 done:

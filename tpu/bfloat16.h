@@ -5,19 +5,19 @@
 #include "graph/model.h"
 
 struct tare_bfloat16_options {
-    bool skip_safety_checks;       /* a model that computes in bfloat16 already is taken, too */
-    const char *const *float_ops;  /* ops that stay in float32 (the filterlist); "tf." before a name is allowed */
+    bool skip_safety_checks;      /* a model that computes in bfloat16 already is taken, too */
+    const char *const *float_ops; /* ops that stay in float32 (the filterlist); "tf." before a name is allowed */
     size_t n_float_ops;
 };
 
-/* Turns the float32 computation of `graphs` and of what they call into bfloat16: arguments and returns of `graphs` (of the
- * main graph: of the signatures) stay float32, with one Cast each; inner functions change their signature, a copy of them
- * where somebody else calls them, too. Variables stay float32 and are cast behind their ReadVariableOp.
+/* Turns the float32 computation of `graphs` and of what they call into bfloat16: arguments and returns of `graphs` (of
+ * the main graph: of the signatures) stay float32, with one Cast each; inner functions change their signature, a copy
+ * of them where somebody else calls them, too. Variables stay float32 and are cast behind their ReadVariableOp.
  *
  * In float32 stay: ops whose definition allows no bfloat16, those of the filterlist, random and other stateful ops, the
- * statistics of FusedBatchNorm, and arithmetic that ends in integers or dequantizes integer products: rounding indices or
- * scales to 8 bits of precision would change results, not just their last digits. Constants are rounded to nearest even;
- * a finite constant stays finite.
+ * statistics of FusedBatchNorm, and arithmetic that ends in integers or dequantizes integer products: rounding indices
+ * or scales to 8 bits of precision would change results, not just their last digits. Constants are rounded to nearest
+ * even; a finite constant stays finite.
  *
  * Adds the number of nodes that changed to *changes. TARE_INVALID_ARGUMENT for bfloat16 in the input (unless
  * skip_safety_checks) and for unknown names in the filterlist. */

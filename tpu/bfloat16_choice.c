@@ -9,7 +9,9 @@ static bool is_one_of(const char *op, const char *const *ops) {
     return false;
 }
 
-static bool begins_with(const char *text, const char *prefix) { return strncmp(text, prefix, strlen(prefix)) == 0; }
+static bool begins_with(const char *text, const char *prefix) {
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
 
 bool tare_bf16_is_filtered(const struct tare_bfloat16_options *options, const char *op) {
     for (size_t i = 0; i < options->n_float_ops; i++) {
@@ -20,24 +22,30 @@ bool tare_bf16_is_filtered(const struct tare_bfloat16_options *options, const ch
 }
 
 bool tare_bf16_follows(const struct tare_node *node) {
-    static const char *const ops[] = { "PartitionedCall", "StatefulPartitionedCall", "If", "StatelessIf", "Case",
-                                       "StatelessCase", "While", "StatelessWhile", NULL };
+    static const char *const ops[] = {
+        "PartitionedCall", "StatefulPartitionedCall", "If", "StatelessIf", "Case", "StatelessCase",
+        "While",           "StatelessWhile",          NULL
+    };
     return !node->def || is_one_of(node->op, ops);
 }
 
 /* Ops that hold on to a dtype for other reasons than computing in it: bits, formats, values made for the outside. */
 static bool is_bound_to_float(const struct tare_node *node) {
-    static const char *const ops[] = { "Placeholder", "PlaceholderWithDefault", "Bitcast", "Dequantize", "Range", "LinSpace",
-                                       "ParseExample", "ParseExampleV2", "DecodeRaw", "SaveV2", "RestoreV2", NULL };
+    static const char *const ops[] = {
+        "Placeholder",  "PlaceholderWithDefault", "Bitcast",   "Dequantize", "Range",     "LinSpace",
+        "ParseExample", "ParseExampleV2",         "DecodeRaw", "SaveV2",     "RestoreV2", NULL
+    };
     return is_one_of(node->op, ops) || begins_with(node->op, "Quantize") || begins_with(node->op, "Uniform") ||
            begins_with(node->op, "FakeQuant") || begins_with(node->op, "_") || begins_with(node->op, "TPU");
 }
 
 /* Moves or makes elements without arithmetic on them. */
 static bool is_flexible(const struct tare_node *node) {
-    static const char *const ops[] = { "Identity", "IdentityN", "StopGradient", "Snapshot", "Cast", "Fill", "ZerosLike",
-                                       "OnesLike", "OneHot", "Reshape", "Squeeze", "ExpandDims", "Transpose", "Pack",
-                                       "Unpack", "ConcatV2", "Slice", "StridedSlice", "EnsureShape", "Reverse", NULL };
+    static const char *const ops[] = { "Identity", "IdentityN",  "StopGradient", "Snapshot",    "Cast",
+                                       "Fill",     "ZerosLike",  "OnesLike",     "OneHot",      "Reshape",
+                                       "Squeeze",  "ExpandDims", "Transpose",    "Pack",        "Unpack",
+                                       "ConcatV2", "Slice",      "StridedSlice", "EnsureShape", "Reverse",
+                                       NULL };
     return (node->def->row && node->def->row->flags & TARE_OP_MOVE) || is_one_of(node->op, ops);
 }
 
@@ -60,7 +68,8 @@ static bool can_convert(const struct tare_node *node, bool *refuses) {
         if (!attr->is_list) {
             is_float = tare_node_type(node, attr->name, 0) == TARE_DT_FLOAT;
         } else if ((list = tare_node_list(node, attr->name)) != NULL && list->kind == TARE_ATTR_TYPE) {
-            for (size_t i = 0; i < list->count; i++) is_float |= list->items[i].type == TARE_DT_FLOAT;
+            for (size_t i = 0; i < list->count; i++)
+                is_float |= list->items[i].type == TARE_DT_FLOAT;
         }
         if (is_float && !allows_bfloat16(attr)) *refuses = true;
         any |= is_float;

@@ -1,4 +1,5 @@
-/* Which float arithmetic belongs to integers: quantization before an integer, dequantization behind an integer product. */
+/* Which float arithmetic belongs to integers: quantization before an integer, dequantization behind an integer product.
+ */
 #include "tpu/bfloat16_internal.h"
 
 #include <string.h>
@@ -18,7 +19,8 @@ struct marker {
 };
 
 static tare_status push(struct marker *marker, struct tare_node *node) {
-    if (strcmp(node->op, "_Arg") == 0 || strcmp(node->op, "Const") == 0 || marker->exact[node->position]) return TARE_OK;
+    if (strcmp(node->op, "_Arg") == 0 || strcmp(node->op, "Const") == 0 || marker->exact[node->position])
+        return TARE_OK;
     marker->exact[node->position] = true;
     marker->stack[marker->depth++] = node; /* each node at most once: the stack has room */
     return TARE_OK;
@@ -26,13 +28,15 @@ static tare_status push(struct marker *marker, struct tare_node *node) {
 
 /* ---- before an integer ---- */
 
-/* Arithmetic that an integer may be the end of. A scale that is computed (from the minimum and maximum of a tensor) is a
- * part of it, the tensor itself is not. */
+/* Arithmetic that an integer may be the end of. A scale that is computed (from the minimum and maximum of a tensor) is
+ * a part of it, the tensor itself is not. */
 static bool is_before_integer(const struct tare_node *node) {
-    static const char *const ops[] = { "Round", "Rint", "Floor",   "Ceil",    "Maximum", "Minimum",     "ClipByValue", "AddV2",
-                                       "Add",   "Sub",  "Mul",     "Div",     "RealDiv", "Neg",         "Abs",         "Identity",
-                                       "Min",   "Max",  "Reshape", "Squeeze", "Cast",    "ExpandDims",  "SelectV2",    "Select",
-                                       "DivNoNan", "FloorDiv", "FloorMod", "Sign", "Fill", "Range", NULL };
+    static const char *const ops[] = { "Round",       "Rint",     "Floor",    "Ceil",       "Maximum",  "Minimum",
+                                       "ClipByValue", "AddV2",    "Add",      "Sub",        "Mul",      "Div",
+                                       "RealDiv",     "Neg",      "Abs",      "Identity",   "Min",      "Max",
+                                       "Reshape",     "Squeeze",  "Cast",     "ExpandDims", "SelectV2", "Select",
+                                       "DivNoNan",    "FloorDiv", "FloorMod", "Sign",       "Fill",     "Range",
+                                       NULL };
     return is_one_of(node->op, ops);
 }
 
@@ -60,18 +64,22 @@ static tare_status mark_before(struct marker *marker, struct tare_node *cast) {
 /* ---- behind an integer ---- */
 
 static bool is_integer_product(const struct tare_node *node) {
-    static const char *const ops[] = { "XlaDotV2", "XlaConvV2", "Conv2D", "MatMul", "BatchMatMulV2", "BatchMatMulV3",
-                                       "Einsum", "DepthwiseConv2dNative", "QuantizedMatMul", "UniformQuantizedDot", NULL };
+    static const char *const ops[] = { "XlaDotV2",        "XlaConvV2",           "Conv2D", "MatMul",
+                                       "BatchMatMulV2",   "BatchMatMulV3",       "Einsum", "DepthwiseConv2dNative",
+                                       "QuantizedMatMul", "UniformQuantizedDot", NULL };
     return is_one_of(node->op, ops);
 }
 
-/* The integer at this edge holds a quantized value or a sum of them: int8 and narrower, or int32 that comes from such. */
+/* The integer at this edge holds a quantized value or a sum of them: int8 and narrower, or int32 that comes from such.
+ */
 static bool is_quantized(struct tare_edge edge) {
-    static const char *const passing[] = { "AddV2", "Add", "Sub", "BiasAdd", "Identity", "Reshape", "Transpose", "Cast",
-                                           "Pad", "PadV2", "Maximum", "Minimum", "ConcatV2", "MaxPool", NULL };
+    static const char *const passing[] = { "AddV2",   "Add",       "Sub",      "BiasAdd", "Identity",
+                                           "Reshape", "Transpose", "Cast",     "Pad",     "PadV2",
+                                           "Maximum", "Minimum",   "ConcatV2", "MaxPool", NULL };
     for (int steps = 0; steps < 32; steps++) {
         int dtype = tare_edge_dtype(edge);
-        if (dtype == TARE_DT_INT8 || dtype == TARE_DT_INT4 || dtype == TARE_DT_UINT4 || dtype == TARE_DT_QINT8) return true;
+        if (dtype == TARE_DT_INT8 || dtype == TARE_DT_INT4 || dtype == TARE_DT_UINT4 || dtype == TARE_DT_QINT8)
+            return true;
         if (dtype != TARE_DT_INT32) return false;
         if (is_integer_product(edge.node)) return true;
         if (!is_one_of(edge.node->op, passing) || !edge.node->n_inputs) return false;
@@ -87,8 +95,8 @@ static bool dequantizes(const struct tare_node *node) {
 
 /* Node `user` continues the arithmetic on `from`, and what else it takes is constant or exact itself (a scale). */
 static bool continues(const struct marker *marker, const struct tare_node *user, const struct tare_node *from) {
-    static const char *const ops[] = { "Mul", "Sub", "AddV2", "Add", "Maximum", "Minimum", "BiasAdd", "Round",
-                                       "Relu", "Relu6", "Div", "RealDiv", "ClipByValue", NULL };
+    static const char *const ops[] = { "Mul",   "Sub",  "AddV2", "Add", "Maximum", "Minimum",     "BiasAdd",
+                                       "Round", "Relu", "Relu6", "Div", "RealDiv", "ClipByValue", NULL };
     bool uses = false;
     if (!is_one_of(user->op, ops)) return false;
     for (size_t i = 0; i < user->n_inputs; i++) {
@@ -131,7 +139,8 @@ tare_status tare_bf16_mark_exact(bool **exact, struct tare_arena *arena, const s
         if (!graph->nodes[i]->dead && dequantizes(graph->nodes[i])) marker.exact[i] = true;
     TARE_TRY(mark_behind(&marker));
     for (size_t i = 0; i < graph->n_nodes; i++)
-        if (!graph->nodes[i]->dead && casts_to_integer(graph->nodes[i])) TARE_TRY(mark_before(&marker, graph->nodes[i]));
+        if (!graph->nodes[i]->dead && casts_to_integer(graph->nodes[i]))
+            TARE_TRY(mark_before(&marker, graph->nodes[i]));
     *exact = marker.exact;
     return TARE_OK;
 }

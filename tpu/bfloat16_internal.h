@@ -19,10 +19,10 @@ struct tare_bf16_job {
     struct tare_arena *arena;
     struct tare_graph *graph;
     const struct tare_bfloat16_options *options;
-    bool lists;      /* elements of TensorLists become bfloat16 */
-    size_t n_nodes;  /* nodes that were there before the pass: the arrays below are of these */
+    bool lists;     /* elements of TensorLists become bfloat16 */
+    size_t n_nodes; /* nodes that were there before the pass: the arrays below are of these */
     enum tare_bf16_choice *choices;
-    int **wanted;    /* dtypes that each input must have, by node position */
+    int **wanted; /* dtypes that each input must have, by node position */
     size_t changes;
 };
 

@@ -7,8 +7,12 @@
 #include <math.h>
 #include <string.h>
 
-static struct tare_edge out0(struct tare_node *node) { return (struct tare_edge){ node, 0 }; }
-static bool is_op(const struct tare_node *node, const char *op) { return strcmp(node->op, op) == 0; }
+static struct tare_edge out0(struct tare_node *node) {
+    return (struct tare_edge){ node, 0 };
+}
+static bool is_op(const struct tare_node *node, const char *op) {
+    return strcmp(node->op, op) == 0;
+}
 
 /* ---- dtypes of one node ---- */
 
@@ -67,7 +71,8 @@ static tare_status set_types(struct tare_bf16_job *job, struct tare_node *node, 
     size_t count = returns ? callee->n_returns : callee->n_args;
     int *dtypes = TARE_NEW_ARRAY(job->arena, int, count + 1);
     if (!dtypes) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < count; i++) dtypes[i] = returns ? callee->returns[i].dtype : callee->args[i]->output_dtypes[0];
+    for (size_t i = 0; i < count; i++)
+        dtypes[i] = returns ? callee->returns[i].dtype : callee->args[i]->output_dtypes[0];
     return tare_node_set_type_list(node, attr, dtypes, count);
 }
 
@@ -100,7 +105,8 @@ struct surroundings {
     bool from_bfloat16, to_float, used;
 };
 
-static void look_behind(struct surroundings *s, const struct tare_bf16_job *job, const struct tare_node *user, size_t input) {
+static void look_behind(struct surroundings *s, const struct tare_bf16_job *job, const struct tare_node *user,
+                        size_t input) {
     enum tare_bf16_choice choice = job->choices[user->position];
     if (is_op(user, "Cast")) return; /* takes anything */
     s->used = true;
@@ -110,7 +116,8 @@ static void look_behind(struct surroundings *s, const struct tare_bf16_job *job,
 static struct surroundings look_around(const struct tare_bf16_job *job, const struct tare_node *node) {
     const struct tare_graph *graph = job->graph;
     struct surroundings s = { false, false, false };
-    for (size_t i = 0; i < node->n_inputs; i++) s.from_bfloat16 |= tare_edge_dtype(node->inputs[i]) == TARE_DT_BFLOAT16;
+    for (size_t i = 0; i < node->n_inputs; i++)
+        s.from_bfloat16 |= tare_edge_dtype(node->inputs[i]) == TARE_DT_BFLOAT16;
     for (size_t i = 0; i < job->n_nodes; i++) {
         const struct tare_node *user = graph->nodes[i];
         for (size_t k = 0; !user->dead && k < user->n_inputs; k++)
@@ -121,8 +128,8 @@ static struct surroundings look_around(const struct tare_bf16_job *job, const st
     return s;
 }
 
-/* A flexible node becomes bfloat16 when a value comes in bfloat16, or when nobody wants float32 from it. Those that move
- * values between float32 neighbours stay: a round trip would cost precision for nothing. */
+/* A flexible node becomes bfloat16 when a value comes in bfloat16, or when nobody wants float32 from it. Those that
+ * move values between float32 neighbours stay: a round trip would cost precision for nothing. */
 static tare_status settle_flexible(struct tare_bf16_job *job) {
     bool changed = true;
     while (changed) {
@@ -143,7 +150,8 @@ static tare_status settle_flexible(struct tare_bf16_job *job) {
 
 /* ---- constants ---- */
 
-/* A finite constant stays finite: masks built with the largest float32 would become infinite, and zero times that NaN. */
+/* A finite constant stays finite: masks built with the largest float32 would become infinite, and zero times that NaN.
+ */
 static uint16_t round_constant(float x) {
     enum { LARGEST = 0x7f7f, INFINITE = 0x7f80 };
     uint16_t bits = tare_bfloat16_from_float(x);
@@ -176,7 +184,8 @@ static tare_status round_const(struct tare_edge *out, struct tare_bf16_job *job,
     copy = tare_graph_add_const(job->graph, name, &rounded);
     tare_tensor_reset(&rounded);
     if (!copy) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < node->n_controls; i++) TARE_TRY(tare_node_add_control(copy, node->controls[i]));
+    for (size_t i = 0; i < node->n_controls; i++)
+        TARE_TRY(tare_node_add_control(copy, node->controls[i]));
     job->changes++;
     *out = out0(copy);
     return TARE_OK;
@@ -189,7 +198,7 @@ struct cast_list {
     struct cast {
         struct tare_edge from, to;
         int dtype;
-    } *items;
+    } * items;
     size_t count, capacity;
 };
 
@@ -214,8 +223,9 @@ static tare_status note_cast(struct cast_list *casts, struct tare_arena *arena, 
 }
 
 static tare_status add_cast(struct tare_edge *out, struct tare_bf16_job *job, struct tare_edge from, int dtype) {
-    const char *name = from.index ? tare_arena_printf(&job->graph->model->arena, "%s/%d/Cast", from.node->name, from.index)
-                                  : tare_arena_printf(&job->graph->model->arena, "%s/Cast", from.node->name);
+    const char *name = from.index
+                           ? tare_arena_printf(&job->graph->model->arena, "%s/%d/Cast", from.node->name, from.index)
+                           : tare_arena_printf(&job->graph->model->arena, "%s/Cast", from.node->name);
     struct tare_node *cast = name ? tare_graph_add(job->graph, "Cast", name) : NULL;
     if (!cast) return TARE_NO_MEMORY;
     TARE_TRY(tare_node_set_type(cast, "SrcT", tare_edge_dtype(from)));
@@ -311,11 +321,15 @@ static tare_status sweep(struct tare_bf16_job *job) {
     if (!used) return TARE_NO_MEMORY;
     for (size_t i = 0; i < graph->n_nodes; i++) {
         const struct tare_node *node = graph->nodes[i];
-        for (size_t k = 0; !node->dead && k < node->n_inputs; k++) mark_used(used, node->inputs[k].node, graph);
-        for (size_t k = 0; !node->dead && k < node->n_controls; k++) mark_used(used, node->controls[k], graph);
+        for (size_t k = 0; !node->dead && k < node->n_inputs; k++)
+            mark_used(used, node->inputs[k].node, graph);
+        for (size_t k = 0; !node->dead && k < node->n_controls; k++)
+            mark_used(used, node->controls[k], graph);
     }
-    for (size_t i = 0; i < graph->n_returns; i++) mark_used(used, graph->returns[i].edge.node, graph);
-    for (size_t i = 0; i < graph->n_control_returns; i++) mark_used(used, graph->control_returns[i].node, graph);
+    for (size_t i = 0; i < graph->n_returns; i++)
+        mark_used(used, graph->returns[i].edge.node, graph);
+    for (size_t i = 0; i < graph->n_control_returns; i++)
+        mark_used(used, graph->control_returns[i].node, graph);
     for (size_t i = 0; i < job->n_nodes; i++) {
         struct tare_node *node = graph->nodes[i];
         bool goes = job->choices[i] == TARE_BF16_CONST || is_idle_cast(node);

@@ -55,8 +55,9 @@ static bool is_lowered(const struct tare_node *node) {
 static tare_status check_op(struct checker *checker, const struct tare_node *node) {
     if (is_lowered(node) || find_op(node->op)) return TARE_OK;
     return add(checker, TARE_TPU_NOT_COMPILABLE, node->graph, node,
-               tare_arena_printf(checker->arena, "'tf.%s' op isn't compilable for TPU device. (node '%s' in function %s; %s)",
-                                 node->op, node->name, node->graph->name, MOVE_OUT));
+               tare_arena_printf(checker->arena,
+                                 "'tf.%s' op isn't compilable for TPU device. (node '%s' in function %s; %s)", node->op,
+                                 node->name, node->graph->name, MOVE_OUT));
 }
 
 /* ---- dtypes ---- */
@@ -66,8 +67,10 @@ static bool is_on_tpu(int dtype) {
     case TARE_DT_STRING:
     case TARE_DT_COMPLEX128:
     case TARE_DT_QINT16:
-    case TARE_DT_QUINT16: return false;
-    default: return true;
+    case TARE_DT_QUINT16:
+        return false;
+    default:
+        return true;
     }
 }
 
@@ -76,14 +79,17 @@ static const char *named_set(const char *name, size_t size) {
     static const char *const sets[][2] = {
         { "kFloatTypes", "half,float,double,bfloat16" },
         { "kFloatAndComplexTypes", "half,float,double,bfloat16,complex64,complex128" },
-        { "kNumericTypes", "uint8,uint16,uint32,uint64,int8,int16,int32,int64,half,float,double,complex64,complex128,bfloat16" },
+        { "kNumericTypes",
+          "uint8,uint16,uint32,uint64,int8,int16,int32,int64,half,float,double,complex64,complex128,bfloat16" },
     };
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
         if (strlen(sets[i][0]) == size && strncmp(sets[i][0], name, size) == 0) return sets[i][1];
     return NULL;
 }
 
-static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
+static char lower(char c) {
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
 
 /* True when the list "DT_FLOAT,DT_HALF" or "half,float" has the dtype. */
 static bool list_has(const char *list, size_t size, int dtype) {
@@ -91,9 +97,11 @@ static bool list_has(const char *list, size_t size, int dtype) {
     for (size_t at = 0; at < size;) {
         size_t length = 0;
         if (size - at > 3 && strncmp(list + at, "DT_", 3) == 0) at += 3;
-        while (at < size && list[at] != ',' && length + 1 < sizeof name) name[length++] = lower(list[at++]);
+        while (at < size && list[at] != ',' && length + 1 < sizeof name)
+            name[length++] = lower(list[at++]);
         if (tare_dtype_from_name(name, length) == dtype) return true;
-        while (at < size && list[at] != ',') at++;
+        while (at < size && list[at] != ',')
+            at++;
         at++;
     }
     return false;
@@ -126,11 +134,12 @@ static tare_status check_constraints(struct checker *checker, const struct tare_
     while (clause && *clause) {
         size_t size = strcspn(clause, ";");
         if (!clause_fits(clause, size, node))
-            TARE_TRY(add(checker, TARE_TPU_BAD_TYPE, node->graph, node,
-                         tare_arena_printf(checker->arena,
-                                           "'tf.%s' op isn't compilable for TPU device with these types (wanted %.*s; node "
-                                           "'%s' in function %s; cast its inputs, or %s)",
-                                           node->op, (int)size, clause, node->name, node->graph->name, MOVE_OUT)));
+            TARE_TRY(
+                add(checker, TARE_TPU_BAD_TYPE, node->graph, node,
+                    tare_arena_printf(checker->arena,
+                                      "'tf.%s' op isn't compilable for TPU device with these types (wanted %.*s; node "
+                                      "'%s' in function %s; cast its inputs, or %s)",
+                                      node->op, (int)size, clause, node->name, node->graph->name, MOVE_OUT)));
         clause += size + (clause[size] == ';');
     }
     return TARE_OK;
@@ -153,14 +162,16 @@ static tare_status check_dtypes(struct checker *checker, const struct tare_node 
         is_slow |= dtype == TARE_DT_DOUBLE;
         if (is_on_tpu(dtype) || is_message(node)) continue;
         return add(checker, TARE_TPU_BAD_TYPE, node->graph, node,
-                   tare_arena_printf(checker->arena, "%s tensors are not supported on the TPU: node '%s' (%s) in function %s "
-                                                     "makes one (%s)",
+                   tare_arena_printf(checker->arena,
+                                     "%s tensors are not supported on the TPU: node '%s' (%s) in function %s "
+                                     "makes one (%s)",
                                      tare_dtype_name(dtype), node->name, node->op, node->graph->name, MOVE_OUT));
     }
     if (is_slow && strcmp(node->op, "Const") != 0)
         TARE_TRY(add(checker, TARE_TPU_SLOW_TYPE, node->graph, node,
-                     tare_arena_printf(checker->arena, "float64 is computed in software on a TPU: node '%s' (%s) in function "
-                                                       "%s (use float32)",
+                     tare_arena_printf(checker->arena,
+                                       "float64 is computed in software on a TPU: node '%s' (%s) in function "
+                                       "%s (use float32)",
                                        node->name, node->op, node->graph->name)));
     return check_constraints(checker, node);
 }
@@ -174,8 +185,9 @@ static tare_status check_assignment(struct checker *checker, const struct tare_n
                    strcmp(node->op, "ResourceStridedSliceAssign") == 0;
     if (!assigns) return TARE_OK;
     return add(checker, TARE_TPU_ASSIGNS, node->graph, node,
-               tare_arena_printf(checker->arena, "node '%s' (%s) in function %s writes a variable: an inference TPU copies "
-                                                 "variables once and nobody sees what is written (%s)",
+               tare_arena_printf(checker->arena,
+                                 "node '%s' (%s) in function %s writes a variable: an inference TPU copies "
+                                 "variables once and nobody sees what is written (%s)",
                                  node->name, node->op, node->graph->name, MOVE_OUT));
 }
 
@@ -191,7 +203,8 @@ struct origin_walk {
 
 /* Shapes are known when a TPU program is compiled, whatever the values. */
 static bool is_shape_op(const struct tare_node *node) {
-    static const char *const ops[] = { "Shape", "ShapeN", "Size", "Rank", "XlaSetBound", "BroadcastArgs", "VariableShape", NULL };
+    static const char *const ops[] = { "Shape",       "ShapeN",        "Size",          "Rank",
+                                       "XlaSetBound", "BroadcastArgs", "VariableShape", NULL };
     return is_one_of(node->op, ops);
 }
 
@@ -206,7 +219,8 @@ static bool is_compile_constant(struct origin_walk *walk, const struct tare_node
     walk->state[node->position] = 1;
     if (strcmp(node->op, "Const") != 0 && !is_shape_op(node)) {
         if (!node->n_inputs || !node->def || node->def->is_stateful || depth > 4000 || strstr(node->op, "Random") ||
-            strcmp(node->op, "Where") == 0 || strcmp(node->op, "Unique") == 0 || strcmp(node->op, "ReadVariableOp") == 0) {
+            strcmp(node->op, "Where") == 0 || strcmp(node->op, "Unique") == 0 ||
+            strcmp(node->op, "ReadVariableOp") == 0) {
             constant = false;
             if (!walk->dynamic) walk->dynamic = node;
         }
@@ -217,8 +231,8 @@ static bool is_compile_constant(struct origin_walk *walk, const struct tare_node
     return constant;
 }
 
-static tare_status is_constant(bool *out, const struct tare_node **dynamic, struct checker *checker, struct tare_edge edge,
-                               const bool *arg_constant) {
+static tare_status is_constant(bool *out, const struct tare_node **dynamic, struct checker *checker,
+                               struct tare_edge edge, const bool *arg_constant) {
     const struct tare_graph *graph = edge.node->graph;
     struct origin_walk walk = { graph, arg_constant, TARE_NEW_ARRAY(checker->arena, char, graph->n_nodes + 1), NULL };
     if (!walk.state) return TARE_NO_MEMORY;
@@ -244,12 +258,13 @@ static tare_status check_constant(struct checker *checker, const struct tare_nod
     if (tare_edge_dtype(node->inputs[input]) == TARE_DT_RESOURCE) return TARE_OK;
     TARE_TRY(is_constant(&constant, &dynamic, checker, node->inputs[input], arg_constant));
     if (constant) return TARE_OK;
-    return add(checker, TARE_TPU_NOT_CONSTANT, node->graph, node,
-               tare_arena_printf(checker->arena,
-                                 "input '%s' of node '%s' (%s) in function %s must be a compile-time constant, but '%s' (%s) "
-                                 "makes it dynamic (compute it from constants and shapes, or leave the op out of the TPU "
-                                 "function)",
-                                 name, node->name, node->op, node->graph->name, dynamic->name, dynamic->op));
+    return add(
+        checker, TARE_TPU_NOT_CONSTANT, node->graph, node,
+        tare_arena_printf(checker->arena,
+                          "input '%s' of node '%s' (%s) in function %s must be a compile-time constant, but '%s' (%s) "
+                          "makes it dynamic (compute it from constants and shapes, or leave the op out of the TPU "
+                          "function)",
+                          name, node->name, node->op, node->graph->name, dynamic->name, dynamic->op));
 }
 
 /* Slices may begin anywhere as long as their size is known. */
@@ -278,7 +293,8 @@ static tare_status check_graph(struct checker *checker, const struct tare_graph 
 
 static bool passes_unchanged(const struct tare_graph *body, size_t i) {
     struct tare_edge edge = i < body->n_returns ? body->returns[i].edge : (struct tare_edge){ NULL, 0 };
-    while (edge.node && strcmp(edge.node->op, "Identity") == 0 && edge.node->n_inputs) edge = edge.node->inputs[0];
+    while (edge.node && strcmp(edge.node->op, "Identity") == 0 && edge.node->n_inputs)
+        edge = edge.node->inputs[0];
     return edge.node == body->args[i];
 }
 
@@ -321,8 +337,9 @@ static tare_status check_end(struct checker *checker, const struct tare_graph *f
                              const char *what, const char *name, int dtype) {
     if (is_on_tpu(dtype) && tare_dtype_base(dtype) != TARE_DT_VARIANT) return TARE_OK;
     return add(checker, TARE_TPU_BAD_BOUNDARY, function, node,
-               tare_arena_printf(checker->arena, "%s '%s' of TPU function %s is %s, which the TPU does not take (parameters and "
-                                                 "returns must be dense numbers; %s)",
+               tare_arena_printf(checker->arena,
+                                 "%s '%s' of TPU function %s is %s, which the TPU does not take (parameters and "
+                                 "returns must be dense numbers; %s)",
                                  what, name, function->name, tare_dtype_name(dtype), MOVE_OUT));
 }
 

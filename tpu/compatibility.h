@@ -18,8 +18,8 @@ struct tare_tpu_finding {
     const char *text;             /* one line: what, where, and the way out */
 };
 
-/* Checks functions that are to be placed, and what they call, before placement. Nothing found is *count 0; arena memory.
- * Findings are not failures: the runtime decides. */
+/* Checks functions that are to be placed, and what they call, before placement. Nothing found is *count 0; arena
+ * memory. Findings are not failures: the runtime decides. */
 tare_status tare_tpu_check(struct tare_tpu_finding **out, size_t *count, struct tare_arena *arena,
                            const struct tare_model *model, struct tare_graph *const *functions, size_t n_functions);
 

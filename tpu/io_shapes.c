@@ -16,8 +16,12 @@ struct crossing {
     struct tare_io_shapes_result *result;
 };
 
-static struct tare_edge out0(struct tare_node *node) { return (struct tare_edge){ node, 0 }; }
-static bool is_op(const struct tare_node *node, const char *op) { return strcmp(node->op, op) == 0; }
+static struct tare_edge out0(struct tare_node *node) {
+    return (struct tare_edge){ node, 0 };
+}
+static bool is_op(const struct tare_node *node, const char *op) {
+    return strcmp(node->op, op) == 0;
+}
 
 /* ---- which shapes ---- */
 
@@ -41,8 +45,8 @@ static tare_status join(const struct crossing *c, struct tare_node *node) {
 }
 
 /* reshape(x, dims) as NAME/SIDE/Reshape in the graph of x, in the cluster when that is the TPU's. */
-static tare_status add_reshape(struct tare_edge *out, const struct crossing *c, struct tare_graph *graph, struct tare_edge x,
-                               const char *name, const char *side, const struct tare_shape *to) {
+static tare_status add_reshape(struct tare_edge *out, const struct crossing *c, struct tare_graph *graph,
+                               struct tare_edge x, const char *name, const char *side, const struct tare_shape *to) {
     struct tare_arena *memory = &c->model->arena;
     const char *path = tare_arena_printf(memory, "%s/%s/Reshape", name, side);
     const char *shape_path = tare_arena_printf(memory, "%s/%s/Reshape/shape", name, side);
@@ -70,7 +74,8 @@ static tare_status add_reshape(struct tare_edge *out, const struct crossing *c, 
     return tare_node_resolve(node);
 }
 
-static tare_status add_cast(struct tare_edge *out, struct tare_graph *graph, struct tare_edge x, const char *name, int dtype) {
+static tare_status add_cast(struct tare_edge *out, struct tare_graph *graph, struct tare_edge x, const char *name,
+                            int dtype) {
     const char *path = tare_arena_printf(&graph->model->arena, "%s/Cast", name);
     struct tare_node *node = path ? tare_graph_add(graph, "Cast", path) : NULL;
     if (!node) return TARE_NO_MEMORY;
@@ -93,8 +98,10 @@ static tare_status retype_call(const struct crossing *c) {
     struct tare_arena *memory = &c->model->arena;
     int *in = TARE_NEW_ARRAY(memory, int, body->n_args + 1), *out = TARE_NEW_ARRAY(memory, int, body->n_returns + 1);
     if (!in || !out) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < body->n_args; i++) in[i] = body->args[i]->output_dtypes[0];
-    for (size_t i = 0; i < body->n_returns; i++) out[i] = body->returns[i].dtype;
+    for (size_t i = 0; i < body->n_args; i++)
+        in[i] = body->args[i]->output_dtypes[0];
+    for (size_t i = 0; i < body->n_returns; i++)
+        out[i] = body->returns[i].dtype;
     TARE_TRY(tare_node_set_type_list(c->call, "Tin", in, body->n_args));
     TARE_TRY(tare_node_set_type_list(c->call, "Tout", out, body->n_returns));
     return tare_node_resolve(c->call);
@@ -111,7 +118,8 @@ static struct tare_node *only_user(const struct tare_graph *graph, struct tare_e
 static tare_status narrow_input(struct crossing *c, size_t i, struct tare_node *input, struct tare_node *identity) {
     struct tare_graph *body = c->placed->replicated;
     struct tare_node *arg = body->args[i], *cast = only_user(body, out0(identity), "Cast");
-    if (!cast || tare_edge_dtype(out0(arg)) != TARE_DT_FLOAT || cast->output_dtypes[0] != TARE_DT_BFLOAT16) return TARE_OK;
+    if (!cast || tare_edge_dtype(out0(arg)) != TARE_DT_FLOAT || cast->output_dtypes[0] != TARE_DT_BFLOAT16)
+        return TARE_OK;
     TARE_TRY(retype(arg, TARE_DT_BFLOAT16));
     TARE_TRY(retype(input, TARE_DT_BFLOAT16));
     TARE_TRY(retype(identity, TARE_DT_BFLOAT16));
@@ -122,7 +130,8 @@ static tare_status narrow_input(struct crossing *c, size_t i, struct tare_node *
     return TARE_OK;
 }
 
-static tare_status flatten_input(struct crossing *c, size_t i, struct tare_node *identity, const struct tare_shape *shape) {
+static tare_status flatten_input(struct crossing *c, size_t i, struct tare_node *identity,
+                                 const struct tare_shape *shape) {
     struct tare_graph *body = c->placed->replicated;
     struct tare_shape flat = tare_shape_make(1, -1);
     const char *name = body->args[i]->name;
@@ -164,7 +173,8 @@ static bool find_exit(struct exit *exit, const struct tare_return *ret) {
 
 static tare_status narrow_output(struct crossing *c, struct tare_return *ret, const struct exit *exit, bool *narrowed) {
     struct tare_node *cast = exit->identity->inputs[0].node;
-    *narrowed = is_op(cast, "Cast") && ret->dtype == TARE_DT_FLOAT && tare_edge_dtype(cast->inputs[0]) == TARE_DT_BFLOAT16;
+    *narrowed =
+        is_op(cast, "Cast") && ret->dtype == TARE_DT_FLOAT && tare_edge_dtype(cast->inputs[0]) == TARE_DT_BFLOAT16;
     if (!*narrowed) return TARE_OK;
     exit->identity->inputs[0] = cast->inputs[0];
     TARE_TRY(retype(exit->identity, TARE_DT_BFLOAT16));
@@ -185,8 +195,8 @@ static tare_status change_output(struct crossing *c, size_t i) {
     if (!find_exit(&exit, ret)) return TARE_OK;
     TARE_TRY(narrow_output(c, ret, &exit, &narrowed));
     if (flattens)
-        TARE_TRY(add_reshape(&exit.identity->inputs[0], c, c->placed->replicated, exit.identity->inputs[0], ret->name, "flatten",
-                             &flat));
+        TARE_TRY(add_reshape(&exit.identity->inputs[0], c, c->placed->replicated, exit.identity->inputs[0], ret->name,
+                             "flatten", &flat));
     TARE_TRY(retype_call(c));
     if (flattens) TARE_TRY(add_reshape(&to, c, c->placed->stub, to, ret->name, "recover", &shape));
     if (narrowed) TARE_TRY(add_cast(&to, c->placed->stub, to, ret->name, TARE_DT_FLOAT));
@@ -208,7 +218,8 @@ static struct tare_node *find_op(const struct tare_graph *graph, const char *op)
 
 static struct tare_node *find_pivot(const struct tare_graph *graph) {
     for (size_t i = 0; i < graph->n_nodes; i++)
-        if (!graph->nodes[i]->dead && tare_node_find_attr(graph->nodes[i], "_pivot_for_cluster")) return graph->nodes[i];
+        if (!graph->nodes[i]->dead && tare_node_find_attr(graph->nodes[i], "_pivot_for_cluster"))
+            return graph->nodes[i];
     return NULL;
 }
 
@@ -217,8 +228,10 @@ static tare_status change_function(struct crossing *c) {
     c->call = find_op(stub, "TPUPartitionedCall");
     c->pivot = find_pivot(body);
     if (!c->call || !c->pivot) return TARE_FAIL(TARE_INTERNAL, "function %s is not placed", stub->name);
-    for (size_t i = 0; i < body->n_args; i++) TARE_TRY(change_input(c, i));
-    for (size_t i = 0; i < body->n_returns; i++) TARE_TRY(change_output(c, i));
+    for (size_t i = 0; i < body->n_args; i++)
+        TARE_TRY(change_input(c, i));
+    for (size_t i = 0; i < body->n_returns; i++)
+        TARE_TRY(change_output(c, i));
     TARE_TRY(retype_call(c));
     tare_graph_sweep(body);
     return TARE_OK;

@@ -11,7 +11,9 @@ struct wire {
     size_t size;
 };
 
-static void put(struct wire *wire, int value) { wire->bytes[wire->size++] = (unsigned char)value; }
+static void put(struct wire *wire, int value) {
+    wire->bytes[wire->size++] = (unsigned char)value;
+}
 
 /* Dimension 0 split between devices 0 … cores-1; every number is below 128. */
 static void split_rows(struct wire *wire, int rank, int cores) {
@@ -20,10 +22,12 @@ static void split_rows(struct wire *wire, int rank, int cores) {
     put(wire, OTHER);
     put(wire, TILE_DIMENSIONS << 3 | LENGTH_DELIMITED);
     put(wire, rank);
-    for (int i = 0; i < rank; i++) put(wire, i ? 1 : cores);
+    for (int i = 0; i < rank; i++)
+        put(wire, i ? 1 : cores);
     put(wire, TILE_DEVICES << 3 | LENGTH_DELIMITED);
     put(wire, cores);
-    for (int i = 0; i < cores; i++) put(wire, i);
+    for (int i = 0; i < cores; i++)
+        put(wire, i);
 }
 
 static struct tare_node *only_user(const struct tare_graph *graph, struct tare_node *node, const char *op) {
@@ -41,7 +45,8 @@ static struct tare_node *find_input(const struct tare_graph *body, size_t i) {
     return recover && strstr(recover->name, "/recover/") ? recover : identity;
 }
 
-static tare_status mark(const struct tare_tpu_placed *placed, struct tare_node *input, const char *name, int rank, int cores) {
+static tare_status mark(const struct tare_tpu_placed *placed, struct tare_node *input, const char *name, int rank,
+                        int cores) {
     struct tare_graph *body = placed->replicated;
     struct tare_edge from = { input, 0 };
     const char *path = tare_arena_printf(&body->model->arena, "%s/XlaSharding", name);
@@ -58,12 +63,13 @@ static tare_status mark(const struct tare_tpu_placed *placed, struct tare_node *
     return tare_node_resolve(node);
 }
 
-static tare_status mark_function(size_t *count, const struct tare_tpu_placed *placed, const struct tare_model_shapes *shapes,
-                                 int cores) {
+static tare_status mark_function(size_t *count, const struct tare_tpu_placed *placed,
+                                 const struct tare_model_shapes *shapes, int cores) {
     struct tare_graph *body = placed->replicated;
     for (size_t i = 0; i < body->n_args; i++) {
         struct tare_node *input = find_input(body, i);
-        struct tare_shape shape = input ? tare_model_shape(shapes, (struct tare_edge){ input, 0 }) : tare_shape_scalar();
+        struct tare_shape shape =
+            input ? tare_model_shape(shapes, (struct tare_edge){ input, 0 }) : tare_shape_scalar();
         if (!input || shape.rank < 1 || shape.dims[0] < cores || shape.dims[0] % cores) continue;
         TARE_TRY(mark(placed, input, body->args[i]->name, shape.rank, cores));
         (*count)++;
@@ -71,15 +77,17 @@ static tare_status mark_function(size_t *count, const struct tare_tpu_placed *pl
     return TARE_OK;
 }
 
-tare_status tare_tpu_shard_inputs(struct tare_model *model, const struct tare_tpu_placed *placed, size_t n_placed, int cores,
-                                  size_t *count) {
+tare_status tare_tpu_shard_inputs(struct tare_model *model, const struct tare_tpu_placed *placed, size_t n_placed,
+                                  int cores, size_t *count) {
     struct tare_model_shapes *shapes = NULL;
     tare_status status;
     if (cores < 2) return TARE_OK;
     if (cores > MOST_CORES)
-        return TARE_FAIL(TARE_UNSUPPORTED, "num_cores_per_replica is %d (at most %d can share a replica)", cores, MOST_CORES);
+        return TARE_FAIL(TARE_UNSUPPORTED, "num_cores_per_replica is %d (at most %d can share a replica)", cores,
+                         MOST_CORES);
     TARE_CHECK(tare_model_shapes_new(&shapes, model));
-    for (size_t i = 0; i < n_placed && status == TARE_OK; i++) status = mark_function(count, &placed[i], shapes, cores);
+    for (size_t i = 0; i < n_placed && status == TARE_OK; i++)
+        status = mark_function(count, &placed[i], shapes, cores);
 done:
     tare_model_shapes_free(shapes);
     return status;

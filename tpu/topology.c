@@ -14,7 +14,8 @@ struct reader {
 };
 
 static tare_status corrupt(const struct reader *reader, const char *what) {
-    return TARE_FAIL(TARE_CORRUPT, "topology is no TopologyProto: %s at byte %zu of %zu", what, reader->at, reader->size);
+    return TARE_FAIL(TARE_CORRUPT, "topology is no TopologyProto: %s at byte %zu of %zu", what, reader->at,
+                     reader->size);
 }
 
 static tare_status read_varint(uint64_t *out, struct reader *reader) {
@@ -84,8 +85,10 @@ static tare_status read_field(struct tare_tpu_topology *out, struct list *mesh, 
     TARE_TRY(read_varint(&tag, reader));
     wire = (int)(tag & 7);
     switch (tag >> 3) {
-    case MESH_SHAPE: return read_list(mesh, reader, wire);
-    case DEVICE_COORDINATES: return read_list(coordinates, reader, wire);
+    case MESH_SHAPE:
+        return read_list(mesh, reader, wire);
+    case DEVICE_COORDINATES:
+        return read_list(coordinates, reader, wire);
     case NUM_TASKS:
     case DEVICES_PER_TASK:
         if (wire != VARINT) return corrupt(reader, "a field of the wrong kind");
@@ -93,7 +96,8 @@ static tare_status read_field(struct tare_tpu_topology *out, struct list *mesh, 
         if (value > MOST_DEVICES) return corrupt(reader, "an absurd number of tasks or devices");
         *(tag >> 3 == NUM_TASKS ? &out->n_tasks : &out->devices_per_task) = (int64_t)value;
         return TARE_OK;
-    default: return skip(reader, wire);
+    default:
+        return skip(reader, wire);
     }
 }
 
@@ -106,12 +110,15 @@ static const char *point_text(char text[96], const int64_t *point) {
     return text;
 }
 
-static bool same_point(const int64_t *a, const int64_t *b) { return memcmp(a, b, MESH_DIMS * sizeof *a) == 0; }
+static bool same_point(const int64_t *a, const int64_t *b) {
+    return memcmp(a, b, MESH_DIMS * sizeof *a) == 0;
+}
 
 static tare_status check_mesh(const struct tare_tpu_topology *topology, size_t count) {
     char text[96];
     if (count != MESH_DIMS)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "topology: mesh_shape has %zu entries (wanted 4: x, y, z, core)", count);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "topology: mesh_shape has %zu entries (wanted 4: x, y, z, core)",
+                         count);
     for (int i = 0; i < MESH_DIMS; i++)
         if (topology->mesh[i] < 1 || topology->mesh[i] > LARGEST_MESH_DIM)
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "topology: mesh_shape is %s (wanted positive entries)",
@@ -127,8 +134,8 @@ static tare_status check_points(const struct tare_tpu_topology *topology, const 
         const int64_t *point = points + p * MESH_DIMS;
         for (int i = 0; i < MESH_DIMS; i++)
             if (point[i] < 0 || point[i] >= topology->mesh[i])
-                return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: device %zu is at %s, outside of the mesh of shape %s", what, p,
-                                 point_text(text, point), point_text(mesh, topology->mesh));
+                return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: device %zu is at %s, outside of the mesh of shape %s",
+                                 what, p, point_text(text, point), point_text(mesh, topology->mesh));
         for (size_t q = 0; q < p; q++)
             if (same_point(points + q * MESH_DIMS, point))
                 return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: devices %zu and %zu are both at %s", what, q, p,
@@ -137,14 +144,16 @@ static tare_status check_points(const struct tare_tpu_topology *topology, const 
     return TARE_OK;
 }
 
-tare_status tare_tpu_topology_read(struct tare_tpu_topology *out, struct tare_arena *arena, const void *data, size_t size) {
+tare_status tare_tpu_topology_read(struct tare_tpu_topology *out, struct tare_arena *arena, const void *data,
+                                   size_t size) {
     struct reader reader = { data, size, 0 };
     struct list mesh = { out->mesh, 0, MESH_DIMS }, coordinates = { NULL, 0, 0 };
     memset(out, 0, sizeof *out);
     coordinates.capacity = size < MOST_DEVICES * MESH_DIMS ? size : MOST_DEVICES * MESH_DIMS; /* a byte each at least */
     coordinates.items = TARE_NEW_ARRAY(arena, int64_t, coordinates.capacity + 1);
     if (!coordinates.items) return TARE_NO_MEMORY;
-    while (reader.at < reader.size) TARE_TRY(read_field(out, &mesh, &coordinates, &reader));
+    while (reader.at < reader.size)
+        TARE_TRY(read_field(out, &mesh, &coordinates, &reader));
     TARE_TRY(check_mesh(out, mesh.count));
     if (!coordinates.count || coordinates.count % MESH_DIMS)
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
@@ -153,14 +162,16 @@ tare_status tare_tpu_topology_read(struct tare_tpu_topology *out, struct tare_ar
     out->coordinates = coordinates.items;
     out->n_devices = coordinates.count / MESH_DIMS;
     if (out->n_tasks && out->devices_per_task && (size_t)(out->n_tasks * out->devices_per_task) != out->n_devices)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "topology: device_coordinates names %zu devices (wanted %lld tasks with %lld each)",
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "topology: device_coordinates names %zu devices (wanted %lld tasks with %lld each)",
                          out->n_devices, (long long)out->n_tasks, (long long)out->devices_per_task);
     return check_points(out, out->coordinates, out->n_devices, "topology");
 }
 
 /* ---- options ---- */
 
-static tare_status check_assignment(const struct tare_tpu_sharding *sharding, const struct tare_tpu_topology *topology) {
+static tare_status check_assignment(const struct tare_tpu_sharding *sharding,
+                                    const struct tare_tpu_topology *topology) {
     size_t wanted = (size_t)sharding->num_cores_per_replica * MESH_DIMS;
     char text[96];
     if (!sharding->n_device_assignment) return TARE_OK; /* the topology's order */
@@ -186,12 +197,14 @@ static tare_status check(const struct tare_tpu_sharding *sharding, struct tare_a
     if (cores < 0) return TARE_FAIL(TARE_INVALID_ARGUMENT, "num_cores_per_replica is %d (wanted 1 or more)", cores);
     if (!sharding->topology_size) {
         if (cores > 1)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                             "num_cores_per_replica is %d, which needs a topology: %d cores may be on one chip or on several "
-                             "(wanted a serialized TopologyProto with mesh_shape and device_coordinates)",
-                             cores, cores);
+            return TARE_FAIL(
+                TARE_INVALID_ARGUMENT,
+                "num_cores_per_replica is %d, which needs a topology: %d cores may be on one chip or on several "
+                "(wanted a serialized TopologyProto with mesh_shape and device_coordinates)",
+                cores, cores);
         if (sharding->n_device_assignment)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "device_assignment is given without num_cores_per_replica and topology");
+            return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                             "device_assignment is given without num_cores_per_replica and topology");
         return TARE_OK;
     }
     TARE_TRY(tare_tpu_topology_read(&topology, arena, sharding->topology, sharding->topology_size));

@@ -6,13 +6,15 @@
 
 #include <string.h>
 
-static const char *dtype_text(int dtype) { return tare_dtype_name(dtype); }
+static const char *dtype_text(int dtype) {
+    return tare_dtype_name(dtype);
+}
 
-static void check_equal(const struct tare_graph *graph, const struct tare_node *node, const char *what, size_t i, int got,
-                        int wanted) {
+static void check_equal(const struct tare_graph *graph, const struct tare_node *node, const char *what, size_t i,
+                        int got, int wanted) {
     if (tare_dtype_base(got) == tare_dtype_base(wanted)) return;
-    fail_msg("graph '%s' node '%s' (%s): %s %zu is %s (wanted %s)", graph->name, node ? node->name : "", node ? node->op : "",
-             what, i, dtype_text(got), dtype_text(wanted));
+    fail_msg("graph '%s' node '%s' (%s): %s %zu is %s (wanted %s)", graph->name, node ? node->name : "",
+             node ? node->op : "", what, i, dtype_text(got), dtype_text(wanted));
 }
 
 static void check_inputs(struct tare_arena *arena, const struct tare_node *node) {
@@ -28,7 +30,8 @@ static void check_inputs(struct tare_arena *arena, const struct tare_node *node)
         check_equal(node->graph, node, "input", i, tare_edge_dtype(node->inputs[i]), dtypes[i]);
     }
     mini_ok(tare_opdef_output_dtypes(arena, node, &dtypes, &count));
-    for (size_t i = 0; i < count; i++) check_equal(node->graph, node, "output", i, node->output_dtypes[i], dtypes[i]);
+    for (size_t i = 0; i < count; i++)
+        check_equal(node->graph, node, "output", i, node->output_dtypes[i], dtypes[i]);
 }
 
 static void check_call(struct tare_arena *arena, const struct tare_node *node) {
@@ -39,7 +42,8 @@ static void check_call(struct tare_arena *arena, const struct tare_node *node) {
         const struct tare_graph *callee = site.callees[c];
         bool condition = site.kind == TARE_CALL_LOOP && c == 0;
         if (callee->n_args != site.n_args)
-            fail_msg("node '%s' passes %zu arguments to %s (wanted %zu)", node->name, site.n_args, callee->name, callee->n_args);
+            fail_msg("node '%s' passes %zu arguments to %s (wanted %zu)", node->name, site.n_args, callee->name,
+                     callee->n_args);
         for (size_t i = 0; i < site.n_args; i++)
             check_equal(node->graph, node, "argument", i, tare_edge_dtype(node->inputs[site.first + i]),
                         callee->args[i]->output_dtypes[0]);
@@ -65,18 +69,21 @@ static void check_graph(struct tare_arena *arena, const struct tare_graph *graph
 void graph_check_dtypes(const struct tare_model *model) {
     struct tare_arena arena = { 0 };
     check_graph(&arena, model->main);
-    for (size_t i = 0; i < model->n_functions; i++) check_graph(&arena, model->functions[i]);
+    for (size_t i = 0; i < model->n_functions; i++)
+        check_graph(&arena, model->functions[i]);
     for (size_t s = 0; s < model->n_signatures; s++)
         for (size_t i = 0; i < model->signatures[s].n_outputs; i++)
             if (model->signatures[s].outputs[i].edge.node)
                 check_equal(model->main, model->signatures[s].outputs[i].edge.node, "signature output", i,
-                            tare_edge_dtype(model->signatures[s].outputs[i].edge), model->signatures[s].outputs[i].dtype);
+                            tare_edge_dtype(model->signatures[s].outputs[i].edge),
+                            model->signatures[s].outputs[i].dtype);
     tare_arena_free(&arena);
 }
 
 size_t graph_count(const struct tare_graph *graph, const char *op) {
     size_t count = 0;
-    for (size_t i = 0; i < graph->n_nodes; i++) count += !graph->nodes[i]->dead && strcmp(graph->nodes[i]->op, op) == 0;
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        count += !graph->nodes[i]->dead && strcmp(graph->nodes[i]->op, op) == 0;
     return count;
 }
 

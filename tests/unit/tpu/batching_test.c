@@ -8,8 +8,12 @@
 
 static const int64_t sizes[] = { 2, 4, 8 };
 static const struct tare_batch_options plain = {
-    .num_batch_threads = 2, .max_batch_size = 8, .batch_timeout_micros = 5000, .max_enqueued_batches = 10,
-    .allowed_batch_sizes = sizes, .n_allowed = 3,
+    .num_batch_threads = 2,
+    .max_batch_size = 8,
+    .batch_timeout_micros = 5000,
+    .max_enqueued_batches = 10,
+    .allowed_batch_sizes = sizes,
+    .n_allowed = 3,
 };
 
 /* main: y = f(x, handle) with x of the given shape; f(handle, x) = x * variable, behind a call of inner(x). */
@@ -43,11 +47,13 @@ static void set_up(struct fixture *f, struct tare_shape shape) {
     mini_ok(tare_node_set_type(read, "dtype", TARE_DT_FLOAT));
     mini_return(f->function, "y", mini_node(f->function, "Mul", "mul", 2, arg, mini_done(read)));
     f->x = shaped(f->model->main, "x", shape);
-    f->y = mini_call(f->model->main, "StatefulPartitionedCall", "call", f->function, 2, mini_variable(f->model, "v", 3), f->x);
+    f->y = mini_call(f->model->main, "StatefulPartitionedCall", "call", f->function, 2, mini_variable(f->model, "v", 3),
+                     f->x);
     f->in = (struct tare_binding){ .key = "x", .dtype = TARE_DT_FLOAT, .shape = shape, .edge = f->x };
     f->out = (struct tare_binding){ .key = "y", .dtype = TARE_DT_FLOAT, .shape = shape, .edge = f->y };
-    f->signature = (struct tare_signature){ .key = "serving_default", .inputs = &f->in, .n_inputs = 1, .outputs = &f->out,
-                                            .n_outputs = 1 };
+    f->signature = (struct tare_signature){
+        .key = "serving_default", .inputs = &f->in, .n_inputs = 1, .outputs = &f->out, .n_outputs = 1
+    };
     f->alias = (struct tare_alias){ f->function->name, "tpu_func" };
     f->model->signatures = &f->signature;
     f->model->n_signatures = 1;
@@ -86,7 +92,8 @@ static void check_runs(const struct fixture *f) {
     struct tare_tensor x, y = { 0 };
     mini_ok(tare_tensor_from(&x, TARE_DT_FLOAT, &shape, rows));
     mini_ok(tare_session_run(session, &f->x, &x, 1, &f->y, &y, 1, NULL, 0));
-    for (int i = 0; i < 4; i++) assert_float_equal(TARE_CONST_DATA(float, &y)[i], 3 * rows[i], 0);
+    for (int i = 0; i < 4; i++)
+        assert_float_equal(TARE_CONST_DATA(float, &y)[i], 3 * rows[i], 0);
     tare_tensor_reset(&x);
     tare_tensor_reset(&y);
     tare_session_free(session);
@@ -155,7 +162,8 @@ static void an_existing_batcher__gets_the_new_numbers(void **state) {
 }
 
 static void a_function__is_batched_by_each_of_its_names(void **state) {
-    struct tare_batch_options options[] = { of(TARE_BATCH_ALIAS, "tpu_func"), of(TARE_BATCH_CONCRETE, "__inference_f_1"),
+    struct tare_batch_options options[] = { of(TARE_BATCH_ALIAS, "tpu_func"),
+                                            of(TARE_BATCH_CONCRETE, "__inference_f_1"),
                                             of(TARE_BATCH_SIGNATURE, "serving_default") };
     (void)state;
     for (size_t i = 0; i < 3; i++) {
@@ -170,7 +178,8 @@ static void a_function__is_batched_by_each_of_its_names(void **state) {
 }
 
 static void batching__once_and_not_on_the_tpu(void **state) {
-    struct tare_batch_options twice[] = { of(TARE_BATCH_ALIAS, "tpu_func"), of(TARE_BATCH_SIGNATURE, "serving_default") };
+    struct tare_batch_options twice[] = { of(TARE_BATCH_ALIAS, "tpu_func"),
+                                          of(TARE_BATCH_SIGNATURE, "serving_default") };
     struct tare_batch_options unknown = of(TARE_BATCH_ALIAS, "tpu_fun"), inner = of(TARE_BATCH_CONCRETE, "inner");
     struct tare_tpu_function function;
     struct tare_tpu_placed *placed;

@@ -29,7 +29,8 @@ static int dtype_of(const struct tare_graph *graph, const char *name) {
 #define assert_dtype(graph, name, wanted)                                                                              \
     do {                                                                                                               \
         int got_ = dtype_of(graph, name);                                                                              \
-        if (got_ != (wanted)) fail_msg("'%s' is %s (wanted %s)", name, tare_dtype_name(got_), tare_dtype_name(wanted)); \
+        if (got_ != (wanted))                                                                                          \
+            fail_msg("'%s' is %s (wanted %s)", name, tare_dtype_name(got_), tare_dtype_name(wanted));                  \
     } while (0)
 
 static struct tare_edge cast(struct tare_graph *graph, const char *name, struct tare_edge x, int dtype) {
@@ -275,7 +276,8 @@ static void an_inner_function_that_others_call__is_copied(void **state) {
 
 static void a_loop__carries_bfloat16(void **state) {
     struct tare_model *model = mini_model_new();
-    struct tare_graph *condition = function(model, "cond"), *body = function(model, "body"), *graph = function(model, "f");
+    struct tare_graph *condition = function(model, "cond"), *body = function(model, "body"),
+                      *graph = function(model, "f");
     struct tare_edge i, x;
     struct tare_node *loop;
     (void)state;
@@ -310,7 +312,8 @@ static void bfloat16_in_the_input__is_refused_unless_asked_for(void **state) {
     x = mini_node(graph, "Exp", "exp", 1, cast(graph, "down", x, TARE_DT_BFLOAT16));
     x = mini_node(graph, "Relu", "relu", 1, cast(graph, "up", x, TARE_DT_FLOAT));
     mini_return(graph, "y", x);
-    mini_fails(tare_tpu_bfloat16(model, &graph, 1, &defaults, &changes), "function f: node 'down' (Cast) is bfloat16 already");
+    mini_fails(tare_tpu_bfloat16(model, &graph, 1, &defaults, &changes),
+               "function f: node 'down' (Cast) is bfloat16 already");
     convert(model, graph, &options);
     assert_dtype(graph, "relu", TARE_DT_BFLOAT16);
     assert_int_equal(graph_count(graph, "Cast"), 2); /* the pair in the middle is gone */
@@ -320,7 +323,9 @@ static void bfloat16_in_the_input__is_refused_unless_asked_for(void **state) {
 static void the_main_graph__keeps_signature_dtypes(void **state) {
     struct tare_model *model = mini_model_new();
     struct tare_binding in = { .key = "x", .dtype = TARE_DT_FLOAT }, out = { .key = "y", .dtype = TARE_DT_FLOAT };
-    struct tare_signature signature = { .key = "serving_default", .inputs = &in, .n_inputs = 1, .outputs = &out, .n_outputs = 1 };
+    struct tare_signature signature = {
+        .key = "serving_default", .inputs = &in, .n_inputs = 1, .outputs = &out, .n_outputs = 1
+    };
     struct tare_session *session;
     (void)state;
     in.edge = mini_placeholder(model->main, "x", TARE_DT_FLOAT);

@@ -63,7 +63,8 @@ static void an_op_without_kernel__is_named_in_the_runtimes_words(void **state) {
     set_up(&f);
     mini_return(f.graph, "y", mini_node(f.graph, "StringToNumber", "parse", 1, mini_arg(f.graph, "x", TARE_DT_STRING)));
     check(&f);
-    expect(&f, TARE_TPU_NOT_COMPILABLE, "'tf.StringToNumber' op isn't compilable for TPU device. (node 'parse' in function f");
+    expect(&f, TARE_TPU_NOT_COMPILABLE,
+           "'tf.StringToNumber' op isn't compilable for TPU device. (node 'parse' in function f");
     expect(&f, TARE_TPU_BAD_BOUNDARY, "parameter 'x' of TPU function f is string");
     assert_int_equal(f.count, 2);
     tear_down(&f);
@@ -80,16 +81,18 @@ static void a_dynamic_shape__names_the_node_behind_it(void **state) {
     n = mini_arg(inner, "n", TARE_DT_INT32);
     mini_return(inner, "y", mini_node(inner, "Reshape", "reshape", 2, x, n));
     x = mini_arg(f.graph, "x", TARE_DT_FLOAT);
-    mini_return(f.graph, "fixed", mini_call(f.graph, "PartitionedCall", "good", inner, 2, x,
-                                            mini_ints(f.graph, "size", 1, (int32_t[]){ -1 })));
+    mini_return(
+        f.graph, "fixed",
+        mini_call(f.graph, "PartitionedCall", "good", inner, 2, x, mini_ints(f.graph, "size", 1, (int32_t[]){ -1 })));
     check(&f);
     assert_int_equal(f.count, 0);
     n = mini_arg(f.graph, "n", TARE_DT_INT32);
     mini_return(f.graph, "open", mini_call(f.graph, "PartitionedCall", "bad", inner, 2, x, n));
     check(&f);
     assert_int_equal(f.count, 1);
-    expect(&f, TARE_TPU_NOT_CONSTANT, "input 'shape' of node 'reshape' (Reshape) in function inner must be a compile-time "
-                                      "constant, but 'n' (_Arg)");
+    expect(&f, TARE_TPU_NOT_CONSTANT,
+           "input 'shape' of node 'reshape' (Reshape) in function inner must be a compile-time "
+           "constant, but 'n' (_Arg)");
     tear_down(&f);
 }
 
@@ -122,7 +125,8 @@ static void a_type_that_the_kernel_lacks__is_found(void **state) {
     assert_int_equal(f.count, 0);
     mini_ok(tare_node_set_type(x.node, "T", TARE_DT_DOUBLE));
     check(&f);
-    expect(&f, TARE_TPU_BAD_TYPE, "'tf.ApproxTopK' op isn't compilable for TPU device with these types (wanted T={DT_FLOAT");
+    expect(&f, TARE_TPU_BAD_TYPE,
+           "'tf.ApproxTopK' op isn't compilable for TPU device with these types (wanted T={DT_FLOAT");
     tear_down(&f);
 }
 
@@ -131,7 +135,8 @@ static void messages_of_assertions__pass(void **state) {
     struct fixture f;
     (void)state;
     set_up(&f);
-    mini_node(f.graph, "Assert", "assert", 2, mini_arg(f.graph, "ok", TARE_DT_BOOL), mini_strings(f.graph, "text", 1, words));
+    mini_node(f.graph, "Assert", "assert", 2, mini_arg(f.graph, "ok", TARE_DT_BOOL),
+              mini_strings(f.graph, "text", 1, words));
     check(&f);
     assert_int_equal(f.count, 0);
     tear_down(&f);

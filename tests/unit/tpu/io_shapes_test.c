@@ -50,11 +50,13 @@ static void check_runs(const struct fixture *f, int columns) {
     struct tare_session *session = mini_session(f->model);
     struct tare_tensor x, y = { 0 };
     mini_ok(tare_tensor_new(&x, TARE_DT_FLOAT, &shape));
-    for (int64_t i = 0; i < x.elements; i++) TARE_DATA(float, &x)[i] = (float)i;
+    for (int64_t i = 0; i < x.elements; i++)
+        TARE_DATA(float, &x)[i] = (float)i;
     mini_ok(tare_session_run(session, &f->x, &x, 1, &f->y, &y, 1, NULL, 0));
     assert_int_equal(y.shape.rank, 2);
     assert_int_equal(y.shape.dims[1], columns);
-    for (int64_t i = 0; i < x.elements; i++) assert_float_equal(TARE_CONST_DATA(float, &y)[i], 2 * (float)i, 0);
+    for (int64_t i = 0; i < x.elements; i++)
+        assert_float_equal(TARE_CONST_DATA(float, &y)[i], 2 * (float)i, 0);
     tare_tensor_reset(&x);
     tare_tensor_reset(&y);
     tare_session_free(session);
@@ -82,7 +84,7 @@ static void a_padded_matrix__crosses_as_a_vector(void **state) {
 
 static void shapes__that_fill_tiles_or_are_open_stay(void **state) {
     struct tare_shape shapes[] = { tare_shape_make(2, -1, 256), tare_shape_make(3, -1, 16, 128), tare_shape_make(1, -1),
-                                   tare_shape_make(2, -1, -1), tare_shape_make(3, -1, -1, 10), tare_shape_unknown() };
+                                   tare_shape_make(2, -1, -1),  tare_shape_make(3, -1, -1, 10),  tare_shape_unknown() };
     (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         struct fixture f;
@@ -121,7 +123,8 @@ static void a_batch_of_known_size__is_split_between_cores(void **state) {
         graph_check_dtypes(f.model);
         if (count != (i < 2)) fail_msg("shape %zu: %zu inputs are split (wanted %d)", i, count, i < 2);
         if (i < 2) {
-            const struct tare_attr *attr = tare_node_find_attr(graph_only(f.placed[0].replicated, "XlaSharding"), "sharding");
+            const struct tare_attr *attr =
+                tare_node_find_attr(graph_only(f.placed[0].replicated, "XlaSharding"), "sharding");
             assert_int_equal(attr->items[0].s.size, sizeof rows_between_two);
             assert_memory_equal(attr->items[0].s.data, rows_between_two, sizeof rows_between_two);
             assert_ptr_equal(graph_node(f.placed[0].replicated, "mul")->inputs[0].node,

@@ -44,7 +44,8 @@ static void damaged_bytes__fail_cleanly(void **state) {
 }
 
 static void several_cores__need_a_topology_of_that_size(void **state) {
-    struct tare_tpu_sharding none = sharding(2, NULL, 0), one = sharding(1, NULL, 0), few = sharding(4, two_chips, sizeof two_chips);
+    struct tare_tpu_sharding none = sharding(2, NULL, 0), one = sharding(1, NULL, 0),
+                             few = sharding(4, two_chips, sizeof two_chips);
     struct tare_tpu_sharding good = sharding(2, two_chips, sizeof two_chips);
     (void)state;
     mini_fails(tare_tpu_sharding_check(&none), "num_cores_per_replica is 2, which needs a topology");
@@ -70,7 +71,8 @@ static void a_device_assignment__lies_in_the_topology(void **state) {
 }
 
 static void meshes__have_four_positive_entries(void **state) {
-    static const unsigned char three[] = { 0x0a, 3, 1, 2, 1, 0x22, 4, 0, 0, 0, 0 }, zero[] = { 0x0a, 4, 1, 0, 1, 1, 0x22, 4, 0, 0, 0, 0 };
+    static const unsigned char three[] = { 0x0a, 3, 1, 2, 1, 0x22, 4, 0, 0, 0, 0 },
+                               zero[] = { 0x0a, 4, 1, 0, 1, 1, 0x22, 4, 0, 0, 0, 0 };
     struct tare_tpu_sharding s = sharding(1, three, sizeof three);
     (void)state;
     mini_fails(tare_tpu_sharding_check(&s), "mesh_shape has 3 entries (wanted 4");
