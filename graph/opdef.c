@@ -93,6 +93,56 @@ tare_status tare_opdef_input_dtypes(struct tare_arena *arena, const struct tare_
     return name_node(node, list_dtypes(arena, node, node->def->inputs, node->def->n_inputs, dtypes, count));
 }
 
+/* TARE_OK when input `i` is an output of a live node of the same graph. */
+static tare_status check_edge(const struct tare_node *node, size_t i) {
+    const struct tare_edge edge = node->inputs[i];
+    if (!edge.node) return TARE_FAIL(TARE_INVALID_ARGUMENT, "input %zu is not connected", i);
+    if (edge.node->dead || edge.node->graph != node->graph)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "input %zu is %s, which is not in the graph", i, edge.node->name);
+    if (edge.index < 0 || (size_t)edge.index >= edge.node->n_outputs)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "input %zu is output %d of %s, which has %zu outputs", i, edge.index,
+                         edge.node->name, edge.node->n_outputs);
+    return TARE_OK;
+}
+
+static void print_dtypes(struct tare_strbuf *text, const int *dtypes, size_t count) {
+    for (size_t i = 0; i < count && i < 32; i++)
+        tare_strbuf_printf(text, "%s%s", i ? ", " : "", tare_dtype_name(dtypes[i]));
+    if (count > 32) tare_strbuf_puts(text, ", ...");
+}
+
+static tare_status check_dtypes(const struct tare_node *node, const int *wanted, size_t count) {
+    struct tare_strbuf text = { 0 };
+    tare_status status;
+    if (count != node->n_inputs) {
+        print_dtypes(&text, wanted, count);
+        status = TARE_FAIL(TARE_INVALID_ARGUMENT, "NodeDef expected inputs '%s' do not match %zu inputs specified",
+                           tare_strbuf_text(&text), node->n_inputs);
+        tare_strbuf_free(&text);
+        return status;
+    }
+    for (size_t i = 0; i < count; i++) {
+        int got;
+        TARE_TRY(check_edge(node, i));
+        got = node->inputs[i].node->output_dtypes[node->inputs[i].index];
+        if (tare_dtype_base(got) != tare_dtype_base(wanted[i]))
+            return TARE_FAIL(TARE_TYPE, "input %zu is %s (wanted %s)", i, tare_dtype_name(got), tare_dtype_name(wanted[i]));
+        if (tare_dtype_is_ref(wanted[i]) && !tare_dtype_is_ref(got))
+            return TARE_FAIL(TARE_TYPE, "input %zu is a value (wanted a reference to a variable)", i);
+    }
+    return TARE_OK;
+}
+
+tare_status tare_opdef_check_inputs(const struct tare_node *node) {
+    struct tare_arena arena = { 0 };
+    int *dtypes;
+    size_t count;
+    tare_status status = list_dtypes(&arena, node, node->def->inputs, node->def->n_inputs, &dtypes, &count);
+    if (status == TARE_OK) status = check_dtypes(node, dtypes, count);
+    tare_arena_free(&arena);
+    return status;
+}
+
 static tare_status missing(const struct tare_node *node) {
     struct tare_strbuf names = { 0 };
     size_t count = 0;
