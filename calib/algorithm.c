@@ -1,0 +1,127 @@
+/* Choosing a range algorithm by name, and running it. */
+#include "calib/algorithm.h"
+
+#include "base/option.h"
+#include "base/strbuf.h"
+#include "calib/algos/rows.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct tare_algorithm *const rows[] = {
+    &tare_algorithm_min_max, &tare_algorithm_average_min_max, &tare_algorithm_percentile,
+    &tare_algorithm_entropy, &tare_algorithm_mse,             &tare_algorithm_mse_symmetric,
+};
+enum { ROWS = sizeof rows / sizeof *rows };
+
+const struct tare_algorithm *const *tare_algorithm_list(size_t *count) {
+    *count = ROWS;
+    return rows;
+}
+
+static bool is_called(const struct tare_algorithm *row, const char *name, size_t size) {
+    if (strlen(row->name) == size && memcmp(row->name, name, size) == 0) return true;
+    for (const char *const *other = row->tensorflow_names; other != NULL && *other != NULL; other++) {
+        if (strlen(*other) == size && memcmp(*other, name, size) == 0) return true;
+    }
+    return false;
+}
+
+static tare_status unknown_algorithm(const char *name, size_t size) {
+    const char *names[ROWS + 1] = { NULL };
+    struct tare_strbuf all = { 0 };
+    for (size_t i = 0; i < ROWS; i++) {
+        names[i] = rows[i]->name;
+        tare_strbuf_printf(&all, "%s%s", i ? ", " : "", rows[i]->name);
+    }
+    char given[64];
+    snprintf(given, sizeof given, "%.*s", (int)(size < sizeof given ? size : sizeof given - 1), name);
+    const char *near = tare_nearest_name(given, names);
+    tare_status status =
+        near != NULL ? TARE_FAIL(TARE_USAGE, "unknown algorithm '%s' (did you mean '%s'?)", given, near)
+                     : TARE_FAIL(TARE_USAGE, "unknown algorithm '%s' (known: %s)", given, tare_strbuf_text(&all));
+    tare_strbuf_free(&all);
+    return status;
+}
+
+static tare_status parse_parameter(struct tare_algorithm_choice *choice, const char *text, size_t size) {
+    const struct tare_algorithm_parameter *parameters = choice->row->parameters;
+    const char *equals = memchr(text, '=', size);
+    size_t name_size = equals != NULL ? (size_t)(equals - text) : size;
+    for (int i = 0; i < TARE_ALGORITHM_PARAMETERS && parameters[i].name != NULL; i++) {
+        if (strlen(parameters[i].name) != name_size || memcmp(parameters[i].name, text, name_size) != 0) continue;
+        char number[64] = "";
+        size_t length = equals != NULL ? size - name_size - 1 : 0;
+        if (length < sizeof number) memcpy(number, equals != NULL ? equals + 1 : text, length);
+        char *end = number;
+        double value = strtod(number, &end);
+        if (length == 0 || length >= sizeof number || *end != '\0' || !isfinite(value) || value < parameters[i].min ||
+            value > parameters[i].max)
+            return TARE_FAIL(TARE_USAGE, "algorithm '%s': %s is '%.*s' (wanted a number from %g to %g)",
+                             choice->row->name, parameters[i].name, (int)length, equals != NULL ? equals + 1 : "",
+                             parameters[i].min, parameters[i].max);
+        choice->values[i] = value;
+        return TARE_OK;
+    }
+    struct tare_strbuf all = { 0 };
+    for (int i = 0; i < TARE_ALGORITHM_PARAMETERS && parameters[i].name != NULL; i++)
+        tare_strbuf_printf(&all, "%s%s", i ? ", " : "", parameters[i].name);
+    tare_status status = TARE_FAIL(TARE_USAGE, "algorithm '%s' has no parameter '%.*s' (known: %s)", choice->row->name,
+                                   (int)name_size, text, all.size ? tare_strbuf_text(&all) : "none");
+    tare_strbuf_free(&all);
+    return status;
+}
+
+tare_status tare_algorithm_parse(struct tare_algorithm_choice *out, const char *text) {
+    size_t name_size = strcspn(text, ":");
+    *out = (struct tare_algorithm_choice){ 0 };
+    for (size_t i = 0; i < ROWS && out->row == NULL; i++) {
+        if (is_called(rows[i], text, name_size)) out->row = rows[i];
+    }
+    if (out->row == NULL) return unknown_algorithm(text, name_size);
+    for (int i = 0; i < TARE_ALGORITHM_PARAMETERS; i++) out->values[i] = out->row->parameters[i].fallback;
+    const char *at = text + name_size;
+    while (*at != '\0') {
+        at++; /* ':' or ',' */
+        size_t size = strcspn(at, ",");
+        TARE_TRY(parse_parameter(out, at, size));
+        at += size;
+    }
+    return TARE_OK;
+}
+
+tare_status tare_algorithm_range_of_bins(struct tare_range *out, const struct tare_algorithm_choice *choice,
+                                         const struct tare_statistics *statistics, const struct tare_bins *bins,
+                                         const struct tare_grid_scheme *scheme) {
+    *out = (struct tare_range){ .candidates = 1 };
+    TARE_TRY(choice->row->range(out, statistics, bins, choice->values, scheme));
+    if (scheme->symmetric) {
+        out->high = fmax(fabs(out->low), fabs(out->high));
+        out->low = -out->high;
+    }
+    return TARE_OK;
+}
+
+tare_status tare_algorithm_range(struct tare_range *out, const struct tare_algorithm_choice *choice,
+                                 const struct tare_statistics *statistics, const struct tare_grid_scheme *scheme) {
+    struct tare_bins bins;
+    TARE_TRY(tare_bins_make(&bins, statistics));
+    tare_status status = tare_algorithm_range_of_bins(out, choice, statistics, &bins, scheme);
+    tare_bins_free(&bins);
+    return status;
+}
+
+struct tare_range_quality tare_range_quality_of(const struct tare_range *range, const struct tare_bins *bins,
+                                                const struct tare_grid_scheme *scheme) {
+    struct tare_grid grid = tare_grid_from_range(range->low, range->high, scheme);
+    struct tare_grid_error error = tare_grid_error_of(&grid, bins);
+    double total = tare_bins_total(bins), whole = error.rounding + error.clipping;
+    return (struct tare_range_quality){
+        .rounding_mse = error.rounding / total,
+        .clipping_mse = error.clipping / total,
+        .clipped = error.clipped / total,
+        .sqnr_db = whole > 0 ? 10 * log10(bins->squares[bins->count] / whole) : HUGE_VAL,
+    };
+}

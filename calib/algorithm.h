@@ -1,0 +1,60 @@
+/* Range algorithms: from the statistics of a tensor to the range that is quantized. Each is a pure function and one row
+ * in one file of calib/algos/. */
+#ifndef TARE_CALIB_ALGORITHM_H
+#define TARE_CALIB_ALGORITHM_H
+
+#include "calib/grid.h"
+
+struct tare_range {
+    double low, high; /* finite, low <= high */
+    int64_t candidates; /* ranges that were compared; 1 where nothing is searched */
+};
+
+struct tare_algorithm_parameter {
+    const char *name; /* NULL ends the list */
+    double fallback, min, max;
+    const char *help;
+};
+enum { TARE_ALGORITHM_PARAMETERS = 4 };
+
+struct tare_algorithm {
+    const char *name;
+    const char *help; /* one sentence without full stop */
+    struct tare_algorithm_parameter parameters[TARE_ALGORITHM_PARAMETERS];
+    const char *const *tensorflow_names; /* CalibrationMethod values that it stands for; ends with NULL; NULL: none */
+    /* `values` are the parameters in the row's order. Nothing in it depends on more than its arguments. */
+    tare_status (*range)(struct tare_range *out, const struct tare_statistics *statistics, const struct tare_bins *bins,
+                         const double *values, const struct tare_grid_scheme *scheme);
+};
+
+/* An algorithm with its parameters. */
+struct tare_algorithm_choice {
+    const struct tare_algorithm *row;
+    double values[TARE_ALGORITHM_PARAMETERS];
+};
+
+/* "percentile", "percentile:p=99.99", "percentile:min_percentile=0.01,max_percentile=99.9", or TensorFlow's name
+ * (CALIBRATION_METHOD_HISTOGRAM_PERCENTILE). TARE_USAGE says what is wrong, and the nearest or all known names. */
+tare_status tare_algorithm_parse(struct tare_algorithm_choice *out, const char *text) TARE_WARN_UNUSED;
+/* The rows, in the order of documentation. */
+const struct tare_algorithm *const *tare_algorithm_list(size_t *count);
+
+/* The range. With scheme->symmetric it is the same both ways. TARE_NOT_FOUND when no finite value was seen. */
+tare_status tare_algorithm_range(struct tare_range *out, const struct tare_algorithm_choice *choice,
+                                 const struct tare_statistics *statistics,
+                                 const struct tare_grid_scheme *scheme) TARE_WARN_UNUSED;
+/* The same on bins made before: to run several algorithms on one tensor. */
+tare_status tare_algorithm_range_of_bins(struct tare_range *out, const struct tare_algorithm_choice *choice,
+                                         const struct tare_statistics *statistics, const struct tare_bins *bins,
+                                         const struct tare_grid_scheme *scheme) TARE_WARN_UNUSED;
+
+/* What a range costs on its integer grid, by the histogram. */
+struct tare_range_quality {
+    double rounding_mse, clipping_mse; /* per finite value; their sum is the whole error */
+    double clipped;                    /* share of the finite values beyond the grid, 0 … 1 */
+    double sqnr_db;                    /* 10 log10(mean square / error); HUGE_VAL without error */
+};
+struct tare_range_quality tare_range_quality_of(const struct tare_range *range, const struct tare_bins *bins,
+                                                const struct tare_grid_scheme *scheme);
+
+#endif

@@ -1,0 +1,25 @@
+/* average_min_max: the mean over samples of each sample's least (greatest) value. A sample is one record in one execution,
+ * whatever the batch. */
+#include "calib/algos/rows.h"
+
+static tare_status range(struct tare_range *out, const struct tare_statistics *statistics, const struct tare_bins *bins,
+                         const double *values, const struct tare_grid_scheme *scheme) {
+    (void)values;
+    (void)scheme;
+    double samples = (double)statistics->finite_samples;
+    out->low = tare_exact_sum_value(&statistics->sum_of_minima) / samples;
+    out->high = tare_exact_sum_value(&statistics->sum_of_maxima) / samples;
+    /* The division rounds; a mean lies between the extremes. */
+    if (out->low < bins->low) out->low = bins->low;
+    if (out->high > bins->high) out->high = bins->high;
+    if (out->low > out->high) out->low = out->high;
+    return TARE_OK;
+}
+
+static const char *const tensorflow_names[] = { "CALIBRATION_METHOD_AVERAGE_MIN_MAX", NULL };
+const struct tare_algorithm tare_algorithm_average_min_max = {
+    .name = "average_min_max",
+    .help = "the mean over records of each record's least and greatest value",
+    .tensorflow_names = tensorflow_names,
+    .range = range,
+};

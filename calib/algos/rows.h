@@ -1,0 +1,10 @@
+/* The rows of calib/algos/, for calib/algorithm.c alone. */
+#ifndef TARE_CALIB_ALGOS_ROWS_H
+#define TARE_CALIB_ALGOS_ROWS_H
+
+#include "calib/algorithm.h"
+
+extern const struct tare_algorithm tare_algorithm_min_max, tare_algorithm_average_min_max, tare_algorithm_percentile,
+    tare_algorithm_entropy, tare_algorithm_mse, tare_algorithm_mse_symmetric;
+
+#endif
