@@ -29,23 +29,34 @@ struct tare_exec_graph *tare_exec_graph_of(struct tare_session *session, const s
 
 /* ---- resources ---- */
 
-static const char *resource_key(struct tare_arena *arena, const char *kind, const char *name) {
-    return tare_arena_printf(arena, "%s\037%s", kind, name);
+static struct tare_resource_kind *find_kind(const struct tare_session *session, const char *kind) {
+    struct tare_resource_kind *found = session->kinds;
+    while (found && strcmp(found->name, kind) != 0)
+        found = found->next;
+    return found;
 }
 
 struct tare_object *tare_session_find_resource(struct tare_session *session, const char *kind, const char *name) {
-    struct tare_arena scratch = { 0 };
-    const char *key = resource_key(&scratch, kind, name);
-    struct tare_object *object = key ? tare_map_get(&session->resources, key) : NULL;
-    tare_arena_free(&scratch);
-    return object;
+    const struct tare_resource_kind *found = find_kind(session, kind);
+    return found ? tare_map_get(&found->by_name, name) : NULL;
+}
+
+static struct tare_resource_kind *make_kind(struct tare_session *session, const char *kind) {
+    struct tare_resource_kind *made = TARE_NEW(&session->arena, struct tare_resource_kind);
+    if (!made) return NULL;
+    made->name = tare_arena_strdup(&session->arena, kind);
+    if (!made->name) return NULL;
+    made->next = session->kinds;
+    return session->kinds = made;
 }
 
 tare_status tare_session_add_resource(struct tare_session *session, const char *kind, const char *name,
                                       struct tare_object *object) {
-    const char *key = resource_key(&session->arena, kind, name);
-    if (!key || !TARE_GROW(session->resource_list, session->n_resources, session->resources_capacity) ||
-        !tare_map_set(&session->resources, key, object)) {
+    struct tare_resource_kind *in = find_kind(session, kind);
+    const char *key = tare_arena_strdup(&session->arena, name);
+    if (!in) in = make_kind(session, kind);
+    if (!key || !in || !TARE_GROW(session->resource_list, session->n_resources, session->resources_capacity) ||
+        !tare_map_set(&in->by_name, key, object)) {
         tare_object_unref(object);
         return TARE_NO_MEMORY;
     }
@@ -175,7 +186,8 @@ void tare_session_free(struct tare_session *session) {
         tare_tensor_reset(&session->assets[i]);
     tare_map_free(&session->graphs);
     tare_map_free(&session->plans);
-    tare_map_free(&session->resources);
+    for (struct tare_resource_kind *kind = session->kinds; kind; kind = kind->next)
+        tare_map_free(&kind->by_name);
     tare_map_free(&session->variables);
     tare_free(session->graph_list);
     tare_free(session->resource_list);

@@ -33,6 +33,13 @@ struct tare_exec_call {
     const struct tare_exec_call *caller;
 };
 
+/* Resources of one kind by name. */
+struct tare_resource_kind {
+    const char *name;
+    struct tare_map by_name; /* -> struct tare_object */
+    struct tare_resource_kind *next;
+};
+
 struct tare_session {
     const struct tare_model *model;
     struct tare_session_options options;
@@ -43,7 +50,7 @@ struct tare_session {
     size_t n_graphs, graphs_capacity;
     struct tare_map plans;        /* feeds, fetches, targets of a main-graph run -> struct tare_plan */
     struct tare_plan *first_plan; /* every plan, linked */
-    struct tare_map resources;    /* "kind\037name" -> struct tare_object */
+    struct tare_resource_kind *kinds;
     struct tare_object **resource_list;
     size_t n_resources, resources_capacity;
     struct tare_map variables;  /* bytes of a main-graph node's address -> struct tare_object, borrowed */

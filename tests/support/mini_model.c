@@ -7,8 +7,10 @@
 struct mini_log mini_log;
 
 static void note(const struct tare_kernel *kernel) {
-    strncat(mini_log.order, kernel->node->name, sizeof mini_log.order - strlen(mini_log.order) - 2);
-    strcat(mini_log.order, " ");
+    if (strlen(mini_log.order) + strlen(kernel->node->name) + 2 < sizeof mini_log.order) {
+        strcat(mini_log.order, kernel->node->name);
+        strcat(mini_log.order, " ");
+    }
     mini_log.runs++;
 }
 

@@ -302,7 +302,8 @@ static bool wants(void *arg, const struct tare_node *node, size_t output) {
     struct seen *seen = arg;
     (void)output;
     seen->asked++;
-    return strcmp(node->name, "sum") == 0 || strcmp(node->name, "c") == 0;
+    return strcmp(node->name, "sum") == 0 || strcmp(node->name, "c") == 0 || strcmp(node->name, "p") == 0 ||
+           strcmp(node->op, "_Arg") == 0;
 }
 
 static tare_status see(void *arg, const struct tare_node *node, size_t output, const struct tare_tensor *value) {
@@ -315,11 +316,11 @@ static tare_status see(void *arg, const struct tare_node *node, size_t output, c
     return TARE_OK;
 }
 
-static void observation__shows_wanted_nodes_constants_too(void **state) {
+static void observation__shows_wanted_nodes_constants_and_feeds_too(void **state) {
     (void)state;
     struct tare_model *model = mini_model_new();
     struct tare_graph *f = add_twice(model);
-    struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
+    struct tare_edge x = mini_placeholder(model->main, "p", TARE_DT_FLOAT);
     struct tare_edge c = mini_float(model->main, "c", 1);
     struct tare_edge s = mini_node(model->main, "TestAdd", "s", 2, x, c);
     struct tare_edge y = mini_call(model->main, "PartitionedCall", "y", f, 1, s);
@@ -330,11 +331,11 @@ static void observation__shows_wanted_nodes_constants_too(void **state) {
     mini_number(session, x, 1, y);
     int asked = seen.asked;
     mini_number(session, x, 1, y);
-    assert_string_equal(seen.names, "c sum c sum ");
+    assert_string_equal(seen.names, "p c x sum p c x sum ");
     assert_int_equal(seen.asked, asked);
     tare_session_observe(session, NULL, NULL, NULL);
     mini_number(session, x, 1, y);
-    assert_int_equal(seen.count, 4);
+    assert_int_equal(seen.count, 8);
     tare_session_free(session);
     tare_model_free(model);
 }
@@ -448,7 +449,7 @@ int main(void) {
         cmocka_unit_test(fault__wrong_dtypes_are_found_before_the_run),
         cmocka_unit_test(fault__ops_without_kernel_are_listed_and_named),
         cmocka_unit_test(fault__cycles_are_named),
-        cmocka_unit_test(observation__shows_wanted_nodes_constants_too),
+        cmocka_unit_test(observation__shows_wanted_nodes_constants_and_feeds_too),
         cmocka_unit_test(limit__memory_is_refused_before_it_is_taken),
         cmocka_unit_test(options__numerics_and_profile),
         cmocka_unit_test(batch_function__runs_each_call_as_a_batch),
