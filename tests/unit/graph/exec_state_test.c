@@ -1,6 +1,8 @@
 /* Variables: of resources and of references, between runs and between sessions. */
 #include "support/mini_model.h"
 
+#include "base/thread.h"
+
 #include <string.h>
 
 static const struct tare_edge none = { NULL, 0 };
@@ -31,6 +33,40 @@ static void variable__counts_from_call_to_call(void **state) {
     assert_float_equal(TARE_DATA(float, &model->variables[0].value)[0], 0, 0);
     tare_session_free(a);
     tare_session_free(b);
+    tare_model_free(model);
+}
+
+struct side_by_side {
+    const struct tare_model *model;
+    struct tare_edge fetch;
+    double last[4];
+};
+
+static tare_status count_to_fifty(void *arg, int worker) {
+    struct side_by_side *work = arg;
+    struct tare_session *session;
+    tare_status status = tare_session_new(&session, work->model, NULL);
+    for (int i = 0; i < 50 && status == TARE_OK; i++) {
+        struct tare_tensor result;
+        status = tare_session_run(session, NULL, NULL, 0, &work->fetch, &result, 1, NULL, 0);
+        if (status != TARE_OK) break;
+        work->last[worker] = TARE_DATA(float, &result)[0];
+        tare_tensor_reset(&result);
+    }
+    tare_session_free(session);
+    return status;
+}
+
+static void sessions__run_side_by_side_on_one_model(void **state) {
+    (void)state;
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *f = add_counter(model);
+    struct tare_edge v = mini_variable(model, "v", 0);
+    struct side_by_side work = { model, mini_call(model->main, "StatefulPartitionedCall", "y", f, 1, v), { 0 } };
+    mini_ok(tare_threads_run(4, count_to_fifty, &work));
+    for (int i = 0; i < 4; i++)
+        assert_float_equal(work.last[i], 50, 0);
+    assert_float_equal(TARE_DATA(float, &model->variables[0].value)[0], 0, 0);
     tare_model_free(model);
 }
 
@@ -199,6 +235,7 @@ static void reference__is_wanted_by_an_assignment(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(variable__counts_from_call_to_call),
+        cmocka_unit_test(sessions__run_side_by_side_on_one_model),
         cmocka_unit_test(variable__value_read_before_an_assignment_stays),
         cmocka_unit_test(variable__of_one_name_are_told_apart_by_node),
         cmocka_unit_test(variable__without_value_cannot_be_read),
