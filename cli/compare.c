@@ -27,7 +27,7 @@ static const struct tare_option rows[] = {
     { .name = "calibration-data", .kind = TARE_OPTION_LIST, .offset = offsetof(struct compare_options, calibration_data),
       .placeholder = "FILE", .help = "representative samples for the static methods" },
     { .name = "methods", .kind = TARE_OPTION_STRING, .offset = offsetof(struct compare_options, methods),
-      .fallback = "float,static", .placeholder = "M,…", .help = "methods to compare" },
+      .fallback = "float,static,weight_only", .placeholder = "M,…", .help = "methods to compare" },
     { .name = "signature", .kind = TARE_OPTION_STRING, .offset = offsetof(struct compare_options, signature),
       .placeholder = "S", .help = "signature to run (default serving_default)" },
     { .name = "label", .kind = TARE_OPTION_STRING, .offset = offsetof(struct compare_options, label),
@@ -80,28 +80,42 @@ static tare_status observe(struct comparing *c, const struct tare_model *prepare
                                options->calibration_data.count, options->batch, 0);
 }
 
-static tare_status quantize(struct comparing *c, struct tare_model *model, struct tare_quant_report *report,
-                            struct tare_arena *arena) {
+/* The quantized methods, in the order of the report. */
+static const struct method {
+    const char *name;
+    enum tare_quant_method method;
+    const char *algorithm; /* of calibration; NULL: needs no samples */
+} quantized_methods[] = {
+    { "static", TARE_METHOD_STATIC, "min_max" },
+    { "weight_only", TARE_METHOD_WEIGHT_ONLY, NULL },
+};
+enum { N_QUANTIZED_METHODS = sizeof quantized_methods / sizeof *quantized_methods };
+
+static tare_status quantize(struct comparing *c, const struct method *method, struct tare_model *model,
+                            struct tare_quant_report *report, struct tare_arena *arena) {
     const struct compare_options *options = c->options;
-    struct tare_quantization quantization = { .method = TARE_METHOD_STATIC,
+    struct tare_quantization quantization = { .method = method->method,
                                               .per_channel = options->weights == 0,
                                               .depthwise = options->depthwise };
-    struct tare_quant_ranges ranges;
-    TARE_TRY(observe(c, model));
-    ranges = tare_ranges_of(c->observed);
+    struct tare_quant_ranges ranges = { 0 };
+    if (method->algorithm) {
+        TARE_TRY(observe(c, model));
+        ranges = tare_ranges_of(c->observed);
+    }
     return tare_pipeline_quantize(report, arena, model, &quantization, &ranges);
 }
 
-static tare_status add_model(struct comparing *c, const struct tare_model *model, const char *method,
+/* method NULL: float. */
+static tare_status add_model(struct comparing *c, const struct tare_model *model, const struct method *method,
                              const struct tare_quant_report *report) {
     const struct tare_signature *signature;
     struct tare_comparison_row *row;
     TARE_TRY(tare_pick_signature(&signature, model, c->options->signature));
     if (!c->result.signature) c->result.signature = tare_arena_strdup(&c->result.arena, signature->key);
     TARE_TRY(tare_comparison_add(&row, &c->result, model, signature, &c->runner, c->options->label));
-    row->method = method;
-    if (!report) return TARE_OK;
-    row->algorithm = "min_max";
+    row->method = method ? method->name : "float";
+    if (!method) return TARE_OK;
+    row->algorithm = method->algorithm;
     row->granularity = granularities[c->options->weights];
     row->quantized = (int64_t)report->quantized;
     row->quantizable = (int64_t)report->count;
@@ -112,38 +126,54 @@ static tare_status compare_float(struct comparing *c) {
     struct tare_model *model;
     tare_status status;
     TARE_TRY(tare_saved_model_load(&model, c->options->model, NULL));
-    status = add_model(c, model, "float", NULL);
+    status = add_model(c, model, NULL, NULL);
     tare_model_free(model);
     return status;
 }
 
-static tare_status compare_static(struct comparing *c) {
+static tare_status compare_quantized(struct comparing *c, const struct method *method) {
     struct tare_quant_report report;
     struct tare_arena arena = { 0 };
     struct tare_model *model;
     tare_status status;
     TARE_TRY(tare_load_prepared(&model, c->options->model));
-    status = quantize(c, model, &report, &arena);
-    if (status == TARE_OK) status = add_model(c, model, "static", &report);
+    status = quantize(c, method, model, &report, &arena);
+    if (status == TARE_OK) status = add_model(c, model, method, &report);
     tare_model_free(model);
     tare_arena_free(&arena);
     return status;
 }
 
-/* Float comes first, asked for or not: it is what the others are measured against. */
-static tare_status compare_all(struct comparing *c) {
-    static const char *const known[] = { "float", "static", NULL };
+/* Which methods `text` names: wanted[i] for quantized_methods[i]. */
+static tare_status parse_methods(bool wanted[N_QUANTIZED_METHODS], const char *text) {
+    const char *known[N_QUANTIZED_METHODS + 2] = { "float" };
     char list[256];
     char *save = NULL;
-    snprintf(list, sizeof list, "%s", c->options->methods);
+    for (size_t i = 0; i < N_QUANTIZED_METHODS; i++) known[i + 1] = quantized_methods[i].name;
+    snprintf(list, sizeof list, "%s", text);
     for (char *name = strtok_r(list, ",", &save); name; name = strtok_r(NULL, ",", &save)) {
-        if (strcmp(name, "float") == 0 || strcmp(name, "static") == 0) continue;
-        const char *nearest = tare_nearest_name(name, known);
-        return TARE_FAIL(TARE_USAGE, "--methods: '%s' is not available (float and static are%s%s%s)", name,
+        bool found = strcmp(name, "float") == 0;
+        const char *nearest;
+        for (size_t i = 0; i < N_QUANTIZED_METHODS; i++) {
+            if (strcmp(name, quantized_methods[i].name) != 0) continue;
+            found = wanted[i] = true;
+        }
+        if (found) continue;
+        nearest = tare_nearest_name(name, known);
+        return TARE_FAIL(TARE_USAGE, "--methods: '%s' is not available (float, static and weight_only are%s%s%s)", name,
                          nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
     }
+    return TARE_OK;
+}
+
+/* Float comes first, asked for or not: it is what the others are measured against. */
+static tare_status compare_all(struct comparing *c) {
+    bool wanted[N_QUANTIZED_METHODS] = { false };
+    TARE_TRY(parse_methods(wanted, c->options->methods));
     TARE_TRY(compare_float(c));
-    return strstr(c->options->methods, "static") ? compare_static(c) : TARE_OK;
+    for (size_t i = 0; i < N_QUANTIZED_METHODS; i++)
+        if (wanted[i]) TARE_TRY(compare_quantized(c, &quantized_methods[i]));
+    return TARE_OK;
 }
 
 /* ---- reports ---- */

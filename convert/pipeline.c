@@ -37,11 +37,11 @@ tare_status tare_pipeline_quantize(struct tare_quant_report *report, struct tare
     switch (quantization->method) {
     case TARE_METHOD_NONE: return TARE_OK;
     case TARE_METHOD_STATIC: return tare_quantize_static(report, arena, model, ranges, &options);
-    case TARE_METHOD_DYNAMIC:
-    case TARE_METHOD_WEIGHT_ONLY: break;
+    case TARE_METHOD_WEIGHT_ONLY: return tare_quantize_weight_only(report, arena, model, &options);
+    case TARE_METHOD_DYNAMIC: break;
     }
-    return TARE_FAIL(TARE_UNSUPPORTED, "quantization method %s is not available in this version (static is)",
-                     quantization->method == TARE_METHOD_DYNAMIC ? "dynamic" : "weight_only");
+    return TARE_FAIL(TARE_UNSUPPORTED,
+                     "quantization method dynamic is not available in this version (static and weight_only are)");
 }
 
 /* A TensorFlow 1 model has no functions to place. */

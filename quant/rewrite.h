@@ -42,6 +42,11 @@ struct tare_quant_report {
 tare_status tare_quantize_static(struct tare_quant_report *report, struct tare_arena *arena, struct tare_model *model,
                                  const struct tare_quant_ranges *ranges, const struct tare_quant_options *options);
 
+/* Weight-only int8: weights of at least min_elements (0: 1024) elements become int8, depthwise filters included; arithmetic,
+ * bias and activation stay float32 (docs/formats.md, "Quantized graphs"). No calibration. */
+tare_status tare_quantize_weight_only(struct tare_quant_report *report, struct tare_arena *arena,
+                                      struct tare_model *model, const struct tare_quant_options *options);
+
 /* Which edges calibration has to observe for tare_quantize_static: inputs and outputs of quantizable ops. */
 struct tare_edge_list {
     struct tare_edge *edges;

@@ -8,6 +8,7 @@
 #include "graph/model_shapes.h"
 #include "quant/rewrite.h"
 #include "quant/spot.h"
+#include "quant/weights.h"
 #include "quant/xla.h"
 #include "tensor/number.h"
 
@@ -86,48 +87,6 @@ static const char *plan_window(struct plan *plan, const struct rewrite *r, const
         tare_error_clear();
     }
     return reason;
-}
-
-/* ---- weights ---- */
-
-static tare_status quantize_weight(struct tare_quantized_weight *out, const struct rewrite *r,
-                                   const struct tare_quant_spot *spot) {
-    bool per_tensor = r->options->per_tensor;
-    return tare_quantize_weight_channels(out, r->arena, spot->weight, per_tensor ? 1 : spot->channels,
-                                         per_tensor ? 1 : spot->inner, &tare_qscheme_weight);
-}
-
-/* The weight as the integer op takes it: MatMul's is [K, N], a depthwise filter [H, W, 1, C * M]. */
-static tare_status arrange_weight(struct tare_tensor *out, const struct tare_quant_spot *spot,
-                                  const struct tare_tensor *values) {
-    struct tare_shape shape = values->shape;
-    if (strcmp(spot->op->op, "DepthwiseConv2dNative") == 0) {
-        shape.dims[3] *= shape.dims[2];
-        shape.dims[2] = 1;
-        return tare_tensor_share_as(out, values, &shape);
-    }
-    if (strcmp(spot->op->op, "MatMul") != 0 || !tare_node_bool(spot->op, "transpose_b", false)) {
-        tare_tensor_share(out, values);
-        return TARE_OK;
-    }
-    shape.dims[0] = values->shape.dims[1];
-    shape.dims[1] = values->shape.dims[0];
-    TARE_TRY(tare_tensor_new(out, values->dtype, &shape));
-    for (int64_t k = 0; k < shape.dims[0]; k++)
-        for (int64_t n = 0; n < shape.dims[1]; n++)
-            TARE_DATA(int8_t, out)[k * shape.dims[1] + n] = TARE_CONST_DATA(int8_t, values)[n * shape.dims[0] + k];
-    return TARE_OK;
-}
-
-static double sqnr_db(const struct tare_quant_spot *spot, const struct tare_quantized_weight *weight) {
-    double signal = 0, noise = 0;
-    for (int64_t i = 0; i < weight->values.elements; i++) {
-        double real = tare_tensor_get_f64(spot->weight, i);
-        double back = TARE_CONST_DATA(int8_t, &weight->values)[i] * weight->scales[(i / weight->inner) % weight->channels];
-        signal += real * real;
-        noise += (real - back) * (real - back);
-    }
-    return noise > 0 ? 10 * log10(signal / noise) : INFINITY;
 }
 
 /* ---- integer sums ---- */
@@ -254,18 +213,6 @@ static tare_status integer_input(struct tare_edge *out, struct rewrite *r, struc
     return note_integer(r, real, *out);
 }
 
-static void describe(struct tare_quant_outcome *outcome, const struct tare_quant_spot *spot,
-                     const struct tare_quantized_weight *weight, const struct tare_qparams *input) {
-    outcome->input = *input;
-    outcome->weight_scale_min = outcome->weight_scale_max = weight->scales[0];
-    for (int64_t c = 1; c < weight->channels; c++) {
-        outcome->weight_scale_min = fmin(outcome->weight_scale_min, weight->scales[c]);
-        outcome->weight_scale_max = fmax(outcome->weight_scale_max, weight->scales[c]);
-    }
-    outcome->weight_sqnr_db = sqnr_db(spot, weight);
-    outcome->weight_elements = spot->weight->elements;
-}
-
 static tare_status replace_output(struct rewrite *r, const struct tare_quant_spot *spot, const struct plan *plan,
                                   struct tare_emit *emit, struct tare_edge sums, const double *scales,
                                   int64_t n_scales) {
@@ -293,7 +240,7 @@ static tare_status rewrite_weighted(struct rewrite *r, const struct tare_quant_s
     if (!scales) return TARE_NO_MEMORY;
     for (int64_t c = 0; c < weight->channels; c++) scales[c] = plan->input.scale * weight->scales[c];
     TARE_TRY(integer_input(&x, r, &emit, spot->input, &plan->input));
-    TARE_TRY(arrange_weight(&arranged, spot, &weight->values));
+    TARE_TRY(tare_quant_arrange_weight(&arranged, spot, &weight->values));
     w = tare_emit_const(&emit, "weight", &arranged);
     tare_tensor_reset(&arranged);
     sums = emit_integer_op(&emit, spot, plan, x, w);
@@ -307,9 +254,10 @@ static tare_status rewrite_weighted(struct rewrite *r, const struct tare_quant_s
 static tare_status rewrite_spot(struct rewrite *r, const struct tare_quant_spot *spot, const struct plan *plan,
                                 struct tare_quant_outcome *outcome) {
     struct tare_quantized_weight weight;
-    tare_status status = quantize_weight(&weight, r, spot);
+    tare_status status = tare_quantize_spot_weight(&weight, r->arena, spot, r->options);
     if (status == TARE_OK) {
-        describe(outcome, spot, &weight, &plan->input);
+        outcome->input = plan->input;
+        tare_quant_describe_weight(outcome, spot, &weight);
         status = rewrite_weighted(r, spot, plan, &weight);
         r->report->quantized++;
     }
@@ -334,25 +282,11 @@ static tare_status find_spots(struct rewrite *r, const struct tare_graph *graph)
     return TARE_OK;
 }
 
-static tare_status add_outcome(struct rewrite *r, const struct tare_quant_spot *spot, struct tare_quant_outcome **out) {
-    struct tare_quant_report *report = r->report;
-    struct tare_quant_outcome *grown =
-        tare_arena_extend(r->arena, report->outcomes, report->count, 1, sizeof *grown);
-    if (!grown) return TARE_NO_MEMORY;
-    report->outcomes = grown;
-    *out = &grown[report->count++];
-    (*out)->function = spot->op->graph->name;
-    (*out)->node = spot->op->name;
-    (*out)->op = spot->op->op;
-    (*out)->refused = spot->refused;
-    return TARE_OK;
-}
-
 static tare_status rewrite_graph(struct rewrite *r, struct tare_graph *graph) {
     TARE_TRY(find_spots(r, graph));
     for (size_t i = 0; i < r->n_spots; i++) {
         struct tare_quant_outcome *outcome;
-        TARE_TRY(add_outcome(r, &r->spots[i], &outcome));
+        TARE_TRY(tare_quant_add_outcome(&outcome, r->report, r->arena, &r->spots[i]));
         if (!r->spots[i].refused)
             TARE_TRY(tare_error_prefix(rewrite_spot(r, &r->spots[i], &r->plans[i], outcome), "%s (%s)",
                                        r->spots[i].op->name, r->spots[i].op->op));
