@@ -19,7 +19,9 @@ struct rewrite {
     struct tare_quant_report *report;
 };
 
-static bool is_matmul(const struct tare_quant_spot *spot) { return strcmp(spot->op->op, "MatMul") == 0; }
+static bool is_matmul(const struct tare_quant_spot *spot) {
+    return strcmp(spot->op->op, "MatMul") == 0;
+}
 
 /* The float op on arranged integers, without its scale. */
 static struct tare_edge emit_product(struct tare_emit *emit, const struct tare_quant_spot *spot,
@@ -27,7 +29,8 @@ static struct tare_edge emit_product(struct tare_emit *emit, const struct tare_q
     bool depthwise = strcmp(spot->op->op, "DepthwiseConv2dNative") == 0;
     struct tare_edge x = spot->op->inputs[0]; /* not spot->input: an earlier rewrite may have moved it */
     if (is_matmul(spot))
-        return tare_emit_xla_dot(emit, x, weight, tare_node_bool(spot->op, "transpose_a", false) ? 0 : 1, TARE_DT_FLOAT);
+        return tare_emit_xla_dot(emit, x, weight, tare_node_bool(spot->op, "transpose_a", false) ? 0 : 1,
+                                 TARE_DT_FLOAT);
     return tare_emit_xla_conv(emit, x, weight, window, depthwise ? spot->weight->shape.dims[2] : 1, TARE_DT_FLOAT);
 }
 
@@ -86,8 +89,10 @@ static tare_status rewrite_graph(struct rewrite *r, struct tare_graph *graph) {
     TARE_TRY(tare_quant_find_spots(&spots, &count, r->arena, graph, &options));
     windows = tare_arena_extend(r->arena, NULL, 0, count + 1, sizeof *windows);
     if (!windows) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < count; i++) TARE_TRY(plan_spot(windows[i], r, &spots[i]));
-    for (size_t i = 0; i < count; i++) TARE_TRY(rewrite_spot(r, &spots[i], windows[i]));
+    for (size_t i = 0; i < count; i++)
+        TARE_TRY(plan_spot(windows[i], r, &spots[i]));
+    for (size_t i = 0; i < count; i++)
+        TARE_TRY(rewrite_spot(r, &spots[i], windows[i]));
     if (count) tare_graph_remove_unreachable(graph);
     return TARE_OK;
 }

@@ -36,7 +36,8 @@ static double sqnr_db(const struct tare_quant_spot *spot, const struct tare_quan
     double signal = 0, noise = 0;
     for (int64_t i = 0; i < weight->values.elements; i++) {
         double real = tare_tensor_get_f64(spot->weight, i);
-        double back = TARE_CONST_DATA(int8_t, &weight->values)[i] * weight->scales[(i / weight->inner) % weight->channels];
+        double back =
+            TARE_CONST_DATA(int8_t, &weight->values)[i] * weight->scales[(i / weight->inner) % weight->channels];
         signal += real * real;
         noise += (real - back) * (real - back);
     }
@@ -56,8 +57,7 @@ void tare_quant_describe_weight(struct tare_quant_outcome *outcome, const struct
 
 tare_status tare_quant_add_outcome(struct tare_quant_outcome **out, struct tare_quant_report *report,
                                    struct tare_arena *arena, const struct tare_quant_spot *spot) {
-    struct tare_quant_outcome *grown =
-        tare_arena_extend(arena, report->outcomes, report->count, 1, sizeof *grown);
+    struct tare_quant_outcome *grown = tare_arena_extend(arena, report->outcomes, report->count, 1, sizeof *grown);
     if (!grown) return TARE_NO_MEMORY;
     report->outcomes = grown;
     *out = &grown[report->count++];
