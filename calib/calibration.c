@@ -1,0 +1,260 @@
+#include "calib/calibration.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+struct tare_calibration *tare_calibration_new(const uint64_t fingerprint[2], const char *settings, bool channels) {
+    struct tare_calibration *calibration = tare_calloc(1, sizeof *calibration);
+    if (calibration == NULL) return NULL;
+    calibration->fingerprint[0] = fingerprint[0];
+    calibration->fingerprint[1] = fingerprint[1];
+    calibration->channels = channels;
+    calibration->settings = tare_strdup(settings);
+    if (calibration->settings == NULL) {
+        tare_calibration_free(calibration);
+        return NULL;
+    }
+    return calibration;
+}
+
+static void free_tensor(struct tare_calibration_tensor *tensor) {
+    if (tensor == NULL) return;
+    tare_statistics_reset(&tensor->statistics);
+    tare_free(tensor->function);
+    tare_free(tensor->node);
+    tare_free(tensor);
+}
+
+void tare_calibration_free(struct tare_calibration *calibration) {
+    if (calibration == NULL) return;
+    for (size_t i = 0; i < calibration->n_inputs; i++) {
+        tare_free(calibration->inputs[i].signature);
+        tare_free(calibration->inputs[i].file);
+        tare_record_set_free(&calibration->inputs[i].records);
+    }
+    for (size_t i = 0; i < calibration->n_tensors; i++) free_tensor(calibration->tensors[i]);
+    for (size_t i = 0; i < calibration->n_functions; i++) tare_free(calibration->functions[i].name);
+    tare_free(calibration->inputs);
+    tare_free(calibration->tensors);
+    tare_free(calibration->functions);
+    tare_free(calibration->settings);
+    tare_free(calibration->unfinished);
+    tare_free(calibration);
+}
+
+/* ---- places in the sorted lists ---- */
+
+static int compare_input(const struct tare_calibration *c, size_t at, const char *signature, const char *file) {
+    int order = strcmp(c->inputs[at].signature, signature);
+    return order != 0 ? order : strcmp(c->inputs[at].file, file);
+}
+
+static size_t input_place(const struct tare_calibration *c, const char *signature, const char *file, bool *found) {
+    size_t low = 0, high = c->n_inputs;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare_input(c, middle, signature, file) < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    *found = low < c->n_inputs && compare_input(c, low, signature, file) == 0;
+    return low;
+}
+
+static int compare_tensor(const struct tare_calibration_tensor *tensor, const char *function, const char *node,
+                          int output) {
+    int order = strcmp(tensor->function, function);
+    if (order == 0) order = strcmp(tensor->node, node);
+    return order != 0 ? order : (tensor->output > output) - (tensor->output < output);
+}
+
+static size_t tensor_place(const struct tare_calibration *c, const char *function, const char *node, int output,
+                           bool *found) {
+    size_t low = 0, high = c->n_tensors;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare_tensor(c->tensors[middle], function, node, output) < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    *found = low < c->n_tensors && compare_tensor(c->tensors[low], function, node, output) == 0;
+    return low;
+}
+
+static size_t function_place(const struct tare_calibration *c, const char *name, bool *found) {
+    size_t low = 0, high = c->n_functions;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(c->functions[middle].name, name) < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    *found = low < c->n_functions && strcmp(c->functions[low].name, name) == 0;
+    return low;
+}
+
+/* ---- adding ---- */
+
+/* Input indexes from `at` on go up by one. */
+static tare_status renumber_from(struct tare_calibration *c, size_t at) {
+    if (at == c->n_inputs) return TARE_OK;
+    int32_t *map = tare_calloc(c->n_inputs + 1, sizeof *map);
+    if (map == NULL) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < c->n_inputs; i++) map[i] = (int32_t)(i < at ? i : i + 1);
+    for (size_t i = 0; i < c->n_tensors; i++) tare_statistics_renumber(&c->tensors[i]->statistics, map);
+    tare_free(map);
+    return TARE_OK;
+}
+
+tare_status tare_calibration_add_input(struct tare_calibration *c, const char *signature, const char *file,
+                                       int32_t *index) {
+    bool found;
+    size_t at = input_place(c, signature, file, &found);
+    if (!found) {
+        if (!TARE_GROW(c->inputs, c->n_inputs, c->inputs_capacity)) return TARE_NO_MEMORY;
+        struct tare_calibration_input input = { .signature = tare_strdup(signature), .file = tare_strdup(file) };
+        tare_status status = input.signature == NULL || input.file == NULL ? TARE_NO_MEMORY : renumber_from(c, at);
+        if (status != TARE_OK) {
+            tare_free(input.signature);
+            tare_free(input.file);
+            return status;
+        }
+        memmove(c->inputs + at + 1, c->inputs + at, (c->n_inputs - at) * sizeof *c->inputs);
+        c->inputs[at] = input;
+        c->n_inputs++;
+    }
+    if (index != NULL) *index = (int32_t)at;
+    return TARE_OK;
+}
+
+tare_status tare_calibration_add_tensor(struct tare_calibration *c, const char *function, const char *node, int output,
+                                        struct tare_calibration_tensor **out) {
+    bool found;
+    size_t at = tensor_place(c, function, node, output, &found);
+    if (!found) {
+        if (!TARE_GROW(c->tensors, c->n_tensors, c->tensors_capacity)) return TARE_NO_MEMORY;
+        struct tare_calibration_tensor *tensor = tare_calloc(1, sizeof *tensor);
+        if (tensor == NULL) return TARE_NO_MEMORY;
+        tensor->function = tare_strdup(function);
+        tensor->node = tare_strdup(node);
+        tensor->output = output;
+        tensor->statistics.want_channels = c->channels;
+        if (tensor->function == NULL || tensor->node == NULL) {
+            free_tensor(tensor);
+            return TARE_NO_MEMORY;
+        }
+        memmove(c->tensors + at + 1, c->tensors + at, (c->n_tensors - at) * sizeof *c->tensors);
+        c->tensors[at] = tensor;
+        c->n_tensors++;
+    }
+    if (out != NULL) *out = c->tensors[at];
+    return TARE_OK;
+}
+
+tare_status tare_calibration_add_function(struct tare_calibration *c, const char *name,
+                                          struct tare_calibration_function **out) {
+    bool found;
+    size_t at = function_place(c, name, &found);
+    if (!found) {
+        if (!TARE_GROW(c->functions, c->n_functions, c->functions_capacity)) return TARE_NO_MEMORY;
+        struct tare_calibration_function function = { .name = tare_strdup(name) };
+        if (function.name == NULL) return TARE_NO_MEMORY;
+        memmove(c->functions + at + 1, c->functions + at, (c->n_functions - at) * sizeof *c->functions);
+        c->functions[at] = function;
+        c->n_functions++;
+    }
+    if (out != NULL) *out = &c->functions[at];
+    return TARE_OK;
+}
+
+/* ---- asking ---- */
+
+int32_t tare_calibration_find_input(const struct tare_calibration *c, const char *signature, const char *file) {
+    bool found;
+    size_t at = input_place(c, signature, file, &found);
+    return found ? (int32_t)at : -1;
+}
+
+const struct tare_calibration_tensor *tare_calibration_find(const struct tare_calibration *c, const char *function,
+                                                            const char *node, int output) {
+    bool found;
+    size_t at = tensor_place(c, function, node, output, &found);
+    return found ? c->tensors[at] : NULL;
+}
+
+const struct tare_calibration_tensor *tare_calibration_find_edge(const struct tare_calibration *c,
+                                                                 struct tare_edge edge) {
+    return tare_calibration_find(c, edge.node->graph->name, edge.node->name, edge.index);
+}
+
+int64_t tare_calibration_records(const struct tare_calibration *c) {
+    int64_t records = 0;
+    for (size_t i = 0; i < c->n_inputs; i++) records += tare_record_set_size(&c->inputs[i].records);
+    return records;
+}
+
+size_t tare_calibration_bytes(const struct tare_calibration *c) {
+    size_t bytes = sizeof *c;
+    for (size_t i = 0; i < c->n_tensors; i++) bytes += tare_statistics_bytes(&c->tensors[i]->statistics);
+    return bytes;
+}
+
+/* ---- merging ---- */
+
+static tare_status check_mergeable(const struct tare_calibration *c, const struct tare_calibration *other) {
+    if (c->fingerprint[0] != other->fingerprint[0] || c->fingerprint[1] != other->fingerprint[1])
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "calibrations of different models (fingerprints %016llx%016llx and %016llx%016llx)",
+                         (unsigned long long)c->fingerprint[0], (unsigned long long)c->fingerprint[1],
+                         (unsigned long long)other->fingerprint[0], (unsigned long long)other->fingerprint[1]);
+    if (strcmp(c->settings, other->settings) != 0 || c->channels != other->channels)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "calibrations with different settings ('%s'%s and '%s'%s)", c->settings,
+                         c->channels ? " with channels" : "", other->settings, other->channels ? " with channels" : "");
+    if (c->unfinished != NULL || other->unfinished != NULL)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "the state of an interrupted run is no calibration (resume it first)");
+    for (size_t i = 0; i < other->n_inputs; i++) {
+        const struct tare_calibration_input *input = &other->inputs[i];
+        int32_t at = tare_calibration_find_input(c, input->signature, input->file);
+        int64_t common = at < 0 ? -1 : tare_record_set_common(&c->inputs[at].records, &input->records);
+        if (common >= 0)
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "record %lld of '%s' is in both (is a shard given twice?)",
+                             (long long)common, input->file);
+    }
+    return TARE_OK;
+}
+
+tare_status tare_calibration_merge(struct tare_calibration *c, const struct tare_calibration *other) {
+    TARE_TRY(check_mergeable(c, other));
+    for (size_t i = 0; i < other->n_inputs; i++) {
+        const struct tare_calibration_input *input = &other->inputs[i];
+        int32_t at;
+        TARE_TRY(tare_calibration_add_input(c, input->signature, input->file, &at));
+        TARE_TRY(tare_record_set_merge(&c->inputs[at].records, &input->records));
+    }
+    int32_t *map = tare_calloc(other->n_inputs + 1, sizeof *map);
+    if (map == NULL) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < other->n_inputs; i++)
+        map[i] = tare_calibration_find_input(c, other->inputs[i].signature, other->inputs[i].file);
+    tare_status status = TARE_OK;
+    for (size_t i = 0; i < other->n_tensors; i++) {
+        const struct tare_calibration_tensor *from = other->tensors[i];
+        struct tare_calibration_tensor *to;
+        TARE_CHECK(tare_calibration_add_tensor(c, from->function, from->node, from->output, &to));
+        TARE_CHECK(tare_statistics_merge(&to->statistics, &from->statistics, map));
+    }
+    for (size_t i = 0; i < other->n_functions; i++) {
+        struct tare_calibration_function *to;
+        TARE_CHECK(tare_calibration_add_function(c, other->functions[i].name, &to));
+        to->records += other->functions[i].records;
+    }
+done:
+    tare_free(map);
+    return status;
+}

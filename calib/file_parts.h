@@ -1,0 +1,12 @@
+/* The statistics of one tensor as bytes; for calib/file.c alone. */
+#ifndef TARE_CALIB_FILE_PARTS_H
+#define TARE_CALIB_FILE_PARTS_H
+
+#include "calib/statistics.h"
+#include "calib/wire.h"
+
+void tare_statistics_write(struct tare_strbuf *out, const struct tare_statistics *statistics);
+/* Fills zeroed statistics (want_channels set). Input indexes are below n_inputs. */
+void tare_statistics_read(struct tare_wire_reader *in, struct tare_statistics *statistics, size_t n_inputs);
+
+#endif

@@ -1,0 +1,167 @@
+#include "calib/fingerprint.h"
+
+#include "base/alloc.h"
+#include "calib/hash.h"
+#include "tensor/number.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void hash_shape(struct tare_hash *hash, const struct tare_shape *shape) {
+    tare_hash_add_u64(hash, (uint64_t)shape->rank);
+    for (int i = 0; i < shape->rank; i++) tare_hash_add_u64(hash, (uint64_t)shape->dims[i]);
+}
+
+static void hash_tensor(struct tare_hash *hash, const struct tare_tensor *tensor) {
+    if (tensor == NULL) {
+        tare_hash_add_u64(hash, 0);
+        return;
+    }
+    const struct tare_dtype_info *info = tare_dtype_get(tensor->dtype);
+    tare_hash_add_u64(hash, (uint64_t)tensor->dtype);
+    hash_shape(hash, &tensor->shape);
+    int64_t held = tensor->splat && tensor->elements > 0 ? 1 : tensor->elements;
+    tare_hash_add_u64(hash, tensor->splat);
+    if (info == NULL || info->class == TARE_CLASS_OBJECT) return;
+    if (info->class == TARE_CLASS_STRING) {
+        const struct tare_str *strings = tensor->data;
+        for (int64_t i = 0; i < held; i++) tare_hash_add_bytes(hash, strings[i].data, strings[i].size);
+        return;
+    }
+    tare_hash_add(hash, tensor->data, (size_t)held * info->size);
+}
+
+static void hash_edge(struct tare_hash *hash, struct tare_edge edge) {
+    tare_hash_add_text(hash, edge.node != NULL ? edge.node->name : "");
+    tare_hash_add_u64(hash, (uint64_t)edge.index);
+}
+
+static void hash_attr(struct tare_hash *hash, const struct tare_attr *attr);
+
+/* In whatever order they stand: the sum of the single hashes. */
+static void hash_attrs(struct tare_hash *hash, const struct tare_attr *attrs, size_t count) {
+    uint64_t sums[2] = { 0, 0 };
+    for (size_t i = 0; i < count; i++) {
+        struct tare_hash own;
+        uint64_t result[2];
+        tare_hash_begin(&own);
+        hash_attr(&own, &attrs[i]);
+        tare_hash_end(&own, result);
+        sums[0] += result[0];
+        sums[1] += result[1];
+    }
+    tare_hash_add_u64(hash, count);
+    tare_hash_add_u64(hash, sums[0]);
+    tare_hash_add_u64(hash, sums[1]);
+}
+
+static void hash_attr(struct tare_hash *hash, const struct tare_attr *attr) {
+    tare_hash_add_text(hash, attr->name);
+    tare_hash_add_u64(hash, (uint64_t)attr->kind);
+    tare_hash_add_u64(hash, attr->is_list);
+    tare_hash_add_u64(hash, attr->count);
+    for (size_t i = 0; i < attr->count; i++) {
+        const union tare_attr_item *item = &attr->items[i];
+        switch (attr->kind) {
+        case TARE_ATTR_NONE: break;
+        case TARE_ATTR_STRING:
+        case TARE_ATTR_PLACEHOLDER: tare_hash_add_bytes(hash, item->s.data, item->s.size); break;
+        case TARE_ATTR_INT: tare_hash_add_u64(hash, (uint64_t)item->i); break;
+        case TARE_ATTR_FLOAT: tare_hash_add_u64(hash, tare_float_bits(item->f)); break;
+        case TARE_ATTR_BOOL: tare_hash_add_u64(hash, item->b); break;
+        case TARE_ATTR_TYPE: tare_hash_add_u64(hash, (uint64_t)item->type); break;
+        case TARE_ATTR_SHAPE: hash_shape(hash, &item->shape); break;
+        case TARE_ATTR_TENSOR: hash_tensor(hash, item->tensor); break;
+        case TARE_ATTR_FUNC:
+            tare_hash_add_text(hash, item->func.name);
+            hash_attrs(hash, item->func.attrs, item->func.n_attrs);
+            break;
+        }
+    }
+}
+
+static void hash_node(struct tare_hash *hash, const struct tare_node *node) {
+    tare_hash_add_text(hash, node->name);
+    tare_hash_add_text(hash, node->op);
+    tare_hash_add_u64(hash, node->n_inputs);
+    for (size_t i = 0; i < node->n_inputs; i++) hash_edge(hash, node->inputs[i]);
+    tare_hash_add_u64(hash, node->n_controls);
+    for (size_t i = 0; i < node->n_controls; i++) tare_hash_add_text(hash, node->controls[i]->name);
+    hash_attrs(hash, node->attrs, node->n_attrs);
+}
+
+static int by_node_name(const void *a, const void *b) {
+    return strcmp((*(const struct tare_node *const *)a)->name, (*(const struct tare_node *const *)b)->name);
+}
+
+static tare_status hash_graph(struct tare_hash *hash, const struct tare_graph *graph) {
+    const struct tare_node **nodes = tare_calloc(graph->n_nodes + 1, sizeof *nodes);
+    if (nodes == NULL) return TARE_NO_MEMORY;
+    size_t count = 0;
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        if (!graph->nodes[i]->dead) nodes[count++] = graph->nodes[i];
+    }
+    qsort(nodes, count, sizeof *nodes, by_node_name);
+    tare_hash_add_text(hash, graph->name);
+    tare_hash_add_u64(hash, graph->n_args);
+    for (size_t i = 0; i < graph->n_args; i++) {
+        tare_hash_add_text(hash, graph->args[i]->name);
+        hash_attrs(hash, graph->args[i]->attrs, graph->args[i]->n_attrs);
+    }
+    tare_hash_add_u64(hash, count);
+    for (size_t i = 0; i < count; i++) hash_node(hash, nodes[i]);
+    tare_hash_add_u64(hash, graph->n_returns);
+    for (size_t i = 0; i < graph->n_returns; i++) hash_edge(hash, graph->returns[i].edge);
+    tare_free(nodes);
+    return TARE_OK;
+}
+
+static int by_graph_name(const void *a, const void *b) {
+    return strcmp((*(const struct tare_graph *const *)a)->name, (*(const struct tare_graph *const *)b)->name);
+}
+
+static tare_status hash_functions(struct tare_hash *hash, const struct tare_model *model) {
+    const struct tare_graph **graphs = tare_calloc(model->n_functions + 1, sizeof *graphs);
+    if (graphs == NULL) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < model->n_functions; i++) graphs[i] = model->functions[i];
+    qsort(graphs, model->n_functions, sizeof *graphs, by_graph_name);
+    tare_status status = TARE_OK;
+    tare_hash_add_u64(hash, model->n_functions);
+    for (size_t i = 0; i < model->n_functions && status == TARE_OK; i++) status = hash_graph(hash, graphs[i]);
+    tare_free(graphs);
+    return status;
+}
+
+static void hash_bindings(struct tare_hash *hash, const struct tare_binding *bindings, size_t count) {
+    tare_hash_add_u64(hash, count);
+    for (size_t i = 0; i < count; i++) {
+        tare_hash_add_text(hash, bindings[i].key);
+        tare_hash_add_u64(hash, (uint64_t)bindings[i].kind);
+        hash_edge(hash, bindings[i].edge);
+        hash_edge(hash, bindings[i].indices);
+        hash_edge(hash, bindings[i].values);
+        hash_edge(hash, bindings[i].dense_shape);
+    }
+}
+
+tare_status tare_model_fingerprint(uint64_t out[2], const struct tare_model *model) {
+    struct tare_hash hash;
+    tare_hash_begin(&hash);
+    TARE_TRY(hash_graph(&hash, model->main));
+    TARE_TRY(hash_functions(&hash, model));
+    tare_hash_add_u64(&hash, model->n_signatures);
+    for (size_t i = 0; i < model->n_signatures; i++) {
+        const struct tare_signature *signature = &model->signatures[i];
+        tare_hash_add_text(&hash, signature->key);
+        hash_bindings(&hash, signature->inputs, signature->n_inputs);
+        hash_bindings(&hash, signature->outputs, signature->n_outputs);
+    }
+    for (size_t i = 0; i < model->n_variables; i++) {
+        const struct tare_variable *variable = &model->variables[i];
+        if (variable->node == NULL) continue; /* frozen: its constants are hashed where they are used */
+        tare_hash_add_text(&hash, variable->shared_name);
+        hash_tensor(&hash, variable->value.dtype == TARE_DT_INVALID ? NULL : &variable->value);
+    }
+    tare_hash_end(&hash, out);
+    return TARE_OK;
+}

@@ -1,0 +1,12 @@
+/* What tells a calibration file that it belongs to a model. */
+#ifndef TARE_CALIB_FINGERPRINT_H
+#define TARE_CALIB_FINGERPRINT_H
+
+#include "graph/model.h"
+
+/* 128 bits over everything that calibration's numbers can depend on: names of functions and nodes, ops, edges, attributes
+ * with the constants' bytes, signatures, and the values of variables that are not constants. Not over the order of nodes,
+ * devices, or where the model came from. TARE_NO_MEMORY. */
+tare_status tare_model_fingerprint(uint64_t out[2], const struct tare_model *model) TARE_WARN_UNUSED;
+
+#endif

@@ -1,0 +1,134 @@
+#include "calib/wire.h"
+
+#include "base/alloc.h"
+#include "tensor/number.h"
+
+#include <math.h>
+#include <string.h>
+
+void tare_wire_put_u64(struct tare_strbuf *out, uint64_t value) {
+    char bytes[8];
+    for (int i = 0; i < 8; i++) bytes[i] = (char)(value >> (8 * i));
+    tare_strbuf_append(out, bytes, sizeof bytes);
+}
+
+void tare_wire_put_varint(struct tare_strbuf *out, uint64_t value) {
+    char bytes[10];
+    size_t used = 0;
+    while (value >= 0x80) {
+        bytes[used++] = (char)(value | 0x80);
+        value >>= 7;
+    }
+    bytes[used++] = (char)value;
+    tare_strbuf_append(out, bytes, used);
+}
+
+void tare_wire_put_float(struct tare_strbuf *out, float value) {
+    uint32_t bits = tare_float_bits(value);
+    char bytes[4] = { (char)bits, (char)(bits >> 8), (char)(bits >> 16), (char)(bits >> 24) };
+    tare_strbuf_append(out, bytes, sizeof bytes);
+}
+
+void tare_wire_put_text(struct tare_strbuf *out, const char *text) {
+    size_t size = strlen(text);
+    tare_wire_put_varint(out, size);
+    tare_strbuf_append(out, text, size);
+}
+
+void tare_wire_put_sum(struct tare_strbuf *out, const struct tare_exact_sum *sum) {
+    bool negative = sum->words[TARE_EXACT_SUM_WORDS - 1] >> 63;
+    uint64_t sign = negative ? UINT64_MAX : 0;
+    int first = 0, end = TARE_EXACT_SUM_WORDS;
+    while (first < TARE_EXACT_SUM_WORDS && sum->words[first] == 0) first++;
+    while (end > first && sum->words[end - 1] == sign) end--;
+    if (first == TARE_EXACT_SUM_WORDS) first = end = 0;
+    tare_wire_put_varint(out, (uint64_t)first);
+    tare_wire_put_varint(out, (uint64_t)(end - first) << 1 | negative);
+    for (int i = first; i < end; i++) tare_wire_put_u64(out, sum->words[i]);
+}
+
+void tare_wire_fail(struct tare_wire_reader *in, const char *what) {
+    if (in->status == TARE_OK) in->status = TARE_FAIL(TARE_CORRUPT, "%s at byte %zu", what, in->offset);
+}
+
+/* True when `size` more bytes are there. */
+static bool has(struct tare_wire_reader *in, size_t size) {
+    if (in->status != TARE_OK) return false;
+    if (in->size - in->offset >= size) return true;
+    tare_wire_fail(in, "unexpected end");
+    return false;
+}
+
+uint64_t tare_wire_u64(struct tare_wire_reader *in) {
+    if (!has(in, 8)) return 0;
+    uint64_t value = 0;
+    for (int i = 7; i >= 0; i--) value = value << 8 | in->data[in->offset + (size_t)i];
+    in->offset += 8;
+    return value;
+}
+
+uint64_t tare_wire_varint(struct tare_wire_reader *in, uint64_t most) {
+    uint64_t value = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+        if (!has(in, 1)) return 0;
+        uint8_t byte = in->data[in->offset++];
+        if (shift == 63 && byte > 1) break;
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte & 0x80) continue;
+        if (byte == 0 && shift > 0) break; /* longer than it need be: two files of the same content would differ */
+        if (value <= most) return value;
+        break;
+    }
+    tare_wire_fail(in, "bad number");
+    return 0;
+}
+
+size_t tare_wire_count(struct tare_wire_reader *in, size_t item) {
+    uint64_t count = tare_wire_varint(in, UINT64_MAX);
+    if (in->status == TARE_OK && count > (in->size - in->offset) / item) tare_wire_fail(in, "bad count");
+    return in->status == TARE_OK ? (size_t)count : 0;
+}
+
+float tare_wire_float(struct tare_wire_reader *in) {
+    if (!has(in, 4)) return 0;
+    uint32_t bits = 0;
+    for (int i = 3; i >= 0; i--) bits = bits << 8 | in->data[in->offset + (size_t)i];
+    float value = tare_float_from_bits(bits);
+    if (!isfinite(value) || bits == 0x80000000u) {
+        tare_wire_fail(in, "bad value");
+        return 0;
+    }
+    in->offset += 4;
+    return value;
+}
+
+char *tare_wire_text(struct tare_wire_reader *in) {
+    size_t size = tare_wire_count(in, 1);
+    if (in->status != TARE_OK) return NULL;
+    const uint8_t *bytes = in->data + in->offset;
+    if (memchr(bytes, '\0', size) != NULL) {
+        tare_wire_fail(in, "bad text");
+        return NULL;
+    }
+    char *text = tare_malloc(size + 1);
+    if (text == NULL) {
+        in->status = TARE_NO_MEMORY;
+        return NULL;
+    }
+    memcpy(text, bytes, size);
+    text[size] = '\0';
+    in->offset += size;
+    return text;
+}
+
+void tare_wire_sum(struct tare_wire_reader *in, struct tare_exact_sum *out) {
+    memset(out, 0, sizeof *out);
+    uint64_t first = tare_wire_varint(in, TARE_EXACT_SUM_WORDS - 1);
+    uint64_t kind = tare_wire_varint(in, 2 * TARE_EXACT_SUM_WORDS + 1), count = kind >> 1;
+    if (in->status == TARE_OK && first + count > TARE_EXACT_SUM_WORDS) tare_wire_fail(in, "bad sum");
+    if (in->status != TARE_OK) return;
+    for (uint64_t i = 0; i < count; i++) out->words[first + i] = tare_wire_u64(in);
+    uint64_t sign = kind & 1 ? UINT64_MAX : 0;
+    for (uint64_t i = first + count; i < TARE_EXACT_SUM_WORDS; i++) out->words[i] = sign;
+    if (in->status != TARE_OK) memset(out, 0, sizeof *out);
+}

@@ -1,0 +1,41 @@
+/* Bytes of the calibration file: little endian, varints of 7 bits a byte (low bits first), texts with their length in
+ * front. The reader checks every length against what is left. */
+#ifndef TARE_CALIB_WIRE_H
+#define TARE_CALIB_WIRE_H
+
+#include "base/exact_sum.h"
+#include "base/status.h"
+#include "base/strbuf.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+void tare_wire_put_u64(struct tare_strbuf *out, uint64_t value); /* 8 bytes */
+void tare_wire_put_varint(struct tare_strbuf *out, uint64_t value);
+void tare_wire_put_float(struct tare_strbuf *out, float value); /* 4 bytes */
+void tare_wire_put_text(struct tare_strbuf *out, const char *text);
+/* Lowest word that is not zero, number of words to the last that says more than the sign, those words, the sign. */
+void tare_wire_put_sum(struct tare_strbuf *out, const struct tare_exact_sum *sum);
+
+/* Reads from `data` up to `size`. The first failure sticks: from then on every getter gives zero, and the status and text
+ * are those of the first. */
+struct tare_wire_reader {
+    const uint8_t *data;
+    size_t size, offset;
+    tare_status status;
+};
+uint64_t tare_wire_u64(struct tare_wire_reader *in);
+/* TARE_CORRUPT unless the value is written in as few bytes as it takes and is at most `most`. */
+uint64_t tare_wire_varint(struct tare_wire_reader *in, uint64_t most);
+/* A count of items that take at least `item` bytes each. */
+size_t tare_wire_count(struct tare_wire_reader *in, size_t item);
+/* A finite float. */
+float tare_wire_float(struct tare_wire_reader *in);
+/* A copy without NUL bytes inside; the caller's to tare_free. NULL after a failure. */
+char *tare_wire_text(struct tare_wire_reader *in);
+void tare_wire_sum(struct tare_wire_reader *in, struct tare_exact_sum *out);
+/* Fails with "what at byte N". */
+void tare_wire_fail(struct tare_wire_reader *in, const char *what);
+
+#endif
