@@ -132,6 +132,29 @@ static tare_status export_arg(Tensorflow__OpDef__ArgDef **out, struct tare_arena
     return TARE_OK;
 }
 
+static bool has_control_return(const struct tare_graph *graph, const char *name) {
+    for (size_t i = 0; i < graph->n_control_returns; i++)
+        if (strcmp(graph->control_returns[i].name, name) == 0) return true;
+    return false;
+}
+
+static bool is_listed(const Tensorflow__OpDef *def, const char *name) {
+    for (size_t i = 0; def && i < def->n_control_output; i++)
+        if (strcmp(def->control_output[i], name) == 0) return true;
+    return false;
+}
+
+/* The signature lists control outputs in an order of its own (the map of control returns has none): the file's first. */
+static void order_control_outputs(Tensorflow__OpDef *def, const struct tare_graph *graph, const Tensorflow__OpDef *old) {
+    size_t count = 0;
+    for (size_t i = 0; old && i < old->n_control_output; i++)
+        if (has_control_return(graph, old->control_output[i])) def->control_output[count++] = old->control_output[i];
+    for (size_t i = 0; i < graph->n_control_returns; i++)
+        if (!is_listed(old, graph->control_returns[i].name))
+            def->control_output[count++] = (char *)(uintptr_t)graph->control_returns[i].name;
+    def->n_control_output = count;
+}
+
 static tare_status export_signature(Tensorflow__OpDef **out, struct tare_arena *arena, const struct tare_graph *graph) {
     const Tensorflow__FunctionDef *origin = graph->origin;
     const Tensorflow__OpDef *old = origin ? origin->signature : NULL;
@@ -154,8 +177,7 @@ static tare_status export_signature(Tensorflow__OpDef **out, struct tare_arena *
     for (size_t i = 0; i < graph->n_returns; i++)
         TARE_TRY(export_arg(&def->output_arg[i], arena, old ? old->output_arg : NULL, old ? old->n_output_arg : 0,
                             graph->returns[i].name, graph->returns[i].dtype));
-    for (size_t i = 0; i < graph->n_control_returns; i++)
-        def->control_output[i] = (char *)(uintptr_t)graph->control_returns[i].name;
+    order_control_outputs(def, graph, old);
     *out = def;
     return TARE_OK;
 }
