@@ -27,10 +27,8 @@ static const struct {
     const char *reason;
 } excluded[] = {
     { "tf-hashtable", NULL, "its vocabulary has CRLF lines; TensorFlow drops the CR, the recorder kept it" },
-    { "serving-counter", "incr_counter_by", "the recorder broadcast a vector into a scalar variable, TensorFlow refuses it" },
     { "tf-text-segmenter", NULL, "rows of different shapes are recorded one file a record" },
     { "tf-trt-2.0", NULL, "its one op, TRTEngineOp, is not TensorFlow's" },
-    { "tfx-taxi-tfma", "eval", "the records lack inputs that no output needs" },
 };
 
 static char data_folder[1024];
