@@ -1,0 +1,27 @@
+/* Structural rules of a model that TensorFlow would load, as far as the IR shows them: ops, attributes, inputs, calls,
+ * cycles, returns, signatures, variables; batching and the placement of TPU computations. Does not know files, nor which
+ * ops a TPU compiles (the caller may say). */
+#ifndef TARE_GRAPH_VALIDATE_H
+#define TARE_GRAPH_VALIDATE_H
+
+#include "graph/model.h"
+
+/* What is wrong, one message each: "function/node (Op): what"; the main graph is called "graph". */
+struct tare_faults {
+    struct tare_arena arena;
+    const char **items;
+    size_t count, capacity;
+};
+void tare_faults_free(struct tare_faults *faults);
+
+struct tare_validate_options {
+    /* Whether a TPU has a kernel for the op; NULL: not checked. */
+    bool (*compiles)(const char *op);
+};
+
+/* Adds the model's faults to a zeroed (or earlier) list, in the order of the model's graphs and nodes. A faulty model is
+ * no failure: the status is TARE_OK or TARE_NO_MEMORY. NULL options: all default. */
+tare_status tare_model_validate(struct tare_faults *faults, const struct tare_model *model,
+                                const struct tare_validate_options *options);
+
+#endif
