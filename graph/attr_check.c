@@ -6,9 +6,10 @@
 #include <string.h>
 
 static tare_status wrong_kind(const struct tare_attr *value, const struct tare_op_attr *attr) {
-    return TARE_FAIL(TARE_INVALID_ARGUMENT, "AttrValue had value with type '%s' when '%s' expected for attr '%s'",
-                     value->kind == TARE_ATTR_NONE && !value->is_list ? "none" : tare_attr_kind_name(value->kind, value->is_list),
-                     tare_attr_kind_name(attr->kind, attr->is_list), attr->name);
+    return TARE_FAIL(
+        TARE_INVALID_ARGUMENT, "AttrValue had value with type '%s' when '%s' expected for attr '%s'",
+        value->kind == TARE_ATTR_NONE && !value->is_list ? "none" : tare_attr_kind_name(value->kind, value->is_list),
+        tare_attr_kind_name(attr->kind, attr->is_list), attr->name);
 }
 
 static bool is_allowed(const struct tare_attr *allowed, const union tare_attr_item *item) {
@@ -57,7 +58,8 @@ tare_status tare_attr_check(const struct tare_attr *value, const struct tare_op_
     if (attr->has_minimum) TARE_TRY(check_minimum(value, attr));
     for (size_t i = 0; i < value->count; i++) {
         if (attr->kind == TARE_ATTR_TYPE && !tare_dtype_get(value->items[i].type))
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "Invalid DataType %d for attr '%s'", value->items[i].type, attr->name);
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "Invalid DataType %d for attr '%s'", value->items[i].type,
+                             attr->name);
         if (attr->allowed && !is_allowed(attr->allowed, &value->items[i])) return not_allowed(&value->items[i], attr);
     }
     return TARE_OK;

@@ -11,8 +11,8 @@ const char *tare_attr_kind_name(enum tare_attr_kind kind, bool is_list);
 void tare_attr_print_item(struct tare_strbuf *text, enum tare_attr_kind kind, const union tare_attr_item *item);
 /* The value; a list in brackets (at most 16 items, then "..."). */
 void tare_attr_print(struct tare_strbuf *text, const struct tare_attr *attr);
-/* The same value (names and origins do not matter). Tensors are compared by dtype, shape and bytes. An empty list equals
- * every empty list. */
+/* The same value (names and origins do not matter). Tensors are compared by dtype, shape and bytes. An empty list
+ * equals every empty list. */
 bool tare_attr_equal(const struct tare_attr *a, const struct tare_attr *b);
 
 #endif

@@ -110,6 +110,7 @@ tare_status tare_node_resolve(struct tare_node *node) {
     if (node->def) return tare_opdef_output_dtypes(arena_of(node->graph), node, &node->output_dtypes, &node->n_outputs);
     callee = tare_model_find_function(node->graph->model, node->op);
     if (callee) return resolve_call(node, callee);
+    TARE_TRY(tare_ops_check(tare_ops_builtin()));
     return TARE_FAIL(TARE_NOT_FOUND,
                      "Op type not registered '%s' (node %s); an op of your own comes in with --plugin LIB.so", node->op,
                      node->name);

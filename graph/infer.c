@@ -2,19 +2,22 @@
 #include "graph/infer.h"
 
 tare_status tare_infer_same(struct tare_infer *infer) {
-    for (size_t i = 0; i < infer->n_outputs && infer->n_inputs; i++) infer->outputs[i] = infer->inputs[0];
+    for (size_t i = 0; i < infer->n_outputs && infer->n_inputs; i++)
+        infer->outputs[i] = infer->inputs[0];
     return TARE_OK;
 }
 
 tare_status tare_infer_broadcast(struct tare_infer *infer) {
     struct tare_shape shape = tare_shape_scalar();
-    for (size_t i = 0; i < infer->n_inputs; i++) TARE_TRY(tare_shape_broadcast(&shape, &shape, &infer->inputs[i]));
+    for (size_t i = 0; i < infer->n_inputs; i++)
+        TARE_TRY(tare_shape_broadcast(&shape, &shape, &infer->inputs[i]));
     if (infer->n_outputs) infer->outputs[0] = shape;
     return TARE_OK;
 }
 
 tare_status tare_infer_scalar(struct tare_infer *infer) {
-    for (size_t i = 0; i < infer->n_outputs; i++) infer->outputs[i] = tare_shape_scalar();
+    for (size_t i = 0; i < infer->n_outputs; i++)
+        infer->outputs[i] = tare_shape_scalar();
     return TARE_OK;
 }
 
@@ -34,7 +37,8 @@ tare_status tare_infer_axis(int *out, int64_t axis, int rank) {
 
 static struct tare_shape unknown_dims(int rank) {
     struct tare_shape shape = { .rank = rank };
-    for (int i = 0; i < rank; i++) shape.dims[i] = TARE_UNKNOWN_DIM;
+    for (int i = 0; i < rank; i++)
+        shape.dims[i] = TARE_UNKNOWN_DIM;
     return shape;
 }
 
@@ -54,7 +58,8 @@ tare_status tare_infer_shape_input(struct tare_shape *out, const struct tare_inf
     if (value->elements > TARE_MAX_RANK)
         return TARE_FAIL(TARE_SHAPE, "input %zu is a shape of %lld dimensions (wanted at most %d)", i,
                          (long long)value->elements, TARE_MAX_RANK);
-    for (int64_t k = 0; k < value->elements; k++) dims[k] = tare_tensor_get_i64(value, k);
+    for (int64_t k = 0; k < value->elements; k++)
+        dims[k] = tare_tensor_get_i64(value, k);
     return tare_shape_from_dims(out, (int)value->elements, dims);
 }
 

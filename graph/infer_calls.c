@@ -21,7 +21,8 @@ static tare_status infer_callee(struct tare_infer_walk *walk, const struct tare_
     struct tare_infer_root *root = walk->root;
     struct tare_infer_walk inner = { .root = root, .graph = callee, .args = args };
     tare_status status;
-    for (size_t i = 0; i < callee->n_returns; i++) returns[i] = tare_fact_unknown();
+    for (size_t i = 0; i < callee->n_returns; i++)
+        returns[i] = tare_fact_unknown();
     if (n_args != callee->n_args)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "calls %s with %zu arguments (wanted %zu)", callee->name, n_args,
                          callee->n_args);
@@ -61,7 +62,8 @@ static tare_status infer_batch(struct tare_infer_walk *walk, const struct tare_n
     const struct tare_attr *tin = tare_node_list(node, "Tin");
     size_t batched = tin && tin->count < node->n_inputs ? tin->count : node->n_inputs;
     int64_t batch = batched && inputs[0].shape.rank > 0 ? inputs[0].shape.dims[0] : TARE_UNKNOWN_DIM;
-    for (size_t i = 0; i < batched; i++) open_batch(&inputs[i]);
+    for (size_t i = 0; i < batched; i++)
+        open_batch(&inputs[i]);
     TARE_TRY(infer_callee(walk, callee, inputs, node->n_inputs, outputs));
     for (size_t i = 0; i < node->n_outputs; i++) {
         open_batch(&outputs[i]);
@@ -93,17 +95,18 @@ static tare_status infer_branches(struct tare_infer_walk *walk, const struct tar
     return TARE_OK;
 }
 
-/* Dims of loop variables that the body changes are not known; found by running the body on shapes until none changes. */
-static tare_status infer_loop(struct tare_infer_walk *walk, const struct tare_node *node,
-                              const struct tare_graph *body, const struct tare_fact *inputs, struct tare_fact *outputs) {
+/* Dims of loop variables that the body changes are not known; found by running the body on shapes until none changes.
+ */
+static tare_status infer_loop(struct tare_infer_walk *walk, const struct tare_node *node, const struct tare_graph *body,
+                              const struct tare_fact *inputs, struct tare_fact *outputs) {
     struct tare_fact *args = TARE_NEW_ARRAY(&walk->root->arena, struct tare_fact, node->n_inputs + 1);
     struct tare_fact *returns = new_returns(walk, body);
     bool changed = true;
     if (!args || !returns) return TARE_NO_MEMORY;
     TARE_TRY(check_returns(node, body));
     if (body->n_args != node->n_inputs || body->n_returns != node->n_inputs)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "loop body %s has %zu arguments and %zu results (wanted %zu)", body->name,
-                         body->n_args, body->n_returns, node->n_inputs);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "loop body %s has %zu arguments and %zu results (wanted %zu)",
+                         body->name, body->n_args, body->n_returns, node->n_inputs);
     for (size_t i = 0; i < node->n_inputs; i++) {
         const struct tare_edge edge = body->returns[i].edge;
         bool invariant = edge.node && edge.node == body->args[i];
@@ -136,9 +139,12 @@ tare_status tare_infer_call(struct tare_infer_walk *walk, const struct tare_node
     *called = site.kind != TARE_CALL_NONE && site.kind != TARE_CALL_OTHER;
     if (!*called) return TARE_OK;
     switch (site.kind) {
-    case TARE_CALL_BRANCH: return infer_branches(walk, node, &site, inputs, outputs);
-    case TARE_CALL_LOOP: return site.n_callees > 1 ? infer_loop(walk, node, site.callees[1], inputs, outputs) : TARE_OK;
-    default: break;
+    case TARE_CALL_BRANCH:
+        return infer_branches(walk, node, &site, inputs, outputs);
+    case TARE_CALL_LOOP:
+        return site.n_callees > 1 ? infer_loop(walk, node, site.callees[1], inputs, outputs) : TARE_OK;
+    default:
+        break;
     }
     TARE_TRY(check_returns(node, site.callees[0]));
     if (strcmp(node->op, "BatchFunction") != 0)

@@ -9,7 +9,9 @@
 
 enum { MOST_CALLEE_NODES = 300000 };
 
-struct tare_fact tare_fact_unknown(void) { return (struct tare_fact){ .shape = { .rank = TARE_UNKNOWN_RANK } }; }
+struct tare_fact tare_fact_unknown(void) {
+    return (struct tare_fact){ .shape = { .rank = TARE_UNKNOWN_RANK } };
+}
 
 struct tare_fact tare_infer_fact_of(const struct tare_infer_walk *walk, struct tare_edge edge) {
     const struct tare_graph *graph = walk->graph;
@@ -25,14 +27,17 @@ static const struct tare_shape *keep_shape(struct tare_infer_walk *walk, const s
     return kept;
 }
 
-static bool is(const struct tare_node *node, const char *op) { return strcmp(node->op, op) == 0; }
+static bool is(const struct tare_node *node, const char *op) {
+    return strcmp(node->op, op) == 0;
+}
 
 /* What the exporter of the model wrote down, for ops without inference. */
 static void use_hints(const struct tare_node *node, struct tare_fact *outputs) {
     const struct tare_attr *hints = tare_node_find_attr(node, "_output_shapes");
     if (!hints) hints = tare_node_find_attr(node, "output_shapes");
     if (!hints || !hints->is_list || hints->kind != TARE_ATTR_SHAPE || hints->count != node->n_outputs) return;
-    for (size_t i = 0; i < node->n_outputs; i++) outputs[i].shape = hints->items[i].shape;
+    for (size_t i = 0; i < node->n_outputs; i++)
+        outputs[i].shape = hints->items[i].shape;
 }
 
 /* Rows of a variable: the indices' shape, then that of a row. */
@@ -40,7 +45,8 @@ static struct tare_shape gathered_shape(const struct tare_shape *variable, const
     struct tare_shape shape = *indices;
     if (!variable || variable->rank < 1 || shape.rank < 0 || shape.rank + variable->rank - 1 > TARE_MAX_RANK)
         return tare_shape_unknown();
-    for (int i = 1; i < variable->rank; i++) shape.dims[shape.rank++] = variable->dims[i];
+    for (int i = 1; i < variable->rank; i++)
+        shape.dims[shape.rank++] = variable->dims[i];
     return shape;
 }
 
@@ -58,7 +64,8 @@ static bool infer_variable(struct tare_infer_walk *walk, const struct tare_node 
     } else if (is(node, "ResourceGather") && node->n_inputs == 2 && tare_node_int(node, "batch_dims", 0) == 0) {
         outputs[0].shape = gathered_shape(inputs[0].handle, &inputs[1].shape);
     } else if ((is(node, "Identity") || is(node, "Switch")) && node->n_inputs) {
-        for (size_t i = 0; i < node->n_outputs; i++) outputs[i].handle = inputs[0].handle;
+        for (size_t i = 0; i < node->n_outputs; i++)
+            outputs[i].handle = inputs[0].handle;
         return false; /* their shapes are the row's business */
     } else {
         return false;
@@ -69,7 +76,9 @@ static bool infer_variable(struct tare_infer_walk *walk, const struct tare_node 
 static tare_status run_row(struct tare_infer_walk *walk, const struct tare_node *node, const struct tare_fact *inputs,
                            struct tare_fact *outputs) {
     struct tare_arena *arena = &walk->root->arena;
-    struct tare_infer infer = { .node = node, .n_inputs = node->n_inputs, .n_outputs = node->n_outputs, .arena = arena };
+    struct tare_infer infer = {
+        .node = node, .n_inputs = node->n_inputs, .n_outputs = node->n_outputs, .arena = arena
+    };
     int *dtypes = TARE_NEW_ARRAY(arena, int, node->n_inputs + 1);
     struct tare_shape *shapes = TARE_NEW_ARRAY(arena, struct tare_shape, node->n_inputs + 1);
     const struct tare_tensor **values = TARE_NEW_ARRAY(arena, const struct tare_tensor *, node->n_inputs + 1);
@@ -80,12 +89,14 @@ static tare_status run_row(struct tare_infer_walk *walk, const struct tare_node 
         shapes[i] = inputs[i].shape;
         values[i] = inputs[i].value;
     }
-    for (size_t i = 0; i < node->n_outputs; i++) infer.outputs[i] = tare_shape_unknown();
+    for (size_t i = 0; i < node->n_outputs; i++)
+        infer.outputs[i] = tare_shape_unknown();
     infer.input_dtypes = dtypes;
     infer.inputs = shapes;
     infer.input_values = values;
     TARE_TRY(node->def->row->infer(&infer));
-    for (size_t i = 0; i < node->n_outputs; i++) outputs[i].shape = infer.outputs[i];
+    for (size_t i = 0; i < node->n_outputs; i++)
+        outputs[i].shape = infer.outputs[i];
     return TARE_OK;
 }
 
@@ -104,7 +115,8 @@ static tare_status infer_node(struct tare_infer_walk *walk, const struct tare_no
     bool called = false;
     if (!inputs) return TARE_NO_MEMORY;
     TARE_TRY(check_edges(node));
-    for (size_t i = 0; i < node->n_inputs; i++) inputs[i] = tare_infer_fact_of(walk, node->inputs[i]);
+    for (size_t i = 0; i < node->n_inputs; i++)
+        inputs[i] = tare_infer_fact_of(walk, node->inputs[i]);
     if (infer_variable(walk, node, inputs, outputs)) return TARE_OK;
     TARE_TRY(tare_infer_call(walk, node, inputs, outputs, &called));
     if (called) return TARE_OK;
@@ -127,7 +139,8 @@ tare_status tare_infer_graph(struct tare_infer_walk *walk) {
         const struct tare_node *node = order[i];
         struct tare_fact *outputs = TARE_NEW_ARRAY(arena, struct tare_fact, node->n_outputs + 1);
         if (!outputs) return TARE_NO_MEMORY;
-        for (size_t k = 0; k < node->n_outputs; k++) outputs[k] = tare_fact_unknown();
+        for (size_t k = 0; k < node->n_outputs; k++)
+            outputs[k] = tare_fact_unknown();
         TARE_TRY(tare_error_prefix(infer_node(walk, node, outputs), "%s '%s'", node->op, node->name));
         walk->facts[node->position] = outputs; /* only now: a Merge sees nothing of its back edge */
     }
@@ -170,7 +183,8 @@ tare_status tare_graph_infer_shapes(struct tare_shape ***out, struct tare_arena 
     walk.args = facts_of_args(&root, graph, args);
     if (walk.args) status = tare_infer_graph(&walk);
     if (status == TARE_OK) status = copy_shapes(out, arena, &walk);
-    for (struct tare_kept_value *kept = root.values; kept; kept = kept->next) tare_tensor_reset(&kept->tensor);
+    for (struct tare_kept_value *kept = root.values; kept; kept = kept->next)
+        tare_tensor_reset(&kept->tensor);
     tare_arena_free(&root.arena);
     return status;
 }

@@ -7,7 +7,9 @@
 
 enum { MOST_ELEMENTS = 64 };
 
-static bool is(const struct tare_node *node, const char *op) { return strcmp(node->op, op) == 0; }
+static bool is(const struct tare_node *node, const char *op) {
+    return strcmp(node->op, op) == 0;
+}
 
 static struct tare_tensor *new_value(struct tare_infer_walk *walk) {
     struct tare_kept_value *kept = TARE_NEW(&walk->root->arena, struct tare_kept_value);
@@ -28,7 +30,8 @@ static bool is_number(int dtype) {
 static bool elements_of(struct tare_shape *out, const struct tare_fact *fact) {
     if (fact->value) {
         const struct tare_tensor *value = fact->value;
-        if (value->shape.rank > 1 || value->elements > TARE_MAX_RANK || !tare_dtype_is_integer(value->dtype)) return false;
+        if (value->shape.rank > 1 || value->elements > TARE_MAX_RANK || !tare_dtype_is_integer(value->dtype))
+            return false;
         out->rank = (int)value->elements;
         for (int i = 0; i < out->rank; i++) {
             int64_t element = tare_tensor_get_i64(value, i);
@@ -40,20 +43,24 @@ static bool elements_of(struct tare_shape *out, const struct tare_fact *fact) {
     return fact->partial != NULL;
 }
 
-/* Inputs first … last-1 one behind the other. An input of which nothing is known takes its length in unknown elements. */
+/* Inputs first … last-1 one behind the other. An input of which nothing is known takes its length in unknown elements.
+ */
 static bool joined(struct tare_shape *out, const struct tare_fact *inputs, size_t first, size_t last) {
     out->rank = 0;
     for (size_t i = first; i < last; i++) {
         struct tare_shape part;
         if (!elements_of(&part, &inputs[i])) {
             const struct tare_shape *shape = &inputs[i].shape;
-            if (shape->rank < 0 || shape->rank > 1 || (shape->rank == 1 && (shape->dims[0] < 0 || shape->dims[0] > TARE_MAX_RANK)))
+            if (shape->rank < 0 || shape->rank > 1 ||
+                (shape->rank == 1 && (shape->dims[0] < 0 || shape->dims[0] > TARE_MAX_RANK)))
                 return false;
             part.rank = shape->rank ? (int)shape->dims[0] : 1;
-            for (int k = 0; k < part.rank; k++) part.dims[k] = TARE_UNKNOWN_DIM;
+            for (int k = 0; k < part.rank; k++)
+                part.dims[k] = TARE_UNKNOWN_DIM;
         }
         if (out->rank + part.rank > TARE_MAX_RANK) return false;
-        for (int k = 0; k < part.rank; k++) out->dims[out->rank++] = part.dims[k];
+        for (int k = 0; k < part.rank; k++)
+            out->dims[out->rank++] = part.dims[k];
     }
     return true;
 }
@@ -64,7 +71,9 @@ static bool scalar_of(int64_t *out, const struct tare_fact *fact) {
     return true;
 }
 
-static int64_t clamp(int64_t x, int64_t low, int64_t high) { return x < low ? low : x > high ? high : x; }
+static int64_t clamp(int64_t x, int64_t low, int64_t high) {
+    return x < low ? low : x > high ? high : x;
+}
 
 /* A vector's slice with one begin, end and stride, as Python counts. */
 static bool sliced(struct tare_shape *out, const struct tare_node *node, const struct tare_fact *inputs) {
@@ -88,7 +97,8 @@ static bool sliced(struct tare_shape *out, const struct tare_node *node, const s
     if (tare_node_int(node, "end_mask", 0) & 1) end = stride > 0 ? size : -1;
     out->rank = 0;
     stride = clamp(stride, -TARE_MAX_RANK, TARE_MAX_RANK);
-    for (int64_t i = begin; stride > 0 ? i < end : i > end; i += stride) out->dims[out->rank++] = vector.dims[i];
+    for (int64_t i = begin; stride > 0 ? i < end : i > end; i += stride)
+        out->dims[out->rank++] = vector.dims[i];
     return true;
 }
 
@@ -108,8 +118,8 @@ static bool gathered(struct tare_shape *out, const struct tare_fact *inputs) {
 
 /* Elements of output 0 as far as they follow from the inputs'. */
 static bool partial_of(struct tare_shape *out, const struct tare_node *node, const struct tare_fact *inputs) {
-    static const char *const same[] = { "Identity",     "Cast",    "StopGradient", "PreventGradient", "Snapshot",
-                                        "ExpandDims",   "Reshape", "Squeeze",      "EnsureShape",     "Unpack" };
+    static const char *const same[] = { "Identity",   "Cast",    "StopGradient", "PreventGradient", "Snapshot",
+                                        "ExpandDims", "Reshape", "Squeeze",      "EnsureShape",     "Unpack" };
     if (node->n_inputs == 0) return false;
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         if (is(node, same[i])) return elements_of(out, &inputs[0]);
@@ -131,7 +141,8 @@ static bool partial_of(struct tare_shape *out, const struct tare_node *node, con
 static tare_status promote(struct tare_infer_walk *walk, struct tare_fact *fact, int dtype) {
     const struct tare_shape *partial = fact->partial;
     struct tare_tensor *value;
-    if (!partial || fact->value || fact->shape.rank > 1 || !tare_shape_is_known(partial) || !tare_shape_is_known(&fact->shape))
+    if (!partial || fact->value || fact->shape.rank > 1 || !tare_shape_is_known(partial) ||
+        !tare_shape_is_known(&fact->shape))
         return TARE_OK;
     if (fact->shape.rank == 1 ? fact->shape.dims[0] != partial->rank : partial->rank != 1) return TARE_OK;
     if (dtype != TARE_DT_INT32 && dtype != TARE_DT_INT64) return TARE_OK;
@@ -196,9 +207,15 @@ static int shape_input_of(const struct tare_node *node) {
         const char *op;
         int input;
     } ops[] = {
-        { "Reshape", 1 },          { "Fill", 0 },           { "BroadcastTo", 1 },
-        { "RandomUniform", 0 },    { "RandomStandardNormal", 0 }, { "TruncatedNormal", 0 },
-        { "StatelessRandomUniform", 0 }, { "StatelessRandomNormal", 0 }, { "Empty", 0 },
+        { "Reshape", 1 },
+        { "Fill", 0 },
+        { "BroadcastTo", 1 },
+        { "RandomUniform", 0 },
+        { "RandomStandardNormal", 0 },
+        { "TruncatedNormal", 0 },
+        { "StatelessRandomUniform", 0 },
+        { "StatelessRandomNormal", 0 },
+        { "Empty", 0 },
     };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
         if (is(node, ops[i].op)) return ops[i].input;
@@ -225,7 +242,8 @@ static void complete(struct tare_shape *shape, const struct tare_shape *input) {
 static void refine_shape(const struct tare_node *node, const struct tare_fact *inputs, struct tare_fact *outputs) {
     int i = shape_input_of(node);
     struct tare_shape wanted, merged;
-    if (i < 0 || (size_t)i >= node->n_inputs || inputs[i].value || inputs[i].shape.rank != 1 || !inputs[i].partial) return;
+    if (i < 0 || (size_t)i >= node->n_inputs || inputs[i].value || inputs[i].shape.rank != 1 || !inputs[i].partial)
+        return;
     wanted = *inputs[i].partial;
     if (is(node, "Reshape")) complete(&wanted, &inputs[0].shape);
     if (tare_shape_merge(&merged, &outputs[0].shape, &wanted) == TARE_OK)
@@ -262,21 +280,23 @@ static bool is_small(const struct tare_fact *fact, int dtype) {
 static bool can_run(const struct tare_node *node, const struct tare_fact *inputs, const struct tare_fact *outputs) {
     if (!tare_node_is_pure(node) || node->n_inputs == 0) return false;
     for (size_t i = 0; i < node->n_inputs; i++)
-        if (!inputs[i].value || inputs[i].value->elements > MOST_ELEMENTS || !is_number(inputs[i].value->dtype)) return false;
+        if (!inputs[i].value || inputs[i].value->elements > MOST_ELEMENTS || !is_number(inputs[i].value->dtype))
+            return false;
     for (size_t i = 0; i < node->n_outputs; i++)
         if (!is_small(&outputs[i], node->output_dtypes[i])) return false;
     return true;
 }
 
 /* The node's own kernel on its known inputs. A kernel that refuses them says nothing about shapes. */
-static tare_status run_kernel(struct tare_infer_walk *walk, const struct tare_node *node, const struct tare_fact *inputs,
-                              struct tare_fact *outputs) {
+static tare_status run_kernel(struct tare_infer_walk *walk, const struct tare_node *node,
+                              const struct tare_fact *inputs, struct tare_fact *outputs) {
     struct tare_arena *arena = &walk->root->arena;
     struct tare_tensor *values = TARE_NEW_ARRAY(arena, struct tare_tensor, node->n_inputs + 1);
     struct tare_tensor *results = TARE_NEW_ARRAY(arena, struct tare_tensor, node->n_outputs + 1);
     tare_status status;
     if (!values || !results) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < node->n_inputs; i++) values[i] = *inputs[i].value;
+    for (size_t i = 0; i < node->n_inputs; i++)
+        values[i] = *inputs[i].value;
     status = tare_node_evaluate(node, values, results);
     if (status != TARE_OK) {
         if (status != TARE_NO_MEMORY) tare_error_clear();
@@ -286,7 +306,8 @@ static tare_status run_kernel(struct tare_infer_walk *walk, const struct tare_no
         struct tare_tensor *kept = new_value(walk);
         if (kept) *kept = results[i];
         if (!kept) {
-            for (; i < node->n_outputs; i++) tare_tensor_reset(&results[i]);
+            for (; i < node->n_outputs; i++)
+                tare_tensor_reset(&results[i]);
             return TARE_NO_MEMORY;
         }
         outputs[i].value = kept;

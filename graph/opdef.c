@@ -20,7 +20,8 @@ static tare_status wanted(const struct tare_attr **out, const struct tare_node *
                           enum tare_attr_kind kind, bool is_list) {
     const struct tare_attr *attr = value_of(node, name);
     if (!attr) return TARE_FAIL(TARE_INVALID_ARGUMENT, "NodeDef missing attr '%s' from Op %s", name, node->op);
-    if (attr->is_list != is_list || (attr->kind != kind && !(is_list && attr->count == 0)) || (!is_list && attr->count != 1))
+    if (attr->is_list != is_list || (attr->kind != kind && !(is_list && attr->count == 0)) ||
+        (!is_list && attr->count != 1))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "AttrValue had value with type '%s' when '%s' expected for attr '%s'",
                          tare_attr_kind_name(attr->kind, attr->is_list), tare_attr_kind_name(kind, is_list), name);
     *out = attr;
@@ -85,11 +86,13 @@ static tare_status name_node(const struct tare_node *node, tare_status status) {
     return tare_error_prefix(status, "%s '%s'", node->op, node->name);
 }
 
-tare_status tare_opdef_output_dtypes(struct tare_arena *arena, const struct tare_node *node, int **dtypes, size_t *count) {
+tare_status tare_opdef_output_dtypes(struct tare_arena *arena, const struct tare_node *node, int **dtypes,
+                                     size_t *count) {
     return name_node(node, list_dtypes(arena, node, node->def->outputs, node->def->n_outputs, dtypes, count));
 }
 
-tare_status tare_opdef_input_dtypes(struct tare_arena *arena, const struct tare_node *node, int **dtypes, size_t *count) {
+tare_status tare_opdef_input_dtypes(struct tare_arena *arena, const struct tare_node *node, int **dtypes,
+                                    size_t *count) {
     return name_node(node, list_dtypes(arena, node, node->def->inputs, node->def->n_inputs, dtypes, count));
 }
 
@@ -126,7 +129,8 @@ static tare_status check_dtypes(const struct tare_node *node, const int *wanted,
         TARE_TRY(check_edge(node, i));
         got = node->inputs[i].node->output_dtypes[node->inputs[i].index];
         if (tare_dtype_base(got) != tare_dtype_base(wanted[i]))
-            return TARE_FAIL(TARE_TYPE, "input %zu is %s (wanted %s)", i, tare_dtype_name(got), tare_dtype_name(wanted[i]));
+            return TARE_FAIL(TARE_TYPE, "input %zu is %s (wanted %s)", i, tare_dtype_name(got),
+                             tare_dtype_name(wanted[i]));
         if (tare_dtype_is_ref(wanted[i]) && !tare_dtype_is_ref(got))
             return TARE_FAIL(TARE_TYPE, "input %zu is a value (wanted a reference to a variable)", i);
     }
@@ -172,8 +176,8 @@ static tare_status range(const struct tare_node *node, const struct tare_op_arg 
                          size_t *first, size_t *count) {
     *first = *count = 0;
     if (arg >= n_args)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s '%s' has no argument %zu (wanted less than %zu)", node->op, node->name, arg,
-                         n_args);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s '%s' has no argument %zu (wanted less than %zu)", node->op,
+                         node->name, arg, n_args);
     for (size_t i = 0; i <= arg; i++) {
         *first += *count;
         TARE_TRY(name_node(node, count_of(count, node, &args[i])));
@@ -184,8 +188,8 @@ static tare_status range(const struct tare_node *node, const struct tare_op_arg 
 /* A call of a function by its name has one tensor an argument. */
 static tare_status call_range(const struct tare_node *node, size_t tensors, size_t arg, size_t *first, size_t *count) {
     if (arg >= tensors)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s '%s' has no argument %zu (wanted less than %zu)", node->op, node->name, arg,
-                         tensors);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s '%s' has no argument %zu (wanted less than %zu)", node->op,
+                         node->name, arg, tensors);
     *first = arg;
     *count = 1;
     return TARE_OK;

@@ -4,10 +4,12 @@
 
 #include "graph/op.h"
 
-/* Flat list of the node's output (input) dtypes from its definition and attributes; reference outputs + 100. Arena memory.
- * TARE_INVALID_ARGUMENT when an attribute is missing, of the wrong kind, or a count is negative or absurd. */
-tare_status tare_opdef_output_dtypes(struct tare_arena *arena, const struct tare_node *node, int **dtypes, size_t *count);
-tare_status tare_opdef_input_dtypes(struct tare_arena *arena, const struct tare_node *node, int **dtypes, size_t *count);
+/* Flat list of the node's output (input) dtypes from its definition and attributes; reference outputs + 100. Arena
+ * memory. TARE_INVALID_ARGUMENT when an attribute is missing, of the wrong kind, or a count is negative or absurd. */
+tare_status tare_opdef_output_dtypes(struct tare_arena *arena, const struct tare_node *node, int **dtypes,
+                                     size_t *count);
+tare_status tare_opdef_input_dtypes(struct tare_arena *arena, const struct tare_node *node, int **dtypes,
+                                    size_t *count);
 /* Number and base dtypes of the inputs; each must be an output of a live node of the same graph. */
 tare_status tare_opdef_check_inputs(const struct tare_node *node);
 /* Required attributes, kinds, allowed values, minima. */

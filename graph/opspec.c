@@ -18,9 +18,15 @@ struct cursor {
     const char *at;
 };
 
-static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-static bool is_word(char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; }
-static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+static bool is_letter(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+static bool is_word(char c) {
+    return is_letter(c) || (c >= '0' && c <= '9') || c == '_';
+}
+static bool is_space(char c) {
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
 
 /* The registration's complaint about the item, with the place behind it. */
 static tare_status complain(const struct cursor *cursor, const char *format, ...) TARE_PRINTF(2, 3);
@@ -31,16 +37,19 @@ static tare_status complain(const struct cursor *cursor, const char *format, ...
     tare_fail_va(TARE_INVALID_ARGUMENT, format, args);
     va_end(args);
     char *said = tare_arena_strdup(&cursor->memory->arena, tare_error_text());
-    status = TARE_FAIL(TARE_INVALID_ARGUMENT, "%s from %s(\"%.*s\") for Op %s (at character %zu of \"%s\")", said ? said : "",
-                       cursor->what, (int)(cursor->end - cursor->item), cursor->item, cursor->def->name,
-                       (size_t)(cursor->at - cursor->text) + 1, cursor->text);
+    status = TARE_FAIL(TARE_INVALID_ARGUMENT, "%s from %s(\"%.*s\") for Op %s (at character %zu of \"%s\")",
+                       said ? said : "", cursor->what, (int)(cursor->end - cursor->item), cursor->item,
+                       cursor->def->name, (size_t)(cursor->at - cursor->text) + 1, cursor->text);
     return status;
 }
 
-static int rest(const struct cursor *cursor) { return (int)(cursor->end - cursor->at); }
+static int rest(const struct cursor *cursor) {
+    return (int)(cursor->end - cursor->at);
+}
 
 static void skip(struct cursor *cursor) {
-    while (cursor->at < cursor->end && is_space(*cursor->at)) cursor->at++;
+    while (cursor->at < cursor->end && is_space(*cursor->at))
+        cursor->at++;
 }
 
 static bool take(struct cursor *cursor, const char *literal) {
@@ -55,7 +64,8 @@ static bool take(struct cursor *cursor, const char *literal) {
 static bool take_word(struct cursor *cursor, const char **word, size_t *size) {
     const char *at = cursor->at;
     if (at == cursor->end || !is_letter(*at)) return false;
-    while (at < cursor->end && is_word(*at)) at++;
+    while (at < cursor->end && is_word(*at))
+        at++;
     *word = cursor->at;
     *size = (size_t)(at - cursor->at);
     cursor->at = at;
@@ -79,8 +89,8 @@ static bool take_name(struct cursor *cursor, const char **name) {
 /* Named sets of dtypes, as bits; the listed order of a set is that of the numbers. */
 #define BIT(id) (1u << TARE_DT_##id)
 enum {
-    REAL_TYPES = BIT(FLOAT) | BIT(DOUBLE) | BIT(INT32) | BIT(INT64) | BIT(UINT8) | BIT(INT16) | BIT(INT8) | BIT(UINT16) |
-                 BIT(HALF) | BIT(UINT32) | BIT(UINT64) | BIT(BFLOAT16),
+    REAL_TYPES = BIT(FLOAT) | BIT(DOUBLE) | BIT(INT32) | BIT(INT64) | BIT(UINT8) | BIT(INT16) | BIT(INT8) |
+                 BIT(UINT16) | BIT(HALF) | BIT(UINT32) | BIT(UINT64) | BIT(BFLOAT16),
     QUANTIZED_TYPES = BIT(QINT8) | BIT(QUINT8) | BIT(QINT16) | BIT(QUINT16) | BIT(QINT32),
     NUMBER_TYPES = REAL_TYPES | QUANTIZED_TYPES | BIT(COMPLEX64) | BIT(COMPLEX128),
 };
@@ -91,8 +101,8 @@ static unsigned take_type_set(struct cursor *cursor) {
         const char *name;
         unsigned types;
     } sets[] = {
-        { "numbertype", NUMBER_TYPES },         { "numerictype", NUMBER_TYPES },     { "quantizedtype", QUANTIZED_TYPES },
-        { "realnumbertype", REAL_TYPES },       { "realnumerictype", REAL_TYPES },   { "realnumberictype", REAL_TYPES },
+        { "numbertype", NUMBER_TYPES },   { "numerictype", NUMBER_TYPES },   { "quantizedtype", QUANTIZED_TYPES },
+        { "realnumbertype", REAL_TYPES }, { "realnumerictype", REAL_TYPES }, { "realnumberictype", REAL_TYPES },
     };
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
         if (take(cursor, sets[i].name)) return sets[i].types;
@@ -131,8 +141,8 @@ static tare_status read_allowed_strings(struct cursor *cursor, struct tare_attr 
             return complain(cursor, "Trouble parsing allowed string at '%.*s'", rest(cursor), cursor->at);
         string = tare_opspec_parse_value(cursor->memory, TARE_ATTR_STRING, false, start, (size_t)(at + 1 - start));
         if (!string)
-            return complain(cursor, "Trouble unescaping \"%.*s\", got error: Invalid escape sequence", (int)(at - start - 1),
-                            start + 1);
+            return complain(cursor, "Trouble unescaping \"%.*s\", got error: Invalid escape sequence",
+                            (int)(at - start - 1), start + 1);
         allowed->items[allowed->count++] = string->items[0];
         cursor->at = at + 1;
         skip(cursor);
@@ -178,9 +188,9 @@ static bool take_plain_type(struct cursor *cursor, enum tare_attr_kind *kind) {
         const char *name;
         enum tare_attr_kind kind;
     } types[] = {
-        { "string", TARE_ATTR_STRING }, { "int", TARE_ATTR_INT },     { "float", TARE_ATTR_FLOAT },
-        { "bool", TARE_ATTR_BOOL },     { "type", TARE_ATTR_TYPE },   { "shape", TARE_ATTR_SHAPE },
-        { "tensor", TARE_ATTR_TENSOR }, { "func", TARE_ATTR_FUNC },   { "any", TARE_ATTR_NONE },
+        { "string", TARE_ATTR_STRING }, { "int", TARE_ATTR_INT },   { "float", TARE_ATTR_FLOAT },
+        { "bool", TARE_ATTR_BOOL },     { "type", TARE_ATTR_TYPE }, { "shape", TARE_ATTR_SHAPE },
+        { "tensor", TARE_ATTR_TENSOR }, { "func", TARE_ATTR_FUNC }, { "any", TARE_ATTR_NONE },
     };
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         *kind = types[i].kind;
@@ -238,8 +248,8 @@ static tare_status read_attr(struct cursor *cursor, struct tare_op_attr *attr) {
         return complain(cursor, "Expected ) to close 'list(', not: '%.*s'", rest(cursor), cursor->at);
     if ((attr->is_list || attr->kind == TARE_ATTR_INT) && take(cursor, ">=")) TARE_TRY(read_minimum(cursor, attr));
     if (take(cursor, "=")) {
-        attr->default_value = tare_opspec_parse_value(cursor->memory, attr->kind, attr->is_list, cursor->at,
-                                                      (size_t)rest(cursor));
+        attr->default_value =
+            tare_opspec_parse_value(cursor->memory, attr->kind, attr->is_list, cursor->at, (size_t)rest(cursor));
         if (!attr->default_value)
             return complain(cursor, "Could not parse default value '%.*s'", rest(cursor), cursor->at);
         ((struct tare_attr *)attr->default_value)->name = attr->name;
@@ -308,15 +318,16 @@ static tare_status read_arg(struct cursor *cursor, struct tare_op_arg *arg) {
     skip(cursor);
     if (cursor->at == cursor->end || is_letter(*cursor->at) != (*cursor->at >= 'a') || !take_name(cursor, &arg->name))
         return complain(cursor, "Trouble parsing 'name:'");
-    ref = cursor->end - cursor->at > 3 && memcmp(cursor->at, "Ref", 3) == 0 && (is_space(cursor->at[3]) || cursor->at[3] == '(') &&
-          take(cursor, "Ref") && take(cursor, "(");
+    ref = cursor->end - cursor->at > 3 && memcmp(cursor->at, "Ref", 3) == 0 &&
+          (is_space(cursor->at[3]) || cursor->at[3] == '(') && take(cursor, "Ref") && take(cursor, "(");
     arg->is_ref = ref;
     if (!take_word(cursor, &word, &size))
         return complain(cursor, "Trouble parsing either a type or an attr name at '%.*s'", rest(cursor), cursor->at);
     if (take(cursor, "*")) {
         TARE_TRY(set_number(cursor, arg, word, size));
         if (!take_word(cursor, &word, &size))
-            return complain(cursor, "Trouble parsing either a type or an attr name at '%.*s'", rest(cursor), cursor->at);
+            return complain(cursor, "Trouble parsing either a type or an attr name at '%.*s'", rest(cursor),
+                            cursor->at);
     }
     TARE_TRY(set_type(cursor, arg, word, size));
     if (ref && !take(cursor, ")"))
@@ -350,7 +361,8 @@ static const char *item_end(const char *at, char separator) {
 }
 
 static bool is_blank(const char *at) {
-    while (is_space(*at)) at++;
+    while (is_space(*at))
+        at++;
     return !*at;
 }
 
@@ -368,16 +380,19 @@ static size_t count_items(const char *text, char separator) {
 static bool next_item(struct cursor *cursor, char separator) {
     const char *start = cursor->item ? cursor->end + (*cursor->end == separator) : cursor->text;
     if (is_blank(start)) return false;
-    while (is_space(*start)) start++;
+    while (is_space(*start))
+        start++;
     cursor->item = cursor->at = start;
     cursor->end = item_end(start, separator);
-    while (cursor->end > start && is_space(cursor->end[-1])) cursor->end--;
+    while (cursor->end > start && is_space(cursor->end[-1]))
+        cursor->end--;
     return true;
 }
 
 /* Moves past the spaces between an item and its separator. */
 static void to_separator(struct cursor *cursor) {
-    while (is_space(*cursor->end)) cursor->end++;
+    while (is_space(*cursor->end))
+        cursor->end++;
 }
 
 static tare_status read_attrs(struct tare_opspec_memory *memory, struct tare_op_def *def, const char *text) {

@@ -27,7 +27,8 @@ void tare_opspec_memory_free(struct tare_opspec_memory *memory);
  * TARE_INVALID_ARGUMENT: the text names the item, the op and the character (counted from 1) in the row's string. */
 tare_status tare_opspec_parse(struct tare_op_def **out, struct tare_opspec_memory *memory, const struct tare_op *row);
 
-/* Rules for a whole definition, from whatever source: names, duplicates, references to attributes, defaults that fit. */
+/* Rules for a whole definition, from whatever source: names, duplicates, references to attributes, defaults that fit.
+ */
 tare_status tare_opspec_validate(const struct tare_op_def *def);
 
 /* A default value in text form for an attribute of this kind; NULL when the text is none. Memory of `memory`. */

@@ -6,15 +6,20 @@
 
 #include <string.h>
 
-static bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-static bool is_word(char c) { return is_upper(c) || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }
+static bool is_upper(char c) {
+    return c >= 'A' && c <= 'Z';
+}
+static bool is_word(char c) {
+    return is_upper(c) || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+}
 
 /* CamelCase parts joined by '>' (Addons>Foo); names that start with _ are internal and free. */
 static bool is_op_name(const char *name) {
     if (*name == '_') return true;
     for (;;) {
         if (!is_upper(*name)) return false;
-        while (is_word(*name)) name++;
+        while (is_word(*name))
+            name++;
         if (!*name) return true;
         if (*name++ != '>') return false;
     }
@@ -35,20 +40,22 @@ static tare_status check_attr(const struct tare_op_def *def, const struct tare_o
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Attr '%s' with list type must have a non-negative minimum, not %lld",
                          attr->name, (long long)attr->minimum);
     if (!attr->has_minimum && attr->minimum != 0)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "Attr '%s' with has_minimum = false but minimum %lld not equal to default of 0",
-                         attr->name, (long long)attr->minimum);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "Attr '%s' with has_minimum = false but minimum %lld not equal to default of 0", attr->name,
+                         (long long)attr->minimum);
     if (attr->allowed && attr->allowed->kind != attr->kind)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "allowed values of %s (wanted %s) for attr '%s' in Op '%s'",
                          tare_attr_kind_name(attr->allowed->kind, false), tare_attr_kind_name(attr->kind, false),
                          attr->name, def->name);
     if (attr->default_value && tare_attr_check(attr->default_value, attr) != TARE_OK)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s for attr '%s' in Op '%s'", tare_error_text(), attr->name, def->name);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s for attr '%s' in Op '%s'", tare_error_text(), attr->name,
+                         def->name);
     return TARE_OK;
 }
 
 static tare_status refuse(const char *side, const struct tare_op_arg *arg, const char *what, const char *attr) {
-    return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s%s%s%s for %s '%s'", attr ? "Attr '" : "", attr ? attr : "", attr ? "' " : "",
-                     what, side, arg->name);
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s%s%s%s for %s '%s'", attr ? "Attr '" : "", attr ? attr : "",
+                     attr ? "' " : "", what, side, arg->name);
 }
 
 static tare_status check_type_attr(const struct tare_op_def *def, const struct tare_op_arg *arg, const char *side,
@@ -57,7 +64,9 @@ static tare_status check_type_attr(const struct tare_op_def *def, const struct t
     if (!name) return TARE_OK;
     if (!attr) return TARE_FAIL(TARE_INVALID_ARGUMENT, "No attr with name '%s' for %s '%s'", name, side, arg->name);
     if (attr->kind != TARE_ATTR_TYPE || attr->is_list != is_list)
-        return refuse(side, arg, is_list ? "used as type_list_attr is not of type list(type)" : "used as type_attr is not of type type",
+        return refuse(side, arg,
+                      is_list ? "used as type_list_attr is not of type list(type)"
+                              : "used as type_attr is not of type type",
                       name);
     return TARE_OK;
 }
@@ -67,8 +76,10 @@ static tare_status check_arg(const struct tare_op_def *def, const struct tare_op
     if (arg->number_attr) {
         const struct tare_op_attr *attr = tare_op_def_find_attr(def, arg->number_attr, strlen(arg->number_attr));
         if (!attr)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "No attr with name '%s' for %s '%s'", arg->number_attr, side, arg->name);
-        if (attr->kind != TARE_ATTR_INT || attr->is_list) return refuse(side, arg, "used as length is not of type int", attr->name);
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "No attr with name '%s' for %s '%s'", arg->number_attr, side,
+                             arg->name);
+        if (attr->kind != TARE_ATTR_INT || attr->is_list)
+            return refuse(side, arg, "used as length is not of type int", attr->name);
         if (!attr->has_minimum) return refuse(side, arg, "used as length must have minimum", attr->name);
         if (attr->minimum < 0) return refuse(side, arg, "used as length must have minimum >= 0", attr->name);
         if (arg->type_list_attr) return refuse(side, arg, "Can't have both number_attr and type_list_attr", NULL);
@@ -98,10 +109,15 @@ static tare_status check(const struct tare_op_def *def) {
     if (!is_op_name(def->name))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Invalid name: %s (Did you use CamelCase?)", def->name);
     TARE_TRY(check_duplicates(def));
-    for (size_t i = 0; i < def->n_attrs; i++) TARE_TRY(check_attr(def, &def->attrs[i]));
-    for (size_t i = 0; i < def->n_inputs; i++) TARE_TRY(check_arg(def, &def->inputs[i], "input"));
-    for (size_t i = 0; i < def->n_outputs; i++) TARE_TRY(check_arg(def, &def->outputs[i], "output"));
+    for (size_t i = 0; i < def->n_attrs; i++)
+        TARE_TRY(check_attr(def, &def->attrs[i]));
+    for (size_t i = 0; i < def->n_inputs; i++)
+        TARE_TRY(check_arg(def, &def->inputs[i], "input"));
+    for (size_t i = 0; i < def->n_outputs; i++)
+        TARE_TRY(check_arg(def, &def->outputs[i], "output"));
     return TARE_OK;
 }
 
-tare_status tare_opspec_validate(const struct tare_op_def *def) { return in_op(def, check(def)); }
+tare_status tare_opspec_validate(const struct tare_op_def *def) {
+    return in_op(def, check(def));
+}

@@ -13,7 +13,8 @@ struct tare_opspec_tensor {
 enum { MOST_ELEMENTS = 1 << 20 };
 
 void tare_opspec_memory_free(struct tare_opspec_memory *memory) {
-    for (struct tare_opspec_tensor *kept = memory->tensors; kept; kept = kept->next) tare_tensor_reset(&kept->tensor);
+    for (struct tare_opspec_tensor *kept = memory->tensors; kept; kept = kept->next)
+        tare_tensor_reset(&kept->tensor);
     memory->tensors = NULL;
     tare_arena_free(&memory->arena);
 }
@@ -77,16 +78,25 @@ static bool set_element(struct tare_tensor *tensor, int64_t i, const struct tare
 
 static const char *value_field(int dtype) {
     switch (dtype) {
-    case TARE_DT_FLOAT: return "float_val";
-    case TARE_DT_DOUBLE: return "double_val";
-    case TARE_DT_STRING: return "string_val";
-    case TARE_DT_BOOL: return "bool_val";
-    case TARE_DT_INT64: return "int64_val";
-    case TARE_DT_UINT32: return "uint32_val";
-    case TARE_DT_UINT64: return "uint64_val";
+    case TARE_DT_FLOAT:
+        return "float_val";
+    case TARE_DT_DOUBLE:
+        return "double_val";
+    case TARE_DT_STRING:
+        return "string_val";
+    case TARE_DT_BOOL:
+        return "bool_val";
+    case TARE_DT_INT64:
+        return "int64_val";
+    case TARE_DT_UINT32:
+        return "uint32_val";
+    case TARE_DT_UINT64:
+        return "uint64_val";
     case TARE_DT_HALF:
-    case TARE_DT_BFLOAT16: return "half_val";
-    default: return "int_val";
+    case TARE_DT_BFLOAT16:
+        return "half_val";
+    default:
+        return "int_val";
     }
 }
 
@@ -138,9 +148,9 @@ static enum tare_attr_kind kind_of_field(const char *name) {
         const char *name;
         enum tare_attr_kind kind;
     } fields[] = {
-        { "s", TARE_ATTR_STRING },      { "i", TARE_ATTR_INT },         { "f", TARE_ATTR_FLOAT },
-        { "b", TARE_ATTR_BOOL },        { "type", TARE_ATTR_TYPE },     { "shape", TARE_ATTR_SHAPE },
-        { "tensor", TARE_ATTR_TENSOR }, { "func", TARE_ATTR_FUNC },     { "placeholder", TARE_ATTR_PLACEHOLDER },
+        { "s", TARE_ATTR_STRING },      { "i", TARE_ATTR_INT },     { "f", TARE_ATTR_FLOAT },
+        { "b", TARE_ATTR_BOOL },        { "type", TARE_ATTR_TYPE }, { "shape", TARE_ATTR_SHAPE },
+        { "tensor", TARE_ATTR_TENSOR }, { "func", TARE_ATTR_FUNC }, { "placeholder", TARE_ATTR_PLACEHOLDER },
     };
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (strcmp(fields[i].name, name) == 0) return fields[i].kind;
@@ -150,7 +160,8 @@ static enum tare_attr_kind kind_of_field(const char *name) {
 static bool items_of(struct tare_opspec_memory *memory, struct tare_attr *attr, const struct tare_text_value *first) {
     const struct tare_text_value *field;
     size_t count = 0;
-    for (field = first; field; field = field->next) count++;
+    for (field = first; field; field = field->next)
+        count++;
     attr->items = TARE_NEW_ARRAY(&memory->arena, union tare_attr_item, count ? count : 1);
     if (!attr->items) return false;
     for (field = first; field; field = field->next)
@@ -159,7 +170,8 @@ static bool items_of(struct tare_opspec_memory *memory, struct tare_attr *attr, 
 }
 
 /* An AttrValue message: one field with the value, or `list` with fields of one name. */
-static bool attr_value_of(struct tare_opspec_memory *memory, struct tare_attr *attr, const struct tare_text_value *value) {
+static bool attr_value_of(struct tare_opspec_memory *memory, struct tare_attr *attr,
+                          const struct tare_text_value *value) {
     const struct tare_text_value *field = value->kind == TARE_TEXT_MESSAGE ? value->fields : NULL;
     if (!field) return value->kind == TARE_TEXT_MESSAGE;
     if (field->next) return false;
@@ -176,11 +188,13 @@ static bool attr_value_of(struct tare_opspec_memory *memory, struct tare_attr *a
 
 /* { name: 'f' attr { key: 'T' value { type: DT_FLOAT } } } */
 static bool func_of(struct tare_opspec_memory *memory, struct tare_func *func, const struct tare_text_value *value) {
-    const struct tare_text_value *field, *name = value->kind == TARE_TEXT_MESSAGE ? tare_text_find(value->fields, "name") : NULL;
+    const struct tare_text_value *field,
+        *name = value->kind == TARE_TEXT_MESSAGE ? tare_text_find(value->fields, "name") : NULL;
     size_t count = 0;
     if (value->kind != TARE_TEXT_MESSAGE || (name && name->kind != TARE_TEXT_STRING)) return false;
     func->name = name ? name->text.data : "";
-    for (field = value->fields; (field = tare_text_find(field, "attr")); field = field->next) count++;
+    for (field = value->fields; (field = tare_text_find(field, "attr")); field = field->next)
+        count++;
     func->attrs = TARE_NEW_ARRAY(&memory->arena, struct tare_attr, count ? count : 1);
     if (!func->attrs) return false;
     for (field = value->fields; (field = tare_text_find(field, "attr")); field = field->next) {
@@ -204,17 +218,24 @@ static bool item_of(struct tare_opspec_memory *memory, union tare_attr_item *ite
     case TARE_ATTR_PLACEHOLDER:
         item->s = value->text;
         return value->kind == TARE_TEXT_STRING;
-    case TARE_ATTR_INT: return tare_text_int(&item->i, value);
+    case TARE_ATTR_INT:
+        return tare_text_int(&item->i, value);
     case TARE_ATTR_FLOAT:
         fine = tare_text_float(&real, value);
         if (fine) item->f = (float)real;
         return fine;
-    case TARE_ATTR_BOOL: return tare_text_bool(&item->b, value);
-    case TARE_ATTR_TYPE: return (item->type = tare_text_dtype(value)) != TARE_DT_INVALID;
-    case TARE_ATTR_SHAPE: return shape_of(&item->shape, value);
-    case TARE_ATTR_TENSOR: return (item->tensor = tensor_of(memory, value)) != NULL;
-    case TARE_ATTR_FUNC: return func_of(memory, &item->func, value);
-    default: return false;
+    case TARE_ATTR_BOOL:
+        return tare_text_bool(&item->b, value);
+    case TARE_ATTR_TYPE:
+        return (item->type = tare_text_dtype(value)) != TARE_DT_INVALID;
+    case TARE_ATTR_SHAPE:
+        return shape_of(&item->shape, value);
+    case TARE_ATTR_TENSOR:
+        return (item->tensor = tensor_of(memory, value)) != NULL;
+    case TARE_ATTR_FUNC:
+        return func_of(memory, &item->func, value);
+    default:
+        return false;
     }
 }
 

@@ -21,11 +21,13 @@ struct tare_op_registry *tare_ops_new(const struct tare_op_registry *parent) {
     struct tare_op_registry *registry = tare_calloc(1, sizeof *registry);
     if (!registry || !parent) return registry;
     registry->parent = parent;
-    if (parent->n_rows && !tare_grow((void **)&registry->rows, &registry->rows_capacity, parent->n_rows, sizeof *registry->rows)) {
+    if (parent->n_rows &&
+        !tare_grow((void **)&registry->rows, &registry->rows_capacity, parent->n_rows, sizeof *registry->rows)) {
         tare_free(registry);
         return NULL;
     }
-    for (size_t i = 0; i < parent->n_rows; i++) registry->rows[i] = parent->rows[i];
+    for (size_t i = 0; i < parent->n_rows; i++)
+        registry->rows[i] = parent->rows[i];
     registry->n_rows = parent->n_rows;
     return registry;
 }

@@ -16,7 +16,8 @@ void tare_text_skip(struct tare_text_reader *reader) {
     while (reader->at < reader->end) {
         char c = *reader->at;
         if (c == '#')
-            while (reader->at < reader->end && *reader->at != '\n') reader->at++;
+            while (reader->at < reader->end && *reader->at != '\n')
+                reader->at++;
         else if (c == ' ' || (c >= '\t' && c <= '\r'))
             reader->at++;
         else
@@ -154,7 +155,8 @@ static bool read_fields(struct tare_text_reader *reader, struct tare_text_value 
     while (!take(reader, close)) {
         const char *start = reader->at, *name;
         bool colon;
-        while (reader->at < reader->end && is_word(*reader->at)) reader->at++;
+        while (reader->at < reader->end && is_word(*reader->at))
+            reader->at++;
         if (reader->at == start) return false;
         name = tare_arena_strndup(reader->arena, start, (size_t)(reader->at - start));
         if (!name) return false;
@@ -167,7 +169,8 @@ static bool read_fields(struct tare_text_reader *reader, struct tare_text_value 
 }
 
 const struct tare_text_value *tare_text_find(const struct tare_text_value *field, const char *name) {
-    while (field && strcmp(field->name, name) != 0) field = field->next;
+    while (field && strcmp(field->name, name) != 0)
+        field = field->next;
     return field;
 }
 
@@ -203,7 +206,8 @@ bool tare_text_bool(bool *out, const struct tare_text_value *value) {
 static int dtype_of_enum_name(const char *name, size_t size) {
     char lower[64];
     if (size >= sizeof lower) return TARE_DT_INVALID;
-    for (size_t i = 0; i <= size; i++) lower[i] = (char)(name[i] >= 'A' && name[i] <= 'Z' ? name[i] + 32 : name[i]);
+    for (size_t i = 0; i <= size; i++)
+        lower[i] = (char)(name[i] >= 'A' && name[i] <= 'Z' ? name[i] + 32 : name[i]);
     return tare_dtype_from_name(lower, size);
 }
 
@@ -213,6 +217,7 @@ int tare_text_dtype(const struct tare_text_value *value) {
     if (value->kind != TARE_TEXT_SCALAR) return TARE_DT_INVALID;
     if (strncmp(text, "DT_", 3) == 0) return dtype_of_enum_name(text + 3, value->text.size - 3);
     if (tare_text_int(&number, value))
-        return number > 0 && number < 2 * TARE_DT_REF_OFFSET && tare_dtype_get((int)number) ? (int)number : TARE_DT_INVALID;
+        return number > 0 && number < 2 * TARE_DT_REF_OFFSET && tare_dtype_get((int)number) ? (int)number
+                                                                                            : TARE_DT_INVALID;
     return tare_dtype_from_name(text, value->text.size);
 }

@@ -29,8 +29,8 @@ struct tare_text_reader {
 
 /* Skips white space and comments. */
 void tare_text_skip(struct tare_text_reader *reader);
-/* Reads one value: a quoted string (adjacent ones join), a scalar, or a message in { } or < >. NULL when what follows is
- * none; `reader->at` is then where reading stopped. */
+/* Reads one value: a quoted string (adjacent ones join), a scalar, or a message in { } or < >. NULL when what follows
+ * is none; `reader->at` is then where reading stopped. */
 struct tare_text_value *tare_text_read(struct tare_text_reader *reader);
 /* The first field of that name at or behind `field`; NULL: none. */
 const struct tare_text_value *tare_text_find(const struct tare_text_value *field, const char *name);

@@ -13,7 +13,9 @@ void tare_faults_free(struct tare_faults *faults) {
     memset(faults, 0, sizeof *faults);
 }
 
-const char *tare_graph_label(const struct tare_graph *graph) { return *graph->name ? graph->name : "graph"; }
+const char *tare_graph_label(const struct tare_graph *graph) {
+    return *graph->name ? graph->name : "graph";
+}
 
 static void add(struct tare_validator *validator, const char *text) {
     struct tare_faults *faults = validator->faults;
@@ -38,8 +40,8 @@ void tare_fault_at(struct tare_validator *validator, const struct tare_node *nod
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    add(validator, tare_arena_printf(&validator->faults->arena, "%s/%s (%s): %s", tare_graph_label(node->graph), node->name,
-                                     node->op, what));
+    add(validator, tare_arena_printf(&validator->faults->arena, "%s/%s (%s): %s", tare_graph_label(node->graph),
+                                     node->name, node->op, what));
 }
 
 /* Turns a failed check into a fault. */
@@ -64,8 +66,10 @@ static void check_attrs(struct tare_validator *validator, const struct tare_node
     for (size_t i = 0; i < node->n_attrs; i++) {
         const char *name = node->attrs[i].name;
         bool known = *name == '_';
-        for (size_t k = 0; k < def->n_attrs && !known; k++) known = strcmp(def->attrs[k].name, name) == 0;
-        if (!known) tare_fault_at(validator, node, "NodeDef mentions attribute %s which is not in the op definition", name);
+        for (size_t k = 0; k < def->n_attrs && !known; k++)
+            known = strcmp(def->attrs[k].name, name) == 0;
+        if (!known)
+            tare_fault_at(validator, node, "NodeDef mentions attribute %s which is not in the op definition", name);
         for (size_t k = 0; k < i; k++)
             if (strcmp(node->attrs[k].name, name) == 0) tare_fault_at(validator, node, "two attrs named %s", name);
     }
@@ -86,8 +90,8 @@ static void check_outputs(struct tare_validator *validator, const struct tare_no
     }
     for (size_t i = 0; i < count; i++)
         if (tare_dtype_base(dtypes[i]) != tare_dtype_base(node->output_dtypes[i]))
-            tare_fault_at(validator, node, "output %zu is %s, its attrs say %s", i, tare_dtype_name(node->output_dtypes[i]),
-                          tare_dtype_name(dtypes[i]));
+            tare_fault_at(validator, node, "output %zu is %s, its attrs say %s", i,
+                          tare_dtype_name(node->output_dtypes[i]), tare_dtype_name(dtypes[i]));
 }
 
 /* Attributes first: inputs and outputs are not judged by attributes that are no good themselves. */
@@ -142,10 +146,11 @@ static const char *edge_fault(struct tare_validator *validator, const struct tar
     if (!node || node->dead || node->graph != graph)
         text = tare_arena_printf(&validator->scratch, "names no node%s%s", node ? ": " : "", node ? node->name : "");
     else if (edge.index < 0 || (size_t)edge.index >= node->n_outputs)
-        text = tare_arena_printf(&validator->scratch, "is output %d of %s, which has %zu", edge.index, node->name, node->n_outputs);
+        text = tare_arena_printf(&validator->scratch, "is output %d of %s, which has %zu", edge.index, node->name,
+                                 node->n_outputs);
     else if (dtype != TARE_DT_INVALID && tare_dtype_base(node->output_dtypes[edge.index]) != tare_dtype_base(dtype))
-        text = tare_arena_printf(&validator->scratch, "has %s, declared %s", tare_dtype_name(node->output_dtypes[edge.index]),
-                                 tare_dtype_name(dtype));
+        text = tare_arena_printf(&validator->scratch, "has %s, declared %s",
+                                 tare_dtype_name(node->output_dtypes[edge.index]), tare_dtype_name(dtype));
     return text;
 }
 
@@ -162,7 +167,8 @@ static void check_graph(struct tare_validator *validator, const struct tare_grap
     for (size_t i = 0; i < graph->n_control_returns; i++) {
         const struct tare_node *node = graph->control_returns[i].node;
         if (!node || node->dead || node->graph != graph)
-            tare_fault(validator, tare_graph_label(graph), "control_ret %s names no node", graph->control_returns[i].name);
+            tare_fault(validator, tare_graph_label(graph), "control_ret %s names no node",
+                       graph->control_returns[i].name);
     }
     status = tare_graph_order(&order, &validator->scratch, graph);
     if (status == TARE_NO_MEMORY) validator->out_of_memory = true;
@@ -181,7 +187,8 @@ static void check_binding(struct tare_validator *validator, const struct tare_si
     if (binding->kind == TARE_BINDING_COMPOSITE) return;
     for (size_t i = first; i < last; i++) {
         const char *fault = edge_fault(validator, validator->model->main, parts[i], dtypes[i]);
-        const char *where = fault ? tare_arena_printf(&validator->scratch, "signature %s/%s", signature->key, binding->key) : NULL;
+        const char *where =
+            fault ? tare_arena_printf(&validator->scratch, "signature %s/%s", signature->key, binding->key) : NULL;
         if (where) tare_fault(validator, where, "tensor %s", fault);
     }
 }
@@ -213,7 +220,8 @@ static void check_aliases(struct tare_validator *validator) {
                        model->aliases[i].function);
     for (size_t i = 0; i < model->n_concretes; i++)
         if (model->concretes[i].graph && model->concretes[i].n_bound > model->concretes[i].graph->n_args)
-            tare_fault(validator, "object graph", "%s has more bound inputs than arguments", model->concretes[i].graph->name);
+            tare_fault(validator, "object graph", "%s has more bound inputs than arguments",
+                       model->concretes[i].graph->name);
 }
 
 tare_status tare_model_validate(struct tare_faults *faults, const struct tare_model *model,
@@ -221,14 +229,18 @@ tare_status tare_model_validate(struct tare_faults *faults, const struct tare_mo
     const struct tare_validate_options defaults = { 0 };
     struct tare_validator validator = { .faults = faults, .model = model, .options = options ? options : &defaults };
     check_graph(&validator, model->main);
-    for (size_t i = 0; i < model->n_functions; i++) check_graph(&validator, model->functions[i]);
+    for (size_t i = 0; i < model->n_functions; i++)
+        check_graph(&validator, model->functions[i]);
     for (size_t s = 0; s < model->n_signatures; s++) {
         const struct tare_signature *signature = &model->signatures[s];
-        for (size_t i = 0; i < signature->n_inputs; i++) check_binding(&validator, signature, &signature->inputs[i]);
-        for (size_t i = 0; i < signature->n_outputs; i++) check_binding(&validator, signature, &signature->outputs[i]);
+        for (size_t i = 0; i < signature->n_inputs; i++)
+            check_binding(&validator, signature, &signature->inputs[i]);
+        for (size_t i = 0; i < signature->n_outputs; i++)
+            check_binding(&validator, signature, &signature->outputs[i]);
     }
     check_aliases(&validator);
-    for (size_t i = 0; i < model->n_variables; i++) check_variable(&validator, &model->variables[i]);
+    for (size_t i = 0; i < model->n_variables; i++)
+        check_variable(&validator, &model->variables[i]);
     tare_map_free(&validator.tpu_functions);
     tare_arena_free(&validator.scratch);
     tare_error_clear();

@@ -1,6 +1,6 @@
 /* Structural rules of a model that TensorFlow would load, as far as the IR shows them: ops, attributes, inputs, calls,
- * cycles, returns, signatures, variables; batching and the placement of TPU computations. Does not know files, nor which
- * ops a TPU compiles (the caller may say). */
+ * cycles, returns, signatures, variables; batching and the placement of TPU computations. Does not know files, nor
+ * which ops a TPU compiles (the caller may say). */
 #ifndef TARE_GRAPH_VALIDATE_H
 #define TARE_GRAPH_VALIDATE_H
 
@@ -19,8 +19,8 @@ struct tare_validate_options {
     bool (*compiles)(const char *op);
 };
 
-/* Adds the model's faults to a zeroed (or earlier) list, in the order of the model's graphs and nodes. A faulty model is
- * no failure: the status is TARE_OK or TARE_NO_MEMORY. NULL options: all default. */
+/* Adds the model's faults to a zeroed (or earlier) list, in the order of the model's graphs and nodes. A faulty model
+ * is no failure: the status is TARE_OK or TARE_NO_MEMORY. NULL options: all default. */
 tare_status tare_model_validate(struct tare_faults *faults, const struct tare_model *model,
                                 const struct tare_validate_options *options);
 

@@ -17,24 +17,29 @@ static void check_names(struct tare_validator *validator, const struct tare_node
     }
 }
 
-static int input_dtype(const struct tare_node *node, size_t i) { return tare_edge_dtype(node->inputs[i]); }
+static int input_dtype(const struct tare_node *node, size_t i) {
+    return tare_edge_dtype(node->inputs[i]);
+}
 
 /* Arguments `first` … of the node against the callee's. */
-static void check_args(struct tare_validator *validator, const struct tare_node *node, const struct tare_call_site *site,
-                       const struct tare_graph *callee) {
+static void check_args(struct tare_validator *validator, const struct tare_node *node,
+                       const struct tare_call_site *site, const struct tare_graph *callee) {
     if (callee->n_args != site->n_args) {
-        tare_fault_at(validator, node, "calls %s with %zu inputs, it takes %zu", callee->name, site->n_args, callee->n_args);
+        tare_fault_at(validator, node, "calls %s with %zu inputs, it takes %zu", callee->name, site->n_args,
+                      callee->n_args);
         return;
     }
     for (size_t i = 0; i < site->n_args; i++) {
-        int passed = input_dtype(node, site->first + i), taken = tare_edge_dtype((struct tare_edge){ callee->args[i], 0 });
+        int passed = input_dtype(node, site->first + i),
+            taken = tare_edge_dtype((struct tare_edge){ callee->args[i], 0 });
         if (passed != TARE_DT_INVALID && taken != TARE_DT_INVALID && passed != taken)
             tare_fault_at(validator, node, "calls %s with input %zu of %s, it takes %s", callee->name, i,
                           tare_dtype_name(passed), tare_dtype_name(taken));
     }
 }
 
-static void check_results(struct tare_validator *validator, const struct tare_node *node, const struct tare_graph *callee) {
+static void check_results(struct tare_validator *validator, const struct tare_node *node,
+                          const struct tare_graph *callee) {
     if (callee->n_returns != node->n_outputs) {
         tare_fault_at(validator, node, "expects %zu outputs of %s, which has %zu", node->n_outputs, callee->name,
                       callee->n_returns);
@@ -85,8 +90,9 @@ void tare_validate_batching(struct tare_validator *validator, const struct tare_
     if (!rises(sizes)) tare_fault_at(validator, node, "allowed_batch_sizes entries must be monotonically increasing");
     last = sizes->items[sizes->count - 1].i;
     if (!tare_node_bool(node, "enable_large_batch_splitting", false) && last != most)
-        tare_fault_at(validator, node,
-                      "final entry in allowed_batch_sizes must equal max_batch_size when enable_large_batch_splitting is False "
-                      "(got %lld, wanted %lld)",
-                      (long long)last, (long long)most);
+        tare_fault_at(
+            validator, node,
+            "final entry in allowed_batch_sizes must equal max_batch_size when enable_large_batch_splitting is False "
+            "(got %lld, wanted %lld)",
+            (long long)last, (long long)most);
 }

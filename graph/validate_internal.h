@@ -10,7 +10,7 @@ struct tare_validator {
     const struct tare_model *model;
     const struct tare_validate_options *options;
     struct tare_map tpu_functions; /* computations that were checked: several calls may share one */
-    bool out_of_memory; /* a fault could not be written down */
+    bool out_of_memory;            /* a fault could not be written down */
 };
 
 /* Adds "graph/node (Op): what". */

@@ -13,9 +13,22 @@ static bool is_one_of(const char *op, const char *const *names) {
 static const char *const host_ops[] = { "TPUReplicatedInput", "TPUReplicatedOutput", "TPUCompilationResult",
                                         "TPUOrdinalSelector", NULL };
 /* Ops that the bridge lowers itself, whatever kernels there are. */
-static const char *const lowered_ops[] = { "PartitionedCall", "StatefulPartitionedCall", "If", "StatelessIf", "While",
-                                           "StatelessWhile", "Case", "StatelessCase", "NoOp", "Const", "Identity",
-                                           "IdentityN", "ReadVariableOp", "Assert", "VarHandleOp", "TPUReplicateMetadata",
+static const char *const lowered_ops[] = { "PartitionedCall",
+                                           "StatefulPartitionedCall",
+                                           "If",
+                                           "StatelessIf",
+                                           "While",
+                                           "StatelessWhile",
+                                           "Case",
+                                           "StatelessCase",
+                                           "NoOp",
+                                           "Const",
+                                           "Identity",
+                                           "IdentityN",
+                                           "ReadVariableOp",
+                                           "Assert",
+                                           "VarHandleOp",
+                                           "TPUReplicateMetadata",
                                            NULL };
 static const char *const nested_ops[] = { "TPUPartitionedCall", "BatchFunction", "TPUOrdinalSelector", NULL };
 
@@ -25,12 +38,16 @@ static bool is_tpu_dtype(int dtype) {
     case TARE_DT_COMPLEX128:
     case TARE_DT_QINT16:
     case TARE_DT_QUINT16:
-    case TARE_DT_VARIANT: return false;
-    default: return true;
+    case TARE_DT_VARIANT:
+        return false;
+    default:
+        return true;
     }
 }
 
-static const char *cluster_of(const struct tare_node *node) { return tare_node_string(node, "_tpu_replicate", NULL); }
+static const char *cluster_of(const struct tare_node *node) {
+    return tare_node_string(node, "_tpu_replicate", NULL);
+}
 
 /* ---- inside ---- */
 
@@ -57,7 +74,8 @@ static void check_inside(struct inside *inside, const struct tare_node *node) {
     bool (*compiles)(const char *) = validator->options->compiles;
     if (strcmp(node->op, "Placeholder") == 0 || is_one_of(node->op, nested_ops))
         tare_fault_at(validator, node, "is inside a TPU computation");
-    else if (compiles && node->def && !is_one_of(node->op, lowered_ops) && !is_one_of(node->op, host_ops) && !compiles(node->op))
+    else if (compiles && node->def && !is_one_of(node->op, lowered_ops) && !is_one_of(node->op, host_ops) &&
+             !compiles(node->op))
         tare_fault_at(validator, node, "op isn't compilable for TPU device");
     for (size_t i = 0; i < sizeof type_attrs / sizeof *type_attrs; i++) {
         int dtype = tare_node_type(node, type_attrs[i], TARE_DT_FLOAT);
@@ -93,15 +111,17 @@ static void check_boundary(struct tare_validator *validator, const struct tare_g
     for (size_t i = 0; i < graph->n_nodes; i++) {
         const struct tare_node *node = graph->nodes[i];
         if (node->dead) continue;
-        if (cluster_of(node) && is_one_of(node->op, host_ops)) tare_fault_at(validator, node, "is marked as part of the cluster");
+        if (cluster_of(node) && is_one_of(node->op, host_ops))
+            tare_fault_at(validator, node, "is marked as part of the cluster");
         if (cluster_of(node) || strcmp(node->op, "TPUReplicatedOutput") == 0) continue;
         for (size_t k = 0; k < node->n_inputs; k++) {
             const struct tare_node *input = node->inputs[k].node;
             if (input && cluster_of(input))
-                tare_fault_at(validator, node,
-                              "Undeclared output of TPU computation: takes %s:%d out of the cluster, only TPUReplicatedOutput "
-                              "may",
-                              input->name, node->inputs[k].index);
+                tare_fault_at(
+                    validator, node,
+                    "Undeclared output of TPU computation: takes %s:%d out of the cluster, only TPUReplicatedOutput "
+                    "may",
+                    input->name, node->inputs[k].index);
         }
     }
     for (size_t i = 0; i < graph->n_returns; i++) {
@@ -119,7 +139,8 @@ void tare_validate_tpu(struct tare_validator *validator, const struct tare_node 
     if (!tare_map_set(&validator->tpu_functions, graph->name, (void *)graph)) validator->out_of_memory = true;
     cluster = find_cluster(graph);
     if (!cluster.name || cluster.others) {
-        tare_fault(validator, graph->name, "runs on a TPU with %s", cluster.name ? "more than one cluster" : "no cluster");
+        tare_fault(validator, graph->name, "runs on a TPU with %s",
+                   cluster.name ? "more than one cluster" : "no cluster");
         return;
     }
     if (cluster.metadata == 0) tare_fault(validator, graph->name, "Missing TPUReplicateMetadata node");

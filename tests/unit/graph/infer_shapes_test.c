@@ -33,7 +33,9 @@ static int tear_down(void **state) {
     return 0;
 }
 
-static struct tare_edge out(struct tare_node *node) { return (struct tare_edge){ node, 0 }; }
+static struct tare_edge out(struct tare_node *node) {
+    return (struct tare_edge){ node, 0 };
+}
 
 /* A node with up to four inputs (node NULL: none) and dtype attribute T, resolved. */
 static struct tare_node *add(struct tare_graph *graph, const char *op, const char *name, int type,
@@ -41,7 +43,8 @@ static struct tare_node *add(struct tare_graph *graph, const char *op, const cha
     struct tare_node *node = tare_graph_add(graph, op, name);
     assert_non_null(node);
     if (type) OK(tare_node_set_type(node, "T", type));
-    for (int i = 0; i < 4 && inputs[i].node; i++) OK(tare_node_add_input(node, inputs[i]));
+    for (int i = 0; i < 4 && inputs[i].node; i++)
+        OK(tare_node_add_input(node, inputs[i]));
     return node;
 }
 #define INPUTS(...) ((const struct tare_edge[5]){ __VA_ARGS__ })
@@ -95,8 +98,9 @@ static struct tare_node *flatten(struct tare_graph *graph, struct tare_node *x) 
     struct tare_node *slice, *pack, *reshape, *columns;
     int32_t twelve = 12;
     OK(tare_node_resolve(shape));
-    slice = add(graph, "StridedSlice", "slice", TARE_DT_INT32,
-                INPUTS(out(shape), out(INTS(graph, "begin", 0)), out(INTS(graph, "end", 1)), out(INTS(graph, "stride", 1))));
+    slice = add(
+        graph, "StridedSlice", "slice", TARE_DT_INT32,
+        INPUTS(out(shape), out(INTS(graph, "begin", 0)), out(INTS(graph, "end", 1)), out(INTS(graph, "stride", 1))));
     OK(tare_node_set_type(slice, "Index", TARE_DT_INT32));
     OK(tare_node_set_int(slice, "shrink_axis_mask", 1));
     OK(tare_node_resolve(slice));
@@ -157,8 +161,8 @@ static struct tare_graph *function(struct fixture *f, const char *name, bool fla
     return graph;
 }
 
-static struct tare_node *call(struct tare_graph *graph, const char *op, const char *name, const struct tare_edge *inputs,
-                              const int *tin, size_t n_in) {
+static struct tare_node *call(struct tare_graph *graph, const char *op, const char *name,
+                              const struct tare_edge *inputs, const int *tin, size_t n_in) {
     struct tare_node *node = add(graph, op, name, 0, inputs);
     OK(tare_node_set_type_list(node, "Tin", tin, n_in));
     OK(tare_node_set_type_list(node, "Tout", (int[]){ TARE_DT_FLOAT }, 1));
@@ -181,8 +185,8 @@ static void tpu_call__leaves_the_ordinal_out(void **state) {
     struct tare_graph *main = f->model->main;
     int32_t zero = 0;
     struct tare_node *x = placeholder(main, "x", TARE_DT_FLOAT, tare_shape_make(3, -1, 4, 3));
-    struct tare_node *node = call(main, "TPUPartitionedCall", "call", INPUTS(out(x), out(ints(main, "ordinal", -1, &zero))),
-                                  (int[]){ TARE_DT_FLOAT }, 1);
+    struct tare_node *node = call(main, "TPUPartitionedCall", "call",
+                                  INPUTS(out(x), out(ints(main, "ordinal", -1, &zero))), (int[]){ TARE_DT_FLOAT }, 1);
     function(f, "flat", true);
     OK(tare_node_set_func(node, "f", "flat"));
     OK(tare_node_resolve(node));
@@ -261,8 +265,9 @@ static void recursion__ends(void **state) {
     OK(tare_node_set_func(node, "f", "again"));
     OK(tare_node_resolve(node));
     OK(tare_graph_add_return(graph, "y", TARE_DT_FLOAT, out(node)));
-    outer = call(main, "PartitionedCall", "outer", INPUTS(out(placeholder(main, "x", TARE_DT_FLOAT, tare_shape_make(1, 2)))),
-                 (int[]){ TARE_DT_FLOAT }, 1);
+    outer =
+        call(main, "PartitionedCall", "outer",
+             INPUTS(out(placeholder(main, "x", TARE_DT_FLOAT, tare_shape_make(1, 2)))), (int[]){ TARE_DT_FLOAT }, 1);
     OK(tare_node_set_func(outer, "f", "again"));
     OK(tare_node_resolve(outer));
     expect_shape(f, main, NULL, outer, "<unknown>");

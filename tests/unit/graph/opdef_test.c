@@ -14,9 +14,13 @@
     } while (0)
 
 static const struct tare_op rows[] = {
-    { .name = "Mixed", .inputs = "a: T, b: N * int32, c: L, d: Ref(T)", .outputs = "x: Ref(T), y: L, z: N * T, w: bool",
+    { .name = "Mixed",
+      .inputs = "a: T, b: N * int32, c: L, d: Ref(T)",
+      .outputs = "x: Ref(T), y: L, z: N * T, w: bool",
       .attrs = "T: {float, int32}; N: int >= 0; L: list(type) >= 0" },
-    { .name = "Plain", .inputs = "a: float", .outputs = "b: T",
+    { .name = "Plain",
+      .inputs = "a: float",
+      .outputs = "b: T",
       .attrs = "T: type = DT_INT64; size: int >= 2; mode: {'x', 'y'} = 'x'; dims: list(int) >= 1" },
 };
 
@@ -31,7 +35,8 @@ static int set_up(void **state) {
     fixture.model = tare_model_new();
     if (!fixture.model) return -1;
     fixture.model->custom_ops = tare_ops_new(tare_ops_builtin());
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) OK(tare_ops_add(fixture.model->custom_ops, &rows[i]));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        OK(tare_ops_add(fixture.model->custom_ops, &rows[i]));
     *state = &fixture;
     return 0;
 }
@@ -61,13 +66,16 @@ static struct tare_node *plain(struct fixture *f) {
 
 static void expect_dtypes(const int *got, size_t n_got, const int *wanted, size_t n_wanted) {
     assert_int_equal(n_got, n_wanted);
-    for (size_t i = 0; i < n_got; i++) assert_int_equal(got[i], wanted[i]);
+    for (size_t i = 0; i < n_got; i++)
+        assert_int_equal(got[i], wanted[i]);
 }
 
 static void dtypes__follow_every_form_of_argument(void **state) {
     struct fixture *f = *state;
-    const int outputs[] = { TARE_DT_FLOAT + 100, TARE_DT_STRING, TARE_DT_HALF, TARE_DT_FLOAT, TARE_DT_FLOAT, TARE_DT_BOOL };
-    const int inputs[] = { TARE_DT_FLOAT, TARE_DT_INT32, TARE_DT_INT32, TARE_DT_STRING, TARE_DT_HALF, TARE_DT_FLOAT + 100 };
+    const int outputs[] = { TARE_DT_FLOAT + 100, TARE_DT_STRING, TARE_DT_HALF,
+                            TARE_DT_FLOAT,       TARE_DT_FLOAT,  TARE_DT_BOOL };
+    const int inputs[] = { TARE_DT_FLOAT,  TARE_DT_INT32, TARE_DT_INT32,
+                           TARE_DT_STRING, TARE_DT_HALF,  TARE_DT_FLOAT + 100 };
     const struct tare_node *node = mixed(f, 2);
     int *dtypes;
     size_t count;
@@ -103,7 +111,8 @@ static void counts__are_bounded(void **state) {
     assert_int_equal(tare_opdef_output_dtypes(&f->arena, node, &dtypes, &count), TARE_INVALID_ARGUMENT);
     OK(tare_node_set_string(node, "N", "2", 1));
     assert_int_equal(tare_opdef_output_dtypes(&f->arena, node, &dtypes, &count), TARE_INVALID_ARGUMENT);
-    assert_string_equal(tare_error_text(), "Mixed 'm': AttrValue had value with type 'string' when 'int' expected for attr 'N'");
+    assert_string_equal(tare_error_text(),
+                        "Mixed 'm': AttrValue had value with type 'string' when 'int' expected for attr 'N'");
 }
 
 static void dtypes__take_defaults_and_ask_for_the_rest(void **state) {

@@ -112,20 +112,27 @@ static void attr__tensor_and_function_defaults_hold_values(void **state) {
     const struct tare_tensor *tensor;
     (void)state;
     value = parse(NULL, NULL, "t: tensor = { dtype: DT_FLOAT tensor_shape { dim { size: 3 } } float_val: [1.5, -2] }")
-                ->attrs[0].default_value;
+                ->attrs[0]
+                .default_value;
     tensor = value->items[0].tensor;
     assert_int_equal(tensor->elements, 3);
     assert_float_equal(TARE_CONST_DATA(float, tensor)[0], 1.5, 0);
     assert_float_equal(TARE_CONST_DATA(float, tensor)[1], -2, 0);
     assert_float_equal(TARE_CONST_DATA(float, tensor)[2], -2, 0); /* the last one repeats */
-    value = parse(NULL, NULL, "t: tensor = { dtype: DT_INT16 tensor_shape { dim { size: 2 } } tensor_content: '\\001\\000\\377\\377' }")
-                ->attrs[0].default_value;
+    value =
+        parse(NULL, NULL,
+              "t: tensor = { dtype: DT_INT16 tensor_shape { dim { size: 2 } } tensor_content: '\\001\\000\\377\\377' }")
+            ->attrs[0]
+            .default_value;
     assert_int_equal(TARE_CONST_DATA(int16_t, value->items[0].tensor)[0], 1);
     assert_int_equal(TARE_CONST_DATA(int16_t, value->items[0].tensor)[1], -1);
     value = parse(NULL, NULL, "t: tensor = { dtype: DT_STRING string_val: 'x\\000y' }")->attrs[0].default_value;
     assert_int_equal(TARE_CONST_DATA(struct tare_str, value->items[0].tensor)[0].size, 3);
-    value = parse(NULL, NULL, "f: func = { name: 'g' attr { key: 'T' value { type: DT_FLOAT } } attr { key: 'n' value { list { i: 1 i: 2 } } } }")
-                ->attrs[0].default_value;
+    value = parse(NULL, NULL,
+                  "f: func = { name: 'g' attr { key: 'T' value { type: DT_FLOAT } } attr { key: 'n' value { list { i: "
+                  "1 i: 2 } } } }")
+                ->attrs[0]
+                .default_value;
     assert_string_equal(value->items[0].func.name, "g");
     assert_int_equal(value->items[0].func.n_attrs, 2);
     assert_int_equal(value->items[0].func.attrs[0].items[0].type, TARE_DT_FLOAT);
@@ -133,8 +140,9 @@ static void attr__tensor_and_function_defaults_hold_values(void **state) {
 }
 
 static void args__every_form(void **state) {
-    const struct tare_op_def *def = parse("a: T, b: N * T, c: Ref(T), d: L, e: int32, f: N*float, g: Ref(string), h: float_ref, i: Ref(N * T)",
-                                          "out: L", "T: type; N: int; L: list(type)");
+    const struct tare_op_def *def =
+        parse("a: T, b: N * T, c: Ref(T), d: L, e: int32, f: N*float, g: Ref(string), h: float_ref, i: Ref(N * T)",
+              "out: L", "T: type; N: int; L: list(type)");
     (void)state;
     assert_int_equal(def->n_inputs, 9);
     assert_string_equal(def->inputs[0].type_attr, "T");
@@ -165,26 +173,61 @@ static void args__imply_minima_and_state(void **state) {
 
 static void attr_faults__say_what_and_where(void **state) {
     (void)state;
-    expect_fault(NULL, NULL, "a int", "Trouble parsing '<name>:' from Attr(\"a int\") for Op Foo (at character 1 of \"a int\")");
-    expect_fault(NULL, NULL, "a: foo", "Trouble parsing type string at 'foo' from Attr(\"a: foo\") for Op Foo (at character 4 of \"a: foo\")");
-    expect_fault(NULL, NULL, "b: int; a: {foo}", "Unrecognized type string 'foo' from Attr(\"a: {foo}\") for Op Foo (at character 13 of \"b: int; a: {foo}\")");
-    expect_fault(NULL, NULL, "a: {int32 float}", "Expected , or } after types in list, not: 'float}' from Attr(\"a: {int32 float}\") for Op Foo (at character 11 of \"a: {int32 float}\")");
-    expect_fault(NULL, NULL, "a: {'x' 'y'}", "Expected , or } after strings in list, not: ''y'}' from Attr(\"a: {'x' 'y'}\") for Op Foo (at character 9 of \"a: {'x' 'y'}\")");
-    expect_fault(NULL, NULL, "a: {'x', y}", "Trouble parsing allowed string at 'y}' from Attr(\"a: {'x', y}\") for Op Foo (at character 10 of \"a: {'x', y}\")");
-    expect_fault(NULL, NULL, "a: list(int", "Expected ) to close 'list(', not: '' from Attr(\"a: list(int\") for Op Foo (at character 12 of \"a: list(int\")");
-    expect_fault(NULL, NULL, "a: int >= x", "Could not parse integer lower limit after '>=', found 'x' instead from Attr(\"a: int >= x\") for Op Foo (at character 11 of \"a: int >= x\")");
-    expect_fault(NULL, NULL, "a: int = 'x'", "Could not parse default value ''x'' from Attr(\"a: int = 'x'\") for Op Foo (at character 10 of \"a: int = 'x'\")");
-    expect_fault(NULL, NULL, "a: int32", "Extra '32' unparsed at the end from Attr(\"a: int32\") for Op Foo (at character 7 of \"a: int32\")");
-    expect_fault(NULL, NULL, "a: float >= 2", "Extra '>= 2' unparsed at the end from Attr(\"a: float >= 2\") for Op Foo (at character 10 of \"a: float >= 2\")");
+    expect_fault(NULL, NULL, "a int",
+                 "Trouble parsing '<name>:' from Attr(\"a int\") for Op Foo (at character 1 of \"a int\")");
+    expect_fault(
+        NULL, NULL, "a: foo",
+        "Trouble parsing type string at 'foo' from Attr(\"a: foo\") for Op Foo (at character 4 of \"a: foo\")");
+    expect_fault(
+        NULL, NULL, "b: int; a: {foo}",
+        "Unrecognized type string 'foo' from Attr(\"a: {foo}\") for Op Foo (at character 13 of \"b: int; a: {foo}\")");
+    expect_fault(NULL, NULL, "a: {int32 float}",
+                 "Expected , or } after types in list, not: 'float}' from Attr(\"a: {int32 float}\") for Op Foo (at "
+                 "character 11 of \"a: {int32 float}\")");
+    expect_fault(NULL, NULL, "a: {'x' 'y'}",
+                 "Expected , or } after strings in list, not: ''y'}' from Attr(\"a: {'x' 'y'}\") for Op Foo (at "
+                 "character 9 of \"a: {'x' 'y'}\")");
+    expect_fault(NULL, NULL, "a: {'x', y}",
+                 "Trouble parsing allowed string at 'y}' from Attr(\"a: {'x', y}\") for Op Foo (at character 10 of "
+                 "\"a: {'x', y}\")");
+    expect_fault(NULL, NULL, "a: list(int",
+                 "Expected ) to close 'list(', not: '' from Attr(\"a: list(int\") for Op Foo (at character 12 of \"a: "
+                 "list(int\")");
+    expect_fault(NULL, NULL, "a: int >= x",
+                 "Could not parse integer lower limit after '>=', found 'x' instead from Attr(\"a: int >= x\") for Op "
+                 "Foo (at character 11 of \"a: int >= x\")");
+    expect_fault(NULL, NULL, "a: int = 'x'",
+                 "Could not parse default value ''x'' from Attr(\"a: int = 'x'\") for Op Foo (at character 10 of \"a: "
+                 "int = 'x'\")");
+    expect_fault(NULL, NULL, "a: int32",
+                 "Extra '32' unparsed at the end from Attr(\"a: int32\") for Op Foo (at character 7 of \"a: int32\")");
+    expect_fault(NULL, NULL, "a: float >= 2",
+                 "Extra '>= 2' unparsed at the end from Attr(\"a: float >= 2\") for Op Foo (at character 10 of \"a: "
+                 "float >= 2\")");
 }
 
 static void default_faults__of_every_kind(void **state) {
     static const char *const bad[] = {
-        "a: int = 1.5",     "a: int = 99999999999999999999", "a: float = x",         "a: bool = yes",      "a: type = DT_FOO",
-        "a: string = foo",  "a: string = 'x",                "a: string = '\\q'",    "a: list(int) = [1",  "a: list(int) = [1,]",
-        "a: list(int) = 1", "a: shape = { dim { size: -2 } }", "a: shape = { dm { } }", "a: shape = {",     "a: tensor = { dtype: DT_INT32 int_val: 'x' }",
-        "a: tensor = { int_val: 1 }", "a: tensor = { dtype: DT_INT32 tensor_shape { dim { size: 99999999 } } }",
-        "a: func = 'f'",    "a: any = 1",                    "a: int = 1 2",
+        "a: int = 1.5",
+        "a: int = 99999999999999999999",
+        "a: float = x",
+        "a: bool = yes",
+        "a: type = DT_FOO",
+        "a: string = foo",
+        "a: string = 'x",
+        "a: string = '\\q'",
+        "a: list(int) = [1",
+        "a: list(int) = [1,]",
+        "a: list(int) = 1",
+        "a: shape = { dim { size: -2 } }",
+        "a: shape = { dm { } }",
+        "a: shape = {",
+        "a: tensor = { dtype: DT_INT32 int_val: 'x' }",
+        "a: tensor = { int_val: 1 }",
+        "a: tensor = { dtype: DT_INT32 tensor_shape { dim { size: 99999999 } } }",
+        "a: func = 'f'",
+        "a: any = 1",
+        "a: int = 1 2",
         "a: tensor = { dtype: DT_INT32 int_val: 1 int_val: 2 }",
         "a: shape = {{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{{",
     };
@@ -199,13 +242,25 @@ static void default_faults__of_every_kind(void **state) {
 
 static void arg_faults__say_what_and_where(void **state) {
     (void)state;
-    expect_fault("a float", NULL, NULL, "Trouble parsing 'name:' from Input(\"a float\") for Op Foo (at character 1 of \"a float\")");
-    expect_fault("A: float", NULL, NULL, "Trouble parsing 'name:' from Input(\"A: float\") for Op Foo (at character 1 of \"A: float\")");
-    expect_fault("a: 7", NULL, NULL, "Trouble parsing either a type or an attr name at '7' from Input(\"a: 7\") for Op Foo (at character 4 of \"a: 7\")");
-    expect_fault("x: float, a: T", NULL, NULL, "Reference to unknown attr 'T' from Input(\"a: T\") for Op Foo (at character 14 of \"x: float, a: T\")");
-    expect_fault(NULL, "a: N", "N: int", "Reference to attr 'N' with type int that isn't type or list(type) from Output(\"a: N\") for Op Foo (at character 4 of \"a: N\")");
-    expect_fault("a: Ref(float", NULL, NULL, "Did not find closing ')' for 'Ref(', instead found: '' from Input(\"a: Ref(float\") for Op Foo (at character 13 of \"a: Ref(float\")");
-    expect_fault("a: float b", NULL, NULL, "Extra 'b' unparsed at the end from Input(\"a: float b\") for Op Foo (at character 10 of \"a: float b\")");
+    expect_fault("a float", NULL, NULL,
+                 "Trouble parsing 'name:' from Input(\"a float\") for Op Foo (at character 1 of \"a float\")");
+    expect_fault("A: float", NULL, NULL,
+                 "Trouble parsing 'name:' from Input(\"A: float\") for Op Foo (at character 1 of \"A: float\")");
+    expect_fault("a: 7", NULL, NULL,
+                 "Trouble parsing either a type or an attr name at '7' from Input(\"a: 7\") for Op Foo (at character 4 "
+                 "of \"a: 7\")");
+    expect_fault(
+        "x: float, a: T", NULL, NULL,
+        "Reference to unknown attr 'T' from Input(\"a: T\") for Op Foo (at character 14 of \"x: float, a: T\")");
+    expect_fault(NULL, "a: N", "N: int",
+                 "Reference to attr 'N' with type int that isn't type or list(type) from Output(\"a: N\") for Op Foo "
+                 "(at character 4 of \"a: N\")");
+    expect_fault("a: Ref(float", NULL, NULL,
+                 "Did not find closing ')' for 'Ref(', instead found: '' from Input(\"a: Ref(float\") for Op Foo (at "
+                 "character 13 of \"a: Ref(float\")");
+    expect_fault(
+        "a: float b", NULL, NULL,
+        "Extra 'b' unparsed at the end from Input(\"a: float b\") for Op Foo (at character 10 of \"a: float b\")");
 }
 
 static void definition_faults(void **state) {
@@ -215,13 +270,21 @@ static void definition_faults(void **state) {
     expect_fault("a: float, a: float", NULL, NULL, "Duplicate name: a; in OpDef: Foo");
     expect_fault("a: float", NULL, "a: int", "Duplicate name: a; in OpDef: Foo");
     expect_fault(NULL, NULL, "float: type", "Attr can't have name float that matches a data type; in OpDef: Foo");
-    expect_fault(NULL, NULL, "L: list(int) >= -1", "Attr 'L' with list type must have a non-negative minimum, not -1; in OpDef: Foo");
-    expect_fault(NULL, NULL, "a: int >= 2 = 1", "Value for attr 'a' of 1 must be at least minimum 2 for attr 'a' in Op 'Foo'; in OpDef: Foo");
-    expect_fault(NULL, NULL, "a: list(int) >= 1 = []", "Length for attr 'a' of 0 must be at least minimum 1 for attr 'a' in Op 'Foo'; in OpDef: Foo");
-    expect_fault(NULL, NULL, "a: {'x', 'y'} = 'z'", "Value for attr 'a' of \"z\" is not in the list of allowed values: \"x\", \"y\" for attr 'a' in Op 'Foo'; in OpDef: Foo");
-    expect_fault("a: N * float", NULL, "N: list(int)", "Attr 'N' used as length is not of type int for input 'a'; in OpDef: Foo");
-    expect_fault("a: N * float", NULL, "N: int >= -1", "Attr 'N' used as length must have minimum >= 0 for input 'a'; in OpDef: Foo");
-    expect_fault("a: N * L", NULL, "N: int; L: list(type)", "Can't have both number_attr and type_list_attr for input 'a'; in OpDef: Foo");
+    expect_fault(NULL, NULL, "L: list(int) >= -1",
+                 "Attr 'L' with list type must have a non-negative minimum, not -1; in OpDef: Foo");
+    expect_fault(NULL, NULL, "a: int >= 2 = 1",
+                 "Value for attr 'a' of 1 must be at least minimum 2 for attr 'a' in Op 'Foo'; in OpDef: Foo");
+    expect_fault(NULL, NULL, "a: list(int) >= 1 = []",
+                 "Length for attr 'a' of 0 must be at least minimum 1 for attr 'a' in Op 'Foo'; in OpDef: Foo");
+    expect_fault(NULL, NULL, "a: {'x', 'y'} = 'z'",
+                 "Value for attr 'a' of \"z\" is not in the list of allowed values: \"x\", \"y\" for attr 'a' in Op "
+                 "'Foo'; in OpDef: Foo");
+    expect_fault("a: N * float", NULL, "N: list(int)",
+                 "Attr 'N' used as length is not of type int for input 'a'; in OpDef: Foo");
+    expect_fault("a: N * float", NULL, "N: int >= -1",
+                 "Attr 'N' used as length must have minimum >= 0 for input 'a'; in OpDef: Foo");
+    expect_fault("a: N * L", NULL, "N: int; L: list(type)",
+                 "Can't have both number_attr and type_list_attr for input 'a'; in OpDef: Foo");
     assert_int_equal(tare_opspec_parse(&def, &memory, &lower), TARE_INVALID_ARGUMENT);
     assert_string_equal(tare_error_text(), "Invalid name: foo (Did you use CamelCase?); in OpDef: foo");
     assert_int_equal(tare_opspec_parse(&def, &memory, &spaced), TARE_OK);
@@ -230,9 +293,10 @@ static void definition_faults(void **state) {
 
 /* Whatever is cut off or changed in a specification, it parses or is refused, and never reads past its end. */
 static void damaged_specs__never_crash(void **state) {
-    static const char spec[] = "T: {half, float} = DT_HALF; s: {'a', \"b\\n\"} = 'a'; l: list(int) >= 1 = [1, 2]; "
-                               "sh: shape = { dim { size: 1 } }; te: tensor = { dtype: DT_INT32 tensor_shape { dim { size: 2 } } "
-                               "int_val: [1, 2] }; f: func = { name: 'f' attr { key: 'k' value { s: 'v' } } }";
+    static const char spec[] =
+        "T: {half, float} = DT_HALF; s: {'a', \"b\\n\"} = 'a'; l: list(int) >= 1 = [1, 2]; "
+        "sh: shape = { dim { size: 1 } }; te: tensor = { dtype: DT_INT32 tensor_shape { dim { size: 2 } } "
+        "int_val: [1, 2] }; f: func = { name: 'f' attr { key: 'k' value { s: 'v' } } }";
     static const char replacements[] = "\"'{}[]();:,<>=#\\0aN ";
     struct tare_op_def *def;
     char damaged[sizeof spec];

@@ -67,7 +67,9 @@ static const char *attr_difference(const struct tare_op_attr *ours, const struct
     return NULL;
 }
 
-static const char *or_empty(const char *text) { return text ? text : ""; }
+static const char *or_empty(const char *text) {
+    return text ? text : "";
+}
 
 static bool same_arg(const struct tare_op_arg *a, const struct tare_op_arg *b) {
     return strcmp(a->name, b->name) == 0 && a->dtype == b->dtype && a->is_ref == b->is_ref &&
@@ -85,8 +87,8 @@ static size_t compare_args(const char *op, const char *side, const struct tare_o
     }
     for (size_t i = 0; i < n_ours; i++) {
         if (same_arg(&ours[i], &theirs[i])) continue;
-        print_error("row %s: %s %zu '%s' is not TensorFlow's '%s' (name, type, number or Ref)\n", op, side, i, ours[i].name,
-                    theirs[i].name);
+        print_error("row %s: %s %zu '%s' is not TensorFlow's '%s' (name, type, number or Ref)\n", op, side, i,
+                    ours[i].name, theirs[i].name);
         bad++;
     }
     return bad;
@@ -117,8 +119,11 @@ static void builtin__rows_agree_with_the_catalogue(void **state) {
     for (const struct tare_catalogue_entry *const *table = tare_catalogue_tables; *table; table++)
         for (const struct tare_catalogue_entry *entry = *table; entry->name; entry++) {
             const struct tare_op_def *ours = tare_ops_find(tare_ops_builtin(), entry->name);
-            const struct tare_op row = { .name = entry->name, .inputs = entry->inputs, .outputs = entry->outputs,
-                                         .attrs = entry->attrs, .flags = entry->is_stateful ? TARE_OP_STATEFUL : 0 };
+            const struct tare_op row = { .name = entry->name,
+                                         .inputs = entry->inputs,
+                                         .outputs = entry->outputs,
+                                         .attrs = entry->attrs,
+                                         .flags = entry->is_stateful ? TARE_OP_STATEFUL : 0 };
             struct tare_op_def *theirs;
             if (!ours || !ours->row) continue;
             assert_int_equal(tare_opspec_parse(&theirs, &memory, &row), TARE_OK);
@@ -162,8 +167,10 @@ static void list__is_sorted_and_unique(void **state) {
     size_t count;
     const struct tare_op_def *const *list = tare_ops_list(tare_ops_builtin(), &count);
     (void)state;
-    for (size_t i = 1; i < count; i++) assert_true(strcmp(list[i - 1]->name, list[i]->name) < 0);
-    for (size_t i = 0; i < count; i++) assert_ptr_equal(tare_ops_find(tare_ops_builtin(), list[i]->name), list[i]);
+    for (size_t i = 1; i < count; i++)
+        assert_true(strcmp(list[i - 1]->name, list[i]->name) < 0);
+    for (size_t i = 0; i < count; i++)
+        assert_ptr_equal(tare_ops_find(tare_ops_builtin(), list[i]->name), list[i]);
 }
 
 static void own_registry__hides_and_extends_its_parent(void **state) {

@@ -20,7 +20,9 @@ struct fixture {
     struct tare_validate_options options;
 };
 
-static struct tare_edge out(struct tare_node *node) { return (struct tare_edge){ node, 0 }; }
+static struct tare_edge out(struct tare_node *node) {
+    return (struct tare_edge){ node, 0 };
+}
 
 static struct tare_node *add(struct tare_graph *graph, const char *op, const char *name, struct tare_node *input) {
     struct tare_node *node = tare_graph_add(graph, op, name);
@@ -84,7 +86,9 @@ static void expect(const struct fixture *f, ...) {
     tare_faults_free(&faults);
 }
 
-static void sound_model__has_no_fault(void **state) { expect(*state, NULL); }
+static void sound_model__has_no_fault(void **state) {
+    expect(*state, NULL);
+}
 
 static void unknown_op(void **state) {
     struct fixture *f = *state;
@@ -255,7 +259,9 @@ static void tpu_cluster__needs_one_metadata_and_one_name(void **state) {
     expect(f, "tpu: runs on a TPU with no cluster", NULL);
 }
 
-static bool compiles_nothing_else(const char *op) { return strcmp(op, "Relu") == 0; }
+static bool compiles_nothing_else(const char *op) {
+    return strcmp(op, "Relu") == 0;
+}
 
 static void tpu_cluster__takes_only_what_a_tpu_can(void **state) {
     struct fixture *f = *state;
