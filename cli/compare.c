@@ -67,17 +67,18 @@ struct comparing {
     const struct compare_options *options;
     struct tare_comparison result;
     struct tare_runner_options runner;
-    struct tare_observed_ranges *observed; /* made at the first method that needs it */
+    struct tare_calibrated_ranges calibrated; /* made at the first method that needs it */
 };
 
 static tare_status observe(struct comparing *c, const struct tare_model *prepared) {
     const struct compare_options *options = c->options;
-    if (c->observed) return TARE_OK;
+    if (c->calibrated.calibration) return TARE_OK;
     if (!options->calibration_data.count)
         return TARE_FAIL(TARE_USAGE, "method static needs samples: give --calibration-data FILE");
     c->result.calibrations++;
-    return tare_observe_ranges(&c->observed, prepared, options->signature, options->calibration_data.items,
-                               options->calibration_data.count, options->batch, 0);
+    TARE_TRY(tare_algorithm_parse(&c->calibrated.algorithm, "min_max"));
+    return tare_calibrate(&c->calibrated.calibration, prepared, options->signature, options->calibration_data.items,
+                          options->calibration_data.count, 0);
 }
 
 /* The quantized methods, in the order of the report. */
@@ -100,7 +101,7 @@ static tare_status quantize(struct comparing *c, const struct method *method, st
     struct tare_quant_ranges ranges = { 0 };
     if (method->algorithm) {
         TARE_TRY(observe(c, model));
-        ranges = tare_ranges_of(c->observed);
+        ranges = tare_ranges_of(&c->calibrated);
     }
     return tare_pipeline_quantize(report, arena, model, &quantization, &ranges);
 }
@@ -235,7 +236,7 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(print_result(&c));
     if (options.report) status = write_report(&c);
 done:
-    tare_observed_ranges_free(c.observed);
+    tare_calibration_free(c.calibrated.calibration);
     tare_comparison_free(&c.result);
     tare_options_free(&options, &set);
     return status;

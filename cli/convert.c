@@ -13,7 +13,6 @@
 
 struct convert_options {
     const char *input, *output, *text, *file, *report;
-    int batch;
     bool overwrite, quiet;
 };
 
@@ -28,8 +27,6 @@ static const struct tare_option rows[] = {
       .placeholder = "FILE", .help = "the same from a file" },
     { .name = "report", .kind = TARE_OPTION_STRING, .offset = offsetof(struct convert_options, report),
       .placeholder = "FILE.json", .help = "write the Conversion Report as JSON, too" },
-    { .name = "batch", .kind = TARE_OPTION_INT, .offset = offsetof(struct convert_options, batch), .fallback = "8",
-      .min = 1, .max = 65536, .help = "calibration samples to run together" },
     { .name = "overwrite", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct convert_options, overwrite),
       .help = "replace an existing output directory" },
     { .name = "quiet", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct convert_options, quiet),
@@ -74,7 +71,7 @@ static const char *dataset_of(const struct tare_quantization *quantization, cons
 
 static tare_status quantize(struct tare_model *model, struct tare_arena *arena,
                             const struct tare_quantization *quantization, const struct convert_options *options) {
-    struct tare_observed_ranges *observed = NULL;
+    struct tare_calibrated_ranges calibrated = { 0 };
     struct tare_quant_ranges ranges = { 0 };
     struct tare_quant_report report;
     tare_status status;
@@ -85,12 +82,13 @@ static tare_status quantize(struct tare_model *model, struct tare_arena *arena,
                              "When `representative_dataset` is not provided, the model should be trained with "
                              "quantization-aware training (QAT). (representative_datasets has no entry for '%s')",
                              quantization->signatures[0]);
-        TARE_TRY(tare_observe_ranges(&observed, model, quantization->signatures[0], &path, 1, options->batch, 0));
-        ranges = tare_ranges_of(observed);
+        TARE_TRY(tare_algorithm_parse(&calibrated.algorithm, "min_max"));
+        TARE_TRY(tare_calibrate(&calibrated.calibration, model, quantization->signatures[0], &path, 1, 0));
+        ranges = tare_ranges_of(&calibrated);
     }
     status = tare_pipeline_quantize(&report, arena, model, quantization, &ranges);
     if (status == TARE_OK && !options->quiet) tare_print_quant_report(&report);
-    tare_observed_ranges_free(observed);
+    tare_calibration_free(calibrated.calibration);
     return status;
 }
 

@@ -7,9 +7,9 @@
 #include <string.h>
 
 struct quantize_options {
-    const char *model, *output, *signature;
+    const char *model, *output, *signature, *calibration, *algorithm;
     struct tare_option_list data;
-    int method, batch, weights;
+    int method, weights;
     int64_t limit;
     bool depthwise, overwrite, quiet;
 };
@@ -22,6 +22,11 @@ static const struct tare_option rows[] = {
       .fallback = "static", .choices = methods, .help = "what to quantize, and when" },
     { .name = "data", .kind = TARE_OPTION_LIST, .offset = offsetof(struct quantize_options, data), .placeholder = "FILE",
       .help = "representative samples to calibrate with (static)" },
+    { .name = "calibration", .kind = TARE_OPTION_STRING, .offset = offsetof(struct quantize_options, calibration),
+      .placeholder = "FILE", .help = "what 'tare calibrate' counted, in place of --data" },
+    { .name = "algorithm", .kind = TARE_OPTION_STRING, .offset = offsetof(struct quantize_options, algorithm),
+      .fallback = "min_max", .placeholder = "A",
+      .help = "how ranges follow from what was counted: min_max, average_min_max, percentile[:p=99.99], entropy, mse, …" },
     { .name = "signature", .kind = TARE_OPTION_STRING, .offset = offsetof(struct quantize_options, signature),
       .placeholder = "S", .help = "signature that the samples belong to (default serving_default)" },
     { .name = "weights", .kind = TARE_OPTION_CHOICE, .offset = offsetof(struct quantize_options, weights),
@@ -30,8 +35,6 @@ static const struct tare_option rows[] = {
       .help = "quantize depthwise convolutions, too (a TPU gains nothing by it)" },
     { .name = "limit", .kind = TARE_OPTION_INT64, .offset = offsetof(struct quantize_options, limit), .min = 0,
       .max = 1e15, .help = "samples to calibrate with (default all)" },
-    { .name = "batch", .kind = TARE_OPTION_INT, .offset = offsetof(struct quantize_options, batch), .fallback = "8",
-      .min = 1, .max = 65536, .help = "samples to run together" },
     { .name = "overwrite", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct quantize_options, overwrite),
       .help = "replace an existing output directory" },
     { .name = "quiet", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct quantize_options, quiet),
@@ -55,23 +58,32 @@ static const struct tare_option_set set = {
     .examples = examples,
 };
 
+static tare_status calibrate(struct tare_calibration **out, const struct tare_model *model,
+                             const struct quantize_options *options) {
+    if (options->calibration && options->data.count)
+        return TARE_FAIL(TARE_USAGE, "--calibration and --data exclude each other");
+    if (options->calibration) return tare_calibration_load_for(out, model, options->calibration);
+    if (!options->data.count)
+        return TARE_FAIL(TARE_USAGE, "--method static needs samples: give --data FILE or --calibration FILE");
+    return tare_calibrate(out, model, options->signature, options->data.items, options->data.count, options->limit);
+}
+
 static tare_status quantize(struct tare_model *model, struct tare_arena *arena, const struct quantize_options *options) {
     struct tare_quantization quantization = { .method = (enum tare_quant_method)(options->method + 1),
                                               .per_channel = options->weights == 0,
                                               .depthwise = options->depthwise };
-    struct tare_observed_ranges *observed = NULL;
+    struct tare_calibrated_ranges calibrated = { 0 };
     struct tare_quant_ranges ranges = { 0 };
     struct tare_quant_report report;
     tare_status status;
+    TARE_TRY(tare_algorithm_parse(&calibrated.algorithm, options->algorithm));
     if (quantization.method == TARE_METHOD_STATIC) {
-        if (!options->data.count) return TARE_FAIL(TARE_USAGE, "--method static needs samples: give --data FILE");
-        TARE_TRY(tare_observe_ranges(&observed, model, options->signature, options->data.items, options->data.count,
-                                     options->batch, options->limit));
-        ranges = tare_ranges_of(observed);
+        TARE_TRY(calibrate(&calibrated.calibration, model, options));
+        ranges = tare_ranges_of(&calibrated);
     }
     status = tare_pipeline_quantize(&report, arena, model, &quantization, &ranges);
     if (status == TARE_OK && !options->quiet) tare_print_quant_report(&report);
-    tare_observed_ranges_free(observed);
+    tare_calibration_free(calibrated.calibration);
     return status;
 }
 

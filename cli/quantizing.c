@@ -1,38 +1,15 @@
 /* What quantize, convert and compare share. */
 #include "cli/quantizing.h"
 #include "base/alloc.h"
+#include "calib/file.h"
+#include "calib/fingerprint.h"
 #include "cli/command.h"
 #include "convert/saved_model.h"
 #include "eval/model_inputs.h"
 #include "eval/runner.h"
 
-#include <float.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-struct range {
-    const char *key; /* "function/node:output" */
-    float low, high;
-    bool seen;
-};
-
-struct tare_observed_ranges {
-    struct tare_arena arena;
-    struct tare_map by_key; /* -> struct range */
-};
-
-static const char *key_of(struct tare_arena *arena, const struct tare_node *node, size_t output) {
-    return tare_arena_printf(arena, "%s/%s:%zu", node->graph->name, node->name, output);
-}
-
-static struct range *find_range(const struct tare_observed_ranges *ranges, const struct tare_node *node, size_t output) {
-    struct tare_arena scratch = { 0 };
-    const char *key = key_of(&scratch, node, output);
-    struct range *range = key ? tare_map_get(&ranges->by_key, key) : NULL;
-    tare_arena_free(&scratch);
-    return range;
-}
 
 tare_status tare_load_prepared(struct tare_model **out, const char *path) {
     tare_status status;
@@ -46,90 +23,125 @@ tare_status tare_load_prepared(struct tare_model **out, const char *path) {
 
 /* ---- observing ---- */
 
+struct observation {
+    struct tare_calibration *calibration;
+    struct tare_tally *tally;
+    const char *signature, *file;
+    int64_t record, index; /* that runs now: its number in the file, and in all files */
+};
+
+/* The calibration is the caller's own: the lookup only promises not to change it. */
+static struct tare_calibration_tensor *observed(const struct observation *o, const struct tare_node *node, size_t output) {
+    const struct tare_edge edge = { .node = (struct tare_node *)(uintptr_t)node, .index = (int)output };
+    return (struct tare_calibration_tensor *)(uintptr_t)tare_calibration_find_edge(o->calibration, edge);
+}
+
 static bool wants(void *arg, const struct tare_node *node, size_t output) {
-    return find_range(arg, node, output) != NULL;
+    return observed(arg, node, output) != NULL;
 }
 
 static tare_status observe(void *arg, const struct tare_node *node, size_t output, const struct tare_tensor *value) {
-    struct range *range = find_range(arg, node, output);
-    const float *x = TARE_CONST_DATA(float, value);
-    float low = range->low, high = range->high;
-    if (value->dtype != TARE_DT_FLOAT) return TARE_OK;
-    for (int64_t i = 0; i < value->elements; i++) {
-        if (!isfinite(x[i])) continue;
-        low = x[i] < low ? x[i] : low;
-        high = x[i] > high ? x[i] : high;
-    }
-    range->low = low;
-    range->high = high;
-    range->seen = low <= high;
-    return TARE_OK;
+    const struct observation *o = arg;
+    struct tare_calibration_tensor *tensor = observed(o, node, output);
+    const struct tare_place place = { .input = tare_calibration_find_input(o->calibration, o->signature, o->file),
+                                      .record = o->record, .index = o->index };
+    if (!tensor || !tare_dtype_is_floating(value->dtype)) return TARE_OK;
+    return tare_statistics_add(&tensor->statistics, o->tally, value, &place, 1, TARE_BATCH_SHARED);
 }
 
-static tare_status add_ranges(struct tare_observed_ranges *ranges, const struct tare_model *model) {
+static tare_status add_tensors(struct tare_calibration *calibration, const struct tare_model *model) {
     const struct tare_quant_options options = { .depthwise = true };
+    struct tare_arena arena = { 0 };
     struct tare_edge_list edges;
-    TARE_TRY(tare_quant_observed_edges(&edges, &ranges->arena, model, &options));
+    tare_status status;
+    TARE_CHECK(tare_quant_observed_edges(&edges, &arena, model, &options));
     for (size_t i = 0; i < edges.count; i++) {
-        struct range *range = TARE_NEW(&ranges->arena, struct range);
-        if (!range) return TARE_NO_MEMORY;
-        range->key = key_of(&ranges->arena, edges.edges[i].node, (size_t)edges.edges[i].index);
-        range->low = FLT_MAX;
-        range->high = -FLT_MAX;
-        if (!range->key || !tare_map_set(&ranges->by_key, range->key, range)) return TARE_NO_MEMORY;
+        struct tare_calibration_tensor *tensor;
+        const struct tare_node *node = edges.edges[i].node;
+        TARE_CHECK(tare_calibration_add_tensor(calibration, node->graph->name, node->name, edges.edges[i].index, &tensor));
     }
-    return TARE_OK;
-}
-
-static tare_status ignore_record(void *arg, const struct tare_sample *sample, const struct tare_provenance *where,
-                                 const struct tare_tensor *outputs) {
-    (void)arg;
-    (void)sample;
-    (void)where;
-    (void)outputs;
-    return TARE_OK;
-}
-
-tare_status tare_observe_ranges(struct tare_observed_ranges **out, const struct tare_model *model,
-                                const char *signature, const char *const *paths, size_t n_paths, int batch,
-                                int64_t limit) {
-    struct tare_observed_ranges *ranges = tare_calloc(1, sizeof *ranges);
-    struct tare_runner_options options = { .paths = paths, .n_paths = n_paths, .batch = batch, .limit = limit,
-                                           .interrupted = &tare_interrupted };
-    const struct tare_signature *chosen;
-    struct tare_session *session = NULL;
-    tare_status status = TARE_NO_MEMORY;
-    if (!ranges) return status;
-    TARE_CHECK(tare_pick_signature(&chosen, model, signature));
-    TARE_CHECK(add_ranges(ranges, model));
-    TARE_CHECK(tare_session_new(&session, model, NULL));
-    tare_session_observe(session, observe, wants, ranges);
-    status = tare_run_records(session, chosen, &options, ignore_record, NULL);
 done:
-    tare_session_free(session);
-    if (status == TARE_OK)
-        *out = ranges;
-    else
-        tare_observed_ranges_free(ranges);
+    tare_arena_free(&arena);
     return status;
 }
 
-void tare_observed_ranges_free(struct tare_observed_ranges *ranges) {
-    if (!ranges) return;
-    tare_map_free(&ranges->by_key);
-    tare_arena_free(&ranges->arena);
-    tare_free(ranges);
+static tare_status count_record(void *arg, const struct tare_sample *sample, const struct tare_provenance *where,
+                                const struct tare_tensor *outputs) {
+    struct observation *o = arg;
+    const int32_t input = tare_calibration_find_input(o->calibration, o->signature, o->file);
+    (void)sample;
+    (void)where;
+    (void)outputs;
+    TARE_TRY(tare_record_set_add(&o->calibration->inputs[input].records, o->record, o->record + 1));
+    o->record++;
+    o->index++;
+    return TARE_OK;
+}
+
+/* One record at a time, so that each extreme and NaN is known by its record. */
+static tare_status observe_file(struct observation *o, struct tare_session *session,
+                                const struct tare_signature *signature, int64_t limit) {
+    struct tare_runner_options options = { .paths = &o->file, .n_paths = 1, .batch = 1, .limit = limit,
+                                           .interrupted = &tare_interrupted };
+    TARE_TRY(tare_calibration_add_input(o->calibration, o->signature, o->file, NULL));
+    o->record = 0;
+    return tare_run_records(session, signature, &options, count_record, o);
+}
+
+tare_status tare_calibrate(struct tare_calibration **out, const struct tare_model *model, const char *signature,
+                           const char *const *paths, size_t n_paths, int64_t limit) {
+    struct observation o = { 0 };
+    const struct tare_signature *chosen;
+    struct tare_session *session = NULL;
+    uint64_t fingerprint[2];
+    tare_status status;
+    TARE_CHECK(tare_pick_signature(&chosen, model, signature));
+    TARE_CHECK(tare_model_fingerprint(fingerprint, model));
+    status = TARE_NO_MEMORY;
+    if (!(o.calibration = tare_calibration_new(fingerprint, "observe=quantizable", false)) || !(o.tally = tare_tally_new()))
+        goto done;
+    o.signature = chosen->key;
+    TARE_CHECK(add_tensors(o.calibration, model));
+    TARE_CHECK(tare_session_new(&session, model, NULL));
+    tare_session_observe(session, observe, wants, &o);
+    for (size_t i = 0; i < n_paths && (!limit || o.index < limit); i++) {
+        o.file = paths[i];
+        TARE_CHECK(observe_file(&o, session, chosen, limit ? limit - o.index : 0));
+    }
+done:
+    tare_session_free(session);
+    tare_tally_free(o.tally);
+    if (status == TARE_OK)
+        *out = o.calibration;
+    else
+        tare_calibration_free(o.calibration);
+    return status;
+}
+
+tare_status tare_calibration_load_for(struct tare_calibration **out, const struct tare_model *model, const char *path) {
+    uint64_t fingerprint[2];
+    tare_status status;
+    TARE_TRY(tare_model_fingerprint(fingerprint, model));
+    TARE_TRY(tare_calibration_load(out, path));
+    status = tare_calibration_check_model(*out, fingerprint, path);
+    if (status == TARE_OK) return TARE_OK;
+    tare_calibration_free(*out);
+    *out = NULL;
+    return status;
 }
 
 static bool find(void *arg, struct tare_edge edge, double *low, double *high) {
-    const struct range *range = find_range(arg, edge.node, (size_t)edge.index);
-    if (!range || !range->seen) return false;
-    *low = range->low;
-    *high = range->high;
+    const struct tare_calibrated_ranges *ranges = arg;
+    const struct tare_calibration_tensor *tensor = tare_calibration_find_edge(ranges->calibration, edge);
+    struct tare_range range;
+    if (!tensor || tare_algorithm_range(&range, &ranges->algorithm, &tensor->statistics, &tare_grid_activation) != TARE_OK)
+        return false;
+    *low = range.low;
+    *high = range.high;
     return true;
 }
 
-struct tare_quant_ranges tare_ranges_of(const struct tare_observed_ranges *ranges) {
+struct tare_quant_ranges tare_ranges_of(const struct tare_calibrated_ranges *ranges) {
     return (struct tare_quant_ranges){ find, (void *)(uintptr_t)ranges };
 }
 

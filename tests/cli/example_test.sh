@@ -36,5 +36,24 @@ for batch in 7 32; do
     "$tare" run "$work/quantized" --data "$eval" --limit 100 --batch $batch --output-dir "$work/batch$batch" || fail "run --batch $batch"
     cmp -s "$work/quantized.out/probabilities.npy" "$work/batch$batch/probabilities.npy" || fail "batch $batch changes the answers"
 done
+
+# A calibration file stands for the samples, its order of making does not matter, and nothing counts twice.
+"$tare" calibrate "$glyphs/saved_model" --data "$calibration" -o "$work/all.calib" --quiet || fail "calibrate"
+"$tare" calibrate "$glyphs/saved_model" --data "$calibration" -o "$work/again.calib" --quiet || fail "calibrate again"
+"$tare" calibrate "$glyphs/saved_model" --data "$eval" -o "$work/more.calib" --quiet || fail "calibrate on the other file"
+cmp -s "$work/all.calib" "$work/again.calib" || fail "calibrating twice gives different files"
+"$tare" quantize "$glyphs/saved_model" "$work/by_file" --calibration "$work/all.calib" --quiet || fail "quantize --calibration"
+diff -r "$work/quantized" "$work/by_file" >/dev/null || fail "the calibration file gives another model than its samples"
+"$tare" merge "$work/all.calib" "$work/more.calib" -o "$work/ab.calib" || fail "merge"
+"$tare" merge "$work/more.calib" "$work/all.calib" -o "$work/ba.calib" || fail "merge the other way round"
+cmp -s "$work/ab.calib" "$work/ba.calib" || fail "the order of merging matters"
+"$tare" merge "$work/ab.calib" "$work/all.calib" -o "$work/twice.calib" 2>"$work/error" && fail "records were counted twice"
+grep -q "is in both" "$work/error" || fail "merge does not say why: $(cat "$work/error")"
+[ -e "$work/twice.calib" ] && fail "a refused merge left a file"
+for algorithm in average_min_max percentile:p=99.99 entropy mse; do
+    "$tare" quantize "$glyphs/saved_model" "$work/algorithm" --calibration "$work/all.calib" --algorithm $algorithm \
+        --overwrite --quiet || fail "quantize --algorithm $algorithm"
+    diff -rq "$work/quantized" "$work/algorithm" >/dev/null && fail "$algorithm gives the model of min_max"
+done
 grep -q TPUPartitionedCall "$work/converted/saved_model.pb" || fail "no TPUPartitionedCall in the converted model"
 finish

@@ -1,0 +1,56 @@
+/* tare merge: adds up calibration files of one model. */
+#include "calib/file.h"
+#include "cli/command.h"
+
+#include <stdio.h>
+
+struct merge_options {
+    const char *output;
+    struct tare_option_list files;
+};
+
+static const struct tare_option rows[] = {
+    { .name = "output", .letter = 'o', .kind = TARE_OPTION_STRING, .offset = offsetof(struct merge_options, output),
+      .placeholder = "FILE", .help = "calibration file to write", .flags = TARE_OPTION_REQUIRED },
+    { 0 },
+};
+static const struct tare_argument arguments[] = {
+    { .name = "FILE", .offset = offsetof(struct merge_options, files), .help = "calibration files",
+      .flags = TARE_OPTION_REQUIRED | TARE_OPTION_REPEATABLE },
+    { 0 },
+};
+static const char *const examples[] = { "tare merge part1.calib part2.calib -o all.calib", NULL };
+static const struct tare_option_set set = {
+    .program = "tare merge",
+    .summary = "Adds up calibration files of one model. The order does not matter: the result is the same in every byte.",
+    .options = rows,
+    .arguments = arguments,
+    .examples = examples,
+};
+
+static tare_status run(int argc, char *const *argv) {
+    struct merge_options options;
+    struct tare_calibration *sum = NULL, *next = NULL;
+    bool done;
+    tare_status status;
+    TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
+    if (done) goto done;
+    TARE_CHECK(tare_calibration_load(&sum, options.files.items[0]));
+    for (size_t i = 1; i < options.files.count; i++) {
+        TARE_CHECK(tare_calibration_load(&next, options.files.items[i]));
+        status = tare_error_prefix(tare_calibration_merge(sum, next), "%s", options.files.items[i]);
+        if (status != TARE_OK) goto done;
+        tare_calibration_free(next);
+        next = NULL;
+    }
+    status = tare_calibration_save(sum, options.output);
+done:
+    tare_calibration_free(next);
+    tare_calibration_free(sum);
+    tare_options_free(&options, &set);
+    return status;
+}
+
+const struct tare_command tare_command_merge = {
+    .name = "merge", .summary = "add up calibration files of one model", .run = run, .options = &set
+};
