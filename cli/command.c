@@ -11,11 +11,12 @@
 volatile sig_atomic_t tare_interrupted;
 
 extern const struct tare_command tare_command_inspect, tare_command_run, tare_command_convert, tare_command_quantize, tare_command_compare,
-    tare_command_calibrate, tare_command_merge, tare_command_version;
+    tare_command_calibrate, tare_command_merge, tare_command_copy, tare_command_validate, tare_command_version;
 
 const struct tare_command *const tare_commands[] = {
     &tare_command_inspect, &tare_command_run, &tare_command_calibrate,
-    &tare_command_merge, &tare_command_quantize, &tare_command_convert, &tare_command_compare, &tare_command_version, NULL,
+    &tare_command_merge, &tare_command_quantize, &tare_command_convert, &tare_command_compare, &tare_command_copy, &tare_command_validate,
+    &tare_command_version, NULL,
 };
 
 static void on_signal(int number) {

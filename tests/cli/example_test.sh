@@ -37,6 +37,12 @@ for batch in 7 32; do
     cmp -s "$work/quantized.out/probabilities.npy" "$work/batch$batch/probabilities.npy" || fail "batch $batch changes the answers"
 done
 
+"$tare" copy "$glyphs/saved_model" "$work/copy" || fail "copy"
+diff -r "$glyphs/saved_model" "$work/copy" >/dev/null || fail "the copy differs"
+for model in "$glyphs/saved_model" "$work/quantized" "$work/converted"; do
+    "$tare" validate "$model" || fail "validate $model"
+done
+
 # A calibration file stands for the samples, its order of making does not matter, and nothing counts twice.
 "$tare" calibrate "$glyphs/saved_model" --data "$calibration" -o "$work/all.calib" --quiet || fail "calibrate"
 "$tare" calibrate "$glyphs/saved_model" --data "$calibration" -o "$work/again.calib" --quiet || fail "calibrate again"
