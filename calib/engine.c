@@ -1,0 +1,342 @@
+/* The run: samples are handed to workers under one lock, each worker counts on its own, and the counts are added up when
+ * the state is saved and at the end. */
+#include "calib/engine.h"
+
+#include "base/alloc.h"
+#include "base/thread.h"
+#include "calib/feed.h"
+#include "calib/file.h"
+#include "calib/probe.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+static const double DEFAULT_AUTOSAVE_SECONDS = 5;
+
+struct engine {
+    struct tare_calibration *calibration;
+    const struct tare_sample_source *source;
+    const struct tare_calibrate_options *options;
+    struct tare_observed observed;
+    struct tare_worker_plan plan;
+    struct tare_calibration_tensor **tensors; /* by slot */
+    int32_t *inputs;                          /* source file -> input */
+    struct tare_feeder feeder;
+    struct tare_worker *workers;
+    int threads;
+    size_t room; /* records in one run */
+
+    pthread_mutex_t lock; /* guards all below, the feeder and the calibration */
+    pthread_cond_t turned;
+    int active, waiting; /* workers that still run; of those, how many wait for a save */
+    int64_t turn;        /* saves made */
+    bool saving, stop, interrupted;
+    double save_at;
+    int64_t records;
+    double run_seconds;
+    /* The failure of the first record among those that failed. */
+    tare_status failure;
+    char *failure_text;
+    int64_t failure_index;
+};
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- adding up and saving; all workers stand still ---- */
+
+static tare_status collect(struct engine *e) {
+    for (int w = 0; w < e->threads; w++) {
+        struct tare_worker *worker = &e->workers[w];
+        if (worker->plan == NULL) continue;
+        for (size_t i = 0; i < e->observed.n_slots; i++) {
+            if (worker->statistics[i].samples == 0) continue;
+            TARE_TRY(tare_statistics_merge(&e->tensors[i]->statistics, &worker->statistics[i], NULL));
+            tare_statistics_clear(&worker->statistics[i]);
+        }
+        for (size_t i = 0; i < e->observed.n_functions; i++) {
+            struct tare_calibration_function *function;
+            TARE_TRY(tare_calibration_add_function(e->calibration, e->observed.functions[i]->name, &function));
+            function->records += worker->reached[i];
+            worker->reached[i] = 0;
+        }
+    }
+    return TARE_OK;
+}
+
+static tare_status save(struct engine *e) {
+    TARE_TRY(collect(e));
+    if (e->options->state_path == NULL) return TARE_OK;
+    e->calibration->unfinished = tare_strdup(e->options->task != NULL ? e->options->task : "");
+    if (e->calibration->unfinished == NULL) return TARE_NO_MEMORY;
+    tare_status status = tare_calibration_save(e->calibration, e->options->state_path);
+    tare_free(e->calibration->unfinished);
+    e->calibration->unfinished = NULL;
+    return tare_error_prefix(status, "saving the state");
+}
+
+static void note_failure(struct engine *e, tare_status status, int64_t index) {
+    if (status == TARE_OK || (e->failure != TARE_OK && index >= e->failure_index)) return;
+    tare_free(e->failure_text);
+    e->failure_text = tare_strdup(tare_error_text());
+    e->failure = status;
+    e->failure_index = index;
+}
+
+/* Called with the lock. The last worker to come here saves for all. */
+static void take_part_in_save(struct engine *e) {
+    int64_t turn = e->turn;
+    e->waiting++;
+    while (e->saving && e->turn == turn && e->waiting < e->active) pthread_cond_wait(&e->turned, &e->lock);
+    if (e->saving && e->turn == turn) {
+        tare_status status = e->failure == TARE_OK ? save(e) : TARE_OK;
+        note_failure(e, status, INT64_MAX);
+        e->stop = e->stop || status != TARE_OK;
+        e->saving = false;
+        e->turn++;
+        double seconds = e->options->autosave_seconds > 0 ? e->options->autosave_seconds : DEFAULT_AUTOSAVE_SECONDS;
+        e->save_at = now() + seconds;
+        pthread_cond_broadcast(&e->turned);
+    }
+    e->waiting--;
+}
+
+/* ---- a worker's life ---- */
+
+/* Fills the batch, or leaves it empty at the end. With the lock. */
+static void fetch(struct engine *e, struct tare_batch *batch) {
+    if (e->options->interrupted != NULL && *e->options->interrupted) e->stop = e->interrupted = true;
+    if (!e->stop && e->options->state_path != NULL && now() >= e->save_at) e->saving = true;
+    if (e->saving) take_part_in_save(e);
+    if (e->stop) return;
+    int64_t index;
+    tare_status status = tare_feeder_fill(&e->feeder, batch, e->room, &index);
+    note_failure(e, status, index);
+    e->stop = e->stop || status != TARE_OK;
+    if (status != TARE_OK) tare_batch_clear(batch);
+}
+
+static tare_status run_batch(struct engine *e, struct tare_worker *worker, struct tare_batch *batch, size_t *at) {
+    *at = 0;
+    tare_status status = tare_worker_run(worker, batch);
+    if (status == TARE_OK) return TARE_OK;
+    char *text = tare_strdup(tare_error_text());
+    for (size_t i = 0; batch->count > 1 && i < batch->count; i++) {
+        tare_status single = tare_worker_try(worker, &batch->samples[i]);
+        if (single == TARE_OK) continue;
+        tare_free(text);
+        *at = i;
+        return tare_feeder_name(&e->feeder, single, &batch->samples[i].record);
+    }
+    tare_error_set(text != NULL ? text : "out of memory");
+    tare_free(text);
+    return tare_feeder_name(&e->feeder, status, &batch->samples[0].record);
+}
+
+/* With the lock. */
+static tare_status note_records(struct engine *e, const struct tare_batch *batch) {
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct tare_record *record = &batch->samples[i].record;
+        struct tare_record_set *set = &e->calibration->inputs[e->inputs[record->file]].records;
+        TARE_TRY(tare_feeder_name(&e->feeder, tare_record_set_add(set, record->number, record->number + 1), record));
+    }
+    e->records += (int64_t)batch->count;
+    if (e->options->progress != NULL) e->options->progress(e->options->progress_arg, e->records);
+    return TARE_OK;
+}
+
+static void work_with(struct engine *e, struct tare_worker *worker, struct tare_batch *batch) {
+    for (;;) {
+        tare_batch_clear(batch);
+        pthread_mutex_lock(&e->lock);
+        fetch(e, batch);
+        pthread_mutex_unlock(&e->lock);
+        if (batch->count == 0) return;
+        size_t at;
+        double start = now();
+        tare_status status = run_batch(e, worker, batch, &at);
+        double seconds = now() - start;
+        pthread_mutex_lock(&e->lock);
+        e->run_seconds += seconds;
+        if (status == TARE_OK) status = note_records(e, batch);
+        note_failure(e, status, batch->samples[at].record.index);
+        e->stop = e->stop || status != TARE_OK;
+        pthread_mutex_unlock(&e->lock);
+    }
+}
+
+static tare_status work(void *arg, int number) {
+    struct engine *e = arg;
+    struct tare_worker *worker = &e->workers[number];
+    struct tare_batch batch = { 0 };
+    tare_status status = tare_batch_init(&batch, e->room, e->plan.n_feeds);
+    if (status == TARE_OK) status = tare_worker_init(worker, &e->plan, e->room);
+    if (status == TARE_OK) work_with(e, worker, &batch);
+    pthread_mutex_lock(&e->lock);
+    note_failure(e, status, INT64_MAX);
+    e->stop = e->stop || status != TARE_OK;
+    e->active--;
+    pthread_cond_broadcast(&e->turned); /* who waits for a save may now be the last */
+    pthread_mutex_unlock(&e->lock);
+    tare_batch_free(&batch);
+    return TARE_OK;
+}
+
+/* ---- setting up ---- */
+
+static tare_status add_inputs(struct engine *e, const char *signature) {
+    const struct tare_sample_source *source = e->source;
+    e->inputs = tare_calloc(source->n_files + 1, sizeof *e->inputs);
+    if (e->inputs == NULL) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < source->n_files; i++)
+        TARE_TRY(tare_calibration_add_input(e->calibration, signature, source->files[i], NULL));
+    for (size_t i = 0; i < source->n_files; i++)
+        e->inputs[i] = tare_calibration_find_input(e->calibration, signature, source->files[i]);
+    e->plan.inputs = e->inputs;
+    return TARE_OK;
+}
+
+static tare_status add_tensors(struct engine *e) {
+    e->tensors = tare_calloc(e->observed.n_slots + 1, sizeof *e->tensors);
+    if (e->tensors == NULL) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < e->observed.n_slots; i++) {
+        const struct tare_observed_slot *slot = &e->observed.slots[i];
+        TARE_TRY(tare_calibration_add_tensor(e->calibration, slot->node->graph->name, slot->node->name,
+                                             (int)slot->output, &e->tensors[i]));
+    }
+    for (size_t i = 0; i < e->observed.n_functions; i++)
+        TARE_TRY(tare_calibration_add_function(e->calibration, e->observed.functions[i]->name, NULL));
+    return TARE_OK;
+}
+
+static bool signature_batches(const struct tare_signature *signature) {
+    for (size_t i = 0; i < signature->n_inputs; i++) {
+        const struct tare_binding *input = &signature->inputs[i];
+        if (input->kind != TARE_BINDING_DENSE) return false;
+        if (input->shape.rank != TARE_UNKNOWN_RANK && (input->shape.rank < 1 || input->shape.dims[0] >= 0)) return false;
+    }
+    return signature->n_inputs > 0;
+}
+
+/* How many records may run together; *reason when it is fewer than asked for. */
+static tare_status choose_batch(struct engine *e, const struct tare_signature *signature, const char **reason) {
+    e->room = 1;
+    *reason = NULL;
+    if (e->options->batch <= 1) return TARE_OK;
+    if (!signature_batches(signature)) {
+        *reason = "the signature does not leave the first dimension of every input open";
+    } else if (e->observed.data_dependent) {
+        *reason = "the model has branches or loops that may run differently for each record";
+    } else {
+        const struct tare_batch_sample *samples[2];
+        bool may = false;
+        TARE_TRY(tare_feeder_peek(&e->feeder, samples));
+        if (samples[0] != NULL) TARE_TRY(tare_probe_run(&may, &e->plan, samples));
+        if (!may) *reason = "two records together do not give the same numbers as alone";
+        if (samples[0] == NULL) *reason = NULL;
+        if (may) e->room = (size_t)e->options->batch;
+    }
+    return TARE_OK;
+}
+
+static tare_status prepare(struct engine *e, const struct tare_model *model, const struct tare_signature *signature,
+                           const char **reason) {
+    e->plan = (struct tare_worker_plan){ .model = model, .observed = &e->observed, .channels = e->calibration->channels };
+    TARE_TRY(tare_observed_make(&e->observed, signature, e->options->wants, e->options->wants_arg));
+    TARE_TRY(tare_worker_plan_edges(&e->plan, signature));
+    TARE_TRY(add_inputs(e, signature->key));
+    TARE_TRY(add_tensors(e));
+    e->feeder = (struct tare_feeder){ .source = e->source, .n_feeds = e->plan.n_feeds, .calibration = e->calibration,
+                                      .inputs = e->inputs, .limit = e->options->limit };
+    tare_feeder_begin(&e->feeder);
+    TARE_TRY(choose_batch(e, signature, reason));
+    e->threads = e->options->threads > 0 ? e->options->threads : tare_cpu_count();
+    e->active = e->threads;
+    e->workers = tare_calloc((size_t)e->threads, sizeof *e->workers);
+    double seconds = e->options->autosave_seconds > 0 ? e->options->autosave_seconds : DEFAULT_AUTOSAVE_SECONDS;
+    e->save_at = now() + seconds;
+    return e->workers != NULL ? TARE_OK : TARE_NO_MEMORY;
+}
+
+static void clean_up(struct engine *e) {
+    for (int w = 0; e->workers != NULL && w < e->threads; w++) tare_worker_free(&e->workers[w]);
+    tare_free(e->workers);
+    tare_feeder_end(&e->feeder);
+    tare_worker_plan_free(&e->plan);
+    tare_observed_free(&e->observed);
+    tare_free(e->tensors);
+    tare_free(e->inputs);
+    tare_free(e->failure_text);
+    pthread_mutex_destroy(&e->lock);
+    pthread_cond_destroy(&e->turned);
+}
+
+static tare_status run(struct engine *e) {
+    TARE_TRY(tare_threads_run(e->threads, work, e));
+    if (e->failure != TARE_OK) {
+        tare_error_set(e->failure_text != NULL ? e->failure_text : "out of memory");
+        return e->failure;
+    }
+    if (!e->interrupted) return collect(e);
+    TARE_TRY(save(e));
+    return e->options->state_path != NULL
+               ? TARE_FAIL(TARE_INTERRUPTED, "interrupted; %lld records are saved in '%s'",
+                           (long long)tare_calibration_records(e->calibration), e->options->state_path)
+               : TARE_FAIL(TARE_INTERRUPTED, "interrupted after %lld records",
+                           (long long)tare_calibration_records(e->calibration));
+}
+
+tare_status tare_calibrate(struct tare_calibration *calibration, struct tare_calibrate_outcome *outcome,
+                           const struct tare_model *model, const struct tare_signature *signature,
+                           const struct tare_sample_source *source, const struct tare_calibrate_options *options) {
+    struct engine e = { .calibration = calibration, .source = source, .options = options,
+                        .lock = PTHREAD_MUTEX_INITIALIZER, .turned = PTHREAD_COND_INITIALIZER };
+    const char *reason = NULL;
+    double start = now();
+    tare_status status = prepare(&e, model, signature, &reason);
+    if (status == TARE_OK) status = run(&e);
+    if (outcome != NULL)
+        *outcome = (struct tare_calibrate_outcome){ .records = e.records, .threads = e.threads, .batch = (int)e.room,
+                                                    .batch_reason = reason, .seconds = now() - start,
+                                                    .run_seconds = e.run_seconds };
+    clean_up(&e);
+    return status;
+}
+
+tare_status tare_calibrate_resume(struct tare_calibration **out, const char *state_path, const uint64_t fingerprint[2],
+                                  const char *settings, bool channels, const char *task) {
+    struct tare_calibration *c;
+    *out = NULL;
+    TARE_TRY(tare_calibration_load(&c, state_path));
+    tare_status status = TARE_OK;
+    if (c->unfinished == NULL) {
+        status = TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: this is a finished calibration, not the state of a run", state_path);
+    } else if (strcmp(c->unfinished, task) != 0 || strcmp(c->settings, settings) != 0 || c->channels != channels) {
+        status = TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: this is the state of another run ('%s; %s', wanted '%s; %s')",
+                           state_path, c->unfinished, c->settings, task, settings);
+    } else {
+        tare_free(c->unfinished);
+        c->unfinished = NULL;
+        status = tare_calibration_check_model(c, fingerprint, state_path);
+    }
+    if (status != TARE_OK) {
+        tare_calibration_free(c);
+        return status;
+    }
+    *out = c;
+    return TARE_OK;
+}
+
+tare_status tare_calibrate_bound(size_t *bytes, size_t *tensors, const struct tare_signature *signature,
+                                 const struct tare_calibrate_options *options, int threads) {
+    struct tare_observed observed;
+    tare_status status = tare_observed_make(&observed, signature, options->wants, options->wants_arg);
+    *tensors = observed.n_slots;
+    *bytes = observed.n_slots * tare_statistics_bound(0) * ((size_t)threads + 1);
+    tare_observed_free(&observed);
+    return status;
+}

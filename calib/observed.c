@@ -1,0 +1,141 @@
+#include "calib/observed.h"
+
+#include "base/alloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Ops whose work depends on values: what runs for one record may not run for another. */
+static bool is_data_dependent(const struct tare_node *node) {
+    static const char *const ops[] = { "If",    "StatelessIf", "Case",  "StatelessCase", "While",  "StatelessWhile",
+                                       "For",   "Switch",      "Merge", "RefSwitch",     "RefMerge" };
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        if (strcmp(node->op, ops[i]) == 0) return true;
+    }
+    return false;
+}
+
+static bool wants_output(const struct tare_observed *observed, const struct tare_node *node, size_t output) {
+    if (!tare_dtype_is_floating(tare_dtype_base(node->output_dtypes[output]))) return false;
+    if (observed->wants != NULL) return observed->wants(observed->wants_arg, node, output);
+    return strcmp(node->op, "Const") != 0;
+}
+
+/* *is_new: the thing was not seen before. */
+static tare_status visit(struct tare_observed *observed, const void *thing, bool *is_new) {
+    *is_new = tare_map_get_n(&observed->visited, (const char *)&thing, sizeof thing) == NULL;
+    if (!*is_new) return TARE_OK;
+    const void **key = TARE_NEW(&observed->arena, const void *);
+    if (key == NULL) return TARE_NO_MEMORY;
+    *key = thing;
+    return tare_map_set_n(&observed->visited, (const char *)key, sizeof *key, observed) ? TARE_OK : TARE_NO_MEMORY;
+}
+
+static tare_status add_slots(struct tare_observed *observed, const struct tare_node *node) {
+    size_t first = observed->n_slots;
+    for (size_t i = 0; i < node->n_outputs; i++) {
+        if (!wants_output(observed, node, i)) continue;
+        if (!TARE_GROW(observed->slots, observed->n_slots, observed->slots_capacity)) return TARE_NO_MEMORY;
+        observed->slots[observed->n_slots++] = (struct tare_observed_slot){ node, i };
+    }
+    if (observed->n_slots == first) return TARE_OK;
+    const struct tare_node **key = TARE_NEW(&observed->arena, const struct tare_node *);
+    if (key == NULL) return TARE_NO_MEMORY;
+    *key = node;
+    /* The value is a number in a pointer's place: first slot + 1. */
+    return tare_map_set_n(&observed->by_node, (const char *)key, sizeof *key, (void *)(uintptr_t)(first + 1))
+               ? TARE_OK
+               : TARE_NO_MEMORY;
+}
+
+static tare_status add_function(void *arg, const struct tare_node *caller, struct tare_graph *callee);
+
+static tare_status add_node(struct tare_observed *observed, const struct tare_node *node) {
+    if (node->dead) return TARE_OK;
+    observed->data_dependent = observed->data_dependent || is_data_dependent(node);
+    TARE_TRY(add_slots(observed, node));
+    return tare_node_each_function(node, add_function, observed);
+}
+
+static tare_status add_function(void *arg, const struct tare_node *caller, struct tare_graph *callee) {
+    struct tare_observed *observed = arg;
+    bool is_new;
+    (void)caller;
+    TARE_TRY(visit(observed, callee, &is_new));
+    if (!is_new) return TARE_OK;
+    if (!TARE_GROW(observed->functions, observed->n_functions, observed->functions_capacity)) return TARE_NO_MEMORY;
+    observed->functions[observed->n_functions++] = callee;
+    for (size_t i = 0; i < callee->n_args; i++) TARE_TRY(add_node(observed, callee->args[i]));
+    for (size_t i = 0; i < callee->n_nodes; i++) TARE_TRY(add_node(observed, callee->nodes[i]));
+    return TARE_OK;
+}
+
+/* Nodes of the main graph that are still to be looked into. */
+struct stack {
+    const struct tare_node **nodes;
+    size_t count, capacity;
+};
+
+static tare_status push(struct tare_observed *observed, struct stack *stack, const struct tare_node *node) {
+    bool is_new;
+    if (node == NULL) return TARE_OK;
+    TARE_TRY(visit(observed, node, &is_new));
+    if (!is_new) return TARE_OK;
+    if (!TARE_GROW(stack->nodes, stack->count, stack->capacity)) return TARE_NO_MEMORY;
+    stack->nodes[stack->count++] = node;
+    return TARE_OK;
+}
+
+static tare_status push_bindings(struct tare_observed *observed, struct stack *stack,
+                                 const struct tare_binding *bindings, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        TARE_TRY(push(observed, stack, bindings[i].edge.node));
+        TARE_TRY(push(observed, stack, bindings[i].indices.node));
+        TARE_TRY(push(observed, stack, bindings[i].values.node));
+        TARE_TRY(push(observed, stack, bindings[i].dense_shape.node));
+    }
+    return TARE_OK;
+}
+
+static tare_status walk(struct tare_observed *observed, struct stack *stack) {
+    while (stack->count > 0) {
+        const struct tare_node *node = stack->nodes[--stack->count];
+        TARE_TRY(add_node(observed, node));
+        for (size_t i = 0; i < node->n_inputs; i++) TARE_TRY(push(observed, stack, node->inputs[i].node));
+        for (size_t i = 0; i < node->n_controls; i++) TARE_TRY(push(observed, stack, node->controls[i]));
+    }
+    return TARE_OK;
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp((*(const struct tare_graph *const *)a)->name, (*(const struct tare_graph *const *)b)->name);
+}
+
+tare_status tare_observed_make(struct tare_observed *out, const struct tare_signature *signature,
+                               bool (*wants)(void *arg, const struct tare_node *node, size_t output), void *arg) {
+    struct stack stack = { 0 };
+    *out = (struct tare_observed){ .wants = wants, .wants_arg = arg };
+    tare_status status = push_bindings(out, &stack, signature->outputs, signature->n_outputs);
+    if (status == TARE_OK) status = walk(out, &stack);
+    tare_free(stack.nodes);
+    if (out->n_functions > 1) qsort(out->functions, out->n_functions, sizeof *out->functions, by_name);
+    return status;
+}
+
+void tare_observed_free(struct tare_observed *observed) {
+    tare_map_free(&observed->by_node);
+    tare_map_free(&observed->visited);
+    tare_free(observed->slots);
+    tare_free(observed->functions);
+    tare_arena_free(&observed->arena);
+    *observed = (struct tare_observed){ 0 };
+}
+
+ptrdiff_t tare_observed_find(const struct tare_observed *observed, const struct tare_node *node, size_t output) {
+    void *found = tare_map_get_n(&observed->by_node, (const char *)&node, sizeof node);
+    if (found == NULL) return -1;
+    for (size_t i = (size_t)(uintptr_t)found - 1; i < observed->n_slots && observed->slots[i].node == node; i++) {
+        if (observed->slots[i].output == output) return (ptrdiff_t)i;
+    }
+    return -1;
+}

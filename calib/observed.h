@@ -1,0 +1,36 @@
+/* What one calibration run looks at: the floating tensors of a signature that the caller wants, and the functions that the
+ * signature can reach. */
+#ifndef TARE_CALIB_OBSERVED_H
+#define TARE_CALIB_OBSERVED_H
+
+#include "base/map.h"
+#include "graph/model.h"
+
+struct tare_observed_slot {
+    const struct tare_node *node;
+    size_t output;
+};
+
+struct tare_observed {
+    struct tare_arena arena;
+    struct tare_observed_slot *slots;
+    size_t n_slots, slots_capacity;
+    struct tare_map by_node; /* bytes of the node's address -> its first slot + 1, as a pointer */
+    const struct tare_graph **functions; /* sorted by name */
+    size_t n_functions, functions_capacity;
+    struct tare_map visited;
+    bool data_dependent; /* a branch or loop may run differently for each record: records must run one by one */
+    bool (*wants)(void *arg, const struct tare_node *node, size_t output);
+    void *wants_arg;
+};
+
+/* Follows the signature's outputs down. `wants` NULL: every floating tensor that is not a constant. End with
+ * tare_observed_free, also after a failure. */
+tare_status tare_observed_make(struct tare_observed *out, const struct tare_signature *signature,
+                               bool (*wants)(void *arg, const struct tare_node *node, size_t output),
+                               void *arg) TARE_WARN_UNUSED;
+void tare_observed_free(struct tare_observed *observed);
+/* The slot of an output, -1 when it is not observed. */
+ptrdiff_t tare_observed_find(const struct tare_observed *observed, const struct tare_node *node, size_t output);
+
+#endif

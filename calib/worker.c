@@ -1,0 +1,136 @@
+#include "calib/worker.h"
+
+#include "base/alloc.h"
+#include "calib/probe.h"
+
+#include <string.h>
+
+static size_t binding_edges(const struct tare_binding *binding) {
+    return binding->kind == TARE_BINDING_SPARSE ? 3 : 1;
+}
+
+static tare_status add_edges(struct tare_edge *edges, size_t *count, const struct tare_binding *bindings, size_t n,
+                             const char *what) {
+    for (size_t i = 0; i < n; i++) {
+        const struct tare_binding *b = &bindings[i];
+        const struct tare_edge parts[] = { b->indices, b->values, b->dense_shape };
+        for (size_t k = 0; k < binding_edges(b); k++) {
+            struct tare_edge edge = b->kind == TARE_BINDING_SPARSE ? parts[k] : b->edge;
+            if (edge.node == NULL || b->kind == TARE_BINDING_COMPOSITE)
+                return TARE_FAIL(TARE_UNSUPPORTED, "%s '%s' is a composite tensor", what, b->key);
+            edges[(*count)++] = edge;
+        }
+    }
+    return TARE_OK;
+}
+
+tare_status tare_worker_plan_edges(struct tare_worker_plan *plan, const struct tare_signature *signature) {
+    plan->feeds = tare_calloc(3 * signature->n_inputs + 1, sizeof *plan->feeds);
+    plan->fetches = tare_calloc(3 * signature->n_outputs + 1, sizeof *plan->fetches);
+    if (plan->feeds == NULL || plan->fetches == NULL) return TARE_NO_MEMORY;
+    TARE_TRY(add_edges(plan->feeds, &plan->n_feeds, signature->inputs, signature->n_inputs, "input"));
+    return add_edges(plan->fetches, &plan->n_fetches, signature->outputs, signature->n_outputs, "output");
+}
+
+void tare_worker_plan_free(struct tare_worker_plan *plan) {
+    tare_free(plan->feeds);
+    tare_free(plan->fetches);
+    tare_free(plan->layouts);
+}
+
+static bool wants(void *arg, const struct tare_node *node, size_t output) {
+    const struct tare_worker *worker = arg;
+    return tare_observed_find(worker->plan->observed, node, output) >= 0;
+}
+
+static tare_status observe(void *arg, const struct tare_node *node, size_t output, const struct tare_tensor *value) {
+    struct tare_worker *worker = arg;
+    ptrdiff_t slot = tare_observed_find(worker->plan->observed, node, output);
+    if (slot < 0 || !tare_dtype_is_floating(value->dtype)) return TARE_OK;
+    enum tare_batch_layout layout = TARE_BATCH_SPLIT;
+    if (worker->count > 1) {
+        if (worker->probe != NULL && !tare_probe_layout(worker->probe, (size_t)slot, &value->shape)) return TARE_OK;
+        layout = worker->plan->layouts[slot];
+    } else if (worker->probe != NULL) {
+        tare_probe_shape(worker->probe, (size_t)slot, &value->shape);
+    }
+    tare_status status = tare_statistics_add(&worker->statistics[slot], worker->tally, value, worker->places,
+                                             (int64_t)worker->count, layout);
+    return tare_error_prefix(status, "%s '%s' output %zu", node->op, node->name, output);
+}
+
+tare_status tare_worker_init(struct tare_worker *worker, const struct tare_worker_plan *plan, size_t room) {
+    const struct tare_observed *observed = plan->observed;
+    *worker = (struct tare_worker){ .plan = plan, .room = room };
+    worker->tally = tare_tally_new();
+    worker->statistics = tare_calloc(observed->n_slots + 1, sizeof *worker->statistics);
+    worker->reached = tare_calloc(observed->n_functions + 1, sizeof *worker->reached);
+    worker->runs = tare_calloc(observed->n_functions + 1, sizeof *worker->runs);
+    worker->joined = tare_calloc(plan->n_feeds + 1, sizeof *worker->joined);
+    worker->results = tare_calloc(plan->n_fetches + 1, sizeof *worker->results);
+    worker->places = tare_calloc(room, sizeof *worker->places);
+    if (worker->tally == NULL || worker->statistics == NULL || worker->reached == NULL || worker->runs == NULL ||
+        worker->joined == NULL || worker->results == NULL || worker->places == NULL)
+        return TARE_NO_MEMORY;
+    for (size_t i = 0; i < observed->n_slots; i++) worker->statistics[i].want_channels = plan->channels;
+    TARE_TRY(tare_session_new(&worker->session, plan->model, NULL));
+    tare_session_observe(worker->session, observe, wants, worker);
+    return TARE_OK;
+}
+
+void tare_worker_free(struct tare_worker *worker) {
+    if (worker->plan == NULL) return;
+    tare_session_free(worker->session);
+    tare_tally_free(worker->tally);
+    for (size_t i = 0; worker->statistics != NULL && i < worker->plan->observed->n_slots; i++)
+        tare_statistics_reset(&worker->statistics[i]);
+    tare_free(worker->statistics);
+    tare_free(worker->reached);
+    tare_free(worker->runs);
+    tare_free(worker->joined);
+    tare_free(worker->results);
+    tare_free(worker->places);
+    *worker = (struct tare_worker){ 0 };
+}
+
+static tare_status run_feeds(struct tare_worker *worker, const struct tare_tensor *feeds) {
+    const struct tare_worker_plan *plan = worker->plan;
+    tare_status status = tare_session_run(worker->session, plan->feeds, feeds, plan->n_feeds, plan->fetches,
+                                          worker->results, plan->n_fetches, NULL, 0);
+    for (size_t i = 0; i < plan->n_fetches; i++) tare_tensor_reset(&worker->results[i]);
+    return status;
+}
+
+/* Functions that the run entered were reached by each of its records: where they may differ, records run one by one. */
+static void count_functions(struct tare_worker *worker) {
+    for (size_t i = 0; i < worker->plan->observed->n_functions; i++) {
+        int64_t runs = tare_session_function_runs(worker->session, worker->plan->observed->functions[i]);
+        if (runs > worker->runs[i]) worker->reached[i] += (int64_t)worker->count;
+        worker->runs[i] = runs;
+    }
+}
+
+tare_status tare_worker_run(struct tare_worker *worker, const struct tare_batch *batch) {
+    tare_status status;
+    worker->count = batch->count;
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct tare_record *record = &batch->samples[i].record;
+        worker->places[i] = (struct tare_place){ worker->plan->inputs[record->file], record->number, record->index };
+    }
+    if (batch->count == 1) {
+        status = run_feeds(worker, batch->samples[0].feeds);
+    } else {
+        status = tare_batch_join(worker->joined, batch);
+        if (status == TARE_OK) status = run_feeds(worker, worker->joined);
+        for (size_t i = 0; i < batch->n_feeds; i++) tare_tensor_reset(&worker->joined[i]);
+    }
+    if (status == TARE_OK) count_functions(worker);
+    return status;
+}
+
+tare_status tare_worker_try(struct tare_worker *worker, const struct tare_batch_sample *sample) {
+    tare_session_observe(worker->session, NULL, NULL, NULL);
+    tare_status status = run_feeds(worker, sample->feeds);
+    tare_session_observe(worker->session, observe, wants, worker);
+    return status;
+}

@@ -1,0 +1,46 @@
+/* One thread's part of a calibration: a session, and the statistics of what it ran. */
+#ifndef TARE_CALIB_WORKER_H
+#define TARE_CALIB_WORKER_H
+
+#include "calib/batch.h"
+#include "calib/observed.h"
+#include "calib/statistics.h"
+#include "graph/session.h"
+
+/* What all workers of a run share; constant while they run. */
+struct tare_worker_plan {
+    const struct tare_model *model;
+    const struct tare_observed *observed;
+    struct tare_edge *feeds, *fetches;
+    size_t n_feeds, n_fetches;
+    bool channels;
+    const int32_t *inputs; /* source file -> input of the calibration */
+    enum tare_batch_layout *layouts; /* by slot, for more than one record; NULL: records run one by one */
+};
+
+struct tare_worker {
+    const struct tare_worker_plan *plan;
+    struct tare_session *session;
+    struct tare_tally *tally;
+    struct tare_statistics *statistics; /* by slot */
+    int64_t *reached;                   /* by function: records that entered it */
+    int64_t *runs;                      /* by function: the session's count, as of the last run */
+    struct tare_tensor *joined, *results;
+    struct tare_place *places; /* of the records at hand */
+    size_t room, count;
+    struct tare_probe *probe; /* calib/probe.c listens; NULL otherwise */
+};
+
+/* `room`: most records in one run. End with tare_worker_free, also after a failure. */
+tare_status tare_worker_init(struct tare_worker *worker, const struct tare_worker_plan *plan, size_t room) TARE_WARN_UNUSED;
+void tare_worker_free(struct tare_worker *worker);
+/* Runs the batch and counts what is observed. After a failure the statistics hold a part of the batch. */
+tare_status tare_worker_run(struct tare_worker *worker, const struct tare_batch *batch) TARE_WARN_UNUSED;
+/* Runs one sample without counting: to find the one that makes a batch fail. */
+tare_status tare_worker_try(struct tare_worker *worker, const struct tare_batch_sample *sample) TARE_WARN_UNUSED;
+
+/* The edges to feed and to fetch. TARE_UNSUPPORTED names an input or output that has none. */
+tare_status tare_worker_plan_edges(struct tare_worker_plan *plan, const struct tare_signature *signature) TARE_WARN_UNUSED;
+void tare_worker_plan_free(struct tare_worker_plan *plan);
+
+#endif
