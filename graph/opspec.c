@@ -114,11 +114,12 @@ static void add_type_set(struct tare_attr *allowed, unsigned types) {
         if (types >> dtype & 1) allowed->items[allowed->count++].type = dtype;
 }
 
-/* An empty list with room for every entry that the text up to the item's end could name. */
+/* An empty list with room for every entry that the text could name: up to its end, for a brace within a string does not
+ * close the list. */
 static struct tare_attr *new_allowed(struct cursor *cursor, enum tare_attr_kind kind, bool set_first) {
     struct tare_attr *allowed = TARE_NEW(&cursor->memory->arena, struct tare_attr);
     size_t room = set_first ? TARE_DT_COUNT : 1;
-    for (const char *at = cursor->at; at < cursor->end && *at != '}'; at++) {
+    for (const char *at = cursor->at; at < cursor->end; at++) {
         bool set = *at == 't' && cursor->end - at >= 4 && memcmp(at, "type", 4) == 0;
         room += set ? TARE_DT_COUNT : *at == ',';
     }
