@@ -17,7 +17,7 @@ static const double DEFAULT_AUTOSAVE_SECONDS = 5;
 struct engine {
     struct tare_calibration *calibration;
     const struct tare_sample_source *source;
-    const struct tare_calibrate_options *options;
+    const struct tare_calibration_options *options;
     struct tare_observed observed;
     struct tare_worker_plan plan;
     struct tare_calibration_tensor **tensors; /* by slot */
@@ -290,9 +290,9 @@ static tare_status run(struct engine *e) {
                            (long long)tare_calibration_records(e->calibration));
 }
 
-tare_status tare_calibrate(struct tare_calibration *calibration, struct tare_calibrate_outcome *outcome,
+tare_status tare_calibration_run(struct tare_calibration *calibration, struct tare_calibration_outcome *outcome,
                            const struct tare_model *model, const struct tare_signature *signature,
-                           const struct tare_sample_source *source, const struct tare_calibrate_options *options) {
+                           const struct tare_sample_source *source, const struct tare_calibration_options *options) {
     struct engine e = { .calibration = calibration, .source = source, .options = options,
                         .lock = PTHREAD_MUTEX_INITIALIZER, .turned = PTHREAD_COND_INITIALIZER };
     const char *reason = NULL;
@@ -300,14 +300,14 @@ tare_status tare_calibrate(struct tare_calibration *calibration, struct tare_cal
     tare_status status = prepare(&e, model, signature, &reason);
     if (status == TARE_OK) status = run(&e);
     if (outcome != NULL)
-        *outcome = (struct tare_calibrate_outcome){ .records = e.records, .threads = e.threads, .batch = (int)e.room,
+        *outcome = (struct tare_calibration_outcome){ .records = e.records, .threads = e.threads, .batch = (int)e.room,
                                                     .batch_reason = reason, .seconds = now() - start,
                                                     .run_seconds = e.run_seconds };
     clean_up(&e);
     return status;
 }
 
-tare_status tare_calibrate_resume(struct tare_calibration **out, const char *state_path, const uint64_t fingerprint[2],
+tare_status tare_calibration_resume(struct tare_calibration **out, const char *state_path, const uint64_t fingerprint[2],
                                   const char *settings, bool channels, const char *task) {
     struct tare_calibration *c;
     *out = NULL;
@@ -331,8 +331,8 @@ tare_status tare_calibrate_resume(struct tare_calibration **out, const char *sta
     return TARE_OK;
 }
 
-tare_status tare_calibrate_bound(size_t *bytes, size_t *tensors, const struct tare_signature *signature,
-                                 const struct tare_calibrate_options *options, int threads) {
+tare_status tare_calibration_bound(size_t *bytes, size_t *tensors, const struct tare_signature *signature,
+                                 const struct tare_calibration_options *options, int threads) {
     struct tare_observed observed;
     tare_status status = tare_observed_make(&observed, signature, options->wants, options->wants_arg);
     *tensors = observed.n_slots;

@@ -11,7 +11,7 @@
 
 #include <signal.h>
 
-struct tare_calibrate_options {
+struct tare_calibration_options {
     int threads;   /* 0: one a processor */
     int batch;     /* records put together on axis 0 where the signature leaves it open; 0: 1 */
     int64_t limit; /* records of this signature, those counted before a resume among them; 0: all. To be given here and
@@ -30,7 +30,7 @@ struct tare_calibrate_options {
 };
 
 /* How a run went. */
-struct tare_calibrate_outcome {
+struct tare_calibration_outcome {
     int64_t records; /* counted by this run */
     int threads;
     int batch;                   /* that was used */
@@ -42,19 +42,19 @@ struct tare_calibrate_outcome {
  * (fingerprint). May be called for several signatures one after the other. Records that the calibration has counted are
  * passed over. Errors name file and record. TARE_INTERRUPTED: stopped between records; what was done is in the calibration
  * and, with state_path, saved. After any other failure the calibration is of no more use; the saved state is. */
-tare_status tare_calibrate(struct tare_calibration *calibration, struct tare_calibrate_outcome *outcome,
+tare_status tare_calibration_run(struct tare_calibration *calibration, struct tare_calibration_outcome *outcome,
                            const struct tare_model *model, const struct tare_signature *signature,
                            const struct tare_sample_source *source,
-                           const struct tare_calibrate_options *options) TARE_WARN_UNUSED;
+                           const struct tare_calibration_options *options) TARE_WARN_UNUSED;
 
 /* Reads a saved state to go on from. TARE_NOT_FOUND when there is none; TARE_INVALID_ARGUMENT when it is of another model
  * or was asked to do something else. */
-tare_status tare_calibrate_resume(struct tare_calibration **out, const char *state_path, const uint64_t fingerprint[2],
+tare_status tare_calibration_resume(struct tare_calibration **out, const char *state_path, const uint64_t fingerprint[2],
                                   const char *settings, bool channels, const char *task) TARE_WARN_UNUSED;
 
 /* The most bytes that the statistics of a run can take, whatever the data, on that many threads; statistics per channel
  * are not counted. *tensors: how many are observed. */
-tare_status tare_calibrate_bound(size_t *bytes, size_t *tensors, const struct tare_signature *signature,
-                                 const struct tare_calibrate_options *options, int threads) TARE_WARN_UNUSED;
+tare_status tare_calibration_bound(size_t *bytes, size_t *tensors, const struct tare_signature *signature,
+                                 const struct tare_calibration_options *options, int threads) TARE_WARN_UNUSED;
 
 #endif

@@ -153,11 +153,11 @@ static struct tare_strbuf encode(const struct tare_calibration *c) {
 }
 
 static struct tare_calibration *run(const struct tare_model *model, struct memory_source memory, int threads, int batch,
-                                    struct tare_calibrate_outcome *outcome) {
+                                    struct tare_calibration_outcome *outcome) {
     struct tare_sample_source source = source_of(&memory);
-    const struct tare_calibrate_options options = { .threads = threads, .batch = batch };
+    const struct tare_calibration_options options = { .threads = threads, .batch = batch };
     struct tare_calibration *c = new_calibration(model);
-    mini_ok(tare_calibrate(c, outcome, model, &model->signatures[0], &source, &options));
+    mini_ok(tare_calibration_run(c, outcome, model, &model->signatures[0], &source, &options));
     return c;
 }
 
@@ -171,7 +171,7 @@ static void calibrate__workers_and_batches_leave_no_trace(void **state) {
     (void)state;
     for (int kind = PLAIN; kind <= BRANCHING; kind++) {
         struct tare_model *model = make_model((enum kind)kind);
-        struct tare_calibrate_outcome outcome;
+        struct tare_calibration_outcome outcome;
         struct tare_calibration *c = run(model, all_records(), 1, 1, &outcome);
         assert_int_equal(outcome.records, RECORDS);
         assert_int_equal(tare_calibration_records(c), RECORDS);
@@ -303,15 +303,15 @@ static void calibrate__errors_name_the_record(void **state) {
         struct memory_source memory = all_records();
         memory.bad_shape_at = 21;
         struct tare_sample_source source = source_of(&memory);
-        const struct tare_calibrate_options options = { .threads = 2, .batch = batch };
+        const struct tare_calibration_options options = { .threads = 2, .batch = batch };
         struct tare_calibration *c = new_calibration(model);
-        mini_fails(tare_calibrate(c, NULL, model, &model->signatures[0], &source, &options), "second: record 21: ");
+        mini_fails(tare_calibration_run(c, NULL, model, &model->signatures[0], &source, &options), "second: record 21: ");
         tare_calibration_free(c);
         memory = all_records();
         memory.fail_at = 4;
         source = source_of(&memory);
         c = new_calibration(model);
-        mini_fails(tare_calibrate(c, NULL, model, &model->signatures[0], &source, &options), "second: record 4: no good");
+        mini_fails(tare_calibration_run(c, NULL, model, &model->signatures[0], &source, &options), "second: record 4: no good");
         tare_calibration_free(c);
     }
     tare_model_free(model);
@@ -323,9 +323,9 @@ static void calibrate__the_limit_counts_from_the_front(void **state) {
     for (int batch = 1; batch <= 8; batch += 7) {
         struct memory_source memory = all_records();
         struct tare_sample_source source = source_of(&memory);
-        const struct tare_calibrate_options options = { .threads = 2, .batch = batch, .limit = 37 };
+        const struct tare_calibration_options options = { .threads = 2, .batch = batch, .limit = 37 };
         struct tare_calibration *c = new_calibration(model);
-        mini_ok(tare_calibrate(c, NULL, model, &model->signatures[0], &source, &options));
+        mini_ok(tare_calibration_run(c, NULL, model, &model->signatures[0], &source, &options));
         assert_int_equal(tare_calibration_records(c), 37);
         assert_int_equal(c->inputs[1].records.runs[0].end, PER_FILE); /* "second" sorts behind "first" */
         assert_int_equal(c->inputs[0].records.runs[0].end, 7);
@@ -361,17 +361,17 @@ static void calibrate__interrupted_and_resumed_gives_the_same_bytes(void **state
         struct interrupt interrupt = { .at = 11 };
         struct memory_source memory = all_records();
         struct tare_sample_source source = source_of(&memory);
-        const struct tare_calibrate_options options = { .threads = 1 + rounds % 2, .batch = 1 + rounds, .task = "all",
+        const struct tare_calibration_options options = { .threads = 1 + rounds % 2, .batch = 1 + rounds, .task = "all",
                                                         .state_path = path, .progress = interrupt_at,
                                                         .progress_arg = &interrupt, .interrupted = &interrupt.flag };
-        status = tare_calibrate(c, NULL, model, &model->signatures[0], &source, &options);
+        status = tare_calibration_run(c, NULL, model, &model->signatures[0], &source, &options);
         assert_true(memory.decoded < 40); /* what is done is not decoded again */
         if (status != TARE_INTERRUPTED) break;
         assert_non_null(strstr(tare_error_text(), "records are saved in '"));
         tare_calibration_free(c);
-        mini_fails(tare_calibrate_resume(&c, path, fingerprint, "observe=all", true, "limit 9"),
+        mini_fails(tare_calibration_resume(&c, path, fingerprint, "observe=all", true, "limit 9"),
                    "this is the state of another run ('all; observe=all', wanted 'limit 9; observe=all')");
-        mini_ok(tare_calibrate_resume(&c, path, fingerprint, "observe=all", true, "all"));
+        mini_ok(tare_calibration_resume(&c, path, fingerprint, "observe=all", true, "all"));
     }
     mini_ok(status);
     assert_true(rounds >= 3);
@@ -396,23 +396,23 @@ static void calibrate__killed_and_resumed_gives_the_same_bytes(void **state) {
     const char *path = temp_path("killed");
     struct memory_source memory = all_records();
     struct tare_sample_source source = source_of(&memory);
-    struct tare_calibrate_options options = { .threads = 2, .batch = 3, .task = "all", .state_path = path,
+    struct tare_calibration_options options = { .threads = 2, .batch = 3, .task = "all", .state_path = path,
                                               .autosave_seconds = 0.005, .progress = die_at };
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
         struct tare_calibration *own = new_calibration(model);
-        _exit(tare_calibrate(own, NULL, model, &model->signatures[0], &source, &options));
+        _exit(tare_calibration_run(own, NULL, model, &model->signatures[0], &source, &options));
     }
     int how;
     assert_true(waitpid(child, &how, 0) == child);
     assert_true(WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL);
-    mini_ok(tare_calibrate_resume(&resumed, path, c->fingerprint, "observe=all", true, "all"));
+    mini_ok(tare_calibration_resume(&resumed, path, c->fingerprint, "observe=all", true, "all"));
     int64_t saved = tare_calibration_records(resumed);
     if (saved <= 0 || saved > 40) fail_msg("%lld records were saved", (long long)saved);
     options.progress = NULL;
-    struct tare_calibrate_outcome outcome;
-    mini_ok(tare_calibrate(resumed, &outcome, model, &model->signatures[0], &source, &options));
+    struct tare_calibration_outcome outcome;
+    mini_ok(tare_calibration_run(resumed, &outcome, model, &model->signatures[0], &source, &options));
     assert_int_equal(outcome.records, RECORDS - saved);
     struct tare_strbuf got = encode(resumed);
     assert_bytes(&got, &wanted, "killed and resumed");
@@ -448,9 +448,9 @@ static void fingerprint__tells_models_apart_and_knows_one_again(void **state) {
 static void bound__is_known_before_the_run(void **state) {
     (void)state;
     struct tare_model *model = make_model(BRANCHING);
-    const struct tare_calibrate_options options = { .threads = 2 };
+    const struct tare_calibration_options options = { .threads = 2 };
     size_t bytes, tensors;
-    mini_ok(tare_calibrate_bound(&bytes, &tensors, &model->signatures[0], &options, 2));
+    mini_ok(tare_calibration_bound(&bytes, &tensors, &model->signatures[0], &options, 2));
     assert_true(tensors >= 8);
     assert_true(bytes == 3 * tensors * tare_statistics_bound(0));
     tare_model_free(model);
