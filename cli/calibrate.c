@@ -53,7 +53,7 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
     TARE_CHECK(tare_load_prepared(&model, options.model));
-    TARE_CHECK(tare_calibrate(&calibration, model, options.signature, options.data.items, options.data.count,
+    TARE_CHECK(tare_calibrate_files(&calibration, model, options.signature, options.data.items, options.data.count,
                               options.limit));
     TARE_CHECK(tare_calibration_save(calibration, options.output));
     if (!options.quiet)

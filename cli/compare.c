@@ -77,7 +77,7 @@ static tare_status observe(struct comparing *c, const struct tare_model *prepare
         return TARE_FAIL(TARE_USAGE, "method static needs samples: give --calibration-data FILE");
     c->result.calibrations++;
     TARE_TRY(tare_algorithm_parse(&c->calibrated.algorithm, "min_max"));
-    return tare_calibrate(&c->calibrated.calibration, prepared, options->signature, options->calibration_data.items,
+    return tare_calibrate_files(&c->calibrated.calibration, prepared, options->signature, options->calibration_data.items,
                           options->calibration_data.count, 0);
 }
 

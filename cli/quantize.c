@@ -65,7 +65,7 @@ static tare_status calibrate(struct tare_calibration **out, const struct tare_mo
     if (options->calibration) return tare_calibration_load_for(out, model, options->calibration);
     if (!options->data.count)
         return TARE_FAIL(TARE_USAGE, "--method static needs samples: give --data FILE or --calibration FILE");
-    return tare_calibrate(out, model, options->signature, options->data.items, options->data.count, options->limit);
+    return tare_calibrate_files(out, model, options->signature, options->data.items, options->data.count, options->limit);
 }
 
 static tare_status quantize(struct tare_model *model, struct tare_arena *arena, const struct quantize_options *options) {

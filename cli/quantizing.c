@@ -88,8 +88,8 @@ static tare_status observe_file(struct observation *o, struct tare_session *sess
     return tare_run_records(session, signature, &options, count_record, o);
 }
 
-tare_status tare_calibrate(struct tare_calibration **out, const struct tare_model *model, const char *signature,
-                           const char *const *paths, size_t n_paths, int64_t limit) {
+tare_status tare_calibrate_files(struct tare_calibration **out, const struct tare_model *model, const char *signature,
+                                 const char *const *paths, size_t n_paths, int64_t limit) {
     struct observation o = { 0 };
     const struct tare_signature *chosen;
     struct tare_session *session = NULL;

@@ -18,8 +18,8 @@ struct tare_calibrated_ranges {
 tare_status tare_load_prepared(struct tare_model **out, const char *path);
 /* Runs the samples of `paths` through a signature, one at a time in the order of the files, and counts what quantization
  * needs to know. `limit` 0: all samples. *out is the caller's. */
-tare_status tare_calibrate(struct tare_calibration **out, const struct tare_model *model, const char *signature,
-                           const char *const *paths, size_t n_paths, int64_t limit);
+tare_status tare_calibrate_files(struct tare_calibration **out, const struct tare_model *model, const char *signature,
+                                 const char *const *paths, size_t n_paths, int64_t limit);
 /* Reads a calibration file of this prepared model. */
 tare_status tare_calibration_load_for(struct tare_calibration **out, const struct tare_model *model, const char *path);
 /* The ranges as the rewrites ask for them: by function, node and output, so that they serve any prepared copy of the
