@@ -1,17 +1,17 @@
 /* Running the models of a comparison. */
 #include "eval/comparison.h"
 #include "base/alloc.h"
+#include "datasets/label.h"
+#include "eval/model_inputs.h"
 #include "graph/calls.h"
 
 #include <string.h>
 #include <time.h>
 
 void tare_comparison_free(struct tare_comparison *comparison) {
-    for (size_t r = 0; r < comparison->n_reference; r++) {
-        for (size_t i = 0; i < comparison->n_outputs; i++) tare_tensor_reset(&comparison->reference[r][i]);
-        tare_free(comparison->reference[r]);
-    }
-    tare_free(comparison->reference);
+    for (size_t r = 0; r < comparison->n_rows; r++)
+        for (size_t i = 0; i < comparison->n_outputs; i++) tare_metrics_reset(&comparison->rows[r].outputs[i]);
+    tare_reference_store_free(&comparison->references);
     tare_free(comparison->rows);
     tare_arena_free(&comparison->arena);
     memset(comparison, 0, sizeof *comparison);
@@ -50,34 +50,64 @@ struct pass {
     struct tare_comparison *comparison;
     struct tare_comparison_row *row;
     const char *label;
-    bool is_reference;
+    int expected_output; /* the output that `label` names; -1: it is a class index */
+    bool is_reference, batches;
     int64_t record;
 };
 
-static tare_status keep_reference(struct tare_comparison *c, const struct tare_tensor *outputs) {
-    struct tare_tensor *kept = tare_calloc(c->n_outputs + 1, sizeof *kept);
-    if (!kept) return TARE_NO_MEMORY;
-    if (!TARE_GROW(c->reference, c->n_reference, c->reference_capacity)) {
-        tare_free(kept);
-        return TARE_NO_MEMORY;
+/* How many examples a record holds: its rows, where the signature leaves the first dimension open. */
+static int64_t examples_of(const struct pass *pass, const struct tare_tensor *outputs) {
+    if (!pass->batches) return 1;
+    for (size_t i = 0; i < pass->comparison->n_outputs; i++)
+        if (outputs[i].shape.rank < 1 || outputs[i].shape.dims[0] != outputs[0].shape.dims[0]) return 1;
+    return outputs[0].shape.dims[0];
+}
+
+/* Class indexes by example; *out NULL when the record has none. */
+static tare_status read_labels(int64_t **out, const struct pass *pass, const struct tare_sample *sample, int64_t examples) {
+    int64_t count;
+    *out = NULL;
+    if (pass->expected_output >= 0 || !tare_sample_find(sample, pass->label)) return TARE_OK;
+    TARE_TRY(tare_label_count(&count, sample, pass->label));
+    if (count != examples)
+        return TARE_FAIL(TARE_SHAPE, "label '%s' has %lld elements for %lld examples", pass->label, (long long)count,
+                         (long long)examples);
+    if (!(*out = tare_calloc((size_t)examples + 1, sizeof **out))) return TARE_NO_MEMORY;
+    for (int64_t r = 0; r < examples; r++) TARE_TRY(tare_label_get(&(*out)[r], sample, pass->label, r));
+    return TARE_OK;
+}
+
+static tare_status measure(struct pass *pass, const struct tare_sample *sample, const struct tare_tensor *outputs,
+                           int64_t examples, const int64_t *labels) {
+    struct tare_comparison *c = pass->comparison;
+    const struct tare_tensor *references = tare_reference_store_get(&c->references, pass->record);
+    if (!references) return TARE_FAIL(TARE_INTERNAL, "more records than the first model saw");
+    for (size_t i = 0; i < c->n_outputs; i++) {
+        const struct tare_measured measured = {
+            .value = &outputs[i],
+            .reference = pass->is_reference ? NULL : &references[i],
+            .rows = examples,
+            .labels = labels,
+            .expected = (int)i == pass->expected_output ? tare_sample_find(sample, pass->label) : NULL,
+            .record = pass->record,
+        };
+        TARE_TRY(tare_metrics_add(&pass->row->outputs[i], &measured));
     }
-    c->reference[c->n_reference++] = kept;
-    for (size_t i = 0; i < c->n_outputs; i++) TARE_TRY(tare_tensor_copy(&kept[i], &outputs[i]));
     return TARE_OK;
 }
 
 static tare_status on_record(void *arg, const struct tare_sample *sample, const struct tare_provenance *where,
                              const struct tare_tensor *outputs) {
     struct pass *pass = arg;
-    struct tare_comparison *c = pass->comparison;
-    int64_t label = -1;
+    int64_t examples = examples_of(pass, outputs), *labels = NULL;
+    tare_status status = read_labels(&labels, pass, sample, examples);
     (void)where;
-    if (tare_sample_find(sample, pass->label)) TARE_TRY(tare_sample_label(&label, sample, pass->label));
-    if (pass->is_reference) TARE_TRY(keep_reference(c, outputs));
-    for (size_t i = 0; i < c->n_outputs; i++)
-        tare_metrics_add(&pass->row->outputs[i], &outputs[i], &c->reference[pass->record][i], label, pass->record);
+    if (status == TARE_OK && pass->is_reference)
+        status = tare_reference_store_add(&pass->comparison->references, outputs);
+    if (status == TARE_OK) status = measure(pass, sample, outputs, examples, labels);
+    tare_free(labels);
     pass->record++;
-    return TARE_OK;
+    return status;
 }
 
 static double now_seconds(void) {
@@ -87,7 +117,7 @@ static double now_seconds(void) {
 }
 
 static tare_status name_outputs(struct tare_comparison *c, const struct tare_signature *signature) {
-    c->n_outputs = signature->n_outputs;
+    c->n_outputs = c->references.n_outputs = signature->n_outputs;
     c->output_keys = TARE_NEW_ARRAY(&c->arena, const char *, c->n_outputs + 1);
     if (!c->output_keys) return TARE_NO_MEMORY;
     for (size_t i = 0; i < c->n_outputs; i++) {
@@ -97,10 +127,17 @@ static tare_status name_outputs(struct tare_comparison *c, const struct tare_sig
     return TARE_OK;
 }
 
+static int output_named(const struct tare_signature *signature, const char *key) {
+    for (size_t i = 0; i < signature->n_outputs; i++)
+        if (strcmp(signature->outputs[i].key, key) == 0) return (int)i;
+    return -1;
+}
+
 tare_status tare_comparison_add(struct tare_comparison_row **out, struct tare_comparison *comparison,
                                 const struct tare_model *model, const struct tare_signature *signature,
                                 const struct tare_runner_options *options, const char *label) {
-    struct pass pass = { .comparison = comparison, .label = label, .is_reference = comparison->n_rows == 0 };
+    struct pass pass = { .comparison = comparison, .label = label, .is_reference = comparison->n_rows == 0,
+                         .expected_output = output_named(signature, label), .batches = tare_signature_batches(signature) };
     struct tare_session *session;
     double start;
     tare_status status;

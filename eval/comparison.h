@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "eval/metrics.h"
+#include "eval/reference_store.h"
 #include "eval/runner.h"
 
 /* One model's figures. */
@@ -25,13 +26,13 @@ struct tare_comparison {
     struct tare_comparison_row *rows;
     size_t n_rows, capacity;
     int64_t records, calibrations;
-    struct tare_tensor **reference; /* [record][output]: the float answers */
-    size_t n_reference, reference_capacity;
+    struct tare_reference_store references; /* the float answers */
 };
 
 void tare_comparison_free(struct tare_comparison *comparison);
 /* Runs a model over the records and adds its row; the first model is the reference of all later ones. `label` is the key
- * of the class index (records without it count as unlabelled). */
+ * of the class index, one number a row (records without it count as unlabelled), or an output's key: then the records'
+ * tensor of that name is what the output should be. */
 tare_status tare_comparison_add(struct tare_comparison_row **out, struct tare_comparison *comparison,
                                 const struct tare_model *model, const struct tare_signature *signature,
                                 const struct tare_runner_options *options, const char *label);

@@ -52,7 +52,7 @@ static void table_row(struct tare_strbuf *out, const struct tare_comparison_row 
     cell(out, row->granularity);
     percent_cell(out, m->top1, m->labelled);
     percent_cell(out, m->top5, m->labelled);
-    percent_cell(out, m->agree, m->records);
+    percent_cell(out, m->agree, m->ranked);
     if (isinf(sqnr))
         tare_strbuf_puts(out, "<td>exact</td>");
     else
@@ -72,7 +72,7 @@ static void table(struct tare_strbuf *out, const struct tare_comparison *c, size
 /* The figure drawn: top-1 where there are labels, agreement with float otherwise. */
 static double accuracy(const struct tare_metrics *m) {
     if (m->labelled) return (double)m->top1 / (double)m->labelled;
-    return m->records ? (double)m->agree / (double)m->records : 0;
+    return m->ranked ? (double)m->agree / (double)m->ranked : 0;
 }
 
 /* Accuracy against size: one point a model. */

@@ -28,7 +28,7 @@ static void print_row(struct tare_strbuf *out, const struct tare_comparison_row 
     tare_strbuf_printf(out, "%-12s %-16s %-12s", row->method, or_dash(row->algorithm), or_dash(row->granularity));
     print_share(out, m->top1, m->labelled);
     print_share(out, m->top5, m->labelled);
-    print_share(out, m->agree, m->records);
+    print_share(out, m->agree, m->ranked);
     print_decibels(out, tare_metrics_sqnr_db(m));
     tare_strbuf_printf(out, " %9.6f %11.4g %11.3f\n", tare_metrics_cosine(m), m->max_abs_error,
                        (double)row->size_bytes / 1e6);
@@ -54,7 +54,7 @@ static void put_metrics(json_t *object, const struct tare_metrics *m) {
         json_object_set_new(object, "top1", json_real(share(m->top1, m->labelled)));
         json_object_set_new(object, "top5", json_real(share(m->top5, m->labelled)));
     }
-    json_object_set_new(object, "agreement", json_real(share(m->agree, m->records)));
+    json_object_set_new(object, "agreement", json_real(share(m->agree, m->ranked)));
     json_object_set_new(object, "sqnr_db", number(tare_metrics_sqnr_db(m)));
     json_object_set_new(object, "cosine", number(tare_metrics_cosine(m)));
     json_object_set_new(object, "max_abs_error", number(m->max_abs_error));
@@ -108,8 +108,8 @@ void tare_comparison_csv(struct tare_strbuf *out, const struct tare_comparison *
             const struct tare_metrics *m = &row->outputs[i];
             tare_strbuf_printf(out, "%s,%s,%s,%s,%lld,%lld,%.6f,%.6f,%.6f,%.4f,%.8f,%.6g,%lld\n", c->output_keys[i],
                                row->method, row->algorithm ? row->algorithm : "", row->granularity ? row->granularity : "",
-                               (long long)m->records, (long long)m->labelled, share(m->top1, m->labelled),
-                               share(m->top5, m->labelled), share(m->agree, m->records), tare_metrics_sqnr_db(m),
+                               (long long)m->rows, (long long)m->labelled, share(m->top1, m->labelled),
+                               share(m->top5, m->labelled), share(m->agree, m->ranked), tare_metrics_sqnr_db(m),
                                tare_metrics_cosine(m), m->max_abs_error, (long long)row->size_bytes);
         }
     }

@@ -1,14 +1,25 @@
-/* Accuracy of outputs. Sums are in double. */
+/* Accuracy of outputs. */
 #include "eval/metrics.h"
 
 #include <math.h>
+#include <string.h>
 
-/* Place of the largest element; the first on a tie, NaN never. */
-static int64_t largest(const struct tare_tensor *tensor) {
+/* One row: elements first … first+count-1 of a real tensor. */
+struct row {
+    const struct tare_tensor *tensor;
+    int64_t first, count;
+};
+
+static double element(const struct row *row, int64_t i) {
+    return tare_tensor_get_f64(row->tensor, row->first + i);
+}
+
+/* Index of the largest element, the first on a tie, NaN never; -1 when all are NaN. */
+static int64_t largest(const struct row *row) {
     int64_t best = -1;
     double value = 0;
-    for (int64_t i = 0; i < tensor->elements; i++) {
-        double x = tare_tensor_get_f64(tensor, i);
+    for (int64_t i = 0; i < row->count; i++) {
+        double x = element(row, i);
         if (isnan(x) || (best >= 0 && !(x > value))) continue;
         best = i;
         value = x;
@@ -16,24 +27,60 @@ static int64_t largest(const struct tare_tensor *tensor) {
     return best;
 }
 
-/* How many elements are larger than the label's; ties before it count. */
-static int64_t rank_of(const struct tare_tensor *tensor, int64_t label) {
-    double value = tare_tensor_get_f64(tensor, label);
+/* How many elements come before the label's when the largest is first and ties keep their order. */
+static int64_t rank_of(const struct row *row, int64_t label) {
+    double value = element(row, label);
     int64_t rank = 0;
-    for (int64_t i = 0; i < tensor->elements; i++) {
-        double x = tare_tensor_get_f64(tensor, i);
+    if (isnan(value)) return row->count;
+    for (int64_t i = 0; i < row->count; i++) {
+        double x = element(row, i);
         rank += x > value || (x == value && i < label);
     }
     return rank;
 }
 
-static void add_label(struct tare_metrics *m, const struct tare_tensor *value, int64_t label) {
+static bool is_class_number(const struct row *row) {
+    return row->count == 1 && tare_dtype_is_integer(row->tensor->dtype);
+}
+
+/* False when the row chooses no class. */
+static bool chosen_class(int64_t *out, const struct row *row) {
+    if (is_class_number(row))
+        *out = tare_tensor_get_i64(row->tensor, row->first);
+    else if (row->count > 1)
+        *out = largest(row);
+    else
+        return false;
+    return true;
+}
+
+/* 0: right; below 5: among the first five; -1: the output cannot name the label. */
+static int64_t label_rank(const struct row *row, int64_t label) {
+    if (is_class_number(row)) return tare_tensor_get_i64(row->tensor, row->first) == label ? 0 : row->count + 5;
+    return row->count > 1 && label < row->count ? rank_of(row, label) : -1;
+}
+
+static tare_status add_label(struct tare_metrics *m, const struct row *value, const struct row *reference, int64_t label) {
     int64_t rank;
-    if (label < 0 || label >= value->elements) return;
-    rank = rank_of(value, label);
+    if (label < 0) return TARE_OK;
+    if (label <= 1 && value->count <= 2 && !is_class_number(value))
+        TARE_TRY(tare_auc_add(&m->auc, value->count == 2 ? element(value, 1) - element(value, 0) : element(value, 0),
+                              label == 1));
+    if ((rank = label_rank(value, label)) < 0) return TARE_OK;
     m->labelled++;
     m->top1 += rank == 0;
     m->top5 += rank < 5;
+    if (!reference) return TARE_OK;
+    m->gained += rank == 0 && label_rank(reference, label) != 0;
+    m->lost += rank != 0 && label_rank(reference, label) == 0;
+    return TARE_OK;
+}
+
+static void add_agreement(struct tare_metrics *m, const struct row *value, const struct row *reference) {
+    int64_t a, b;
+    if (!chosen_class(&a, value) || !chosen_class(&b, reference)) return;
+    m->ranked++;
+    m->agree += a == b;
 }
 
 static void add_difference(struct tare_metrics *m, const struct tare_tensor *value, const struct tare_tensor *reference,
@@ -44,27 +91,76 @@ static void add_difference(struct tare_metrics *m, const struct tare_tensor *val
             m->not_finite += !isfinite(x) && isfinite(r);
             continue;
         }
+        m->elements++;
         m->signal += r * r;
         m->noise += d * d;
         m->dot += r * x;
         m->self += x * x;
         m->absolute_error += fabs(d);
+        m->absolute_reference += fabs(r);
         if (fabs(d) > m->max_abs_error) {
             m->max_abs_error = fabs(d);
             m->max_abs_record = record;
         }
     }
-    m->elements += value->elements;
 }
 
-void tare_metrics_add(struct tare_metrics *m, const struct tare_tensor *value, const struct tare_tensor *reference,
-                      int64_t label, int64_t record) {
-    const struct tare_tensor *against = reference ? reference : value;
-    m->records++;
-    if (value->dtype == TARE_DT_STRING || against->elements != value->elements) return;
-    add_label(m, value, label);
-    m->agree += largest(value) == largest(against);
-    add_difference(m, value, against, record);
+static void add_expected(struct tare_metrics *m, const struct tare_tensor *value, const struct tare_tensor *expected) {
+    if (!expected || expected->dtype == TARE_DT_STRING || expected->elements != value->elements) return;
+    for (int64_t i = 0; i < value->elements; i++) {
+        double d = tare_tensor_get_f64(value, i) - tare_tensor_get_f64(expected, i);
+        if (!isfinite(d)) continue;
+        m->expected_elements++;
+        m->expected_error += fabs(d);
+        m->expected_squared_error += d * d;
+    }
+}
+
+static bool equal_strings(const struct tare_tensor *a, const struct tare_tensor *b) {
+    const struct tare_str *x = a->data, *y = b->data;
+    for (int64_t i = 0; i < a->elements; i++)
+        if (x[i].size != y[i].size || (x[i].size && memcmp(x[i].data, y[i].data, x[i].size) != 0)) return false;
+    return true;
+}
+
+static tare_status add_rows(struct tare_metrics *m, const struct tare_measured *in) {
+    int64_t width = in->rows ? in->value->elements / in->rows : 0;
+    const struct tare_tensor *against = in->reference ? in->reference : in->value;
+    for (int64_t r = 0; r < in->rows && width; r++) {
+        const struct row value = { in->value, r * width, width }, reference = { against, r * width, width };
+        add_agreement(m, &value, &reference);
+        if (in->labels) TARE_TRY(add_label(m, &value, in->reference ? &reference : NULL, in->labels[r]));
+    }
+    return TARE_OK;
+}
+
+static bool is_real(const struct tare_tensor *tensor) {
+    return tare_dtype_is_floating(tensor->dtype) || tare_dtype_is_integer(tensor->dtype) ||
+           tensor->dtype == TARE_DT_BOOL;
+}
+
+tare_status tare_metrics_add(struct tare_metrics *m, const struct tare_measured *in) {
+    const struct tare_tensor *against = in->reference ? in->reference : in->value;
+    m->rows += in->rows;
+    if (against->elements != in->value->elements || against->dtype != in->value->dtype) {
+        m->ranked += in->rows;
+        return TARE_OK;
+    }
+    if (in->value->dtype == TARE_DT_STRING) {
+        m->ranked += in->rows;
+        m->agree += equal_strings(in->value, against) ? in->rows : 0;
+        return TARE_OK;
+    }
+    if (!is_real(in->value)) return TARE_OK;
+    TARE_TRY(add_rows(m, in));
+    add_difference(m, in->value, against, in->record);
+    add_expected(m, in->value, in->expected);
+    return TARE_OK;
+}
+
+void tare_metrics_reset(struct tare_metrics *m) {
+    tare_auc_reset(&m->auc);
+    memset(m, 0, sizeof *m);
 }
 
 double tare_metrics_sqnr_db(const struct tare_metrics *m) {
@@ -74,6 +170,15 @@ double tare_metrics_sqnr_db(const struct tare_metrics *m) {
 
 double tare_metrics_cosine(const struct tare_metrics *m) {
     double scale = sqrt(m->signal) * sqrt(m->self);
-    if (scale > 0) return m->dot / scale;
+    if (scale > 0) return fmin(1, m->dot / scale);
     return m->signal == m->self ? 1 : 0;
+}
+
+double tare_metrics_mean_error(const struct tare_metrics *m) {
+    return m->elements ? m->absolute_error / (double)m->elements : 0;
+}
+
+double tare_metrics_relative_error(const struct tare_metrics *m) {
+    if (m->absolute_reference > 0) return m->absolute_error / m->absolute_reference;
+    return m->absolute_error > 0 ? INFINITY : 0;
 }

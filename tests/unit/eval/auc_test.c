@@ -1,0 +1,74 @@
+/* The area under the ROC curve against counting all pairs. */
+#include "eval/auc.h"
+#include "support/draw.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+static double area(const double *scores, const char *classes) {
+    struct tare_auc auc = { 0 };
+    double value;
+    for (size_t i = 0; classes[i]; i++) assert_int_equal(tare_auc_add(&auc, scores[i], classes[i] == '+'), TARE_OK);
+    value = tare_auc_value(&auc);
+    tare_auc_reset(&auc);
+    return value;
+}
+
+static void perfect_order__is_one_and_its_reverse_zero(void **state) {
+    const double scores[] = { -3, 0.5, 2, 7 };
+    (void)state;
+    assert_true(area(scores, "--++") == 1);
+    assert_true(area(scores, "++--") == 0);
+}
+
+static void ties__count_half(void **state) {
+    const double scores[] = { 1, 1, 1, 1 }, some[] = { 1, 2, 2, 3 };
+    (void)state;
+    assert_true(area(scores, "+-+-") == 0.5);
+    assert_true(area(some, "-+-+") == 0.875); /* of 4 pairs 3 won and 1 tied */
+}
+
+static void one_class_alone__has_no_area(void **state) {
+    const double scores[] = { 1, 2 };
+    (void)state;
+    assert_true(isnan(area(scores, "++")));
+    assert_true(isnan(area(scores, "")));
+}
+
+static void nan__ranks_below_all(void **state) {
+    const double scores[] = { NAN, -1e300 };
+    (void)state;
+    assert_true(area(scores, "+-") == 0);
+}
+
+static void any_data__equals_counting_pairs(void **state) {
+    enum { COUNT = 400 };
+    double scores[COUNT], won = 0, pairs = 0;
+    char classes[COUNT + 1] = { 0 };
+    uint64_t seed = 7;
+    (void)state;
+    for (int i = 0; i < COUNT; i++) {
+        scores[i] = floor(40 * draw_unit(&seed)); /* many ties */
+        classes[i] = draw_unit(&seed) < 0.3 ? '+' : '-';
+    }
+    for (int i = 0; i < COUNT; i++)
+        for (int j = 0; j < COUNT; j++) {
+            if (classes[i] != '+' || classes[j] != '-') continue;
+            pairs++;
+            won += scores[i] > scores[j] ? 1 : scores[i] == scores[j] ? 0.5 : 0;
+        }
+    assert_true(area(scores, classes) == won / pairs);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(perfect_order__is_one_and_its_reverse_zero), cmocka_unit_test(ties__count_half),
+        cmocka_unit_test(one_class_alone__has_no_area),               cmocka_unit_test(nan__ranks_below_all),
+        cmocka_unit_test(any_data__equals_counting_pairs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,65 @@
+/* Intervals and paired tests against figures from exact fractions (Python's fractions and math.comb). */
+#include "eval/significance.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+static void interval(int64_t successes, int64_t count, double low, double high) {
+    double l, h;
+    tare_share_interval(&l, &h, successes, count);
+    if (fabs(l - low) > 1e-12 || fabs(h - high) > 1e-12)
+        fail_msg("%lld of %lld: [%.15g, %.15g], wanted [%.15g, %.15g]", (long long)successes, (long long)count, l, h, low, high);
+}
+
+static void interval__is_wilsons(void **state) {
+    (void)state;
+    interval(81, 263, 0.2552885198782742, 0.36620957698280004); /* Newcombe 1998, method 3: 0.2553 to 0.3662 */
+    interval(751, 1000, 0.7232715438085464, 0.7768074234317048);
+}
+
+static void interval__stays_within_the_shares_there_are(void **state) {
+    (void)state;
+    interval(0, 10, 0, 0.2775327998628892);
+    interval(10, 10, 0.7224672001371107, 1);
+    interval(0, 0, 0, 1);
+}
+
+static void paired(int64_t gained, int64_t lost, double p) {
+    double got = tare_paired_p(gained, lost);
+    if (fabs(got - p) > 1e-9 * p) fail_msg("%lld against %lld: p %.12g, wanted %.12g", (long long)gained, (long long)lost, got, p);
+}
+
+static void paired_test__is_the_exact_binomial(void **state) {
+    (void)state;
+    paired(5, 15, 0.04138946533203125);
+    paired(15, 5, 0.04138946533203125);
+    paired(0, 6, 0.03125);
+    paired(300, 360, 0.02157234823197102);
+}
+
+static void paired_test__of_like_counts_is_no_more_than_one(void **state) {
+    (void)state;
+    paired(0, 0, 1);
+    paired(10, 10, 1);
+}
+
+static void paired_test__takes_thousands_without_underflow(void **state) {
+    (void)state;
+    paired(3000, 3100, 0.20494954465156165);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(interval__is_wilsons),
+        cmocka_unit_test(interval__stays_within_the_shares_there_are),
+        cmocka_unit_test(paired_test__is_the_exact_binomial),
+        cmocka_unit_test(paired_test__of_like_counts_is_no_more_than_one),
+        cmocka_unit_test(paired_test__takes_thousands_without_underflow),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
