@@ -1,0 +1,130 @@
+/* Text tables: cells are kept as text, widths are known when all rows are there. */
+#include "base/text_table.h"
+#include "base/alloc.h"
+#include "base/arena.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct tare_text_table {
+    struct tare_arena arena;
+    const struct tare_text_table_column *columns;
+    size_t n_columns;
+    const char **cells; /* row by row, n_columns each; NULL: empty */
+    size_t n_rows, capacity;
+    size_t next; /* cell of the last row that is filled next */
+    bool failed;
+};
+
+struct tare_text_table *tare_text_table_new(const struct tare_text_table_column *columns) {
+    struct tare_text_table *table = tare_calloc(1, sizeof *table);
+    if (!table) return NULL;
+    table->columns = columns;
+    while (columns[table->n_columns].heading) table->n_columns++;
+    return table;
+}
+
+void tare_text_table_free(struct tare_text_table *table) {
+    if (!table) return;
+    tare_arena_free(&table->arena);
+    tare_free(table->cells);
+    tare_free(table);
+}
+
+void tare_text_table_row(struct tare_text_table *table) {
+    if (!table || table->failed) return;
+    if (table->n_rows == table->capacity) {
+        size_t capacity = table->capacity ? 2 * table->capacity : 16;
+        const char **grown = tare_realloc(table->cells, capacity * table->n_columns, sizeof *grown);
+        if (!grown) {
+            table->failed = true;
+            return;
+        }
+        table->cells = grown;
+        table->capacity = capacity;
+    }
+    memset(&table->cells[table->n_rows * table->n_columns], 0, table->n_columns * sizeof *table->cells);
+    table->n_rows++;
+    table->next = 0;
+}
+
+void tare_text_table_cell(struct tare_text_table *table, const char *format, ...) {
+    va_list args, again;
+    char *text;
+    int size;
+    if (!table || table->failed || !table->n_rows || table->next >= table->n_columns) return;
+    va_start(args, format);
+    va_copy(again, args);
+    size = vsnprintf(NULL, 0, format, args);
+    text = size < 0 ? NULL : tare_arena_alloc(&table->arena, (size_t)size + 1);
+    if (text) vsnprintf(text, (size_t)size + 1, format, again);
+    table->failed |= !text;
+    table->cells[(table->n_rows - 1) * table->n_columns + table->next++] = text;
+    va_end(again);
+    va_end(args);
+}
+
+void tare_text_table_skip(struct tare_text_table *table) {
+    if (table) table->next++;
+}
+
+/* Characters, not bytes: continuation bytes of UTF-8 do not count. */
+static size_t width_of(const char *text) {
+    size_t width = 0;
+    for (; *text; text++) width += ((unsigned char)*text & 0xc0) != 0x80;
+    return width;
+}
+
+/* 0: the column is not shown. */
+static size_t column_width(const struct tare_text_table *table, size_t column) {
+    size_t width = 0;
+    bool filled = table->columns[column].always;
+    for (size_t r = 0; r < table->n_rows; r++) {
+        const char *cell = table->cells[r * table->n_columns + column];
+        size_t w = cell ? width_of(cell) : 1;
+        filled |= cell != NULL;
+        if (w > width) width = w;
+    }
+    if (!filled) return 0;
+    return width > width_of(table->columns[column].heading) ? width : width_of(table->columns[column].heading);
+}
+
+struct line {
+    struct tare_strbuf *out;
+    size_t owed; /* spaces that come before the next text */
+    bool started;
+};
+
+static void put(struct line *line, const char *text, size_t width, bool left) {
+    size_t fill = width - width_of(text);
+    size_t before = line->owed + (line->started ? 2 : 0) + (left ? 0 : fill);
+    for (size_t i = 0; i < before; i++) tare_strbuf_putc(line->out, ' ');
+    tare_strbuf_puts(line->out, text);
+    line->owed = left ? fill : 0;
+    line->started = true;
+}
+
+/* `row` -1: the headings. */
+static void print_line(struct tare_strbuf *out, const struct tare_text_table *table, const size_t *widths, long row) {
+    struct line line = { out, 0, false };
+    for (size_t c = 0; c < table->n_columns; c++) {
+        const char *cell =
+            row < 0 ? table->columns[c].heading : table->cells[(size_t)row * table->n_columns + c];
+        if (widths[c]) put(&line, cell ? cell : "-", widths[c], table->columns[c].left);
+    }
+    tare_strbuf_putc(out, '\n');
+}
+
+void tare_text_table_print(struct tare_strbuf *out, const struct tare_text_table *table) {
+    size_t *widths = table ? tare_calloc(table->n_columns + 1, sizeof *widths) : NULL;
+    if (!widths || table->failed) {
+        out->failed = true;
+        tare_free(widths);
+        return;
+    }
+    for (size_t c = 0; c < table->n_columns; c++) widths[c] = column_width(table, c);
+    print_line(out, table, widths, -1);
+    for (size_t r = 0; r < table->n_rows; r++) print_line(out, table, widths, (long)r);
+    tare_free(widths);
+}
