@@ -36,6 +36,8 @@ void tare_comparison_free(struct tare_comparison *comparison);
 tare_status tare_comparison_add(struct tare_comparison_row **out, struct tare_comparison *comparison,
                                 const struct tare_model *model, const struct tare_signature *signature,
                                 const struct tare_runner_options *options, const char *label);
+/* The labelled rows say, at 95 %, that the model is not as good or bad as the reference (eval/significance.h). */
+bool tare_comparison_distinguishable(const struct tare_metrics *metrics);
 /* Bytes of the model's constants and variables. */
 int64_t tare_model_weight_bytes(const struct tare_model *model);
 

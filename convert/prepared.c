@@ -1,0 +1,43 @@
+/* Prepared models and their ranges. */
+#include "convert/prepared.h"
+#include "calib/file.h"
+#include "calib/fingerprint.h"
+#include "convert/pipeline.h"
+#include "convert/saved_model.h"
+
+tare_status tare_load_prepared(struct tare_model **out, const char *path) {
+    tare_status status;
+    TARE_TRY(tare_saved_model_load(out, path, NULL));
+    status = tare_pipeline_prepare(*out, NULL);
+    if (status == TARE_OK) return TARE_OK;
+    tare_model_free(*out);
+    *out = NULL;
+    return tare_error_prefix(status, "%s", path);
+}
+
+tare_status tare_calibration_load_for(struct tare_calibration **out, const struct tare_model *model, const char *path) {
+    uint64_t fingerprint[2];
+    tare_status status;
+    TARE_TRY(tare_model_fingerprint(fingerprint, model));
+    TARE_TRY(tare_calibration_load(out, path));
+    status = tare_calibration_check_model(*out, fingerprint, path);
+    if (status == TARE_OK) return TARE_OK;
+    tare_calibration_free(*out);
+    *out = NULL;
+    return status;
+}
+
+static bool find(void *arg, struct tare_edge edge, double *low, double *high) {
+    const struct tare_calibrated_ranges *ranges = arg;
+    const struct tare_calibration_tensor *tensor = tare_calibration_find_edge(ranges->calibration, edge);
+    struct tare_range range;
+    if (!tensor || tare_algorithm_range(&range, &ranges->algorithm, &tensor->statistics, &tare_grid_activation) != TARE_OK)
+        return false;
+    *low = range.low;
+    *high = range.high;
+    return true;
+}
+
+struct tare_quant_ranges tare_ranges_of(const struct tare_calibrated_ranges *ranges) {
+    return (struct tare_quant_ranges){ find, (void *)(uintptr_t)ranges };
+}

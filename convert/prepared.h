@@ -1,0 +1,25 @@
+/* A model in the form that is calibrated and quantized, and the ranges that a calibration gives it. */
+#ifndef TARE_CONVERT_PREPARED_H
+#define TARE_CONVERT_PREPARED_H
+
+#include "calib/algorithm.h"
+#include "calib/calibration.h"
+#include "graph/model.h"
+#include "quant/rewrite.h"
+
+/* A calibration, and the algorithm that makes ranges of it. */
+struct tare_calibrated_ranges {
+    struct tare_calibration *calibration;
+    struct tare_algorithm_choice algorithm;
+};
+
+/* Loads a SavedModel and runs the passes that come before calibration (convert/pipeline.h). Errors name the path. */
+tare_status tare_load_prepared(struct tare_model **out, const char *path) TARE_WARN_UNUSED;
+/* Reads a calibration file of this prepared model. */
+tare_status tare_calibration_load_for(struct tare_calibration **out, const struct tare_model *model,
+                                      const char *path) TARE_WARN_UNUSED;
+/* The ranges as the rewrites ask for them: by function, node and output, so that they serve any prepared copy of the
+ * model. Borrows `ranges`. */
+struct tare_quant_ranges tare_ranges_of(const struct tare_calibrated_ranges *ranges);
+
+#endif
