@@ -1,39 +1,44 @@
 /* tare compare: float against each method on the same records. */
 #include "base/file.h"
 #include "base/output.h"
+#include "base/progress.h"
 #include "base/strbuf.h"
 #include "cli/command.h"
 #include "cli/quantizing.h"
 #include "convert/saved_model.h"
 #include "eval/comparison.h"
 #include "eval/model_inputs.h"
+#include "eval/variant.h"
 
 #include <stdio.h>
 #include <string.h>
 
 struct compare_options {
-    const char *model, *signature, *label, *methods, *report;
+    const char *model, *signature, *label, *methods, *algorithms, *granularities, *calibration, *report;
     struct tare_option_list data, calibration_data;
     int64_t limit;
-    int batch, weights;
-    bool depthwise, json;
+    int batch;
+    bool depthwise, json, quiet;
 };
-
-static const char *const granularities[] = { "per_channel", "per_tensor", NULL };
 
 static const struct tare_option rows[] = {
     { .name = "data", .kind = TARE_OPTION_LIST, .offset = offsetof(struct compare_options, data), .placeholder = "FILE",
       .help = "records to measure with, labelled or not", .flags = TARE_OPTION_REQUIRED },
     { .name = "calibration-data", .kind = TARE_OPTION_LIST, .offset = offsetof(struct compare_options, calibration_data),
-      .placeholder = "FILE", .help = "representative samples for the static methods" },
+      .placeholder = "FILE", .help = "representative samples for methods that ask for ranges" },
+    { .name = "calibration", .kind = TARE_OPTION_STRING, .offset = offsetof(struct compare_options, calibration),
+      .placeholder = "FILE.calib", .help = "a calibration file of this model instead of samples" },
     { .name = "methods", .kind = TARE_OPTION_STRING, .offset = offsetof(struct compare_options, methods),
-      .fallback = "float,static,weight_only", .placeholder = "M,…", .help = "methods to compare" },
+      .fallback = "float,static,weight_only", .placeholder = "M,…",
+      .help = "methods to compare; with +bfloat16 the rest is computed in bfloat16" },
+    { .name = "algorithms", .kind = TARE_OPTION_STRING, .offset = offsetof(struct compare_options, algorithms),
+      .fallback = "min_max", .placeholder = "A,…", .help = "range algorithms, each with its parameters: percentile:p=99.9" },
+    { .name = "granularities", .kind = TARE_OPTION_STRING, .offset = offsetof(struct compare_options, granularities),
+      .fallback = "per_channel", .placeholder = "G,…", .help = "per_channel and per_tensor scales of the weights" },
     { .name = "signature", .kind = TARE_OPTION_STRING, .offset = offsetof(struct compare_options, signature),
       .placeholder = "S", .help = "signature to run (default serving_default)" },
     { .name = "label", .kind = TARE_OPTION_STRING, .offset = offsetof(struct compare_options, label),
-      .fallback = "label", .placeholder = "KEY", .help = "key of the class index in the records" },
-    { .name = "weights", .kind = TARE_OPTION_CHOICE, .offset = offsetof(struct compare_options, weights),
-      .fallback = "per_channel", .choices = granularities, .help = "one scale an output channel, or one a weight" },
+      .fallback = "label", .placeholder = "KEY", .help = "key of the class index in the records, or of an output: what it should be" },
     { .name = "depthwise", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct compare_options, depthwise),
       .help = "quantize depthwise convolutions, too" },
     { .name = "limit", .kind = TARE_OPTION_INT64, .offset = offsetof(struct compare_options, limit), .min = 0, .max = 1e15,
@@ -43,6 +48,8 @@ static const struct tare_option rows[] = {
     { .name = "json", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct compare_options, json), .help = "write JSON" },
     { .name = "report", .kind = TARE_OPTION_STRING, .offset = offsetof(struct compare_options, report),
       .placeholder = "FILE", .help = "also write FILE: .html, .json or .csv" },
+    { .name = "quiet", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct compare_options, quiet),
+      .help = "no progress on standard error" },
     { 0 },
 };
 static const struct tare_argument arguments[] = {
@@ -52,6 +59,8 @@ static const struct tare_argument arguments[] = {
 };
 static const char *const examples[] = {
     "tare compare my_model --calibration-data samples.tfrecord.gz --data eval.tfrecord.gz --report compare.html",
+    "tare compare my_model --calibration my_model.calib --data eval.tfrecord.gz --methods static,weight_only,bfloat16 "
+    "--algorithms min_max,percentile:p=99.9,entropy,mse",
     NULL,
 };
 static const struct tare_option_set set = {
@@ -65,116 +74,100 @@ static const struct tare_option_set set = {
 
 struct comparing {
     const struct compare_options *options;
+    struct tare_variant_list variants;
     struct tare_comparison result;
     struct tare_runner_options runner;
-    struct tare_calibrated_ranges calibrated; /* made at the first method that needs it */
+    struct tare_calibration *calibration; /* NULL: no method asks for one */
 };
 
-static tare_status observe(struct comparing *c, const struct tare_model *prepared) {
+/* ---- calibration ---- */
+
+static tare_status check_calibration_given(const struct comparing *c) {
     const struct compare_options *options = c->options;
-    if (c->calibrated.calibration) return TARE_OK;
-    if (!options->calibration_data.count)
-        return TARE_FAIL(TARE_USAGE, "method static needs samples: give --calibration-data FILE");
-    c->result.calibrations++;
-    TARE_TRY(tare_algorithm_parse(&c->calibrated.algorithm, "min_max"));
-    return tare_calibrate_files(&c->calibrated.calibration, prepared, options->signature, options->calibration_data.items,
-                          options->calibration_data.count, 0);
+    if (options->calibration && options->calibration_data.count)
+        return TARE_FAIL(TARE_USAGE, "give --calibration or --calibration-data, not both");
+    if (!tare_variants_calibrate(&c->variants) || options->calibration || options->calibration_data.count) return TARE_OK;
+    return TARE_FAIL(TARE_USAGE, "method static needs samples: give --calibration-data FILE or --calibration FILE.calib");
 }
 
-/* The quantized methods, in the order of the report. */
-static const struct method {
-    const char *name;
-    enum tare_quant_method method;
-    const char *algorithm; /* of calibration; NULL: needs no samples */
-} quantized_methods[] = {
-    { "static", TARE_METHOD_STATIC, "min_max" },
-    { "weight_only", TARE_METHOD_WEIGHT_ONLY, NULL },
-};
-enum { N_QUANTIZED_METHODS = sizeof quantized_methods / sizeof *quantized_methods };
-
-static tare_status quantize(struct comparing *c, const struct method *method, struct tare_model *model,
-                            struct tare_quant_report *report, struct tare_arena *arena) {
+/* Once for all methods and algorithms. */
+static tare_status calibrate(struct comparing *c) {
     const struct compare_options *options = c->options;
-    struct tare_quantization quantization = { .method = method->method,
-                                              .per_channel = options->weights == 0,
-                                              .depthwise = options->depthwise };
-    struct tare_quant_ranges ranges = { 0 };
-    if (method->algorithm) {
-        TARE_TRY(observe(c, model));
-        ranges = tare_ranges_of(&c->calibrated);
+    struct tare_model *model;
+    tare_status status;
+    if (!tare_variants_calibrate(&c->variants)) return TARE_OK;
+    TARE_TRY(tare_load_prepared(&model, options->model));
+    if (options->calibration) {
+        status = tare_calibration_load_for(&c->calibration, model, options->calibration);
+    } else {
+        c->result.calibrations++;
+        status = tare_calibrate_files(&c->calibration, model, options->signature, options->calibration_data.items,
+                                      options->calibration_data.count, 0);
     }
-    return tare_pipeline_quantize(report, arena, model, &quantization, &ranges);
+    tare_model_free(model);
+    return status;
 }
 
-/* method NULL: float. */
-static tare_status add_model(struct comparing *c, const struct tare_model *model, const struct method *method,
-                             const struct tare_quant_report *report) {
+/* ---- models ---- */
+
+static tare_status add_row(struct comparing *c, const struct tare_model *model, const struct tare_variant *variant,
+                           const struct tare_quant_report *report) {
     const struct tare_signature *signature;
     struct tare_comparison_row *row;
     TARE_TRY(tare_pick_signature(&signature, model, c->options->signature));
     if (!c->result.signature) c->result.signature = tare_arena_strdup(&c->result.arena, signature->key);
     TARE_TRY(tare_comparison_add(&row, &c->result, model, signature, &c->runner, c->options->label));
-    row->method = method ? method->name : "float";
-    if (!method) return TARE_OK;
-    row->algorithm = method->algorithm;
-    row->granularity = granularities[c->options->weights];
+    row->method = variant->method;
+    row->algorithm = variant->algorithm;
+    row->granularity = variant->granularity;
     row->quantized = (int64_t)report->quantized;
     row->quantizable = (int64_t)report->count;
     return TARE_OK;
 }
 
+/* The model as it was given: not even prepared. */
 static tare_status compare_float(struct comparing *c) {
+    const struct tare_quant_report none = { 0 };
     struct tare_model *model;
     tare_status status;
     TARE_TRY(tare_saved_model_load(&model, c->options->model, NULL));
-    status = add_model(c, model, NULL, NULL);
+    status = add_row(c, model, &c->variants.variants[0], &none);
     tare_model_free(model);
     return status;
 }
 
-static tare_status compare_quantized(struct comparing *c, const struct method *method) {
+static tare_status compare_variant(struct comparing *c, struct tare_variant *variant) {
     struct tare_quant_report report;
     struct tare_arena arena = { 0 };
     struct tare_model *model;
     tare_status status;
+    variant->quantization.depthwise = c->options->depthwise;
     TARE_TRY(tare_load_prepared(&model, c->options->model));
-    status = quantize(c, method, model, &report, &arena);
-    if (status == TARE_OK) status = add_model(c, model, method, &report);
+    status = tare_variant_apply(&report, &arena, model, variant, c->calibration);
+    if (status == TARE_OK) status = add_row(c, model, variant, &report);
     tare_model_free(model);
     tare_arena_free(&arena);
-    return status;
+    return tare_error_prefix(status, "%s", variant->method);
 }
 
-/* Which methods `text` names: wanted[i] for quantized_methods[i]. */
-static tare_status parse_methods(bool wanted[N_QUANTIZED_METHODS], const char *text) {
-    const char *known[N_QUANTIZED_METHODS + 2] = { "float" };
-    char list[256];
-    char *save = NULL;
-    for (size_t i = 0; i < N_QUANTIZED_METHODS; i++) known[i + 1] = quantized_methods[i].name;
-    snprintf(list, sizeof list, "%s", text);
-    for (char *name = strtok_r(list, ",", &save); name; name = strtok_r(NULL, ",", &save)) {
-        bool found = strcmp(name, "float") == 0;
-        const char *nearest;
-        for (size_t i = 0; i < N_QUANTIZED_METHODS; i++) {
-            if (strcmp(name, quantized_methods[i].name) != 0) continue;
-            found = wanted[i] = true;
-        }
-        if (found) continue;
-        nearest = tare_nearest_name(name, known);
-        return TARE_FAIL(TARE_USAGE, "--methods: '%s' is not available (float, static and weight_only are%s%s%s)", name,
-                         nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
-    }
-    return TARE_OK;
+static struct tare_progress *new_progress(const struct comparing *c, int64_t total) {
+    const struct tare_progress_options options = { .label = "comparing", .unit = "records", .total = total,
+                                                   .quiet = c->options->quiet };
+    return tare_progress_new(&options);
 }
 
-/* Float comes first, asked for or not: it is what the others are measured against. */
+/* Float tells how many records there are. */
 static tare_status compare_all(struct comparing *c) {
-    bool wanted[N_QUANTIZED_METHODS] = { false };
-    TARE_TRY(parse_methods(wanted, c->options->methods));
-    TARE_TRY(compare_float(c));
-    for (size_t i = 0; i < N_QUANTIZED_METHODS; i++)
-        if (wanted[i]) TARE_TRY(compare_quantized(c, &quantized_methods[i]));
-    return TARE_OK;
+    tare_status status;
+    TARE_TRY(calibrate(c));
+    c->result.progress = new_progress(c, c->options->limit ? c->options->limit : -1);
+    status = compare_float(c);
+    tare_progress_free(c->result.progress);
+    c->result.progress = new_progress(c, c->result.records * (int64_t)(c->variants.count - 1));
+    for (size_t i = 1; i < c->variants.count && status == TARE_OK; i++) status = compare_variant(c, &c->variants.variants[i]);
+    tare_progress_free(c->result.progress);
+    c->result.progress = NULL;
+    return status;
 }
 
 /* ---- reports ---- */
@@ -225,6 +218,8 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
     TARE_CHECK(check_report_name(options.report));
+    TARE_CHECK(tare_variants_parse(&c.variants, &c.result.arena, options.methods, options.algorithms, options.granularities));
+    TARE_CHECK(check_calibration_given(&c));
     c.runner = (struct tare_runner_options){ .paths = options.data.items,
                                              .n_paths = options.data.count,
                                              .limit = options.limit,
@@ -236,7 +231,7 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(print_result(&c));
     if (options.report) status = write_report(&c);
 done:
-    tare_calibration_free(c.calibrated.calibration);
+    tare_calibration_free(c.calibration);
     tare_comparison_free(&c.result);
     tare_options_free(&options, &set);
     return status;

@@ -1,6 +1,7 @@
 /* Running the models of a comparison. */
 #include "eval/comparison.h"
 #include "base/alloc.h"
+#include "base/progress.h"
 #include "datasets/label.h"
 #include "eval/model_inputs.h"
 #include "graph/calls.h"
@@ -107,6 +108,7 @@ static tare_status on_record(void *arg, const struct tare_sample *sample, const 
     if (status == TARE_OK) status = measure(pass, sample, outputs, examples, labels);
     tare_free(labels);
     pass->record++;
+    tare_progress_advance(pass->comparison->progress, 1);
     return status;
 }
 

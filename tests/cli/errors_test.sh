@@ -12,7 +12,7 @@ expect 2 "--input_model_dir" "$tare" convert --output_model_dir="$out"
 expect 2 "--input image=FILE.npy is missing" "$tare" run "$glyphs/saved_model"
 expect 2 "give either --data or --input" "$tare" run "$glyphs/saved_model" --data "$data" --input image=x.npy
 expect 2 "needs samples" "$tare" quantize "$glyphs/saved_model" "$out"
-expect 2 "'statik' is not available" "$tare" compare "$glyphs/saved_model" --data "$data" --methods float,statik
+expect 2 "there is no 'statik' (did you mean 'static'?)" "$tare" compare "$glyphs/saved_model" --data "$data" --methods float,statik
 
 # paths
 expect 1 "no such directory" "$tare" inspect "$work/nowhere"

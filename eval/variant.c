@@ -1,0 +1,178 @@
+/* Reading lists of methods and making their models. */
+#include "eval/variant.h"
+#include "base/option.h"
+#include "base/strbuf.h"
+#include "convert/pipeline.h"
+#include "tpu/bfloat16.h"
+
+#include <string.h>
+
+static const struct method {
+    const char *name;
+    enum tare_quant_method method;
+    bool ranges; /* asks a calibration */
+} methods[] = {
+    { "float", TARE_METHOD_NONE, false },
+    { "bfloat16", TARE_METHOD_NONE, false },
+    { "static", TARE_METHOD_STATIC, true },
+    { "weight_only", TARE_METHOD_WEIGHT_ONLY, false },
+};
+enum { N_METHODS = sizeof methods / sizeof *methods };
+static const char *const granularities[] = { "per_channel", "per_tensor", NULL };
+
+/* ---- lists ---- */
+
+struct names {
+    const char **items;
+    size_t count;
+};
+
+/* Splits at commas; spaces around a name do not count. A comma inside "percentile:min=1,max=99" belongs to the algorithm:
+ * a piece that has '=' but no ':' goes on with the one before. */
+static tare_status split(struct names *out, struct tare_arena *arena, const char *option, const char *text) {
+    char *copy = tare_arena_strdup(arena, text), *next;
+    memset(out, 0, sizeof *out);
+    for (char *at = copy; at; at = next) {
+        char *comma = strchr(at, ',');
+        const char **grown;
+        next = comma ? comma + 1 : NULL;
+        if (comma) *comma = '\0';
+        if (out->count && strchr(at, '=') && !strchr(at, ':')) {
+            at[-1] = ',';
+            at[strcspn(at, " ")] = '\0';
+            continue;
+        }
+        at += strspn(at, " ");
+        at[strcspn(at, " ")] = '\0';
+        if (!*at) return TARE_FAIL(TARE_USAGE, "%s: an empty name in '%s'", option, text);
+        grown = tare_arena_extend(arena, out->items, out->count, 1, sizeof *grown);
+        if (!grown) return TARE_NO_MEMORY;
+        grown[out->count++] = at;
+        out->items = grown;
+    }
+    return copy ? TARE_OK : TARE_NO_MEMORY;
+}
+
+static tare_status unknown(const char *option, const char *name, const char *const *known) {
+    struct tare_strbuf list = { 0 };
+    const char *nearest = tare_nearest_name(name, known);
+    tare_status status;
+    for (size_t i = 0; known[i]; i++) tare_strbuf_printf(&list, "%s%s", i ? ", " : "", known[i]);
+    status = nearest ? TARE_FAIL(TARE_USAGE, "%s: there is no '%s' (did you mean '%s'?)", option, name, nearest)
+                     : TARE_FAIL(TARE_USAGE, "%s: there is no '%s' (known: %s)", option, name, tare_strbuf_text(&list));
+    tare_strbuf_free(&list);
+    return status;
+}
+
+/* ---- combinations ---- */
+
+static const char BFLOAT16_SUFFIX[] = "+bfloat16";
+
+/* "static" or "static+bfloat16". */
+static tare_status find_method(const struct method **out, bool *bfloat16, struct tare_arena *arena, const char *name) {
+    const char *known[N_METHODS + 1] = { NULL };
+    const char *plus = strstr(name, BFLOAT16_SUFFIX);
+    bool suffixed = plus && plus != name && strcmp(plus, BFLOAT16_SUFFIX) == 0;
+    char *plain = tare_arena_strdup(arena, name);
+    if (!plain) return TARE_NO_MEMORY;
+    if (suffixed) plain[plus - name] = '\0';
+    for (size_t i = 0; i < N_METHODS; i++) {
+        known[i] = methods[i].name;
+        if (strcmp(plain, methods[i].name) != 0) continue;
+        if (suffixed && methods[i].method == TARE_METHOD_NONE) break;
+        *out = &methods[i];
+        *bfloat16 = suffixed || strcmp(plain, "bfloat16") == 0;
+        return TARE_OK;
+    }
+    return unknown("--methods", name, known);
+}
+
+static tare_status add(struct tare_variant_list *list, struct tare_arena *arena, const struct tare_variant *variant) {
+    struct tare_variant *grown;
+    for (size_t i = 0; i < list->count; i++) { /* asked for twice: measured once */
+        const struct tare_variant *v = &list->variants[i];
+        if (strcmp(v->method, variant->method) == 0 &&
+            strcmp(v->algorithm ? v->algorithm : "", variant->algorithm ? variant->algorithm : "") == 0 &&
+            strcmp(v->granularity ? v->granularity : "", variant->granularity ? variant->granularity : "") == 0)
+            return TARE_OK;
+    }
+    grown = tare_arena_extend(arena, list->variants, list->count, 1, sizeof *grown);
+    if (!grown) return TARE_NO_MEMORY;
+    grown[list->count++] = *variant;
+    list->variants = grown;
+    return TARE_OK;
+}
+
+/* All algorithms of one method and granularity. */
+static tare_status add_algorithms(struct tare_variant_list *list, struct tare_arena *arena, struct tare_variant variant,
+                                  bool ranges, const struct names *algorithms) {
+    if (!ranges) return add(list, arena, &variant);
+    for (size_t a = 0; a < algorithms->count; a++) {
+        variant.algorithm = algorithms->items[a];
+        TARE_TRY(tare_error_prefix(tare_algorithm_parse(&variant.choice, variant.algorithm), "--algorithms"));
+        variant.quantization.algorithm = variant.choice.row->name;
+        TARE_TRY(add(list, arena, &variant));
+    }
+    return TARE_OK;
+}
+
+static tare_status add_method(struct tare_variant_list *list, struct tare_arena *arena, const char *name,
+                              const struct names *algorithms, const struct names *wanted_granularities) {
+    const struct method *method;
+    struct tare_variant variant = { .method = name };
+    TARE_TRY(find_method(&method, &variant.bfloat16, arena, name));
+    variant.quantization.method = method->method;
+    if (method->method == TARE_METHOD_NONE) return add(list, arena, &variant);
+    for (size_t g = 0; g < wanted_granularities->count; g++) {
+        variant.granularity = wanted_granularities->items[g];
+        variant.quantization.per_channel = strcmp(variant.granularity, "per_channel") == 0;
+        TARE_TRY(add_algorithms(list, arena, variant, method->ranges, algorithms));
+    }
+    return TARE_OK;
+}
+
+static tare_status check_granularities(const struct names *names) {
+    for (size_t g = 0; g < names->count; g++) {
+        bool found = false;
+        for (size_t i = 0; granularities[i]; i++) found |= strcmp(granularities[i], names->items[g]) == 0;
+        if (!found) return unknown("--granularities", names->items[g], granularities);
+    }
+    return TARE_OK;
+}
+
+tare_status tare_variants_parse(struct tare_variant_list *out, struct tare_arena *arena, const char *method_names,
+                                const char *algorithm_names, const char *granularity_names) {
+    struct names wanted, algorithms, wanted_granularities;
+    memset(out, 0, sizeof *out);
+    TARE_TRY(split(&wanted, arena, "--methods", method_names));
+    TARE_TRY(split(&algorithms, arena, "--algorithms", algorithm_names));
+    TARE_TRY(split(&wanted_granularities, arena, "--granularities", granularity_names));
+    TARE_TRY(check_granularities(&wanted_granularities));
+    TARE_TRY(add_method(out, arena, "float", &algorithms, &wanted_granularities));
+    for (size_t i = 0; i < wanted.count; i++)
+        TARE_TRY(add_method(out, arena, wanted.items[i], &algorithms, &wanted_granularities));
+    return TARE_OK;
+}
+
+bool tare_variants_calibrate(const struct tare_variant_list *list) {
+    for (size_t i = 0; i < list->count; i++)
+        if (list->variants[i].algorithm) return true;
+    return false;
+}
+
+/* ---- models ---- */
+
+tare_status tare_variant_apply(struct tare_quant_report *report, struct tare_arena *arena, struct tare_model *model,
+                               const struct tare_variant *variant, struct tare_calibration *calibration) {
+    const struct tare_calibrated_ranges calibrated = { calibration, variant->choice };
+    struct tare_quant_ranges ranges = { 0 };
+    const struct tare_bfloat16_options bfloat16 = { .skip_safety_checks = true };
+    size_t changes = 0;
+    memset(report, 0, sizeof *report);
+    if (variant->algorithm) {
+        if (!calibration) return TARE_FAIL(TARE_INVALID_ARGUMENT, "method %s needs a calibration", variant->method);
+        ranges = tare_ranges_of(&calibrated);
+    }
+    TARE_TRY(tare_pipeline_quantize(report, arena, model, &variant->quantization, &ranges));
+    return variant->bfloat16 ? tare_tpu_bfloat16(model, &model->main, 1, &bfloat16, &changes) : TARE_OK;
+}

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# tare compare on the bundled example: many variants from one calibration, reports in three formats, refusals.
+set -uo pipefail
+. "$TARE_SOURCE_DIR/tests/cli/support.sh"
+model=$glyphs/saved_model
+data=(--data "$glyphs/eval.tfrecord.gz" --limit 100 --quiet)
+samples=$glyphs/calibration.tfrecord.gz
+
+"$tare" compare "$model" --calibration-data "$samples" "${data[@]}" --methods static,weight_only,bfloat16 \
+    --algorithms min_max,percentile,mse --granularities per_channel,per_tensor --json >"$work/all.json" || fail "compare: $?"
+results=$(grep -c '"method": ' "$work/all.json")
+[ "$results" = 10 ] || fail "$results results (wanted float, 2 x 3 static, 2 weight_only, bfloat16)"
+grep -q '"calibrations": 1,' "$work/all.json" || fail "not calibrated once: $(grep calibrations "$work/all.json")"
+
+# A calibration file gives what its samples give.
+figures() { "$tare" compare "$model" "${data[@]}" --methods static --algorithms mse --report "$work/r.csv" "$@" >/dev/null && cat "$work/r.csv"; }
+"$tare" calibrate "$model" --data "$samples" -o "$work/c.calib" --quiet || fail "calibrate: $?"
+from_samples=$(figures --calibration-data "$samples")
+from_file=$(figures --calibration "$work/c.calib")
+[ -n "$from_samples" ] && [ "$from_samples" = "$from_file" ] || fail "file and samples differ: $from_file / $from_samples"
+[ "$(wc -l <"$work/r.csv")" = 3 ] || fail "the CSV has $(wc -l <"$work/r.csv") lines (wanted a heading and two rows)"
+
+for format in html json; do
+    "$tare" compare "$model" --calibration "$work/c.calib" "${data[@]}" --report "$work/r.$format" >/dev/null || fail "$format: $?"
+    [ -s "$work/r.$format" ] || fail "no $format report"
+done
+grep -qE '(src|href)="?https?:' "$work/r.html" && fail "the page refers to the outside"
+
+expect 2 "static needs samples" "$tare" compare "$model" "${data[@]}"
+expect 2 "did you mean 'weight_only'" "$tare" compare "$model" "${data[@]}" --methods weightonly
+expect 2 "not both" "$tare" compare "$model" "${data[@]}" --calibration x --calibration-data y
+expect 2 "must end in .html, .json or .csv" "$tare" compare "$model" "${data[@]}" --report r.txt
+expect 1 "missing.calib" "$tare" compare "$model" "${data[@]}" --calibration "$work/missing.calib"
+finish

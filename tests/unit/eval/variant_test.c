@@ -1,0 +1,91 @@
+/* Lists of methods, algorithms and granularities become the models to measure. */
+#include "eval/variant.h"
+#include "support/mini_model.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void check(const char *methods, const char *algorithms, const char *granularities, const char *wanted) {
+    struct tare_arena arena = { 0 };
+    struct tare_variant_list list;
+    char text[1024] = "";
+    mini_ok(tare_variants_parse(&list, &arena, methods, algorithms, granularities));
+    for (size_t i = 0; i < list.count; i++) {
+        const struct tare_variant *v = &list.variants[i];
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? " " : "", v->method);
+        if (v->algorithm) snprintf(text + strlen(text), sizeof text - strlen(text), "/%s", v->algorithm);
+        if (v->granularity) snprintf(text + strlen(text), sizeof text - strlen(text), "/%s", v->granularity);
+    }
+    assert_string_equal(text, wanted);
+    tare_arena_free(&arena);
+}
+
+static void refuse(const char *methods, const char *algorithms, const char *granularities, const char *part) {
+    struct tare_arena arena = { 0 };
+    struct tare_variant_list list;
+    mini_fails(tare_variants_parse(&list, &arena, methods, algorithms, granularities), part);
+    tare_arena_free(&arena);
+}
+
+static void float__comes_first_asked_for_or_not(void **state) {
+    (void)state;
+    check("static", "min_max", "per_channel", "float static/min_max/per_channel");
+    check("static,float", "min_max", "per_channel", "float static/min_max/per_channel");
+}
+
+static void every_combination__is_measured_once(void **state) {
+    (void)state;
+    check("static,static", "min_max,mse", "per_channel,per_tensor",
+          "float static/min_max/per_channel static/mse/per_channel static/min_max/per_tensor static/mse/per_tensor");
+}
+
+static void methods_without_ranges__do_not_multiply_with_algorithms(void **state) {
+    (void)state;
+    check("weight_only,bfloat16", "min_max,mse,entropy", "per_channel,per_tensor",
+          "float weight_only/per_channel weight_only/per_tensor bfloat16");
+}
+
+static void bfloat16__goes_with_a_quantization(void **state) {
+    (void)state;
+    check("static+bfloat16", "min_max", "per_channel", "float static+bfloat16/min_max/per_channel");
+    refuse("float+bfloat16", "min_max", "per_channel", "--methods: there is no 'float+bfloat16'");
+}
+
+static void parameters_of_an_algorithm__may_hold_commas(void **state) {
+    (void)state;
+    check("static", "min_max, percentile:min_percentile=1,max_percentile=99 ,mse", "per_channel",
+          "float static/min_max/per_channel static/percentile:min_percentile=1,max_percentile=99/per_channel "
+          "static/mse/per_channel");
+}
+
+static void unknown_names__are_told_with_the_nearest(void **state) {
+    (void)state;
+    refuse("statik", "min_max", "per_channel", "--methods: there is no 'statik' (did you mean 'static'?)");
+    refuse("static", "minmax", "per_channel", "--algorithms: ");
+    refuse("static", "min_max", "per_chanel", "--granularities: there is no 'per_chanel' (did you mean 'per_channel'?)");
+    refuse("static,,float", "min_max", "per_channel", "an empty name");
+}
+
+static void calibration__is_needed_where_ranges_are(void **state) {
+    struct tare_arena arena = { 0 };
+    struct tare_variant_list list;
+    (void)state;
+    mini_ok(tare_variants_parse(&list, &arena, "weight_only,bfloat16", "min_max", "per_channel"));
+    assert_false(tare_variants_calibrate(&list));
+    mini_ok(tare_variants_parse(&list, &arena, "weight_only,static", "min_max", "per_channel"));
+    assert_true(tare_variants_calibrate(&list));
+    tare_arena_free(&arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(float__comes_first_asked_for_or_not),
+        cmocka_unit_test(every_combination__is_measured_once),
+        cmocka_unit_test(methods_without_ranges__do_not_multiply_with_algorithms),
+        cmocka_unit_test(bfloat16__goes_with_a_quantization),
+        cmocka_unit_test(parameters_of_an_algorithm__may_hold_commas),
+        cmocka_unit_test(unknown_names__are_told_with_the_nearest),
+        cmocka_unit_test(calibration__is_needed_where_ranges_are),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
