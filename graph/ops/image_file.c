@@ -1,6 +1,6 @@
 /* Images from files and back: DecodeJpeg, DecodePng, DecodeBmp, DecodeImage, EncodePng, EncodeJpeg … */
 #include "base/alloc.h"
-#include "graph/ops/codec.h"
+#include "image/codec.h"
 #include "graph/ops/operand.h"
 #include "graph/ops/text.h"
 

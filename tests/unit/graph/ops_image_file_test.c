@@ -1,6 +1,6 @@
 /* Image files: the family's cases, and what comes back from files that we wrote ourselves. */
 #include "base/strbuf.h"
-#include "graph/ops/codec.h"
+#include "image/codec.h"
 #include "support/op_case.h"
 #include "support/op_family.h"
 #include "support/tensor_text.h"

@@ -1,6 +1,6 @@
 /* PNG in memory, by libpng. Faults come back through setjmp: nothing that must be freed lives in locals. */
 #include "base/alloc.h"
-#include "graph/ops/codec.h"
+#include "image/codec.h"
 
 #include <png.h>
 #include <setjmp.h>

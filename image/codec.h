@@ -1,6 +1,6 @@
-/* Image files in memory: PNG, JPEG, BMP, GIF headers. Pixels are rows of interleaved channels. Knows nothing of ops. */
-#ifndef TARE_GRAPH_OPS_CODEC_H
-#define TARE_GRAPH_OPS_CODEC_H
+/* Image files in memory: PNG, JPEG, BMP, GIF headers. Pixels are rows of interleaved channels. Knows nothing of ops and data sets. */
+#ifndef TARE_IMAGE_CODEC_H
+#define TARE_IMAGE_CODEC_H
 
 #include "base/strbuf.h"
 #include "tensor/tensor.h"

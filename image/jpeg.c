@@ -1,7 +1,7 @@
 /* JPEG in memory, by libjpeg-turbo; BMP beside it. Faults of the library come back through setjmp: nothing that must be
  * freed lives in locals. */
 #include "base/alloc.h"
-#include "graph/ops/codec.h"
+#include "image/codec.h"
 
 #include <setjmp.h>
 #include <stdio.h>
