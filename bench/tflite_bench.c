@@ -1,0 +1,133 @@
+/* The peer: throughput of a .tflite model in TensorFlow Lite on random inputs: tflite_bench LIBRARY MODEL [batch [workers
+ * [seconds]]]. LIBRARY is libtensorflowlite_c.so (the npm package tfjs-tflite-node brings one; bench/peers.sh fetches
+ * it). Every worker has an interpreter of its own with one thread. Prints the same line as model_bench. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+enum { MAX_WORKERS = 64 };
+
+/* The C API, as far as it is used here. */
+static void *(*model_create)(const char *path);
+static void *(*options_create)(void);
+static void (*options_threads)(void *options, int threads);
+static void *(*interpreter_create)(void *model, void *options);
+static int (*allocate)(void *interpreter);
+static int (*resize)(void *interpreter, int input, const int *dims, int rank);
+static int (*invoke)(void *interpreter);
+static void *(*input_tensor)(void *interpreter, int input);
+static int (*rank_of)(void *tensor);
+static int (*dim_of)(void *tensor, int axis);
+static size_t (*bytes_of)(void *tensor);
+static void *(*data_of)(void *tensor);
+
+struct worker {
+    void *model;
+    int batch;
+    double seconds, took;
+    pthread_t thread;
+};
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void check(int failed, const char *what) {
+    if (!failed) return;
+    fprintf(stderr, "tflite_bench: %s failed\n", what);
+    exit(1);
+}
+
+static void bind_api(const char *path) {
+    static const struct {
+        void **slot;
+        const char *name;
+    } rows[] = {
+        { (void **)&model_create, "TfLiteModelCreateFromFile" },
+        { (void **)&options_create, "TfLiteInterpreterOptionsCreate" },
+        { (void **)&options_threads, "TfLiteInterpreterOptionsSetNumThreads" },
+        { (void **)&interpreter_create, "TfLiteInterpreterCreate" },
+        { (void **)&allocate, "TfLiteInterpreterAllocateTensors" },
+        { (void **)&resize, "TfLiteInterpreterResizeInputTensor" },
+        { (void **)&invoke, "TfLiteInterpreterInvoke" },
+        { (void **)&input_tensor, "TfLiteInterpreterGetInputTensor" },
+        { (void **)&rank_of, "TfLiteTensorNumDims" },
+        { (void **)&dim_of, "TfLiteTensorDim" },
+        { (void **)&bytes_of, "TfLiteTensorByteSize" },
+        { (void **)&data_of, "TfLiteTensorData" },
+    };
+    void *library = dlopen(path, RTLD_NOW);
+    check(!library, path);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        *rows[i].slot = dlsym(library, rows[i].name);
+        check(!*rows[i].slot, rows[i].name);
+    }
+}
+
+static void *open_interpreter(const struct worker *w) {
+    void *options = options_create(), *interpreter, *tensor;
+    int dims[8], rank;
+    unsigned seed = 1;
+    options_threads(options, 1);
+    interpreter = interpreter_create(w->model, options);
+    check(!interpreter, "TfLiteInterpreterCreate");
+    tensor = input_tensor(interpreter, 0);
+    rank = rank_of(tensor);
+    for (int i = 0; i < rank && i < 8; i++) dims[i] = i ? dim_of(tensor, i) : w->batch;
+    if (rank > 0 && dim_of(tensor, 0) != w->batch) check(resize(interpreter, 0, dims, rank), "resize");
+    check(allocate(interpreter), "TfLiteInterpreterAllocateTensors");
+    tensor = input_tensor(interpreter, 0);
+    for (size_t i = 0; i < bytes_of(tensor) / 4; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        ((float *)data_of(tensor))[i] = (float)(seed >> 8) / (1 << 24) - 0.5f;
+    }
+    return interpreter;
+}
+
+static void *work(void *arg) {
+    struct worker *w = arg;
+    void *interpreter = open_interpreter(w);
+    long runs = 0;
+    double start;
+    check(invoke(interpreter), "TfLiteInterpreterInvoke");
+    start = now();
+    do {
+        check(invoke(interpreter), "TfLiteInterpreterInvoke");
+        runs++;
+    } while (now() - start < w->seconds);
+    w->took = (now() - start) / (double)runs;
+    return NULL;
+}
+
+int main(int argc, char **argv) {
+    struct worker workers[MAX_WORKERS];
+    int batch = argc > 3 ? atoi(argv[3]) : 1, count = argc > 4 ? atoi(argv[4]) : 1;
+    struct rusage usage;
+    double rate = 0;
+    void *model;
+    if (argc < 3 || count < 1 || count > MAX_WORKERS || batch < 1) {
+        fprintf(stderr, "usage: tflite_bench LIBRARY MODEL.tflite [batch [workers [seconds]]]\n");
+        return 2;
+    }
+    bind_api(argv[1]);
+    model = model_create(argv[2]);
+    check(!model, argv[2]);
+    for (int i = 0; i < count; i++) {
+        workers[i] = (struct worker){ .model = model, .batch = batch, .seconds = argc > 5 ? atof(argv[5]) : 2 };
+        check(pthread_create(&workers[i].thread, NULL, work, &workers[i]), "pthread_create");
+    }
+    for (int i = 0; i < count; i++) {
+        pthread_join(workers[i].thread, NULL);
+        rate += batch / workers[i].took;
+    }
+    getrusage(RUSAGE_SELF, &usage);
+    printf("batch %d, %d workers: %.3f ms a sample, %.1f samples/s, %.1f MB\n", batch, count, 1e3 * count / rate, rate,
+           (double)usage.ru_maxrss / 1024);
+    return 0;
+}
