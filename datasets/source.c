@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/thread.h"
+#include "datasets/record_kind.h"
 #include "datasets/tfrecord.h"
 
 #include <string.h>
@@ -12,8 +13,9 @@ enum item_kind { SAMPLE, BAD, END, FAILURE };
 
 struct item {
     enum item_kind kind;
-    tare_status status; /* of BAD and FAILURE, whose text is the thread's error text … */
-    char *text;         /* … or, when it comes through the queue, this */
+    tare_status status;          /* of BAD and FAILURE, whose text is the thread's error text … */
+    char *text;                  /* … or, when it comes through the queue, this */
+    enum tare_bad_reason reason; /* of BAD */
     struct tare_sample sample;
     struct tare_provenance where;
 };
@@ -25,9 +27,11 @@ struct tare_source {
     size_t file; /* being read, or to be opened next */
     struct tare_tfrecord_reader *reader;
     int64_t index; /* of the next record in the whole */
-    int64_t given, bad;
     /* the using side */
-    int64_t told; /* bad records noted */
+    int64_t given; /* samples, and records that were not wanted */
+    struct tare_arena notes;
+    struct tare_bad_record *bad;
+    size_t n_bad, bad_capacity;
     bool over;
     struct tare_queue *queue;
     struct tare_thread *thread;
@@ -39,9 +43,17 @@ struct filter {
     void *arg;
 };
 
+/* A record of another kind may look like a sample without inputs, or like a broken one: say what it is. */
 static tare_status default_decode(void *arg, struct tare_sample *out, const void *data, size_t size) {
+    tare_status status = tare_sample_decode(out, data, size);
+    enum tare_record_kind kind;
     (void)arg;
-    return tare_sample_decode(out, data, size);
+    if (status == TARE_NO_MEMORY || (status == TARE_OK && out->count)) return status;
+    kind = tare_record_kind_of(data, size);
+    if (kind == TARE_RECORD_EXAMPLE || kind == TARE_RECORD_SEQUENCE_EXAMPLE)
+        return TARE_FAIL(TARE_TYPE, "holds a %s (wanted %s)", tare_record_kind_name(kind),
+                         tare_record_kind_name(TARE_RECORD_SAMPLE));
+    return status;
 }
 
 static tare_status add_files(struct tare_source *source, const char *const *paths, size_t n_paths) {
@@ -86,27 +98,22 @@ const char *const *tare_source_files(const struct tare_source *source, size_t *c
     return (const char *const *)source->files.names;
 }
 
-int64_t tare_source_bad(const struct tare_source *source) {
-    return source->told;
-}
-
 /* ---- reading ---- */
-
-static void make_end(struct item *item) {
-    item->kind = END;
-}
 
 static void make_failure(struct item *item, tare_status status) {
     item->kind = FAILURE;
     item->status = status;
 }
 
-/* A record that cannot be used: passed over while there are not too many. */
-static void make_bad(struct item *item, struct tare_source *source, tare_status status, bool can_go_on) {
+static void make_bad(struct item *item, tare_status status, enum tare_bad_reason reason) {
     make_failure(item, status);
-    if (!can_go_on || source->bad >= source->options.max_bad) return;
-    source->bad++;
     item->kind = BAD;
+    item->reason = reason;
+}
+
+static bool is_mine(const struct tare_source *source, int64_t index) {
+    const struct tare_source_options *options = &source->options;
+    return options->shards <= 0 || index % options->shards == options->shard;
 }
 
 static tare_status open_next_file(struct tare_source *source) {
@@ -120,20 +127,27 @@ static tare_status open_next_file(struct tare_source *source) {
 static bool read_record(struct tare_tfrecord *record, struct item *item, struct tare_source *source) {
     while (source->reader) {
         bool file_end;
-        tare_status status = tare_tfrecord_next(record, &file_end, source->reader);
-        if (status != TARE_OK) {
+        tare_status status;
+        item->where.file = (int32_t)source->file;
+        item->where.index = source->index;
+        tare_tfrecord_position(&item->where.number, &item->where.offset, source->reader);
+        status = tare_tfrecord_next(record, &file_end, source->reader);
+        if (status == TARE_CORRUPT) {
+            make_bad(item, status, tare_tfrecord_is_cut(source->reader) ? TARE_BAD_TRUNCATED : TARE_BAD_CORRUPT);
+            if (is_mine(source, source->index++)) return false;
+            tare_error_clear();
+            continue;
+        }
+        if (status == TARE_OK && !file_end) {
             source->index++;
-            make_bad(item, source, status, status == TARE_CORRUPT);
-            return false;
+            return true;
         }
-        if (!file_end) return true;
-        status = open_next_file(source);
-        if (status != TARE_OK) {
-            make_failure(item, status);
-            return false;
-        }
+        if (status == TARE_OK) status = open_next_file(source);
+        if (status == TARE_OK) continue;
+        make_failure(item, status);
+        return false;
     }
-    make_end(item);
+    item->kind = END;
     return false;
 }
 
@@ -143,28 +157,30 @@ static void decode(struct item *item, struct tare_source *source, const struct t
     item->kind = SAMPLE;
     if (status == TARE_OK) return;
     tare_sample_reset(&item->sample);
-    source->given--;
-    status = tare_error_prefix(status, "%s: record %lld at %lld", source->files.names[source->file],
-                               (long long)record->number, (long long)record->offset);
-    make_bad(item, source, status, status != TARE_NO_MEMORY);
+    tare_error_prefix(status, "%s: record %lld at %lld", source->files.names[source->file], (long long)record->number,
+                      (long long)record->offset);
+    if (status == TARE_NO_MEMORY)
+        make_failure(item, status);
+    else
+        make_bad(item, status, TARE_BAD_UNDECODABLE);
 }
 
+/* `filter` NULL: every record is decoded. */
 static void read_item(struct item *item, struct tare_source *source, const struct filter *filter) {
-    const struct tare_source_options *options = &source->options;
     memset(item, 0, sizeof *item);
     for (;;) {
         struct tare_tfrecord record;
-        if (options->limit > 0 && source->given >= options->limit) {
-            make_end(item);
+        if (!read_record(&record, item, source)) return;
+        if (!is_mine(source, item->where.index)) continue;
+        if (!filter || !filter->wanted || filter->wanted(filter->arg, &item->where)) {
+            decode(item, source, &record);
             return;
         }
-        if (!read_record(&record, item, source)) return;
-        item->where = (struct tare_provenance){ (int32_t)source->file, record.number, source->index++, record.offset };
-        if (options->shards > 0 && item->where.index % options->shards != options->shard) continue;
         source->given++;
-        if (filter->wanted && !filter->wanted(filter->arg, &item->where)) continue;
-        decode(item, source, &record);
-        return;
+        if (source->options.limit > 0 && source->given >= source->options.limit) {
+            item->kind = END;
+            return;
+        }
     }
 }
 
@@ -179,12 +195,11 @@ static void free_item(struct item *item) {
 /* The reading thread. What fails here is told to next through the queue. */
 static tare_status read_ahead(void *arg) {
     struct tare_source *source = arg;
-    struct filter all = { NULL, NULL };
     enum item_kind kind = SAMPLE;
     while (kind == SAMPLE || kind == BAD) {
         struct item *item = tare_calloc(1, sizeof *item);
         if (!item) break;
-        read_item(item, source, &all);
+        read_item(item, source, NULL);
         kind = item->kind;
         if (kind == BAD || kind == FAILURE) {
             item->text = tare_strdup(tare_error_text());
@@ -233,43 +248,82 @@ void tare_source_free(struct tare_source *source) {
     }
     tare_tfrecord_close(source->reader);
     tare_file_list_free(&source->files);
+    tare_arena_free(&source->notes);
+    tare_free(source->bad);
     tare_free(source);
 }
 
 /* ---- using ---- */
 
-static void note_bad(struct tare_source *source) {
-    source->told++;
-    if (source->options.on_bad) source->options.on_bad(source->options.on_bad_arg, tare_error_text());
+/* The error text tells of a record: it is noted when one more may be bad, else the status comes back. */
+static tare_status pass_over(struct tare_source *source, const struct tare_provenance *where, tare_status status,
+                             enum tare_bad_reason reason) {
+    const char *text;
+    if ((int64_t)source->n_bad >= source->options.max_bad) return status;
+    text = tare_arena_strdup(&source->notes, tare_error_text());
+    if (!text || !TARE_GROW(source->bad, source->n_bad, source->bad_capacity)) return TARE_NO_MEMORY;
+    source->bad[source->n_bad++] = (struct tare_bad_record){ *where, reason, status, text };
+    if (source->options.on_bad) source->options.on_bad(source->options.on_bad_arg, text);
     tare_error_clear();
+    return TARE_OK;
+}
+
+tare_status tare_source_refuse(struct tare_source *source, const struct tare_provenance *where, tare_status status) {
+    tare_error_prefix(status, "%s: record %lld at %lld", source->files.names[where->file], (long long)where->number,
+                      (long long)where->offset);
+    return pass_over(source, where, status, TARE_BAD_REFUSED);
+}
+
+const struct tare_bad_record *tare_source_bad_records(const struct tare_source *source, size_t *count) {
+    *count = source->n_bad;
+    return source->bad;
+}
+
+int64_t tare_source_bad(const struct tare_source *source) {
+    return (int64_t)source->n_bad;
+}
+
+const char *tare_bad_reason_name(enum tare_bad_reason reason) {
+    static const char *const names[] = { "corrupt", "truncated", "undecodable", "refused" };
+    return names[reason];
+}
+
+/* The next sample; *end behind the last. Through the queue unwanted samples come, too, and are dropped. */
+static tare_status take_sample(struct item *item, bool *end, struct tare_source *source, const struct filter *filter) {
+    for (;;) {
+        *end = source->options.limit > 0 && source->given >= source->options.limit;
+        if (*end) return TARE_OK;
+        if (source->queue)
+            take_item(item, source);
+        else
+            read_item(item, source, filter);
+        if (item->kind == FAILURE) return item->status;
+        *end = item->kind == END;
+        if (*end) return TARE_OK;
+        if (item->kind == BAD) {
+            TARE_TRY(pass_over(source, &item->where, item->status, item->reason));
+            continue;
+        }
+        source->given++;
+        if (!source->queue || !filter->wanted || filter->wanted(filter->arg, &item->where)) return TARE_OK;
+        tare_sample_reset(&item->sample);
+    }
 }
 
 tare_status tare_source_next(struct tare_sample *out, struct tare_provenance *where, bool *end,
                              struct tare_source *source, bool (*wanted)(void *arg, const struct tare_provenance *where),
                              void *arg) {
-    struct filter filter = { wanted, arg };
+    const struct filter filter = { wanted, arg };
     struct item item;
+    tare_status status;
     memset(out, 0, sizeof *out);
     *end = source->over;
     if (source->over) return TARE_OK;
     TARE_TRY(start_ahead(source));
-    for (;;) {
-        if (source->queue)
-            take_item(&item, source);
-        else
-            read_item(&item, source, &filter);
-        if (item.kind == BAD) {
-            note_bad(source);
-        } else if (item.kind != SAMPLE) {
-            source->over = true;
-            *end = item.kind == END;
-            return item.kind == END ? TARE_OK : item.status;
-        } else if (source->queue && wanted && !wanted(arg, &item.where)) {
-            tare_sample_reset(&item.sample);
-        } else {
-            *out = item.sample;
-            *where = item.where;
-            return TARE_OK;
-        }
-    }
+    status = take_sample(&item, end, source, &filter);
+    source->over = status != TARE_OK || *end;
+    if (source->over) return status;
+    *out = item.sample;
+    *where = item.where;
+    return TARE_OK;
 }

@@ -12,7 +12,8 @@ typedef tare_status (*tare_sample_decoder)(void *arg, struct tare_sample *out, c
 struct tare_source_options {
     int64_t limit;         /* samples to give (records that `wanted` refuses count, bad ones do not); 0: all */
     int64_t shard, shards; /* gives record i of the whole when i mod shards == shard; shards 0: all */
-    int64_t max_bad;       /* bad records to pass over (each is noted) before failing; a file that is cut counts once */
+    int64_t max_bad;       /* bad records to pass over (each is noted) before failing; a file that is cut counts once.
+                              Of several shards only that counts a bad record to which it belongs */
     void (*on_bad)(void *arg, const char *text); /* told of each record passed over; NULL: nobody */
     void *on_bad_arg;
     size_t prefetch;            /* samples that a thread decodes ahead; 0: none */
@@ -28,6 +29,21 @@ struct tare_provenance {
     int64_t offset; /* of the record in its file's uncompressed stream */
 };
 
+/* Why a record was passed over. */
+enum tare_bad_reason {
+    TARE_BAD_CORRUPT,     /* a checksum or compressed data does not fit: bytes changed */
+    TARE_BAD_TRUNCATED,   /* the file ends in the middle of the record */
+    TARE_BAD_UNDECODABLE, /* whole, but not what it should hold */
+    TARE_BAD_REFUSED,     /* decoded, but the caller had no use for it: tare_source_refuse */
+};
+
+struct tare_bad_record {
+    struct tare_provenance where;
+    enum tare_bad_reason reason;
+    tare_status status;
+    const char *text; /* the whole error: file, record, byte, reason */
+};
+
 /* Opens files by path or pattern; "-" is standard input. A path that does not exist is told here. NULL options:
  * everything, no bad record. */
 tare_status tare_source_new(struct tare_source **out, const char *const *paths, size_t n_paths,
@@ -41,7 +57,18 @@ tare_status tare_source_next(struct tare_sample *out, struct tare_provenance *wh
                              struct tare_source *source, bool (*wanted)(void *arg, const struct tare_provenance *where),
                              void *arg) TARE_WARN_UNUSED;
 const char *const *tare_source_files(const struct tare_source *source, size_t *count);
-/* Bad records that were passed over so far. */
+/* A sample that `next` gave is of no use to the caller, who has set the error text (without file and record) and
+ * `status`. It counts as a bad record: TARE_OK when it may be passed over (the text is noted and cleared), else the
+ * status, the text with file, record and byte in front. A refused sample counts towards the limit. To be called on the
+ * thread that calls `next`. */
+tare_status tare_source_refuse(struct tare_source *source, const struct tare_provenance *where,
+                               tare_status status) TARE_WARN_UNUSED;
+/* Bad records that were passed over so far, in the order in which they were met; valid until the next call on the
+ * source. */
+const struct tare_bad_record *tare_source_bad_records(const struct tare_source *source, size_t *count);
+/* Their number. */
 int64_t tare_source_bad(const struct tare_source *source);
+/* "corrupt", "truncated", "undecodable", "refused". */
+const char *tare_bad_reason_name(enum tare_bad_reason reason);
 
 #endif

@@ -13,7 +13,7 @@ struct tare_tfrecord_reader {
     struct tare_stream *stream;
     int64_t offset; /* of the next record, in the uncompressed stream */
     int64_t number;
-    bool can_skip, broken;
+    bool can_skip, broken, cut;
 };
 
 static uint32_t load32(const uint8_t *p) {
@@ -54,6 +54,11 @@ static tare_status bad_record(struct tare_tfrecord_reader *reader, const char *w
                      what, (long long)reader->offset, reader->offset == 0 ? " (Is this even a TFRecord file?)" : "");
 }
 
+static tare_status cut_record(struct tare_tfrecord_reader *reader) {
+    reader->cut = true;
+    return bad_record(reader, "truncated", false);
+}
+
 static tare_status take(const uint8_t **data, size_t *got, struct tare_tfrecord_reader *reader, size_t size) {
     tare_status status = tare_stream_take(data, got, reader->stream, size);
     if (status == TARE_OK) return status;
@@ -71,19 +76,19 @@ tare_status tare_tfrecord_next(struct tare_tfrecord *out, bool *end, struct tare
     uint64_t length;
     size_t got;
     *end = reader->broken;
-    reader->can_skip = false;
+    reader->can_skip = reader->cut = false;
     if (reader->broken) return TARE_OK;
     TARE_TRY(take(&bytes, &got, reader, HEADER_SIZE));
     if (got == 0 && !tare_stream_is_cut(reader->stream)) {
         *end = true;
         return TARE_OK;
     }
-    if (got < HEADER_SIZE) return bad_record(reader, "truncated", false);
+    if (got < HEADER_SIZE) return cut_record(reader);
     if (!header_fits(bytes, got)) return bad_record(reader, "corrupted", false);
     length = (uint64_t)load32(bytes) | (uint64_t)load32(bytes + 4) << 32;
     if (length > TARE_TFRECORD_LONGEST) return bad_record(reader, "corrupted", false);
     TARE_TRY(take(&bytes, &got, reader, (size_t)length + FOOTER_SIZE));
-    if (got < length + FOOTER_SIZE) return bad_record(reader, "truncated", false);
+    if (got < length + FOOTER_SIZE) return cut_record(reader);
     if (tare_crc32c_mask(tare_crc32c(bytes, (size_t)length)) != load32(bytes + length)) {
         tare_status status = bad_record(reader, "corrupted", true);
         pass_record(reader, length);
@@ -96,6 +101,15 @@ tare_status tare_tfrecord_next(struct tare_tfrecord *out, bool *end, struct tare
 
 bool tare_tfrecord_can_skip(const struct tare_tfrecord_reader *reader) {
     return reader->can_skip;
+}
+
+bool tare_tfrecord_is_cut(const struct tare_tfrecord_reader *reader) {
+    return reader->cut;
+}
+
+void tare_tfrecord_position(int64_t *number, int64_t *offset, const struct tare_tfrecord_reader *reader) {
+    *number = reader->number;
+    *offset = reader->offset;
 }
 
 const char *tare_tfrecord_compression(const struct tare_tfrecord_reader *reader) {

@@ -33,6 +33,10 @@ tare_status tare_tfrecord_next(struct tare_tfrecord *out, bool *end,
                                struct tare_tfrecord_reader *reader) TARE_WARN_UNUSED;
 /* True when the last call failed and left a place to go on from. */
 bool tare_tfrecord_can_skip(const struct tare_tfrecord_reader *reader);
+/* True when the last call failed because the file, or compressed data, ends inside a record. */
+bool tare_tfrecord_is_cut(const struct tare_tfrecord_reader *reader);
+/* The record that the next call is to read: its number and where it begins. */
+void tare_tfrecord_position(int64_t *number, int64_t *offset, const struct tare_tfrecord_reader *reader);
 /* "none", "gzip" or "zlib". */
 const char *tare_tfrecord_compression(const struct tare_tfrecord_reader *reader);
 

@@ -288,6 +288,114 @@ static void source__passes_over_so_many_bad_records(void **state) {
     tare_strbuf_free(&notes);
 }
 
+static void source__lists_what_it_passed_over(void **state) {
+    static const enum tare_bad_reason reasons[] = { TARE_BAD_CORRUPT, TARE_BAD_UNDECODABLE, TARE_BAD_TRUNCATED };
+    const char *paths[] = { temp_path("bad") };
+    int64_t length = tare_file_size(temp_path("s-0.tfrecord")) / EACH;
+    (void)state;
+    make_bad_file();
+    for (size_t prefetch = 0; prefetch < 3; prefetch++) {
+        struct tare_source_options options = { .prefetch = prefetch, .max_bad = 3 };
+        const struct tare_bad_record *bad;
+        struct tare_source *source;
+        bool end = false;
+        size_t count;
+        assert_int_equal(tare_source_new(&source, paths, 1, &options), TARE_OK);
+        while (!end) {
+            struct tare_sample sample;
+            struct tare_provenance where;
+            assert_int_equal(tare_source_next(&sample, &where, &end, source, NULL, NULL), TARE_OK);
+            if (!end) tare_sample_reset(&sample);
+        }
+        bad = tare_source_bad_records(source, &count);
+        assert_int_equal(count, 3);
+        assert_int_equal(tare_source_bad(source), 3);
+        for (size_t i = 0; i < count; i++) {
+            int64_t number = i == 0 ? 3 : i == 1 ? 6 : 8;
+            assert_int_equal(bad[i].reason, reasons[i]);
+            assert_int_equal(bad[i].where.number, number);
+            assert_int_equal(bad[i].where.index, number);
+            assert_int_equal(bad[i].where.offset, number * length);
+            assert_int_equal(bad[i].status, TARE_CORRUPT);
+        }
+        assert_non_null(strstr(bad[2].text, "bad: record 8: truncated record at "));
+        assert_string_equal(tare_bad_reason_name(bad[2].reason), "truncated");
+        tare_source_free(source);
+    }
+}
+
+static void source__counts_a_bad_record_in_its_own_shard(void **state) {
+    struct tare_strbuf out = { 0 };
+    const char *paths[] = { temp_path("bad") };
+    (void)state;
+    make_bad_file(); /* bad: 3, 6, 8 */
+    for (size_t prefetch = 0; prefetch < 2; prefetch++) {
+        struct tare_source_options first = { .shard = 1, .shards = 4, .prefetch = prefetch };
+        struct tare_source_options second = { .shard = 2, .shards = 4, .prefetch = prefetch };
+        assert_string_equal(labels_of(&out, paths, 1, &first, NULL), "1 5 ");
+        assert_string_equal(labels_of(&out, paths, 1, &second, NULL), "2 !corrupt");
+        second.max_bad = 1;
+        assert_string_equal(labels_of(&out, paths, 1, &second, NULL), "2 ");
+    }
+    tare_strbuf_free(&out);
+}
+
+static void source__takes_refused_samples_for_bad_ones(void **state) {
+    const char *paths[] = { temp_path("s-0.tfrecord") };
+    (void)state;
+    for (size_t prefetch = 0; prefetch < 2; prefetch++) {
+        struct tare_source_options options = { .prefetch = prefetch, .max_bad = 2, .limit = 4 };
+        const struct tare_bad_record *bad;
+        struct tare_source *source;
+        int given = 0;
+        bool end = false;
+        size_t count;
+        assert_int_equal(tare_source_new(&source, paths, 1, &options), TARE_OK);
+        for (;;) {
+            struct tare_sample sample;
+            struct tare_provenance where;
+            tare_status wanted;
+            assert_int_equal(tare_source_next(&sample, &where, &end, source, NULL, NULL), TARE_OK);
+            if (end) break;
+            tare_sample_reset(&sample);
+            if (given++ == 0) continue;
+            wanted = given <= 3 ? TARE_OK : TARE_SHAPE;
+            assert_int_equal(tare_source_refuse(source, &where, TARE_FAIL(TARE_SHAPE, "too %s", "long")), wanted);
+        }
+        assert_int_equal(given, 4);
+        assert_non_null(strstr(tare_error_text(), "s-0.tfrecord: record 3 at "));
+        assert_non_null(strstr(tare_error_text(), ": too long"));
+        bad = tare_source_bad_records(source, &count);
+        assert_int_equal(count, 2);
+        assert_int_equal(bad[1].where.number, 2);
+        assert_int_equal(bad[1].reason, TARE_BAD_REFUSED);
+        assert_non_null(strstr(bad[1].text, "s-0.tfrecord: record 2 at "));
+        tare_source_free(source);
+    }
+}
+
+static void source__names_records_of_another_kind(void **state) {
+    /* an Example: features { feature { key: "a" value { int64_list { value: 7 } } } } */
+    static const char example[] = "\x0a\x0c\x0a\x0a\x0a\x01"
+                                  "a\x12\x05\x1a\x03\x0a\x01\x07";
+    /* a SequenceExample: feature_lists { feature_list { key: "a" value { feature { int64_list { value: 7 } } } } } */
+    static const char sequence[] = "\x12\x0e\x0a\x0c\x0a\x01"
+                                   "a\x12\x07\x0a\x05\x1a\x03\x0a\x01\x07";
+    struct tare_strbuf out = { 0 };
+    const char *paths[] = { temp_path("other") };
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct tare_tfrecord_writer *writer;
+        assert_int_equal(tare_tfrecord_create(&writer, temp_path("other")), TARE_OK);
+        assert_int_equal(tare_tfrecord_write(writer, i ? sequence : example, i ? 16 : 14), TARE_OK);
+        assert_int_equal(tare_tfrecord_commit(writer), TARE_OK);
+        assert_string_equal(labels_of(&out, paths, 1, NULL, NULL), "!wrong dtype");
+        assert_non_null(strstr(tare_error_text(), i ? "other: record 0 at 0: holds a tf.SequenceExample (wanted"
+                                                    : "other: record 0 at 0: holds a tf.Example (wanted"));
+    }
+    tare_strbuf_free(&out);
+}
+
 static void source__may_be_freed_early(void **state) {
     struct tare_source *source;
     struct tare_source_options options = { .prefetch = 2 };
@@ -369,6 +477,10 @@ int main(void) {
         cmocka_unit_test(source__tells_where_a_sample_came_from),
         cmocka_unit_test(source__tells_of_missing_files_at_once),
         cmocka_unit_test(source__passes_over_so_many_bad_records),
+        cmocka_unit_test(source__lists_what_it_passed_over),
+        cmocka_unit_test(source__counts_a_bad_record_in_its_own_shard),
+        cmocka_unit_test(source__takes_refused_samples_for_bad_ones),
+        cmocka_unit_test(source__names_records_of_another_kind),
         cmocka_unit_test(source__may_be_freed_early),
         cmocka_unit_test(source__takes_another_decoder),
         cmocka_unit_test(faults__are_told),

@@ -1,0 +1,132 @@
+/* Telling samples, examples and sequence examples apart by their fields' numbers and types. */
+#include "datasets/record_kind.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct bytes {
+    const uint8_t *at, *end;
+};
+
+struct field {
+    uint64_t number, value; /* value: of a varint */
+    int type;
+    struct bytes body; /* of a length-delimited one */
+};
+
+enum { VARINT = 0, FIXED64 = 1, LENGTH = 2, FIXED32 = 5 };
+
+static bool read_varint(uint64_t *out, struct bytes *in) {
+    *out = 0;
+    for (int shift = 0; shift < 64 && in->at < in->end; shift += 7) {
+        uint8_t byte = *in->at++;
+        *out |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) return true;
+    }
+    return false;
+}
+
+static bool skip(struct bytes *in, uint64_t size) {
+    if (size > (uint64_t)(in->end - in->at)) return false;
+    in->at += size;
+    return true;
+}
+
+static bool read_field(struct field *out, struct bytes *in) {
+    uint64_t tag, size;
+    if (!read_varint(&tag, in)) return false;
+    out->number = tag >> 3;
+    out->type = (int)(tag & 7);
+    if (!out->number) return false;
+    switch (out->type) {
+    case VARINT:
+        return read_varint(&out->value, in);
+    case FIXED64:
+        return skip(in, 8);
+    case FIXED32:
+        return skip(in, 4);
+    case LENGTH:
+        if (!read_varint(&size, in)) return false;
+        out->body.at = in->at;
+        if (!skip(in, size)) return false;
+        out->body.end = in->at;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The lists' numbers are left to the decoder: packed and unpacked ones look alike here. */
+static bool is_feature(struct bytes in) {
+    struct field field;
+    while (in.at < in.end)
+        if (!read_field(&field, &in) || field.number > 3 || field.type != LENGTH) return false;
+    return true;
+}
+
+static bool is_feature_list(struct bytes in) {
+    struct field field;
+    while (in.at < in.end)
+        if (!read_field(&field, &in) || field.number != 1 || field.type != LENGTH || !is_feature(field.body))
+            return false;
+    return true;
+}
+
+static bool is_tensor(struct bytes in) {
+    enum { DTYPE = 1, SHAPE = 2, LAST_FIELD = 18 }; /* of TensorProto */
+    struct field field;
+    bool has_dtype = false;
+    while (in.at < in.end) {
+        if (!read_field(&field, &in) || field.number > LAST_FIELD) return false;
+        if (field.number == DTYPE && field.type != VARINT) return false;
+        if (field.number == SHAPE && field.type != LENGTH) return false;
+        has_dtype |= field.number == DTYPE;
+    }
+    return has_dtype;
+}
+
+/* A map entry: 1: key, 2: value, which may be left out where its default means something. */
+static bool is_entry(struct bytes in, bool (*is_value)(struct bytes in), bool has_default) {
+    struct field field;
+    bool has_value = has_default;
+    while (in.at < in.end) {
+        if (!read_field(&field, &in) || field.type != LENGTH || field.number > 2) return false;
+        if (field.number == 2 && !is_value(field.body)) return false;
+        has_value |= field.number == 2;
+    }
+    return has_value;
+}
+
+/* A message that is nothing but a map in field 1. */
+static bool is_map(struct bytes in, bool (*is_value)(struct bytes in)) {
+    struct field field;
+    while (in.at < in.end)
+        if (!read_field(&field, &in) || field.number != 1 || field.type != LENGTH ||
+            !is_entry(field.body, is_value, true))
+            return false;
+    return true;
+}
+
+enum tare_record_kind tare_record_kind_of(const void *data, size_t size) {
+    struct bytes in = { data, (const uint8_t *)data + size };
+    bool sample = size > 0, example = size > 0, sequence = size > 0;
+    while (in.at < in.end && (sample || example || sequence)) {
+        struct field field;
+        bool first, second, features;
+        if (!read_field(&field, &in) || field.type != LENGTH) return TARE_RECORD_OTHER;
+        first = field.number == 1;
+        second = field.number == 2;
+        features = first && is_map(field.body, is_feature);
+        sample = sample && second && is_entry(field.body, is_tensor, false);
+        example = example && features;
+        sequence = sequence && (features || (second && is_map(field.body, is_feature_list)));
+    }
+    if (sample) return TARE_RECORD_SAMPLE;
+    if (example) return TARE_RECORD_EXAMPLE;
+    return sequence ? TARE_RECORD_SEQUENCE_EXAMPLE : TARE_RECORD_OTHER;
+}
+
+const char *tare_record_kind_name(enum tare_record_kind kind) {
+    static const char *const names[] = { "unknown", "RepresentativeDataSample", "tf.Example", "tf.SequenceExample" };
+    return names[kind];
+}
