@@ -87,6 +87,13 @@ static void write_line(struct tare_progress *progress, double now, bool last) {
     progress->shown = true;
 }
 
+void tare_progress_set_total(struct tare_progress *progress, int64_t total) {
+    if (!progress) return;
+    pthread_mutex_lock(&progress->lock);
+    progress->options.total = total;
+    pthread_mutex_unlock(&progress->lock);
+}
+
 void tare_progress_advance(struct tare_progress *progress, int64_t count) {
     double now;
     if (!progress) return;

@@ -21,6 +21,8 @@ struct tare_progress_options {
 
 /* NULL when memory is out or quiet: all functions take NULL and do nothing. */
 struct tare_progress *tare_progress_new(const struct tare_progress_options *options);
+/* Says how much there is when it is found out while the work goes on. */
+void tare_progress_set_total(struct tare_progress *progress, int64_t total);
 void tare_progress_advance(struct tare_progress *progress, int64_t count);
 /* Takes the bar away (leaves a last line when anything was shown) and releases it. */
 void tare_progress_free(struct tare_progress *progress);

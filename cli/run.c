@@ -1,363 +1,448 @@
-/* tare run: runs a signature on samples or arrays and writes the outputs. */
+/* tare run: runs a signature or a function on samples or arrays and writes the outputs. */
 #include "base/alloc.h"
-#include "base/file.h"
-#include "base/output.h"
+#include "base/log.h"
+#include "base/progress.h"
 #include "base/strbuf.h"
+#include "base/thread.h"
 #include "cli/command.h"
-#include "eval/model_inputs.h"
-#include "eval/runner.h"
+#include "cli/run_outputs.h"
+#include "cli/run_report.h"
 #include "convert/saved_model.h"
 #include "datasets/npy.h"
-#include "graph/session.h"
+#include "eval/function_signature.h"
+#include "eval/model_inputs.h"
+#include "eval/runner.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 struct run_options {
-    const char *model, *signature, *output_dir;
+    const char *model, *signature, *function, *output_dir;
     struct tare_option_list data, inputs;
     int64_t limit;
-    int batch;
-    bool profile, check_numerics, trace, reference;
+    int threads, batch;
+    bool profile, check_numerics, trace, reference, quiet, json;
 };
 
 static const struct tare_option rows[] = {
-    { .name = "data", .kind = TARE_OPTION_LIST, .offset = offsetof(struct run_options, data), .placeholder = "FILE",
+    { .name = "data",
+      .kind = TARE_OPTION_LIST,
+      .offset = offsetof(struct run_options, data),
+      .placeholder = "FILE",
       .help = "TFRecord of RepresentativeDataSample records (plain, GZIP or ZLIB); a pattern or several" },
-    { .name = "input", .kind = TARE_OPTION_LIST, .offset = offsetof(struct run_options, inputs),
-      .placeholder = "NAME=FILE", .help = "a .npy file for one input, instead of --data" },
-    { .name = "signature", .kind = TARE_OPTION_STRING, .offset = offsetof(struct run_options, signature),
-      .placeholder = "S", .help = "signature to run (default serving_default)" },
-    { .name = "output-dir", .kind = TARE_OPTION_STRING, .offset = offsetof(struct run_options, output_dir),
-      .placeholder = "DIR", .help = "write each output to DIR/<output>.npy, strings to .txt" },
-    { .name = "limit", .kind = TARE_OPTION_INT64, .offset = offsetof(struct run_options, limit), .min = 0, .max = 1e15,
+    { .name = "input",
+      .kind = TARE_OPTION_LIST,
+      .offset = offsetof(struct run_options, inputs),
+      .placeholder = "NAME=FILE",
+      .help = "a .npy file for one input, instead of --data" },
+    { .name = "signature",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct run_options, signature),
+      .placeholder = "S",
+      .help = "signature to run (default serving_default)" },
+    { .name = "function",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct run_options, function),
+      .placeholder = "F",
+      .help = "function to call instead of a signature: an alias or a name; of several concrete "
+              "functions the one that fits the inputs' dtypes and shapes" },
+    { .name = "output-dir",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct run_options, output_dir),
+      .placeholder = "DIR",
+      .help = "write each output to DIR/<output>.npy, strings to .txt" },
+    { .name = "limit",
+      .kind = TARE_OPTION_INT64,
+      .offset = offsetof(struct run_options, limit),
+      .min = 0,
+      .max = 1e15,
       .help = "samples to run (default all)" },
-    { .name = "batch", .kind = TARE_OPTION_INT, .offset = offsetof(struct run_options, batch), .fallback = "1", .min = 1,
-      .max = 65536, .help = "samples to put together on axis 0" },
-    { .name = "profile", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct run_options, profile),
-      .help = "print the time of the slowest nodes" },
-    { .name = "check-numerics", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct run_options, check_numerics),
-      .help = "stop at the first NaN or infinity and name its node" },
-    { .name = "trace", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct run_options, trace),
+    { .name = "threads",
+      .kind = TARE_OPTION_INT,
+      .offset = offsetof(struct run_options, threads),
+      .min = 0,
+      .max = 1024,
+      .help = "workers, each with a session of its own (default one a processor; one for a model with state)" },
+    { .name = "batch",
+      .kind = TARE_OPTION_INT,
+      .offset = offsetof(struct run_options, batch),
+      .fallback = "1",
+      .min = 1,
+      .max = 65536,
+      .help = "samples to put together on axis 0" },
+    { .name = "profile",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct run_options, profile),
+      .help = "print the time by op kind and of the slowest nodes" },
+    { .name = "check-numerics",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct run_options, check_numerics),
+      .help = "stop at the first NaN or infinity and name its node and record" },
+    { .name = "trace",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct run_options, trace),
       .help = "print each node with its shapes as it runs" },
-    { .name = "reference", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct run_options, reference),
+    { .name = "reference",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct run_options, reference),
       .help = "use the plain kernels" },
+    { .name = "quiet",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct run_options, quiet),
+      .help = "no progress and no notes on standard error" },
+    { .name = "json",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct run_options, json),
+      .help = "print a summary as JSON instead of values" },
     { 0 },
 };
 static const struct tare_argument arguments[] = {
-    { .name = "MODEL", .offset = offsetof(struct run_options, model), .help = "SavedModel directory",
+    { .name = "MODEL",
+      .offset = offsetof(struct run_options, model),
+      .help = "SavedModel directory",
       .flags = TARE_OPTION_REQUIRED },
     { 0 },
 };
 static const char *const examples[] = {
     "tare run my_model --data samples.tfrecord.gz --output-dir answers",
     "tare run my_model --input image=image.npy",
+    "tare run my_model --function preprocess --input text=text.npy",
     NULL,
 };
 static const struct tare_option_set set = {
     .program = "tare run",
     .summary = "Runs a signature of a SavedModel on the CPU. Rows of the records are concatenated on axis 0 where the "
-               "signature leaves the first dimension of its outputs open, else stacked on a new axis.",
+               "signature leaves the first dimension of its outputs open, else stacked on a new axis. The answers do "
+               "not depend on --threads.",
     .options = rows,
     .arguments = arguments,
     .examples = examples,
 };
 
-/* ---- outputs ---- */
-
-/* One output being written: rows of one shape, or text. */
-struct sink {
-    const struct tare_binding *binding;
-    struct tare_npy_writer *npy;
-    struct tare_output_file text;
-    bool is_text, open, stacked;
-    struct tare_shape row;
+struct run_state {
+    const struct run_options *options;
+    struct tare_log log;
+    struct tare_model *model;
+    const struct tare_signature *signature;
+    struct tare_session **sessions;
+    int threads, batch;
+    bool stateful;
+    struct tare_run_outputs *outputs;
+    struct tare_progress *progress;
     int64_t records;
 };
 
-struct run_state {
-    const struct run_options *options;
-    struct tare_model *model;
-    const struct tare_signature *signature;
-    struct tare_session *session;
-    struct sink *sinks;
-};
-
-/* "/" in names is written "__". */
-static char *output_path(const char *directory, const char *key, const char *ending) {
-    struct tare_strbuf name = { 0 };
-    char *path;
-    for (const char *c = key; *c; c++) {
-        if (*c == '/')
-            tare_strbuf_puts(&name, "__");
-        else
-            tare_strbuf_putc(&name, *c);
-    }
-    tare_strbuf_puts(&name, ending);
-    path = tare_path_join(directory, tare_strbuf_text(&name));
-    tare_strbuf_free(&name);
-    return path;
-}
-
-/* Concatenated when the signature leaves the output's first dimension open, stacked otherwise. */
-static bool is_stacked(const struct tare_shape *declared, const struct tare_tensor *value) {
-    bool open = declared->rank >= 1 && declared->dims[0] < 0;
-    return value->shape.rank == 0 || !open;
-}
-
-static tare_status open_sink(struct sink *sink, const struct run_state *state, const struct tare_tensor *value) {
-    char *path;
-    tare_status status;
-    sink->stacked = is_stacked(&sink->binding->shape, value);
-    sink->is_text = value->dtype == TARE_DT_STRING;
-    sink->row = value->shape;
-    if (!sink->stacked) {
-        memmove(sink->row.dims, sink->row.dims + 1, (size_t)(value->shape.rank - 1) * sizeof *sink->row.dims);
-        sink->row.rank--;
-    }
-    path = output_path(state->options->output_dir, sink->binding->key, sink->is_text ? ".txt" : ".npy");
-    if (!path) return TARE_NO_MEMORY;
-    status = sink->is_text ? tare_output_file_begin(&sink->text, path)
-                           : tare_npy_create(&sink->npy, path, value->dtype, &sink->row);
-    sink->open = status == TARE_OK;
-    tare_free(path);
-    return status;
-}
-
-/* As Python writes bytes: printable ASCII as it is, \\, \t, \n, \r, and \xhh for the rest. */
-static void escape(struct tare_strbuf *line, const struct tare_str *text) {
-    for (size_t i = 0; i < text->size; i++) {
-        unsigned char c = (unsigned char)text->data[i];
-        switch (c) {
-        case '\\': tare_strbuf_puts(line, "\\\\"); break;
-        case '\t': tare_strbuf_puts(line, "\\t"); break;
-        case '\n': tare_strbuf_puts(line, "\\n"); break;
-        case '\r': tare_strbuf_puts(line, "\\r"); break;
-        default:
-            if (c < 0x20 || c > 0x7e)
-                tare_strbuf_printf(line, "\\x%02x", c);
-            else
-                tare_strbuf_putc(line, (char)c);
-        }
-    }
-}
-
-static tare_status write_strings(struct sink *sink, const struct tare_tensor *value) {
-    for (int64_t i = 0; i < value->elements; i++) {
-        const struct tare_str *text = &TARE_CONST_DATA(struct tare_str, value)[i];
-        struct tare_strbuf line = { 0 };
-        tare_status status;
-        escape(&line, text);
-        tare_strbuf_putc(&line, '\n');
-        status = tare_output_file_write(&sink->text, tare_strbuf_text(&line), line.size);
-        tare_strbuf_free(&line);
-        TARE_TRY(status);
-    }
-    return TARE_OK;
-}
-
-static tare_status check_row(const struct sink *sink, const struct tare_tensor *value) {
-    struct tare_shape row = value->shape;
-    char wanted[TARE_SHAPE_TEXT_SIZE], got[TARE_SHAPE_TEXT_SIZE];
-    if (!sink->stacked && row.rank > 0) {
-        memmove(row.dims, row.dims + 1, (size_t)(row.rank - 1) * sizeof *row.dims);
-        row.rank--;
-    }
-    if (tare_shape_equal(&row, &sink->row)) return TARE_OK;
-    return TARE_FAIL(TARE_SHAPE, "output %s: rows of shape %s and of %s cannot go into one array", sink->binding->key,
-                     tare_shape_text(wanted, &sink->row), tare_shape_text(got, &row));
-}
-
-static tare_status write_output(struct sink *sink, const struct run_state *state, const struct tare_tensor *value) {
-    if (!sink->open) TARE_TRY(open_sink(sink, state, value));
-    sink->records++;
-    if (sink->is_text) return write_strings(sink, value);
-    TARE_TRY(check_row(sink, value));
-    return tare_npy_append(sink->npy, value);
-}
-
-static tare_status commit_sinks(struct run_state *state) {
-    for (size_t i = 0; i < state->signature->n_outputs; i++) {
-        struct sink *sink = &state->sinks[i];
-        if (!sink->open) continue;
-        sink->open = false;
-        TARE_TRY(sink->is_text ? tare_output_file_commit(&sink->text) : tare_npy_commit(sink->npy));
-    }
-    return TARE_OK;
-}
-
-static void abort_sinks(struct run_state *state) {
-    for (size_t i = 0; state->sinks && i < state->signature->n_outputs; i++) {
-        struct sink *sink = &state->sinks[i];
-        if (!sink->open) continue;
-        if (sink->is_text)
-            tare_output_file_abort(&sink->text);
-        else
-            tare_npy_abort(sink->npy);
-    }
-}
-
-/* A few values, for a look without files. */
-static void print_value(const struct tare_binding *binding, const struct tare_tensor *value) {
-    enum { SHOWN = 12 };
-    char shape[TARE_SHAPE_TEXT_SIZE];
-    printf("%s %s%s", binding->key, tare_dtype_name(value->dtype), tare_shape_text(shape, &value->shape));
-    for (int64_t i = 0; i < value->elements && i < SHOWN; i++) {
-        if (value->dtype == TARE_DT_STRING) {
-            struct tare_strbuf text = { 0 };
-            tare_strbuf_escape(&text, TARE_CONST_DATA(struct tare_str, value)[i].data,
-                               TARE_CONST_DATA(struct tare_str, value)[i].size);
-            printf(" \"%s\"", tare_strbuf_text(&text));
-            tare_strbuf_free(&text);
-        } else if (tare_dtype_is_floating(value->dtype)) {
-            printf(" %.6g", tare_tensor_get_f64(value, i));
-        } else {
-            printf(" %lld", (long long)tare_tensor_get_i64(value, i));
-        }
-    }
-    printf("%s\n", value->elements > SHOWN ? " …" : "");
-}
-
-/* ---- running ---- */
-
-static tare_status take_outputs(struct run_state *state, const struct tare_tensor *outputs) {
-    for (size_t i = 0; i < state->signature->n_outputs; i++) {
-        if (state->options->output_dir)
-            TARE_TRY(write_output(&state->sinks[i], state, &outputs[i]));
-        else
-            print_value(&state->signature->outputs[i], &outputs[i]);
-    }
-    return TARE_OK;
-}
+/* ---- records ---- */
 
 static tare_status on_record(void *arg, const struct tare_sample *sample, const struct tare_provenance *where,
                              const struct tare_tensor *outputs) {
+    struct run_state *state = arg;
     (void)sample;
     (void)where;
-    return take_outputs(arg, outputs);
+    state->records++;
+    tare_progress_advance(state->progress, 1);
+    return tare_run_outputs_take(state->outputs, outputs);
+}
+
+static void on_begin(void *arg, const char *file, int64_t record) {
+    (void)arg;
+    fprintf(stderr, "%s: record %lld\n", file, (long long)record);
+}
+
+/* Counts the records beside the run, so that the time left is known. */
+struct counter {
+    const struct run_options *options;
+    struct tare_progress *progress;
+    atomic_bool stop;
+    int64_t total;
+};
+
+/* Sees every record and asks for none, until the count is over: the record that it then asks for ends it. */
+static bool ends_count(void *arg, const struct tare_provenance *where) {
+    struct counter *counter = arg;
+    counter->total = where->index + 1;
+    return atomic_load(&counter->stop) || counter->total == counter->options->limit;
+}
+
+static tare_status count_records(void *arg) {
+    struct counter *counter = arg;
+    const struct tare_option_list *data = &counter->options->data;
+    struct tare_source *source = NULL;
+    struct tare_sample sample;
+    struct tare_provenance where;
+    bool end = false;
+    tare_status status = tare_source_new(&source, data->items, data->count, NULL);
+    if (status == TARE_OK) status = tare_source_next(&sample, &where, &end, source, ends_count, counter);
+    if (status == TARE_OK && !end) tare_sample_reset(&sample);
+    if (status == TARE_OK && !atomic_load(&counter->stop)) tare_progress_set_total(counter->progress, counter->total);
+    tare_source_free(source);
+    tare_error_clear(); /* the run itself will meet the fault */
+    return TARE_OK;
+}
+
+static bool can_count(const struct run_options *options) {
+    for (size_t i = 0; i < options->data.count; i++)
+        if (strcmp(options->data.items[i], "-") == 0) return false;
+    return true;
 }
 
 static tare_status run_samples(struct run_state *state) {
-    struct tare_runner_options options = { .paths = state->options->data.items,
-                                           .n_paths = state->options->data.count,
-                                           .limit = state->options->limit,
-                                           .batch = state->options->batch,
-                                           .interrupted = &tare_interrupted };
-    return tare_run_records(state->session, state->signature, &options, on_record, state);
+    const struct run_options *given = state->options;
+    struct tare_runner_options options = { .paths = given->data.items,
+                                           .n_paths = given->data.count,
+                                           .limit = given->limit,
+                                           .batch = state->batch,
+                                           .interrupted = &tare_interrupted,
+                                           .begin = given->trace ? on_begin : NULL };
+    struct tare_progress_options shown = { .label = "running", .unit = "records", .total = -1, .quiet = given->quiet };
+    struct counter counter = { .options = given };
+    struct tare_thread *thread = NULL;
+    tare_status status;
+    counter.progress = state->progress = tare_progress_new(&shown);
+    if (state->progress && can_count(given)) thread = tare_thread_start(count_records, &counter);
+    status = tare_run_records_on(state->sessions, state->threads, state->signature, &options, on_record, state);
+    atomic_store(&counter.stop, true);
+    if (thread && tare_thread_join(thread) != TARE_OK) status = status == TARE_OK ? TARE_INTERNAL : status;
+    tare_progress_free(state->progress);
+    return status;
 }
 
-static const char *input_file(const struct tare_option_list *inputs, const char *name) {
-    size_t size = strlen(name);
-    for (size_t i = 0; i < inputs->count; i++)
-        if (strncmp(inputs->items[i], name, size) == 0 && inputs->items[i][size] == '=') return inputs->items[i] + size + 1;
-    return NULL;
+/* ---- arrays ---- */
+
+struct arrays {
+    const char **keys;
+    struct tare_tensor *values;
+    size_t count;
+};
+
+static void free_arrays(struct arrays *arrays) {
+    for (size_t i = 0; i < arrays->count; i++) {
+        tare_free((void *)(uintptr_t)arrays->keys[i]);
+        tare_tensor_reset(&arrays->values[i]);
+    }
+    tare_free(arrays->keys);
+    tare_free(arrays->values);
+    *arrays = (struct arrays){ 0 };
 }
 
-static tare_status read_arrays(struct tare_tensor *values, struct tare_edge *feeds, const struct run_state *state,
-                               size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        struct tare_feed feed;
-        const char *file;
-        tare_signature_feed(&feed, state->signature, i);
-        file = input_file(&state->options->inputs, feed.name);
-        if (!file) return TARE_FAIL(TARE_USAGE, "--input %s=FILE.npy is missing", feed.name);
-        TARE_TRY(tare_npy_read(&values[i], file));
-        feeds[i] = feed.edge;
+static tare_status read_arrays(struct arrays *out, const struct tare_option_list *inputs) {
+    out->keys = tare_calloc(inputs->count + 1, sizeof *out->keys);
+    out->values = tare_calloc(inputs->count + 1, sizeof *out->values);
+    if (!out->keys || !out->values) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < inputs->count; i++) {
+        const char *equals = strchr(inputs->items[i], '=');
+        char *key;
+        if (!equals || equals == inputs->items[i])
+            return TARE_FAIL(TARE_USAGE, "--input %s: not NAME=FILE", inputs->items[i]);
+        key = tare_strdup(inputs->items[i]);
+        if (!key) return TARE_NO_MEMORY;
+        key[equals - inputs->items[i]] = '\0';
+        out->keys[out->count++] = key;
+        TARE_TRY(tare_npy_read(&out->values[i], equals + 1));
     }
     return TARE_OK;
 }
 
-static tare_status run_arrays(struct run_state *state) {
-    size_t n_feeds = tare_signature_feed_count(state->signature), n_outputs = state->signature->n_outputs;
+static tare_status check_names(const struct arrays *arrays, const struct tare_signature *signature) {
+    const size_t count = tare_signature_feed_count(signature);
+    struct tare_feed feed;
+    for (size_t i = 0; i < arrays->count; i++) {
+        bool known = false;
+        for (size_t k = 0; k < count && !known; k++) {
+            tare_signature_feed(&feed, signature, k);
+            known = strcmp(feed.name, arrays->keys[i]) == 0;
+        }
+        if (known) continue;
+        struct tare_strbuf names = { 0 };
+        for (size_t k = 0; k < count; k++) {
+            tare_signature_feed(&feed, signature, k);
+            tare_strbuf_printf(&names, "%s%s", k ? ", " : "", feed.name);
+        }
+        tare_status status = TARE_FAIL(TARE_USAGE, "--input %s: there is no such input (%s has %s)", arrays->keys[i],
+                                       signature->key, count ? tare_strbuf_text(&names) : "none");
+        tare_strbuf_free(&names);
+        return status;
+    }
+    for (size_t k = 0; k < count; k++) {
+        bool given = false;
+        tare_signature_feed(&feed, signature, k);
+        for (size_t i = 0; i < arrays->count && !given; i++)
+            given = strcmp(feed.name, arrays->keys[i]) == 0;
+        if (!given && feed.edge.node && strcmp(feed.edge.node->op, "Placeholder") == 0)
+            return TARE_FAIL(TARE_USAGE, "--input %s=FILE.npy is missing", feed.name);
+    }
+    return TARE_OK;
+}
+
+static tare_status run_arrays(struct run_state *state, const struct arrays *arrays) {
+    const struct tare_signature *signature = state->signature;
+    const struct tare_sample sample = { .keys = arrays->keys, .values = arrays->values, .count = arrays->count };
+    const size_t n_feeds = tare_signature_feed_count(signature), n_outputs = signature->n_outputs;
     struct tare_tensor *tensors = tare_calloc(n_feeds + n_outputs + 1, sizeof *tensors);
     struct tare_edge *edges = tare_calloc(n_feeds + n_outputs + 1, sizeof *edges);
-    tare_status status = tensors && edges ? read_arrays(tensors, edges, state, n_feeds) : TARE_NO_MEMORY;
-    for (size_t i = 0; i < n_outputs && status == TARE_OK; i++) edges[n_feeds + i] = state->signature->outputs[i].edge;
+    tare_status status = tensors && edges ? check_names(arrays, signature) : TARE_NO_MEMORY;
+    if (status == TARE_OK) status = tare_bind_sample(tensors, signature, &sample, NULL);
+    for (size_t i = 0; i < n_feeds && status == TARE_OK; i++) {
+        struct tare_feed feed;
+        tare_signature_feed(&feed, signature, i);
+        edges[i] = feed.edge;
+    }
+    for (size_t i = 0; i < n_outputs && status == TARE_OK; i++)
+        edges[n_feeds + i] = signature->outputs[i].edge;
     if (status == TARE_OK)
-        status = tare_session_run(state->session, edges, tensors, n_feeds, edges + n_feeds, tensors + n_feeds, n_outputs,
-                                  NULL, 0);
-    if (status == TARE_OK) status = take_outputs(state, tensors + n_feeds);
-    for (size_t i = 0; tensors && i < n_feeds + n_outputs; i++) tare_tensor_reset(&tensors[i]);
+        status = tare_session_run(state->sessions[0], edges, tensors, n_feeds, edges + n_feeds, tensors + n_feeds,
+                                  n_outputs, NULL, 0);
+    if (status == TARE_OK) status = on_record(state, NULL, NULL, tensors + n_feeds);
+    for (size_t i = 0; tensors && i < n_feeds + n_outputs; i++)
+        tare_tensor_reset(&tensors[i]);
     tare_free(tensors);
     tare_free(edges);
     return status;
 }
 
-/* ---- the command ---- */
+/* ---- what to run ---- */
+
+/* The function is picked by the arrays, or by the first record. */
+static tare_status pick_function(struct run_state *state, const struct arrays *arrays) {
+    const struct run_options *options = state->options;
+    struct tare_call_arguments given = { arrays->keys, arrays->values, arrays->count };
+    struct tare_sample sample = { 0 };
+    struct tare_source *source = NULL;
+    struct tare_provenance where;
+    struct tare_graph *function;
+    bool end = false;
+    tare_status status = TARE_OK;
+    if (options->data.count) {
+        TARE_CHECK(tare_source_new(&source, options->data.items, options->data.count, NULL));
+        TARE_CHECK(tare_source_next(&sample, &where, &end, source, NULL, NULL));
+        given = (struct tare_call_arguments){ sample.keys, sample.values, sample.count };
+    }
+    TARE_CHECK(tare_function_pick(&function, state->model, options->function, &given));
+    status = tare_function_signature(&state->signature, state->model, function);
+done:
+    tare_sample_reset(&sample);
+    tare_source_free(source);
+    return tare_error_prefix(status, "%s", options->model);
+}
+
+/* Lines become parts of one: "a\nb\n" is "a; b". */
+static void join_lines(struct tare_strbuf *text) {
+    struct tare_strbuf joined = { 0 };
+    for (size_t i = 0; i + 1 < text->size; i++) {
+        if (text->data[i] == '\n')
+            tare_strbuf_puts(&joined, "; ");
+        else
+            tare_strbuf_putc(&joined, text->data[i]);
+    }
+    tare_strbuf_free(text);
+    *text = joined;
+}
 
 static tare_status check_ops(const struct run_state *state) {
     struct tare_strbuf missing = { 0 };
-    size_t count = tare_session_missing_ops(state->model, state->signature, &missing);
+    const struct tare_signature *signature = state->signature;
+    const size_t count = tare_session_missing_ops(state->model, signature, &missing);
     tare_status status = TARE_OK;
-    if (count) {
-        char *newline;
-        if (missing.size) missing.data[missing.size - 1] = '\0';
-        while (missing.data && (newline = strchr(missing.data, '\n')) != NULL) *newline = ';';
-        status = TARE_FAIL(TARE_UNSUPPORTED, "%s: the interpreter lacks %zu ops, bring them with --plugin LIB.so:%s",
-                           state->model->path, count, tare_strbuf_text(&missing));
-    }
+    join_lines(&missing);
+    if (count)
+        status = TARE_FAIL(TARE_UNSUPPORTED, "%s: the interpreter lacks %zu op%s, bring %s with --plugin LIB.so: %s",
+                           state->model->path, count, count > 1 ? "s" : "", count > 1 ? "them" : "it",
+                           tare_strbuf_text(&missing));
     tare_strbuf_free(&missing);
     return status;
 }
 
-static tare_status print_profile(const struct tare_session *session) {
-    enum { SHOWN = 25 };
-    struct tare_arena arena = { 0 };
-    struct tare_profile_row *profile;
-    size_t count;
-    int64_t total = 0;
-    tare_status status = tare_session_profile(&profile, &count, &arena, session);
-    for (size_t i = 0; i < count && status == TARE_OK; i++) total += profile[i].nanoseconds;
-    if (status == TARE_OK) fprintf(stderr, "%10s %6s %8s  %-24s %s\n", "ms", "%", "calls", "op", "node");
-    for (size_t i = 0; i < count && i < SHOWN && status == TARE_OK; i++)
-        fprintf(stderr, "%10.3f %6.2f %8lld  %-24s %s\n", (double)profile[i].nanoseconds / 1e6,
-                total ? 100.0 * (double)profile[i].nanoseconds / (double)total : 0, (long long)profile[i].calls,
-                profile[i].node->op, profile[i].node->name);
-    tare_arena_free(&arena);
-    return status;
+/* A model with state runs on one worker: with more the answers are another model's, though always the same ones. */
+static void choose_workers(struct run_state *state) {
+    const struct run_options *options = state->options;
+    struct tare_strbuf found = { 0 };
+    state->threads = options->threads ? options->threads : tare_cpu_count();
+    state->batch = options->check_numerics ? 1 : options->batch;
+    state->stateful = tare_session_state_ops(state->model, state->signature, &found) > 0;
+    join_lines(&found);
+    if (state->stateful) {
+        if (!options->threads) state->threads = 1;
+        tare_note(&state->log, "%s keeps state from record to record (%s): %s", state->signature->key,
+                  tare_strbuf_text(&found), state->threads > 1 ? "each worker has its own" : "it runs on one worker");
+    }
+    if (!options->data.count || options->trace) state->threads = 1;
+    tare_strbuf_free(&found);
 }
 
-static tare_status prepare(struct run_state *state) {
+static tare_status prepare(struct run_state *state, struct arrays *arrays) {
     const struct run_options *options = state->options;
     struct tare_session_options session = { .profile = options->profile,
                                             .check_numerics = options->check_numerics,
                                             .trace = options->trace,
                                             .use_reference_kernels = options->reference };
-    size_t existed;
     TARE_TRY(tare_saved_model_load(&state->model, options->model, NULL));
-    TARE_TRY(tare_pick_signature(&state->signature, state->model, options->signature));
+    TARE_TRY(read_arrays(arrays, &options->inputs));
+    TARE_TRY(options->function ? pick_function(state, arrays)
+                               : tare_pick_signature(&state->signature, state->model, options->signature));
     TARE_TRY(check_ops(state));
-    state->sinks = tare_calloc(state->signature->n_outputs + 1, sizeof *state->sinks);
-    if (!state->sinks) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < state->signature->n_outputs; i++) state->sinks[i].binding = &state->signature->outputs[i];
-    TARE_TRY(tare_session_new(&state->session, state->model, &session));
-    return options->output_dir ? tare_file_make_folders(options->output_dir, &existed) : TARE_OK;
+    choose_workers(state);
+    TARE_TRY(tare_run_outputs_new(&state->outputs, state->signature, options->output_dir, options->json));
+    return tare_sessions_new(&state->sessions, state->threads, state->model, &session);
+}
+
+/* ---- the command ---- */
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static tare_status report(const struct run_state *state, double seconds) {
+    const struct run_options *options = state->options;
+    const struct tare_run_summary summary = { options->model, state->signature->key,
+                                              state->records, state->threads,
+                                              state->batch,   state->stateful,
+                                              seconds,        state->signature->n_outputs };
+    struct tare_arena arena = { 0 };
+    struct tare_run_profile profile = { 0 };
+    tare_status status = TARE_OK;
+    if (options->profile) status = tare_run_profile_make(&profile, &arena, state->sessions, state->threads);
+    if (status == TARE_OK && options->profile && !options->json) tare_run_profile_print(&profile);
+    if (status == TARE_OK && options->json)
+        status = tare_run_summary_print(&summary, state->outputs, options->profile ? &profile : NULL);
+    tare_arena_free(&arena);
+    return status;
+}
+
+static tare_status check_usage(const struct run_options *options) {
+    if (options->data.count && options->inputs.count) return TARE_FAIL(TARE_USAGE, "give either --data or --input");
+    if (options->signature && options->function) return TARE_FAIL(TARE_USAGE, "give either --signature or --function");
+    return TARE_OK;
 }
 
 static tare_status run(int argc, char *const *argv) {
     struct run_options options;
     struct run_state state = { .options = &options };
+    struct arrays arrays = { 0 };
     bool done;
+    double began;
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
-    if (options.data.count && options.inputs.count) {
-        status = TARE_FAIL(TARE_USAGE, "give either --data or --input");
-        goto done;
-    }
-    TARE_CHECK(prepare(&state));
-    status = options.data.count ? run_samples(&state) : run_arrays(&state);
-    if (status == TARE_OK) status = commit_sinks(&state);
-    if (status == TARE_OK && options.profile) status = print_profile(state.session);
+    state.log = tare_log_stderr(options.quiet, false);
+    TARE_CHECK(check_usage(&options));
+    TARE_CHECK(prepare(&state, &arrays));
+    began = now();
+    TARE_CHECK(options.data.count ? run_samples(&state) : run_arrays(&state, &arrays));
+    TARE_CHECK(tare_run_outputs_commit(state.outputs));
+    status = report(&state, now() - began);
 done:
-    abort_sinks(&state);
-    tare_session_free(state.session);
-    tare_free(state.sinks);
+    tare_run_outputs_free(state.outputs);
+    tare_sessions_free(state.sessions, state.threads);
+    free_arrays(&arrays);
     tare_model_free(state.model);
     tare_options_free(&options, &set);
     return status;
 }
 
 const struct tare_command tare_command_run = {
-    .name = "run", .summary = "run a signature on the CPU", .run = run, .options = &set
+    .name = "run", .summary = "run a signature or a function on the CPU", .run = run, .options = &set
 };

@@ -1,181 +1,347 @@
 /* Running a signature over records. */
 #include "eval/runner.h"
 #include "base/alloc.h"
+#include "base/thread.h"
 #include "eval/model_inputs.h"
 
+#include <pthread.h>
 #include <string.h>
 
-/* A sample waiting for its batch. */
-struct waiting {
+/* A sample of a batch. */
+struct item {
     struct tare_sample sample;
     struct tare_provenance where;
-    struct tare_tensor *values; /* by feed */
+    struct tare_tensor *values;  /* by feed */
+    struct tare_tensor *outputs; /* by output, once it ran */
 };
 
-struct runner {
-    struct tare_session *session;
+/* What is the same for all workers. */
+struct plan {
     const struct tare_signature *signature;
-    tare_record_fn fn;
-    void *arg;
-    struct waiting *waiting;
-    size_t count;
+    const struct tare_runner_options *options;
     size_t n_feeds, n_outputs;
     struct tare_edge *feeds, *fetches;
+    size_t batch;
+    const char *const *files;
 };
 
-static tare_status run_values(struct runner *r, const struct tare_tensor *values, struct tare_tensor *outputs) {
-    return tare_session_run(r->session, r->feeds, values, r->n_feeds, r->fetches, outputs, r->n_outputs, NULL, 0);
-}
+struct batch {
+    struct item *items;
+    size_t count;
+    bool never_together; /* outputs were seen that cannot be split */
+};
+
+/* ---- one batch ---- */
 
 static void reset_all(struct tare_tensor *tensors, size_t count) {
-    for (size_t i = 0; tensors && i < count; i++) tare_tensor_reset(&tensors[i]);
+    for (size_t i = 0; tensors && i < count; i++)
+        tare_tensor_reset(&tensors[i]);
 }
 
-static tare_status run_alone(struct runner *r, const struct waiting *one) {
-    struct tare_tensor *outputs = tare_calloc(r->n_outputs + 1, sizeof *outputs);
-    tare_status status = outputs ? run_values(r, one->values, outputs) : TARE_NO_MEMORY;
-    if (status == TARE_OK) status = r->fn(r->arg, &one->sample, &one->where, outputs);
-    reset_all(outputs, r->n_outputs);
-    tare_free(outputs);
-    return status;
+static void empty_batch(struct batch *batch, const struct plan *plan) {
+    for (size_t s = 0; s < batch->count; s++) {
+        struct item *item = &batch->items[s];
+        reset_all(item->values, plan->n_feeds + plan->n_outputs);
+        tare_free(item->values);
+        tare_sample_reset(&item->sample);
+    }
+    batch->count = 0;
 }
 
-static int64_t rows_of(const struct waiting *one) { return one->values[0].shape.dims[0]; }
+static tare_status take(struct batch *batch, const struct plan *plan, struct tare_sample *sample,
+                        const struct tare_provenance *where) {
+    struct item *item = &batch->items[batch->count];
+    tare_status status;
+    *item = (struct item){ .where = *where };
+    item->values = tare_calloc(plan->n_feeds + plan->n_outputs + 1, sizeof *item->values);
+    status = item->values ? tare_bind_sample(item->values, plan->signature, sample, NULL) : TARE_NO_MEMORY;
+    if (status != TARE_OK) {
+        tare_free(item->values);
+        tare_sample_reset(sample);
+        return status;
+    }
+    item->outputs = item->values + plan->n_feeds;
+    item->sample = *sample;
+    batch->count++;
+    return TARE_OK;
+}
+
+static tare_status run_values(struct tare_session *session, const struct plan *plan, const struct tare_tensor *values,
+                              struct tare_tensor *outputs) {
+    return tare_session_run(session, plan->feeds, values, plan->n_feeds, plan->fetches, outputs, plan->n_outputs, NULL,
+                            0);
+}
+
+static int64_t rows_of(const struct item *item) {
+    return item->values[0].shape.dims[0];
+}
 
 /* Every output has the batch's rows on axis 0. */
-static bool can_split(const struct runner *r, const struct tare_tensor *outputs, int64_t rows) {
-    for (size_t i = 0; i < r->n_outputs; i++)
+static bool can_split(const struct plan *plan, const struct tare_tensor *outputs, int64_t rows) {
+    for (size_t i = 0; i < plan->n_outputs; i++)
         if (outputs[i].shape.rank < 1 || outputs[i].shape.dims[0] != rows) return false;
     return true;
 }
 
-static tare_status hand_out(struct runner *r, const struct tare_tensor *outputs) {
-    struct tare_tensor *parts = tare_calloc(r->n_outputs + 1, sizeof *parts);
+static tare_status split(struct batch *batch, const struct plan *plan, const struct tare_tensor *outputs) {
     int64_t first = 0;
-    tare_status status = parts ? TARE_OK : TARE_NO_MEMORY;
-    for (size_t s = 0; s < r->count && status == TARE_OK; s++) {
-        int64_t rows = rows_of(&r->waiting[s]);
-        for (size_t i = 0; i < r->n_outputs && status == TARE_OK; i++)
-            status = tare_tensor_share_rows(&parts[i], &outputs[i], first, rows);
-        if (status == TARE_OK) status = r->fn(r->arg, &r->waiting[s].sample, &r->waiting[s].where, parts);
-        reset_all(parts, r->n_outputs);
+    for (size_t s = 0; s < batch->count; s++) {
+        int64_t rows = rows_of(&batch->items[s]);
+        for (size_t i = 0; i < plan->n_outputs; i++)
+            TARE_TRY(tare_tensor_share_rows(&batch->items[s].outputs[i], &outputs[i], first, rows));
         first += rows;
     }
-    tare_free(parts);
-    return status;
+    return TARE_OK;
 }
 
-static tare_status run_together(struct runner *r, bool *done) {
-    const struct tare_tensor **rows = tare_calloc(r->count, sizeof *rows);
-    struct tare_tensor *joined = tare_calloc(r->n_feeds + r->n_outputs + 1, sizeof *joined);
-    struct tare_tensor *outputs = joined ? joined + r->n_feeds : NULL;
-    tare_status status = rows && joined ? TARE_OK : TARE_NO_MEMORY;
-    int64_t total = 0;
-    bool fits = true;
-    for (size_t s = 0; s < r->count && status == TARE_OK; s++) {
-        rows[s] = r->waiting[s].values;
-        total += rows_of(&r->waiting[s]);
+static tare_status join(struct tare_tensor *joined, int64_t *total, bool *fits, const struct batch *batch,
+                        const struct plan *plan) {
+    const struct tare_tensor **rows = tare_calloc(batch->count, sizeof *rows);
+    tare_status status = rows ? TARE_OK : TARE_NO_MEMORY;
+    *total = 0;
+    *fits = true;
+    for (size_t s = 0; s < batch->count && status == TARE_OK; s++) {
+        rows[s] = batch->items[s].values;
+        for (size_t i = 0; i < plan->n_feeds; i++)
+            *fits = *fits && rows[s][i].dtype && rows[s][i].shape.rank > 0;
+        if (*fits) *total += rows_of(&batch->items[s]);
     }
-    for (size_t i = 0; i < r->n_feeds && fits && status == TARE_OK; i++)
-        status = tare_concat_rows(&joined[i], rows, r->count, i, &fits);
-    *done = false;
-    if (status == TARE_OK && fits) status = run_values(r, joined, outputs);
-    if (status == TARE_OK && fits && can_split(r, outputs, total)) {
-        *done = true;
-        status = hand_out(r, outputs);
-    }
-    reset_all(joined, r->n_feeds + r->n_outputs);
-    tare_free(joined);
+    for (size_t i = 0; i < plan->n_feeds && *fits && status == TARE_OK; i++)
+        status = tare_concat_rows(&joined[i], rows, batch->count, i, fits);
     tare_free(rows);
     return status;
 }
 
-static void drop_waiting(struct runner *r) {
-    for (size_t s = 0; s < r->count; s++) {
-        reset_all(r->waiting[s].values, r->n_feeds);
-        tare_free(r->waiting[s].values);
-        tare_sample_reset(&r->waiting[s].sample);
+static tare_status run_together(struct batch *batch, bool *done, struct tare_session *session,
+                                const struct plan *plan) {
+    struct tare_tensor *joined = tare_calloc(plan->n_feeds + plan->n_outputs + 1, sizeof *joined);
+    struct tare_tensor *outputs = joined ? joined + plan->n_feeds : NULL;
+    int64_t total;
+    bool fits;
+    tare_status status = joined ? join(joined, &total, &fits, batch, plan) : TARE_NO_MEMORY;
+    *done = false;
+    if (status == TARE_OK && fits) {
+        status = run_values(session, plan, joined, outputs);
+        *done = status == TARE_OK && can_split(plan, outputs, total);
+        batch->never_together = status == TARE_OK && !*done;
+        if (*done) status = split(batch, plan, outputs);
     }
-    r->count = 0;
-}
-
-static tare_status flush(struct runner *r) {
-    bool done = false;
-    tare_status status = TARE_OK;
-    if (r->count > 1) status = run_together(r, &done);
-    for (size_t s = 0; s < r->count && !done && status == TARE_OK; s++) status = run_alone(r, &r->waiting[s]);
-    drop_waiting(r);
+    reset_all(joined, plan->n_feeds + plan->n_outputs);
+    tare_free(joined);
     return status;
 }
 
-static tare_status take(struct runner *r, struct tare_sample *sample, const struct tare_provenance *where) {
-    struct waiting *one = &r->waiting[r->count];
-    tare_status status;
-    memset(one, 0, sizeof *one);
-    one->values = tare_calloc(r->n_feeds + 1, sizeof *one->values);
-    status = one->values ? tare_bind_sample(one->values, r->signature, sample, NULL) : TARE_NO_MEMORY;
-    if (status != TARE_OK) {
-        tare_free(one->values);
-        tare_sample_reset(sample);
-        return status;
-    }
-    one->sample = *sample;
-    one->where = *where;
-    r->count++;
-    return TARE_OK;
+static tare_status locate(tare_status status, const struct plan *plan, const struct tare_provenance *first,
+                          const struct tare_provenance *last) {
+    const char *file = plan->files[first->file];
+    if (status == TARE_OK || status == TARE_INTERRUPTED) return status;
+    if (first->file != last->file)
+        return tare_error_prefix(status, "%s: record %lld to %s: record %lld", file, (long long)first->number,
+                                 plan->files[last->file], (long long)last->number);
+    if (first->number != last->number)
+        return tare_error_prefix(status, "%s: records %lld to %lld", file, (long long)first->number,
+                                 (long long)last->number);
+    return tare_error_prefix(status, "%s: record %lld", file, (long long)first->number);
 }
 
-static tare_status list_edges(struct runner *r) {
-    r->n_feeds = tare_signature_feed_count(r->signature);
-    r->n_outputs = r->signature->n_outputs;
-    r->feeds = tare_calloc(r->n_feeds + r->n_outputs + 1, sizeof *r->feeds);
-    if (!r->feeds) return TARE_NO_MEMORY;
-    r->fetches = r->feeds + r->n_feeds;
-    for (size_t i = 0; i < r->n_feeds; i++) {
-        struct tare_feed feed;
-        tare_signature_feed(&feed, r->signature, i);
-        if (!feed.edge.node) return TARE_FAIL(TARE_UNSUPPORTED, "input %s cannot be fed", feed.name);
-        r->feeds[i] = feed.edge;
-    }
-    for (size_t i = 0; i < r->n_outputs; i++) {
-        r->fetches[i] = r->signature->outputs[i].edge;
-        if (!r->fetches[i].node)
-            return TARE_FAIL(TARE_UNSUPPORTED, "output %s cannot be fetched", r->signature->outputs[i].key);
+static tare_status run_batch(struct batch *batch, struct tare_session *session, const struct plan *plan) {
+    const struct tare_provenance *first = &batch->items[0].where, *last = &batch->items[batch->count - 1].where;
+    bool done = false;
+    if (plan->options->begin) plan->options->begin(plan->options->begin_arg, plan->files[first->file], first->number);
+    if (batch->count > 1 && !batch->never_together)
+        TARE_TRY(locate(run_together(batch, &done, session, plan), plan, first, last));
+    for (size_t s = 0; s < batch->count && !done; s++) {
+        struct item *item = &batch->items[s];
+        TARE_TRY(locate(run_values(session, plan, item->values, item->outputs), plan, &item->where, &item->where));
     }
     return TARE_OK;
 }
 
-static tare_status run_source(struct runner *r, struct tare_source *source, size_t batch,
-                              const volatile sig_atomic_t *interrupted) {
-    bool end = false;
-    while (!end) {
+/* ---- workers ---- */
+
+/* Batches are numbered as they are read; worker w of n reads and runs number k when k mod n is w, and hands its outputs
+ * on when all before it did. So a failure is met in the order of the records, whoever ran them. */
+struct crew {
+    const struct plan *plan;
+    struct tare_session *const *sessions;
+    int count;
+    tare_record_fn fn;
+    void *arg;
+    struct tare_source *source;
+    pthread_mutex_t lock; /* guards the source and all below */
+    pthread_cond_t moved;
+    uint64_t next_read, next_out;
+    bool at_end, failed;
+};
+
+static tare_status read_batch(struct batch *batch, struct crew *crew) {
+    const struct plan *plan = crew->plan;
+    while (batch->count < plan->batch && !crew->at_end) {
         struct tare_sample sample;
         struct tare_provenance where;
-        size_t n_files;
-        if (interrupted && *interrupted) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
-        TARE_TRY(tare_source_next(&sample, &where, &end, source, NULL, NULL));
-        if (!end)
-            TARE_TRY(tare_error_prefix(take(r, &sample, &where), "%s: record %lld",
-                                       tare_source_files(source, &n_files)[where.file], (long long)where.number));
-        if (r->count == batch || (end && r->count)) TARE_TRY(flush(r));
+        if (plan->options->interrupted && *plan->options->interrupted)
+            return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
+        TARE_TRY(tare_source_next(&sample, &where, &crew->at_end, crew->source, NULL, NULL));
+        if (!crew->at_end) TARE_TRY(locate(take(batch, plan, &sample, &where), plan, &where, &where));
     }
     return TARE_OK;
+}
+
+/* Waits for this worker's turn to read. False when there is nothing left to do. */
+static bool wait_to_read(struct crew *crew, int worker) {
+    while (!crew->failed && !crew->at_end && crew->next_read % (uint64_t)crew->count != (uint64_t)worker)
+        pthread_cond_wait(&crew->moved, &crew->lock);
+    return !crew->failed && !crew->at_end;
+}
+
+static tare_status hand_out(const struct batch *batch, const struct crew *crew) {
+    for (size_t s = 0; s < batch->count; s++)
+        TARE_TRY(crew->fn(crew->arg, &batch->items[s].sample, &batch->items[s].where, batch->items[s].outputs));
+    return TARE_OK;
+}
+
+/* Waits until every earlier batch is out. False when one of them failed: this one does not count. */
+static bool wait_to_hand_out(struct crew *crew, uint64_t number) {
+    bool good;
+    pthread_mutex_lock(&crew->lock);
+    while (!crew->failed && crew->next_out != number)
+        pthread_cond_wait(&crew->moved, &crew->lock);
+    good = !crew->failed;
+    pthread_mutex_unlock(&crew->lock);
+    return good;
+}
+
+static void move_on(struct crew *crew, bool failed) {
+    pthread_mutex_lock(&crew->lock);
+    crew->next_out++;
+    crew->failed = crew->failed || failed;
+    pthread_cond_broadcast(&crew->moved);
+    pthread_mutex_unlock(&crew->lock);
+}
+
+/* One batch of this worker; *more is false when there is none. */
+static tare_status next_batch(struct crew *crew, int worker, struct batch *batch, bool *more) {
+    uint64_t number;
+    tare_status status;
+    pthread_mutex_lock(&crew->lock);
+    *more = wait_to_read(crew, worker);
+    number = crew->next_read;
+    status = *more ? read_batch(batch, crew) : TARE_OK;
+    if (*more) crew->next_read++;
+    if (status != TARE_OK) crew->at_end = true;
+    pthread_cond_broadcast(&crew->moved);
+    pthread_mutex_unlock(&crew->lock);
+    if (!*more) return TARE_OK;
+    if (status == TARE_OK && batch->count) status = run_batch(batch, crew->sessions[worker], crew->plan);
+    if (!wait_to_hand_out(crew, number)) return TARE_OK;
+    if (status == TARE_OK) status = hand_out(batch, crew);
+    move_on(crew, status != TARE_OK);
+    return status;
+}
+
+static tare_status work(void *arg, int worker) {
+    struct crew *crew = arg;
+    struct batch batch = { .items = tare_calloc(crew->plan->batch, sizeof *batch.items) };
+    bool more = true;
+    tare_status status = TARE_OK;
+    if (!batch.items) {
+        move_on(crew, true);
+        return TARE_NO_MEMORY;
+    }
+    while (more && status == TARE_OK) {
+        status = next_batch(crew, worker, &batch, &more);
+        empty_batch(&batch, crew->plan);
+    }
+    tare_free(batch.items);
+    return status;
+}
+
+/* ---- a run ---- */
+
+static tare_status list_edges(struct plan *plan) {
+    const struct tare_signature *signature = plan->signature;
+    plan->n_feeds = tare_signature_feed_count(signature);
+    plan->n_outputs = signature->n_outputs;
+    plan->feeds = tare_calloc(plan->n_feeds + plan->n_outputs + 1, sizeof *plan->feeds);
+    if (!plan->feeds) return TARE_NO_MEMORY;
+    plan->fetches = plan->feeds + plan->n_feeds;
+    for (size_t i = 0; i < plan->n_feeds; i++) {
+        struct tare_feed feed;
+        tare_signature_feed(&feed, signature, i);
+        if (!feed.edge.node) return TARE_FAIL(TARE_UNSUPPORTED, "input %s cannot be fed", feed.name);
+        plan->feeds[i] = feed.edge;
+    }
+    for (size_t i = 0; i < plan->n_outputs; i++) {
+        plan->fetches[i] = signature->outputs[i].edge;
+        if (!plan->fetches[i].node)
+            return TARE_FAIL(TARE_UNSUPPORTED, "output %s cannot be fetched", signature->outputs[i].key);
+    }
+    return TARE_OK;
+}
+
+static tare_status run_crew(struct crew *crew) {
+    tare_status status;
+    pthread_mutex_init(&crew->lock, NULL);
+    pthread_cond_init(&crew->moved, NULL);
+    status = tare_threads_run(crew->count, work, crew);
+    pthread_cond_destroy(&crew->moved);
+    pthread_mutex_destroy(&crew->lock);
+    return status;
+}
+
+tare_status tare_run_records_on(struct tare_session *const *sessions, int count, const struct tare_signature *signature,
+                                const struct tare_runner_options *options, tare_record_fn fn, void *arg) {
+    struct tare_source_options source_options = { .limit = options->limit };
+    struct plan plan = { .signature = signature, .options = options, .batch = 1 };
+    struct crew crew = { .plan = &plan, .sessions = sessions, .count = count, .fn = fn, .arg = arg };
+    size_t n_files;
+    tare_status status;
+    if (options->batch > 1 && tare_signature_batches(signature)) plan.batch = (size_t)options->batch;
+    TARE_CHECK(list_edges(&plan));
+    TARE_CHECK(tare_source_new(&crew.source, options->paths, options->n_paths, &source_options));
+    plan.files = tare_source_files(crew.source, &n_files);
+    status = run_crew(&crew);
+done:
+    tare_source_free(crew.source);
+    tare_free(plan.feeds);
+    return status;
 }
 
 tare_status tare_run_records(struct tare_session *session, const struct tare_signature *signature,
                              const struct tare_runner_options *options, tare_record_fn fn, void *arg) {
-    struct tare_source_options source_options = { .limit = options->limit };
-    struct runner r = { .session = session, .signature = signature, .fn = fn, .arg = arg };
-    size_t batch = options->batch > 1 && tare_signature_batches(signature) ? (size_t)options->batch : 1;
-    struct tare_source *source = NULL;
+    return tare_run_records_on(&session, 1, signature, options, fn, arg);
+}
+
+/* ---- sessions ---- */
+
+struct session_maker {
+    struct tare_session **sessions;
+    const struct tare_model *model;
+    const struct tare_session_options *options;
+};
+
+static tare_status make_session(void *arg, int worker) {
+    const struct session_maker *maker = arg;
+    return tare_session_new(&maker->sessions[worker], maker->model, maker->options);
+}
+
+tare_status tare_sessions_new(struct tare_session ***out, int count, const struct tare_model *model,
+                              const struct tare_session_options *options) {
+    struct session_maker maker = { .model = model, .options = options };
     tare_status status;
-    r.waiting = tare_calloc(batch, sizeof *r.waiting);
-    status = r.waiting ? list_edges(&r) : TARE_NO_MEMORY;
-    if (status == TARE_OK) status = tare_source_new(&source, options->paths, options->n_paths, &source_options);
-    if (status == TARE_OK) status = run_source(&r, source, batch, options->interrupted);
-    if (r.waiting) drop_waiting(&r);
-    tare_source_free(source);
-    tare_free(r.waiting);
-    tare_free(r.feeds);
+    *out = NULL;
+    maker.sessions = tare_calloc((size_t)count, sizeof *maker.sessions);
+    if (!maker.sessions) return TARE_NO_MEMORY;
+    status = tare_threads_run(count, make_session, &maker);
+    if (status == TARE_OK)
+        *out = maker.sessions;
+    else
+        tare_sessions_free(maker.sessions, count);
     return status;
+}
+
+void tare_sessions_free(struct tare_session **sessions, int count) {
+    for (int i = 0; sessions && i < count; i++)
+        tare_session_free(sessions[i]);
+    tare_free(sessions);
 }

@@ -20,6 +20,7 @@ enum tare_op_flag {
     TARE_OP_MOVE = 1 << 3,        /* moves elements, computes nothing */
     TARE_OP_CONTROL = 1 << 4,     /* calls functions or is control flow: the executor runs it (graph/exec) */
     TARE_OP_IN_PLACE = 1 << 5,    /* the kernel may write its output into input 0 */
+    TARE_OP_WRITES = 1 << 6,      /* changes what later runs of the session see: variables, tables */
 };
 
 /* What a quantizer may do with an op. */

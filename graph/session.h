@@ -47,11 +47,15 @@ tare_status tare_session_call(struct tare_session *session, const struct tare_gr
                               const struct tare_tensor *args, size_t n_args, struct tare_tensor *results,
                               size_t n_results);
 
-/* Every op that the given signatures (NULL: all) reach and that has no kernel: one line each "Op: used by function/node,
- * …" into `text`; returns how many ops. */
+/* Every op that the signature (NULL: all) and the initialisers reach and that has no kernel: one line each "Op: used by
+ * function/node, …" into `text`; returns how many ops. */
 struct tare_strbuf;
 size_t tare_session_missing_ops(const struct tare_model *model, const struct tare_signature *signature,
                                 struct tare_strbuf *text);
+/* In the same form the ops that the signature reaches and that change what later runs of the session see. With any, the
+ * answer to a record may depend on the records before it. */
+size_t tare_session_state_ops(const struct tare_model *model, const struct tare_signature *signature,
+                              struct tare_strbuf *text);
 
 /* One line of the profile. */
 struct tare_profile_row {

@@ -67,12 +67,13 @@ static tare_status run_is_initialized(struct tare_kernel *kernel) {
     {                                                                                                                  \
         .name = op, .inputs = "ref: Ref(T), value: T", .outputs = "output_ref: Ref(T)",                                \
         .attrs = "T: numbertype; use_locking: bool = false", .infer = tare_infer_same, .run = run_accumulate,          \
-        .aux = how, .flags = TARE_OP_NO_FOLD                                                                           \
+        .aux = how, .flags = TARE_OP_NO_FOLD | TARE_OP_WRITES                                                          \
     }
 #define SCATTER(op, how, spec)                                                                                         \
     {                                                                                                                  \
         .name = op, .inputs = "ref: Ref(T), indices: Tindices, updates: T", .outputs = "output_ref: Ref(T)",           \
-        .attrs = spec, .infer = tare_infer_same, .run = run_scatter, .aux = how, .flags = TARE_OP_NO_FOLD              \
+        .attrs = spec, .infer = tare_infer_same, .run = run_scatter, .aux = how,                                       \
+        .flags = TARE_OP_NO_FOLD | TARE_OP_WRITES                                                                      \
     }
 
 const struct tare_op tare_ops_reference[] = {
@@ -84,7 +85,7 @@ const struct tare_op tare_ops_reference[] = {
       .attrs = "T: type; validate_shape: bool = true; use_locking: bool = true",
       .infer = infer_assign,
       .run = run_assign,
-      .flags = TARE_OP_NO_FOLD },
+      .flags = TARE_OP_NO_FOLD | TARE_OP_WRITES },
     ACCUMULATE("AssignAdd", &add),
     ACCUMULATE("AssignSub", &subtract),
     SCATTER("ScatterUpdate", &set, "T: type; Tindices: {int32, int64}; use_locking: bool = true"),

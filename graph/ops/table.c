@@ -193,17 +193,17 @@ static tare_status run_export(struct tare_kernel *kernel) {
         .run = run_table, .release = release_table, .aux = &form, .flags = TARE_OP_STATEFUL                            \
     }
 /* The op in TF1's form, whose handle is a reference, and in that of resources. */
-#define BOTH(op, rest, out, spec, shapes, kernel)                                                                      \
+#define BOTH(op, rest, out, spec, shapes, kernel, more)                                                                \
     { .name = op "V2",                                                                                                 \
       .inputs = "table_handle: resource" rest,                                                                         \
       .outputs = out,                                                                                                  \
       .attrs = spec,                                                                                                   \
       .infer = shapes,                                                                                                 \
       .run = kernel,                                                                                                   \
-      .flags = TARE_OP_STATEFUL },                                                                                     \
+      .flags = TARE_OP_STATEFUL | (more) },                                                                            \
     {                                                                                                                  \
         .name = op, .inputs = "table_handle: Ref(string)" rest, .outputs = out, .attrs = spec, .infer = shapes,        \
-        .run = kernel, .flags = TARE_OP_NO_FOLD                                                                        \
+        .run = kernel, .flags = TARE_OP_NO_FOLD | (more)                                                               \
     }
 
 const struct tare_op tare_ops_table[] = {
@@ -215,22 +215,24 @@ const struct tare_op tare_ops_table[] = {
           NAMED KEY_VALUE "; value_shape: shape = { unknown_rank: true }", mutable_table),
     TABLE("AnonymousHashTable", "table_handle: resource", KEY_VALUE, anonymous_table),
     TABLE("AnonymousMutableHashTable", "table_handle: resource", KEY_VALUE, anonymous_mutable_table),
-    BOTH("InitializeTable", ", keys: Tkey, values: Tval", NULL, "Tkey: type; Tval: type", infer_nothing,
-         run_initialize),
-    BOTH("InitializeTableFromTextFile", ", filename: string", NULL, FILE_ATTRS, infer_nothing,
-         run_initialize_from_file),
-    BOTH("LookupTableInsert", ", keys: Tin, values: Tout", NULL, "Tin: type; Tout: type", infer_nothing, run_insert),
-    BOTH("LookupTableImport", ", keys: Tin, values: Tout", NULL, "Tin: type; Tout: type", infer_nothing, run_import),
+    BOTH("InitializeTable", ", keys: Tkey, values: Tval", NULL, "Tkey: type; Tval: type", infer_nothing, run_initialize,
+         0),
+    BOTH("InitializeTableFromTextFile", ", filename: string", NULL, FILE_ATTRS, infer_nothing, run_initialize_from_file,
+         0),
+    BOTH("LookupTableInsert", ", keys: Tin, values: Tout", NULL, "Tin: type; Tout: type", infer_nothing, run_insert,
+         TARE_OP_WRITES),
+    BOTH("LookupTableImport", ", keys: Tin, values: Tout", NULL, "Tin: type; Tout: type", infer_nothing, run_import,
+         TARE_OP_WRITES),
     BOTH("LookupTableFind", ", keys: Tin, default_value: Tout", "values: Tout", "Tin: type; Tout: type", infer_find,
-         run_find),
-    BOTH("LookupTableSize", "", "size: int64", NULL, tare_infer_scalar, run_size),
+         run_find, 0),
+    BOTH("LookupTableSize", "", "size: int64", NULL, tare_infer_scalar, run_size, 0),
     BOTH("LookupTableExport", "", "keys: Tkeys, values: Tvalues", "Tkeys: type; Tvalues: type", infer_export,
-         run_export),
+         run_export, 0),
     { .name = "LookupTableRemoveV2",
       .inputs = "table_handle: resource, keys: Tin",
       .attrs = "Tin: type",
       .infer = infer_nothing,
       .run = run_remove,
-      .flags = TARE_OP_STATEFUL },
+      .flags = TARE_OP_STATEFUL | TARE_OP_WRITES },
     { 0 },
 };

@@ -179,19 +179,19 @@ static tare_status run_nothing(struct tare_kernel *kernel) {
 #define ACCUMULATE(op, change_how)                                                                                     \
     {                                                                                                                  \
         .name = op, .inputs = "resource: resource, value: dtype", .attrs = "dtype: type", .infer = infer_nothing,      \
-        .run = run_accumulate, .aux = &changes[change_how], .flags = TARE_OP_STATEFUL                                  \
+        .run = run_accumulate, .aux = &changes[change_how], .flags = TARE_OP_STATEFUL | TARE_OP_WRITES                 \
     }
 #define SCATTER(op, change_how, types)                                                                                 \
     {                                                                                                                  \
         .name = op, .inputs = "resource: resource, indices: Tindices, updates: dtype",                                 \
         .attrs = "dtype: " types "; Tindices: {int32, int64}", .infer = infer_nothing, .run = run_scatter,             \
-        .aux = change_how, .flags = TARE_OP_STATEFUL                                                                   \
+        .aux = change_how, .flags = TARE_OP_STATEFUL | TARE_OP_WRITES                                                  \
     }
 #define SCATTER_ND(op, change_how)                                                                                     \
     {                                                                                                                  \
         .name = op, .inputs = "ref: resource, indices: Tindices, updates: T",                                          \
         .attrs = "T: type; Tindices: {int32, int64}; use_locking: bool = true; bad_indices_policy: string = ''",       \
-        .infer = infer_nothing, .run = run_scatter_nd, .aux = change_how, .flags = TARE_OP_STATEFUL                    \
+        .infer = infer_nothing, .run = run_scatter_nd, .aux = change_how, .flags = TARE_OP_STATEFUL | TARE_OP_WRITES   \
     }
 
 const struct tare_op tare_ops_variable[] = {
@@ -214,7 +214,7 @@ const struct tare_op tare_ops_variable[] = {
       .attrs = "dtype: type; validate_shape: bool = false",
       .infer = infer_nothing,
       .run = run_assign,
-      .flags = TARE_OP_STATEFUL },
+      .flags = TARE_OP_STATEFUL | TARE_OP_WRITES },
     ACCUMULATE("AssignAddVariableOp", TARE_ACCUMULATE_ADD),
     ACCUMULATE("AssignSubVariableOp", TARE_ACCUMULATE_SUB),
     { .name = "VarIsInitializedOp",
@@ -249,13 +249,13 @@ const struct tare_op tare_ops_variable[] = {
       .attrs = "T: " NUMBERS "; use_locking: bool = false",
       .infer = infer_nothing,
       .run = run_descend,
-      .flags = TARE_OP_STATEFUL },
+      .flags = TARE_OP_STATEFUL | TARE_OP_WRITES },
     { .name = "DestroyResourceOp",
       .inputs = "resource: resource",
       .attrs = "ignore_lookup_error: bool = true",
       .infer = infer_nothing,
       .run = run_destroy,
-      .flags = TARE_OP_STATEFUL },
+      .flags = TARE_OP_STATEFUL | TARE_OP_WRITES },
     { .name = "DisableCopyOnRead",
       .inputs = "resource: resource",
       .infer = infer_nothing,

@@ -87,6 +87,21 @@ static void unknown_total__shows_the_time_so_far(void **state) {
     free(text);
 }
 
+static void total__may_come_while_the_work_goes_on(void **state) {
+    FILE *out = open_memstream(&text, &text_size);
+    struct tare_progress *progress = start(-1, false, out);
+    (void)state;
+    tare_progress_set_total(progress, 8);
+    now = 104;
+    tare_progress_advance(progress, 4);
+    fflush(out);
+    assert_string_equal(text, "reading 4/8 records, 1.00/s, 0:04 left\n");
+    tare_progress_free(progress);
+    tare_progress_set_total(NULL, 8);
+    fclose(out);
+    free(text);
+}
+
 static void quiet__gives_nothing_to_free(void **state) {
     struct tare_progress_options options = { .label = "x", .unit = "y", .quiet = true };
     (void)state;
@@ -117,6 +132,7 @@ int main(void) {
         cmocka_unit_test(short_work__shows_nothing),
         cmocka_unit_test(terminal__draws_a_bar),
         cmocka_unit_test(unknown_total__shows_the_time_so_far),
+        cmocka_unit_test(total__may_come_while_the_work_goes_on),
         cmocka_unit_test(quiet__gives_nothing_to_free),
         cmocka_unit_test(log__drops_what_is_too_detailed),
     };

@@ -1,4 +1,4 @@
-/* Ops that a run would meet and that have no kernel. */
+/* Looking at what a run would meet before it runs: ops that have no kernel, ops that change state. */
 #include "base/strbuf.h"
 #include "graph/exec/plan.h"
 
@@ -7,7 +7,7 @@
 
 enum { NODES_NAMED = 3 };
 
-struct missing_op {
+struct found_op {
     const char *op;
     const struct tare_node *nodes[NODES_NAMED];
     size_t count;
@@ -15,18 +15,25 @@ struct missing_op {
 
 struct search {
     const struct tare_model *model;
+    bool (*looked_for)(const struct tare_model *model, const struct tare_node *node);
     struct tare_arena arena;
-    struct tare_map seen; /* functions by name */
-    struct tare_map ops;  /* op -> struct missing_op */
-    struct missing_op **list;
+    struct tare_map seen;  /* functions by name */
+    struct tare_map noted; /* nodes */
+    struct tare_map ops;   /* op -> struct found_op */
+    struct found_op **list;
     size_t n_list;
 };
 
 static tare_status note(struct search *search, const struct tare_node *node) {
-    struct missing_op *op = tare_map_get(&search->ops, node->op);
+    struct found_op *op = tare_map_get(&search->ops, node->op);
+    const struct tare_node **key = TARE_NEW(&search->arena, const struct tare_node *);
+    if (!key) return TARE_NO_MEMORY;
+    *key = node;
+    if (tare_map_get_n(&search->noted, (const char *)key, sizeof *key)) return TARE_OK;
+    if (!tare_map_set_n(&search->noted, (const char *)key, sizeof *key, key)) return TARE_NO_MEMORY;
     if (!op) {
-        struct missing_op **grown = tare_arena_extend(&search->arena, search->list, search->n_list, 1, sizeof *grown);
-        op = TARE_NEW(&search->arena, struct missing_op);
+        struct found_op **grown = tare_arena_extend(&search->arena, search->list, search->n_list, 1, sizeof *grown);
+        op = TARE_NEW(&search->arena, struct found_op);
         if (!op || !grown || !tare_map_set(&search->ops, node->op, op)) return TARE_NO_MEMORY;
         op->op = node->op;
         grown[search->n_list++] = op;
@@ -54,8 +61,7 @@ static tare_status search_nodes(struct search *search, const struct tare_plan_re
     TARE_TRY(tare_plan_order(&order, &count, &search->arena, request));
     for (size_t i = 0; i < count; i++) {
         const struct tare_node *node = order[i];
-        bool called = !node->def && tare_model_find_function(search->model, node->op);
-        if (!called && (!node->def || !node->def->row || !node->def->row->run)) TARE_TRY(note(search, node));
+        if (search->looked_for(search->model, node)) TARE_TRY(note(search, node));
         TARE_TRY(tare_node_each_function(node, search_function, search));
     }
     return TARE_OK;
@@ -96,10 +102,10 @@ static tare_status search_initialisers(struct search *search) {
 }
 
 static int by_name(const void *a, const void *b) {
-    return strcmp((*(struct missing_op *const *)a)->op, (*(struct missing_op *const *)b)->op);
+    return strcmp((*(struct found_op *const *)a)->op, (*(struct found_op *const *)b)->op);
 }
 
-static void describe(struct tare_strbuf *text, const struct missing_op *op) {
+static void describe(struct tare_strbuf *text, const struct found_op *op) {
     tare_strbuf_printf(text, "%s: used by ", op->op);
     for (size_t i = 0; i < op->count && i < NODES_NAMED; i++) {
         const char *function = op->nodes[i]->graph->name;
@@ -109,23 +115,44 @@ static void describe(struct tare_strbuf *text, const struct missing_op *op) {
     tare_strbuf_putc(text, '\n');
 }
 
+/* Puts the lines of all ops found into `text`, ends the search and gives their number. A graph that cannot be ordered
+ * counts as one more. */
+static size_t report(struct tare_strbuf *text, struct search *search, tare_status status) {
+    size_t count = search->n_list + (status != TARE_OK);
+    if (search->n_list) qsort(search->list, search->n_list, sizeof *search->list, by_name);
+    for (size_t i = 0; i < search->n_list; i++)
+        describe(text, search->list[i]);
+    if (status != TARE_OK) tare_strbuf_printf(text, "%s\n", tare_error_text());
+    tare_map_free(&search->seen);
+    tare_map_free(&search->noted);
+    tare_map_free(&search->ops);
+    tare_arena_free(&search->arena);
+    return count;
+}
+
+static bool has_no_kernel(const struct tare_model *model, const struct tare_node *node) {
+    if (!node->def && tare_model_find_function(model, node->op)) return false;
+    return !node->def || !node->def->row || !node->def->row->run;
+}
+
 size_t tare_session_missing_ops(const struct tare_model *model, const struct tare_signature *signature,
                                 struct tare_strbuf *text) {
-    struct search search = { .model = model };
+    struct search search = { .model = model, .looked_for = has_no_kernel };
     tare_status status = TARE_OK;
-    if (signature) {
-        status = search_signature(&search, signature);
-    } else {
-        for (size_t i = 0; i < model->n_signatures && status == TARE_OK; i++)
-            status = search_signature(&search, &model->signatures[i]);
-        if (status == TARE_OK) status = search_initialisers(&search);
-    }
-    if (search.n_list) qsort(search.list, search.n_list, sizeof *search.list, by_name);
-    for (size_t i = 0; i < search.n_list; i++)
-        describe(text, search.list[i]);
-    if (status != TARE_OK) tare_strbuf_printf(text, "%s\n", tare_error_text()); /* a graph that cannot be ordered */
-    tare_map_free(&search.seen);
-    tare_map_free(&search.ops);
-    tare_arena_free(&search.arena);
-    return search.n_list + (status != TARE_OK);
+    if (signature) status = search_signature(&search, signature);
+    for (size_t i = 0; i < model->n_signatures && !signature && status == TARE_OK; i++)
+        status = search_signature(&search, &model->signatures[i]);
+    if (status == TARE_OK) status = search_initialisers(&search);
+    return report(text, &search, status);
+}
+
+static bool writes_state(const struct tare_model *model, const struct tare_node *node) {
+    (void)model;
+    return node->def && node->def->row && (node->def->row->flags & TARE_OP_WRITES);
+}
+
+size_t tare_session_state_ops(const struct tare_model *model, const struct tare_signature *signature,
+                              struct tare_strbuf *text) {
+    struct search search = { .model = model, .looked_for = writes_state };
+    return report(text, &search, search_signature(&search, signature));
 }

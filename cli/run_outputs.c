@@ -1,0 +1,206 @@
+/* Writing what a run gives. */
+#include "cli/run_outputs.h"
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/output.h"
+#include "base/strbuf.h"
+#include "datasets/npy.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* One output: rows of one shape, or text. */
+struct sink {
+    const struct tare_binding *binding;
+    struct tare_npy_writer *npy;
+    struct tare_output_file text;
+    char *path;
+    int dtype; /* TARE_DT_INVALID until a value came */
+    bool is_text, open, stacked;
+    struct tare_shape row;
+};
+
+struct tare_run_outputs {
+    const char *directory;
+    bool silent;
+    struct sink *sinks;
+    size_t count;
+};
+
+/* "/" in names is written "__". */
+static char *output_path(const char *directory, const char *key, const char *ending) {
+    struct tare_strbuf name = { 0 };
+    char *path;
+    for (const char *c = key; *c; c++) {
+        if (*c == '/')
+            tare_strbuf_puts(&name, "__");
+        else
+            tare_strbuf_putc(&name, *c);
+    }
+    tare_strbuf_puts(&name, ending);
+    path = tare_path_join(directory, tare_strbuf_text(&name));
+    tare_strbuf_free(&name);
+    return path;
+}
+
+/* Concatenated when the signature leaves the output's first dimension open, stacked otherwise. */
+static bool is_stacked(const struct tare_shape *declared, const struct tare_tensor *value) {
+    bool open = declared->rank >= 1 && declared->dims[0] < 0;
+    return value->shape.rank == 0 || !open;
+}
+
+static void note_form(struct sink *sink, const struct tare_tensor *value) {
+    sink->dtype = value->dtype;
+    sink->stacked = is_stacked(&sink->binding->shape, value);
+    sink->is_text = value->dtype == TARE_DT_STRING;
+    sink->row = value->shape;
+    if (!sink->stacked) {
+        memmove(sink->row.dims, sink->row.dims + 1, (size_t)(value->shape.rank - 1) * sizeof *sink->row.dims);
+        sink->row.rank--;
+    }
+}
+
+static tare_status open_sink(struct sink *sink, const char *directory, const struct tare_tensor *value) {
+    tare_status status;
+    sink->path = output_path(directory, sink->binding->key, sink->is_text ? ".txt" : ".npy");
+    if (!sink->path) return TARE_NO_MEMORY;
+    status = sink->is_text ? tare_output_file_begin(&sink->text, sink->path)
+                           : tare_npy_create(&sink->npy, sink->path, value->dtype, &sink->row);
+    sink->open = status == TARE_OK;
+    return status;
+}
+
+/* As Python writes bytes: printable ASCII as it is, \\, \t, \n, \r, and \xhh for the rest. */
+static void escape(struct tare_strbuf *line, const struct tare_str *text) {
+    for (size_t i = 0; i < text->size; i++) {
+        unsigned char c = (unsigned char)text->data[i];
+        switch (c) {
+        case '\\':
+            tare_strbuf_puts(line, "\\\\");
+            break;
+        case '\t':
+            tare_strbuf_puts(line, "\\t");
+            break;
+        case '\n':
+            tare_strbuf_puts(line, "\\n");
+            break;
+        case '\r':
+            tare_strbuf_puts(line, "\\r");
+            break;
+        default:
+            if (c < 0x20 || c > 0x7e)
+                tare_strbuf_printf(line, "\\x%02x", c);
+            else
+                tare_strbuf_putc(line, (char)c);
+        }
+    }
+}
+
+static tare_status write_strings(struct sink *sink, const struct tare_tensor *value) {
+    for (int64_t i = 0; i < value->elements; i++) {
+        const struct tare_str *text = &TARE_CONST_DATA(struct tare_str, value)[i];
+        struct tare_strbuf line = { 0 };
+        tare_status status;
+        escape(&line, text);
+        tare_strbuf_putc(&line, '\n');
+        status = tare_output_file_write(&sink->text, tare_strbuf_text(&line), line.size);
+        tare_strbuf_free(&line);
+        TARE_TRY(status);
+    }
+    return TARE_OK;
+}
+
+static tare_status check_row(const struct sink *sink, const struct tare_tensor *value) {
+    struct tare_shape row = value->shape;
+    char wanted[TARE_SHAPE_TEXT_SIZE], got[TARE_SHAPE_TEXT_SIZE];
+    if (!sink->stacked && row.rank > 0) {
+        memmove(row.dims, row.dims + 1, (size_t)(row.rank - 1) * sizeof *row.dims);
+        row.rank--;
+    }
+    if (tare_shape_equal(&row, &sink->row)) return TARE_OK;
+    return TARE_FAIL(TARE_SHAPE, "output %s: rows of shape %s and of %s cannot go into one array", sink->binding->key,
+                     tare_shape_text(wanted, &sink->row), tare_shape_text(got, &row));
+}
+
+static tare_status write_output(struct sink *sink, const char *directory, const struct tare_tensor *value) {
+    if (!sink->open) TARE_TRY(open_sink(sink, directory, value));
+    if (sink->is_text) return write_strings(sink, value);
+    TARE_TRY(check_row(sink, value));
+    return tare_npy_append(sink->npy, value);
+}
+
+/* A few values, for a look without files. */
+static void print_value(const struct tare_binding *binding, const struct tare_tensor *value) {
+    enum { SHOWN = 12 };
+    char shape[TARE_SHAPE_TEXT_SIZE];
+    printf("%s %s%s", binding->key, tare_dtype_name(value->dtype), tare_shape_text(shape, &value->shape));
+    for (int64_t i = 0; i < value->elements && i < SHOWN; i++) {
+        if (value->dtype == TARE_DT_STRING) {
+            struct tare_strbuf text = { 0 };
+            tare_strbuf_escape(&text, TARE_CONST_DATA(struct tare_str, value)[i].data,
+                               TARE_CONST_DATA(struct tare_str, value)[i].size);
+            printf(" \"%s\"", tare_strbuf_text(&text));
+            tare_strbuf_free(&text);
+        } else if (tare_dtype_is_floating(value->dtype)) {
+            printf(" %.6g", tare_tensor_get_f64(value, i));
+        } else {
+            printf(" %lld", (long long)tare_tensor_get_i64(value, i));
+        }
+    }
+    printf("%s\n", value->elements > SHOWN ? " …" : "");
+}
+
+/* ---- all outputs ---- */
+
+tare_status tare_run_outputs_new(struct tare_run_outputs **out, const struct tare_signature *signature,
+                                 const char *directory, bool silent) {
+    struct tare_run_outputs *outputs = tare_calloc(1, sizeof *outputs);
+    size_t existed;
+    *out = outputs;
+    if (!outputs) return TARE_NO_MEMORY;
+    outputs->sinks = tare_calloc(signature->n_outputs + 1, sizeof *outputs->sinks);
+    if (!outputs->sinks) return TARE_NO_MEMORY;
+    *outputs = (struct tare_run_outputs){ directory, silent, outputs->sinks, signature->n_outputs };
+    for (size_t i = 0; i < outputs->count; i++)
+        outputs->sinks[i].binding = &signature->outputs[i];
+    return directory ? tare_file_make_folders(directory, &existed) : TARE_OK;
+}
+
+tare_status tare_run_outputs_take(struct tare_run_outputs *outputs, const struct tare_tensor *values) {
+    for (size_t i = 0; i < outputs->count; i++) {
+        struct sink *sink = &outputs->sinks[i];
+        if (!sink->dtype) note_form(sink, &values[i]);
+        if (outputs->directory)
+            TARE_TRY(write_output(sink, outputs->directory, &values[i]));
+        else if (!outputs->silent)
+            print_value(sink->binding, &values[i]);
+    }
+    return TARE_OK;
+}
+
+tare_status tare_run_outputs_commit(struct tare_run_outputs *outputs) {
+    for (size_t i = 0; i < outputs->count; i++) {
+        struct sink *sink = &outputs->sinks[i];
+        if (!sink->open) continue;
+        sink->open = false;
+        TARE_TRY(sink->is_text ? tare_output_file_commit(&sink->text) : tare_npy_commit(sink->npy));
+    }
+    return TARE_OK;
+}
+
+void tare_run_outputs_free(struct tare_run_outputs *outputs) {
+    if (!outputs) return;
+    for (size_t i = 0; i < outputs->count; i++) {
+        struct sink *sink = &outputs->sinks[i];
+        if (sink->open && sink->is_text) tare_output_file_abort(&sink->text);
+        if (sink->open && !sink->is_text) tare_npy_abort(sink->npy);
+        tare_free(sink->path);
+    }
+    tare_free(outputs->sinks);
+    tare_free(outputs);
+}
+
+void tare_run_outputs_describe(struct tare_run_output *out, const struct tare_run_outputs *outputs, size_t i) {
+    const struct sink *sink = &outputs->sinks[i];
+    *out = (struct tare_run_output){ sink->binding->key, sink->path, sink->dtype, sink->row, sink->stacked };
+}

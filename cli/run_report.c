@@ -1,0 +1,162 @@
+/* The profile of a run and its summary. */
+#include "cli/run_report.h"
+
+#include <jansson.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NODES_SHOWN = 25 };
+
+/* ---- profile ---- */
+
+static int by_node(const void *a, const void *b) {
+    const struct tare_profile_row *x = a, *y = b;
+    const uintptr_t p = (uintptr_t)x->node, q = (uintptr_t)y->node;
+    return (p > q) - (p < q);
+}
+
+static int by_op(const void *a, const void *b) {
+    const struct tare_profile_row *x = a, *y = b;
+    return strcmp(x->node->op, y->node->op);
+}
+
+/* Rows of one time in the order of their names: the table is the same each time but for the times. */
+static int by_time(const void *a, const void *b) {
+    const struct tare_profile_row *x = a, *y = b;
+    if (x->nanoseconds != y->nanoseconds) return x->nanoseconds < y->nanoseconds ? 1 : -1;
+    return strcmp(x->node->name, y->node->name);
+}
+
+/* Sorts, adds up neighbours that compare equal, and gives how many are left. */
+static size_t add_up(struct tare_profile_row *rows, size_t count, int (*compare)(const void *, const void *)) {
+    size_t kept = 0;
+    if (!count) return 0;
+    qsort(rows, count, sizeof *rows, compare);
+    for (size_t i = 1; i < count; i++) {
+        if (compare(&rows[kept], &rows[i]) == 0) {
+            rows[kept].calls += rows[i].calls;
+            rows[kept].nanoseconds += rows[i].nanoseconds;
+        } else {
+            rows[++kept] = rows[i];
+        }
+    }
+    return kept + 1;
+}
+
+tare_status tare_run_profile_make(struct tare_run_profile *out, struct tare_arena *arena,
+                                  struct tare_session *const *sessions, int count) {
+    memset(out, 0, sizeof *out);
+    for (int i = 0; i < count; i++) {
+        struct tare_profile_row *rows, *grown;
+        size_t n;
+        TARE_TRY(tare_session_profile(&rows, &n, arena, sessions[i]));
+        grown = tare_arena_extend(arena, out->nodes, out->n_nodes, n, sizeof *grown);
+        if (!grown) return TARE_NO_MEMORY;
+        if (n) memcpy(grown + out->n_nodes, rows, n * sizeof *rows);
+        out->nodes = grown;
+        out->n_nodes += n;
+    }
+    out->n_nodes = add_up(out->nodes, out->n_nodes, by_node);
+    out->ops = TARE_NEW_ARRAY(arena, struct tare_profile_row, out->n_nodes + 1);
+    if (!out->ops) return TARE_NO_MEMORY;
+    if (out->n_nodes) memcpy(out->ops, out->nodes, out->n_nodes * sizeof *out->ops);
+    out->n_ops = add_up(out->ops, out->n_nodes, by_op);
+    for (size_t i = 0; i < out->n_nodes; i++)
+        out->nanoseconds += out->nodes[i].nanoseconds;
+    if (out->n_nodes) qsort(out->nodes, out->n_nodes, sizeof *out->nodes, by_time);
+    if (out->n_ops) qsort(out->ops, out->n_ops, sizeof *out->ops, by_time);
+    return TARE_OK;
+}
+
+static void print_row(const struct tare_profile_row *row, int64_t total) {
+    fprintf(stderr, "%10.3f %6.2f %8lld  %-28s", (double)row->nanoseconds / 1e6,
+            total ? 100.0 * (double)row->nanoseconds / (double)total : 0, (long long)row->calls, row->node->op);
+}
+
+void tare_run_profile_print(const struct tare_run_profile *profile) {
+    fprintf(stderr, "%10s %6s %8s  %s\n", "ms", "%", "calls", "op kind");
+    for (size_t i = 0; i < profile->n_ops; i++) {
+        print_row(&profile->ops[i], profile->nanoseconds);
+        fputc('\n', stderr);
+    }
+    fprintf(stderr, "%10s %6s %8s  %-28s %s\n", "ms", "%", "calls", "op", "node");
+    for (size_t i = 0; i < profile->n_nodes && i < NODES_SHOWN; i++) {
+        const struct tare_node *node = profile->nodes[i].node;
+        print_row(&profile->nodes[i], profile->nanoseconds);
+        fprintf(stderr, " %s%s%s\n", node->graph->name, *node->graph->name ? "/" : "", node->name);
+    }
+    if (profile->n_nodes > NODES_SHOWN)
+        fprintf(stderr, "and %zu more nodes (--json lists them all)\n", profile->n_nodes - NODES_SHOWN);
+}
+
+/* ---- summary ---- */
+
+static json_t *shape_json(const struct tare_shape *shape, bool open_first) {
+    json_t *dims = json_array();
+    if (open_first) json_array_append_new(dims, json_null());
+    for (int i = 0; i < shape->rank; i++)
+        json_array_append_new(dims, json_integer((json_int_t)shape->dims[i]));
+    return dims;
+}
+
+/* Each record's shape; null stands for a first dimension along which records are concatenated. */
+static json_t *outputs_json(const struct tare_run_outputs *outputs, size_t count) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++) {
+        struct tare_run_output output;
+        json_t *entry = json_object();
+        tare_run_outputs_describe(&output, outputs, i);
+        json_object_set_new(entry, "name", json_string(output.key));
+        if (output.dtype) {
+            json_object_set_new(entry, "dtype", json_string(tare_dtype_name(output.dtype)));
+            json_object_set_new(entry, "shape", shape_json(&output.row, !output.stacked));
+        }
+        if (output.path) json_object_set_new(entry, "file", json_string(output.path));
+        json_array_append_new(list, entry);
+    }
+    return list;
+}
+
+static json_t *rows_json(const struct tare_profile_row *rows, size_t count, bool nodes) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++) {
+        json_t *entry = json_object();
+        if (nodes) {
+            json_object_set_new(entry, "function", json_string(rows[i].node->graph->name));
+            json_object_set_new(entry, "node", json_string(rows[i].node->name));
+        }
+        json_object_set_new(entry, "op", json_string(rows[i].node->op));
+        json_object_set_new(entry, "calls", json_integer((json_int_t)rows[i].calls));
+        json_object_set_new(entry, "nanoseconds", json_integer((json_int_t)rows[i].nanoseconds));
+        json_array_append_new(list, entry);
+    }
+    return list;
+}
+
+tare_status tare_run_summary_print(const struct tare_run_summary *summary, const struct tare_run_outputs *outputs,
+                                   const struct tare_run_profile *profile) {
+    const double rate = summary->seconds > 0 ? (double)summary->records / summary->seconds : 0;
+    json_t *root = json_object();
+    char *text;
+    json_object_set_new(root, "model", json_string(summary->model));
+    json_object_set_new(root, "signature", json_string(summary->signature));
+    json_object_set_new(root, "records", json_integer((json_int_t)summary->records));
+    json_object_set_new(root, "threads", json_integer(summary->threads));
+    json_object_set_new(root, "batch", json_integer(summary->batch));
+    json_object_set_new(root, "stateful", json_boolean(summary->stateful));
+    json_object_set_new(root, "seconds", json_real(summary->seconds));
+    json_object_set_new(root, "records_per_second", json_real(rate));
+    json_object_set_new(root, "outputs", outputs_json(outputs, summary->n_outputs));
+    if (profile) {
+        json_object_set_new(root, "ops", rows_json(profile->ops, profile->n_ops, false));
+        json_object_set_new(root, "nodes", rows_json(profile->nodes, profile->n_nodes, true));
+    }
+    text = json_dumps(root, JSON_INDENT(2));
+    json_decref(root);
+    if (!text) return TARE_FAIL(TARE_NO_MEMORY, "out of memory");
+    puts(text);
+    free(text);
+    return TARE_OK;
+}

@@ -1,0 +1,32 @@
+/* What tare run tells of a run: the profile, and the summary in JSON. */
+#ifndef TARE_CLI_RUN_REPORT_H
+#define TARE_CLI_RUN_REPORT_H
+
+#include "cli/run_outputs.h"
+#include "graph/session.h"
+
+struct tare_run_summary {
+    const char *model, *signature;
+    int64_t records;
+    int threads, batch;
+    bool stateful;
+    double seconds;
+    size_t n_outputs;
+};
+
+/* Time by op kind and by node of all sessions together, slowest first. */
+struct tare_run_profile {
+    struct tare_profile_row *nodes, *ops; /* of an op: `node` is one of its nodes */
+    size_t n_nodes, n_ops;
+    int64_t nanoseconds;
+};
+/* Arena memory. */
+tare_status tare_run_profile_make(struct tare_run_profile *out, struct tare_arena *arena,
+                                  struct tare_session *const *sessions, int count);
+/* Two tables on standard error. */
+void tare_run_profile_print(const struct tare_run_profile *profile);
+/* One JSON object on standard output; `profile` may be NULL. */
+tare_status tare_run_summary_print(const struct tare_run_summary *summary, const struct tare_run_outputs *outputs,
+                                   const struct tare_run_profile *profile);
+
+#endif

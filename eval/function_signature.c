@@ -1,0 +1,290 @@
+/* Picking a concrete function, and a signature for it. */
+#include "eval/function_signature.h"
+#include "base/strbuf.h"
+#include "graph/calls.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* ---- names ---- */
+
+/* The name that a function had in the program: "__inference_NAME_42" and "__forward_NAME_42" hold it. */
+static bool has_program_name(const char *function, const char *name) {
+    static const char *const stems[] = { "__inference_", "__forward_" };
+    const size_t size = strlen(name);
+    for (size_t i = 0; i < sizeof stems / sizeof *stems; i++) {
+        const size_t stem = strlen(stems[i]);
+        if (strncmp(function, stems[i], stem) != 0 || strncmp(function + stem, name, size) != 0) continue;
+        const char *rest = function + stem + size;
+        if (*rest != '_' || !rest[1]) continue;
+        while (isdigit((unsigned char)*++rest)) {
+        }
+        if (!*rest) return true;
+    }
+    return false;
+}
+
+static bool is_called(const struct tare_model *model, const struct tare_graph *function, const char *name) {
+    for (size_t i = 0; i < model->n_aliases; i++)
+        if (strcmp(model->aliases[i].function, function->name) == 0 && strcmp(model->aliases[i].alias, name) == 0)
+            return true;
+    return has_program_name(function->name, name);
+}
+
+static const struct tare_concrete *concrete_of(const struct tare_model *model, const struct tare_graph *function) {
+    for (size_t i = 0; i < model->n_concretes; i++)
+        if (model->concretes[i].graph == function) return &model->concretes[i];
+    return NULL;
+}
+
+/* Arguments that a caller gives; the rest is captured. */
+static size_t open_arguments(const struct tare_model *model, const struct tare_graph *function) {
+    const struct tare_concrete *concrete = concrete_of(model, function);
+    const size_t bound = concrete ? concrete->n_bound : 0;
+    return bound < function->n_args ? function->n_args - bound : 0;
+}
+
+static struct tare_shape argument_shape(const struct tare_node *arg) {
+    const struct tare_attr *list = tare_node_find_attr(arg, "_output_shapes");
+    if (list && list->is_list && list->kind == TARE_ATTR_SHAPE && list->count == 1) return list->items[0].shape;
+    return tare_shape_unknown();
+}
+
+static void describe(struct tare_strbuf *text, const struct tare_model *model, const struct tare_graph *function) {
+    char shape_text[TARE_SHAPE_TEXT_SIZE];
+    tare_strbuf_printf(text, "%s(", function->name);
+    for (size_t i = 0; i < open_arguments(model, function); i++) {
+        const struct tare_shape shape = argument_shape(function->args[i]);
+        tare_strbuf_printf(text, "%s%s: %s%s", i ? ", " : "", function->args[i]->name,
+                           tare_dtype_name(tare_dtype_base(function->args[i]->output_dtypes[0])),
+                           tare_shape_text(shape_text, &shape));
+    }
+    tare_strbuf_putc(text, ')');
+}
+
+static void describe_given(struct tare_strbuf *text, const struct tare_call_arguments *given) {
+    char shape_text[TARE_SHAPE_TEXT_SIZE];
+    tare_strbuf_putc(text, '(');
+    for (size_t i = 0; i < given->count; i++)
+        tare_strbuf_printf(text, "%s%s: %s%s", i ? ", " : "", given->keys[i], tare_dtype_name(given->values[i].dtype),
+                           tare_shape_text(shape_text, &given->values[i].shape));
+    tare_strbuf_putc(text, ')');
+}
+
+/* ---- picking ---- */
+
+static const struct tare_tensor *find_given(const struct tare_call_arguments *given, const char *key) {
+    for (size_t i = 0; i < given->count; i++)
+        if (strcmp(given->keys[i], key) == 0) return &given->values[i];
+    return NULL;
+}
+
+static const char *spec_name(int dtype) {
+    const struct tare_dtype_info *info = tare_dtype_get(dtype);
+    return info ? info->spec_name : "?";
+}
+
+static tare_status check_argument(const struct tare_graph *function, size_t i, const struct tare_tensor *value) {
+    const struct tare_node *arg = function->args[i];
+    const int wanted = tare_dtype_base(arg->output_dtypes[0]);
+    const struct tare_shape shape = argument_shape(arg);
+    char wanted_text[TARE_SHAPE_TEXT_SIZE], got_text[TARE_SHAPE_TEXT_SIZE];
+    if (!value)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "cannot compute %s as input #%zu(zero-based), '%s', is missing",
+                         function->name, i, arg->name);
+    if (value->dtype != wanted)
+        return TARE_FAIL(
+            TARE_TYPE, "cannot compute %s as input #%zu(zero-based) was expected to be a %s tensor but is a %s tensor",
+            function->name, i, spec_name(wanted), spec_name(value->dtype));
+    if (!tare_shape_compatible(&value->shape, &shape))
+        return TARE_FAIL(
+            TARE_SHAPE, "cannot compute %s as input #%zu(zero-based) was expected to have shape %s but has shape %s",
+            function->name, i, tare_shape_text(wanted_text, &shape), tare_shape_text(got_text, &value->shape));
+    return TARE_OK;
+}
+
+static tare_status check_arguments(const struct tare_model *model, const struct tare_graph *function,
+                                   const struct tare_call_arguments *given) {
+    for (size_t i = 0; i < open_arguments(model, function); i++)
+        TARE_TRY(check_argument(function, i, find_given(given, function->args[i]->name)));
+    return TARE_OK;
+}
+
+/* How much a function asks: one for each rank, one for each dimension that it fixes. */
+static size_t strictness(const struct tare_model *model, const struct tare_graph *function) {
+    size_t known = 0;
+    for (size_t i = 0; i < open_arguments(model, function); i++) {
+        const struct tare_shape shape = argument_shape(function->args[i]);
+        known += shape.rank >= 0;
+        for (int k = 0; k < shape.rank; k++)
+            known += shape.dims[k] >= 0;
+    }
+    return known;
+}
+
+struct candidates {
+    struct tare_graph **functions;
+    size_t count;
+};
+
+static tare_status no_such_function(const struct tare_model *model, const char *name) {
+    enum { NAMED = 20 };
+    struct tare_strbuf names = { 0 };
+    size_t named = 0;
+    tare_status status;
+    for (size_t i = 0; i < model->n_aliases && named < NAMED; i++, named++)
+        tare_strbuf_printf(&names, "%s%s", named ? ", " : "", model->aliases[i].alias);
+    for (size_t i = 0; i < model->n_concretes && named < NAMED; i++, named++)
+        tare_strbuf_printf(&names, "%s%s", named ? ", " : "", model->concretes[i].graph->name);
+    status = TARE_FAIL(TARE_NOT_FOUND, "there is no function '%s' (the model has %s%s)", name,
+                       named ? tare_strbuf_text(&names) : "none", named == NAMED ? ", …" : "");
+    tare_strbuf_free(&names);
+    return status;
+}
+
+static tare_status list_candidates(const char *what, const struct tare_model *model, const char *name,
+                                   const struct candidates *candidates, const struct tare_call_arguments *given) {
+    struct tare_strbuf text = { 0 }, got = { 0 };
+    tare_status status;
+    describe_given(&got, given);
+    for (size_t i = 0; i < candidates->count; i++) {
+        tare_strbuf_puts(&text, i ? "; " : "");
+        describe(&text, model, candidates->functions[i]);
+    }
+    status = TARE_FAIL(TARE_INVALID_ARGUMENT, "%s '%s' (got %s, the candidates are %s)", what, name,
+                       tare_strbuf_text(&got), tare_strbuf_text(&text));
+    tare_strbuf_free(&text);
+    tare_strbuf_free(&got);
+    return status;
+}
+
+static tare_status pick(struct tare_graph **out, const struct tare_model *model, const char *name,
+                        const struct candidates *all, struct candidates *fitting,
+                        const struct tare_call_arguments *given) {
+    size_t best = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        struct tare_graph *function = all->functions[i];
+        const tare_status status = check_arguments(model, function, given);
+        if (status != TARE_OK && all->count == 1) return status;
+        if (status != TARE_OK) continue;
+        const size_t strict = strictness(model, function);
+        if (!fitting->count || strict > best) fitting->count = 0;
+        if (!fitting->count || strict == best) fitting->functions[fitting->count++] = function;
+        if (strict > best) best = strict;
+    }
+    if (!fitting->count) return list_candidates("no matching concrete function of", model, name, all, given);
+    if (fitting->count > 1) return list_candidates("ambiguous call of", model, name, fitting, given);
+    tare_error_clear();
+    *out = fitting->functions[0];
+    return TARE_OK;
+}
+
+tare_status tare_function_pick(struct tare_graph **out, const struct tare_model *model, const char *name,
+                               const struct tare_call_arguments *arguments) {
+    struct tare_arena scratch = { 0 };
+    struct tare_graph *exact = tare_model_find_function(model, name);
+    struct candidates all = { TARE_NEW_ARRAY(&scratch, struct tare_graph *, model->n_functions + 1), 0 };
+    struct candidates fitting = { TARE_NEW_ARRAY(&scratch, struct tare_graph *, model->n_functions + 1), 0 };
+    tare_status status = TARE_NO_MEMORY;
+    if (!all.functions || !fitting.functions) goto done;
+    for (size_t i = 0; i < model->n_functions && !exact; i++)
+        if (is_called(model, model->functions[i], name)) all.functions[all.count++] = model->functions[i];
+    if (exact) all.functions[all.count++] = exact;
+    status = all.count ? pick(out, model, name, &all, &fitting, arguments) : no_such_function(model, name);
+done:
+    tare_arena_free(&scratch);
+    return status;
+}
+
+/* ---- captures ---- */
+
+/* What a call in the main graph passes for an object of the object graph. */
+static bool find_passed(struct tare_edge *out, const struct tare_model *model, int object) {
+    for (size_t i = 0; i < model->main->n_nodes; i++) {
+        const struct tare_node *node = model->main->nodes[i];
+        struct tare_graph *callee = node->dead ? NULL : tare_node_function(node, "f");
+        const struct tare_concrete *concrete = callee ? concrete_of(model, callee) : NULL;
+        if (!concrete || concrete->n_bound > node->n_inputs || node->n_inputs != callee->n_args) continue;
+        for (size_t k = 0; k < concrete->n_bound; k++) {
+            if (concrete->bound[k] != object) continue;
+            *out = node->inputs[node->n_inputs - concrete->n_bound + k];
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool find_capture(struct tare_edge *out, const struct tare_model *model, int object) {
+    for (size_t i = 0; i < model->n_variables; i++)
+        if (model->variables[i].object_id == object && model->variables[i].node && !model->variables[i].removed) {
+            *out = (struct tare_edge){ model->variables[i].node, 0 };
+            return true;
+        }
+    for (size_t i = 0; i < model->n_object_constants; i++)
+        if (model->object_constants[i].object_id == object) {
+            *out = (struct tare_edge){ model->object_constants[i].node, 0 };
+            return true;
+        }
+    return find_passed(out, model, object);
+}
+
+/* ---- the signature ---- */
+
+static tare_status add_placeholder(struct tare_binding *binding, struct tare_node *call, const struct tare_node *arg) {
+    struct tare_node *node = tare_graph_add(call->graph, "Placeholder", arg->name);
+    const int dtype = tare_dtype_base(arg->output_dtypes[0]);
+    const struct tare_shape shape = argument_shape(arg);
+    if (!node) return TARE_NO_MEMORY;
+    if (dtype == TARE_DT_RESOURCE || dtype == TARE_DT_VARIANT)
+        return TARE_FAIL(TARE_UNSUPPORTED, "argument '%s' is a %s: it cannot be given from outside", arg->name,
+                         tare_dtype_name(dtype));
+    TARE_TRY(tare_node_set_type(node, "dtype", dtype));
+    if (shape.rank >= 0) TARE_TRY(tare_node_set_shape(node, "shape", &shape));
+    TARE_TRY(tare_node_resolve(node));
+    *binding = (struct tare_binding){ .key = arg->name, .dtype = dtype, .shape = shape, .edge = { node, 0 } };
+    return tare_node_add_input(call, binding->edge);
+}
+
+static tare_status pass_captures(struct tare_node *call, const struct tare_model *model,
+                                 const struct tare_graph *function, size_t n_open) {
+    const struct tare_concrete *concrete = concrete_of(model, function);
+    for (size_t i = n_open; i < function->n_args; i++) {
+        const int object = concrete->bound[i - n_open];
+        struct tare_edge edge;
+        if (!find_capture(&edge, model, object))
+            return TARE_FAIL(TARE_UNSUPPORTED, "the captured argument '%s' (object %d) is nowhere in the main graph",
+                             function->args[i]->name, object);
+        TARE_TRY(tare_node_add_input(call, edge));
+    }
+    return TARE_OK;
+}
+
+static tare_status fill(struct tare_signature *signature, struct tare_model *model, struct tare_graph *function) {
+    struct tare_node *call = tare_graph_add(model->main, function->name, function->name);
+    signature->n_inputs = open_arguments(model, function);
+    signature->n_outputs = function->n_returns;
+    signature->inputs = TARE_NEW_ARRAY(&model->arena, struct tare_binding, signature->n_inputs + 1);
+    signature->outputs = TARE_NEW_ARRAY(&model->arena, struct tare_binding, signature->n_outputs + 1);
+    if (!call || !signature->inputs || !signature->outputs) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < signature->n_inputs; i++)
+        TARE_TRY(add_placeholder(&signature->inputs[i], call, function->args[i]));
+    TARE_TRY(pass_captures(call, model, function, signature->n_inputs));
+    TARE_TRY(tare_node_resolve(call));
+    for (size_t i = 0; i < signature->n_outputs; i++)
+        signature->outputs[i] = (struct tare_binding){ .key = function->returns[i].name,
+                                                       .dtype = tare_dtype_base(function->returns[i].dtype),
+                                                       .shape = tare_shape_unknown(),
+                                                       .edge = { call, (int)i } };
+    return TARE_OK;
+}
+
+tare_status tare_function_signature(const struct tare_signature **out, struct tare_model *model,
+                                    struct tare_graph *function) {
+    struct tare_signature *signature = TARE_NEW(&model->arena, struct tare_signature);
+    if (!signature) return TARE_NO_MEMORY;
+    signature->key = function->name;
+    signature->method_name = "";
+    TARE_TRY(tare_error_prefix(fill(signature, model, function), "function %s", function->name));
+    *out = signature;
+    return TARE_OK;
+}

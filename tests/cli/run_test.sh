@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# tare run: threads, functions, profile, summary, and state.
+set -uo pipefail
+. "$TARE_SOURCE_DIR/tests/cli/support.sh"
+model=$glyphs/saved_model
+data=$glyphs/calibration.tfrecord.gz
+
+for threads in 1 2 3; do
+    "$tare" run "$model" --data "$data" --threads $threads --batch 4 --output-dir "$work/t$threads" 2>"$work/err" ||
+        fail "run --threads $threads: $(cat "$work/err")"
+    cmp -s "$work/t1/probabilities.npy" "$work/t$threads/probabilities.npy" || fail "--threads $threads changes the answers"
+done
+
+# a function by its alias gives what the signature gives
+"$tare" run "$model" --function tpu_func --data "$data" --limit 20 --output-dir "$work/f" || fail "run --function"
+"$tare" run "$model" --data "$data" --limit 20 --output-dir "$work/s" || fail "run --limit 20"
+tail -c 800 "$work/f/identity.npy" >"$work/f.values"
+tail -c 800 "$work/s/probabilities.npy" >"$work/s.values"
+cmp -s "$work/f.values" "$work/s.values" || fail "the function and the signature differ"
+expect 1 "there is no function 'tpu_fun' (the model has tpu_func" "$tare" run "$model" --function tpu_fun --data "$data"
+expect 2 "give either --signature or --function" "$tare" run "$model" --function f --signature s --data "$data"
+
+# summary and profile
+"$tare" run "$model" --data "$data" --limit 9 --threads 2 --batch 2 --profile --json >"$work/summary" || fail "run --json"
+for text in '"records": 9' '"threads": 2' '"batch": 2' '"stateful": false' '"name": "probabilities"' '"dtype": "float32"' \
+    '"op": "Conv2D"' '"node": "stem_conv"'; do
+    grep -qF -- "$text" "$work/summary" || fail "--json lacks $text"
+done
+"$tare" run "$model" --data "$data" --limit 3 --profile >"$work/out" 2>"$work/err" || fail "run --profile"
+grep -q 'op kind$' "$work/err" || fail "--profile has no table of op kinds"
+grep -q 'Conv2D .*/stem_conv$' "$work/err" || fail "--profile has no table of nodes"
+[ "$(wc -l <"$work/out")" -eq 3 ] || fail "without --output-dir the values are printed, a line a record"
+"$tare" run "$model" --data "$data" --limit 2 --trace --quiet >"$work/out" 2>"$work/err" || fail "run --trace"
+grep -q 'record 1$' "$work/err" || fail "--trace does not say which record it is at"
+grep -q 'logits (MatMul): float32\[1,128\] float32\[128,10\] -> float32\[1,10\]$' "$work/err" || fail "--trace lacks shapes"
+
+# state, and ops that nobody has: with models that are at hand on some machines
+models=${TARE_TEST_DATA:-${TARE_TEST_DATA_DEFAULT:-}}
+counter=$models/references/serving-counter/incr_counter_by/inputs.tfrecord.gz
+if [ -f "$counter" ]; then
+    "$tare" run "$models/models/serving-counter" --signature incr_counter_by --data "$counter" --output-dir "$work/c" 2>"$work/err" ||
+        fail "run serving-counter: $(cat "$work/err")"
+    grep -qF "incr_counter_by keeps state from record to record (AssignAdd: used by incr_counter_by_op/AssignAdd): it runs on one worker" \
+        "$work/err" || fail "state is not announced: $(cat "$work/err")"
+    [ -s "$work/c/output.npy" ] || fail "the counter has no answers"
+    "$tare" run "$models/models/serving-counter" --signature incr_counter_by --data "$counter" --threads 2 --json \
+        >"$work/summary" 2>"$work/err" || fail "run serving-counter --threads 2"
+    grep -q '"threads": 2' "$work/summary" || fail "--threads 2 is not kept for a model with state"
+    grep -q '"stateful": true' "$work/summary" || fail "the summary does not say that there is state"
+fi
+if [ -d "$models/models/ydf-adult" ]; then
+    expect 1 "lacks 3 ops, bring them with --plugin LIB.so: SimpleMLCreateModelResource: used by SimpleMLCreateModelResource; SimpleMLInference" \
+        "$tare" run "$models/models/ydf-adult" --data "$data"
+fi
+finish

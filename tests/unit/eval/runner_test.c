@@ -1,0 +1,265 @@
+/* Records through one or several sessions: order, bits, state, and which failure is told. */
+#include "eval/runner.h"
+
+#include "base/alloc.h"
+#include "base/strbuf.h"
+#include "datasets/tfrecord.h"
+#include "support/mini_model.h"
+#include "support/temp.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { RECORDS = 23, WIDTH = 3 };
+
+static void write_record(struct tare_tfrecord_writer *writer, int64_t rows, const float *x) {
+    const char *const keys[] = { "x" };
+    struct tare_shape shape = tare_shape_make(2, rows, (int64_t)WIDTH);
+    struct tare_tensor value;
+    void *data;
+    size_t size;
+    mini_ok(tare_tensor_from(&value, TARE_DT_FLOAT, &shape, x));
+    mini_ok(tare_sample_encode(&data, &size, keys, &value, 1));
+    mini_ok(tare_tfrecord_write(writer, data, size));
+    tare_tensor_reset(&value);
+    tare_free(data);
+}
+
+/* Record k has one row: k, k / 3, -k; from `negative` on its second number is negative. */
+static const char *write_records(const char *name, int negative) {
+    struct tare_tfrecord_writer *writer;
+    const char *path = temp_path(name);
+    mini_ok(tare_tfrecord_create(&writer, path));
+    for (int k = 0; k < RECORDS; k++) {
+        const float x[WIDTH] = { (float)k, (k >= negative ? -1 : 1) * (float)(k + 1) / 3, 5 };
+        write_record(writer, 1, x);
+    }
+    mini_ok(tare_tfrecord_commit(writer));
+    return path;
+}
+
+/* A signature x -> y over one edge. */
+struct fixture {
+    struct tare_model *model;
+    struct tare_edge x;
+    struct tare_binding input, output;
+    struct tare_signature signature;
+};
+
+static void open_fixture(struct fixture *f) {
+    struct tare_shape shape = tare_shape_make(2, (int64_t)-1, (int64_t)WIDTH);
+    f->model = mini_model_new();
+    f->x = mini_placeholder(f->model->main, "x", TARE_DT_FLOAT);
+    f->input = (struct tare_binding){ .key = "x", .dtype = TARE_DT_FLOAT, .shape = shape, .edge = f->x };
+}
+
+static void close_fixture(struct fixture *f, struct tare_edge y) {
+    f->output = (struct tare_binding){ .key = "y", .dtype = TARE_DT_FLOAT, .shape = tare_shape_unknown(), .edge = y };
+    f->signature = (struct tare_signature){ "test", "", &f->input, 1, &f->output, 1, NULL };
+}
+
+struct answers {
+    float values[4 * RECORDS * WIDTH];
+    int64_t numbers[RECORDS];
+    size_t n_values, n_records;
+};
+
+static tare_status collect(void *arg, const struct tare_sample *sample, const struct tare_provenance *where,
+                           const struct tare_tensor *outputs) {
+    struct answers *answers = arg;
+    (void)sample;
+    answers->numbers[answers->n_records++] = where->number;
+    for (int64_t i = 0; i < outputs[0].elements; i++)
+        answers->values[answers->n_values++] = TARE_CONST_DATA(float, &outputs[0])[i];
+    return TARE_OK;
+}
+
+static tare_status run(struct answers *answers, const struct fixture *f, const char *path, int threads, int batch,
+                       const struct tare_session_options *session) {
+    const struct tare_runner_options options = { .paths = &path, .n_paths = 1, .batch = batch };
+    struct tare_session **sessions;
+    memset(answers, 0, sizeof *answers);
+    mini_ok(tare_sessions_new(&sessions, threads, f->model, session));
+    tare_status status = tare_run_records_on(sessions, threads, &f->signature, &options, collect, answers);
+    tare_sessions_free(sessions, threads);
+    return status;
+}
+
+static void assert_in_order(const struct answers *answers) {
+    assert_int_equal(answers->n_records, RECORDS);
+    for (int k = 0; k < RECORDS; k++)
+        assert_int_equal(answers->numbers[k], k);
+}
+
+static void records__give_the_same_bits_for_any_threads_and_batch(void **state) {
+    struct fixture f;
+    static struct answers one, other;
+    (void)state;
+    open_fixture(&f);
+    close_fixture(&f, mini_node(f.model->main, "Softmax", "y", 1, f.x));
+    const char *path = write_records("plain.tfrecord", RECORDS);
+    mini_ok(run(&one, &f, path, 1, 1, NULL));
+    assert_in_order(&one);
+    assert_int_equal(one.n_values, RECORDS * WIDTH);
+    assert_true(one.values[0] < one.values[2]); /* of 0, 1/3, 5 */
+    for (int threads = 1; threads <= 4; threads++)
+        for (int batch = 1; batch <= 5; batch++) {
+            mini_ok(run(&other, &f, path, threads, batch, NULL));
+            assert_in_order(&other);
+            assert_memory_equal(other.values, one.values, sizeof one.values);
+        }
+    tare_model_free(f.model);
+}
+
+/* y = sum of all x so far. */
+static struct tare_edge running_sum(struct fixture *f) {
+    struct tare_graph *g = f->model->main;
+    struct tare_edge v = mini_variable(f->model, "v", 0);
+    struct tare_edge all = mini_node(g, "Sum", "sum", 2, f->x, mini_ints(g, "axes", 2, (const int32_t[]){ 0, 1 }));
+    struct tare_edge add = mini_node(g, "AssignAddVariableOp", "add", 2, v, all);
+    struct tare_node *read = mini_open(g, "ReadVariableOp", "y", 1, v);
+    mini_ok(tare_node_set_type(read, "dtype", TARE_DT_FLOAT));
+    mini_ok(tare_node_add_control(read, add.node));
+    return mini_done(read);
+}
+
+static void state__belongs_to_a_worker_and_its_records_do_not_depend_on_timing(void **state) {
+    struct fixture f;
+    static struct answers answers;
+    float sums[3];
+    (void)state;
+    open_fixture(&f);
+    close_fixture(&f, running_sum(&f));
+    const char *path = write_records("state.tfrecord", RECORDS);
+    for (int threads = 1; threads <= 3; threads++) {
+        memset(sums, 0, sizeof sums);
+        mini_ok(run(&answers, &f, path, threads, 1, NULL));
+        assert_in_order(&answers);
+        for (int k = 0; k < RECORDS; k++) { /* record k runs on worker k modulo threads */
+            const float x = (float)k + (float)(k + 1) / 3 + 5;
+            sums[k % threads] += x;
+            assert_float_equal(answers.values[k], sums[k % threads], 1e-3);
+        }
+    }
+    tare_model_free(f.model);
+}
+
+static void state__that_a_signature_changes_is_known_before_the_run(void **state) {
+    struct fixture f;
+    struct tare_strbuf text = { 0 };
+    (void)state;
+    open_fixture(&f);
+    struct tare_edge sum = running_sum(&f);
+    close_fixture(&f, sum);
+    assert_int_equal(tare_session_state_ops(f.model, &f.signature, &text), 1);
+    assert_string_equal(tare_strbuf_text(&text), "AssignAddVariableOp: used by add\n");
+    close_fixture(&f, mini_node(f.model->main, "Softmax", "z", 1, f.x));
+    assert_int_equal(tare_session_state_ops(f.model, &f.signature, &text), 0);
+    tare_strbuf_free(&text);
+    tare_model_free(f.model);
+}
+
+static void failure__is_the_first_one_in_the_order_of_the_records(void **state) {
+    struct fixture f;
+    static struct answers answers;
+    const struct tare_session_options checked = { .check_numerics = true };
+    (void)state;
+    open_fixture(&f);
+    struct tare_edge log = mini_node(f.model->main, "Log", "log", 1, f.x);
+    close_fixture(&f, mini_node(f.model->main, "Relu", "y", 1, log));
+    const char *path = write_records("negative.tfrecord", 9);
+    for (int threads = 1; threads <= 4; threads++) {
+        mini_fails(run(&answers, &f, path, threads, 1, &checked),
+                   "negative.tfrecord: record 0: log (Log): output 0 has an infinity at element 0");
+        assert_int_equal(answers.n_records, 0);
+    }
+    tare_model_free(f.model);
+
+    open_fixture(&f);
+    close_fixture(&f, mini_node(f.model->main, "Sqrt", "root", 1, f.x));
+    for (int threads = 1; threads <= 4; threads++) {
+        mini_fails(run(&answers, &f, path, threads, 1, &checked),
+                   "record 9: root (Sqrt): output 0 has NaN at element 1");
+        assert_int_equal(answers.n_records, 9); /* all before it were handed on */
+    }
+    tare_model_free(f.model);
+}
+
+static void failure__in_a_batch_names_its_records(void **state) {
+    struct fixture f;
+    static struct answers answers;
+    const struct tare_session_options checked = { .check_numerics = true };
+    (void)state;
+    open_fixture(&f);
+    close_fixture(&f, mini_node(f.model->main, "Sqrt", "root", 1, f.x));
+    mini_fails(run(&answers, &f, write_records("batches.tfrecord", 9), 2, 4, &checked),
+               "batches.tfrecord: records 8 to 11: root");
+    assert_int_equal(answers.n_records, 8);
+    tare_model_free(f.model);
+}
+
+static tare_status refuse_third(void *arg, const struct tare_sample *sample, const struct tare_provenance *where,
+                                const struct tare_tensor *outputs) {
+    (void)sample;
+    (void)where;
+    (void)outputs;
+    return ++*(int *)arg == 3 ? TARE_FAIL(TARE_IO, "the disk is full") : TARE_OK;
+}
+
+static void failure__of_the_receiver_ends_all_workers(void **state) {
+    struct fixture f;
+    int calls = 0;
+    (void)state;
+    open_fixture(&f);
+    close_fixture(&f, mini_node(f.model->main, "Softmax", "y", 1, f.x));
+    const char *path = write_records("receiver.tfrecord", RECORDS);
+    const struct tare_runner_options options = { .paths = &path, .n_paths = 1 };
+    struct tare_session **sessions;
+    mini_ok(tare_sessions_new(&sessions, 3, f.model, NULL));
+    mini_fails(tare_run_records_on(sessions, 3, &f.signature, &options, refuse_third, &calls), "the disk is full");
+    assert_int_equal(calls, 3);
+    tare_sessions_free(sessions, 3);
+    tare_model_free(f.model);
+}
+
+static void record__that_does_not_fit_is_named(void **state) {
+    struct fixture f;
+    static struct answers answers;
+    (void)state;
+    open_fixture(&f);
+    f.input.dtype = TARE_DT_INT32;
+    close_fixture(&f, mini_node(f.model->main, "Softmax", "y", 1, f.x));
+    mini_fails(run(&answers, &f, write_records("dtype.tfrecord", RECORDS), 2, 1, NULL),
+               "dtype.tfrecord: record 0: input x: expected int32, got float32");
+    tare_model_free(f.model);
+}
+
+static void batch__whose_outputs_cannot_be_split_is_run_record_by_record(void **state) {
+    struct fixture f;
+    static struct answers one, other;
+    (void)state;
+    open_fixture(&f);
+    struct tare_edge axes = mini_ints(f.model->main, "axes", 2, (const int32_t[]){ 0, 1 });
+    close_fixture(&f, mini_node(f.model->main, "Sum", "y", 2, f.x, axes));
+    const char *path = write_records("sums.tfrecord", RECORDS);
+    mini_ok(run(&one, &f, path, 1, 1, NULL));
+    mini_ok(run(&other, &f, path, 2, 4, NULL));
+    assert_in_order(&other);
+    assert_memory_equal(other.values, one.values, sizeof one.values);
+    tare_model_free(f.model);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(records__give_the_same_bits_for_any_threads_and_batch),
+        cmocka_unit_test(state__belongs_to_a_worker_and_its_records_do_not_depend_on_timing),
+        cmocka_unit_test(state__that_a_signature_changes_is_known_before_the_run),
+        cmocka_unit_test(failure__is_the_first_one_in_the_order_of_the_records),
+        cmocka_unit_test(failure__in_a_batch_names_its_records),
+        cmocka_unit_test(failure__of_the_receiver_ends_all_workers),
+        cmocka_unit_test(record__that_does_not_fit_is_named),
+        cmocka_unit_test(batch__whose_outputs_cannot_be_split_is_run_record_by_record),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
