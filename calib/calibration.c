@@ -35,6 +35,7 @@ void tare_calibration_free(struct tare_calibration *calibration) {
     }
     for (size_t i = 0; i < calibration->n_tensors; i++) free_tensor(calibration->tensors[i]);
     for (size_t i = 0; i < calibration->n_functions; i++) tare_free(calibration->functions[i].name);
+    tare_coverage_free(&calibration->coverage);
     tare_free(calibration->inputs);
     tare_free(calibration->tensors);
     tare_free(calibration->functions);
@@ -194,6 +195,13 @@ const struct tare_calibration_tensor *tare_calibration_find_edge(const struct ta
     return tare_calibration_find(c, edge.node->graph->name, edge.node->name, edge.index);
 }
 
+int64_t tare_calibration_function_records(const struct tare_calibration *c, const char *name) {
+    bool found;
+    if (*name == '\0') return tare_calibration_records(c);
+    size_t at = function_place(c, name, &found);
+    return found ? c->functions[at].records : 0;
+}
+
 int64_t tare_calibration_records(const struct tare_calibration *c) {
     int64_t records = 0;
     for (size_t i = 0; i < c->n_inputs; i++) records += tare_record_set_size(&c->inputs[i].records);
@@ -254,6 +262,7 @@ tare_status tare_calibration_merge(struct tare_calibration *c, const struct tare
         TARE_CHECK(tare_calibration_add_function(c, other->functions[i].name, &to));
         to->records += other->functions[i].records;
     }
+    status = tare_coverage_merge(&c->coverage, &other->coverage);
 done:
     tare_free(map);
     return status;

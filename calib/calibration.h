@@ -5,6 +5,7 @@
 #ifndef TARE_CALIB_CALIBRATION_H
 #define TARE_CALIB_CALIBRATION_H
 
+#include "calib/coverage.h"
 #include "calib/record_set.h"
 #include "calib/statistics.h"
 #include "graph/graph.h"
@@ -37,6 +38,7 @@ struct tare_calibration {
     size_t n_tensors, tensors_capacity;
     struct tare_calibration_function *functions; /* by name */
     size_t n_functions, functions_capacity;
+    struct tare_coverage coverage; /* where one of several functions is chosen */
 };
 
 /* An empty one; NULL: no memory. */
@@ -57,6 +59,8 @@ const struct tare_calibration_tensor *tare_calibration_find(const struct tare_ca
 const struct tare_calibration_tensor *tare_calibration_find_edge(const struct tare_calibration *calibration,
                                                                  struct tare_edge edge);
 
+/* How many records reached a function; 0 also when the calibration does not know it. The main graph: all. */
+int64_t tare_calibration_function_records(const struct tare_calibration *calibration, const char *name);
 /* Records counted, over all inputs. */
 int64_t tare_calibration_records(const struct tare_calibration *calibration);
 size_t tare_calibration_bytes(const struct tare_calibration *calibration);

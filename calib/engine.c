@@ -210,6 +210,8 @@ static tare_status add_tensors(struct engine *e) {
     }
     for (size_t i = 0; i < e->observed.n_functions; i++)
         TARE_TRY(tare_calibration_add_function(e->calibration, e->observed.functions[i]->name, NULL));
+    for (size_t i = 0; i < e->observed.n_choices; i++)
+        TARE_TRY(tare_coverage_add_node(&e->calibration->coverage, e->observed.choices[i]));
     return TARE_OK;
 }
 

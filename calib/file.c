@@ -52,6 +52,15 @@ tare_status tare_calibration_encode(struct tare_strbuf *out, const struct tare_c
         tare_wire_put_text(out, c->functions[i].name);
         tare_wire_put_varint(out, (uint64_t)c->functions[i].records);
     }
+    tare_wire_put_varint(out, c->coverage.count);
+    for (size_t i = 0; i < c->coverage.count; i++) {
+        const struct tare_coverage_side *side = &c->coverage.sides[i];
+        tare_wire_put_text(out, side->function);
+        tare_wire_put_text(out, side->node);
+        tare_wire_put_text(out, side->op);
+        tare_wire_put_varint(out, (uint64_t)side->side);
+        tare_wire_put_text(out, side->target);
+    }
     tare_wire_put_varint(out, c->n_tensors);
     for (size_t i = 0; i < c->n_tensors; i++) {
         tare_wire_put_text(out, c->tensors[i]->function);
@@ -124,6 +133,24 @@ static void read_functions(struct tare_wire_reader *in, struct tare_calibration 
     }
 }
 
+static void read_coverage(struct tare_wire_reader *in, struct tare_calibration *c) {
+    size_t count = tare_wire_count(in, 5);
+    for (size_t i = 0; i < count && in->status == TARE_OK; i++) {
+        char *function = tare_wire_text(in), *node = tare_wire_text(in), *op = tare_wire_text(in);
+        int32_t number = (int32_t)tare_wire_varint(in, INT32_MAX);
+        char *target = tare_wire_text(in);
+        if (in->status == TARE_OK) take_status(in, tare_coverage_add(&c->coverage, function, node, op, number, target));
+        const struct tare_coverage_side *last = in->status == TARE_OK ? &c->coverage.sides[c->coverage.count - 1] : NULL;
+        bool is_last = last != NULL && last->side == number && strcmp(last->node, node) == 0 &&
+                       strcmp(last->function, function) == 0;
+        expect_last(in, i, c->coverage.count, is_last);
+        tare_free(function);
+        tare_free(node);
+        tare_free(op);
+        tare_free(target);
+    }
+}
+
 static void read_tensors(struct tare_wire_reader *in, struct tare_calibration *c) {
     size_t count = tare_wire_count(in, 3);
     for (size_t i = 0; i < count && in->status == TARE_OK; i++) {
@@ -174,6 +201,7 @@ tare_status tare_calibration_decode(struct tare_calibration **out, const void *d
     c->unfinished = unfinished;
     read_inputs(&in, c);
     read_functions(&in, c);
+    read_coverage(&in, c);
     read_tensors(&in, c);
     if (in.status == TARE_OK && in.offset != in.size) tare_wire_fail(&in, "more than was announced");
     if (in.status != TARE_OK) {

@@ -52,7 +52,11 @@ static tare_status add_function(void *arg, const struct tare_node *caller, struc
 
 static tare_status add_node(struct tare_observed *observed, const struct tare_node *node) {
     if (node->dead) return TARE_OK;
-    observed->data_dependent = observed->data_dependent || is_data_dependent(node);
+    if (is_data_dependent(node)) {
+        observed->data_dependent = true;
+        if (!TARE_GROW(observed->choices, observed->n_choices, observed->choices_capacity)) return TARE_NO_MEMORY;
+        observed->choices[observed->n_choices++] = node;
+    }
     TARE_TRY(add_slots(observed, node));
     return tare_node_each_function(node, add_function, observed);
 }
@@ -127,6 +131,7 @@ void tare_observed_free(struct tare_observed *observed) {
     tare_map_free(&observed->visited);
     tare_free(observed->slots);
     tare_free(observed->functions);
+    tare_free(observed->choices);
     tare_arena_free(&observed->arena);
     *observed = (struct tare_observed){ 0 };
 }

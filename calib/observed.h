@@ -18,6 +18,8 @@ struct tare_observed {
     struct tare_map by_node; /* bytes of the node's address -> its first slot + 1, as a pointer */
     const struct tare_graph **functions; /* sorted by name */
     size_t n_functions, functions_capacity;
+    const struct tare_node **choices; /* nodes whose work depends on values: If, Case, While, Switch … */
+    size_t n_choices, choices_capacity;
     struct tare_map visited;
     bool data_dependent; /* a branch or loop may run differently for each record: records must run one by one */
     bool (*wants)(void *arg, const struct tare_node *node, size_t output);

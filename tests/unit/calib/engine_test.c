@@ -277,6 +277,19 @@ static void calibrate__branches_tell_which_were_reached(void **state) {
     if (small <= 0 || small >= RECORDS) fail_msg("%lld of %d records reached 'small'", (long long)small, RECORDS);
     assert_int_equal(tare_calibration_find(c, "small", "scaled", 0)->statistics.samples, small);
     assert_int_equal(tare_calibration_find(c, "never", "scaled", 0)->statistics.samples, 0);
+    static const char *const sides[][3] = { { "if_huge", "then", "never" }, { "if_huge", "else", "large" },
+                                            { "if_large", "then", "large" }, { "if_large", "else", "small" } };
+    assert_int_equal(c->coverage.count, 4);
+    for (int i = 0; i < 4; i++) {
+        char text[TARE_COVERAGE_SIDE_TEXT];
+        const struct tare_coverage_side *side = &c->coverage.sides[i];
+        assert_string_equal(side->function, "");
+        assert_string_equal(side->op, "If");
+        assert_string_equal(side->node, sides[i][0]);
+        assert_string_equal(tare_coverage_side_text(text, side), sides[i][1]);
+        assert_string_equal(side->target, sides[i][2]);
+    }
+    assert_int_equal(tare_calibration_function_records(c, c->coverage.sides[0].target), 0);
     tare_calibration_free(c);
     tare_model_free(model);
 }

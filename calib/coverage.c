@@ -1,0 +1,97 @@
+#include "calib/coverage.h"
+
+#include "base/alloc.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int compare(const struct tare_coverage_side *a, const char *function, const char *node, int32_t side) {
+    int order = strcmp(a->function, function);
+    if (order == 0) order = strcmp(a->node, node);
+    return order != 0 ? order : (a->side > side) - (a->side < side);
+}
+
+static void free_side(struct tare_coverage_side *side) {
+    tare_free(side->function);
+    tare_free(side->node);
+    tare_free(side->op);
+    tare_free(side->target);
+}
+
+tare_status tare_coverage_add(struct tare_coverage *coverage, const char *function, const char *node, const char *op,
+                              int32_t side, const char *target) {
+    size_t low = 0, high = coverage->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare(&coverage->sides[middle], function, node, side) < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    if (low < coverage->count && compare(&coverage->sides[low], function, node, side) == 0) return TARE_OK;
+    if (!TARE_GROW(coverage->sides, coverage->count, coverage->capacity)) return TARE_NO_MEMORY;
+    struct tare_coverage_side added = { .function = tare_strdup(function), .node = tare_strdup(node),
+                                        .op = tare_strdup(op), .side = side, .target = tare_strdup(target) };
+    if (added.function == NULL || added.node == NULL || added.op == NULL || added.target == NULL) {
+        free_side(&added);
+        return TARE_NO_MEMORY;
+    }
+    memmove(coverage->sides + low + 1, coverage->sides + low, (coverage->count - low) * sizeof *coverage->sides);
+    coverage->sides[low] = added;
+    coverage->count++;
+    return TARE_OK;
+}
+
+static tare_status add_attr(struct tare_coverage *coverage, const struct tare_node *node, const char *name,
+                            int32_t first) {
+    const struct tare_attr *attr = tare_node_find_attr(node, name);
+    if (attr == NULL || attr->kind != TARE_ATTR_FUNC) return TARE_OK;
+    for (size_t i = 0; i < attr->count && i < INT32_MAX; i++) {
+        int32_t side = first + (int32_t)i;
+        TARE_TRY(tare_coverage_add(coverage, node->graph->name, node->name, node->op, side, attr->items[i].func.name));
+    }
+    return TARE_OK;
+}
+
+static bool is_op(const struct tare_node *node, const char *op, const char *stateless) {
+    return strcmp(node->op, op) == 0 || strcmp(node->op, stateless) == 0;
+}
+
+tare_status tare_coverage_add_node(struct tare_coverage *coverage, const struct tare_node *node) {
+    if (is_op(node, "If", "StatelessIf")) {
+        TARE_TRY(add_attr(coverage, node, "then_branch", 0));
+        return add_attr(coverage, node, "else_branch", 1);
+    }
+    if (is_op(node, "While", "StatelessWhile")) {
+        TARE_TRY(add_attr(coverage, node, "cond", 0));
+        return add_attr(coverage, node, "body", 1);
+    }
+    return is_op(node, "Case", "StatelessCase") ? add_attr(coverage, node, "branches", 0) : TARE_OK;
+}
+
+tare_status tare_coverage_merge(struct tare_coverage *coverage, const struct tare_coverage *other) {
+    for (size_t i = 0; i < other->count; i++) {
+        const struct tare_coverage_side *side = &other->sides[i];
+        TARE_TRY(tare_coverage_add(coverage, side->function, side->node, side->op, side->side, side->target));
+    }
+    return TARE_OK;
+}
+
+void tare_coverage_free(struct tare_coverage *coverage) {
+    for (size_t i = 0; i < coverage->count; i++) free_side(&coverage->sides[i]);
+    tare_free(coverage->sides);
+    *coverage = (struct tare_coverage){ 0 };
+}
+
+const char *tare_coverage_side_text(char text[TARE_COVERAGE_SIDE_TEXT], const struct tare_coverage_side *side) {
+    bool is_if = strstr(side->op, "If") != NULL, is_while = strstr(side->op, "While") != NULL;
+    if (is_if && side->side < 2) {
+        snprintf(text, TARE_COVERAGE_SIDE_TEXT, "%s", side->side == 0 ? "then" : "else");
+    } else if (is_while && side->side < 2) {
+        snprintf(text, TARE_COVERAGE_SIDE_TEXT, "%s", side->side == 0 ? "condition" : "body");
+    } else {
+        snprintf(text, TARE_COVERAGE_SIDE_TEXT, "branch %d", (int)side->side);
+    }
+    return text;
+}
