@@ -332,7 +332,7 @@ static tare_status run(int argc, char *const *argv) {
     tare_status status;
     TARE_TRY(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) return TARE_OK;
-    TARE_CHECK(tare_saved_model_load(&model, options.model, NULL));
+    TARE_CHECK(tare_saved_model_load(&model, options.model, &(struct tare_saved_model_options){ .without_values = true }));
     TARE_CHECK(check_signature(model, options.signature));
     status = options.json ? print_json(model, &options) : print_text(model, &options);
 done:

@@ -232,18 +232,24 @@ done:
 
 /* ---- values ---- */
 
-static tare_status read_value(struct mapper *m, struct tare_variable *variable) {
+static tare_status check_fit(const struct tare_variable *variable, int dtype, const struct tare_shape *shape) {
     char wanted[TARE_SHAPE_TEXT_SIZE], got[TARE_SHAPE_TEXT_SIZE];
+    if (dtype != tare_dtype_base(variable->dtype))
+        return TARE_FAIL(TARE_TYPE, "the checkpoint has %s (wanted %s)", tare_dtype_name(dtype),
+                         tare_dtype_name(variable->dtype));
+    if (tare_shape_compatible(&variable->shape, shape)) return TARE_OK;
+    return TARE_FAIL(TARE_SHAPE, "the checkpoint has shape %s (wanted %s)", tare_shape_text(got, shape),
+                     tare_shape_text(wanted, &variable->shape));
+}
+
+static tare_status read_value(struct mapper *m, struct tare_variable *variable) {
+    struct tare_bundle_entry entry;
     if (!variable->key && tare_bundle_has(m->source->bundle, variable->shared_name)) variable->key = variable->shared_name;
     if (!variable->key) return TARE_OK; /* initialised by the graph, or not at all */
-    TARE_TRY(tare_bundle_read(&variable->value, m->source->bundle, variable->key));
-    if (variable->value.dtype != tare_dtype_base(variable->dtype))
-        return TARE_FAIL(TARE_TYPE, "the checkpoint has %s (wanted %s)", tare_dtype_name(variable->value.dtype),
-                         tare_dtype_name(variable->dtype));
-    if (!tare_shape_compatible(&variable->shape, &variable->value.shape))
-        return TARE_FAIL(TARE_SHAPE, "the checkpoint has shape %s (wanted %s)",
-                         tare_shape_text(got, &variable->value.shape), tare_shape_text(wanted, &variable->shape));
-    return TARE_OK;
+    TARE_TRY(tare_bundle_check(&entry, m->source->bundle, variable->key));
+    TARE_TRY(check_fit(variable, entry.dtype, &entry.shape));
+    return m->source->without_values ? TARE_OK
+                                     : tare_bundle_read(&variable->value, m->source->bundle, variable->key);
 }
 
 tare_status tare_import_variables(struct tare_model *model, struct tare_saved_model *source) {

@@ -9,6 +9,9 @@ struct tare_saved_model;
 struct tare_saved_model_options {
     const char *const *tags; /* select the MetaGraph; NULL: the only one, or the one tagged "serve" alone */
     size_t n_tags;
+    /* Leaves the values of variables in the file: they have a dtype of INVALID, though their keys, dtypes and sizes were
+     * checked against the checkpoint. For commands that only look. */
+    bool without_values;
 };
 
 /* Opens saved_model.pb or .pbtxt, chooses the MetaGraph, maps the checkpoint and imports everything. The model owns what

@@ -153,6 +153,7 @@ tare_status tare_source_open(struct tare_saved_model **out, const char *path,
     *out = NULL;
     if (!source) return status;
     source->path = tare_strdup(path);
+    source->without_values = options && options->without_values;
     if (source->path) status = tare_error_prefix(open_all(source, options), "%s", path);
     if (status == TARE_OK)
         *out = source;

@@ -16,6 +16,7 @@ struct tare_saved_model {
     Tensorflow__MetaGraphDef *meta; /* the chosen one */
     const char *tags;               /* "serve,tpu" */
     struct tare_bundle *bundle;     /* NULL: no checkpoint */
+    bool without_values;            /* as the options say */
 };
 
 /* Opens and parses, chooses the MetaGraph, opens the checkpoint. */

@@ -172,22 +172,33 @@ static tare_status check_crc(const struct shard *shard, const entry_message *ent
                      shard->path, (long long)entry->offset, tare_crc32c_unmask(entry->crc32c), crc);
 }
 
-static tare_status read_numbers(struct tare_tensor *out, struct shard *shard, const entry_message *entry,
-                                const struct tare_shape *shape, const uint8_t *data, const char *key) {
+/* Numbers take the bytes that dtype and shape say. */
+static tare_status check_size(const entry_message *entry, const struct tare_shape *shape, const char *key) {
     size_t element = tare_dtype_size((int)entry->dtype);
     int64_t count, bytes;
     TARE_TRY(tare_shape_elements(&count, shape));
+    if ((int)entry->dtype == TARE_DT_STRING) {
+        if (count <= entry->size) return TARE_OK; /* a length is a byte at least */
+        return TARE_FAIL(TARE_CORRUPT, "the string tensor runs past its entry");
+    }
     if (!element || tare_dtype_is_ref((int)entry->dtype))
         return TARE_FAIL(TARE_CORRUPT, "the entry says %s", tare_dtype_name((int)entry->dtype));
     if (!tare_mul_i64(&bytes, count, (int64_t)element)) bytes = INT64_MAX;
-    if (bytes != entry->size)
-        return TARE_FAIL(TARE_CORRUPT, "Invalid size in bundle entry: key %s; stored size %lld; expected size %lld",
-                         key, (long long)entry->size, (long long)bytes);
+    if (bytes == entry->size) return TARE_OK;
+    return TARE_FAIL(TARE_CORRUPT, "Invalid size in bundle entry: key %s; stored size %lld; expected size %lld", key,
+                     (long long)entry->size, (long long)bytes);
+}
+
+static tare_status read_numbers(struct tare_tensor *out, struct shard *shard, const entry_message *entry,
+                                const struct tare_shape *shape, const uint8_t *data, const char *key) {
+    size_t element = tare_dtype_size((int)entry->dtype);
+    tare_status status;
+    TARE_TRY(check_size(entry, shape, key));
     TARE_TRY(check_crc(shard, entry, tare_crc32c(data, (size_t)entry->size)));
     if (((uintptr_t)data & (element > 8 ? 7 : element - 1)) != 0)
         return tare_tensor_from(out, (int)entry->dtype, shape, data);
     atomic_fetch_add(&shard->references, 1);
-    tare_status status = tare_tensor_wrap(out, (int)entry->dtype, shape, data, shard_unref, shard);
+    status = tare_tensor_wrap(out, (int)entry->dtype, shape, data, shard_unref, shard);
     if (status != TARE_OK) shard_unref(shard);
     return status;
 }
@@ -401,6 +412,28 @@ bool tare_bundle_find(struct tare_bundle_entry *out, const struct tare_bundle *b
         out->shape = tare_shape_unknown();
     }
     return true;
+}
+
+static tare_status check_entry(struct tare_bundle_entry *out, struct tare_bundle *bundle, const entry_message *entry,
+                               const char *key) {
+    struct part *parts;
+    struct shard *shard;
+    const uint8_t *data;
+    tare_status status;
+    TARE_TRY(tare_shape_from_message(&out->shape, entry->shape));
+    if (!entry->n_slices) {
+        TARE_TRY(check_size(entry, &out->shape, key));
+        return entry_bytes(&data, &shard, bundle, entry);
+    }
+    parts = tare_calloc(entry->n_slices, sizeof *parts);
+    status = parts ? find_parts(parts, bundle, entry, &out->shape, key) : TARE_NO_MEMORY;
+    tare_free(parts);
+    return status;
+}
+
+tare_status tare_bundle_check(struct tare_bundle_entry *out, struct tare_bundle *bundle, const char *key) {
+    if (!tare_bundle_find(out, bundle, key)) return TARE_FAIL(TARE_NOT_FOUND, "Key %s not found in checkpoint", key);
+    return tare_error_prefix(check_entry(out, bundle, tare_map_get(&bundle->by_key, key), key), "%s", key);
 }
 
 tare_status tare_bundle_read(struct tare_tensor *out, struct tare_bundle *bundle, const char *key) {

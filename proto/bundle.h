@@ -27,6 +27,10 @@ struct tare_bundle_entry {
 bool tare_bundle_find(struct tare_bundle_entry *out, const struct tare_bundle *bundle, const char *key);
 /* False for a NULL bundle. */
 bool tare_bundle_has(const struct tare_bundle *bundle, const char *key);
+/* As find, and checks that shape, size and data file agree, without reading a byte of the tensor: what tare_bundle_read
+ * would still find is a wrong checksum. */
+tare_status tare_bundle_check(struct tare_bundle_entry *out, struct tare_bundle *bundle,
+                              const char *key) TARE_WARN_UNUSED;
 /* Reads a tensor and checks its checksum. Numeric tensors are views of the mapped file where alignment allows; strings
  * are copied. Sliced tensors are put together. Errors name key, file and byte. One thread at a time a bundle. */
 tare_status tare_bundle_read(struct tare_tensor *out, struct tare_bundle *bundle, const char *key) TARE_WARN_UNUSED;

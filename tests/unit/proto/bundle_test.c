@@ -107,6 +107,39 @@ static void find__tells_what_the_index_says(void **state) {
     tare_bundle_close(bundle);
 }
 
+/* What a look at the index must notice without the data being read: here the data file is cut, then damaged. */
+static void check__finds_what_the_index_can_tell(void **state) {
+    struct tare_bundle *bundle;
+    struct tare_bundle_entry entry;
+    struct tare_tensor tensor;
+    struct tare_mapping file;
+    char data[1024];
+    (void)state;
+    assert_int_equal(tare_file_map(&file, temp_path("one.data-00000-of-00001")), TARE_OK);
+    assert_true(file.size < sizeof data);
+    memcpy(data, file.data, file.size);
+    temp_file("cut.data-00000-of-00001", data, 25); /* "b/kernel" has 24 bytes, "a" begins behind them */
+    data[0] ^= 1;
+    temp_file("flipped.data-00000-of-00001", data, file.size);
+    tare_file_unmap(&file);
+    assert_int_equal(tare_file_map(&file, temp_path("one.index")), TARE_OK);
+    temp_file("cut.index", file.data, file.size);
+    temp_file("flipped.index", file.data, file.size);
+    tare_file_unmap(&file);
+    assert_int_equal(tare_bundle_open(&bundle, temp_path("cut")), TARE_OK);
+    assert_int_equal(tare_bundle_check(&entry, bundle, "b/kernel"), TARE_OK);
+    assert_int_equal(entry.dtype, TARE_DT_FLOAT);
+    assert_int_equal(entry.shape.dims[1], 3);
+    assert_int_equal(tare_bundle_check(&entry, bundle, "a"), TARE_CORRUPT);
+    assert_non_null(strstr(tare_error_text(), "is truncated: bytes 24 to 26 are asked for, the file has 25"));
+    assert_int_equal(tare_bundle_check(&entry, bundle, "none"), TARE_NOT_FOUND);
+    tare_bundle_close(bundle);
+    assert_int_equal(tare_bundle_open(&bundle, temp_path("flipped")), TARE_OK);
+    assert_int_equal(tare_bundle_check(&entry, bundle, "b/kernel"), TARE_OK); /* no byte of it was looked at */
+    assert_int_equal(tare_bundle_read(&tensor, bundle, "b/kernel"), TARE_CORRUPT);
+    tare_bundle_close(bundle);
+}
+
 static void read__says_which_key_is_missing(void **state) {
     struct tare_bundle *bundle;
     struct tare_tensor tensor;
@@ -525,6 +558,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(round_trip__keeps_every_tensor),
         cmocka_unit_test(find__tells_what_the_index_says),
+        cmocka_unit_test(check__finds_what_the_index_can_tell),
         cmocka_unit_test(read__says_which_key_is_missing),
         cmocka_unit_test(writer__refuses_double_keys_and_objects),
         cmocka_unit_test(writer__expands_splats),
