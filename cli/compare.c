@@ -141,7 +141,7 @@ static tare_status compare_variant(struct comparing *c, struct tare_variant *var
     struct tare_arena arena = { 0 };
     struct tare_model *model;
     tare_status status;
-    variant->quantization.depthwise = c->options->depthwise;
+    variant->quantization.options.depthwise = c->options->depthwise;
     TARE_TRY(tare_load_prepared(&model, c->options->model));
     status = tare_variant_apply(&report, &arena, model, variant, c->calibration);
     if (status == TARE_OK) status = add_row(c, model, variant, &report);

@@ -75,7 +75,7 @@ static tare_status quantize(struct tare_model *model, struct tare_arena *arena,
     struct tare_quant_ranges ranges = { 0 };
     struct tare_quant_report report;
     tare_status status;
-    if (quantization->method == TARE_METHOD_STATIC) {
+    if (quantization->options.setting.method && quantization->options.setting.method->needs_ranges) {
         const char *path = dataset_of(quantization, quantization->signatures[0]);
         if (!path)
             return TARE_FAIL(TARE_INVALID_ARGUMENT,

@@ -69,15 +69,17 @@ static tare_status calibrate(struct tare_calibration **out, const struct tare_mo
 }
 
 static tare_status quantize(struct tare_model *model, struct tare_arena *arena, const struct quantize_options *options) {
-    struct tare_quantization quantization = { .method = (enum tare_quant_method)(options->method + 1),
-                                              .per_channel = options->weights == 0,
-                                              .depthwise = options->depthwise };
+    struct tare_quantization quantization = {
+        .options = { .setting = { .method = tare_quant_method_find(methods[options->method]),
+                                  .granularity = options->weights == 0 ? TARE_PER_CHANNEL : TARE_PER_TENSOR },
+                     .depthwise = options->depthwise }
+    };
     struct tare_calibrated_ranges calibrated = { 0 };
     struct tare_quant_ranges ranges = { 0 };
     struct tare_quant_report report;
     tare_status status;
     TARE_TRY(tare_algorithm_parse(&calibrated.algorithm, options->algorithm));
-    if (quantization.method == TARE_METHOD_STATIC) {
+    if (quantization.options.setting.method->needs_ranges) {
         TARE_TRY(calibrate(&calibrated.calibration, model, options));
         ranges = tare_ranges_of(&calibrated);
     }

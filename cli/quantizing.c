@@ -38,11 +38,10 @@ static tare_status observe(void *arg, const struct tare_node *node, size_t outpu
 }
 
 static tare_status add_tensors(struct tare_calibration *calibration, const struct tare_model *model) {
-    const struct tare_quant_options options = { .depthwise = true };
     struct tare_arena arena = { 0 };
     struct tare_edge_list edges;
     tare_status status;
-    TARE_CHECK(tare_quant_observed_edges(&edges, &arena, model, &options));
+    TARE_CHECK(tare_quant_observed_edges(&edges, &arena, model));
     for (size_t i = 0; i < edges.count; i++) {
         struct tare_calibration_tensor *tensor;
         const struct tare_node *node = edges.edges[i].node;

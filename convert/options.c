@@ -154,21 +154,23 @@ static tare_status read_sharding(struct tare_converter_options *out, struct tare
 
 typedef Tensorflow__Quantization__QuantizationOptions quantization_message;
 
-static tare_status read_method(enum tare_quant_method *out,
+static tare_status read_method(const struct tare_quant_method **out,
                                const Tensorflow__Quantization__QuantizationMethod *method) {
-    *out = TARE_METHOD_STATIC; /* the default of the converter */
+    static const struct tare_quant_method *const methods[] = { NULL, &tare_method_static, &tare_method_dynamic,
+                                                               &tare_method_weight_only };
+    *out = &tare_method_static; /* the default of the converter */
     if (!method) return TARE_OK;
     switch (method->method_oneof_case) {
     case TENSORFLOW__QUANTIZATION__QUANTIZATION_METHOD__METHOD_ONEOF_EXPERIMENTAL_METHOD:
         if (method->experimental_method >= 1 && method->experimental_method <= 3)
-            *out = (enum tare_quant_method)method->experimental_method;
+            *out = methods[method->experimental_method];
         return TARE_OK;
     case TENSORFLOW__QUANTIZATION__QUANTIZATION_METHOD__METHOD_ONEOF_PRESET_METHOD:
         if (method->preset_method == 0) return TARE_OK;
         if (method->preset_method > 4)
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "quantization_options: preset_method %d is not known",
                              (int)method->preset_method);
-        *out = (enum tare_quant_method)(method->preset_method - 1);
+        *out = methods[method->preset_method - 1];
         return TARE_OK;
     default: return TARE_OK;
     }
@@ -216,17 +218,17 @@ static tare_status check_datasets(const struct tare_quantization *q) {
 static tare_status read_quantization(struct tare_quantization *out, struct tare_arena *arena,
                                      const quantization_message *message) {
     static const char *const serving[] = { "serving_default" };
-    enum { DEFAULT_MIN_ELEMENTS = 1024 };
-    TARE_TRY(read_method(&out->method, message->quantization_method));
+    struct tare_quant_setting *setting = &out->options.setting;
+    TARE_TRY(read_method(&setting->method, message->quantization_method));
     if (message->has_op_set && message->op_set > TENSORFLOW__QUANTIZATION__OP_SET__XLA)
         return TARE_FAIL(TARE_UNSUPPORTED, "quantization_options: op_set must be XLA for a TPU (got %d)",
                          (int)message->op_set);
     if (message->has_enable_legacy_weight_only && message->enable_legacy_weight_only)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Legacy weight-only is deprecated. Use weight-only quantization method.");
-    out->per_channel = !message->has_enable_per_channel_quantization || message->enable_per_channel_quantization;
-    out->min_elements = message->has_min_num_elements_for_weights ? message->min_num_elements_for_weights : 0;
-    if (out->min_elements == 0 && out->method != TARE_METHOD_STATIC) out->min_elements = DEFAULT_MIN_ELEMENTS;
-    if (out->method == TARE_METHOD_STATIC) out->min_elements = 0; /* gates tables only */
+    if (message->has_enable_per_channel_quantization && !message->enable_per_channel_quantization)
+        setting->granularity = TARE_PER_TENSOR;
+    if (message->has_min_num_elements_for_weights && setting->method != &tare_method_static)
+        out->options.min_elements = message->min_num_elements_for_weights;
     out->signatures = message->n_signature_keys ? (const char *const *)message->signature_keys : serving;
     out->n_signatures = message->n_signature_keys ? message->n_signature_keys : 1;
     out->tags = (const char *const *)message->tags;

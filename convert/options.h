@@ -3,10 +3,9 @@
 #define TARE_CONVERT_OPTIONS_H
 
 #include "base/arena.h"
+#include "quant/rewrite.h"
 #include "tpu/batching.h"
 #include "tpu/placement.h"
-
-enum tare_quant_method { TARE_METHOD_NONE, TARE_METHOD_STATIC, TARE_METHOD_DYNAMIC, TARE_METHOD_WEIGHT_ONLY };
 
 struct tare_dataset_file {
     const char *signature;
@@ -15,9 +14,7 @@ struct tare_dataset_file {
 
 /* QuantizationOptions with TensorFlow's defaults filled in. */
 struct tare_quantization {
-    enum tare_quant_method method;
-    bool per_channel;
-    int64_t min_elements;
+    struct tare_quant_options options; /* setting.method NULL: nothing is quantized */
     const char *const *signatures; /* "serving_default" when none is given */
     size_t n_signatures;
     const char *const *tags; /* empty: the model's own choice */
@@ -25,7 +22,6 @@ struct tare_quantization {
     const struct tare_dataset_file *datasets;
     size_t n_datasets;
     const char *algorithm; /* our name of the calibration algorithm */
-    bool depthwise;
 };
 
 struct tare_converter_options {

@@ -28,20 +28,9 @@ tare_status tare_pipeline_prepare(struct tare_model *model, struct tare_pass_cou
 
 tare_status tare_pipeline_quantize(struct tare_quant_report *report, struct tare_arena *arena, struct tare_model *model,
                                    const struct tare_quantization *quantization, const struct tare_quant_ranges *ranges) {
-    struct tare_quant_options options = {
-        .depthwise = quantization->depthwise,
-        .per_tensor = !quantization->per_channel,
-        .min_elements = quantization->min_elements,
-    };
     memset(report, 0, sizeof *report);
-    switch (quantization->method) {
-    case TARE_METHOD_NONE: return TARE_OK;
-    case TARE_METHOD_STATIC: return tare_quantize_static(report, arena, model, ranges, &options);
-    case TARE_METHOD_WEIGHT_ONLY: return tare_quantize_weight_only(report, arena, model, &options);
-    case TARE_METHOD_DYNAMIC: break;
-    }
-    return TARE_FAIL(TARE_UNSUPPORTED,
-                     "quantization method dynamic is not available in this version (static and weight_only are)");
+    if (!quantization->options.setting.method && !quantization->options.recipe) return TARE_OK;
+    return tare_quantize(report, arena, model, ranges, &quantization->options);
 }
 
 /* A TensorFlow 1 model has no functions to place. */

@@ -27,17 +27,30 @@ tare_status tare_calibration_load_for(struct tare_calibration **out, const struc
     return status;
 }
 
-static bool find(void *arg, struct tare_edge edge, double *low, double *high) {
-    const struct tare_calibrated_ranges *ranges = arg;
+static bool find_range(const struct tare_calibrated_ranges *ranges, const struct tare_algorithm_choice *algorithm,
+                       struct tare_edge edge, double *low, double *high) {
     const struct tare_calibration_tensor *tensor = tare_calibration_find_edge(ranges->calibration, edge);
     struct tare_range range;
-    if (!tensor || tare_algorithm_range(&range, &ranges->algorithm, &tensor->statistics, &tare_grid_activation) != TARE_OK)
+    if (!tensor || tare_algorithm_range(&range, algorithm, &tensor->statistics, &tare_grid_activation) != TARE_OK)
         return false;
     *low = range.low;
     *high = range.high;
     return true;
 }
 
+static bool find(void *arg, struct tare_edge edge, double *low, double *high) {
+    const struct tare_calibrated_ranges *ranges = arg;
+    return find_range(ranges, &ranges->algorithm, edge, low, high);
+}
+
+/* Names were checked when the rule was read. */
+static bool find_by(void *arg, const char *name, struct tare_edge edge, double *low, double *high) {
+    struct tare_algorithm_choice algorithm;
+    if (tare_algorithm_parse(&algorithm, name) == TARE_OK) return find_range(arg, &algorithm, edge, low, high);
+    tare_error_clear();
+    return false;
+}
+
 struct tare_quant_ranges tare_ranges_of(const struct tare_calibrated_ranges *ranges) {
-    return (struct tare_quant_ranges){ find, (void *)(uintptr_t)ranges };
+    return (struct tare_quant_ranges){ .find = find, .arg = (void *)(uintptr_t)ranges, .find_by = find_by };
 }

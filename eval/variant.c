@@ -7,17 +7,9 @@
 
 #include <string.h>
 
-static const struct method {
-    const char *name;
-    enum tare_quant_method method;
-    bool ranges; /* asks a calibration */
-} methods[] = {
-    { "float", TARE_METHOD_NONE, false },
-    { "bfloat16", TARE_METHOD_NONE, false },
-    { "static", TARE_METHOD_STATIC, true },
-    { "weight_only", TARE_METHOD_WEIGHT_ONLY, false },
-};
-enum { N_METHODS = sizeof methods / sizeof *methods };
+/* Without quantization; the methods of quant/method.h follow them. */
+static const char *const plain_methods[] = { "float", "bfloat16" };
+enum { N_PLAIN = 2, MOST_METHODS = 32 };
 static const char *const granularities[] = { "per_channel", "per_tensor", NULL };
 
 /* ---- lists ---- */
@@ -68,22 +60,24 @@ static tare_status unknown(const char *option, const char *name, const char *con
 
 static const char BFLOAT16_SUFFIX[] = "+bfloat16";
 
-/* "static" or "static+bfloat16". */
-static tare_status find_method(const struct method **out, bool *bfloat16, struct tare_arena *arena, const char *name) {
-    const char *known[N_METHODS + 1] = { NULL };
+/* "static" or "static+bfloat16"; *out is NULL for those that quantize nothing. */
+static tare_status find_method(const struct tare_quant_method **out, bool *bfloat16, struct tare_arena *arena,
+                               const char *name) {
+    const char *known[MOST_METHODS + 1] = { NULL };
     const char *plus = strstr(name, BFLOAT16_SUFFIX);
     bool suffixed = plus && plus != name && strcmp(plus, BFLOAT16_SUFFIX) == 0;
     char *plain = tare_arena_strdup(arena, name);
     if (!plain) return TARE_NO_MEMORY;
     if (suffixed) plain[plus - name] = '\0';
-    for (size_t i = 0; i < N_METHODS; i++) {
-        known[i] = methods[i].name;
-        if (strcmp(plain, methods[i].name) != 0) continue;
-        if (suffixed && methods[i].method == TARE_METHOD_NONE) break;
-        *out = &methods[i];
-        *bfloat16 = suffixed || strcmp(plain, "bfloat16") == 0;
-        return TARE_OK;
+    *bfloat16 = suffixed || strcmp(plain, "bfloat16") == 0;
+    *out = tare_quant_method_find(plain);
+    if (*out) return TARE_OK;
+    for (size_t i = 0; i < N_PLAIN; i++) {
+        known[i] = plain_methods[i];
+        if (!suffixed && strcmp(plain, plain_methods[i]) == 0) return TARE_OK;
     }
+    for (size_t i = 0; tare_quant_methods[i] && N_PLAIN + i < MOST_METHODS; i++)
+        known[N_PLAIN + i] = tare_quant_methods[i]->name;
     return unknown("--methods", name, known);
 }
 
@@ -118,15 +112,16 @@ static tare_status add_algorithms(struct tare_variant_list *list, struct tare_ar
 
 static tare_status add_method(struct tare_variant_list *list, struct tare_arena *arena, const char *name,
                               const struct names *algorithms, const struct names *wanted_granularities) {
-    const struct method *method;
+    const struct tare_quant_method *method;
     struct tare_variant variant = { .method = name };
     TARE_TRY(find_method(&method, &variant.bfloat16, arena, name));
-    variant.quantization.method = method->method;
-    if (method->method == TARE_METHOD_NONE) return add(list, arena, &variant);
+    variant.quantization.options.setting.method = method;
+    if (!method) return add(list, arena, &variant);
     for (size_t g = 0; g < wanted_granularities->count; g++) {
         variant.granularity = wanted_granularities->items[g];
-        variant.quantization.per_channel = strcmp(variant.granularity, "per_channel") == 0;
-        TARE_TRY(add_algorithms(list, arena, variant, method->ranges, algorithms));
+        variant.quantization.options.setting.granularity =
+            strcmp(variant.granularity, "per_tensor") == 0 ? TARE_PER_TENSOR : TARE_PER_CHANNEL;
+        TARE_TRY(add_algorithms(list, arena, variant, method->needs_ranges, algorithms));
     }
     return TARE_OK;
 }

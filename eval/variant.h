@@ -11,7 +11,7 @@ struct tare_variant {
     const char *method;      /* "float", "bfloat16", "static", "weight_only" …, "static+bfloat16" */
     const char *algorithm;   /* as it was asked for: "percentile:p=99.9"; NULL: the method looks at no ranges */
     const char *granularity; /* of the weights: "per_channel", "per_tensor"; NULL: nothing is quantized */
-    struct tare_quantization quantization; /* method NONE for float and bfloat16 */
+    struct tare_quantization quantization; /* without method for float and bfloat16 */
     struct tare_algorithm_choice choice;   /* of `algorithm` */
     bool bfloat16;
 };

@@ -6,7 +6,8 @@
 #define TARE_QUANT_PARAMS_H
 
 #include "base/status.h"
-#include "tensor/tensor.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 /* How integers stand for reals: real = scale * (q - zero_point), q in [qmin, qmax]. */
 struct tare_qparams {
@@ -27,7 +28,8 @@ extern const struct tare_qscheme tare_qscheme_weight;     /* int8 symmetric narr
 
 /* Range [low, high] of real values -> parameters. Rules:
  *   range-contains-zero    the range is widened to contain 0;
- *   range-symmetric        max(|low|, |high|) both ways;
+ *   range-symmetric        max(|low|, |high|) both ways, zero point 0;
+ *   range-symmetric-full   without `narrow`: the side that needs more decides, max(high / qmax, low / qmin), zero point 0;
  *   range-degenerate       a range of at most 1e-6 is widened to [-5e-7, 5e-7] around what it has;
  *   zero-point-least-error the candidate from the end with the smaller rounding error, the upper end on a tie, clamped to
  *                          [qmin, qmax] and rounded half away from zero.
@@ -36,23 +38,5 @@ tare_status tare_qparams_from_range(struct tare_qparams *out, double low, double
 
 /* constant-round-half-away: clamp(round_half_away(value / scale) + zero_point); NaN gives the zero point. */
 int32_t tare_quantize_constant(double value, const struct tare_qparams *params);
-
-/* A quantized constant: int8 values (int4 and int16 too, one element a value) and one scale a channel or one in all. */
-struct tare_quantized_weight {
-    struct tare_tensor values; /* int8, shape of the weight */
-    double *scales;            /* arena memory */
-    int64_t channels;          /* 1: per tensor */
-    int64_t inner;             /* element i belongs to channel (i / inner) % channels */
-};
-
-/* Quantizes a float32 weight; axis < 0: per tensor, else one scale an index of that axis. `values` is the caller's to
- * reset. */
-struct tare_arena;
-tare_status tare_quantize_weight(struct tare_quantized_weight *out, struct tare_arena *arena,
-                                 const struct tare_tensor *weight, int axis, const struct tare_qscheme *scheme);
-/* The same where channels are given by (inner, channels) instead of one axis: depthwise filters [H, W, C, M] have C * M. */
-tare_status tare_quantize_weight_channels(struct tare_quantized_weight *out, struct tare_arena *arena,
-                                          const struct tare_tensor *weight, int64_t channels, int64_t inner,
-                                          const struct tare_qscheme *scheme);
 
 #endif

@@ -1,8 +1,9 @@
-/* The quantizing rewrites of a whole model. */
+/* Quantizing a whole model. */
 #ifndef TARE_QUANT_REWRITE_H
 #define TARE_QUANT_REWRITE_H
 
 #include "graph/model.h"
+#include "quant/method.h"
 #include "quant/params.h"
 
 /* Where the range of an activation comes from: a calibration file and an algorithm, or a test. */
@@ -10,14 +11,32 @@ struct tare_quant_ranges {
     /* True and the range when the tensor was observed. Asked before anything is rewritten. */
     bool (*find)(void *arg, struct tare_edge edge, double *low, double *high);
     void *arg;
+    /* The same by another algorithm, which a rule names; NULL: rules cannot name one. */
+    bool (*find_by)(void *arg, const char *algorithm, struct tare_edge edge, double *low, double *high);
 };
 
+enum tare_quant_granularity { TARE_PER_CHANNEL, TARE_PER_TENSOR, TARE_PER_BLOCK };
+
+/* How one layer is quantized. */
+struct tare_quant_setting {
+    const struct tare_quant_method *method; /* NULL: it stays float */
+    int bits;                               /* of weights: 8 (also 0) or 4 */
+    enum tare_quant_granularity granularity;
+    int64_t block;         /* rows that share a scale, with TARE_PER_BLOCK: 32, 64, 128 or 256 */
+    bool full_range;       /* weights may use -128 (-8) */
+    bool symmetric;        /* activations: range the same on both sides of zero */
+    const char *algorithm; /* of ranges; NULL: the calibration's own */
+};
+
+struct tare_quant_recipe; /* quant/recipe.h */
+
 struct tare_quant_options {
-    bool depthwise;         /* quantize DepthwiseConv2dNative, too */
-    bool per_tensor;        /* one scale a weight instead of one a channel */
-    bool symmetric_activations;
-    int64_t min_elements;   /* smallest weight worth quantizing; 0: the method's default */
-    /* Only functions for which it is true are rewritten; NULL: all. */
+    struct tare_quant_setting setting; /* of layers that no rule names */
+    bool depthwise;                    /* quantize DepthwiseConv2dNative where a TPU gains nothing by it, too */
+    bool two_inputs;                   /* quantize products of two activations */
+    int64_t min_elements;              /* smallest weight worth quantizing; 0: the method's own */
+    const struct tare_quant_recipe *recipe; /* rules for single layers; NULL: none */
+    /* Only layers for which it is true are quantized; NULL: all. */
     bool (*wants)(void *arg, const struct tare_graph *graph, const struct tare_node *op);
     void *wants_arg;
 };
@@ -26,7 +45,9 @@ struct tare_quant_options {
 struct tare_quant_outcome {
     const char *function, *node, *op;
     const char *refused; /* why it stays float; NULL: quantized */
-    struct tare_qparams input; /* of the activation; scale 0 when there is none */
+    const char *method;  /* NULL when refused */
+    int bits;            /* of the weight */
+    struct tare_qparams input; /* of the activation; scale 0 when there is none or the model finds it while it runs */
     double weight_scale_min, weight_scale_max;
     double weight_sqnr_db; /* of the dequantized weight against the original */
     int64_t weight_elements;
@@ -38,21 +59,21 @@ struct tare_quant_report {
     size_t quantized;
 };
 
-/* Static range int8 in the form of the XLA op set (docs/formats.md, "Quantized graphs"). */
-tare_status tare_quantize_static(struct tare_quant_report *report, struct tare_arena *arena, struct tare_model *model,
-                                 const struct tare_quant_ranges *ranges, const struct tare_quant_options *options);
+/* Checks what cannot go together: TARE_INVALID_ARGUMENT with TensorFlow's words where it has any. */
+tare_status tare_quant_check_setting(const struct tare_quant_setting *setting);
 
-/* Weight-only int8: weights of at least min_elements (0: 1024) elements become int8, depthwise filters included; arithmetic,
- * bias and activation stay float32 (docs/formats.md, "Quantized graphs"). No calibration. */
-tare_status tare_quantize_weight_only(struct tare_quant_report *report, struct tare_arena *arena,
-                                      struct tare_model *model, const struct tare_quant_options *options);
+/* Quantizes every layer of every graph of the model (function bodies that loops, branches or several callers share
+ * included) as the options say. `ranges` may be NULL where no method in use needs them. */
+tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *arena, struct tare_model *model,
+                          const struct tare_quant_ranges *ranges, const struct tare_quant_options *options);
 
-/* Which edges calibration has to observe for tare_quantize_static: inputs and outputs of quantizable ops. */
+/* Which edges calibration has to observe, whatever method and options come later: inputs and outputs of all layers that
+ * can be quantized. */
 struct tare_edge_list {
     struct tare_edge *edges;
     size_t count;
 };
 tare_status tare_quant_observed_edges(struct tare_edge_list *out, struct tare_arena *arena,
-                                      const struct tare_model *model, const struct tare_quant_options *options);
+                                      const struct tare_model *model);
 
 #endif

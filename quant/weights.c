@@ -1,69 +1,119 @@
-/* What the methods share about the weights of a spot. */
+/* Weights as integers. */
 #include "quant/weights.h"
-#include "base/arena.h"
 
 #include <math.h>
 #include <string.h>
 
-tare_status tare_quantize_spot_weight(struct tare_quantized_weight *out, struct tare_arena *arena,
-                                      const struct tare_quant_spot *spot, const struct tare_quant_options *options) {
-    return tare_quantize_weight_channels(out, arena, spot->weight, options->per_tensor ? 1 : spot->channels,
-                                         options->per_tensor ? 1 : spot->inner, &tare_qscheme_weight);
+/* Extremes of the elements that share a scale. */
+struct extremes {
+    float low, high;
+};
+
+int64_t tare_weight_scale_index(const struct tare_quantized_weight *weight, int64_t batch, int64_t row, int64_t column) {
+    const struct tare_weight_layout *layout = &weight->layout;
+    if (layout->per_tensor) return 0;
+    return (batch * weight->n_blocks + (weight->n_blocks > 1 ? row / layout->block : 0)) * layout->columns + column;
 }
 
-tare_status tare_quant_arrange_weight(struct tare_tensor *out, const struct tare_quant_spot *spot,
-                                      const struct tare_tensor *values) {
-    struct tare_shape shape = values->shape;
-    if (strcmp(spot->op->op, "DepthwiseConv2dNative") == 0) {
-        shape.dims[3] *= shape.dims[2];
-        shape.dims[2] = 1;
-        return tare_tensor_share_as(out, values, &shape);
-    }
-    if (strcmp(spot->op->op, "MatMul") != 0 || !tare_node_bool(spot->op, "transpose_b", false)) {
-        tare_tensor_share(out, values);
-        return TARE_OK;
-    }
-    shape.dims[0] = values->shape.dims[1];
-    shape.dims[1] = values->shape.dims[0];
-    TARE_TRY(tare_tensor_new(out, values->dtype, &shape));
-    for (int64_t k = 0; k < shape.dims[0]; k++)
-        for (int64_t n = 0; n < shape.dims[1]; n++)
-            TARE_DATA(int8_t, out)[k * shape.dims[1] + n] = TARE_CONST_DATA(int8_t, values)[n * shape.dims[0] + k];
+static tare_status find_extremes(struct extremes *extremes, const struct tare_quantized_weight *weight,
+                                 const struct tare_tensor *real) {
+    const struct tare_weight_layout *layout = &weight->layout;
+    const float *value = TARE_CONST_DATA(float, real);
+    for (int64_t b = 0; b < layout->batches; b++)
+        for (int64_t k = 0; k < layout->rows; k++) {
+            struct extremes *row = &extremes[tare_weight_scale_index(weight, b, k, 0)];
+            for (int64_t n = 0; n < layout->columns; n++, value++) {
+                struct extremes *e = layout->per_tensor ? extremes : &row[n];
+                if (!isfinite(*value)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "the weight holds NaN or infinity");
+                if (*value < e->low) e->low = *value;
+                if (*value > e->high) e->high = *value;
+            }
+        }
     return TARE_OK;
 }
 
-static double sqnr_db(const struct tare_quant_spot *spot, const struct tare_quantized_weight *weight) {
-    double signal = 0, noise = 0;
-    for (int64_t i = 0; i < weight->values.elements; i++) {
-        double real = tare_tensor_get_f64(spot->weight, i);
-        double back =
-            TARE_CONST_DATA(int8_t, &weight->values)[i] * weight->scales[(i / weight->inner) % weight->channels];
-        signal += real * real;
-        noise += (real - back) * (real - back);
+static tare_status set_layout(struct tare_quantized_weight *out, const struct tare_weight_layout *layout) {
+    out->layout = *layout;
+    out->n_blocks = layout->block && !layout->per_tensor ? (layout->rows + layout->block - 1) / layout->block : 1;
+    if (out->n_blocks < 1) out->n_blocks = 1;
+    out->n_scales = layout->per_tensor ? 1 : layout->batches * out->n_blocks * layout->columns;
+    return TARE_OK;
+}
+
+tare_status tare_quantize_weight(struct tare_quantized_weight *out, struct tare_arena *arena,
+                                 const struct tare_tensor *weight, const struct tare_weight_layout *layout,
+                                 const struct tare_qscheme *scheme) {
+    struct extremes *extremes;
+    memset(out, 0, sizeof *out);
+    TARE_TRY(set_layout(out, layout));
+    extremes = TARE_NEW_ARRAY(arena, struct extremes, (size_t)out->n_scales);
+    out->scales = TARE_NEW_ARRAY(arena, double, (size_t)out->n_scales);
+    if (!extremes || !out->scales) return TARE_NO_MEMORY;
+    TARE_TRY(find_extremes(extremes, out, weight));
+    for (int64_t i = 0; i < out->n_scales; i++) {
+        struct tare_qparams params;
+        TARE_TRY(tare_qparams_from_range(&params, extremes[i].low, extremes[i].high, scheme));
+        out->scales[i] = params.scale;
     }
+    return tare_quantize_weight_by_scales(out, weight, scheme);
+}
+
+tare_status tare_quantize_weight_by_scales(struct tare_quantized_weight *out, const struct tare_tensor *weight,
+                                           const struct tare_qscheme *scheme) {
+    const struct tare_weight_layout *layout = &out->layout;
+    const float *value = TARE_CONST_DATA(float, weight);
+    struct tare_qparams params;
+    int8_t *q;
+    TARE_TRY(tare_qparams_from_range(&params, 0, 1, scheme)); /* for qmin and qmax */
+    params.zero_point = 0;
+    out->bits = scheme->bits;
+    TARE_TRY(tare_tensor_new(&out->values, TARE_DT_INT8, &weight->shape));
+    q = TARE_DATA(int8_t, &out->values);
+    for (int64_t b = 0; b < layout->batches; b++)
+        for (int64_t k = 0; k < layout->rows; k++) {
+            const double *scales = &out->scales[tare_weight_scale_index(out, b, k, 0)];
+            for (int64_t n = 0; n < layout->columns; n++) {
+                params.scale = scales[layout->per_tensor ? 0 : n];
+                *q++ = (int8_t)tare_quantize_constant(*value++, &params);
+            }
+        }
+    return TARE_OK;
+}
+
+double tare_weight_sqnr_db(const struct tare_quantized_weight *weight, const struct tare_tensor *real) {
+    const struct tare_weight_layout *layout = &weight->layout;
+    const float *value = TARE_CONST_DATA(float, real);
+    const int8_t *q = TARE_CONST_DATA(int8_t, &weight->values);
+    double signal = 0, noise = 0;
+    for (int64_t b = 0; b < layout->batches; b++)
+        for (int64_t k = 0; k < layout->rows; k++) {
+            const double *scales = &weight->scales[tare_weight_scale_index(weight, b, k, 0)];
+            for (int64_t n = 0; n < layout->columns; n++, value++, q++) {
+                double error = *value - *q * scales[layout->per_tensor ? 0 : n];
+                signal += (double)*value * *value;
+                noise += error * error;
+            }
+        }
     return noise > 0 ? 10 * log10(signal / noise) : INFINITY;
 }
 
-void tare_quant_describe_weight(struct tare_quant_outcome *outcome, const struct tare_quant_spot *spot,
-                                const struct tare_quantized_weight *weight) {
-    outcome->weight_scale_min = outcome->weight_scale_max = weight->scales[0];
-    for (int64_t c = 1; c < weight->channels; c++) {
-        outcome->weight_scale_min = fmin(outcome->weight_scale_min, weight->scales[c]);
-        outcome->weight_scale_max = fmax(outcome->weight_scale_max, weight->scales[c]);
-    }
-    outcome->weight_sqnr_db = sqnr_db(spot, weight);
-    outcome->weight_elements = spot->weight->elements;
-}
-
-tare_status tare_quant_add_outcome(struct tare_quant_outcome **out, struct tare_quant_report *report,
-                                   struct tare_arena *arena, const struct tare_quant_spot *spot) {
-    struct tare_quant_outcome *grown = tare_arena_extend(arena, report->outcomes, report->count, 1, sizeof *grown);
-    if (!grown) return TARE_NO_MEMORY;
-    report->outcomes = grown;
-    *out = &grown[report->count++];
-    (*out)->function = spot->op->graph->name;
-    (*out)->node = spot->op->name;
-    (*out)->op = spot->op->op;
-    (*out)->refused = spot->refused;
+tare_status tare_weight_pack_nibbles(struct tare_tensor *out, const struct tare_quantized_weight *weight) {
+    const struct tare_weight_layout *layout = &weight->layout;
+    const int64_t half = (layout->rows + 1) / 2, columns = layout->columns;
+    const int8_t *q = TARE_CONST_DATA(int8_t, &weight->values);
+    struct tare_shape shape = { .rank = layout->batches == 1 ? 2 : 3 };
+    uint8_t *packed;
+    shape.dims[0] = layout->batches;
+    shape.dims[shape.rank - 2] = half;
+    shape.dims[shape.rank - 1] = columns;
+    TARE_TRY(tare_tensor_new(out, TARE_DT_INT8, &shape));
+    packed = TARE_DATA(uint8_t, out);
+    for (int64_t b = 0; b < layout->batches; b++, q += layout->rows * columns)
+        for (int64_t k = 0; k < half; k++)
+            for (int64_t n = 0; n < columns; n++) {
+                const unsigned low = (uint8_t)q[k * columns + n] & 15;
+                const unsigned high = k + half < layout->rows ? (uint8_t)q[(k + half) * columns + n] & 15 : 0;
+                *packed++ = (uint8_t)(low | high << 4);
+            }
     return TARE_OK;
 }

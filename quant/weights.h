@@ -1,24 +1,46 @@
-/* What the methods share about the weights of a spot: quantizing, arranging for the XLA ops, reporting. */
+/* Weights as integers: a stack of matrices with one scale a column, one a block of rows of a column, or one in all. */
 #ifndef TARE_QUANT_WEIGHTS_H
 #define TARE_QUANT_WEIGHTS_H
 
-#include "quant/rewrite.h"
-#include "quant/spot.h"
+#include "base/arena.h"
+#include "quant/params.h"
+#include "tensor/tensor.h"
 
-/* int8 symmetric [-127, 127], one scale an output channel or, with options->per_tensor, one in all. `out->values` is the
- * caller's to reset, also on failure. */
-tare_status tare_quantize_spot_weight(struct tare_quantized_weight *out, struct tare_arena *arena,
-                                      const struct tare_quant_spot *spot, const struct tare_quant_options *options);
+/* Which elements of [batches, rows, columns] share a scale. */
+struct tare_weight_layout {
+    int64_t batches, rows, columns;
+    int64_t block;   /* rows that share one; 0: all */
+    bool per_tensor; /* one in all */
+};
 
-/* The integers as the XLA op takes them: MatMul's as [K, N], a depthwise filter as [H, W, 1, C * M]. */
-tare_status tare_quant_arrange_weight(struct tare_tensor *out, const struct tare_quant_spot *spot,
-                                      const struct tare_tensor *values);
+struct tare_quantized_weight {
+    struct tare_tensor values; /* int8, also for 4 bits; the weight's shape */
+    double *scales;            /* arena memory; see tare_weight_scale_index */
+    int64_t n_scales;
+    int64_t n_blocks; /* of rows: 1 unless there are several */
+    struct tare_weight_layout layout;
+    int bits;
+};
 
-/* Adds a row for the spot, refused as the spot is; valid until the next is added. */
-tare_status tare_quant_add_outcome(struct tare_quant_outcome **out, struct tare_quant_report *report,
-                                   struct tare_arena *arena, const struct tare_quant_spot *spot);
-/* Scales, error and size of the quantized weight. */
-void tare_quant_describe_weight(struct tare_quant_outcome *outcome, const struct tare_quant_spot *spot,
-                                const struct tare_quantized_weight *weight);
+/* Index of the scale of the element (batch, row, column). */
+int64_t tare_weight_scale_index(const struct tare_quantized_weight *weight, int64_t batch, int64_t row, int64_t column);
+
+/* Parameters for each scale from the extremes of its elements (rules of tare_qparams_from_range), integers by
+ * constant-round-half-away. `weight` is float32 with batches * rows * columns elements, no splat. `out->values` is the
+ * caller's to reset, also on failure. TARE_INVALID_ARGUMENT when it holds NaN or infinity. */
+tare_status tare_quantize_weight(struct tare_quantized_weight *out, struct tare_arena *arena,
+                                 const struct tare_tensor *weight, const struct tare_weight_layout *layout,
+                                 const struct tare_qscheme *scheme);
+/* The same with scales that somebody chose (out->scales, n_scales … are set). */
+tare_status tare_quantize_weight_by_scales(struct tare_quantized_weight *out, const struct tare_tensor *weight,
+                                           const struct tare_qscheme *scheme);
+
+/* Signal to noise of the dequantized weight in dB; infinity when nothing is lost. */
+double tare_weight_sqnr_db(const struct tare_quantized_weight *weight, const struct tare_tensor *real);
+
+/* nibble-packing: two rows a byte, row r of the first half in the low four bits, row r of the second half in the high
+ * ones; an odd number of rows gets a row of zeros. Shape [batches, ceil(rows / 2), columns], without the first axis when
+ * batches is 1. */
+tare_status tare_weight_pack_nibbles(struct tare_tensor *out, const struct tare_quantized_weight *weight);
 
 #endif

@@ -8,161 +8,233 @@
 /* ---- dimension numbers ---- */
 
 struct wire {
-    unsigned char bytes[64];
+    unsigned char bytes[96];
     size_t size;
 };
 
 /* A proto3 int64 field: zero is not written. Values are below 128. */
-static void put_int(struct wire *wire, int field, int64_t value) {
+static void put_int(struct wire *wire, int field, int value) {
     if (!value) return;
     wire->bytes[wire->size++] = (unsigned char)(field << 3);
     wire->bytes[wire->size++] = (unsigned char)value;
 }
 
-static void put_packed(struct wire *wire, int field, const int64_t *values, size_t count) {
+static void put_packed(struct wire *wire, int field, const int *values, int count) {
     if (!count) return;
     wire->bytes[wire->size++] = (unsigned char)(field << 3 | 2);
     wire->bytes[wire->size++] = (unsigned char)count;
-    for (size_t i = 0; i < count; i++) wire->bytes[wire->size++] = (unsigned char)values[i];
+    for (int i = 0; i < count; i++) wire->bytes[wire->size++] = (unsigned char)values[i];
 }
 
-/* ConvolutionDimensionNumbers: input and output [b,0,1,f], kernel [0,1,i,o]. */
-static void conv_dimension_numbers(struct wire *wire) {
+/* ConvolutionDimensionNumbers: input and output [b,0,1,f], kernel [0,1,i,o]; with a third spatial dimension likewise. */
+static void conv_dimension_numbers(struct wire *wire, int spatial) {
     enum { KERNEL_IN = 3, KERNEL_OUT = 4, KERNEL_SPATIAL = 6, IN_FEATURE = 8, OUT_FEATURE = 10, IN_SPATIAL = 11,
            OUT_SPATIAL = 12 };
-    put_int(wire, KERNEL_IN, 2);
-    put_int(wire, KERNEL_OUT, 3);
-    put_packed(wire, KERNEL_SPATIAL, (const int64_t[]){ 0, 1 }, 2);
-    put_int(wire, IN_FEATURE, 3);
-    put_int(wire, OUT_FEATURE, 3);
-    put_packed(wire, IN_SPATIAL, (const int64_t[]){ 1, 2 }, 2);
-    put_packed(wire, OUT_SPATIAL, (const int64_t[]){ 1, 2 }, 2);
+    static const int axes[] = { 0, 1, 2, 3 };
+    put_int(wire, KERNEL_IN, spatial);
+    put_int(wire, KERNEL_OUT, spatial + 1);
+    put_packed(wire, KERNEL_SPATIAL, axes, spatial);
+    put_int(wire, IN_FEATURE, spatial + 1);
+    put_int(wire, OUT_FEATURE, spatial + 1);
+    put_packed(wire, IN_SPATIAL, axes + 1, spatial);
+    put_packed(wire, OUT_SPATIAL, axes + 1, spatial);
 }
 
-static void dot_dimension_numbers(struct wire *wire, int64_t lhs_axis) {
-    enum { LHS_CONTRACTING = 1, RHS_CONTRACTING = 2 };
-    put_packed(wire, LHS_CONTRACTING, &lhs_axis, 1);
-    put_packed(wire, RHS_CONTRACTING, (const int64_t[]){ 0 }, 1);
+/* DotDimensionNumbers; a weight was arranged as batch, contracted, free. */
+static void dot_dimension_numbers(struct wire *wire, const struct tare_quant_product *p, bool is_arranged) {
+    enum { LHS_CONTRACTING = 1, RHS_CONTRACTING = 2, LHS_BATCH = 3, RHS_BATCH = 4 };
+    int contracted[TARE_MAX_RANK], batch[TARE_MAX_RANK];
+    for (int i = 0; i < p->n_batch; i++) batch[i] = is_arranged ? i : p->right_batch[i];
+    for (int i = 0; i < p->n_contracted; i++) contracted[i] = is_arranged ? p->n_batch + i : p->right_contracted[i];
+    put_packed(wire, LHS_CONTRACTING, p->left_contracted, p->n_contracted);
+    put_packed(wire, RHS_CONTRACTING, contracted, p->n_contracted);
+    put_packed(wire, LHS_BATCH, p->left_batch, p->n_batch);
+    put_packed(wire, RHS_BATCH, batch, p->n_batch);
 }
 
-/* ---- windows ---- */
+/* ---- products ---- */
 
-static int64_t list_item(const struct tare_node *node, const char *name, size_t i, int64_t fallback) {
-    const struct tare_attr *attr = tare_node_list(node, name);
-    return attr && attr->kind == TARE_ATTR_INT && i < attr->count ? attr->items[i].i : fallback;
-}
-
-/* same-padding: total = max((ceil(in / stride) - 1) * stride + (k - 1) * dilation + 1 - in, 0); the odd one goes high. */
-static tare_status same_padding(struct tare_spatial *out, int64_t size, int64_t kernel) {
-    int64_t reach = (kernel - 1) * out->dilation + 1, outputs, total;
-    if (size < 0 && out->stride == 1) { /* the total does not depend on the size */
-        total = reach - 1;
-    } else if (size < 0) {
-        return TARE_FAIL(TARE_UNSUPPORTED, "SAME padding with stride %lld needs a known image size",
-                         (long long)out->stride);
-    } else {
-        outputs = (size + out->stride - 1) / out->stride;
-        total = (outputs - 1) * out->stride + reach - size;
-        if (total < 0) total = 0;
-    }
-    out->low = total / 2;
-    out->high = total - out->low;
-    return TARE_OK;
-}
-
-tare_status tare_quant_window(struct tare_spatial out[2], const struct tare_node *conv, const struct tare_shape *input,
-                              const struct tare_shape *filter) {
-    const char *padding = tare_node_string(conv, "padding", "VALID");
-    for (size_t i = 0; i < 2; i++) {
-        struct tare_spatial *s = &out[i];
-        *s = (struct tare_spatial){ list_item(conv, "strides", i + 1, 1), list_item(conv, "dilations", i + 1, 1), 0, 0 };
-        if (s->stride < 1 || s->dilation < 1) return TARE_FAIL(TARE_INVALID_ARGUMENT, "strides and dilations must be positive");
-        if (strcmp(padding, "SAME") == 0) {
-            TARE_TRY(same_padding(s, input->rank == 4 ? input->dims[i + 1] : -1, filter->dims[i]));
-        } else if (strcmp(padding, "EXPLICIT") == 0) {
-            s->low = list_item(conv, "explicit_paddings", 2 * (i + 1), 0);
-            s->high = list_item(conv, "explicit_paddings", 2 * (i + 1) + 1, 0);
-        }
-    }
-    return TARE_OK;
-}
-
-/* ---- nodes ---- */
-
-static tare_status set_common(struct tare_node *node, struct tare_edge lhs, struct tare_edge rhs,
-                              const struct wire *dimension_numbers, int accumulator) {
-    TARE_TRY(tare_node_set_type(node, "LhsT", tare_edge_dtype(lhs)));
-    TARE_TRY(tare_node_set_type(node, "RhsT", tare_edge_dtype(rhs)));
-    TARE_TRY(tare_node_set_string(node, "dimension_numbers", dimension_numbers->bytes, dimension_numbers->size));
-    TARE_TRY(tare_node_set_string(node, "precision_config", "", 0));
-    TARE_TRY(tare_node_set_type(node, "preferred_element_type", accumulator));
-    return tare_node_resolve(node);
-}
-
-static struct tare_edge emit_node(struct tare_emit *emit, const char *op, const char *name,
-                                  const struct tare_edge *inputs, size_t n_inputs, const struct wire *numbers,
-                                  int accumulator) {
-    struct tare_edge none = { NULL, 0 };
-    const char *full = tare_arena_printf(&emit->graph->model->arena, "%s/%s", emit->prefix, name);
+static struct tare_edge emit_xla(struct tare_emit *emit, const char *op, const struct tare_edge *inputs, size_t n_inputs,
+                                 const struct wire *numbers, int accumulator) {
+    const char *full = tare_arena_printf(&emit->graph->model->arena, "%s/%s", emit->prefix, op);
     struct tare_node *node = full && emit->status == TARE_OK ? tare_graph_add(emit->graph, op, full) : NULL;
     tare_status status = node ? TARE_OK : TARE_NO_MEMORY;
     for (size_t i = 0; i < n_inputs && status == TARE_OK; i++) status = tare_node_add_input(node, inputs[i]);
-    if (status == TARE_OK && strcmp(op, "XlaConvV2") == 0) {
+    if (status == TARE_OK && n_inputs > 2) {
         status = tare_node_set_type(node, "Tindices", TARE_DT_INT32);
         if (status == TARE_OK) status = tare_node_set_int(node, "batch_group_count", 1);
     }
-    if (status == TARE_OK) status = set_common(node, inputs[0], inputs[1], numbers, accumulator);
+    if (status == TARE_OK) status = tare_node_set_type(node, "LhsT", tare_edge_dtype(inputs[0]));
+    if (status == TARE_OK) status = tare_node_set_type(node, "RhsT", tare_edge_dtype(inputs[1]));
+    if (status == TARE_OK) status = tare_node_set_string(node, "dimension_numbers", numbers->bytes, numbers->size);
+    if (status == TARE_OK) status = tare_node_set_string(node, "precision_config", "", 0);
+    if (status == TARE_OK) status = tare_node_set_type(node, "preferred_element_type", accumulator);
+    if (status == TARE_OK) status = tare_node_resolve(node);
     if (status == TARE_OK) return (struct tare_edge){ node, 0 };
     if (emit->status == TARE_OK) emit->status = status;
-    return none;
+    return (struct tare_edge){ NULL, 0 };
 }
 
-struct tare_edge tare_emit_xla_conv(struct tare_emit *emit, struct tare_edge lhs, struct tare_edge rhs,
-                                    const struct tare_spatial window[2], int64_t groups, int accumulator) {
-    const int64_t pair[] = { 2 }, square[] = { 2, 2 };
-    const int32_t strides[] = { (int32_t)window[0].stride, (int32_t)window[1].stride };
-    const int32_t dilations[] = { (int32_t)window[0].dilation, (int32_t)window[1].dilation };
-    const int32_t padding[] = { (int32_t)window[0].low, (int32_t)window[0].high, (int32_t)window[1].low,
-                                (int32_t)window[1].high };
-    const int32_t ones[] = { 1, 1 };
+static struct tare_edge emit_conv(struct tare_emit *emit, const struct tare_quant_product *p, struct tare_edge lhs,
+                                  struct tare_edge rhs, int accumulator) {
+    const struct tare_shape square = { .rank = 2, .dims = { p->spatial, 2 } };
+    int32_t strides[TARE_MOST_WINDOW], dilations[TARE_MOST_WINDOW], padding[2 * TARE_MOST_WINDOW];
+    const int32_t ones[TARE_MOST_WINDOW] = { 1, 1, 1 };
+    struct wire numbers = { .size = 0 };
+    for (int i = 0; i < p->spatial; i++) {
+        strides[i] = (int32_t)p->window[i].stride;
+        dilations[i] = (int32_t)p->window[i].dilation;
+        padding[2 * i] = (int32_t)p->window[i].low;
+        padding[2 * i + 1] = (int32_t)p->window[i].high;
+    }
     const struct tare_edge inputs[] = {
         lhs,
         rhs,
-        tare_emit_ints(emit, "window_strides", 1, pair, strides),
-        tare_emit_ints(emit, "padding", 2, square, padding),
-        tare_emit_ints(emit, "lhs_dilation", 1, pair, ones),
-        tare_emit_ints(emit, "rhs_dilation", 1, pair, dilations),
-        tare_emit_i32(emit, "feature_group_count", (int32_t)groups),
+        tare_emit_vector(emit, "window_strides", p->spatial, strides),
+        tare_emit_ints(emit, "padding", &square, padding),
+        tare_emit_vector(emit, "lhs_dilation", p->spatial, ones),
+        tare_emit_vector(emit, "rhs_dilation", p->spatial, dilations),
+        tare_emit_i32(emit, "feature_group_count", (int32_t)p->groups),
     };
-    struct wire numbers = { .size = 0 };
-    conv_dimension_numbers(&numbers);
-    return emit_node(emit, "XlaConvV2", "XlaConvV2", inputs, 7, &numbers, accumulator);
+    conv_dimension_numbers(&numbers, p->spatial);
+    return emit_xla(emit, "XlaConvV2", inputs, 7, &numbers, accumulator);
 }
 
-struct tare_edge tare_emit_xla_dot(struct tare_emit *emit, struct tare_edge lhs, struct tare_edge rhs, int lhs_axis,
-                                   int accumulator) {
-    const struct tare_edge inputs[] = { lhs, rhs };
+struct tare_edge tare_emit_product(struct tare_emit *emit, const struct tare_quant_layer *layer, struct tare_edge left,
+                                   struct tare_edge right, int accumulator) {
+    const struct tare_edge inputs[] = { left, right };
     struct wire numbers = { .size = 0 };
-    dot_dimension_numbers(&numbers, lhs_axis);
-    return emit_node(emit, "XlaDotV2", "XlaDotV2", inputs, 2, &numbers, accumulator);
+    if (layer->product.spatial) return emit_conv(emit, &layer->product, left, right, accumulator);
+    dot_dimension_numbers(&numbers, &layer->product, layer->weight != NULL);
+    return emit_xla(emit, "XlaDotV2", inputs, 2, &numbers, accumulator);
 }
 
-struct tare_edge tare_emit_pad(struct tare_emit *emit, struct tare_edge x, struct tare_spatial window[2],
+struct tare_edge tare_emit_result(struct tare_emit *emit, const struct tare_quant_product *product, struct tare_edge raw) {
+    const int rank = product->n_batch + product->n_free_left + product->n_free_right;
+    const struct tare_emit_attr attrs[] = { { "T", TARE_EMIT_TYPE, emit->status == TARE_OK ? tare_edge_dtype(raw) : 0 },
+                                            { "Tperm", TARE_EMIT_TYPE, TARE_DT_INT32 },
+                                            { 0 } };
+    int32_t order[TARE_MAX_RANK];
+    struct tare_edge inputs[2] = { raw };
+    if (!product->moves) return raw;
+    for (int i = 0; i < rank; i++) order[i] = product->result_order[i];
+    inputs[1] = tare_emit_vector(emit, "result/perm", rank, order);
+    return tare_emit_node(emit, "Transpose", "result", inputs, 2, attrs);
+}
+
+struct tare_edge tare_emit_pad(struct tare_emit *emit, struct tare_edge x, struct tare_quant_product *product,
                                struct tare_edge value) {
-    const int64_t dims[] = { 4, 2 };
-    const int32_t paddings[] = { 0, 0, (int32_t)window[0].low, (int32_t)window[0].high,
-                                 (int32_t)window[1].low, (int32_t)window[1].high, 0, 0 };
-    struct tare_edge pads = tare_emit_ints(emit, "pad/paddings", 2, dims, paddings);
-    const char *full = tare_arena_printf(&emit->graph->model->arena, "%s/pad", emit->prefix);
-    struct tare_node *node = full && emit->status == TARE_OK ? tare_graph_add(emit->graph, "PadV2", full) : NULL;
-    tare_status status = node ? TARE_OK : TARE_NO_MEMORY;
-    if (status == TARE_OK) status = tare_node_add_input(node, x);
-    if (status == TARE_OK) status = tare_node_add_input(node, pads);
-    if (status == TARE_OK) status = tare_node_add_input(node, value);
-    if (status == TARE_OK) status = tare_node_set_type(node, "T", tare_edge_dtype(x));
-    if (status == TARE_OK) status = tare_node_set_type(node, "Tpaddings", TARE_DT_INT32);
-    if (status == TARE_OK) status = tare_node_resolve(node);
-    if (status != TARE_OK && emit->status == TARE_OK) emit->status = status;
-    for (int i = 0; i < 2; i++) window[i].low = window[i].high = 0;
-    return (struct tare_edge){ node, 0 };
+    const struct tare_shape shape = { .rank = 2, .dims = { product->spatial + 2, 2 } };
+    int32_t paddings[2 * (TARE_MOST_WINDOW + 2)] = { 0 };
+    const struct tare_emit_attr attrs[] = { { "T", TARE_EMIT_TYPE, emit->status == TARE_OK ? tare_edge_dtype(x) : 0 },
+                                            { "Tpaddings", TARE_EMIT_TYPE, TARE_DT_INT32 },
+                                            { 0 } };
+    struct tare_edge inputs[3] = { x };
+    for (int i = 0; i < product->spatial; i++) {
+        paddings[2 * (i + 1)] = (int32_t)product->window[i].low;
+        paddings[2 * (i + 1) + 1] = (int32_t)product->window[i].high;
+        product->window[i].low = product->window[i].high = 0;
+    }
+    inputs[1] = tare_emit_ints(emit, "pad/paddings", &shape, paddings);
+    inputs[2] = value;
+    return tare_emit_node(emit, "PadV2", "pad", inputs, 3, attrs);
+}
+
+struct tare_edge tare_emit_channels(struct tare_emit *emit, const char *name, const struct tare_quant_product *product,
+                                    const double *values, int64_t count) {
+    return tare_emit_floats(emit, name, count == 1 ? NULL : &product->channel_shape, values);
+}
+
+/* ---- weights ---- */
+
+/* The signed halves of each byte, one above the other, without the row that made an odd number even. */
+static struct tare_edge emit_unpacked(struct tare_emit *emit, const struct tare_quant_layer *layer) {
+    const struct tare_weight_layout *layout = &layer->quantized.layout;
+    const int rank = layout->batches == 1 ? 2 : 3;
+    const struct tare_emit_attr concat[] = { { "N", TARE_EMIT_INT, 2 }, { "T", TARE_EMIT_TYPE, TARE_DT_INT8 },
+                                             { "Tidx", TARE_EMIT_TYPE, TARE_DT_INT32 }, { 0 } };
+    const struct tare_emit_attr slice[] = { { "T", TARE_EMIT_TYPE, TARE_DT_INT8 }, { "Index", TARE_EMIT_TYPE, TARE_DT_INT32 },
+                                            { 0 } };
+    const int32_t begin[3] = { 0 }, all[3] = { (int32_t)layout->batches, (int32_t)layout->rows, (int32_t)layout->columns };
+    struct tare_tensor packed;
+    struct tare_edge w, four, halves[3];
+    tare_status status = tare_weight_pack_nibbles(&packed, &layer->quantized);
+    if (status != TARE_OK) {
+        emit->status = status;
+        return (struct tare_edge){ NULL, 0 };
+    }
+    w = tare_emit_const(emit, "weight/packed", &packed);
+    tare_tensor_reset(&packed);
+    four = tare_emit_i8(emit, "weight/four", 4);
+    halves[0] = tare_emit_binary(emit, "RightShift", "weight/low",
+                                 tare_emit_binary(emit, "LeftShift", "weight/shifted", w, four), four);
+    halves[1] = tare_emit_binary(emit, "RightShift", "weight/high", w, four);
+    halves[2] = tare_emit_i32(emit, "weight/axis", rank - 2);
+    w = tare_emit_node(emit, "ConcatV2", "weight/rows", halves, 3, concat);
+    if (layout->rows % 2 == 0) return w;
+    const struct tare_edge inputs[] = { w, tare_emit_vector(emit, "weight/begin", rank, begin),
+                                        tare_emit_vector(emit, "weight/size", rank, all + 3 - rank) };
+    return tare_emit_node(emit, "Slice", "weight/even", inputs, 3, slice);
+}
+
+struct tare_edge tare_emit_weight(struct tare_emit *emit, const struct tare_quant_layer *layer) {
+    if (layer->quantized.bits != 4) return tare_emit_const(emit, "weight", &layer->quantized.values);
+    return tare_emit_reshape(emit, "weight", emit_unpacked(emit, layer), &layer->product.arranged);
+}
+
+/* Rows padded to whole blocks: [batches * blocks, block, columns] times [batches * blocks, 1, columns]. */
+struct tare_edge tare_emit_real_weight(struct tare_emit *emit, const struct tare_quant_layer *layer) {
+    const struct tare_quantized_weight *q = &layer->quantized;
+    const struct tare_weight_layout *l = &q->layout;
+    const int64_t padded = q->n_blocks * l->block;
+    const struct tare_shape plain = { .rank = 3, .dims = { l->batches, l->rows, l->columns } };
+    const struct tare_shape whole = { .rank = 3, .dims = { l->batches, padded, l->columns } };
+    const struct tare_shape blocks = { .rank = 3, .dims = { l->batches * q->n_blocks, l->block, l->columns } };
+    const struct tare_shape scales = { .rank = 3, .dims = { l->batches * q->n_blocks, 1, l->columns } };
+    const struct tare_shape pairs = { .rank = 2, .dims = { 3, 2 } };
+    const int32_t paddings[6] = { 0, 0, 0, (int32_t)(padded - l->rows), 0, 0 }, begin[3] = { 0 };
+    const int32_t size[3] = { (int32_t)l->batches, (int32_t)l->rows, (int32_t)l->columns };
+    struct tare_edge w = tare_emit_reshape(emit, "weight/matrices", tare_emit_weight(emit, layer), &plain);
+    if (padded != l->rows) {
+        const struct tare_edge pad[] = { w, tare_emit_ints(emit, "weight/paddings", &pairs, paddings) };
+        const struct tare_emit_attr attrs[] = { { "T", TARE_EMIT_TYPE, TARE_DT_INT8 },
+                                                { "Tpaddings", TARE_EMIT_TYPE, TARE_DT_INT32 }, { 0 } };
+        w = tare_emit_node(emit, "Pad", "weight/padded", pad, 2, attrs);
+    }
+    w = tare_emit_cast(emit, "weight/cast", tare_emit_reshape(emit, "weight/blocks", w, &blocks), TARE_DT_FLOAT);
+    w = tare_emit_binary(emit, "Mul", "weight/scaled", w, tare_emit_floats(emit, "weight/scales", &scales, q->scales));
+    w = tare_emit_reshape(emit, "weight/whole", w, &whole);
+    if (padded != l->rows) {
+        const struct tare_edge cut[] = { w, tare_emit_vector(emit, "weight/cut/begin", 3, begin),
+                                         tare_emit_vector(emit, "weight/cut/size", 3, size) };
+        const struct tare_emit_attr attrs[] = { { "T", TARE_EMIT_TYPE, TARE_DT_FLOAT },
+                                                { "Index", TARE_EMIT_TYPE, TARE_DT_INT32 }, { 0 } };
+        w = tare_emit_node(emit, "Slice", "weight/cut", cut, 3, attrs);
+    }
+    return tare_emit_reshape(emit, "weight/real", w, &layer->product.arranged);
+}
+
+/* ---- tables ---- */
+
+static struct tare_edge emit_gather(struct tare_emit *emit, const char *name, const struct tare_quant_layer *layer,
+                                    struct tare_edge table) {
+    const struct tare_node *op = layer->op;
+    const struct tare_edge indices = op->inputs[1];
+    const struct tare_edge axis = op->n_inputs > 2 ? op->inputs[2] : tare_emit_i32(emit, "axis", 0);
+    const struct tare_edge inputs[] = { table, indices, axis };
+    if (emit->status != TARE_OK) return table;
+    const struct tare_emit_attr attrs[] = { { "Tparams", TARE_EMIT_TYPE, tare_edge_dtype(table) },
+                                            { "Tindices", TARE_EMIT_TYPE, tare_edge_dtype(indices) },
+                                            { "Taxis", TARE_EMIT_TYPE, tare_edge_dtype(axis) },
+                                            { "batch_dims", TARE_EMIT_INT, 0 }, { 0 } };
+    return tare_emit_node(emit, "GatherV2", name, inputs, 3, attrs);
+}
+
+struct tare_edge tare_emit_table_lookup(struct tare_emit *emit, const struct tare_quant_layer *layer) {
+    const struct tare_quantized_weight *q = &layer->quantized;
+    struct tare_edge y = emit_gather(emit, "entries", layer, tare_emit_weight(emit, layer));
+    struct tare_edge scale = tare_emit_channels(emit, "scale", &layer->product, q->scales, q->n_scales);
+    y = tare_emit_cast(emit, "entries/cast", y, TARE_DT_FLOAT);
+    if (q->n_scales > 1) scale = emit_gather(emit, "scales", layer, scale);
+    return tare_emit_binary(emit, "Mul", "scaled", y, scale);
 }

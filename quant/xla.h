@@ -1,29 +1,37 @@
-/* Integer convolutions and products as the XLA op set writes them: XlaConvV2 and XlaDotV2. */
+/* Products as the XLA op set writes them: XlaConvV2 and XlaDotV2; weights as constants beside them. */
 #ifndef TARE_QUANT_XLA_H
 #define TARE_QUANT_XLA_H
 
 #include "quant/emit.h"
-#include "quant/spot.h"
+#include "quant/layer.h"
 
-/* Explicit padding of one spatial dimension. */
-struct tare_spatial {
-    int64_t stride, dilation, low, high;
-};
-
-/* Strides, dilations and padding of a Conv2D or DepthwiseConv2dNative on an input of the given shape, as numbers.
- * TARE_UNSUPPORTED when SAME padding depends on a size that is not known. */
-tare_status tare_quant_window(struct tare_spatial out[2], const struct tare_node *conv, const struct tare_shape *input,
-                              const struct tare_shape *filter);
-
-/* XlaConvV2 of an NHWC input with an HWIO filter; `groups` is 1, or the input channels for a depthwise filter
- * [H, W, 1, C * M]. accumulator: TARE_DT_INT32, or TARE_DT_FLOAT for weight-only. */
-struct tare_edge tare_emit_xla_conv(struct tare_emit *emit, struct tare_edge lhs, struct tare_edge rhs,
-                                    const struct tare_spatial window[2], int64_t groups, int accumulator);
-/* XlaDotV2 contracting axis `lhs_axis` of a matrix with axis 0 of a matrix. */
-struct tare_edge tare_emit_xla_dot(struct tare_emit *emit, struct tare_edge lhs, struct tare_edge rhs, int lhs_axis,
-                                   int accumulator);
-/* PadV2 of the two spatial dimensions with a constant; the window's padding becomes zero. */
-struct tare_edge tare_emit_pad(struct tare_emit *emit, struct tare_edge x, struct tare_spatial window[2],
+/* The layer's product in its raw order of axes, for an activation and an arranged weight (or a second activation).
+ * accumulator: TARE_DT_INT32, or TARE_DT_FLOAT. */
+struct tare_edge tare_emit_product(struct tare_emit *emit, const struct tare_quant_layer *layer, struct tare_edge left,
+                                   struct tare_edge right, int accumulator);
+/* The raw result with the axes of the op's output. */
+struct tare_edge tare_emit_result(struct tare_emit *emit, const struct tare_quant_product *product, struct tare_edge raw);
+/* PadV2 of the spatial dimensions with a constant; the product's padding becomes zero. */
+struct tare_edge tare_emit_pad(struct tare_emit *emit, struct tare_edge x, struct tare_quant_product *product,
                                struct tare_edge value);
+/* One float a channel, or one in all when `count` is 1, to go with the raw result. */
+struct tare_edge tare_emit_channels(struct tare_emit *emit, const char *name, const struct tare_quant_product *product,
+                                    const double *values, int64_t count);
+
+/* The layer's integers as an int8 constant in its arranged shape; 4 bits are unpacked in the graph. */
+struct tare_edge tare_emit_weight(struct tare_emit *emit, const struct tare_quant_layer *layer);
+/* The same as float32 numbers, each block of rows times its scales. */
+struct tare_edge tare_emit_real_weight(struct tare_emit *emit, const struct tare_quant_layer *layer);
+/* GatherV2 of an integer table, as float32 numbers: what is read times its scale, which is read likewise where each entry
+ * has its own. Every method quantizes tables so. */
+struct tare_edge tare_emit_table_lookup(struct tare_emit *emit, const struct tare_quant_layer *layer);
+
+/* Integers of an activation that a method made before, with the same parameters (NULL: any); NULL when there are none. */
+const struct tare_quant_shared *tare_quant_find_shared(const struct tare_quant_work *work,
+                                                       const struct tare_quant_method *method, struct tare_edge real,
+                                                       const struct tare_qparams *params);
+/* *out is valid until the next is added. */
+tare_status tare_quant_add_shared(const struct tare_quant_shared **out, struct tare_quant_work *work,
+                                  const struct tare_quant_shared *made);
 
 #endif

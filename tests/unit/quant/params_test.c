@@ -1,6 +1,6 @@
 /* Every rule of quantization parameters, by name. Expected values are worked out by hand from the rules' texts. */
 #include "quant/params.h"
-#include "base/arena.h"
+#include "quant/weights.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -93,9 +93,9 @@ static void weight__each_channel_has_its_own_scale(void **state) {
     const int8_t *out;
     (void)state;
     assert_int_equal(tare_tensor_from(&weight, TARE_DT_FLOAT, &shape, values), TARE_OK);
-    assert_int_equal(tare_quantize_weight(&q, &arena, &weight, 1, &tare_qscheme_weight), TARE_OK);
+    assert_int_equal(tare_quantize_weight(&q, &arena, &weight, &(struct tare_weight_layout){ 1, 2, 3, 0, false }, &tare_qscheme_weight), TARE_OK);
     out = TARE_CONST_DATA(int8_t, &q.values);
-    assert_int_equal(q.channels, 3);
+    assert_int_equal(q.n_scales, 3);
     assert_true(fabs(q.scales[0] - 0.01) < 1e-8);
     assert_true(fabs(q.scales[2] - 0.2) < 1e-7);
     assert_int_equal(out[0], 127);
@@ -116,8 +116,8 @@ static void weight__one_channel_is_the_same_as_per_tensor(void **state) {
     struct tare_tensor weight;
     (void)state;
     assert_int_equal(tare_tensor_from(&weight, TARE_DT_FLOAT, &shape, values), TARE_OK);
-    assert_int_equal(tare_quantize_weight(&a, &arena, &weight, 1, &tare_qscheme_weight), TARE_OK);
-    assert_int_equal(tare_quantize_weight(&b, &arena, &weight, -1, &tare_qscheme_weight), TARE_OK);
+    assert_int_equal(tare_quantize_weight(&a, &arena, &weight, &(struct tare_weight_layout){ 1, 4, 1, 0, false }, &tare_qscheme_weight), TARE_OK);
+    assert_int_equal(tare_quantize_weight(&b, &arena, &weight, &(struct tare_weight_layout){ 1, 4, 1, 0, true }, &tare_qscheme_weight), TARE_OK);
     assert_memory_equal(a.values.data, b.values.data, 4);
     assert_true(a.scales[0] == b.scales[0]);
     tare_tensor_reset(&a.values);
@@ -134,7 +134,7 @@ static void weight__nan_is_refused(void **state) {
     struct tare_tensor weight;
     (void)state;
     assert_int_equal(tare_tensor_from(&weight, TARE_DT_FLOAT, &shape, values), TARE_OK);
-    assert_int_equal(tare_quantize_weight(&q, &arena, &weight, 0, &tare_qscheme_weight), TARE_INVALID_ARGUMENT);
+    assert_int_equal(tare_quantize_weight(&q, &arena, &weight, &(struct tare_weight_layout){ 1, 1, 2, 0, false }, &tare_qscheme_weight), TARE_INVALID_ARGUMENT);
     tare_tensor_reset(&weight);
     tare_arena_free(&arena);
 }

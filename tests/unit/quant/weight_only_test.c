@@ -19,7 +19,7 @@ struct product {
 };
 
 static void product_quantize(struct product *p, int64_t min_elements) {
-    const struct tare_quant_options options = { .min_elements = min_elements };
+    const struct tare_quant_options options = { .setting.method = &tare_method_weight_only, .min_elements = min_elements };
     struct tare_shape shape = { .rank = 2, .dims = { K, N } };
     struct tare_tensor w;
     memset(p, 0, sizeof *p);
@@ -32,7 +32,7 @@ static void product_quantize(struct product *p, int64_t min_elements) {
     mini_return(p->function, "y", mini_node(p->function, "MatMul", "product", 2, x, c));
     p->x = mini_placeholder(p->model->main, "in", TARE_DT_FLOAT);
     p->y = mini_call(p->model->main, "PartitionedCall", "call", p->function, 1, p->x);
-    mini_ok(tare_quantize_weight_only(&p->report, &p->arena, p->model, &options));
+    mini_ok(tare_quantize(&p->report, &p->arena, p->model, NULL, &options));
 }
 
 static void product_free(struct product *p) {

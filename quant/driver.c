@@ -1,0 +1,225 @@
+/* Quantizing a model: which layers there are, what is wanted of each, and calling the method that does it. */
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "quant/layer.h"
+#include "quant/xla.h"
+
+#include <string.h>
+
+/* ---- activations that exist as integers ---- */
+
+static bool same_params(const struct tare_qparams *a, const struct tare_qparams *b) {
+    return a == b || (a && b && a->scale == b->scale && a->zero_point == b->zero_point && a->qmin == b->qmin);
+}
+
+const struct tare_quant_shared *tare_quant_find_shared(const struct tare_quant_work *work,
+                                                       const struct tare_quant_method *method, struct tare_edge real,
+                                                       const struct tare_qparams *params) {
+    for (size_t i = 0; i < work->n_shared; i++) {
+        const struct tare_quant_shared *shared = &work->shared[i];
+        if (shared->method == method && tare_edge_equal(shared->real, real) && same_params(shared->params, params))
+            return shared;
+    }
+    return NULL;
+}
+
+tare_status tare_quant_add_shared(const struct tare_quant_shared **out, struct tare_quant_work *work,
+                                  const struct tare_quant_shared *made) {
+    struct tare_quant_shared *grown = tare_arena_extend(work->arena, work->shared, work->n_shared, 1, sizeof *grown);
+    if (!grown) return TARE_NO_MEMORY;
+    work->shared = grown;
+    grown[work->n_shared] = *made;
+    *out = &grown[work->n_shared++];
+    return TARE_OK;
+}
+
+/* ---- settings ---- */
+
+tare_status tare_quant_check_setting(const struct tare_quant_setting *setting) {
+    if (!setting->method) return TARE_OK;
+    if (setting->bits && setting->bits != 8 && setting->bits != 4)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "weights of %d bits (wanted 8 or 4)", setting->bits);
+    if (setting->granularity != TARE_PER_BLOCK) return TARE_OK;
+    if (setting->block != 32 && setting->block != 64 && setting->block != 128 && setting->block != 256)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "blocks of %lld rows (wanted 32, 64, 128 or 256)",
+                         (long long)setting->block);
+    if (!setting->method->takes_blocks)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "method %s has no weights in blocks (weight_only has)",
+                         setting->method->name);
+    return TARE_OK;
+}
+
+/* ---- planning ---- */
+
+static const char *refuse_kind(const struct tare_quant_work *work, const struct tare_quant_layer *layer, bool by_rule) {
+    const struct tare_quant_method *method = layer->setting.method;
+    const unsigned bit = 1u << layer->kind;
+    if (method->kinds & bit) return NULL;
+    if (layer->kind == TARE_KIND_DEPTHWISE) {
+        if ((by_rule || work->options->depthwise) && (method->kinds_on_request & bit)) return NULL;
+        return "DepthwiseConv2D doesn't get any benefit of quantization in XLA.";
+    }
+    if (by_rule && (method->kinds_on_request & bit)) return NULL;
+    return tare_arena_printf(work->arena, "method %s leaves it alone (a rule for it can ask for it)", method->name);
+}
+
+static const char *refuse_operands(const struct tare_quant_work *work, const struct tare_quant_layer *layer, bool by_rule) {
+    enum { SMALLEST_TABLE = 1024 };
+    const struct tare_quant_method *method = layer->setting.method;
+    int64_t least = work->options->min_elements ? work->options->min_elements : method->min_elements;
+    if (!layer->weight) {
+        if (!method->takes_two_inputs) return "Non-constant weights are not supported at the moment, except matmul and einsum.";
+        if (!by_rule && !work->options->two_inputs) return "its second input is no constant (two_inputs quantizes it)";
+        return NULL;
+    }
+    if (layer->kind == TARE_KIND_GATHER && !least) least = SMALLEST_TABLE;
+    return layer->weight->elements < least ? "the weight has too few elements" : NULL;
+}
+
+static const char *refuse(const struct tare_quant_work *work, struct tare_quant_layer *layer, bool by_rule) {
+    const struct tare_quant_method *method = layer->setting.method;
+    const char *reason;
+    if (!method) return "left in float on request";
+    if (work->options->wants && !work->options->wants(work->options->wants_arg, layer->op->graph, layer->op))
+        return "left in float on request";
+    reason = refuse_kind(work, layer, by_rule);
+    if (!reason) reason = refuse_operands(work, layer, by_rule);
+    if (!reason && method->plan) reason = method->plan(work, layer);
+    return reason;
+}
+
+static tare_status plan_layer(struct tare_quant_work *work, struct tare_quant_layer *layer) {
+    bool by_rule = false;
+    layer->setting = work->options->setting;
+    TARE_TRY(tare_quant_check_setting(&layer->setting));
+    if (!layer->refused) layer->refused = refuse(work, layer, by_rule);
+    return TARE_OK;
+}
+
+/* ---- rewriting ---- */
+
+static tare_status add_outcomes(struct tare_quant_work *work) {
+    struct tare_quant_report *report = work->report;
+    report->outcomes = TARE_NEW_ARRAY(work->arena, struct tare_quant_outcome, work->n_layers + 1);
+    if (!report->outcomes) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < work->n_layers; i++) {
+        struct tare_quant_layer *layer = &work->layers[i];
+        layer->outcome = &report->outcomes[report->count++];
+        *layer->outcome = (struct tare_quant_outcome){ .function = layer->op->graph->name, .node = layer->op->name,
+                                                       .op = layer->op->op, .refused = layer->refused };
+        if (layer->refused) continue;
+        layer->outcome->method = layer->setting.method->name;
+        report->quantized++;
+    }
+    return TARE_OK;
+}
+
+static void describe_weight(struct tare_quant_outcome *outcome, const struct tare_quant_layer *layer) {
+    const struct tare_quantized_weight *q = &layer->quantized;
+    outcome->bits = q->bits;
+    outcome->weight_elements = q->values.elements;
+    outcome->weight_scale_min = outcome->weight_scale_max = q->scales[0];
+    for (int64_t i = 1; i < q->n_scales; i++) {
+        if (q->scales[i] < outcome->weight_scale_min) outcome->weight_scale_min = q->scales[i];
+        if (q->scales[i] > outcome->weight_scale_max) outcome->weight_scale_max = q->scales[i];
+    }
+    outcome->weight_sqnr_db = tare_weight_sqnr_db(q, &layer->real);
+}
+
+static tare_status rewrite_layer(struct tare_quant_work *work, struct tare_quant_layer *layer) {
+    tare_status status = TARE_OK;
+    layer->outcome->input = layer->left_params;
+    if (layer->weight) {
+        TARE_CHECK(tare_quant_make_integers(work->arena, layer));
+        describe_weight(layer->outcome, layer);
+        tare_tensor_reset(&layer->real); /* one weight's floats at a time */
+    }
+    status = layer->setting.method->rewrite(work, layer);
+done:
+    tare_tensor_reset(&layer->real);
+    tare_tensor_reset(&layer->quantized.values);
+    return tare_error_prefix(status, "%s (%s)", layer->op->name, layer->op->op);
+}
+
+/* ---- the model ---- */
+
+static tare_status find_all(struct tare_quant_work *work) {
+    struct tare_quant_layer_list list = { 0 };
+    const struct tare_model *model = work->model;
+    TARE_TRY(tare_quant_find_layers(&list, work->arena, model->main, work->shapes));
+    for (size_t i = 0; i < model->n_functions; i++)
+        TARE_TRY(tare_error_prefix(tare_quant_find_layers(&list, work->arena, model->functions[i], work->shapes),
+                                   "function %s", model->functions[i]->name));
+    work->layers = list.layers;
+    work->n_layers = list.count;
+    return TARE_OK;
+}
+
+/* A graph's layers lie together. */
+static void sweep(struct tare_quant_work *work) {
+    struct tare_graph *last = NULL;
+    for (size_t i = 0; i < work->n_layers; i++) {
+        struct tare_graph *graph = work->layers[i].op->graph;
+        if (work->layers[i].refused || graph == last) continue;
+        tare_graph_remove_unreachable(graph);
+        last = graph;
+    }
+}
+
+tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *arena, struct tare_model *model,
+                          const struct tare_quant_ranges *ranges, const struct tare_quant_options *options) {
+    struct tare_model_shapes *shapes = NULL;
+    struct tare_quant_work work = { .arena = arena, .model = model, .ranges = ranges, .options = options,
+                                    .report = report };
+    tare_status status;
+    memset(report, 0, sizeof *report);
+    TARE_CHECK(tare_model_shapes_new(&shapes, model));
+    work.shapes = shapes;
+    TARE_CHECK(find_all(&work));
+    for (size_t i = 0; i < work.n_layers; i++) TARE_CHECK(plan_layer(&work, &work.layers[i]));
+    TARE_CHECK(add_outcomes(&work));
+    for (size_t i = 0; i < work.n_layers; i++)
+        if (!work.layers[i].refused) TARE_CHECK(rewrite_layer(&work, &work.layers[i]));
+    sweep(&work);
+done:
+    for (size_t i = 0; i < work.n_layers; i++) {
+        tare_tensor_reset(&work.layers[i].real);
+        tare_tensor_reset(&work.layers[i].quantized.values);
+    }
+    tare_model_shapes_free(shapes);
+    return status;
+}
+
+/* ---- what to observe ---- */
+
+static tare_status add_edge(struct tare_edge_list *list, struct tare_arena *arena, struct tare_edge edge) {
+    struct tare_edge *grown;
+    for (size_t i = 0; i < list->count; i++)
+        if (tare_edge_equal(list->edges[i], edge)) return TARE_OK;
+    grown = tare_arena_extend(arena, list->edges, list->count, 1, sizeof *grown);
+    if (!grown) return TARE_NO_MEMORY;
+    grown[list->count++] = edge;
+    list->edges = grown;
+    return TARE_OK;
+}
+
+tare_status tare_quant_observed_edges(struct tare_edge_list *out, struct tare_arena *arena,
+                                      const struct tare_model *model) {
+    struct tare_model_shapes *shapes = NULL;
+    struct tare_quant_work work = { .arena = arena, .model = (struct tare_model *)(uintptr_t)model };
+    tare_status status;
+    memset(out, 0, sizeof *out);
+    TARE_CHECK(tare_model_shapes_new(&shapes, model));
+    work.shapes = shapes;
+    TARE_CHECK(find_all(&work));
+    for (size_t i = 0; i < work.n_layers; i++) {
+        const struct tare_quant_layer *layer = &work.layers[i];
+        if (layer->refused || layer->kind == TARE_KIND_GATHER) continue;
+        TARE_CHECK(add_edge(out, arena, layer->input));
+        if (!layer->weight) TARE_CHECK(add_edge(out, arena, layer->second));
+        TARE_CHECK(add_edge(out, arena, layer->output));
+    }
+done:
+    tare_model_shapes_free(shapes);
+    return status;
+}

@@ -1,0 +1,170 @@
+/* Finding layers, and making their weights. */
+#include "quant/layer.h"
+#include "base/arena.h"
+#include "graph/op.h"
+
+#include <string.h>
+
+static const struct {
+    const char *op;
+    enum tare_quant_kind kind;
+    size_t left, right;
+} ops[] = {
+    { "Conv2D", TARE_KIND_CONV2D, 0, 1 },
+    { "DepthwiseConv2dNative", TARE_KIND_DEPTHWISE, 0, 1 },
+    { "Conv3D", TARE_KIND_CONV3D, 0, 1 },
+    { "MatMul", TARE_KIND_MATMUL, 0, 1 },
+    { "BatchMatMul", TARE_KIND_BATCH_MATMUL, 0, 1 },
+    { "BatchMatMulV2", TARE_KIND_BATCH_MATMUL, 0, 1 },
+    { "BatchMatMulV3", TARE_KIND_BATCH_MATMUL, 0, 1 },
+    { "Einsum", TARE_KIND_EINSUM, 0, 1 },
+    { "GatherV2", TARE_KIND_GATHER, 1, 0 },
+    { "Gather", TARE_KIND_GATHER, 1, 0 },
+};
+
+/* ---- what the graph has ---- */
+
+/* The only user of an edge, when it is `op` and takes the edge as input 0; NULL otherwise. */
+static struct tare_node *sole_user(struct tare_edge edge, const char *op) {
+    struct tare_node *user;
+    if (tare_graph_count_uses(edge.node->graph, edge, &user) != 1 || !user || strcmp(user->op, op) != 0) return NULL;
+    return tare_edge_equal(user->inputs[0], edge) ? user : NULL;
+}
+
+static bool is_conv(const struct tare_quant_layer *layer) { return layer->product.spatial > 0; }
+
+/* A bias is added along the last axis: it must be that of the columns. */
+static void find_bias(struct tare_quant_layer *layer) {
+    const bool fits = is_conv(layer) || (!layer->product.moves && layer->product.n_free_right == 1 && layer->product.batches == 1);
+    struct tare_node *bias = fits ? sole_user(layer->output, "BiasAdd") : NULL;
+    const struct tare_tensor *value = bias ? tare_edge_constant(bias->inputs[1]) : NULL;
+    if (!value || value->dtype != TARE_DT_FLOAT || value->elements != layer->product.columns) return;
+    if (strcmp(tare_node_string(bias, "data_format", "NHWC"), "NHWC") != 0) return;
+    layer->bias = bias;
+    layer->bias_value = value;
+    layer->output = (struct tare_edge){ bias, 0 };
+}
+
+static void find_activation(struct tare_quant_layer *layer) {
+    static const struct {
+        const char *op;
+        enum tare_quant_activation activation;
+    } kinds[] = { { "Relu", TARE_ACTIVATION_RELU }, { "Relu6", TARE_ACTIVATION_RELU6 } };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !layer->clamp; i++) {
+        layer->clamp = sole_user(layer->output, kinds[i].op);
+        if (layer->clamp) layer->activation = kinds[i].activation;
+    }
+    if (layer->clamp) layer->output = (struct tare_edge){ layer->clamp, 0 };
+}
+
+static const char *refuse_form(const struct tare_quant_layer *layer) {
+    const struct tare_node *op = layer->op;
+    if (layer->weight && layer->weight->dtype != TARE_DT_FLOAT) return "only float32 ops are quantized";
+    if (tare_edge_dtype((struct tare_edge){ (struct tare_node *)(uintptr_t)op, 0 }) != TARE_DT_FLOAT)
+        return "only float32 ops are quantized";
+    if (layer->weight && layer->weight->elements == 0) return "the weight is empty";
+    if (layer->kind <= TARE_KIND_CONV3D &&
+        strcmp(tare_node_string(op, "data_format", layer->kind == TARE_KIND_CONV3D ? "NDHWC" : "NHWC"),
+               layer->kind == TARE_KIND_CONV3D ? "NDHWC" : "NHWC") != 0)
+        return layer->kind == TARE_KIND_CONV3D ? "data_format must be NDHWC" : "data_format must be NHWC";
+    if (!layer->weight && layer->kind <= TARE_KIND_CONV3D)
+        return "Non-constant weights are not supported at the moment, except matmul and einsum.";
+    return NULL;
+}
+
+/* An Einsum's weight may be its first operand. */
+static void find_weight(struct tare_quant_layer *layer) {
+    layer->weight = tare_edge_constant(layer->op->inputs[layer->right]);
+    if (layer->weight || layer->kind != TARE_KIND_EINSUM) return;
+    layer->weight = tare_edge_constant(layer->op->inputs[0]);
+    if (!layer->weight) return;
+    layer->left = 1;
+    layer->right = 0;
+}
+
+static tare_status describe(struct tare_quant_layer *layer, struct tare_arena *arena,
+                            const struct tare_model_shapes *shapes) {
+    const struct tare_shape left = tare_model_shape(shapes, layer->input);
+    const struct tare_shape right = layer->weight ? layer->weight->shape : tare_model_shape(shapes, layer->second);
+    if (tare_quant_describe(&layer->product, layer->op, layer->kind, layer->left, layer->right, &left, &right,
+                            layer->weight != NULL) == TARE_OK)
+        return TARE_OK;
+    layer->refused = tare_arena_strdup(arena, tare_error_text());
+    tare_error_clear();
+    return layer->refused ? TARE_OK : TARE_NO_MEMORY;
+}
+
+static tare_status open_layer(struct tare_quant_layer *layer, struct tare_arena *arena,
+                              const struct tare_model_shapes *shapes) {
+    find_weight(layer);
+    layer->input = layer->op->inputs[layer->left];
+    layer->second = layer->op->inputs[layer->right];
+    layer->output = (struct tare_edge){ layer->op, 0 };
+    layer->refused = refuse_form(layer);
+    if (!layer->refused) TARE_TRY(describe(layer, arena, shapes));
+    if (layer->refused || layer->kind == TARE_KIND_GATHER) return TARE_OK;
+    find_bias(layer);
+    find_activation(layer);
+    return TARE_OK;
+}
+
+static tare_status add_layer(struct tare_quant_layer_list *list, struct tare_arena *arena, struct tare_node *node,
+                             const struct tare_model_shapes *shapes, size_t kind) {
+    struct tare_quant_layer *layer;
+    if (node->n_inputs < 2 || (ops[kind].kind == TARE_KIND_GATHER && !tare_edge_constant(node->inputs[0]))) return TARE_OK;
+    if (ops[kind].kind == TARE_KIND_GATHER && tare_edge_dtype(node->inputs[0]) != TARE_DT_FLOAT) return TARE_OK;
+    if (ops[kind].kind == TARE_KIND_EINSUM && node->n_inputs != 2) return TARE_OK;
+    if (list->count == list->capacity) {
+        const size_t extra = list->capacity ? list->capacity : 16;
+        layer = tare_arena_extend(arena, list->layers, list->count, extra, sizeof *layer);
+        if (!layer) return TARE_NO_MEMORY;
+        list->layers = layer;
+        list->capacity += extra;
+    }
+    layer = &list->layers[list->count++];
+    *layer = (struct tare_quant_layer){ .op = node, .kind = ops[kind].kind, .left = ops[kind].left, .right = ops[kind].right };
+    return open_layer(layer, arena, shapes);
+}
+
+tare_status tare_quant_find_layers(struct tare_quant_layer_list *list, struct tare_arena *arena,
+                                   const struct tare_graph *graph, const struct tare_model_shapes *shapes) {
+    struct tare_node **order;
+    TARE_TRY(tare_graph_order(&order, arena, graph));
+    for (size_t i = 0; i < graph->n_nodes && order[i]; i++)
+        for (size_t kind = 0; kind < sizeof ops / sizeof *ops; kind++)
+            if (strcmp(order[i]->op, ops[kind].op) == 0) TARE_TRY(add_layer(list, arena, order[i], shapes, kind));
+    return TARE_OK;
+}
+
+/* ---- weights ---- */
+
+struct tare_qscheme tare_quant_weight_scheme(const struct tare_quant_setting *setting) {
+    return (struct tare_qscheme){ .bits = setting->bits ? setting->bits : 8, .symmetric = true,
+                                  .narrow = !setting->full_range };
+}
+
+struct tare_qscheme tare_quant_activation_scheme(const struct tare_quant_setting *setting) {
+    struct tare_qscheme scheme = tare_qscheme_activation;
+    scheme.symmetric = setting->symmetric;
+    return scheme;
+}
+
+tare_status tare_quant_make_real(struct tare_quant_layer *layer) {
+    if (layer->real.dtype != TARE_DT_INVALID) return TARE_OK;
+    return tare_quant_arrange(&layer->real, &layer->product, layer->weight);
+}
+
+tare_status tare_quant_make_integers(struct tare_arena *arena, struct tare_quant_layer *layer) {
+    const struct tare_quant_setting *setting = &layer->setting;
+    const struct tare_qscheme scheme = tare_quant_weight_scheme(setting);
+    const struct tare_weight_layout layout = {
+        .batches = layer->product.batches,
+        .rows = layer->product.rows,
+        .columns = layer->product.columns,
+        .block = setting->granularity == TARE_PER_BLOCK && layer->kind != TARE_KIND_GATHER ? setting->block : 0,
+        .per_tensor = setting->granularity == TARE_PER_TENSOR,
+    };
+    if (layer->quantized.values.dtype != TARE_DT_INVALID) return TARE_OK;
+    TARE_TRY(tare_quant_make_real(layer));
+    return tare_quantize_weight(&layer->quantized, arena, &layer->real, &layout, &scheme);
+}

@@ -1,0 +1,79 @@
+/* A layer: one op that quantization is about, with the bias and activation behind it, what was decided about it, and its
+ * weights on their way from float to integers. The driver makes them, passes may change them, methods rewrite them. */
+#ifndef TARE_QUANT_LAYER_H
+#define TARE_QUANT_LAYER_H
+
+#include "graph/model_shapes.h"
+#include "quant/product.h"
+#include "quant/rewrite.h"
+#include "quant/weights.h"
+
+enum tare_quant_activation { TARE_ACTIVATION_NONE, TARE_ACTIVATION_RELU, TARE_ACTIVATION_RELU6 };
+
+struct tare_quant_layer {
+    /* What the graph has. The three edges are those of the graph before any rewrite: statistics go by them. */
+    struct tare_node *op;
+    enum tare_quant_kind kind;
+    size_t left, right;    /* inputs of op: activation (of a table: indices), weight or second activation */
+    struct tare_node *bias;  /* BiasAdd behind it; NULL: none */
+    struct tare_node *clamp; /* Relu or Relu6 behind that; NULL: none */
+    enum tare_quant_activation activation;
+    const struct tare_tensor *weight;     /* constant at `right`; NULL: two activations */
+    const struct tare_tensor *bias_value; /* one element a column */
+    struct tare_edge input, second, output;
+    struct tare_quant_product product;
+
+    /* What was decided. */
+    struct tare_quant_setting setting;
+    const char *refused;             /* why it stays as it is; NULL: it is quantized */
+    struct tare_qparams left_params, right_params, output_params; /* of activations, where the method has them */
+    bool has_output_params;
+
+    /* The weight: zeroed until somebody makes it. What a pass puts here is what the method uses. */
+    struct tare_tensor real;                 /* float32, shape product.arranged; default: the constant, arranged */
+    double *bias_real;                       /* product.columns values; default: bias_value */
+    struct tare_quantized_weight quantized;  /* default: `real` rounded to nearest */
+
+    struct tare_quant_outcome *outcome;
+};
+
+/* An activation that exists as integers, made once for all of its users. */
+struct tare_quant_shared {
+    const struct tare_quant_method *method;
+    struct tare_edge real, integer, scale; /* scale: where it is found at run time */
+    const struct tare_qparams *params;
+};
+
+struct tare_quant_work {
+    struct tare_arena *arena;
+    struct tare_model *model;
+    const struct tare_quant_ranges *ranges;
+    const struct tare_quant_options *options;
+    const struct tare_model_shapes *shapes; /* of the model before any rewrite */
+    struct tare_quant_report *report;
+    struct tare_quant_layer *layers; /* of all graphs, each graph's in its order of execution */
+    size_t n_layers;
+    struct tare_quant_shared *shared;
+    size_t n_shared;
+};
+
+struct tare_quant_layer_list {
+    struct tare_quant_layer *layers; /* arena memory */
+    size_t count, capacity;
+};
+
+/* Adds every layer of a graph, in execution order, with what the graph has of it; `refused` is set where no method could
+ * quantize it. Layers without constant weight are added when both operands are float. */
+tare_status tare_quant_find_layers(struct tare_quant_layer_list *list, struct tare_arena *arena,
+                                   const struct tare_graph *graph, const struct tare_model_shapes *shapes);
+
+/* Makes `layer->real` and `layer->quantized` unless they are there. */
+tare_status tare_quant_make_real(struct tare_quant_layer *layer);
+tare_status tare_quant_make_integers(struct tare_arena *arena, struct tare_quant_layer *layer);
+/* How the setting quantizes weights. */
+struct tare_qscheme tare_quant_weight_scheme(const struct tare_quant_setting *setting);
+struct tare_qscheme tare_quant_activation_scheme(const struct tare_quant_setting *setting);
+
+static inline bool tare_edge_equal(struct tare_edge a, struct tare_edge b) { return a.node == b.node && a.index == b.index; }
+
+#endif

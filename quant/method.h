@@ -1,0 +1,48 @@
+/* Methods of quantization: one file in quant/methods/ and one row each. The driver (quant/driver.c) finds the layers, says
+ * what is wanted of each and calls the row of its method; it knows no method by name. */
+#ifndef TARE_QUANT_METHOD_H
+#define TARE_QUANT_METHOD_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tare_quant_layer; /* quant/layer.h */
+struct tare_quant_work;
+
+/* What a layer does. Sets of kinds are bits 1 << kind. */
+enum tare_quant_kind {
+    TARE_KIND_CONV2D,
+    TARE_KIND_DEPTHWISE,
+    TARE_KIND_CONV3D,
+    TARE_KIND_MATMUL,
+    TARE_KIND_BATCH_MATMUL,
+    TARE_KIND_EINSUM,
+    TARE_KIND_GATHER,
+    TARE_KINDS,
+};
+
+struct tare_quant_method {
+    const char *name; /* "static": as options and reports have it */
+    const char *help; /* one line */
+    bool needs_ranges;    /* of activations, from calibration */
+    bool takes_bias;      /* bias and activation behind a layer belong to it */
+    bool takes_blocks;    /* weights may have one scale a block of rows */
+    bool takes_two_inputs; /* products of two activations */
+    unsigned kinds;            /* of layers that it quantizes */
+    unsigned kinds_on_request; /* and of those that it quantizes where a rule names it */
+    int64_t min_elements;      /* smallest weight worth quantizing when the options do not say; tables always have one */
+    /* Why the layer cannot be quantized so, NULL when it can. Before anything is rewritten. */
+    const char *(*plan)(const struct tare_quant_work *work, struct tare_quant_layer *layer);
+    /* Puts the quantized form in the layer's place. */
+    tare_status (*rewrite)(struct tare_quant_work *work, struct tare_quant_layer *layer);
+};
+
+extern const struct tare_quant_method tare_method_static, tare_method_dynamic, tare_method_weight_only;
+/* Every method, ended by NULL. */
+extern const struct tare_quant_method *const tare_quant_methods[];
+/* By name; NULL when there is none. */
+const struct tare_quant_method *tare_quant_method_find(const char *name);
+
+#endif

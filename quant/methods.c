@@ -1,0 +1,17 @@
+/* The rows of the methods. */
+#include "quant/method.h"
+
+#include <string.h>
+
+const struct tare_quant_method *const tare_quant_methods[] = {
+    &tare_method_static,
+    &tare_method_dynamic,
+    &tare_method_weight_only,
+    NULL,
+};
+
+const struct tare_quant_method *tare_quant_method_find(const char *name) {
+    for (size_t i = 0; tare_quant_methods[i]; i++)
+        if (strcmp(tare_quant_methods[i]->name, name) == 0) return tare_quant_methods[i];
+    return NULL;
+}

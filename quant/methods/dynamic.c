@@ -1,0 +1,98 @@
+/* Dynamic range quantization: int8 weights as constants; an activation is quantized while the model runs, by the range of
+ * the values that it has then. No calibration.
+ *
+ * rmax = max(0, max x), rmin = min(0, min x); scale = (rmax - rmin) / 255 and zp = 127 - rmax / scale in float64, zp cut
+ * to an integer; x_q = clip(floor(x / scale + zp + 0.5), -128, 127);
+ * y = float(XlaDotV2(int32(x_q) - zp, w_q)) * (scale * s_w[c]). Bias and activation follow as they were. */
+#include "quant/xla.h"
+
+static const double SMALLEST_RANGE = 1e-30; /* dynamic-degenerate: all zeros have no range, and must not divide by it */
+
+static struct tare_edge emit_extreme(struct tare_emit *emit, const char *reduce, const char *limit, const char *name,
+                                     struct tare_edge flat, struct tare_edge axis, struct tare_edge zero) {
+    const struct tare_emit_attr attrs[] = { { "T", TARE_EMIT_TYPE, TARE_DT_FLOAT }, { "Tidx", TARE_EMIT_TYPE, TARE_DT_INT32 },
+                                            { "keep_dims", TARE_EMIT_BOOL, true }, { 0 } };
+    const struct tare_edge inputs[] = { flat, axis };
+    struct tare_edge y = tare_emit_node(emit, reduce, name, inputs, 2, attrs);
+    y = tare_emit_binary(emit, limit, name, zero, y);
+    return tare_emit_cast(emit, name, y, TARE_DT_DOUBLE);
+}
+
+/* Scale (float32, [1]) and zero point (int32, [1]) of the whole activation. */
+static void emit_parameters(struct tare_emit *emit, struct tare_edge x, struct tare_edge *scale,
+                            struct tare_edge *zero_point) {
+    const struct tare_shape flat = { .rank = 1, .dims = { -1 } };
+    const struct tare_edge axis = tare_emit_vector(emit, "dynamic/axis", 1, (const int32_t[]){ 0 });
+    const struct tare_edge zero = tare_emit_f32(emit, "dynamic/zero", 0);
+    const struct tare_edge all = tare_emit_reshape(emit, "dynamic/flat", x, &flat);
+    const struct tare_edge high = emit_extreme(emit, "Max", "Maximum", "dynamic/high", all, axis, zero);
+    const struct tare_edge low = emit_extreme(emit, "Min", "Minimum", "dynamic/low", all, axis, zero);
+    struct tare_edge range = tare_emit_binary(emit, "Sub", "dynamic/range", high, low), wide, z;
+    range = tare_emit_binary(emit, "Maximum", "dynamic/range", range,
+                             tare_emit_f64(emit, "dynamic/smallest", SMALLEST_RANGE));
+    wide = tare_emit_binary(emit, "Div", "dynamic/scale", range, tare_emit_f64(emit, "dynamic/codes", 255));
+    z = tare_emit_binary(emit, "Div", "dynamic/zero_point", high, wide);
+    z = tare_emit_binary(emit, "Sub", "dynamic/zero_point", tare_emit_f64(emit, "dynamic/qmax", 127), z);
+    z = tare_emit_cast(emit, "dynamic/zero_point", z, TARE_DT_FLOAT);
+    *zero_point = tare_emit_cast(emit, "dynamic/zero_point", z, TARE_DT_INT32);
+    *scale = tare_emit_cast(emit, "dynamic/scale", wide, TARE_DT_FLOAT);
+}
+
+/* floor(x / scale + zero point + 0.5) cut to int8, less the zero point, as int32. */
+static struct tare_edge emit_centred(struct tare_emit *emit, struct tare_edge x, struct tare_edge scale,
+                                     struct tare_edge zero_point) {
+    struct tare_edge q = tare_emit_binary(emit, "Div", "quantize/div", x, scale);
+    q = tare_emit_binary(emit, "AddV2", "quantize/add", q,
+                         tare_emit_cast(emit, "quantize/zero_point", zero_point, TARE_DT_FLOAT));
+    q = tare_emit_binary(emit, "AddV2", "quantize/half", q, tare_emit_f32(emit, "quantize/one_half", 0.5f));
+    q = tare_emit_unary(emit, "Floor", "quantize/floor", q);
+    q = tare_emit_binary(emit, "Maximum", "quantize/maximum", q, tare_emit_f32(emit, "quantize/qmin", -128));
+    q = tare_emit_binary(emit, "Minimum", "quantize/minimum", q, tare_emit_f32(emit, "quantize/qmax", 127));
+    q = tare_emit_cast(emit, "quantize/cast", q, TARE_DT_INT8);
+    q = tare_emit_cast(emit, "quantize/widen", q, TARE_DT_INT32);
+    return tare_emit_binary(emit, "Sub", "quantize/centre", q, zero_point);
+}
+
+/* One quantization serves every layer that reads the activation. */
+static tare_status centred_input(const struct tare_quant_shared **out, struct tare_quant_work *work,
+                                 struct tare_emit *emit, struct tare_edge x) {
+    struct tare_quant_shared made = { .method = &tare_method_dynamic, .real = x };
+    struct tare_edge zero_point;
+    *out = tare_quant_find_shared(work, &tare_method_dynamic, x, NULL);
+    if (*out) return TARE_OK;
+    emit_parameters(emit, x, &made.scale, &zero_point);
+    made.integer = emit_centred(emit, x, made.scale, zero_point);
+    TARE_TRY(emit->status);
+    return tare_quant_add_shared(out, work, &made);
+}
+
+static tare_status rewrite(struct tare_quant_work *work, struct tare_quant_layer *layer) {
+    struct tare_emit emit = { .graph = layer->op->graph, .prefix = layer->op->name };
+    const struct tare_quantized_weight *q = &layer->quantized;
+    const struct tare_quant_shared *x;
+    struct tare_edge y, scale;
+    if (layer->kind == TARE_KIND_GATHER) {
+        y = tare_emit_table_lookup(&emit, layer);
+    } else {
+        TARE_TRY(centred_input(&x, work, &emit, layer->op->inputs[layer->left]));
+        y = tare_emit_product(&emit, layer, x->integer, tare_emit_weight(&emit, layer), TARE_DT_INT32);
+        y = tare_emit_cast(&emit, "output/cast", y, TARE_DT_FLOAT);
+        scale = tare_emit_binary(&emit, "Mul", "output/scale", x->scale,
+                                 tare_emit_channels(&emit, "weight/scale", &layer->product, q->scales, q->n_scales));
+        y = tare_emit_result(&emit, &layer->product, tare_emit_binary(&emit, "Mul", "output/mul", y, scale));
+    }
+    TARE_TRY(emit.status);
+    tare_graph_replace_uses(layer->op->graph, (struct tare_edge){ layer->op, 0 }, y, NULL);
+    return TARE_OK;
+}
+
+const struct tare_quant_method tare_method_dynamic = {
+    .name = "dynamic",
+    .help = "int8 weights, activations quantized while the model runs; needs no samples",
+    .kinds = 1 << TARE_KIND_CONV2D | 1 << TARE_KIND_MATMUL | 1 << TARE_KIND_GATHER,
+    /* TensorFlow leaves these out of dynamic range quantization */
+    .kinds_on_request = 1 << TARE_KIND_DEPTHWISE | 1 << TARE_KIND_CONV3D | 1 << TARE_KIND_BATCH_MATMUL |
+                        1 << TARE_KIND_EINSUM,
+    .min_elements = 1024,
+    .rewrite = rewrite,
+};

@@ -1,0 +1,256 @@
+/* Static range quantization: int8 activations with scales from calibration, int8 weights with scales from the weights,
+ * exact int32 sums, and bias and activation folded into what follows.
+ *
+ * x_q = quantize(x); acc = XlaConvV2(pad(x_q, zero_point), w_q) - zero_point * sum(w_q) + bias_q
+ * real y = float(acc) * (s_x * s_w[c]), clamped for Relu and Relu6.
+ * Where nothing but static layers use y, y is requantized to int8 at once and never exists as float. */
+#include "quant/xla.h"
+#include "tensor/number.h"
+
+#include <math.h>
+
+/* ---- planning ---- */
+
+static bool find_params(struct tare_qparams *out, const struct tare_quant_work *work,
+                        const struct tare_quant_layer *layer, struct tare_edge edge) {
+    const struct tare_quant_ranges *ranges = work->ranges;
+    const struct tare_qscheme scheme = tare_quant_activation_scheme(&layer->setting);
+    const char *algorithm = layer->setting.algorithm;
+    double low, high;
+    bool found;
+    if (!ranges) return false;
+    found = algorithm && ranges->find_by ? ranges->find_by(ranges->arg, algorithm, edge, &low, &high)
+                                         : ranges->find(ranges->arg, edge, &low, &high);
+    if (found && tare_qparams_from_range(out, low, high, &scheme) == TARE_OK) return true;
+    tare_error_clear();
+    return false;
+}
+
+static const char *plan(const struct tare_quant_work *work, struct tare_quant_layer *layer) {
+    if (layer->kind == TARE_KIND_GATHER) return NULL;
+    if (!find_params(&layer->left_params, work, layer, layer->input))
+        return "its input was not calibrated (did any sample reach it?)";
+    if (!layer->weight && !find_params(&layer->right_params, work, layer, layer->second))
+        return "its second input was not calibrated (did any sample reach it?)";
+    layer->has_output_params = !layer->product.moves && find_params(&layer->output_params, work, layer, layer->output);
+    return NULL;
+}
+
+/* ---- integers ---- */
+
+/* The int8 form of an activation. Scale and zero point of the first layer that needs it hold for all with the same. */
+static tare_status integer_input(struct tare_edge *out, struct tare_quant_work *work, struct tare_emit *emit,
+                                 struct tare_edge real, const struct tare_qparams *params) {
+    const struct tare_quant_shared *shared = tare_quant_find_shared(work, &tare_method_static, real, params);
+    struct tare_quant_shared made = { .method = &tare_method_static, .real = real, .params = params };
+    if (!shared) {
+        made.integer = tare_emit_quantize(emit, real, params);
+        TARE_TRY(emit->status);
+        TARE_TRY(tare_quant_add_shared(&shared, work, &made));
+    }
+    *out = shared->integer;
+    return TARE_OK;
+}
+
+/* zero_point * sum of each output channel's integers: what the sums hold too much because inputs are not centred. */
+static struct tare_edge emit_offset(struct tare_emit *emit, struct tare_arena *arena, const struct tare_quant_layer *layer) {
+    const struct tare_quant_product *p = &layer->product;
+    const int8_t *q = TARE_CONST_DATA(int8_t, &layer->quantized.values);
+    int32_t *sums = TARE_NEW_ARRAY(arena, int32_t, (size_t)tare_quant_channels(p));
+    if (!sums) {
+        emit->status = TARE_NO_MEMORY;
+        return (struct tare_edge){ NULL, 0 };
+    }
+    for (int64_t b = 0; b < p->batches; b++)
+        for (int64_t k = 0; k < p->rows; k++)
+            for (int64_t n = 0; n < p->columns; n++) sums[b * p->columns + n] += *q++;
+    for (int64_t c = 0; c < tare_quant_channels(p); c++)
+        sums[c] = (int32_t)((int64_t)sums[c] * layer->left_params.zero_point);
+    return tare_emit_ints(emit, "zero_point_offset", &p->channel_shape, sums);
+}
+
+/* bias-int32: round half away from zero of bias / (s_x * s_w), saturated. */
+static struct tare_edge emit_bias(struct tare_emit *emit, struct tare_arena *arena, const struct tare_quant_layer *layer,
+                                  const double *scales) {
+    const int64_t columns = layer->product.columns;
+    int32_t *values = TARE_NEW_ARRAY(arena, int32_t, (size_t)columns);
+    if (!values) {
+        emit->status = TARE_NO_MEMORY;
+        return (struct tare_edge){ NULL, 0 };
+    }
+    for (int64_t c = 0; c < columns; c++) {
+        const double real = layer->bias_real ? layer->bias_real[c] : tare_tensor_get_f64(layer->bias_value, c);
+        const double q = tare_round_half_away(real / scales[layer->quantized.n_scales == 1 ? 0 : c]);
+        values[c] = isnan(q) ? 0 : (int32_t)fmin(fmax(q, INT32_MIN), INT32_MAX);
+    }
+    return tare_emit_ints(emit, "bias", &layer->product.channel_shape, values);
+}
+
+/* A padded zero is the integer zero_point; XLA's own padding would put 0 there. */
+static struct tare_edge emit_integer_product(struct tare_emit *emit, const struct tare_quant_layer *layer,
+                                             struct tare_edge x, struct tare_edge w) {
+    struct tare_quant_layer padded = *layer;
+    const int32_t zero_point = layer->left_params.zero_point;
+    if (zero_point && tare_quant_pads(&layer->product))
+        x = tare_emit_pad(emit, x, &padded.product, tare_emit_i8(emit, "pad/zero_point", (int8_t)zero_point));
+    return tare_emit_product(emit, &padded, x, w, TARE_DT_INT32);
+}
+
+/* The sums of a layer with constant weight, zero point and bias accounted for. */
+static struct tare_edge emit_sums(struct tare_emit *emit, struct tare_quant_work *work,
+                                  const struct tare_quant_layer *layer, struct tare_edge x, const double *scales) {
+    struct tare_edge sums = emit_integer_product(emit, layer, x, tare_emit_weight(emit, layer));
+    if (layer->left_params.zero_point)
+        sums = tare_emit_binary(emit, "Sub", "sub_offset", sums, emit_offset(emit, work->arena, layer));
+    if (layer->bias || layer->bias_real)
+        sums = tare_emit_binary(emit, "AddV2", "add_bias", sums, emit_bias(emit, work->arena, layer, scales));
+    return sums;
+}
+
+/* ---- two activations ---- */
+
+/* An int8 activation as int32, less its zero point: products of centred integers need no offset. */
+static struct tare_edge emit_centred(struct tare_emit *emit, const char *name, struct tare_edge q, int32_t zero_point) {
+    struct tare_edge wide = tare_emit_cast(emit, name, q, TARE_DT_INT32);
+    return tare_emit_binary(emit, "Sub", name, wide, tare_emit_i32(emit, "zero_point", zero_point));
+}
+
+/* Both zero points at 0 leave an int8 product; else zp_x and zp_w are taken off before it, which gives the same sums as
+ * taking zp_w * sum(x) + zp_x * sum(w) - zp_x * zp_w * K off behind it. */
+static tare_status emit_pair(struct tare_edge *out, struct tare_quant_work *work, struct tare_emit *emit,
+                             const struct tare_quant_layer *layer) {
+    const int32_t left_zero = layer->left_params.zero_point, right_zero = layer->right_params.zero_point;
+    struct tare_edge x, w;
+    TARE_TRY(integer_input(&x, work, emit, layer->op->inputs[layer->left], &layer->left_params));
+    TARE_TRY(integer_input(&w, work, emit, layer->op->inputs[layer->right], &layer->right_params));
+    if (left_zero || right_zero) {
+        x = emit_centred(emit, "left/centre", x, left_zero);
+        w = emit_centred(emit, "right/centre", w, right_zero);
+    }
+    *out = tare_emit_product(emit, layer, x, w, TARE_DT_INT32);
+    return emit->status;
+}
+
+/* ---- outputs ---- */
+
+static struct tare_edge emit_real_output(struct tare_emit *emit, const struct tare_quant_layer *layer,
+                                         struct tare_edge sums, const double *scales, int64_t n_scales) {
+    struct tare_edge y = tare_emit_cast(emit, "output/cast", sums, TARE_DT_FLOAT);
+    y = tare_emit_binary(emit, "Mul", "output/mul", y,
+                         tare_emit_channels(emit, "output/scale", &layer->product, scales, n_scales));
+    if (layer->activation != TARE_ACTIVATION_NONE)
+        y = tare_emit_binary(emit, "Maximum", "output/relu", y, tare_emit_f32(emit, "output/zero", 0));
+    if (layer->activation == TARE_ACTIVATION_RELU6)
+        y = tare_emit_binary(emit, "Minimum", "output/relu6", y, tare_emit_f32(emit, "output/six", 6));
+    return tare_emit_result(emit, &layer->product, y);
+}
+
+/* quantize_i8 of one number: clamp, then round half to even, in float32 as the graph would. */
+static float quantize_f32(float value, const struct tare_qparams *params) {
+    float q = value / (float)params->scale + (float)params->zero_point;
+    q = fminf(fmaxf(q, (float)params->qmin), (float)params->qmax);
+    return tare_round_half_even_f(q);
+}
+
+static struct tare_edge emit_integer_output(struct tare_emit *emit, struct tare_arena *arena,
+                                            const struct tare_quant_layer *layer, struct tare_edge sums,
+                                            const double *scales, int64_t n_scales) {
+    const struct tare_qparams *out = &layer->output_params;
+    double *factors = TARE_NEW_ARRAY(arena, double, (size_t)n_scales);
+    float low = (float)out->qmin, high = (float)out->qmax;
+    struct tare_edge y = tare_emit_cast(emit, "requantize/cast", sums, TARE_DT_FLOAT);
+    if (!factors) {
+        emit->status = TARE_NO_MEMORY;
+        return y;
+    }
+    for (int64_t i = 0; i < n_scales; i++) factors[i] = scales[i] / out->scale;
+    if (layer->activation != TARE_ACTIVATION_NONE) low = fmaxf(low, (float)out->zero_point);
+    if (layer->activation == TARE_ACTIVATION_RELU6) high = fminf(high, quantize_f32(6, out));
+    y = tare_emit_binary(emit, "Mul", "requantize/mul", y,
+                         tare_emit_channels(emit, "requantize/factor", &layer->product, factors, n_scales));
+    y = tare_emit_binary(emit, "AddV2", "requantize/add", y,
+                         tare_emit_f32(emit, "requantize/zero_point", (float)out->zero_point));
+    y = tare_emit_binary(emit, "Maximum", "requantize/maximum", y, tare_emit_f32(emit, "requantize/low", low));
+    y = tare_emit_binary(emit, "Minimum", "requantize/minimum", y, tare_emit_f32(emit, "requantize/high", high));
+    y = tare_emit_unary(emit, "Round", "requantize/round", y);
+    return tare_emit_cast(emit, "requantize/narrow", y, TARE_DT_INT8);
+}
+
+static bool equal_params(const struct tare_qparams *a, const struct tare_qparams *b) {
+    return a->scale == b->scale && a->zero_point == b->zero_point && a->qmin == b->qmin && a->qmax == b->qmax;
+}
+
+/* Every use of the layer's output is the activation of a static layer with the same scale. */
+static bool only_feeds_integers(const struct tare_quant_work *work, const struct tare_quant_layer *layer) {
+    const size_t uses = tare_graph_count_uses(layer->op->graph, layer->output, NULL);
+    size_t as_integers = 0;
+    for (size_t i = 0; i < work->n_layers; i++) {
+        const struct tare_quant_layer *user = &work->layers[i];
+        if (user->refused || user->setting.method != &tare_method_static || user->kind == TARE_KIND_GATHER) continue;
+        as_integers += tare_edge_equal(user->input, layer->output) && equal_params(&user->left_params, &layer->output_params);
+        as_integers += !user->weight && tare_edge_equal(user->second, layer->output) &&
+                       equal_params(&user->right_params, &layer->output_params);
+    }
+    return uses > 0 && uses == as_integers;
+}
+
+static tare_status replace_output(struct tare_quant_work *work, const struct tare_quant_layer *layer,
+                                  struct tare_emit *emit, struct tare_edge sums, const double *scales, int64_t n_scales) {
+    struct tare_edge y;
+    if (layer->has_output_params && only_feeds_integers(work, layer)) {
+        const struct tare_quant_shared *added;
+        struct tare_quant_shared made = { .method = &tare_method_static, .real = layer->output,
+                                          .params = &layer->output_params };
+        made.integer = emit_integer_output(emit, work->arena, layer, sums, scales, n_scales);
+        TARE_TRY(emit->status);
+        return tare_quant_add_shared(&added, work, &made); /* the users find it instead of quantizing themselves */
+    }
+    y = emit_real_output(emit, layer, sums, scales, n_scales);
+    TARE_TRY(emit->status);
+    tare_graph_replace_uses(layer->op->graph, layer->output, y, NULL);
+    return TARE_OK;
+}
+
+static tare_status rewrite_weighted(struct tare_quant_work *work, struct tare_quant_layer *layer) {
+    struct tare_emit emit = { .graph = layer->op->graph, .prefix = layer->op->name };
+    const struct tare_quantized_weight *q = &layer->quantized;
+    double *scales = TARE_NEW_ARRAY(work->arena, double, (size_t)q->n_scales);
+    struct tare_edge x, sums;
+    if (!scales) return TARE_NO_MEMORY;
+    for (int64_t i = 0; i < q->n_scales; i++) scales[i] = layer->left_params.scale * q->scales[i];
+    TARE_TRY(integer_input(&x, work, &emit, layer->op->inputs[layer->left], &layer->left_params));
+    sums = emit_sums(&emit, work, layer, x, scales);
+    TARE_TRY(emit.status);
+    return replace_output(work, layer, &emit, sums, scales, q->n_scales);
+}
+
+static tare_status rewrite_table(struct tare_quant_layer *layer) {
+    struct tare_emit emit = { .graph = layer->op->graph, .prefix = layer->op->name };
+    const struct tare_edge y = tare_emit_table_lookup(&emit, layer);
+    TARE_TRY(emit.status);
+    tare_graph_replace_uses(layer->op->graph, layer->output, y, NULL);
+    return TARE_OK;
+}
+
+static tare_status rewrite(struct tare_quant_work *work, struct tare_quant_layer *layer) {
+    struct tare_emit emit = { .graph = layer->op->graph, .prefix = layer->op->name };
+    const double scale = layer->left_params.scale * layer->right_params.scale;
+    struct tare_edge sums;
+    if (layer->kind == TARE_KIND_GATHER) return rewrite_table(layer);
+    if (layer->weight) return rewrite_weighted(work, layer);
+    TARE_TRY(emit_pair(&sums, work, &emit, layer));
+    return replace_output(work, layer, &emit, sums, &scale, 1);
+}
+
+const struct tare_quant_method tare_method_static = {
+    .name = "static",
+    .help = "int8 weights and activations, with scales from samples",
+    .needs_ranges = true,
+    .takes_bias = true,
+    .takes_two_inputs = true,
+    .kinds = 1 << TARE_KIND_CONV2D | 1 << TARE_KIND_CONV3D | 1 << TARE_KIND_MATMUL | 1 << TARE_KIND_BATCH_MATMUL |
+             1 << TARE_KIND_EINSUM | 1 << TARE_KIND_GATHER,
+    .kinds_on_request = 1 << TARE_KIND_DEPTHWISE, /* brings nothing on a TPU */
+    .plan = plan,
+    .rewrite = rewrite,
+};

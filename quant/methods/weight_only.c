@@ -1,0 +1,39 @@
+/* Weight-only quantization: weights are integers with one scale an output channel, a block of rows, or in all; all
+ * arithmetic stays float32.
+ *
+ * y = XlaConvV2(x, w_q) * s_w[c], or XlaDotV2; with blocks y = XlaConvV2(x, w_q * s_w). A table is read as integers and
+ * then multiplied. Bias and activation follow as they were. */
+#include "quant/xla.h"
+
+
+static tare_status rewrite(struct tare_quant_work *work, struct tare_quant_layer *layer) {
+    struct tare_emit emit = { .graph = layer->op->graph, .prefix = layer->op->name };
+    const struct tare_quantized_weight *q = &layer->quantized;
+    const struct tare_edge x = layer->op->inputs[layer->left]; /* not layer->input: an earlier rewrite may have moved it */
+    struct tare_edge y;
+    (void)work;
+    if (layer->kind == TARE_KIND_GATHER) {
+        y = tare_emit_table_lookup(&emit, layer);
+    } else if (q->n_blocks > 1) {
+        y = tare_emit_product(&emit, layer, x, tare_emit_real_weight(&emit, layer), TARE_DT_FLOAT);
+        y = tare_emit_result(&emit, &layer->product, y);
+    } else {
+        y = tare_emit_product(&emit, layer, x, tare_emit_weight(&emit, layer), TARE_DT_FLOAT);
+        y = tare_emit_binary(&emit, "Mul", "scaled", y,
+                             tare_emit_channels(&emit, "scale", &layer->product, q->scales, q->n_scales));
+        y = tare_emit_result(&emit, &layer->product, y);
+    }
+    TARE_TRY(emit.status);
+    tare_graph_replace_uses(layer->op->graph, (struct tare_edge){ layer->op, 0 }, y, NULL);
+    return TARE_OK;
+}
+
+const struct tare_quant_method tare_method_weight_only = {
+    .name = "weight_only",
+    .help = "integer weights, float arithmetic; needs no samples",
+    .takes_blocks = true,
+    .kinds = 1 << TARE_KIND_CONV2D | 1 << TARE_KIND_DEPTHWISE | 1 << TARE_KIND_CONV3D | 1 << TARE_KIND_MATMUL |
+             1 << TARE_KIND_BATCH_MATMUL | 1 << TARE_KIND_EINSUM | 1 << TARE_KIND_GATHER,
+    .min_elements = 1024, /* below, the scales and extra ops cost more than the bytes saved */
+    .rewrite = rewrite,
+};

@@ -1,0 +1,56 @@
+/* What a layer computes, in the form that the XLA op set has for it: a convolution with a window, or a product of arrays
+ * with batch, contracted and free axes. Says nothing of numbers. */
+#ifndef TARE_QUANT_PRODUCT_H
+#define TARE_QUANT_PRODUCT_H
+
+#include "graph/graph.h"
+#include "quant/method.h"
+
+/* Explicit padding of one spatial dimension. */
+struct tare_spatial {
+    int64_t stride, dilation, low, high;
+};
+
+enum { TARE_MOST_WINDOW = 3 };
+
+struct tare_quant_product {
+    enum tare_quant_kind kind;
+
+    /* Convolutions. */
+    int spatial; /* dimensions of the window: 2 or 3; 0: no convolution */
+    struct tare_spatial window[TARE_MOST_WINDOW];
+    int64_t groups; /* of input channels, each with filters of its own */
+
+    /* Products of arrays; the raw result has axes batch, free of the left, free of the right. */
+    int n_batch, n_contracted, n_free_left, n_free_right;
+    int left_batch[TARE_MAX_RANK], left_contracted[TARE_MAX_RANK];
+    int right_batch[TARE_MAX_RANK], right_contracted[TARE_MAX_RANK];
+    bool moves;                       /* the op's output is a transposition of the raw result */
+    int result_order[TARE_MAX_RANK];  /* output axis i is raw axis result_order[i] */
+
+    /* The right operand, when it is a weight: its axes in the order batch, contracted, free. */
+    int n_order;
+    int order[TARE_MAX_RANK];
+    struct tare_shape arranged; /* as the XLA op takes it: a filter, or the axes in that order */
+    /* The same elements as a stack of matrices: rows are summed over, each column is one output channel. A table has one
+     * matrix an entry, with one column. */
+    int64_t batches, rows, columns;
+    struct tare_shape channel_shape; /* one value a channel, shaped to broadcast with the raw result */
+};
+
+/* Describes `op`, whose activation and weight are inputs `left` and `right`; `shapes` are theirs. `constant`: the right
+ * one is a weight, which may be rearranged.
+ * TARE_UNSUPPORTED with the reason when the XLA op set has no form for it. */
+tare_status tare_quant_describe(struct tare_quant_product *out, const struct tare_node *op, enum tare_quant_kind kind,
+                                size_t left, size_t right, const struct tare_shape *left_shape,
+                                const struct tare_shape *right_shape, bool constant);
+
+/* The weight with its axes in the order of `product->arranged`; shares the buffer when nothing moves. */
+tare_status tare_quant_arrange(struct tare_tensor *out, const struct tare_quant_product *product,
+                               const struct tare_tensor *weight);
+
+/* True when a convolution pads. */
+bool tare_quant_pads(const struct tare_quant_product *product);
+int64_t tare_quant_channels(const struct tare_quant_product *product); /* batches * columns */
+
+#endif

@@ -1,0 +1,195 @@
+/* Dynamic range quantization against a plain evaluation of its formulas, bit for bit. */
+#include "support/mini_model.h"
+
+#include "base/arena.h"
+#include "quant/rewrite.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { ROWS = 3, K = 5, N = 4 };
+
+/* weights with 127 in every column: scale 1, integers as they are */
+static const float weights[K * N] = { 127, -127, 5, 127, 0, -64, 127, 1, 33, 12, -7, 90, -1, 2, 3, -4, 100, -101, 64, -65 };
+
+struct quantized {
+    struct tare_model *model;
+    struct tare_edge x, y;
+    struct tare_arena arena;
+    struct tare_quant_report report;
+};
+
+static void run_quantized(struct quantized *q, struct tare_tensor *result, const struct tare_shape *shape, const float *x) {
+    struct tare_session *session = mini_session(q->model);
+    struct tare_tensor fed;
+    mini_ok(tare_tensor_from(&fed, TARE_DT_FLOAT, shape, x));
+    mini_ok(tare_session_run(session, &q->x, &fed, 1, &q->y, result, 1, NULL, 0));
+    tare_tensor_reset(&fed);
+    tare_session_free(session);
+}
+
+static void quantize(struct quantized *q) {
+    const struct tare_quant_options options = { .setting.method = &tare_method_dynamic, .min_elements = 1 };
+    mini_ok(tare_quantize(&q->report, &q->arena, q->model, NULL, &options));
+}
+
+static void free_quantized(struct quantized *q) {
+    tare_model_free(q->model);
+    tare_arena_free(&q->arena);
+}
+
+/* The function f(x) = op(x, w) with a call of it; the shape of x is known. */
+static struct tare_node *open_model(struct quantized *q, const char *op, const struct tare_shape *shape,
+                                    const struct tare_shape *weight_shape, const float *values) {
+    struct tare_tensor w;
+    memset(q, 0, sizeof *q);
+    q->model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(q->model, "f");
+    struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT);
+    mini_ok(tare_tensor_from(&w, TARE_DT_FLOAT, weight_shape, values));
+    struct tare_edge c = { tare_graph_add_const(f, "w", &w), 0 };
+    tare_tensor_reset(&w);
+    q->x = mini_placeholder(q->model->main, "in", TARE_DT_FLOAT);
+    mini_ok(tare_node_set_shape(q->x.node, "shape", shape));
+    return mini_open(f, op, "product", 2, x, c);
+}
+
+static void close_model(struct quantized *q, struct tare_node *node) {
+    struct tare_graph *f = node->graph;
+    mini_return(f, "y", mini_done(node));
+    q->y = mini_call(q->model->main, "PartitionedCall", "call", f, 1, q->x);
+    quantize(q);
+}
+
+/* What the facts say: parameters over the whole activation in float64, floor(x / scale + zero point + 0.5). */
+struct parameters {
+    float scale;
+    int32_t zero_point;
+};
+
+static struct parameters parameters_of(const float *x, int count) {
+    double low = 0, high = 0;
+    for (int i = 0; i < count; i++) {
+        low = fmin(low, x[i]);
+        high = fmax(high, x[i]);
+    }
+    const double scale = fmax(high - low, 1e-30) / 255;
+    return (struct parameters){ (float)scale, (int32_t)(float)(127 - high / scale) };
+}
+
+static int32_t centred(float x, const struct parameters *p) {
+    const float q = floorf(x / p->scale + (float)p->zero_point + 0.5f);
+    return (int32_t)fminf(fmaxf(q, -128), 127) - p->zero_point;
+}
+
+static void check_product(const float *x) {
+    const struct tare_shape shape = tare_shape_make(2, ROWS, K), weight_shape = tare_shape_make(2, K, N);
+    const struct parameters p = parameters_of(x, ROWS * K);
+    struct tare_tensor result;
+    struct quantized q;
+    close_model(&q, open_model(&q, "MatMul", &shape, &weight_shape, weights));
+    assert_int_equal(q.report.quantized, 1);
+    run_quantized(&q, &result, &shape, x);
+    for (int m = 0; m < ROWS; m++)
+        for (int n = 0; n < N; n++) {
+            int32_t sum = 0;
+            for (int k = 0; k < K; k++) sum += centred(x[m * K + k], &p) * (int32_t)weights[k * N + n];
+            assert_float_equal(TARE_DATA(float, &result)[m * N + n], (float)sum * (p.scale * 1.0f), 0);
+        }
+    tare_tensor_reset(&result);
+    free_quantized(&q);
+}
+
+static void matmul__is_the_formula_on_both_signs(void **state) {
+    float x[ROWS * K];
+    (void)state;
+    for (int i = 0; i < ROWS * K; i++) x[i] = (float)(i * 37 % 41) * 0.173f - 2.9f;
+    check_product(x);
+}
+
+static void matmul__is_the_formula_on_one_sign(void **state) {
+    float x[ROWS * K];
+    (void)state;
+    for (int i = 0; i < ROWS * K; i++) x[i] = 3 + (float)(i * 29 % 31) * 0.21f; /* the range begins at 0, not at 3 */
+    check_product(x);
+    for (int i = 0; i < ROWS * K; i++) x[i] = -x[i];
+    check_product(x);
+}
+
+static void dynamic_degenerate__all_zeros_stay_zero(void **state) {
+    const float x[ROWS * K] = { 0 };
+    (void)state;
+    check_product(x);
+}
+
+static void ties__go_up(void **state) {
+    /* scale 1, zero point 127 - 255 = -128: x + 0.5 floored */
+    float x[ROWS * K] = { 0, 255, 0.5f, 1.5f, 2.5f, 3.5f };
+    const struct parameters p = parameters_of(x, ROWS * K);
+    (void)state;
+    assert_float_equal(p.scale, 1, 0);
+    assert_int_equal(p.zero_point, -128);
+    assert_int_equal(centred(0.5f, &p), 1);
+    assert_int_equal(centred(1.5f, &p), 2); /* half to even would be 2, and 2 for 2.5 too */
+    assert_int_equal(centred(2.5f, &p), 3);
+    check_product(x);
+}
+
+enum { HEIGHT = 4, WIDTH = 5, IN = 2, OUT = 3, KERNEL = 3 };
+
+static void conv2d__same_padding_is_real_zero(void **state) {
+    const struct tare_shape shape = tare_shape_make(4, 1, HEIGHT, WIDTH, IN);
+    const struct tare_shape filter_shape = tare_shape_make(4, KERNEL, KERNEL, IN, OUT);
+    float x[HEIGHT * WIDTH * IN], filter[KERNEL * KERNEL * IN * OUT];
+    struct tare_tensor result;
+    struct quantized q;
+    (void)state;
+    for (int i = 0; i < HEIGHT * WIDTH * IN; i++) x[i] = 1 + (float)(i * 17 % 23) * 0.31f;
+    for (int i = 0; i < KERNEL * KERNEL * IN * OUT; i++) filter[i] = i < OUT ? 127.0f : (float)(i * 53 % 255 - 127);
+    struct tare_node *conv = open_model(&q, "Conv2D", &shape, &filter_shape, filter);
+    mini_ok(tare_node_set_int_list(conv, "strides", (const int64_t[]){ 1, 1, 1, 1 }, 4));
+    mini_ok(tare_node_set_string(conv, "padding", "SAME", 4));
+    close_model(&q, conv);
+    assert_int_equal(q.report.quantized, 1);
+    run_quantized(&q, &result, &shape, x);
+    const struct parameters p = parameters_of(x, HEIGHT * WIDTH * IN);
+    for (int i = 0; i < HEIGHT; i++)
+        for (int j = 0; j < WIDTH; j++)
+            for (int c = 0; c < OUT; c++) {
+                int32_t sum = 0;
+                for (int a = 0; a < KERNEL; a++)
+                    for (int b = 0; b < KERNEL; b++)
+                        for (int d = 0; d < IN; d++) {
+                            const int y = i + a - 1, z = j + b - 1;
+                            if (y < 0 || z < 0 || y >= HEIGHT || z >= WIDTH) continue;
+                            sum += centred(x[(y * WIDTH + z) * IN + d], &p) *
+                                   (int32_t)filter[((a * KERNEL + b) * IN + d) * OUT + c];
+                        }
+                assert_float_equal(TARE_DATA(float, &result)[(i * WIDTH + j) * OUT + c], (float)sum * p.scale, 0);
+            }
+    tare_tensor_reset(&result);
+    free_quantized(&q);
+}
+
+static void batch_matmul__is_left_alone_as_in_tensorflow(void **state) {
+    const struct tare_shape shape = tare_shape_make(2, ROWS, K), weight_shape = tare_shape_make(2, K, N);
+    struct quantized q;
+    (void)state;
+    close_model(&q, open_model(&q, "BatchMatMulV2", &shape, &weight_shape, weights));
+    assert_int_equal(q.report.count, 1);
+    assert_int_equal(q.report.quantized, 0);
+    assert_non_null(strstr(q.report.outcomes[0].refused, "dynamic leaves it alone"));
+    free_quantized(&q);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(matmul__is_the_formula_on_both_signs),
+        cmocka_unit_test(matmul__is_the_formula_on_one_sign),
+        cmocka_unit_test(dynamic_degenerate__all_zeros_stay_zero),
+        cmocka_unit_test(ties__go_up),
+        cmocka_unit_test(conv2d__same_padding_is_real_zero),
+        cmocka_unit_test(batch_matmul__is_left_alone_as_in_tensorflow),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
