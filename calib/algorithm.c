@@ -92,6 +92,55 @@ tare_status tare_algorithm_parse(struct tare_algorithm_choice *out, const char *
     return TARE_OK;
 }
 
+static bool is_same(const struct tare_algorithm_choice *a, const struct tare_algorithm_choice *b) {
+    for (int i = 0; i < TARE_ALGORITHM_PARAMETERS; i++) {
+        if (a->values[i] != b->values[i]) return false;
+    }
+    return a->row == b->row;
+}
+
+/* Length of the algorithm that `text` begins with, its parameters among it. */
+static size_t item_length(const char *text) {
+    size_t length = strcspn(text, ",");
+    while (text[length] == ',') {
+        const char *next = text + length + 1;
+        size_t size = strcspn(next, ",");
+        if (memchr(next, '=', size) == NULL || memchr(next, ':', size) != NULL) break;
+        length += 1 + size;
+    }
+    return length;
+}
+
+tare_status tare_algorithm_parse_list(struct tare_algorithm_choice *out, size_t *count, size_t most, const char *text) {
+    *count = 0;
+    for (const char *at = text;; at++) {
+        size_t length = item_length(at);
+        char item[256];
+        if (length >= sizeof item) return TARE_FAIL(TARE_USAGE, "algorithm '%.32s…' is too long", at);
+        memcpy(item, at, length);
+        item[length] = '\0';
+        if (*count == most) return TARE_FAIL(TARE_USAGE, "more than %zu algorithms", most);
+        TARE_TRY(tare_algorithm_parse(&out[*count], item));
+        for (size_t i = 0; i < *count; i++) {
+            if (is_same(&out[i], &out[*count])) return TARE_FAIL(TARE_USAGE, "algorithm '%s' is given twice", item);
+        }
+        ++*count;
+        at += length;
+        if (*at == '\0') return TARE_OK;
+    }
+}
+
+void tare_algorithm_print(struct tare_strbuf *out, const struct tare_algorithm_choice *choice) {
+    const struct tare_algorithm_parameter *parameters = choice->row->parameters;
+    char separator = ':';
+    tare_strbuf_puts(out, choice->row->name);
+    for (int i = 0; i < TARE_ALGORITHM_PARAMETERS && parameters[i].name != NULL; i++) {
+        if (choice->values[i] == parameters[i].fallback) continue;
+        tare_strbuf_printf(out, "%c%s=%.10g", separator, parameters[i].name, choice->values[i]);
+        separator = ',';
+    }
+}
+
 tare_status tare_algorithm_range_of_bins(struct tare_range *out, const struct tare_algorithm_choice *choice,
                                          const struct tare_statistics *statistics, const struct tare_bins *bins,
                                          const struct tare_grid_scheme *scheme) {

@@ -2,6 +2,7 @@
 #include "calib/algorithm.h"
 
 #include "base/alloc.h"
+#include "base/strbuf.h"
 #include "support/draw.h"
 
 #include <math.h>
@@ -377,6 +378,40 @@ static void parse__says_what_is_wrong(void **state) {
     }
 }
 
+static void list__keeps_parameters_with_their_algorithm(void **state) {
+    (void)state;
+    struct tare_algorithm_choice choices[4];
+    size_t count;
+    assert_int_equal(tare_algorithm_parse_list(choices, &count, 4,
+                                               "min_max,percentile:min_percentile=1,max_percentile=98.5,mse,percentile:p=99.9"),
+                     TARE_OK);
+    assert_int_equal(count, 4);
+    const char *const wanted[] = { "min_max", "percentile:min_percentile=1,max_percentile=98.5", "mse", "percentile:p=99.9" };
+    for (size_t i = 0; i < count; i++) {
+        struct tare_strbuf text = { 0 };
+        tare_algorithm_print(&text, &choices[i]);
+        assert_string_equal(tare_strbuf_text(&text), wanted[i]);
+        tare_strbuf_free(&text);
+    }
+}
+
+static void list__says_what_is_wrong(void **state) {
+    (void)state;
+    const char *const cases[][2] = {
+        { "", "unknown algorithm '' (known: min_max, average_min_max, percentile, entropy, mse, mse_symmetric)" },
+        { "mse,", "unknown algorithm '' (known: min_max, average_min_max, percentile, entropy, mse, mse_symmetric)" },
+        { "mse,min_max,mse", "algorithm 'mse' is given twice" },
+        { "percentile,percentile:p=99.9,percentile:p=99,mse,entropy", "more than 4 algorithms" },
+        { "mse,p=3", "algorithm 'mse' has no parameter" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tare_algorithm_choice choices[4];
+        size_t count;
+        assert_int_equal(tare_algorithm_parse_list(choices, &count, 4, cases[i][0]), TARE_USAGE);
+        if (i < 4) assert_string_equal(tare_error_text(), cases[i][1]);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(min_max__is_the_exact_extremes),
@@ -393,6 +428,8 @@ int main(void) {
         cmocka_unit_test(algorithms__are_all_zero_for_zeros),
         cmocka_unit_test(parse__knows_tensorflows_names),
         cmocka_unit_test(parse__says_what_is_wrong),
+        cmocka_unit_test(list__keeps_parameters_with_their_algorithm),
+        cmocka_unit_test(list__says_what_is_wrong),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
