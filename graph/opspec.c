@@ -396,10 +396,27 @@ static void to_separator(struct cursor *cursor) {
         cursor->end++;
 }
 
+/* Puts the cursor on a string that is one item. */
+static void take_whole(struct cursor *cursor, const char *text) {
+    cursor->text = cursor->item = cursor->at = text;
+    cursor->end = text + strlen(text);
+    while (cursor->end > text && is_space(cursor->end[-1]))
+        cursor->end--;
+}
+
+static tare_status new_attrs(struct tare_opspec_memory *memory, struct tare_op_def *def, size_t count) {
+    def->attrs = TARE_NEW_ARRAY(&memory->arena, struct tare_op_attr, count + 1);
+    return def->attrs ? TARE_OK : TARE_NO_MEMORY;
+}
+
+static tare_status new_args(struct tare_opspec_memory *memory, struct tare_op_arg **args, size_t count) {
+    *args = TARE_NEW_ARRAY(&memory->arena, struct tare_op_arg, count + 1);
+    return *args ? TARE_OK : TARE_NO_MEMORY;
+}
+
 static tare_status read_attrs(struct tare_opspec_memory *memory, struct tare_op_def *def, const char *text) {
     struct cursor cursor = { .memory = memory, .def = def, .what = "Attr", .text = text ? text : "" };
-    def->attrs = TARE_NEW_ARRAY(&memory->arena, struct tare_op_attr, count_items(text, ';') + 1);
-    if (!def->attrs) return TARE_NO_MEMORY;
+    TARE_TRY(new_attrs(memory, def, count_items(text, ';')));
     while (next_item(&cursor, ';')) {
         TARE_TRY(read_attr(&cursor, &def->attrs[def->n_attrs]));
         def->n_attrs++;
@@ -411,8 +428,7 @@ static tare_status read_attrs(struct tare_opspec_memory *memory, struct tare_op_
 static tare_status read_args(struct tare_opspec_memory *memory, struct tare_op_def *def, const char *what,
                              const char *text, struct tare_op_arg **args, size_t *count) {
     struct cursor cursor = { .memory = memory, .def = def, .what = what, .text = text ? text : "" };
-    *args = TARE_NEW_ARRAY(&memory->arena, struct tare_op_arg, count_items(text, ',') + 1);
-    if (!*args) return TARE_NO_MEMORY;
+    TARE_TRY(new_args(memory, args, count_items(text, ',')));
     while (next_item(&cursor, ',')) {
         TARE_TRY(read_arg(&cursor, &(*args)[*count]));
         ++*count;
@@ -421,13 +437,58 @@ static tare_status read_args(struct tare_opspec_memory *memory, struct tare_op_d
     return TARE_OK;
 }
 
+static tare_status new_def(struct tare_op_def **out, struct tare_opspec_memory *memory, const char *name,
+                           const struct tare_op *row, bool is_stateful) {
+    *out = TARE_NEW(&memory->arena, struct tare_op_def);
+    if (!*out) return TARE_NO_MEMORY;
+    **out = (struct tare_op_def){ .name = name, .row = row, .is_stateful = is_stateful };
+    return TARE_OK;
+}
+
 tare_status tare_opspec_parse(struct tare_op_def **out, struct tare_opspec_memory *memory, const struct tare_op *row) {
-    struct tare_op_def *def = TARE_NEW(&memory->arena, struct tare_op_def);
-    if (!def) return TARE_NO_MEMORY;
-    *def = (struct tare_op_def){ .name = row->name, .row = row, .is_stateful = row->flags & TARE_OP_STATEFUL };
+    struct tare_op_def *def;
+    TARE_TRY(new_def(&def, memory, row->name, row, row->flags & TARE_OP_STATEFUL));
     TARE_TRY(read_attrs(memory, def, row->attrs));
     TARE_TRY(read_args(memory, def, "Input", row->inputs, &def->inputs, &def->n_inputs));
     TARE_TRY(read_args(memory, def, "Output", row->outputs, &def->outputs, &def->n_outputs));
+    TARE_TRY(tare_opspec_validate(def));
+    *out = def;
+    return TARE_OK;
+}
+
+/* ---- items given one by one ---- */
+
+static tare_status read_attr_items(struct tare_opspec_memory *memory, struct tare_op_def *def,
+                                   const struct tare_opspec_items *items) {
+    struct cursor cursor = { .memory = memory, .def = def, .what = "Attr" };
+    TARE_TRY(new_attrs(memory, def, items->count));
+    for (size_t i = 0; i < items->count; i++) {
+        take_whole(&cursor, items->texts[i]);
+        TARE_TRY(read_attr(&cursor, &def->attrs[i]));
+        def->n_attrs++;
+    }
+    return TARE_OK;
+}
+
+static tare_status read_arg_items(struct tare_opspec_memory *memory, struct tare_op_def *def, const char *what,
+                                  const struct tare_opspec_items *items, struct tare_op_arg **args, size_t *count) {
+    struct cursor cursor = { .memory = memory, .def = def, .what = what };
+    TARE_TRY(new_args(memory, args, items->count));
+    for (size_t i = 0; i < items->count; i++) {
+        take_whole(&cursor, items->texts[i]);
+        TARE_TRY(read_arg(&cursor, &(*args)[i]));
+        ++*count;
+    }
+    return TARE_OK;
+}
+
+tare_status tare_opspec_parse_items(struct tare_op_def **out, struct tare_opspec_memory *memory,
+                                    const struct tare_opspec_source *source) {
+    struct tare_op_def *def;
+    TARE_TRY(new_def(&def, memory, source->name, NULL, source->is_stateful));
+    TARE_TRY(read_attr_items(memory, def, &source->attrs));
+    TARE_TRY(read_arg_items(memory, def, "Input", &source->inputs, &def->inputs, &def->n_inputs));
+    TARE_TRY(read_arg_items(memory, def, "Output", &source->outputs, &def->outputs, &def->n_outputs));
     TARE_TRY(tare_opspec_validate(def));
     *out = def;
     return TARE_OK;

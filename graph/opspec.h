@@ -27,6 +27,26 @@ void tare_opspec_memory_free(struct tare_opspec_memory *memory);
  * TARE_INVALID_ARGUMENT: the text names the item, the op and the character (counted from 1) in the row's string. */
 tare_status tare_opspec_parse(struct tare_op_def **out, struct tare_opspec_memory *memory, const struct tare_op *row);
 
+/* The same with every item in a string of its own, as registrations give them. */
+struct tare_opspec_items {
+    const char **texts;
+    size_t count, capacity;
+};
+struct tare_opspec_source {
+    const char *name;
+    struct tare_opspec_items attrs, inputs, outputs;
+    bool is_stateful;
+};
+/* The definition's row is NULL. `source->name` is kept, the other strings are not. */
+tare_status tare_opspec_parse_items(struct tare_op_def **out, struct tare_opspec_memory *memory,
+                                    const struct tare_opspec_source *source);
+
+/* Writing items as tare_opspec_parse_items reads them: "T: {float, int32} = DT_FLOAT", "values: N * T". What is written
+ * and read again is the same definition. */
+struct tare_strbuf;
+void tare_opspec_print_attr(struct tare_strbuf *text, const struct tare_op_attr *attr);
+void tare_opspec_print_arg(struct tare_strbuf *text, const struct tare_op_arg *arg);
+
 /* Rules for a whole definition, from whatever source: names, duplicates, references to attributes, defaults that fit.
  */
 tare_status tare_opspec_validate(const struct tare_op_def *def);

@@ -1,4 +1,5 @@
 /* The registration grammar: what parses, to what, and what is refused with which words. */
+#include "base/strbuf.h"
 #include "graph/attr_text.h"
 #include "graph/opspec.h"
 
@@ -263,6 +264,100 @@ static void arg_faults__say_what_and_where(void **state) {
         "Extra 'b' unparsed at the end from Input(\"a: float b\") for Op Foo (at character 10 of \"a: float b\")");
 }
 
+/* A registration gives each item in a string of its own: positions count within it, and one string holds one item. */
+static void items__one_a_string(void **state) {
+    const char *attrs[] = { "T: {float, int32} = DT_INT32", " preserve_index : int >= 0 = 0 " };
+    const char *inputs[] = { "to_zero: T" }, *outputs[] = { "zeroed: T" };
+    const char *two[] = { "b: int", "a: int; c: int" }, *unknown[] = { "x: int32", "  y: U" }, *pair[] = { "x: T, y: T" };
+    struct tare_opspec_source source = {
+        .name = "ZeroOut", .attrs = { attrs, 2, 0 }, .inputs = { inputs, 1, 0 }, .outputs = { outputs, 1, 0 }
+    };
+    struct tare_op_def *def;
+    (void)state;
+    if (tare_opspec_parse_items(&def, &memory, &source) != TARE_OK) fail_msg("%s", tare_error_text());
+    assert_null(def->row);
+    assert_int_equal(def->n_attrs, 2);
+    assert_string_equal(def->attrs[1].name, "preserve_index");
+    assert_int_equal(def->attrs[1].default_value->items[0].i, 0);
+    assert_string_equal(def->inputs[0].type_attr, "T");
+    source.attrs = (struct tare_opspec_items){ two, 2, 0 };
+    assert_int_equal(tare_opspec_parse_items(&def, &memory, &source), TARE_INVALID_ARGUMENT);
+    assert_string_equal(tare_error_text(), "Extra '; c: int' unparsed at the end from Attr(\"a: int; c: int\") for Op "
+                                           "ZeroOut (at character 7 of \"a: int; c: int\")");
+    source.attrs = (struct tare_opspec_items){ attrs, 1, 0 };
+    source.outputs = (struct tare_opspec_items){ unknown, 2, 0 };
+    assert_int_equal(tare_opspec_parse_items(&def, &memory, &source), TARE_INVALID_ARGUMENT);
+    assert_string_equal(tare_error_text(), "Reference to unknown attr 'U' from Output(\"  y: U\") for Op ZeroOut (at "
+                                           "character 6 of \"  y: U\")");
+    source.inputs = (struct tare_opspec_items){ pair, 1, 0 };
+    assert_int_equal(tare_opspec_parse_items(&def, &memory, &source), TARE_INVALID_ARGUMENT);
+    assert_string_equal(tare_error_text(), "Extra ', y: T' unparsed at the end from Input(\"x: T, y: T\") for Op "
+                                           "ZeroOut (at character 5 of \"x: T, y: T\")");
+}
+
+/* ---- writing ---- */
+
+static void expect_printed(const char *attrs, const char *wanted) {
+    struct tare_strbuf text = { 0 };
+    tare_opspec_print_attr(&text, &parse(NULL, NULL, attrs)->attrs[0]);
+    assert_string_equal(tare_strbuf_text(&text), wanted);
+    tare_strbuf_free(&text);
+}
+
+static void print__is_the_registration(void **state) {
+    struct tare_strbuf text = { 0 };
+    const struct tare_op_def *def =
+        parse("a: T, b: N * T, c: Ref(T), d: L, e: int32, f: N*float, i: Ref(N * T)", NULL, "T: type; N: int; L: list(type)");
+    (void)state;
+    for (size_t i = 0; i < def->n_inputs; i++) {
+        if (i) tare_strbuf_puts(&text, ", ");
+        tare_opspec_print_arg(&text, &def->inputs[i]);
+    }
+    assert_string_equal(tare_strbuf_text(&text), "a: T, b: N * T, c: Ref(T), d: L, e: int32, f: N * float, i: Ref(N * T)");
+    tare_strbuf_free(&text);
+    expect_printed("a:{'apple','orange'}='apple'", "a: {\"apple\", \"orange\"} = \"apple\"");
+    expect_printed("a: list({int32,float})>=3", "a: list({int32, float}) >= 3");
+    expect_printed("ty: type = DT_INT32", "ty: type = DT_INT32");
+    expect_printed("sh: shape = { dim { size: 1 } dim { size: -1 } }", "sh: shape = { dim { size: 1 } dim { size: -1 } }");
+    expect_printed("sh: shape = { unknown_rank: true }", "sh: shape = { unknown_rank: true }");
+    expect_printed("te: tensor = { dtype: DT_INT32 int_val: 5 }", "te: tensor = { dtype: DT_INT32 int_val: 5 }");
+    expect_printed("l: list(float) = [1, -2.5, inf]", "l: list(float) = [1, -2.5, inf]");
+    expect_printed("s: string = 'a\\n\"b\\001'", "s: string = \"a\\n\\\"b\\001\"");
+}
+
+/* What is written reads as the same definition. */
+static void print__reads_again(void **state) {
+    static const char *const specs[] = {
+        "s: string = 'foo'", "i: int = 0", "f: float = 1.0", "f: float = -1e-05", "b: bool = true",
+        "t: {half, bfloat16, qint8} = DT_HALF", "l: list({'a', 'b;c'}) >= 1 = ['b;c', 'a']", "l: list(int) = []",
+        "l: list(bool) = [true, false]", "l: list(type) = [DT_FLOAT, DT_INT32_REF]",
+        "l: list(shape) = [{ dim { size: 1 } }, { unknown_rank: true }, { }]",
+        "te: tensor = { dtype: DT_FLOAT tensor_shape { dim { size: 3 } } float_val: [1.5, -2, inf] }",
+        "te: tensor = { dtype: DT_FLOAT tensor_shape { dim { size: 2 } } float_val: [nan, 1] }",
+        "te: tensor = { dtype: DT_INT64 tensor_shape { dim { size: 40 } } int64_val: -9223372036854775807 }",
+        "te: tensor = { dtype: DT_STRING tensor_shape { dim { size: 2 } } string_val: ['x\\000y', ''] }",
+        "te: tensor = { dtype: DT_HALF half_val: 15360 }", "te: tensor = { dtype: DT_BOOL bool_val: true }",
+        "te: tensor = { dtype: DT_INT32 tensor_shape { dim { size: 0 } } }",
+        "te: list(tensor) = [{ dtype: DT_DOUBLE double_val: 0.1 }]",
+        "f: func = { name: 'g' attr { key: 'T' value { type: DT_FLOAT } } attr { key: 'n' value { list { i: 1 i: 2 } } } }",
+        "a: any", "i: int >= -5 = -3",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        const struct tare_op_attr *first = &parse(NULL, NULL, specs[i])->attrs[0], *second;
+        struct tare_strbuf text = { 0 };
+        tare_opspec_print_attr(&text, first);
+        second = &parse(NULL, NULL, tare_strbuf_text(&text))->attrs[0];
+        if (first->kind != second->kind || first->is_list != second->is_list || first->minimum != second->minimum ||
+            first->has_minimum != second->has_minimum || !first->allowed != !second->allowed ||
+            (first->allowed && !tare_attr_equal(first->allowed, second->allowed)) ||
+            !first->default_value != !second->default_value ||
+            (first->default_value && !tare_attr_equal(first->default_value, second->default_value)))
+            fail_msg("%s was written as %s", specs[i], tare_strbuf_text(&text));
+        tare_strbuf_free(&text);
+    }
+}
+
 static void definition_faults(void **state) {
     const struct tare_op lower = { .name = "foo" }, spaced = { .name = "Addons>Foo" }, internal = { .name = "_Foo" };
     struct tare_op_def *def;
@@ -326,6 +421,9 @@ int main(void) {
         CASE(attr_faults__say_what_and_where),
         CASE(default_faults__of_every_kind),
         CASE(arg_faults__say_what_and_where),
+        CASE(items__one_a_string),
+        CASE(print__is_the_registration),
+        CASE(print__reads_again),
         CASE(definition_faults),
         CASE(damaged_specs__never_crash),
     };
