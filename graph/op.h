@@ -44,6 +44,9 @@ struct tare_op {
     tare_status (*infer)(struct tare_infer *infer);
     /* The kernel; NULL: only a definition (the op opens, validates and converts, but does not run). */
     tare_status (*run)(struct tare_kernel *kernel);
+    /* Whether a kernel serves the node's attributes: asked before anything runs. The text says what there is; NULL: every
+     * node that the definition allows. */
+    tare_status (*accepts)(const struct tare_node *node);
     /* Once a node in a session, before its first run: parse attributes, pack weights. May set kernel->state; `release`
      * ends it. */
     tare_status (*prepare)(struct tare_kernel *kernel);

@@ -21,6 +21,7 @@ struct tare_session_options {
     uint64_t seed;              /* of random ops without one of their own */
     int64_t memory_limit;       /* bytes that one run may hold; 0: 64 GiB */
     int max_call_depth;         /* 0: 64 */
+    int op_threads;             /* that one kernel of a plugin may use (tare_op_parallel_for); 0: 1 */
 };
 
 /* Sets the variables from the checkpoint and runs initialisers (main op, tables). NULL options: all default. */
@@ -47,8 +48,9 @@ tare_status tare_session_call(struct tare_session *session, const struct tare_gr
                               const struct tare_tensor *args, size_t n_args, struct tare_tensor *results,
                               size_t n_results);
 
-/* Every op that the signature (NULL: all) and the initialisers reach and that has no kernel: one line each "Op: used by
- * function/node, …" into `text`; returns how many ops. */
+/* Every op that the signature (NULL: all) and the initialisers reach and that no kernel runs: one line each "Op: used by
+ * function/node, …" into `text`, with the reason behind the op where there are kernels for other dtypes; returns how many
+ * lines. */
 struct tare_strbuf;
 size_t tare_session_missing_ops(const struct tare_model *model, const struct tare_signature *signature,
                                 struct tare_strbuf *text);
@@ -56,6 +58,9 @@ size_t tare_session_missing_ops(const struct tare_model *model, const struct tar
  * answer to a record may depend on the records before it. */
 size_t tare_session_state_ops(const struct tare_model *model, const struct tare_signature *signature,
                               struct tare_strbuf *text);
+
+/* TARE_UNSUPPORTED with all of that in one line, and how to bring the ops; TARE_OK when nothing is missing. */
+tare_status tare_session_check_ops(const struct tare_model *model, const struct tare_signature *signature);
 
 /* One line of the profile. */
 struct tare_profile_row {
@@ -77,6 +82,11 @@ int64_t tare_session_function_runs(const struct tare_session *session, const str
 const struct tare_model *tare_session_model(const struct tare_session *session);
 /* A stream of random 64-bit numbers for op-level seeds; see graph/ops/random.c. */
 uint64_t tare_session_next_random(struct tare_session *session);
+
+/* The threads of one op, made on first use; NULL (one thread) for op_threads 1, for no session, and when they cannot be
+ * made. */
+struct tare_pool;
+struct tare_pool *tare_session_op_pool(struct tare_session *session);
 
 /* ---- for the executor and control-flow kernels only ---- */
 tare_status tare_kernel_call(struct tare_kernel *kernel, const struct tare_graph *function,

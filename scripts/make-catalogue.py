@@ -21,6 +21,8 @@ DEFAULTS = {('ImageSummary', 'bad_color'):
 # Ops that the table says nothing of ("?"), but that keep state: they read a resource or draw random numbers.
 STATEFUL = {'StatefulStandardNormalV2', 'StatefulTruncatedNormal', 'StatefulUniform', 'StatefulUniformFullInt',
             'BoostedTreesEnsembleResourceHandleOp', 'BoostedTreesQuantileStreamResourceHandleOp'}
+# Examples of how to add an op: they are in no release.
+EXAMPLES = {'ZeroOut'}
 # Nodes that graphs are made of but that no registration table of public ops holds.
 INTERNAL = [
     ('_Arg', '', 'output: T', 'T: type; index: int >= 0', True),
@@ -135,7 +137,7 @@ def read(path):
             continue
         columns = (line.rstrip('\n').split('\t') + [''] * 5)[:5]
         name, inputs, outputs, attrs, flags = columns
-        if 'Mkl' in name:
+        if 'Mkl' in name or name in EXAMPLES:
             continue
         attrs = [a for a in split(attrs, ',') if a != ':']
         ops.append((name, ', '.join(argument(a) for a in split(inputs, ',')),

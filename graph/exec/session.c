@@ -1,6 +1,7 @@
 /* Sessions: making them, their state by name, and what was counted. */
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/thread.h"
 #include "graph/exec/plan.h"
 #include "graph/exec/variable.h"
 
@@ -192,6 +193,7 @@ void tare_session_free(struct tare_session *session) {
     tare_free(session->graph_list);
     tare_free(session->resource_list);
     tare_buffer_pool_free(session->pool);
+    tare_pool_free(session->op_pool);
     tare_arena_free(&session->arena);
     tare_free(session);
 }
@@ -206,6 +208,12 @@ void tare_session_observe(struct tare_session *session, tare_observe_fn fn,
 
 const struct tare_model *tare_session_model(const struct tare_session *session) {
     return session->model;
+}
+
+struct tare_pool *tare_session_op_pool(struct tare_session *session) {
+    if (!session || session->options.op_threads <= 1) return NULL;
+    if (!session->op_pool) session->op_pool = tare_pool_new(session->options.op_threads);
+    return session->op_pool;
 }
 
 /* The stream begins anew with each run, so that a result does not depend on what ran before it. */

@@ -67,6 +67,7 @@ struct tare_session {
     struct tare_tensor **ends; /* for the node that runs: input i's slot when it may be taken, else NULL */
     int64_t nested_ns;         /* time of nodes inside the one that runs */
     uint64_t random;           /* numbers drawn in this run */
+    struct tare_pool *op_pool; /* threads for one op; NULL until they are asked for */
 };
 
 /* The session's record of a graph; made on first use. NULL: no memory. */

@@ -9,33 +9,37 @@ enum { NODES_NAMED = 3 };
 
 struct found_op {
     const char *op;
+    bool has_reason;
     const struct tare_node *nodes[NODES_NAMED];
     size_t count;
 };
 
 struct search {
     const struct tare_model *model;
-    bool (*looked_for)(const struct tare_model *model, const struct tare_node *node);
+    /* Whether the node is one; *why may be set to a text that goes with the op. */
+    bool (*looked_for)(const struct tare_model *model, const struct tare_node *node, const char **why);
     struct tare_arena arena;
     struct tare_map seen;  /* functions by name */
     struct tare_map noted; /* nodes */
-    struct tare_map ops;   /* op -> struct found_op */
+    struct tare_map ops;   /* op, or "op: reason" -> struct found_op */
     struct found_op **list;
     size_t n_list;
 };
 
-static tare_status note(struct search *search, const struct tare_node *node) {
-    struct found_op *op = tare_map_get(&search->ops, node->op);
+static tare_status note(struct search *search, const struct tare_node *node, const char *why) {
+    const char *name = why ? tare_arena_printf(&search->arena, "%s: %s", node->op, why) : node->op;
+    struct found_op *op = name ? tare_map_get(&search->ops, name) : NULL;
     const struct tare_node **key = TARE_NEW(&search->arena, const struct tare_node *);
-    if (!key) return TARE_NO_MEMORY;
+    if (!name || !key) return TARE_NO_MEMORY;
     *key = node;
     if (tare_map_get_n(&search->noted, (const char *)key, sizeof *key)) return TARE_OK;
     if (!tare_map_set_n(&search->noted, (const char *)key, sizeof *key, key)) return TARE_NO_MEMORY;
     if (!op) {
         struct found_op **grown = tare_arena_extend(&search->arena, search->list, search->n_list, 1, sizeof *grown);
         op = TARE_NEW(&search->arena, struct found_op);
-        if (!op || !grown || !tare_map_set(&search->ops, node->op, op)) return TARE_NO_MEMORY;
-        op->op = node->op;
+        if (!op || !grown || !tare_map_set(&search->ops, name, op)) return TARE_NO_MEMORY;
+        op->op = name;
+        op->has_reason = why != NULL;
         grown[search->n_list++] = op;
         search->list = grown;
     }
@@ -61,7 +65,8 @@ static tare_status search_nodes(struct search *search, const struct tare_plan_re
     TARE_TRY(tare_plan_order(&order, &count, &search->arena, request));
     for (size_t i = 0; i < count; i++) {
         const struct tare_node *node = order[i];
-        if (search->looked_for(search->model, node)) TARE_TRY(note(search, node));
+        const char *why = NULL;
+        if (search->looked_for(search->model, node, &why)) TARE_TRY(note(search, node, why));
         TARE_TRY(tare_node_each_function(node, search_function, search));
     }
     return TARE_OK;
@@ -106,7 +111,7 @@ static int by_name(const void *a, const void *b) {
 }
 
 static void describe(struct tare_strbuf *text, const struct found_op *op) {
-    tare_strbuf_printf(text, "%s: used by ", op->op);
+    tare_strbuf_printf(text, "%s%s used by ", op->op, op->has_reason ? "," : ":");
     for (size_t i = 0; i < op->count && i < NODES_NAMED; i++) {
         const char *function = op->nodes[i]->graph->name;
         tare_strbuf_printf(text, "%s%s%s%s", i ? ", " : "", function, *function ? "/" : "", op->nodes[i]->name);
@@ -130,9 +135,13 @@ static size_t report(struct tare_strbuf *text, struct search *search, tare_statu
     return count;
 }
 
-static bool has_no_kernel(const struct tare_model *model, const struct tare_node *node) {
+static bool has_no_kernel(const struct tare_model *model, const struct tare_node *node, const char **why) {
+    const struct tare_op *row = node->def ? node->def->row : NULL;
     if (!node->def && tare_model_find_function(model, node->op)) return false;
-    return !node->def || !node->def->row || !node->def->row->run;
+    if (!row || !row->run) return true;
+    if (!row->accepts || row->accepts(node) == TARE_OK) return false;
+    *why = tare_error_text();
+    return true;
 }
 
 size_t tare_session_missing_ops(const struct tare_model *model, const struct tare_signature *signature,
@@ -146,8 +155,9 @@ size_t tare_session_missing_ops(const struct tare_model *model, const struct tar
     return report(text, &search, status);
 }
 
-static bool writes_state(const struct tare_model *model, const struct tare_node *node) {
+static bool writes_state(const struct tare_model *model, const struct tare_node *node, const char **why) {
     (void)model;
+    (void)why;
     return node->def && node->def->row && (node->def->row->flags & TARE_OP_WRITES);
 }
 
@@ -155,4 +165,20 @@ size_t tare_session_state_ops(const struct tare_model *model, const struct tare_
                               struct tare_strbuf *text) {
     struct search search = { .model = model, .looked_for = writes_state };
     return report(text, &search, search_signature(&search, signature));
+}
+
+tare_status tare_session_check_ops(const struct tare_model *model, const struct tare_signature *signature) {
+    struct tare_strbuf missing = { 0 };
+    size_t count = tare_session_missing_ops(model, signature, &missing);
+    tare_status status = TARE_OK;
+    if (missing.size) missing.data[missing.size - 1] = '\0'; /* the last newline */
+    for (char *newline = missing.data; newline && (newline = strchr(newline, '\n')) != NULL; newline++)
+        *newline = ';';
+    if (missing.failed)
+        status = TARE_NO_MEMORY;
+    else if (count)
+        status = TARE_FAIL(TARE_UNSUPPORTED, "%zu op%s cannot be run; bring %s with --plugin LIB.so: %s", count,
+                           count == 1 ? "" : "s", count == 1 ? "it" : "them", tare_strbuf_text(&missing));
+    tare_strbuf_free(&missing);
+    return status;
 }

@@ -1,0 +1,484 @@
+/* Ops of your own for tare: what a shared library for `--plugin LIB.so` includes, and all that it needs. docs/custom-ops.md
+ * leads through it.
+ *
+ *     #include <tare/op.h>
+ *
+ *     static int zero_out(tare_op_context *c) { … }
+ *
+ *     TARE_OP_LIBRARY(library) {
+ *         tare_op_entry *op = tare_op_add(library, "ZeroOut");
+ *         tare_op_add_input(op, "to_zero: int32");
+ *         tare_op_add_output(op, "zeroed: int32");
+ *         tare_op_add_kernel(op, NULL, zero_out);
+ *         return 0;
+ *     }
+ *
+ *     cc -shared -fPIC zero_out.c -o zero_out.so $(pkg-config --cflags tare)
+ *
+ * Nothing is linked: tare hands the library a table of functions, and the functions below call through it. The table only
+ * grows at its end within one TARE_OP_ABI_MAJOR, and all types are opaque, so a library goes on working with later
+ * releases of tare until the major number changes.
+ *
+ * Functions that return int give 0 when all is well; otherwise the fault's text is set, and the caller returns the number.
+ * TARE_OP_TRY does that. Memory and handles that tare gives belong to tare and are good until the function that got them
+ * returns, but for the strings of attributes, which live as long as the node. C11 and C++11. */
+#ifndef TARE_OP_H
+#define TARE_OP_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TARE_OP_ABI_MAJOR 1
+#define TARE_OP_ABI_MINOR 0
+#define TARE_OP_ABI ((uint32_t)TARE_OP_ABI_MAJOR << 16 | TARE_OP_ABI_MINOR)
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tare_op_library tare_op_library; /* what TARE_OP_LIBRARY fills */
+typedef struct tare_op_entry tare_op_entry;     /* one op being registered */
+typedef struct tare_op_context tare_op_context; /* a node in a shape function, at the making of its state, or in a run */
+typedef struct tare_op_tensor tare_op_tensor;
+typedef struct tare_op_shape tare_op_shape; /* possibly partial; NULL stands for a shape of which nothing is known */
+
+/* The numbers of TensorFlow's DataType. */
+enum tare_op_dtype {
+    TARE_FLOAT = 1,
+    TARE_DOUBLE = 2,
+    TARE_INT32 = 3,
+    TARE_UINT8 = 4,
+    TARE_INT16 = 5,
+    TARE_INT8 = 6,
+    TARE_STRING = 7,
+    TARE_COMPLEX64 = 8,
+    TARE_INT64 = 9,
+    TARE_BOOL = 10,
+    TARE_QINT8 = 11,
+    TARE_QUINT8 = 12,
+    TARE_QINT32 = 13,
+    TARE_BFLOAT16 = 14,
+    TARE_QINT16 = 15,
+    TARE_QUINT16 = 16,
+    TARE_UINT16 = 17,
+    TARE_COMPLEX128 = 18,
+    TARE_HALF = 19,
+    TARE_RESOURCE = 20,
+    TARE_VARIANT = 21,
+    TARE_UINT32 = 22,
+    TARE_UINT64 = 23
+};
+
+enum { TARE_OP_UNKNOWN = -1 }; /* a dim or rank that is not known */
+
+/* Properties of an op, for tare_op_set_properties. */
+enum tare_op_property {
+    TARE_OP_IS_STATEFUL = 1,   /* never folded to a constant, never dropped: it reads or writes something outside */
+    TARE_OP_IS_ELEMENTWISE = 2 /* each output element depends only on the input elements at its place */
+};
+
+typedef int (*tare_op_function)(tare_op_context *c);                   /* a shape function or a kernel */
+typedef int (*tare_op_create_function)(tare_op_context *c, void **state);
+typedef void (*tare_op_destroy_function)(void *state);
+typedef int (*tare_op_range_function)(void *arg, int64_t first, int64_t last); /* items first … last-1 */
+
+/* What tare lends a library. Use the functions below. */
+struct tare_op_host {
+    uint32_t abi, size;
+    int (*fail)(const char *format, va_list args);
+    /* registration */
+    tare_op_entry *(*add)(tare_op_library *library, const char *name);
+    void (*add_attr)(tare_op_entry *op, const char *spec);
+    void (*add_input)(tare_op_entry *op, const char *spec);
+    void (*add_output)(tare_op_entry *op, const char *spec);
+    void (*set_shape_function)(tare_op_entry *op, tare_op_function fn);
+    void (*add_kernel)(tare_op_entry *op, const char *types, tare_op_create_function create, tare_op_function run,
+                       tare_op_destroy_function destroy);
+    void (*set_properties)(tare_op_entry *op, unsigned properties);
+    void (*set_doc)(tare_op_entry *op, const char *text);
+    /* the node */
+    const char *(*node_name)(const tare_op_context *c);
+    size_t (*input_count)(const tare_op_context *c);
+    size_t (*output_count)(const tare_op_context *c);
+    int (*input_range)(const tare_op_context *c, const char *name, size_t *first, size_t *count);
+    int (*output_range)(const tare_op_context *c, const char *name, size_t *first, size_t *count);
+    int (*output_dtype)(const tare_op_context *c, size_t i);
+    int (*attr_length)(const tare_op_context *c, const char *name, int64_t *out);
+    int (*attr_int)(const tare_op_context *c, const char *name, int64_t index, int64_t *out);
+    int (*attr_float)(const tare_op_context *c, const char *name, int64_t index, float *out);
+    int (*attr_bool)(const tare_op_context *c, const char *name, int64_t index, int *out);
+    int (*attr_type)(const tare_op_context *c, const char *name, int64_t index, int *out);
+    int (*attr_string)(const tare_op_context *c, const char *name, int64_t index, const char **data, size_t *size);
+    int (*attr_shape)(const tare_op_context *c, const char *name, int64_t index, const tare_op_shape **out);
+    int (*attr_tensor)(tare_op_context *c, const char *name, int64_t index, const tare_op_tensor **out);
+    int (*attr_func)(const tare_op_context *c, const char *name, int64_t index, const char **out);
+    /* tensors */
+    int (*tensor_dtype)(const tare_op_tensor *tensor);
+    int (*tensor_rank)(const tare_op_tensor *tensor);
+    int64_t (*tensor_dim)(const tare_op_tensor *tensor, int axis);
+    const int64_t *(*tensor_dims)(const tare_op_tensor *tensor);
+    int64_t (*tensor_elements)(const tare_op_tensor *tensor);
+    const void *(*tensor_data)(const tare_op_tensor *tensor);
+    void *(*tensor_mutable_data)(tare_op_tensor *tensor);
+    const char *(*tensor_string)(const tare_op_tensor *tensor, int64_t i, size_t *size);
+    int (*tensor_set_string)(tare_op_tensor *tensor, int64_t i, const void *data, size_t size);
+    /* a run */
+    const tare_op_tensor *(*input)(tare_op_context *c, size_t i);
+    int (*output)(tare_op_context *c, size_t i, int rank, const int64_t *dims, tare_op_tensor **out);
+    int (*forward)(tare_op_context *c, size_t output, size_t input, int rank, const int64_t *dims);
+    int (*assign)(tare_op_context *c, size_t input, int rank, const int64_t *dims, tare_op_tensor **out);
+    void *(*state)(const tare_op_context *c);
+    void *(*scratch)(tare_op_context *c, size_t size);
+    int (*parallel_for)(tare_op_context *c, int64_t count, int64_t chunk, tare_op_range_function fn, void *arg);
+    float (*float_from_half)(uint16_t bits);
+    uint16_t (*half_from_float)(float value);
+    float (*float_from_bfloat16)(uint16_t bits);
+    uint16_t (*bfloat16_from_float)(float value);
+    /* a shape function */
+    const tare_op_shape *(*input_shape)(tare_op_context *c, size_t i);
+    const tare_op_tensor *(*input_value)(tare_op_context *c, size_t i);
+    int (*shape_from_input)(tare_op_context *c, size_t i, const tare_op_shape **out);
+    int (*set_output_shape)(tare_op_context *c, size_t i, const tare_op_shape *shape);
+    int (*shape_rank)(const tare_op_shape *shape);
+    int64_t (*shape_dim)(const tare_op_shape *shape, int axis);
+    int (*make_shape)(tare_op_context *c, int rank, const int64_t *dims, const tare_op_shape **out);
+    int (*with_rank)(tare_op_context *c, const tare_op_shape *shape, int least, int most, const tare_op_shape **out);
+    int (*merge)(tare_op_context *c, const tare_op_shape *a, const tare_op_shape *b, const tare_op_shape **out);
+    int (*broadcast)(tare_op_context *c, const tare_op_shape *a, const tare_op_shape *b, const tare_op_shape **out);
+    int (*subshape)(tare_op_context *c, const tare_op_shape *shape, int first, int last, const tare_op_shape **out);
+    int (*concatenate)(tare_op_context *c, const tare_op_shape *a, const tare_op_shape *b, const tare_op_shape **out);
+    int (*replace_dim)(tare_op_context *c, const tare_op_shape *shape, int axis, int64_t dim, const tare_op_shape **out);
+    int (*dim_merge)(int64_t a, int64_t b, int64_t *out);
+    int (*dim_arithmetic)(int operation, int64_t a, int64_t b, int64_t *out);
+};
+
+#define TARE_OP_EXPORT __attribute__((visibility("default")))
+
+/* The two functions that tare looks for; TARE_OP_LIBRARY makes them. */
+TARE_OP_EXPORT uint32_t tare_op_library_abi(void);
+TARE_OP_EXPORT int tare_op_library_register(const struct tare_op_host *host, tare_op_library *library);
+
+#ifndef TARE_OP_HOST_ONLY /* set by tare itself */
+
+/* One pointer a library, however many files it has. */
+__attribute__((weak, visibility("hidden"))) const struct tare_op_host *tare_op_lent;
+
+/* The body registers the library's ops and returns 0. Once a library. */
+#define TARE_OP_LIBRARY(library)                                                                                       \
+    static int tare_op_library_body(tare_op_library *library);                                                         \
+    uint32_t tare_op_library_abi(void) { return TARE_OP_ABI; }                                                         \
+    int tare_op_library_register(const struct tare_op_host *host, tare_op_library *lib) {                              \
+        tare_op_lent = host;                                                                                           \
+        return tare_op_library_body(lib);                                                                              \
+    }                                                                                                                  \
+    static int tare_op_library_body(tare_op_library *library)
+
+/* ---- faults ---- */
+
+/* Sets the text of a fault: what is wrong, got and wanted in brackets. tare puts the node and the op in front. Returns
+ * the number to return. */
+__attribute__((format(printf, 1, 2))) static inline int tare_op_fail(const char *format, ...) {
+    va_list args;
+    int code;
+    va_start(args, format);
+    code = tare_op_lent->fail(format, args);
+    va_end(args);
+    return code;
+}
+
+/* Returns from the function with a fault when the condition does not hold. */
+#define TARE_OP_REQUIRE(condition, ...)                                                                                \
+    do {                                                                                                               \
+        if (!(condition)) return tare_op_fail(__VA_ARGS__);                                                            \
+    } while (0)
+/* Passes a fault on. */
+#define TARE_OP_TRY(expression)                                                                                        \
+    do {                                                                                                               \
+        int tare_op_code_ = (expression);                                                                              \
+        if (tare_op_code_ != 0) return tare_op_code_;                                                                  \
+    } while (0)
+
+/* ---- registration: faults in the strings are reported when the library is loaded, with their place ---- */
+
+static inline tare_op_entry *tare_op_add(tare_op_library *library, const char *name) {
+    return tare_op_lent->add(library, name);
+}
+/* "preserve_index: int >= 0 = 0", "T: {float, int32} = DT_INT32", "mode: {'sum', 'mean'}", "N: int >= 2" */
+static inline void tare_op_add_attr(tare_op_entry *op, const char *spec) { tare_op_lent->add_attr(op, spec); }
+/* "to_zero: T", "values: N * T", "parts: Tparts" (list(type)), "ref: Ref(T)" */
+static inline void tare_op_add_input(tare_op_entry *op, const char *spec) { tare_op_lent->add_input(op, spec); }
+static inline void tare_op_add_output(tare_op_entry *op, const char *spec) { tare_op_lent->add_output(op, spec); }
+/* Without one, nothing is known of the outputs' shapes before a run. */
+static inline void tare_op_set_shape_function(tare_op_entry *op, tare_op_function fn) {
+    tare_op_lent->set_shape_function(op, fn);
+}
+/* `types` says where the kernel serves: "T: float", "T: float, Tidx: int64"; NULL: everywhere. An op without a kernel can
+ * be opened and converted, but not run. */
+static inline void tare_op_add_kernel(tare_op_entry *op, const char *types, tare_op_function run) {
+    tare_op_lent->add_kernel(op, types, NULL, run, NULL);
+}
+/* A kernel with a state of its own for each node and worker. `create` (attributes can be read, inputs not) checks and
+ * prepares once, `run` gets it by tare_op_state, `destroy` (NULL: nothing to do) ends it. */
+static inline void tare_op_add_kernel_with_state(tare_op_entry *op, const char *types, tare_op_create_function create,
+                                                 tare_op_function run, tare_op_destroy_function destroy) {
+    tare_op_lent->add_kernel(op, types, create, run, destroy);
+}
+/* Bits of enum tare_op_property. */
+static inline void tare_op_set_properties(tare_op_entry *op, unsigned properties) {
+    tare_op_lent->set_properties(op, properties);
+}
+/* One line or more on what the op does, for `tare ops`. */
+static inline void tare_op_set_doc(tare_op_entry *op, const char *text) { tare_op_lent->set_doc(op, text); }
+
+/* ---- the node: in shape functions, create and run ---- */
+
+static inline const char *tare_op_node_name(const tare_op_context *c) { return tare_op_lent->node_name(c); }
+/* Tensors, an `N * T` or list(type) argument counting as many as it has. */
+static inline size_t tare_op_input_count(const tare_op_context *c) { return tare_op_lent->input_count(c); }
+static inline size_t tare_op_output_count(const tare_op_context *c) { return tare_op_lent->output_count(c); }
+/* Which tensors belong to the argument of that name. */
+static inline int tare_op_input_range(const tare_op_context *c, const char *name, size_t *first, size_t *count) {
+    return tare_op_lent->input_range(c, name, first, count);
+}
+static inline int tare_op_output_range(const tare_op_context *c, const char *name, size_t *first, size_t *count) {
+    return tare_op_lent->output_range(c, name, first, count);
+}
+/* 0 when there is no output i. */
+static inline int tare_op_output_dtype(const tare_op_context *c, size_t i) { return tare_op_lent->output_dtype(c, i); }
+
+/* The node's attribute, or its default. A wrong name or kind is a fault. */
+static inline int tare_op_attr_int(const tare_op_context *c, const char *name, int64_t *out) {
+    return tare_op_lent->attr_int(c, name, -1, out);
+}
+static inline int tare_op_attr_float(const tare_op_context *c, const char *name, float *out) {
+    return tare_op_lent->attr_float(c, name, -1, out);
+}
+static inline int tare_op_attr_bool(const tare_op_context *c, const char *name, int *out) {
+    return tare_op_lent->attr_bool(c, name, -1, out);
+}
+static inline int tare_op_attr_type(const tare_op_context *c, const char *name, int *out) {
+    return tare_op_lent->attr_type(c, name, -1, out);
+}
+/* NUL-terminated behind its size. */
+static inline int tare_op_attr_string(const tare_op_context *c, const char *name, const char **data, size_t *size) {
+    return tare_op_lent->attr_string(c, name, -1, data, size);
+}
+static inline int tare_op_attr_shape(const tare_op_context *c, const char *name, const tare_op_shape **out) {
+    return tare_op_lent->attr_shape(c, name, -1, out);
+}
+static inline int tare_op_attr_tensor(tare_op_context *c, const char *name, const tare_op_tensor **out) {
+    return tare_op_lent->attr_tensor(c, name, -1, out);
+}
+/* The name of the function. */
+static inline int tare_op_attr_func(const tare_op_context *c, const char *name, const char **out) {
+    return tare_op_lent->attr_func(c, name, -1, out);
+}
+/* Entry `index` of a list(…) attribute of tare_op_attr_length entries. */
+static inline int tare_op_attr_length(const tare_op_context *c, const char *name, int64_t *out) {
+    return tare_op_lent->attr_length(c, name, out);
+}
+static inline int tare_op_attr_int_at(const tare_op_context *c, const char *name, int64_t index, int64_t *out) {
+    return tare_op_lent->attr_int(c, name, index, out);
+}
+static inline int tare_op_attr_float_at(const tare_op_context *c, const char *name, int64_t index, float *out) {
+    return tare_op_lent->attr_float(c, name, index, out);
+}
+static inline int tare_op_attr_bool_at(const tare_op_context *c, const char *name, int64_t index, int *out) {
+    return tare_op_lent->attr_bool(c, name, index, out);
+}
+static inline int tare_op_attr_type_at(const tare_op_context *c, const char *name, int64_t index, int *out) {
+    return tare_op_lent->attr_type(c, name, index, out);
+}
+static inline int tare_op_attr_string_at(const tare_op_context *c, const char *name, int64_t index, const char **data,
+                                         size_t *size) {
+    return tare_op_lent->attr_string(c, name, index, data, size);
+}
+static inline int tare_op_attr_shape_at(const tare_op_context *c, const char *name, int64_t index,
+                                        const tare_op_shape **out) {
+    return tare_op_lent->attr_shape(c, name, index, out);
+}
+static inline int tare_op_attr_tensor_at(tare_op_context *c, const char *name, int64_t index,
+                                         const tare_op_tensor **out) {
+    return tare_op_lent->attr_tensor(c, name, index, out);
+}
+static inline int tare_op_attr_func_at(const tare_op_context *c, const char *name, int64_t index, const char **out) {
+    return tare_op_lent->attr_func(c, name, index, out);
+}
+
+/* ---- tensors: dense, row-major ---- */
+
+static inline int tare_op_dtype(const tare_op_tensor *tensor) { return tare_op_lent->tensor_dtype(tensor); }
+static inline int tare_op_rank(const tare_op_tensor *tensor) { return tare_op_lent->tensor_rank(tensor); }
+/* Axes below 0 count from the end; 0 for an axis that is not there. */
+static inline int64_t tare_op_dim(const tare_op_tensor *tensor, int axis) {
+    return tare_op_lent->tensor_dim(tensor, axis);
+}
+static inline const int64_t *tare_op_dims(const tare_op_tensor *tensor) { return tare_op_lent->tensor_dims(tensor); }
+static inline int64_t tare_op_elements(const tare_op_tensor *tensor) { return tare_op_lent->tensor_elements(tensor); }
+/* Elements as they lie in memory; half and bfloat16 as uint16_t bits, bool as uint8_t. NULL for strings and handles. */
+static inline const void *tare_op_data(const tare_op_tensor *tensor) { return tare_op_lent->tensor_data(tensor); }
+/* Of a tensor that tare_op_output or tare_op_assign made. */
+static inline void *tare_op_mutable_data(tare_op_tensor *tensor) { return tare_op_lent->tensor_mutable_data(tensor); }
+/* TARE_OP_DATA(float, tensor)[i] */
+#define TARE_OP_DATA(type, tensor) ((const type *)tare_op_data(tensor))
+#define TARE_OP_MUTABLE_DATA(type, tensor) ((type *)tare_op_mutable_data(tensor))
+/* Element i of a string tensor: not NUL-terminated. NULL when the tensor holds no strings or has no element i. */
+static inline const char *tare_op_string(const tare_op_tensor *tensor, int64_t i, size_t *size) {
+    return tare_op_lent->tensor_string(tensor, i, size);
+}
+/* The bytes are copied. */
+static inline int tare_op_set_string(tare_op_tensor *tensor, int64_t i, const void *data, size_t size) {
+    return tare_op_lent->tensor_set_string(tensor, i, data, size);
+}
+static inline float tare_op_float_from_half(uint16_t bits) { return tare_op_lent->float_from_half(bits); }
+static inline uint16_t tare_op_half_from_float(float value) { return tare_op_lent->half_from_float(value); }
+static inline float tare_op_float_from_bfloat16(uint16_t bits) { return tare_op_lent->float_from_bfloat16(bits); }
+static inline uint16_t tare_op_bfloat16_from_float(float value) { return tare_op_lent->bfloat16_from_float(value); }
+
+/* ---- in a kernel's run ---- */
+
+/* Input i, of the dtype that the registration says. Of a Ref(…) input: the variable's value, NULL (with a fault's text)
+ * when it has none yet. NULL when there is no input i. */
+static inline const tare_op_tensor *tare_op_input(tare_op_context *c, size_t i) { return tare_op_lent->input(c, i); }
+/* Makes output i, of the dtype that the registration says. Numbers are not initialised, strings are empty. */
+static inline int tare_op_output(tare_op_context *c, size_t i, int rank, const int64_t *dims, tare_op_tensor **out) {
+    return tare_op_lent->output(c, i, rank, dims, out);
+}
+/* Makes output i of the shape of `like`. */
+static inline int tare_op_output_like(tare_op_context *c, size_t i, const tare_op_tensor *like, tare_op_tensor **out) {
+    return tare_op_lent->output(c, i, tare_op_rank(like), tare_op_dims(like), out);
+}
+/* Output `output` is input `input` itself; the reference of a Ref(…) input goes to a Ref(…) output. */
+static inline int tare_op_forward(tare_op_context *c, size_t output, size_t input) {
+    return tare_op_lent->forward(c, output, input, TARE_OP_UNKNOWN, NULL);
+}
+/* The same elements under another shape. */
+static inline int tare_op_forward_as(tare_op_context *c, size_t output, size_t input, int rank, const int64_t *dims) {
+    return tare_op_lent->forward(c, output, input, rank, dims);
+}
+/* Memory for the next value of the variable behind a Ref(…) input. It takes effect when the kernel ends well. */
+static inline int tare_op_assign(tare_op_context *c, size_t input, int rank, const int64_t *dims, tare_op_tensor **out) {
+    return tare_op_lent->assign(c, input, rank, dims, out);
+}
+/* What create made; NULL without create. */
+static inline void *tare_op_state(const tare_op_context *c) { return tare_op_lent->state(c); }
+/* Memory until the run ends; NULL (with a fault's text) when there is none. */
+static inline void *tare_op_scratch(tare_op_context *c, size_t size) { return tare_op_lent->scratch(c, size); }
+/* Calls fn for all of 0 … count-1 in ranges of `chunk` items (the last may be shorter), on as many threads as the session
+ * has for one op. The ranges do not depend on the number of threads, so neither does the result. fn may call
+ * tare_op_fail and the functions on tensors, nothing that takes the context. Of several faults the first range's counts. */
+static inline int tare_op_parallel_for(tare_op_context *c, int64_t count, int64_t chunk, tare_op_range_function fn,
+                                       void *arg) {
+    return tare_op_lent->parallel_for(c, count, chunk, fn, arg);
+}
+
+/* ---- in a shape function ---- */
+
+/* Shapes may be partial: dims and ranks that are not known are TARE_OP_UNKNOWN, and a result says what follows from what
+ * is known. A contradiction is a fault. */
+static inline const tare_op_shape *tare_op_input_shape(tare_op_context *c, size_t i) {
+    return tare_op_lent->input_shape(c, i);
+}
+/* The value of an input that is a constant, else NULL. */
+static inline const tare_op_tensor *tare_op_input_value(tare_op_context *c, size_t i) {
+    return tare_op_lent->input_value(c, i);
+}
+/* The shape that input i, an int32 or int64 vector, spells out, as far as its value is known. */
+static inline int tare_op_shape_from_input(tare_op_context *c, size_t i, const tare_op_shape **out) {
+    return tare_op_lent->shape_from_input(c, i, out);
+}
+static inline int tare_op_set_output_shape(tare_op_context *c, size_t i, const tare_op_shape *shape) {
+    return tare_op_lent->set_output_shape(c, i, shape);
+}
+static inline int tare_op_shape_rank(const tare_op_shape *shape) { return tare_op_lent->shape_rank(shape); }
+/* Axes below 0 count from the end. */
+static inline int64_t tare_op_shape_dim(const tare_op_shape *shape, int axis) {
+    return tare_op_lent->shape_dim(shape, axis);
+}
+/* NULL dims: none of them is known. */
+static inline int tare_op_make_shape(tare_op_context *c, int rank, const int64_t *dims, const tare_op_shape **out) {
+    return tare_op_lent->make_shape(c, rank, dims, out);
+}
+static inline int tare_op_make_scalar(tare_op_context *c, const tare_op_shape **out) {
+    return tare_op_lent->make_shape(c, 0, NULL, out);
+}
+static inline int tare_op_make_vector(tare_op_context *c, int64_t size, const tare_op_shape **out) {
+    return tare_op_lent->make_shape(c, 1, &size, out);
+}
+static inline int tare_op_make_matrix(tare_op_context *c, int64_t rows, int64_t columns, const tare_op_shape **out) {
+    int64_t dims[2];
+    dims[0] = rows;
+    dims[1] = columns;
+    return tare_op_lent->make_shape(c, 2, dims, out);
+}
+/* The shape, of which the rank is now known; a fault when it has another one. */
+static inline int tare_op_with_rank(tare_op_context *c, const tare_op_shape *shape, int rank, const tare_op_shape **out) {
+    return tare_op_lent->with_rank(c, shape, rank, rank, out);
+}
+static inline int tare_op_with_rank_at_least(tare_op_context *c, const tare_op_shape *shape, int rank,
+                                             const tare_op_shape **out) {
+    return tare_op_lent->with_rank(c, shape, rank, TARE_OP_UNKNOWN, out);
+}
+static inline int tare_op_with_rank_at_most(tare_op_context *c, const tare_op_shape *shape, int rank,
+                                            const tare_op_shape **out) {
+    return tare_op_lent->with_rank(c, shape, TARE_OP_UNKNOWN, rank, out);
+}
+/* What both say of one and the same shape. */
+static inline int tare_op_merge(tare_op_context *c, const tare_op_shape *a, const tare_op_shape *b,
+                                const tare_op_shape **out) {
+    return tare_op_lent->merge(c, a, b, out);
+}
+/* The shape of an elementwise result, by NumPy's rules. */
+static inline int tare_op_broadcast(tare_op_context *c, const tare_op_shape *a, const tare_op_shape *b,
+                                    const tare_op_shape **out) {
+    return tare_op_lent->broadcast(c, a, b, out);
+}
+/* Dims first … last-1, each counted from the end when below 0; `last` INT32_MAX: to the end. */
+static inline int tare_op_subshape(tare_op_context *c, const tare_op_shape *shape, int first, int last,
+                                   const tare_op_shape **out) {
+    return tare_op_lent->subshape(c, shape, first, last, out);
+}
+static inline int tare_op_concatenate(tare_op_context *c, const tare_op_shape *a, const tare_op_shape *b,
+                                      const tare_op_shape **out) {
+    return tare_op_lent->concatenate(c, a, b, out);
+}
+static inline int tare_op_replace_dim(tare_op_context *c, const tare_op_shape *shape, int axis, int64_t dim,
+                                      const tare_op_shape **out) {
+    return tare_op_lent->replace_dim(c, shape, axis, dim, out);
+}
+/* Dims: one and the same; a dim that must have a value; sum, difference, product, quotient. An exact quotient has no
+ * rest. A dim that is not known gives one, but for products with 0 and the like. */
+static inline int tare_op_merge_dim(int64_t a, int64_t b, int64_t *out) { return tare_op_lent->dim_merge(a, b, out); }
+static inline int tare_op_with_value(int64_t dim, int64_t value, int64_t *out) {
+    return tare_op_lent->dim_merge(dim, value, out);
+}
+static inline int tare_op_add_dims(int64_t a, int64_t b, int64_t *out) {
+    return tare_op_lent->dim_arithmetic('+', a, b, out);
+}
+static inline int tare_op_subtract_dims(int64_t a, int64_t b, int64_t *out) {
+    return tare_op_lent->dim_arithmetic('-', a, b, out);
+}
+static inline int tare_op_multiply_dims(int64_t a, int64_t b, int64_t *out) {
+    return tare_op_lent->dim_arithmetic('*', a, b, out);
+}
+static inline int tare_op_divide_dims(int64_t a, int64_t b, int64_t *out) {
+    return tare_op_lent->dim_arithmetic('/', a, b, out);
+}
+static inline int tare_op_divide_dims_exactly(int64_t a, int64_t b, int64_t *out) {
+    return tare_op_lent->dim_arithmetic('%', a, b, out);
+}
+/* Ready-made shape function: every output has the shape of input 0. */
+static inline int tare_op_unchanged_shape(tare_op_context *c) {
+    for (size_t i = 0; i < tare_op_output_count(c); i++)
+        TARE_OP_TRY(tare_op_set_output_shape(c, i, tare_op_input_shape(c, 0)));
+    return 0;
+}
+
+#endif /* TARE_OP_HOST_ONLY */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
