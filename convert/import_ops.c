@@ -146,8 +146,6 @@ static tare_status note_uses(struct tare_model *model, const Tensorflow__GraphDe
 tare_status tare_import_custom_ops(struct tare_model *model, const Tensorflow__MetaGraphDef *meta) {
     const Tensorflow__OpList *list = meta->meta_info_def ? meta->meta_info_def->stripped_op_list : NULL;
     const Tensorflow__GraphDef *graph = meta->graph_def;
-    model->custom_ops = tare_ops_new(tare_ops_builtin());
-    if (!model->custom_ops) return TARE_NO_MEMORY;
     for (size_t i = 0; list && i < list->n_op; i++)
         if (!tare_ops_find(model->custom_ops, list->op[i]->name))
             TARE_TRY(tare_error_prefix(import_definition(model, list->op[i]), "op %s", list->op[i]->name));

@@ -69,7 +69,8 @@ tare_status tare_saved_model_load(struct tare_model **out, const char *path,
     }
     model->release = release;
     model->release_arg = source;
-    status = tare_error_prefix(import(model, source), "%s", path);
+    model->custom_ops = tare_ops_new(options && options->ops ? options->ops : tare_ops_builtin());
+    status = model->custom_ops ? tare_error_prefix(import(model, source), "%s", path) : TARE_NO_MEMORY;
     if (status == TARE_OK)
         *out = model;
     else

@@ -3,6 +3,7 @@
 #define TARE_CONVERT_SAVED_MODEL_H
 
 #include "graph/model.h"
+#include "graph/op.h"
 
 struct tare_saved_model;
 
@@ -12,6 +13,7 @@ struct tare_saved_model_options {
     /* Leaves the values of variables in the file: they have a dtype of INVALID, though their keys, dtypes and sizes were
      * checked against the checkpoint. For commands that only look. */
     bool without_values;
+    const struct tare_op_registry *ops; /* what is known of ops; must outlive the model. NULL: the built-in ones */
 };
 
 /* Opens saved_model.pb or .pbtxt, chooses the MetaGraph, maps the checkpoint and imports everything. The model owns what
