@@ -1,6 +1,7 @@
 /* tare calibrate: runs samples and writes what was counted to a calibration file. */
 #include "calib/file.h"
 #include "cli/command.h"
+#include "cli/plugins.h"
 #include "cli/quantizing.h"
 
 #include <inttypes.h>
@@ -11,6 +12,7 @@ struct calibrate_options {
     struct tare_option_list data;
     int64_t limit;
     bool quiet;
+    struct tare_option_list plugins;
 };
 
 static const struct tare_option rows[] = {
@@ -24,6 +26,7 @@ static const struct tare_option rows[] = {
       .max = 1e15, .help = "samples to run (default all)" },
     { .name = "quiet", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct calibrate_options, quiet),
       .help = "no summary on standard error" },
+    TARE_PLUGIN_OPTION(struct calibrate_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {
@@ -52,7 +55,7 @@ static tare_status run(int argc, char *const *argv) {
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
-    TARE_CHECK(tare_load_prepared(&model, options.model));
+    TARE_CHECK(tare_command_load_prepared(&model, options.model));
     TARE_CHECK(tare_calibrate_files(&calibration, model, options.signature, options.data.items, options.data.count,
                               options.limit));
     TARE_CHECK(tare_calibration_save(calibration, options.output));

@@ -1,6 +1,7 @@
 /* Finding and running subcommands. */
 #include "cli/command.h"
 #include "base/strbuf.h"
+#include "cli/plugins.h"
 #include "cli/version.h"
 
 #include <stdint.h>
@@ -36,6 +37,7 @@ tare_status tare_command_parse(void *values, bool *done, const struct tare_optio
     struct tare_option_outcome outcome;
     TARE_TRY(tare_options_parse(values, &outcome, set, argc, argv));
     *done = outcome.help;
+    if (!outcome.help) TARE_TRY(tare_command_load_plugins(values, set));
     if (outcome.help) {
         struct tare_strbuf text = { 0 };
         tare_options_help(&text, set);
@@ -112,6 +114,7 @@ int tare_main(int argc, char *const *argv) {
     catch_signals();
     tare_error_clear();
     status = command->run(argc - 2, argv + 2);
+    tare_command_free_plugins();
     if (status != TARE_OK) {
         const char *text = tare_error_text();
         fprintf(stderr, "tare: %s\n", *text ? text : tare_status_name(status));

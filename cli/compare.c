@@ -4,6 +4,7 @@
 #include "base/progress.h"
 #include "base/strbuf.h"
 #include "cli/command.h"
+#include "cli/plugins.h"
 #include "cli/quantizing.h"
 #include "convert/saved_model.h"
 #include "eval/comparison.h"
@@ -19,6 +20,7 @@ struct compare_options {
     int64_t limit;
     int batch;
     bool depthwise, json, quiet;
+    struct tare_option_list plugins;
 };
 
 static const struct tare_option rows[] = {
@@ -50,6 +52,7 @@ static const struct tare_option rows[] = {
       .placeholder = "FILE", .help = "also write FILE: .html, .json or .csv" },
     { .name = "quiet", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct compare_options, quiet),
       .help = "no progress on standard error" },
+    TARE_PLUGIN_OPTION(struct compare_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {
@@ -96,7 +99,7 @@ static tare_status calibrate(struct comparing *c) {
     struct tare_model *model;
     tare_status status;
     if (!tare_variants_calibrate(&c->variants)) return TARE_OK;
-    TARE_TRY(tare_load_prepared(&model, options->model));
+    TARE_TRY(tare_command_load_prepared(&model, options->model));
     if (options->calibration) {
         status = tare_calibration_load_for(&c->calibration, model, options->calibration);
     } else {
@@ -130,7 +133,7 @@ static tare_status compare_float(struct comparing *c) {
     const struct tare_quant_report none = { 0 };
     struct tare_model *model;
     tare_status status;
-    TARE_TRY(tare_saved_model_load(&model, c->options->model, NULL));
+    TARE_TRY(tare_command_load(&model, c->options->model));
     status = add_row(c, model, &c->variants.variants[0], &none);
     tare_model_free(model);
     return status;
@@ -142,7 +145,7 @@ static tare_status compare_variant(struct comparing *c, struct tare_variant *var
     struct tare_model *model;
     tare_status status;
     variant->quantization.options.depthwise = c->options->depthwise;
-    TARE_TRY(tare_load_prepared(&model, c->options->model));
+    TARE_TRY(tare_command_load_prepared(&model, c->options->model));
     status = tare_variant_apply(&report, &arena, model, variant, c->calibration);
     if (status == TARE_OK) status = add_row(c, model, variant, &report);
     tare_model_free(model);

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/output.h"
 #include "cli/command.h"
+#include "cli/plugins.h"
 #include "cli/quantizing.h"
 #include "convert/saved_model.h"
 
@@ -14,6 +15,7 @@
 struct convert_options {
     const char *input, *output, *text, *file, *report;
     bool overwrite, quiet;
+    struct tare_option_list plugins;
 };
 
 static const struct tare_option rows[] = {
@@ -31,6 +33,7 @@ static const struct tare_option rows[] = {
       .help = "replace an existing output directory" },
     { .name = "quiet", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct convert_options, quiet),
       .help = "no quantization report on standard error" },
+    TARE_PLUGIN_OPTION(struct convert_options),
     { 0 },
 };
 static const char *const examples[] = {
@@ -141,7 +144,7 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
     TARE_CHECK(read_options(&converter, &arena, &options));
-    TARE_CHECK(tare_saved_model_load(&model, options.input, NULL));
+    TARE_CHECK(tare_command_load(&model, options.input));
     status = convert(model, &arena, &converter, &options);
 done:
     tare_model_free(model);

@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "base/strbuf.h"
 #include "cli/command.h"
+#include "cli/plugins.h"
 #include "convert/saved_model.h"
 #include "graph/calls.h"
 #include "graph/op.h"
@@ -15,6 +16,7 @@
 struct inspect_options {
     const char *model, *signature, *graph;
     bool functions, ops, variables, json;
+    struct tare_option_list plugins;
 };
 
 static const struct tare_option rows[] = {
@@ -30,6 +32,7 @@ static const struct tare_option rows[] = {
       .placeholder = "S", .help = "show this signature only" },
     { .name = "json", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct inspect_options, json),
       .help = "write JSON" },
+    TARE_PLUGIN_OPTION(struct inspect_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {
@@ -330,13 +333,14 @@ static tare_status run(int argc, char *const *argv) {
     struct tare_model *model = NULL;
     bool done;
     tare_status status;
-    TARE_TRY(tare_command_parse(&options, &done, &set, argc, argv));
-    if (done) return TARE_OK;
-    TARE_CHECK(tare_saved_model_load(&model, options.model, &(struct tare_saved_model_options){ .without_values = true }));
+    TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
+    if (done) goto done;
+    TARE_CHECK(tare_saved_model_load(&model, options.model, &(struct tare_saved_model_options){ .without_values = true, .ops = tare_command_ops() }));
     TARE_CHECK(check_signature(model, options.signature));
     status = options.json ? print_json(model, &options) : print_text(model, &options);
 done:
     tare_model_free(model);
+    tare_options_free(&options, &set);
     return status;
 }
 

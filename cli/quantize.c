@@ -1,5 +1,6 @@
 /* tare quantize: quantization alone, without the TPU rewrite. */
 #include "cli/command.h"
+#include "cli/plugins.h"
 #include "cli/quantizing.h"
 #include "convert/saved_model.h"
 
@@ -12,6 +13,7 @@ struct quantize_options {
     int method, weights;
     int64_t limit;
     bool depthwise, overwrite, quiet;
+    struct tare_option_list plugins;
 };
 
 static const char *const methods[] = { "static", "dynamic", "weight_only", NULL };
@@ -39,6 +41,7 @@ static const struct tare_option rows[] = {
       .help = "replace an existing output directory" },
     { .name = "quiet", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct quantize_options, quiet),
       .help = "no report on standard error" },
+    TARE_PLUGIN_OPTION(struct quantize_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {
@@ -98,7 +101,7 @@ static tare_status run(int argc, char *const *argv) {
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
-    TARE_CHECK(tare_load_prepared(&model, options.model));
+    TARE_CHECK(tare_command_load_prepared(&model, options.model));
     TARE_CHECK(quantize(model, &arena, &options));
     export.overwrite = options.overwrite;
     status = tare_saved_model_export(model, options.output, &export);

@@ -5,6 +5,7 @@
 #include "base/strbuf.h"
 #include "base/thread.h"
 #include "cli/command.h"
+#include "cli/plugins.h"
 #include "cli/run_outputs.h"
 #include "cli/run_report.h"
 #include "convert/saved_model.h"
@@ -24,6 +25,7 @@ struct run_options {
     int64_t limit;
     int threads, batch;
     bool profile, check_numerics, trace, reference, quiet, json;
+    struct tare_option_list plugins;
 };
 
 static const struct tare_option rows[] = {
@@ -96,6 +98,7 @@ static const struct tare_option rows[] = {
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct run_options, json),
       .help = "print a summary as JSON instead of values" },
+    TARE_PLUGIN_OPTION(struct run_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {
@@ -340,20 +343,6 @@ static void join_lines(struct tare_strbuf *text) {
     *text = joined;
 }
 
-static tare_status check_ops(const struct run_state *state) {
-    struct tare_strbuf missing = { 0 };
-    const struct tare_signature *signature = state->signature;
-    const size_t count = tare_session_missing_ops(state->model, signature, &missing);
-    tare_status status = TARE_OK;
-    join_lines(&missing);
-    if (count)
-        status = TARE_FAIL(TARE_UNSUPPORTED, "%s: the interpreter lacks %zu op%s, bring %s with --plugin LIB.so: %s",
-                           state->model->path, count, count > 1 ? "s" : "", count > 1 ? "them" : "it",
-                           tare_strbuf_text(&missing));
-    tare_strbuf_free(&missing);
-    return status;
-}
-
 /* A model with state runs on one worker: with more the answers are another model's, though always the same ones. */
 static void choose_workers(struct run_state *state) {
     const struct run_options *options = state->options;
@@ -377,12 +366,13 @@ static tare_status prepare(struct run_state *state, struct arrays *arrays) {
                                             .check_numerics = options->check_numerics,
                                             .trace = options->trace,
                                             .use_reference_kernels = options->reference };
-    TARE_TRY(tare_saved_model_load(&state->model, options->model, NULL));
+    TARE_TRY(tare_command_load(&state->model, options->model));
     TARE_TRY(read_arrays(arrays, &options->inputs));
     TARE_TRY(options->function ? pick_function(state, arrays)
                                : tare_pick_signature(&state->signature, state->model, options->signature));
-    TARE_TRY(check_ops(state));
+    TARE_TRY(tare_error_prefix(tare_session_check_ops(state->model, state->signature), "%s", options->model));
     choose_workers(state);
+    session.op_threads = tare_cpu_count() / state->threads; /* the workers share the processors */
     TARE_TRY(tare_run_outputs_new(&state->outputs, state->signature, options->output_dir, options->json));
     return tare_sessions_new(&state->sessions, state->threads, state->model, &session);
 }

@@ -1,5 +1,6 @@
 /* tare validate: the structural rules of a model that loads. */
 #include "cli/command.h"
+#include "cli/plugins.h"
 #include "convert/saved_model.h"
 #include "graph/validate.h"
 
@@ -7,8 +8,13 @@
 
 struct validate_options {
     const char *model;
+    struct tare_option_list plugins;
 };
 
+static const struct tare_option rows[] = {
+    TARE_PLUGIN_OPTION(struct validate_options),
+    { 0 },
+};
 static const struct tare_argument arguments[] = {
     { .name = "MODEL", .offset = offsetof(struct validate_options, model), .help = "SavedModel directory",
       .flags = TARE_OPTION_REQUIRED },
@@ -19,6 +25,7 @@ static const struct tare_option_set set = {
     .program = "tare validate",
     .summary = "Checks the graphs, functions, signatures and TPU computations of a SavedModel by the rules of what "
                "TensorFlow loads, and prints each fault with its node. Exit 1 when there is one.",
+    .options = rows,
     .arguments = arguments,
     .examples = examples,
 };
@@ -41,7 +48,7 @@ static tare_status run(int argc, char *const *argv) {
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
-    TARE_CHECK(tare_saved_model_load(&model, options.model, NULL));
+    TARE_CHECK(tare_command_load(&model, options.model));
     status = check(model, options.model);
 done:
     tare_model_free(model);

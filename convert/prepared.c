@@ -6,8 +6,13 @@
 #include "convert/saved_model.h"
 
 tare_status tare_load_prepared(struct tare_model **out, const char *path) {
+    return tare_load_prepared_with(out, path, NULL);
+}
+
+tare_status tare_load_prepared_with(struct tare_model **out, const char *path, const struct tare_op_registry *ops) {
+    const struct tare_saved_model_options options = { .ops = ops };
     tare_status status;
-    TARE_TRY(tare_saved_model_load(out, path, NULL));
+    TARE_TRY(tare_saved_model_load(out, path, &options));
     status = tare_pipeline_prepare(*out, NULL);
     if (status == TARE_OK) return TARE_OK;
     tare_model_free(*out);

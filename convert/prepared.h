@@ -5,6 +5,7 @@
 #include "calib/algorithm.h"
 #include "calib/calibration.h"
 #include "graph/model.h"
+#include "graph/op.h"
 #include "quant/rewrite.h"
 
 /* A calibration, and the algorithm that makes ranges of it. */
@@ -15,6 +16,9 @@ struct tare_calibrated_ranges {
 
 /* Loads a SavedModel and runs the passes that come before calibration (convert/pipeline.h). Errors name the path. */
 tare_status tare_load_prepared(struct tare_model **out, const char *path) TARE_WARN_UNUSED;
+/* The same with ops of the caller's. */
+tare_status tare_load_prepared_with(struct tare_model **out, const char *path,
+                                    const struct tare_op_registry *ops) TARE_WARN_UNUSED;
 /* Reads a calibration file of this prepared model. */
 tare_status tare_calibration_load_for(struct tare_calibration **out, const struct tare_model *model,
                                       const char *path) TARE_WARN_UNUSED;

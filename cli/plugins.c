@@ -1,0 +1,43 @@
+/* The libraries that --plugin named: one set a process, as shared libraries are. */
+#include "cli/plugins.h"
+#include "convert/prepared.h"
+#include "convert/saved_model.h"
+#include "graph/plugin.h"
+
+#include <string.h>
+
+static struct tare_plugins *loaded; /* NULL: none */
+
+static tare_status load_all(const struct tare_option_list *paths) {
+    if (!paths->count) return TARE_OK;
+    if (!loaded) loaded = tare_plugins_new(tare_ops_builtin());
+    if (!loaded) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < paths->count; i++)
+        TARE_TRY(tare_plugins_load(loaded, paths->items[i]));
+    return TARE_OK;
+}
+
+tare_status tare_command_load_plugins(const void *values, const struct tare_option_set *set) {
+    for (const struct tare_option *row = set->options; row && row->name; row++)
+        if (strcmp(row->name, "plugin") == 0)
+            return load_all((const struct tare_option_list *)((const char *)values + row->offset));
+    return TARE_OK;
+}
+
+const struct tare_op_registry *tare_command_ops(void) {
+    return loaded ? tare_plugins_ops(loaded) : tare_ops_builtin();
+}
+
+tare_status tare_command_load(struct tare_model **out, const char *path) {
+    const struct tare_saved_model_options options = { .ops = tare_command_ops() };
+    return tare_saved_model_load(out, path, &options);
+}
+
+tare_status tare_command_load_prepared(struct tare_model **out, const char *path) {
+    return tare_load_prepared_with(out, path, tare_command_ops());
+}
+
+void tare_command_free_plugins(void) {
+    tare_plugins_free(loaded);
+    loaded = NULL;
+}

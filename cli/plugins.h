@@ -1,0 +1,26 @@
+/* --plugin, the one option that all commands share which open models or list ops: a command puts the row among its own,
+ * tare_command_parse loads what it names, and the command opens models with tare_command_load. */
+#ifndef TARE_CLI_PLUGINS_H
+#define TARE_CLI_PLUGINS_H
+
+#include "base/option.h"
+#include "graph/model.h"
+#include "graph/op.h"
+
+/* The row; `type` has a member `struct tare_option_list plugins`. */
+#define TARE_PLUGIN_OPTION(type)                                                                                       \
+    { .name = "plugin", .kind = TARE_OPTION_LIST, .offset = offsetof(type, plugins), .placeholder = "LIB.so",          \
+      .help = "shared library with ops of your own; may be given several times" }
+
+/* Loads the libraries that the row of `set`, if it has one, was given. */
+tare_status tare_command_load_plugins(const void *values, const struct tare_option_set *set);
+/* The built-in ops and those of the libraries. */
+const struct tare_op_registry *tare_command_ops(void);
+/* Opens a SavedModel with them. */
+tare_status tare_command_load(struct tare_model **out, const char *path) TARE_WARN_UNUSED;
+/* The same and prepares it (convert/prepared.h). */
+tare_status tare_command_load_prepared(struct tare_model **out, const char *path) TARE_WARN_UNUSED;
+/* Ends the libraries, at the program's end: no model is left. */
+void tare_command_free_plugins(void);
+
+#endif
