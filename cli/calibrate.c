@@ -1,8 +1,8 @@
 /* tare calibrate: runs samples and writes what was counted to a calibration file. */
 #include "calib/file.h"
+#include "cli/calibrating.h"
 #include "cli/command.h"
 #include "cli/plugins.h"
-#include "cli/quantizing.h"
 
 #include <inttypes.h>
 #include <stdio.h>
