@@ -204,7 +204,8 @@ int64_t tare_calibration_function_records(const struct tare_calibration *c, cons
 
 int64_t tare_calibration_records(const struct tare_calibration *c) {
     int64_t records = 0;
-    for (size_t i = 0; i < c->n_inputs; i++) records += tare_record_set_size(&c->inputs[i].records);
+    for (size_t i = 0; i < c->n_inputs; i++)
+        if (!tare_add_i64(&records, records, tare_record_set_size(&c->inputs[i].records))) return INT64_MAX;
     return records;
 }
 
@@ -260,7 +261,10 @@ tare_status tare_calibration_merge(struct tare_calibration *c, const struct tare
     for (size_t i = 0; i < other->n_functions; i++) {
         struct tare_calibration_function *to;
         TARE_CHECK(tare_calibration_add_function(c, other->functions[i].name, &to));
-        to->records += other->functions[i].records;
+        if (!tare_add_i64(&to->records, to->records, other->functions[i].records)) {
+            status = TARE_FAIL(TARE_INVALID_ARGUMENT, "function '%s': more records than can be counted", to->name);
+            goto done;
+        }
     }
     status = tare_coverage_merge(&c->coverage, &other->coverage);
 done:

@@ -66,7 +66,8 @@ int64_t tare_calibration_records(const struct tare_calibration *calibration);
 size_t tare_calibration_bytes(const struct tare_calibration *calibration);
 
 /* Adds another's counts. Refused, with no change: another model, other settings (TARE_INVALID_ARGUMENT), a record that
- * both have counted, an unfinished one. When memory runs out the calibration is of no more use. */
+ * both have counted, an unfinished one. When memory runs out or a count
+ * overflows, the calibration is of no more use. */
 tare_status tare_calibration_merge(struct tare_calibration *calibration,
                                    const struct tare_calibration *other) TARE_WARN_UNUSED;
 

@@ -146,7 +146,16 @@ tare_status tare_histogram_add(struct tare_histogram *histogram, struct tare_tal
     return TARE_OK;
 }
 
+/* All values; each count is at least 0, so that none of them can overflow where their sum does not. */
+static int64_t all_values(const struct tare_histogram *histogram) {
+    return tare_histogram_finite(histogram) + histogram->nans + histogram->positive_infinities +
+           histogram->negative_infinities;
+}
+
 tare_status tare_histogram_merge(struct tare_histogram *histogram, const struct tare_histogram *other) {
+    int64_t total;
+    if (!tare_add_i64(&total, all_values(histogram), all_values(other)))
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "more values than can be counted");
     for (int page = 0; page < TARE_HISTOGRAM_PAGES; page++) {
         const int64_t *from = other->pages[page];
         if (from == NULL) continue;

@@ -40,6 +40,7 @@ tare_status tare_histogram_add(struct tare_histogram *histogram, struct tare_tal
                                const float *values, int64_t count) TARE_WARN_UNUSED;
 tare_status tare_histogram_end(struct tare_histogram *histogram, struct tare_tally *tally) TARE_WARN_UNUSED;
 
+/* Adds another's counts; TARE_INVALID_ARGUMENT, and no change, when they are more than can be counted. */
 tare_status tare_histogram_merge(struct tare_histogram *histogram, const struct tare_histogram *other) TARE_WARN_UNUSED;
 /* A page, made zeroed when it is not there; NULL: no memory. */
 int64_t *tare_histogram_page(struct tare_histogram *histogram, int page);

@@ -173,11 +173,14 @@ static void merge_extremes(struct tare_statistics *s, const struct tare_statisti
 
 tare_status tare_statistics_merge(struct tare_statistics *s, const struct tare_statistics *other,
                                   const int32_t *inputs) {
-    TARE_TRY(tare_channels_merge(s, other));
+    int64_t samples;
+    if (!tare_add_i64(&samples, s->samples, other->samples))
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "more samples than can be counted");
     TARE_TRY(tare_histogram_merge(&s->histogram, &other->histogram));
+    TARE_TRY(tare_channels_merge(s, other));
     merge_extremes(s, other, inputs);
-    s->samples += other->samples;
-    s->finite_samples += other->finite_samples;
+    s->samples = samples;
+    s->finite_samples += other->finite_samples; /* never more than samples */
     tare_exact_sum_merge(&s->sum, &other->sum);
     tare_exact_sum_merge(&s->sum_of_squares, &other->sum_of_squares);
     tare_exact_sum_merge(&s->sum_of_minima, &other->sum_of_minima);

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <setjmp.h>
 #include <cmocka.h>
@@ -179,33 +180,112 @@ static void seal(struct tare_strbuf *bytes) {
     for (int i = 0; i < 8; i++) bytes->data[bytes->size - 8 + (size_t)i] = (char)(sum[0] >> (8 * i));
 }
 
+/* One to three bytes changed, or some cut out or put in twice; the first part, where counts and names are, more often. */
+static void damage(struct tare_strbuf *bytes, const struct tare_strbuf *good, int turn, uint64_t *seed) {
+    const size_t body = good->size - 8, reach = turn % 2 ? body : 400;
+    const size_t at = 9 + draw_bits(seed) % (reach - 9), length = 1 + draw_bits(seed) % 12;
+    const size_t end = at + length < body ? at + length : body;
+    switch (turn % 5) {
+    case 3: /* cut out */
+        tare_strbuf_append(bytes, good->data, at);
+        tare_strbuf_append(bytes, good->data + end, good->size - end);
+        return;
+    case 4: /* twice */
+        tare_strbuf_append(bytes, good->data, end);
+        tare_strbuf_append(bytes, good->data + at, good->size - at);
+        return;
+    default: tare_strbuf_append(bytes, good->data, good->size); break;
+    }
+    for (int i = 0; i <= turn % 5; i++)
+        bytes->data[9 + draw_bits(seed) % (reach - 9)] = (char)(turn % 3 ? draw_bits(seed) : 0xff);
+}
+
+/* What was accepted is a calibration: it can be written again and added to. */
+static void use(struct tare_calibration *c, const struct tare_strbuf *shard) {
+    struct tare_calibration *other;
+    struct tare_strbuf again = bytes_of(c);
+    assert_int_equal(tare_calibration_decode(&other, shard->data, shard->size), TARE_OK);
+    tare_error_clear();
+    tare_status status = tare_calibration_merge(other, c);
+    assert_true((status == TARE_OK) == (tare_error_text()[0] == '\0'));
+    assert_true(tare_calibration_records(other) > 0);
+    for (size_t i = 0; i < other->n_tensors; i++)
+        assert_true(tare_statistics_elements(&other->tensors[i]->statistics) >= 0);
+    tare_strbuf_free(&again);
+    tare_calibration_free(other);
+}
+
 static void file__wrong_contents_under_a_right_checksum_do_no_harm(void **state) {
     (void)state;
-    struct tare_calibration *c = make(0, 17, false), *back;
-    struct tare_strbuf good = bytes_of(c);
+    struct tare_calibration *c = make(0, 17, false), *next = make(1, 17, false), *back;
+    struct tare_strbuf good = bytes_of(c), shard = bytes_of(next);
     int refused = 0;
     uint64_t seed = 4;
     for (int turn = 0; turn < 4000; turn++) {
         struct tare_strbuf bytes = { 0 };
-        tare_strbuf_append(&bytes, good.data, good.size);
-        /* the first part, where counts and names are, more often */
-        size_t reach = turn % 2 ? bytes.size - 8 : 400;
-        bytes.data[9 + draw_bits(&seed) % (reach - 9)] = (char)(turn % 3 ? draw_bits(&seed) : 0xff);
+        damage(&bytes, &good, turn, &seed);
         seal(&bytes);
-        tare_status status = tare_calibration_decode(&back, bytes.data, bytes.size);
-        if (status == TARE_OK) { /* what was accepted is a calibration: it can be written again */
-            struct tare_strbuf again = bytes_of(back);
-            tare_strbuf_free(&again);
+        tare_error_clear();
+        if (tare_calibration_decode(&back, bytes.data, bytes.size) == TARE_OK) {
+            use(back, &shard);
             tare_calibration_free(back);
         } else {
             refused++;
             assert_null(back);
+            assert_true(strlen(tare_error_text()) > 0);
         }
         tare_strbuf_free(&bytes);
     }
-    if (refused < 400) fail_msg("only %d of 4000 changes were refused", refused);
+    if (refused < 2000) fail_msg("only %d of 4000 changes were refused", refused);
     tare_strbuf_free(&good);
+    tare_strbuf_free(&shard);
     tare_calibration_free(c);
+    tare_calibration_free(next);
+}
+
+/* A count that no file can hold is refused where it is read: nothing behind it is looked at. */
+static void file__counts_beyond_the_file_are_refused_at_once(void **state) {
+    (void)state;
+    struct tare_strbuf bytes = { 0 };
+    struct tare_calibration *c = tare_calibration_new(model, "", false), *back;
+    assert_int_equal(tare_calibration_encode(&bytes, c), TARE_OK);
+    /* magic, version, fingerprint, flags, settings; then the counts of inputs, functions, sides and tensors, all 0 */
+    const size_t first = 8 + 1 + 16 + 1 + 1;
+    assert_int_equal(bytes.size, first + 4 + 8);
+    for (size_t i = 0; i < 4; i++) {
+        struct tare_strbuf changed = { 0 };
+        tare_strbuf_append(&changed, bytes.data, first + i);
+        for (int k = 0; k < 9; k++) tare_strbuf_append(&changed, "\xff", 1);
+        tare_strbuf_append(&changed, "\x01", 1);
+        tare_strbuf_append(&changed, bytes.data + first + i + 1, bytes.size - first - i - 1);
+        seal(&changed);
+        char wanted[64];
+        snprintf(wanted, sizeof wanted, "bad count at byte %zu", first + i + 10);
+        assert_int_equal(tare_calibration_decode(&back, changed.data, changed.size), TARE_CORRUPT);
+        assert_string_equal(tare_error_text(), wanted);
+        tare_strbuf_free(&changed);
+    }
+    tare_strbuf_free(&bytes);
+    tare_calibration_free(c);
+}
+
+static void merge__counts_that_overflow_are_refused(void **state) {
+    (void)state;
+    struct tare_calibration *a = make(0, 5, false), *b = make(1, 5, false);
+    a->functions[1].records = INT64_MAX;
+    assert_int_equal(tare_calibration_merge(a, b), TARE_INVALID_ARGUMENT);
+    assert_string_equal(tare_error_text(), "function 'fn': more records than can be counted");
+    tare_calibration_free(a);
+    a = make(0, 5, false);
+    a->tensors[0]->statistics.histogram.zeros = INT64_MAX - 100000;
+    for (int i = 0; i < 2; i++) {
+        b->tensors[0]->statistics.histogram.zeros = i ? 100001 : 1;
+        tare_status status = tare_statistics_merge(&a->tensors[0]->statistics, &b->tensors[0]->statistics, NULL);
+        assert_int_equal(status, i ? TARE_INVALID_ARGUMENT : TARE_OK);
+    }
+    assert_string_equal(tare_error_text(), "more values than can be counted");
+    tare_calibration_free(a);
+    tare_calibration_free(b);
 }
 
 static void file__says_what_it_is_not(void **state) {
@@ -276,6 +356,8 @@ int main(void) {
         cmocka_unit_test(merge__refuses_what_does_not_belong_together),
         cmocka_unit_test(file__every_truncation_and_bit_flip_is_refused),
         cmocka_unit_test(file__wrong_contents_under_a_right_checksum_do_no_harm),
+        cmocka_unit_test(file__counts_beyond_the_file_are_refused_at_once),
+        cmocka_unit_test(merge__counts_that_overflow_are_refused),
         cmocka_unit_test(file__says_what_it_is_not),
         cmocka_unit_test(file__another_model_is_told),
         cmocka_unit_test(file__failed_writes_leave_the_old_one),
