@@ -11,14 +11,27 @@
 
 volatile sig_atomic_t tare_interrupted;
 
-extern const struct tare_command tare_command_inspect, tare_command_run, tare_command_convert, tare_command_quantize, tare_command_compare,
-    tare_command_calibrate, tare_command_merge, tare_command_copy, tare_command_validate, tare_command_version;
+/* One line a command, in the order of the overview. */
+#define COMMANDS(X)                                                                                                    \
+    X(inspect)                                                                                                         \
+    X(run)                                                                                                             \
+    X(calibrate)                                                                                                       \
+    X(merge)                                                                                                           \
+    X(quantize)                                                                                                        \
+    X(convert)                                                                                                         \
+    X(compare)                                                                                                         \
+    X(batch)                                                                                                           \
+    X(copy)                                                                                                            \
+    X(validate)                                                                                                        \
+    X(version)
 
-const struct tare_command *const tare_commands[] = {
-    &tare_command_inspect, &tare_command_run, &tare_command_calibrate,
-    &tare_command_merge, &tare_command_quantize, &tare_command_convert, &tare_command_compare, &tare_command_copy, &tare_command_validate,
-    &tare_command_version, NULL,
-};
+#define DECLARE(name) extern const struct tare_command tare_command_##name;
+COMMANDS(DECLARE)
+#undef DECLARE
+
+#define ROW(name) &tare_command_##name,
+const struct tare_command *const tare_commands[] = { COMMANDS(ROW) NULL };
+#undef ROW
 
 static void on_signal(int number) {
     (void)number;
@@ -51,6 +64,11 @@ static const struct tare_command *find(const char *name) {
     for (size_t i = 0; tare_commands[i]; i++)
         if (strcmp(tare_commands[i]->name, name) == 0) return tare_commands[i];
     return NULL;
+}
+
+tare_status tare_command_do(const char *name, int argc, char *const *argv) {
+    const struct tare_command *command = find(name);
+    return command ? command->run(argc, argv) : TARE_FAIL(TARE_USAGE, "there is no command '%s'", name);
 }
 
 static void print_overview(FILE *out) {

@@ -20,6 +20,8 @@ extern const struct tare_command *const tare_commands[];
 /* Parses a command's options and loads the libraries of --plugin (cli/plugins.h); *done is set when help was asked for and
  * printed. */
 tare_status tare_command_parse(void *values, bool *done, const struct tare_option_set *set, int argc, char *const *argv);
+/* Runs a command in this process; TARE_USAGE when there is none of that name. */
+tare_status tare_command_do(const char *name, int argc, char *const *argv);
 /* Runs the command line; returns the exit status 0, 1, 2 or 130. */
 int tare_main(int argc, char *const *argv);
 

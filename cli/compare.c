@@ -1,11 +1,11 @@
 /* tare compare: float against each method on the same records. */
-#include "base/file.h"
-#include "base/output.h"
 #include "base/progress.h"
+#include "base/thread.h"
 #include "base/strbuf.h"
 #include "cli/command.h"
 #include "cli/plugins.h"
 #include "cli/quantizing.h"
+#include "cli/report_file.h"
 #include "convert/saved_model.h"
 #include "eval/comparison.h"
 #include "eval/model_inputs.h"
@@ -18,7 +18,7 @@ struct compare_options {
     const char *model, *signature, *label, *methods, *algorithms, *granularities, *calibration, *report;
     struct tare_option_list data, calibration_data;
     int64_t limit;
-    int batch;
+    int batch, threads;
     bool depthwise, json, quiet;
     struct tare_option_list plugins;
 };
@@ -47,6 +47,8 @@ static const struct tare_option rows[] = {
       .help = "records to measure with (default all)" },
     { .name = "batch", .kind = TARE_OPTION_INT, .offset = offsetof(struct compare_options, batch), .fallback = "8",
       .min = 1, .max = 65536, .help = "samples to run together" },
+    { .name = "threads", .kind = TARE_OPTION_INT, .offset = offsetof(struct compare_options, threads), .min = 0, .max = 1024,
+      .help = "workers (default: one a processor)" },
     { .name = "json", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct compare_options, json), .help = "write JSON" },
     { .name = "report", .kind = TARE_OPTION_STRING, .offset = offsetof(struct compare_options, report),
       .placeholder = "FILE", .help = "also write FILE: .html, .json or .csv" },
@@ -175,28 +177,16 @@ static tare_status compare_all(struct comparing *c) {
 
 /* ---- reports ---- */
 
-static bool ends_with(const char *text, const char *ending) {
-    size_t a = strlen(text), b = strlen(ending);
-    return a >= b && strcmp(text + a - b, ending) == 0;
-}
-
-static tare_status check_report_name(const char *path) {
-    if (!path || ends_with(path, ".html") || ends_with(path, ".json") || ends_with(path, ".csv")) return TARE_OK;
-    return TARE_FAIL(TARE_USAGE, "--report %s: the name must end in .html, .json or .csv", path);
-}
-
 static tare_status write_report(const struct comparing *c) {
     struct tare_strbuf text = { 0 };
     const char *path = c->options->report;
     tare_status status = TARE_OK;
-    if (ends_with(path, ".html"))
-        tare_comparison_html(&text, &c->result);
-    else if (ends_with(path, ".csv"))
-        tare_comparison_csv(&text, &c->result);
-    else
-        status = tare_comparison_json(&text, &c->result);
-    if (status == TARE_OK && text.failed) status = TARE_FAIL(TARE_NO_MEMORY, "out of memory");
-    if (status == TARE_OK) status = tare_file_write(path, tare_strbuf_text(&text), text.size);
+    switch (tare_report_kind(path)) {
+    case TARE_REPORT_HTML: tare_comparison_html(&text, &c->result); break;
+    case TARE_REPORT_CSV: tare_comparison_csv(&text, &c->result); break;
+    default: status = tare_comparison_json(&text, &c->result);
+    }
+    if (status == TARE_OK) status = tare_report_write(path, &text);
     tare_strbuf_free(&text);
     return status;
 }
@@ -220,7 +210,7 @@ static tare_status run(int argc, char *const *argv) {
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
-    TARE_CHECK(check_report_name(options.report));
+    TARE_CHECK(tare_report_check(options.report));
     TARE_CHECK(tare_variants_parse(&c.variants, &c.result.arena, options.methods, options.algorithms, options.granularities));
     TARE_CHECK(check_calibration_given(&c));
     c.runner = (struct tare_runner_options){ .paths = options.data.items,
@@ -228,6 +218,7 @@ static tare_status run(int argc, char *const *argv) {
                                              .limit = options.limit,
                                              .batch = options.batch,
                                              .interrupted = &tare_interrupted };
+    c.result.threads = options.threads ? options.threads : tare_cpu_count();
     c.result.model = options.model;
     c.result.data = options.data.items[0];
     TARE_CHECK(compare_all(&c));

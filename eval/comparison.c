@@ -140,7 +140,8 @@ tare_status tare_comparison_add(struct tare_comparison_row **out, struct tare_co
                                 const struct tare_runner_options *options, const char *label) {
     struct pass pass = { .comparison = comparison, .label = label, .is_reference = comparison->n_rows == 0,
                          .expected_output = output_named(signature, label), .batches = tare_signature_batches(signature) };
-    struct tare_session *session;
+    struct tare_session **sessions;
+    int threads = tare_session_state_ops(model, signature, NULL) ? 1 : comparison->threads > 0 ? comparison->threads : 1;
     double start;
     tare_status status;
     if (pass.is_reference) TARE_TRY(name_outputs(comparison, signature));
@@ -149,11 +150,11 @@ tare_status tare_comparison_add(struct tare_comparison_row **out, struct tare_co
     memset(pass.row, 0, sizeof *pass.row);
     pass.row->outputs = TARE_NEW_ARRAY(&comparison->arena, struct tare_metrics, comparison->n_outputs + 1);
     if (!pass.row->outputs) return TARE_NO_MEMORY;
-    TARE_TRY(tare_session_new(&session, model, NULL));
+    TARE_TRY(tare_sessions_new(&sessions, threads, model, NULL));
     start = now_seconds();
-    status = tare_run_records(session, signature, options, on_record, &pass);
+    status = tare_run_records_on(sessions, threads, signature, options, on_record, &pass);
     pass.row->seconds = now_seconds() - start;
-    tare_session_free(session);
+    tare_sessions_free(sessions, threads);
     TARE_TRY(status);
     pass.row->size_bytes = tare_model_weight_bytes(model);
     comparison->records = pass.record;

@@ -27,6 +27,7 @@ struct tare_comparison {
     size_t n_rows, capacity;
     int64_t records, calibrations;
     struct tare_reference_store references; /* the float answers */
+    int threads; /* workers with a session each, for models without state; 0: 1 */
     struct tare_progress *progress; /* advanced by every record of every model; NULL: none */
 };
 

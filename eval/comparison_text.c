@@ -2,6 +2,7 @@
 #include "base/strbuf.h"
 #include "base/text_table.h"
 #include "eval/comparison.h"
+#include "eval/csv.h"
 #include "eval/significance.h"
 
 #include <jansson.h>
@@ -188,47 +189,22 @@ tare_status tare_comparison_json(struct tare_strbuf *out, const struct tare_comp
 
 /* ---- CSV ---- */
 
-/* RFC 4180: quoted where a comma, quote or line break is in it. */
-static void csv_text(struct tare_strbuf *out, const char *text) {
-    if (!text) return;
-    if (!strpbrk(text, ",\"\r\n")) {
-        tare_strbuf_puts(out, text);
-        return;
-    }
-    tare_strbuf_putc(out, '"');
-    for (; *text; text++) {
-        if (*text == '"') tare_strbuf_putc(out, '"');
-        tare_strbuf_putc(out, *text);
-    }
-    tare_strbuf_putc(out, '"');
-}
-
-static void csv_share(struct tare_strbuf *out, int64_t part, int64_t whole) {
-    tare_strbuf_putc(out, ',');
-    if (whole) tare_strbuf_printf(out, "%.6f", share(part, whole));
-}
-
-static void csv_number(struct tare_strbuf *out, double value) {
-    tare_strbuf_putc(out, ',');
-    if (isfinite(value)) tare_strbuf_printf(out, "%.9g", value);
-}
-
 static void csv_row(struct tare_strbuf *out, const struct tare_comparison_row *row, const char *output,
                     struct tare_metrics *m) {
     const char *texts[] = { output, row->method, row->algorithm, row->granularity };
     for (size_t i = 0; i < 4; i++) {
-        csv_text(out, texts[i]);
+        tare_csv_text(out, texts[i]);
         tare_strbuf_putc(out, ',');
     }
     tare_strbuf_printf(out, "%lld,%lld", (long long)m->rows, (long long)m->labelled);
-    csv_share(out, m->top1, m->labelled);
-    csv_share(out, m->top5, m->labelled);
-    csv_number(out, tare_auc_value(&m->auc));
-    csv_share(out, m->agree, m->ranked);
-    csv_number(out, tare_metrics_sqnr_db(m));
-    csv_number(out, tare_metrics_cosine(m));
-    csv_number(out, tare_metrics_mean_error(m));
-    csv_number(out, m->max_abs_error);
+    tare_csv_share(out, m->top1, m->labelled);
+    tare_csv_share(out, m->top5, m->labelled);
+    tare_csv_number(out, tare_auc_value(&m->auc));
+    tare_csv_share(out, m->agree, m->ranked);
+    tare_csv_number(out, tare_metrics_sqnr_db(m));
+    tare_csv_number(out, tare_metrics_cosine(m));
+    tare_csv_number(out, tare_metrics_mean_error(m));
+    tare_csv_number(out, m->max_abs_error);
     tare_strbuf_printf(out, ",%lld\r\n", (long long)row->size_bytes);
 }
 

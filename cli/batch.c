@@ -1,0 +1,418 @@
+/* tare batch: many models in one go. */
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/output.h"
+#include "base/progress.h"
+#include "base/text_table.h"
+#include "base/thread.h"
+#include "cli/batch_schedule.h"
+#include "cli/command.h"
+#include "cli/ranks.h"
+#include "cli/report_file.h"
+#include "cli/version.h"
+#include "convert/jobs.h"
+#include "convert/options.h"
+#include "quant/method.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct batch_options {
+    const char *jobs, *methods, *output_dir, *algorithm, *label, *signature, *calibration, *state, *report;
+    struct tare_option_list data, evaluation;
+    int processes, retries;
+    int64_t limit, memory, max_size;
+    double max_drop, min_sqnr;
+    bool resume, overwrite, dry_run, json, quiet;
+};
+
+#define OFFSET(member) .offset = offsetof(struct batch_options, member)
+static const struct tare_option rows[] = {
+    { .name = "jobs", .kind = TARE_OPTION_INT, OFFSET(processes), .min = 0, .max = 1024,
+      .help = "processes at once (default: one a processor)" },
+    { .name = "memory", .kind = TARE_OPTION_INT64, OFFSET(memory), .min = 0, .max = 1e9, .placeholder = "MB",
+      .help = "memory that all jobs together may need, by estimate (default: most of what is free)" },
+    { .name = "resume", .kind = TARE_OPTION_FLAG, OFFSET(resume), .help = "leave out jobs that are finished and unchanged" },
+    { .name = "retries", .kind = TARE_OPTION_INT, OFFSET(retries), .fallback = "1", .min = 0, .max = 100,
+      .help = "how often a job whose process crashed is tried again" },
+    { .name = "overwrite", .kind = TARE_OPTION_FLAG, OFFSET(overwrite), .help = "replace outputs that are there" },
+    { .name = "state", .kind = TARE_OPTION_STRING, OFFSET(state), .placeholder = "DIR",
+      .help = "where results, logs and shared calibrations are kept (default: JOBS.state)" },
+    { .name = "report", .kind = TARE_OPTION_STRING, OFFSET(report), .placeholder = "FILE",
+      .help = "also write FILE: .html, .json or .csv" },
+    { .name = "json", .kind = TARE_OPTION_FLAG, OFFSET(json), .help = "write JSON" },
+    { .name = "dry-run", .kind = TARE_OPTION_FLAG, OFFSET(dry_run), .help = "say what would be done" },
+    { .name = "quiet", .kind = TARE_OPTION_FLAG, OFFSET(quiet), .help = "no progress on standard error" },
+    { .name = "methods", .kind = TARE_OPTION_STRING, OFFSET(methods), .placeholder = "M,…",
+      .help = "with a folder of models: what to make of each" },
+    { .name = "output-dir", .kind = TARE_OPTION_STRING, OFFSET(output_dir), .placeholder = "DIR",
+      .help = "with a folder: where {model}-{method} are written" },
+    { .name = "data", .kind = TARE_OPTION_LIST, OFFSET(data), .placeholder = "FILE",
+      .help = "with a folder: representative samples; {model} stands for the model's name" },
+    { .name = "calibration", .kind = TARE_OPTION_STRING, OFFSET(calibration), .placeholder = "FILE",
+      .help = "with a folder: calibration file of {model}" },
+    { .name = "algorithm", .kind = TARE_OPTION_STRING, OFFSET(algorithm), .placeholder = "A",
+      .help = "with a folder: range algorithm" },
+    { .name = "signature", .kind = TARE_OPTION_STRING, OFFSET(signature), .placeholder = "S",
+      .help = "with a folder: signature of samples and records" },
+    { .name = "evaluation", .kind = TARE_OPTION_LIST, OFFSET(evaluation), .placeholder = "FILE",
+      .help = "with a folder: records to measure with" },
+    { .name = "label", .kind = TARE_OPTION_STRING, OFFSET(label), .fallback = "label", .placeholder = "KEY",
+      .help = "with a folder: key of the class index" },
+    { .name = "limit", .kind = TARE_OPTION_INT64, OFFSET(limit), .min = 0, .max = 1e15,
+      .help = "with a folder: records to measure with (default all)" },
+    { .name = "max-drop", .kind = TARE_OPTION_DOUBLE, OFFSET(max_drop), .fallback = "-1", .min = -1, .max = 100,
+      .placeholder = "POINTS", .help = "with a folder: reject what loses more (default: keep all)" },
+    { .name = "min-sqnr", .kind = TARE_OPTION_DOUBLE, OFFSET(min_sqnr), .fallback = "-1000", .min = -1000, .max = 1000,
+      .placeholder = "DB", .help = "with a folder: reject what has less" },
+    { .name = "max-size", .kind = TARE_OPTION_INT64, OFFSET(max_size), .fallback = "-1", .min = -1, .max = 1e18,
+      .placeholder = "BYTES", .help = "with a folder: reject what is larger" },
+    { 0 },
+};
+static const struct tare_argument arguments[] = {
+    { .name = "JOBS", OFFSET(jobs), .help = "job file (BatchJobs in text), or a folder of SavedModels",
+      .flags = TARE_OPTION_REQUIRED },
+    { 0 },
+};
+static const char *const examples[] = {
+    "tare batch jobs.textproto --report batch.html",
+    "tare batch models --methods static,weight_only --data 'samples/{model}.tfrecord.gz' --output-dir quantized --resume",
+    NULL,
+};
+static const struct tare_option_set set = {
+    .program = "tare batch",
+    .summary = "Quantizes or converts many models, each in a process of its own: one failure stops no other. Measures what "
+               "was made, rejects what breaks a limit, and goes on after an interruption. Under mpirun the jobs are "
+               "spread over the ranks.",
+    .options = rows,
+    .arguments = arguments,
+    .examples = examples,
+};
+
+struct batch {
+    const struct batch_options *options;
+    struct tare_arena arena;
+    struct tare_jobs jobs;
+    struct tare_task *tasks; /* calibrations first, then the jobs in their order */
+    size_t n_tasks, n_calibrations;
+    const char *state;
+    struct tare_ranks ranks;
+    double started;
+};
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* ---- jobs ---- */
+
+static tare_status split_methods(const char *const **out, struct tare_arena *arena, const char *text) {
+    char *copy = tare_arena_strdup(arena, text), *save = NULL;
+    const char **methods = NULL;
+    size_t count = 0;
+    for (char *name = copy ? strtok_r(copy, ", ", &save) : NULL; name; name = strtok_r(NULL, ", ", &save)) {
+        const char **grown = tare_arena_extend(arena, methods, count, 2, sizeof *grown);
+        if (!grown) return TARE_NO_MEMORY;
+        grown[count++] = name;
+        methods = grown;
+    }
+    *out = methods;
+    return methods ? TARE_OK : TARE_FAIL(TARE_USAGE, "--methods names no method");
+}
+
+static struct tare_text_list as_list(const struct tare_option_list *list) {
+    return (struct tare_text_list){ list->items, list->count };
+}
+
+static tare_status jobs_of_folder(struct batch *b) {
+    const struct batch_options *o = b->options;
+    struct tare_jobs_of_folder from = { .folder = o->jobs };
+    struct tare_job *common = &from.common;
+    if (!o->methods || !o->output_dir)
+        return TARE_FAIL(TARE_USAGE, "a folder of models needs --methods M,… and --output-dir DIR");
+    TARE_TRY(split_methods(&from.methods, &b->arena, o->methods));
+    *common = (struct tare_job){ .algorithm = o->algorithm, .data = as_list(&o->data), .calibration = o->calibration,
+                                 .signature = o->signature, .evaluation = as_list(&o->evaluation), .label = o->label,
+                                 .evaluation_limit = o->limit,
+                                 .limits = { o->max_drop, o->min_sqnr <= -1000 ? -HUGE_VAL : o->min_sqnr, o->max_size } };
+    common->output = tare_arena_printf(&b->arena, "%s/{name}", o->output_dir);
+    if (!common->output) return TARE_NO_MEMORY;
+    return tare_jobs_of_folder(&b->jobs, &b->arena, &from);
+}
+
+static tare_status read_jobs(struct batch *b) {
+    const char *path = b->options->jobs;
+    if (tare_file_kind_of(path) == TARE_FILE_DIRECTORY) return jobs_of_folder(b);
+    return tare_jobs_read(&b->jobs, &b->arena, path);
+}
+
+/* ---- tasks ---- */
+
+/* The options of a conversion ask for ranges. Options that cannot be read do not: the job will say what is wrong. */
+static bool converts_with_ranges(struct batch *b, const struct tare_job *job) {
+    struct tare_converter_options options;
+    char *data = NULL;
+    size_t size = job->converter_options ? strlen(job->converter_options) : 0;
+    bool ranges = false;
+    if (!job->converter_options_file || tare_file_read(&data, &size, job->converter_options_file) == TARE_OK)
+        ranges = tare_converter_options_parse(&options, &b->arena, data ? data : job->converter_options, size) == TARE_OK &&
+                 options.has_quantization && options.quantization.options.setting.method &&
+                 options.quantization.options.setting.method->needs_ranges;
+    tare_free(data);
+    tare_error_clear();
+    return ranges;
+}
+
+/* Methods that need no ranges are not calibrated for, though samples are given. */
+static bool shares_calibration(struct batch *b, const struct tare_job *job) {
+    const struct tare_quant_method *method = job->method ? tare_quant_method_find(job->method) : NULL;
+    if (!job->data.count) return false;
+    return job->method ? method && method->needs_ranges : converts_with_ranges(b, job);
+}
+
+static tare_status name_files(struct tare_task *task, struct batch *b, const char *stem) {
+    task->result_path = tare_arena_printf(&b->arena, "%s/%s.json", b->state, stem);
+    task->log_path = tare_arena_printf(&b->arena, "%s/%s.log", b->state, stem);
+    task->memory = ((int64_t)64 << 20) + 6 * tare_folder_bytes(task->job->model);
+    return task->result_path && task->log_path ? TARE_OK : TARE_NO_MEMORY;
+}
+
+/* The calibration that the job shares with others, added when it is the first to want it. */
+static tare_status find_calibration(struct tare_task **out, struct batch *b, const struct tare_job *job) {
+    struct tare_task *task = &b->tasks[b->n_calibrations];
+    char key[TARE_KEY_SIZE];
+    const char *stem;
+    if (tare_job_calibration_key(key, job, TARE_VERSION) != TARE_OK) {
+        tare_error_clear(); /* the task tells what cannot be read */
+        snprintf(key, sizeof key, "%zu", b->n_calibrations);
+    }
+    for (size_t i = 0; i < b->n_calibrations; i++)
+        if (strcmp(b->tasks[i].key, key) == 0) {
+            *out = &b->tasks[i];
+            return TARE_OK;
+        }
+    stem = tare_arena_printf(&b->arena, ".calibration-%s", key);
+    if (!stem) return TARE_NO_MEMORY;
+    *task = (struct tare_task){ .name = stem, .job = job, .is_calibration = true };
+    memcpy(task->key, key, sizeof key);
+    task->calibration_path = tare_arena_printf(&b->arena, "%s/%s.calib", b->state, stem);
+    TARE_TRY(name_files(task, b, stem));
+    b->n_calibrations++;
+    *out = task;
+    return task->calibration_path ? TARE_OK : TARE_NO_MEMORY;
+}
+
+static tare_status make_task(struct tare_task *task, struct batch *b, const struct tare_job *job) {
+    *task = (struct tare_task){ .name = job->name, .job = job };
+    if (shares_calibration(b, job)) {
+        TARE_TRY(find_calibration(&task->calibration, b, job));
+        task->calibration_path = task->calibration->calibration_path;
+    }
+    if (tare_job_key(task->key, job, TARE_VERSION) != TARE_OK) {
+        tare_error_clear();
+        task->key[0] = '\0';
+    }
+    return name_files(task, b, job->name);
+}
+
+/* Calibrations come first, so the jobs are put behind them when all are known. */
+static tare_status make_tasks(struct batch *b) {
+    struct tare_task *jobs = TARE_NEW_ARRAY(&b->arena, struct tare_task, b->jobs.count);
+    b->tasks = TARE_NEW_ARRAY(&b->arena, struct tare_task, 2 * b->jobs.count);
+    if (!jobs || !b->tasks) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < b->jobs.count; i++) TARE_TRY(make_task(&jobs[i], b, &b->jobs.jobs[i]));
+    memcpy(b->tasks + b->n_calibrations, jobs, b->jobs.count * sizeof *jobs);
+    b->n_tasks = b->n_calibrations + b->jobs.count;
+    return TARE_OK;
+}
+
+/* ---- resuming ---- */
+
+static bool is_unchanged(const struct tare_task *task, const struct tare_job_result *result) {
+    char hash[TARE_KEY_SIZE];
+    if (!*task->key || strcmp(result->key, task->key) != 0 || result->outcome == TARE_JOB_FAILED) return false;
+    if (task->is_calibration) return tare_file_kind_of(task->calibration_path) == TARE_FILE_REGULAR;
+    if (!result->output) return true; /* rejected before, and would be again */
+    return result->output_hash && tare_folder_key(hash, result->output) == TARE_OK && strcmp(hash, result->output_hash) == 0;
+}
+
+static void look_back(struct batch *b) {
+    for (size_t i = 0; i < b->n_tasks; i++) {
+        struct tare_task *task = &b->tasks[i];
+        task->skip = tare_file_kind_of(task->result_path) == TARE_FILE_REGULAR &&
+                     tare_job_result_load(&task->result, &b->arena, task->result_path) == TARE_OK &&
+                     is_unchanged(task, &task->result);
+        tare_error_clear();
+    }
+    for (size_t i = 0; i < b->n_calibrations; i++) { /* a calibration whose jobs are all done is not missed */
+        bool wanted = false;
+        for (size_t k = b->n_calibrations; k < b->n_tasks; k++)
+            wanted |= b->tasks[k].calibration == &b->tasks[i] && !b->tasks[k].skip;
+        b->tasks[i].skip |= !wanted;
+    }
+}
+
+/* ---- ranks ---- */
+
+/* Jobs that share a calibration belong to one rank; the others go round. */
+static void share_out(struct batch *b) {
+    size_t next = 0;
+    if (b->ranks.count < 2) return;
+    for (size_t i = 0; i < b->n_tasks; i++) {
+        struct tare_task *task = &b->tasks[i];
+        size_t turn = task->calibration ? (size_t)(task->calibration - b->tasks) : next++;
+        task->foreign = turn % (size_t)b->ranks.count != (size_t)b->ranks.rank;
+    }
+}
+
+/* Rank 0 waits until the other ranks' results of this run are there. */
+static tare_status gather(struct batch *b) {
+    const struct timespec nap = { .tv_nsec = 50000000 };
+    for (size_t i = b->n_calibrations; i < b->n_tasks; i++) {
+        struct tare_task *task = &b->tasks[i];
+        while (task->foreign && !task->skip) {
+            if (tare_interrupted) return TARE_FAIL(TARE_INTERRUPTED, "interrupted; --resume goes on");
+            if (tare_file_kind_of(task->result_path) == TARE_FILE_REGULAR &&
+                tare_job_result_load(&task->result, &b->arena, task->result_path) == TARE_OK &&
+                strcmp(task->result.run, b->ranks.run) == 0)
+                break;
+            tare_error_clear();
+            nanosleep(&nap, NULL);
+        }
+    }
+    return TARE_OK;
+}
+
+/* ---- running ---- */
+
+/* Most of what is free; 1 GiB where that is not known. */
+static int64_t memory_budget(const struct batch_options *options) {
+    long pages = sysconf(_SC_AVPHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    if (options->memory) return options->memory * 1000000;
+    return pages > 0 && size > 0 ? (int64_t)pages * size / 10 * 9 : (int64_t)1 << 30;
+}
+
+static tare_status run_tasks(struct batch *b) {
+    const struct batch_options *o = b->options;
+    const struct tare_progress_options progress = { .label = "batch", .unit = "jobs", .total = (int64_t)b->jobs.count,
+                                                    .quiet = o->quiet || b->ranks.rank > 0 };
+    struct tare_batch_schedule schedule = {
+        .tasks = b->tasks, .count = b->n_tasks, .processes = o->processes ? o->processes : tare_cpu_count(),
+        .memory = memory_budget(o), .retries = o->retries,
+        .setup = { .run = b->ranks.run, .overwrite = o->overwrite || o->resume },
+    };
+    tare_status status;
+    TARE_TRY(tare_file_make_folders(b->state, NULL));
+    schedule.progress = tare_progress_new(&progress);
+    status = tare_batch_schedule_run(&schedule, &b->arena);
+    tare_progress_free(schedule.progress);
+    if (status == TARE_OK && b->ranks.rank == 0) status = gather(b);
+    return status;
+}
+
+/* ---- reports ---- */
+
+static tare_status print_plan(const struct batch *b) {
+    static const struct tare_text_table_column columns[] = {
+        { .heading = "job", .left = true }, { .heading = "does", .left = true }, { .heading = "MB, by estimate" },
+        { .heading = "writes", .left = true }, { 0 },
+    };
+    struct tare_text_table *table = tare_text_table_new(columns);
+    struct tare_strbuf text = { 0 };
+    for (size_t i = 0; i < b->n_tasks; i++) {
+        const struct tare_task *task = &b->tasks[i];
+        tare_text_table_row(table);
+        tare_text_table_cell(table, "%s", task->is_calibration ? task->job->model : task->name);
+        tare_text_table_cell(table, "%s", task->skip ? "nothing: finished before" : task->is_calibration ? "calibrate"
+                                          : task->job->method ? task->job->method : "convert");
+        tare_text_table_cell(table, "%.0f", (double)task->memory / 1e6);
+        tare_text_table_cell(table, "%s", task->is_calibration ? task->calibration_path : task->job->output);
+    }
+    tare_text_table_print(&text, table);
+    tare_text_table_free(table);
+    fputs(tare_strbuf_text(&text), stdout);
+    tare_strbuf_free(&text);
+    return TARE_OK;
+}
+
+static tare_status write_report(const struct tare_batch_report *report, const char *path) {
+    struct tare_strbuf text = { 0 };
+    tare_status status = TARE_OK;
+    switch (tare_report_kind(path)) {
+    case TARE_REPORT_HTML: tare_batch_html(&text, report); break;
+    case TARE_REPORT_CSV: tare_batch_csv(&text, report); break;
+    default: status = tare_batch_json(&text, report);
+    }
+    if (status == TARE_OK) status = tare_report_write(path, &text);
+    tare_strbuf_free(&text);
+    return status;
+}
+
+static tare_status print_report(const struct tare_batch_report *report, bool json) {
+    struct tare_strbuf text = { 0 };
+    tare_status status = TARE_OK;
+    if (json)
+        status = tare_batch_json(&text, report);
+    else
+        tare_batch_table(&text, report);
+    if (status == TARE_OK) fputs(tare_strbuf_text(&text), stdout);
+    tare_strbuf_free(&text);
+    return status;
+}
+
+static tare_status tell(struct batch *b) {
+    struct tare_job_result *results = TARE_NEW_ARRAY(&b->arena, struct tare_job_result, b->jobs.count);
+    struct tare_batch_report report = { .title = b->options->jobs, .results = results, .count = b->jobs.count,
+                                        .seconds = now() - b->started };
+    size_t failed;
+    if (!results) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < b->jobs.count; i++) {
+        results[i] = b->tasks[b->n_calibrations + i].result;
+        report.skipped += b->tasks[b->n_calibrations + i].skip;
+    }
+    TARE_TRY(print_report(&report, b->options->json));
+    if (b->options->report) TARE_TRY(write_report(&report, b->options->report));
+    failed = tare_batch_failed(&report);
+    return failed ? TARE_FAIL(TARE_INVALID_ARGUMENT, "%zu of %zu jobs failed or were rejected (logs are in %s)", failed,
+                              report.count, b->state)
+                  : TARE_OK;
+}
+
+static tare_status run_batch(struct batch *b) {
+    const struct batch_options *o = b->options;
+    b->started = now();
+    b->state = o->state ? o->state : tare_arena_printf(&b->arena, "%s.state", o->jobs);
+    if (!b->state) return TARE_NO_MEMORY;
+    TARE_TRY(read_jobs(b));
+    TARE_TRY(make_tasks(b));
+    if (o->resume) look_back(b);
+    if (o->dry_run) return print_plan(b);
+    share_out(b);
+    TARE_TRY(run_tasks(b));
+    return b->ranks.rank == 0 ? tell(b) : TARE_OK;
+}
+
+static tare_status run(int argc, char *const *argv) {
+    struct batch_options options;
+    struct batch b = { .options = &options };
+    bool done;
+    tare_status status;
+    TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
+    if (done) goto done;
+    TARE_CHECK(tare_report_check(options.report));
+    b.ranks = tare_ranks_of_environment();
+    status = run_batch(&b);
+done:
+    tare_arena_free(&b.arena);
+    tare_options_free(&options, &set);
+    return status;
+}
+
+const struct tare_command tare_command_batch = {
+    .name = "batch", .summary = "quantize or convert many models", .run = run, .options = &set
+};

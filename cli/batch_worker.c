@@ -1,0 +1,201 @@
+/* Doing one task. */
+#include "cli/batch_worker.h"
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/output.h"
+#include "cli/command.h"
+#include "eval/job_measure.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_WORDS = 1024 };
+
+/* A command line of ours. */
+struct words {
+    const char *items[MAX_WORDS];
+    int count;
+};
+
+static void add(struct words *w, const char *word) {
+    if (w->count < MAX_WORDS) w->items[w->count++] = word;
+}
+
+static void add_value(struct words *w, const char *option, const char *value) {
+    if (!value) return;
+    add(w, option);
+    add(w, value);
+}
+
+static void add_list(struct words *w, const char *option, const struct tare_text_list *list) {
+    for (size_t i = 0; i < list->count; i++) {
+        if (option) add(w, option);
+        add(w, list->items[i]);
+    }
+}
+
+static tare_status run_command(const char *name, const struct words *w) {
+    if (w->count == MAX_WORDS) return TARE_FAIL(TARE_INVALID_ARGUMENT, "more than %d words in a command", MAX_WORDS);
+    return tare_command_do(name, w->count, (char *const *)(uintptr_t)w->items);
+}
+
+/* ---- tasks ---- */
+
+static tare_status calibrate(const struct tare_task *task) {
+    struct words w = { .count = 0 };
+    add(&w, task->job->model);
+    add_list(&w, "--data", &task->job->data);
+    add_value(&w, "--signature", task->job->signature);
+    add_value(&w, "-o", task->calibration_path);
+    return run_command("calibrate", &w);
+}
+
+static tare_status quantize(const struct tare_task *task, const char *folder) {
+    const struct tare_job *job = task->job;
+    struct words w = { .count = 0 };
+    add(&w, job->model);
+    add(&w, folder);
+    add_value(&w, "--method", job->method);
+    add_value(&w, "--algorithm", job->algorithm);
+    add_value(&w, "--calibration", task->calibration_path ? task->calibration_path : job->calibration);
+    add_value(&w, "--signature", job->signature);
+    add_list(&w, NULL, &job->arguments);
+    return run_command("quantize", &w);
+}
+
+static tare_status convert(const struct tare_task *task, const char *folder) {
+    const struct tare_job *job = task->job;
+    struct words w = { .count = 0 };
+    add_value(&w, "--input_model_dir", job->model);
+    add_value(&w, "--output_model_dir", folder);
+    add_value(&w, "--converter_options_string", job->converter_options);
+    add_value(&w, "--converter_options_file", job->converter_options_file);
+    add_value(&w, "--calibration", task->calibration_path ? task->calibration_path : job->calibration);
+    add_list(&w, NULL, &job->arguments);
+    return run_command("convert", &w);
+}
+
+/* ---- where the model goes ---- */
+
+/* ".NAME.batch" beside the output: always the same, so that what a killed run left is found. */
+static char *workshop_of(const char *output) {
+    char *folder = tare_path_folder(output), *path = NULL, name[NAME_MAX + 16];
+    snprintf(name, sizeof name, ".%s.batch", tare_path_base(output));
+    if (folder) path = tare_path_join(folder, name);
+    tare_free(folder);
+    return path;
+}
+
+/* Puts the made model in its place; `path` is the output or the output with ".rejected". */
+static tare_status move_to(struct tare_job_result *result, const char *workshop, const char *path, bool overwrite) {
+    static char hash[TARE_KEY_SIZE];
+    TARE_TRY(tare_folder_key(hash, workshop));
+    if (tare_file_kind_of(path) != TARE_FILE_NONE) {
+        if (!overwrite) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Output directory already exists: %s", path);
+        TARE_TRY(tare_file_remove_tree(path));
+    }
+    if (rename(workshop, path) != 0) return tare_file_error("cannot be moved to its place", path);
+    result->output = path;
+    result->output_hash = hash;
+    return TARE_OK;
+}
+
+static tare_status reject(struct tare_job_result *result, const struct tare_job *job, const char *workshop) {
+    char *aside; /* the process ends soon: its memory with it */
+    result->outcome = TARE_JOB_REJECTED;
+    if (!job->keep_rejected) return TARE_OK;
+    aside = tare_malloc(strlen(job->output) + sizeof ".rejected");
+    if (!aside) return TARE_NO_MEMORY;
+    sprintf(aside, "%s.rejected", job->output);
+    return move_to(result, workshop, aside, true);
+}
+
+static tare_status check_output(const struct tare_job *job, bool overwrite) {
+    if (overwrite || tare_file_kind_of(job->output) == TARE_FILE_NONE) return TARE_OK;
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "Output directory already exists: %s", job->output);
+}
+
+static tare_status make(struct tare_job_result *result, const struct tare_task *task, const char *workshop, bool overwrite) {
+    static char reason[160];
+    const struct tare_job *job = task->job;
+    TARE_TRY(check_output(job, overwrite));
+    TARE_TRY(tare_file_remove_tree(workshop));
+    TARE_TRY(job->method ? quantize(task, workshop) : convert(task, workshop));
+    TARE_TRY(tare_job_measure(result, job, workshop, &tare_interrupted));
+    if (tare_job_breaks_limit(reason, result, &job->limits)) {
+        result->reason = reason;
+        return reject(result, job, workshop);
+    }
+    TARE_TRY(move_to(result, workshop, job->output, overwrite));
+    result->outcome = TARE_JOB_DONE;
+    return TARE_OK;
+}
+
+static tare_status do_job(struct tare_job_result *result, const struct tare_task *task, bool overwrite) {
+    char *workshop = workshop_of(task->job->output);
+    tare_status status = workshop ? make(result, task, workshop, overwrite) : TARE_NO_MEMORY;
+    if (workshop) {
+        struct tare_strbuf kept = { 0 };
+        tare_strbuf_puts(&kept, tare_error_text()); /* the reason of the failure, not of cleaning up */
+        if (tare_file_remove_tree(workshop) != TARE_OK || status != TARE_OK) tare_error_set(tare_strbuf_text(&kept));
+        tare_strbuf_free(&kept);
+    }
+    tare_free(workshop);
+    return status;
+}
+
+/* ---- the process ---- */
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* What the commands print goes to the task's log. */
+static void redirect(const char *path) {
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0) fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    dup2(fd, 1);
+    dup2(fd, 2);
+    close(fd);
+}
+
+static int64_t peak_memory(void) {
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : 0;
+}
+
+_Noreturn void tare_batch_child(const struct tare_task *task, const struct tare_batch_setup *setup) {
+    struct tare_job_result result = tare_job_result_new(task->name);
+    double start = now();
+    tare_status status;
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a batch that is killed leaves no workers behind */
+    redirect(task->log_path);
+    tare_error_clear();
+    status = task->is_calibration ? calibrate(task) : do_job(&result, task, setup->overwrite);
+    if (status == TARE_OK && task->is_calibration) result.outcome = TARE_JOB_DONE;
+    if (status != TARE_OK) {
+        const char *text = tare_error_text();
+        result.outcome = TARE_JOB_FAILED;
+        result.reason = *text ? text : tare_status_name(status);
+        fprintf(stderr, "tare: %s\n", result.reason);
+    }
+    result.key = task->key;
+    result.run = setup->run;
+    result.attempts = task->attempts;
+    result.seconds = now() - start;
+    result.peak_bytes = peak_memory();
+    fflush(NULL);
+    if (status != TARE_INTERRUPTED && tare_job_result_save(&result, task->result_path) != TARE_OK) _exit(1);
+    _exit(status == TARE_INTERRUPTED ? 130 : status == TARE_OK ? 0 : 1);
+}

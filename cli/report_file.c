@@ -1,0 +1,22 @@
+/* --report FILE. */
+#include "cli/report_file.h"
+#include "base/output.h"
+
+#include <string.h>
+
+enum tare_report_kind tare_report_kind(const char *path) {
+    const char *dot = strrchr(path, '.');
+    if (dot && strcmp(dot, ".html") == 0) return TARE_REPORT_HTML;
+    if (dot && strcmp(dot, ".json") == 0) return TARE_REPORT_JSON;
+    return dot && strcmp(dot, ".csv") == 0 ? TARE_REPORT_CSV : TARE_REPORT_UNKNOWN;
+}
+
+tare_status tare_report_check(const char *path) {
+    if (!path || tare_report_kind(path) != TARE_REPORT_UNKNOWN) return TARE_OK;
+    return TARE_FAIL(TARE_USAGE, "--report %s: the name must end in .html, .json or .csv", path);
+}
+
+tare_status tare_report_write(const char *path, const struct tare_strbuf *text) {
+    if (text->failed) return TARE_FAIL(TARE_NO_MEMORY, "out of memory");
+    return tare_file_write(path, tare_strbuf_text(text), text->size);
+}

@@ -1,0 +1,276 @@
+/* Reading and filling in jobs. */
+#include "convert/jobs.h"
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/strbuf.h"
+#include "proto/tare/batch.pb-c.h"
+#include "proto/text_format.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- defaults ---- */
+
+/* Strings and messages are pointers, NULL when unset; scalars have a flag beside them. */
+static bool is_pointer(const ProtobufCFieldDescriptor *field) {
+    return field->type == PROTOBUF_C_TYPE_STRING || field->type == PROTOBUF_C_TYPE_MESSAGE;
+}
+
+static void *member(const void *message, unsigned offset) { return (char *)(uintptr_t)message + offset; }
+
+static bool is_set(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field) {
+    if (field->label == PROTOBUF_C_LABEL_REPEATED) return *(size_t *)member(message, field->quantifier_offset) > 0;
+    if (!is_pointer(field)) return *(protobuf_c_boolean *)member(message, field->quantifier_offset);
+    const void *value = *(void **)member(message, field->offset);
+    return value && value != field->default_value;
+}
+
+/* Gives unset fields what the defaults have; both live in one arena, so that pointers may be shared. */
+static void fill_in(ProtobufCMessage *job, const ProtobufCMessage *defaults) {
+    for (unsigned i = 0; i < job->descriptor->n_fields; i++) {
+        const ProtobufCFieldDescriptor *field = &job->descriptor->fields[i];
+        bool repeated = field->label == PROTOBUF_C_LABEL_REPEATED;
+        size_t size = repeated || is_pointer(field)               ? sizeof(void *)
+                      : field->type == PROTOBUF_C_TYPE_BOOL ? sizeof(protobuf_c_boolean)
+                                                            : sizeof(int64_t); /* int64 and double */
+        if (is_set(job, field) || !is_set(defaults, field)) continue;
+        memcpy(member(job, field->offset), member(defaults, field->offset), size);
+        if (repeated)
+            *(size_t *)member(job, field->quantifier_offset) = *(size_t *)member(defaults, field->quantifier_offset);
+        else if (!is_pointer(field))
+            *(protobuf_c_boolean *)member(job, field->quantifier_offset) = 1;
+    }
+}
+
+/* ---- placeholders and paths ---- */
+
+struct context {
+    struct tare_arena *arena;
+    const char *folder; /* of the job file; "" when paths stand as they are */
+    const char *name, *model, *method, *algorithm;
+};
+
+/* The last part of a path, slashes at its end aside. */
+static const char *base_name(struct tare_arena *arena, const char *path) {
+    char *copy = tare_arena_strdup(arena, path);
+    size_t size = copy ? strlen(copy) : 0;
+    while (size > 1 && copy[size - 1] == '/') copy[--size] = '\0';
+    return copy ? tare_path_base(copy) : NULL;
+}
+
+static tare_status expand(const char **out, const struct context *c, const char *text) {
+    const struct {
+        const char *key, *value;
+    } rows[] = { { "{name}", c->name }, { "{model}", c->model }, { "{method}", c->method }, { "{algorithm}", c->algorithm } };
+    struct tare_strbuf result = { 0 };
+    while (*text) {
+        bool found = false;
+        for (size_t i = 0; i < sizeof rows / sizeof *rows && !found; i++) {
+            size_t size = strlen(rows[i].key);
+            if (strncmp(text, rows[i].key, size) != 0) continue;
+            tare_strbuf_puts(&result, rows[i].value ? rows[i].value : "");
+            text += size;
+            found = true;
+        }
+        if (!found) tare_strbuf_putc(&result, *text++);
+    }
+    *out = result.failed ? NULL : tare_arena_strdup(c->arena, tare_strbuf_text(&result));
+    tare_strbuf_free(&result);
+    return *out ? TARE_OK : TARE_NO_MEMORY;
+}
+
+/* Leaves NULL. */
+static tare_status text_of(const char **out, const struct context *c, const char *text) {
+    *out = NULL;
+    return text ? expand(out, c, text) : TARE_OK;
+}
+
+static tare_status path_of(const char **out, const struct context *c, const char *text) {
+    char *joined;
+    TARE_TRY(text_of(out, c, text));
+    if (!*out || **out == '/' || !*c->folder) return TARE_OK;
+    joined = tare_path_join(c->folder, *out);
+    *out = joined ? tare_arena_strdup(c->arena, joined) : NULL;
+    tare_free(joined);
+    return *out ? TARE_OK : TARE_NO_MEMORY;
+}
+
+static tare_status list_of(struct tare_text_list *out, const struct context *c, char **texts, size_t count,
+                           tare_status (*one)(const char **, const struct context *, const char *)) {
+    const char **items = TARE_NEW_ARRAY(c->arena, const char *, count + 1);
+    if (!items) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < count; i++) TARE_TRY(one(&items[i], c, texts[i]));
+    *out = (struct tare_text_list){ items, count };
+    return TARE_OK;
+}
+
+/* ---- one job ---- */
+
+static tare_status check_job(const struct tare_job *job) {
+    const struct tare_job_limits *limits = &job->limits;
+    if (!job->output) return TARE_FAIL(TARE_INVALID_ARGUMENT, "no output is given");
+    if (job->converter_options && job->converter_options_file)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "give converter_options or converter_options_file, not both");
+    if (!job->method && !job->converter_options && !job->converter_options_file)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "nothing to do: give method, converter_options or converter_options_file");
+    if (job->method && (job->converter_options || job->converter_options_file))
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "method is for a quantization; the options of a conversion say theirs "
+                                                "in quantization_options");
+    if (job->calibration && job->data.count)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "give data or calibration, not both");
+    if ((limits->max_drop >= 0 || limits->min_sqnr_db > -HUGE_VAL) && !job->evaluation.count)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "a limit on accuracy needs evaluation records");
+    if (job->evaluation_limit < 0)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "evaluation_limit is %lld (wanted 0 or more)", (long long)job->evaluation_limit);
+    return TARE_OK;
+}
+
+static struct tare_job_limits limits_of(const Tare__BatchLimits *message) {
+    struct tare_job_limits limits = { -1, -HUGE_VAL, -1 };
+    if (!message) return limits;
+    if (message->has_max_drop) limits.max_drop = message->max_drop;
+    if (message->has_min_sqnr_db) limits.min_sqnr_db = message->min_sqnr_db;
+    if (message->has_max_size_bytes) limits.max_size_bytes = message->max_size_bytes;
+    return limits;
+}
+
+static tare_status name_job(struct tare_job *job, struct context *c, const char *given) {
+    struct tare_strbuf name = { 0 };
+    if (given) {
+        TARE_TRY(expand(&job->name, c, given));
+    } else {
+        tare_strbuf_printf(&name, "%s-%s", c->model, c->method);
+        if (c->algorithm) tare_strbuf_printf(&name, "-%s", c->algorithm);
+        job->name = name.failed ? NULL : tare_arena_strdup(c->arena, tare_strbuf_text(&name));
+        tare_strbuf_free(&name);
+    }
+    if (!job->name) return TARE_NO_MEMORY;
+    c->name = job->name;
+    if (!*job->name || strchr(job->name, '/') || *job->name == '.')
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "'%s' cannot be a name: it also names files", job->name);
+    return TARE_OK;
+}
+
+static tare_status read_job(struct tare_job *job, struct tare_arena *arena, const Tare__BatchJob *m, const char *folder) {
+    struct context c = { .arena = arena, .folder = folder, .method = m->method ? m->method : "convert",
+                         .algorithm = m->algorithm };
+    memset(job, 0, sizeof *job);
+    if (!m->model) return TARE_FAIL(TARE_INVALID_ARGUMENT, "no model is given");
+    if (!(c.model = base_name(arena, m->model))) return TARE_NO_MEMORY;
+    TARE_TRY(name_job(job, &c, m->name));
+    TARE_TRY(path_of(&job->model, &c, m->model));
+    TARE_TRY(path_of(&job->output, &c, m->output));
+    TARE_TRY(path_of(&job->converter_options_file, &c, m->converter_options_file));
+    TARE_TRY(path_of(&job->calibration, &c, m->calibration));
+    TARE_TRY(text_of(&job->converter_options, &c, m->converter_options));
+    TARE_TRY(text_of(&job->method, &c, m->method));
+    TARE_TRY(text_of(&job->algorithm, &c, m->algorithm));
+    TARE_TRY(text_of(&job->signature, &c, m->signature));
+    TARE_TRY(text_of(&job->label, &c, m->label));
+    TARE_TRY(list_of(&job->arguments, &c, m->arguments, m->n_arguments, text_of));
+    TARE_TRY(list_of(&job->data, &c, m->data, m->n_data, path_of));
+    TARE_TRY(list_of(&job->evaluation, &c, m->evaluation, m->n_evaluation, path_of));
+    job->evaluation_limit = m->has_evaluation_limit ? m->evaluation_limit : 0;
+    job->limits = limits_of(m->limits);
+    job->keep_rejected = m->keep_rejected;
+    return check_job(job);
+}
+
+/* Two jobs that write one folder, or bear one name, would undo each other. */
+static tare_status check_distinct(const struct tare_jobs *jobs) {
+    for (size_t i = 0; i < jobs->count; i++)
+        for (size_t k = 0; k < i; k++) {
+            if (strcmp(jobs->jobs[i].name, jobs->jobs[k].name) == 0)
+                return TARE_FAIL(TARE_INVALID_ARGUMENT, "two jobs have the name '%s'", jobs->jobs[i].name);
+            if (strcmp(jobs->jobs[i].output, jobs->jobs[k].output) == 0)
+                return TARE_FAIL(TARE_INVALID_ARGUMENT, "jobs '%s' and '%s' both write %s", jobs->jobs[k].name,
+                                 jobs->jobs[i].name, jobs->jobs[i].output);
+        }
+    return TARE_OK;
+}
+
+/* ---- files ---- */
+
+static tare_status read_jobs(struct tare_jobs *out, struct tare_arena *arena, const Tare__BatchJobs *message,
+                             const char *folder) {
+    if (!message->n_job) return TARE_FAIL(TARE_INVALID_ARGUMENT, "there is no job in it");
+    out->jobs = TARE_NEW_ARRAY(arena, struct tare_job, message->n_job);
+    if (!out->jobs) return TARE_NO_MEMORY;
+    out->count = message->n_job;
+    for (size_t i = 0; i < message->n_job; i++) {
+        if (message->defaults) fill_in(&message->job[i]->base, &message->defaults->base);
+        TARE_TRY(tare_error_prefix(read_job(&out->jobs[i], arena, message->job[i], folder), "job %zu%s%s", i + 1,
+                                   message->job[i]->name ? " " : "", message->job[i]->name ? message->job[i]->name : ""));
+    }
+    return check_distinct(out);
+}
+
+tare_status tare_jobs_read(struct tare_jobs *out, struct tare_arena *arena, const char *path) {
+    ProtobufCMessage *message;
+    char *text, *folder = tare_path_folder(path);
+    size_t size;
+    tare_status status = folder ? tare_file_read(&text, &size, path) : TARE_NO_MEMORY;
+    memset(out, 0, sizeof *out);
+    if (status == TARE_OK) {
+        status = tare_text_format_read(&message, &tare__batch_jobs__descriptor, arena, text, size, TARE_TEXT_STRICT, NULL);
+        if (status == TARE_OK)
+            status = read_jobs(out, arena, (const Tare__BatchJobs *)message, strcmp(folder, ".") == 0 ? "" : folder);
+        status = tare_error_prefix(status, "%s", path);
+        tare_free(text);
+    }
+    tare_free(folder);
+    return status;
+}
+
+/* ---- folders ---- */
+
+static bool holds_model(const char *path) {
+    static const char *const names[] = { "saved_model.pb", "saved_model.pbtxt", "saved_model.cpb" };
+    bool found = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !found; i++) {
+        char *file = tare_path_join(path, names[i]);
+        found = file && tare_file_kind_of(file) == TARE_FILE_REGULAR;
+        tare_free(file);
+    }
+    return found;
+}
+
+static tare_status expand_list(struct tare_text_list *list, const struct context *c) {
+    return list_of(list, c, (char **)(uintptr_t)list->items, list->count, path_of);
+}
+
+static tare_status add_folder_job(struct tare_jobs *out, struct tare_arena *arena, const struct tare_jobs_of_folder *from,
+                                  const char *model, const char *method) {
+    struct context c = { .arena = arena, .folder = "", .method = method, .algorithm = from->common.algorithm };
+    struct tare_job *grown = tare_arena_extend(arena, out->jobs, out->count, 1, sizeof *grown), *job;
+    if (!grown) return TARE_NO_MEMORY;
+    out->jobs = grown;
+    job = &grown[out->count++];
+    *job = from->common;
+    job->model = tare_arena_strdup(arena, model);
+    job->method = method;
+    if (!job->model || !(c.model = base_name(arena, model))) return TARE_NO_MEMORY;
+    TARE_TRY(name_job(job, &c, NULL));
+    TARE_TRY(path_of(&job->output, &c, job->output));
+    TARE_TRY(path_of(&job->calibration, &c, job->calibration));
+    TARE_TRY(expand_list(&job->data, &c));
+    TARE_TRY(expand_list(&job->evaluation, &c));
+    return tare_error_prefix(check_job(job), "%s", job->name);
+}
+
+tare_status tare_jobs_of_folder(struct tare_jobs *out, struct tare_arena *arena, const struct tare_jobs_of_folder *from) {
+    struct tare_file_list names = { 0 };
+    tare_status status = tare_file_list(&names, from->folder);
+    memset(out, 0, sizeof *out);
+    for (size_t i = 0; i < names.count && status == TARE_OK; i++) {
+        char *model = tare_path_join(from->folder, names.names[i]);
+        if (!model) status = TARE_NO_MEMORY;
+        for (size_t k = 0; status == TARE_OK && from->methods[k] && holds_model(model); k++)
+            status = add_folder_job(out, arena, from, model, from->methods[k]);
+        tare_free(model);
+    }
+    tare_file_list_free(&names);
+    if (status == TARE_OK && !out->count)
+        status = TARE_FAIL(TARE_NOT_FOUND, "%s: no folder in it holds a SavedModel", from->folder);
+    return status == TARE_OK ? check_distinct(out) : status;
+}

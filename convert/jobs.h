@@ -1,0 +1,56 @@
+/* The jobs of `tare batch`: from a job file, or from a folder of models and a list of methods. */
+#ifndef TARE_CONVERT_JOBS_H
+#define TARE_CONVERT_JOBS_H
+
+#include "base/arena.h"
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tare_job_limits {
+    double max_drop;    /* points; < 0: none */
+    double min_sqnr_db; /* -HUGE_VAL: none */
+    int64_t max_size_bytes; /* < 0: none */
+};
+
+struct tare_text_list {
+    const char *const *items;
+    size_t count;
+};
+
+/* One model to make. Paths are ready to open; NULL or empty: not given. */
+struct tare_job {
+    const char *name, *model, *output;
+    const char *method, *algorithm; /* of a quantization; method NULL: a conversion */
+    const char *converter_options, *converter_options_file;
+    struct tare_text_list arguments; /* further words for the command */
+    struct tare_text_list data;
+    const char *calibration, *signature;
+    struct tare_text_list evaluation;
+    const char *label;
+    int64_t evaluation_limit;
+    struct tare_job_limits limits;
+    bool keep_rejected;
+};
+
+struct tare_jobs {
+    struct tare_job *jobs; /* arena memory */
+    size_t count;
+};
+
+/* Reads a job file (proto/tare/batch.proto in text). Errors name file, place and job. */
+tare_status tare_jobs_read(struct tare_jobs *out, struct tare_arena *arena, const char *path) TARE_WARN_UNUSED;
+
+/* What jobs made from a folder have in common; texts may hold the placeholders of a job file. */
+struct tare_jobs_of_folder {
+    const char *folder; /* each folder in it that holds a SavedModel is one model */
+    const char *const *methods; /* ends with NULL */
+    struct tare_job common;     /* name, model and method are set by the function */
+};
+/* Models in the order of their names, methods in the order given. TARE_NOT_FOUND when the folder holds no model. */
+tare_status tare_jobs_of_folder(struct tare_jobs *out, struct tare_arena *arena,
+                                const struct tare_jobs_of_folder *from) TARE_WARN_UNUSED;
+
+#endif

@@ -1,0 +1,132 @@
+/* Hashing jobs and folders. */
+#include "eval/job_key.h"
+#include "base/alloc.h"
+#include "base/file.h"
+#include "calib/hash.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static void finish(char out[TARE_KEY_SIZE], struct tare_hash *hash) {
+    uint64_t lanes[2];
+    tare_hash_end(hash, lanes);
+    snprintf(out, TARE_KEY_SIZE, "%016" PRIx64 "%016" PRIx64, lanes[0], lanes[1]);
+}
+
+static void add_text(struct tare_hash *hash, const char *text) { tare_hash_add_text(hash, text ? text : ""); }
+
+static void add_list(struct tare_hash *hash, const struct tare_text_list *list) {
+    tare_hash_add_u64(hash, list->count);
+    for (size_t i = 0; i < list->count; i++) add_text(hash, list->items[i]);
+}
+
+/* ---- contents ---- */
+
+static tare_status add_contents(struct tare_hash *hash, const char *path) {
+    struct tare_mapping mapping;
+    TARE_TRY(tare_file_map(&mapping, path));
+    tare_hash_add_bytes(hash, mapping.data, mapping.size);
+    tare_file_unmap(&mapping);
+    return TARE_OK;
+}
+
+/* Calls `file` for every file below `folder`, in the order of their names. */
+static tare_status walk(const char *folder, tare_status (*file)(void *arg, const char *path, const char *name), void *arg) {
+    struct tare_file_list list = { 0 };
+    tare_status status = tare_file_list(&list, folder);
+    for (size_t i = 0; i < list.count && status == TARE_OK; i++) {
+        char *path = tare_path_join(folder, list.names[i]);
+        if (!path)
+            status = TARE_NO_MEMORY;
+        else if (tare_file_kind_of(path) == TARE_FILE_DIRECTORY)
+            status = walk(path, file, arg);
+        else
+            status = file(arg, path, list.names[i]);
+        tare_free(path);
+    }
+    tare_file_list_free(&list);
+    return status;
+}
+
+static tare_status hash_file(void *arg, const char *path, const char *name) {
+    tare_hash_add_text(arg, name);
+    return add_contents(arg, path);
+}
+
+static tare_status count_file(void *arg, const char *path, const char *name) {
+    int64_t size = tare_file_size(path);
+    (void)name;
+    *(int64_t *)arg += size > 0 ? size : 0;
+    return TARE_OK;
+}
+
+int64_t tare_folder_bytes(const char *folder) {
+    int64_t bytes = 0;
+    if (walk(folder, count_file, &bytes) == TARE_OK) return bytes;
+    tare_error_clear();
+    return 0;
+}
+
+tare_status tare_folder_key(char out[TARE_KEY_SIZE], const char *folder) {
+    struct tare_hash hash;
+    tare_hash_begin(&hash);
+    TARE_TRY(walk(folder, hash_file, &hash));
+    finish(out, &hash);
+    return TARE_OK;
+}
+
+/* The files that patterns stand for. */
+static tare_status add_files(struct tare_hash *hash, const struct tare_text_list *patterns) {
+    struct tare_file_list files = { 0 };
+    tare_status status = TARE_OK;
+    for (size_t i = 0; i < patterns->count && status == TARE_OK; i++) status = tare_file_glob(&files, patterns->items[i]);
+    for (size_t i = 0; i < files.count && status == TARE_OK; i++) status = add_contents(hash, files.names[i]);
+    tare_file_list_free(&files);
+    return status;
+}
+
+static tare_status add_file(struct tare_hash *hash, const char *path) { return path ? add_contents(hash, path) : TARE_OK; }
+
+/* ---- jobs ---- */
+
+static tare_status begin(struct tare_hash *hash, const struct tare_job *job, const char *version) {
+    tare_hash_begin(hash);
+    add_text(hash, version);
+    add_text(hash, job->model);
+    add_text(hash, job->signature);
+    add_list(hash, &job->data);
+    TARE_TRY(walk(job->model, hash_file, hash));
+    return add_files(hash, &job->data);
+}
+
+tare_status tare_job_calibration_key(char out[TARE_KEY_SIZE], const struct tare_job *job, const char *version) {
+    struct tare_hash hash;
+    TARE_TRY(begin(&hash, job, version));
+    finish(out, &hash);
+    return TARE_OK;
+}
+
+static void add_settings(struct tare_hash *hash, const struct tare_job *job) {
+    const char *texts[] = { job->name,       job->output, job->method, job->algorithm, job->converter_options,
+                            job->calibration, job->label, job->converter_options_file };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) add_text(hash, texts[i]);
+    add_list(hash, &job->arguments);
+    add_list(hash, &job->evaluation);
+    tare_hash_add_u64(hash, (uint64_t)job->evaluation_limit);
+    tare_hash_add(hash, &job->limits.max_drop, sizeof job->limits.max_drop);
+    tare_hash_add(hash, &job->limits.min_sqnr_db, sizeof job->limits.min_sqnr_db);
+    tare_hash_add_u64(hash, (uint64_t)job->limits.max_size_bytes);
+    tare_hash_add_u64(hash, job->keep_rejected);
+}
+
+tare_status tare_job_key(char out[TARE_KEY_SIZE], const struct tare_job *job, const char *version) {
+    struct tare_hash hash;
+    TARE_TRY(begin(&hash, job, version));
+    add_settings(&hash, job);
+    TARE_TRY(add_file(&hash, job->converter_options_file));
+    TARE_TRY(add_file(&hash, job->calibration));
+    TARE_TRY(add_files(&hash, &job->evaluation));
+    finish(out, &hash);
+    return TARE_OK;
+}

@@ -1,0 +1,20 @@
+/* What a job depends on, as a hash: a finished job whose key is the same need not run again. */
+#ifndef TARE_EVAL_JOB_KEY_H
+#define TARE_EVAL_JOB_KEY_H
+
+#include "convert/jobs.h"
+
+enum { TARE_KEY_SIZE = 33 }; /* 32 hexadecimal digits */
+
+/* Over the job's texts, the contents of the model's files and of every file that it names, and `version` (of the
+ * program). */
+tare_status tare_job_key(char out[TARE_KEY_SIZE], const struct tare_job *job, const char *version) TARE_WARN_UNUSED;
+/* Over what a calibration depends on: the model, the samples, the signature, the version. */
+tare_status tare_job_calibration_key(char out[TARE_KEY_SIZE], const struct tare_job *job,
+                                     const char *version) TARE_WARN_UNUSED;
+/* Over names and contents of all files of a folder, in the order of their paths. */
+tare_status tare_folder_key(char out[TARE_KEY_SIZE], const char *folder) TARE_WARN_UNUSED;
+/* Bytes of all files of a folder; 0 when it cannot be read. */
+int64_t tare_folder_bytes(const char *folder);
+
+#endif

@@ -1,0 +1,78 @@
+/* Measuring what a job made. */
+#include "eval/job_measure.h"
+#include "convert/saved_model.h"
+#include "eval/comparison.h"
+#include "eval/model_inputs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static tare_status measure_model(struct tare_comparison_row **row, struct tare_comparison *comparison, const char *path,
+                                 const struct tare_job *job, const struct tare_runner_options *options) {
+    const struct tare_signature *signature;
+    struct tare_model *model;
+    tare_status status;
+    TARE_TRY(tare_saved_model_load(&model, path, NULL));
+    status = tare_pick_signature(&signature, model, job->signature);
+    if (status == TARE_OK) status = tare_comparison_add(row, comparison, model, signature, options, job->label);
+    tare_model_free(model);
+    return tare_error_prefix(status, "%s", path);
+}
+
+static void take_figures(struct tare_job_result *result, const struct tare_comparison *c) {
+    const struct tare_metrics *base = &c->rows[0].outputs[0], *made = &c->rows[1].outputs[0];
+    result->records = c->records;
+    if (base->labelled) result->float_top1 = (double)base->top1 / (double)base->labelled;
+    if (made->labelled) result->top1 = (double)made->top1 / (double)made->labelled;
+    if (made->ranked) result->agreement = (double)made->agree / (double)made->ranked;
+    result->sqnr_db = tare_metrics_sqnr_db(made);
+    result->float_bytes = c->rows[0].size_bytes;
+    result->size_bytes = c->rows[1].size_bytes;
+}
+
+static tare_status weigh(int64_t *out, const char *path) {
+    struct tare_model *model;
+    TARE_TRY(tare_saved_model_load(&model, path, NULL));
+    *out = tare_model_weight_bytes(model);
+    tare_model_free(model);
+    return TARE_OK;
+}
+
+tare_status tare_job_measure(struct tare_job_result *result, const struct tare_job *job, const char *folder,
+                             const volatile sig_atomic_t *interrupted) {
+    const struct tare_runner_options options = { .paths = job->evaluation.items, .n_paths = job->evaluation.count,
+                                                 .limit = job->evaluation_limit, .batch = 8, .interrupted = interrupted };
+    struct tare_comparison comparison = { 0 };
+    struct tare_comparison_row *row;
+    tare_status status;
+    if (!job->evaluation.count) {
+        TARE_TRY(weigh(&result->float_bytes, job->model));
+        return weigh(&result->size_bytes, folder);
+    }
+    status = measure_model(&row, &comparison, job->model, job, &options);
+    if (status == TARE_OK) status = measure_model(&row, &comparison, folder, job, &options);
+    if (status == TARE_OK) take_figures(result, &comparison);
+    tare_comparison_free(&comparison);
+    return status;
+}
+
+bool tare_job_breaks_limit(char reason[160], const struct tare_job_result *result, const struct tare_job_limits *limits) {
+    bool labelled = !isnan(result->top1);
+    double drop = 100 * (labelled ? result->float_top1 - result->top1 : 1 - result->agreement);
+    if (limits->max_drop >= 0 && !(drop <= limits->max_drop)) {
+        snprintf(reason, 160, "%s falls by %.2f points (at most %.2f allowed)", labelled ? "top-1" : "agreement with float",
+                 drop, limits->max_drop);
+        return true;
+    }
+    if (limits->min_sqnr_db > -HUGE_VAL && !(result->sqnr_db >= limits->min_sqnr_db)) {
+        snprintf(reason, 160, "SQNR is %.2f dB (at least %.2f wanted)", result->sqnr_db, limits->min_sqnr_db);
+        return true;
+    }
+    if (limits->max_size_bytes >= 0 && result->size_bytes > limits->max_size_bytes) {
+        snprintf(reason, 160, "weights take %lld bytes (at most %lld allowed)", (long long)result->size_bytes,
+                 (long long)limits->max_size_bytes);
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,144 @@
+/* One job's result as JSON. */
+#include "eval/job_result.h"
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/output.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const outcome_names[] = { "done", "rejected", "failed" };
+
+struct tare_job_result tare_job_result_new(const char *name) {
+    return (struct tare_job_result){ .name = name, .key = "", .run = "", .outcome = TARE_JOB_FAILED, .top1 = NAN,
+                                     .float_top1 = NAN, .agreement = NAN, .sqnr_db = NAN };
+}
+
+/* ---- writing ---- */
+
+static void put_text(json_t *object, const char *key, const char *value) {
+    if (value && *value) json_object_set_new(object, key, json_string(value));
+}
+
+/* JSON has no infinity: an exact model's SQNR is the text "exact". */
+static void put_number(json_t *object, const char *key, double value) {
+    if (isnan(value)) return;
+    json_object_set_new(object, key, isinf(value) ? json_string(value > 0 ? "exact" : "none") : json_real(value));
+}
+
+static void put_integer(json_t *object, const char *key, int64_t value) {
+    if (value) json_object_set_new(object, key, json_integer((json_int_t)value));
+}
+
+static json_t *result_json(const struct tare_job_result *r) {
+    json_t *object = json_object();
+    put_text(object, "name", r->name);
+    put_text(object, "outcome", outcome_names[r->outcome]);
+    put_text(object, "reason", r->reason);
+    put_text(object, "output", r->output);
+    put_text(object, "output_hash", r->output_hash);
+    put_text(object, "key", r->key);
+    put_text(object, "run", r->run);
+    put_number(object, "top1", r->top1);
+    put_number(object, "float_top1", r->float_top1);
+    put_number(object, "agreement", r->agreement);
+    put_number(object, "sqnr_db", r->sqnr_db);
+    put_integer(object, "records", r->records);
+    put_integer(object, "size_bytes", r->size_bytes);
+    put_integer(object, "float_bytes", r->float_bytes);
+    put_integer(object, "peak_bytes", r->peak_bytes);
+    put_integer(object, "attempts", r->attempts);
+    put_number(object, "seconds", r->seconds);
+    return object;
+}
+
+/* Takes over `root`. */
+static tare_status dump(struct tare_strbuf *out, json_t *root) {
+    char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
+    json_decref(root);
+    if (!text) return TARE_FAIL(TARE_NO_MEMORY, "out of memory");
+    tare_strbuf_puts(out, text);
+    tare_strbuf_putc(out, '\n');
+    free(text);
+    return out->failed ? TARE_FAIL(TARE_NO_MEMORY, "out of memory") : TARE_OK;
+}
+
+tare_status tare_job_result_save(const struct tare_job_result *result, const char *path) {
+    struct tare_strbuf text = { 0 };
+    tare_status status = dump(&text, result_json(result));
+    if (status == TARE_OK) status = tare_file_write(path, tare_strbuf_text(&text), text.size);
+    tare_strbuf_free(&text);
+    return status;
+}
+
+tare_status tare_batch_json(struct tare_strbuf *out, const struct tare_batch_report *report) {
+    json_t *root = json_object(), *jobs = json_array();
+    for (size_t i = 0; i < report->count; i++) json_array_append_new(jobs, result_json(&report->results[i]));
+    put_text(root, "batch", report->title);
+    json_object_set_new(root, "jobs_total", json_integer((json_int_t)report->count));
+    json_object_set_new(root, "jobs_failed", json_integer((json_int_t)tare_batch_failed(report)));
+    json_object_set_new(root, "jobs_skipped", json_integer((json_int_t)report->skipped));
+    put_number(root, "seconds", report->seconds);
+    json_object_set_new(root, "jobs", jobs);
+    return dump(out, root);
+}
+
+/* ---- reading ---- */
+
+static const char *take_text(struct tare_arena *arena, const json_t *object, const char *key) {
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? tare_arena_strdup(arena, text) : NULL;
+}
+
+static double take_number(const json_t *object, const char *key) {
+    const json_t *value = json_object_get(object, key);
+    if (json_is_number(value)) return json_number_value(value);
+    if (json_is_string(value)) return strcmp(json_string_value(value), "exact") == 0 ? INFINITY : -INFINITY;
+    return NAN;
+}
+
+static int64_t take_integer(const json_t *object, const char *key) {
+    return (int64_t)json_integer_value(json_object_get(object, key));
+}
+
+static tare_status read_result(struct tare_job_result *out, struct tare_arena *arena, const json_t *root) {
+    const char *outcome = json_string_value(json_object_get(root, "outcome"));
+    *out = tare_job_result_new(take_text(arena, root, "name"));
+    for (int i = 0; i < 3 && outcome; i++)
+        if (strcmp(outcome, outcome_names[i]) == 0) out->outcome = (enum tare_job_outcome)i;
+    if (!out->name || !outcome) return TARE_FAIL(TARE_CORRUPT, "this is no result of a job");
+    out->key = take_text(arena, root, "key");
+    out->run = take_text(arena, root, "run");
+    if (!out->key) out->key = "";
+    if (!out->run) out->run = "";
+    out->reason = take_text(arena, root, "reason");
+    out->output = take_text(arena, root, "output");
+    out->output_hash = take_text(arena, root, "output_hash");
+    out->top1 = take_number(root, "top1");
+    out->float_top1 = take_number(root, "float_top1");
+    out->agreement = take_number(root, "agreement");
+    out->sqnr_db = take_number(root, "sqnr_db");
+    out->records = take_integer(root, "records");
+    out->size_bytes = take_integer(root, "size_bytes");
+    out->float_bytes = take_integer(root, "float_bytes");
+    out->peak_bytes = take_integer(root, "peak_bytes");
+    out->attempts = (int)take_integer(root, "attempts");
+    out->seconds = json_number_value(json_object_get(root, "seconds"));
+    return TARE_OK;
+}
+
+tare_status tare_job_result_load(struct tare_job_result *out, struct tare_arena *arena, const char *path) {
+    json_error_t error;
+    json_t *root;
+    char *text;
+    size_t size;
+    tare_status status;
+    TARE_TRY(tare_file_read(&text, &size, path));
+    root = json_loadb(text, size, 0, &error);
+    status = root ? read_result(out, arena, root) : TARE_FAIL(TARE_CORRUPT, "line %d: %s", error.line, error.text);
+    json_decref(root);
+    tare_free(text);
+    return tare_error_prefix(status, "%s", path);
+}

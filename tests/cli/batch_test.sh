@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# tare batch: one failure stops no other; a run that is killed goes on where it was and ends with the same bytes; limits
+# reject; a folder of models does without a job file; ranks share the work.
+set -uo pipefail
+. "$TARE_SOURCE_DIR/tests/cli/support.sh"
+
+mkdir -p "$work/models" "$work/models/broken"
+cp -r "$glyphs/saved_model" "$work/models/glyphs"
+cp -r "$glyphs/saved_model" "$work/models/other"
+head -c 300 "$glyphs/saved_model/saved_model.pb" >"$work/models/broken/saved_model.pb"
+
+jobs() { # jobs FOLDER: a job file that writes below it
+    mkdir -p "$1"
+    cat >"$1/jobs.textproto" <<JOBS
+defaults {
+  output: "out/{name}"
+  data: "$glyphs/calibration.tfrecord.gz"
+  evaluation: "$glyphs/eval.tfrecord.gz"
+  evaluation_limit: 100
+}
+job { model: "../models/glyphs" method: "static" }
+job { model: "../models/glyphs" method: "static" algorithm: "percentile:p=99.9" name: "glyphs-percentile" }
+job { model: "../models/glyphs" method: "weight_only" arguments: "--depthwise" }
+job { model: "../models/other" method: "static" limits { max_drop: 50 } }
+job { model: "../models/other" method: "weight_only" name: "strict" limits { min_sqnr_db: 200 } keep_rejected: true }
+job { model: "../models/other" name: "tpu" converter_options: 'tpu_functions { function_alias: "tpu_func" }' }
+job { model: "../models/broken" method: "weight_only" }
+job { model: "../models/missing" method: "static" }
+JOBS
+}
+outcome() { grep -o '"outcome": "[a-z]*"' "$1/jobs.textproto.state/$2.json" | cut -d'"' -f4; }
+
+# one run
+jobs "$work/a"
+"$tare" batch "$work/a/jobs.textproto" --report "$work/a/report.html" --json >"$work/a/report.json" 2>"$work/a/stderr"
+[ $? -eq 1 ] || fail "exit status is not 1 though jobs failed"
+for job in glyphs-static glyphs-percentile glyphs-weight_only other-static tpu; do
+    [ "$(outcome "$work/a" $job)" = done ] || fail "$job: $(outcome "$work/a" $job)"
+    [ -f "$work/a/out/$job/saved_model.pb" ] || fail "$job wrote no model"
+done
+[ "$(outcome "$work/a" strict)" = rejected ] || fail "strict: $(outcome "$work/a" strict)"
+absent "$work/a/out/strict"
+[ -f "$work/a/out/strict.rejected/saved_model.pb" ] || fail "the rejected model is not kept aside"
+for job in broken-weight_only missing-static; do
+    [ "$(outcome "$work/a" $job)" = failed ] || fail "$job: $(outcome "$work/a" $job)"
+    absent "$work/a/out/$job"
+done
+grep -q '"jobs_failed": 3' "$work/a/report.json" || fail "not 3 failed: $(grep jobs_ "$work/a/report.json")"
+[ "$(find "$work/a/jobs.textproto.state" -name '*.calib' | wc -l)" = 2 ] || fail "three static jobs of two models are not calibrated twice"
+grep -q 'models/missing' "$work/a/report.html" || fail "the page does not give the reason of a failure"
+[ -z "$(find "$work/a/out" -name '.*')" ] || fail "left behind: $(find "$work/a/out" -name '.*')"
+
+# the model of the batch is that of the command
+"$tare" quantize "$work/models/glyphs" "$work/single" --data "$glyphs/calibration.tfrecord.gz" --quiet || fail "quantize: $?"
+diff -r "$work/single" "$work/a/out/glyphs-static" >/dev/null || fail "batch and quantize write other bytes"
+
+# killed again and again
+jobs "$work/b"
+for delay in 0.02 0.05 0.08 0.12 0.2; do
+    "$tare" batch "$work/b/jobs.textproto" --jobs 1 --resume --quiet >/dev/null 2>&1 &
+    sleep $delay
+    kill -9 $! 2>/dev/null
+    wait $! 2>/dev/null
+done
+"$tare" batch "$work/b/jobs.textproto" --resume --quiet >/dev/null 2>&1
+diff -r "$work/a/out" "$work/b/out" >/dev/null || fail "killed and resumed: other bytes than one run"
+
+# finished and unchanged jobs are left out
+touch -d '2001-01-01' "$work/b/jobs.textproto.state/glyphs-static.json"
+"$tare" batch "$work/b/jobs.textproto" --resume --quiet --json >"$work/b/report.json" 2>/dev/null
+grep -q '"jobs_skipped": 6' "$work/b/report.json" || fail "not 6 left out: $(grep jobs_ "$work/b/report.json")"
+[ "$work/b/jobs.textproto.state/glyphs-static.json" -ot "$work/models" ] || fail "a finished job ran again"
+# ... but not one whose output was touched
+echo x >>"$work/b/out/glyphs-static/saved_model.pb"
+"$tare" batch "$work/b/jobs.textproto" --resume --quiet >/dev/null 2>&1
+diff -r "$work/a/out" "$work/b/out" >/dev/null || fail "a damaged output is not made again"
+
+# outputs that are there are not replaced unasked
+"$tare" batch "$work/a/jobs.textproto" --quiet >/dev/null 2>&1
+grep -q 'already exists' "$work/a/jobs.textproto.state/glyphs-static.json" || fail "an existing output was replaced"
+
+# a folder of models, two ranks, no job file
+for rank in 1 0; do
+    PMI_RANK=$rank PMI_SIZE=2 PMI_PORT=run1 "$tare" batch "$work/models" --methods weight_only --output-dir "$work/folder" \
+        --state "$work/folder.state" --quiet --json >"$work/rank$rank.json" 2>/dev/null &
+done
+wait
+[ -s "$work/rank1.json" ] && fail "rank 1 reports, too"
+grep -q '"jobs_total": 3' "$work/rank0.json" || fail "rank 0 does not report all: $(cat "$work/rank0.json")"
+for model in glyphs other; do
+    [ -f "$work/folder/$model-weight_only/saved_model.pb" ] || fail "$model was not made from the folder"
+done
+
+# dry run
+"$tare" batch "$work/a/jobs.textproto" --dry-run --state "$work/dry" >"$work/plan" || fail "dry run: $?"
+absent "$work/dry"
+grep -q '^glyphs-static ' "$work/plan" || fail "the plan does not list the jobs: $(cat "$work/plan")"
+
+# job files that are wrong
+wrong() { printf '%s\n' "$2" >"$work/wrong.textproto"; expect 1 "$1" "$tare" batch "$work/wrong.textproto"; }
+wrong "there is no job in it" ''
+wrong "no output is given" 'job { model: "m" method: "static" }'
+wrong "both write" 'job { model: "a" method: "static" output: "o" } job { model: "b" method: "static" output: "o" }'
+wrong "two jobs have the name 'a-static'" 'job { model: "a" method: "static" output: "o" } job { model: "a" method: "static" output: "p" }'
+wrong "needs evaluation records" 'job { model: "a" method: "static" output: "o" limits { max_drop: 1 } }'
+wrong "metod" 'job { model: "a" metod: "static" }'
+wrong "cannot be a name" 'job { name: "../x" model: "a" method: "static" output: "o" }'
+expect 2 "needs --methods" "$tare" batch "$work/models"
+finish
