@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "quant/layer.h"
+#include "quant/recipe.h"
 #include "quant/xla.h"
 
 #include <string.h>
@@ -88,12 +89,37 @@ static const char *refuse(const struct tare_quant_work *work, struct tare_quant_
     return reason;
 }
 
-static tare_status plan_layer(struct tare_quant_work *work, struct tare_quant_layer *layer) {
-    bool by_rule = false;
+static tare_status plan_layer(struct tare_quant_work *work, struct tare_quant_layer *layer, bool *used_rules) {
+    bool by_rule;
     layer->setting = work->options->setting;
-    TARE_TRY(tare_quant_check_setting(&layer->setting));
+    TARE_TRY(tare_quant_recipe_apply(&layer->setting, &by_rule, used_rules, work->options->recipe, layer->op));
+    TARE_TRY(tare_error_prefix(tare_quant_check_setting(&layer->setting), "%s (%s)", layer->op->name, layer->op->op));
     if (!layer->refused) layer->refused = refuse(work, layer, by_rule);
     return TARE_OK;
+}
+
+/* Rules that match no layer go to the report. */
+static tare_status plan_all(struct tare_quant_work *work) {
+    const struct tare_quant_recipe *recipe = work->options->recipe;
+    struct tare_quant_report *report = work->report;
+    const size_t n_rules = tare_quant_recipe_count(recipe);
+    bool *used = TARE_NEW_ARRAY(work->arena, bool, n_rules + 1);
+    report->unused_rules = TARE_NEW_ARRAY(work->arena, const char *, n_rules + 1);
+    if (!used || !report->unused_rules) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < work->n_layers; i++) TARE_TRY(plan_layer(work, &work->layers[i], used));
+    for (size_t i = 0; i < n_rules; i++)
+        if (!used[i]) report->unused_rules[report->n_unused_rules++] = tare_quant_recipe_rule(recipe, i)->where;
+    return TARE_OK;
+}
+
+bool tare_quant_needs_ranges(const struct tare_quant_options *options) {
+    const struct tare_quant_method *method = options->setting.method;
+    if (method && method->needs_ranges) return true;
+    for (size_t i = 0; i < tare_quant_recipe_count(options->recipe); i++) {
+        method = tare_quant_recipe_rule(options->recipe, i)->setting.method;
+        if (method && method->needs_ranges) return true;
+    }
+    return false;
 }
 
 /* ---- rewriting ---- */
@@ -176,7 +202,7 @@ tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *a
     TARE_CHECK(tare_model_shapes_new(&shapes, model));
     work.shapes = shapes;
     TARE_CHECK(find_all(&work));
-    for (size_t i = 0; i < work.n_layers; i++) TARE_CHECK(plan_layer(&work, &work.layers[i]));
+    TARE_CHECK(plan_all(&work));
     TARE_CHECK(add_outcomes(&work));
     for (size_t i = 0; i < work.n_layers; i++)
         if (!work.layers[i].refused) TARE_CHECK(rewrite_layer(&work, &work.layers[i]));

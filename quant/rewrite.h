@@ -57,10 +57,15 @@ struct tare_quant_report {
     struct tare_quant_outcome *outcomes; /* arena memory */
     size_t count;
     size_t quantized;
+    const char **unused_rules; /* "recipe.txt:3": rules that matched no layer */
+    size_t n_unused_rules;
 };
 
 /* Checks what cannot go together: TARE_INVALID_ARGUMENT with TensorFlow's words where it has any. */
 tare_status tare_quant_check_setting(const struct tare_quant_setting *setting);
+
+/* True when some method that the options name needs ranges of activations. */
+bool tare_quant_needs_ranges(const struct tare_quant_options *options);
 
 /* Quantizes every layer of every graph of the model (function bodies that loops, branches or several callers share
  * included) as the options say. `ranges` may be NULL where no method in use needs them. */

@@ -26,26 +26,38 @@ const char *draw_name(enum draw_kind kind) {
 float draw_one(enum draw_kind kind, uint64_t *seed) {
     double value = 0;
     switch (kind) {
-    case DRAW_NORMAL: value = draw_normal(seed); break;
+    case DRAW_NORMAL:
+        value = draw_normal(seed);
+        break;
     case DRAW_LAPLACE: {
         double u = draw_unit(seed) - 0.5;
         value = u < 0 ? log(1 + 2 * u) : -log(1 - 2 * u);
         break;
     }
-    case DRAW_RELU: value = fmax(0, draw_normal(seed)); break;
-    case DRAW_CONSTANT: value = 0.37; break;
-    case DRAW_TWO: value = draw_bits(seed) & 1 ? -1 : 3; break;
+    case DRAW_RELU:
+        value = fmax(0, draw_normal(seed));
+        break;
+    case DRAW_CONSTANT:
+        value = 0.37;
+        break;
+    case DRAW_TWO:
+        value = draw_bits(seed) & 1 ? -1 : 3;
+        break;
     case DRAW_HEAVY: {
         double u = 2 * draw_unit(seed) - 1;
         value = u * sqrt(2 / (1 - u * u));
         break;
     }
-    case DRAW_SHIFTED: value = 5 + draw_normal(seed); break;
-    default: break;
+    case DRAW_SHIFTED:
+        value = 5 + draw_normal(seed);
+        break;
+    default:
+        break;
     }
     return (float)value;
 }
 
 void draw_fill(float *values, size_t count, enum draw_kind kind, uint64_t seed) {
-    for (size_t i = 0; i < count; i++) values[i] = draw_one(kind, &seed);
+    for (size_t i = 0; i < count; i++)
+        values[i] = draw_one(kind, &seed);
 }

@@ -20,12 +20,10 @@ static tare_status run_add(struct tare_kernel *kernel) {
     mini_log.reused += kernel->may_reuse_input0;
     TARE_TRY(tare_kernel_output_like0(kernel, 0));
     for (int64_t i = 0; i < a->elements; i++) {
-        if (a->dtype == TARE_DT_FLOAT)
-            TARE_DATA(float, &kernel->outputs[0])
-            [i] = TARE_CONST_DATA(float, a)[i] + TARE_CONST_DATA(float, b)[b->elements == 1 ? 0 : i];
-        else
-            TARE_DATA(int32_t, &kernel->outputs[0])
-            [i] = TARE_CONST_DATA(int32_t, a)[i] + TARE_CONST_DATA(int32_t, b)[b->elements == 1 ? 0 : i];
+        if (a->dtype == TARE_DT_FLOAT) TARE_DATA(float, &kernel->outputs[0])
+        [i] = TARE_CONST_DATA(float, a)[i] + TARE_CONST_DATA(float, b)[b->elements == 1 ? 0 : i];
+        else TARE_DATA(int32_t, &kernel->outputs[0])[i] =
+            TARE_CONST_DATA(int32_t, a)[i] + TARE_CONST_DATA(int32_t, b)[b->elements == 1 ? 0 : i];
     }
     return TARE_OK;
 }
@@ -95,29 +93,35 @@ static const struct tare_op_attr *find_attr(const struct tare_node *node, const 
 
 static struct tare_node *open_node(struct tare_graph *graph, const char *op, const char *name, int n, va_list edges) {
     struct tare_node *node = tare_graph_add(graph, op, name);
-    int dtypes[64];
-    size_t at = 0;
     assert_non_null(node);
     for (int i = 0; i < n; i++)
         mini_ok(tare_node_add_input(node, va_arg(edges, struct tare_edge)));
-    for (int i = 0; i < n; i++)
+    mini_infer_attrs(node);
+    return node;
+}
+
+void mini_infer_attrs(struct tare_node *node) {
+    int dtypes[64];
+    const size_t n = node->n_inputs;
+    size_t at = 0;
+    assert_true(n <= sizeof dtypes / sizeof *dtypes);
+    for (size_t i = 0; i < n; i++)
         dtypes[i] = tare_edge_dtype(node->inputs[i]);
-    for (size_t i = 0; node->def && i < node->def->n_inputs && at < (size_t)n; i++) {
+    for (size_t i = 0; node->def && i < node->def->n_inputs && at < n; i++) {
         const struct tare_op_arg *arg = &node->def->inputs[i];
         size_t count = 1;
         if (arg->number_attr) {
-            count = (size_t)n - at - (node->def->n_inputs - i - 1);
+            count = n - at - (node->def->n_inputs - i - 1);
             mini_ok(tare_node_set_int(node, arg->number_attr, (int64_t)count));
         }
         if (arg->type_list_attr) {
-            count = (size_t)n - at - (node->def->n_inputs - i - 1);
+            count = n - at - (node->def->n_inputs - i - 1);
             mini_ok(tare_node_set_type_list(node, arg->type_list_attr, dtypes + at, count));
         }
         if (arg->type_attr && find_attr(node, arg->type_attr))
             mini_ok(tare_node_set_type(node, arg->type_attr, dtypes[at]));
         at += count;
     }
-    return node;
 }
 
 struct tare_node *mini_open(struct tare_graph *graph, const char *op, const char *name, int n, ...) {
@@ -225,18 +229,25 @@ struct tare_edge mini_call(struct tare_graph *graph, const char *op, const char 
     return mini_done(node);
 }
 
-struct tare_edge mini_variable(struct tare_model *model, const char *name, float value) {
-    struct tare_node *node = mini_open(model->main, "VarHandleOp", name, 0);
+void mini_add_variable(struct tare_model *model, struct tare_node *node, struct tare_tensor value) {
     struct tare_variable *grown =
         tare_arena_extend(&model->arena, model->variables, model->n_variables, 1, sizeof *grown);
+    assert_non_null(grown);
+    grown[model->n_variables++] = (struct tare_variable){ .node = node,
+                                                          .shared_name = node->name,
+                                                          .dtype = value.dtype,
+                                                          .shape = value.shape,
+                                                          .value = value,
+                                                          .object_id = -1 };
+    model->variables = grown;
+}
+
+struct tare_edge mini_variable(struct tare_model *model, const char *name, float value) {
+    struct tare_node *node = mini_open(model->main, "VarHandleOp", name, 0);
     struct tare_shape scalar = tare_shape_scalar();
     mini_ok(tare_node_set_type(node, "dtype", TARE_DT_FLOAT));
     mini_ok(tare_node_set_shape(node, "shape", &scalar));
-    grown[model->n_variables] = (struct tare_variable){
-        .node = node, .shared_name = node->name, .dtype = TARE_DT_FLOAT, .shape = scalar, .object_id = -1
-    };
-    grown[model->n_variables++].value = mini_scalar(TARE_DT_FLOAT, value);
-    model->variables = grown;
+    mini_add_variable(model, node, mini_scalar(TARE_DT_FLOAT, value));
     return mini_done(node);
 }
 

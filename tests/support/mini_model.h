@@ -28,6 +28,8 @@ struct tare_model *mini_model_new(void);
 struct tare_edge mini_node(struct tare_graph *graph, const char *op, const char *name, int n, ...);
 /* The same left open for attributes; then mini_done. */
 struct tare_node *mini_open(struct tare_graph *graph, const char *op, const char *name, int n, ...);
+/* Sets the attributes T, N and the like that follow from the inputs. */
+void mini_infer_attrs(struct tare_node *node);
 struct tare_edge mini_done(struct tare_node *node);
 struct tare_edge mini_output(struct tare_edge edge, int index);
 struct tare_edge mini_placeholder(struct tare_graph *graph, const char *name, int dtype);
@@ -43,6 +45,8 @@ struct tare_edge mini_call(struct tare_graph *graph, const char *op, const char 
                            int n, ...);
 /* A variable of the model with a float value, and its VarHandleOp. */
 struct tare_edge mini_variable(struct tare_model *model, const char *name, float value);
+/* The variable behind a node that makes a handle or a reference; takes the value over. */
+void mini_add_variable(struct tare_model *model, struct tare_node *node, struct tare_tensor value);
 
 struct tare_session *mini_session(const struct tare_model *model);
 /* Asserts that the status is OK and prints the error text otherwise. */

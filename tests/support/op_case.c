@@ -4,6 +4,7 @@
 #include "graph/model.h"
 #include "graph/opdef.h"
 #include "graph/opspec.h"
+#include "support/attrs_text.h"
 #include "support/tensor_text.h"
 
 #include <ctype.h>
@@ -34,62 +35,6 @@ static bool complain(const struct run *run, const char *what, const char *text) 
 }
 
 /* ---- the node ---- */
-
-/* End of one attribute: a ';' outside quotes and brackets, or the end of the text. */
-static const char *end_of_attr(const char *at) {
-    int depth = 0;
-    char quote = '\0';
-    for (; *at != '\0'; at++) {
-        if (quote != '\0') {
-            if (*at == '\\' && at[1] != '\0')
-                at++;
-            else if (*at == quote)
-                quote = '\0';
-        } else if (*at == '\'' || *at == '"') {
-            quote = *at;
-        } else if (strchr("[{(", *at)) {
-            depth++;
-        } else if (strchr("]})", *at)) {
-            depth--;
-        } else if (*at == ';' && depth == 0) {
-            break;
-        }
-    }
-    return at;
-}
-
-static tare_status add_attr(struct run *run, const char *text, const char *end) {
-    while (text < end && isspace((unsigned char)*text))
-        text++;
-    while (end > text && isspace((unsigned char)end[-1]))
-        end--;
-    if (text == end) return TARE_OK;
-    const char *colon = memchr(text, ':', (size_t)(end - text));
-    if (colon == NULL) return TARE_FAIL(TARE_INVALID_ARGUMENT, "attribute '%.*s' has no ':'", (int)(end - text), text);
-    const struct tare_op_attr *spec = tare_op_def_find_attr(run->node->def, text, (size_t)(colon - text));
-    if (spec == NULL)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "the op has no attribute '%.*s'", (int)(colon - text), text);
-    const char *value = colon + 1;
-    while (value < end && isspace((unsigned char)*value))
-        value++;
-    struct tare_attr *attr =
-        tare_opspec_parse_value(&run->memory, spec->kind, spec->is_list, value, (size_t)(end - value));
-    if (attr == NULL)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "attribute %s: '%.*s' is no value of its kind", spec->name,
-                         (int)(end - value), value);
-    attr->name = spec->name;
-    const struct tare_node from = { .attrs = attr, .n_attrs = 1 };
-    return tare_node_copy_attrs(run->node, &from);
-}
-
-static tare_status add_attrs(struct run *run, const char *attrs) {
-    while (attrs != NULL && *attrs != '\0') {
-        const char *end = end_of_attr(attrs);
-        TARE_TRY(add_attr(run, attrs, end));
-        attrs = *end ? end + 1 : end;
-    }
-    return tare_opdef_check_attrs(run->node);
-}
 
 static tare_status check_inputs(struct run *run) {
     int *dtypes;
@@ -123,7 +68,8 @@ static tare_status open_node(struct run *run) {
         if (arg == NULL) return TARE_NO_MEMORY;
         TARE_TRY(tare_node_add_input(run->node, (struct tare_edge){ arg, 0 }));
     }
-    TARE_TRY(add_attrs(run, test->attrs));
+    TARE_TRY(attrs_from_text(run->node, &run->memory, test->attrs));
+    TARE_TRY(tare_opdef_check_attrs(run->node));
     TARE_TRY(tare_node_resolve(run->node));
     return check_inputs(run);
 }

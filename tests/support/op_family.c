@@ -5,6 +5,7 @@
 #include "base/map.h"
 #include "support/case_file.h"
 #include "support/golden.h"
+#include "support/script.h"
 
 #include <glob.h>
 #include <setjmp.h>
@@ -170,6 +171,25 @@ static bool cover_goldens(struct op_coverage *coverage, const char *path) {
     return good;
 }
 
+struct script_cover {
+    struct op_coverage *coverage;
+    bool good;
+};
+
+static void cover_script_op(void *arg, const char *op) {
+    struct script_cover *cover = arg;
+    cover->good = cover->good && add_covered(cover->coverage, op, 1);
+}
+
+static bool cover_scripts(struct op_coverage *coverage, const char *path) {
+    struct script_file *file = script_file_open(path);
+    struct script_cover cover = { coverage, file != NULL };
+    for (size_t i = 0; file && i < script_file_count(file); i++)
+        script_file_each_op(file, i, cover_script_op, &cover);
+    script_file_close(file);
+    return cover.good;
+}
+
 static bool cover_elsewhere(struct op_coverage *coverage, const char *path) {
     char op[128], line[512];
     size_t count;
@@ -201,6 +221,7 @@ struct op_coverage *op_coverage_load(const char *source_dir) {
     if (coverage == NULL) return NULL;
     if (cover_each(coverage, source_dir, "tests/ops/*.cases", cover_texts) &&
         cover_each(coverage, source_dir, "tests/golden/*.bin", cover_goldens) &&
+        cover_each(coverage, source_dir, "tests/ops/*.graphs", cover_scripts) &&
         cover_each(coverage, source_dir, "tests/ops/elsewhere.txt", cover_elsewhere))
         return coverage;
     op_coverage_free(coverage);

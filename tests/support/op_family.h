@@ -11,8 +11,8 @@ struct CMUnitTest;
  * number of failed tests: the value for main. An environment variable TARE_OP=Name runs the cases of one op. */
 int op_family_main(const char *source_dir, const char *family, const struct CMUnitTest *more, size_t n_more);
 
-/* Number of cases of each op over all files of tests/ops and tests/golden, and of tests/ops/elsewhere.txt: lines
- * "Op count test-file" for ops whose cases are in a test program. */
+/* Number of cases of each op over all files of tests/ops and tests/golden: nodes alone, graphs that the op is in (each
+ * counts once), and tests/ops/elsewhere.txt: lines "Op count test-file" for ops whose cases are in a test program. */
 struct op_coverage;
 struct op_coverage *op_coverage_load(const char *source_dir);
 size_t op_coverage_count(const struct op_coverage *coverage, const char *op);

@@ -1,0 +1,546 @@
+#include "support/script.h"
+
+#include "base/alloc.h"
+#include "base/strbuf.h"
+#include "support/attrs_text.h"
+#include "support/mini_model.h"
+#include "support/temp.h"
+#include "support/tensor_compare.h"
+#include "support/tensor_text.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_EDGES = 32 };
+
+struct line {
+    const char *text;
+    int number;
+};
+
+struct entry {
+    const char *name, *type; /* type: in place of @; NULL: none */
+    size_t first, end;       /* lines behind `graph` */
+};
+
+struct script_file {
+    struct tare_arena arena;
+    const char *path;
+    struct line *lines;
+    size_t n_lines, lines_capacity;
+    struct entry *entries;
+    size_t n_entries, entries_capacity;
+};
+
+/* ---- reading ---- */
+
+static const char *past_blanks(const char *text) {
+    while (isspace((unsigned char)*text))
+        text++;
+    return text;
+}
+
+/* What follows the keyword; NULL when the line has another one, or defines a node of that name. */
+static const char *after(const char *line, const char *keyword) {
+    const size_t size = strlen(keyword);
+    if (strncmp(line, keyword, size) != 0 || (line[size] != '\0' && !isspace((unsigned char)line[size]))) return NULL;
+    line = past_blanks(line + size);
+    return *line == '=' ? NULL : line;
+}
+
+static bool add_line(struct script_file *file, const char *text, int number) {
+    text = past_blanks(text);
+    if (*text == '\0' || *text == '#') return true;
+    if (!TARE_GROW(file->lines, file->n_lines, file->lines_capacity)) return false;
+    text = tare_arena_strdup(&file->arena, text);
+    file->lines[file->n_lines++] = (struct line){ text, number };
+    return text != NULL;
+}
+
+static bool read_lines(struct script_file *file, FILE *stream) {
+    struct tare_strbuf joined = { 0 };
+    char *line = NULL;
+    size_t capacity = 0;
+    ssize_t size;
+    int number = 0;
+    bool good = true;
+    while (good && (size = getline(&line, &capacity, stream)) >= 0) {
+        number++;
+        while (size > 0 && isspace((unsigned char)line[size - 1]))
+            line[--size] = '\0';
+        const bool more = size > 0 && line[size - 1] == '\\';
+        tare_strbuf_append(&joined, line, (size_t)(more ? size - 1 : size));
+        if (more) continue;
+        good = add_line(file, tare_strbuf_text(&joined), number);
+        tare_strbuf_free(&joined);
+        joined = (struct tare_strbuf){ 0 };
+    }
+    tare_strbuf_free(&joined);
+    free(line);
+    return good;
+}
+
+static bool add_entry(struct script_file *file, size_t first, size_t end, const char *type) {
+    const char *name = after(file->lines[first].text, "graph");
+    if (!TARE_GROW(file->entries, file->n_entries, file->entries_capacity)) return false;
+    name = type ? tare_arena_printf(&file->arena, "%s (%s)", name, type) : name;
+    file->entries[file->n_entries++] = (struct entry){ name, type, first + 1, end };
+    return name != NULL;
+}
+
+static bool add_script(struct script_file *file, size_t first, size_t end) {
+    for (size_t i = first + 1; i < end; i++) {
+        const char *types = after(file->lines[i].text, "types");
+        if (types == NULL) continue;
+        while (*types != '\0') {
+            const size_t size = strcspn(types, " \t");
+            const char *type = tare_arena_strndup(&file->arena, types, size);
+            if (type == NULL || !add_entry(file, first, end, type)) return false;
+            types = past_blanks(types + size);
+        }
+        return true;
+    }
+    return add_entry(file, first, end, NULL);
+}
+
+static bool split_scripts(struct script_file *file) {
+    for (size_t i = 0, end; i < file->n_lines; i = end) {
+        if (after(file->lines[i].text, "graph") == NULL) {
+            fprintf(stderr, "%s:%d: '%s' outside a graph\n", file->path, file->lines[i].number, file->lines[i].text);
+            return false;
+        }
+        for (end = i + 1; end < file->n_lines && after(file->lines[end].text, "graph") == NULL;)
+            end++;
+        if (!add_script(file, i, end)) return false;
+    }
+    return true;
+}
+
+struct script_file *script_file_open(const char *path) {
+    FILE *stream = fopen(path, "r");
+    if (stream == NULL) {
+        fprintf(stderr, "%s: %s\n", path, strerror(errno));
+        return NULL;
+    }
+    struct script_file *file = tare_calloc(1, sizeof *file);
+    bool good = file != NULL;
+    if (good) {
+        file->path = tare_arena_strdup(&file->arena, path);
+        good = read_lines(file, stream) && split_scripts(file);
+    }
+    fclose(stream);
+    if (good) return file;
+    script_file_close(file);
+    return NULL;
+}
+
+void script_file_close(struct script_file *file) {
+    if (file == NULL) return;
+    tare_free(file->lines);
+    tare_free(file->entries);
+    tare_arena_free(&file->arena);
+    tare_free(file);
+}
+
+size_t script_file_count(const struct script_file *file) {
+    return file->n_entries;
+}
+
+const char *script_file_name(const struct script_file *file, size_t i) {
+    return file->entries[i].name;
+}
+
+/* The op of a line `NAME = Op(…`; its length, 0 when the line is another one. */
+static size_t op_of_line(const char **op, const char *line) {
+    const char *at = line + strcspn(line, " \t");
+    at = past_blanks(at);
+    if (*at != '=') return 0;
+    at = past_blanks(at + 1);
+    *op = at;
+    while (isalnum((unsigned char)*at) || *at == '_')
+        at++;
+    return *at == '(' ? (size_t)(at - *op) : 0;
+}
+
+static bool is_function(const struct script_file *file, const struct entry *entry, const char *op, size_t size) {
+    for (size_t k = entry->first; k < entry->end; k++) {
+        const char *name = after(file->lines[k].text, "def");
+        if (name && strncmp(name, op, size) == 0 && (name[size] == '\0' || name[size] == ' ')) return true;
+    }
+    return false;
+}
+
+/* The op that line k gives a case to; its length, 0 for none. */
+static size_t op_shown(const char **op, const struct script_file *file, const struct entry *entry, size_t k) {
+    const char *line = file->lines[k].text;
+    if (after(line, "var") || (after(line, "def") && strchr(line, ':'))) {
+        *op = after(line, "var") ? "VarHandleOp" : "_Arg";
+        return strlen(*op);
+    }
+    const size_t size = op_of_line(op, line);
+    return size && !is_function(file, entry, *op, size) ? size : 0;
+}
+
+void script_file_each_op(const struct script_file *file, size_t i, void (*fn)(void *arg, const char *op), void *arg) {
+    const struct entry *entry = &file->entries[i];
+    for (size_t k = entry->first; k < entry->end; k++) {
+        const char *op, *other;
+        char name[128];
+        const size_t size = op_shown(&op, file, entry, k);
+        bool seen = size == 0;
+        for (size_t j = entry->first; j < k && !seen; j++)
+            seen = op_shown(&other, file, entry, j) == size && strncmp(op, other, size) == 0;
+        if (seen) continue;
+        snprintf(name, sizeof name, "%.*s", (int)size, op);
+        fn(arg, name);
+    }
+}
+
+/* ---- running ---- */
+
+struct play {
+    const struct script_file *file;
+    const struct line *line; /* being played, for messages */
+    struct tare_arena arena;
+    struct tare_opspec_memory memory;
+    struct tare_model *model;
+    struct tare_graph *graph; /* main, or the function being made */
+    struct tare_session *session;
+    int files;
+};
+
+#define FAULT(play, ...)                                                                                               \
+    do {                                                                                                               \
+        print_error("%s:%d: %s\n", (play)->file->path, (play)->line->number, (play)->line->text);                      \
+        fail_msg(__VA_ARGS__);                                                                                         \
+    } while (0)
+
+static void check(const struct play *play, tare_status status) {
+    if (status != TARE_OK) FAULT(play, "%s", tare_error_text());
+}
+
+static void *must(const struct play *play, const void *pointer, const char *what, const char *name) {
+    if (pointer == NULL) FAULT(play, "%s %s", what, name);
+    return (void *)(uintptr_t)pointer;
+}
+
+/* The next word, in the arena; stops at blanks, commas and closing brackets. */
+static char *word(struct play *play, const char **text) {
+    const size_t size = strcspn(*text, " \t,)");
+    char *copy = must(play, tare_arena_strndup(&play->arena, *text, size), "no memory for", "a word");
+    *text = past_blanks(*text + size);
+    return copy;
+}
+
+static struct tare_node *find_node(struct play *play, const char *name) {
+    return must(play, tare_graph_find(play->graph, name), "there is no node", name);
+}
+
+static struct tare_edge find_edge(struct play *play, char *name) {
+    char *colon = strchr(name, ':');
+    if (colon) *colon = '\0';
+    return (struct tare_edge){ find_node(play, name), colon ? atoi(colon + 1) : 0 };
+}
+
+static void add_inputs(struct play *play, struct tare_node *node, const char **text) {
+    while (**text != ')') {
+        if (**text == '\0') FAULT(play, "no ')'");
+        if (**text == ',') *text = past_blanks(*text + 1);
+        char *name = word(play, text);
+        if (*name == '^')
+            check(play, tare_node_add_control(node, find_node(play, name + 1)));
+        else
+            check(play, tare_node_add_input(node, find_edge(play, name)));
+    }
+    *text = past_blanks(*text + 1);
+}
+
+static void add_node(struct play *play, const char *name, const char *text) {
+    const char *op, *start = text;
+    while (*text != '(')
+        text++;
+    op = tare_arena_strndup(&play->arena, start, (size_t)(text - start));
+    struct tare_node *node = must(play, tare_graph_add(play->graph, op, name), "no memory for", name);
+    text = past_blanks(text + 1);
+    add_inputs(play, node, &text);
+    mini_infer_attrs(node);
+    check(play, attrs_from_text(node, &play->memory, *text ? text : NULL));
+    check(play, tare_node_resolve(node));
+}
+
+static struct tare_tensor read_tensor(const struct play *play, const char *text) {
+    struct tare_tensor tensor;
+    check(play, tensor_from_text(&tensor, text));
+    return tensor;
+}
+
+static void add_constant(struct play *play, const char *name, struct tare_tensor value) {
+    const struct tare_node *node = tare_graph_add_const(play->graph, name, &value);
+    tare_tensor_reset(&value);
+    must(play, node, "cannot make", name);
+}
+
+/* A string tensor's text serves for the escapes. */
+static void add_file(struct play *play, const char *name, const char *text) {
+    char file[32];
+    struct tare_strbuf literal = { 0 };
+    struct tare_shape scalar = tare_shape_scalar();
+    struct tare_tensor path;
+    tare_strbuf_printf(&literal, "string[] %s", text);
+    struct tare_tensor content = read_tensor(play, tare_strbuf_text(&literal));
+    const struct tare_str *bytes = TARE_DATA(struct tare_str, &content);
+    snprintf(file, sizeof file, "script-%d", play->files++);
+    const char *made = temp_file(file, bytes->data, bytes->size);
+    check(play, tare_tensor_new(&path, TARE_DT_STRING, &scalar));
+    check(play, tare_tensor_set_string(&path, 0, made, strlen(made)));
+    add_constant(play, name, path);
+    tare_tensor_reset(&content);
+    tare_strbuf_free(&literal);
+}
+
+static void add_path(struct play *play, const char *name, const char *text) {
+    struct tare_strbuf path = { 0 };
+    struct tare_shape scalar = tare_shape_scalar();
+    struct tare_tensor value;
+    tare_strbuf_printf(&path, "%s/%s", TARE_SOURCE_DIR, text);
+    check(play, tare_tensor_new(&value, TARE_DT_STRING, &scalar));
+    check(play, tare_tensor_set_string(&value, 0, tare_strbuf_text(&path), path.size));
+    add_constant(play, name, value);
+    tare_strbuf_free(&path);
+}
+
+static void define(struct play *play, const char *text) {
+    char *name = word(play, &text);
+    const char *op;
+    if (*text++ != '=') FAULT(play, "no known word, and no '='");
+    text = past_blanks(text);
+    if (op_of_line(&op, play->line->text))
+        add_node(play, name, text);
+    else if (after(text, "file"))
+        add_file(play, name, after(text, "file"));
+    else if (after(text, "path"))
+        add_path(play, name, after(text, "path"));
+    else
+        add_constant(play, name, read_tensor(play, text));
+}
+
+static void add_variable(struct play *play, const char *text) {
+    const char *name = word(play, &text);
+    struct tare_tensor value = read_tensor(play, text);
+    struct tare_node *node = must(play, tare_graph_add(play->graph, "VarHandleOp", name), "no memory for", name);
+    check(play, tare_node_set_type(node, "dtype", value.dtype));
+    check(play, tare_node_set_shape(node, "shape", &value.shape));
+    check(play, tare_node_resolve(node));
+    mini_add_variable(play->model, node, value);
+}
+
+static void begin_function(struct play *play, const char *text) {
+    const char *name = word(play, &text);
+    play->graph = must(play, tare_model_add_function(play->model, name), "cannot make", name);
+    while (*text != '\0') {
+        char *arg = word(play, &text), *colon = strchr(arg, ':');
+        const int dtype = colon ? tare_dtype_from_name(colon + 1, strlen(colon + 1)) : TARE_DT_INVALID;
+        if (!dtype) FAULT(play, "argument %s has no dtype", arg);
+        *colon = '\0';
+        must(play, tare_graph_add_arg(play->graph, arg, dtype), "cannot make", arg);
+    }
+}
+
+static void add_return(struct play *play, const char *text) {
+    const char *name = word(play, &text);
+    mini_return(play->graph, name, find_edge(play, word(play, &text)));
+}
+
+static void rewire(struct play *play, const char *text) {
+    struct tare_node *node = find_node(play, word(play, &text));
+    const size_t input = (size_t)atoi(word(play, &text));
+    if (input >= node->n_inputs) FAULT(play, "%s has %zu inputs", node->name, node->n_inputs);
+    node->inputs[input] = find_edge(play, word(play, &text));
+}
+
+/* ---- runs ---- */
+
+struct one_run {
+    struct tare_edge feeds[MOST_EDGES], fetches[MOST_EDGES];
+    struct tare_tensor values[MOST_EDGES], results[MOST_EDGES];
+    struct tare_node *targets[MOST_EDGES];
+    size_t n_feeds, n_fetches, n_targets;
+    struct tolerance tolerance;
+    const char *error;
+};
+
+static void read_tolerance(const struct play *play, struct tolerance *out, const char *text) {
+    while (*text != '\0') {
+        char kind[8] = "";
+        double value = 0;
+        int used = 0;
+        if (sscanf(text, "%7s %lf %n", kind, &value, &used) < 2) FAULT(play, "no tolerance");
+        if (strcmp(kind, "abs") == 0)
+            out->absolute = value;
+        else if (strcmp(kind, "rel") == 0)
+            out->relative = value;
+        else
+            out->ulps = (int64_t)value;
+        text += used;
+    }
+}
+
+static void list_wanted(struct play *play, struct one_run *run, const char *text, bool effect) {
+    while (*text != '\0') {
+        if (run->n_fetches == MOST_EDGES || run->n_targets == MOST_EDGES) FAULT(play, "too many edges");
+        if (effect)
+            run->targets[run->n_targets++] = find_node(play, word(play, &text));
+        else
+            run->fetches[run->n_fetches++] = find_edge(play, word(play, &text));
+    }
+}
+
+/* What belongs to the run: the lines behind it that are no outputs. Gives how many lines belong to it. */
+static size_t read_run(struct play *play, struct one_run *run, const char *const *lines, size_t count) {
+    const struct line *first = play->line;
+    size_t i = 1;
+    for (; i < count; i++) {
+        const char *text;
+        play->line = first + i;
+        if ((text = after(lines[i], "feed"))) {
+            run->feeds[run->n_feeds] = find_edge(play, word(play, &text));
+            run->values[run->n_feeds++] = read_tensor(play, text);
+        } else if ((text = after(lines[i], "tol"))) {
+            read_tolerance(play, &run->tolerance, text);
+        } else if ((text = after(lines[i], "error"))) {
+            run->error = text;
+        } else if (!after(lines[i], "out") && !after(lines[i], "shape")) {
+            break;
+        }
+    }
+    play->line = first;
+    return i;
+}
+
+static void compare(struct play *play, const struct tare_tensor *got, const char *text, struct tolerance tolerance) {
+    struct tare_strbuf why = { 0 };
+    struct tare_tensor wanted = read_tensor(play, text);
+    if (!tensors_agree(&why, got, &wanted, tolerance)) FAULT(play, "%s", tare_strbuf_text(&why));
+    tare_tensor_reset(&wanted);
+    tare_strbuf_free(&why);
+}
+
+static void compare_form(struct play *play, const struct tare_tensor *got, const char *text) {
+    struct tare_strbuf form = { 0 };
+    char shape[TARE_SHAPE_TEXT_SIZE];
+    const size_t name = strcspn(text, " ");
+    tare_strbuf_printf(&form, "%s %s", tare_dtype_name(got->dtype), tare_shape_text(shape, &got->shape));
+    if (tare_dtype_from_name(text, name) != got->dtype || strcmp(past_blanks(text + name), shape) != 0)
+        FAULT(play, "got %s", tare_strbuf_text(&form));
+    tare_strbuf_free(&form);
+}
+
+static void check_results(struct play *play, const struct one_run *run, const char *const *lines, size_t count) {
+    const struct line *first = play->line;
+    size_t at = 0;
+    for (size_t i = 0; i < count; i++) {
+        play->line = first + i;
+        const char *out = after(lines[i], "out"), *form = after(lines[i], "shape");
+        if (!out && !form) continue;
+        if (at == run->n_fetches) FAULT(play, "more outputs than fetches");
+        if (out)
+            compare(play, &run->results[at], out, run->tolerance);
+        else
+            compare_form(play, &run->results[at], form);
+        at++;
+    }
+    play->line = first;
+    if (!run->error && at != run->n_fetches) FAULT(play, "%zu fetches have no `out`", run->n_fetches - at);
+}
+
+static void check_error(const struct play *play, tare_status status, const char *words) {
+    if (status == TARE_OK) FAULT(play, "it went well (wanted '%s')", words);
+    if (!strstr(tare_error_text(), words)) FAULT(play, "the error is '%s' (wanted '%s')", tare_error_text(), words);
+}
+
+static size_t play_run(struct play *play, const char *const *lines, size_t count, bool effect) {
+    struct one_run *run = tare_calloc(1, sizeof *run);
+    must(play, run, "no memory for", "a run");
+    list_wanted(play, run, after(lines[0], effect ? "do" : "run"), effect);
+    count = read_run(play, run, lines, count);
+    tare_status status = TARE_OK;
+    if (!play->session) status = tare_session_new(&play->session, play->model, NULL);
+    if (status == TARE_OK)
+        status = tare_session_run(play->session, run->feeds, run->values, run->n_feeds, run->fetches, run->results,
+                                  run->n_fetches, run->targets, run->n_targets);
+    if (run->error)
+        check_error(play, status, run->error);
+    else
+        check(play, status);
+    check_results(play, run, lines, count);
+    for (size_t i = 0; i < run->n_feeds; i++)
+        tare_tensor_reset(&run->values[i]);
+    for (size_t i = 0; i < run->n_fetches; i++)
+        if (run->results[i].dtype) tare_tensor_reset(&run->results[i]);
+    tare_free(run);
+    return count;
+}
+
+/* ---- a script ---- */
+
+static size_t play_line(struct play *play, const char *const *lines, size_t count) {
+    const char *line = lines[0], *text;
+    if ((text = after(line, "run"))) return play_run(play, lines, count, false);
+    if ((text = after(line, "do"))) return play_run(play, lines, count, true);
+    if ((text = after(line, "var"))) {
+        add_variable(play, text);
+    } else if ((text = after(line, "def"))) {
+        begin_function(play, text);
+    } else if ((text = after(line, "return"))) {
+        add_return(play, text);
+    } else if ((text = after(line, "rewire"))) {
+        rewire(play, text);
+    } else if ((text = after(line, "init"))) {
+        play->model->init_node = find_node(play, word(play, &text));
+    } else if (after(line, "end")) {
+        play->graph = play->model->main;
+    } else if (after(line, "session")) {
+        tare_session_free(play->session);
+        play->session = NULL;
+    } else if (!after(line, "types")) {
+        define(play, line);
+    }
+    return 1;
+}
+
+/* The line with the script's dtype for each @. */
+static const char *substitute(struct tare_arena *arena, const char *text, const char *type) {
+    struct tare_strbuf out = { 0 };
+    for (; *text != '\0'; text++) {
+        if (*text == '@' && type != NULL)
+            tare_strbuf_puts(&out, type);
+        else
+            tare_strbuf_putc(&out, *text);
+    }
+    const char *copy = tare_arena_strdup(arena, tare_strbuf_text(&out));
+    tare_strbuf_free(&out);
+    return copy;
+}
+
+void script_file_run(const struct script_file *file, size_t i) {
+    const struct entry *entry = &file->entries[i];
+    const size_t count = entry->end - entry->first;
+    struct play play = { .file = file, .line = &file->lines[entry->first], .model = mini_model_new() };
+    const char **lines = TARE_NEW_ARRAY(&play.arena, const char *, count + 1);
+    play.graph = play.model->main;
+    must(&play, lines, "no memory for", entry->name);
+    for (size_t k = 0; k < count; k++)
+        lines[k] =
+            must(&play, substitute(&play.arena, file->lines[entry->first + k].text, entry->type), "no memory", "");
+    for (size_t k = 0; k < count;) {
+        play.line = &file->lines[entry->first + k];
+        k += play_line(&play, lines + k, count - k);
+    }
+    tare_session_free(play.session);
+    tare_model_free(play.model);
+    tare_opspec_memory_free(&play.memory);
+    tare_arena_free(&play.arena);
+}

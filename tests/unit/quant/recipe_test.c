@@ -1,0 +1,130 @@
+/* Recipes: their text, which rule counts, and what they report. */
+#include "support/mini_model.h"
+
+#include "quant/recipe.h"
+
+#include <string.h>
+
+static struct tare_arena arena;
+
+static int empty_arena(void **state) {
+    (void)state;
+    tare_arena_free(&arena);
+    return 0;
+}
+
+static struct tare_quant_recipe *read(const char *text) {
+    struct tare_quant_recipe *recipe;
+    mini_ok(tare_quant_recipe_new(&recipe, &arena));
+    mini_ok(tare_quant_recipe_read(recipe, text, strlen(text), "r.txt"));
+    return recipe;
+}
+
+static void refuses(const char *text, const char *part) {
+    struct tare_quant_recipe *recipe;
+    mini_ok(tare_quant_recipe_new(&recipe, &arena));
+    mini_fails(tare_quant_recipe_read(recipe, text, strlen(text), "r.txt"), part);
+    tare_error_clear();
+}
+
+/* The setting of an op `name` after the recipe, beginning with static int8 per channel. */
+static struct tare_quant_setting apply(const char *text, const char *op, const char *name, bool *by_rule, bool *used) {
+    struct tare_quant_setting setting = { .method = &tare_method_static, .bits = 8 };
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *function = tare_model_add_function(model, "head");
+    struct tare_node *node = tare_graph_add(function, op, name);
+    bool ignored;
+    mini_ok(tare_quant_recipe_apply(&setting, by_rule ? by_rule : &ignored, used, read(text), node));
+    tare_model_free(model);
+    return setting;
+}
+
+static void last_match__wins(void **state) {
+    const char *text = "op=MatMul -> weight_only bits=4\n"
+                       "# a comment\n\n"
+                       "name=.*dense.* -> dynamic\n"
+                       "name=other -> float\n";
+    bool used[3] = { false };
+    struct tare_quant_setting setting;
+    (void)state;
+    setting = apply(text, "MatMul", "a/dense_1/MatMul", NULL, used);
+    assert_ptr_equal(setting.method, &tare_method_dynamic);
+    assert_int_equal(setting.bits, 8); /* the rule before does not count at all */
+    assert_true(used[0] && used[1]);
+    assert_false(used[2]);
+}
+
+static void patterns__match_the_whole_text(void **state) {
+    (void)state;
+    assert_ptr_equal(apply("name=dense -> float", "MatMul", "dense_1", NULL, NULL).method, &tare_method_static);
+    assert_null(apply("name=dense.* -> float", "MatMul", "dense_1", NULL, NULL).method);
+    assert_ptr_equal(apply("op=Mat -> float", "MatMul", "x", NULL, NULL).method, &tare_method_static);
+    assert_null(apply("function=he.. -> float", "MatMul", "x", NULL, NULL).method);
+    assert_ptr_equal(apply("function=he.. op=Conv2D -> float", "MatMul", "x", NULL, NULL).method, &tare_method_static);
+}
+
+static void rule_without_condition__holds_for_all(void **state) {
+    (void)state;
+    assert_null(apply("-> float", "Conv2D", "x", NULL, NULL).method);
+}
+
+static void settings__change_what_they_name(void **state) {
+    bool by_rule;
+    struct tare_quant_setting setting = apply("op=MatMul -> algorithm=percentile:p=99.9 symmetric=true full_range=true",
+                                              "MatMul", "x", &by_rule, NULL);
+    (void)state;
+    assert_ptr_equal(setting.method, &tare_method_static);
+    assert_string_equal(setting.algorithm, "percentile:p=99.9");
+    assert_true(setting.symmetric && setting.full_range);
+    assert_false(by_rule); /* it names no method: kinds on request stay off */
+    setting = apply("op=MatMul -> weight_only granularity=per_block:64 bits=4", "MatMul", "x", &by_rule, NULL);
+    assert_int_equal(setting.granularity, TARE_PER_BLOCK);
+    assert_int_equal(setting.block, 64);
+    assert_int_equal(setting.bits, 4);
+    assert_true(by_rule);
+}
+
+static void quotes__keep_spaces_and_signs(void **state) {
+    (void)state;
+    assert_null(apply("name=\"a b # \\\"c\\\"\" -> float", "MatMul", "a b # \"c\"", NULL, NULL).method);
+}
+
+static void faults__name_line_and_word(void **state) {
+    (void)state;
+    refuses("op=MatMul -> float\nname=( -> float", "r.txt:2: name '(' is no regular expression: missing closing parenthesis");
+    refuses("op=MatMul -> flot", "r.txt:1: there is no method 'flot' (did you mean float)");
+    refuses("op=MatMul", "the rule sets nothing");
+    refuses("opp=MatMul -> float", "'opp' is no condition");
+    refuses("op=A op=B -> float", "op stands twice");
+    refuses("-> bits=5", "bits is '5' (wanted 8 or 4)");
+    refuses("-> granularity=per_block:33", "blocks have 32, 64, 128 or 256 rows");
+    refuses("-> static granularity=per_block:32", "method static has no weights in blocks (weight_only has)");
+    refuses("-> algorithm=minmax", "min_max");
+    refuses("-> bit=4", "did you mean bits");
+    refuses("name=\"a -> float", "a quotation mark is not closed");
+}
+
+static void endless_pattern__is_stopped(void **state) {
+    struct tare_quant_setting setting = { 0 };
+    struct tare_model *model = mini_model_new();
+    struct tare_node *node = tare_graph_add(model->main, "MatMul", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab");
+    bool by_rule;
+    (void)state;
+    mini_fails(tare_quant_recipe_apply(&setting, &by_rule, NULL, read("\nname=(a+)+$ -> float"), node),
+               "r.txt:2: name takes too long");
+    tare_error_clear();
+    tare_model_free(model);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(last_match__wins, empty_arena),
+        cmocka_unit_test_teardown(patterns__match_the_whole_text, empty_arena),
+        cmocka_unit_test_teardown(rule_without_condition__holds_for_all, empty_arena),
+        cmocka_unit_test_teardown(settings__change_what_they_name, empty_arena),
+        cmocka_unit_test_teardown(quotes__keep_spaces_and_signs, empty_arena),
+        cmocka_unit_test_teardown(faults__name_line_and_word, empty_arena),
+        cmocka_unit_test_teardown(endless_pattern__is_stopped, empty_arena),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
