@@ -44,16 +44,24 @@ struct filter {
 };
 
 /* A record of another kind may look like a sample without inputs, or like a broken one: say what it is. */
-static tare_status default_decode(void *arg, struct tare_sample *out, const void *data, size_t size) {
+static tare_status decode_sample(struct tare_sample *out, const void *data, size_t size) {
     tare_status status = tare_sample_decode(out, data, size);
     enum tare_record_kind kind;
-    (void)arg;
     if (status == TARE_NO_MEMORY || (status == TARE_OK && out->count)) return status;
     kind = tare_record_kind_of(data, size);
     if (kind == TARE_RECORD_EXAMPLE || kind == TARE_RECORD_SEQUENCE_EXAMPLE)
-        return TARE_FAIL(TARE_TYPE, "holds a %s (wanted %s)", tare_record_kind_name(kind),
-                         tare_record_kind_name(TARE_RECORD_SAMPLE));
+        return TARE_FAIL(TARE_TYPE,
+                         "it is a %s (wanted a %s, or --spec FILE that says which feature becomes which input: see "
+                         "docs/dataset-spec.md)",
+                         tare_record_kind_name(kind), tare_record_kind_name(TARE_RECORD_SAMPLE));
     return status;
+}
+
+static tare_status decode_record(struct tare_sample *out, const struct tare_source_options *options, const void *data,
+                                 size_t size) {
+    if (options->decode) return options->decode(options->decode_arg, out, data, size);
+    if (options->spec) return tare_dataset_spec_decode(out, options->spec, data, size);
+    return decode_sample(out, data, size);
 }
 
 static tare_status add_files(struct tare_source *source, const char *const *paths, size_t n_paths) {
@@ -83,7 +91,6 @@ tare_status tare_source_new(struct tare_source **out, const char *const *paths, 
     source = tare_calloc(1, sizeof *source);
     if (!source) return TARE_NO_MEMORY;
     if (options) source->options = *options;
-    if (!source->options.decode) source->options.decode = default_decode;
     status = add_files(source, paths, n_paths);
     if (status == TARE_OK) status = tare_tfrecord_open(&source->reader, source->files.names[0]);
     if (status == TARE_OK)
@@ -152,8 +159,7 @@ static bool read_record(struct tare_tfrecord *record, struct item *item, struct 
 }
 
 static void decode(struct item *item, struct tare_source *source, const struct tare_tfrecord *record) {
-    const struct tare_source_options *options = &source->options;
-    tare_status status = options->decode(options->decode_arg, &item->sample, record->data, record->size);
+    tare_status status = decode_record(&item->sample, &source->options, record->data, record->size);
     item->kind = SAMPLE;
     if (status == TARE_OK) return;
     tare_sample_reset(&item->sample);

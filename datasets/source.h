@@ -3,6 +3,7 @@
 #define TARE_DATASETS_SOURCE_H
 
 #include "datasets/sample.h"
+#include "datasets/spec.h"
 
 struct tare_source;
 
@@ -16,8 +17,9 @@ struct tare_source_options {
                               Of several shards only that counts a bad record to which it belongs */
     void (*on_bad)(void *arg, const char *text); /* told of each record passed over; NULL: nobody */
     void *on_bad_arg;
-    size_t prefetch;            /* samples that a thread decodes ahead; 0: none */
-    tare_sample_decoder decode; /* NULL: RepresentativeDataSample. With prefetch it runs on that thread */
+    size_t prefetch;                      /* samples that a thread decodes ahead; 0: none */
+    const struct tare_dataset_spec *spec; /* what records become; borrowed. NULL: records are samples */
+    tare_sample_decoder decode;           /* instead of both. With prefetch it runs on that thread */
     void *decode_arg;
 };
 

@@ -1,4 +1,5 @@
-/* Image files in memory: PNG, JPEG, BMP, GIF headers. Pixels are rows of interleaved channels. Knows nothing of ops and data sets. */
+/* Image files in memory: PNG, JPEG, BMP, GIF headers. Pixels are rows of interleaved channels. Knows nothing of ops and
+ * data sets. */
 #ifndef TARE_IMAGE_CODEC_H
 #define TARE_IMAGE_CODEC_H
 

@@ -390,8 +390,10 @@ static void source__names_records_of_another_kind(void **state) {
         assert_int_equal(tare_tfrecord_write(writer, i ? sequence : example, i ? 16 : 14), TARE_OK);
         assert_int_equal(tare_tfrecord_commit(writer), TARE_OK);
         assert_string_equal(labels_of(&out, paths, 1, NULL, NULL), "!wrong dtype");
-        assert_non_null(strstr(tare_error_text(), i ? "other: record 0 at 0: holds a tf.SequenceExample (wanted"
-                                                    : "other: record 0 at 0: holds a tf.Example (wanted"));
+        assert_non_null(strstr(
+            tare_error_text(),
+            i ? "other: record 0 at 0: it is a tf.SequenceExample (wanted a RepresentativeDataSample, or --spec FILE"
+              : "other: record 0 at 0: it is a tf.Example (wanted"));
     }
     tare_strbuf_free(&out);
 }

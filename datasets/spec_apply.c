@@ -1,0 +1,371 @@
+/* Making samples of features, as a spec says. */
+#include "base/alloc.h"
+#include "base/option.h"
+#include "base/strbuf.h"
+#include "datasets/record_kind.h"
+#include "datasets/spec.h"
+#include "datasets/spec_input.h"
+
+#include <string.h>
+
+typedef Tare__DatasetInput input_row;
+
+enum { NAMES_SHOWN = 32 };
+
+/* ---- finding ---- */
+
+static tare_status no_feature(const input_row *input, const struct tare_features *features) {
+    const char *names[NAMES_SHOWN + 1], *near;
+    struct tare_strbuf list = { 0 };
+    size_t count = 0;
+    tare_status status;
+    for (size_t i = 0; i < features->count && count < NAMES_SHOWN; i++) {
+        if (features->items[i].values.dtype == TARE_DT_INVALID) continue;
+        tare_strbuf_printf(&list, "%s%s", count ? ", " : "", features->items[i].key);
+        names[count++] = features->items[i].key;
+    }
+    names[count] = NULL;
+    near = tare_nearest_name(input->feature, names);
+    status = TARE_FAIL(TARE_NOT_FOUND, "the record has no feature '%s'%s%s%s (it has %s)", input->feature,
+                       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "",
+                       count ? tare_strbuf_text(&list) : "none");
+    tare_strbuf_free(&list);
+    return status;
+}
+
+static tare_status make_default(struct tare_tensor *out, const input_row *input) {
+    struct tare_shape shape;
+    TARE_TRY(tare_shape_from_dims(&shape, (int)input->n_shape, input->shape));
+    TARE_TRY(tare_tensor_new(out, TARE_DT_DOUBLE, &shape));
+    for (int64_t i = 0; i < out->elements; i++)
+        TARE_DATA(double, out)[i] = input->default_value[input->n_default_value == 1 ? 0 : i];
+    return TARE_OK;
+}
+
+/* ---- sources ---- */
+
+static tare_status wrong_kind(const struct tare_feature *feature, const char *wanted) {
+    const char *is = tare_dtype_name(feature->values.dtype);
+    if (feature->from_example)
+        is = feature->values.dtype == TARE_DT_STRING  ? "a bytes_list"
+             : feature->values.dtype == TARE_DT_FLOAT ? "a float_list"
+                                                      : "an int64_list";
+    return TARE_FAIL(TARE_TYPE, "feature '%s' is %s (wanted %s)", feature->key, is, wanted);
+}
+
+static tare_status one_string(struct tare_str *out, const struct tare_feature *feature) {
+    if (feature->values.dtype != TARE_DT_STRING) return wrong_kind(feature, "a bytes_list");
+    if (feature->values.elements != 1)
+        return TARE_FAIL(TARE_SHAPE, "feature '%s' has %lld values (wanted one picture)", feature->key,
+                         (long long)feature->values.elements);
+    *out = TARE_CONST_DATA(struct tare_str, &feature->values)[0];
+    return TARE_OK;
+}
+
+static tare_status decode_raw(struct tare_tensor *out, const input_row *input, const struct tare_feature *feature) {
+    int dtype = tare__spec_dtype(input->raw_type ? input->raw_type : input->type);
+    const struct tare_str *parts = TARE_CONST_DATA(struct tare_str, &feature->values);
+    struct tare_shape shape = { .rank = 1 };
+    size_t bytes = 0;
+    char *at;
+    if (feature->values.dtype != TARE_DT_STRING) return wrong_kind(feature, "a bytes_list");
+    for (int64_t i = 0; i < feature->values.elements; i++)
+        bytes += parts[i].size;
+    if (bytes % tare_dtype_size(dtype))
+        return TARE_FAIL(TARE_SHAPE, "feature '%s' has %zu bytes (wanted a multiple of %zu for %s)", feature->key,
+                         bytes, tare_dtype_size(dtype), tare_dtype_name(dtype));
+    shape.dims[0] = (int64_t)(bytes / tare_dtype_size(dtype));
+    TARE_TRY(tare_tensor_new(out, dtype, &shape));
+    at = out->data;
+    for (int64_t i = 0; i < feature->values.elements; i++) {
+        if (parts[i].size) memcpy(at, parts[i].data, parts[i].size);
+        at += parts[i].size;
+    }
+    return TARE_OK;
+}
+
+static tare_status take_values(struct tare_tensor *out, const input_row *input, const struct tare_feature *feature) {
+    struct tare_str file;
+    switch (input->source) {
+    case TARE__DATASET_INPUT__SOURCE__FLOAT_LIST:
+        if (feature->values.dtype != TARE_DT_FLOAT) return wrong_kind(feature, "a float_list");
+        break;
+    case TARE__DATASET_INPUT__SOURCE__INT64_LIST:
+        if (feature->values.dtype != TARE_DT_INT64) return wrong_kind(feature, "an int64_list");
+        break;
+    case TARE__DATASET_INPUT__SOURCE__BYTES:
+        if (feature->values.dtype != TARE_DT_STRING) return wrong_kind(feature, "a bytes_list");
+        break;
+    case TARE__DATASET_INPUT__SOURCE__RAW:
+        return decode_raw(out, input, feature);
+    case TARE__DATASET_INPUT__SOURCE__JPEG:
+    case TARE__DATASET_INPUT__SOURCE__PNG:
+    case TARE__DATASET_INPUT__SOURCE__IMAGE:
+        TARE_TRY(one_string(&file, feature));
+        return tare_error_prefix(tare__spec_make_picture(out, input, file), "feature '%s'", feature->key);
+    default:
+        if (input->raw_type && feature->values.dtype == TARE_DT_STRING) return decode_raw(out, input, feature);
+        if (!input->image || feature->values.dtype != TARE_DT_STRING) break;
+        TARE_TRY(one_string(&file, feature));
+        return tare_error_prefix(tare__spec_make_picture(out, input, file), "feature '%s'", feature->key);
+    }
+    tare_tensor_share(out, &feature->values);
+    return TARE_OK;
+}
+
+/* ---- shapes ---- */
+
+static tare_status find_classes(struct tare_tensor *value, const input_row *input) {
+    struct tare_tensor out;
+    if (value->dtype != TARE_DT_STRING)
+        return TARE_FAIL(TARE_TYPE, "%s values (wanted class names)", tare_dtype_name(value->dtype));
+    TARE_TRY(tare_tensor_new(&out, TARE_DT_INT64, &value->shape));
+    for (int64_t i = 0; i < value->elements; i++) {
+        const struct tare_str *text = &TARE_CONST_DATA(struct tare_str, value)[i];
+        size_t k = 0;
+        while (k < input->n_class_name && (strlen(input->class_name[k]) != text->size ||
+                                           memcmp(input->class_name[k], text->data, text->size) != 0))
+            k++;
+        if (k == input->n_class_name) {
+            tare_tensor_reset(&out);
+            return TARE_FAIL(TARE_NOT_FOUND, "'%.*s' is none of the %zu names of class_name",
+                             text->size < 100 ? (int)text->size : 100, text->data, input->n_class_name);
+        }
+        TARE_DATA(int64_t, &out)[i] = (int64_t)k;
+    }
+    tare_tensor_reset(value);
+    *value = out;
+    return TARE_OK;
+}
+
+/* Elements of one row of the first axis: by the spec's shape, by the steps of a list, else 1; -1 when steps differ. */
+static int64_t row_size(const input_row *input, const struct tare_feature *feature) {
+    int64_t size = 1;
+    for (size_t i = 1; i < input->n_shape; i++)
+        size *= input->shape[i];
+    if (input->n_shape > 1) return size;
+    if (!feature || !feature->is_list || !feature->steps) return 1;
+    for (size_t i = 1; i < feature->steps; i++)
+        if (feature->lengths[i] != feature->lengths[0]) return -1;
+    return feature->lengths[0];
+}
+
+static tare_status fill_rows(struct tare_tensor *out, const struct tare_tensor *value, int64_t skipped, int64_t from,
+                             int64_t count, double filler) {
+    size_t element = tare_dtype_size(out->dtype);
+    struct tare_shape one = tare_shape_scalar();
+    struct tare_tensor blank;
+    const input_row plain = TARE__DATASET_INPUT__INIT;
+    tare_status status;
+    if (out->dtype == TARE_DT_STRING) { /* new strings are empty */
+        for (int64_t i = 0; i < count; i++) {
+            const struct tare_str *text = &TARE_CONST_DATA(struct tare_str, value)[skipped + i];
+            TARE_TRY(tare_tensor_set_string(out, from + i, text->data, text->size));
+        }
+        return TARE_OK;
+    }
+    TARE_TRY(tare_tensor_from(&blank, TARE_DT_DOUBLE, &one, &filler));
+    status = tare__spec_convert(&blank, &plain, out->dtype);
+    for (int64_t i = 0; i < out->elements && status == TARE_OK; i++)
+        memcpy((char *)out->data + (size_t)i * element, blank.data, element);
+    tare_tensor_reset(&blank);
+    if (count && status == TARE_OK)
+        memcpy((char *)out->data + (size_t)from * element, (const char *)value->data + (size_t)skipped * element,
+               (size_t)count * element);
+    return status;
+}
+
+/* Cuts or fills the value to so many rows of `row` elements. */
+static tare_status set_length(struct tare_tensor *value, const Tare__DatasetLength *length, int64_t row) {
+    struct tare_shape shape = { .rank = 2, .dims = { length->rows, row } };
+    struct tare_tensor out;
+    int64_t wanted, count, extra, missing;
+    tare_status status;
+    if (row < 1 || value->elements % row)
+        return TARE_FAIL(TARE_SHAPE, "%lld elements are no whole rows of %lld", (long long)value->elements,
+                         (long long)row);
+    TARE_TRY(tare_shape_elements(&wanted, &shape));
+    count = value->elements < wanted ? value->elements : wanted;
+    extra = length->front ? value->elements - count : 0;
+    missing = length->front ? wanted - count : 0;
+    TARE_TRY(tare_tensor_new(&out, value->dtype, &shape));
+    status = fill_rows(&out, value, extra, missing, count, length->value);
+    if (status != TARE_OK) {
+        tare_tensor_reset(&out);
+        return status;
+    }
+    tare_tensor_reset(value);
+    *value = out;
+    return TARE_OK;
+}
+
+static tare_status reshape(struct tare_tensor *value, const struct tare_shape *shape) {
+    struct tare_tensor out;
+    TARE_TRY(tare_tensor_share_as(&out, value, shape));
+    tare_tensor_reset(value);
+    *value = out;
+    return TARE_OK;
+}
+
+static tare_status wrong_shape(const struct tare_tensor *value, const struct tare_shape *wanted) {
+    char got[TARE_SHAPE_TEXT_SIZE], text[TARE_SHAPE_TEXT_SIZE];
+    return TARE_FAIL(TARE_SHAPE, "the value has shape %s, %lld elements (wanted %s)",
+                     tare_shape_text(got, &value->shape), (long long)value->elements, tare_shape_text(text, wanted));
+}
+
+/* A picture has its shape already and must agree with the spec; lists get it. */
+static tare_status set_shape(struct tare_tensor *value, const input_row *input, bool is_picture) {
+    struct tare_shape shape, wanted;
+    int64_t known = 1;
+    int open = -1;
+    TARE_TRY(tare_shape_from_dims(&wanted, (int)input->n_shape, input->shape));
+    shape = wanted;
+    for (int i = 0; i < shape.rank; i++) {
+        if (shape.dims[i] < 0)
+            open = i;
+        else
+            known *= shape.dims[i];
+    }
+    if (is_picture) return tare_shape_compatible(&value->shape, &shape) ? TARE_OK : wrong_shape(value, &wanted);
+    if (open >= 0 && known > 0 && value->elements % known == 0) shape.dims[open] = value->elements / known;
+    if (open >= 0 && shape.dims[open] < 0) return wrong_shape(value, &wanted);
+    if (open < 0 && known != value->elements) return wrong_shape(value, &wanted);
+    return reshape(value, &shape);
+}
+
+/* The axis of samples that a sample's tensor already has. */
+static tare_status drop_axis(struct tare_tensor *value) {
+    struct tare_shape shape = value->shape;
+    if (shape.rank < 1 || shape.dims[0] != 1) return TARE_OK;
+    memmove(shape.dims, shape.dims + 1, (size_t)(shape.rank - 1) * sizeof *shape.dims);
+    shape.rank--;
+    return reshape(value, &shape);
+}
+
+static tare_status add_axis(struct tare_tensor *value) {
+    struct tare_shape shape = value->shape;
+    if (shape.rank == TARE_MAX_RANK) return TARE_FAIL(TARE_SHAPE, "no room for the axis of samples");
+    memmove(shape.dims + 1, shape.dims, (size_t)shape.rank * sizeof *shape.dims);
+    shape.dims[0] = 1;
+    shape.rank++;
+    return reshape(value, &shape);
+}
+
+static tare_status channels_to_front(struct tare_tensor *value) {
+    size_t element = tare_dtype_size(value->dtype);
+    struct tare_shape shape = value->shape;
+    struct tare_tensor out;
+    int64_t pixels, channels;
+    if (shape.rank != 3 || value->dtype == TARE_DT_STRING)
+        return TARE_FAIL(TARE_SHAPE, "channels_first needs numbers [height, width, channels] (got %d dimensions)",
+                         shape.rank);
+    channels = shape.dims[2];
+    pixels = shape.dims[0] * shape.dims[1];
+    shape = (struct tare_shape){ .rank = 3, .dims = { channels, shape.dims[0], shape.dims[1] } };
+    TARE_TRY(tare_tensor_new(&out, value->dtype, &shape));
+    for (int64_t p = 0; p < pixels; p++)
+        for (int64_t c = 0; c < channels; c++)
+            memcpy((char *)out.data + (size_t)(c * pixels + p) * element,
+                   (const char *)value->data + (size_t)(p * channels + c) * element, element);
+    tare_tensor_reset(value);
+    *value = out;
+    return TARE_OK;
+}
+
+/* ---- values ---- */
+
+static bool has_ragged_steps(const struct tare_feature *feature) {
+    const input_row none = TARE__DATASET_INPUT__INIT;
+    return feature->is_list && row_size(&none, feature) < 0;
+}
+
+static tare_status shape_value(struct tare_tensor *value, const input_row *input, const struct tare_feature *feature) {
+    bool is_list = value->shape.rank == 1 && feature->from_example;
+    bool from_sample = !feature->from_example;
+    if (from_sample && !input->whole) TARE_TRY(drop_axis(value));
+    if (input->length) TARE_TRY(set_length(value, input->length, row_size(input, feature)));
+    if (input->n_shape) return set_shape(value, input, !is_list && feature->from_example);
+    if (!is_list) return TARE_OK;
+    if (input->length && row_size(input, feature) == 1 && !feature->is_list)
+        return reshape(value, &(struct tare_shape){ .rank = 1, .dims = { input->length->rows } });
+    if (input->length || !feature->is_list || value->elements != feature->values.elements) return TARE_OK;
+    if (has_ragged_steps(feature))
+        return TARE_FAIL(TARE_SHAPE, "feature list '%s' has steps of different lengths (wanted a shape)", feature->key);
+    if (!feature->steps) return TARE_OK;
+    return reshape(value, &(struct tare_shape){ .rank = 2, .dims = { (int64_t)feature->steps, feature->lengths[0] } });
+}
+
+/* A picture that comes as numbers: arrays of decoded images. */
+static tare_status run_picture_steps(struct tare_tensor *value, const input_row *input) {
+    if (value->shape.rank != 3 || (value->dtype != TARE_DT_UINT8 && value->dtype != TARE_DT_FLOAT))
+        return TARE_FAIL(TARE_TYPE,
+                         "%s of %d dimensions is no picture (wanted uint8 or float32 [height, width, channels])",
+                         tare_dtype_name(value->dtype), value->shape.rank);
+    return tare__spec_edit_picture(value, input);
+}
+
+static tare_status make_value(struct tare_tensor *out, const input_row *input, const struct tare_features *features) {
+    const struct tare_feature *feature = tare_features_find(features, input->feature);
+    if (!feature && !input->n_default_value) return no_feature(input, features);
+    if (feature) {
+        TARE_TRY(take_values(out, input, feature));
+        if (input->n_class_name) TARE_TRY(find_classes(out, input));
+        TARE_TRY(shape_value(out, input, feature));
+        if (input->image && feature->values.dtype != TARE_DT_STRING) TARE_TRY(run_picture_steps(out, input));
+    } else {
+        TARE_TRY(make_default(out, input));
+    }
+    TARE_TRY(tare__spec_convert(out, input, tare__spec_dtype(input->type)));
+    if (input->channels_first) TARE_TRY(channels_to_front(out));
+    return input->whole ? TARE_OK : add_axis(out);
+}
+
+/* Elements that belong to the features' arena are copied: samples outlive features. */
+static tare_status own(struct tare_tensor *value) {
+    struct tare_tensor copy;
+    if (tare_tensor_is_exclusive(value)) return TARE_OK;
+    TARE_TRY(tare_tensor_copy(&copy, value));
+    tare_tensor_reset(value);
+    *value = copy;
+    return TARE_OK;
+}
+
+tare_status tare_dataset_spec_apply(struct tare_sample *out, const struct tare_dataset_spec *spec,
+                                    const struct tare_features *features) {
+    memset(out, 0, sizeof *out);
+    out->keys = TARE_NEW_ARRAY(&out->arena, const char *, spec->count);
+    out->values = TARE_NEW_ARRAY(&out->arena, struct tare_tensor, spec->count);
+    if (!out->keys || !out->values) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < spec->count; i++) {
+        tare_status status;
+        out->keys[i] = tare_arena_strdup(&out->arena, spec->inputs[i]->name);
+        if (!out->keys[i]) return TARE_NO_MEMORY;
+        out->count++;
+        status = make_value(&out->values[i], spec->inputs[i], features);
+        if (status == TARE_OK) status = own(&out->values[i]);
+        TARE_TRY(tare_error_prefix(status, "input '%s'", spec->inputs[i]->name));
+    }
+    return TARE_OK;
+}
+
+static tare_status decode_features(struct tare_features *out, const void *data, size_t size) {
+    enum tare_record_kind kind = tare_record_kind_of(data, size);
+    struct tare_sample sample;
+    tare_status status;
+    if (kind != TARE_RECORD_SAMPLE) return tare_features_decode(out, data, size);
+    memset(out, 0, sizeof *out);
+    status = tare_sample_decode(&sample, data, size);
+    if (status == TARE_OK) status = tare_features_of_sample(out, &sample);
+    tare_sample_reset(&sample);
+    return status;
+}
+
+tare_status tare_dataset_spec_decode(struct tare_sample *out, const struct tare_dataset_spec *spec, const void *data,
+                                     size_t size) {
+    struct tare_features features;
+    tare_status status = decode_features(&features, data, size);
+    memset(out, 0, sizeof *out);
+    if (status == TARE_OK) status = tare_dataset_spec_apply(out, spec, &features);
+    tare_features_reset(&features);
+    return status;
+}

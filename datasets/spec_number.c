@@ -1,0 +1,133 @@
+/* Numbers of features: scaling and changing the element type. */
+#include "datasets/spec_input.h"
+#include "tensor/number.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Reads and writes whole numbers of any width exactly: doubles lose int64's lower bits. */
+static tare_status store_whole(struct tare_tensor *out, int64_t i, const struct tare_tensor *from) {
+    static const struct {
+        int dtype;
+        int64_t least, most;
+    } ranges[] = {
+        { TARE_DT_INT8, INT8_MIN, INT8_MAX },
+        { TARE_DT_INT16, INT16_MIN, INT16_MAX },
+        { TARE_DT_INT32, INT32_MIN, INT32_MAX },
+        { TARE_DT_INT64, INT64_MIN, INT64_MAX },
+        { TARE_DT_UINT8, 0, UINT8_MAX },
+        { TARE_DT_UINT16, 0, UINT16_MAX },
+        { TARE_DT_UINT32, 0, UINT32_MAX },
+        { TARE_DT_UINT64, 0, INT64_MAX },
+        { TARE_DT_BOOL, 0, 1 },
+    };
+    int64_t x = tare_tensor_get_i64(from, i);
+    size_t r = 0;
+    if (from->dtype == TARE_DT_UINT64 && TARE_CONST_DATA(uint64_t, from)[i] > INT64_MAX && out->dtype != from->dtype)
+        return TARE_FAIL(TARE_TYPE, "value %llu does not fit %s",
+                         (unsigned long long)TARE_CONST_DATA(uint64_t, from)[i], tare_dtype_name(out->dtype));
+    while (ranges[r].dtype != out->dtype)
+        r++;
+    if (x < ranges[r].least || x > ranges[r].most)
+        return TARE_FAIL(TARE_TYPE, "value %lld does not fit %s", (long long)x, tare_dtype_name(out->dtype));
+    memcpy((char *)out->data + (size_t)i * tare_dtype_size(out->dtype), &x, tare_dtype_size(out->dtype));
+    return TARE_OK;
+}
+
+/* round-half-even, held to the type's range. */
+static tare_status store_rounded(struct tare_tensor *out, int64_t i, double x) {
+    bool is_signed = tare_dtype_get(out->dtype)->class == TARE_CLASS_SIGNED;
+    int bits = out->dtype == TARE_DT_BOOL ? 1 : (int)tare_dtype_size(out->dtype) * 8 - (is_signed ? 1 : 0);
+    double least = is_signed ? -ldexp(1, bits) : 0, over = ldexp(1, bits);
+    uint64_t whole;
+    if (isnan(x)) return TARE_FAIL(TARE_TYPE, "NaN does not fit %s", tare_dtype_name(out->dtype));
+    x = tare_round_half_even(x);
+    if (x >= over)
+        whole = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+    else if (x < 0)
+        whole = (uint64_t)(int64_t)fmax(x, least);
+    else
+        whole = (uint64_t)x;
+    memcpy((char *)out->data + (size_t)i * tare_dtype_size(out->dtype), &whole, tare_dtype_size(out->dtype));
+    return TARE_OK;
+}
+
+static tare_status store(struct tare_tensor *out, int64_t i, double x) {
+    switch (out->dtype) {
+    case TARE_DT_FLOAT:
+        TARE_DATA(float, out)[i] = (float)x;
+        return TARE_OK;
+    case TARE_DT_DOUBLE:
+        TARE_DATA(double, out)[i] = x;
+        return TARE_OK;
+    case TARE_DT_HALF:
+        TARE_DATA(uint16_t, out)[i] = tare_half_from_float((float)x);
+        return TARE_OK;
+    case TARE_DT_BFLOAT16:
+        TARE_DATA(uint16_t, out)[i] = tare_bfloat16_from_float((float)x);
+        return TARE_OK;
+    default:
+        return store_rounded(out, i, x);
+    }
+}
+
+static bool is_whole(int dtype) {
+    return tare_dtype_is_integer(dtype) || dtype == TARE_DT_BOOL;
+}
+
+/* One value of mean or std stands for all channels, none for `absent`. */
+static double channel(const double *values, size_t count, int64_t i, double absent) {
+    if (!count) return absent;
+    return values[count == 1 ? 0 : (size_t)(i % (int64_t)count)];
+}
+
+static tare_status fill(struct tare_tensor *out, const Tare__DatasetInput *input, const struct tare_tensor *from,
+                        bool scaled) {
+    double scale = input->scale != 0 ? input->scale : 1;
+    for (int64_t i = 0; i < from->elements; i++) {
+        double x;
+        if (!scaled && is_whole(from->dtype) && is_whole(out->dtype)) {
+            TARE_TRY(store_whole(out, i, from));
+            continue;
+        }
+        x = tare_tensor_get_f64(from, i);
+        if (scaled)
+            x = (x * scale - channel(input->mean, input->n_mean, i, 0)) / channel(input->std, input->n_std, i, 1);
+        TARE_TRY(store(out, i, x));
+    }
+    return TARE_OK;
+}
+
+static tare_status check_channels(const struct tare_tensor *value, size_t count, const char *what) {
+    int64_t channels = value->shape.rank ? value->shape.dims[value->shape.rank - 1] : 1;
+    if (count <= 1 || channels == (int64_t)count) return TARE_OK;
+    return TARE_FAIL(TARE_SHAPE, "%s has %zu values (wanted 1, or one for each of %lld channels)", what, count,
+                     (long long)channels);
+}
+
+/* float8 has no arithmetic here. */
+static bool is_number(int dtype) {
+    return is_whole(dtype) || (tare_dtype_is_floating(dtype) && tare_dtype_size(dtype) > 1);
+}
+
+tare_status tare__spec_convert(struct tare_tensor *value, const Tare__DatasetInput *input, int dtype) {
+    bool scaled = input->scale != 0 || input->n_mean || input->n_std;
+    struct tare_tensor out;
+    tare_status status;
+    if (dtype == TARE_DT_INVALID) dtype = scaled && is_whole(value->dtype) ? TARE_DT_FLOAT : value->dtype;
+    if (dtype == value->dtype && !scaled) return TARE_OK;
+    if (!is_number(value->dtype) || !is_number(dtype))
+        return TARE_FAIL(TARE_TYPE, "%s values cannot become %s%s", tare_dtype_name(value->dtype),
+                         scaled ? "scaled " : "", tare_dtype_name(dtype));
+    TARE_TRY(check_channels(value, input->n_mean, "mean"));
+    TARE_TRY(check_channels(value, input->n_std, "std"));
+    TARE_TRY(tare_tensor_new(&out, dtype, &value->shape));
+    status = fill(&out, input, value, scaled);
+    if (status != TARE_OK) {
+        tare_tensor_reset(&out);
+        return status;
+    }
+    tare_tensor_reset(value);
+    *value = out;
+    return TARE_OK;
+}

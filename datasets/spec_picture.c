@@ -1,0 +1,66 @@
+/* Pictures in features. */
+#include "datasets/spec_input.h"
+#include "image/picture.h"
+
+static tare_status run_resize(struct tare_tensor *picture, const Tare__DatasetResize *resize) {
+    static const enum tare_resize_rule rules[] = {
+        [TARE__DATASET_RESIZE__METHOD__BILINEAR] = TARE_RESIZE_BILINEAR,
+        [TARE__DATASET_RESIZE__METHOD__NEAREST] = TARE_RESIZE_NEAREST,
+        [TARE__DATASET_RESIZE__METHOD__AREA] = TARE_RESIZE_AREA,
+        [TARE__DATASET_RESIZE__METHOD__ANTIALIAS] = TARE_RESIZE_ANTIALIAS,
+    };
+    int64_t height = resize->height, width = resize->width, side = resize->shorter_side;
+    if (side) {
+        int64_t rows = picture->shape.dims[0], columns = picture->shape.dims[1];
+        height = rows <= columns ? side : (2 * side * rows + columns) / (2 * columns);
+        width = columns <= rows ? side : (2 * side * columns + rows) / (2 * rows);
+        if (height > INT16_MAX || width > INT16_MAX)
+            return TARE_FAIL(TARE_SHAPE, "a picture of %lld x %lld would become one of %lld x %lld (wanted at most %d)",
+                             (long long)rows, (long long)columns, (long long)height, (long long)width, INT16_MAX);
+    }
+    return tare_picture_resize(picture, height, width, rules[resize->method]);
+}
+
+static tare_status run_step(struct tare_tensor *picture, const Tare__DatasetImageStep *step) {
+    if (step->kind_case == TARE__DATASET_IMAGE_STEP__KIND_RESIZE) return run_resize(picture, step->resize);
+    if (step->crop->fraction != 0) return tare_picture_crop_fraction(picture, step->crop->fraction);
+    return tare_picture_crop(picture, step->crop->height, step->crop->width);
+}
+
+static tare_status swap_colours(struct tare_tensor *picture) {
+    int64_t channels = picture->shape.dims[2];
+    struct tare_tensor copy;
+    if (!tare_tensor_is_exclusive(picture)) { /* an array's own pixels */
+        TARE_TRY(tare_tensor_copy(&copy, picture));
+        tare_tensor_reset(picture);
+        *picture = copy;
+    }
+    for (int64_t i = 0; i + 2 < picture->elements; i += channels) {
+        if (picture->dtype == TARE_DT_FLOAT) {
+            float *pixel = TARE_DATA(float, picture) + i, red = pixel[0];
+            pixel[0] = pixel[2];
+            pixel[2] = red;
+        } else {
+            uint8_t *pixel = TARE_DATA(uint8_t, picture) + i, red = pixel[0];
+            pixel[0] = pixel[2];
+            pixel[2] = red;
+        }
+    }
+    return TARE_OK;
+}
+
+tare_status tare__spec_edit_picture(struct tare_tensor *picture, const Tare__DatasetInput *input) {
+    const Tare__DatasetImage *image = input->image;
+    for (size_t i = 0; image && i < image->n_step; i++)
+        TARE_TRY(run_step(picture, image->step[i]));
+    if (!image || image->order != TARE__DATASET_IMAGE__ORDER__BGR || picture->shape.dims[2] < 3) return TARE_OK;
+    return swap_colours(picture);
+}
+
+tare_status tare__spec_make_picture(struct tare_tensor *out, const Tare__DatasetInput *input, struct tare_str file) {
+    enum tare_picture_format format = TARE_PICTURE_ANY;
+    if (input->source == TARE__DATASET_INPUT__SOURCE__JPEG) format = TARE_PICTURE_JPEG;
+    if (input->source == TARE__DATASET_INPUT__SOURCE__PNG) format = TARE_PICTURE_PNG;
+    TARE_TRY(tare_picture_decode(out, file, format, input->image ? input->image->channels : 0));
+    return tare__spec_edit_picture(out, input);
+}
