@@ -2,6 +2,7 @@
 #include "calib/file.h"
 #include "cli/calibrating.h"
 #include "cli/command.h"
+#include "cli/data_options.h"
 #include "cli/plugins.h"
 
 #include <inttypes.h>
@@ -10,6 +11,7 @@
 struct calibrate_options {
     const char *model, *output, *signature;
     struct tare_option_list data;
+    struct tare_data_options records;
     int64_t limit;
     bool quiet;
     struct tare_option_list plugins;
@@ -18,6 +20,7 @@ struct calibrate_options {
 static const struct tare_option rows[] = {
     { .name = "data", .kind = TARE_OPTION_LIST, .offset = offsetof(struct calibrate_options, data), .placeholder = "FILE",
       .help = "representative samples; may be given several times", .flags = TARE_OPTION_REQUIRED },
+    TARE_DATA_OPTIONS(struct calibrate_options, records),
     { .name = "output", .letter = 'o', .kind = TARE_OPTION_STRING, .offset = offsetof(struct calibrate_options, output),
       .placeholder = "FILE", .help = "calibration file to write", .flags = TARE_OPTION_REQUIRED },
     { .name = "signature", .kind = TARE_OPTION_STRING, .offset = offsetof(struct calibrate_options, signature),
@@ -48,16 +51,17 @@ static const struct tare_option_set set = {
 };
 
 static tare_status run(int argc, char *const *argv) {
-    struct calibrate_options options;
+    struct calibrate_options options = { 0 };
     struct tare_calibration *calibration = NULL;
     struct tare_model *model = NULL;
     bool done;
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
+    TARE_CHECK(tare_data_options_open(&options.records));
     TARE_CHECK(tare_command_load_prepared(&model, options.model));
     TARE_CHECK(tare_calibrate_files(&calibration, model, options.signature, options.data.items, options.data.count,
-                              options.limit));
+                              options.limit, options.records.spec));
     TARE_CHECK(tare_calibration_save(calibration, options.output));
     if (!options.quiet)
         fprintf(stderr, "%" PRId64 " records, %zu tensors: %s\n", tare_calibration_records(calibration),
@@ -65,6 +69,7 @@ static tare_status run(int argc, char *const *argv) {
 done:
     tare_calibration_free(calibration);
     tare_model_free(model);
+    tare_data_options_close(&options.records);
     tare_options_free(&options, &set);
     return status;
 }

@@ -63,8 +63,9 @@ static tare_status count_record(void *arg, const struct tare_sample *sample, con
 
 /* One record at a time, so that each extreme and NaN is known by its record. */
 static tare_status observe_file(struct observation *o, struct tare_session *session,
-                                const struct tare_signature *signature, int64_t limit) {
-    struct tare_runner_options options = { .paths = &o->file, .n_paths = 1, .batch = 1, .limit = limit,
+                                const struct tare_signature *signature, int64_t limit,
+                                const struct tare_dataset_spec *spec) {
+    struct tare_runner_options options = { .paths = &o->file, .n_paths = 1, .batch = 1, .limit = limit, .spec = spec,
                                            .interrupted = &tare_interrupted };
     TARE_TRY(tare_calibration_add_input(o->calibration, o->signature, o->file, NULL));
     o->record = 0;
@@ -72,7 +73,8 @@ static tare_status observe_file(struct observation *o, struct tare_session *sess
 }
 
 tare_status tare_calibrate_files(struct tare_calibration **out, const struct tare_model *model, const char *signature,
-                                 const char *const *paths, size_t n_paths, int64_t limit) {
+                                 const char *const *paths, size_t n_paths, int64_t limit,
+                                 const struct tare_dataset_spec *spec) {
     struct observation o = { 0 };
     const struct tare_signature *chosen;
     struct tare_session *session = NULL;
@@ -89,7 +91,7 @@ tare_status tare_calibrate_files(struct tare_calibration **out, const struct tar
     tare_session_observe(session, observe, wants, &o);
     for (size_t i = 0; i < n_paths && (!limit || o.index < limit); i++) {
         o.file = paths[i];
-        TARE_CHECK(observe_file(&o, session, chosen, limit ? limit - o.index : 0));
+        TARE_CHECK(observe_file(&o, session, chosen, limit ? limit - o.index : 0, spec));
     }
 done:
     tare_session_free(session);

@@ -3,6 +3,7 @@
 #include "base/thread.h"
 #include "base/strbuf.h"
 #include "cli/command.h"
+#include "cli/data_options.h"
 #include "cli/plugins.h"
 #include "cli/quantizing.h"
 #include "cli/report_file.h"
@@ -17,6 +18,7 @@
 struct compare_options {
     const char *model, *signature, *label, *methods, *algorithms, *granularities, *calibration, *report;
     struct tare_option_list data, calibration_data;
+    struct tare_data_options records;
     int64_t limit;
     int batch, threads;
     bool depthwise, json, quiet;
@@ -26,6 +28,7 @@ struct compare_options {
 static const struct tare_option rows[] = {
     { .name = "data", .kind = TARE_OPTION_LIST, .offset = offsetof(struct compare_options, data), .placeholder = "FILE",
       .help = "records to measure with, labelled or not", .flags = TARE_OPTION_REQUIRED },
+    TARE_DATA_OPTIONS(struct compare_options, records),
     { .name = "calibration-data", .kind = TARE_OPTION_LIST, .offset = offsetof(struct compare_options, calibration_data),
       .placeholder = "FILE", .help = "representative samples for methods that ask for ranges" },
     { .name = "calibration", .kind = TARE_OPTION_STRING, .offset = offsetof(struct compare_options, calibration),
@@ -107,7 +110,7 @@ static tare_status calibrate(struct comparing *c) {
     } else {
         c->result.calibrations++;
         status = tare_calibrate_files(&c->calibration, model, options->signature, options->calibration_data.items,
-                                      options->calibration_data.count, 0);
+                                      options->calibration_data.count, 0, options->records.spec);
     }
     tare_model_free(model);
     return status;
@@ -204,18 +207,20 @@ static tare_status print_result(const struct comparing *c) {
 }
 
 static tare_status run(int argc, char *const *argv) {
-    struct compare_options options;
+    struct compare_options options = { 0 };
     struct comparing c = { .options = &options };
     bool done;
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
     TARE_CHECK(tare_report_check(options.report));
+    TARE_CHECK(tare_data_options_open(&options.records));
     TARE_CHECK(tare_variants_parse(&c.variants, &c.result.arena, options.methods, options.algorithms, options.granularities));
     TARE_CHECK(check_calibration_given(&c));
     c.runner = (struct tare_runner_options){ .paths = options.data.items,
                                              .n_paths = options.data.count,
                                              .limit = options.limit,
+                                             .spec = options.records.spec,
                                              .batch = options.batch,
                                              .interrupted = &tare_interrupted };
     c.result.threads = options.threads ? options.threads : tare_cpu_count();
@@ -227,6 +232,7 @@ static tare_status run(int argc, char *const *argv) {
 done:
     tare_calibration_free(c.calibration);
     tare_comparison_free(&c.result);
+    tare_data_options_close(&options.records);
     tare_options_free(&options, &set);
     return status;
 }

@@ -86,7 +86,7 @@ static tare_status quantize(struct tare_model *model, struct tare_arena *arena,
                              "quantization-aware training (QAT). (representative_datasets has no entry for '%s')",
                              quantization->signatures[0]);
         TARE_TRY(tare_algorithm_parse(&calibrated.algorithm, "min_max"));
-        TARE_TRY(tare_calibrate_files(&calibrated.calibration, model, quantization->signatures[0], &path, 1, 0));
+        TARE_TRY(tare_calibrate_files(&calibrated.calibration, model, quantization->signatures[0], &path, 1, 0, NULL));
         ranges = tare_ranges_of(&calibrated);
     }
     status = tare_pipeline_quantize(&report, arena, model, quantization, &ranges);

@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "cli/command.h"
+#include "cli/data_options.h"
 #include "cli/plugins.h"
 #include "cli/quantizing.h"
 #include "convert/saved_model.h"
@@ -13,6 +14,7 @@
 struct quantize_options {
     const char *model, *output, *method, *granularity, *recipe, *signature, *calibration, *algorithm;
     struct tare_option_list data;
+    struct tare_data_options records;
     struct tare_option_list plugins;
     int bits;
     int64_t limit, min_elements;
@@ -47,6 +49,7 @@ static const struct tare_option rows[] = {
       .placeholder = "FILE", .help = "rules for single layers, a line each: op=MatMul name=.*dense.* -> weight_only bits=4" },
     { .name = "data", .kind = TARE_OPTION_LIST, .offset = offsetof(struct quantize_options, data), .placeholder = "FILE",
       .help = "representative samples to calibrate with (static)" },
+    TARE_DATA_OPTIONS(struct quantize_options, records),
     { .name = "calibration", .kind = TARE_OPTION_STRING, .offset = offsetof(struct quantize_options, calibration),
       .placeholder = "FILE", .help = "what 'tare calibrate' counted, in place of --data" },
     { .name = "signature", .kind = TARE_OPTION_STRING, .offset = offsetof(struct quantize_options, signature),
@@ -89,7 +92,8 @@ static tare_status calibrate(struct tare_calibration **out, const struct tare_mo
     if (options->calibration) return tare_calibration_load_for(out, model, options->calibration);
     if (!options->data.count)
         return TARE_FAIL(TARE_USAGE, "--method static needs samples: give --data FILE or --calibration FILE");
-    return tare_calibrate_files(out, model, options->signature, options->data.items, options->data.count, options->limit);
+    return tare_calibrate_files(out, model, options->signature, options->data.items, options->data.count, options->limit,
+                                options->records.spec);
 }
 
 /* ---- what is wanted ---- */
@@ -156,7 +160,7 @@ static tare_status quantize(struct tare_model *model, struct tare_arena *arena, 
 }
 
 static tare_status run(int argc, char *const *argv) {
-    struct quantize_options options;
+    struct quantize_options options = { 0 };
     struct tare_quantization quantization = { 0 };
     struct tare_export_options export = { 0 };
     struct tare_arena arena = { 0 };
@@ -166,6 +170,7 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
     TARE_CHECK(read_options(&quantization.options, &arena, &options));
+    TARE_CHECK(tare_data_options_open(&options.records));
     TARE_CHECK(tare_command_load_prepared(&model, options.model));
     TARE_CHECK(quantize(model, &arena, &options, &quantization));
     export.overwrite = options.overwrite;
@@ -173,6 +178,7 @@ static tare_status run(int argc, char *const *argv) {
 done:
     tare_model_free(model);
     tare_arena_free(&arena);
+    tare_data_options_close(&options.records);
     tare_options_free(&options, &set);
     return status;
 }

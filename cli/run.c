@@ -5,6 +5,7 @@
 #include "base/strbuf.h"
 #include "base/thread.h"
 #include "cli/command.h"
+#include "cli/data_options.h"
 #include "cli/plugins.h"
 #include "cli/run_outputs.h"
 #include "cli/run_report.h"
@@ -21,6 +22,7 @@
 
 struct run_options {
     const char *model, *signature, *function, *output_dir;
+    struct tare_data_options records;
     struct tare_option_list data, inputs;
     int64_t limit;
     int threads, batch;
@@ -34,6 +36,7 @@ static const struct tare_option rows[] = {
       .offset = offsetof(struct run_options, data),
       .placeholder = "FILE",
       .help = "TFRecord of RepresentativeDataSample records (plain, GZIP or ZLIB); a pattern or several" },
+    TARE_DATA_OPTIONS(struct run_options, records),
     { .name = "input",
       .kind = TARE_OPTION_LIST,
       .offset = offsetof(struct run_options, inputs),
@@ -196,6 +199,7 @@ static tare_status run_samples(struct run_state *state) {
     struct tare_runner_options options = { .paths = given->data.items,
                                            .n_paths = given->data.count,
                                            .limit = given->limit,
+                                           .spec = given->records.spec,
                                            .batch = state->batch,
                                            .interrupted = &tare_interrupted,
                                            .begin = given->trace ? on_begin : NULL };
@@ -318,7 +322,8 @@ static tare_status pick_function(struct run_state *state, const struct arrays *a
     bool end = false;
     tare_status status = TARE_OK;
     if (options->data.count) {
-        TARE_CHECK(tare_source_new(&source, options->data.items, options->data.count, NULL));
+        const struct tare_source_options first = { .limit = 1, .spec = options->records.spec };
+        TARE_CHECK(tare_source_new(&source, options->data.items, options->data.count, &first));
         TARE_CHECK(tare_source_next(&sample, &where, &end, source, NULL, NULL));
         given = (struct tare_call_arguments){ sample.keys, sample.values, sample.count };
     }
@@ -409,7 +414,7 @@ static tare_status check_usage(const struct run_options *options) {
 }
 
 static tare_status run(int argc, char *const *argv) {
-    struct run_options options;
+    struct run_options options = { 0 };
     struct run_state state = { .options = &options };
     struct arrays arrays = { 0 };
     bool done;
@@ -419,6 +424,7 @@ static tare_status run(int argc, char *const *argv) {
     if (done) goto done;
     state.log = tare_log_stderr(options.quiet, false);
     TARE_CHECK(check_usage(&options));
+    TARE_CHECK(tare_data_options_open(&options.records));
     TARE_CHECK(prepare(&state, &arrays));
     began = now();
     TARE_CHECK(options.data.count ? run_samples(&state) : run_arrays(&state, &arrays));
@@ -429,6 +435,7 @@ done:
     tare_sessions_free(state.sessions, state.threads);
     free_arrays(&arrays);
     tare_model_free(state.model);
+    tare_data_options_close(&options.records);
     tare_options_free(&options, &set);
     return status;
 }
