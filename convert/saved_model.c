@@ -84,6 +84,7 @@ void tare_saved_model_info(struct tare_saved_model_info *out, const struct tare_
     if (!source) return;
     out->tensorflow_version = source->meta->meta_info_def ? source->meta->meta_info_def->tensorflow_version : "";
     out->tags = source->tags;
+    out->all_tags = source->all_tags;
     out->format = source->format;
     out->file_size = source->file.size;
     out->is_tf1 = !source->meta->object_graph_def || !source->meta->object_graph_def->n_nodes;

@@ -8,7 +8,9 @@
 struct tare_saved_model;
 
 struct tare_saved_model_options {
-    const char *const *tags; /* select the MetaGraph; NULL: the only one, or the one tagged "serve" alone */
+    /* Select the MetaGraph that has exactly these; NULL: the only one, or the one tagged "serve" alone. Not NULL with
+     * n_tags 0: the one without tags. */
+    const char *const *tags;
     size_t n_tags;
     /* Leaves the values of variables in the file: they have a dtype of INVALID, though their keys, dtypes and sizes were
      * checked against the checkpoint. For commands that only look. */
@@ -38,7 +40,8 @@ tare_status tare_saved_model_export(struct tare_model *model, const char *out_pa
 /* Facts about the file for reports; NULL or 0 for a model that was not loaded. */
 struct tare_saved_model_info {
     const char *tensorflow_version;
-    const char *tags;  /* "serve" or "serve,tpu" */
+    const char *tags;     /* "serve" or "serve,tpu" */
+    const char *all_tags; /* "{serve}, {serve,tpu}"; NULL where there is one MetaGraph only */
     const char *format; /* "pb", "pbtxt" */
     size_t file_size, checkpoint_bytes, checkpoint_tensors;
     bool is_tf1; /* no object graph */

@@ -72,34 +72,47 @@ static bool has_exactly(const Tensorflow__MetaGraphDef *meta, const char *const 
 }
 
 static const char *tags_text(struct tare_arena *arena, const Tensorflow__MetaGraphDef *meta) {
-    const char *text = "";
-    for (size_t i = 0; i < tag_count(meta) && text; i++)
-        text = tare_arena_printf(arena, "%s%s%s", text, i ? "," : "", meta->meta_info_def->tags[i]);
-    return text;
+    struct tare_strbuf text = { 0 };
+    const char *copy;
+    for (size_t i = 0; i < tag_count(meta); i++)
+        tare_strbuf_printf(&text, "%s%s", i ? "," : "", meta->meta_info_def->tags[i]);
+    copy = text.failed ? NULL : tare_arena_strndup(arena, tare_strbuf_text(&text), text.size);
+    tare_strbuf_free(&text);
+    return copy;
 }
 
-static tare_status ambiguous(struct tare_saved_model *source, const char *what) {
+static tare_status list_tags(struct tare_saved_model *source) {
     struct tare_strbuf list = { 0 };
-    tare_status status;
-    for (size_t i = 0; i < source->message->n_meta_graphs; i++)
-        tare_strbuf_printf(&list, "%s{%s}", i ? ", " : "", tags_text(&source->arena, source->message->meta_graphs[i]));
-    status = TARE_FAIL(TARE_NOT_FOUND, "%s (the model has %s)", what, tare_strbuf_text(&list));
+    for (size_t i = 0; i < source->message->n_meta_graphs; i++) {
+        const Tensorflow__MetaGraphDef *meta = source->message->meta_graphs[i];
+        tare_strbuf_puts(&list, i ? ", {" : "{");
+        for (size_t k = 0; k < tag_count(meta); k++)
+            tare_strbuf_printf(&list, "%s%s", k ? "," : "", meta->meta_info_def->tags[k]);
+        tare_strbuf_putc(&list, '}');
+    }
+    source->all_tags = list.failed ? NULL : tare_arena_strndup(&source->arena, tare_strbuf_text(&list), list.size);
     tare_strbuf_free(&list);
-    return status;
+    return source->all_tags ? TARE_OK : TARE_NO_MEMORY;
+}
+
+static tare_status ambiguous(const struct tare_saved_model *source, const char *what) {
+    return TARE_FAIL(TARE_NOT_FOUND, "%s (the model has %s)", what, source->all_tags);
 }
 
 static tare_status choose_meta(struct tare_saved_model *source, const struct tare_saved_model_options *options) {
     static const char *const serve[] = { "serve" };
-    const char *const *tags = options && options->n_tags ? options->tags : serve;
-    size_t n_tags = options && options->n_tags ? options->n_tags : 1;
-    bool asked = options && options->n_tags;
+    bool asked = options && options->tags;
+    const char *const *tags = asked ? options->tags : serve;
+    size_t n_tags = asked ? options->n_tags : 1;
     const Tensorflow__SavedModel *message = source->message;
     if (!message->n_meta_graphs) return TARE_FAIL(TARE_CORRUPT, "the SavedModel has no MetaGraph");
+    TARE_TRY(list_tags(source));
     for (size_t i = 0; i < message->n_meta_graphs && !source->meta; i++)
         if (has_exactly(message->meta_graphs[i], tags, n_tags)) source->meta = message->meta_graphs[i];
     if (!source->meta && asked) return ambiguous(source, "no MetaGraph has the tags asked for");
     if (!source->meta && message->n_meta_graphs > 1) return ambiguous(source, "several MetaGraphs, choose with --tags");
     if (!source->meta) source->meta = message->meta_graphs[0];
+    if (message->n_meta_graphs == 1) source->all_tags = NULL;
     source->tags = tags_text(&source->arena, source->meta);
     if (!source->meta->graph_def) return TARE_FAIL(TARE_CORRUPT, "the MetaGraph has no graph");
     return source->tags ? TARE_OK : TARE_NO_MEMORY;

@@ -15,6 +15,7 @@ struct tare_saved_model {
     Tensorflow__SavedModel *message;
     Tensorflow__MetaGraphDef *meta; /* the chosen one */
     const char *tags;               /* "serve,tpu" */
+    const char *all_tags;           /* "{serve}, {serve,tpu}"; NULL: one MetaGraph only */
     struct tare_bundle *bundle;     /* NULL: no checkpoint */
     bool without_values;            /* as the options say */
 };

@@ -47,9 +47,17 @@ static const struct tare_xla_op *find_op(const char *name) {
 }
 
 /* Turned into functional control flow before compilation. */
-static bool is_lowered(const struct tare_node *node) {
+static bool is_old_control_flow(const char *op) {
     static const char *const ops[] = { "Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", NULL };
-    return !node->def || is_one_of(node->op, ops);
+    return is_one_of(op, ops);
+}
+
+static bool is_lowered(const struct tare_node *node) {
+    return !node->def || is_old_control_flow(node->op);
+}
+
+bool tare_tpu_compiles(const char *op) {
+    return find_op(op) || is_old_control_flow(op);
 }
 
 static tare_status check_op(struct checker *checker, const struct tare_node *node) {

@@ -23,4 +23,8 @@ struct tare_tpu_finding {
 tare_status tare_tpu_check(struct tare_tpu_finding **out, size_t *count, struct tare_arena *arena,
                            const struct tare_model *model, struct tare_graph *const *functions, size_t n_functions);
 
+/* Whether there is a TPU kernel for the op, or the bridge lowers it itself. For whole models, where no function is chosen
+ * yet: types and constants are not looked at. */
+bool tare_tpu_compiles(const char *op);
+
 #endif

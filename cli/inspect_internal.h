@@ -1,0 +1,46 @@
+/* Parts of tare inspect. Nothing else includes this. */
+#ifndef TARE_CLI_INSPECT_INTERNAL_H
+#define TARE_CLI_INSPECT_INTERNAL_H
+
+#include "base/option.h"
+#include "base/strbuf.h"
+#include "graph/model.h"
+
+struct inspect_options {
+    const char *model, *signature, *graph, *tags;
+    bool functions, ops, variables, json;
+    struct tare_option_list plugins;
+};
+
+struct inspect_op_count {
+    const char *op;
+    size_t count;
+    bool on_tpu; /* a TPU compiles it */
+};
+
+/* The ops that signatures reach through the main graph and every function, most frequent first. */
+struct inspect_ops {
+    struct tare_arena arena;
+    struct tare_map by_name;
+    struct inspect_op_count **items;
+    size_t count, capacity;
+    size_t quantizable; /* nodes that a quantizer may take up */
+    size_t not_on_tpu;  /* kinds */
+    struct tare_strbuf missing; /* ops without kernel here, one line each */
+    size_t n_missing;
+};
+/* `only`: one signature, NULL for all. Release with inspect_ops_free also on failure. */
+tare_status inspect_ops_count(struct inspect_ops *ops, const struct tare_model *model, const char *only);
+void inspect_ops_free(struct inspect_ops *ops);
+
+/* The graph that --graph names: a function by name or alias, "" or "graph" for the main graph. */
+tare_status inspect_find_graph(const struct tare_graph **out, const struct tare_model *model, const char *name);
+/* Appends the input as a GraphDef writes it: "node", "node:1". */
+void inspect_input_name(struct tare_strbuf *out, struct tare_edge edge);
+/* Bytes of a variable's value by dtype and shape; -1 where they do not say. */
+int64_t inspect_variable_bytes(const struct tare_variable *variable);
+
+tare_status inspect_print_text(const struct tare_model *model, const struct inspect_options *options);
+tare_status inspect_print_json(const struct tare_model *model, const struct inspect_options *options);
+
+#endif

@@ -1,0 +1,235 @@
+/* tare inspect for programs; docs/json.md lists the keys. */
+#include "cli/inspect_internal.h"
+#include "convert/functions.h"
+#include "convert/saved_model.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Text from a file may not be UTF-8: then its bytes outside ASCII are escaped. */
+static json_t *text_json(const char *text) {
+    struct tare_strbuf escaped = { 0 };
+    json_t *value = json_string(text ? text : "");
+    if (value) return value;
+    tare_strbuf_escape(&escaped, text, strlen(text));
+    value = json_string(tare_strbuf_text(&escaped));
+    tare_strbuf_free(&escaped);
+    return value;
+}
+
+static void set(json_t *object, const char *key, json_t *value) {
+    struct tare_strbuf escaped = { 0 };
+    json_incref(value);
+    if (json_object_set_new(object, key, value) != 0) {
+        tare_strbuf_escape(&escaped, key, strlen(key));
+        json_object_set(object, tare_strbuf_text(&escaped), value);
+        tare_strbuf_free(&escaped);
+    }
+    json_decref(value);
+}
+
+static json_t *shape_json(const struct tare_shape *shape) {
+    json_t *array;
+    if (shape->rank < 0) return json_null();
+    array = json_array();
+    for (int i = 0; i < shape->rank; i++) json_array_append_new(array, json_integer(shape->dims[i]));
+    return array;
+}
+
+/* ---- signatures, aliases, variables, ops ---- */
+
+static json_t *bindings_json(const struct tare_binding *bindings, size_t count) {
+    json_t *object = json_object();
+    for (size_t i = 0; i < count; i++) {
+        json_t *binding = json_object();
+        set(binding, "dtype", text_json(tare_dtype_name(bindings[i].dtype)));
+        set(binding, "shape", shape_json(&bindings[i].shape));
+        if (bindings[i].kind == TARE_BINDING_SPARSE) set(binding, "sparse", json_true());
+        set(object, bindings[i].key, binding);
+    }
+    return object;
+}
+
+static json_t *signatures_json(const struct tare_model *model, const char *only) {
+    json_t *object = json_object();
+    for (size_t i = 0; i < model->n_signatures; i++) {
+        const struct tare_signature *signature = &model->signatures[i];
+        json_t *value;
+        if (only && strcmp(signature->key, only) != 0) continue;
+        value = json_object();
+        set(value, "inputs", bindings_json(signature->inputs, signature->n_inputs));
+        set(value, "outputs", bindings_json(signature->outputs, signature->n_outputs));
+        set(object, signature->key, value);
+    }
+    return object;
+}
+
+static json_t *aliases_json(const struct tare_model *model) {
+    json_t *object = json_object();
+    for (size_t i = 0; i < model->n_aliases; i++) set(object, model->aliases[i].function, text_json(model->aliases[i].alias));
+    return object;
+}
+
+static json_t *variables_json(const struct tare_model *model) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < model->n_variables; i++) {
+        const struct tare_variable *variable = &model->variables[i];
+        json_t *value = json_object();
+        int64_t bytes = inspect_variable_bytes(variable);
+        set(value, "name", text_json(variable->shared_name));
+        set(value, "dtype", text_json(tare_dtype_name(variable->dtype)));
+        set(value, "shape", shape_json(&variable->shape));
+        set(value, "bytes", bytes < 0 ? json_null() : json_integer(bytes));
+        set(value, "key", variable->key ? text_json(variable->key) : json_null());
+        set(value, "object", variable->object_id < 0 ? json_null() : json_integer(variable->object_id));
+        json_array_append_new(array, value);
+    }
+    return array;
+}
+
+static void add_ops(json_t *root, const struct inspect_ops *ops) {
+    json_t *counts = json_object(), *not_on_tpu = json_array(), *missing = json_array();
+    const char *line = tare_strbuf_text(&ops->missing);
+    for (size_t i = 0; i < ops->count; i++) {
+        set(counts, ops->items[i]->op, json_integer((json_int_t)ops->items[i]->count));
+        if (!ops->items[i]->on_tpu) json_array_append_new(not_on_tpu, text_json(ops->items[i]->op));
+    }
+    for (; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        size_t indent = strspn(line, " "), size = strcspn(line + indent, ":\n");
+        json_array_append_new(missing, json_stringn(line + indent, size));
+        line += indent;
+    }
+    set(root, "ops", counts);
+    set(root, "quantizable", json_integer((json_int_t)ops->quantizable));
+    set(root, "missing_ops", missing);
+    set(root, "not_on_tpu", not_on_tpu);
+}
+
+/* ---- functions ---- */
+
+static json_t *texts_json(const char *const *texts, size_t count) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++) json_array_append_new(array, text_json(texts[i]));
+    return array;
+}
+
+static json_t *trace_json(const struct tare_trace *trace) {
+    json_t *value = json_object(), *arguments = json_array(), *captures = json_array();
+    struct tare_strbuf text = { 0 };
+    for (size_t i = 0; i < trace->n_arguments; i++) {
+        json_t *argument = json_object();
+        set(argument, "name", text_json(trace->arguments[i].name));
+        set(argument, "text", text_json(trace->arguments[i].text));
+        json_array_append_new(arguments, argument);
+    }
+    for (size_t i = 0; i < trace->n_captures; i++) {
+        json_t *capture = json_object();
+        set(capture, "name", text_json(trace->captures[i].name));
+        set(capture, "kind", text_json(trace->captures[i].kind));
+        set(capture, "dtype", text_json(tare_dtype_name(trace->captures[i].dtype)));
+        set(capture, "shape", shape_json(&trace->captures[i].shape));
+        json_array_append_new(captures, capture);
+    }
+    tare_trace_print(&text, trace);
+    set(value, "function", text_json(trace->graph->name));
+    set(value, "signature", text_json(trace->signature));
+    set(value, "arguments", arguments);
+    set(value, "captures", captures);
+    set(value, "returns", text_json(trace->returns));
+    set(value, "text", text_json(tare_strbuf_text(&text)));
+    tare_strbuf_free(&text);
+    return value;
+}
+
+static json_t *group_json(const struct tare_function_group *group) {
+    json_t *value = json_object(), *traces = json_array();
+    for (size_t i = 0; i < group->n_traces; i++) json_array_append_new(traces, trace_json(&group->traces[i]));
+    set(value, "name", text_json(group->name));
+    set(value, "aliases", texts_json(group->aliases, group->n_aliases));
+    set(value, "objects", texts_json(group->paths, group->n_paths));
+    set(value, "concrete", traces);
+    return value;
+}
+
+static tare_status add_functions(json_t *root, const struct tare_model *model, bool all) {
+    struct tare_function_list list;
+    json_t *names = json_array(), *groups;
+    for (size_t i = 0; i < model->n_functions; i++) json_array_append_new(names, text_json(model->functions[i]->name));
+    set(root, "functions", names);
+    if (!all) return TARE_OK;
+    TARE_TRY(tare_function_list_make(&list, model));
+    groups = json_array();
+    for (size_t i = 0; i < list.n_groups; i++) json_array_append_new(groups, group_json(list.groups[i]));
+    set(root, "function_groups", groups);
+    tare_function_list_free(&list);
+    return TARE_OK;
+}
+
+/* ---- one graph ---- */
+
+static json_t *node_json(const struct tare_node *node) {
+    json_t *value = json_object(), *inputs = json_array(), *dtypes = json_array();
+    for (size_t k = 0; k < node->n_inputs; k++) {
+        struct tare_strbuf text = { 0 };
+        inspect_input_name(&text, node->inputs[k]);
+        json_array_append_new(inputs, text_json(tare_strbuf_text(&text)));
+        tare_strbuf_free(&text);
+    }
+    for (size_t k = 0; k < node->n_controls; k++) {
+        struct tare_strbuf text = { 0 };
+        tare_strbuf_printf(&text, "^%s", node->controls[k]->name);
+        json_array_append_new(inputs, text_json(tare_strbuf_text(&text)));
+        tare_strbuf_free(&text);
+    }
+    for (size_t k = 0; k < node->n_outputs; k++)
+        json_array_append_new(dtypes, text_json(tare_dtype_name(node->output_dtypes[k])));
+    set(value, "name", text_json(node->name));
+    set(value, "op", text_json(node->op));
+    set(value, "inputs", inputs);
+    set(value, "dtypes", dtypes);
+    return value;
+}
+
+static tare_status add_graph(json_t *root, const struct tare_model *model, const char *name) {
+    const struct tare_graph *graph;
+    json_t *nodes;
+    TARE_TRY(inspect_find_graph(&graph, model, name));
+    nodes = json_array();
+    for (size_t i = 0; i < graph->n_args; i++) json_array_append_new(nodes, node_json(graph->args[i]));
+    for (size_t i = 0; i < graph->n_nodes; i++) json_array_append_new(nodes, node_json(graph->nodes[i]));
+    set(root, "function", text_json(graph->name));
+    set(root, "nodes", nodes);
+    return TARE_OK;
+}
+
+static tare_status add_model(json_t *root, const struct tare_model *model, const struct inspect_options *options) {
+    struct tare_saved_model_info info;
+    struct inspect_ops ops = { 0 };
+    tare_status status = inspect_ops_count(&ops, model, options->signature);
+    tare_saved_model_info(&info, model);
+    set(root, "path", text_json(model->path));
+    set(root, "format", text_json(info.format));
+    set(root, "tensorflow_version", text_json(info.tensorflow_version));
+    set(root, "tags", text_json(info.tags));
+    set(root, "tf1", json_boolean(info.is_tf1));
+    set(root, "signatures", signatures_json(model, options->signature));
+    set(root, "aliases", aliases_json(model));
+    set(root, "variables", variables_json(model));
+    set(root, "checkpoint",
+        json_pack("{s:I, s:I}", "tensors", (json_int_t)info.checkpoint_tensors, "bytes", (json_int_t)info.checkpoint_bytes));
+    if (status == TARE_OK) add_ops(root, &ops);
+    inspect_ops_free(&ops);
+    return status == TARE_OK ? add_functions(root, model, options->functions) : status;
+}
+
+tare_status inspect_print_json(const struct tare_model *model, const struct inspect_options *options) {
+    json_t *root = json_object();
+    tare_status status = options->graph ? add_graph(root, model, options->graph) : add_model(root, model, options);
+    if (status == TARE_OK) {
+        json_dumpf(root, stdout, JSON_INDENT(2));
+        printf("\n");
+    }
+    json_decref(root);
+    return status;
+}

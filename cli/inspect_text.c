@@ -1,0 +1,143 @@
+/* tare inspect for people. */
+#include "cli/inspect_internal.h"
+#include "convert/functions.h"
+#include "convert/saved_model.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void print_bindings(const char *title, const struct tare_binding *bindings, size_t count) {
+    char shape[TARE_SHAPE_TEXT_SIZE];
+    size_t width = 0;
+    for (size_t i = 0; i < count; i++) width = strlen(bindings[i].key) > width ? strlen(bindings[i].key) : width;
+    for (size_t i = 0; i < count; i++)
+        printf("  %-7s %-*s  %-8s %s%s\n", i ? "" : title, (int)width, bindings[i].key,
+               tare_dtype_name(bindings[i].dtype), tare_shape_text(shape, &bindings[i].shape),
+               bindings[i].kind == TARE_BINDING_SPARSE ? "  (sparse)" : "");
+}
+
+static void print_signatures(const struct tare_model *model, const char *only) {
+    for (size_t i = 0; i < model->n_signatures; i++) {
+        const struct tare_signature *signature = &model->signatures[i];
+        if (only && strcmp(signature->key, only) != 0) continue;
+        printf("\nsignature %s\n", signature->key);
+        print_bindings("inputs", signature->inputs, signature->n_inputs);
+        print_bindings("outputs", signature->outputs, signature->n_outputs);
+    }
+}
+
+static void print_aliases(const struct tare_model *model) {
+    if (!model->n_aliases) return;
+    printf("\nfunction aliases\n");
+    for (size_t i = 0; i < model->n_aliases; i++)
+        printf("  %-20s %s\n", model->aliases[i].alias, model->aliases[i].function);
+}
+
+static double megabytes(size_t bytes) {
+    return (double)bytes / 1e6;
+}
+
+static void print_heading(const struct tare_model *model) {
+    struct tare_saved_model_info info;
+    tare_saved_model_info(&info, model);
+    printf("%s\n", model->path);
+    printf("  format      saved_model.%s, %.2f MB%s\n", info.format, megabytes(info.file_size),
+           info.is_tf1 ? ", TensorFlow 1 style (no object graph)" : "");
+    printf("  TensorFlow  %s\n", info.tensorflow_version && *info.tensorflow_version ? info.tensorflow_version : "unknown");
+    printf("  tags        %s%s%s%s\n", info.tags && *info.tags ? info.tags : "(none)", info.all_tags ? "  (the model has " : "",
+           info.all_tags ? info.all_tags : "", info.all_tags ? ")" : "");
+    printf("  variables   %zu, checkpoint of %zu tensors, %.2f MB\n", model->n_variables, info.checkpoint_tensors,
+           megabytes(info.checkpoint_bytes));
+    printf("  functions   %zu\n", model->n_functions);
+}
+
+/* ---- functions ---- */
+
+static void put_group(struct tare_strbuf *out, const struct tare_function_group *group) {
+    tare_strbuf_printf(out, "\nfunction %s: %zu concrete", group->name, group->n_traces);
+    for (size_t i = 0; i < group->n_aliases; i++)
+        tare_strbuf_printf(out, "%s%s", i ? ", " : ", alias ", group->aliases[i]);
+    for (size_t i = 0; i < group->n_paths; i++)
+        tare_strbuf_printf(out, "%s%s", i ? ", " : ", object ", *group->paths[i] ? group->paths[i] : "(root)");
+    tare_strbuf_putc(out, '\n');
+    for (size_t i = 0; i < group->n_traces; i++) {
+        tare_strbuf_printf(out, "\n%s\n", group->traces[i].graph->name);
+        tare_trace_print(out, &group->traces[i]);
+    }
+}
+
+static tare_status print_functions(const struct tare_model *model) {
+    struct tare_function_list list;
+    struct tare_strbuf text = { 0 };
+    bool failed;
+    TARE_TRY(tare_function_list_make(&list, model));
+    for (size_t i = 0; i < list.n_groups; i++) put_group(&text, list.groups[i]);
+    fwrite(tare_strbuf_text(&text), 1, text.size, stdout);
+    failed = text.failed;
+    tare_strbuf_free(&text);
+    tare_function_list_free(&list);
+    return failed ? TARE_FAIL(TARE_NO_MEMORY, "out of memory while functions were listed") : TARE_OK;
+}
+
+/* As Python prints a list of texts: arguments first, they are nodes too. */
+static tare_status print_graph(const struct tare_model *model, const char *name) {
+    const struct tare_graph *graph;
+    TARE_TRY(inspect_find_graph(&graph, model, name));
+    for (size_t i = 0; i < graph->n_args; i++) printf("[] -> %s\n", graph->args[i]->name);
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        const struct tare_node *node = graph->nodes[i];
+        const char *comma = "";
+        printf("[");
+        for (size_t k = 0; k < node->n_inputs; k++, comma = ", ") {
+            if (node->inputs[k].index)
+                printf("%s'%s:%d'", comma, node->inputs[k].node->name, node->inputs[k].index);
+            else
+                printf("%s'%s'", comma, node->inputs[k].node->name);
+        }
+        for (size_t k = 0; k < node->n_controls; k++, comma = ", ") printf("%s'^%s'", comma, node->controls[k]->name);
+        printf("] -> %s\n", node->name);
+    }
+    return TARE_OK;
+}
+
+/* ---- variables, ops ---- */
+
+static void print_variables(const struct tare_model *model) {
+    char shape[TARE_SHAPE_TEXT_SIZE], bytes[32];
+    printf("\nvariables\n");
+    for (size_t i = 0; i < model->n_variables; i++) {
+        const struct tare_variable *variable = &model->variables[i];
+        int64_t size = inspect_variable_bytes(variable);
+        snprintf(bytes, sizeof bytes, size < 0 ? "?" : "%lld", (long long)size);
+        printf("  %-40s %-8s %-16s %10s  %s\n", variable->shared_name, tare_dtype_name(variable->dtype),
+               tare_shape_text(shape, &variable->shape), bytes,
+               variable->key ? variable->key : "(no value in the checkpoint)");
+    }
+}
+
+static void print_ops(const struct inspect_ops *ops, bool all) {
+    printf("\nops reached from the signatures: %zu kinds, %zu quantizable nodes\n", ops->count, ops->quantizable);
+    for (size_t i = 0; all && i < ops->count; i++) printf("  %6zu %s\n", ops->items[i]->count, ops->items[i]->op);
+    if (ops->n_missing) printf("ops that the interpreter lacks: %zu\n%s", ops->n_missing, tare_strbuf_text(&ops->missing));
+    if (!ops->not_on_tpu) return;
+    printf("ops that a TPU cannot compile: %zu\n ", ops->not_on_tpu);
+    for (size_t i = 0; i < ops->count; i++)
+        if (!ops->items[i]->on_tpu) printf(" %s", ops->items[i]->op);
+    printf("\n");
+}
+
+tare_status inspect_print_text(const struct tare_model *model, const struct inspect_options *options) {
+    struct inspect_ops ops = { 0 };
+    tare_status status;
+    if (options->graph) return print_graph(model, options->graph);
+    status = inspect_ops_count(&ops, model, options->signature);
+    if (status == TARE_OK) {
+        print_heading(model);
+        print_aliases(model);
+        print_signatures(model, options->signature);
+        print_ops(&ops, options->ops);
+        if (options->variables) print_variables(model);
+    }
+    inspect_ops_free(&ops);
+    return status == TARE_OK && options->functions ? print_functions(model) : status;
+}

@@ -1,0 +1,55 @@
+/* The functions of a model as their author wrote them: traces grouped by the Python function that they came from, each
+ * with arguments, captured inputs and results in the form of TensorFlow's pretty-printed concrete signatures. */
+#ifndef TARE_CONVERT_FUNCTIONS_H
+#define TARE_CONVERT_FUNCTIONS_H
+
+#include "graph/model.h"
+
+struct tare_strbuf;
+
+struct tare_function_argument {
+    const char *name;
+    const char *text; /* "float32 Tensor, shape=(None, 3)"; a nest has lines of its own, indented */
+};
+
+/* What a trace took from its surroundings: the last arguments of its graph. */
+struct tare_function_capture {
+    const char *name; /* of the variable, constant, asset; else the object's path */
+    const char *kind; /* "variable", "constant", "asset", "resource", "tensor" */
+    int dtype;        /* of the value */
+    struct tare_shape shape;
+};
+
+struct tare_trace {
+    const struct tare_graph *graph;
+    const char *signature; /* "pow(a, b=2)" */
+    const struct tare_function_argument *arguments;
+    size_t n_arguments;
+    const struct tare_function_capture *captures;
+    size_t n_captures;
+    const char *returns;
+};
+
+struct tare_function_group {
+    const char *name; /* of the Python function */
+    const char **paths; /* where the object graph has it: ".model.call" */
+    size_t n_paths, paths_capacity;
+    const char **aliases;
+    size_t n_aliases;
+    struct tare_trace *traces;
+    size_t n_traces, traces_capacity;
+};
+
+/* Everything is in the arena and borrows from the model. */
+struct tare_function_list {
+    struct tare_arena arena;
+    struct tare_function_group **groups; /* those of the object graph by object, then all others by name */
+    size_t n_groups, groups_capacity;
+};
+tare_status tare_function_list_make(struct tare_function_list *out, const struct tare_model *model) TARE_WARN_UNUSED;
+void tare_function_list_free(struct tare_function_list *list);
+
+/* Appends "signature\n  Args:\n …  Returns:\n …\n". */
+void tare_trace_print(struct tare_strbuf *out, const struct tare_trace *trace);
+
+#endif
