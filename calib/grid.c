@@ -14,7 +14,7 @@ static double zero_point(double low, double high, double scale, double qmin, dou
     double exact = low_error < high_error ? from_low : from_high;
     if (exact < qmin) return qmin;
     if (exact > qmax) return qmax;
-    return tare_round_half_away(exact);
+    return tare_round_half_away(exact) + 0.0; /* no negative zero */
 }
 
 struct tare_grid tare_grid_from_range(double low, double high, const struct tare_grid_scheme *scheme) {

@@ -17,6 +17,7 @@ volatile sig_atomic_t tare_interrupted;
     X(run)                                                                                                             \
     X(calibrate)                                                                                                       \
     X(merge)                                                                                                           \
+    X(show)                                                                                                            \
     X(quantize)                                                                                                        \
     X(convert)                                                                                                         \
     X(compare)                                                                                                         \

@@ -34,6 +34,9 @@ static const char STYLE[] =
     ".warning{background:var(--warnbg);border-color:var(--warn)}.good{background:var(--goodbg);border-color:var(--good)}"
     ".card{background:var(--card);border-radius:10px;padding:14px 16px;margin:0 0 16px}"
     ".card .scroll{background:var(--paper)}"
+    "@media(min-width:900px){.pair{display:grid;grid-template-columns:minmax(0,1fr) minmax(0,1fr);gap:24px}}"
+    "@media print{.pair{display:block}}"
+    ".stroke{width:30px;height:8px;margin-right:.6em;vertical-align:middle}"
     ".swatch{display:inline-block;width:.75em;height:.75em;border-radius:2px;margin-right:.5em;background:currentColor}"
     "figure{margin:8px 0 4px;padding:12px 0 24px 54px}figure.bare{padding:0}"
     ".area{position:relative}.area svg{position:absolute;inset:0;width:100%;height:100%;overflow:visible}"
@@ -56,6 +59,8 @@ static const char STYLE[] =
     "path.line.c1{stroke-dasharray:7 3}path.line.c2{stroke-dasharray:2 3}path.line.c3{stroke-dasharray:9 3 2 3}"
     "path.line.c4{stroke-dasharray:4 4}path.line.c5{stroke-dasharray:12 4}path.line.c6{stroke-dasharray:5 2 1 2}"
     "path.line.c7{stroke-dasharray:1 5}"
+    "@media(max-width:520px){th,td{padding:5px 8px}table{font-size:13px}.card{padding:12px 10px}figure{padding-left:44px}"
+    ".w{min-width:10em}}"
     "@media print{body{font-size:11pt}main{max-width:none;padding:0}.scroll{overflow:visible;border:0}"
     "table{font-size:8.5pt}th,td{padding:3px 6px}tr,.card,figure,.note{break-inside:avoid}h2,h3{break-after:avoid}"
     "*{-webkit-print-color-adjust:exact;print-color-adjust:exact}}";
@@ -127,6 +132,28 @@ void tare_page_swatch(struct tare_strbuf *out, int series) {
     tare_strbuf_printf(out, "<span class=\"swatch c%d\"></span>", series % TARE_PAGE_SERIES);
 }
 
+void tare_page_line_swatch(struct tare_strbuf *out, int series) {
+    tare_strbuf_printf(out, "<svg class=\"stroke c%d\" viewBox=\"0 0 30 8\" aria-hidden=\"true\"><path class=\"line c%d\" "
+                            "d=\"M0 4H30\"/></svg>",
+                       series % TARE_PAGE_SERIES, series % TARE_PAGE_SERIES);
+}
+
+void tare_page_card_begin(struct tare_strbuf *out) {
+    tare_strbuf_puts(out, "<section class=\"card\">\n");
+}
+
+void tare_page_pair_begin(struct tare_strbuf *out) {
+    tare_strbuf_puts(out, "<section class=\"pair\">\n");
+}
+
+void tare_page_half_begin(struct tare_strbuf *out) {
+    tare_strbuf_puts(out, "<section>\n");
+}
+
+void tare_page_box_end(struct tare_strbuf *out) {
+    tare_strbuf_puts(out, "</section>\n");
+}
+
 void tare_page_begin(struct tare_strbuf *out, const char *title) {
     tare_strbuf_puts(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
                           "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><title>");
@@ -194,6 +221,13 @@ void tare_page_table_cell(struct tare_page_table *table, const char *format, ...
 void tare_page_table_series_cell(struct tare_page_table *table, int series, const char *format, ...) {
     begin_cell(table);
     tare_page_swatch(table->out, series);
+    PRINT_ESCAPED(table->out, format);
+    tare_strbuf_puts(table->out, "</td>");
+}
+
+void tare_page_table_line_cell(struct tare_page_table *table, int series, const char *format, ...) {
+    begin_cell(table);
+    tare_page_line_swatch(table->out, series);
     PRINT_ESCAPED(table->out, format);
     tare_strbuf_puts(table->out, "</td>");
 }

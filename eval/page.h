@@ -28,6 +28,13 @@ void tare_page_element(struct tare_strbuf *out, const char *element, const char 
 void tare_page_note(struct tare_strbuf *out, const char *kind, const char *format, ...) TARE_PRINTF(3, 4);
 /* A small square in the colour of a series, for legends. */
 void tare_page_swatch(struct tare_strbuf *out, int series);
+/* A short piece of the series' line, dash and all. */
+void tare_page_line_swatch(struct tare_strbuf *out, int series);
+/* Boxes: a card, and in it two halves side by side where the page is wide enough. Each is ended by tare_page_box_end. */
+void tare_page_card_begin(struct tare_strbuf *out);
+void tare_page_pair_begin(struct tare_strbuf *out);
+void tare_page_half_begin(struct tare_strbuf *out);
+void tare_page_box_end(struct tare_strbuf *out);
 
 /* ---- tables ---- */
 
@@ -49,8 +56,9 @@ void tare_page_table_begin(struct tare_page_table *table, struct tare_strbuf *ou
                            const struct tare_page_column *columns);
 void tare_page_table_row(struct tare_page_table *table);
 void tare_page_table_cell(struct tare_page_table *table, const char *format, ...) TARE_PRINTF(2, 3);
-/* A cell that begins with the swatch of a series. */
+/* A cell that begins with the swatch, or the line swatch, of a series. */
 void tare_page_table_series_cell(struct tare_page_table *table, int series, const char *format, ...) TARE_PRINTF(3, 4);
+void tare_page_table_line_cell(struct tare_page_table *table, int series, const char *format, ...) TARE_PRINTF(3, 4);
 /* An empty cell: a dash. */
 void tare_page_table_skip(struct tare_page_table *table);
 void tare_page_table_end(struct tare_page_table *table);
@@ -68,6 +76,11 @@ struct tare_plot {
 void tare_plot_begin(struct tare_strbuf *out, const struct tare_plot *plot, const char *description);
 /* Lines across at the y ticks. */
 void tare_plot_grid(struct tare_strbuf *out, const struct tare_plot *plot);
+/* One line across. */
+void tare_plot_grid_line(struct tare_strbuf *out, const struct tare_plot *plot, double y);
+/* `count` columns of equal width side by side from x_low to x_high, standing on y_low. */
+void tare_plot_columns(struct tare_strbuf *out, const struct tare_plot *plot, double x_low, double x_high,
+                       const double *heights, size_t count, const char *style_class);
 void tare_plot_bar(struct tare_strbuf *out, const struct tare_plot *plot, double x0, double x1, double y0, double y1,
                    const char *style_class);
 void tare_plot_line(struct tare_strbuf *out, const struct tare_plot *plot, double x0, double y0, double x1, double y1,
@@ -83,8 +96,10 @@ void tare_plot_dot(struct tare_strbuf *out, const struct tare_plot *plot, double
 void tare_plot_letters(struct tare_strbuf *out);
 /* Numbers at the axes, each with the unit behind it ("" for none); a NULL unit leaves that axis without numbers. */
 void tare_plot_ticks(struct tare_strbuf *out, const struct tare_plot *plot, const char *x_unit, const char *y_unit);
-/* One number or name at a place of the x axis. */
+/* One number or name at a place of an axis. */
 void tare_plot_x_tick(struct tare_strbuf *out, const struct tare_plot *plot, double x, const char *format, ...)
+    TARE_PRINTF(4, 5);
+void tare_plot_y_tick(struct tare_strbuf *out, const struct tare_plot *plot, double y, const char *format, ...)
     TARE_PRINTF(4, 5);
 /* Letters beside a point: to its right, in the right half of the drawing to its left. */
 void tare_plot_label(struct tare_strbuf *out, const struct tare_plot *plot, double x, double y, const char *style_class,

@@ -30,6 +30,20 @@ void tare_plot_begin(struct tare_strbuf *out, const struct tare_plot *plot, cons
     tare_strbuf_puts(out, "\">");
 }
 
+void tare_plot_grid_line(struct tare_strbuf *out, const struct tare_plot *plot, double y) {
+    tare_strbuf_printf(out, "<path class=\"grid\" d=\"M0 %.1fH%d\"/>", y_of(plot, y), UNITS);
+}
+
+void tare_plot_columns(struct tare_strbuf *out, const struct tare_plot *plot, double x_low, double x_high,
+                       const double *heights, size_t count, const char *style_class) {
+    double floor_y = y_of(plot, plot->y_low);
+    tare_strbuf_printf(out, "<path class=\"fill %s\" d=\"M%.1f %.1f", style_class, x_of(plot, x_low), floor_y);
+    for (size_t i = 0; i < count; i++)
+        tare_strbuf_printf(out, "V%.1fH%.1f", y_of(plot, heights[i]),
+                           x_of(plot, x_low + (x_high - x_low) * (double)(i + 1) / (double)count));
+    tare_strbuf_printf(out, "V%.1fz\"/>", floor_y);
+}
+
 void tare_plot_bar(struct tare_strbuf *out, const struct tare_plot *plot, double x0, double x1, double y0, double y1,
                    const char *style_class) {
     tare_strbuf_printf(out, "<path class=\"fill %s\" d=\"M%.1f %.1fH%.1fV%.1fH%.1fz\"/>", style_class, x_of(plot, x0),
@@ -82,8 +96,7 @@ size_t tare_plot_round_numbers(double *numbers, size_t most, double low, double 
 void tare_plot_grid(struct tare_strbuf *out, const struct tare_plot *plot) {
     double ticks[MAX_TICKS];
     size_t count = tare_plot_round_numbers(ticks, MAX_TICKS, plot->y_low, plot->y_high);
-    for (size_t i = 0; i < count; i++)
-        tare_strbuf_printf(out, "<path class=\"grid\" d=\"M0 %.1fH%d\"/>", y_of(plot, ticks[i]), UNITS);
+    for (size_t i = 0; i < count; i++) tare_plot_grid_line(out, plot, ticks[i]);
 }
 
 void tare_plot_letters(struct tare_strbuf *out) {
@@ -107,16 +120,23 @@ void tare_plot_x_tick(struct tare_strbuf *out, const struct tare_plot *plot, dou
     tare_strbuf_puts(out, "</span>");
 }
 
+void tare_plot_y_tick(struct tare_strbuf *out, const struct tare_plot *plot, double y, const char *format, ...) {
+    char text[TEXT_SIZE];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    tare_strbuf_printf(out, "<span class=\"y\" style=\"top:%.2f%%\">", y_of(plot, y) * 100 / UNITS);
+    tare_page_text(out, text);
+    tare_strbuf_puts(out, "</span>");
+}
+
 void tare_plot_ticks(struct tare_strbuf *out, const struct tare_plot *plot, const char *x_unit, const char *y_unit) {
     double ticks[MAX_TICKS];
     size_t count = x_unit != NULL ? tare_plot_round_numbers(ticks, MAX_TICKS, plot->x_low, plot->x_high) : 0;
     for (size_t i = 0; i < count; i++) tare_plot_x_tick(out, plot, ticks[i], "%g%s", ticks[i], x_unit);
     count = y_unit != NULL ? tare_plot_round_numbers(ticks, MAX_TICKS, plot->y_low, plot->y_high) : 0;
-    for (size_t i = 0; i < count; i++) {
-        tare_strbuf_printf(out, "<span class=\"y\" style=\"top:%.2f%%\">", y_of(plot, ticks[i]) * 100 / UNITS);
-        tare_page_printf(out, "%g%s", ticks[i], y_unit);
-        tare_strbuf_puts(out, "</span>");
-    }
+    for (size_t i = 0; i < count; i++) tare_plot_y_tick(out, plot, ticks[i], "%g%s", ticks[i], y_unit);
 }
 
 void tare_plot_label(struct tare_strbuf *out, const struct tare_plot *plot, double x, double y, const char *style_class,

@@ -1,0 +1,114 @@
+/* tare show: what a calibration file says. */
+#include "base/output.h"
+#include "base/strbuf.h"
+#include "calib/file.h"
+#include "cli/command.h"
+#include "eval/calibration_report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct show_options {
+    struct tare_option_list files;
+    const char *algorithms, *tensors, *html;
+    bool json;
+};
+
+static const struct tare_option rows[] = {
+    { .name = "algorithms", .kind = TARE_OPTION_STRING, .offset = offsetof(struct show_options, algorithms),
+      .placeholder = "A,…", .help = "range algorithms to show, each with its parameters: min_max,percentile:p=99.9 (default all)" },
+    { .name = "tensor", .kind = TARE_OPTION_STRING, .offset = offsetof(struct show_options, tensors),
+      .placeholder = "REGEX", .help = "show only tensors whose name function/node:output matches" },
+    { .name = "json", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct show_options, json), .help = "write JSON" },
+    { .name = "html", .kind = TARE_OPTION_STRING, .offset = offsetof(struct show_options, html), .placeholder = "FILE",
+      .help = "also write a page with the histograms drawn and the ranges marked" },
+    { 0 },
+};
+static const struct tare_argument arguments[] = {
+    { .name = "FILE", .offset = offsetof(struct show_options, files),
+      .help = "calibration files; several are added up as tare merge does",
+      .flags = TARE_OPTION_REQUIRED | TARE_OPTION_REPEATABLE },
+    { 0 },
+};
+static const char *const examples[] = {
+    "tare show my_model.calib",
+    "tare show my_model.calib --tensor 'conv|dense' --algorithms min_max,percentile:p=99.9,mse",
+    "tare show part*.calib --html calibration.html", NULL,
+};
+static const struct tare_option_set set = {
+    .program = "tare show",
+    .summary = "Shows what a calibration counted: for each tensor its values, the records that set its extremes, the range "
+               "of every algorithm with what it costs on the integer grid, and how the range grew with the number of "
+               "records; then branches that no record took, and what else is worth a warning.",
+    .options = rows,
+    .arguments = arguments,
+    .examples = examples,
+};
+
+static tare_status load(struct tare_calibration **out, const struct tare_option_list *files) {
+    TARE_TRY(tare_calibration_load(out, files->items[0]));
+    for (size_t i = 1; i < files->count; i++) {
+        struct tare_calibration *next;
+        TARE_TRY(tare_calibration_load(&next, files->items[i]));
+        tare_status status = tare_error_prefix(tare_calibration_merge(*out, next), "%s", files->items[i]);
+        tare_calibration_free(next);
+        if (status != TARE_OK) return status;
+    }
+    return TARE_OK;
+}
+
+static bool wants_colour(void) {
+    const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
+    if (no_colour != NULL && *no_colour != '\0') return false;
+    return isatty(STDOUT_FILENO) && terminal != NULL && strcmp(terminal, "dumb") != 0;
+}
+
+static tare_status print(const struct tare_calibration_report *report, const struct show_options *options) {
+    struct tare_strbuf text = { 0 };
+    tare_status status = TARE_OK;
+    if (options->html != NULL) {
+        tare_calibration_report_html(&text, report);
+        status = text.failed ? TARE_FAIL(TARE_NO_MEMORY, "out of memory")
+                             : tare_file_write(options->html, text.data, text.size);
+        tare_strbuf_free(&text);
+    }
+    if (status == TARE_OK && options->json) status = tare_calibration_report_json(&text, report);
+    if (status == TARE_OK && !options->json) tare_calibration_report_text(&text, report, wants_colour());
+    if (status == TARE_OK && text.failed) status = TARE_FAIL(TARE_NO_MEMORY, "out of memory");
+    if (status == TARE_OK) fwrite(tare_strbuf_text(&text), 1, text.size, stdout);
+    tare_strbuf_free(&text);
+    return status;
+}
+
+static tare_status run(int argc, char *const *argv) {
+    struct show_options options;
+    struct tare_calibration *calibration = NULL;
+    struct tare_calibration_report report = { 0 };
+    struct tare_strbuf title = { 0 };
+    bool done;
+    tare_status status;
+    TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
+    if (done) goto done;
+    TARE_CHECK(load(&calibration, &options.files));
+    tare_strbuf_puts(&title, options.files.items[0]);
+    if (options.files.count > 1) tare_strbuf_printf(&title, " and %zu more", options.files.count - 1);
+    const struct tare_calibration_report_options wanted = { .algorithms = options.algorithms, .tensors = options.tensors };
+    TARE_CHECK(tare_calibration_report_make(&report, calibration, tare_strbuf_text(&title), &wanted));
+    if (options.tensors != NULL && report.n_tensors == 0)
+        status = TARE_FAIL(TARE_NOT_FOUND, "no tensor's name matches '%s' (%zu tensors are there)", options.tensors,
+                           calibration->n_tensors);
+    else
+        status = print(&report, &options);
+done:
+    tare_calibration_report_free(&report);
+    tare_calibration_free(calibration);
+    tare_strbuf_free(&title);
+    tare_options_free(&options, &set);
+    return status;
+}
+
+const struct tare_command tare_command_show = {
+    .name = "show", .summary = "explain a calibration file", .run = run, .options = &set
+};
