@@ -24,6 +24,7 @@ volatile sig_atomic_t tare_interrupted;
     X(batch)                                                                                                           \
     X(copy)                                                                                                            \
     X(validate)                                                                                                        \
+    X(ops)                                                                                                             \
     X(version)
 
 #define DECLARE(name) extern const struct tare_command tare_command_##name;

@@ -52,7 +52,7 @@ static tare_status run(int argc, char *const *argv) {
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
-    open.ops = tare_command_ops();
+    open.ops = tare_command_registry();
     TARE_CHECK(tare_command_tags_set(&tags, &open, options.tags));
     TARE_CHECK(tare_saved_model_load(&model, options.model, &open));
     TARE_CHECK(check_signature(model, options.signature));

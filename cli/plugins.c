@@ -24,17 +24,17 @@ tare_status tare_command_load_plugins(const void *values, const struct tare_opti
     return TARE_OK;
 }
 
-const struct tare_op_registry *tare_command_ops(void) {
+const struct tare_op_registry *tare_command_registry(void) {
     return loaded ? tare_plugins_ops(loaded) : tare_ops_builtin();
 }
 
 tare_status tare_command_load(struct tare_model **out, const char *path) {
-    const struct tare_saved_model_options options = { .ops = tare_command_ops() };
+    const struct tare_saved_model_options options = { .ops = tare_command_registry() };
     return tare_saved_model_load(out, path, &options);
 }
 
 tare_status tare_command_load_prepared(struct tare_model **out, const char *path) {
-    return tare_load_prepared_with(out, path, tare_command_ops());
+    return tare_load_prepared_with(out, path, tare_command_registry());
 }
 
 void tare_command_free_plugins(void) {

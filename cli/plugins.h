@@ -15,7 +15,7 @@
 /* Loads the libraries that the row of `set`, if it has one, was given. */
 tare_status tare_command_load_plugins(const void *values, const struct tare_option_set *set);
 /* The built-in ops and those of the libraries. */
-const struct tare_op_registry *tare_command_ops(void);
+const struct tare_op_registry *tare_command_registry(void);
 /* Opens a SavedModel with them. */
 tare_status tare_command_load(struct tare_model **out, const char *path) TARE_WARN_UNUSED;
 /* The same and prepares it (convert/prepared.h). */

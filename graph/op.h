@@ -113,6 +113,10 @@ tare_status tare_ops_check(const struct tare_op_registry *registry);
 /* Every definition with a row, the parent's included, sorted by name (the array belongs to the registry). */
 const struct tare_op_def *const *tare_ops_list(const struct tare_op_registry *registry, size_t *count);
 
+/* Every definition, also those without a row and the parents', sorted by name; arena memory. */
+tare_status tare_ops_list_all(const struct tare_op_def *const **out, size_t *count, struct tare_arena *arena,
+                              const struct tare_op_registry *registry);
+
 /* Flat range of the tensors of output (input) argument `arg` of a node: *first and *count. */
 tare_status tare_node_output_range(const struct tare_node *node, size_t arg, size_t *first, size_t *count);
 tare_status tare_node_input_range(const struct tare_node *node, size_t arg, size_t *first, size_t *count);

@@ -1,7 +1,7 @@
 /* Loading libraries of ops. */
 #include "graph/plugin.h"
 #include "base/alloc.h"
-#include "base/strbuf.h"
+#include "graph/op_compat.h"
 #include "graph/plugin_internal.h"
 
 #include <dlfcn.h>
@@ -117,7 +117,17 @@ static tare_status collect(struct tare_op_library *library) {
 static tare_status check_new(const struct tare_plugins *plugins, const struct tare_op_def *def) {
     const struct tare_op_def *old = tare_ops_find(plugins->registry, def->name);
     const char *path = old ? tare_plugin_path_of(old) : NULL;
-    if (!old || !old->row) return TARE_OK;
+    struct tare_op_changes changes = { 0 };
+    tare_status status;
+    if (!old) return TARE_OK;
+    if (!old->row) {
+        status = tare_op_compare(&changes, old, def);
+        if (status == TARE_OK && changes.count)
+            status = TARE_FAIL(TARE_INVALID_ARGUMENT, "Op %s is TensorFlow's, and this is another one: %s", def->name,
+                               changes.items[0]);
+        tare_op_changes_free(&changes);
+        return status;
+    }
     if (path && path == tare_plugin_path_of(def))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Op %s is already registered by the same library", def->name);
     if (path) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Op %s is already registered by %s", def->name, path);

@@ -6,6 +6,7 @@
 #include "graph/opspec.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct tare_op_registry {
@@ -14,6 +15,8 @@ struct tare_op_registry {
     struct tare_map by_name;
     const struct tare_op_def **rows; /* definitions with a row, the parent's included, by name */
     size_t n_rows, rows_capacity;
+    const struct tare_op_def **defs; /* own definitions, with and without a row, in the order in which they came */
+    size_t n_defs, defs_capacity;
     char *fault; /* what is wrong with the rows that the program was built with; NULL: nothing */
 };
 
@@ -37,6 +40,7 @@ void tare_ops_free(struct tare_op_registry *registry) {
     tare_map_free(&registry->by_name);
     tare_opspec_memory_free(&registry->memory);
     tare_free(registry->rows);
+    tare_free(registry->defs);
     tare_free(registry->fault);
     tare_free(registry);
 }
@@ -66,7 +70,9 @@ tare_status tare_ops_add_def(struct tare_op_registry *registry, const struct tar
     if (tare_map_get(&registry->by_name, def->name))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Op with name %s is already registered", def->name);
     TARE_TRY(tare_opspec_validate(def));
+    if (!TARE_GROW(registry->defs, registry->n_defs, registry->defs_capacity)) return TARE_NO_MEMORY;
     if (def->row) TARE_TRY(list_row(registry, def));
+    registry->defs[registry->n_defs++] = def;
     return tare_map_set(&registry->by_name, def->name, (void *)def) ? TARE_OK : TARE_NO_MEMORY;
 }
 
@@ -88,6 +94,27 @@ const struct tare_op_def *tare_ops_find(const struct tare_op_registry *registry,
 const struct tare_op_def *const *tare_ops_list(const struct tare_op_registry *registry, size_t *count) {
     *count = registry->n_rows;
     return registry->rows;
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp((*(const struct tare_op_def *const *)a)->name, (*(const struct tare_op_def *const *)b)->name);
+}
+
+tare_status tare_ops_list_all(const struct tare_op_def *const **out, size_t *count, struct tare_arena *arena,
+                              const struct tare_op_registry *registry) {
+    const struct tare_op_def **list;
+    size_t total = 0;
+    for (const struct tare_op_registry *r = registry; r; r = r->parent)
+        total += r->n_defs;
+    list = TARE_NEW_ARRAY(arena, const struct tare_op_def *, total + 1);
+    if (!list) return TARE_NO_MEMORY;
+    *count = 0;
+    for (const struct tare_op_registry *r = registry; r; r = r->parent)
+        for (size_t i = 0; i < r->n_defs; i++)
+            if (tare_ops_find(registry, r->defs[i]->name) == r->defs[i]) list[(*count)++] = r->defs[i]; /* not hidden */
+    if (*count) qsort(list, *count, sizeof *list, by_name);
+    *out = list;
+    return TARE_OK;
 }
 
 tare_status tare_ops_check(const struct tare_op_registry *registry) {

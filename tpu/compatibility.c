@@ -42,7 +42,7 @@ static int compare_name(const void *name, const void *row) {
     return strcmp(name, ((const struct tare_xla_op *)row)->name);
 }
 
-static const struct tare_xla_op *find_op(const char *name) {
+const struct tare_xla_op *tare_tpu_find_op(const char *name) {
     return bsearch(name, tare_xla_ops, tare_n_xla_ops, sizeof *tare_xla_ops, compare_name);
 }
 
@@ -61,7 +61,7 @@ bool tare_tpu_compiles(const char *op) {
 }
 
 static tare_status check_op(struct checker *checker, const struct tare_node *node) {
-    if (is_lowered(node) || find_op(node->op)) return TARE_OK;
+    if (is_lowered(node) || tare_tpu_find_op(node->op)) return TARE_OK;
     return add(checker, TARE_TPU_NOT_COMPILABLE, node->graph, node,
                tare_arena_printf(checker->arena,
                                  "'tf.%s' op isn't compilable for TPU device. (node '%s' in function %s; %s)", node->op,
@@ -137,7 +137,7 @@ static bool clause_fits(const char *clause, size_t size, const struct tare_node 
 }
 
 static tare_status check_constraints(struct checker *checker, const struct tare_node *node) {
-    const struct tare_xla_op *op = find_op(node->op);
+    const struct tare_xla_op *op = tare_tpu_find_op(node->op);
     const char *clause = op ? op->types : NULL;
     while (clause && *clause) {
         size_t size = strcspn(clause, ";");
@@ -282,7 +282,7 @@ static bool may_be_dynamic(const struct tare_node *node, const char *input) {
 }
 
 static tare_status check_constants(struct checker *checker, const struct tare_node *node, const bool *arg_constant) {
-    const struct tare_xla_op *op = find_op(node->op);
+    const struct tare_xla_op *op = tare_tpu_find_op(node->op);
     if (!op || !op->constants || !node->def) return TARE_OK;
     for (size_t a = 0; a < node->def->n_inputs; a++) {
         const char *name = node->def->inputs[a].name;
@@ -330,7 +330,7 @@ static tare_status check_graph(struct checker *checker, const struct tare_graph 
         const struct tare_node *node = graph->nodes[i];
         if (node->dead) continue;
         TARE_TRY(check_op(checker, node));
-        if (is_lowered(node) || find_op(node->op)) TARE_TRY(check_dtypes(checker, node));
+        if (is_lowered(node) || tare_tpu_find_op(node->op)) TARE_TRY(check_dtypes(checker, node));
         TARE_TRY(check_assignment(checker, node));
         TARE_TRY(check_constants(checker, node, arg_constant));
         TARE_TRY(check_callees(checker, node, arg_constant));

@@ -4,6 +4,15 @@
 
 #include "graph/model.h"
 
+/* What a TPU compiles of an op. */
+struct tare_xla_op {
+    const char *name;
+    const char *types;     /* "T={DT_FLOAT,DT_HALF};Tseed=DT_INT32", set names like kFloatTypes; NULL: any */
+    const char *constants; /* names of inputs that must be compile-time constants, with commas; NULL: none */
+};
+/* NULL when a TPU has no kernel for the op. */
+const struct tare_xla_op *tare_tpu_find_op(const char *op);
+
 struct tare_tpu_finding {
     enum tare_tpu_finding_kind {
         TARE_TPU_NOT_COMPILABLE, /* no TPU kernel for the op */

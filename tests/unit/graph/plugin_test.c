@@ -154,6 +154,13 @@ static void load__kernels_for_a_known_definition(void **state) {
     setenv("ASKED_KERNEL", "dtype: float", 1);
     mini_ok(tare_plugins_load(plugins, path_of("asked")));
     assert_non_null(tare_ops_find(tare_plugins_ops(plugins), "OutfeedEnqueue")->row->run);
+    tare_plugins_free(plugins);
+    set_up(NULL);
+    setenv("ASKED_ATTR", "N: int = 2", 1);
+    unsetenv("ASKED_KERNEL");
+    setenv("ASKED_INPUT", "input: N * float", 1);
+    expect_load_fault("asked", TARE_INVALID_ARGUMENT,
+                      "Op OutfeedEnqueue is TensorFlow's, and this is another one: Attr 'dtype' removed");
 }
 
 static void load_faults__malformed_specifications_say_where(void **state) {

@@ -173,6 +173,22 @@ static void list__is_sorted_and_unique(void **state) {
         assert_ptr_equal(tare_ops_find(tare_ops_builtin(), list[i]->name), list[i]);
 }
 
+/* Sorted, each name once, the nearest definition of it. */
+static void list_all__knows_hidden_and_own(const struct tare_op_registry *registry) {
+    const struct tare_op_def *const *all;
+    struct tare_arena arena = { 0 };
+    size_t count, seen = 0;
+    assert_int_equal(tare_ops_list_all(&all, &count, &arena, registry), TARE_OK);
+    for (size_t i = 0; i < count; i++) {
+        if (i) assert_true(strcmp(all[i - 1]->name, all[i]->name) < 0);
+        assert_ptr_equal(tare_ops_find(registry, all[i]->name), all[i]);
+        seen += strcmp(all[i]->name, "ZeroOut") == 0 || strcmp(all[i]->name, "MatMul") == 0 ||
+                strcmp(all[i]->name, "IteratorGetNext") == 0;
+    }
+    assert_int_equal(seen, 3);
+    tare_arena_free(&arena);
+}
+
 static void own_registry__hides_and_extends_its_parent(void **state) {
     static const struct tare_op mine = { .name = "ZeroOut", .inputs = "to_zero: int32", .outputs = "zeroed: int32" };
     static const struct tare_op other = { .name = "MatMul", .inputs = "x: float" };
@@ -189,6 +205,7 @@ static void own_registry__hides_and_extends_its_parent(void **state) {
     tare_ops_list(tare_ops_builtin(), &builtins);
     tare_ops_list(registry, &all);
     assert_int_equal(all, builtins + 1);
+    list_all__knows_hidden_and_own(registry);
     assert_int_equal(tare_ops_add(registry, &mine), TARE_INVALID_ARGUMENT);
     assert_string_equal(tare_error_text(), "Op with name ZeroOut is already registered");
     tare_ops_free(registry);

@@ -1,0 +1,341 @@
+/* tare ops: what is known of ops, run here and compiled by a TPU. */
+#include "base/alloc.h"
+#include "base/strbuf.h"
+#include "cli/command.h"
+#include "cli/ops_published.h"
+#include "cli/plugins.h"
+#include "cli/version.h"
+#include "graph/attr_text.h"
+#include "graph/opspec.h"
+#include "graph/plugin.h"
+#include "tpu/compatibility.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+struct ops_options {
+    struct tare_option_list names, plugins;
+    const char *check_compat;
+    bool markdown, json, all;
+};
+
+static const struct tare_option rows[] = {
+    { .name = "markdown", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct ops_options, markdown),
+      .help = "write the table of docs/op-coverage.md" },
+    { .name = "json", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct ops_options, json),
+      .help = "write JSON; keep it to compare later versions with it" },
+    { .name = "all", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct ops_options, all),
+      .help = "list also the ops that are known by definition only" },
+    { .name = "check-compat", .kind = TARE_OPTION_STRING, .offset = offsetof(struct ops_options, check_compat),
+      .placeholder = "OLD", .help = "compare with an earlier output of 'tare ops --json' and print the changes that break "
+                                    "models made with it; exit 1 when there are any" },
+    TARE_PLUGIN_OPTION(struct ops_options),
+    { 0 },
+};
+static const struct tare_argument arguments[] = {
+    { .name = "OP", .offset = offsetof(struct ops_options, names), .help = "list these ops only",
+      .flags = TARE_OPTION_REPEATABLE },
+    { 0 },
+};
+static const char *const examples[] = {
+    "tare ops MatMul Conv2D",
+    "tare ops --plugin ./zero_out.so --json ZeroOut > published.json",
+    "tare ops --plugin ./zero_out.so --check-compat published.json",
+    NULL,
+};
+static const struct tare_option_set set = {
+    .program = "tare ops",
+    .summary = "Lists ops: their signatures and dtypes, whether the interpreter runs them and whether a TPU compiles them.",
+    .options = rows,
+    .arguments = arguments,
+    .examples = examples,
+};
+
+/* ---- columns ---- */
+
+static bool runs_here(const struct tare_op_def *def) { return def->row && def->row->run; }
+
+static void put_args(struct tare_strbuf *text, const struct tare_op_arg *args, size_t count) {
+    tare_strbuf_putc(text, '(');
+    for (size_t i = 0; i < count; i++) {
+        if (i) tare_strbuf_puts(text, ", ");
+        tare_opspec_print_arg(text, &args[i]);
+    }
+    tare_strbuf_putc(text, ')');
+}
+
+static void put_signature(struct tare_strbuf *text, const struct tare_op_def *def) {
+    put_args(text, def->inputs, def->n_inputs);
+    tare_strbuf_puts(text, " -> ");
+    put_args(text, def->outputs, def->n_outputs);
+}
+
+/* The set whose members the list has, in any order; NULL: no set. */
+static const char *set_name(const struct tare_attr *allowed) {
+    static const char *const names[] = { "numbertype", "realnumbertype", "quantizedtype" };
+    const char *found = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !found; i++) {
+        struct tare_opspec_memory memory = { 0 };
+        char spec[64];
+        const char *attrs[] = { spec };
+        struct tare_opspec_source source = { .name = "Set", .attrs = { attrs, 1, 0 } };
+        struct tare_op_def *def;
+        size_t same = 0;
+        snprintf(spec, sizeof spec, "a: %s", names[i]);
+        if (tare_opspec_parse_items(&def, &memory, &source) == TARE_OK && def->attrs[0].allowed->count == allowed->count) {
+            for (size_t k = 0; k < allowed->count; k++)
+                for (size_t m = 0; m < allowed->count; m++)
+                    same += def->attrs[0].allowed->items[k].type == allowed->items[m].type;
+            if (same == allowed->count) found = names[i];
+        }
+        tare_opspec_memory_free(&memory);
+    }
+    return found;
+}
+
+/* "T: float, half; Tidx: any" */
+static void put_dtypes(struct tare_strbuf *text, const struct tare_op_def *def) {
+    bool first = true;
+    for (size_t i = 0; i < def->n_attrs; i++) {
+        const struct tare_op_attr *attr = &def->attrs[i];
+        const char *name = attr->kind == TARE_ATTR_TYPE && attr->allowed ? set_name(attr->allowed) : NULL;
+        if (attr->kind != TARE_ATTR_TYPE) continue;
+        tare_strbuf_printf(text, "%s%s: ", first ? "" : "; ", attr->name);
+        first = false;
+        if (!attr->allowed || name) tare_strbuf_puts(text, name ? name : "any");
+        for (size_t k = 0; attr->allowed && !name && k < attr->allowed->count; k++) {
+            if (k) tare_strbuf_puts(text, ", ");
+            tare_attr_print_item(text, TARE_ATTR_TYPE, &attr->allowed->items[k]);
+        }
+    }
+}
+
+/* What runs it: "fast" has a plain kernel beside it that it is tested against. */
+static const char *kernel_text(const struct tare_op_def *def) {
+    if (!runs_here(def)) return "no";
+    if (tare_plugin_path_of(def)) return "plugin";
+    return def->row->reference ? "fast" : "yes";
+}
+
+static void put_tpu(struct tare_strbuf *text, const struct tare_op_def *def) {
+    const struct tare_xla_op *op = tare_tpu_find_op(def->name);
+    tare_strbuf_puts(text, op ? "yes" : "no");
+    if (op && op->constants) tare_strbuf_printf(text, ", constant %s", op->constants);
+}
+
+/* ---- text ---- */
+
+static void print_plain(const struct tare_op_def *def) {
+    struct tare_strbuf text = { 0 };
+    const char *kernels = tare_plugin_kernels_of(def), *doc = tare_plugin_doc_of(def);
+    tare_strbuf_printf(&text, "%s", def->name);
+    put_signature(&text, def);
+    tare_strbuf_puts(&text, "\n");
+    if (doc) tare_strbuf_printf(&text, "    %s\n", doc);
+    for (size_t i = 0; i < def->n_attrs; i++) {
+        tare_strbuf_puts(&text, "    ");
+        tare_opspec_print_attr(&text, &def->attrs[i]);
+        tare_strbuf_putc(&text, '\n');
+    }
+    tare_strbuf_printf(&text, "    runs here: %s", kernel_text(def));
+    if (kernels && *kernels) tare_strbuf_printf(&text, " (%s)", kernels);
+    if (tare_plugin_path_of(def)) tare_strbuf_printf(&text, " %s", tare_plugin_path_of(def));
+    tare_strbuf_puts(&text, "; on a TPU: ");
+    put_tpu(&text, def);
+    printf("%s%s\n", tare_strbuf_text(&text), def->is_stateful ? "; stateful" : "");
+    tare_strbuf_free(&text);
+}
+
+static void print_row(const struct tare_op_def *def, int width) {
+    struct tare_strbuf text = { 0 };
+    put_signature(&text, def);
+    printf("%-*s  %-6s  %-3s  %s\n", width, def->name, kernel_text(def), tare_tpu_find_op(def->name) ? "yes" : "no",
+           tare_strbuf_text(&text));
+    tare_strbuf_free(&text);
+}
+
+static void print_table(const struct tare_op_def *const *ops, size_t count) {
+    int width = 2;
+    for (size_t i = 0; i < count; i++)
+        if ((int)strlen(ops[i]->name) > width) width = (int)strlen(ops[i]->name);
+    printf("%-*s  %-6s  %-3s  %s\n", width, "op", "runs", "TPU", "signature");
+    for (size_t i = 0; i < count; i++)
+        print_row(ops[i], width);
+}
+
+/* ---- markdown ---- */
+
+/* In a cell of a table: code, with the bars of the table escaped (there are none in our grammar but in strings). */
+static void put_cell(struct tare_strbuf *text, const char *cell) {
+    tare_strbuf_puts(text, *cell ? " `" : " ");
+    for (; *cell; cell++) {
+        if (*cell == '|') tare_strbuf_putc(text, '\\');
+        tare_strbuf_putc(text, *cell);
+    }
+    tare_strbuf_puts(text, text->data[text->size - 1] == ' ' ? "|" : "` |");
+}
+
+static void print_markdown_row(const struct tare_op_def *def) {
+    struct tare_strbuf line = { 0 }, cell = { 0 };
+    tare_strbuf_printf(&line, "| %s |", def->name);
+    put_signature(&cell, def);
+    put_cell(&line, tare_strbuf_text(&cell));
+    tare_strbuf_free(&cell);
+    cell = (struct tare_strbuf){ 0 };
+    put_dtypes(&cell, def);
+    tare_strbuf_printf(&line, " %s | %s | ", tare_strbuf_text(&cell), kernel_text(def));
+    put_tpu(&line, def);
+    printf("%s |\n", tare_strbuf_text(&line));
+    tare_strbuf_free(&line);
+    tare_strbuf_free(&cell);
+}
+
+static void print_markdown(const struct tare_op_def *const *ops, size_t count) {
+    size_t here = 0, fast = 0, tpu = 0;
+    for (size_t i = 0; i < count; i++) {
+        here += runs_here(ops[i]);
+        fast += runs_here(ops[i]) && ops[i]->row->reference;
+        tpu += tare_tpu_find_op(ops[i]->name) != NULL;
+    }
+    printf("# Ops\n\n"
+           "Made by `tare ops --markdown > docs/op-coverage.md`; a test fails when it is out of date.\n\n"
+           "%zu ops run here, %zu of them with a fast kernel beside the plain one that it is tested against; a TPU compiles\n"
+           "%zu of them. Ops that are known by definition only (they open, convert and are saved, but do not run) are listed\n"
+           "by `tare ops --all`. An op of your own: [custom-ops.md](custom-ops.md).\n\n"
+           "*dtypes* are those of the definition, by attribute; `numbertype`, `realnumbertype` and `quantizedtype` are\n"
+           "TensorFlow's sets. *TPU*: inputs behind \"constant\" must be known when the program is compiled.\n\n"
+           "| op | signature | dtypes | runs here | TPU |\n|---|---|---|---|---|\n",
+           here, fast, tpu);
+    for (size_t i = 0; i < count; i++)
+        print_markdown_row(ops[i]);
+}
+
+/* ---- JSON ---- */
+
+static json_t *args_json(const struct tare_op_arg *args, size_t count) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++) {
+        struct tare_strbuf text = { 0 };
+        tare_opspec_print_arg(&text, &args[i]);
+        json_array_append_new(array, json_string(tare_strbuf_text(&text)));
+        tare_strbuf_free(&text);
+    }
+    return array;
+}
+
+static json_t *attrs_json(const struct tare_op_def *def) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < def->n_attrs; i++) {
+        struct tare_strbuf text = { 0 };
+        tare_opspec_print_attr(&text, &def->attrs[i]);
+        json_array_append_new(array, json_string(tare_strbuf_text(&text)));
+        tare_strbuf_free(&text);
+    }
+    return array;
+}
+
+static json_t *op_json(const struct tare_op_def *def) {
+    const struct tare_xla_op *tpu = tare_tpu_find_op(def->name);
+    json_t *op = json_pack("{s:s, s:o, s:o, s:o, s:b, s:b, s:b}", "name", def->name, "inputs",
+                           args_json(def->inputs, def->n_inputs), "outputs", args_json(def->outputs, def->n_outputs),
+                           "attrs", attrs_json(def), "stateful", def->is_stateful, "runs", runs_here(def), "tpu",
+                           tpu != NULL);
+    const char *path = tare_plugin_path_of(def), *kernels = tare_plugin_kernels_of(def), *doc = tare_plugin_doc_of(def);
+    if (op && runs_here(def) && !path) json_object_set_new(op, "fast", json_boolean(def->row->reference != NULL));
+    if (op && tpu && tpu->types) json_object_set_new(op, "tpu_types", json_string(tpu->types));
+    if (op && tpu && tpu->constants) json_object_set_new(op, "tpu_constants", json_string(tpu->constants));
+    if (op && path) json_object_set_new(op, "plugin", json_string(path));
+    if (op && kernels && runs_here(def)) json_object_set_new(op, "kernels", json_string(kernels));
+    if (op && doc) json_object_set_new(op, "doc", json_string(doc));
+    return op;
+}
+
+static tare_status print_json(const struct tare_op_def *const *ops, size_t count) {
+    json_t *array = json_array(), *root;
+    int failed;
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(array, op_json(ops[i]));
+    root = json_pack("{s:s, s:o}", "tare", TARE_VERSION, "ops", array);
+    failed = !root || json_dumpf(root, stdout, JSON_INDENT(1)) != 0;
+    printf("\n");
+    json_decref(root);
+    return failed ? TARE_FAIL(TARE_IO, "the list of ops cannot be written") : TARE_OK;
+}
+
+/* ---- the command ---- */
+
+static tare_status unknown_op(const struct tare_op_def *const *all, size_t count, const char *name) {
+    const char **names = tare_calloc(count + 1, sizeof *names);
+    const char *nearest;
+    tare_status status;
+    if (!names) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        names[i] = all[i]->name;
+    nearest = tare_nearest_name(name, names);
+    status = TARE_FAIL(TARE_NOT_FOUND, "there is no op '%s'%s%s%s", name, nearest ? " (did you mean '" : "",
+                       nearest ? nearest : "", nearest ? "'?)" : "; an op of your own comes in with --plugin LIB.so");
+    tare_free(names);
+    return status;
+}
+
+/* The ops to list: those named, else those that run here, else all. */
+static tare_status choose(const struct tare_op_def ***out, size_t *count, struct tare_arena *arena,
+                          const struct ops_options *options) {
+    const struct tare_op_registry *registry = tare_command_registry();
+    const struct tare_op_def *const *all;
+    size_t n_all;
+    TARE_TRY(tare_ops_check(registry));
+    TARE_TRY(tare_ops_list_all(&all, &n_all, arena, registry));
+    *out = TARE_NEW_ARRAY(arena, const struct tare_op_def *, n_all + options->names.count + 1);
+    if (!*out) return TARE_NO_MEMORY;
+    *count = 0;
+    for (size_t i = 0; i < options->names.count; i++) {
+        const struct tare_op_def *def = tare_ops_find(registry, options->names.items[i]);
+        if (!def) return unknown_op(all, n_all, options->names.items[i]);
+        (*out)[(*count)++] = def;
+    }
+    for (size_t i = 0; i < n_all && !options->names.count; i++)
+        if (options->all || runs_here(all[i]) || tare_plugin_path_of(all[i])) (*out)[(*count)++] = all[i];
+    return TARE_OK;
+}
+
+static tare_status list(const struct ops_options *options) {
+    struct tare_arena arena = { 0 };
+    const struct tare_op_def **ops;
+    size_t count;
+    tare_status status = choose(&ops, &count, &arena, options);
+    if (status == TARE_OK && options->json) {
+        status = print_json(ops, count);
+    } else if (status == TARE_OK && options->markdown) {
+        print_markdown(ops, count);
+    } else if (status == TARE_OK && options->names.count) {
+        for (size_t i = 0; i < count; i++)
+            print_plain(ops[i]);
+    } else if (status == TARE_OK) {
+        print_table(ops, count);
+    }
+    tare_arena_free(&arena);
+    return status;
+}
+
+static tare_status run(int argc, char *const *argv) {
+    struct ops_options options;
+    bool done;
+    tare_status status;
+    TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
+    if (done) goto done;
+    if (options.markdown + (options.json && !options.check_compat) + (options.check_compat != NULL) > 1)
+        status = TARE_FAIL(TARE_USAGE, "give one of --markdown, --json and --check-compat");
+    else if (options.check_compat)
+        status = tare_ops_check_published(options.check_compat, tare_command_registry(), options.json);
+    else
+        status = list(&options);
+done:
+    tare_options_free(&options, &set);
+    return status;
+}
+
+const struct tare_command tare_command_ops = {
+    .name = "ops", .summary = "list ops, what runs them, and changes that break them", .run = run, .options = &set
+};

@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# tare ops: lists, and the comparison with a list that was kept.
+set -uo pipefail
+. "$TARE_SOURCE_DIR/tests/cli/support.sh"
+plugins=$TARE_TEST_PLUGINS
+everything=$plugins/everything.so
+
+has() { grep -qF -- "$2" "$1" || fail "no '$2' in: $(head -c 2000 "$1")"; }
+lacks() { ! grep -qF -- "$2" "$1" || fail "'$2' in $1"; }
+
+# lists
+"$tare" ops >"$work/table" || fail "ops"
+has "$work/table" "MatMul "
+has "$work/table" "(x: T) -> (y: T)"
+lacks "$work/table" "IteratorGetNext" # known by definition only
+"$tare" ops --all >"$work/table"; grep -q "^IteratorGetNext  *no " "$work/table" || fail "--all lacks IteratorGetNext"
+"$tare" ops Reshape >"$work/one" || fail "ops Reshape"
+has "$work/one" "Reshape(tensor: T, shape: Tshape) -> (output: T)"
+has "$work/one" "Tshape: {int32, int64} = DT_INT32"
+has "$work/one" "on a TPU: yes, constant shape"
+"$tare" ops ZeroOut --plugin "$everything" >"$work/one" || fail "ops ZeroOut"
+has "$work/one" "T: {float, double, int32} = DT_INT32"
+has "$work/one" "runs here: plugin (T: float; T: int32) $everything; on a TPU: no"
+"$tare" ops OnlyDefined --plugin="$everything" >"$work/one"; grep -q "runs here: no" "$work/one" || fail "OnlyDefined has no kernel"
+expect 1 "there is no op 'MatMull' (did you mean 'MatMul'?)" "$tare" ops MatMull
+expect 1 "there is no op 'ZeroOut'" "$tare" ops ZeroOut
+expect 2 "give one of --markdown, --json and --check-compat" "$tare" ops --markdown --json
+
+# Every definition reads again as what it was written from: nothing differs from itself.
+"$tare" ops --all --json --plugin "$everything" >"$work/all.json" || fail "--json"
+[ "$(grep -c '"name":' "$work/all.json")" -gt 1500 ] || fail "--all --json lists $(grep -c '"name":' "$work/all.json") ops"
+"$tare" ops --check-compat "$work/all.json" --plugin "$everything" || fail "a list breaks itself"
+expect 1 "14 changes break published ops (wanted none)" "$tare" ops --check-compat "$work/all.json"
+has "$work/stdout" "ZeroOut: Op removed"
+
+# changes: the kept list says other things than the library
+"$tare" ops --json --plugin "$everything" ZeroOut SumAll OnlyDefined >"$work/published.json" || fail "--json ZeroOut"
+"$tare" ops --check-compat "$work/published.json" --plugin "$everything" || fail "nothing has changed"
+changed() { # SED WANTED: with the list changed by SED, exactly the lines WANTED are reported
+    sed "$1" "$work/published.json" >"$work/other.json"
+    cmp -s "$work/published.json" "$work/other.json" && fail "$1 changes nothing"
+    "$tare" ops --check-compat "$work/other.json" --plugin "$everything" >"$work/changes" 2>"$work/stderr"
+    local status=$?
+    [ "$(cat "$work/changes")" = "$2" ] || fail "$1 reports: $(cat "$work/changes") (wanted $2)"
+    [ $status -eq $([ -n "$2" ] && echo 1 || echo 0) ] || fail "$1: exit status $status"
+}
+changed '/preserve_index/d; s/"T: {float, double, int32} = DT_INT32",/"T: {float, double, int32} = DT_INT32"/' ''
+changed 's/ = DT_INT32/ = DT_FLOAT/' "ZeroOut: Attr 'T' has changed its default; from float to int32"
+changed 's/{float, double, int32}/{float, half, int32}/' \
+    "ZeroOut: Attr 'T' has a stricter set of allowed values; from [float, half, int32] to [float, double, int32]"
+changed 's/N: int >= 2/N: int >= 1/' "SumAll: Attr 'N' has a higher minimum; from 1 to 2"
+changed 's/"to_zero: T"/"to_zero: float"/' "ZeroOut: Input signature mismatch 'float' vs. 'T'"
+changed 's/"zeroed: T"/"result: T"/' "ZeroOut: Output signature mismatch 'result: T' vs. 'zeroed: T'"
+changed 's/"ZeroOut"/"NegOut"/' "NegOut: Op removed"
+changed 's/T: float; T: int32/T: float; T: double/' "ZeroOut: Kernel for T: double removed"
+changed '/OnlyDefined/,$s/"runs": false/"runs": true/' "OnlyDefined: Kernels removed"
+"$tare" ops --check-compat "$work/other.json" --json --plugin "$everything" >"$work/changes" 2>/dev/null
+has "$work/changes" '"change": "Kernels removed"'
+
+# lists that are none
+expect 1 "nowhere.json" "$tare" ops --check-compat "$work/nowhere.json"
+echo '{ "ops": [' >"$work/cut.json"
+expect 1 "cut.json: line " "$tare" ops --check-compat "$work/cut.json"
+echo '{ "tare": "0.1.0" }' >"$work/other.json"
+expect 1 'is no list of ops' "$tare" ops --check-compat "$work/other.json"
+echo '{ "ops": [ { "name": "A", "attrs": [], "inputs": "x", "outputs": [] } ] }' >"$work/other.json"
+expect 1 'op A: "inputs" is no array' "$tare" ops --check-compat "$work/other.json"
+echo '{ "ops": [ { "name": "A", "attrs": [ "a int" ], "inputs": [], "outputs": [] } ] }' >"$work/other.json"
+expect 1 "op A: Trouble parsing '<name>:' from Attr(\"a int\")" "$tare" ops --check-compat "$work/other.json"
+echo '{ "ops": [ 3 ] }' >"$work/other.json"
+expect 1 "an op has no name" "$tare" ops --check-compat "$work/other.json"
+
+# libraries that cannot be loaded: one line each, from every command that has the option
+for command in run calibrate quantize compare convert inspect validate ops; do
+    "$tare" $command --help >"$work/one"; grep -q -- '--plugin LIB.so' "$work/one" || fail "$command has no --plugin"
+done
+expect 1 "no_entry.so: is no library of ops" "$tare" ops --plugin "$plugins/no_entry.so"
+expect 1 "other_abi.so: was built for op ABI 2.0 (this tare has 1.0)" "$tare" inspect "$glyphs/saved_model" --plugin "$plugins/other_abi.so"
+expect 1 "is loaded twice" "$tare" validate "$glyphs/saved_model" --plugin "$everything" --plugin "$everything"
+ASKED_OP=MatMul expect 1 "Op MatMul is already registered: it is built in" "$tare" ops --plugin "$plugins/asked.so"
+ASKED_ATTR="T: {float}" ASKED_KERNEL="T: half" expect 1 "Kernel for float16, but attr 'T' does not allow it" "$tare" ops --plugin "$plugins/asked.so"
+ASKED_INPUT="in: T" expect 1 "Reference to unknown attr 'T' from Input(\"in: T\") for Op Foo (at character 5" "$tare" ops --plugin "$plugins/asked.so"
+finish
