@@ -57,7 +57,7 @@ static bool is_lowered(const struct tare_node *node) {
 }
 
 bool tare_tpu_compiles(const char *op) {
-    return find_op(op) || is_old_control_flow(op);
+    return tare_tpu_find_op(op) || is_old_control_flow(op);
 }
 
 static tare_status check_op(struct checker *checker, const struct tare_node *node) {
