@@ -65,11 +65,28 @@ static tare_status read_options(struct tare_converter_options *out, struct tare_
     return tare_error_prefix(status, "%s", options->file);
 }
 
-/* The samples of a signature, as the options name them. */
-static const char *dataset_of(const struct tare_quantization *quantization, const char *signature) {
-    for (size_t i = 0; i < quantization->n_datasets; i++)
-        if (strcmp(quantization->datasets[i].signature, signature) == 0) return quantization->datasets[i].path;
-    return NULL;
+/* Every signature with samples is calibrated; what they count is added up. */
+static tare_status calibrate(struct tare_calibration **out, const struct tare_model *model,
+                             const struct tare_quantization *quantization) {
+    if (!quantization->n_datasets)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "When `representative_dataset` is not provided, the model should be trained with "
+                         "quantization-aware training (QAT). (representative_datasets has no entry for '%s')",
+                         quantization->signatures[0]);
+    for (size_t i = 0; i < quantization->n_datasets; i++) {
+        const struct tare_dataset_file *dataset = &quantization->datasets[i];
+        struct tare_calibration *calibration;
+        tare_status status;
+        TARE_TRY(tare_calibrate_files(&calibration, model, dataset->signature, &dataset->path, 1, 0, NULL));
+        if (!*out) {
+            *out = calibration;
+            continue;
+        }
+        status = tare_calibration_merge(*out, calibration);
+        tare_calibration_free(calibration);
+        TARE_TRY(status);
+    }
+    return TARE_OK;
 }
 
 static tare_status quantize(struct tare_model *model, struct tare_arena *arena,
@@ -78,19 +95,17 @@ static tare_status quantize(struct tare_model *model, struct tare_arena *arena,
     struct tare_quant_ranges ranges = { 0 };
     struct tare_quant_report report;
     tare_status status;
-    if (quantization->options.setting.method && quantization->options.setting.method->needs_ranges) {
-        const char *path = dataset_of(quantization, quantization->signatures[0]);
-        if (!path)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                             "When `representative_dataset` is not provided, the model should be trained with "
-                             "quantization-aware training (QAT). (representative_datasets has no entry for '%s')",
-                             quantization->signatures[0]);
-        TARE_TRY(tare_algorithm_parse(&calibrated.algorithm, "min_max"));
-        TARE_TRY(tare_calibrate_files(&calibrated.calibration, model, quantization->signatures[0], &path, 1, 0, NULL));
+    if (quantization->warning) fprintf(stderr, "warning: %s\n", quantization->warning);
+    TARE_TRY(tare_algorithm_parse(&calibrated.algorithm, quantization->algorithm));
+    if (tare_quant_needs_ranges(&quantization->options)) {
+        TARE_CHECK(calibrate(&calibrated.calibration, model, quantization));
         ranges = tare_ranges_of(&calibrated);
     }
-    status = tare_pipeline_quantize(&report, arena, model, quantization, &ranges);
-    if (status == TARE_OK && !options->quiet) tare_print_quant_report(&report);
+    TARE_CHECK(tare_pipeline_quantize(&report, arena, model, quantization, &ranges));
+    for (size_t i = 0; i < report.n_unused_rules; i++)
+        fprintf(stderr, "warning: %s: the rule matches no layer\n", report.unused_rules[i]);
+    if (!options->quiet) tare_print_quant_report(&report);
+done:
     tare_calibration_free(calibrated.calibration);
     return status;
 }

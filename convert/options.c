@@ -1,5 +1,6 @@
 /* Converter options from text. */
 #include "convert/options.h"
+#include "convert/quantization_options.h"
 #include "proto/message.h"
 #include "proto/tare/converter_options.pb-c.h"
 #include "proto/text_format.h"
@@ -150,93 +151,7 @@ static tare_status read_sharding(struct tare_converter_options *out, struct tare
     return TARE_OK;
 }
 
-/* ---- quantization ---- */
-
-typedef Tensorflow__Quantization__QuantizationOptions quantization_message;
-
-static tare_status read_method(const struct tare_quant_method **out,
-                               const Tensorflow__Quantization__QuantizationMethod *method) {
-    static const struct tare_quant_method *const methods[] = { NULL, &tare_method_static, &tare_method_dynamic,
-                                                               &tare_method_weight_only };
-    *out = &tare_method_static; /* the default of the converter */
-    if (!method) return TARE_OK;
-    switch (method->method_oneof_case) {
-    case TENSORFLOW__QUANTIZATION__QUANTIZATION_METHOD__METHOD_ONEOF_EXPERIMENTAL_METHOD:
-        if (method->experimental_method >= 1 && method->experimental_method <= 3)
-            *out = methods[method->experimental_method];
-        return TARE_OK;
-    case TENSORFLOW__QUANTIZATION__QUANTIZATION_METHOD__METHOD_ONEOF_PRESET_METHOD:
-        if (method->preset_method == 0) return TARE_OK;
-        if (method->preset_method > 4)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "quantization_options: preset_method %d is not known",
-                             (int)method->preset_method);
-        *out = methods[method->preset_method - 1];
-        return TARE_OK;
-    default: return TARE_OK;
-    }
-}
-
-static tare_status read_datasets(struct tare_quantization *out, struct tare_arena *arena,
-                                 const quantization_message *message) {
-    struct tare_dataset_file *files = TARE_NEW_ARRAY(arena, struct tare_dataset_file, message->n_representative_datasets + 1);
-    if (!files) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < message->n_representative_datasets; i++) {
-        const Tensorflow__Quantization__QuantizationOptions__RepresentativeDatasetsEntry *entry =
-            message->representative_datasets[i];
-        const Tensorflow__Quantization__RepresentativeDatasetFile *file = entry->value;
-        if (!file || file->dataset_file_case !=
-                         TENSORFLOW__QUANTIZATION__REPRESENTATIVE_DATASET_FILE__DATASET_FILE_TFRECORD_FILE_PATH)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "Unsupported Representative Dataset filetype");
-        files[i] = (struct tare_dataset_file){ entry->key ? entry->key : "serving_default", file->tfrecord_file_path };
-    }
-    out->datasets = files;
-    out->n_datasets = message->n_representative_datasets;
-    return TARE_OK;
-}
-
-/* TensorFlow's names onto ours. */
-static const char *algorithm_of(const Tensorflow__Quantization__CalibrationOptions *calibration) {
-    static const char *const names[] = { "min_max", "min_max", "average_min_max", "percentile", "mse", "mse",
-                                         "mse_symmetric" };
-    int method = calibration && calibration->has_calibration_method ? (int)calibration->calibration_method : 0;
-    return method >= 0 && method < (int)(sizeof names / sizeof *names) ? names[method] : "min_max";
-}
-
-static tare_status check_datasets(const struct tare_quantization *q) {
-    for (size_t d = 0; d < q->n_datasets; d++) {
-        bool known = false;
-        for (size_t s = 0; s < q->n_signatures; s++) known |= strcmp(q->datasets[d].signature, q->signatures[s]) == 0;
-        if (!known)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                             "The signature keys and the keys of representative dataset map do not match. The "
-                             "representative dataset map has '%s', which is no signature key.",
-                             q->datasets[d].signature);
-    }
-    return TARE_OK;
-}
-
-static tare_status read_quantization(struct tare_quantization *out, struct tare_arena *arena,
-                                     const quantization_message *message) {
-    static const char *const serving[] = { "serving_default" };
-    struct tare_quant_setting *setting = &out->options.setting;
-    TARE_TRY(read_method(&setting->method, message->quantization_method));
-    if (message->has_op_set && message->op_set > TENSORFLOW__QUANTIZATION__OP_SET__XLA)
-        return TARE_FAIL(TARE_UNSUPPORTED, "quantization_options: op_set must be XLA for a TPU (got %d)",
-                         (int)message->op_set);
-    if (message->has_enable_legacy_weight_only && message->enable_legacy_weight_only)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "Legacy weight-only is deprecated. Use weight-only quantization method.");
-    if (message->has_enable_per_channel_quantization && !message->enable_per_channel_quantization)
-        setting->granularity = TARE_PER_TENSOR;
-    if (message->has_min_num_elements_for_weights && setting->method != &tare_method_static)
-        out->options.min_elements = message->min_num_elements_for_weights;
-    out->signatures = message->n_signature_keys ? (const char *const *)message->signature_keys : serving;
-    out->n_signatures = message->n_signature_keys ? message->n_signature_keys : 1;
-    out->tags = (const char *const *)message->tags;
-    out->n_tags = message->n_tags;
-    out->algorithm = algorithm_of(message->calibration_options);
-    TARE_TRY(read_datasets(out, arena, message));
-    return check_datasets(out);
-}
+/* ---- features ---- */
 
 static tare_status read_features(struct tare_converter_options *out, struct tare_arena *arena,
                                  const Tare__ConverterOptions *message) {
@@ -246,7 +161,7 @@ static tare_status read_features(struct tare_converter_options *out, struct tare
         if (out->has_quantization)
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "external_feature_configs: quantization_options is given twice");
         out->has_quantization = true;
-        TARE_TRY(read_quantization(&out->quantization, arena, feature->quantization_options));
+        TARE_TRY(tare_quantization_read(&out->quantization, arena, feature->quantization_options));
     }
     return TARE_OK;
 }

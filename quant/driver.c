@@ -73,6 +73,7 @@ static const char *refuse_operands(const struct tare_quant_work *work, const str
         if (!by_rule && !work->options->two_inputs) return "its second input is no constant (two_inputs quantizes it)";
         return NULL;
     }
+    if (layer->kind == TARE_KIND_GATHER && work->options->min_table_elements) least = work->options->min_table_elements;
     if (layer->kind == TARE_KIND_GATHER && !least) least = SMALLEST_TABLE;
     return layer->weight->elements < least ? "the weight has too few elements" : NULL;
 }

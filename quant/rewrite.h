@@ -35,6 +35,7 @@ struct tare_quant_options {
     bool depthwise;                    /* quantize DepthwiseConv2dNative where a TPU gains nothing by it, too */
     bool two_inputs;                   /* quantize products of two activations */
     int64_t min_elements;              /* smallest weight worth quantizing; 0: the method's own */
+    int64_t min_table_elements;        /* the same for tables alone; 0: min_elements */
     const struct tare_quant_recipe *recipe; /* rules for single layers; NULL: none */
     /* Only layers for which it is true are quantized; NULL: all. */
     bool (*wants)(void *arg, const struct tare_graph *graph, const struct tare_node *op);
