@@ -10,10 +10,19 @@
 #include "calib/statistics.h"
 #include "graph/graph.h"
 
+/* A record that was passed over because nothing could be made of it. */
+struct tare_calibration_bad {
+    int64_t record, offset; /* number in its file; where it begins, in the uncompressed stream */
+    char *reason;           /* "corrupt", "truncated", "undecodable", "refused" */
+    char *text;             /* the whole error, without the file's name */
+};
+
 /* One file of samples for one signature. */
 struct tare_calibration_input {
     char *signature, *file;
-    struct tare_record_set records; /* that were counted */
+    struct tare_record_set records;   /* that were counted */
+    struct tare_calibration_bad *bad; /* by record */
+    size_t n_bad, bad_capacity;
 };
 
 struct tare_calibration_tensor {
@@ -48,6 +57,9 @@ void tare_calibration_free(struct tare_calibration *calibration);
 /* Adds what is not there. The index of an input may change with every input added; `index` may be NULL. */
 tare_status tare_calibration_add_input(struct tare_calibration *calibration, const char *signature, const char *file,
                                        int32_t *index) TARE_WARN_UNUSED;
+/* Notes a record that was passed over, with copies of the texts; nothing when that record is noted already. */
+tare_status tare_calibration_add_bad(struct tare_calibration *calibration, int32_t input,
+                                     const struct tare_calibration_bad *bad) TARE_WARN_UNUSED;
 tare_status tare_calibration_add_tensor(struct tare_calibration *calibration, const char *function, const char *node,
                                         int output, struct tare_calibration_tensor **out) TARE_WARN_UNUSED;
 tare_status tare_calibration_add_function(struct tare_calibration *calibration, const char *name,
@@ -63,6 +75,8 @@ const struct tare_calibration_tensor *tare_calibration_find_edge(const struct ta
 int64_t tare_calibration_function_records(const struct tare_calibration *calibration, const char *name);
 /* Records counted, over all inputs. */
 int64_t tare_calibration_records(const struct tare_calibration *calibration);
+/* Records passed over, over all inputs. */
+int64_t tare_calibration_bad_records(const struct tare_calibration *calibration);
 size_t tare_calibration_bytes(const struct tare_calibration *calibration);
 
 /* Adds another's counts. Refused, with no change: another model, other settings (TARE_INVALID_ARGUMENT), a record that

@@ -23,6 +23,19 @@ static void write_records(struct tare_strbuf *out, const struct tare_record_set 
     }
 }
 
+static void write_bad(struct tare_strbuf *out, const struct tare_calibration_input *input) {
+    int64_t next = 0;
+    tare_wire_put_varint(out, input->n_bad);
+    for (size_t i = 0; i < input->n_bad; i++) {
+        const struct tare_calibration_bad *bad = &input->bad[i];
+        tare_wire_put_varint(out, (uint64_t)(bad->record - next));
+        tare_wire_put_varint(out, (uint64_t)bad->offset);
+        tare_wire_put_text(out, bad->reason);
+        tare_wire_put_text(out, bad->text);
+        next = bad->record + 1;
+    }
+}
+
 static uint64_t checksum_of(const void *data, size_t size) {
     struct tare_hash hash;
     uint64_t result[2];
@@ -46,6 +59,7 @@ tare_status tare_calibration_encode(struct tare_strbuf *out, const struct tare_c
         tare_wire_put_text(out, c->inputs[i].signature);
         tare_wire_put_text(out, c->inputs[i].file);
         write_records(out, &c->inputs[i].records);
+        write_bad(out, &c->inputs[i]);
     }
     tare_wire_put_varint(out, c->n_functions);
     for (size_t i = 0; i < c->n_functions; i++) {
@@ -102,19 +116,38 @@ static void read_records(struct tare_wire_reader *in, struct tare_record_set *se
     }
 }
 
+static void read_bad(struct tare_wire_reader *in, struct tare_calibration *c, int32_t input) {
+    size_t count = tare_wire_count(in, 4);
+    int64_t next = 0;
+    for (size_t i = 0; i < count && in->status == TARE_OK; i++) {
+        struct tare_calibration_bad bad = { 0 };
+        uint64_t gap = tare_wire_varint(in, INT64_MAX);
+        bad.offset = (int64_t)tare_wire_varint(in, INT64_MAX);
+        bad.reason = tare_wire_text(in);
+        bad.text = tare_wire_text(in);
+        if (!tare_add_i64(&bad.record, next, (int64_t)gap) || bad.record == INT64_MAX)
+            tare_wire_fail(in, "bad record number");
+        if (in->status == TARE_OK) take_status(in, tare_calibration_add_bad(c, input, &bad));
+        tare_free(bad.reason);
+        tare_free(bad.text);
+        if (in->status == TARE_OK) next = bad.record + 1;
+    }
+}
+
 /* Fails unless the item was put at the end: items come in order, none twice. */
 static void expect_last(struct tare_wire_reader *in, size_t before, size_t after, bool is_last) {
     if (in->status == TARE_OK && (after != before + 1 || !is_last)) tare_wire_fail(in, "names out of order");
 }
 
 static void read_inputs(struct tare_wire_reader *in, struct tare_calibration *c) {
-    size_t count = tare_wire_count(in, 3);
+    size_t count = tare_wire_count(in, 4);
     for (size_t i = 0; i < count && in->status == TARE_OK; i++) {
         int32_t at = 0;
         char *signature = tare_wire_text(in), *file = tare_wire_text(in);
         if (in->status == TARE_OK) take_status(in, tare_calibration_add_input(c, signature, file, &at));
         expect_last(in, i, c->n_inputs, (size_t)at == i);
         if (in->status == TARE_OK) read_records(in, &c->inputs[i].records);
+        if (in->status == TARE_OK) read_bad(in, c, at);
         tare_free(signature);
         tare_free(file);
     }

@@ -24,6 +24,12 @@ static void add_record(struct tare_calibration *c, struct tare_tally *tally, int
     int32_t input;
     assert_int_equal(tare_calibration_add_input(c, "serving_default", files[file], &input), TARE_OK);
     assert_int_equal(tare_record_set_add(&c->inputs[input].records, record, record + 1), TARE_OK);
+    if (record % 5 == 3) { /* the one behind it could not be read */
+        const struct tare_calibration_bad bad = { 100 + record, 5000 + 100 * record, (char[]){ "corrupt" },
+                                                  (char[]){ "record 103: corrupted record" } };
+        assert_int_equal(tare_calibration_add_bad(c, input, &bad), TARE_OK);
+        assert_int_equal(tare_calibration_add_bad(c, input, &bad), TARE_OK); /* noted already */
+    }
     struct tare_place place = { input, record, file * 20 + record };
     for (int t = 0; t < 2; t++) {
         struct tare_calibration_tensor *tensor;
@@ -81,6 +87,12 @@ static void file__comes_back_as_it_was(void **state) {
     assert_bytes(&first, &second);
     assert_int_equal(tare_calibration_records(back), 2 * RECORDS);
     assert_string_equal(back->inputs[0].file, "a.tfrecord");
+    assert_int_equal(tare_calibration_bad_records(back), 6);
+    assert_int_equal(back->inputs[0].n_bad, 3);
+    assert_int_equal(back->inputs[0].bad[1].record, 108);
+    assert_int_equal(back->inputs[0].bad[1].offset, 5800);
+    assert_string_equal(back->inputs[0].bad[1].reason, "corrupt");
+    assert_string_equal(back->inputs[0].bad[1].text, "record 103: corrupted record");
     const struct tare_calibration_tensor *tensor = tare_calibration_find(back, "fn", "conv", 1);
     assert_non_null(tensor);
     assert_true(tare_statistics_equal(&tensor->statistics, &tare_calibration_find(c, "fn", "conv", 1)->statistics));
@@ -217,7 +229,7 @@ static void use(struct tare_calibration *c, const struct tare_strbuf *shard) {
 
 static void file__wrong_contents_under_a_right_checksum_do_no_harm(void **state) {
     (void)state;
-    struct tare_calibration *c = make(0, 17, false), *next = make(1, 17, false), *back;
+    struct tare_calibration *c = make(3, 17, false), *next = make(1, 17, false), *back;
     struct tare_strbuf good = bytes_of(c), shard = bytes_of(next);
     int refused = 0;
     uint64_t seed = 4;
@@ -335,7 +347,7 @@ static void file__failed_writes_leave_the_old_one(void **state) {
 
 static void file__memory_that_runs_out_is_a_failure(void **state) {
     (void)state;
-    struct tare_calibration *c = make(0, 17, false), *back = NULL;
+    struct tare_calibration *c = make(3, 17, false), *back = NULL;
     struct tare_strbuf bytes = bytes_of(c);
     tare_status status = TARE_NO_MEMORY;
     for (int n = 1; status != TARE_OK; n++) {
