@@ -14,7 +14,7 @@
 
 struct convert_options {
     const char *input, *output, *text, *file, *report;
-    bool overwrite, quiet;
+    bool allow_incompatible, overwrite, quiet;
     struct tare_option_list plugins;
 };
 
@@ -29,6 +29,9 @@ static const struct tare_option rows[] = {
       .placeholder = "FILE", .help = "the same from a file" },
     { .name = "report", .kind = TARE_OPTION_STRING, .offset = offsetof(struct convert_options, report),
       .placeholder = "FILE.json", .help = "write the Conversion Report as JSON, too" },
+    { .name = "allow_incompatible", .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct convert_options, allow_incompatible),
+      .help = "convert functions that a TPU would refuse, with a warning for each reason" },
     { .name = "overwrite", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct convert_options, overwrite),
       .help = "replace an existing output directory" },
     { .name = "quiet", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct convert_options, quiet),
@@ -110,9 +113,29 @@ done:
     return status;
 }
 
+/* What is the only reason of a failure stands in its text. */
+static void print_findings(const struct tare_conversion *conversion, tare_status status) {
+    size_t errors = 0;
+    for (size_t i = 0; i < conversion->n_findings; i++) errors += tare_tpu_finding_is_error(conversion->findings[i].kind);
+    if (status != TARE_OK && errors < 2) return;
+    for (size_t i = 0; i < conversion->n_findings; i++) {
+        bool error = status != TARE_OK && tare_tpu_finding_is_error(conversion->findings[i].kind);
+        fprintf(stderr, "%s: %s\n", error ? "error" : "warning", conversion->findings[i].text);
+    }
+}
+
+static void print_notes(const struct tare_conversion *conversion) {
+    const struct tare_tpu_existing *existing = &conversion->existing;
+    if (existing->tpu_calls)
+        fprintf(stderr, "note: the model has been converted for TPU before: %zu TPUPartitionedCall (%s) stay as they are\n",
+                existing->tpu_calls, existing->first);
+    if (conversion->dropped.assertions)
+        fprintf(stderr, "note: %zu assertions left the TPU functions, as they would at compilation\n",
+                conversion->dropped.assertions);
+}
+
 static void print_report(const struct tare_conversion *conversion) {
     struct tare_strbuf text = { 0 };
-    for (size_t i = 0; i < conversion->n_findings; i++) fprintf(stderr, "warning: %s\n", conversion->findings[i].text);
     tare_cost_report_print(&text, &conversion->cost);
     fputs(tare_strbuf_text(&text), stdout);
     tare_strbuf_free(&text);
@@ -139,11 +162,15 @@ static tare_status convert(struct tare_model *model, struct tare_arena *arena,
                            const struct tare_converter_options *converter, const struct convert_options *options) {
     struct tare_export_options export = { .overwrite = options->overwrite };
     struct tare_conversion conversion;
+    tare_status status;
     if (converter->has_quantization) {
         TARE_TRY(tare_pipeline_prepare(model, NULL));
         TARE_TRY(quantize(model, arena, &converter->quantization, options));
     }
-    TARE_TRY(tare_pipeline_place(&conversion, arena, model, converter));
+    status = tare_pipeline_place(&conversion, arena, model, converter);
+    print_findings(&conversion, status);
+    if (status != TARE_OK) return status;
+    if (!options->quiet) print_notes(&conversion);
     TARE_TRY(tare_saved_model_export(model, options->output, &export));
     print_report(&conversion);
     return options->report ? write_json(options->report, &conversion) : TARE_OK;
@@ -159,6 +186,7 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
     TARE_CHECK(read_options(&converter, &arena, &options));
+    converter.allow_incompatible = options.allow_incompatible;
     TARE_CHECK(tare_command_load(&model, options.input));
     status = convert(model, &arena, &converter, &options);
 done:

@@ -1,6 +1,7 @@
 /* The pipeline. */
 #include "convert/pipeline.h"
 #include "tpu/bfloat16.h"
+#include "tpu/existing.h"
 #include "tpu/sharding.h"
 #include "tpu/topology.h"
 
@@ -59,6 +60,23 @@ static tare_status to_bfloat16(size_t *changes, struct tare_model *model, const 
     return tare_tpu_bfloat16(model, graphs, count, &bfloat16, changes);
 }
 
+/* What a TPU would refuse stops the conversion, unless the user knows better. */
+static tare_status refuse_incompatible(const struct tare_conversion *conversion) {
+    const struct tare_tpu_finding *first = NULL;
+    size_t errors = 0;
+    for (size_t i = 0; i < conversion->n_findings; i++) {
+        if (!tare_tpu_finding_is_error(conversion->findings[i].kind)) continue;
+        if (!first) first = &conversion->findings[i];
+        errors++;
+    }
+    if (errors == 0) return TARE_OK;
+    if (errors == 1) return TARE_FAIL(TARE_UNSUPPORTED, "%s (--allow_incompatible converts all the same)", first->text);
+    return TARE_FAIL(TARE_UNSUPPORTED,
+                     "%zu things keep the functions off the TPU (--allow_incompatible converts all the same), the "
+                     "first: %s",
+                     errors, first->text);
+}
+
 tare_status tare_pipeline_place(struct tare_conversion *out, struct tare_arena *arena, struct tare_model *model,
                                 const struct tare_converter_options *options) {
     struct tare_tpu_function *functions;
@@ -70,7 +88,11 @@ tare_status tare_pipeline_place(struct tare_conversion *out, struct tare_arena *
     TARE_TRY(tare_tpu_find_functions(&functions, &count, arena, model, options->functions, options->n_functions));
     graphs = graphs_of(arena, functions, count);
     if (!graphs) return TARE_NO_MEMORY;
+    TARE_TRY(tare_tpu_existing(&out->existing, arena, model));
+    TARE_TRY(tare_tpu_refuse_existing(arena, graphs, count));
     TARE_TRY(tare_tpu_check(&out->findings, &out->n_findings, arena, model, graphs, count));
+    if (!options->allow_incompatible) TARE_TRY(refuse_incompatible(out));
+    TARE_TRY(tare_tpu_drop(&out->dropped, arena, graphs, count));
     if (options->bfloat16) TARE_TRY(to_bfloat16(&out->bfloat16_changes, model, options, graphs, count));
     TARE_TRY(tare_tpu_place(&out->placed, arena, model, functions, count,
                             options->has_sharding ? &options->sharding : NULL, options->has_quantization));

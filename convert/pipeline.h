@@ -8,6 +8,8 @@
 #include "quant/rewrite.h"
 #include "tpu/compatibility.h"
 #include "tpu/cost.h"
+#include "tpu/dropped.h"
+#include "tpu/existing.h"
 #include "tpu/io_shapes.h"
 
 /* Runs before calibration and quantization, in this order; ends with NULL. */
@@ -32,8 +34,10 @@ tare_status tare_pipeline_quantize(struct tare_quant_report *report, struct tare
 struct tare_conversion {
     struct tare_tpu_placed *placed;
     size_t n_placed;
-    struct tare_tpu_finding *findings; /* what the TPU would refuse; for the user to know */
+    struct tare_tpu_finding *findings; /* what the TPU would refuse; for the user to know, also after a failure */
     size_t n_findings;
+    struct tare_tpu_existing existing; /* TPU and batching ops that the model brought */
+    struct tare_tpu_dropped dropped;
     size_t bfloat16_changes; /* nodes */
     struct tare_io_shapes_result io_shapes;
     size_t sharded_inputs; /* split between the cores of a replica */
@@ -42,7 +46,7 @@ struct tare_conversion {
 };
 
 /* The TPU half of a conversion, on a model that is quantized already or stays float: bfloat16, placement, shapes,
- * batching, cost. Arena memory. */
+ * batching, cost. Arena memory. TARE_UNSUPPORTED when the TPU would refuse a function and the options do not allow it. */
 tare_status tare_pipeline_place(struct tare_conversion *out, struct tare_arena *arena, struct tare_model *model,
                                 const struct tare_converter_options *options);
 

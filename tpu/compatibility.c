@@ -3,11 +3,14 @@
 #include "graph/calls.h"
 #include "graph/op.h"
 #include "tpu/compatibility_internal.h"
+#include "tpu/functions.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define MOVE_OUT "keep it on the CPU: split the function so that this part runs before or behind the TPU function"
+
+#define MAKE_DENSE "call tf.sparse.to_dense on the CPU and pass the dense tensor to the TPU function"
 
 struct checker {
     struct tare_arena *arena;
@@ -52,8 +55,15 @@ static bool is_old_control_flow(const char *op) {
     return is_one_of(op, ops);
 }
 
+/* Calls of functions by name are looked into. */
 static bool is_lowered(const struct tare_node *node) {
-    return !node->def || is_old_control_flow(node->op);
+    if (!node->def) return tare_model_find_function(node->graph->model, node->op) != NULL;
+    return is_old_control_flow(node->op);
+}
+
+static const char *way_out(const struct tare_node *node) {
+    if (strstr(node->op, "Sparse")) return MAKE_DENSE;
+    return node->def ? MOVE_OUT : "it is a custom op without definition; " MOVE_OUT;
 }
 
 bool tare_tpu_compiles(const char *op) {
@@ -65,7 +75,7 @@ static tare_status check_op(struct checker *checker, const struct tare_node *nod
     return add(checker, TARE_TPU_NOT_COMPILABLE, node->graph, node,
                tare_arena_printf(checker->arena,
                                  "'tf.%s' op isn't compilable for TPU device. (node '%s' in function %s; %s)", node->op,
-                                 node->name, node->graph->name, MOVE_OUT));
+                                 node->name, node->graph->name, way_out(node)));
 }
 
 /* ---- dtypes ---- */
@@ -165,6 +175,12 @@ static bool is_message(const struct tare_node *node) {
 
 static tare_status check_dtypes(struct checker *checker, const struct tare_node *node) {
     bool is_slow = false;
+    if (strcmp(node->op, "ReadVariableOp") == 0 && !is_on_tpu(node->output_dtypes[0]))
+        return add(checker, TARE_TPU_BAD_TYPE, node->graph, node,
+                   tare_arena_printf(checker->arena,
+                                     "node '%s' (ReadVariableOp) in function %s reads a %s variable, and such variables "
+                                     "must not be in a TPU function (%s)",
+                                     node->name, node->graph->name, tare_dtype_name(node->output_dtypes[0]), MOVE_OUT));
     for (size_t i = 0; i < node->n_outputs; i++) {
         int dtype = tare_dtype_base(node->output_dtypes[i]);
         is_slow |= dtype == TARE_DT_DOUBLE;
@@ -351,6 +367,36 @@ static tare_status check_end(struct checker *checker, const struct tare_graph *f
                                  what, name, function->name, tare_dtype_name(dtype), MOVE_OUT));
 }
 
+/* A sparse tensor of a signature comes as three dense ones, which look harmless. */
+static tare_status check_sparse(struct checker *checker, const struct tare_graph *function,
+                                const struct tare_signature *signature, bool outputs) {
+    const struct tare_binding *bindings = outputs ? signature->outputs : signature->inputs;
+    size_t count = outputs ? signature->n_outputs : signature->n_inputs;
+    for (size_t i = 0; i < count; i++)
+        if (bindings[i].kind == TARE_BINDING_SPARSE)
+            TARE_TRY(add(checker, TARE_TPU_BAD_BOUNDARY, function, NULL,
+                         tare_arena_printf(checker->arena,
+                                           "%s '%s' of signature %s is a SparseTensor, which TPU function %s must not %s "
+                                           "(%s)",
+                                           outputs ? "output" : "input", bindings[i].key, signature->key, function->name,
+                                           outputs ? "return" : "take", MAKE_DENSE)));
+    return TARE_OK;
+}
+
+static tare_status check_signatures(struct checker *checker, const struct tare_graph *function) {
+    for (size_t s = 0; s < checker->model->n_signatures; s++) {
+        const struct tare_signature *signature = &checker->model->signatures[s];
+        if (tare_signature_function(signature) != function) continue;
+        TARE_TRY(check_sparse(checker, function, signature, false));
+        TARE_TRY(check_sparse(checker, function, signature, true));
+    }
+    return TARE_OK;
+}
+
+bool tare_tpu_finding_is_error(enum tare_tpu_finding_kind kind) {
+    return kind != TARE_TPU_SLOW_TYPE && kind != TARE_TPU_ASSIGNS;
+}
+
 tare_status tare_tpu_check(struct tare_tpu_finding **out, size_t *count, struct tare_arena *arena,
                            const struct tare_model *model, struct tare_graph *const *functions, size_t n_functions) {
     struct checker checker = { .arena = arena, .model = model };
@@ -364,6 +410,7 @@ tare_status tare_tpu_check(struct tare_tpu_finding **out, size_t *count, struct 
         for (size_t i = 0; i < function->n_returns; i++)
             TARE_TRY(check_end(&checker, function, function->returns[i].edge.node, "return", function->returns[i].name,
                                function->returns[i].dtype));
+        TARE_TRY(check_signatures(&checker, function));
         TARE_TRY(check_graph(&checker, function, constant));
     }
     *out = checker.found;

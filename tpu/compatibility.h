@@ -19,16 +19,19 @@ struct tare_tpu_finding {
         TARE_TPU_BAD_TYPE,       /* a dtype that the op or the TPU does not take */
         TARE_TPU_BAD_BOUNDARY,   /* a string or the like as argument or return */
         TARE_TPU_NOT_CONSTANT,   /* an input that must be known when the program is compiled */
-        TARE_TPU_ASSIGNS,        /* a variable is written */
+        TARE_TPU_ASSIGNS,        /* a variable is written: works, but on the TPU's copy */
         TARE_TPU_SLOW_TYPE,      /* float64: works, in software */
-    } kind;
+    } kind; /* all but the last two are errors */
     const struct tare_graph *function;
     const struct tare_node *node; /* an argument's node, the node behind a return */
     const char *text;             /* one line: what, where, and the way out */
 };
 
+/* False for what works, but not well. */
+bool tare_tpu_finding_is_error(enum tare_tpu_finding_kind kind);
+
 /* Checks functions that are to be placed, and what they call, before placement. Nothing found is *count 0; arena
- * memory. Findings are not failures: the runtime decides. */
+ * memory. Findings are not failures: the caller decides. */
 tare_status tare_tpu_check(struct tare_tpu_finding **out, size_t *count, struct tare_arena *arena,
                            const struct tare_model *model, struct tare_graph *const *functions, size_t n_functions);
 

@@ -130,6 +130,65 @@ static void a_type_that_the_kernel_lacks__is_found(void **state) {
     tear_down(&f);
 }
 
+static void a_custom_op_and_sparse_ops__get_their_own_advice(void **state) {
+    struct fixture f;
+    struct tare_node *node;
+    (void)state;
+    set_up(&f);
+    node = tare_graph_add(f.graph, "MyCompany>Tokenize", "tokens");
+    assert_non_null(node);
+    mini_node(f.graph, "SparseReshape", "sparse", 3, mini_arg(f.graph, "a", TARE_DT_INT64),
+              mini_arg(f.graph, "b", TARE_DT_INT64), mini_arg(f.graph, "c", TARE_DT_INT64));
+    check(&f);
+    expect(&f, TARE_TPU_NOT_COMPILABLE, "(node 'tokens' in function f; it is a custom op without definition");
+    expect(&f, TARE_TPU_NOT_COMPILABLE, "(node 'sparse' in function f; call tf.sparse.to_dense on the CPU");
+    assert_int_equal(f.count, 2);
+    tear_down(&f);
+}
+
+static void a_string_variable__is_found(void **state) {
+    struct fixture f;
+    struct tare_node *read;
+    (void)state;
+    set_up(&f);
+    read = mini_open(f.graph, "ReadVariableOp", "read", 1, mini_arg(f.graph, "v", TARE_DT_RESOURCE));
+    mini_ok(tare_node_set_type(read, "dtype", TARE_DT_STRING));
+    mini_done(read);
+    check(&f);
+    expect(&f, TARE_TPU_BAD_TYPE, "node 'read' (ReadVariableOp) in function f reads a string variable");
+    assert_int_equal(f.count, 1);
+    tear_down(&f);
+}
+
+static void a_sparse_input_of_a_signature__is_found(void **state) {
+    struct fixture f;
+    struct tare_binding in = { .key = "words", .kind = TARE_BINDING_SPARSE }, out = { .key = "y" };
+    struct tare_signature signature = {
+        .key = "serving_default", .inputs = &in, .n_inputs = 1, .outputs = &out, .n_outputs = 1
+    };
+    (void)state;
+    set_up(&f);
+    mini_return(f.graph, "y", mini_node(f.graph, "Relu", "relu", 1, mini_arg(f.graph, "x", TARE_DT_FLOAT)));
+    out.edge = mini_call(f.model->main, "PartitionedCall", "call", f.graph, 1,
+                         mini_placeholder(f.model->main, "x", TARE_DT_FLOAT));
+    f.model->signatures = &signature;
+    f.model->n_signatures = 1;
+    check(&f);
+    expect(&f, TARE_TPU_BAD_BOUNDARY, "input 'words' of signature serving_default is a SparseTensor");
+    assert_int_equal(f.count, 1);
+    f.model->n_signatures = 0;
+    tear_down(&f);
+}
+
+static void only_what_cannot_run__is_an_error(void **state) {
+    (void)state;
+    assert_true(tare_tpu_finding_is_error(TARE_TPU_NOT_COMPILABLE));
+    assert_true(tare_tpu_finding_is_error(TARE_TPU_NOT_CONSTANT));
+    assert_true(tare_tpu_finding_is_error(TARE_TPU_BAD_BOUNDARY));
+    assert_false(tare_tpu_finding_is_error(TARE_TPU_SLOW_TYPE));
+    assert_false(tare_tpu_finding_is_error(TARE_TPU_ASSIGNS));
+}
+
 static void messages_of_assertions__pass(void **state) {
     static const char *const words[] = { "wrong" };
     struct fixture f;
@@ -150,6 +209,10 @@ int main(void) {
         cmocka_unit_test(a_dynamic_shape__names_the_node_behind_it),
         cmocka_unit_test(written_variables_and_float64__are_found),
         cmocka_unit_test(a_type_that_the_kernel_lacks__is_found),
+        cmocka_unit_test(a_custom_op_and_sparse_ops__get_their_own_advice),
+        cmocka_unit_test(a_string_variable__is_found),
+        cmocka_unit_test(a_sparse_input_of_a_signature__is_found),
+        cmocka_unit_test(only_what_cannot_run__is_an_error),
         cmocka_unit_test(messages_of_assertions__pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
