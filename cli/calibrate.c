@@ -1,6 +1,7 @@
 /* tare calibrate: runs samples and writes what was counted to a calibration file. */
 #include "calib/file.h"
 #include "cli/calibrating.h"
+#include "cli/calibration_warnings.h"
 #include "cli/command.h"
 #include "cli/data_options.h"
 #include "cli/plugins.h"
@@ -66,6 +67,7 @@ static tare_status run(int argc, char *const *argv) {
     if (!options.quiet)
         fprintf(stderr, "%" PRId64 " records, %zu tensors: %s\n", tare_calibration_records(calibration),
                 calibration->n_tensors, options.output);
+    status = tare_print_calibration_warnings(calibration);
 done:
     tare_calibration_free(calibration);
     tare_model_free(model);

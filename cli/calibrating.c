@@ -2,6 +2,7 @@
 #include "cli/calibrating.h"
 #include "base/alloc.h"
 #include "calib/fingerprint.h"
+#include "calib/observed.h"
 #include "cli/command.h"
 #include "eval/model_inputs.h"
 #include "eval/runner.h"
@@ -12,6 +13,9 @@ struct observation {
     struct tare_tally *tally;
     const char *signature, *file;
     int64_t record, index; /* that runs now: its number in the file, and in all files */
+    const struct tare_session *session;
+    struct tare_observed reach; /* the functions that the signature can reach */
+    int64_t *runs;              /* of each of them so far */
 };
 
 /* The calibration is the caller's own: the lookup only promises not to change it. */
@@ -48,6 +52,35 @@ done:
     return status;
 }
 
+static bool wants_none(void *arg, const struct tare_node *node, size_t output) {
+    (void)arg;
+    (void)node;
+    (void)output;
+    return false;
+}
+
+/* Lists the functions, and which of them are sides of branches, so that those stand in the file that no record takes. */
+static tare_status add_functions(struct observation *o, const struct tare_signature *signature) {
+    TARE_TRY(tare_observed_make(&o->reach, signature, wants_none, NULL));
+    if (!(o->runs = tare_calloc(o->reach.n_functions + 1, sizeof *o->runs))) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < o->reach.n_functions; i++)
+        TARE_TRY(tare_calibration_add_function(o->calibration, o->reach.functions[i]->name, NULL));
+    for (size_t i = 0; i < o->reach.n_choices; i++)
+        TARE_TRY(tare_coverage_add_node(&o->calibration->coverage, o->reach.choices[i]));
+    return TARE_OK;
+}
+
+static tare_status count_functions(struct observation *o) {
+    for (size_t i = 0; i < o->reach.n_functions; i++) {
+        const int64_t runs = tare_session_function_runs(o->session, o->reach.functions[i]);
+        struct tare_calibration_function *function;
+        TARE_TRY(tare_calibration_add_function(o->calibration, o->reach.functions[i]->name, &function));
+        if (runs > o->runs[i]) function->records++;
+        o->runs[i] = runs;
+    }
+    return TARE_OK;
+}
+
 static tare_status count_record(void *arg, const struct tare_sample *sample, const struct tare_provenance *where,
                                 const struct tare_tensor *outputs) {
     struct observation *o = arg;
@@ -56,6 +89,7 @@ static tare_status count_record(void *arg, const struct tare_sample *sample, con
     (void)where;
     (void)outputs;
     TARE_TRY(tare_record_set_add(&o->calibration->inputs[input].records, o->record, o->record + 1));
+    TARE_TRY(count_functions(o));
     o->record++;
     o->index++;
     return TARE_OK;
@@ -87,7 +121,9 @@ tare_status tare_calibrate_files(struct tare_calibration **out, const struct tar
         goto done;
     o.signature = chosen->key;
     TARE_CHECK(add_tensors(o.calibration, model));
+    TARE_CHECK(add_functions(&o, chosen));
     TARE_CHECK(tare_session_new(&session, model, NULL));
+    o.session = session;
     tare_session_observe(session, observe, wants, &o);
     for (size_t i = 0; i < n_paths && (!limit || o.index < limit); i++) {
         o.file = paths[i];
@@ -96,6 +132,8 @@ tare_status tare_calibrate_files(struct tare_calibration **out, const struct tar
 done:
     tare_session_free(session);
     tare_tally_free(o.tally);
+    tare_observed_free(&o.reach);
+    tare_free(o.runs);
     if (status == TARE_OK)
         *out = o.calibration;
     else
