@@ -10,18 +10,19 @@
 #include "convert/saved_model.h"
 #include "eval/comparison.h"
 #include "eval/model_inputs.h"
+#include "eval/sensitivity.h"
 #include "eval/variant.h"
 
 #include <stdio.h>
 #include <string.h>
 
 struct compare_options {
-    const char *model, *signature, *label, *methods, *algorithms, *granularities, *calibration, *report;
+    const char *model, *signature, *label, *methods, *algorithms, *granularities, *calibration, *report, *recipe;
     struct tare_option_list data, calibration_data;
     struct tare_data_options records;
-    int64_t limit;
-    int batch, threads;
-    bool depthwise, json, quiet;
+    int64_t limit, sensitivity_limit;
+    int batch, worst, threads;
+    bool depthwise, sensitivity, json, quiet;
     struct tare_option_list plugins;
 };
 
@@ -50,6 +51,14 @@ static const struct tare_option rows[] = {
       .help = "records to measure with (default all)" },
     { .name = "batch", .kind = TARE_OPTION_INT, .offset = offsetof(struct compare_options, batch), .fallback = "8",
       .min = 1, .max = 65536, .help = "samples to run together" },
+    { .name = "sensitivity", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct compare_options, sensitivity),
+      .help = "also measure layer by layer what the first quantizing method loses" },
+    { .name = "sensitivity-limit", .kind = TARE_OPTION_INT64, .offset = offsetof(struct compare_options, sensitivity_limit),
+      .fallback = "200", .min = 1, .max = 1e15, .help = "records for that" },
+    { .name = "write-recipe", .kind = TARE_OPTION_STRING, .offset = offsetof(struct compare_options, recipe),
+      .placeholder = "FILE", .help = "write a recipe that leaves the worst layers in float (for tare quantize --recipe)" },
+    { .name = "worst", .kind = TARE_OPTION_INT, .offset = offsetof(struct compare_options, worst), .fallback = "1",
+      .min = 1, .max = 1000000, .help = "how many layers that recipe leaves in float" },
     { .name = "threads", .kind = TARE_OPTION_INT, .offset = offsetof(struct compare_options, threads), .min = 0, .max = 1024,
       .help = "workers (default: one a processor)" },
     { .name = "json", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct compare_options, json), .help = "write JSON" },
@@ -86,6 +95,7 @@ struct comparing {
     struct tare_comparison result;
     struct tare_runner_options runner;
     struct tare_calibration *calibration; /* NULL: no method asks for one */
+    struct tare_sensitivity sensitivity;  /* when asked for */
 };
 
 /* ---- calibration ---- */
@@ -178,6 +188,39 @@ static tare_status compare_all(struct comparing *c) {
     return status;
 }
 
+/* ---- sensitivity ---- */
+
+static const struct tare_variant *first_quantizing(const struct tare_variant_list *list) {
+    for (size_t i = 0; i < list->count; i++)
+        if (list->variants[i].granularity) return &list->variants[i];
+    return NULL;
+}
+
+static tare_status measure_sensitivity(struct comparing *c) {
+    const struct compare_options *options = c->options;
+    struct tare_runner_options runner = c->runner;
+    struct tare_variant variant;
+    const struct tare_sensitivity_task task = { .model = options->model, .variant = &variant,
+                                                .calibration = c->calibration, .signature = options->signature,
+                                                .label = options->label, .runner = &runner,
+                                                .threads = c->result.threads, .quiet = options->quiet };
+    variant = *first_quantizing(&c->variants);
+    variant.quantization.options.depthwise = options->depthwise;
+    if (!runner.limit || runner.limit > options->sensitivity_limit) runner.limit = options->sensitivity_limit;
+    TARE_TRY(tare_sensitivity_measure(&c->sensitivity, &task));
+    c->result.sensitivity = &c->sensitivity;
+    return TARE_OK;
+}
+
+static tare_status write_recipe(const struct comparing *c) {
+    struct tare_strbuf text = { 0 };
+    tare_status status;
+    tare_sensitivity_recipe(&text, &c->sensitivity, (size_t)c->options->worst);
+    status = tare_report_write(c->options->recipe, &text);
+    tare_strbuf_free(&text);
+    return status;
+}
+
 /* ---- reports ---- */
 
 static tare_status write_report(const struct comparing *c) {
@@ -217,6 +260,9 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(tare_data_options_open(&options.records));
     TARE_CHECK(tare_variants_parse(&c.variants, &c.result.arena, options.methods, options.algorithms, options.granularities));
     TARE_CHECK(check_calibration_given(&c));
+    options.sensitivity |= options.recipe != NULL;
+    if (options.sensitivity && !first_quantizing(&c.variants))
+        TARE_CHECK(TARE_FAIL(TARE_USAGE, "--sensitivity needs a method that quantizes"));
     c.runner = (struct tare_runner_options){ .paths = options.data.items,
                                              .n_paths = options.data.count,
                                              .limit = options.limit,
@@ -227,10 +273,13 @@ static tare_status run(int argc, char *const *argv) {
     c.result.model = options.model;
     c.result.data = options.data.items[0];
     TARE_CHECK(compare_all(&c));
+    if (options.sensitivity) TARE_CHECK(measure_sensitivity(&c));
+    if (options.recipe) TARE_CHECK(write_recipe(&c));
     TARE_CHECK(print_result(&c));
     if (options.report) status = write_report(&c);
 done:
     tare_calibration_free(c.calibration);
+    tare_sensitivity_free(&c.sensitivity);
     tare_comparison_free(&c.result);
     tare_data_options_close(&options.records);
     tare_options_free(&options, &set);

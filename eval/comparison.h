@@ -18,6 +18,8 @@ struct tare_comparison_row {
     double seconds;
 };
 
+struct tare_sensitivity; /* eval/sensitivity.h */
+
 struct tare_comparison {
     struct tare_arena arena;
     const char *model, *data, *signature;
@@ -27,6 +29,7 @@ struct tare_comparison {
     size_t n_rows, capacity;
     int64_t records, calibrations;
     struct tare_reference_store references; /* the float answers */
+    const struct tare_sensitivity *sensitivity; /* shown by the reports; NULL: not measured */
     int threads; /* workers with a session each, for models without state; 0: 1 */
     struct tare_progress *progress; /* advanced by every record of every model; NULL: none */
 };

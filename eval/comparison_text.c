@@ -3,6 +3,7 @@
 #include "base/text_table.h"
 #include "eval/comparison.h"
 #include "eval/csv.h"
+#include "eval/sensitivity.h"
 #include "eval/significance.h"
 
 #include <jansson.h>
@@ -111,6 +112,7 @@ void tare_comparison_table(struct tare_strbuf *out, const struct tare_comparison
         tare_text_table_print(out, table);
         tare_text_table_free(table);
     }
+    if (c->sensitivity) tare_sensitivity_table(out, c->sensitivity);
 }
 
 /* ---- JSON ---- */
@@ -172,12 +174,36 @@ static json_t *row_json(const struct tare_comparison *c, const struct tare_compa
     return object;
 }
 
+static json_t *figures_json(const struct tare_sensitivity_figures *f) {
+    json_t *object = json_object();
+    json_object_set_new(object, "sqnr_db", number(f->sqnr_db));
+    if (!isnan(f->top1)) json_object_set_new(object, "top1", json_real(f->top1));
+    if (!isnan(f->agreement)) json_object_set_new(object, "agreement", json_real(f->agreement));
+    return object;
+}
+
+static json_t *sensitivity_json(const struct tare_sensitivity *s) {
+    json_t *layers = json_array();
+    for (size_t i = 0; i < s->count; i++) {
+        const struct tare_sensitive_layer *layer = &s->layers[i];
+        json_array_append_new(layers,
+                              json_pack("{s:s, s:s, s:s, s:I, s:o, s:o, s:o}", "function", layer->function, "layer", layer->node,
+                                        "op", layer->op, "weight_elements", (json_int_t)layer->weight_elements, "alone",
+                                        figures_json(&layer->alone), "all_but_it", figures_json(&layer->restored),
+                                        "kept_so_far", figures_json(&layer->kept)));
+    }
+    return json_pack("{s:s, s:s?, s:s?, s:I, s:o, s:o, s:o}", "method", s->method, "algorithm", s->algorithm, "granularity",
+                     s->granularity, "records", (json_int_t)s->records, "float", figures_json(&s->float_model),
+                     "all_layers", figures_json(&s->all), "layers", layers);
+}
+
 tare_status tare_comparison_json(struct tare_strbuf *out, const struct tare_comparison *c) {
     json_t *results = json_array(), *root;
     char *text;
     for (size_t r = 0; r < c->n_rows; r++) json_array_append_new(results, row_json(c, &c->rows[r], r == 0));
     root = json_pack("{s:s, s:s, s:s, s:I, s:I, s:o}", "model", c->model, "data", c->data, "signature", c->signature,
                      "records", (json_int_t)c->records, "calibrations", (json_int_t)c->calibrations, "results", results);
+    if (root && c->sensitivity) json_object_set_new(root, "sensitivity", sensitivity_json(c->sensitivity));
     text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
     json_decref(root);
     if (!text) return TARE_FAIL(TARE_NO_MEMORY, "out of memory");

@@ -26,6 +26,19 @@ for format in html json; do
 done
 grep -qE '(src|href)="?https?:' "$work/r.html" && fail "the page refers to the outside"
 
+# Layer by layer: the worst first, everything kept in float is float again, and the recipe leaves the worst in float.
+"$tare" compare "$model" --calibration "$work/c.calib" "${data[@]}" --methods static --write-recipe "$work/recipe" --worst 2 \
+    --sensitivity-limit 50 --json >"$work/s.json" || fail "sensitivity: $?"
+alone=$(grep -A1 '"alone"' "$work/s.json" | grep -o '"sqnr_db": [0-9.]*' | cut -d' ' -f2)
+[ "$(wc -w <<<"$alone")" -ge 5 ] && [ "$alone" = "$(sort -g <<<"$alone")" ] || fail "layers do not stand by their loss: $alone"
+kept=$(grep -A1 '"kept_so_far"' "$work/s.json" | grep -o '"sqnr_db": [^,]*' | cut -d' ' -f2 | tail -1)
+awk -v x="${kept/null/999}" 'BEGIN { exit !(x > 100) }' || fail "with every layer kept the model is not the float one: $kept dB"
+"$tare" quantize "$model" "$work/kept" --calibration "$work/c.calib" --recipe "$work/recipe" 2>"$work/log" || fail "recipe: $(cat "$work/log")"
+"$tare" quantize "$model" "$work/all" --calibration "$work/c.calib" 2>"$work/log_all" || fail "quantize: $?"
+quantized() { sed -n 's/^\([0-9]*\) of .* quantizable ops quantized$/\1/p' "$1"; }
+[ $(($(quantized "$work/log_all") - $(quantized "$work/log"))) = 2 ] || fail "the recipe does not keep two layers: $(head -1 "$work/log") / $(head -1 "$work/log_all")"
+expect 2 "needs a method that quantizes" "$tare" compare "$model" "${data[@]}" --methods bfloat16 --sensitivity
+
 expect 2 "static needs samples" "$tare" compare "$model" "${data[@]}"
 expect 2 "did you mean 'weight_only'" "$tare" compare "$model" "${data[@]}" --methods weightonly
 expect 2 "not both" "$tare" compare "$model" "${data[@]}" --calibration x --calibration-data y

@@ -1,0 +1,69 @@
+/* Sensitivity as a table and as a recipe. */
+#include "base/text_table.h"
+#include "eval/sensitivity.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct tare_text_table_column columns[] = {
+    { .heading = "layer", .left = true },  { .heading = "op", .left = true },
+    { .heading = "weights" },              { .heading = "alone dB" },
+    { .heading = "top-1" },                { .heading = "all but it dB" },
+    { .heading = "top-1" },                { .heading = "kept so far dB" },
+    { .heading = "top-1" },                { 0 },
+};
+
+static void figure_cells(struct tare_text_table *table, const struct tare_sensitivity_figures *f) {
+    if (isinf(f->sqnr_db))
+        tare_text_table_cell(table, "%s", f->sqnr_db > 0 ? "exact" : "none");
+    else
+        tare_text_table_cell(table, "%.2f", f->sqnr_db);
+    if (isnan(f->top1))
+        tare_text_table_skip(table);
+    else
+        tare_text_table_cell(table, "%.2f%%", 100 * f->top1);
+}
+
+void tare_sensitivity_table(struct tare_strbuf *out, const struct tare_sensitivity *s) {
+    struct tare_text_table *table = tare_text_table_new(columns);
+    tare_strbuf_printf(out, "\nsensitivity to %s", s->method);
+    if (s->algorithm) tare_strbuf_printf(out, ", %s", s->algorithm);
+    if (s->granularity) tare_strbuf_printf(out, ", %s", s->granularity);
+    tare_strbuf_printf(out, ", %lld records: all %zu layers quantized give %.2f dB", (long long)s->records, s->count,
+                       s->all.sqnr_db);
+    if (!isnan(s->all.top1))
+        tare_strbuf_printf(out, " and %.2f%% top-1 (float %.2f%%)", 100 * s->all.top1, 100 * s->float_model.top1);
+    tare_strbuf_puts(out, "\n");
+    for (size_t i = 0; i < s->count; i++) {
+        const struct tare_sensitive_layer *layer = &s->layers[i];
+        tare_text_table_row(table);
+        tare_text_table_cell(table, "%s", layer->node);
+        tare_text_table_cell(table, "%s", layer->op);
+        tare_text_table_cell(table, "%lld", (long long)layer->weight_elements);
+        figure_cells(table, &layer->alone);
+        figure_cells(table, &layer->restored);
+        figure_cells(table, &layer->kept);
+    }
+    tare_text_table_print(out, table);
+    tare_text_table_free(table);
+}
+
+/* A name as a regular expression that matches it alone. */
+static void put_literal(struct tare_strbuf *out, const char *text) {
+    for (; *text; text++) {
+        if (strchr("\\^$.|?*+()[]{}", *text)) tare_strbuf_putc(out, '\\');
+        tare_strbuf_putc(out, *text);
+    }
+}
+
+void tare_sensitivity_recipe(struct tare_strbuf *out, const struct tare_sensitivity *s, size_t worst) {
+    tare_strbuf_printf(out, "# %s: the layers that lose most, left in float\n", s->method);
+    for (size_t i = 0; i < s->count && i < worst; i++) {
+        const struct tare_sensitive_layer *layer = &s->layers[i];
+        tare_strbuf_puts(out, "name=\"");
+        put_literal(out, layer->node);
+        tare_strbuf_puts(out, "\" function=\"");
+        put_literal(out, layer->function);
+        tare_strbuf_printf(out, "\" -> float  # alone %.2f dB\n", layer->alone.sqnr_db);
+    }
+}
