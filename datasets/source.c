@@ -132,7 +132,8 @@ static tare_status open_next_file(struct tare_source *source) {
 
 /* The next whole record; false when the item says what came instead. */
 static bool read_record(struct tare_tfrecord *record, struct item *item, struct tare_source *source) {
-    while (source->reader) {
+    const int64_t stop = source->options.stop;
+    while (source->reader && (stop <= 0 || source->index < stop)) {
         bool file_end;
         tare_status status;
         item->where.file = (int32_t)source->file;

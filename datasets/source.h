@@ -13,6 +13,7 @@ typedef tare_status (*tare_sample_decoder)(void *arg, struct tare_sample *out, c
 struct tare_source_options {
     int64_t limit;         /* samples to give (records that `wanted` refuses count, bad ones do not); 0: all */
     int64_t shard, shards; /* gives record i of the whole when i mod shards == shard; shards 0: all */
+    int64_t stop;          /* gives records with an index below, and looks at no other; 0: all */
     int64_t max_bad;       /* bad records to pass over (each is noted) before failing; a file that is cut counts once.
                               Of several shards only that counts a bad record to which it belongs */
     void (*on_bad)(void *arg, const char *text); /* told of each record passed over; NULL: nobody */

@@ -199,6 +199,10 @@ static void source__limits_shards_and_filters(void **state) {
         assert_string_equal(labels_of(&out, paths, 1, &limit, odd), "1 3 5 7 9 11 ");
         assert_string_equal(labels_of(&out, paths, 1, &shard, NULL), "3 10 17 24 ");
         assert_string_equal(labels_of(&out, paths, 1, &both, NULL), "1 5 9 ");
+        struct tare_source_options front = { .stop = 12, .prefetch = prefetch };
+        struct tare_source_options share = { .shard = 1, .shards = 4, .stop = 9, .prefetch = prefetch };
+        assert_string_equal(labels_of(&out, paths, 1, &front, odd), "1 3 5 7 9 11 ");
+        assert_string_equal(labels_of(&out, paths, 1, &share, NULL), "1 5 ");
     }
     assert_string_equal(labels_of(&out, paths, 1, &(struct tare_source_options){ .shard = 7, .shards = 7 }, NULL),
                         "!invalid argument");
@@ -283,6 +287,8 @@ static void source__passes_over_so_many_bad_records(void **state) {
         assert_non_null(strstr(tare_strbuf_text(&notes), "record 8: truncated record at "));
         options.limit = 7;
         assert_string_equal(labels_of(&out, paths, 2, &options, NULL), "0 1 2 4 5 7 0 ");
+        options = (struct tare_source_options){ .stop = 6, .max_bad = 1, .prefetch = prefetch };
+        assert_string_equal(labels_of(&out, paths, 2, &options, NULL), "0 1 2 4 5 "); /* 6, a second bad one, is behind */
     }
     tare_strbuf_free(&out);
     tare_strbuf_free(&notes);
