@@ -3,6 +3,7 @@
 #include "calib/engine.h"
 
 #include "base/alloc.h"
+#include "base/strbuf.h"
 #include "base/thread.h"
 #include "calib/feed.h"
 #include "calib/file.h"
@@ -26,6 +27,8 @@ struct engine {
     struct tare_worker *workers;
     int threads;
     size_t room; /* records in one run */
+    bool stateful;
+    const char *state_path; /* NULL: the state is not saved */
 
     pthread_mutex_t lock; /* guards all below, the feeder and the calibration */
     pthread_cond_t turned;
@@ -70,10 +73,10 @@ static tare_status collect(struct engine *e) {
 
 static tare_status save(struct engine *e) {
     TARE_TRY(collect(e));
-    if (e->options->state_path == NULL) return TARE_OK;
+    if (e->state_path == NULL) return TARE_OK;
     e->calibration->unfinished = tare_strdup(e->options->task != NULL ? e->options->task : "");
     if (e->calibration->unfinished == NULL) return TARE_NO_MEMORY;
-    tare_status status = tare_calibration_save(e->calibration, e->options->state_path);
+    tare_status status = tare_calibration_save(e->calibration, e->state_path);
     tare_free(e->calibration->unfinished);
     e->calibration->unfinished = NULL;
     return tare_error_prefix(status, "saving the state");
@@ -110,7 +113,7 @@ static void take_part_in_save(struct engine *e) {
 /* Fills the batch, or leaves it empty at the end. With the lock. */
 static void fetch(struct engine *e, struct tare_batch *batch) {
     if (e->options->interrupted != NULL && *e->options->interrupted) e->stop = e->interrupted = true;
-    if (!e->stop && e->options->state_path != NULL && now() >= e->save_at) e->saving = true;
+    if (!e->stop && e->state_path != NULL && now() >= e->save_at) e->saving = true;
     if (e->saving) take_part_in_save(e);
     if (e->stop) return;
     int64_t index;
@@ -229,7 +232,9 @@ static tare_status choose_batch(struct engine *e, const struct tare_signature *s
     e->room = 1;
     *reason = NULL;
     if (e->options->batch <= 1) return TARE_OK;
-    if (!signature_batches(signature)) {
+    if (e->stateful) {
+        *reason = "the model keeps state from record to record";
+    } else if (!signature_batches(signature)) {
         *reason = "the signature does not leave the first dimension of every input open";
     } else if (e->observed.data_dependent) {
         *reason = "the model has branches or loops that may run differently for each record";
@@ -245,6 +250,20 @@ static tare_status choose_batch(struct engine *e, const struct tare_signature *s
     return TARE_OK;
 }
 
+/* Where the answers depend on what ran before, only one way to run the records is right: all, in their order. */
+static tare_status check_state(struct engine *e, const struct tare_model *model, const struct tare_signature *signature) {
+    struct tare_strbuf ops = { 0 };
+    e->stateful = tare_session_state_ops(model, signature, &ops) > 0;
+    tare_strbuf_free(&ops);
+    e->state_path = e->stateful ? NULL : e->options->state_path;
+    for (size_t i = 0; i < e->source->n_files && e->stateful; i++) {
+        if (e->calibration->inputs[e->inputs[i]].records.count > 0)
+            return TARE_FAIL(TARE_UNSUPPORTED, "the model keeps state from record to record, which is lost: records of "
+                                               "'%s' are counted already", e->source->files[i]);
+    }
+    return TARE_OK;
+}
+
 static tare_status prepare(struct engine *e, const struct tare_model *model, const struct tare_signature *signature,
                            const char **reason) {
     e->plan = (struct tare_worker_plan){ .model = model, .observed = &e->observed, .channels = e->calibration->channels };
@@ -255,8 +274,10 @@ static tare_status prepare(struct engine *e, const struct tare_model *model, con
     e->feeder = (struct tare_feeder){ .source = e->source, .n_feeds = e->plan.n_feeds, .calibration = e->calibration,
                                       .inputs = e->inputs, .limit = e->options->limit };
     tare_feeder_begin(&e->feeder);
+    TARE_TRY(check_state(e, model, signature));
     TARE_TRY(choose_batch(e, signature, reason));
     e->threads = e->options->threads > 0 ? e->options->threads : tare_cpu_count();
+    if (e->stateful) e->threads = 1;
     e->active = e->threads;
     e->workers = tare_calloc((size_t)e->threads, sizeof *e->workers);
     double seconds = e->options->autosave_seconds > 0 ? e->options->autosave_seconds : DEFAULT_AUTOSAVE_SECONDS;
@@ -285,9 +306,9 @@ static tare_status run(struct engine *e) {
     }
     if (!e->interrupted) return collect(e);
     TARE_TRY(save(e));
-    return e->options->state_path != NULL
+    return e->state_path != NULL
                ? TARE_FAIL(TARE_INTERRUPTED, "interrupted; %lld records are saved in '%s'",
-                           (long long)tare_calibration_records(e->calibration), e->options->state_path)
+                           (long long)tare_calibration_records(e->calibration), e->state_path)
                : TARE_FAIL(TARE_INTERRUPTED, "interrupted after %lld records",
                            (long long)tare_calibration_records(e->calibration));
 }
@@ -302,7 +323,8 @@ tare_status tare_calibration_run(struct tare_calibration *calibration, struct ta
     tare_status status = prepare(&e, model, signature, &reason);
     if (status == TARE_OK) status = run(&e);
     if (outcome != NULL)
-        *outcome = (struct tare_calibration_outcome){ .records = e.records, .threads = e.threads, .batch = (int)e.room,
+        *outcome = (struct tare_calibration_outcome){ .records = e.records, .threads = e.threads,
+                                                    .stateful = e.stateful, .batch = (int)e.room,
                                                     .batch_reason = reason, .seconds = now() - start,
                                                     .run_seconds = e.run_seconds };
     clean_up(&e);

@@ -32,7 +32,8 @@ struct tare_calibration_options {
 /* How a run went. */
 struct tare_calibration_outcome {
     int64_t records; /* counted by this run */
-    int threads;
+    int threads;     /* that were used */
+    bool stateful;   /* the answer to a record may depend on those before it: one worker, one record at a time, no saved state */
     int batch;                   /* that was used */
     const char *batch_reason;    /* why it is 1 though more was asked for; NULL otherwise. A static text */
     double seconds, run_seconds; /* wall time; time in the interpreter and statistics, all threads together */
@@ -40,7 +41,7 @@ struct tare_calibration_outcome {
 
 /* Runs the samples of `source` through `signature` and adds what they give to `calibration`, which is the model's
  * (fingerprint). May be called for several signatures one after the other. Records that the calibration has counted are
- * passed over. Errors name file and record. TARE_INTERRUPTED: stopped between records; what was done is in the calibration
+ * passed over (TARE_UNSUPPORTED for a model with state, which is lost by then). Errors name file and record. TARE_INTERRUPTED: stopped between records; what was done is in the calibration
  * and, with state_path, saved. After any other failure the calibration is of no more use; the saved state is. */
 tare_status tare_calibration_run(struct tare_calibration *calibration, struct tare_calibration_outcome *outcome,
                            const struct tare_model *model, const struct tare_signature *signature,

@@ -91,7 +91,7 @@ static void sign(struct tare_model *model, struct tare_edge x, struct tare_edge 
     *s->outputs = (struct tare_binding){ .key = "y", .dtype = TARE_DT_FLOAT, .shape = tare_shape_unknown(), .edge = y };
 }
 
-enum kind { PLAIN, MIXING, BRANCHING };
+enum kind { PLAIN, MIXING, BRANCHING, COUNTING };
 
 static struct tare_graph *branch(struct tare_model *model, const char *name, float by) {
     struct tare_graph *function = tare_model_add_function(model, name);
@@ -101,8 +101,8 @@ static struct tare_graph *branch(struct tare_model *model, const char *name, flo
     return function;
 }
 
-/* x * w + b, rectified; then, by kind, the mean over all rows (which mixes the records of a batch) or a branch that hangs
- * on the greatest value. */
+/* x * w + b, rectified; then, by kind, the mean over all rows (which mixes the records of a batch), a branch that hangs
+ * on the greatest value, or a factor that grows from run to run. */
 static struct tare_model *make_model(enum kind kind) {
     struct tare_model *model = mini_model_new();
     struct tare_graph *g = model->main;
@@ -131,6 +131,14 @@ static struct tare_model *make_model(enum kind kind) {
             mini_ok(tare_node_set_func(node, "else_branch", i ? "large" : "small"));
             y = mini_done(node);
         }
+    }
+    if (kind == COUNTING) {
+        struct tare_edge counter = mini_variable(model, "counter", 1);
+        struct tare_node *count = mini_node(g, "AssignAddVariableOp", "count", 2, counter, mini_float(g, "one", 1)).node;
+        struct tare_node *read = mini_open(g, "ReadVariableOp", "read", 1, counter);
+        mini_ok(tare_node_set_type(read, "dtype", TARE_DT_FLOAT));
+        mini_ok(tare_node_add_control(read, count));
+        y = mini_node(g, "Mul", "grown", 2, y, mini_done(read));
     }
     sign(model, x, y);
     return model;
@@ -290,6 +298,31 @@ static void calibrate__branches_tell_which_were_reached(void **state) {
         assert_string_equal(side->target, sides[i][2]);
     }
     assert_int_equal(tare_calibration_function_records(c, c->coverage.sides[0].target), 0);
+    tare_calibration_free(c);
+    tare_model_free(model);
+}
+
+static void calibrate__state_keeps_records_in_order_on_one_worker(void **state) {
+    (void)state;
+    struct tare_model *model = make_model(COUNTING);
+    struct tare_calibration_outcome outcome;
+    struct tare_calibration *c = run(model, all_records(), 3, 7, &outcome);
+    assert_true(outcome.stateful);
+    assert_int_equal(outcome.threads, 1);
+    assert_int_equal(outcome.batch, 1);
+    assert_string_equal(outcome.batch_reason, "the model keeps state from record to record");
+    const struct tare_statistics *read = &tare_calibration_find(c, "", "read", 0)->statistics;
+    assert_true(read->lowest[0].value == 2 && read->highest[0].value == RECORDS + 1);
+    assert_int_equal(read->lowest[0].record, 0);
+    assert_string_equal(c->inputs[read->lowest[0].input].file, file_names[0]);
+    assert_int_equal(read->highest[0].record, PER_FILE - 1);
+    /* What went before is lost: such a run cannot be gone on with. */
+    struct memory_source memory = all_records();
+    struct tare_sample_source source = source_of(&memory);
+    const struct tare_calibration_options options = { .threads = 2, .state_path = temp_path("no state") };
+    mini_fails(tare_calibration_run(c, &outcome, model, &model->signatures[0], &source, &options),
+               "the model keeps state from record to record, which is lost: records of 'second' are counted already");
+    assert_int_equal(tare_file_kind_of(options.state_path), TARE_FILE_NONE);
     tare_calibration_free(c);
     tare_model_free(model);
 }
@@ -475,6 +508,7 @@ int main(void) {
         cmocka_unit_test(calibrate__counts_what_the_model_computes),
         cmocka_unit_test(calibrate__shards_in_any_order_give_the_bytes_of_one_run),
         cmocka_unit_test(calibrate__branches_tell_which_were_reached),
+        cmocka_unit_test(calibrate__state_keeps_records_in_order_on_one_worker),
         cmocka_unit_test(calibrate__a_nan_is_named_by_its_record),
         cmocka_unit_test(calibrate__errors_name_the_record),
         cmocka_unit_test(calibrate__the_limit_counts_from_the_front),
