@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "base/strbuf.h"
 #include "cli/command.h"
+#include "cli/ops_infer.h"
 #include "cli/ops_published.h"
 #include "cli/plugins.h"
 #include "cli/version.h"
@@ -15,7 +16,7 @@
 #include <string.h>
 
 struct ops_options {
-    struct tare_option_list names, plugins;
+    struct tare_option_list names, plugins, infer, attrs;
     const char *check_compat;
     bool markdown, json, all;
 };
@@ -30,6 +31,10 @@ static const struct tare_option rows[] = {
     { .name = "check-compat", .kind = TARE_OPTION_STRING, .offset = offsetof(struct ops_options, check_compat),
       .placeholder = "OLD", .help = "compare with an earlier output of 'tare ops --json' and print the changes that break "
                                     "models made with it; exit 1 when there are any" },
+    { .name = "infer", .kind = TARE_OPTION_LIST, .offset = offsetof(struct ops_options, infer), .placeholder = "SHAPE",
+      .help = "print what the shape function of the one OP makes of input shapes: [2,?], [] or ?, one an input" },
+    { .name = "attr", .kind = TARE_OPTION_LIST, .offset = offsetof(struct ops_options, attrs),
+      .placeholder = "NAME=VALUE", .help = "an attribute for --infer, written as in a registration" },
     TARE_PLUGIN_OPTION(struct ops_options),
     { 0 },
 };
@@ -42,6 +47,7 @@ static const char *const examples[] = {
     "tare ops MatMul Conv2D",
     "tare ops --plugin ./zero_out.so --json ZeroOut > published.json",
     "tare ops --plugin ./zero_out.so --check-compat published.json",
+    "tare ops --infer [?,3] --infer [3,5] --attr T=float MatMul",
     NULL,
 };
 static const struct tare_option_set set = {
@@ -319,18 +325,40 @@ static tare_status list(const struct ops_options *options) {
     return status;
 }
 
+static tare_status check_usage(const struct ops_options *options) {
+    if (options->markdown + (options->json && !options->check_compat) + (options->check_compat != NULL) +
+            (options->infer.count != 0) > 1)
+        return TARE_FAIL(TARE_USAGE, "give one of --markdown, --json, --check-compat and --infer");
+    if ((options->infer.count || options->attrs.count) && options->names.count != 1)
+        return TARE_FAIL(TARE_USAGE, "--infer and --attr go with one OP (got %zu)", options->names.count);
+    return TARE_OK;
+}
+
+/* --attr alone is for an op without inputs. */
+static bool wants_inference(const struct ops_options *options) { return options->infer.count || options->attrs.count; }
+
+static tare_status infer(const struct ops_options *options) {
+    struct tare_arena arena = { 0 };
+    const struct tare_op_def **ops;
+    size_t count;
+    tare_status status = choose(&ops, &count, &arena, options); /* says which op was meant */
+    if (status == TARE_OK)
+        status = tare_ops_infer(tare_command_registry(), options->names.items[0], &options->infer, &options->attrs);
+    tare_arena_free(&arena);
+    return status;
+}
+
 static tare_status run(int argc, char *const *argv) {
     struct ops_options options;
     bool done;
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
-    if (options.markdown + (options.json && !options.check_compat) + (options.check_compat != NULL) > 1)
-        status = TARE_FAIL(TARE_USAGE, "give one of --markdown, --json and --check-compat");
-    else if (options.check_compat)
+    TARE_CHECK(check_usage(&options));
+    if (options.check_compat)
         status = tare_ops_check_published(options.check_compat, tare_command_registry(), options.json);
     else
-        status = list(&options);
+        status = wants_inference(&options) ? infer(&options) : list(&options);
 done:
     tare_options_free(&options, &set);
     return status;

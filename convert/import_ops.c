@@ -1,6 +1,7 @@
 /* Ops that only the file knows: definitions from its stripped op list, and names of outputs for the rest. */
 #include "convert/import.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static tare_status import_arg(struct tare_op_arg *out, const Tensorflow__OpDef__ArgDef *arg) {
@@ -88,7 +89,7 @@ const char *const *tare_unknown_outputs(const struct tare_model *model, const ch
 static tare_status note_output(struct tare_model *model, const char *op, const char *name, size_t number) {
     struct tare_name_list *list = tare_map_get(&model->unknown_outputs, op);
     const char **grown;
-    size_t wanted = number + 1;
+    size_t wanted = number < SIZE_MAX ? number + 1 : number;
     if (!list) {
         list = TARE_NEW(&model->arena, struct tare_name_list);
         if (!list || !tare_map_set(&model->unknown_outputs, op, list)) return TARE_NO_MEMORY;
@@ -121,13 +122,29 @@ static tare_status note_use(struct tare_model *model, const struct tare_map *unk
     if (!op) return TARE_OK;
     if (!colon) return note_output(model, op, NULL, 0);
     end = strchr(colon + 1, ':');
-    if (!end && colon[1] >= '0' && colon[1] <= '9') return note_output(model, op, NULL, (size_t)(colon[1] - '0'));
+    if (!end && colon[1] >= '0' && colon[1] <= '9') return note_output(model, op, NULL, strtoul(colon + 1, NULL, 10));
     name = tare_arena_strndup(&model->arena, colon + 1, end ? (size_t)(end - colon - 1) : strlen(colon + 1));
     return name ? note_output(model, op, name, 0) : TARE_NO_MEMORY;
 }
 
+/* Outputs that a signature gives may have no other use. */
+static tare_status note_signature_uses(struct tare_model *model, const struct tare_map *unknown_nodes,
+                                       const Tensorflow__MetaGraphDef *meta) {
+    for (size_t s = 0; s < meta->n_signature_def; s++) {
+        const Tensorflow__SignatureDef *signature = meta->signature_def[s]->value;
+        for (size_t i = 0; signature && i < signature->n_outputs; i++) {
+            const Tensorflow__TensorInfo *info = signature->outputs[i]->value;
+            if (info && info->encoding_case == TENSORFLOW__TENSOR_INFO__ENCODING_NAME)
+                TARE_TRY(note_use(model, unknown_nodes, info->name));
+        }
+    }
+    return TARE_OK;
+}
+
+/* Of a function's nodes, or of the main graph's with what signatures name (`meta`). */
 static tare_status note_uses(struct tare_model *model, const Tensorflow__GraphDef *graph,
-                             Tensorflow__NodeDef *const *nodes, size_t n_nodes, const Tensorflow__FunctionDef *function) {
+                             Tensorflow__NodeDef *const *nodes, size_t n_nodes, const Tensorflow__FunctionDef *function,
+                             const Tensorflow__MetaGraphDef *meta) {
     struct tare_map unknown_nodes = { 0 };
     tare_status status = TARE_OK;
     for (size_t i = 0; i < n_nodes && status == TARE_OK; i++)
@@ -139,6 +156,7 @@ static tare_status note_uses(struct tare_model *model, const Tensorflow__GraphDe
             status = note_use(model, &unknown_nodes, nodes[i]->input[k]);
     for (size_t i = 0; function && unknown_nodes.count && i < function->n_ret && status == TARE_OK; i++)
         status = note_use(model, &unknown_nodes, function->ret[i]->value);
+    if (meta && unknown_nodes.count && status == TARE_OK) status = note_signature_uses(model, &unknown_nodes, meta);
     tare_map_free(&unknown_nodes);
     return status;
 }
@@ -149,10 +167,10 @@ tare_status tare_import_custom_ops(struct tare_model *model, const Tensorflow__M
     for (size_t i = 0; list && i < list->n_op; i++)
         if (!tare_ops_find(model->custom_ops, list->op[i]->name))
             TARE_TRY(tare_error_prefix(import_definition(model, list->op[i]), "op %s", list->op[i]->name));
-    TARE_TRY(note_uses(model, graph, graph->node, graph->n_node, NULL));
+    TARE_TRY(note_uses(model, graph, graph->node, graph->n_node, NULL, meta));
     for (size_t i = 0; graph->library && i < graph->library->n_function; i++) {
         const Tensorflow__FunctionDef *function = graph->library->function[i];
-        TARE_TRY(note_uses(model, graph, function->node_def, function->n_node_def, function));
+        TARE_TRY(note_uses(model, graph, function->node_def, function->n_node_def, function, NULL));
     }
     return TARE_OK;
 }

@@ -24,7 +24,28 @@ has "$work/one" "runs here: plugin (T: float; T: int32) $everything; on a TPU: n
 "$tare" ops OnlyDefined --plugin="$everything" >"$work/one"; grep -q "runs here: no" "$work/one" || fail "OnlyDefined has no kernel"
 expect 1 "there is no op 'MatMull' (did you mean 'MatMul'?)" "$tare" ops MatMull
 expect 1 "there is no op 'ZeroOut'" "$tare" ops ZeroOut
-expect 2 "give one of --markdown, --json and --check-compat" "$tare" ops --markdown --json
+expect 2 "give one of --markdown, --json, --check-compat and --infer" "$tare" ops --markdown --json
+
+# shape functions
+infers() { # WANTED ARGUMENT...
+    local wanted=$1
+    shift
+    [ "$("$tare" ops "$@" 2>&1)" = "$wanted" ] || fail "ops $*: $("$tare" ops "$@" 2>&1) (wanted $wanted)"
+}
+infers 'product float32 [?,5]' MatMul --infer [?,3] --infer [3,5] --attr T=float
+infers 'zeroed int32 [2,?]' ZeroOut --infer [2,?] --plugin "$everything"
+infers 'zeroed float32 <unknown>' ZeroOut --infer ? --attr T=DT_FLOAT --plugin "$everything"
+infers 'out float32 [12]' Shapes --infer [3] --infer [4] --attr how=dim_multiply --plugin "$everything"
+infers 'out float32 []' Shapes --infer [3] --infer [4] --attr "how='scalar'" --plugin "$everything"
+infers 'tare: Shapes '\''Shapes'\'': Shape must be rank 2 but is rank 1' Shapes --infer [3] --infer ? --attr how=with_rank --plugin "$everything"
+expect 2 "'[3' is no shape" "$tare" ops Abs --infer [3 --attr T=float
+expect 2 "'[3,]' is no shape" "$tare" ops Abs --infer [3,] --attr T=float
+expect 2 "'[99999999999999999999]' is no shape" "$tare" ops Abs --infer [99999999999999999999] --attr T=float
+expect 1 "NodeDef missing attr 'T' from Op Abs" "$tare" ops Abs --infer [3]
+expect 2 "2 input shapes (wanted 1" "$tare" ops Abs --infer [3] --infer [3] --attr T=float
+expect 2 "the op has no attr 'U'" "$tare" ops Abs --infer [3] --attr U=float
+expect 2 "'flot' is no value of attr 'T'" "$tare" ops Abs --infer [3] --attr T=flot
+expect 2 "go with one OP (got 2)" "$tare" ops Abs Neg --infer [3]
 
 # Every definition reads again as what it was written from: nothing differs from itself.
 "$tare" ops --all --json --plugin "$everything" >"$work/all.json" || fail "--json"
