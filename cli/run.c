@@ -23,10 +23,10 @@
 struct run_options {
     const char *model, *signature, *function, *output_dir;
     struct tare_data_options records;
-    struct tare_option_list data, inputs;
+    struct tare_option_list data, inputs, outputs;
     int64_t limit;
     int threads, batch;
-    bool profile, check_numerics, trace, reference, quiet, json;
+    bool profile, check_numerics, trace, reference, quiet, json, per_record;
     struct tare_option_list plugins;
 };
 
@@ -58,6 +58,15 @@ static const struct tare_option rows[] = {
       .offset = offsetof(struct run_options, output_dir),
       .placeholder = "DIR",
       .help = "write each output to DIR/<output>.npy, strings to .txt" },
+    { .name = "output",
+      .kind = TARE_OPTION_LIST,
+      .offset = offsetof(struct run_options, outputs),
+      .placeholder = "NAME",
+      .help = "compute this output only; may be given several times (default all)" },
+    { .name = "per-record",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct run_options, per_record),
+      .help = "write a file for each record, DIR/<output>.recN.npy: for outputs whose shapes differ" },
     { .name = "limit",
       .kind = TARE_OPTION_INT64,
       .offset = offsetof(struct run_options, limit),
@@ -348,6 +357,33 @@ static void join_lines(struct tare_strbuf *text) {
     *text = joined;
 }
 
+/* A signature with the outputs asked for, in that order. */
+static tare_status choose_outputs(struct run_state *state) {
+    const struct tare_option_list *names = &state->options->outputs;
+    const struct tare_signature *all = state->signature;
+    struct tare_signature *chosen = TARE_NEW(&state->model->arena, struct tare_signature);
+    if (!chosen) return TARE_NO_MEMORY;
+    *chosen = *all;
+    chosen->outputs = TARE_NEW_ARRAY(&state->model->arena, struct tare_binding, names->count);
+    chosen->n_outputs = 0;
+    if (!chosen->outputs) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < names->count; i++) {
+        struct tare_strbuf known = { 0 };
+        size_t k = 0;
+        while (k < all->n_outputs && strcmp(all->outputs[k].key, names->items[i]) != 0)
+            tare_strbuf_printf(&known, "%s%s", k ? ", " : "", all->outputs[k].key), k++;
+        if (k < all->n_outputs) chosen->outputs[chosen->n_outputs++] = all->outputs[k];
+        const tare_status status = k < all->n_outputs
+                                       ? TARE_OK
+                                       : TARE_FAIL(TARE_USAGE, "--output %s: there is no such output (%s has %s)",
+                                                   names->items[i], all->key, tare_strbuf_text(&known));
+        tare_strbuf_free(&known);
+        TARE_TRY(status);
+    }
+    state->signature = chosen;
+    return TARE_OK;
+}
+
 /* A model with state runs on one worker: with more the answers are another model's, though always the same ones. */
 static void choose_workers(struct run_state *state) {
     const struct run_options *options = state->options;
@@ -375,10 +411,12 @@ static tare_status prepare(struct run_state *state, struct arrays *arrays) {
     TARE_TRY(read_arrays(arrays, &options->inputs));
     TARE_TRY(options->function ? pick_function(state, arrays)
                                : tare_pick_signature(&state->signature, state->model, options->signature));
+    if (options->outputs.count) TARE_TRY(choose_outputs(state));
     TARE_TRY(tare_error_prefix(tare_session_check_ops(state->model, state->signature), "%s", options->model));
     choose_workers(state);
     session.op_threads = tare_cpu_count() / state->threads; /* the workers share the processors */
-    TARE_TRY(tare_run_outputs_new(&state->outputs, state->signature, options->output_dir, options->json));
+    TARE_TRY(tare_run_outputs_new(&state->outputs, state->signature, options->output_dir, options->json,
+                                  options->per_record));
     return tare_sessions_new(&state->sessions, state->threads, state->model, &session);
 }
 
@@ -410,6 +448,7 @@ static tare_status report(const struct run_state *state, double seconds) {
 static tare_status check_usage(const struct run_options *options) {
     if (options->data.count && options->inputs.count) return TARE_FAIL(TARE_USAGE, "give either --data or --input");
     if (options->signature && options->function) return TARE_FAIL(TARE_USAGE, "give either --signature or --function");
+    if (options->per_record && !options->output_dir) return TARE_FAIL(TARE_USAGE, "--per-record needs --output-dir");
     return TARE_OK;
 }
 

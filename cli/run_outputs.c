@@ -22,7 +22,8 @@ struct sink {
 
 struct tare_run_outputs {
     const char *directory;
-    bool silent;
+    bool silent, per_record;
+    int64_t records; /* taken so far */
     struct sink *sinks;
     size_t count;
 };
@@ -118,8 +119,8 @@ static tare_status check_row(const struct sink *sink, const struct tare_tensor *
         row.rank--;
     }
     if (tare_shape_equal(&row, &sink->row)) return TARE_OK;
-    return TARE_FAIL(TARE_SHAPE, "output %s: rows of shape %s and of %s cannot go into one array", sink->binding->key,
-                     tare_shape_text(wanted, &sink->row), tare_shape_text(got, &row));
+    return TARE_FAIL(TARE_SHAPE, "output %s: rows of shape %s and of %s cannot go into one array (--per-record)",
+                     sink->binding->key, tare_shape_text(wanted, &sink->row), tare_shape_text(got, &row));
 }
 
 static tare_status write_output(struct sink *sink, const char *directory, const struct tare_tensor *value) {
@@ -127,6 +128,26 @@ static tare_status write_output(struct sink *sink, const char *directory, const 
     if (sink->is_text) return write_strings(sink, value);
     TARE_TRY(check_row(sink, value));
     return tare_npy_append(sink->npy, value);
+}
+
+/* The record's own file, at once. */
+static tare_status write_record(struct sink *sink, const char *directory, int64_t record,
+                                const struct tare_tensor *value) {
+    char ending[48];
+    char *path;
+    tare_status status;
+    snprintf(ending, sizeof ending, ".rec%lld%s", (long long)record, sink->is_text ? ".txt" : ".npy");
+    path = output_path(directory, sink->binding->key, ending);
+    if (!path) return TARE_NO_MEMORY;
+    status = sink->is_text ? tare_output_file_begin(&sink->text, path) : tare_npy_write(path, value);
+    sink->open = status == TARE_OK && sink->is_text;
+    if (sink->open) status = write_strings(sink, value);
+    if (sink->open && status == TARE_OK) {
+        sink->open = false;
+        status = tare_output_file_commit(&sink->text);
+    }
+    tare_free(path);
+    return status;
 }
 
 /* A few values, for a look without files. */
@@ -153,14 +174,14 @@ static void print_value(const struct tare_binding *binding, const struct tare_te
 /* ---- all outputs ---- */
 
 tare_status tare_run_outputs_new(struct tare_run_outputs **out, const struct tare_signature *signature,
-                                 const char *directory, bool silent) {
+                                 const char *directory, bool silent, bool per_record) {
     struct tare_run_outputs *outputs = tare_calloc(1, sizeof *outputs);
     size_t existed;
     *out = outputs;
     if (!outputs) return TARE_NO_MEMORY;
     outputs->sinks = tare_calloc(signature->n_outputs + 1, sizeof *outputs->sinks);
     if (!outputs->sinks) return TARE_NO_MEMORY;
-    *outputs = (struct tare_run_outputs){ directory, silent, outputs->sinks, signature->n_outputs };
+    *outputs = (struct tare_run_outputs){ directory, silent, per_record, 0, outputs->sinks, signature->n_outputs };
     for (size_t i = 0; i < outputs->count; i++)
         outputs->sinks[i].binding = &signature->outputs[i];
     return directory ? tare_file_make_folders(directory, &existed) : TARE_OK;
@@ -170,11 +191,14 @@ tare_status tare_run_outputs_take(struct tare_run_outputs *outputs, const struct
     for (size_t i = 0; i < outputs->count; i++) {
         struct sink *sink = &outputs->sinks[i];
         if (!sink->dtype) note_form(sink, &values[i]);
-        if (outputs->directory)
+        if (outputs->directory && outputs->per_record)
+            TARE_TRY(write_record(sink, outputs->directory, outputs->records, &values[i]));
+        else if (outputs->directory)
             TARE_TRY(write_output(sink, outputs->directory, &values[i]));
         else if (!outputs->silent)
             print_value(sink->binding, &values[i]);
     }
+    outputs->records++;
     return TARE_OK;
 }
 

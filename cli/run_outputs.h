@@ -7,9 +7,9 @@
 struct tare_run_outputs;
 
 /* `directory` NULL: values are printed, or nothing is done with them when `silent`. Files are made as the first values
- * come. */
+ * come. `per_record`: each record has files of its own, <output>.recN.npy, of the shape that it has. */
 tare_status tare_run_outputs_new(struct tare_run_outputs **out, const struct tare_signature *signature,
-                                 const char *directory, bool silent);
+                                 const char *directory, bool silent, bool per_record);
 /* One record's values, in the signature's order. */
 tare_status tare_run_outputs_take(struct tare_run_outputs *outputs, const struct tare_tensor *values);
 /* Moves all files to their places. */

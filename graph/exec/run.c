@@ -63,6 +63,44 @@ static tare_status check_edge(const struct tare_session *session, const char *wh
     return TARE_OK;
 }
 
+static bool same_value(const struct tare_tensor *a, const struct tare_tensor *b) {
+    const size_t size = tare_dtype_size(a->dtype);
+    if (a->dtype != b->dtype || !tare_shape_equal(&a->shape, &b->shape)) return false;
+    if (a->dtype == TARE_DT_RESOURCE || a->dtype == TARE_DT_VARIANT) return false;
+    for (int64_t i = 0; a->dtype == TARE_DT_STRING && i < a->elements; i++) {
+        const struct tare_str *x = &TARE_CONST_DATA(struct tare_str, a)[i],
+                              *y = &TARE_CONST_DATA(struct tare_str, b)[i];
+        if (x->size != y->size || (x->size && memcmp(x->data, y->data, x->size) != 0)) return false;
+    }
+    return a->dtype == TARE_DT_STRING || !a->elements || memcmp(a->data, b->data, (size_t)a->elements * size) == 0;
+}
+
+/* Two inputs of a signature may be one tensor: it is fed once, if they agree. */
+static tare_status drop_repeated(struct tare_edge *feeds, struct tare_tensor *values, size_t *count) {
+    size_t kept = 0;
+    for (size_t i = 0; i < *count; i++) {
+        size_t k = 0;
+        while (k < kept && (!feeds[i].node || feeds[k].node != feeds[i].node || feeds[k].index != feeds[i].index))
+            k++;
+        if (k < kept && !same_value(&values[k], &values[i]))
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s:%d is fed twice, with different values", feeds[i].node->name,
+                             feeds[i].index);
+        if (k < kept) {
+            tare_tensor_reset(&values[i]);
+            values[i] = (struct tare_tensor){ 0 };
+            continue;
+        }
+        feeds[kept] = feeds[i];
+        if (kept != i) {
+            values[kept] = values[i];
+            values[i] = (struct tare_tensor){ 0 };
+        }
+        kept++;
+    }
+    *count = kept;
+    return TARE_OK;
+}
+
 static tare_status check_request(const struct tare_session *session, const struct tare_plan_request *request,
                                  const struct tare_tensor *values) {
     for (size_t i = 0; i < request->n_feeds; i++) {
@@ -71,9 +109,6 @@ static tare_status check_request(const struct tare_session *session, const struc
         if (values[i].dtype != tare_edge_dtype(edge))
             return TARE_FAIL(TARE_TYPE, "feed %s:%d is %s (wanted %s)", edge.node->name, edge.index,
                              tare_dtype_name(values[i].dtype), tare_dtype_name(tare_edge_dtype(edge)));
-        for (size_t k = 0; k < i; k++)
-            if (request->feeds[k].node == edge.node && request->feeds[k].index == edge.index)
-                return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s:%d is fed twice", edge.node->name, edge.index);
     }
     for (size_t i = 0; i < request->n_fetches; i++)
         TARE_TRY(check_edge(session, "fetch", request->fetches[i]));
@@ -148,7 +183,7 @@ tare_status tare_session_run(struct tare_session *session, const struct tare_edg
                              struct tare_tensor *results, size_t n_fetches, struct tare_node *const *targets,
                              size_t n_targets) {
     struct tare_arena scratch = { 0 };
-    size_t room = n_feeds + session->model->n_assets + 1, n = 0;
+    size_t room = n_feeds + session->model->n_assets + 1, n = 0, n_given = 0;
     struct tare_edge *edges = TARE_NEW_ARRAY(&scratch, struct tare_edge, room);
     struct tare_tensor *fed = TARE_NEW_ARRAY(&scratch, struct tare_tensor, room);
     struct tare_plan_request request = { session->model->main, edges, 0, fetches, n_fetches, targets, n_targets };
@@ -164,6 +199,8 @@ tare_status tare_session_run(struct tare_session *session, const struct tare_edg
         edges[n] = feeds[i];
         TARE_CHECK(share_feed(&fed[n++], &values[i]));
     }
+    n_given = n;
+    TARE_CHECK(drop_repeated(edges, fed, &n));
     add_assets(session, edges, fed, &n);
     request.n_feeds = n;
     TARE_CHECK(check_request(session, &request, fed));
@@ -171,7 +208,7 @@ tare_status tare_session_run(struct tare_session *session, const struct tare_edg
     TARE_CHECK(observe_fed(session, plan, edges, fed, n));
     status = tare_plan_run(session, plan, fed, results);
 done:
-    for (size_t i = 0; i < n && fed; i++)
+    for (size_t i = 0; i < (n > n_given ? n : n_given) && fed; i++)
         if (fed[i].dtype) tare_tensor_reset(&fed[i]);
     tare_arena_free(&scratch);
     return status;

@@ -12,7 +12,7 @@ static bool may_be_absent(struct tare_edge edge) {
 static tare_status check_binding(const struct tare_binding *binding, const struct tare_tensor *value) {
     char got[TARE_SHAPE_TEXT_SIZE], wanted[TARE_SHAPE_TEXT_SIZE];
     if (!value->dtype) return TARE_FAIL(TARE_INVALID_ARGUMENT, "input '%s' is missing", binding->key);
-    if (value->dtype != binding->dtype)
+    if (value->dtype != tare_dtype_base(binding->dtype))
         return TARE_FAIL(TARE_TYPE, "input '%s' is %s (wanted %s)", binding->key, tare_dtype_name(value->dtype),
                          tare_dtype_name(binding->dtype));
     if (!tare_shape_compatible(&value->shape, &binding->shape))
@@ -79,7 +79,7 @@ static tare_status check_results(const struct tare_signature *signature, const s
             outputs += 3;
             continue;
         }
-        if (binding->dtype && outputs->dtype != binding->dtype)
+        if (binding->dtype && outputs->dtype != tare_dtype_base(binding->dtype))
             return TARE_FAIL(TARE_TYPE, "output '%s' is %s (wanted %s)", binding->key, tare_dtype_name(outputs->dtype),
                              tare_dtype_name(binding->dtype));
         if (!tare_shape_compatible(&outputs->shape, &binding->shape))

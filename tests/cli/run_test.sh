@@ -3,6 +3,7 @@
 set -uo pipefail
 . "$TARE_SOURCE_DIR/tests/cli/support.sh"
 model=$glyphs/saved_model
+shape_of() { head -c 128 "$1" | grep -aoE "'shape': \([0-9, ]*\)"; }
 data=$glyphs/calibration.tfrecord.gz
 
 for threads in 1 2 3; do
@@ -18,6 +19,8 @@ tail -c 800 "$work/f/identity.npy" >"$work/f.values"
 tail -c 800 "$work/s/probabilities.npy" >"$work/s.values"
 cmp -s "$work/f.values" "$work/s.values" || fail "the function and the signature differ"
 expect 1 "there is no function 'tpu_fun' (the model has tpu_func" "$tare" run "$model" --function tpu_fun --data "$data"
+expect 2 "--output nothing: there is no such output (serving_default has probabilities)" "$tare" run "$model" --output nothing --data "$data"
+expect 2 "--per-record needs --output-dir" "$tare" run "$model" --per-record --data "$data"
 expect 2 "give either --signature or --function" "$tare" run "$model" --function f --signature s --data "$data"
 
 # summary and profile
@@ -47,6 +50,17 @@ if [ -f "$counter" ]; then
         >"$work/summary" 2>"$work/err" || fail "run serving-counter --threads 2"
     grep -q '"threads": 2' "$work/summary" || fail "--threads 2 is not kept for a model with state"
     grep -q '"stateful": true' "$work/summary" || fail "the summary does not say that there is state"
+fi
+segmenter=$models/references/tf-text-segmenter/default
+if [ -d "$segmenter" ]; then # rows of different shapes: one file a record, as the recorded answers have them
+    "$tare" run "$models/models/tf-text-segmenter" --signature default --data "$segmenter/inputs.tfrecord.gz" \
+        --output logits --output num_chars --per-record --output-dir "$work/seg" 2>"$work/err" || fail "run tf-text-segmenter: $(cat "$work/err")"
+    for n in 0 1 2 3 4 5 6 7; do
+        [ "$(shape_of "$work/seg/logits.rec$n.npy")" = "$(shape_of "$segmenter/logits.rec$n.npy")" ] || fail "tf-text-segmenter, record $n"
+        [ -f "$work/seg/num_chars.rec$n.npy" ] || fail "tf-text-segmenter, num_chars of record $n"
+    done
+    expect 1 "output logits: rows of shape [11,2] and of [3,2] cannot go into one array (--per-record)" "$tare" run "$models/models/tf-text-segmenter" --signature default --quiet \
+        --data "$segmenter/inputs.tfrecord.gz" --output logits --output-dir "$work/seg2"
 fi
 if [ -d "$models/models/ydf-adult" ]; then
     expect 1 "3 ops cannot be run; bring them with --plugin LIB.so: SimpleMLCreateModelResource: used by SimpleMLCreateModelResource" \

@@ -28,7 +28,6 @@ static const struct {
 } excluded[] = {
     { "tf-hashtable", NULL, "its vocabulary has CRLF lines; TensorFlow drops the CR, the recorder kept it" },
     { "tf-text-segmenter", NULL, "rows of different shapes are recorded one file a record" },
-    { "tf-trt-2.0", NULL, "its one op, TRTEngineOp, is not TensorFlow's" },
 };
 
 static char data_folder[1024];

@@ -36,6 +36,26 @@ static void plan__feed_of_an_inner_tensor_cuts_off_what_lies_above(void **state)
     tare_model_free(model);
 }
 
+static void plan__edge_that_is_fed_twice_must_be_fed_one_value(void **state) {
+    (void)state;
+    struct tare_model *model = mini_model_new();
+    struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT),
+                     y = mini_node(model->main, "TestAdd", "y", 2, x, x);
+    struct tare_edge feeds[3] = { x, y, x };
+    struct tare_tensor values[3] = { mini_scalar(TARE_DT_FLOAT, 2), { 0 }, mini_scalar(TARE_DT_FLOAT, 2) }, result;
+    struct tare_session *session = mini_session(model);
+    mini_ok(tare_session_run(session, feeds, values, 3, &y, &result, 1, NULL, 0));
+    assert_float_equal(TARE_DATA(float, &result)[0], 4, 0);
+    tare_tensor_reset(&result);
+    TARE_DATA(float, &values[2])[0] = 3;
+    mini_fails(tare_session_run(session, feeds, values, 3, &y, &result, 1, NULL, 0),
+               "x:0 is fed twice, with different values");
+    tare_tensor_reset(&values[0]);
+    tare_tensor_reset(&values[2]);
+    tare_session_free(session);
+    tare_model_free(model);
+}
+
 static void plan__controls_come_first(void **state) {
     (void)state;
     struct tare_model *model = mini_model_new();
@@ -437,6 +457,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plan__runs_only_what_the_fetch_needs),
         cmocka_unit_test(plan__feed_of_an_inner_tensor_cuts_off_what_lies_above),
+        cmocka_unit_test(plan__edge_that_is_fed_twice_must_be_fed_one_value),
         cmocka_unit_test(plan__controls_come_first),
         cmocka_unit_test(plan__memory_is_reused_in_place_but_not_the_callers),
         cmocka_unit_test(plan__fetched_values_are_not_written_over),
