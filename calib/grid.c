@@ -18,17 +18,22 @@ static double zero_point(double low, double high, double scale, double qmin, dou
 }
 
 struct tare_grid tare_grid_from_range(double low, double high, const struct tare_grid_scheme *scheme) {
-    struct tare_grid grid = { .qmin = -ldexp(1, scheme->bits - 1) + (scheme->narrow || scheme->symmetric),
+    struct tare_grid grid = { .qmin = -ldexp(1, scheme->bits - 1) + scheme->narrow,
                               .qmax = ldexp(1, scheme->bits - 1) - 1 };
+    bool is_narrow = scheme->symmetric && scheme->narrow;
     if (low > 0) low = 0;
     if (high < 0) high = 0;
-    if (scheme->symmetric) {
+    if (is_narrow) {
         high = fmax(-low, high);
         low = -high;
     }
     if (high - low <= 1e-6) {
         low = fmin(low, -5e-7);
         high = fmax(high, 5e-7);
+    }
+    if (scheme->symmetric && !is_narrow) { /* range-symmetric-full */
+        grid.scale = fmax(high / grid.qmax, low / grid.qmin);
+        return grid;
     }
     grid.scale = (high - low) / (grid.qmax - grid.qmin);
     grid.zero_point = scheme->symmetric ? 0 : zero_point(low, high, grid.scale, grid.qmin, grid.qmax);

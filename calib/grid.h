@@ -9,7 +9,7 @@
 /* How integers will stand for values. */
 struct tare_grid_scheme {
     int bits;       /* 2 … 16 */
-    bool symmetric; /* zero point 0 and the same range both ways */
+    bool symmetric; /* zero point 0; the narrow range reaches as far down as up */
     bool narrow;    /* leaves the lowest code out */
 };
 
@@ -24,7 +24,7 @@ struct tare_grid {
 };
 
 /* The grid of the range [low, high], by the rules that quantization uses (docs/numerics.md): range-contains-zero,
- * range-symmetric, range-degenerate, zero-point-least-error. low <= high, both finite. */
+ * range-symmetric, range-symmetric-full, range-degenerate, zero-point-least-error. low <= high, both finite. */
 struct tare_grid tare_grid_from_range(double low, double high, const struct tare_grid_scheme *scheme);
 /* The value that `value` becomes: rounded half away from zero, clamped. */
 double tare_grid_round(const struct tare_grid *grid, double value);

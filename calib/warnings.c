@@ -276,6 +276,20 @@ static tare_status warn_of_few_records(struct tare_calibration_warning_list *lis
     return TARE_OK;
 }
 
+static tare_status warn_of_bad_records(struct tare_calibration_warning_list *list, const struct tare_calibration *c) {
+    for (size_t i = 0; i < c->n_inputs; i++) {
+        const struct tare_calibration_input *input = &c->inputs[i];
+        struct tare_calibration_warning warning = { .kind = "bad_records", .input = (int32_t)i };
+        struct tare_strbuf text = { 0 };
+        if (input->n_bad == 0) continue;
+        warning.record = input->bad[0].record;
+        tare_strbuf_printf(&text, "%zu record%s of '%s' passed over; the first: %s", input->n_bad, plural(input->n_bad),
+                           input->file, input->bad[0].text);
+        TARE_TRY(add(list, warning, &text));
+    }
+    return TARE_OK;
+}
+
 static tare_status warn_plainly(struct tare_calibration_warning_list *list, const char *kind, const char *words) {
     struct tare_calibration_warning warning = about_no_record;
     struct tare_strbuf text = { 0 };
@@ -288,6 +302,7 @@ tare_status tare_calibration_warnings(struct tare_calibration_warning_list *out,
     *out = (struct tare_calibration_warning_list){ 0 };
     if (c->unfinished != NULL)
         TARE_TRY(warn_plainly(out, "unfinished", "this is the state of an interrupted run (calibrate --resume goes on with it)"));
+    TARE_TRY(warn_of_bad_records(out, c));
     if (tare_calibration_records(c) == 0) return warn_plainly(out, "no_records", "no record was counted");
     TARE_TRY(warn_of_coverage(out, c));
     TARE_TRY(warn_of_not_finite(out, c, true));

@@ -222,6 +222,13 @@ static void inputs(struct tare_strbuf *out, const struct tare_calibration_report
         tare_page_table_cell(&table, "%s", c->inputs[i].file);
     }
     tare_page_table_end(&table);
+    for (size_t i = 0; i < c->n_inputs; i++) {
+        for (size_t k = 0; k < c->inputs[i].n_bad; k++) {
+            const struct tare_calibration_bad *bad = &c->inputs[i].bad[k];
+            tare_page_element(out, "p", "small", "Passed over: %s: %s (%s, from byte %" PRId64 " on)",
+                              c->inputs[i].file, bad->text, bad->reason, bad->offset);
+        }
+    }
 }
 
 static void coverage(struct tare_strbuf *out, const struct tare_calibration_report *report) {

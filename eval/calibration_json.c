@@ -33,6 +33,16 @@ static json_t *input_json(const struct tare_calibration_input *input) {
     set(object, "file", json_string(input->file));
     set(object, "records", integer(tare_record_set_size(&input->records)));
     set(object, "runs", runs);
+    json_t *passed_over = json_array();
+    for (size_t i = 0; i < input->n_bad; i++) {
+        json_t *bad = json_object();
+        set(bad, "record", integer(input->bad[i].record));
+        set(bad, "offset", integer(input->bad[i].offset));
+        set(bad, "reason", json_string(input->bad[i].reason));
+        set(bad, "text", json_string(input->bad[i].text));
+        json_array_append_new(passed_over, bad);
+    }
+    set(object, "passed_over", passed_over);
     return object;
 }
 

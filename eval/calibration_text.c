@@ -32,7 +32,7 @@ static void put_records(struct tare_text_table *table, const struct tare_record_
 static void print_inputs(struct tare_strbuf *out, const struct tare_calibration_report *report, bool colour) {
     static const struct tare_text_table_column columns[] = {
         { .heading = "input" }, { .heading = "signature", .left = true }, { .heading = "records" },
-        { .heading = "their numbers", .left = true }, { .heading = "file", .left = true }, { 0 },
+        { .heading = "passed over" }, { .heading = "numbers", .left = true }, { .heading = "file", .left = true }, { 0 },
     };
     const struct tare_calibration *c = report->calibration;
     struct tare_text_table *table = tare_text_table_new(columns);
@@ -44,10 +44,27 @@ static void print_inputs(struct tare_strbuf *out, const struct tare_calibration_
         tare_text_table_cell(table, "%s", c->inputs[i].signature);
         tare_text_table_cell(table, "%s",
                              tare_calibration_count_text(number, tare_record_set_size(&c->inputs[i].records)));
+        if (c->inputs[i].n_bad > 0)
+            tare_text_table_cell(table, "%zu", c->inputs[i].n_bad);
+        else
+            tare_text_table_skip(table);
         put_records(table, &c->inputs[i].records);
         tare_text_table_cell(table, "%s", c->inputs[i].file);
     }
     finish(out, table);
+}
+
+static void print_bad(struct tare_strbuf *out, const struct tare_calibration_report *report, bool colour) {
+    const struct tare_calibration *c = report->calibration;
+    if (tare_calibration_bad_records(c) == 0) return;
+    heading(out, "Records passed over", colour);
+    for (size_t i = 0; i < c->n_inputs; i++) {
+        for (size_t k = 0; k < c->inputs[i].n_bad; k++) {
+            const struct tare_calibration_bad *bad = &c->inputs[i].bad[k];
+            tare_strbuf_printf(out, "%s: %s (%s, from byte %" PRId64 " on)\n", c->inputs[i].file, bad->text, bad->reason,
+                               bad->offset);
+        }
+    }
 }
 
 static void extreme_cells(struct tare_text_table *table, const struct tare_calibration *c,
@@ -216,6 +233,7 @@ void tare_calibration_report_text(struct tare_strbuf *out, const struct tare_cal
         tare_strbuf_printf(out, " in function %s", report->function);
     tare_strbuf_putc(out, '\n');
     print_inputs(out, report, colour);
+    print_bad(out, report, colour);
     print_tensors(out, report, colour);
     print_ranges(out, report, colour);
     print_convergence(out, report, colour);

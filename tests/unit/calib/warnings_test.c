@@ -88,6 +88,19 @@ static void no_record__is_all_there_is_to_say(void **state) {
     tare_calibration_free(c);
 }
 
+static void bad_records__are_told_by_file(void **state) {
+    (void)state;
+    struct tare_calibration *c = make(200);
+    struct tare_calibration_bad bad[] = { { 9, 900, (char[]){ "corrupt" }, (char[]){ "record 9: corrupted record at 900" } },
+                                          { 4, 400, (char[]){ "refused" }, (char[]){ "record 4: key 'x' is missing" } } };
+    for (int i = 0; i < 2; i++) assert_int_equal(tare_calibration_add_bad(c, 0, &bad[i]), TARE_OK);
+    static const char *const wanted[][2] = {
+        { "bad_records", "2 records of 'a.tfrecord' passed over; the first: record 4: key 'x' is missing" },
+    };
+    assert_warnings(c, wanted, 1);
+    tare_calibration_free(c);
+}
+
 static void set_function(struct tare_calibration *c, const char *name, int64_t records) {
     struct tare_calibration_function *function;
     assert_int_equal(tare_calibration_add_function(c, name, &function), TARE_OK);
@@ -228,6 +241,7 @@ int main(void) {
         cmocka_unit_test(good_calibration__has_no_warning),
         cmocka_unit_test(few_records__are_counted_by_signature),
         cmocka_unit_test(no_record__is_all_there_is_to_say),
+        cmocka_unit_test(bad_records__are_told_by_file),
         cmocka_unit_test(unreached_sides__are_named_and_what_is_inside_them_is_not),
         cmocka_unit_test(not_finite_values__are_named_by_their_first_record),
         cmocka_unit_test(outlier__is_named_with_the_range_without_it),

@@ -1,0 +1,58 @@
+/* The grid that range algorithms judge by is the one that quantization deploys. */
+#include "calib/grid.h"
+
+#include "quant/params.h"
+#include "support/draw.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+static void compare(double low, double high, int bits, bool symmetric, bool narrow) {
+    const struct tare_grid_scheme scheme = { .bits = bits, .symmetric = symmetric, .narrow = narrow };
+    const struct tare_qscheme wanted_scheme = { .bits = bits, .symmetric = symmetric, .narrow = narrow };
+    struct tare_grid grid = tare_grid_from_range(low, high, &scheme);
+    struct tare_qparams wanted;
+    assert_int_equal(tare_qparams_from_range(&wanted, low, high, &wanted_scheme), TARE_OK);
+    if (grid.scale != wanted.scale || grid.zero_point != wanted.zero_point || grid.qmin != wanted.qmin ||
+        grid.qmax != wanted.qmax)
+        fail_msg("[%g, %g], %d bits, %s, %s: scale %.17g zero point %g codes %g … %g (wanted %.17g, %d, %d … %d)", low, high,
+                 bits, symmetric ? "symmetric" : "asymmetric", narrow ? "narrow" : "full", grid.scale, grid.zero_point,
+                 grid.qmin, grid.qmax, wanted.scale, wanted.zero_point, wanted.qmin, wanted.qmax);
+}
+
+static void grid__is_that_of_quantization(void **state) {
+    (void)state;
+    const double special[] = { 0, 1, -1, 1e-7, -1e-7, 5e-7, 6, 127, 128, -128, 1e30, -1e30, 1e-30, 0.1, -0.3, 255 };
+    enum { SPECIAL = sizeof special / sizeof *special };
+    uint64_t seed = 11;
+    for (int scheme = 0; scheme < 12; scheme++) {
+        int bits = scheme / 4 == 0 ? 8 : scheme / 4 == 1 ? 4 : 16;
+        bool symmetric = scheme & 1, narrow = scheme & 2;
+        for (int i = 0; i < SPECIAL; i++) {
+            for (int j = 0; j < SPECIAL; j++)
+                if (special[i] <= special[j]) compare(special[i], special[j], bits, symmetric, narrow);
+        }
+        for (int i = 0; i < 2000; i++) {
+            double a = (draw_unit(&seed) - 0.5) * exp2(40 * draw_unit(&seed) - 20);
+            double b = (draw_unit(&seed) - 0.5) * exp2(40 * draw_unit(&seed) - 20);
+            compare(fmin(a, b), fmax(a, b), bits, symmetric, narrow);
+        }
+    }
+}
+
+static void grid__has_no_negative_zero_point(void **state) {
+    (void)state;
+    struct tare_grid grid = tare_grid_from_range(-100, 99.5, &tare_grid_activation);
+    assert_true(grid.zero_point == 0 && !signbit(grid.zero_point));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(grid__is_that_of_quantization),
+        cmocka_unit_test(grid__has_no_negative_zero_point),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
