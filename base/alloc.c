@@ -16,8 +16,18 @@ void tare_alloc_fail_at(int64_t n) {
 
 int64_t tare_alloc_count(void) { return atomic_load(&allocations); }
 
-static bool must_fail(void) {
+static _Atomic size_t largest;
+
+size_t tare_alloc_largest(void) { return atomic_exchange(&largest, 0); }
+
+static void note_size(size_t size) {
+    size_t seen = atomic_load_explicit(&largest, memory_order_relaxed);
+    while (size > seen && !atomic_compare_exchange_weak(&largest, &seen, size)) continue;
+}
+
+static bool must_fail(size_t size) {
     int64_t number = atomic_fetch_add_explicit(&allocations, 1, memory_order_relaxed) + 1;
+    note_size(size);
     return number == atomic_load_explicit(&failing, memory_order_relaxed);
 }
 
@@ -27,26 +37,29 @@ static void *out_of_memory(size_t size) {
 }
 
 void *tare_malloc(size_t size) {
-    void *block = must_fail() ? NULL : malloc(size ? size : 1);
+    void *block = must_fail(size) ? NULL : malloc(size ? size : 1);
     return block ? block : out_of_memory(size);
 }
 
 void *tare_calloc(size_t count, size_t size) {
-    void *block = must_fail() ? NULL : calloc(count ? count : 1, size ? size : 1);
-    return block ? block : out_of_memory(count * size);
+    size_t bytes;
+    void *block;
+    if (!tare_mul_size(&bytes, count, size)) bytes = SIZE_MAX;
+    block = must_fail(bytes) ? NULL : calloc(count ? count : 1, size ? size : 1);
+    return block ? block : out_of_memory(bytes);
 }
 
 void *tare_realloc(void *block, size_t count, size_t size) {
     size_t bytes;
     void *grown = NULL;
     if (!tare_mul_size(&bytes, count, size)) return out_of_memory(SIZE_MAX);
-    if (!must_fail()) grown = realloc(block, bytes ? bytes : 1);
+    if (!must_fail(bytes)) grown = realloc(block, bytes ? bytes : 1);
     return grown ? grown : out_of_memory(bytes);
 }
 
 void *tare_malloc_aligned(size_t size) {
     void *block = NULL;
-    if (must_fail() || size > SIZE_MAX - 64 || posix_memalign(&block, 64, size ? size : 1) != 0)
+    if (must_fail(size) || size > SIZE_MAX - 64 || posix_memalign(&block, 64, size ? size : 1) != 0)
         return out_of_memory(size);
     return block;
 }

@@ -21,6 +21,9 @@ void tare_free(void *block);
 void tare_alloc_fail_at(int64_t n);
 /* Allocations since the last tare_alloc_fail_at. */
 int64_t tare_alloc_count(void);
+/* The largest size asked for since the call before, by any thread, whether it was given or not. For tests of what a
+ * hostile file can ask for. */
+size_t tare_alloc_largest(void);
 
 /* *out = a * b (a + b); false when it does not fit. */
 static inline bool tare_mul_size(size_t *out, size_t a, size_t b) { return !__builtin_mul_overflow(a, b, out); }
