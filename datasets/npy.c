@@ -22,14 +22,7 @@ static const struct {
     { "c8", TARE_DT_COMPLEX64 }, { "c16", TARE_DT_COMPLEX128 },
 };
 
-/* ---- reading ---- */
-
-struct header {
-    int dtype;
-    bool swapped, fortran;
-    struct tare_shape shape;
-    size_t data; /* offset of the elements */
-};
+/* ---- the header ---- */
 
 static const char *find_value(const char *text, const char *key) {
     const char *at = strstr(text, key);
@@ -42,26 +35,41 @@ static const char *find_value(const char *text, const char *key) {
     return at;
 }
 
-static tare_status parse_descr(struct header *header, const char *text) {
+/* "S12" and "U12": so many bytes or characters. */
+static bool parse_text_type(struct tare_npy_view *view, const char *code) {
+    unsigned long length;
+    char *end;
+    if (*code != 'S' && *code != 'U') return false;
+    length = strtoul(code + 1, &end, 10);
+    if (end == code + 1 || *end != '\'' || length > INT32_MAX) return false;
+    view->dtype = TARE_DT_STRING;
+    view->wide = *code == 'U';
+    view->item = length * (view->wide ? 4 : 1);
+    return true;
+}
+
+static tare_status parse_descr(struct tare_npy_view *view, const char *text) {
     const char *at = find_value(text, "'descr'");
     char order;
     if (!at) return TARE_FAIL(TARE_CORRUPT, "the header has no 'descr'");
     if (*at == '[') return TARE_FAIL(TARE_UNSUPPORTED, "arrays of records are not read");
     order = *at == '\'' ? at[1] : '\0';
     if (!order || !strchr("<>|=", order)) return TARE_FAIL(TARE_CORRUPT, "the header has a bad 'descr'");
+    view->swapped = order == '>';
+    if (parse_text_type(view, at + 2)) return TARE_OK;
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         size_t size = strlen(codes[i].code);
         if (strncmp(at + 2, codes[i].code, size) != 0 || at[2 + size] != '\'') continue;
-        header->dtype = codes[i].dtype;
-        header->swapped = order == '>';
+        view->dtype = codes[i].dtype;
+        view->item = tare_dtype_size(view->dtype);
         return TARE_OK;
     }
     return TARE_FAIL(TARE_UNSUPPORTED, "arrays of %.*s are not read", (int)strcspn(at + 1, "'") + 2, at);
 }
 
-static tare_status parse_shape(struct header *header, const char *text) {
+static tare_status parse_shape(struct tare_npy_view *view, const char *text) {
     const char *at = find_value(text, "'shape'");
-    header->shape = tare_shape_scalar();
+    view->shape = tare_shape_scalar();
     if (!at || *at != '(') return TARE_FAIL(TARE_CORRUPT, "the header has no 'shape'");
     for (at++; *at && *at != ')';) {
         char *end;
@@ -69,9 +77,9 @@ static tare_status parse_shape(struct header *header, const char *text) {
         errno = 0;
         dim = strtoll(at, &end, 10);
         if (end == at || dim < 0 || errno) return TARE_FAIL(TARE_CORRUPT, "the header's shape is not a tuple of sizes");
-        if (header->shape.rank == TARE_MAX_RANK)
+        if (view->shape.rank == TARE_MAX_RANK)
             return TARE_FAIL(TARE_UNSUPPORTED, "more than %d dimensions", TARE_MAX_RANK);
-        header->shape.dims[header->shape.rank++] = dim;
+        view->shape.dims[view->shape.rank++] = dim;
         at = end;
         while (*at == ',' || *at == ' ' || *at == 'L')
             at++;
@@ -79,7 +87,7 @@ static tare_status parse_shape(struct header *header, const char *text) {
     return TARE_OK;
 }
 
-static tare_status parse_header(struct header *header, const uint8_t *bytes, size_t size) {
+static tare_status parse_header(struct tare_npy_view *view, size_t *data, const uint8_t *bytes, size_t size) {
     size_t length, start;
     char *text;
     const char *fortran;
@@ -96,13 +104,30 @@ static tare_status parse_header(struct header *header, const uint8_t *bytes, siz
     memcpy(text, bytes + start, length);
     text[length] = '\0';
     fortran = find_value(text, "'fortran_order'");
-    header->fortran = fortran && strncmp(fortran, "True", 4) == 0;
-    header->data = start + length;
-    status = parse_descr(header, text);
-    if (status == TARE_OK) status = parse_shape(header, text);
+    view->fortran = fortran && strncmp(fortran, "True", 4) == 0;
+    *data = start + length;
+    status = parse_descr(view, text);
+    if (status == TARE_OK) status = parse_shape(view, text);
     tare_free(text);
     return status;
 }
+
+tare_status tare_npy_view_open(struct tare_npy_view *out, const void *bytes, size_t size) {
+    size_t data;
+    int64_t count;
+    memset(out, 0, sizeof *out);
+    TARE_TRY(parse_header(out, &data, bytes, size));
+    TARE_TRY(tare_shape_elements(&count, &out->shape));
+    out->data = (const uint8_t *)bytes + data;
+    if (out->item && (size_t)count > (size - data) / out->item)
+        return TARE_FAIL(TARE_CORRUPT, "the file ends before the array does (%zu bytes for %lld elements)", size - data,
+                         (long long)count);
+    if (!out->item && (size_t)count > size) /* empty strings take no bytes */
+        return TARE_FAIL(TARE_CORRUPT, "%lld empty elements in a file of %zu bytes", (long long)count, size);
+    return TARE_OK;
+}
+
+/* ---- elements ---- */
 
 static void swap_bytes(uint8_t *data, size_t count, size_t size) {
     for (size_t i = 0; i < count; i++, data += size)
@@ -113,45 +138,110 @@ static void swap_bytes(uint8_t *data, size_t count, size_t size) {
         }
 }
 
+static uint32_t load_character(const uint8_t *p, bool swapped) {
+    if (swapped) return (uint32_t)p[3] | (uint32_t)p[2] << 8 | (uint32_t)p[1] << 16 | (uint32_t)p[0] << 24;
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static void put_utf8(struct tare_strbuf *out, uint32_t c) {
+    if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) c = 0xfffd;
+    if (c < 0x80) {
+        tare_strbuf_putc(out, (char)c);
+        return;
+    }
+    if (c >= 0x10000) tare_strbuf_putc(out, (char)(0xf0 | c >> 18));
+    if (c >= 0x10000) tare_strbuf_putc(out, (char)(0x80 | (c >> 12 & 0x3f)));
+    if (c >= 0x800 && c < 0x10000) tare_strbuf_putc(out, (char)(0xe0 | c >> 12));
+    if (c >= 0x800) tare_strbuf_putc(out, (char)(0x80 | (c >> 6 & 0x3f)));
+    if (c < 0x800) tare_strbuf_putc(out, (char)(0xc0 | c >> 6));
+    tare_strbuf_putc(out, (char)(0x80 | (c & 0x3f)));
+}
+
+/* NUL bytes at the end are NumPy's filling. */
+static tare_status set_text(struct tare_tensor *out, int64_t i, const struct tare_npy_view *view, const uint8_t *item) {
+    size_t unit = view->wide ? 4 : 1, length = view->item / unit;
+    struct tare_strbuf text = { 0 };
+    tare_status status;
+    while (length && (view->wide ? load_character(item + 4 * (length - 1), false) : item[length - 1]) == 0)
+        length--;
+    if (!view->wide) return tare_tensor_set_string(out, i, item, length);
+    for (size_t k = 0; k < length; k++)
+        put_utf8(&text, load_character(item + 4 * k, view->swapped));
+    status = text.failed ? TARE_NO_MEMORY : tare_tensor_set_string(out, i, tare_strbuf_text(&text), text.size);
+    tare_strbuf_free(&text);
+    return status;
+}
+
+static tare_status set_element(struct tare_tensor *out, int64_t i, const struct tare_npy_view *view,
+                               const uint8_t *item) {
+    if (view->dtype == TARE_DT_STRING) return set_text(out, i, view, item);
+    memcpy((uint8_t *)out->data + (size_t)i * view->item, item, view->item);
+    return TARE_OK;
+}
+
 /* Fortran order: the first index runs fastest. */
-static void copy_fortran(struct tare_tensor *out, const uint8_t *data, size_t size) {
+static tare_status copy_fortran(struct tare_tensor *out, const struct tare_npy_view *view, int64_t first) {
+    const struct tare_shape *whole = &view->shape;
     int64_t index[TARE_MAX_RANK] = { 0 };
     for (int64_t i = 0; i < out->elements; i++) {
         int64_t at = 0;
-        for (int d = 0; d < out->shape.rank; d++)
-            at = at * out->shape.dims[d] + index[d];
-        memcpy((uint8_t *)out->data + (size_t)at * size, data + (size_t)i * size, size);
-        for (int d = 0; d < out->shape.rank && ++index[d] == out->shape.dims[d]; d++)
+        for (int d = whole->rank - 1; d >= 0; d--)
+            at = at * whole->dims[d] + index[d] + (d == 0 ? first : 0);
+        TARE_TRY(set_element(out, i, view, view->data + (size_t)at * view->item));
+        for (int d = whole->rank - 1; d >= 0 && ++index[d] == out->shape.dims[d]; d--)
             index[d] = 0;
     }
+    return TARE_OK;
 }
 
-static tare_status read_array(struct tare_tensor *out, const struct tare_mapping *file) {
-    struct header header;
-    size_t element, part;
-    int64_t count;
-    TARE_TRY(parse_header(&header, file->data, file->size));
-    element = tare_dtype_size(header.dtype);
-    TARE_TRY(tare_shape_elements(&count, &header.shape));
-    if ((size_t)count > (file->size - header.data) / element)
-        return TARE_FAIL(TARE_CORRUPT, "the file ends before the array does (%zu bytes for %lld elements)",
-                         file->size - header.data, (long long)count);
-    TARE_TRY(tare_tensor_new(out, header.dtype, &header.shape));
-    if (header.fortran)
-        copy_fortran(out, file->data + header.data, element);
-    else if (out->elements)
-        memcpy(out->data, file->data + header.data, tare_tensor_bytes(out));
-    part = header.dtype == TARE_DT_COMPLEX64 || header.dtype == TARE_DT_COMPLEX128 ? element / 2 : element;
-    if (header.swapped) swap_bytes(out->data, tare_tensor_bytes(out) / part, part);
+static tare_status copy_elements(struct tare_tensor *out, const struct tare_npy_view *view, int64_t first) {
+    int64_t row = 1;
+    const uint8_t *from;
+    size_t part;
+    if (view->fortran && view->shape.rank > 1) TARE_TRY(copy_fortran(out, view, first));
+    for (int d = 1; d < view->shape.rank; d++)
+        row *= view->shape.dims[d];
+    from = view->data + (size_t)(first * row) * view->item;
+    if (!(view->fortran && view->shape.rank > 1)) {
+        if (view->dtype != TARE_DT_STRING && out->elements) memcpy(out->data, from, tare_tensor_bytes(out));
+        for (int64_t i = 0; i < out->elements && view->dtype == TARE_DT_STRING; i++)
+            TARE_TRY(set_text(out, i, view, from + (size_t)i * view->item));
+    }
+    if (!view->swapped || view->dtype == TARE_DT_STRING) return TARE_OK;
+    part = view->dtype == TARE_DT_COMPLEX64 || view->dtype == TARE_DT_COMPLEX128 ? view->item / 2 : view->item;
+    swap_bytes(out->data, tare_tensor_bytes(out) / part, part);
     return TARE_OK;
+}
+
+static tare_status make_tensor(struct tare_tensor *out, const struct tare_npy_view *view,
+                               const struct tare_shape *shape, int64_t first) {
+    tare_status status;
+    TARE_TRY(tare_tensor_new(out, view->dtype, shape));
+    status = copy_elements(out, view, first);
+    if (status != TARE_OK) tare_tensor_reset(out);
+    return status;
+}
+
+tare_status tare_npy_view_rows(struct tare_tensor *out, const struct tare_npy_view *view, int64_t first,
+                               int64_t count) {
+    struct tare_shape shape = view->shape;
+    memset(out, 0, sizeof *out);
+    if (shape.rank < 1 || first < 0 || count < 0 || first > shape.dims[0] - count)
+        return TARE_FAIL(TARE_SHAPE, "the array has no rows %lld to %lld", (long long)first,
+                         (long long)(first + count));
+    shape.dims[0] = count;
+    return make_tensor(out, view, &shape, first);
 }
 
 tare_status tare_npy_read(struct tare_tensor *out, const char *path) {
     struct tare_mapping file;
+    struct tare_npy_view view;
     tare_status status;
     memset(out, 0, sizeof *out);
     TARE_TRY(tare_file_map(&file, path));
-    status = tare_error_prefix(read_array(out, &file), "%s", path);
+    status = tare_npy_view_open(&view, file.data, file.size);
+    if (status == TARE_OK) status = make_tensor(out, &view, &view.shape, 0);
+    tare_error_prefix(status, "%s", path);
     tare_file_unmap(&file);
     return status;
 }

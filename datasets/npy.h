@@ -4,8 +4,22 @@
 
 #include "tensor/tensor.h"
 
-/* Reads an array (format 1.0, 2.0, 3.0; bool, integers, float16/32/64, complex; C or Fortran order, either byte order)
- * into a tensor of its own. TARE_CORRUPT for what is no array or is cut, TARE_UNSUPPORTED for other element types. */
+/* An array in memory (format 1.0, 2.0, 3.0; bool, integers, float16/32/64, complex, bytes (S) and text (U), which
+ * become strings in UTF-8; C or Fortran order, either byte order). Borrows the bytes. */
+struct tare_npy_view {
+    int dtype;
+    struct tare_shape shape;
+    size_t item;                 /* bytes of an element in the file */
+    bool swapped, fortran, wide; /* wide: text of four bytes a character */
+    const uint8_t *data;
+};
+/* TARE_CORRUPT for what is no array or is cut, TARE_UNSUPPORTED for other element types. */
+tare_status tare_npy_view_open(struct tare_npy_view *out, const void *bytes, size_t size) TARE_WARN_UNUSED;
+/* Rows first … first+count-1 of axis 0, which are there, as a tensor of its own. */
+tare_status tare_npy_view_rows(struct tare_tensor *out, const struct tare_npy_view *view, int64_t first,
+                               int64_t count) TARE_WARN_UNUSED;
+
+/* Reads a whole array into a tensor of its own. Errors as above, with the path. */
 tare_status tare_npy_read(struct tare_tensor *out, const char *path) TARE_WARN_UNUSED;
 
 /* Writes rows to PATH as they come: the first axis grows. NumPy has no bfloat16: it is written as float32, which holds

@@ -4,8 +4,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/thread.h"
-#include "datasets/record_kind.h"
-#include "datasets/tfrecord.h"
+#include "datasets/data_file.h"
 
 #include <string.h>
 
@@ -25,7 +24,7 @@ struct tare_source {
     struct tare_file_list files;
     /* the reading side */
     size_t file; /* being read, or to be opened next */
-    struct tare_tfrecord_reader *reader;
+    struct tare_data_file *reader;
     int64_t index; /* of the next record in the whole */
     /* the using side */
     int64_t given; /* samples, and records that were not wanted */
@@ -43,25 +42,11 @@ struct filter {
     void *arg;
 };
 
-/* A record of another kind may look like a sample without inputs, or like a broken one: say what it is. */
-static tare_status decode_sample(struct tare_sample *out, const void *data, size_t size) {
-    tare_status status = tare_sample_decode(out, data, size);
-    enum tare_record_kind kind;
-    if (status == TARE_NO_MEMORY || (status == TARE_OK && out->count)) return status;
-    kind = tare_record_kind_of(data, size);
-    if (kind == TARE_RECORD_EXAMPLE || kind == TARE_RECORD_SEQUENCE_EXAMPLE)
-        return TARE_FAIL(TARE_TYPE,
-                         "it is a %s (wanted a %s, or --spec FILE that says which feature becomes which input: see "
-                         "docs/dataset-spec.md)",
-                         tare_record_kind_name(kind), tare_record_kind_name(TARE_RECORD_SAMPLE));
-    return status;
-}
-
-static tare_status decode_record(struct tare_sample *out, const struct tare_source_options *options, const void *data,
-                                 size_t size) {
-    if (options->decode) return options->decode(options->decode_arg, out, data, size);
-    if (options->spec) return tare_dataset_spec_decode(out, options->spec, data, size);
-    return decode_sample(out, data, size);
+static tare_status decode_record(struct tare_sample *out, const struct tare_source *source,
+                                 const struct tare_data_record *record) {
+    const struct tare_source_options *options = &source->options;
+    if (options->decode && record->data) return options->decode(options->decode_arg, out, record->data, record->size);
+    return tare_data_file_decode(out, source->reader, record, options->spec);
 }
 
 static tare_status add_files(struct tare_source *source, const char *const *paths, size_t n_paths) {
@@ -92,7 +77,8 @@ tare_status tare_source_new(struct tare_source **out, const char *const *paths, 
     if (!source) return TARE_NO_MEMORY;
     if (options) source->options = *options;
     status = add_files(source, paths, n_paths);
-    if (status == TARE_OK) status = tare_tfrecord_open(&source->reader, source->files.names[0]);
+    if (status == TARE_OK)
+        status = tare_data_file_open(&source->reader, source->files.names[0], source->options.labels);
     if (status == TARE_OK)
         *out = source;
     else
@@ -124,24 +110,26 @@ static bool is_mine(const struct tare_source *source, int64_t index) {
 }
 
 static tare_status open_next_file(struct tare_source *source) {
-    tare_tfrecord_close(source->reader);
+    tare_data_file_close(source->reader);
     source->reader = NULL;
     if (++source->file >= source->files.count) return TARE_OK;
-    return tare_tfrecord_open(&source->reader, source->files.names[source->file]);
+    return tare_data_file_open(&source->reader, source->files.names[source->file], source->options.labels);
 }
 
 /* The next whole record; false when the item says what came instead. */
-static bool read_record(struct tare_tfrecord *record, struct item *item, struct tare_source *source) {
+static bool read_record(struct tare_data_record *record, struct item *item, struct tare_source *source) {
     const int64_t stop = source->options.stop;
     while (source->reader && (stop <= 0 || source->index < stop)) {
         bool file_end;
         tare_status status;
         item->where.file = (int32_t)source->file;
         item->where.index = source->index;
-        tare_tfrecord_position(&item->where.number, &item->where.offset, source->reader);
-        status = tare_tfrecord_next(record, &file_end, source->reader);
+        tare_data_file_position(record, source->reader);
+        item->where.number = record->number;
+        item->where.offset = record->offset;
+        status = tare_data_file_next(record, &file_end, source->reader);
         if (status == TARE_CORRUPT) {
-            make_bad(item, status, tare_tfrecord_is_cut(source->reader) ? TARE_BAD_TRUNCATED : TARE_BAD_CORRUPT);
+            make_bad(item, status, tare_data_file_is_cut(source->reader) ? TARE_BAD_TRUNCATED : TARE_BAD_CORRUPT);
             if (is_mine(source, source->index++)) return false;
             tare_error_clear();
             continue;
@@ -159,8 +147,8 @@ static bool read_record(struct tare_tfrecord *record, struct item *item, struct 
     return false;
 }
 
-static void decode(struct item *item, struct tare_source *source, const struct tare_tfrecord *record) {
-    tare_status status = decode_record(&item->sample, &source->options, record->data, record->size);
+static void decode(struct item *item, struct tare_source *source, const struct tare_data_record *record) {
+    tare_status status = decode_record(&item->sample, source, record);
     item->kind = SAMPLE;
     if (status == TARE_OK) return;
     tare_sample_reset(&item->sample);
@@ -176,7 +164,7 @@ static void decode(struct item *item, struct tare_source *source, const struct t
 static void read_item(struct item *item, struct tare_source *source, const struct filter *filter) {
     memset(item, 0, sizeof *item);
     for (;;) {
-        struct tare_tfrecord record;
+        struct tare_data_record record;
         if (!read_record(&record, item, source)) return;
         if (!is_mine(source, item->where.index)) continue;
         if (!filter || !filter->wanted || filter->wanted(filter->arg, &item->where)) {
@@ -253,7 +241,7 @@ void tare_source_free(struct tare_source *source) {
             free_item(item);
         tare_queue_free(source->queue);
     }
-    tare_tfrecord_close(source->reader);
+    tare_data_file_close(source->reader);
     tare_file_list_free(&source->files);
     tare_arena_free(&source->notes);
     tare_free(source->bad);

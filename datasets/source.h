@@ -20,7 +20,8 @@ struct tare_source_options {
     void *on_bad_arg;
     size_t prefetch;                      /* samples that a thread decodes ahead; 0: none */
     const struct tare_dataset_spec *spec; /* what records become; borrowed. NULL: records are samples */
-    tare_sample_decoder decode;           /* instead of both. With prefetch it runs on that thread */
+    const char *labels;                   /* of pictures, see datasets/picture_folder.h; NULL: by their folders */
+    tare_sample_decoder decode;           /* instead of all that, for TFRecords. With prefetch it runs on that thread */
     void *decode_arg;
 };
 
@@ -47,8 +48,8 @@ struct tare_bad_record {
     const char *text; /* the whole error: file, record, byte, reason */
 };
 
-/* Opens files by path or pattern; "-" is standard input. A path that does not exist is told here. NULL options:
- * everything, no bad record. */
+/* Opens files by path or pattern, of any format (datasets/data_file.h); "-" is standard input. A path that does not
+ * exist is told here. NULL options: everything, no bad record. */
 tare_status tare_source_new(struct tare_source **out, const char *const *paths, size_t n_paths,
                             const struct tare_source_options *options) TARE_WARN_UNUSED;
 /* Stops reading ahead. NULL is fine. */

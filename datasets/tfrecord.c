@@ -21,7 +21,7 @@ static uint32_t load32(const uint8_t *p) {
 }
 
 /* A record's length could look like the beginning of a compressed file; its checksum decides. */
-static bool header_fits(const uint8_t *bytes, size_t size) {
+bool tare_tfrecord_is_header(const uint8_t *bytes, size_t size) {
     return size >= HEADER_SIZE && tare_crc32c_mask(tare_crc32c(bytes, 8)) == load32(bytes + 8);
 }
 
@@ -31,7 +31,7 @@ tare_status tare_tfrecord_open(struct tare_tfrecord_reader **out, const char *pa
     *out = NULL;
     if (!reader) return status;
     reader->path = tare_strdup(path);
-    if (reader->path) status = tare_stream_open(&reader->stream, path, header_fits);
+    if (reader->path) status = tare_stream_open(&reader->stream, path, tare_tfrecord_is_header);
     if (status == TARE_OK)
         *out = reader;
     else
@@ -84,7 +84,7 @@ tare_status tare_tfrecord_next(struct tare_tfrecord *out, bool *end, struct tare
         return TARE_OK;
     }
     if (got < HEADER_SIZE) return cut_record(reader);
-    if (!header_fits(bytes, got)) return bad_record(reader, "corrupted", false);
+    if (!tare_tfrecord_is_header(bytes, got)) return bad_record(reader, "corrupted", false);
     length = (uint64_t)load32(bytes) | (uint64_t)load32(bytes + 4) << 32;
     if (length > TARE_TFRECORD_LONGEST) return bad_record(reader, "corrupted", false);
     TARE_TRY(take(&bytes, &got, reader, (size_t)length + FOOTER_SIZE));

@@ -40,6 +40,9 @@ void tare_tfrecord_position(int64_t *number, int64_t *offset, const struct tare_
 /* "none", "gzip" or "zlib". */
 const char *tare_tfrecord_compression(const struct tare_tfrecord_reader *reader);
 
+/* True when bytes begin as a TFRecord does: a length with its checksum (12 bytes). */
+bool tare_tfrecord_is_header(const uint8_t *bytes, size_t size);
+
 struct tare_tfrecord_writer;
 
 /* Writes PATH when it is committed; compressed with GZIP when the name ends in ".gz". "-" is standard output. */

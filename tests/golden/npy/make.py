@@ -16,3 +16,11 @@ with open("version2.npy", "wb") as file:
     np.lib.format.write_array(file, np.arange(3, dtype="i4"), version=(2, 0))
 with open("version3.npy", "wb") as file:
     np.lib.format.write_array(file, np.arange(3, dtype="i4"), version=(3, 0))
+np.save("text_big_fortran.npy", np.asfortranarray(np.array([["a\u00e9", "\u20ac"], ["", "\U0001f600x"]], ">U2")))
+np.save("bytes.npy", np.array([b"ab", b"", b"c\0d"]))
+np.save("dates.npy", np.array(["2024-01-01"], "M8[D]"))
+x = np.arange(24, dtype="f4").reshape(4, 2, 3)
+np.savez("samples.npz", x=x, y=np.arange(4), name=np.array(["a", "bb", "c", "d"]))
+np.savez_compressed("compressed.npz", x=np.asfortranarray(x), y=np.arange(4).astype(">i8"))
+np.savez("uneven.npz", x=x, y=np.arange(3))
+np.savez("scalar.npz", x=x, y=np.float32(1))

@@ -1,0 +1,20 @@
+/* NPY and NPZ files as samples: row i of every array is sample i, with an axis of size 1 in front. */
+#ifndef TARE_DATASETS_ARRAY_FILE_H
+#define TARE_DATASETS_ARRAY_FILE_H
+
+#include "datasets/sample.h"
+
+struct tare_array_file;
+
+/* NPZ: each array is an input by its name; all have as many rows. NPY: one input, named like the file without ".npy".
+ * Arrays stay mapped where they are not compressed. TARE_CORRUPT, TARE_UNSUPPORTED, TARE_SHAPE with path and array. */
+tare_status tare_array_file_open(struct tare_array_file **out, const char *path) TARE_WARN_UNUSED;
+void tare_array_file_close(struct tare_array_file *file);
+int64_t tare_array_file_rows(const struct tare_array_file *file);
+/* Where row i of the first array begins in the file (in the member, for a compressed one). */
+int64_t tare_array_file_offset(const struct tare_array_file *file, int64_t row);
+/* *out is the caller's to reset, also after a failure. */
+tare_status tare_array_file_sample(struct tare_sample *out, const struct tare_array_file *file,
+                                   int64_t row) TARE_WARN_UNUSED;
+
+#endif

@@ -1,0 +1,218 @@
+/* Files of a data set. */
+#include "datasets/data_file.h"
+#include "base/alloc.h"
+#include "base/file.h"
+#include "datasets/array_file.h"
+#include "datasets/picture_folder.h"
+#include "datasets/record_kind.h"
+#include "datasets/tfrecord.h"
+#include "image/picture.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { HEAD_SIZE = 12 };
+
+enum format { TFRECORD, NPY, NPZ, PICTURES };
+
+struct tare_data_file {
+    enum format format;
+    struct tare_tfrecord_reader *reader;
+    struct tare_array_file *arrays;
+    struct tare_picture_folder *pictures;
+    int64_t count, next; /* records of the other formats */
+    char name[32];
+};
+
+/* A TFRecord's length may look like another format's mark; its checksum decides. */
+static enum format format_of_bytes(const uint8_t *head, size_t size) {
+    if (tare_tfrecord_is_header(head, size)) return TFRECORD;
+    if (size >= 6 && memcmp(head, "\x93NUMPY", 6) == 0) return NPY;
+    if (size >= 4 && (memcmp(head, "PK\3\4", 4) == 0 || memcmp(head, "PK\5\6", 4) == 0)) return NPZ;
+    if (tare_picture_format_of((struct tare_str){ (const char *)head, size }) != TARE_PICTURE_ANY) return PICTURES;
+    return TFRECORD;
+}
+
+static tare_status find_format(enum format *out, const char *path) {
+    enum tare_file_kind kind = strcmp(path, "-") == 0 ? TARE_FILE_OTHER : tare_file_kind_of(path);
+    uint8_t head[HEAD_SIZE];
+    size_t size = 0, got = 1;
+    tare_status status = TARE_OK;
+    int fd;
+    *out = kind == TARE_FILE_DIRECTORY ? PICTURES : TFRECORD;
+    if (kind != TARE_FILE_REGULAR) return TARE_OK; /* what is read cannot be put back into a pipe */
+    TARE_TRY(tare_file_open(&fd, path));
+    while (status == TARE_OK && got && size < HEAD_SIZE) {
+        status = tare_file_read_some(&got, fd, head + size, HEAD_SIZE - size, path);
+        if (status == TARE_OK) size += got;
+    }
+    tare_file_close(fd);
+    if (status == TARE_OK) *out = format_of_bytes(head, size);
+    return status;
+}
+
+static tare_status open_file(struct tare_data_file *file, const char *path, const char *labels) {
+    TARE_TRY(find_format(&file->format, path));
+    switch (file->format) {
+    case TFRECORD:
+        return tare_tfrecord_open(&file->reader, path);
+    case NPY:
+    case NPZ:
+        TARE_TRY(tare_array_file_open(&file->arrays, path));
+        file->count = tare_array_file_rows(file->arrays);
+        return TARE_OK;
+    default:
+        TARE_TRY(tare_picture_folder_open(&file->pictures, path, labels));
+        file->count = tare_picture_folder_count(file->pictures);
+        return TARE_OK;
+    }
+}
+
+static void name_format(struct tare_data_file *file) {
+    static const char *const names[] = { "TFRecord", "NPY", "NPZ", "pictures" };
+    const char *compression = file->reader ? tare_tfrecord_compression(file->reader) : "none";
+    if (strcmp(compression, "none") == 0)
+        snprintf(file->name, sizeof file->name, "%s", names[file->format]);
+    else
+        snprintf(file->name, sizeof file->name, "%s, %s", names[file->format], compression);
+}
+
+tare_status tare_data_file_open(struct tare_data_file **out, const char *path, const char *labels) {
+    struct tare_data_file *file = tare_calloc(1, sizeof *file);
+    tare_status status;
+    *out = NULL;
+    if (!file) return TARE_NO_MEMORY;
+    status = open_file(file, path, labels);
+    if (status == TARE_OK) {
+        name_format(file);
+        *out = file;
+    } else {
+        tare_data_file_close(file);
+    }
+    return status;
+}
+
+void tare_data_file_close(struct tare_data_file *file) {
+    if (!file) return;
+    tare_tfrecord_close(file->reader);
+    tare_array_file_close(file->arrays);
+    tare_picture_folder_close(file->pictures);
+    tare_free(file);
+}
+
+const char *tare_data_file_format(const struct tare_data_file *file) {
+    return file->name;
+}
+
+const char *const *tare_data_file_classes(const struct tare_data_file *file, size_t *count) {
+    *count = 0;
+    return file->pictures ? tare_picture_folder_classes(file->pictures, count) : NULL;
+}
+
+/* ---- records ---- */
+
+tare_status tare_data_file_next(struct tare_data_record *out, bool *end, struct tare_data_file *file) {
+    struct tare_tfrecord record;
+    if (file->format != TFRECORD) {
+        *end = file->next >= file->count;
+        if (!*end) tare_data_file_position(out, file);
+        file->next++;
+        return TARE_OK;
+    }
+    TARE_TRY(tare_tfrecord_next(&record, end, file->reader));
+    if (!*end) *out = (struct tare_data_record){ record.number, record.offset, record.data, record.size };
+    return TARE_OK;
+}
+
+bool tare_data_file_is_cut(const struct tare_data_file *file) {
+    return file->format == TFRECORD && tare_tfrecord_is_cut(file->reader);
+}
+
+void tare_data_file_position(struct tare_data_record *out, const struct tare_data_file *file) {
+    *out = (struct tare_data_record){ .number = file->next };
+    if (file->format == TFRECORD)
+        tare_tfrecord_position(&out->number, &out->offset, file->reader);
+    else if (file->arrays && file->next < file->count)
+        out->offset = tare_array_file_offset(file->arrays, file->next);
+}
+
+/* ---- samples ---- */
+
+/* A record of another kind may look like a sample without inputs, or like a broken one: say what it is. */
+static tare_status decode_sample(struct tare_sample *out, const void *data, size_t size) {
+    tare_status status = tare_sample_decode(out, data, size);
+    enum tare_record_kind kind;
+    if (status == TARE_NO_MEMORY || (status == TARE_OK && out->count)) return status;
+    kind = tare_record_kind_of(data, size);
+    if (kind == TARE_RECORD_EXAMPLE || kind == TARE_RECORD_SEQUENCE_EXAMPLE)
+        return TARE_FAIL(TARE_TYPE,
+                         "it is a %s (wanted a %s, or --spec FILE that says which feature becomes which input: see "
+                         "docs/dataset-spec.md)",
+                         tare_record_kind_name(kind), tare_record_kind_name(TARE_RECORD_SAMPLE));
+    return status;
+}
+
+static tare_status apply_spec(struct tare_sample *out, struct tare_features *features,
+                              const struct tare_dataset_spec *spec, tare_status status) {
+    if (status == TARE_OK) status = tare_dataset_spec_apply(out, spec, features);
+    tare_features_reset(features);
+    return status;
+}
+
+static tare_status decode_row(struct tare_sample *out, const struct tare_array_file *arrays, int64_t row,
+                              const struct tare_dataset_spec *spec) {
+    struct tare_features features = { 0 };
+    struct tare_sample sample;
+    tare_status status;
+    if (!spec) return tare_array_file_sample(out, arrays, row);
+    status = tare_array_file_sample(&sample, arrays, row);
+    if (status == TARE_OK) status = tare_features_of_sample(&features, &sample);
+    tare_sample_reset(&sample);
+    return apply_spec(out, &features, spec, status);
+}
+
+static tare_status decode_picture(struct tare_sample *out, const struct tare_picture_folder *pictures, int64_t i,
+                                  const struct tare_dataset_spec *spec) {
+    struct tare_features features = { 0 };
+    tare_status status;
+    if (!spec)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "%s: a picture (wanted also --spec FILE that says how it becomes an "
+                         "input, from feature image/encoded: see docs/dataset-spec.md)",
+                         tare_picture_folder_name(pictures, i));
+    status = tare_picture_folder_read(&features, pictures, i);
+    return tare_error_prefix(apply_spec(out, &features, spec, status), "%s", tare_picture_folder_name(pictures, i));
+}
+
+tare_status tare_data_file_decode(struct tare_sample *out, const struct tare_data_file *file,
+                                  const struct tare_data_record *record, const struct tare_dataset_spec *spec) {
+    memset(out, 0, sizeof *out);
+    if (file->arrays) return decode_row(out, file->arrays, record->number, spec);
+    if (file->pictures) return decode_picture(out, file->pictures, record->number, spec);
+    if (spec) return tare_dataset_spec_decode(out, spec, record->data, record->size);
+    return decode_sample(out, record->data, record->size);
+}
+
+static tare_status show_features(struct tare_sample *out, struct tare_features *features, tare_status status) {
+    if (status == TARE_OK) status = tare_features_to_sample(out, features);
+    tare_features_reset(features);
+    return status;
+}
+
+tare_status tare_data_file_look(struct tare_sample *out, const char **kind, const struct tare_data_file *file,
+                                const struct tare_data_record *record) {
+    struct tare_features features = { 0 };
+    enum tare_record_kind record_kind;
+    memset(out, 0, sizeof *out);
+    *kind = file->arrays ? "arrays" : "picture";
+    if (file->arrays) return tare_array_file_sample(out, file->arrays, record->number);
+    if (file->pictures)
+        return show_features(out, &features, tare_picture_folder_read(&features, file->pictures, record->number));
+    record_kind = tare_record_kind_of(record->data, record->size);
+    *kind = tare_record_kind_name(record_kind);
+    if (record_kind == TARE_RECORD_EXAMPLE || record_kind == TARE_RECORD_SEQUENCE_EXAMPLE)
+        return show_features(out, &features, tare_features_decode(&features, record->data, record->size));
+    if (record_kind == TARE_RECORD_OTHER)
+        return TARE_FAIL(TARE_CORRUPT, "neither a RepresentativeDataSample nor a tf.Example (%zu bytes)", record->size);
+    return tare_sample_decode(out, record->data, record->size);
+}

@@ -1,0 +1,229 @@
+/* Folders of pictures. */
+#include "datasets/picture_folder.h"
+#include "base/alloc.h"
+#include "base/file.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { MAX_DEPTH = 16 };
+
+struct picture {
+    const char *name;  /* path in the folder */
+    const char *class; /* NULL: none, or a number */
+    int64_t label;     /* -1: none */
+};
+
+struct tare_picture_folder {
+    struct tare_arena arena;
+    char *root; /* NULL: the names are paths already */
+    struct picture *pictures;
+    size_t count, capacity;
+    const char **classes;
+    size_t n_classes;
+};
+
+static bool is_picture_name(const char *name) {
+    static const char *const endings[] = { ".jpg", ".jpeg", ".png", ".bmp" };
+    size_t size = strlen(name);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t n = strlen(endings[i]);
+        if (size > n && strcasecmp(name + size - n, endings[i]) == 0) return true;
+    }
+    return false;
+}
+
+static tare_status add(struct tare_picture_folder *folder, const char *name, const char *class, int64_t label) {
+    struct picture *picture;
+    if (!TARE_GROW(folder->pictures, folder->count, folder->capacity)) return TARE_NO_MEMORY;
+    picture = &folder->pictures[folder->count];
+    *picture = (struct picture){ tare_arena_strdup(&folder->arena, name), NULL, label };
+    if (class) picture->class = tare_arena_strdup(&folder->arena, class);
+    if (!picture->name || (class && !picture->class)) return TARE_NO_MEMORY;
+    folder->count++;
+    return TARE_OK;
+}
+
+/* `below`: the path in the folder so far; its first part is the class. */
+static tare_status add_tree(struct tare_picture_folder *folder, const char *below, int depth) {
+    struct tare_file_list list = { 0 };
+    char *path = tare_path_join(folder->root, below), *name = NULL, *whole = NULL;
+    tare_status status = path ? TARE_OK : TARE_NO_MEMORY;
+    if (depth > MAX_DEPTH) status = TARE_FAIL(TARE_UNSUPPORTED, "%s: folders are nested too deeply", path);
+    if (status == TARE_OK) status = tare_file_list(&list, path);
+    for (size_t i = 0; i < list.count && status == TARE_OK; i++) {
+        bool is_folder;
+        if (*list.names[i] == '.') continue;
+        name = *below ? tare_path_join(below, list.names[i]) : tare_strdup(list.names[i]);
+        whole = name ? tare_path_join(folder->root, name) : NULL;
+        if (!whole) status = TARE_NO_MEMORY;
+        is_folder = whole && tare_file_kind_of(whole) == TARE_FILE_DIRECTORY;
+        if (is_folder)
+            status = add_tree(folder, name, depth + 1);
+        else if (status == TARE_OK && is_picture_name(name)) {
+            char *class = *below ? tare_strdup(below) : NULL;
+            if (class) class[strcspn(class, "/")] = '\0';
+            status = *below && !class ? TARE_NO_MEMORY : add(folder, name, class, -1);
+            tare_free(class);
+        }
+        tare_free(name);
+        tare_free(whole);
+        name = whole = NULL;
+    }
+    tare_free(path);
+    tare_file_list_free(&list);
+    return status;
+}
+
+/* ---- lists of labels ---- */
+
+static char *trim(char *text) {
+    size_t size;
+    text += strspn(text, " \t\r");
+    size = strlen(text);
+    while (size && strchr(" \t\r", text[size - 1]))
+        text[--size] = '\0';
+    return text;
+}
+
+/* "path label": the label is what stands behind the last comma, else behind the last white space. */
+static tare_status add_line(struct tare_picture_folder *folder, char *line) {
+    char *split = strrchr(line, ','), *end;
+    char *label;
+    long long number;
+    if (!split) {
+        split = strrchr(line, '\t');
+        if (!split) split = strrchr(line, ' ');
+    }
+    if (!split || split == line) return TARE_FAIL(TARE_INVALID_ARGUMENT, "'%s' (wanted: path label)", line);
+    *split = '\0';
+    label = trim(split + 1);
+    line = trim(line);
+    if (!*label || !*line) return TARE_FAIL(TARE_INVALID_ARGUMENT, "a path or label is empty (wanted: path label)");
+    number = strtoll(label, &end, 10);
+    if (*end || number < 0) return add(folder, line, label, -1);
+    return add(folder, line, NULL, number);
+}
+
+static tare_status read_labels(struct tare_picture_folder *folder, const char *path) {
+    char *text;
+    size_t size;
+    tare_status status = TARE_OK;
+    int number = 0;
+    TARE_TRY(tare_file_read(&text, &size, path));
+    for (char *at = text, *next; at && status == TARE_OK; at = next) {
+        next = strchr(at, '\n');
+        if (next) *next++ = '\0';
+        number++;
+        at = trim(at);
+        if (*at && *at != '#') status = tare_error_prefix(add_line(folder, at), "%s: line %d", path, number);
+    }
+    tare_free(text);
+    if (status != TARE_OK) return status;
+    for (size_t i = 1; i < folder->count; i++)
+        if (!folder->pictures[i].class != !folder->pictures[0].class)
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: some labels are numbers and some are words ('%s')", path,
+                             folder->pictures[i].class ? folder->pictures[i].class : folder->pictures[0].class);
+    return TARE_OK;
+}
+
+/* ---- classes ---- */
+
+static int compare_names(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static tare_status number_classes(struct tare_picture_folder *folder) {
+    size_t unique = 0;
+    folder->classes = TARE_NEW_ARRAY(&folder->arena, const char *, folder->count + 1);
+    if (!folder->classes) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < folder->count; i++)
+        if (folder->pictures[i].class) folder->classes[folder->n_classes++] = folder->pictures[i].class;
+    qsort(folder->classes, folder->n_classes, sizeof *folder->classes, compare_names);
+    for (size_t i = 0; i < folder->n_classes; i++)
+        if (!unique || strcmp(folder->classes[unique - 1], folder->classes[i]) != 0)
+            folder->classes[unique++] = folder->classes[i];
+    folder->n_classes = unique;
+    for (size_t i = 0; i < folder->count; i++) {
+        const char **found;
+        if (!folder->pictures[i].class) continue;
+        found = bsearch(&folder->pictures[i].class, folder->classes, unique, sizeof *folder->classes, compare_names);
+        folder->pictures[i].label = found - folder->classes;
+    }
+    return TARE_OK;
+}
+
+static tare_status open_folder(struct tare_picture_folder *folder, const char *path, const char *labels) {
+    bool is_folder = tare_file_kind_of(path) == TARE_FILE_DIRECTORY;
+    if (is_folder) {
+        folder->root = tare_strdup(path);
+        if (!folder->root) return TARE_NO_MEMORY;
+    }
+    if (labels)
+        TARE_TRY(read_labels(folder, labels));
+    else
+        TARE_TRY(is_folder ? add_tree(folder, "", 0) : add(folder, path, NULL, -1));
+    if (!folder->count) return TARE_FAIL(TARE_NOT_FOUND, "%s: no pictures (.jpg, .jpeg, .png, .bmp)", path);
+    return number_classes(folder);
+}
+
+tare_status tare_picture_folder_open(struct tare_picture_folder **out, const char *path, const char *labels) {
+    struct tare_picture_folder *folder = tare_calloc(1, sizeof *folder);
+    tare_status status;
+    *out = NULL;
+    if (!folder) return TARE_NO_MEMORY;
+    status = open_folder(folder, path, labels);
+    if (status == TARE_OK)
+        *out = folder;
+    else
+        tare_picture_folder_close(folder);
+    return status;
+}
+
+void tare_picture_folder_close(struct tare_picture_folder *folder) {
+    if (!folder) return;
+    tare_arena_free(&folder->arena);
+    tare_free(folder->pictures);
+    tare_free(folder->root);
+    tare_free(folder);
+}
+
+int64_t tare_picture_folder_count(const struct tare_picture_folder *folder) {
+    return (int64_t)folder->count;
+}
+
+const char *tare_picture_folder_name(const struct tare_picture_folder *folder, int64_t i) {
+    return folder->pictures[i].name;
+}
+
+const char *const *tare_picture_folder_classes(const struct tare_picture_folder *folder, size_t *count) {
+    *count = folder->n_classes;
+    return folder->classes;
+}
+
+static tare_status read_picture(struct tare_features *out, const struct picture *picture, const char *path) {
+    struct tare_mapping file;
+    tare_status status;
+    TARE_TRY(tare_file_map(&file, path));
+    status = tare_features_add_bytes(out, "image/encoded", file.data, file.size);
+    tare_file_unmap(&file);
+    if (status == TARE_OK)
+        status = tare_features_add_bytes(out, "image/filename", picture->name, strlen(picture->name));
+    if (status == TARE_OK && picture->label >= 0)
+        status = tare_features_add_int(out, "image/class/label", picture->label);
+    if (status == TARE_OK && picture->class)
+        status = tare_features_add_bytes(out, "image/class/text", picture->class, strlen(picture->class));
+    return status;
+}
+
+tare_status tare_picture_folder_read(struct tare_features *out, const struct tare_picture_folder *folder, int64_t i) {
+    const struct picture *picture = &folder->pictures[i];
+    char *path;
+    tare_status status;
+    memset(out, 0, sizeof *out);
+    path = folder->root ? tare_path_join(folder->root, picture->name) : tare_strdup(picture->name);
+    status = path ? read_picture(out, picture, path) : TARE_NO_MEMORY;
+    tare_free(path);
+    return status;
+}
