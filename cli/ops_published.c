@@ -133,6 +133,7 @@ tare_status tare_ops_check_published(const char *path, const struct tare_op_regi
     for (size_t i = 0; status == TARE_OK && i < json_array_size(ops); i++)
         status = tare_error_prefix(compare_op(&comparison, json_array_get(ops, i)), "%s", path);
     if (status == TARE_OK) print(&comparison, json);
+    fflush(stdout); /* what is wrong comes before the line that counts it */
     count = json_array_size(comparison.found);
     if (status == TARE_OK && count)
         status = TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: %zu change%s break%s published ops (wanted none)", path, count,

@@ -148,6 +148,8 @@ static const char *edge_fault(struct tare_validator *validator, const struct tar
     else if (edge.index < 0 || (size_t)edge.index >= node->n_outputs)
         text = tare_arena_printf(&validator->scratch, "is output %d of %s, which has %zu", edge.index, node->name,
                                  node->n_outputs);
+    else if (!node->output_dtypes[edge.index]) /* of an unknown op, which is a fault of its own */
+        text = NULL;
     else if (dtype != TARE_DT_INVALID && tare_dtype_base(node->output_dtypes[edge.index]) != tare_dtype_base(dtype))
         text = tare_arena_printf(&validator->scratch, "has %s, declared %s",
                                  tare_dtype_name(node->output_dtypes[edge.index]), tare_dtype_name(dtype));
