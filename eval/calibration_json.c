@@ -1,4 +1,4 @@
-/* A calibration as JSON. The keys are documented in docs/formats.md. */
+/* A calibration as JSON. The keys are documented in docs/json.md. */
 #include "base/strbuf.h"
 #include "eval/calibration_report.h"
 
@@ -66,6 +66,7 @@ static json_t *range_json(const char *algorithm, const struct tare_calibration_r
     set(object, "high", number(r->range.high));
     set(object, "scale", number(r->grid.scale));
     set(object, "zero_point", integer((int64_t)r->grid.zero_point));
+    set(object, "candidates", integer(r->range.candidates));
     set(object, "clipped", number(r->quality.clipped));
     set(object, "rounding_mse", number(r->quality.rounding_mse));
     set(object, "clipping_mse", number(r->quality.clipping_mse));
