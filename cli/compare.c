@@ -7,14 +7,17 @@
 #include "cli/plugins.h"
 #include "cli/quantizing.h"
 #include "cli/report_file.h"
+#include "cli/version.h"
 #include "convert/saved_model.h"
 #include "eval/comparison.h"
 #include "eval/model_inputs.h"
+#include "eval/job_key.h"
 #include "eval/sensitivity.h"
 #include "eval/variant.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 struct compare_options {
     const char *model, *signature, *label, *methods, *algorithms, *granularities, *calibration, *report, *recipe;
@@ -22,7 +25,7 @@ struct compare_options {
     struct tare_data_options records;
     int64_t limit, sensitivity_limit;
     int batch, worst, threads;
-    bool depthwise, sensitivity, json, quiet;
+    bool depthwise, explain, sensitivity, json, quiet;
     struct tare_option_list plugins;
 };
 
@@ -51,6 +54,8 @@ static const struct tare_option rows[] = {
       .help = "records to measure with (default all)" },
     { .name = "batch", .kind = TARE_OPTION_INT, .offset = offsetof(struct compare_options, batch), .fallback = "8",
       .min = 1, .max = 65536, .help = "samples to run together" },
+    { .name = "explain", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct compare_options, explain),
+      .help = "also print what each layer loses by the first quantizing method, and what would help" },
     { .name = "sensitivity", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct compare_options, sensitivity),
       .help = "also measure layer by layer what the first quantizing method loses" },
     { .name = "sensitivity-limit", .kind = TARE_OPTION_INT64, .offset = offsetof(struct compare_options, sensitivity_limit),
@@ -123,6 +128,7 @@ static tare_status calibrate(struct comparing *c) {
                                       options->calibration_data.count, 0, options->records.spec);
     }
     tare_model_free(model);
+    c->result.calibration = c->calibration;
     return status;
 }
 
@@ -154,6 +160,18 @@ static tare_status compare_float(struct comparing *c) {
     return status;
 }
 
+static const struct tare_variant *first_quantizing(const struct tare_variant_list *list) {
+    for (size_t i = 0; i < list->count; i++)
+        if (list->variants[i].granularity) return &list->variants[i];
+    return NULL;
+}
+
+/* The reports explain the layers of the first method that quantizes. */
+static tare_status explain(struct comparing *c, const struct tare_variant *variant, const struct tare_quant_report *report) {
+    if (variant != first_quantizing(&c->variants)) return TARE_OK;
+    return tare_explain(&c->result.explanations, &c->result.arena, report, variant, c->calibration);
+}
+
 static tare_status compare_variant(struct comparing *c, struct tare_variant *variant) {
     struct tare_quant_report report;
     struct tare_arena arena = { 0 };
@@ -163,6 +181,7 @@ static tare_status compare_variant(struct comparing *c, struct tare_variant *var
     TARE_TRY(tare_command_load_prepared(&model, c->options->model));
     status = tare_variant_apply(&report, &arena, model, variant, c->calibration);
     if (status == TARE_OK) status = add_row(c, model, variant, &report);
+    if (status == TARE_OK) status = explain(c, variant, &report);
     tare_model_free(model);
     tare_arena_free(&arena);
     return tare_error_prefix(status, "%s", variant->method);
@@ -190,12 +209,6 @@ static tare_status compare_all(struct comparing *c) {
 
 /* ---- sensitivity ---- */
 
-static const struct tare_variant *first_quantizing(const struct tare_variant_list *list) {
-    for (size_t i = 0; i < list->count; i++)
-        if (list->variants[i].granularity) return &list->variants[i];
-    return NULL;
-}
-
 static tare_status measure_sensitivity(struct comparing *c) {
     const struct compare_options *options = c->options;
     struct tare_runner_options runner = c->runner;
@@ -221,6 +234,45 @@ static tare_status write_recipe(const struct comparing *c) {
     return status;
 }
 
+/* ---- what the figures were made of ---- */
+
+static void add_line(struct comparing *c, const char *name, const char *value) {
+    struct tare_comparison *r = &c->result;
+    if (value && r->n_manifest < sizeof r->manifest / sizeof *r->manifest)
+        r->manifest[r->n_manifest++] = (struct tare_manifest_row){ name, value };
+}
+
+static const char *join(struct tare_arena *arena, const struct tare_option_list *list) {
+    struct tare_strbuf text = { 0 };
+    const char *joined;
+    for (size_t i = 0; i < list->count; i++) tare_strbuf_printf(&text, "%s%s", i ? ", " : "", list->items[i]);
+    joined = text.size ? tare_arena_strdup(arena, tare_strbuf_text(&text)) : NULL;
+    tare_strbuf_free(&text);
+    return joined;
+}
+
+static void describe(struct comparing *c, double seconds) {
+    const struct compare_options *o = c->options;
+    struct tare_arena *arena = &c->result.arena;
+    char hash[TARE_KEY_SIZE];
+    time_t now = time(NULL);
+    struct tm date;
+    char text[32] = "";
+    if (gmtime_r(&now, &date)) strftime(text, sizeof text, "%Y-%m-%d %H:%M UTC", &date);
+    add_line(c, "made", tare_arena_printf(arena, "%s by tare %s in %.1f s on %d threads", text, TARE_VERSION, seconds, c->result.threads));
+    add_line(c, "model", o->model);
+    if (tare_folder_key(hash, o->model) == TARE_OK) add_line(c, "hash of its files", tare_arena_strdup(arena, hash));
+    tare_error_clear();
+    add_line(c, "records", join(arena, &o->data));
+    add_line(c, "calibration samples", join(arena, &o->calibration_data));
+    add_line(c, "calibration file", o->calibration);
+    add_line(c, "calibrations", c->calibration ? tare_arena_printf(arena, "%lld", (long long)c->result.calibrations) : NULL);
+    add_line(c, "methods", o->methods);
+    add_line(c, "algorithms", o->algorithms);
+    add_line(c, "granularities", o->granularities);
+    if (o->depthwise) add_line(c, "depthwise", "quantized, too");
+}
+
 /* ---- reports ---- */
 
 static tare_status write_report(const struct comparing *c) {
@@ -237,19 +289,33 @@ static tare_status write_report(const struct comparing *c) {
     return status;
 }
 
+static void print_tables(struct tare_strbuf *text, const struct comparing *c) {
+    tare_comparison_table(text, &c->result);
+    if (!c->options->explain) return;
+    tare_strbuf_printf(text, "\nlayers of %s\n", first_quantizing(&c->variants)->method);
+    tare_explanations_table(text, &c->result.explanations);
+}
+
 static tare_status print_result(const struct comparing *c) {
     struct tare_strbuf text = { 0 };
     tare_status status = TARE_OK;
     if (c->options->json)
         status = tare_comparison_json(&text, &c->result);
     else
-        tare_comparison_table(&text, &c->result);
+        print_tables(&text, c);
     if (status == TARE_OK) fputs(tare_strbuf_text(&text), stdout);
     tare_strbuf_free(&text);
     return status;
 }
 
+static double seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
 static tare_status run(int argc, char *const *argv) {
+    const double start = seconds();
     struct compare_options options = { 0 };
     struct comparing c = { .options = &options };
     bool done;
@@ -261,8 +327,8 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(tare_variants_parse(&c.variants, &c.result.arena, options.methods, options.algorithms, options.granularities));
     TARE_CHECK(check_calibration_given(&c));
     options.sensitivity |= options.recipe != NULL;
-    if (options.sensitivity && !first_quantizing(&c.variants))
-        TARE_CHECK(TARE_FAIL(TARE_USAGE, "--sensitivity needs a method that quantizes"));
+    if ((options.sensitivity || options.explain) && !first_quantizing(&c.variants))
+        TARE_CHECK(TARE_FAIL(TARE_USAGE, "--%s needs a method that quantizes", options.sensitivity ? "sensitivity" : "explain"));
     c.runner = (struct tare_runner_options){ .paths = options.data.items,
                                              .n_paths = options.data.count,
                                              .limit = options.limit,
@@ -275,6 +341,7 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(compare_all(&c));
     if (options.sensitivity) TARE_CHECK(measure_sensitivity(&c));
     if (options.recipe) TARE_CHECK(write_recipe(&c));
+    describe(&c, seconds() - start);
     TARE_CHECK(print_result(&c));
     if (options.report) status = write_report(&c);
 done:

@@ -259,6 +259,16 @@ static void coverage(struct tare_strbuf *out, const struct tare_calibration_repo
     tare_page_table_end(&table);
 }
 
+void tare_calibration_report_histograms(struct tare_strbuf *out, const struct tare_calibration_report *report) {
+    tare_page_element(out, "p", "soft", "Counts stand on a logarithmic scale; zeros are left out. Lines mark where each "
+                      "algorithm's range ends; an end beyond the drawing is in the table only. SQNR and clipped share "
+                      "are those of the int%d grid of the range (%s).", report->scheme.bits,
+                      report->scheme.symmetric ? "symmetric" : "asymmetric");
+    for (size_t i = 0; i < report->n_tensors; i++) {
+        if (report->tensors[i].has_range) tensor_card(out, report, &report->tensors[i]);
+    }
+}
+
 void tare_calibration_report_html(struct tare_strbuf *out, const struct tare_calibration_report *report) {
     const struct tare_calibration *c = report->calibration;
     char text[TARE_CALIBRATION_NUMBER];
@@ -278,12 +288,6 @@ void tare_calibration_report_html(struct tare_strbuf *out, const struct tare_cal
     overview(out, report);
     coverage(out, report);
     tare_page_element(out, "h2", NULL, "Histograms and ranges");
-    tare_page_element(out, "p", "soft", "Counts stand on a logarithmic scale; zeros are left out. Lines mark where each "
-                      "algorithm's range ends; an end beyond the drawing is in the table only. SQNR and clipped share "
-                      "are those of the int%d grid of the range (%s).", report->scheme.bits,
-                      report->scheme.symmetric ? "symmetric" : "asymmetric");
-    for (size_t i = 0; i < report->n_tensors; i++) {
-        if (report->tensors[i].has_range) tensor_card(out, report, &report->tensors[i]);
-    }
+    tare_calibration_report_histograms(out, report);
     tare_page_end(out);
 }

@@ -71,6 +71,9 @@ tare_status tare_calibration_report_json(struct tare_strbuf *out,
 /* One page without references to the outside. */
 void tare_calibration_report_html(struct tare_strbuf *out, const struct tare_calibration_report *report);
 
+/* A card with histogram, convergence and ranges for each tensor, for a page that has more to show. */
+void tare_calibration_report_histograms(struct tare_strbuf *out, const struct tare_calibration_report *report);
+
 /* Numbers as text and page show them; they say the same. */
 enum { TARE_CALIBRATION_NUMBER = 48 };
 const char *tare_calibration_value_text(char text[TARE_CALIBRATION_NUMBER], double value);      /* 5 digits */

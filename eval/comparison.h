@@ -3,6 +3,7 @@
 #define TARE_EVAL_COMPARISON_H
 
 #include "base/arena.h"
+#include "eval/explain.h"
 #include "eval/metrics.h"
 #include "eval/reference_store.h"
 #include "eval/runner.h"
@@ -29,6 +30,12 @@ struct tare_comparison {
     size_t n_rows, capacity;
     int64_t records, calibrations;
     struct tare_reference_store references; /* the float answers */
+    struct tare_manifest_row { /* what the figures were made of, for the page and JSON */
+        const char *name, *value;
+    } manifest[16];
+    size_t n_manifest;
+    struct tare_explanation_list explanations; /* of the first method that quantizes; empty: none */
+    const struct tare_calibration *calibration; /* its tensors are drawn in the page; NULL: none */
     const struct tare_sensitivity *sensitivity; /* shown by the reports; NULL: not measured */
     int threads; /* workers with a session each, for models without state; 0: 1 */
     struct tare_progress *progress; /* advanced by every record of every model; NULL: none */

@@ -174,6 +174,13 @@ static json_t *row_json(const struct tare_comparison *c, const struct tare_compa
     return object;
 }
 
+static json_t *manifest_json(const struct tare_comparison *c) {
+    json_t *object = json_object();
+    for (size_t i = 0; i < c->n_manifest; i++)
+        json_object_set_new(object, c->manifest[i].name, json_string(c->manifest[i].value));
+    return object;
+}
+
 static json_t *figures_json(const struct tare_sensitivity_figures *f) {
     json_t *object = json_object();
     json_object_set_new(object, "sqnr_db", number(f->sqnr_db));
@@ -203,6 +210,7 @@ tare_status tare_comparison_json(struct tare_strbuf *out, const struct tare_comp
     for (size_t r = 0; r < c->n_rows; r++) json_array_append_new(results, row_json(c, &c->rows[r], r == 0));
     root = json_pack("{s:s, s:s, s:s, s:I, s:I, s:o}", "model", c->model, "data", c->data, "signature", c->signature,
                      "records", (json_int_t)c->records, "calibrations", (json_int_t)c->calibrations, "results", results);
+    if (root && c->n_manifest) json_object_set_new(root, "manifest", manifest_json(c));
     if (root && c->sensitivity) json_object_set_new(root, "sensitivity", sensitivity_json(c->sensitivity));
     text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
     json_decref(root);

@@ -19,7 +19,7 @@ static const char STYLE[] =
     "*{box-sizing:border-box}html{-webkit-text-size-adjust:100%}"
     "body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,-apple-system,\"Segoe UI\",Roboto,"
     "\"Helvetica Neue\",sans-serif}"
-    "main{max-width:1180px;margin:0 auto;padding:clamp(16px,4vw,40px) clamp(14px,3vw,32px) 64px}"
+    "main{max-width:1240px;margin:0 auto;padding:clamp(16px,4vw,40px) clamp(14px,3vw,32px) 64px}"
     "h1{font-size:clamp(22px,3.2vw,30px);line-height:1.2;margin:0 0 8px;overflow-wrap:anywhere}"
     "h2{font-size:20px;line-height:1.3;margin:40px 0 10px}h3{font-size:16px;margin:0 0 2px;overflow-wrap:anywhere}"
     "p{margin:0 0 10px;max-width:80ch;overflow-wrap:anywhere}.soft{color:var(--soft)}"
@@ -37,6 +37,7 @@ static const char STYLE[] =
     "@media(min-width:900px){.pair{display:grid;grid-template-columns:minmax(0,1fr) minmax(0,1fr);gap:24px}}"
     "@media print{.pair{display:block}}"
     ".stroke{width:30px;height:8px;margin-right:.6em;vertical-align:middle}"
+    ".legend{font-size:14px;max-width:none}.legend span.item{display:inline-block;margin-right:1.4em}"
     ".swatch{display:inline-block;width:.75em;height:.75em;border-radius:2px;margin-right:.5em;background:currentColor}"
     "figure{margin:8px 0 4px;padding:12px 0 24px 54px}figure.bare{padding:0}"
     ".area{position:relative}.area svg{position:absolute;inset:0;width:100%;height:100%;overflow:visible}"
@@ -131,6 +132,22 @@ void tare_page_note(struct tare_strbuf *out, const char *kind, const char *forma
 void tare_page_swatch(struct tare_strbuf *out, int series) {
     tare_strbuf_printf(out, "<span class=\"swatch c%d\"></span>", series % TARE_PAGE_SERIES);
 }
+
+void tare_page_legend_begin(struct tare_strbuf *out) { tare_strbuf_puts(out, "<p class=\"legend\">"); }
+
+void tare_page_legend_item(struct tare_strbuf *out, int series, const char *format, ...) {
+    char text[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    tare_strbuf_puts(out, "<span class=\"item\">");
+    tare_page_swatch(out, series);
+    tare_page_text(out, text);
+    tare_strbuf_puts(out, "</span> ");
+}
+
+void tare_page_legend_end(struct tare_strbuf *out) { tare_strbuf_puts(out, "</p>\n"); }
 
 void tare_page_line_swatch(struct tare_strbuf *out, int series) {
     tare_strbuf_printf(out, "<svg class=\"stroke c%d\" viewBox=\"0 0 30 8\" aria-hidden=\"true\"><path class=\"line c%d\" "

@@ -36,6 +36,11 @@ void tare_page_pair_begin(struct tare_strbuf *out);
 void tare_page_half_begin(struct tare_strbuf *out);
 void tare_page_box_end(struct tare_strbuf *out);
 
+/* Names of series side by side, each behind its swatch. */
+void tare_page_legend_begin(struct tare_strbuf *out);
+void tare_page_legend_item(struct tare_strbuf *out, int series, const char *format, ...) TARE_PRINTF(3, 4);
+void tare_page_legend_end(struct tare_strbuf *out);
+
 /* ---- tables ---- */
 
 /* One column; an array of them ends with a row without heading. */

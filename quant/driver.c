@@ -5,6 +5,8 @@
 #include "quant/recipe.h"
 #include "quant/xla.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- activations that exist as integers ---- */
@@ -133,7 +135,9 @@ static tare_status add_outcomes(struct tare_quant_work *work) {
         struct tare_quant_layer *layer = &work->layers[i];
         layer->outcome = &report->outcomes[report->count++];
         *layer->outcome = (struct tare_quant_outcome){ .function = layer->op->graph->name, .node = layer->op->name,
-                                                       .op = layer->op->op, .refused = layer->refused };
+                                                       .op = layer->op->op, .refused = layer->refused,
+                                                       .input_node = layer->input.node ? layer->input.node->name : NULL,
+                                                       .input_output = layer->input.index };
         if (layer->refused) continue;
         layer->outcome->method = layer->setting.method->name;
         report->quantized++;
@@ -141,8 +145,32 @@ static tare_status add_outcomes(struct tare_quant_work *work) {
     return TARE_OK;
 }
 
-static void describe_weight(struct tare_quant_outcome *outcome, const struct tare_quant_layer *layer) {
+static int by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Columns that are all zero do not count. */
+static tare_status channel_spread(double *out, struct tare_arena *arena, const struct tare_quant_layer *layer) {
+    const struct tare_weight_layout *layout = &layer->quantized.layout;
+    const float *values = TARE_CONST_DATA(float, &layer->real);
+    const int64_t rows = layout->batches * layout->rows;
+    double *magnitudes = TARE_NEW_ARRAY(arena, double, (size_t)layout->columns + 1);
+    size_t count = 0;
+    if (!magnitudes) return TARE_NO_MEMORY;
+    for (int64_t c = 0; c < layout->columns; c++) {
+        double magnitude = 0;
+        for (int64_t r = 0; r < rows; r++) magnitude = fmax(magnitude, fabs((double)values[r * layout->columns + c]));
+        if (magnitude > 0) magnitudes[count++] = magnitude;
+    }
+    qsort(magnitudes, count, sizeof *magnitudes, by_size);
+    *out = count ? magnitudes[count - 1] / magnitudes[count / 2] : 1;
+    return TARE_OK;
+}
+
+static tare_status describe_weight(struct tare_quant_work *work, const struct tare_quant_layer *layer) {
     const struct tare_quantized_weight *q = &layer->quantized;
+    struct tare_quant_outcome *outcome = layer->outcome;
     outcome->bits = q->bits;
     outcome->weight_elements = q->values.elements;
     outcome->weight_scale_min = outcome->weight_scale_max = q->scales[0];
@@ -151,6 +179,7 @@ static void describe_weight(struct tare_quant_outcome *outcome, const struct tar
         if (q->scales[i] > outcome->weight_scale_max) outcome->weight_scale_max = q->scales[i];
     }
     outcome->weight_sqnr_db = tare_weight_sqnr_db(q, &layer->real);
+    return channel_spread(&outcome->channel_spread, work->arena, layer);
 }
 
 static tare_status rewrite_layer(struct tare_quant_work *work, struct tare_quant_layer *layer) {
@@ -158,7 +187,7 @@ static tare_status rewrite_layer(struct tare_quant_work *work, struct tare_quant
     layer->outcome->input = layer->left_params;
     if (layer->weight) {
         TARE_CHECK(tare_quant_make_integers(work->arena, layer));
-        describe_weight(layer->outcome, layer);
+        TARE_CHECK(describe_weight(work, layer));
         tare_tensor_reset(&layer->real); /* one weight's floats at a time */
     }
     status = layer->setting.method->rewrite(work, layer);

@@ -48,8 +48,11 @@ struct tare_quant_outcome {
     const char *refused; /* why it stays float; NULL: quantized */
     const char *method;  /* NULL when refused */
     int bits;            /* of the weight */
+    const char *input_node; /* whose output `input_output` is the activation, before any rewrite */
+    int input_output;
     struct tare_qparams input; /* of the activation; scale 0 when there is none or the model finds it while it runs */
     double weight_scale_min, weight_scale_max;
+    double channel_spread; /* greatest over median magnitude of the weight's columns (channels); 1: they are alike */
     double weight_sqnr_db; /* of the dequantized weight against the original */
     int64_t weight_elements;
 };

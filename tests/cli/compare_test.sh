@@ -39,6 +39,15 @@ quantized() { sed -n 's/^\([0-9]*\) of .* quantizable ops quantized$/\1/p' "$1";
 [ $(($(quantized "$work/log_all") - $(quantized "$work/log"))) = 2 ] || fail "the recipe does not keep two layers: $(head -1 "$work/log") / $(head -1 "$work/log_all")"
 expect 2 "needs a method that quantizes" "$tare" compare "$model" "${data[@]}" --methods bfloat16 --sensitivity
 
+# What each layer loses is said on request, and always in the page.
+"$tare" compare "$model" --calibration "$work/c.calib" "${data[@]}" --methods static --granularities per_tensor --depthwise --explain \
+    --report "$work/e.html" >"$work/explained" || fail "explain: $?"
+grep -q '^layers of static$' "$work/explained" || fail "no layers in: $(cat "$work/explained")"
+grep -Eq 'DepthwiseConv2dNative +[0-9.]+ +[0-9]+% ' "$work/explained" || fail "a depthwise layer is not explained"
+for part in 'Top-1 against size' 'Layers of static' 'Activations' 'Made with'; do
+    grep -q "$part" "$work/e.html" || fail "the page has no '$part'"
+done
+
 expect 2 "static needs samples" "$tare" compare "$model" "${data[@]}"
 expect 2 "did you mean 'weight_only'" "$tare" compare "$model" "${data[@]}" --methods weightonly
 expect 2 "not both" "$tare" compare "$model" "${data[@]}" --calibration x --calibration-data y

@@ -1,0 +1,194 @@
+/* Explaining what each layer loses. */
+#include "eval/explain.h"
+#include "base/strbuf.h"
+#include "base/text_table.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double WORTH_DB = 1.5;    /* a gain below it is not worth a change of the algorithm */
+static const double WIDE_SPREAD = 4;   /* two bits of a per-tensor scale are lost on the median channel */
+static const double POOR_WEIGHT_DB = 25; /* int8 per channel gives 35 to 45 dB on trained weights */
+
+/* ---- activations ---- */
+
+/* Integers of the grid that no value rounds to. */
+static int unused_codes(const struct tare_grid *grid, const struct tare_bins *bins) {
+    int unused = 0;
+    for (double q = grid->qmin; q <= grid->qmax; q++) {
+        size_t from = q == grid->qmin ? 0 : tare_bins_below(bins, (q - grid->zero_point - 0.5) * grid->scale);
+        size_t to = q == grid->qmax ? bins->count : tare_bins_below(bins, (q - grid->zero_point + 0.5) * grid->scale);
+        unused += bins->counts[to] <= bins->counts[from];
+    }
+    return unused;
+}
+
+struct activation {
+    const struct tare_statistics *statistics;
+    const struct tare_bins *bins;
+    const struct tare_grid_scheme *scheme;
+};
+
+static tare_status quality(struct tare_range_quality *out, struct tare_range *range, const struct activation *a,
+                           const struct tare_algorithm_choice *choice) {
+    TARE_TRY(tare_algorithm_range_of_bins(range, choice, a->statistics, a->bins, a->scheme));
+    *out = tare_range_quality_of(range, a->bins, a->scheme);
+    return TARE_OK;
+}
+
+/* The algorithm whose grid suits the activation best, with its SQNR. */
+static const char *best_algorithm(double *sqnr_db, const struct activation *a) {
+    size_t count;
+    const struct tare_algorithm *const *rows = tare_algorithm_list(&count);
+    const char *best = NULL;
+    for (size_t i = 0; i < count; i++) {
+        struct tare_algorithm_choice choice;
+        struct tare_range_quality q;
+        struct tare_range range;
+        if (tare_algorithm_parse(&choice, rows[i]->name) != TARE_OK || quality(&q, &range, a, &choice) != TARE_OK) {
+            tare_error_clear();
+            continue;
+        }
+        if (best && !(q.sqnr_db > *sqnr_db)) continue;
+        best = rows[i]->name;
+        *sqnr_db = q.sqnr_db;
+    }
+    return best;
+}
+
+static tare_status explain_activation(struct tare_explanation *e, struct tare_strbuf *remedy, const struct activation *a,
+                                      const struct tare_variant *variant) {
+    struct tare_range_quality q;
+    struct tare_range range;
+    struct tare_grid grid;
+    double best_db = -INFINITY;
+    const char *best;
+    TARE_TRY(quality(&q, &range, a, &variant->choice));
+    grid = tare_grid_from_range(range.low, range.high, a->scheme);
+    e->has_input = true;
+    e->rounding_mse = q.rounding_mse;
+    e->clipping_mse = q.clipping_mse;
+    e->clipped = q.clipped;
+    e->input_sqnr_db = q.sqnr_db;
+    e->unused_codes = unused_codes(&grid, a->bins);
+    best = best_algorithm(&best_db, a);
+    if (best && best_db >= q.sqnr_db + WORTH_DB)
+        tare_strbuf_printf(remedy, "%s%s: %.1f dB instead of %.1f", remedy->size ? "; " : "", best, best_db, q.sqnr_db);
+    return TARE_OK;
+}
+
+static tare_status look_at_input(struct tare_explanation *e, struct tare_strbuf *remedy, const struct tare_quant_outcome *o,
+                                 const struct tare_variant *variant, const struct tare_calibration *calibration) {
+    const struct tare_calibration_tensor *tensor =
+        calibration && o->input_node ? tare_calibration_find(calibration, o->function, o->input_node, o->input_output) : NULL;
+    struct tare_grid_scheme scheme = tare_grid_activation;
+    struct tare_bins bins;
+    tare_status status;
+    if (!variant->algorithm || !tensor || o->input.scale <= 0) return TARE_OK;
+    scheme.symmetric = variant->quantization.options.setting.symmetric;
+    if (tare_bins_make(&bins, &tensor->statistics) != TARE_OK) {
+        tare_error_clear();
+        return TARE_OK; /* nothing finite was seen */
+    }
+    e->input = o->input;
+    status = explain_activation(e, remedy, &(struct activation){ &tensor->statistics, &bins, &scheme }, variant);
+    tare_bins_free(&bins);
+    return status;
+}
+
+/* ---- weights ---- */
+
+static void look_at_weight(struct tare_explanation *e, struct tare_strbuf *remedy, const struct tare_quant_outcome *o,
+                           const struct tare_variant *variant) {
+    bool per_tensor = variant->quantization.options.setting.granularity == TARE_PER_TENSOR;
+    e->bits = o->bits;
+    e->weight_elements = o->weight_elements;
+    e->weight_sqnr_db = o->weight_sqnr_db;
+    e->spread = o->channel_spread;
+    if (!o->weight_elements) return;
+    if (per_tensor && e->spread >= WIDE_SPREAD) {
+        tare_strbuf_printf(remedy, "%sthe widest channel is %.1f times the median one: one scale a channel (per_channel)",
+                           remedy->size ? "; " : "", e->spread);
+        return;
+    }
+    if (o->weight_sqnr_db >= POOR_WEIGHT_DB) return;
+    tare_strbuf_printf(remedy, "%sweight has %.1f dB: %s", remedy->size ? "; " : "", o->weight_sqnr_db,
+                       per_tensor       ? "one scale a channel (per_channel)"
+                       : o->bits < 8    ? "8 bits, or blocks (per_block:32)"
+                       : e->spread > WIDE_SPREAD ? "equalize the channels"
+                                                 : "leave it in float");
+}
+
+/* ---- the list ---- */
+
+static tare_status explain(struct tare_explanation *e, struct tare_arena *arena, const struct tare_quant_outcome *o,
+                           const struct tare_variant *variant, const struct tare_calibration *calibration) {
+    struct tare_strbuf remedy = { 0 };
+    tare_status status;
+    *e = (struct tare_explanation){ .function = tare_arena_strdup(arena, o->function),
+                                    .node = tare_arena_strdup(arena, o->node),
+                                    .op = tare_arena_strdup(arena, o->op),
+                                    .method = o->method };
+    if (!e->function || !e->node || !e->op) return TARE_NO_MEMORY;
+    if (o->refused) {
+        e->refused = tare_arena_strdup(arena, o->refused);
+        return e->refused ? TARE_OK : TARE_NO_MEMORY;
+    }
+    status = look_at_input(e, &remedy, o, variant, calibration);
+    look_at_weight(e, &remedy, o, variant);
+    if (remedy.size) e->remedy = tare_arena_strdup(arena, tare_strbuf_text(&remedy));
+    tare_strbuf_free(&remedy);
+    return status;
+}
+
+tare_status tare_explain(struct tare_explanation_list *out, struct tare_arena *arena, const struct tare_quant_report *report,
+                         const struct tare_variant *variant, const struct tare_calibration *calibration) {
+    out->count = 0;
+    out->items = TARE_NEW_ARRAY(arena, struct tare_explanation, report->count + 1);
+    if (!out->items) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < report->count; i++)
+        TARE_TRY(explain(&out->items[out->count++], arena, &report->outcomes[i], variant, calibration));
+    return TARE_OK;
+}
+
+/* ---- table ---- */
+
+static const struct tare_text_table_column columns[] = {
+    { .heading = "layer", .left = true }, { .heading = "op", .left = true },
+    { .heading = "input dB" },            { .heading = "clipping" },
+    { .heading = "clipped" },             { .heading = "unused codes" },
+    { .heading = "weight dB" },           { .heading = "spread" },
+    { .heading = "what would help", .left = true }, { 0 },
+};
+
+void tare_explanations_table(struct tare_strbuf *out, const struct tare_explanation_list *list) {
+    struct tare_text_table *table = tare_text_table_new(columns);
+    for (size_t i = 0; i < list->count; i++) {
+        const struct tare_explanation *e = &list->items[i];
+        double error = e->rounding_mse + e->clipping_mse;
+        tare_text_table_row(table);
+        tare_text_table_cell(table, "%s", e->node);
+        tare_text_table_cell(table, "%s", e->op);
+        if (e->has_input) {
+            tare_text_table_cell(table, "%.1f", e->input_sqnr_db);
+            tare_text_table_cell(table, "%.0f%%", error > 0 ? 100 * e->clipping_mse / error : 0);
+            tare_text_table_cell(table, "%.3g%%", 100 * e->clipped);
+            tare_text_table_cell(table, "%d", e->unused_codes);
+        } else {
+            for (int k = 0; k < 4; k++) tare_text_table_skip(table);
+        }
+        if (e->weight_elements) {
+            tare_text_table_cell(table, "%.1f", e->weight_sqnr_db);
+            tare_text_table_cell(table, "%.1f", e->spread);
+        } else {
+            tare_text_table_skip(table);
+            tare_text_table_skip(table);
+        }
+        if (e->refused)
+            tare_text_table_cell(table, "stays float: %s", e->refused);
+        else if (e->remedy)
+            tare_text_table_cell(table, "%s", e->remedy);
+    }
+    tare_text_table_print(out, table);
+    tare_text_table_free(table);
+}
