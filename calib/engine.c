@@ -8,6 +8,7 @@
 #include "calib/feed.h"
 #include "calib/file.h"
 #include "calib/probe.h"
+#include "graph/model_shapes.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -74,12 +75,7 @@ static tare_status collect(struct engine *e) {
 static tare_status save(struct engine *e) {
     TARE_TRY(collect(e));
     if (e->state_path == NULL) return TARE_OK;
-    e->calibration->unfinished = tare_strdup(e->options->task != NULL ? e->options->task : "");
-    if (e->calibration->unfinished == NULL) return TARE_NO_MEMORY;
-    tare_status status = tare_calibration_save(e->calibration, e->state_path);
-    tare_free(e->calibration->unfinished);
-    e->calibration->unfinished = NULL;
-    return tare_error_prefix(status, "saving the state");
+    return tare_calibration_save_state(e->calibration, e->state_path, e->options->task);
 }
 
 static void note_failure(struct engine *e, tare_status status, int64_t index) {
@@ -331,6 +327,15 @@ tare_status tare_calibration_run(struct tare_calibration *calibration, struct ta
     return status;
 }
 
+tare_status tare_calibration_save_state(struct tare_calibration *c, const char *state_path, const char *task) {
+    c->unfinished = tare_strdup(task != NULL ? task : "");
+    if (c->unfinished == NULL) return TARE_NO_MEMORY;
+    tare_status status = tare_calibration_save(c, state_path);
+    tare_free(c->unfinished);
+    c->unfinished = NULL;
+    return tare_error_prefix(status, "saving the state");
+}
+
 tare_status tare_calibration_resume(struct tare_calibration **out, const char *state_path, const uint64_t fingerprint[2],
                                   const char *settings, bool channels, const char *task) {
     struct tare_calibration *c;
@@ -355,12 +360,27 @@ tare_status tare_calibration_resume(struct tare_calibration **out, const char *s
     return TARE_OK;
 }
 
-tare_status tare_calibration_bound(size_t *bytes, size_t *tensors, const struct tare_signature *signature,
-                                 const struct tare_calibration_options *options, int threads) {
+static int64_t channels_of(const struct tare_model_shapes *shapes, const struct tare_observed_slot *slot) {
+    const struct tare_edge edge = { .node = (struct tare_node *)(uintptr_t)slot->node, .index = (int)slot->output };
+    const struct tare_shape shape = tare_model_shape(shapes, edge);
+    if (shape.rank == TARE_UNKNOWN_RANK) return TARE_STATISTICS_MAX_CHANNELS;
+    if (shape.rank < 2) return 0;
+    const int64_t last = shape.dims[shape.rank - 1];
+    return last < 0 ? TARE_STATISTICS_MAX_CHANNELS : last;
+}
+
+tare_status tare_calibration_bound(size_t *bytes, size_t *tensors, const struct tare_model *model,
+                                   const struct tare_signature *signature,
+                                   const struct tare_calibration_options *options, bool channels) {
     struct tare_observed observed;
+    struct tare_model_shapes *shapes = NULL;
+    *bytes = *tensors = 0;
     tare_status status = tare_observed_make(&observed, signature, options->wants, options->wants_arg);
-    *tensors = observed.n_slots;
-    *bytes = observed.n_slots * tare_statistics_bound(0) * ((size_t)threads + 1);
+    if (status == TARE_OK && channels) status = tare_model_shapes_new(&shapes, model);
+    if (status == TARE_OK) *tensors = observed.n_slots;
+    for (size_t i = 0; i < *tensors; i++)
+        *bytes += tare_statistics_bound(channels ? channels_of(shapes, &observed.slots[i]) : 0);
+    tare_model_shapes_free(shapes);
     tare_observed_free(&observed);
     return status;
 }

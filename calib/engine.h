@@ -48,14 +48,19 @@ tare_status tare_calibration_run(struct tare_calibration *calibration, struct ta
                            const struct tare_sample_source *source,
                            const struct tare_calibration_options *options) TARE_WARN_UNUSED;
 
+/* Saves the calibration as the state of a run that was asked to do `task`. */
+tare_status tare_calibration_save_state(struct tare_calibration *calibration, const char *state_path,
+                                        const char *task) TARE_WARN_UNUSED;
 /* Reads a saved state to go on from. TARE_NOT_FOUND when there is none; TARE_INVALID_ARGUMENT when it is of another model
  * or was asked to do something else. */
 tare_status tare_calibration_resume(struct tare_calibration **out, const char *state_path, const uint64_t fingerprint[2],
                                   const char *settings, bool channels, const char *task) TARE_WARN_UNUSED;
 
-/* The most bytes that the statistics of a run can take, whatever the data, on that many threads; statistics per channel
- * are not counted. *tensors: how many are observed. */
-tare_status tare_calibration_bound(size_t *bytes, size_t *tensors, const struct tare_signature *signature,
-                                 const struct tare_calibration_options *options, int threads) TARE_WARN_UNUSED;
+/* The most bytes that the statistics of a run can take, whatever the data: one copy of them. There is one for each worker
+ * and one in the calibration. With `channels` a last dimension that is not known counts as the longest that is kept.
+ * *tensors: how many are observed. */
+tare_status tare_calibration_bound(size_t *bytes, size_t *tensors, const struct tare_model *model,
+                                   const struct tare_signature *signature,
+                                   const struct tare_calibration_options *options, bool channels) TARE_WARN_UNUSED;
 
 #endif

@@ -53,6 +53,7 @@ static const struct tare_option_set set = {
 
 static tare_status run(int argc, char *const *argv) {
     struct calibrate_options options = { 0 };
+    struct tare_calibrating_options calibrating;
     struct tare_calibration *calibration = NULL;
     struct tare_model *model = NULL;
     bool done;
@@ -61,8 +62,10 @@ static tare_status run(int argc, char *const *argv) {
     if (done) goto done;
     TARE_CHECK(tare_data_options_open(&options.records));
     TARE_CHECK(tare_command_load_prepared(&model, options.model));
-    TARE_CHECK(tare_calibrate_files(&calibration, model, options.signature, options.data.items, options.data.count,
-                              options.limit, options.records.spec));
+    calibrating = (struct tare_calibrating_options){ .signature = options.signature, .data = options.data.items,
+                                                     .n_data = options.data.count, .limit = options.limit,
+                                                     .spec = options.records.spec, .progress = !options.quiet };
+    TARE_CHECK(tare_calibrate_files(&calibration, model, &calibrating));
     TARE_CHECK(tare_calibration_save(calibration, options.output));
     if (!options.quiet)
         fprintf(stderr, "%" PRId64 " records, %zu tensors: %s\n", tare_calibration_records(calibration),

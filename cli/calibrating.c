@@ -1,142 +1,244 @@
 /* From files of samples to a calibration. */
 #include "cli/calibrating.h"
-#include "base/alloc.h"
+#include "base/progress.h"
+#include "base/strbuf.h"
+#include "base/thread.h"
+#include "calib/engine.h"
+#include "calib/file.h"
 #include "calib/fingerprint.h"
-#include "calib/observed.h"
+#include "calib/hash.h"
 #include "cli/command.h"
+#include "cli/record_count.h"
+#include "cli/sample_feed.h"
 #include "eval/model_inputs.h"
-#include "eval/runner.h"
 #include "quant/rewrite.h"
 
-struct observation {
-    struct tare_calibration *calibration;
-    struct tare_tally *tally;
-    const char *signature, *file;
-    int64_t record, index; /* that runs now: its number in the file, and in all files */
-    const struct tare_session *session;
-    struct tare_observed reach; /* the functions that the signature can reach */
-    int64_t *runs;              /* of each of them so far */
-};
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
-/* The calibration is the caller's own: the lookup only promises not to change it. */
-static struct tare_calibration_tensor *observed(const struct observation *o, const struct tare_node *node, size_t output) {
+/* ---- what is observed ---- */
+
+static int compare_edges(const void *a, const void *b) {
+    const struct tare_edge *x = a, *y = b;
+    const uintptr_t p = (uintptr_t)x->node, q = (uintptr_t)y->node;
+    return p != q ? (p > q) - (p < q) : (x->index > y->index) - (x->index < y->index);
+}
+
+static tare_status list_wanted(struct tare_calibrating *c) {
+    struct tare_edge_list list;
+    TARE_TRY(tare_quant_observed_edges(&list, &c->arena, c->model));
+    if (list.count > 1) qsort(list.edges, list.count, sizeof *list.edges, compare_edges);
+    c->wanted = list.edges;
+    c->n_wanted = list.count;
+    return TARE_OK;
+}
+
+static bool wants_quantizable(void *arg, const struct tare_node *node, size_t output) {
+    const struct tare_calibrating *c = arg;
     const struct tare_edge edge = { .node = (struct tare_node *)(uintptr_t)node, .index = (int)output };
-    return (struct tare_calibration_tensor *)(uintptr_t)tare_calibration_find_edge(o->calibration, edge);
+    return c->n_wanted && bsearch(&edge, c->wanted, c->n_wanted, sizeof edge, compare_edges);
 }
 
-static bool wants(void *arg, const struct tare_node *node, size_t output) {
-    return observed(arg, node, output) != NULL;
-}
-
-static tare_status observe(void *arg, const struct tare_node *node, size_t output, const struct tare_tensor *value) {
-    const struct observation *o = arg;
-    struct tare_calibration_tensor *tensor = observed(o, node, output);
-    const struct tare_place place = { .input = tare_calibration_find_input(o->calibration, o->signature, o->file),
-                                      .record = o->record, .index = o->index };
-    if (!tensor || !tare_dtype_is_floating(value->dtype)) return TARE_OK;
-    return tare_statistics_add(&tensor->statistics, o->tally, value, &place, 1, TARE_BATCH_SHARED);
-}
-
-static tare_status add_tensors(struct tare_calibration *calibration, const struct tare_model *model) {
-    struct tare_arena arena = { 0 };
-    struct tare_edge_list edges;
-    tare_status status;
-    TARE_CHECK(tare_quant_observed_edges(&edges, &arena, model));
-    for (size_t i = 0; i < edges.count; i++) {
-        struct tare_calibration_tensor *tensor;
-        const struct tare_node *node = edges.edges[i].node;
-        TARE_CHECK(tare_calibration_add_tensor(calibration, node->graph->name, node->name, edges.edges[i].index, &tensor));
-    }
-done:
-    tare_arena_free(&arena);
-    return status;
-}
-
-static bool wants_none(void *arg, const struct tare_node *node, size_t output) {
-    (void)arg;
-    (void)node;
-    (void)output;
+/* The nodes through which a function is called are no part of the model. */
+static bool is_scaffold(const struct tare_signature *callee, const struct tare_node *node) {
+    for (size_t i = 0; callee && i < callee->n_inputs; i++)
+        if (callee->inputs[i].edge.node == node) return true;
+    for (size_t i = 0; callee && i < callee->n_outputs; i++)
+        if (callee->outputs[i].edge.node == node) return true;
     return false;
 }
 
-/* Lists the functions, and which of them are sides of branches, so that those stand in the file that no record takes. */
-static tare_status add_functions(struct observation *o, const struct tare_signature *signature) {
-    TARE_TRY(tare_observed_make(&o->reach, signature, wants_none, NULL));
-    if (!(o->runs = tare_calloc(o->reach.n_functions + 1, sizeof *o->runs))) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < o->reach.n_functions; i++)
-        TARE_TRY(tare_calibration_add_function(o->calibration, o->reach.functions[i]->name, NULL));
-    for (size_t i = 0; i < o->reach.n_choices; i++)
-        TARE_TRY(tare_coverage_add_node(&o->calibration->coverage, o->reach.choices[i]));
-    return TARE_OK;
+static bool wants_all(void *arg, const struct tare_node *node, size_t output) {
+    const struct tare_calibrating *c = arg;
+    (void)output;
+    return strcmp(node->op, "Const") != 0 && !is_scaffold(c->options->callee, node);
 }
 
-static tare_status count_functions(struct observation *o) {
-    for (size_t i = 0; i < o->reach.n_functions; i++) {
-        const int64_t runs = tare_session_function_runs(o->session, o->reach.functions[i]);
-        struct tare_calibration_function *function;
-        TARE_TRY(tare_calibration_add_function(o->calibration, o->reach.functions[i]->name, &function));
-        if (runs > o->runs[i]) function->records++;
-        o->runs[i] = runs;
+/* ---- setting up ---- */
+
+/* The files by a hash: there may be thousands. Threads, batches and the number of bad records do not change a result. */
+static tare_status describe_task(struct tare_calibrating *c) {
+    const struct tare_calibrating_options *options = c->options;
+    struct tare_strbuf text = { 0 };
+    for (size_t i = 0; i < c->groups.count; i++) {
+        const struct tare_data_group *group = &c->groups.items[i];
+        struct tare_hash hash;
+        uint64_t sum[2];
+        tare_hash_begin(&hash);
+        for (size_t k = 0; k < group->files.count; k++) tare_hash_add_text(&hash, group->files.names[k]);
+        tare_hash_end(&hash, sum);
+        tare_strbuf_printf(&text, "%s%s from %zu file%s #%08" PRIx64, i ? ", " : "", group->signature->key,
+                           group->files.count, group->files.count == 1 ? "" : "s", sum[0] & 0xffffffff);
     }
-    return TARE_OK;
+    if (options->limit > 0) tare_strbuf_printf(&text, ", first %" PRId64 " records", options->limit);
+    if (options->shards > 1) tare_strbuf_printf(&text, ", share %" PRId64 " of %" PRId64, options->shard, options->shards);
+    if (options->spec) tare_strbuf_puts(&text, ", by a spec");
+    c->task = text.failed ? NULL : tare_arena_strdup(&c->arena, tare_strbuf_text(&text));
+    tare_strbuf_free(&text);
+    return c->task ? TARE_OK : TARE_NO_MEMORY;
 }
 
-static tare_status count_record(void *arg, const struct tare_sample *sample, const struct tare_provenance *where,
-                                const struct tare_tensor *outputs) {
-    struct observation *o = arg;
-    const int32_t input = tare_calibration_find_input(o->calibration, o->signature, o->file);
-    (void)sample;
-    (void)where;
-    (void)outputs;
-    TARE_TRY(tare_record_set_add(&o->calibration->inputs[input].records, o->record, o->record + 1));
-    TARE_TRY(count_functions(o));
-    o->record++;
-    o->index++;
-    return TARE_OK;
-}
-
-/* One record at a time, so that each extreme and NaN is known by its record. */
-static tare_status observe_file(struct observation *o, struct tare_session *session,
-                                const struct tare_signature *signature, int64_t limit,
-                                const struct tare_dataset_spec *spec) {
-    struct tare_runner_options options = { .paths = &o->file, .n_paths = 1, .batch = 1, .limit = limit, .spec = spec,
-                                           .interrupted = &tare_interrupted };
-    TARE_TRY(tare_calibration_add_input(o->calibration, o->signature, o->file, NULL));
-    o->record = 0;
-    return tare_run_records(session, signature, &options, count_record, o);
-}
-
-tare_status tare_calibrate_files(struct tare_calibration **out, const struct tare_model *model, const char *signature,
-                                 const char *const *paths, size_t n_paths, int64_t limit,
-                                 const struct tare_dataset_spec *spec) {
-    struct observation o = { 0 };
-    const struct tare_signature *chosen;
-    struct tare_session *session = NULL;
-    uint64_t fingerprint[2];
-    tare_status status;
-    TARE_CHECK(tare_pick_signature(&chosen, model, signature));
-    TARE_CHECK(tare_model_fingerprint(fingerprint, model));
-    status = TARE_NO_MEMORY;
-    if (!(o.calibration = tare_calibration_new(fingerprint, "observe=quantizable", false)) || !(o.tally = tare_tally_new()))
-        goto done;
-    o.signature = chosen->key;
-    TARE_CHECK(add_tensors(o.calibration, model));
-    TARE_CHECK(add_functions(&o, chosen));
-    TARE_CHECK(tare_session_new(&session, model, NULL));
-    o.session = session;
-    tare_session_observe(session, observe, wants, &o);
-    for (size_t i = 0; i < n_paths && (!limit || o.index < limit); i++) {
-        o.file = paths[i];
-        TARE_CHECK(observe_file(&o, session, chosen, limit ? limit - o.index : 0, spec));
-    }
-done:
-    tare_session_free(session);
-    tare_tally_free(o.tally);
-    tare_observed_free(&o.reach);
-    tare_free(o.runs);
-    if (status == TARE_OK)
-        *out = o.calibration;
+tare_status tare_calibrating_open(struct tare_calibrating *out, const struct tare_model *model,
+                                  const struct tare_calibrating_options *options) {
+    const struct tare_signature *plain = options->callee;
+    *out = (struct tare_calibrating){ .model = model, .options = options };
+    if (!plain && options->signature) TARE_TRY(tare_pick_signature(&plain, model, options->signature));
+    TARE_TRY(tare_data_groups_make(&out->groups, model, options->data, options->n_data, plain));
+    if (!options->observe_all) TARE_TRY(list_wanted(out));
+    if (options->fingerprint)
+        memcpy(out->fingerprint, options->fingerprint, sizeof out->fingerprint);
     else
-        tare_calibration_free(o.calibration);
+        TARE_TRY(tare_model_fingerprint(out->fingerprint, model));
+    out->settings = options->observe_all ? "observe=all" : "observe=quantizable";
+    return describe_task(out);
+}
+
+void tare_calibrating_close(struct tare_calibrating *c) {
+    tare_data_groups_free(&c->groups);
+    tare_arena_free(&c->arena);
+    *c = (struct tare_calibrating){ 0 };
+}
+
+static struct tare_calibration_options engine_options(const struct tare_calibrating *c) {
+    const struct tare_calibrating_options *options = c->options;
+    return (struct tare_calibration_options){
+        .threads = options->threads,
+        .batch = options->batch,
+        .wants = options->observe_all ? wants_all : wants_quantizable,
+        .wants_arg = (void *)(uintptr_t)c,
+        .state_path = options->state_path,
+        .task = c->task,
+        .autosave_seconds = options->autosave_seconds,
+        .interrupted = &tare_interrupted,
+    };
+}
+
+/* The calibration holds the statistics of all signatures, workers those of one at a time. */
+tare_status tare_calibrating_measure(struct tare_calibrating_size *out, const struct tare_calibrating *c) {
+    const struct tare_calibration_options options = engine_options(c);
+    size_t most = 0;
+    *out = (struct tare_calibrating_size){ .threads = options.threads > 0 ? options.threads : tare_cpu_count() };
+    for (size_t i = 0; i < c->groups.count; i++) {
+        size_t bytes, tensors;
+        TARE_TRY(tare_calibration_bound(&bytes, &tensors, c->model, c->groups.items[i].signature, &options,
+                                        c->options->channels));
+        out->tensors += tensors;
+        out->bytes += bytes;
+        if (bytes > most) most = bytes;
+    }
+    if (out->tensors) out->bytes_each = out->bytes / out->tensors;
+    out->bytes += most * (size_t)out->threads;
+    return TARE_OK;
+}
+
+tare_status tare_calibrating_start(struct tare_calibration **out, const struct tare_calibrating *c) {
+    *out = tare_calibration_new(c->fingerprint, c->settings, c->options->channels);
+    return *out ? TARE_OK : TARE_NO_MEMORY;
+}
+
+tare_status tare_calibrating_resume(struct tare_calibration **out, const struct tare_calibrating *c) {
+    return tare_calibration_resume(out, c->options->state_path, c->fingerprint, c->settings, c->options->channels, c->task);
+}
+
+tare_status tare_calibrating_save_state(struct tare_calibration *calibration, const struct tare_calibrating *c) {
+    return tare_calibration_save_state(calibration, c->options->state_path, c->task);
+}
+
+/* ---- running ---- */
+
+struct shown_progress {
+    const struct tare_calibrating_options *options;
+    struct tare_progress *progress;
+    int64_t told;
+};
+
+static void advance(void *arg, int64_t records) {
+    struct shown_progress *shown = arg;
+    tare_progress_advance(shown->progress, records - shown->told);
+    shown->told = records;
+    if (shown->options->tick) shown->options->tick(shown->options->tick_arg);
+}
+
+static int64_t records_of(const struct tare_calibration *calibration, const char *signature) {
+    int64_t records = 0;
+    for (size_t i = 0; i < calibration->n_inputs; i++)
+        if (strcmp(calibration->inputs[i].signature, signature) == 0)
+            records += tare_record_set_size(&calibration->inputs[i].records);
+    return records;
+}
+
+static tare_status run_feed(struct tare_calibration *calibration, struct tare_calibration_outcome *outcome,
+                            const struct tare_calibrating *c, const struct tare_data_group *group,
+                            const struct tare_sample_feed *feed, const struct tare_source_options *source) {
+    const struct tare_progress_options look = { .label = "calibrating", .unit = "records", .total = -1,
+                                                .quiet = !c->options->progress };
+    struct tare_calibration_options options = engine_options(c);
+    struct shown_progress shown = { .options = c->options, .progress = tare_progress_new(&look) };
+    struct tare_record_counter *counter = tare_record_counter_start((const char *const *)group->files.names,
+                                                                    group->files.count, source, shown.progress);
+    tare_status status;
+    options.progress = advance;
+    options.progress_arg = &shown;
+    tare_progress_advance(shown.progress, records_of(calibration, group->signature->key));
+    status = tare_calibration_run(calibration, outcome, c->model, group->signature, &feed->source, &options);
+    tare_record_counter_end(counter);
+    tare_progress_free(shown.progress);
+    return status;
+}
+
+/* Decoded samples that wait: two rounds of all workers. They may be large. */
+static size_t samples_ahead(const struct tare_calibrating_options *options) {
+    enum { LEAST = 4, MOST = 256 };
+    const int threads = options->threads > 0 ? options->threads : tare_cpu_count();
+    const int64_t round = (int64_t)threads * (options->batch > 1 ? options->batch : 1);
+    return 2 * round < LEAST ? LEAST : 2 * round > MOST ? MOST : (size_t)(2 * round);
+}
+
+static tare_status run_group(struct tare_calibration *calibration, struct tare_calibration_outcome *outcome,
+                             const struct tare_calibrating *c, const struct tare_data_group *group) {
+    const struct tare_calibrating_options *options = c->options;
+    struct tare_source_options source = { .shard = options->shard, .shards = options->shards, .stop = options->limit,
+                                          .max_bad = options->max_bad, .spec = options->spec, .prefetch = samples_ahead(options) };
+    struct tare_sample_feed feed;
+    tare_status status = tare_sample_feed_open(&feed, group->signature, (const char *const *)group->files.names,
+                                               group->files.count, &source);
+    if (status == TARE_OK) status = run_feed(calibration, outcome, c, group, &feed, &source);
+    if (status == TARE_OK) status = tare_sample_feed_note_bad(calibration, &feed);
+    tare_sample_feed_close(&feed);
+    return status;
+}
+
+tare_status tare_calibrating_run(struct tare_calibration *calibration, struct tare_calibrating_outcome *outcome,
+                                 const struct tare_calibrating *c) {
+    *outcome = (struct tare_calibrating_outcome){ 0 };
+    for (size_t i = 0; i < c->groups.count; i++) {
+        struct tare_calibration_outcome one = { 0 };
+        tare_status status = run_group(calibration, &one, c, &c->groups.items[i]);
+        outcome->records += one.records;
+        outcome->seconds += one.seconds;
+        outcome->threads = one.threads > outcome->threads ? one.threads : outcome->threads;
+        outcome->batch = one.batch > outcome->batch ? one.batch : outcome->batch;
+        outcome->stateful |= one.stateful;
+        if (one.batch_reason) outcome->batch_reason = one.batch_reason;
+        TARE_TRY(status);
+    }
+    return TARE_OK;
+}
+
+tare_status tare_calibrate_files(struct tare_calibration **out, const struct tare_model *model,
+                                 const struct tare_calibrating_options *options) {
+    struct tare_calibrating_outcome outcome;
+    struct tare_calibrating calibrating;
+    tare_status status;
+    *out = NULL;
+    TARE_CHECK(tare_calibrating_open(&calibrating, model, options));
+    TARE_CHECK(tare_calibrating_start(out, &calibrating));
+    status = tare_calibrating_run(*out, &outcome, &calibrating);
+done:
+    tare_calibrating_close(&calibrating);
+    if (status == TARE_OK) return TARE_OK;
+    tare_calibration_free(*out);
+    *out = NULL;
     return status;
 }

@@ -3,13 +3,79 @@
 #define TARE_CLI_CALIBRATING_H
 
 #include "calib/calibration.h"
+#include "cli/calibration_data.h"
 #include "datasets/spec.h"
-#include "graph/model.h"
 
-/* Runs the samples of `paths` through a signature, one at a time in the order of the files, and counts what quantization
- * needs to know. `limit` 0: all samples; `spec` NULL: records are samples. *out is the caller's. */
-tare_status tare_calibrate_files(struct tare_calibration **out, const struct tare_model *model, const char *signature,
-                                 const char *const *paths, size_t n_paths, int64_t limit,
-                                 const struct tare_dataset_spec *spec);
+#include <signal.h>
+
+/* Zero it for the defaults. Everything in it is borrowed. */
+struct tare_calibrating_options {
+    const char *signature;                /* of files that name none; NULL: serving_default, or the only one */
+    const struct tare_signature *callee;  /* instead of one of the model's own: that of a function; NULL: none */
+    const uint64_t *fingerprint;          /* of the model before the callee's call was added; NULL: as it is now */
+    const char *const *data;              /* files, patterns, "-"; "SIGNATURE=" may stand in front */
+    size_t n_data;
+    const struct tare_dataset_spec *spec; /* what records become; NULL: they are samples */
+    int threads, batch;                   /* 0: one a processor; 0: 1 */
+    int64_t limit;                        /* the first records of each signature, bad ones among them; 0: all */
+    int64_t shard, shards;                /* record i of a signature when i mod shards == shard; shards 0: all */
+    int64_t max_bad;                      /* bad records of each signature to pass over */
+    bool observe_all;                     /* every floating tensor, not only what quantization asks for */
+    bool channels;                        /* statistics per channel, too */
+    const char *state_path;               /* where the state is saved every few seconds; NULL: nowhere */
+    double autosave_seconds;              /* 0: 5 */
+    bool progress;                        /* on standard error */
+    void (*tick)(void *arg);              /* called now and then by one thread at a time; NULL: not */
+    void *tick_arg;
+};
+
+/* A calibration that is to be made. */
+struct tare_calibrating {
+    const struct tare_model *model;
+    const struct tare_calibrating_options *options;
+    struct tare_data_groups groups;
+    struct tare_arena arena;
+    struct tare_edge *wanted; /* sorted; what quantization asks for */
+    size_t n_wanted;
+    uint64_t fingerprint[2];
+    const char *settings, *task; /* what is observed; what is run: a saved state must have the same */
+};
+
+/* How it went, over all signatures. */
+struct tare_calibrating_outcome {
+    int64_t records; /* counted by this run */
+    int threads, batch;
+    const char *batch_reason; /* why it is 1 though more was asked for; NULL otherwise */
+    bool stateful;
+    double seconds;
+};
+
+/* Finds signatures and files. End with tare_calibrating_close, also after a failure. */
+tare_status tare_calibrating_open(struct tare_calibrating *out, const struct tare_model *model,
+                                  const struct tare_calibrating_options *options) TARE_WARN_UNUSED;
+void tare_calibrating_close(struct tare_calibrating *calibrating);
+/* Tensors that will be observed, and the most bytes that the statistics of each can take on one worker, whatever the
+ * data; with statistics per channel, which hang on the shapes of the data, at most so much more. */
+struct tare_calibrating_size {
+    size_t tensors, bytes_each, bytes; /* `bytes`: of all, on all workers */
+    int threads;
+};
+tare_status tare_calibrating_measure(struct tare_calibrating_size *out,
+                                     const struct tare_calibrating *calibrating) TARE_WARN_UNUSED;
+/* An empty calibration to run into; or the saved one, TARE_NOT_FOUND when there is none. *out is the caller's. */
+tare_status tare_calibrating_start(struct tare_calibration **out,
+                                   const struct tare_calibrating *calibrating) TARE_WARN_UNUSED;
+tare_status tare_calibrating_resume(struct tare_calibration **out,
+                                    const struct tare_calibrating *calibrating) TARE_WARN_UNUSED;
+/* Runs what the calibration does not have yet. TARE_INTERRUPTED after a signal (cli/command.h). */
+tare_status tare_calibrating_run(struct tare_calibration *calibration, struct tare_calibrating_outcome *outcome,
+                                 const struct tare_calibrating *calibrating) TARE_WARN_UNUSED;
+/* Saves the calibration as a state to go on from: nothing in it will be run again. */
+tare_status tare_calibrating_save_state(struct tare_calibration *calibration,
+                                        const struct tare_calibrating *calibrating) TARE_WARN_UNUSED;
+
+/* All of it in one go. *out is the caller's. */
+tare_status tare_calibrate_files(struct tare_calibration **out, const struct tare_model *model,
+                                 const struct tare_calibrating_options *options) TARE_WARN_UNUSED;
 
 #endif

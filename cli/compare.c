@@ -124,8 +124,11 @@ static tare_status calibrate(struct comparing *c) {
         status = tare_calibration_load_for(&c->calibration, model, options->calibration);
     } else {
         c->result.calibrations++;
-        status = tare_calibrate_files(&c->calibration, model, options->signature, options->calibration_data.items,
-                                      options->calibration_data.count, 0, options->records.spec);
+        const struct tare_calibrating_options calibrating = { .signature = options->signature,
+                                                              .data = options->calibration_data.items,
+                                                              .n_data = options->calibration_data.count,
+                                                              .spec = options->records.spec };
+        status = tare_calibrate_files(&c->calibration, model, &calibrating);
     }
     tare_model_free(model);
     c->result.calibration = c->calibration;

@@ -78,9 +78,11 @@ static tare_status calibrate(struct tare_calibration **out, const struct tare_mo
                          quantization->signatures[0]);
     for (size_t i = 0; i < quantization->n_datasets; i++) {
         const struct tare_dataset_file *dataset = &quantization->datasets[i];
+        const struct tare_calibrating_options options = { .signature = dataset->signature,
+                                                          .data = &dataset->path, .n_data = 1 };
         struct tare_calibration *calibration;
         tare_status status;
-        TARE_TRY(tare_calibrate_files(&calibration, model, dataset->signature, &dataset->path, 1, 0, NULL));
+        TARE_TRY(tare_calibrate_files(&calibration, model, &options));
         if (!*out) {
             *out = calibration;
             continue;

@@ -92,8 +92,10 @@ static tare_status calibrate(struct tare_calibration **out, const struct tare_mo
     if (options->calibration) return tare_calibration_load_for(out, model, options->calibration);
     if (!options->data.count)
         return TARE_FAIL(TARE_USAGE, "--method static needs samples: give --data FILE or --calibration FILE");
-    return tare_calibrate_files(out, model, options->signature, options->data.items, options->data.count, options->limit,
-                                options->records.spec);
+    const struct tare_calibrating_options calibrating = { .signature = options->signature, .data = options->data.items,
+                                                          .n_data = options->data.count, .limit = options->limit,
+                                                          .spec = options->records.spec, .progress = !options->quiet };
+    return tare_calibrate_files(out, model, &calibrating);
 }
 
 /* ---- what is wanted ---- */

@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/data_options.h"
 #include "cli/plugins.h"
+#include "cli/record_count.h"
 #include "cli/run_outputs.h"
 #include "cli/run_report.h"
 #include "convert/saved_model.h"
@@ -15,7 +16,6 @@
 #include "eval/model_inputs.h"
 #include "eval/runner.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -166,43 +166,6 @@ static void on_begin(void *arg, const char *file, int64_t record) {
     fprintf(stderr, "%s: record %lld\n", file, (long long)record);
 }
 
-/* Counts the records beside the run, so that the time left is known. */
-struct counter {
-    const struct run_options *options;
-    struct tare_progress *progress;
-    atomic_bool stop;
-    int64_t total;
-};
-
-/* Sees every record and asks for none, until the count is over: the record that it then asks for ends it. */
-static bool ends_count(void *arg, const struct tare_provenance *where) {
-    struct counter *counter = arg;
-    counter->total = where->index + 1;
-    return atomic_load(&counter->stop) || counter->total == counter->options->limit;
-}
-
-static tare_status count_records(void *arg) {
-    struct counter *counter = arg;
-    const struct tare_option_list *data = &counter->options->data;
-    struct tare_source *source = NULL;
-    struct tare_sample sample;
-    struct tare_provenance where;
-    bool end = false;
-    tare_status status = tare_source_new(&source, data->items, data->count, NULL);
-    if (status == TARE_OK) status = tare_source_next(&sample, &where, &end, source, ends_count, counter);
-    if (status == TARE_OK && !end) tare_sample_reset(&sample);
-    if (status == TARE_OK && !atomic_load(&counter->stop)) tare_progress_set_total(counter->progress, counter->total);
-    tare_source_free(source);
-    tare_error_clear(); /* the run itself will meet the fault */
-    return TARE_OK;
-}
-
-static bool can_count(const struct run_options *options) {
-    for (size_t i = 0; i < options->data.count; i++)
-        if (strcmp(options->data.items[i], "-") == 0) return false;
-    return true;
-}
-
 static tare_status run_samples(struct run_state *state) {
     const struct run_options *given = state->options;
     struct tare_runner_options options = { .paths = given->data.items,
@@ -213,14 +176,13 @@ static tare_status run_samples(struct run_state *state) {
                                            .interrupted = &tare_interrupted,
                                            .begin = given->trace ? on_begin : NULL };
     struct tare_progress_options shown = { .label = "running", .unit = "records", .total = -1, .quiet = given->quiet };
-    struct counter counter = { .options = given };
-    struct tare_thread *thread = NULL;
+    const struct tare_source_options counted = { .limit = given->limit };
+    struct tare_record_counter *counter;
     tare_status status;
-    counter.progress = state->progress = tare_progress_new(&shown);
-    if (state->progress && can_count(given)) thread = tare_thread_start(count_records, &counter);
+    state->progress = tare_progress_new(&shown);
+    counter = tare_record_counter_start(given->data.items, given->data.count, &counted, state->progress);
     status = tare_run_records_on(state->sessions, state->threads, state->signature, &options, on_record, state);
-    atomic_store(&counter.stop, true);
-    if (thread && tare_thread_join(thread) != TARE_OK) status = status == TARE_OK ? TARE_INTERNAL : status;
+    tare_record_counter_end(counter);
     tare_progress_free(state->progress);
     return status;
 }

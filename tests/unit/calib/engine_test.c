@@ -495,10 +495,16 @@ static void bound__is_known_before_the_run(void **state) {
     (void)state;
     struct tare_model *model = make_model(BRANCHING);
     const struct tare_calibration_options options = { .threads = 2 };
-    size_t bytes, tensors;
-    mini_ok(tare_calibration_bound(&bytes, &tensors, &model->signatures[0], &options, 2));
+    size_t bytes, with_channels, tensors;
+    mini_ok(tare_calibration_bound(&bytes, &tensors, model, &model->signatures[0], &options, false));
     assert_true(tensors >= 8);
-    assert_true(bytes == 3 * tensors * tare_statistics_bound(0));
+    assert_true(bytes == tensors * tare_statistics_bound(0));
+    mini_ok(tare_calibration_bound(&with_channels, &tensors, model, &model->signatures[0], &options, true));
+    assert_true(with_channels > bytes);
+    struct tare_calibration *c = run(model, all_records(), 2, 1, NULL); /* with channels */
+    assert_int_equal(c->n_tensors, tensors);
+    assert_true(tare_calibration_bytes(c) <= with_channels);
+    tare_calibration_free(c);
     tare_model_free(model);
 }
 
