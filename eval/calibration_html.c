@@ -96,8 +96,8 @@ static void draw_convergence(struct tare_strbuf *out, const struct tare_calibrat
     tare_plot_letters(out);
     double step = ceil((last - first) / 5);
     for (double at = first; at <= last; at += fmax(step, 1)) tare_plot_x_tick(out, &plot, at, "%.0f", exp2(at));
-    tare_plot_y_tick(out, &plot, t->plot_low, "%.3g", t->plot_low);
-    tare_plot_y_tick(out, &plot, t->plot_high, "%.3g", t->plot_high);
+    tare_plot_y_tick(out, &plot, t->plot_low, "%.4g", t->plot_low);
+    tare_plot_y_tick(out, &plot, t->plot_high, "%.4g", t->plot_high);
     tare_plot_end(out);
 }
 
@@ -128,6 +128,19 @@ static void ranges_table(struct tare_strbuf *out, const struct tare_calibration_
     tare_page_table_end(&table);
 }
 
+/* Where one record alone makes the range what it is. */
+static void note_outlier(struct tare_strbuf *out, const struct tare_calibration_report *report,
+                         const struct tare_calibration_report_tensor *t) {
+    const struct tare_statistics *s = &t->tensor->statistics;
+    struct tare_range_without without;
+    char record[TARE_CALIBRATION_NUMBER], low[TARE_CALIBRATION_NUMBER], high[TARE_CALIBRATION_NUMBER];
+    if (s->finite_samples < TARE_WARNING_OUTLIER_RECORDS || !tare_statistics_range_without(&without, s)) return;
+    if (without.share > tare_warning_outlier_share) return;
+    tare_page_note(out, "warning", "Record %s alone sets this range; without it the values go from %s to %s.",
+                   tare_calibration_record_text(record, report->calibration, without.input, without.record),
+                   tare_calibration_value_text(low, without.low), tare_calibration_value_text(high, without.high));
+}
+
 static void tensor_card(struct tare_strbuf *out, const struct tare_calibration_report *report,
                         const struct tare_calibration_report_tensor *t) {
     char text[TARE_CALIBRATION_NUMBER], mean[TARE_CALIBRATION_NUMBER], rms[TARE_CALIBRATION_NUMBER];
@@ -138,6 +151,7 @@ static void tensor_card(struct tare_strbuf *out, const struct tare_calibration_r
                       tare_calibration_count_text(text, t->elements),
                       100 * (double)s->histogram.zeros / (double)t->elements, tare_calibration_value_text(mean, t->mean),
                       tare_calibration_value_text(rms, t->rms));
+    note_outlier(out, report, t);
     tare_page_pair_begin(out);
     tare_page_half_begin(out);
     draw_histogram(out, report, t);
@@ -253,8 +267,8 @@ static void coverage(struct tare_strbuf *out, const struct tare_calibration_repo
         tare_page_table_cell(&table, "%s", side->op);
         tare_page_table_cell(&table, "%s", tare_coverage_side_text(name, side));
         tare_page_table_cell(&table, "%s", side->target);
-        tare_page_table_cell(&table, "%s",
-                             tare_calibration_count_text(text, tare_calibration_function_records(c, side->target)));
+        const int64_t records = tare_calibration_function_records(c, side->target);
+        tare_page_table_cell(&table, "%s%s", records == 0 ? "never: " : "", tare_calibration_count_text(text, records));
     }
     tare_page_table_end(&table);
 }

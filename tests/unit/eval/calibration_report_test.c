@@ -188,6 +188,26 @@ static void text__has_the_numbers_of_the_json(void **state) {
     end(&s);
 }
 
+static void page__marks_what_one_record_makes_wide_and_what_none_reached(void **state) {
+    (void)state;
+    struct shown s = show(&all_of_it);
+    size_t i, marked = 0;
+    json_t *tensor;
+    json_array_foreach(json_object_get(s.root, "tensors"), i, tensor) {
+        const json_t *without = json_object_get(tensor, "without");
+        char note[128];
+        if (without == NULL) continue;
+        snprintf(note, sizeof note, "Record %.0f:%.0f alone sets this range; without it the values go from %.5g to %.5g.",
+                 real(without, "input") + 1, real(without, "record"), real(without, "low"), real(without, "high"));
+        bool is_marked = strstr(tare_strbuf_text(&s.html), note) != NULL;
+        assert_int_equal(is_marked, real(without, "share") <= tare_warning_outlier_share);
+        marked += is_marked;
+    }
+    assert_true(marked > 0); /* the heavy-tailed one */
+    assert_non_null(strstr(tare_strbuf_text(&s.html), "<td>never: 0</td>"));
+    end(&s);
+}
+
 static void page__stands_alone(void **state) {
     (void)state;
     struct shown s = show(&all_of_it);
@@ -326,6 +346,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(page__has_the_numbers_of_the_json),
         cmocka_unit_test(text__has_the_numbers_of_the_json),
+        cmocka_unit_test(page__marks_what_one_record_makes_wide_and_what_none_reached),
         cmocka_unit_test(page__stands_alone),
         cmocka_unit_test(page__is_well_formed),
         cmocka_unit_test(warnings__are_in_every_form),
