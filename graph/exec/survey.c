@@ -126,8 +126,8 @@ static size_t report(struct tare_strbuf *text, struct search *search, tare_statu
     size_t count = search->n_list + (status != TARE_OK);
     if (search->n_list) qsort(search->list, search->n_list, sizeof *search->list, by_name);
     for (size_t i = 0; i < search->n_list; i++)
-        describe(text, search->list[i]);
-    if (status != TARE_OK) tare_strbuf_printf(text, "%s\n", tare_error_text());
+        if (text) describe(text, search->list[i]);
+    if (status != TARE_OK && text) tare_strbuf_printf(text, "%s\n", tare_error_text());
     tare_map_free(&search->seen);
     tare_map_free(&search->noted);
     tare_map_free(&search->ops);
