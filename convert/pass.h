@@ -18,6 +18,8 @@ extern const struct tare_pass tare_pass_freeze;
 extern const struct tare_pass tare_pass_fold_batch_norm;
 /* Computes nodes whose inputs are all constants. */
 extern const struct tare_pass tare_pass_fold_constants;
+/* Moves constants that call sites pass as arguments into the functions, loops and branches that use them. */
+extern const struct tare_pass tare_pass_localize_constants;
 /* Drops functions that no signature or alias reaches, and nodes without effect. */
 extern const struct tare_pass tare_pass_prune;
 

@@ -10,6 +10,7 @@
 const struct tare_pass *const tare_prepare_passes[] = {
     &tare_pass_prune,
     &tare_pass_freeze,
+    &tare_pass_localize_constants,
     &tare_pass_fold_constants,
     &tare_pass_fold_batch_norm,
     &tare_pass_fold_constants, /* what folding left of shapes and scales */

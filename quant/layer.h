@@ -33,6 +33,8 @@ struct tare_quant_layer {
     struct tare_tensor real;                 /* float32, shape product.arranged; default: the constant, arranged */
     double *bias_real;                       /* product.columns values; default: bias_value */
     struct tare_quantized_weight quantized;  /* default: `real` rounded to nearest */
+    bool own_integers;                       /* a pass made them: they are no other layer's */
+    struct tare_edge integers;               /* `quantized` in the graph, once somebody has emitted it */
 
     struct tare_quant_outcome *outcome;
 };

@@ -177,13 +177,16 @@ static struct tare_edge emit_unpacked(struct tare_emit *emit, const struct tare_
     return tare_emit_node(emit, "Slice", "weight/even", inputs, 3, slice);
 }
 
-struct tare_edge tare_emit_weight(struct tare_emit *emit, const struct tare_quant_layer *layer) {
-    if (layer->quantized.bits != 4) return tare_emit_const(emit, "weight", &layer->quantized.values);
-    return tare_emit_reshape(emit, "weight", emit_unpacked(emit, layer), &layer->product.arranged);
+struct tare_edge tare_emit_weight(struct tare_emit *emit, struct tare_quant_layer *layer) {
+    if (layer->integers.node) return layer->integers;
+    layer->integers = layer->quantized.bits != 4
+                          ? tare_emit_const(emit, "weight", &layer->quantized.values)
+                          : tare_emit_reshape(emit, "weight", emit_unpacked(emit, layer), &layer->product.arranged);
+    return layer->integers;
 }
 
 /* Rows padded to whole blocks: [batches * blocks, block, columns] times [batches * blocks, 1, columns]. */
-struct tare_edge tare_emit_real_weight(struct tare_emit *emit, const struct tare_quant_layer *layer) {
+struct tare_edge tare_emit_real_weight(struct tare_emit *emit, struct tare_quant_layer *layer) {
     const struct tare_quantized_weight *q = &layer->quantized;
     const struct tare_weight_layout *l = &q->layout;
     const int64_t padded = q->n_blocks * l->block;
@@ -230,7 +233,7 @@ static struct tare_edge emit_gather(struct tare_emit *emit, const char *name, co
     return tare_emit_node(emit, "GatherV2", name, inputs, 3, attrs);
 }
 
-struct tare_edge tare_emit_table_lookup(struct tare_emit *emit, const struct tare_quant_layer *layer) {
+struct tare_edge tare_emit_table_lookup(struct tare_emit *emit, struct tare_quant_layer *layer) {
     const struct tare_quantized_weight *q = &layer->quantized;
     struct tare_edge y = emit_gather(emit, "entries", layer, tare_emit_weight(emit, layer));
     struct tare_edge scale = tare_emit_channels(emit, "scale", &layer->product, q->scales, q->n_scales);

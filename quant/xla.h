@@ -18,13 +18,14 @@ struct tare_edge tare_emit_pad(struct tare_emit *emit, struct tare_edge x, struc
 struct tare_edge tare_emit_channels(struct tare_emit *emit, const char *name, const struct tare_quant_product *product,
                                     const double *values, int64_t count);
 
-/* The layer's integers as an int8 constant in its arranged shape; 4 bits are unpacked in the graph. */
-struct tare_edge tare_emit_weight(struct tare_emit *emit, const struct tare_quant_layer *layer);
+/* The layer's integers as an int8 constant in its arranged shape; 4 bits are unpacked in the graph. Kept in
+ * layer->integers: layers with the same weight have one constant. */
+struct tare_edge tare_emit_weight(struct tare_emit *emit, struct tare_quant_layer *layer);
 /* The same as float32 numbers, each block of rows times its scales. */
-struct tare_edge tare_emit_real_weight(struct tare_emit *emit, const struct tare_quant_layer *layer);
+struct tare_edge tare_emit_real_weight(struct tare_emit *emit, struct tare_quant_layer *layer);
 /* GatherV2 of an integer table, as float32 numbers: what is read times its scale, which is read likewise where each entry
  * has its own. Every method quantizes tables so. */
-struct tare_edge tare_emit_table_lookup(struct tare_emit *emit, const struct tare_quant_layer *layer);
+struct tare_edge tare_emit_table_lookup(struct tare_emit *emit, struct tare_quant_layer *layer);
 
 /* Integers of an activation that a method made before, with the same parameters (NULL: any); NULL when there are none. */
 const struct tare_quant_shared *tare_quant_find_shared(const struct tare_quant_work *work,

@@ -98,7 +98,7 @@ static struct tare_edge emit_integer_product(struct tare_emit *emit, const struc
 
 /* The sums of a layer with constant weight, zero point and bias accounted for. */
 static struct tare_edge emit_sums(struct tare_emit *emit, struct tare_quant_work *work,
-                                  const struct tare_quant_layer *layer, struct tare_edge x, const double *scales) {
+                                  struct tare_quant_layer *layer, struct tare_edge x, const double *scales) {
     struct tare_edge sums = emit_integer_product(emit, layer, x, tare_emit_weight(emit, layer));
     if (layer->left_params.zero_point)
         sums = tare_emit_binary(emit, "Sub", "sub_offset", sums, emit_offset(emit, work->arena, layer));

@@ -1,0 +1,321 @@
+/* Constants move into the functions that get them as arguments: a loop's weights, read outside and carried through every
+ * step, are constants of its body; so are those that several callers pass alike. A function that callers give different
+ * weights is copied for each. Quantization and folding then find them where they are used, and the arguments go.
+ *
+ * What an argument always stands for is a fixed point over all call sites and, for loops, over what the body returns. */
+#include "convert/pass.h"
+#include "base/alloc.h"
+#include "graph/calls.h"
+#include "graph/clone.h"
+#include "graph/op.h"
+
+#include <string.h>
+
+enum { LEAST_WORTH_COPYING = 1024, MOST_COPIES = 256 }; /* elements; functions */
+
+/* What is known of one argument: nothing yet, one constant, or several values. Hangs at the node's scratch pointer. */
+struct value {
+    const struct tare_node *constant;
+    bool several;
+};
+
+struct localize {
+    struct tare_model *model;
+    struct tare_arena arena;
+    size_t *changes;
+};
+
+static struct value *value_of(const struct tare_node *arg) { return (struct value *)(uintptr_t)arg->edit; }
+
+static struct tare_graph *graph_at(const struct tare_model *model, size_t i) { return i ? model->functions[i - 1] : model->main; }
+
+static struct value resolve(struct tare_edge edge) {
+    while (edge.node && strcmp(edge.node->op, "Identity") == 0 && edge.node->n_inputs) edge = edge.node->inputs[0];
+    if (edge.node && strcmp(edge.node->op, "Const") == 0) return (struct value){ edge.node, false };
+    if (edge.node && strcmp(edge.node->op, "_Arg") == 0 && edge.node->edit) return *value_of(edge.node);
+    return (struct value){ NULL, true };
+}
+
+static bool same_constant(const struct tare_node *a, const struct tare_node *b) {
+    const struct tare_tensor *x = a == b ? NULL : tare_node_tensor(a, "value"), *y = x ? tare_node_tensor(b, "value") : NULL;
+    if (a == b) return true;
+    return x && y && x->dtype == y->dtype && x->data == y->data && tare_shape_equal(&x->shape, &y->shape);
+}
+
+static bool meet(struct value *value, struct value other) {
+    if (value->several || (!other.several && !other.constant)) return false;
+    if (!other.several && !value->constant) {
+        value->constant = other.constant;
+        return true;
+    }
+    if (!other.several && same_constant(value->constant, other.constant)) return false;
+    return value->several = true;
+}
+
+/* ---- what arguments stand for ---- */
+
+static void meet_all(const struct tare_graph *function, size_t count) {
+    for (size_t i = 0; i < count && i < function->n_args; i++) value_of(function->args[i])->several = true;
+}
+
+/* Arguments that a caller of the SavedModel passes: all but what the object graph binds. */
+static tare_status open_values(struct localize *l) {
+    const struct tare_model *model = l->model;
+    for (size_t f = 0; f < model->n_functions; f++) {
+        struct tare_graph *function = model->functions[f];
+        for (size_t i = 0; i < function->n_args; i++)
+            if (!(function->args[i]->edit = TARE_NEW(&l->arena, struct value))) return TARE_NO_MEMORY;
+    }
+    for (size_t c = 0; c < model->n_concretes; c++) {
+        const struct tare_concrete *concrete = &model->concretes[c];
+        const size_t bound = concrete->n_bound < concrete->graph->n_args ? concrete->n_bound : concrete->graph->n_args;
+        const size_t first = concrete->graph->n_args - bound;
+        meet_all(concrete->graph, first);
+        for (size_t i = 0; i < bound; i++) {
+            struct value captured = { NULL, true };
+            for (size_t o = 0; o < model->n_object_constants; o++)
+                if (model->object_constants[o].object_id == concrete->bound[i])
+                    captured = resolve((struct tare_edge){ model->object_constants[o].node, 0 });
+            meet(value_of(concrete->graph->args[first + i]), captured);
+        }
+    }
+    for (size_t i = 0; i < model->n_aliases; i++) {
+        const struct tare_graph *function = tare_model_find_function(model, model->aliases[i].function);
+        bool described = false;
+        for (size_t c = 0; c < model->n_concretes; c++) described |= model->concretes[c].graph == function;
+        if (function && !described) meet_all(function, function->n_args);
+    }
+    return TARE_OK;
+}
+
+static tare_status pass_site(const struct tare_node *node, bool *changed) {
+    struct tare_arena scratch = { 0 };
+    struct tare_call_site site;
+    const struct tare_graph *body;
+    tare_status status = tare_call_site(&site, &scratch, node);
+    body = site.kind == TARE_CALL_LOOP && site.n_callees == 2 ? site.callees[1] : NULL;
+    for (size_t c = 0; c < site.n_callees && status == TARE_OK; c++) {
+        const struct tare_graph *callee = site.callees[c];
+        for (size_t i = 0; i < callee->n_args; i++) {
+            struct value *value = value_of(callee->args[i]);
+            if (site.kind == TARE_CALL_OTHER || i >= site.n_args || !value) {
+                *changed |= value && meet(value, (struct value){ NULL, true });
+                continue;
+            }
+            *changed |= meet(value, resolve(node->inputs[site.first + i]));
+            if (body && i < body->n_returns) *changed |= meet(value, resolve(body->returns[i].edge));
+        }
+    }
+    tare_arena_free(&scratch);
+    return status;
+}
+
+static tare_status settle(struct localize *l) {
+    bool changed = true;
+    TARE_TRY(open_values(l));
+    while (changed) {
+        changed = false;
+        for (size_t g = 0; g <= l->model->n_functions; g++) {
+            const struct tare_graph *graph = graph_at(l->model, g);
+            for (size_t i = 0; i < graph->n_nodes; i++)
+                if (!graph->nodes[i]->dead) TARE_TRY(pass_site(graph->nodes[i], &changed));
+        }
+    }
+    return TARE_OK;
+}
+
+static void close_values(struct localize *l) {
+    for (size_t f = 0; f < l->model->n_functions; f++)
+        for (size_t i = 0; i < l->model->functions[f]->n_args; i++) l->model->functions[f]->args[i]->edit = NULL;
+}
+
+/* ---- constants into bodies ---- */
+
+/* A return that hands the argument on stays as it is: a loop carries it still. */
+static tare_status localize_arg(struct localize *l, struct tare_graph *function, struct tare_node *arg, size_t index) {
+    const struct value *value = value_of(arg);
+    const struct tare_edge edge = { arg, 0 };
+    const struct tare_tensor *tensor;
+    struct tare_node *constant;
+    size_t uses;
+    bool handed_on;
+    if (!value || value->several || !value->constant) return TARE_OK;
+    tensor = tare_node_tensor(value->constant, "value");
+    handed_on = index < function->n_returns && function->returns[index].edge.node == arg;
+    uses = tare_graph_count_uses(function, edge, NULL);
+    if (!tensor || tensor->dtype != tare_edge_dtype(edge) || uses <= (size_t)handed_on) return TARE_OK;
+    constant = tare_graph_add_const(function, arg->name, tensor);
+    if (!constant) return TARE_NO_MEMORY;
+    tare_graph_replace_uses(function, edge, (struct tare_edge){ constant, 0 }, NULL);
+    if (handed_on) function->returns[index].edge = edge;
+    ++*l->changes;
+    return TARE_OK;
+}
+
+static tare_status localize_all(struct localize *l) {
+    for (size_t f = 0; f < l->model->n_functions; f++) {
+        struct tare_graph *function = l->model->functions[f];
+        for (size_t i = 0; i < function->n_args; i++) TARE_TRY(localize_arg(l, function, function->args[i], i));
+    }
+    return TARE_OK;
+}
+
+/* ---- a copy for each caller ---- */
+
+static bool is_weight(struct tare_edge edge) {
+    const struct tare_tensor *value = tare_edge_constant(edge);
+    return value && value->dtype == TARE_DT_FLOAT && value->elements >= LEAST_WORTH_COPYING;
+}
+
+/* The only function of a plain call that gets a weight where other callers pass another; NULL: none. */
+static struct tare_graph *shared_callee(const struct tare_node *node) {
+    struct tare_graph *callee = tare_node_function(node, "f");
+    if (strcmp(node->op, "PartitionedCall") != 0 && strcmp(node->op, "StatefulPartitionedCall") != 0) return NULL;
+    for (size_t i = 0; callee && i < node->n_inputs && i < callee->n_args; i++)
+        if (is_weight(node->inputs[i]) && value_of(callee->args[i]) && value_of(callee->args[i])->several) return callee;
+    return NULL;
+}
+
+static tare_status copy_for_callers(struct localize *l, size_t *copies) {
+    const size_t n_functions = l->model->n_functions;
+    for (size_t g = 0; g <= n_functions; g++) {
+        const struct tare_graph *graph = graph_at(l->model, g);
+        for (size_t i = 0; i < graph->n_nodes && *copies < MOST_COPIES; i++) {
+            struct tare_graph *callee = graph->nodes[i]->dead ? NULL : shared_callee(graph->nodes[i]);
+            struct tare_graph *copy;
+            const char *name = callee ? tare_model_unused_name(l->model, callee->name) : NULL;
+            if (!callee) continue;
+            if (!name) return TARE_NO_MEMORY;
+            TARE_TRY(tare_function_clone(&copy, callee, name));
+            TARE_TRY(tare_node_set_func(graph->nodes[i], "f", name));
+            ++*copies;
+        }
+    }
+    return TARE_OK;
+}
+
+/* ---- arguments that nobody uses ---- */
+
+static bool is_unused(const struct tare_graph *function, size_t i) {
+    return tare_graph_count_uses(function, (struct tare_edge){ function->args[i], 0 }, NULL) == 0;
+}
+
+static size_t count_callers(const struct tare_model *model, const struct tare_graph *function) {
+    size_t count = 0;
+    for (size_t g = 0; g <= model->n_functions; g++) {
+        const struct tare_graph *graph = graph_at(model, g);
+        for (size_t i = 0; i < graph->n_nodes; i++) {
+            struct tare_arena scratch = { 0 };
+            struct tare_call_site site;
+            if (graph->nodes[i]->dead || tare_call_site(&site, &scratch, graph->nodes[i]) != TARE_OK) continue;
+            for (size_t c = 0; c < site.n_callees; c++) count += site.callees[c] == function;
+            tare_arena_free(&scratch);
+        }
+    }
+    return count;
+}
+
+static tare_status drop_arg(struct tare_graph *function, size_t index) {
+    memmove(&function->args[index], &function->args[index + 1], (function->n_args - index - 1) * sizeof *function->args);
+    function->n_args--;
+    for (size_t i = index; i < function->n_args; i++) {
+        function->args[i]->position = i;
+        TARE_TRY(tare_node_set_int(function->args[i], "index", (int64_t)i));
+    }
+    return TARE_OK;
+}
+
+static tare_status drop_list_item(struct tare_node *node, const char *name, size_t index) {
+    const struct tare_attr *attr = tare_node_find_attr(node, name);
+    if (!attr || !attr->is_list || attr->count <= index) return TARE_OK;
+    if (attr->kind == TARE_ATTR_TYPE) {
+        int *dtypes = TARE_NEW_ARRAY(&node->graph->model->arena, int, attr->count);
+        for (size_t i = 0, at = 0; dtypes && i < attr->count; i++)
+            if (i != index) dtypes[at++] = attr->items[i].type;
+        return dtypes ? tare_node_set_type_list(node, name, dtypes, attr->count - 1) : TARE_NO_MEMORY;
+    }
+    struct tare_shape *shapes = TARE_NEW_ARRAY(&node->graph->model->arena, struct tare_shape, attr->count);
+    for (size_t i = 0, at = 0; shapes && i < attr->count; i++)
+        if (i != index) shapes[at++] = attr->items[i].shape;
+    return shapes ? tare_node_set_shape_list(node, name, shapes, attr->count - 1) : TARE_NO_MEMORY;
+}
+
+/* Takes variable `index` out of a loop that only hands it on. */
+static tare_status drop_loop_variable(struct tare_node *loop, struct tare_graph *condition, struct tare_graph *body,
+                                      size_t index) {
+    struct tare_graph *graph = loop->graph;
+    const size_t outputs = loop->n_outputs;
+    tare_graph_replace_uses(graph, (struct tare_edge){ loop, (int)index }, loop->inputs[index], NULL);
+    for (size_t i = index + 1; i < outputs; i++)
+        tare_graph_replace_uses(graph, (struct tare_edge){ loop, (int)i }, (struct tare_edge){ loop, (int)i - 1 }, NULL);
+    memmove(&loop->inputs[index], &loop->inputs[index + 1], (loop->n_inputs - index - 1) * sizeof *loop->inputs);
+    loop->n_inputs--;
+    memmove(&body->returns[index], &body->returns[index + 1], (body->n_returns - index - 1) * sizeof *body->returns);
+    body->n_returns--;
+    TARE_TRY(drop_list_item(loop, "T", index));
+    TARE_TRY(drop_list_item(loop, "output_shapes", index));
+    TARE_TRY(drop_list_item(loop, "_output_shapes", index));
+    TARE_TRY(drop_arg(condition, index));
+    TARE_TRY(drop_arg(body, index));
+    return tare_node_resolve(loop);
+}
+
+static tare_status drop_loop_variables(struct localize *l, struct tare_node *loop) {
+    struct tare_graph *condition = tare_node_function(loop, "cond"), *body = tare_node_function(loop, "body");
+    if (!condition || !body || condition == body || condition->n_args != loop->n_inputs || body->n_args != loop->n_inputs ||
+        body->n_returns != loop->n_inputs || loop->n_outputs != loop->n_inputs)
+        return TARE_OK;
+    for (size_t i = loop->n_inputs; i-- > 0;) {
+        const struct tare_edge arg = { body->args[i], 0 };
+        const bool handed_on = body->returns[i].edge.node == body->args[i];
+        if (!tare_edge_constant(loop->inputs[i]) || !handed_on || !is_unused(condition, i) ||
+            tare_graph_count_uses(body, arg, NULL) != 1)
+            continue;
+        if (count_callers(l->model, condition) != 1 || count_callers(l->model, body) != 1) return TARE_OK;
+        TARE_TRY(drop_loop_variable(loop, condition, body, i));
+        ++*l->changes;
+    }
+    return TARE_OK;
+}
+
+static tare_status drop_unused(struct localize *l) {
+    for (size_t g = 0; g <= l->model->n_functions; g++) {
+        const struct tare_graph *graph = graph_at(l->model, g);
+        for (size_t i = 0; i < graph->n_nodes; i++) {
+            struct tare_node *node = graph->nodes[i];
+            if (!node->dead && (strcmp(node->op, "While") == 0 || strcmp(node->op, "StatelessWhile") == 0))
+                TARE_TRY(drop_loop_variables(l, node));
+        }
+    }
+    for (size_t f = 0; f < l->model->n_functions; f++) {
+        struct tare_graph *function = l->model->functions[f];
+        for (size_t i = function->n_args; i-- > 0;) {
+            const struct value *value = value_of(function->args[i]);
+            if (!value || value->several || !value->constant || !is_unused(function, i)) continue;
+            if (tare_function_remove_arg(function, i) != TARE_OK) tare_error_clear(); /* a branch keeps it unused */
+        }
+    }
+    return TARE_OK;
+}
+
+static tare_status run(struct tare_model *model, size_t *changes) {
+    struct localize l = { .model = model, .changes = changes };
+    size_t copies = 0;
+    tare_status status;
+    TARE_CHECK(settle(&l));
+    TARE_CHECK(copy_for_callers(&l, &copies));
+    if (copies) TARE_CHECK(settle(&l)); /* each copy has one caller */
+    TARE_CHECK(localize_all(&l));
+    TARE_CHECK(drop_unused(&l));
+    *changes += copies;
+done:
+    close_values(&l);
+    tare_arena_free(&l.arena);
+    return status;
+}
+
+const struct tare_pass tare_pass_localize_constants = {
+    .name = "localize_constants",
+    .help = "move constants that are passed as arguments into functions, loops and branches",
+    .run = run,
+};

@@ -1,0 +1,153 @@
+/* Constants that call sites pass, before and after the pass: same results, constants where they are used, fewer arguments. */
+#include "support/mini_model.h"
+
+#include "convert/pass.h"
+
+#include <string.h>
+
+enum { SIDE = 32 };
+
+static struct tare_edge weight(struct tare_graph *graph, const char *name, float value) {
+    const struct tare_shape shape = tare_shape_make(2, SIDE, SIDE);
+    struct tare_tensor tensor;
+    mini_ok(tare_tensor_new(&tensor, TARE_DT_FLOAT, &shape));
+    for (int64_t i = 0; i < tensor.elements; i++) TARE_DATA(float, &tensor)[i] = i % (SIDE + 1) == 0 ? value : 0;
+    struct tare_edge edge = { tare_graph_add_const(graph, name, &tensor), 0 };
+    tare_tensor_reset(&tensor);
+    return edge;
+}
+
+static size_t run_pass(struct tare_model *model) {
+    size_t changes = 0;
+    mini_ok(tare_pass_localize_constants.run(model, &changes));
+    return changes;
+}
+
+/* First element of what comes out for a matrix of ones. */
+static float answer(struct tare_model *model, struct tare_edge x, struct tare_edge y) {
+    const struct tare_shape shape = tare_shape_make(2, 1, SIDE);
+    struct tare_session *session = mini_session(model);
+    struct tare_tensor fed, result;
+    float first;
+    mini_ok(tare_tensor_new(&fed, TARE_DT_FLOAT, &shape));
+    for (int i = 0; i < SIDE; i++) TARE_DATA(float, &fed)[i] = 1;
+    mini_ok(tare_session_run(session, &x, &fed, 1, &y, &result, 1, NULL, 0));
+    first = TARE_DATA(float, &result)[0];
+    tare_tensor_reset(&fed);
+    tare_tensor_reset(&result);
+    tare_session_free(session);
+    return first;
+}
+
+/* f(x, w) = x * w */
+static struct tare_graph *product(struct tare_model *model, const char *name) {
+    struct tare_graph *f = tare_model_add_function(model, name);
+    struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT), w = mini_arg(f, "w", TARE_DT_FLOAT);
+    mini_return(f, "y", mini_node(f, "MatMul", "product", 2, x, w));
+    return f;
+}
+
+static void same_constant__goes_into_the_function(void **state) {
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *f = product(model, "f");
+    (void)state;
+    struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT), w = weight(model->main, "w", 3);
+    struct tare_edge y = mini_call(model->main, "PartitionedCall", "first", f, 2, x, w);
+    y = mini_call(model->main, "PartitionedCall", "second", f, 2, y, w);
+    assert_true(answer(model, x, y) == 9);
+    assert_int_equal(run_pass(model), 1);
+    assert_true(answer(model, x, y) == 9);
+    assert_int_equal(f->n_args, 1);
+    assert_non_null(tare_edge_constant(tare_graph_find(f, "product")->inputs[1]));
+    tare_model_free(model);
+}
+
+static void other_weights__get_a_copy_of_the_function_each(void **state) {
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *f = product(model, "f");
+    (void)state;
+    struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
+    struct tare_edge y = mini_call(model->main, "PartitionedCall", "first", f, 2, x, weight(model->main, "a", 2));
+    y = mini_call(model->main, "PartitionedCall", "second", f, 2, y, weight(model->main, "b", 5));
+    run_pass(model);
+    assert_true(answer(model, x, y) == 10);
+    struct tare_graph *first = tare_node_function(tare_graph_find(model->main, "first"), "f");
+    struct tare_graph *second = tare_node_function(tare_graph_find(model->main, "second"), "f");
+    assert_ptr_not_equal(first, second);
+    assert_non_null(tare_edge_constant(tare_graph_find(first, "product")->inputs[1]));
+    assert_non_null(tare_edge_constant(tare_graph_find(second, "product")->inputs[1]));
+    tare_model_free(model);
+}
+
+static void argument_that_varies__stays(void **state) {
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *f = product(model, "f");
+    (void)state;
+    struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT), w = mini_placeholder(model->main, "w", TARE_DT_FLOAT);
+    mini_call(model->main, "PartitionedCall", "call", f, 2, x, w);
+    assert_int_equal(run_pass(model), 0);
+    assert_int_equal(f->n_args, 2);
+    tare_model_free(model);
+}
+
+/* for (i = 0; i < 3; i++) x = x * w, with w (and the limit) carried through every step; returns i too. */
+static struct tare_node *loop_model(struct tare_model *model, struct tare_edge x, bool changes_weight) {
+    struct tare_graph *cond = tare_model_add_function(model, "cond"), *body = tare_model_add_function(model, "body");
+    struct tare_edge i = mini_arg(cond, "i", TARE_DT_INT32), limit;
+    mini_arg(cond, "w", TARE_DT_FLOAT);
+    mini_arg(cond, "x", TARE_DT_FLOAT);
+    limit = mini_arg(cond, "limit", TARE_DT_INT32);
+    mini_return(cond, "more", mini_node(cond, "Less", "less", 2, i, limit));
+    i = mini_arg(body, "i", TARE_DT_INT32);
+    struct tare_edge w = mini_arg(body, "w", TARE_DT_FLOAT), y = mini_arg(body, "x", TARE_DT_FLOAT);
+    limit = mini_arg(body, "limit", TARE_DT_INT32);
+    mini_return(body, "i", mini_node(body, "AddV2", "next", 2, i, mini_int(body, "one", 1)));
+    mini_return(body, "w", changes_weight ? mini_node(body, "AddV2", "grow", 2, w, w) : w);
+    mini_return(body, "x", mini_node(body, "MatMul", "product", 2, y, w));
+    mini_return(body, "limit", limit);
+    struct tare_edge zero = mini_int(model->main, "zero", 0), three = mini_int(model->main, "three", 3);
+    struct tare_node *loop = mini_open(model->main, "While", "loop", 4, zero, weight(model->main, "w", 2), x, three);
+    mini_ok(tare_node_set_func(loop, "cond", "cond"));
+    mini_ok(tare_node_set_func(loop, "body", "body"));
+    mini_done(loop);
+    return loop;
+}
+
+static void loop__carries_no_constant(void **state) {
+    struct tare_model *model = mini_model_new();
+    (void)state;
+    struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
+    struct tare_node *loop = loop_model(model, x, false);
+    struct tare_edge y = mini_node(model->main, "Identity", "y", 1, (struct tare_edge){ loop, 2 });
+    assert_true(answer(model, x, y) == 8);
+    run_pass(model);
+    assert_int_equal(loop->n_inputs, 2); /* i and x */
+    assert_int_equal(loop->n_outputs, 2);
+    assert_int_equal(y.node->inputs[0].index, 1);
+    assert_non_null(tare_edge_constant(tare_graph_find(tare_model_find_function(model, "body"), "product")->inputs[1]));
+    assert_true(answer(model, x, y) == 8);
+    tare_model_free(model);
+}
+
+static void loop__weight_that_changes_stays(void **state) {
+    struct tare_model *model = mini_model_new();
+    (void)state;
+    struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
+    struct tare_node *loop = loop_model(model, x, true);
+    struct tare_edge y = mini_node(model->main, "Identity", "y", 1, (struct tare_edge){ loop, 2 });
+    run_pass(model);
+    assert_null(tare_edge_constant(tare_graph_find(tare_model_find_function(model, "body"), "product")->inputs[1]));
+    assert_true(answer(model, x, y) == 2 * 4 * 8);
+    tare_model_free(model);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_constant__goes_into_the_function),
+        cmocka_unit_test(other_weights__get_a_copy_of_the_function_each),
+        cmocka_unit_test(argument_that_varies__stays),
+        cmocka_unit_test(loop__carries_no_constant),
+        cmocka_unit_test(loop__weight_that_changes_stays),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
