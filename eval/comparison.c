@@ -2,6 +2,7 @@
 #include "eval/comparison.h"
 #include "base/alloc.h"
 #include "base/progress.h"
+#include "base/strbuf.h"
 #include "datasets/label.h"
 #include "eval/model_inputs.h"
 #include "graph/calls.h"
@@ -135,13 +136,22 @@ static int output_named(const struct tare_signature *signature, const char *key)
     return -1;
 }
 
+/* A model with state answers in the order of the records: one worker. */
+static int threads_for(const struct tare_comparison *c, const struct tare_model *model,
+                       const struct tare_signature *signature) {
+    struct tare_strbuf found = { 0 };
+    bool state = tare_session_state_ops(model, signature, &found) > 0;
+    tare_strbuf_free(&found);
+    return state || c->threads < 1 ? 1 : c->threads;
+}
+
 tare_status tare_comparison_add(struct tare_comparison_row **out, struct tare_comparison *comparison,
                                 const struct tare_model *model, const struct tare_signature *signature,
                                 const struct tare_runner_options *options, const char *label) {
     struct pass pass = { .comparison = comparison, .label = label, .is_reference = comparison->n_rows == 0,
                          .expected_output = output_named(signature, label), .batches = tare_signature_batches(signature) };
     struct tare_session **sessions;
-    int threads = tare_session_state_ops(model, signature, NULL) ? 1 : comparison->threads > 0 ? comparison->threads : 1;
+    int threads = threads_for(comparison, model, signature);
     double start;
     tare_status status;
     if (pass.is_reference) TARE_TRY(name_outputs(comparison, signature));
