@@ -76,6 +76,10 @@ struct tare_object *tare_session_find_resource(struct tare_session *session, con
 /* Takes over the caller's reference. */
 tare_status tare_session_add_resource(struct tare_session *session, const char *kind, const char *name,
                                       struct tare_object *object);
+/* An object of the present run from outside, by number: for handles that are plain strings. `add` takes over the caller's
+ * reference and gives the number; `find` a borrowed object, NULL for a number that is none of this run's. */
+tare_status tare_session_add_run_object(size_t *number, struct tare_session *session, struct tare_object *object);
+struct tare_object *tare_session_find_run_object(const struct tare_session *session, int64_t number);
 /* How often the body of `function` was entered in this session, inlined calls in a plan included; 0 when never. Says
  * which branches of If, Case and While were reached. */
 int64_t tare_session_function_runs(const struct tare_session *session, const struct tare_graph *function);

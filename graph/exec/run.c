@@ -12,6 +12,7 @@ static void begin_run(struct tare_session *session) {
     session->located = false;
     session->random = 0;
     session->nested_ns = 0;
+    tare_session_drop_run_objects(session);
 }
 
 /* ---- the main graph ---- */

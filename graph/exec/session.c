@@ -65,6 +65,26 @@ tare_status tare_session_add_resource(struct tare_session *session, const char *
     return TARE_OK;
 }
 
+tare_status tare_session_add_run_object(size_t *number, struct tare_session *session, struct tare_object *object) {
+    if (!TARE_GROW(session->run_objects, session->n_run_objects, session->run_objects_capacity)) {
+        tare_object_unref(object);
+        return TARE_NO_MEMORY;
+    }
+    *number = session->n_run_objects++;
+    session->run_objects[*number] = object;
+    return TARE_OK;
+}
+
+struct tare_object *tare_session_find_run_object(const struct tare_session *session, int64_t number) {
+    return number >= 0 && (uint64_t)number < session->n_run_objects ? session->run_objects[number] : NULL;
+}
+
+void tare_session_drop_run_objects(struct tare_session *session) {
+    for (size_t i = 0; i < session->n_run_objects; i++)
+        tare_object_unref(session->run_objects[i]);
+    session->n_run_objects = 0;
+}
+
 /* Several variables may bear one name; each node of the main graph then has its own, and the name finds the first. */
 static tare_status add_variable(struct tare_session *session, const struct tare_variable *variable) {
     struct tare_variable_object *object =
@@ -183,6 +203,7 @@ void tare_session_free(struct tare_session *session) {
         release_graph(session->graph_list[i]);
     for (size_t i = 0; i < session->n_resources; i++)
         tare_object_unref(session->resource_list[i]);
+    tare_session_drop_run_objects(session);
     for (size_t i = 0; i < session->model->n_assets && session->assets; i++)
         tare_tensor_reset(&session->assets[i]);
     tare_map_free(&session->graphs);
@@ -192,6 +213,7 @@ void tare_session_free(struct tare_session *session) {
     tare_map_free(&session->variables);
     tare_free(session->graph_list);
     tare_free(session->resource_list);
+    tare_free(session->run_objects);
     tare_buffer_pool_free(session->pool);
     tare_pool_free(session->op_pool);
     tare_arena_free(&session->arena);

@@ -53,6 +53,8 @@ struct tare_session {
     struct tare_resource_kind *kinds;
     struct tare_object **resource_list;
     size_t n_resources, resources_capacity;
+    struct tare_object **run_objects; /* of this run from outside only: what string handles number */
+    size_t n_run_objects, run_objects_capacity;
     struct tare_map variables;  /* bytes of a main-graph node's address -> struct tare_object, borrowed */
     struct tare_tensor *assets; /* paths, by model->assets */
 
@@ -82,5 +84,8 @@ tare_status tare_exec_call(struct tare_session *session, const struct tare_graph
 /* For kernels that call functions: input i as the caller's own reference, moved out of its slot where this node is the
  * last to need it. Each input once; the kernel must not look at it afterwards. */
 void tare_exec_take_input(struct tare_kernel *kernel, size_t i, struct tare_tensor *out);
+
+/* Ends what tare_session_add_run_object took. */
+void tare_session_drop_run_objects(struct tare_session *session);
 
 #endif

@@ -27,11 +27,11 @@ static tare_status stack_of(struct tare_list **out, const struct tare_kernel *ke
 static tare_status run_stack(struct tare_kernel *kernel) {
     struct tare_shape any = tare_shape_unknown();
     struct tare_list *list = NULL;
-    if (kernel->inputs[0].elements != 1)
+    if (kernel->n_inputs && kernel->inputs[0].elements != 1)
         return TARE_FAIL(TARE_SHAPE, "max_size has %lld elements (wanted 1)", (long long)kernel->inputs[0].elements);
     list = tare_list_new(&stack_type, tare_node_type(kernel->node, "elem_type", TARE_DT_INVALID), &any);
     if (!list) return TARE_NO_MEMORY;
-    list->most = tare_tensor_get_i64(&kernel->inputs[0], 0);
+    list->most = kernel->n_inputs ? tare_tensor_get_i64(&kernel->inputs[0], 0) : -1;
     return tare_handle_new(&kernel->outputs[0], &list->object);
 }
 
@@ -79,6 +79,31 @@ const struct tare_op tare_ops_stack[] = {
       .infer = infer_nothing,
       .run = run_pop,
       .flags = TARE_OP_STATEFUL },
+    { .name = "Stack",
+      .outputs = "handle: Ref(string)",
+      .attrs = "elem_type: type; stack_name: string = ''",
+      .infer = tare_infer_scalar,
+      .run = run_stack,
+      .flags = TARE_OP_STATEFUL },
+    { .name = "StackPush",
+      .inputs = "handle: Ref(string), elem: T",
+      .outputs = "output: T",
+      .attrs = "T: type; swap_memory: bool = false",
+      .infer = infer_push,
+      .run = run_push,
+      .flags = TARE_OP_NO_FOLD },
+    { .name = "StackPop",
+      .inputs = "handle: Ref(string)",
+      .outputs = "elem: elem_type",
+      .attrs = "elem_type: type",
+      .infer = infer_nothing,
+      .run = run_pop,
+      .flags = TARE_OP_NO_FOLD },
+    { .name = "StackClose",
+      .inputs = "handle: Ref(string)",
+      .infer = infer_nothing,
+      .run = run_close,
+      .flags = TARE_OP_NO_FOLD },
     { .name = "StackCloseV2",
       .inputs = "handle: resource",
       .infer = infer_nothing,

@@ -1,9 +1,13 @@
-/* TensorArrays (V3): a resource that a loop writes and reads by index; the flow value only orders the nodes. */
+/* TensorArrays: an object that a loop writes and reads by index; the flow value only orders the nodes. The handle is a
+ * resource (V3), a reference (the first form), or a string that numbers the run's objects (V2). */
 #include "graph/ops/element_list.h"
 #include "graph/ops/families.h"
 
 #include "graph/exec/variable.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct tare_object_type array_type = { "TensorArray", tare_list_destroy };
@@ -13,10 +17,33 @@ static tare_status infer_nothing(struct tare_infer *infer) {
     return TARE_OK;
 }
 
+/* What stands before the number in a string handle. */
+static const char handle_stem[] = "_tensor_arrays/";
+
+static tare_status array_of_text(struct tare_object **out, const struct tare_kernel *kernel) {
+    const struct tare_tensor *handle = &kernel->inputs[0];
+    const struct tare_str *text = handle->elements == 1 ? handle->data : NULL;
+    const size_t stem = sizeof handle_stem - 1;
+    char digits[24] = "";
+    char *end = digits;
+    struct tare_object *object = NULL;
+    if (text && text->size > stem && text->size - stem < sizeof digits && memcmp(text->data, handle_stem, stem) == 0) {
+        memcpy(digits, text->data + stem, text->size - stem);
+        object = tare_session_find_run_object(kernel->session, strtoll(digits, &end, 10));
+    }
+    if (!object || *end || object->type != &array_type)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "the handle is not of a TensorArray of this run");
+    *out = object;
+    return TARE_OK;
+}
+
 static tare_status array_of(struct tare_list **out, const struct tare_kernel *kernel) {
     struct tare_object *object = NULL;
     struct tare_list *list = NULL;
-    TARE_TRY(tare_handle_object(&object, &kernel->inputs[0], &array_type));
+    if (kernel->inputs[0].dtype == TARE_DT_STRING)
+        TARE_TRY(array_of_text(&object, kernel));
+    else
+        TARE_TRY(tare_handle_object(&object, &kernel->inputs[0], &array_type));
     list = (struct tare_list *)object;
     if (list->closed) return TARE_FAIL(TARE_INVALID_ARGUMENT, "TensorArray has already been closed.");
     *out = list;
@@ -37,6 +64,17 @@ static tare_status scalar_at(int64_t *out, const struct tare_tensor *tensor, con
     return TARE_OK;
 }
 
+/* The run holds the array; the handle is the text of its number. */
+static tare_status give_text(struct tare_kernel *kernel, struct tare_list *list) {
+    struct tare_shape scalar = tare_shape_scalar();
+    char text[sizeof handle_stem + 24];
+    size_t number;
+    TARE_TRY(tare_session_add_run_object(&number, kernel->session, &list->object));
+    snprintf(text, sizeof text, "%s%zu", handle_stem, number);
+    TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_STRING, &scalar));
+    return tare_tensor_set_string(&kernel->outputs[0], 0, text, strlen(text));
+}
+
 static tare_status run_array(struct tare_kernel *kernel) {
     struct tare_shape element = tare_shape_unknown();
     struct tare_list *list = NULL;
@@ -53,8 +91,11 @@ static tare_status run_array(struct tare_kernel *kernel) {
         tare_object_unref(&list->object);
         return status;
     }
+    if (tare_dtype_base(kernel->node->output_dtypes[0]) == TARE_DT_STRING &&
+        !tare_dtype_is_ref(kernel->node->output_dtypes[0]))
+        return give_text(kernel, list);
     TARE_TRY(tare_handle_new(&kernel->outputs[0], &list->object));
-    return give_flow(kernel, 1);
+    return kernel->n_outputs > 1 ? give_flow(kernel, 1) : TARE_OK;
 }
 
 /* One write an index: a second one would be seen by nodes that have read the first. */
@@ -138,6 +179,26 @@ static tare_status run_scatter(struct tare_kernel *kernel) {
     return status == TARE_OK ? give_flow(kernel, 0) : status;
 }
 
+/* TensorArrayUnpack: row k to index k; the array takes that many. */
+static tare_status run_unpack(struct tare_kernel *kernel) {
+    struct tare_list *list = NULL, pieces = { .shape = tare_shape_unknown(), .most = -1 };
+    tare_status status;
+    TARE_TRY(array_of(&list, kernel));
+    pieces.dtype = list->dtype;
+    status = tare_list_fill_rows(&pieces, &kernel->inputs[1]);
+    if (status == TARE_OK) status = write_pieces(list, &pieces, NULL);
+    tare_list_empty(&pieces);
+    return status == TARE_OK ? give_flow(kernel, 0) : status;
+}
+
+static tare_status run_pack(struct tare_kernel *kernel) {
+    struct tare_shape element = tare_shape_unknown();
+    struct tare_list *list = NULL;
+    TARE_TRY(array_of(&list, kernel));
+    tare_node_shape(kernel->node, "element_shape", &element);
+    return tare_list_stack(kernel, 0, list, NULL, list->count, &element);
+}
+
 static tare_status run_split(struct tare_kernel *kernel) {
     struct tare_list *list = NULL, pieces = { .shape = tare_shape_unknown(), .most = -1 };
     tare_status status;
@@ -182,34 +243,43 @@ static tare_status infer_concat(struct tare_infer *infer) {
     return TARE_OK;
 }
 
+#define ARRAY_FORM(op, handle, in, out, spec, shapes, kernel, extra)                                                   \
+    { .name = op, .inputs = handle in, .outputs = out, .attrs = spec, .infer = shapes, .run = kernel, .flags = extra }
+/* The op in its three forms. */
 #define ARRAY_OP(op, in, out, spec, shapes, kernel)                                                                    \
+    ARRAY_FORM(op "V3", "handle: resource", in, out, spec, shapes, kernel, TARE_OP_STATEFUL),                          \
+        ARRAY_FORM(op "V2", "handle: string", in, out, spec, shapes, kernel, TARE_OP_NO_FOLD),                         \
+        ARRAY_FORM(op, "handle: Ref(string)", in, out, spec, shapes, kernel, TARE_OP_NO_FOLD)
+#define NEW_ARRAY(op, out, spec)                                                                                       \
     {                                                                                                                  \
-        .name = op, .inputs = "handle: resource" in, .outputs = out, .attrs = spec, .infer = shapes, .run = kernel,    \
-        .flags = TARE_OP_STATEFUL                                                                                      \
+        .name = op, .inputs = "size: int32", .outputs = out,                                                           \
+        .attrs = "dtype: type; element_shape: shape = { unknown_rank: true }; dynamic_size: bool = false; "            \
+                 "clear_after_read: bool = true; tensor_array_name: string = ''" spec,                                 \
+        .infer = infer_nothing, .run = run_array, .flags = TARE_OP_STATEFUL                                            \
     }
+#define ELEMENTS "dtype: type; element_shape: shape = { unknown_rank: true }"
 
 const struct tare_op tare_ops_tensor_array[] = {
-    { .name = "TensorArrayV3",
-      .inputs = "size: int32",
-      .outputs = "handle: resource, flow: float",
-      .attrs = "dtype: type; element_shape: shape = { unknown_rank: true }; dynamic_size: bool = false; "
-               "clear_after_read: bool = true; identical_element_shapes: bool = false; tensor_array_name: string = ''",
-      .infer = infer_nothing,
-      .run = run_array,
-      .flags = TARE_OP_STATEFUL },
-    ARRAY_OP("TensorArrayWriteV3", ", index: int32, value: T, flow_in: float", "flow_out: float", "T: type",
+    NEW_ARRAY("TensorArrayV3", "handle: resource, flow: float", "; identical_element_shapes: bool = false"),
+    NEW_ARRAY("TensorArrayV2", "handle: string", ""),
+    NEW_ARRAY("TensorArray", "handle: Ref(string)", ""),
+    ARRAY_OP("TensorArrayWrite", ", index: int32, value: T, flow_in: float", "flow_out: float", "T: type",
              tare_infer_scalar, run_write),
-    ARRAY_OP("TensorArrayReadV3", ", index: int32, flow_in: float", "value: dtype", "dtype: type", infer_nothing,
+    ARRAY_OP("TensorArrayRead", ", index: int32, flow_in: float", "value: dtype", "dtype: type", infer_nothing,
              run_read),
-    ARRAY_OP("TensorArrayGatherV3", ", indices: int32, flow_in: float", "value: dtype",
-             "dtype: type; element_shape: shape = { unknown_rank: true }", infer_gather, run_gather),
-    ARRAY_OP("TensorArrayConcatV3", ", flow_in: float", "value: dtype, lengths: int64",
+    ARRAY_OP("TensorArrayGather", ", indices: int32, flow_in: float", "value: dtype", ELEMENTS, infer_gather,
+             run_gather),
+    ARRAY_OP("TensorArrayConcat", ", flow_in: float", "value: dtype, lengths: int64",
              "dtype: type; element_shape_except0: shape = { unknown_rank: true }", infer_concat, run_concat),
-    ARRAY_OP("TensorArrayScatterV3", ", indices: int32, value: T, flow_in: float", "flow_out: float", "T: type",
+    ARRAY_OP("TensorArrayScatter", ", indices: int32, value: T, flow_in: float", "flow_out: float", "T: type",
              tare_infer_scalar, run_scatter),
-    ARRAY_OP("TensorArraySplitV3", ", value: T, lengths: int64, flow_in: float", "flow_out: float", "T: type",
+    ARRAY_OP("TensorArraySplit", ", value: T, lengths: int64, flow_in: float", "flow_out: float", "T: type",
              tare_infer_scalar, run_split),
-    ARRAY_OP("TensorArraySizeV3", ", flow_in: float", "size: int32", NULL, tare_infer_scalar, run_size),
-    ARRAY_OP("TensorArrayCloseV3", "", NULL, NULL, infer_nothing, run_close),
+    ARRAY_OP("TensorArraySize", ", flow_in: float", "size: int32", NULL, tare_infer_scalar, run_size),
+    ARRAY_OP("TensorArrayClose", "", NULL, NULL, infer_nothing, run_close),
+    ARRAY_FORM("TensorArrayPack", "handle: Ref(string)", ", flow_in: float", "value: dtype", ELEMENTS, infer_nothing,
+               run_pack, TARE_OP_NO_FOLD),
+    ARRAY_FORM("TensorArrayUnpack", "handle: Ref(string)", ", value: T, flow_in: float", "flow_out: float", "T: type",
+               tare_infer_scalar, run_unpack, TARE_OP_NO_FOLD),
     { 0 },
 };
