@@ -24,7 +24,8 @@ static tare_status find_callee(struct tare_graph **out, const struct tare_node *
     return TARE_FAIL(TARE_NOT_FOUND, "Failed to find definition for function \"%s\"", attr->items[0].func.name);
 }
 
-static tare_status call(struct tare_kernel *kernel, const char *function, size_t n_args) {
+/* Calls with the inputs first … first + n_args - 1. */
+static tare_status call_with(struct tare_kernel *kernel, const char *function, size_t first, size_t n_args) {
     struct tare_graph *callee;
     struct tare_tensor *args = TARE_NEW_ARRAY(kernel->scratch, struct tare_tensor, n_args + 1);
     if (!args) return TARE_NO_MEMORY;
@@ -34,8 +35,17 @@ static tare_status call(struct tare_kernel *kernel, const char *function, size_t
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "function %s returns %zu results (wanted %zu)", callee->name,
                          callee->n_returns, kernel->n_outputs);
     for (size_t i = 0; i < n_args; i++)
-        tare_exec_take_input(kernel, i, &args[i]);
+        tare_exec_take_input(kernel, first + i, &args[i]);
     return tare_exec_call(kernel->session, callee, args, n_args, kernel->outputs, kernel->n_outputs);
+}
+
+static tare_status call(struct tare_kernel *kernel, const char *function, size_t n_args) {
+    return call_with(kernel, function, 0, n_args);
+}
+
+/* The device that the call is meant for is this one: there is no other. */
+static tare_status run_remote_call(struct tare_kernel *kernel) {
+    return call_with(kernel, "f", 1, kernel->n_inputs - 1);
 }
 
 static tare_status run_call(struct tare_kernel *kernel) {
@@ -136,6 +146,13 @@ const struct tare_op tare_ops_call[] = {
                "executor_type: string = ''",
       .infer = infer_call,
       .run = run_call,
+      .flags = TARE_OP_CONTROL | TARE_OP_STATEFUL },
+    { .name = "RemoteCall",
+      .inputs = "target: string, args: Tin",
+      .outputs = "output: Tout",
+      .attrs = "Tin: list(type) >= 1; Tout: list(type) >= 1; f: func",
+      .infer = infer_call,
+      .run = run_remote_call,
       .flags = TARE_OP_CONTROL | TARE_OP_STATEFUL },
     { .name = "TPUPartitionedCall",
       .inputs = "args: Tin, device_ordinal: int32",

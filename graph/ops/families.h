@@ -45,6 +45,7 @@
     X(quantize) \
     X(ragged) \
     X(ragged_dense) \
+    X(ragged_variant) \
     X(random) \
     X(reduce) \
     X(reference) \
@@ -55,6 +56,7 @@
     X(search) \
     X(segment) \
     X(select) \
+    X(serialize) \
     X(set) \
     X(setop) \
     X(shape) \
