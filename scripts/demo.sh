@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and does the main job on the bundled example: compare, quantize, convert, and run what
-# came out. Leaves the models and an HTML report in build/demo.
+# Installs what is missing, builds, and does the main job on the bundled example: calibrate, compare, convert, and run what
+# came out. Leaves the model and HTML reports in build/demo.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 example=$root/examples/glyphs
@@ -20,12 +20,17 @@ step "1. What is in the model?"
 show tare inspect examples/glyphs/saved_model
 "$tare" inspect "$example/saved_model"
 
-step "2. What does int8 cost in accuracy? 300 calibration samples, 1,000 labelled records"
-show tare compare examples/glyphs/saved_model --calibration-data … --data … --report build/demo/compare.html
-"$tare" compare "$example/saved_model" --calibration-data "$example/calibration.tfrecord.gz" \
-    --data "$example/eval.tfrecord.gz" --depthwise --report "$out/compare.html"
+step "2. Count the values of its tensors over 300 samples, once for every method and algorithm"
+show tare calibrate examples/glyphs/saved_model --data examples/glyphs/calibration.tfrecord.gz -o build/demo/glyphs.calib
+"$tare" calibrate "$example/saved_model" --data "$example/calibration.tfrecord.gz" -o "$out/glyphs.calib"
+"$tare" show "$out/glyphs.calib" --html "$out/calibration.html" >"$out/calibration.txt"
 
-step "3. Convert for the TPU: quantize, and put the function tpu_func on it"
+step "3. What does each method cost in accuracy? 1,000 labelled records"
+show tare compare examples/glyphs/saved_model --calibration build/demo/glyphs.calib --data … --report build/demo/compare.html
+"$tare" compare "$example/saved_model" --calibration "$out/glyphs.calib" --data "$example/eval.tfrecord.gz" --depthwise \
+    --methods static,dynamic,weight_only,bfloat16 --algorithms min_max,percentile,mse --report "$out/compare.html"
+
+step "4. Convert for the TPU: quantize, and put the function tpu_func on it"
 show tare convert --input_model_dir=examples/glyphs/saved_model --output_model_dir=build/demo/tpu_model --converter_options_file=…
 cat >"$out/options.textproto" <<OPTIONS
 tpu_functions { function_alias: "tpu_func" }
@@ -42,11 +47,11 @@ OPTIONS
 "$tare" convert --input_model_dir="$example/saved_model" --output_model_dir="$out/tpu_model" \
     --converter_options_file="$out/options.textproto"
 
-step "4. Run the converted model, TPU ops and all, on this CPU"
+step "5. Run the converted model, TPU ops and all, on this CPU"
 show tare run build/demo/tpu_model --data examples/glyphs/eval.tfrecord.gz --limit 3
 "$tare" run "$out/tpu_model" --data "$example/eval.tfrecord.gz" --limit 3
 
-step "Done. The report is $out/compare.html, the TPU model $out/tpu_model"
+step "Done. Reports: $out/compare.html and calibration.html; the TPU model: $out/tpu_model"
 cat <<NEXT
 Your own model:
   tare=$tare
