@@ -316,7 +316,8 @@ tare_status tare_calibration_run(struct tare_calibration *calibration, struct ta
                         .lock = PTHREAD_MUTEX_INITIALIZER, .turned = PTHREAD_COND_INITIALIZER };
     const char *reason = NULL;
     double start = now();
-    tare_status status = prepare(&e, model, signature, &reason);
+    tare_status status = tare_session_check_ops(model, signature);
+    if (status == TARE_OK) status = prepare(&e, model, signature, &reason);
     if (status == TARE_OK) status = run(&e);
     if (outcome != NULL)
         *outcome = (struct tare_calibration_outcome){ .records = e.records, .threads = e.threads,

@@ -374,7 +374,7 @@ static tare_status prepare(struct run_state *state, struct arrays *arrays) {
     TARE_TRY(options->function ? pick_function(state, arrays)
                                : tare_pick_signature(&state->signature, state->model, options->signature));
     if (options->outputs.count) TARE_TRY(choose_outputs(state));
-    TARE_TRY(tare_error_prefix(tare_session_check_ops(state->model, state->signature), "%s", options->model));
+    TARE_TRY(tare_session_check_ops(state->model, state->signature));
     choose_workers(state);
     session.op_threads = tare_cpu_count() / state->threads; /* the workers share the processors */
     TARE_TRY(tare_run_outputs_new(&state->outputs, state->signature, options->output_dir, options->json,

@@ -160,6 +160,7 @@ tare_status tare_comparison_add(struct tare_comparison_row **out, struct tare_co
     memset(pass.row, 0, sizeof *pass.row);
     pass.row->outputs = TARE_NEW_ARRAY(&comparison->arena, struct tare_metrics, comparison->n_outputs + 1);
     if (!pass.row->outputs) return TARE_NO_MEMORY;
+    TARE_TRY(tare_session_check_ops(model, signature));
     TARE_TRY(tare_sessions_new(&sessions, threads, model, NULL));
     start = now_seconds();
     status = tare_run_records_on(sessions, threads, signature, options, on_record, &pass);

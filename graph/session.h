@@ -59,7 +59,7 @@ size_t tare_session_missing_ops(const struct tare_model *model, const struct tar
 size_t tare_session_state_ops(const struct tare_model *model, const struct tare_signature *signature,
                               struct tare_strbuf *text);
 
-/* TARE_UNSUPPORTED with all of that in one line, and how to bring the ops; TARE_OK when nothing is missing. */
+/* TARE_UNSUPPORTED with all of that in one line that begins with the model's path, and how to bring the ops; TARE_OK when nothing is missing. */
 tare_status tare_session_check_ops(const struct tare_model *model, const struct tare_signature *signature);
 
 /* One line of the profile. */

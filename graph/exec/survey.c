@@ -167,18 +167,28 @@ size_t tare_session_state_ops(const struct tare_model *model, const struct tare_
     return report(text, &search, search_signature(&search, signature));
 }
 
+/* "a\nb\n" is "a; b". */
+static void join_lines(struct tare_strbuf *joined, const struct tare_strbuf *lines) {
+    for (size_t i = 0; i + 1 < lines->size; i++) {
+        if (lines->data[i] == '\n')
+            tare_strbuf_puts(joined, "; ");
+        else
+            tare_strbuf_putc(joined, lines->data[i]);
+    }
+    joined->failed |= lines->failed;
+}
+
 tare_status tare_session_check_ops(const struct tare_model *model, const struct tare_signature *signature) {
-    struct tare_strbuf missing = { 0 };
-    size_t count = tare_session_missing_ops(model, signature, &missing);
+    struct tare_strbuf lines = { 0 }, missing = { 0 };
+    size_t count = tare_session_missing_ops(model, signature, &lines);
     tare_status status = TARE_OK;
-    if (missing.size) missing.data[missing.size - 1] = '\0'; /* the last newline */
-    for (char *newline = missing.data; newline && (newline = strchr(newline, '\n')) != NULL; newline++)
-        *newline = ';';
+    join_lines(&missing, &lines);
     if (missing.failed)
         status = TARE_NO_MEMORY;
     else if (count)
         status = TARE_FAIL(TARE_UNSUPPORTED, "%zu op%s cannot be run; bring %s with --plugin LIB.so: %s", count,
                            count == 1 ? "" : "s", count == 1 ? "it" : "them", tare_strbuf_text(&missing));
+    tare_strbuf_free(&lines);
     tare_strbuf_free(&missing);
-    return status;
+    return model->path ? tare_error_prefix(status, "%s", model->path) : status;
 }

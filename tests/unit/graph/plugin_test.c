@@ -334,6 +334,23 @@ static void kernel__lack_of_one_is_known_before_the_run(void **state) {
     tare_model_free(model);
 }
 
+/* What a session runs before the first signature counts, too. */
+static void lacking__initialisers_are_looked_at(void **state) {
+    struct tare_model *model = new_model();
+    struct tare_edge p = mini_placeholder(model->main, "p", TARE_DT_FLOAT);
+    struct tare_binding input = { .key = "p", .dtype = TARE_DT_FLOAT, .edge = p, .shape = { .rank = -1 } };
+    struct tare_binding output = { .key = "y", .dtype = TARE_DT_FLOAT, .edge = p, .shape = { .rank = -1 } };
+    struct tare_signature signature = { "serving_default", "", &input, 1, &output, 1, NULL };
+    (void)state;
+    model->signatures = &signature;
+    model->n_signatures = 1;
+    mini_ok(tare_session_check_ops(model, &signature));
+    model->init_node = mini_node(model->main, "OnlyDefined", "init", 1, mini_float(model->main, "x", 1)).node;
+    assert_int_equal(tare_session_check_ops(model, &signature), TARE_UNSUPPORTED);
+    assert_string_equal(tare_error_text(), "1 op cannot be run; bring it with --plugin LIB.so: OnlyDefined: used by init");
+    tare_model_free(model);
+}
+
 static void attributes__of_every_kind(void **state) {
     struct tare_model *model = new_model();
     struct tare_node *plain = tare_graph_add(model->main, "Describe", "plain");
@@ -739,6 +756,7 @@ int main(void) {
         CASE(kernel__is_chosen_by_dtype),
         CASE(kernel__checks_its_attributes_and_inputs),
         CASE(kernel__lack_of_one_is_known_before_the_run),
+        CASE(lacking__initialisers_are_looked_at),
         CASE(attributes__of_every_kind),
         CASE(attributes__a_compressed_tensor_is_written_out),
         CASE(faults__of_a_kernel),

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Ops that nothing runs: every command that runs a model stops before it does, lists all that is missing and where it is
+# used, and says how to bring it; with the library it runs.
+set -uo pipefail
+. "$TARE_SOURCE_DIR/tests/cli/support.sh"
+everything=$TARE_TEST_PLUGINS/everything.so
+cd "$work" || exit 1
+op_model() { "$TARE_TEST_HELPERS/op_model" "$@" || fail "op_model $*"; }
+op_model chain gaps "$everything" SquareInRanges OnlyDefined / SquareInRanges SquareInRanges SquareInRanges Meet
+op_model chain whole "$everything" SquareInRanges / SquareInRanges
+op_model array x.npy 'float[2,2] 1 2 3 4'
+op_model samples x.tfrecord x 'float[1,2] 1 2' 3
+
+missing='gaps: 3 ops cannot be run; bring them with --plugin LIB.so: Meet: used by inner/Meet; OnlyDefined: used by OnlyDefined; SquareInRanges: used by SquareInRanges, inner/SquareInRanges, inner/SquareInRanges_1 and 1 more'
+for command in "run gaps --input x=x.npy --output-dir out" "run gaps --data x.tfrecord --output-dir out" \
+    "calibrate gaps --data x.tfrecord -o x.calib" "compare gaps --data x.tfrecord --calibration-data x.tfrecord" "compare gaps --data x.tfrecord --methods float" "quantize gaps out --data x.tfrecord"; do
+    # shellcheck disable=SC2086
+    expect 1 "$missing" "$tare" $command
+    absent out
+    absent x.calib
+done
+"$tare" inspect gaps >text || fail "inspect: $(cat text)"
+grep -q "interpreter lacks: 3" text || fail "inspect: $(cat text)"
+grep -qx "OnlyDefined: used by OnlyDefined" text || fail "inspect: $(cat text)"
+
+# the library brings all but the one that it only defines
+missing='gaps: 1 op cannot be run; bring it with --plugin LIB.so: OnlyDefined: used by OnlyDefined'
+expect 1 "$missing" "$tare" run gaps --input x=x.npy --plugin "$everything"
+expect 1 "$missing" "$tare" calibrate gaps --data x.tfrecord -o x.calib --plugin "$everything"
+
+# with it, every command runs: (x²)²
+[ "$("$tare" run whole --input x=x.npy --plugin "$everything" 2>&1)" = "y float32[2,2] 1 16 81 256" ] ||
+    fail "run: $("$tare" run whole --input x=x.npy --plugin "$everything" 2>&1)"
+"$tare" calibrate whole --data x.tfrecord -o x.calib --quiet --plugin "$everything" || fail "calibrate"
+"$tare" compare whole --data x.tfrecord --methods float --plugin "$everything" >text || fail "compare"
+"$tare" quantize whole quantized --data x.tfrecord --quiet --plugin "$everything" || fail "quantize"
+[ "$("$tare" run quantized --input x=x.npy --plugin "$everything" 2>/dev/null)" = "y float32[2,2] 1 16 81 256" ] || fail "run quantized"
+convert=("$tare" convert --input_model_dir=whole --output_model_dir=converted --quiet --plugin "$everything"
+    --converter_options_string='tpu_functions { concrete_function_name: "inner" }')
+expect 1 "'tf.SquareInRanges' op isn't compilable for TPU device" "${convert[@]}"
+absent converted
+"${convert[@]}" --allow_incompatible >text 2>&1 || fail "convert: $(cat text)"
+[ "$("$tare" run converted --input x=x.npy --plugin "$everything" 2>/dev/null)" = "y float32[2,2] 1 16 81 256" ] || fail "run converted"
+finish
