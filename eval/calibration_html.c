@@ -58,6 +58,7 @@ static void draw_histogram(struct tare_strbuf *out, const struct tare_calibratio
     tare_strbuf_printf(&description, "Histogram of %s from %.5g to %.5g with the ranges of %zu algorithms", t->name, t->low,
                        t->high, report->n_algorithms);
     tare_plot_begin(out, &plot, tare_strbuf_text(&description));
+    out->failed = out->failed || description.failed;
     tare_strbuf_free(&description);
     for (int decade = 0; decade <= decades; decade += step) tare_plot_grid_line(out, &plot, decade + 0.3);
     tare_plot_columns(out, &plot, t->plot_low, t->plot_high, heights, TARE_CALIBRATION_REPORT_COLUMNS, "bar");
@@ -89,6 +90,7 @@ static void draw_convergence(struct tare_strbuf *out, const struct tare_calibrat
     struct tare_strbuf description = { 0 };
     tare_strbuf_printf(&description, "Range of %s against the number of records", t->name);
     tare_plot_begin(out, &plot, tare_strbuf_text(&description));
+    out->failed = out->failed || description.failed;
     tare_strbuf_free(&description);
     tare_plot_band(out, &plot, xs, lows, highs, t->n_points, "c0 pale");
     tare_plot_path(out, &plot, xs, lows, t->n_points, "c0");

@@ -12,11 +12,12 @@ static void heading(struct tare_strbuf *out, const char *text, bool colour) {
 }
 
 static void finish(struct tare_strbuf *out, struct tare_text_table *table) {
+    out->failed = out->failed || table == NULL;
     tare_text_table_print(out, table);
     tare_text_table_free(table);
 }
 
-static void put_records(struct tare_text_table *table, const struct tare_record_set *records) {
+static void put_records(struct tare_strbuf *out, struct tare_text_table *table, const struct tare_record_set *records) {
     struct tare_strbuf text = { 0 };
     enum { SHOWN = 4 };
     for (size_t i = 0; i < records->count && i < SHOWN; i++) {
@@ -26,6 +27,7 @@ static void put_records(struct tare_text_table *table, const struct tare_record_
     }
     if (records->count > SHOWN) tare_strbuf_printf(&text, ", … (%zu runs)", records->count);
     tare_text_table_cell(table, "%s", tare_strbuf_text(&text));
+    out->failed = out->failed || text.failed;
     tare_strbuf_free(&text);
 }
 
@@ -48,7 +50,7 @@ static void print_inputs(struct tare_strbuf *out, const struct tare_calibration_
             tare_text_table_cell(table, "%zu", c->inputs[i].n_bad);
         else
             tare_text_table_skip(table);
-        put_records(table, &c->inputs[i].records);
+        put_records(out, table, &c->inputs[i].records);
         tare_text_table_cell(table, "%s", c->inputs[i].file);
     }
     finish(out, table);

@@ -1,6 +1,7 @@
 /* The report of a calibration: text, JSON and page say the same, and the page stands alone. */
 #include "eval/calibration_report.h"
 
+#include "base/alloc.h"
 #include "base/strbuf.h"
 #include "eval/page.h"
 #include "support/draw.h"
@@ -342,6 +343,40 @@ static void numbers__are_written_for_people(void **state) {
     assert_string_equal(tare_calibration_share_text(text, 0.00013), "0.013%");
 }
 
+/* Every allocation fails once: a status or a failed buffer says so, and nothing leaks (which the sanitizers see). */
+static void report__survives_every_failing_allocation(void **state) {
+    (void)state;
+    const struct tare_calibration_report_options few = { .algorithms = "min_max,percentile:p=99", .tensors = "e" };
+    struct tare_calibration *c = make();
+    struct tare_strbuf whole = { 0 };
+    for (int64_t n = 0;; n++) {
+        struct tare_calibration_report report;
+        struct tare_strbuf text = { 0 };
+        tare_error_clear();
+        tare_alloc_fail_at(n); /* 0: none, for what is wanted */
+        tare_status status = tare_calibration_report_make(&report, c, "my.calib", &few);
+        if (status == TARE_OK) tare_calibration_report_text(&text, &report, false);
+        if (status == TARE_OK) status = tare_calibration_report_json(&text, &report);
+        if (status == TARE_OK) tare_calibration_report_html(&text, &report);
+        int64_t allocations = tare_alloc_count();
+        tare_alloc_fail_at(0);
+        tare_calibration_report_free(&report);
+        bool done = n > 0 && allocations < n;
+        if (n == 0) {
+            assert_int_equal(status, TARE_OK);
+            whole = text;
+            continue;
+        }
+        if (!done && status == TARE_OK && !text.failed) fail_msg("allocation %d failed and nobody said so", (int)n);
+        if (status != TARE_OK) assert_string_not_equal(tare_error_text(), "");
+        if (done) assert_string_equal(tare_strbuf_text(&text), tare_strbuf_text(&whole));
+        tare_strbuf_free(&text);
+        if (done) break;
+    }
+    tare_strbuf_free(&whole);
+    tare_calibration_free(c);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(page__has_the_numbers_of_the_json),
@@ -354,6 +389,7 @@ int main(void) {
         cmocka_unit_test(options__choose_tensors_and_algorithms),
         cmocka_unit_test(colour__is_the_only_difference),
         cmocka_unit_test(numbers__are_written_for_people),
+        cmocka_unit_test(report__survives_every_failing_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
