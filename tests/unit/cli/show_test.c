@@ -12,8 +12,12 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <pty.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { WIDTH = 4, HIDDEN = 6, RECORDS = 220, NAN_RECORD = 17, LARGE_RECORD = 40 };
 static char model_path[512], data_path[512], calibration_path[512];
@@ -147,6 +151,43 @@ static void show__warns_as_calibrate_did(void **state) {
     process_free(&process);
 }
 
+/* What `tare show` writes to a terminal with these settings (NULL: not set). */
+static void show_on_terminal(char *out, size_t room, const char *terminal, const char *no_colour) {
+    int master;
+    size_t used = 0;
+    pid_t child = forkpty(&master, NULL, NULL, NULL);
+    assert_true(child >= 0);
+    if (child == 0) {
+        unsetenv("NO_COLOR");
+        if (no_colour != NULL) setenv("NO_COLOR", no_colour, 1);
+        setenv("TERM", terminal, 1);
+        execl(process_tare(), "tare", "show", calibration_path, (char *)NULL);
+        _exit(127);
+    }
+    for (ssize_t size; used + 1 < room && (size = read(master, out + used, room - used - 1)) > 0;) used += (size_t)size;
+    out[used] = '\0';
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    close(master);
+    assert_int_equal(status, 0);
+}
+
+static void show__has_colour_on_a_terminal_that_wants_it(void **state) {
+    (void)state;
+    static char text[1 << 20];
+    const struct {
+        const char *terminal, *no_colour;
+        bool coloured;
+    } cases[] = { { "xterm", NULL, true }, { "xterm", "1", false }, { "xterm", "", true }, { "dumb", NULL, false } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        show_on_terminal(text, sizeof text, cases[i].terminal, cases[i].no_colour);
+        assert_non_null(strstr(text, "Ranges on the int8 grid"));
+        if ((strchr(text, '\033') != NULL) != cases[i].coloured)
+            fail_msg("TERM=%s NO_COLOR=%s: %s", cases[i].terminal, cases[i].no_colour ? cases[i].no_colour : "(not set)",
+                     cases[i].coloured ? "no colour" : "colour");
+    }
+}
+
 static void show_json__has_branches_and_warnings(void **state) {
     (void)state;
     struct process process = show("--json", NULL);
@@ -215,6 +256,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calibrate__warns_at_its_end),
         cmocka_unit_test(show__warns_as_calibrate_did),
+        cmocka_unit_test(show__has_colour_on_a_terminal_that_wants_it),
         cmocka_unit_test(show_json__has_branches_and_warnings),
         cmocka_unit_test(show_html__is_written_beside_the_tables),
         cmocka_unit_test(show__adds_files_up_as_merge_does),
