@@ -103,5 +103,5 @@ tare_status tare_pipeline_place(struct tare_conversion *out, struct tare_arena *
         TARE_TRY(tare_tpu_shard_inputs(model, out->placed, count, options->sharding.num_cores_per_replica,
                                        &out->sharded_inputs));
     TARE_TRY(tare_tpu_batch(&out->batching, arena, model, options->batches, options->n_batches));
-    return tare_cost_report(&out->cost, arena, model, out->placed, out->n_placed);
+    return tare_cost_report(&out->cost, arena, model, out->placed, out->n_placed, 1);
 }

@@ -140,3 +140,15 @@ void tare_bindings_free(struct tare_bindings *bindings) {
     tare_arena_free(&bindings->arena);
     tare_free(bindings);
 }
+
+const struct tare_shape **tare_bindings_handles(const struct tare_bindings *bindings, struct tare_arena *arena,
+                                                const struct tare_graph *graph) {
+    const struct tare_shape **handles = TARE_NEW_ARRAY(arena, const struct tare_shape *, graph->n_args + 1);
+    for (size_t i = 0; handles && i < graph->n_args; i++) {
+        const struct tare_variable *variable;
+        if (tare_dtype_base(graph->args[i]->output_dtypes[0]) != TARE_DT_RESOURCE) continue;
+        variable = tare_bindings_variable(bindings, (struct tare_edge){ graph->args[i], 0 }, NULL);
+        if (variable) handles[i] = &variable->shape;
+    }
+    return handles;
+}

@@ -13,5 +13,9 @@ void tare_bindings_free(struct tare_bindings *bindings);
 /* The variable that an edge of dtype resource (or a reference edge of a VariableV2) always stands for, looking through
  * Identity; NULL when there is none, or when call sites pass several: *several says so (may be NULL). */
 struct tare_variable *tare_bindings_variable(const struct tare_bindings *bindings, struct tare_edge edge, bool *several);
+/* The shapes of the variables that a function's arguments stand for (NULL entries elsewhere), for
+ * tare_graph_infer_shapes_of; arena memory, NULL when that is out. Borrows the variables. */
+const struct tare_shape **tare_bindings_handles(const struct tare_bindings *bindings, struct tare_arena *arena,
+                                                const struct tare_graph *graph);
 
 #endif

@@ -148,7 +148,7 @@ tare_status tare_infer_graph(struct tare_infer_walk *walk) {
 }
 
 static struct tare_fact *facts_of_args(struct tare_infer_root *root, const struct tare_graph *graph,
-                                       const struct tare_shape *args) {
+                                       const struct tare_shape *args, const struct tare_shape *const *handles) {
     struct tare_fact *facts = TARE_NEW_ARRAY(&root->arena, struct tare_fact, graph->n_args + 1);
     for (size_t i = 0; facts && i < graph->n_args; i++) {
         facts[i] = tare_fact_unknown();
@@ -156,6 +156,7 @@ static struct tare_fact *facts_of_args(struct tare_infer_root *root, const struc
             facts[i].shape = args[i];
         else
             use_hints(graph->args[i], &facts[i]);
+        if (handles) facts[i].handle = handles[i];
     }
     return facts;
 }
@@ -177,10 +178,16 @@ static tare_status copy_shapes(struct tare_shape ***out, struct tare_arena *aren
 
 tare_status tare_graph_infer_shapes(struct tare_shape ***out, struct tare_arena *arena, const struct tare_graph *graph,
                                     const struct tare_shape *args) {
+    return tare_graph_infer_shapes_of(out, arena, graph, args, NULL);
+}
+
+tare_status tare_graph_infer_shapes_of(struct tare_shape ***out, struct tare_arena *arena,
+                                       const struct tare_graph *graph, const struct tare_shape *args,
+                                       const struct tare_shape *const *handles) {
     struct tare_infer_root root = { .nodes_left = MOST_CALLEE_NODES };
     struct tare_infer_walk walk = { .root = &root, .graph = graph };
     tare_status status = TARE_NO_MEMORY;
-    walk.args = facts_of_args(&root, graph, args);
+    walk.args = facts_of_args(&root, graph, args, handles);
     if (walk.args) status = tare_infer_graph(&walk);
     if (status == TARE_OK) status = copy_shapes(out, arena, &walk);
     for (struct tare_kept_value *kept = root.values; kept; kept = kept->next)

@@ -1,6 +1,7 @@
 /* Shapes down the call graph: a graph is inferred when all of its callers are, so callers come first. */
 #include "graph/model_shapes.h"
 #include "base/alloc.h"
+#include "graph/bindings.h"
 #include "graph/calls.h"
 #include "graph/op.h"
 
@@ -20,6 +21,7 @@ struct tare_model_shapes {
     struct tare_map by_name;
     struct graph_shapes *graphs; /* [0] is main */
     size_t count;
+    struct tare_bindings *bindings; /* while building: which variables the arguments are */
 };
 
 static struct graph_shapes *find(const struct tare_model_shapes *shapes, const struct tare_graph *graph) {
@@ -93,7 +95,9 @@ static tare_status pass_site(struct tare_model_shapes *shapes, const struct tare
 static tare_status infer(struct tare_model_shapes *shapes, struct graph_shapes *entry) {
     for (size_t i = 0; i < entry->graph->n_args; i++)
         if (!entry->seen[i]) entry->args[i] = tare_shape_unknown();
-    TARE_TRY(tare_graph_infer_shapes(&entry->nodes, &shapes->arena, entry->graph, entry->args));
+    const struct tare_shape **handles = tare_bindings_handles(shapes->bindings, &shapes->arena, entry->graph);
+    if (!handles) return TARE_NO_MEMORY;
+    TARE_TRY(tare_graph_infer_shapes_of(&entry->nodes, &shapes->arena, entry->graph, entry->args, handles));
     entry->n_nodes = entry->graph->n_nodes;
     return each_site(shapes, entry->graph, pass_site);
 }
@@ -128,7 +132,12 @@ static tare_status build(struct tare_model_shapes *shapes, const struct tare_mod
 
 tare_status tare_model_shapes_new(struct tare_model_shapes **out, const struct tare_model *model) {
     struct tare_model_shapes *shapes = tare_calloc(1, sizeof *shapes);
-    tare_status status = shapes ? build(shapes, model) : TARE_NO_MEMORY;
+    tare_status status = shapes ? tare_bindings_new(&shapes->bindings, model) : TARE_NO_MEMORY;
+    if (status == TARE_OK) {
+        status = build(shapes, model);
+        tare_bindings_free(shapes->bindings);
+        shapes->bindings = NULL;
+    }
     if (status == TARE_OK)
         *out = shapes;
     else

@@ -144,6 +144,11 @@ tare_status tare_infer_scalar(struct tare_infer *infer);    /* every output a sc
  * Contradictions are errors; what cannot be known stays unknown. */
 tare_status tare_graph_infer_shapes(struct tare_shape ***out, struct tare_arena *arena, const struct tare_graph *graph,
                                     const struct tare_shape *args);
+/* The same with the shapes of the variables behind resource arguments: handles[i] of argument i, NULL where it is none or
+ * not known. */
+tare_status tare_graph_infer_shapes_of(struct tare_shape ***out, struct tare_arena *arena,
+                                       const struct tare_graph *graph, const struct tare_shape *args,
+                                       const struct tare_shape *const *handles);
 
 /* ---- kernels ---- */
 

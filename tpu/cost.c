@@ -1,124 +1,202 @@
 /* Costs of graphs and the Conversion Report. */
 #include "tpu/cost.h"
 #include "base/strbuf.h"
+#include "graph/bindings.h"
 #include "graph/calls.h"
 #include "graph/op.h"
+#include "tpu/cost_rows.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const double OPERATIONS_A_UNIT = 1000;
 
-/* Costs of one walk: functions on the TPU are counted to their own line. */
+/* Costs of one walk: functions on the TPU are counted to their own line (`where`; NULL is the CPU). */
 struct counter {
     struct tare_arena *arena;
-    const struct tare_tpu_placed *placed;
-    struct tare_cost_share *shares;
-    size_t n_placed;
+    struct tare_cost_report *report;
+    struct tare_bindings *bindings;
+    struct tare_map ops[2]; /* op -> its line, on the CPU and on the TPU */
+    size_t n_ops;
     int depth;
 };
 
-static bool is_free(const struct tare_node *node) {
-    static const char *const free_ops[] = {
-        "Const",       "Identity",           "IdentityN",           "NoOp",           "Placeholder",
-        "VarHandleOp", "ReadVariableOp",     "VariableV2",          "TPUOrdinalSelector", "TPUReplicateMetadata",
-        "TPUReplicatedInput", "TPUReplicatedOutput", "TPUCompilationResult", "StopGradient", "PlaceholderWithDefault",
-        "Reshape", "XlaSharding",
-    };
-    for (size_t i = 0; i < sizeof free_ops / sizeof *free_ops; i++)
-        if (strcmp(node->op, free_ops[i]) == 0) return true;
-    return false;
-}
-
-static void one_for_unknown(struct tare_shape *shape) {
+static void close_shape(struct tare_shape *shape, int64_t first) {
     if (shape->rank < 0) *shape = tare_shape_scalar();
     for (int i = 0; i < shape->rank; i++)
-        if (shape->dims[i] < 0) shape->dims[i] = 1;
+        if (shape->dims[i] < 0) shape->dims[i] = i ? 1 : first;
 }
 
 static double bytes_of(int dtype, const struct tare_shape *shape) {
-    double bytes = (double)tare_dtype_size(dtype);
-    for (int i = 0; i < shape->rank; i++) bytes *= (double)shape->dims[i];
+    double bytes = (double)tare_dtype_size(tare_dtype_base(dtype));
+    for (int i = 0; i < shape->rank; i++)
+        bytes *= (double)shape->dims[i];
     return bytes;
 }
 
-/* Shapes of a node's inputs and outputs with unknown dimensions as one. */
-static tare_status node_cost(int64_t *out, struct tare_arena *arena, const struct tare_node *node,
-                             struct tare_shape *const *shapes, const struct tare_shape *arg_shapes) {
+/* ---- one node ---- */
+
+static bool is_int8(int dtype) {
+    return dtype == TARE_DT_INT8 || dtype == TARE_DT_QINT8;
+}
+
+static tare_status node_cost(struct tare_cost *cost, bool *int8, const struct counter *counter,
+                             const struct tare_node *node, struct tare_shape *const *shapes,
+                             const struct tare_shape *arg_shapes) {
+    struct tare_arena *arena = counter->arena;
     struct tare_infer infer = { .node = node, .n_inputs = node->n_inputs, .n_outputs = node->n_outputs, .arena = arena };
     struct tare_shape *inputs = TARE_NEW_ARRAY(arena, struct tare_shape, node->n_inputs + 1);
     struct tare_shape *outputs = TARE_NEW_ARRAY(arena, struct tare_shape, node->n_outputs + 1);
     int *dtypes = TARE_NEW_ARRAY(arena, int, node->n_inputs + 1);
-    const struct tare_op *row = node->def ? node->def->row : NULL;
-    struct tare_cost cost = { 0, 0 };
     if (!inputs || !outputs || !dtypes) return TARE_NO_MEMORY;
+    *cost = (struct tare_cost){ 0, 0 };
     for (size_t i = 0; i < node->n_inputs; i++) {
         const struct tare_node *from = node->inputs[i].node;
         bool is_arg = strcmp(from->op, "_Arg") == 0;
         inputs[i] = is_arg ? arg_shapes[from->position] : shapes[from->position][node->inputs[i].index];
-        one_for_unknown(&inputs[i]);
+        close_shape(&inputs[i], 1);
         dtypes[i] = tare_edge_dtype(node->inputs[i]);
-        cost.bytes += bytes_of(dtypes[i], &inputs[i]);
+        cost->bytes += bytes_of(dtypes[i], &inputs[i]);
     }
     for (size_t i = 0; i < node->n_outputs; i++) {
         outputs[i] = shapes[node->position][i];
-        one_for_unknown(&outputs[i]);
-        cost.bytes += bytes_of(tare_dtype_base(node->output_dtypes[i]), &outputs[i]);
+        close_shape(&outputs[i], 1);
+        cost->bytes += bytes_of(node->output_dtypes[i], &outputs[i]);
     }
+    *int8 = node->n_inputs > 1 && is_int8(dtypes[0]) && is_int8(dtypes[1]);
     infer.inputs = inputs;
     infer.outputs = outputs;
     infer.input_dtypes = dtypes;
-    if (row && row->cost) row->cost(&infer, &cost);
-    *out = (int64_t)ceil((cost.macs > 0 ? cost.macs : cost.bytes / 4) / OPERATIONS_A_UNIT);
-    if (*out < 1) *out = 1;
+    tare_tpu_op_cost(&infer, cost);
     return TARE_OK;
 }
 
-static tare_status graph_cost(struct counter *counter, int64_t *sum, const struct tare_graph *graph,
-                              const struct tare_shape *arg_shapes, const bool *wanted);
+static struct tare_cost_op *line_of(struct counter *counter, const char *op, bool on_tpu) {
+    struct tare_cost_op *line = tare_map_get(&counter->ops[on_tpu], op);
+    if (line) return line;
+    line = TARE_NEW(counter->arena, struct tare_cost_op);
+    if (!line) return NULL;
+    *line = (struct tare_cost_op){ .op = op, .on_tpu = on_tpu };
+    counter->n_ops++;
+    return tare_map_set(&counter->ops[on_tpu], op, line) ? line : NULL;
+}
 
-static struct tare_cost_share *share_of(const struct counter *counter, const struct tare_graph *graph) {
-    for (size_t i = 0; i < counter->n_placed; i++)
-        if (counter->placed[i].replicated == graph) return &counter->shares[i];
+static tare_status count_node(struct counter *counter, struct tare_cost_share *where, const struct tare_node *node,
+                              struct tare_shape *const *shapes, const struct tare_shape *arg_shapes) {
+    struct tare_cost_op *line = line_of(counter, node->op, where != NULL);
+    struct tare_cost cost;
+    int64_t units;
+    bool int8;
+    if (!line) return TARE_NO_MEMORY;
+    TARE_TRY(node_cost(&cost, &int8, counter, node, shapes, arg_shapes));
+    units = (int64_t)ceil((cost.macs > 0 ? cost.macs : cost.bytes / 4) / OPERATIONS_A_UNIT);
+    if (units < 1) units = 1;
+    line->nodes++;
+    line->cost += units;
+    line->macs += cost.macs;
+    line->bytes += cost.bytes;
+    if (!where) {
+        counter->report->cpu += units;
+        return TARE_OK;
+    }
+    where->cost += units;
+    where->macs += cost.macs;
+    where->bytes += cost.bytes;
+    if (int8) where->int8_macs += cost.macs;
+    for (size_t c = 0; c < TARE_TPU_CHIPS; c++)
+        where->seconds[c] += tare_tpu_chip_seconds(&tare_tpu_chips[c], cost.macs, int8, cost.bytes);
+    return TARE_OK;
+}
+
+/* ---- graphs ---- */
+
+static tare_status count_graph(struct counter *counter, struct tare_cost_share *where, const struct tare_graph *graph,
+                               struct tare_shape *arg_shapes, const bool *wanted);
+
+static bool is_on_tpu(const struct tare_cost_share *where, const struct tare_graph *graph) {
+    return where && where->graph == graph;
+}
+
+static struct tare_cost_share *share_of(const struct tare_cost_report *report, const struct tare_graph *graph) {
+    for (size_t i = 0; i < report->n_functions; i++)
+        if (report->functions[i].graph == graph) return &report->functions[i];
     return NULL;
 }
 
-static tare_status call_cost(struct counter *counter, int64_t *sum, const struct tare_node *node,
-                             const struct tare_call_site *site, struct tare_shape *const *shapes,
-                             const struct tare_shape *arg_shapes) {
+static void count_boundary(struct tare_cost_share *where, const struct tare_shape *args,
+                           struct tare_shape *const *shapes) {
+    const struct tare_graph *graph = where->graph;
+    for (size_t i = 0; i < graph->n_args; i++) {
+        struct tare_shape shape = args[i];
+        close_shape(&shape, 1);
+        if (graph->args[i]->output_dtypes[0] != TARE_DT_RESOURCE)
+            where->host_in += bytes_of(graph->args[i]->output_dtypes[0], &shape);
+    }
+    for (size_t i = 0; i < graph->n_returns; i++) {
+        struct tare_edge edge = graph->returns[i].edge;
+        struct tare_shape shape =
+            strcmp(edge.node->op, "_Arg") == 0 ? args[edge.node->position] : shapes[edge.node->position][edge.index];
+        close_shape(&shape, 1);
+        where->host_out += bytes_of(graph->returns[i].dtype, &shape);
+    }
+}
+
+static tare_status count_call(struct counter *counter, struct tare_cost_share *where, const struct tare_node *node,
+                              const struct tare_call_site *site, struct tare_shape *const *shapes,
+                              const struct tare_shape *arg_shapes) {
     for (size_t c = 0; c < site->n_callees; c++) {
         const struct tare_graph *callee = site->callees[c];
-        struct tare_cost_share *share = share_of(counter, callee);
+        struct tare_cost_share *share = share_of(counter->report, callee);
         struct tare_shape *args = TARE_NEW_ARRAY(counter->arena, struct tare_shape, callee->n_args + 1);
         if (!args) return TARE_NO_MEMORY;
-        for (size_t i = 0; i < callee->n_args; i++) args[i] = tare_shape_unknown();
+        for (size_t i = 0; i < callee->n_args; i++)
+            args[i] = tare_shape_unknown();
         for (size_t i = 0; i < callee->n_args && i < site->n_args; i++) {
             struct tare_edge edge = node->inputs[site->first + i];
             args[i] = strcmp(edge.node->op, "_Arg") == 0 ? arg_shapes[edge.node->position]
                                                          : shapes[edge.node->position][edge.index];
         }
-        TARE_TRY(graph_cost(counter, share ? &share->cost : sum, callee, args, NULL));
+        TARE_TRY(count_graph(counter, share ? share : where, callee, args, NULL));
     }
     return TARE_OK;
 }
 
-static tare_status graph_cost(struct counter *counter, int64_t *sum, const struct tare_graph *graph,
-                              const struct tare_shape *arg_shapes, const bool *wanted) {
+/* Open dimensions of what a function is given are closed first, so that everything behind them is known. Where that
+ * contradicts the graph (a loop whose tensors grow), shapes stay as open as they are. */
+static tare_status infer_graph(struct tare_shape ***shapes, const struct counter *counter,
+                               const struct tare_graph *graph, struct tare_shape *arg_shapes) {
+    const struct tare_shape **handles = tare_bindings_handles(counter->bindings, counter->arena, graph);
+    struct tare_shape *closed = TARE_NEW_ARRAY(counter->arena, struct tare_shape, graph->n_args + 1);
+    if (!handles || !closed) return TARE_NO_MEMORY;
+    if (!arg_shapes) return tare_graph_infer_shapes_of(shapes, counter->arena, graph, NULL, handles);
+    for (size_t i = 0; i < graph->n_args; i++) {
+        closed[i] = arg_shapes[i];
+        if (closed[i].rank > 0) close_shape(&closed[i], counter->report->batch);
+    }
+    if (tare_graph_infer_shapes_of(shapes, counter->arena, graph, closed, handles) == TARE_OK) {
+        memcpy(arg_shapes, closed, graph->n_args * sizeof *closed);
+        return TARE_OK;
+    }
+    tare_error_clear();
+    return tare_graph_infer_shapes_of(shapes, counter->arena, graph, arg_shapes, handles);
+}
+
+static tare_status count_graph(struct counter *counter, struct tare_cost_share *where, const struct tare_graph *graph,
+                               struct tare_shape *arg_shapes, const bool *wanted) {
     struct tare_shape **shapes;
     struct tare_call_site site;
     if (++counter->depth > 64) return TARE_FAIL(TARE_INVALID_ARGUMENT, "functions nest too deep");
-    TARE_TRY(tare_graph_infer_shapes(&shapes, counter->arena, graph, arg_shapes));
+    TARE_TRY(infer_graph(&shapes, counter, graph, arg_shapes));
+    if (is_on_tpu(where, graph)) count_boundary(where, arg_shapes, shapes);
     for (size_t i = 0; i < graph->n_nodes; i++) {
         const struct tare_node *node = graph->nodes[i];
-        int64_t cost;
-        if (node->dead || is_free(node) || (wanted && !wanted[i])) continue;
+        if (node->dead || tare_tpu_op_is_free(node->op) || (wanted && !wanted[i])) continue;
         TARE_TRY(tare_call_site(&site, counter->arena, node));
-        if (site.kind != TARE_CALL_NONE) {
-            TARE_TRY(call_cost(counter, sum, node, &site, shapes, arg_shapes));
-            continue;
-        }
-        TARE_TRY(node_cost(&cost, counter->arena, node, shapes, arg_shapes));
-        *sum += cost;
+        if (site.kind == TARE_CALL_NONE)
+            TARE_TRY(count_node(counter, where, node, shapes, arg_shapes));
+        else
+            TARE_TRY(count_call(counter, where, node, &site, shapes, arg_shapes));
     }
     counter->depth--;
     return TARE_OK;
@@ -152,21 +230,73 @@ static tare_status mark_served(bool **out, struct tare_arena *arena, const struc
     return TARE_OK;
 }
 
-tare_status tare_cost_report(struct tare_cost_report *out, struct tare_arena *arena, const struct tare_model *model,
-                             const struct tare_tpu_placed *placed, size_t n_placed) {
-    struct counter counter = { .arena = arena, .placed = placed, .n_placed = n_placed };
-    bool *served;
-    memset(out, 0, sizeof *out);
-    counter.shares = TARE_NEW_ARRAY(arena, struct tare_cost_share, n_placed + 1);
-    if (!counter.shares) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < n_placed; i++) counter.shares[i].label = placed[i].label;
-    TARE_TRY(mark_served(&served, arena, model));
-    TARE_TRY(graph_cost(&counter, &out->cpu, model->main, NULL, served));
-    for (size_t i = 0; i < n_placed; i++) out->tpu += counter.shares[i].cost;
-    out->total = out->cpu + out->tpu;
-    out->functions = counter.shares;
-    out->n_functions = n_placed;
+/* ---- the report ---- */
+
+/* What was placed now, then the computations that were on the TPU before, under their own names. */
+static tare_status add_shares(struct tare_cost_report *out, struct tare_arena *arena, const struct tare_model *model,
+                              const struct tare_tpu_placed *placed, size_t n_placed) {
+    out->functions = TARE_NEW_ARRAY(arena, struct tare_cost_share, n_placed + model->n_functions + 1);
+    if (!out->functions) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < n_placed; i++)
+        out->functions[out->n_functions++] =
+            (struct tare_cost_share){ .label = placed[i].label, .graph = placed[i].replicated };
+    for (size_t f = 0; f <= model->n_functions; f++) {
+        const struct tare_graph *graph = f ? model->functions[f - 1] : model->main;
+        for (size_t i = 0; i < graph->n_nodes; i++) {
+            const struct tare_node *node = graph->nodes[i];
+            const struct tare_graph *callee =
+                !node->dead && strcmp(node->op, "TPUPartitionedCall") == 0 ? tare_node_function(node, "f") : NULL;
+            if (!callee || share_of(out, callee) || out->n_functions == n_placed + model->n_functions) continue;
+            out->functions[out->n_functions++] = (struct tare_cost_share){ .label = callee->name, .graph = callee };
+        }
+    }
     return TARE_OK;
+}
+
+static int by_cost(const void *a, const void *b) {
+    const struct tare_cost_op *x = a, *y = b;
+    if (x->cost != y->cost) return x->cost < y->cost ? 1 : -1;
+    return strcmp(x->op, y->op) ? strcmp(x->op, y->op) : x->on_tpu - y->on_tpu;
+}
+
+/* Lines are found again by the ops of the graphs: maps have no order of their own. */
+static tare_status collect_ops(struct counter *counter, const struct tare_model *model) {
+    struct tare_cost_report *report = counter->report;
+    report->ops = TARE_NEW_ARRAY(counter->arena, struct tare_cost_op, counter->n_ops + 1);
+    if (!report->ops) return TARE_NO_MEMORY;
+    for (size_t f = 0; f <= model->n_functions; f++) {
+        const struct tare_graph *graph = f ? model->functions[f - 1] : model->main;
+        for (size_t i = 0; i < 2 * graph->n_nodes; i++) {
+            struct tare_cost_op *line = tare_map_get(&counter->ops[i % 2], graph->nodes[i / 2]->op);
+            if (!line || !line->nodes) continue;
+            report->ops[report->n_ops++] = *line;
+            line->nodes = 0;
+        }
+    }
+    qsort(report->ops, report->n_ops, sizeof *report->ops, by_cost);
+    return TARE_OK;
+}
+
+tare_status tare_cost_report(struct tare_cost_report *out, struct tare_arena *arena, const struct tare_model *model,
+                             const struct tare_tpu_placed *placed, size_t n_placed, int64_t batch) {
+    struct counter counter = { .arena = arena, .report = out };
+    bool *served;
+    tare_status status;
+    memset(out, 0, sizeof *out);
+    out->batch = batch < 1 ? 1 : batch;
+    TARE_TRY(add_shares(out, arena, model, placed, n_placed));
+    TARE_TRY(mark_served(&served, arena, model));
+    TARE_TRY(tare_bindings_new(&counter.bindings, model));
+    TARE_CHECK(count_graph(&counter, NULL, model->main, NULL, served));
+    for (size_t i = 0; i < out->n_functions; i++)
+        out->tpu += out->functions[i].cost;
+    out->total = out->cpu + out->tpu;
+    status = collect_ops(&counter, model);
+done:
+    tare_map_free(&counter.ops[0]);
+    tare_map_free(&counter.ops[1]);
+    tare_bindings_free(counter.bindings);
+    return status;
 }
 
 static double percent(int64_t part, int64_t total) { return total ? 100.0 * (double)part / (double)total : 0; }

@@ -1,0 +1,23 @@
+/* Cloud TPU chips, for estimates. */
+#ifndef TARE_TPU_CHIPS_H
+#define TARE_TPU_CHIPS_H
+
+#include <stddef.h>
+
+enum { TARE_TPU_CHIPS = 6 };
+
+struct tare_tpu_chip {
+    const char *name;
+    double hbm_bytes;        /* of the chip */
+    double hbm_bytes_second; /* bandwidth */
+    double bf16_ops_second;  /* peak; a multiply-accumulate is two */
+    double int8_ops_second;  /* the bfloat16 peak where the chip is no faster with int8 */
+    const char *source;
+};
+
+extern const struct tare_tpu_chip tare_tpu_chips[TARE_TPU_CHIPS];
+
+/* Least time that work may take on the chip: the longer of computing at peak and moving the bytes at full bandwidth. */
+double tare_tpu_chip_seconds(const struct tare_tpu_chip *chip, double macs, int is_int8, double bytes);
+
+#endif

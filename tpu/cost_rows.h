@@ -1,0 +1,14 @@
+/* What one op costs where its own row in graph/ops does not say. */
+#ifndef TARE_TPU_COST_ROWS_H
+#define TARE_TPU_COST_ROWS_H
+
+#include "graph/op.h"
+
+/* Sets macs and, for ops that read only a part of their inputs, bytes; the caller has set bytes to all inputs and
+ * outputs. Shapes are fully known. The op's own row comes first, then the table of this module. */
+void tare_tpu_op_cost(const struct tare_infer *infer, struct tare_cost *cost);
+
+/* Work that compilers do away with or that happens while nothing is computed: costs nothing. */
+bool tare_tpu_op_is_free(const char *op);
+
+#endif
