@@ -1,20 +1,20 @@
 /* tare convert: the whole pipeline, with the flags and the options message of the Cloud TPU inference converter. */
 #include "base/alloc.h"
 #include "base/file.h"
-#include "base/output.h"
+#include "base/progress.h"
 #include "cli/command.h"
+#include "cli/convert_report.h"
 #include "cli/plugins.h"
 #include "cli/quantizing.h"
 #include "convert/saved_model.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
 
 struct convert_options {
-    const char *input, *output, *text, *file, *report;
-    bool allow_incompatible, overwrite, quiet;
+    const char *input, *output, *text, *file, *report, *calibration;
+    bool dry_run, allow_incompatible, overwrite, quiet;
     struct tare_option_list plugins;
 };
 
@@ -22,13 +22,17 @@ static const struct tare_option rows[] = {
     { .name = "input_model_dir", .kind = TARE_OPTION_STRING, .offset = offsetof(struct convert_options, input),
       .placeholder = "DIR", .help = "SavedModel to convert", .flags = TARE_OPTION_REQUIRED },
     { .name = "output_model_dir", .kind = TARE_OPTION_STRING, .offset = offsetof(struct convert_options, output),
-      .placeholder = "DIR", .help = "directory to write", .flags = TARE_OPTION_REQUIRED },
+      .placeholder = "DIR", .help = "directory to write (needed unless --dry-run)" },
     { .name = "converter_options_string", .kind = TARE_OPTION_STRING, .offset = offsetof(struct convert_options, text),
       .placeholder = "TEXT", .help = "ConverterOptions in text format" },
     { .name = "converter_options_file", .kind = TARE_OPTION_STRING, .offset = offsetof(struct convert_options, file),
       .placeholder = "FILE", .help = "the same from a file" },
     { .name = "report", .kind = TARE_OPTION_STRING, .offset = offsetof(struct convert_options, report),
       .placeholder = "FILE.json", .help = "write the Conversion Report as JSON, too" },
+    { .name = "calibration", .kind = TARE_OPTION_STRING, .offset = offsetof(struct convert_options, calibration),
+      .placeholder = "FILE.calib", .help = "quantize with these statistics instead of representative_datasets" },
+    { .name = "dry-run", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct convert_options, dry_run),
+      .help = "do everything but write the model: checks and reports" },
     { .name = "allow_incompatible", .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct convert_options, allow_incompatible),
       .help = "convert functions that a TPU would refuse, with a warning for each reason" },
@@ -70,7 +74,8 @@ static tare_status read_options(struct tare_converter_options *out, struct tare_
 
 /* Every signature with samples is calibrated; what they count is added up. */
 static tare_status calibrate(struct tare_calibration **out, const struct tare_model *model,
-                             const struct tare_quantization *quantization) {
+                             const struct tare_quantization *quantization, const char *file) {
+    if (file) return tare_calibration_load_for(out, model, file);
     if (!quantization->n_datasets)
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
                          "When `representative_dataset` is not provided, the model should be trained with "
@@ -103,7 +108,7 @@ static tare_status quantize(struct tare_model *model, struct tare_arena *arena,
     if (quantization->warning) fprintf(stderr, "warning: %s\n", quantization->warning);
     TARE_TRY(tare_algorithm_parse(&calibrated.algorithm, quantization->algorithm));
     if (tare_quant_needs_ranges(&quantization->options)) {
-        TARE_CHECK(calibrate(&calibrated.calibration, model, quantization));
+        TARE_CHECK(calibrate(&calibrated.calibration, model, quantization, options->calibration));
         ranges = tare_ranges_of(&calibrated);
     }
     TARE_CHECK(tare_pipeline_quantize(&report, arena, model, quantization, &ranges));
@@ -143,39 +148,46 @@ static void print_report(const struct tare_conversion *conversion) {
     tare_strbuf_free(&text);
 }
 
-static tare_status write_json(const char *path, const struct tare_conversion *conversion) {
-    const struct tare_cost_report *cost = &conversion->cost;
-    json_t *functions = json_array(), *root;
-    char *text;
-    tare_status status;
-    for (size_t i = 0; i < cost->n_functions; i++)
-        json_array_append_new(functions, json_pack("{s:s, s:I}", "name", cost->functions[i].label, "cost",
-                                                   (json_int_t)cost->functions[i].cost));
-    root = json_pack("{s:I, s:I, s:I, s:o}", "total_cost", (json_int_t)cost->total, "cpu_cost", (json_int_t)cost->cpu,
-                     "tpu_cost", (json_int_t)cost->tpu, "functions", functions);
-    text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
-    status = text ? tare_file_write(path, text, strlen(text)) : TARE_NO_MEMORY;
-    free(text);
-    json_decref(root);
-    return status;
-}
+/* Steps of the work as a person waits for them. */
+enum { STEPS = 5 };
 
 static tare_status convert(struct tare_model *model, struct tare_arena *arena,
-                           const struct tare_converter_options *converter, const struct convert_options *options) {
+                           const struct tare_converter_options *converter, const struct convert_options *options,
+                           struct tare_progress *progress) {
     struct tare_export_options export = { .overwrite = options->overwrite };
+    struct tare_pass_count prepared[16];
+    struct tare_tpu_memory before;
     struct tare_conversion conversion;
     tare_status status;
+    TARE_TRY(tare_pipeline_memory(&before, arena, model, converter));
     if (converter->has_quantization) {
-        TARE_TRY(tare_pipeline_prepare(model, NULL));
+        TARE_TRY(tare_pipeline_prepare(model, prepared));
+        tare_progress_advance(progress, 1);
         TARE_TRY(quantize(model, arena, &converter->quantization, options));
     }
+    tare_progress_advance(progress, converter->has_quantization ? 1 : 2);
     status = tare_pipeline_place(&conversion, arena, model, converter);
     print_findings(&conversion, status);
     if (status != TARE_OK) return status;
+    conversion.before = before;
+    tare_progress_advance(progress, 1);
     if (!options->quiet) print_notes(&conversion);
-    TARE_TRY(tare_saved_model_export(model, options->output, &export));
+    if (!options->dry_run) TARE_TRY(tare_saved_model_export(model, options->output, &export));
+    tare_progress_advance(progress, 1);
     print_report(&conversion);
-    return options->report ? write_json(options->report, &conversion) : TARE_OK;
+    return options->report ? tare_convert_report_write(options->report, &conversion, converter,
+                                                       converter->has_quantization ? prepared : NULL)
+                           : TARE_OK;
+}
+
+static tare_status check_usage(const struct convert_options *options, const struct tare_converter_options *converter) {
+    if (!options->output && !options->dry_run)
+        return TARE_FAIL(TARE_USAGE, "--output_model_dir is missing (or give --dry-run)");
+    if (options->calibration && !converter->has_quantization)
+        return TARE_FAIL(TARE_USAGE, "--calibration needs quantization_options in external_feature_configs");
+    if (options->calibration && converter->quantization.n_datasets)
+        return TARE_FAIL(TARE_USAGE, "--calibration and representative_datasets exclude each other");
+    return TARE_OK;
 }
 
 static tare_status run(int argc, char *const *argv) {
@@ -183,15 +195,21 @@ static tare_status run(int argc, char *const *argv) {
     struct tare_converter_options converter;
     struct tare_arena arena = { 0 };
     struct tare_model *model = NULL;
+    struct tare_progress *progress = NULL;
     bool done;
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
     TARE_CHECK(read_options(&converter, &arena, &options));
     converter.allow_incompatible = options.allow_incompatible;
+    TARE_CHECK(check_usage(&options, &converter));
+    progress = tare_progress_new(&(struct tare_progress_options){
+        .label = "converting", .unit = "steps", .total = STEPS, .quiet = options.quiet });
     TARE_CHECK(tare_command_load(&model, options.input));
-    status = convert(model, &arena, &converter, &options);
+    tare_progress_advance(progress, 1);
+    status = convert(model, &arena, &converter, &options, progress);
 done:
+    tare_progress_free(progress);
     tare_model_free(model);
     tare_arena_free(&arena);
     tare_options_free(&options, &set);

@@ -61,6 +61,64 @@ static tare_status to_bfloat16(size_t *changes, struct tare_model *model, const 
     return tare_tpu_bfloat16(model, graphs, count, &bfloat16, changes);
 }
 
+/* Rows of the largest batch. */
+static int64_t largest_batch(const struct tare_converter_options *options) {
+    int64_t largest = 1;
+    for (size_t i = 0; i < options->n_batches; i++) {
+        const struct tare_batch_options *batch = &options->batches[i];
+        int64_t size = batch->n_allowed ? batch->allowed_batch_sizes[batch->n_allowed - 1] : batch->max_batch_size;
+        if (size > largest) largest = size;
+    }
+    return largest;
+}
+
+tare_status tare_pipeline_memory(struct tare_tpu_memory *out, struct tare_arena *arena, const struct tare_model *model,
+                                 const struct tare_converter_options *options) {
+    struct tare_tpu_function *functions;
+    struct tare_graph **graphs;
+    size_t count;
+    TARE_TRY(tare_tpu_find_functions(&functions, &count, arena, model, options->functions, options->n_functions));
+    graphs = graphs_of(arena, functions, count);
+    if (!graphs) return TARE_NO_MEMORY;
+    return tare_tpu_memory(out, arena, model, graphs, count, largest_batch(options));
+}
+
+static tare_status report(struct tare_conversion *out, struct tare_arena *arena, const struct tare_model *model,
+                          const struct tare_converter_options *options) {
+    struct tare_graph **placed = TARE_NEW_ARRAY(arena, struct tare_graph *, out->n_placed + 1);
+    if (!placed) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < out->n_placed; i++)
+        placed[i] = out->placed[i].replicated;
+    TARE_TRY(tare_tpu_memory(&out->after, arena, model, placed, out->n_placed, largest_batch(options)));
+    TARE_TRY(tare_cost_report(&out->cost, arena, model, out->placed, out->n_placed, 1));
+    if (largest_batch(options) > 1)
+        return tare_cost_report(&out->full, arena, model, out->placed, out->n_placed, largest_batch(options));
+    out->full = out->cost;
+    return TARE_OK;
+}
+
+size_t tare_pipeline_counts(struct tare_pass_count out[static TARE_PIPELINE_STEPS + 8],
+                            const struct tare_conversion *conversion, const struct tare_pass_count *prepared) {
+    const struct tare_pass_count steps[] = {
+        { "drop_assertions", conversion->dropped.assertions },
+        { "drop_handle_identities", conversion->dropped.identities },
+        { "bfloat16", conversion->bfloat16_changes },
+        { "place", conversion->n_placed },
+        { "io_shape_inputs", conversion->io_shapes.inputs },
+        { "io_shape_outputs", conversion->io_shapes.outputs },
+        { "io_shape_narrowed", conversion->io_shapes.narrowed },
+        { "shard_inputs", conversion->sharded_inputs },
+        { "batch_inserted", conversion->batching.inserted },
+        { "batch_updated", conversion->batching.updated },
+    };
+    size_t count = 0;
+    for (size_t i = 0; prepared && tare_prepare_passes[i]; i++)
+        out[count++] = prepared[i];
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        out[count++] = steps[i];
+    return count;
+}
+
 /* What a TPU would refuse stops the conversion, unless the user knows better. */
 static tare_status refuse_incompatible(const struct tare_conversion *conversion) {
     const struct tare_tpu_finding *first = NULL;
@@ -89,6 +147,7 @@ tare_status tare_pipeline_place(struct tare_conversion *out, struct tare_arena *
     TARE_TRY(tare_tpu_find_functions(&functions, &count, arena, model, options->functions, options->n_functions));
     graphs = graphs_of(arena, functions, count);
     if (!graphs) return TARE_NO_MEMORY;
+    TARE_TRY(tare_tpu_memory(&out->before, arena, model, graphs, count, largest_batch(options)));
     TARE_TRY(tare_tpu_existing(&out->existing, arena, model));
     TARE_TRY(tare_tpu_refuse_existing(arena, graphs, count));
     TARE_TRY(tare_tpu_check(&out->findings, &out->n_findings, arena, model, graphs, count));
@@ -103,5 +162,5 @@ tare_status tare_pipeline_place(struct tare_conversion *out, struct tare_arena *
         TARE_TRY(tare_tpu_shard_inputs(model, out->placed, count, options->sharding.num_cores_per_replica,
                                        &out->sharded_inputs));
     TARE_TRY(tare_tpu_batch(&out->batching, arena, model, options->batches, options->n_batches));
-    return tare_cost_report(&out->cost, arena, model, out->placed, out->n_placed, 1);
+    return report(out, arena, model, options);
 }

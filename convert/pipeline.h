@@ -11,6 +11,7 @@
 #include "tpu/dropped.h"
 #include "tpu/existing.h"
 #include "tpu/io_shapes.h"
+#include "tpu/memory.h"
 
 /* Runs before calibration and quantization, in this order; ends with NULL. */
 extern const struct tare_pass *const tare_prepare_passes[];
@@ -42,8 +43,20 @@ struct tare_conversion {
     struct tare_io_shapes_result io_shapes;
     size_t sharded_inputs; /* split between the cores of a replica */
     struct tare_batching_result batching;
-    struct tare_cost_report cost;
+    struct tare_cost_report cost; /* of one row */
+    struct tare_cost_report full; /* of the largest batch that the options allow */
+    struct tare_tpu_memory before, after; /* of the TPU functions, at that batch */
 };
+
+enum { TARE_PIPELINE_STEPS = 12 };
+/* Every step of a conversion with the changes that it made, in order; returns how many. `prepared` are the counts of
+ * tare_pipeline_prepare, NULL when it did not run. */
+size_t tare_pipeline_counts(struct tare_pass_count out[static TARE_PIPELINE_STEPS + 8],
+                            const struct tare_conversion *conversion, const struct tare_pass_count *prepared);
+
+/* Memory that the functions of the options need as the model is now; for a comparison from before quantization. */
+tare_status tare_pipeline_memory(struct tare_tpu_memory *out, struct tare_arena *arena, const struct tare_model *model,
+                                 const struct tare_converter_options *options);
 
 /* The TPU half of a conversion, on a model that is quantized already or stays float: bfloat16, placement, shapes,
  * batching, cost. Arena memory. TARE_UNSUPPORTED when the TPU would refuse a function and the options do not allow it. */

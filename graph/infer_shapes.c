@@ -63,7 +63,7 @@ static bool infer_variable(struct tare_infer_walk *walk, const struct tare_node 
         if (!inputs[0].handle) use_hints(node, outputs);
     } else if (is(node, "ResourceGather") && node->n_inputs == 2 && tare_node_int(node, "batch_dims", 0) == 0) {
         outputs[0].shape = gathered_shape(inputs[0].handle, &inputs[1].shape);
-    } else if ((is(node, "Identity") || is(node, "Switch")) && node->n_inputs) {
+    } else if ((is(node, "Identity") || is(node, "Switch") || is(node, "TPUReplicatedInput")) && node->n_inputs) {
         for (size_t i = 0; i < node->n_outputs; i++)
             outputs[i].handle = inputs[0].handle;
         return false; /* their shapes are the row's business */

@@ -397,6 +397,12 @@ bool tare_tpu_finding_is_error(enum tare_tpu_finding_kind kind) {
     return kind != TARE_TPU_SLOW_TYPE && kind != TARE_TPU_ASSIGNS;
 }
 
+const char *tare_tpu_finding_name(enum tare_tpu_finding_kind kind) {
+    static const char *const names[] = { "not_compilable", "bad_type",         "bad_boundary",
+                                         "not_constant",   "assigns_variable", "slow_type" };
+    return names[kind];
+}
+
 tare_status tare_tpu_check(struct tare_tpu_finding **out, size_t *count, struct tare_arena *arena,
                            const struct tare_model *model, struct tare_graph *const *functions, size_t n_functions) {
     struct checker checker = { .arena = arena, .model = model };

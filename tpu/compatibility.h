@@ -30,6 +30,9 @@ struct tare_tpu_finding {
 /* False for what works, but not well. */
 bool tare_tpu_finding_is_error(enum tare_tpu_finding_kind kind);
 
+/* "not_compilable": for reports. */
+const char *tare_tpu_finding_name(enum tare_tpu_finding_kind kind);
+
 /* Checks functions that are to be placed, and what they call, before placement. Nothing found is *count 0; arena
  * memory. Findings are not failures: the caller decides. */
 tare_status tare_tpu_check(struct tare_tpu_finding **out, size_t *count, struct tare_arena *arena,

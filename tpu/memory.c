@@ -1,0 +1,169 @@
+/* Bytes of weights, and of activations by liveness. */
+#include "tpu/memory.h"
+#include "graph/bindings.h"
+#include "graph/calls.h"
+#include "graph/model_shapes.h"
+#include "graph/op.h"
+#include "tpu/closure.h"
+
+#include <string.h>
+
+struct meter {
+    struct tare_arena *arena;
+    const struct tare_model *model;
+    struct tare_bindings *bindings;
+    int64_t batch;
+    int depth;
+};
+
+static double bytes_of(int dtype, const struct tare_shape *shape, int64_t first) {
+    double bytes = (double)tare_dtype_size(tare_dtype_base(dtype));
+    if (tare_dtype_base(dtype) == TARE_DT_RESOURCE) return 0;
+    for (int i = 0; i < shape->rank; i++)
+        bytes *= (double)(shape->dims[i] >= 0 ? shape->dims[i] : i ? 1 : first);
+    return bytes;
+}
+
+/* ---- weights ---- */
+
+static tare_status add_weights(double *sum, const struct meter *meter, const struct tare_tpu_closure *closure) {
+    bool *seen = TARE_NEW_ARRAY(meter->arena, bool, meter->model->n_variables + 1);
+    if (!seen) return TARE_NO_MEMORY;
+    for (size_t m = 0; m < closure->count; m++) {
+        const struct tare_graph *graph = closure->members[m].graph;
+        for (size_t i = 0; i < graph->n_nodes; i++) {
+            const struct tare_tensor *value = tare_node_tensor(graph->nodes[i], "value");
+            if (!graph->nodes[i]->dead && strcmp(graph->nodes[i]->op, "Const") == 0 && value)
+                *sum += bytes_of(value->dtype, &value->shape, 1);
+        }
+        for (size_t i = 0; i < graph->n_args; i++) {
+            const struct tare_variable *variable =
+                tare_bindings_variable(meter->bindings, (struct tare_edge){ graph->args[i], 0 }, NULL);
+            if (!variable || seen[variable - meter->model->variables]) continue;
+            seen[variable - meter->model->variables] = true;
+            *sum += bytes_of(variable->dtype, &variable->shape, 1);
+        }
+    }
+    return TARE_OK;
+}
+
+/* ---- activations ---- */
+
+/* One graph being gone through: bytes of each node's outputs, and when the last user has run. */
+struct timeline {
+    struct tare_shape **shapes;
+    struct tare_node **order;
+    size_t *last_use; /* by position: step of the last user */
+    double *bytes;
+};
+
+static tare_status prepare(struct timeline *t, const struct meter *meter, const struct tare_graph *graph,
+                           struct tare_shape *args) {
+    const struct tare_shape **handles = tare_bindings_handles(meter->bindings, meter->arena, graph);
+    if (!handles) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < graph->n_args; i++)
+        for (int d = 0; d < args[i].rank; d++)
+            if (args[i].dims[d] < 0) args[i].dims[d] = d ? 1 : meter->batch;
+    if (tare_graph_infer_shapes_of(&t->shapes, meter->arena, graph, args, handles) != TARE_OK) {
+        tare_error_clear(); /* closed dimensions that contradict the graph: what is left is known from constants */
+        for (size_t i = 0; i < graph->n_args; i++)
+            args[i] = tare_shape_unknown();
+        TARE_TRY(tare_graph_infer_shapes_of(&t->shapes, meter->arena, graph, args, handles));
+    }
+    TARE_TRY(tare_graph_order(&t->order, meter->arena, graph));
+    t->last_use = TARE_NEW_ARRAY(meter->arena, size_t, graph->n_nodes + 1);
+    t->bytes = TARE_NEW_ARRAY(meter->arena, double, graph->n_nodes + 1);
+    if (!t->last_use || !t->bytes) return TARE_NO_MEMORY;
+    for (size_t s = 0; s < graph->n_nodes && t->order[s]; s++) {
+        const struct tare_node *node = t->order[s];
+        bool weight = strcmp(node->op, "Const") == 0 || strcmp(node->op, "ReadVariableOp") == 0;
+        for (size_t k = 0; !weight && k < node->n_outputs; k++)
+            t->bytes[node->position] += bytes_of(node->output_dtypes[k], &t->shapes[node->position][k], 1);
+        for (size_t k = 0; k < node->n_inputs; k++)
+            if (strcmp(node->inputs[k].node->op, "_Arg") != 0) t->last_use[node->inputs[k].node->position] = s;
+    }
+    for (size_t i = 0; i < graph->n_returns; i++)
+        if (strcmp(graph->returns[i].edge.node->op, "_Arg") != 0)
+            t->last_use[graph->returns[i].edge.node->position] = graph->n_nodes;
+    return TARE_OK;
+}
+
+static tare_status peak_of(double *out, struct meter *meter, const struct tare_graph *graph, struct tare_shape *args);
+
+/* What a call holds besides its arguments and results. */
+static tare_status peak_of_call(double *out, struct meter *meter, const struct tare_node *node, struct timeline *t,
+                                const struct tare_shape *args) {
+    struct tare_call_site site;
+    *out = 0;
+    TARE_TRY(tare_call_site(&site, meter->arena, node));
+    for (size_t c = 0; c < site.n_callees; c++) {
+        struct tare_shape *shapes = TARE_NEW_ARRAY(meter->arena, struct tare_shape, site.callees[c]->n_args + 1);
+        double peak;
+        if (!shapes) return TARE_NO_MEMORY;
+        for (size_t i = 0; i < site.callees[c]->n_args; i++) {
+            struct tare_edge edge = i < site.n_args ? node->inputs[site.first + i] : (struct tare_edge){ NULL, 0 };
+            shapes[i] = !edge.node                             ? tare_shape_unknown()
+                        : strcmp(edge.node->op, "_Arg") == 0 ? args[edge.node->position]
+                                                               : t->shapes[edge.node->position][edge.index];
+        }
+        TARE_TRY(peak_of(&peak, meter, site.callees[c], shapes));
+        if (peak > *out) *out = peak;
+    }
+    return TARE_OK;
+}
+
+static tare_status peak_of(double *out, struct meter *meter, const struct tare_graph *graph, struct tare_shape *args) {
+    struct timeline t = { 0 };
+    double live = 0;
+    *out = 0;
+    if (++meter->depth > 64) return TARE_FAIL(TARE_INVALID_ARGUMENT, "functions nest too deep");
+    TARE_TRY(prepare(&t, meter, graph, args));
+    for (size_t s = 0; s < graph->n_nodes && t.order[s]; s++) {
+        const struct tare_node *node = t.order[s];
+        double inside;
+        TARE_TRY(peak_of_call(&inside, meter, node, &t, args));
+        live += t.bytes[node->position];
+        if (live + inside > *out) *out = live + inside;
+        for (size_t k = 0; k < node->n_inputs; k++) {
+            const struct tare_node *from = node->inputs[k].node;
+            if (strcmp(from->op, "_Arg") == 0 || t.last_use[from->position] != s) continue;
+            live -= t.bytes[from->position];
+            t.bytes[from->position] = 0; /* once, though several inputs may take it */
+        }
+    }
+    meter->depth--;
+    return TARE_OK;
+}
+
+static tare_status add_activations(double *most, struct meter *meter, const struct tare_graph *graph,
+                                   const struct tare_model_shapes *shapes) {
+    struct tare_shape *args = TARE_NEW_ARRAY(meter->arena, struct tare_shape, graph->n_args + 1);
+    double peak, taken = 0;
+    if (!args) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < graph->n_args; i++) {
+        args[i] = tare_model_shape(shapes, (struct tare_edge){ graph->args[i], 0 });
+        taken += bytes_of(graph->args[i]->output_dtypes[0], &args[i], meter->batch);
+    }
+    TARE_TRY(peak_of(&peak, meter, graph, args));
+    if (peak + taken > *most) *most = peak + taken;
+    return TARE_OK;
+}
+
+tare_status tare_tpu_memory(struct tare_tpu_memory *out, struct tare_arena *arena, const struct tare_model *model,
+                            struct tare_graph *const *functions, size_t count, int64_t batch) {
+    struct meter meter = { .arena = arena, .model = model, .batch = batch < 1 ? 1 : batch };
+    struct tare_model_shapes *shapes = NULL;
+    struct tare_tpu_closure closure;
+    tare_status status;
+    memset(out, 0, sizeof *out);
+    TARE_TRY(tare_tpu_closure(&closure, arena, functions, count));
+    TARE_TRY(tare_bindings_new(&meter.bindings, model));
+    TARE_CHECK(tare_model_shapes_new(&shapes, model));
+    TARE_CHECK(add_weights(&out->weights, &meter, &closure));
+    for (size_t i = 0; i < count && status == TARE_OK; i++)
+        status = add_activations(&out->activations, &meter, functions[i], shapes);
+done:
+    tare_model_shapes_free(shapes);
+    tare_bindings_free(meter.bindings);
+    return status;
+}
