@@ -22,6 +22,7 @@ volatile sig_atomic_t tare_interrupted;
     X(convert)                                                                                                         \
     X(compare)                                                                                                         \
     X(batch)                                                                                                           \
+    X(diff)                                                                                                            \
     X(copy)                                                                                                            \
     X(validate)                                                                                                        \
     X(ops)                                                                                                             \

@@ -1,0 +1,78 @@
+/* tare diff: two models or two reports side by side. */
+#include "base/file.h"
+#include "cli/command.h"
+#include "convert/saved_model.h"
+#include "eval/model_diff.h"
+#include "eval/report_diff.h"
+
+#include <stdio.h>
+
+enum { SHOWN_WEIGHTS = 20 };
+
+struct diff_options {
+    const char *first, *second;
+    bool all, json;
+};
+
+static const struct tare_option rows[] = {
+    { .name = "all", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct diff_options, all),
+      .help = "list every weight that differs, not the largest alone" },
+    { .name = "json", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct diff_options, json),
+      .help = "write JSON (of models)" },
+    { 0 },
+};
+static const struct tare_argument arguments[] = {
+    { .name = "FIRST", .offset = offsetof(struct diff_options, first), .flags = TARE_OPTION_REQUIRED,
+      .help = "SavedModel directory, or the JSON report of a comparison or batch" },
+    { .name = "SECOND", .offset = offsetof(struct diff_options, second), .flags = TARE_OPTION_REQUIRED, .help = "another one" },
+    { 0 },
+};
+static const char *const examples[] = { "tare diff my_model my_model_int8", "tare diff before.json after.json", NULL };
+static const struct tare_option_set set = {
+    .program = "tare diff",
+    .summary = "Shows in what two models differ - sizes, ops, signatures, weights - or puts the figures of two reports side "
+               "by side.",
+    .options = rows,
+    .arguments = arguments,
+    .examples = examples,
+};
+
+static tare_status diff_models(struct tare_strbuf *out, const struct diff_options *options) {
+    struct tare_model_diff diff = { 0 };
+    struct tare_model *first = NULL, *second = NULL;
+    tare_status status;
+    TARE_CHECK(tare_saved_model_load(&first, options->first, NULL));
+    TARE_CHECK(tare_saved_model_load(&second, options->second, NULL));
+    TARE_CHECK(tare_model_diff_make(&diff, first, options->first, second, options->second));
+    if (options->json)
+        status = tare_model_diff_json(out, &diff);
+    else
+        tare_model_diff_text(out, &diff, options->all ? 0 : SHOWN_WEIGHTS);
+done:
+    tare_model_diff_free(&diff);
+    tare_model_free(first);
+    tare_model_free(second);
+    return status;
+}
+
+static tare_status run(int argc, char *const *argv) {
+    struct diff_options options = { 0 };
+    struct tare_strbuf text = { 0 };
+    bool done;
+    tare_status status;
+    TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
+    if (done) goto done;
+    if (tare_file_kind_of(options.first) == TARE_FILE_REGULAR && tare_file_kind_of(options.second) == TARE_FILE_REGULAR)
+        TARE_CHECK(tare_report_diff_text(&text, options.first, options.second));
+    else
+        TARE_CHECK(diff_models(&text, &options));
+    fputs(tare_strbuf_text(&text), stdout);
+done:
+    tare_strbuf_free(&text);
+    tare_options_free(&options, &set);
+    return status;
+}
+
+const struct tare_command tare_command_diff = {
+    .name = "diff", .summary = "show in what two models or reports differ", .run = run, .options = &set
+};

@@ -1,0 +1,53 @@
+/* Two models side by side: sizes, signatures, ops and weights. */
+#ifndef TARE_EVAL_MODEL_DIFF_H
+#define TARE_EVAL_MODEL_DIFF_H
+
+#include "graph/model.h"
+
+struct tare_strbuf;
+
+/* How often both models have an op, in functions that signatures reach. */
+struct tare_op_difference {
+    const char *op;
+    int64_t counts[2];
+};
+
+/* A signature or one of its tensors: what each model says of it; NULL: it has none. */
+struct tare_signature_difference {
+    const char *name; /* "serving_default", "serving_default input image" */
+    const char *texts[2];
+};
+
+enum tare_weight_change { TARE_WEIGHT_SAME, TARE_WEIGHT_CHANGED, TARE_WEIGHT_RETYPED, TARE_WEIGHT_ONLY_FIRST, TARE_WEIGHT_ONLY_SECOND };
+
+/* A constant ("function/node") or variable (its checkpoint key) with 2 elements or more. */
+struct tare_weight_difference {
+    const char *name;
+    enum tare_weight_change change; /* RETYPED: another dtype or shape */
+    const char *types[2];           /* "float32[3,3,16,32]"; NULL: not there */
+    int64_t bytes[2];
+    double max_abs, sqnr_db; /* of CHANGED real ones: the second against the first; NaN otherwise */
+};
+
+struct tare_model_diff {
+    struct tare_arena arena;
+    const char *names[2]; /* borrowed */
+    int64_t weight_bytes[2], nodes[2], functions[2];
+    struct tare_op_difference *ops; /* all, by name */
+    size_t n_ops;
+    struct tare_signature_difference *signatures; /* those that differ */
+    size_t n_signatures;
+    struct tare_weight_difference *weights; /* all: by change, then bytes, then name */
+    size_t n_weights;
+};
+
+tare_status tare_model_diff_make(struct tare_model_diff *out, const struct tare_model *first, const char *first_name,
+                                 const struct tare_model *second, const char *second_name) TARE_WARN_UNUSED;
+void tare_model_diff_free(struct tare_model_diff *diff);
+/* Nothing differs in what is compared. */
+bool tare_model_diff_is_empty(const struct tare_model_diff *diff);
+/* Tables of what differs; at most `most` weights (0: all). */
+void tare_model_diff_text(struct tare_strbuf *out, const struct tare_model_diff *diff, size_t most);
+tare_status tare_model_diff_json(struct tare_strbuf *out, const struct tare_model_diff *diff) TARE_WARN_UNUSED;
+
+#endif

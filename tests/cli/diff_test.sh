@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# tare diff: the same model, quantized twice with other settings, one changed weight, two reports.
+set -uo pipefail
+. "$TARE_SOURCE_DIR/tests/cli/support.sh"
+model=$glyphs/saved_model
+says() { grep -qE -- "$1" "$work/out" || fail "no '$1' in: $(head -40 "$work/out")"; }
+
+"$tare" diff "$model" "$model" >"$work/out" || fail "diff: $?"
+says 'Ops, weights and signatures are the same'
+
+"$tare" quantize "$model" "$work/channel" --method weight_only --quiet || fail "quantize: $?"
+"$tare" quantize "$model" "$work/tensor" --method weight_only --granularity per_tensor --quiet || fail "quantize: $?"
+"$tare" diff "$model" "$work/channel" >"$work/out" || fail "diff: $?"
+says '^bytes of weights +153392 +[0-9]+ +-[0-9]+$'
+says '^XlaConvV2 +0 +[0-9]+ +\+'
+says 'only in the first'
+says 'only in the second +- +int8\['
+
+# per channel against per tensor: integers change, and so do the scales' shapes
+"$tare" diff "$work/channel" "$work/tensor" --all >"$work/out" || fail "diff: $?"
+says '/weight +changed +int8\[[0-9,]+\] +int8\[[0-9,]+\] +[0-9]+ +-?[0-9.]+$'
+says '^[0-9]+ of [0-9]+ weights differ$'
+"$tare" diff "$work/channel" "$work/tensor" --json >"$work/out" || fail "diff: $?"
+says '"same": false'
+says '"change": "changed"'
+
+# reports
+for limit in 50 100; do
+    "$tare" compare "$model" --data "$glyphs/eval.tfrecord.gz" --methods weight_only --limit $limit --quiet --json >"$work/$limit.json" || fail "compare: $?"
+done
+"$tare" diff "$work/50.json" "$work/100.json" >"$work/out" || fail "diff: $?"
+says '^float '
+says '^weight_only per_channel +[0-9.]+ +[0-9.]+ +[+-]'
+
+expect 1 "no such directory" "$tare" diff "$model" "$work/nowhere"
+echo '{}' >"$work/empty.json"
+expect 1 "no report of" "$tare" diff "$work/50.json" "$work/empty.json"
+expect 2 "SECOND" "$tare" diff "$model"
+finish
