@@ -25,6 +25,7 @@ volatile sig_atomic_t tare_interrupted;
     X(diff)                                                                                                            \
     X(copy)                                                                                                            \
     X(validate)                                                                                                        \
+    X(dataset)                                                                                                         \
     X(ops)                                                                                                             \
     X(version)
 

@@ -14,6 +14,8 @@ struct array {
 
 struct tare_array_file {
     struct tare_mapping mapping;
+    struct tare_mapping *joined; /* of further files */
+    size_t n_joined;
     struct tare_arena arena;
     struct array *arrays;
     size_t count;
@@ -77,8 +79,38 @@ tare_status tare_array_file_open(struct tare_array_file **out, const char *path)
     return status;
 }
 
+static tare_status join_arrays(struct tare_array_file *file, const char *const *names, const char *const *paths,
+                               size_t count) {
+    file->arrays = TARE_NEW_ARRAY(&file->arena, struct array, count + 1);
+    file->joined = TARE_NEW_ARRAY(&file->arena, struct tare_mapping, count + 1);
+    if (!file->arrays || !file->joined) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        struct tare_mapping *mapping = &file->joined[i];
+        TARE_TRY(tare_file_map(mapping, paths[i]));
+        file->n_joined++;
+        TARE_TRY(tare_error_prefix(add_array(file, names[i], mapping->data, mapping->size), "%s", paths[i]));
+    }
+    return count ? TARE_OK : TARE_FAIL(TARE_INVALID_ARGUMENT, "no arrays");
+}
+
+tare_status tare_array_file_join(struct tare_array_file **out, const char *const *names, const char *const *paths,
+                                 size_t count) {
+    struct tare_array_file *file = tare_calloc(1, sizeof *file);
+    tare_status status;
+    *out = NULL;
+    if (!file) return TARE_NO_MEMORY;
+    status = join_arrays(file, names, paths, count);
+    if (status == TARE_OK)
+        *out = file;
+    else
+        tare_array_file_close(file);
+    return status;
+}
+
 void tare_array_file_close(struct tare_array_file *file) {
     if (!file) return;
+    for (size_t i = 0; i < file->n_joined; i++)
+        tare_file_unmap(&file->joined[i]);
     tare_file_unmap(&file->mapping);
     tare_arena_free(&file->arena);
     tare_free(file);

@@ -9,6 +9,9 @@ struct tare_array_file;
 /* NPZ: each array is an input by its name; all have as many rows. NPY: one input, named like the file without ".npy".
  * Arrays stay mapped where they are not compressed. TARE_CORRUPT, TARE_UNSUPPORTED, TARE_SHAPE with path and array. */
 tare_status tare_array_file_open(struct tare_array_file **out, const char *path) TARE_WARN_UNUSED;
+/* Several NPY files as one: array i is an input of the name names[i]. */
+tare_status tare_array_file_join(struct tare_array_file **out, const char *const *names, const char *const *paths,
+                                 size_t count) TARE_WARN_UNUSED;
 void tare_array_file_close(struct tare_array_file *file);
 int64_t tare_array_file_rows(const struct tare_array_file *file);
 /* Where row i of the first array begins in the file (in the member, for a compressed one). */

@@ -92,6 +92,24 @@ tare_status tare_data_file_open(struct tare_data_file **out, const char *path, c
     return status;
 }
 
+tare_status tare_data_file_join(struct tare_data_file **out, const char *const *names, const char *const *paths,
+                                size_t count) {
+    struct tare_data_file *file = tare_calloc(1, sizeof *file);
+    tare_status status;
+    *out = NULL;
+    if (!file) return TARE_NO_MEMORY;
+    file->format = NPY;
+    status = tare_array_file_join(&file->arrays, names, paths, count);
+    if (status == TARE_OK) {
+        file->count = tare_array_file_rows(file->arrays);
+        name_format(file);
+        *out = file;
+    } else {
+        tare_data_file_close(file);
+    }
+    return status;
+}
+
 void tare_data_file_close(struct tare_data_file *file) {
     if (!file) return;
     tare_tfrecord_close(file->reader);

@@ -16,6 +16,9 @@ struct tare_data_record {
 
 /* "-" is standard input, a TFRecord. `labels` (NULL: none) is for pictures: see picture_folder.h. */
 tare_status tare_data_file_open(struct tare_data_file **out, const char *path, const char *labels) TARE_WARN_UNUSED;
+/* Several NPY files as one, each an input by its name. */
+tare_status tare_data_file_join(struct tare_data_file **out, const char *const *names, const char *const *paths,
+                                size_t count) TARE_WARN_UNUSED;
 void tare_data_file_close(struct tare_data_file *file);
 /* "TFRecord", "TFRecord, gzip", "NPY", "NPZ", "pictures". */
 const char *tare_data_file_format(const struct tare_data_file *file);

@@ -1,0 +1,58 @@
+/* tare dataset: looks into data sets, makes and splits them. */
+#include "cli/dataset.h"
+#include "base/progress.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct tare_command *const parts[] = { &tare_dataset_info, &tare_dataset_head, &tare_dataset_make_command,
+                                                    &tare_dataset_split_command, NULL };
+
+void tare_dataset_print_bad(void *arg, const char *text) {
+    (void)arg;
+    fprintf(stderr, "tare: left out: %s\n", text);
+}
+
+void tare_dataset_advance(void *arg, int64_t records) {
+    tare_progress_advance(arg, records);
+}
+
+static void print_overview(FILE *out) {
+    fprintf(out, "usage: tare dataset PART [ARGUMENT]…\n\n"
+                 "Looks into data sets of samples, makes them from arrays, images and tf.Example records, and splits "
+                 "them.\n\n");
+    for (size_t i = 0; parts[i]; i++)
+        fprintf(out, "  %-6s %s\n", parts[i]->name, parts[i]->summary);
+    fprintf(out, "\n'tare dataset PART --help' tells more of one; docs/calibration-data.md how to make a data set.\n");
+}
+
+static tare_status run(int argc, char *const *argv) {
+    const char *names[sizeof parts / sizeof *parts], *nearest;
+    if (argc < 1) {
+        print_overview(stderr);
+        return TARE_FAIL(TARE_USAGE, "dataset: say info, head, make or split");
+    }
+    if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0 || strcmp(argv[0], "help") == 0) {
+        print_overview(stdout);
+        return TARE_OK;
+    }
+    for (size_t i = 0; parts[i]; i++) {
+        if (strcmp(argv[0], parts[i]->name) == 0) return parts[i]->run(argc - 1, argv + 1);
+        names[i] = parts[i]->name;
+        names[i + 1] = NULL;
+    }
+    nearest = tare_nearest_name(argv[0], names);
+    return TARE_FAIL(TARE_USAGE,
+                     nearest ? "dataset: there is no '%s' (did you mean '%s'?)"
+                             : "dataset: there is no '%s' (there are info, head, make and split)",
+                     argv[0], nearest);
+}
+
+static const struct tare_option_set set = {
+    .program = "tare dataset",
+    .summary = "Looks into data sets of samples (info, head), makes them (make) and splits them (split).",
+};
+
+const struct tare_command tare_command_dataset = {
+    .name = "dataset", .summary = "look into, make and split data sets of samples", .run = run, .options = &set
+};

@@ -1,0 +1,228 @@
+/* tare dataset head: the first records, for people to read. */
+#include "base/file.h"
+#include "base/strbuf.h"
+#include "cli/data_options.h"
+#include "cli/dataset.h"
+#include "datasets/data_file.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TEXT_SHOWN = 60 };
+
+struct head_options {
+    struct tare_option_list files;
+    struct tare_data_options records;
+    const char *labels;
+    int64_t limit;
+    int values;
+    bool json;
+};
+
+static const struct tare_option rows[] = {
+    { .name = "limit",
+      .letter = 'n',
+      .kind = TARE_OPTION_INT64,
+      .offset = offsetof(struct head_options, limit),
+      .fallback = "5",
+      .min = 1,
+      .max = 1e15,
+      .help = "records to show of each file" },
+    { .name = "values",
+      .kind = TARE_OPTION_INT,
+      .offset = offsetof(struct head_options, values),
+      .fallback = "8",
+      .min = 0,
+      .max = 1e9,
+      .help = "elements to show of each input" },
+    TARE_DATA_OPTIONS(struct head_options, records),
+    { .name = "labels",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct head_options, labels),
+      .placeholder = "FILE",
+      .help = "labels of pictures, lines of \"path label\" (default: the folders that they are in)" },
+    { .name = "json", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct head_options, json), .help = "write JSON" },
+    { 0 },
+};
+static const struct tare_argument arguments[] = {
+    { .name = "FILE",
+      .offset = offsetof(struct head_options, files),
+      .help = "TFRecord, NPY, NPZ, picture or folder of pictures; patterns; - for standard input",
+      .flags = TARE_OPTION_REQUIRED | TARE_OPTION_REPEATABLE },
+    { 0 },
+};
+static const char *const examples[] = { "tare dataset head -n 2 samples.tfrecord.gz", NULL };
+static const struct tare_option_set set = {
+    .program = "tare dataset head",
+    .summary =
+        "Prints the first records of each file: their keys with dtypes, shapes and first values; with --spec the "
+        "samples that they become.",
+    .options = rows,
+    .arguments = arguments,
+    .examples = examples,
+};
+
+/* ---- values ---- */
+
+static int64_t shown(const struct tare_tensor *value, const struct head_options *options) {
+    return value->elements < options->values ? value->elements : options->values;
+}
+
+static bool is_real(const struct tare_tensor *value) {
+    enum tare_dtype_class class = tare_dtype_get(value->dtype)->class;
+    return class == TARE_CLASS_FLOAT || class == TARE_CLASS_SIGNED || class == TARE_CLASS_UNSIGNED ||
+           class == TARE_CLASS_BOOL || class == TARE_CLASS_QUANTIZED;
+}
+
+static void print_text_value(struct tare_strbuf *out, const struct tare_str *text) {
+    tare_strbuf_putc(out, '"');
+    tare_strbuf_escape(out, text->data, text->size < TEXT_SHOWN ? text->size : TEXT_SHOWN);
+    tare_strbuf_putc(out, '"');
+    if (text->size > TEXT_SHOWN) tare_strbuf_printf(out, "… (%zu bytes)", text->size);
+}
+
+static void print_value(struct tare_strbuf *out, const char *key, const struct tare_tensor *value,
+                        const struct head_options *options) {
+    char shape[TARE_SHAPE_TEXT_SIZE];
+    int64_t count = shown(value, options);
+    tare_strbuf_printf(out, "  %s %s%s", key, tare_dtype_name(value->dtype), tare_shape_text(shape, &value->shape));
+    for (int64_t i = 0; i < count; i++) {
+        tare_strbuf_putc(out, ' ');
+        if (value->dtype == TARE_DT_STRING)
+            print_text_value(out, &TARE_CONST_DATA(struct tare_str, value)[i]);
+        else if (tare_dtype_is_floating(value->dtype))
+            tare_strbuf_printf(out, "%.7g", tare_tensor_get_f64(value, i));
+        else if (is_real(value))
+            tare_strbuf_printf(out, "%lld", (long long)tare_tensor_get_i64(value, i));
+        else
+            tare_strbuf_putc(out, '?');
+    }
+    tare_strbuf_puts(out, count < value->elements ? " …\n" : "\n");
+}
+
+static json_t *number_json(const struct tare_tensor *value, int64_t i) {
+    double x;
+    if (!tare_dtype_is_floating(value->dtype)) return json_integer((json_int_t)tare_tensor_get_i64(value, i));
+    x = tare_tensor_get_f64(value, i);
+    if (isnan(x)) return json_string("NaN");
+    if (isinf(x)) return json_string(x > 0 ? "Infinity" : "-Infinity");
+    return json_real(x);
+}
+
+/* Bytes that are no UTF-8 are escaped as the text form does. */
+static json_t *text_json(const struct tare_str *text) {
+    json_t *out = json_stringn(text->data, text->size);
+    struct tare_strbuf escaped = { 0 };
+    if (out) return out;
+    tare_strbuf_escape(&escaped, text->data, text->size < TEXT_SHOWN ? text->size : TEXT_SHOWN);
+    out = json_string(tare_strbuf_text(&escaped));
+    tare_strbuf_free(&escaped);
+    return out;
+}
+
+static json_t *value_json(const struct tare_tensor *value, const struct head_options *options) {
+    json_t *dims = json_array(), *values = json_array();
+    int64_t count = shown(value, options);
+    for (int i = 0; i < value->shape.rank; i++)
+        json_array_append_new(dims, json_integer((json_int_t)value->shape.dims[i]));
+    for (int64_t i = 0; i < count; i++) {
+        if (value->dtype == TARE_DT_STRING)
+            json_array_append_new(values, text_json(&TARE_CONST_DATA(struct tare_str, value)[i]));
+        else
+            json_array_append_new(values, is_real(value) ? number_json(value, i) : json_null());
+    }
+    return json_pack("{s:s, s:o, s:o}", "dtype", tare_dtype_name(value->dtype), "shape", dims, "values", values);
+}
+
+/* ---- records ---- */
+
+static void print_record(const struct tare_sample *sample, const char *kind, const struct tare_data_record *record,
+                         const struct head_options *options) {
+    struct tare_strbuf out = { 0 };
+    tare_strbuf_printf(&out, "record %" PRId64 " at %" PRId64, record->number, record->offset);
+    if (record->data) tare_strbuf_printf(&out, ": %s of %zu bytes", kind, record->size);
+    tare_strbuf_putc(&out, '\n');
+    for (size_t i = 0; i < sample->count; i++)
+        print_value(&out, sample->keys[i], &sample->values[i], options);
+    fputs(tare_strbuf_text(&out), stdout);
+    tare_strbuf_free(&out);
+}
+
+static json_t *record_json(const struct tare_sample *sample, const char *kind, const char *path,
+                           const struct tare_data_record *record, const struct head_options *options) {
+    json_t *inputs = json_object();
+    for (size_t i = 0; i < sample->count; i++)
+        json_object_set_new(inputs, sample->keys[i], value_json(&sample->values[i], options));
+    return json_pack("{s:s, s:I, s:I, s:s, s:o}", "file", path, "record", (json_int_t)record->number, "offset",
+                     (json_int_t)record->offset, "kind", kind, "inputs", inputs);
+}
+
+static tare_status show_record(json_t *list, struct tare_data_file *file, const char *path,
+                               const struct tare_data_record *record, const struct head_options *options) {
+    const char *kind = "sample";
+    struct tare_sample sample;
+    tare_status status = options->records.spec ? tare_data_file_decode(&sample, file, record, options->records.spec)
+                                               : tare_data_file_look(&sample, &kind, file, record);
+    tare_error_prefix(status, "%s: record %lld at %lld", path, (long long)record->number, (long long)record->offset);
+    if (status == TARE_OK && options->json)
+        json_array_append_new(list, record_json(&sample, kind, path, record, options));
+    else if (status == TARE_OK)
+        print_record(&sample, kind, record, options);
+    tare_sample_reset(&sample);
+    return status;
+}
+
+static tare_status show_file(json_t *list, const char *path, const struct head_options *options) {
+    struct tare_data_file *file;
+    tare_status status;
+    TARE_TRY(tare_data_file_open(&file, path, options->labels));
+    if (!options->json) printf("%s (%s)\n", path, tare_data_file_format(file));
+    for (int64_t i = 0; i < options->limit; i++) {
+        struct tare_data_record record;
+        bool end;
+        status = tare_data_file_next(&record, &end, file);
+        if (status != TARE_OK || end) break;
+        status = show_record(list, file, path, &record, options);
+        if (status != TARE_OK) break;
+    }
+    tare_data_file_close(file);
+    return status;
+}
+
+static tare_status show_files(const struct head_options *options) {
+    struct tare_file_list files = { 0 };
+    json_t *list = options->json ? json_array() : NULL;
+    tare_status status = TARE_OK;
+    for (size_t i = 0; i < options->files.count && status == TARE_OK; i++)
+        status = tare_file_glob(&files, options->files.items[i]);
+    for (size_t i = 0; i < files.count && status == TARE_OK; i++)
+        status = show_file(list, files.names[i], options);
+    if (list && status == TARE_OK) {
+        json_dumpf(list, stdout, JSON_INDENT(2));
+        putchar('\n');
+    }
+    json_decref(list);
+    tare_file_list_free(&files);
+    return status;
+}
+
+static tare_status run(int argc, char *const *argv) {
+    struct head_options options = { 0 };
+    bool done;
+    tare_status status;
+    TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
+    if (done) goto done;
+    TARE_CHECK(tare_data_options_open(&options.records));
+    status = show_files(&options);
+done:
+    tare_data_options_close(&options.records);
+    tare_options_free(&options, &set);
+    return status;
+}
+
+const struct tare_command tare_dataset_head = {
+    .name = "head", .summary = "the first records", .run = run, .options = &set
+};

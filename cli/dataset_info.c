@@ -1,0 +1,273 @@
+/* tare dataset info: what data sets hold. */
+#include "base/progress.h"
+#include "base/strbuf.h"
+#include "base/text_table.h"
+#include "cli/data_options.h"
+#include "cli/dataset.h"
+#include "datasets/survey.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+
+struct info_options {
+    struct tare_option_list files;
+    struct tare_data_options records;
+    const char *labels;
+    int64_t limit;
+    bool json, quiet;
+};
+
+static const struct tare_option rows[] = {
+    TARE_DATA_OPTIONS(struct info_options, records),
+    { .name = "labels",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct info_options, labels),
+      .placeholder = "FILE",
+      .help = "labels of pictures, lines of \"path label\" (default: the folders that they are in)" },
+    { .name = "limit",
+      .kind = TARE_OPTION_INT64,
+      .offset = offsetof(struct info_options, limit),
+      .min = 0,
+      .max = 1e15,
+      .help = "records to look at (default all)" },
+    { .name = "json", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct info_options, json), .help = "write JSON" },
+    { .name = "quiet",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct info_options, quiet),
+      .help = "no progress on standard error" },
+    { 0 },
+};
+static const struct tare_argument arguments[] = {
+    { .name = "FILE",
+      .offset = offsetof(struct info_options, files),
+      .help = "TFRecord, NPY, NPZ, picture or folder of pictures; patterns; - for standard input",
+      .flags = TARE_OPTION_REQUIRED | TARE_OPTION_REPEATABLE },
+    { 0 },
+};
+static const char *const examples[] = { "tare dataset info samples.tfrecord.gz",
+                                        "tare dataset info 'train-*.tfrecord' --spec images.spec --json", NULL };
+static const struct tare_option_set set = {
+    .program = "tare dataset info",
+    .summary =
+        "Reads data sets from first to last and prints their records, keys with dtypes, shapes and values, equal "
+        "records, inputs that never change, NaN, and bad records. With --spec it looks at the samples that "
+        "records become. Exit status 1 when a record is bad.",
+    .options = rows,
+    .arguments = arguments,
+    .examples = examples,
+};
+
+/* ---- text ---- */
+
+static bool has_range(const struct tare_survey_key *key) {
+    return key->least <= key->most;
+}
+
+static void print_files(const struct tare_survey *survey, struct tare_strbuf *out) {
+    static const struct tare_text_table_column columns[] = {
+        { "file", true, true },    { "format", true, true }, { "records", false, true },
+        { "bytes", false, false }, { "bad", false, false },  { NULL, false, false },
+    };
+    struct tare_text_table *table = tare_text_table_new(columns);
+    for (size_t i = 0; i < survey->n_files; i++) {
+        const struct tare_survey_file *file = &survey->files[i];
+        tare_text_table_row(table);
+        tare_text_table_cell(table, "%s", file->path);
+        tare_text_table_cell(table, "%s", file->format);
+        tare_text_table_cell(table, "%" PRId64, file->records);
+        if (file->bytes >= 0)
+            tare_text_table_cell(table, "%" PRId64, file->bytes);
+        else
+            tare_text_table_skip(table);
+        if (file->bad) tare_text_table_cell(table, "%" PRId64, file->bad);
+    }
+    tare_text_table_print(out, table);
+    tare_text_table_free(table);
+}
+
+/* What deserves a look. */
+static void key_notes(char *out, size_t size, const struct tare_survey *survey, const struct tare_survey_key *key) {
+    int used = 0;
+    out[0] = '\0';
+#define NOTE(...)                                                                                                      \
+    do {                                                                                                               \
+        if ((size_t)used < size) used += snprintf(out + used, size - (size_t)used, "%s", used ? ", " : "");            \
+        if ((size_t)used < size) used += snprintf(out + used, size - (size_t)used, __VA_ARGS__);                       \
+    } while (0)
+    if (key->mixed) NOTE("other dtypes too");
+    if (key->records < survey->records) NOTE("in %" PRId64 " records", key->records);
+    if (key->constant) NOTE("the same in every record");
+    if (key->nan || key->infinite)
+        NOTE("%" PRId64 " NaN, %" PRId64 " infinite: first in record %" PRId64 " of %s", key->nan, key->infinite,
+             key->first_nan.number, survey->files[key->first_nan.file].path);
+    if (key->pictures) NOTE("%" PRId64 " picture files", key->pictures);
+#undef NOTE
+}
+
+static void print_keys(const struct tare_survey *survey, struct tare_strbuf *out) {
+    static const struct tare_text_table_column columns[] = {
+        { "key", true, true },   { "dtype", true, true },   { "shape", true, true },  { "min", false, false },
+        { "max", false, false }, { "zeros", false, false }, { "notes", true, false }, { NULL, false, false },
+    };
+    struct tare_text_table *table = tare_text_table_new(columns);
+    char shape[TARE_SHAPE_TEXT_SIZE], notes[512];
+    for (size_t i = 0; i < survey->n_keys; i++) {
+        const struct tare_survey_key *key = &survey->keys[i];
+        bool text = key->dtype == TARE_DT_STRING;
+        tare_text_table_row(table);
+        tare_text_table_cell(table, "%s", key->name);
+        tare_text_table_cell(table, "%s", tare_dtype_name(key->dtype));
+        tare_text_table_cell(table, "%s", tare_shape_text(shape, &key->shape));
+        if (text && key->elements) {
+            tare_text_table_cell(table, "%zu bytes", key->shortest);
+            tare_text_table_cell(table, "%zu bytes", key->longest);
+            tare_text_table_skip(table);
+        } else if (has_range(key)) {
+            tare_text_table_cell(table, "%.7g", key->least);
+            tare_text_table_cell(table, "%.7g", key->most);
+            tare_text_table_cell(table, "%.3g%%", 100.0 * (double)key->zeros / (double)key->elements);
+        } else {
+            for (int k = 0; k < 3; k++)
+                tare_text_table_skip(table);
+        }
+        key_notes(notes, sizeof notes, survey, key);
+        if (*notes) tare_text_table_cell(table, "%s", notes);
+    }
+    tare_text_table_print(out, table);
+    tare_text_table_free(table);
+}
+
+static void print_text(const struct tare_survey *survey, struct tare_strbuf *out) {
+    print_files(survey, out);
+    tare_strbuf_printf(out, "\n%" PRId64 " records%s%s%s\n", survey->records, survey->kind ? " (" : "",
+                       survey->kind ? survey->kind : "", survey->kind ? ")" : "");
+    if (survey->n_keys) {
+        tare_strbuf_putc(out, '\n');
+        print_keys(survey, out);
+    }
+    if (survey->duplicates)
+        tare_strbuf_printf(out, "\n%" PRId64 " records equal an earlier one:\n", survey->duplicates);
+    for (int64_t i = 0; i < survey->duplicates && i < TARE_SURVEY_LISTED; i++) {
+        const struct tare_survey_duplicate *pair = &survey->listed[i];
+        tare_strbuf_printf(out, "  record %" PRId64 " of %s = record %" PRId64 " of %s\n", pair->at.number,
+                           survey->files[pair->at.file].path, pair->first.number, survey->files[pair->first.file].path);
+    }
+    if (survey->duplicates > TARE_SURVEY_LISTED) tare_strbuf_puts(out, "  …\n");
+    if (survey->bad) tare_strbuf_printf(out, "\n%" PRId64 " bad records:\n", survey->bad);
+    for (int64_t i = 0; i < survey->bad && i < TARE_SURVEY_LISTED; i++)
+        tare_strbuf_printf(out, "  %s\n", survey->bad_texts[i]);
+    if (survey->bad > TARE_SURVEY_LISTED) tare_strbuf_puts(out, "  …\n");
+}
+
+/* ---- JSON ---- */
+
+static json_t *place_json(const struct tare_survey *survey, const struct tare_survey_place *place) {
+    return json_pack("{s:s, s:I}", "file", survey->files[place->file].path, "record", (json_int_t)place->number);
+}
+
+static json_t *shape_json(const struct tare_shape *shape) {
+    json_t *dims = shape->rank < 0 ? json_null() : json_array();
+    for (int i = 0; i < shape->rank; i++)
+        json_array_append_new(dims, shape->dims[i] < 0 ? json_null() : json_integer((json_int_t)shape->dims[i]));
+    return dims;
+}
+
+static json_t *key_json(const struct tare_survey *survey, const struct tare_survey_key *key) {
+    json_t *out =
+        json_pack("{s:s, s:s, s:b, s:o, s:I, s:I, s:b}", "name", key->name, "dtype", tare_dtype_name(key->dtype),
+                  "mixed", key->mixed, "shape", shape_json(&key->shape), "records", (json_int_t)key->records,
+                  "elements", (json_int_t)key->elements, "constant", key->constant);
+    if (key->dtype == TARE_DT_STRING) {
+        if (key->elements) {
+            json_object_set_new(out, "min_bytes", json_integer((json_int_t)key->shortest));
+            json_object_set_new(out, "max_bytes", json_integer((json_int_t)key->longest));
+        }
+        json_object_set_new(out, "pictures", json_integer((json_int_t)key->pictures));
+        return out;
+    }
+    if (has_range(key)) {
+        json_object_set_new(out, "min", json_real(key->least));
+        json_object_set_new(out, "max", json_real(key->most));
+    }
+    json_object_set_new(out, "zeros", json_integer((json_int_t)key->zeros));
+    json_object_set_new(out, "nan", json_integer((json_int_t)key->nan));
+    json_object_set_new(out, "infinite", json_integer((json_int_t)key->infinite));
+    if (key->nan || key->infinite) json_object_set_new(out, "first_nan", place_json(survey, &key->first_nan));
+    return out;
+}
+
+static json_t *survey_json(const struct tare_survey *survey) {
+    json_t *files = json_array(), *keys = json_array(), *duplicates = json_array(), *bad = json_array();
+    for (size_t i = 0; i < survey->n_files; i++) {
+        const struct tare_survey_file *file = &survey->files[i];
+        json_t *entry = json_pack("{s:s, s:s, s:I, s:I}", "path", file->path, "format", file->format, "records",
+                                  (json_int_t)file->records, "bad", (json_int_t)file->bad);
+        if (file->bytes >= 0) json_object_set_new(entry, "bytes", json_integer((json_int_t)file->bytes));
+        json_array_append_new(files, entry);
+    }
+    for (size_t i = 0; i < survey->n_keys; i++)
+        json_array_append_new(keys, key_json(survey, &survey->keys[i]));
+    for (int64_t i = 0; i < survey->duplicates && i < TARE_SURVEY_LISTED; i++)
+        json_array_append_new(duplicates, json_pack("{s:o, s:o}", "at", place_json(survey, &survey->listed[i].at),
+                                                    "first", place_json(survey, &survey->listed[i].first)));
+    for (int64_t i = 0; i < survey->bad && i < TARE_SURVEY_LISTED; i++)
+        json_array_append_new(bad, json_string(survey->bad_texts[i]));
+    return json_pack("{s:I, s:s?, s:o, s:o, s:I, s:o, s:I, s:o}", "records", (json_int_t)survey->records, "kind",
+                     survey->kind, "files", files, "keys", keys, "duplicates", (json_int_t)survey->duplicates,
+                     "duplicate_records", duplicates, "bad", (json_int_t)survey->bad, "bad_records", bad);
+}
+
+static tare_status print_survey(const struct tare_survey *survey, bool json) {
+    struct tare_strbuf out = { 0 };
+    json_t *document;
+    tare_status status = TARE_OK;
+    if (json) {
+        document = survey_json(survey);
+        if (!document || json_dumpf(document, stdout, JSON_INDENT(2)) != 0)
+            status = TARE_FAIL(TARE_NO_MEMORY, "out of memory for JSON (or a name is no UTF-8)");
+        json_decref(document);
+        putchar('\n');
+        return status;
+    }
+    print_text(survey, &out);
+    if (out.failed) status = TARE_FAIL(TARE_NO_MEMORY, "out of memory");
+    fputs(tare_strbuf_text(&out), stdout);
+    tare_strbuf_free(&out);
+    return status;
+}
+
+static tare_status run(int argc, char *const *argv) {
+    struct info_options options = { 0 };
+    struct tare_survey_options survey_options = { .interrupted = &tare_interrupted, .progress = tare_dataset_advance };
+    struct tare_survey survey = { 0 };
+    struct tare_progress *progress = NULL;
+    bool done;
+    tare_status status;
+    TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
+    if (done) goto done;
+    TARE_CHECK(tare_data_options_open(&options.records));
+    progress = tare_progress_new(
+        &(struct tare_progress_options){ .label = "reading", .unit = "records", .total = -1, .quiet = options.quiet });
+    survey_options.spec = options.records.spec;
+    survey_options.labels = options.labels;
+    survey_options.limit = options.limit;
+    survey_options.progress_arg = progress;
+    status = tare_survey_files(&survey, options.files.items, options.files.count, &survey_options);
+    tare_progress_free(progress);
+    if (status == TARE_OK) status = print_survey(&survey, options.json);
+    if (status == TARE_OK && survey.bad)
+        status = TARE_FAIL(TARE_CORRUPT, "%" PRId64 " bad records; the first: %s", survey.bad, survey.bad_texts[0]);
+done:
+    tare_survey_free(&survey);
+    tare_data_options_close(&options.records);
+    tare_options_free(&options, &set);
+    return status;
+}
+
+const struct tare_command tare_dataset_info = { .name = "info",
+                                                .summary =
+                                                    "records, keys, dtypes, shapes, values, duplicates, bad records",
+                                                .run = run,
+                                                .options = &set };

@@ -1,0 +1,175 @@
+/* tare dataset make: RepresentativeDataSample records from arrays, images and tf.Example records. */
+#include "base/alloc.h"
+#include "base/progress.h"
+#include "cli/data_options.h"
+#include "cli/dataset.h"
+#include "datasets/data_file.h"
+#include "datasets/make.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { CLASSES_SHOWN = 1000 };
+
+struct make_options {
+    struct tare_option_list files, inputs;
+    struct tare_data_options records;
+    const char *output, *labels;
+    int64_t limit, max_bad;
+    bool quiet;
+};
+
+static const struct tare_option rows[] = {
+    { .name = "output",
+      .letter = 'o',
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct make_options, output),
+      .placeholder = "OUT.tfrecord[.gz]",
+      .help = "file to write; compressed when it ends in .gz",
+      .flags = TARE_OPTION_REQUIRED },
+    { .name = "input",
+      .kind = TARE_OPTION_LIST,
+      .offset = offsetof(struct make_options, inputs),
+      .placeholder = "NAME=FILE.npy",
+      .help = "an array whose rows are the samples' values of input NAME; may be given several times" },
+    TARE_DATA_OPTIONS(struct make_options, records),
+    { .name = "labels",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct make_options, labels),
+      .placeholder = "FILE",
+      .help = "labels of pictures, lines of \"path label\" (default: the folders that they are in)" },
+    { .name = "limit",
+      .kind = TARE_OPTION_INT64,
+      .offset = offsetof(struct make_options, limit),
+      .min = 0,
+      .max = 1e15,
+      .help = "samples to write (default all)" },
+    { .name = "max-bad",
+      .kind = TARE_OPTION_INT64,
+      .offset = offsetof(struct make_options, max_bad),
+      .min = 0,
+      .max = 1e15,
+      .help = "bad records to leave out before failing (default 0)" },
+    { .name = "quiet",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct make_options, quiet),
+      .help = "no progress and summary on standard error" },
+    { 0 },
+};
+static const struct tare_argument arguments[] = {
+    { .name = "FILE",
+      .offset = offsetof(struct make_options, files),
+      .help = "TFRecord, NPZ (an array an input), NPY, picture or folder of pictures; patterns; - for standard input",
+      .flags = TARE_OPTION_REPEATABLE },
+    { 0 },
+};
+static const char *const examples[] = {
+    "tare dataset make arrays.npz -o samples.tfrecord",
+    "tare dataset make --input image=images.npy --input label=labels.npy -o samples.tfrecord.gz",
+    "tare dataset make photos/ --spec images.spec -o samples.tfrecord",
+    "tare dataset make 'train-*.tfrecord' --spec examples.spec --limit 500 -o samples.tfrecord",
+    NULL,
+};
+static const struct tare_option_set set = {
+    .program = "tare dataset make",
+    .summary =
+        "Writes a TFRecord of RepresentativeDataSample records, the form that calibration reads, from arrays (row i "
+        "of each is sample i), folders of pictures and tf.Example records (with --spec, which says how features "
+        "become inputs).",
+    .options = rows,
+    .arguments = arguments,
+    .examples = examples,
+};
+
+/* "NAME=FILE" cut up; the texts live in `memory`. */
+struct named_files {
+    struct tare_arena memory;
+    const char **names, **paths;
+};
+
+static tare_status cut_inputs(struct named_files *out, const struct tare_option_list *inputs) {
+    out->names = TARE_NEW_ARRAY(&out->memory, const char *, inputs->count + 1);
+    out->paths = TARE_NEW_ARRAY(&out->memory, const char *, inputs->count + 1);
+    if (!out->names || !out->paths) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < inputs->count; i++) {
+        const char *text = inputs->items[i], *equals = strchr(text, '=');
+        if (!equals || equals == text) return TARE_FAIL(TARE_USAGE, "--input %s: not NAME=FILE", text);
+        out->names[i] = tare_arena_strndup(&out->memory, text, (size_t)(equals - text));
+        out->paths[i] = equals + 1;
+        if (!out->names[i]) return TARE_NO_MEMORY;
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(out->names[k], out->names[i]) == 0)
+                return TARE_FAIL(TARE_USAGE, "--input %s is given twice", out->names[i]);
+    }
+    return TARE_OK;
+}
+
+static tare_status make_samples(struct tare_make_outcome *outcome, const struct make_options *options,
+                                struct tare_progress *progress) {
+    const struct tare_make_options common = { .limit = options->limit,
+                                              .max_bad = options->max_bad,
+                                              .on_bad = tare_dataset_print_bad,
+                                              .progress = tare_dataset_advance,
+                                              .progress_arg = progress,
+                                              .interrupted = &tare_interrupted };
+    struct named_files inputs = { 0 };
+    tare_status status;
+    if (options->inputs.count && options->files.count) return TARE_FAIL(TARE_USAGE, "give either FILE or --input");
+    if (options->files.count)
+        return tare_dataset_make(outcome, options->output, options->files.items, options->files.count,
+                                 options->records.spec, options->labels, &common);
+    if (!options->inputs.count) return TARE_FAIL(TARE_USAGE, "give FILE or --input NAME=FILE.npy");
+    status = cut_inputs(&inputs, &options->inputs);
+    if (status == TARE_OK)
+        status = tare_dataset_make_arrays(outcome, options->output, inputs.names, inputs.paths, options->inputs.count,
+                                          options->records.spec, &common);
+    tare_arena_free(&inputs.memory);
+    return status;
+}
+
+/* Which number each class of pictures got. */
+static void print_classes(const struct make_options *options) {
+    for (size_t i = 0; i < options->files.count; i++) {
+        struct tare_data_file *file;
+        const char *const *classes;
+        size_t count;
+        if (strcmp(options->files.items[i], "-") == 0) continue;
+        if (tare_data_file_open(&file, options->files.items[i], options->labels) != TARE_OK) {
+            tare_error_clear(); /* a pattern */
+            continue;
+        }
+        classes = tare_data_file_classes(file, &count);
+        for (size_t k = 0; k < count && k < CLASSES_SHOWN; k++)
+            fprintf(stderr, "class %zu: %s\n", k, classes[k]);
+        tare_data_file_close(file);
+    }
+}
+
+static tare_status run(int argc, char *const *argv) {
+    struct make_options options = { 0 };
+    struct tare_make_outcome outcome;
+    struct tare_progress *progress;
+    bool done;
+    tare_status status;
+    TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
+    if (done) goto done;
+    TARE_CHECK(tare_data_options_open(&options.records));
+    progress = tare_progress_new(
+        &(struct tare_progress_options){ .label = "writing", .unit = "records", .total = -1, .quiet = options.quiet });
+    status = make_samples(&outcome, &options, progress);
+    tare_progress_free(progress);
+    if (status != TARE_OK || options.quiet) goto done;
+    print_classes(&options);
+    fprintf(stderr, "%s: %" PRId64 " records", options.output, outcome.records);
+    if (outcome.bad) fprintf(stderr, ", %" PRId64 " bad ones left out", outcome.bad);
+    fputc('\n', stderr);
+done:
+    tare_data_options_close(&options.records);
+    tare_options_free(&options, &set);
+    return status;
+}
+
+const struct tare_command tare_dataset_make_command = {
+    .name = "make", .summary = "samples from arrays, pictures and tf.Example records", .run = run, .options = &set
+};

@@ -1,0 +1,234 @@
+/* Looking through data sets. */
+#include "datasets/survey.h"
+#include "base/file.h"
+#include "base/map.h"
+#include "datasets/data_file.h"
+#include "image/picture.h"
+
+#include <math.h>
+#include <string.h>
+
+struct surveyor {
+    struct tare_survey *out;
+    const struct tare_survey_options *options;
+    struct tare_map seen; /* hash of a sample -> struct seen */
+    size_t key_capacity;
+    int32_t file;
+};
+
+struct seen {
+    struct tare_content_hash hash;
+    struct tare_survey_place place;
+};
+
+/* ---- values ---- */
+
+static void count_number(struct tare_survey_key *key, double x, const struct tare_survey_place *place) {
+    if (isfinite(x)) {
+        key->zeros += x == 0;
+        if (x < key->least) key->least = x;
+        if (x > key->most) key->most = x;
+        return;
+    }
+    if (!key->nan && !key->infinite) key->first_nan = *place;
+    if (isnan(x))
+        key->nan++;
+    else
+        key->infinite++;
+}
+
+static void count_numbers(struct tare_survey_key *key, const struct tare_tensor *value,
+                          const struct tare_survey_place *place) {
+    switch (tare_dtype_get(value->dtype)->class) {
+    case TARE_CLASS_FLOAT:
+    case TARE_CLASS_SIGNED:
+    case TARE_CLASS_UNSIGNED:
+    case TARE_CLASS_QUANTIZED:
+    case TARE_CLASS_BOOL:
+        for (int64_t i = 0; i < value->elements; i++)
+            count_number(key, tare_tensor_get_f64(value, i), place);
+        break;
+    default:
+        break;
+    }
+}
+
+static void count_strings(struct tare_survey_key *key, const struct tare_tensor *value) {
+    for (int64_t i = 0; i < value->elements; i++) {
+        const struct tare_str *text = &TARE_CONST_DATA(struct tare_str, value)[i];
+        if (text->size < key->shortest) key->shortest = text->size;
+        if (text->size > key->longest) key->longest = text->size;
+        key->pictures += tare_picture_format_of(*text) != TARE_PICTURE_ANY;
+    }
+}
+
+/* What both shapes have in common. */
+static void widen(struct tare_shape *shape, const struct tare_shape *other) {
+    if (shape->rank != other->rank) {
+        *shape = tare_shape_unknown();
+        return;
+    }
+    for (int i = 0; i < shape->rank; i++)
+        if (shape->dims[i] != other->dims[i]) shape->dims[i] = TARE_UNKNOWN_DIM;
+}
+
+static struct tare_survey_key *key_of(struct surveyor *s, const char *name) {
+    struct tare_survey *out = s->out;
+    for (size_t i = 0; i < out->n_keys; i++)
+        if (strcmp(out->keys[i].name, name) == 0) return &out->keys[i];
+    if (out->n_keys == s->key_capacity) {
+        size_t extra = s->key_capacity ? s->key_capacity : 8;
+        void *keys = tare_arena_extend(&out->arena, out->keys, out->n_keys, extra, sizeof *out->keys);
+        if (!keys) return NULL;
+        out->keys = keys;
+        s->key_capacity += extra;
+    }
+    out->keys[out->n_keys] = (struct tare_survey_key){
+        .name = tare_arena_strdup(&out->arena, name), .least = INFINITY, .most = -INFINITY, .shortest = SIZE_MAX
+    };
+    return out->keys[out->n_keys].name ? &out->keys[out->n_keys++] : NULL;
+}
+
+static tare_status add_value(struct surveyor *s, const char *name, const struct tare_tensor *value,
+                             const struct tare_survey_place *place) {
+    struct tare_survey_key *key = key_of(s, name);
+    struct tare_content_hash hash = tare_content_hash_tensor(value);
+    if (!key) return TARE_NO_MEMORY;
+    if (!key->records) {
+        key->dtype = value->dtype;
+        key->shape = value->shape;
+        key->first = hash;
+    } else {
+        key->constant = (key->records == 1 || key->constant) && memcmp(&key->first, &hash, sizeof hash) == 0;
+        key->mixed = key->mixed || key->dtype != value->dtype;
+        widen(&key->shape, &value->shape);
+    }
+    key->records++;
+    key->elements += value->elements;
+    if (value->dtype == TARE_DT_STRING)
+        count_strings(key, value);
+    else
+        count_numbers(key, value, place);
+    return TARE_OK;
+}
+
+/* ---- records ---- */
+
+static tare_status find_duplicate(struct surveyor *s, const struct tare_sample *sample,
+                                  const struct tare_survey_place *place) {
+    struct tare_content_hash hash = tare_content_hash_sample(sample);
+    struct tare_survey *out = s->out;
+    struct seen *seen = tare_map_get_n(&s->seen, (const char *)&hash, sizeof hash);
+    if (seen) {
+        if (out->duplicates < TARE_SURVEY_LISTED)
+            out->listed[out->duplicates] = (struct tare_survey_duplicate){ *place, seen->place };
+        out->duplicates++;
+        return TARE_OK;
+    }
+    seen = TARE_NEW(&out->arena, struct seen);
+    if (!seen) return TARE_NO_MEMORY;
+    *seen = (struct seen){ hash, *place };
+    return tare_map_set_n(&s->seen, (const char *)&seen->hash, sizeof seen->hash, seen) ? TARE_OK : TARE_NO_MEMORY;
+}
+
+static tare_status add_sample(struct surveyor *s, const struct tare_sample *sample, const char *kind,
+                              const struct tare_survey_place *place) {
+    struct tare_survey *out = s->out;
+    TARE_TRY(find_duplicate(s, sample, place));
+    for (size_t i = 0; i < sample->count; i++)
+        TARE_TRY(add_value(s, sample->keys[i], &sample->values[i], place));
+    out->kind = !out->kind || strcmp(out->kind, kind) == 0 ? kind : "mixed";
+    out->records++;
+    out->files[s->file].records++;
+    if (s->options->progress) s->options->progress(s->options->progress_arg, 1);
+    return TARE_OK;
+}
+
+/* The error text tells of a record that is passed over. */
+static tare_status add_bad(struct surveyor *s, tare_status status) {
+    struct tare_survey *out = s->out;
+    if (status == TARE_NO_MEMORY) return status;
+    if (out->bad < TARE_SURVEY_LISTED) {
+        out->bad_texts[out->bad] = tare_arena_strdup(&out->arena, tare_error_text());
+        if (!out->bad_texts[out->bad]) return TARE_NO_MEMORY;
+    }
+    out->bad++;
+    out->files[s->file].bad++;
+    tare_error_clear();
+    return TARE_OK;
+}
+
+static tare_status add_record(struct surveyor *s, const struct tare_data_file *file,
+                              const struct tare_data_record *record) {
+    struct tare_survey_place place = { s->file, record->number };
+    const char *kind = "samples";
+    struct tare_sample sample;
+    tare_status status = s->options->spec ? tare_data_file_decode(&sample, file, record, s->options->spec)
+                                          : tare_data_file_look(&sample, &kind, file, record);
+    if (status == TARE_OK) {
+        status = add_sample(s, &sample, kind, &place);
+    } else {
+        tare_error_prefix(status, "%s: record %lld at %lld", s->out->files[s->file].path, (long long)record->number,
+                          (long long)record->offset);
+        status = add_bad(s, status);
+    }
+    tare_sample_reset(&sample);
+    return status;
+}
+
+static tare_status read_file(struct surveyor *s, struct tare_data_file *file) {
+    const struct tare_survey_options *options = s->options;
+    for (;;) {
+        struct tare_data_record record;
+        bool end;
+        tare_status status;
+        if (options->interrupted && *options->interrupted) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
+        if (options->limit > 0 && s->out->records + s->out->bad >= options->limit) return TARE_OK;
+        status = tare_data_file_next(&record, &end, file);
+        if (status == TARE_CORRUPT)
+            TARE_TRY(add_bad(s, status));
+        else if (status != TARE_OK || end)
+            return status;
+        else
+            TARE_TRY(add_record(s, file, &record));
+    }
+}
+
+static tare_status survey_file(struct surveyor *s, const char *path) {
+    struct tare_survey_file *entry = &s->out->files[s->file];
+    struct tare_data_file *file;
+    tare_status status;
+    entry->path = tare_arena_strdup(&s->out->arena, path);
+    entry->bytes = strcmp(path, "-") == 0 ? -1 : tare_file_size(path);
+    if (!entry->path) return TARE_NO_MEMORY;
+    TARE_TRY(tare_data_file_open(&file, path, s->options->labels));
+    entry->format = tare_arena_strdup(&s->out->arena, tare_data_file_format(file));
+    status = entry->format ? read_file(s, file) : TARE_NO_MEMORY;
+    tare_data_file_close(file);
+    return status;
+}
+
+tare_status tare_survey_files(struct tare_survey *out, const char *const *paths, size_t n_paths,
+                              const struct tare_survey_options *options) {
+    struct surveyor s = { .out = out, .options = options };
+    struct tare_file_list files = { 0 };
+    tare_status status = TARE_OK;
+    memset(out, 0, sizeof *out);
+    for (size_t i = 0; i < n_paths && status == TARE_OK; i++)
+        status = tare_file_glob(&files, paths[i]);
+    out->files = TARE_NEW_ARRAY(&out->arena, struct tare_survey_file, files.count + 1);
+    if (!out->files && status == TARE_OK) status = TARE_NO_MEMORY;
+    for (size_t i = 0; i < files.count && status == TARE_OK; i++) {
+        s.file = (int32_t)i;
+        out->n_files = i + 1;
+        status = survey_file(&s, files.names[i]);
+    }
+    tare_map_free(&s.seen);
+    tare_file_list_free(&files);
+    return status;
+}
+
+void tare_survey_free(struct tare_survey *survey) {
+    tare_arena_free(&survey->arena);
+    memset(survey, 0, sizeof *survey);
+}

@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# tare dataset on the goldens: info, head, make, split, refusals; and --spec on the commands that run models.
+set -uo pipefail
+. "$TARE_SOURCE_DIR/tests/cli/support.sh"
+golden=$source_dir/tests/golden
+examples=$golden/examples
+
+# info: text and JSON say the same; exit status 1 and the place when a record is bad.
+"$tare" dataset info "$examples/images.tfrecord" --quiet >"$work/info" || fail "info: $?"
+grep -q '^3 records (tf.Example)$' "$work/info" || fail "no records in: $(cat "$work/info")"
+grep -Eq '^rare +float32 +\[1\] +2.5 +2.5 .*in 1 records' "$work/info" || fail "no rare feature in: $(cat "$work/info")"
+"$tare" dataset info "$examples/images.tfrecord" --spec "$examples/lists.spec" --json --quiet >"$work/info.json" || fail "info --spec: $?"
+grep -q '"name": "raw_scaled"' "$work/info.json" || fail "the spec's inputs are missing: $(cat "$work/info.json")"
+head -c 20000 "$examples/images.tfrecord" >"$work/cut"
+expect 1 "1 bad records; the first: $work/cut: record 2: truncated record at " "$tare" dataset info "$work/cut" --quiet
+grep -q '^2 records' "$work/stdout" || fail "the good records are missing: $(cat "$work/stdout")"
+"$tare" dataset info - --quiet <"$examples/sequences.tfrecord" | grep -q 'tf.SequenceExample' || fail "info from standard input"
+
+# head
+"$tare" dataset head -n 1 "$golden/npy/samples.npz" >"$work/head" || fail "head: $?"
+grep -q '^  x float32\[1,2,3\] 0 1 2 3 4 5$' "$work/head" || fail "head: $(cat "$work/head")"
+grep -q '^  name string\[1\] "a"$' "$work/head" || fail "head: $(cat "$work/head")"
+"$tare" dataset head "$examples/sequences.tfrecord" --json | python3 -c '
+import json, sys
+records = json.load(sys.stdin)
+assert [r["record"] for r in records] == [0, 1, 2], records
+assert records[1]["inputs"]["words"]["values"] == ["w0", "w1", "w2"], records[1]
+' || fail "head --json"
+
+# make: the same samples from NPZ, from single arrays and from a TFRecord; compressed by its name; all or nothing.
+"$tare" dataset make "$golden/npy/samples.npz" -o "$work/a.tfrecord" --quiet || fail "make: $?"
+"$tare" dataset make "$work/a.tfrecord" -o "$work/b.tfrecord.gz" --quiet || fail "make again: $?"
+gzip -dc "$work/b.tfrecord.gz" | cmp - "$work/a.tfrecord" || fail "made again it is not the same"
+"$tare" dataset make "$golden/npy/samples.npz" -o - --quiet | cmp - "$work/a.tfrecord" || fail "to standard output it is not the same"
+"$tare" dataset make --input x="$golden/npy/i2.npy" --input y="$golden/npy/f4.npy" -o "$work/c.tfrecord" 2>"$work/log" || fail "arrays: $?"
+grep -q "c.tfrecord: 2 records$" "$work/log" || fail "no summary: $(cat "$work/log")"
+expect 2 "give FILE or --input" "$tare" dataset make -o "$work/d"
+expect 2 "not NAME=FILE" "$tare" dataset make --input x.npy -o "$work/d"
+expect 2 "is given twice" "$tare" dataset make --input x=a --input x=b -o "$work/d"
+expect 1 "images.tfrecord: record 0 at 0: it is a tf.Example (wanted a RepresentativeDataSample, or --spec FILE" \
+    "$tare" dataset make "$examples/images.tfrecord" -o "$work/d" --quiet
+printf 'input { name: "x"\n  featur: "y" }' >"$work/bad.spec"
+expect 1 "bad.spec:2:3: DatasetInput has no field 'featur' (did you mean 'feature'?)" \
+    "$tare" dataset make "$examples/images.tfrecord" --spec "$work/bad.spec" -o "$work/d"
+absent "$work/d"
+[ -z "$(ls -A "$work" | grep tmp)" ] || fail "temporary files were left: $(ls -A "$work")"
+
+# A folder of pictures: classes from its folders.
+mkdir -p "$work/pets/cat" "$work/pets/dog"
+python3 - "$work/pets" <<'PY' || fail "pictures"
+import struct, sys, zlib
+def png(v):
+    c = lambda k, b: struct.pack(">I", len(b)) + k + b + struct.pack(">I", zlib.crc32(k + b))
+    return (b"\x89PNG\r\n\x1a\n" + c(b"IHDR", struct.pack(">IIBBBBB", 2, 2, 8, 0, 0, 0, 0))
+            + c(b"IDAT", zlib.compress((b"\0" + bytes([v, v])) * 2)) + c(b"IEND", b""))
+for name, v in (("cat/1.png", 10), ("cat/2.png", 20), ("dog/1.png", 30)):
+    open(sys.argv[1] + "/" + name, "wb").write(png(v))
+PY
+cat >"$work/pets.spec" <<'SPEC'
+input { name: "image" feature: "image/encoded" image { channels: 3 step { resize { height: 1 width: 1 method: AREA } } } }
+label { feature: "image/class/label" shape: 1 whole: true }
+SPEC
+"$tare" dataset make "$work/pets" --spec "$work/pets.spec" -o "$work/pets.tfrecord" 2>"$work/log" || fail "pictures: $(cat "$work/log")"
+grep -q '^class 1: dog$' "$work/log" || fail "classes are not told: $(cat "$work/log")"
+"$tare" dataset head "$work/pets.tfrecord" >"$work/head"
+[ "$(grep -c 'image float32\[1,1,1,3\]' "$work/head")" = 3 ] || fail "pictures: $(cat "$work/head")"
+grep -A2 '^record 2' "$work/head" | tr -d '\n' | grep -q '30 30 30  label int64\[1\] 1' || fail "the last picture: $(cat "$work/head")"
+echo damaged >"$work/pets/cat/3.png"
+expect 1 "record 2 at 0: cat/3.png: input 'image': feature 'image/encoded': the bytes are no picture" \
+    "$tare" dataset make "$work/pets" --spec "$work/pets.spec" -o "$work/e.tfrecord" --quiet
+"$tare" dataset make "$work/pets" --spec "$work/pets.spec" -o "$work/e.tfrecord" --max-bad 1 2>"$work/log" || fail "max-bad: $(cat "$work/log")"
+grep -q 'e.tfrecord: 3 records, 1 bad ones left out' "$work/log" || fail "max-bad: $(cat "$work/log")"
+
+# split: every record once, the same for the same seed.
+"$tare" dataset split "$glyphs/eval.tfrecord.gz" --fraction 0.8 --names calibration,evaluation --seed 5 -o "$work/s" --quiet >"$work/log" || fail "split: $?"
+"$tare" dataset split "$glyphs/eval.tfrecord.gz" --fraction 0.8 --names calibration,evaluation --seed 5 -o "$work/t" --quiet >/dev/null || fail "split: $?"
+cmp "$work/s-calibration.tfrecord" "$work/t-calibration.tfrecord" || fail "one seed gives two splits"
+all=$("$tare" dataset info "$glyphs/eval.tfrecord.gz" --quiet --json | grep -m1 '"records"')
+parts=$("$tare" dataset info "$work/s-calibration.tfrecord" "$work/s-evaluation.tfrecord" --quiet --json | grep -m1 '"records"')
+[ "$all" = "$parts" ] || fail "records are missing: $parts of $all"
+"$tare" dataset split "$work/a.tfrecord" --parts 3 -o "$work/p" --quiet >/dev/null || fail "split: $?"
+cat "$work"/p-0000?-of-00003.tfrecord | cmp - "$work/a.tfrecord" || fail "parts in order are not the whole"
+expect 2 "give one of --parts, --count and --fraction" "$tare" dataset split "$work/a.tfrecord" -o "$work/q"
+expect 2 "there are only 4 records" "$tare" dataset split "$work/a.tfrecord" --count 5 -o "$work/q" --quiet
+expect 2 "--seed x: not a whole number" "$tare" dataset split "$work/a.tfrecord" --parts 2 --seed x -o "$work/q"
+expect 2 "did you mean 'info'" "$tare" dataset inf
+
+# --spec where models run: pictures as tf.Example records give what their samples give.
+cat >"$work/png.spec" <<'SPEC'
+input { name: "image" feature: "image/png" image { channels: 1 step { resize { height: 28 width: 28 } } } scale: 0.00392156862745098 }
+label { }
+SPEC
+model=$glyphs/saved_model
+"$tare" dataset make "$examples/images.tfrecord" --spec "$work/png.spec" -o "$work/glyphs.tfrecord" --quiet || fail "make glyphs: $?"
+"$tare" run "$model" --data "$examples/images.tfrecord" --spec "$work/png.spec" --output-dir "$work/by_spec" --quiet || fail "run --spec: $?"
+"$tare" run "$model" --data "$work/glyphs.tfrecord" --output-dir "$work/by_samples" --quiet || fail "run: $?"
+cmp "$work/by_spec/probabilities.npy" "$work/by_samples/probabilities.npy" || fail "a spec changes the answers"
+for command in "calibrate $model -o $work/c.calib" "quantize $model $work/int8" "compare $model --methods float"; do
+    "$tare" $command --data "$examples/images.tfrecord" --spec "$work/png.spec" --quiet >/dev/null 2>"$work/log" || fail "$command --spec: $(cat "$work/log")"
+done
+expect 1 "tf.Example" "$tare" run "$model" --data "$examples/images.tfrecord" --quiet
+finish
