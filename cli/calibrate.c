@@ -1,38 +1,76 @@
 /* tare calibrate: runs samples and writes what was counted to a calibration file. */
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/strbuf.h"
 #include "calib/file.h"
+#include "calib/fingerprint.h"
+#include "cli/calibrate_report.h"
 #include "cli/calibrating.h"
 #include "cli/calibration_warnings.h"
 #include "cli/command.h"
 #include "cli/data_options.h"
 #include "cli/plugins.h"
+#include "cli/team.h"
+#include "datasets/source.h"
+#include "eval/function_signature.h"
+#include "graph/session.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum observe { OBSERVE_QUANTIZABLE, OBSERVE_ALL };
 
 struct calibrate_options {
-    const char *model, *output, *signature;
+    const char *model, *output, *signature, *function, *shard;
     struct tare_option_list data;
     struct tare_data_options records;
-    int64_t limit;
-    bool quiet;
+    int64_t limit, max_bad;
+    int threads, batch, observe;
+    double autosave;
+    bool channels, resume, dry_run, quiet, json;
     struct tare_option_list plugins;
 };
 
+static const char *const observes[] = { "quantizable", "all", NULL };
+
+#define ROW(row_name, row_kind, member) .name = row_name, .kind = row_kind, .offset = offsetof(struct calibrate_options, member)
 static const struct tare_option rows[] = {
-    { .name = "data", .kind = TARE_OPTION_LIST, .offset = offsetof(struct calibrate_options, data), .placeholder = "FILE",
-      .help = "representative samples; may be given several times", .flags = TARE_OPTION_REQUIRED },
+    { ROW("data", TARE_OPTION_LIST, data), .placeholder = "[SIGNATURE=]FILE",
+      .help = "representative samples: a file, a pattern, - for standard input; may be given several times",
+      .flags = TARE_OPTION_REQUIRED },
     TARE_DATA_OPTIONS(struct calibrate_options, records),
-    { .name = "output", .letter = 'o', .kind = TARE_OPTION_STRING, .offset = offsetof(struct calibrate_options, output),
-      .placeholder = "FILE", .help = "calibration file to write", .flags = TARE_OPTION_REQUIRED },
-    { .name = "signature", .kind = TARE_OPTION_STRING, .offset = offsetof(struct calibrate_options, signature),
-      .placeholder = "S", .help = "signature that the samples belong to (default serving_default)" },
-    { .name = "limit", .kind = TARE_OPTION_INT64, .offset = offsetof(struct calibrate_options, limit), .min = 0,
-      .max = 1e15, .help = "samples to run (default all)" },
-    { .name = "quiet", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct calibrate_options, quiet),
-      .help = "no summary on standard error" },
+    { ROW("output", TARE_OPTION_STRING, output), .letter = 'o', .placeholder = "FILE",
+      .help = "calibration file to write; FILE.state holds what is done while the run lasts" },
+    { ROW("signature", TARE_OPTION_STRING, signature), .placeholder = "S",
+      .help = "signature of the files that name none (default serving_default)" },
+    { ROW("function", TARE_OPTION_STRING, function), .placeholder = "F",
+      .help = "function to run instead of a signature: an alias or a name" },
+    { ROW("threads", TARE_OPTION_INT, threads), .min = 0, .max = 1024,
+      .help = "workers (default one a processor; one for a model with state)" },
+    { ROW("batch", TARE_OPTION_INT, batch), .fallback = "1", .min = 1, .max = 65536,
+      .help = "records to run together where that changes nothing" },
+    { ROW("limit", TARE_OPTION_INT64, limit), .min = 0, .max = 1e15,
+      .help = "look at the first records of each signature only (default all)" },
+    { ROW("shard", TARE_OPTION_STRING, shard), .placeholder = "I/N",
+      .help = "run share I (from 0) of N, every N-th record, to be added up with tare merge" },
+    { ROW("resume", TARE_OPTION_FLAG, resume), .help = "go on from FILE.state, if it is there" },
+    { ROW("autosave", TARE_OPTION_DOUBLE, autosave), .fallback = "5", .min = 0.001, .max = 1e6, .placeholder = "SECONDS",
+      .help = "time between two saves of the state" },
+    { ROW("observe", TARE_OPTION_CHOICE, observe), .choices = observes,
+      .help = "what to count: the tensors that quantization asks for, or all" },
+    { ROW("channels", TARE_OPTION_FLAG, channels), .help = "count per channel (last dimension), too" },
+    { ROW("max-bad", TARE_OPTION_INT64, max_bad), .min = 0, .max = 1e15,
+      .help = "bad records of each signature to pass over and write down" },
+    { ROW("dry-run", TARE_OPTION_FLAG, dry_run), .help = "check the records and tell the memory that a run takes" },
+    { ROW("quiet", TARE_OPTION_FLAG, quiet), .help = "warnings only on standard error" },
+    { ROW("json", TARE_OPTION_FLAG, json), .help = "print a summary as JSON" },
     TARE_PLUGIN_OPTION(struct calibrate_options),
     { 0 },
 };
+#undef ROW
 static const struct tare_argument arguments[] = {
     { .name = "MODEL", .offset = offsetof(struct calibrate_options, model), .help = "SavedModel directory",
       .flags = TARE_OPTION_REQUIRED },
@@ -40,40 +78,264 @@ static const struct tare_argument arguments[] = {
 };
 static const char *const examples[] = {
     "tare calibrate my_model --data samples.tfrecord.gz -o my_model.calib",
-    "tare quantize my_model my_model_int8 --calibration my_model.calib --algorithm percentile", NULL,
+    "tare quantize my_model my_model_int8 --calibration my_model.calib --algorithm percentile",
+    "tare calibrate my_model --data 'encode=e-*.tfrecord' --data decode=d.tfrecord -o my_model.calib --resume",
+    "mpirun -n 8 tare calibrate my_model --data 'samples-*.tfrecord' -o my_model.calib", NULL,
 };
 static const struct tare_option_set set = {
     .program = "tare calibrate",
     .summary = "Runs samples through a model and counts the values of every tensor that quantization asks for. The file "
-               "serves every algorithm: changing it does not run the model again.",
+               "serves every algorithm: changing it does not run the model again. It has the same bytes whatever "
+               "--threads, --batch, shares, ranks or interruptions.",
     .options = rows,
     .arguments = arguments,
     .examples = examples,
 };
 
+/* One run of the command. */
+struct work {
+    struct calibrate_options *options;
+    struct tare_calibrating_options calibrating_options;
+    struct tare_log log;
+    struct tare_team team;
+    struct tare_model *model;
+    uint64_t fingerprint[2];
+    char *state_path;
+    struct tare_calibrating calibrating;
+    struct tare_calibrating_size size;
+    struct tare_calibrating_outcome outcome;
+    struct tare_calibration *calibration;
+    int64_t resumed;
+    double listened; /* when ranks were last asked */
+};
+
+/* ---- what to run ---- */
+
+static tare_status read_shard(struct work *w) {
+    const char *text = w->options->shard;
+    int end = 0;
+    if (!text) {
+        w->calibrating_options.shard = w->team.rank;
+        w->calibrating_options.shards = w->team.size;
+        return TARE_OK;
+    }
+    int64_t *shard = &w->calibrating_options.shard, *shards = &w->calibrating_options.shards;
+    if (sscanf(text, "%" SCNd64 "/%" SCNd64 "%n", shard, shards, &end) != 2 || text[end] || *shards < 1 || *shard < 0 ||
+        *shard >= *shards)
+        return TARE_FAIL(TARE_USAGE, "--shard %s: not I/N with I from 0 to N-1", text);
+    return TARE_OK;
+}
+
+static bool reads_standard_input(const struct tare_option_list *data) {
+    for (size_t i = 0; i < data->count; i++) {
+        const char *file = strrchr(data->items[i], '=');
+        if (strcmp(file ? file + 1 : data->items[i], "-") == 0) return true;
+    }
+    return false;
+}
+
+static tare_status check_usage(const struct work *w) {
+    const struct calibrate_options *options = w->options;
+    const bool input = reads_standard_input(&options->data);
+    if (!options->output && !options->dry_run) return TARE_FAIL(TARE_USAGE, "--output FILE is missing");
+    if (options->function && options->signature) return TARE_FAIL(TARE_USAGE, "give either --signature or --function");
+    if (options->function && input)
+        return TARE_FAIL(TARE_USAGE, "--function cannot be picked by samples from standard input");
+    if (!tare_team_alone(&w->team) && input)
+        return TARE_FAIL(TARE_USAGE, "--data -: only one process has the standard input");
+    if (options->resume && options->output && strcmp(options->output, "-") == 0)
+        return TARE_FAIL(TARE_USAGE, "--resume: standard output has no state to go on from");
+    return TARE_OK;
+}
+
+/* FILE.state, on several ranks one for each; none for standard output. */
+static tare_status name_state(struct work *w) {
+    struct tare_strbuf text = { 0 };
+    if (!w->options->output || w->options->dry_run || strcmp(w->options->output, "-") == 0) return TARE_OK;
+    tare_strbuf_printf(&text, "%s.state", w->options->output);
+    if (!tare_team_alone(&w->team)) tare_strbuf_printf(&text, ".%d-of-%d", w->team.rank, w->team.size);
+    if (!text.failed) w->state_path = tare_strdup(tare_strbuf_text(&text));
+    tare_strbuf_free(&text);
+    w->calibrating_options.state_path = w->state_path;
+    return w->state_path ? TARE_OK : TARE_NO_MEMORY;
+}
+
+/* The function that fits the first record. */
+static tare_status pick_function(struct work *w) {
+    const struct calibrate_options *options = w->options;
+    const struct tare_source_options first = { .limit = 1, .spec = options->records.spec };
+    struct tare_sample sample = { 0 };
+    struct tare_source *source = NULL;
+    struct tare_provenance where;
+    struct tare_graph *function;
+    bool end = false;
+    tare_status status;
+    TARE_CHECK(tare_model_fingerprint(w->fingerprint, w->model)); /* before the call is added */
+    TARE_CHECK(tare_source_new(&source, options->data.items, options->data.count, &first));
+    TARE_CHECK(tare_source_next(&sample, &where, &end, source, NULL, NULL));
+    const struct tare_call_arguments given = { sample.keys, sample.values, sample.count };
+    TARE_CHECK(tare_function_pick(&function, w->model, options->function, &given));
+    w->calibrating_options.fingerprint = w->fingerprint;
+    status = tare_function_signature(&w->calibrating_options.callee, w->model, function);
+done:
+    tare_sample_reset(&sample);
+    tare_source_free(source);
+    return tare_error_prefix(status, "%s", options->model);
+}
+
+/* Says which signatures keep state; they cannot be shared out. */
+static tare_status check_signatures(struct work *w) {
+    for (size_t i = 0; i < w->calibrating.groups.count; i++) {
+        const struct tare_signature *signature = w->calibrating.groups.items[i].signature;
+        TARE_TRY(tare_error_prefix(tare_session_check_ops(w->model, signature), "%s", w->options->model));
+        struct tare_strbuf ops = { 0 };
+        const bool stateful = tare_session_state_ops(w->model, signature, &ops) > 0;
+        char *end = stateful ? strchr(tare_strbuf_text(&ops), '\n') : NULL;
+        if (end) *end = '\0';
+        tare_status status = TARE_OK;
+        if (stateful && w->calibrating_options.shards > 1)
+            status = TARE_FAIL(TARE_UNSUPPORTED, "%s keeps state from record to record (%s): its records cannot be shared out",
+                               signature->key, tare_strbuf_text(&ops));
+        else if (stateful)
+            tare_note(&w->log, "%s keeps state from record to record (%s): it runs on one worker, one record at a time, and "
+                               "cannot be resumed", signature->key, tare_strbuf_text(&ops));
+        tare_strbuf_free(&ops);
+        TARE_TRY(status);
+    }
+    return TARE_OK;
+}
+
+/* ---- running ---- */
+
+/* Another rank's failure ends this one's work, too. Asked a few times a second. */
+static void listen(void *arg) {
+    struct work *w = arg;
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    const double now = (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+    if (now < w->listened + 0.2) return;
+    w->listened = now;
+    if (tare_team_stopped(&w->team)) tare_interrupted = 1;
+}
+
+static tare_status prepare(struct work *w) {
+    const struct calibrate_options *options = w->options;
+    TARE_TRY(read_shard(w));
+    TARE_TRY(check_usage(w));
+    TARE_TRY(name_state(w));
+    TARE_TRY(tare_data_options_open(&w->options->records));
+    w->calibrating_options.spec = options->records.spec;
+    TARE_TRY(tare_command_load_prepared(&w->model, options->model));
+    if (options->function) TARE_TRY(pick_function(w));
+    TARE_TRY(tare_calibrating_open(&w->calibrating, w->model, &w->calibrating_options));
+    TARE_TRY(check_signatures(w));
+    TARE_TRY(tare_calibrating_measure(&w->size, &w->calibrating));
+    tare_calibrate_print_size(&w->log, &w->size, &w->team);
+    return TARE_OK;
+}
+
+static tare_status start(struct work *w) {
+    if (w->options->resume) {
+        tare_status status = tare_calibrating_resume(&w->calibration, &w->calibrating);
+        if (status != TARE_NOT_FOUND) {
+            if (status == TARE_OK) w->resumed = tare_calibration_records(w->calibration);
+            if (status == TARE_OK) tare_note(&w->log, "%" PRId64 " records are done already", w->resumed);
+            return status;
+        }
+        tare_error_clear();
+        tare_note(&w->log, "%s is not there: the run starts from the front", w->state_path);
+    } else if (w->state_path && tare_file_kind_of(w->state_path) != TARE_FILE_NONE) {
+        tare_warn(&w->log, "%s of an earlier run is not used and will be replaced: --resume would go on from it",
+                  w->state_path);
+    }
+    return tare_calibrating_start(&w->calibration, &w->calibrating);
+}
+
+/* This process's share. */
+static tare_status calibrate(struct work *w) {
+    TARE_TRY(prepare(w));
+    TARE_TRY(start(w));
+    tare_status status = tare_calibrating_run(w->calibration, &w->outcome, &w->calibrating);
+    if (status == TARE_INTERRUPTED && w->state_path && !w->outcome.stateful) {
+        char *text = tare_strdup(tare_error_text());
+        tare_fail(status, "%s; --resume goes on from there", text ? text : "interrupted");
+        tare_free(text);
+    }
+    TARE_TRY(status);
+    if (w->outcome.batch_reason)
+        tare_note(&w->log, "--batch %d: the records ran one by one, because %s", w->options->batch, w->outcome.batch_reason);
+    /* What the others do may fail still. */
+    if (!tare_team_alone(&w->team) && w->state_path) TARE_TRY(tare_calibrating_save_state(w->calibration, &w->calibrating));
+    return TARE_OK;
+}
+
+static tare_status print_json(const struct work *w) {
+    const struct tare_calibrate_summary summary = {
+        .model = w->options->model, .output = w->options->dry_run ? NULL : w->options->output,
+        .calibration = w->calibration, .size = &w->size, .outcome = &w->outcome,
+        .ranks = tare_team_alone(&w->team) ? 1 : w->team.size, .resumed = w->resumed,
+    };
+    return w->options->json ? tare_calibrate_print_json(&summary) : TARE_OK;
+}
+
+static tare_status finish(struct work *w) {
+    const struct calibrate_options *options = w->options;
+    TARE_TRY(tare_calibration_save(w->calibration, options->output));
+    tare_note(&w->log, "%" PRId64 " records, %zu tensors, %.1f s: %s", tare_calibration_records(w->calibration),
+              w->calibration->n_tensors, w->outcome.seconds, options->output);
+    /* Of a share alone most warnings would be about what the other shares have. */
+    if (!options->shard) TARE_TRY(tare_print_calibration_warnings(w->calibration));
+    tare_calibrate_print_bad(&w->log, w->calibration, options->shard ? 0 : 1);
+    return print_json(w);
+}
+
+static tare_status dry_run(struct work *w) {
+    TARE_TRY(prepare(w));
+    TARE_TRY(tare_calibrating_start(&w->calibration, &w->calibrating));
+    TARE_TRY(tare_calibrating_read(w->calibration, &w->calibrating));
+    tare_note(&w->log, "%" PRId64 " records can be run", tare_calibration_records(w->calibration));
+    tare_calibrate_print_bad(&w->log, w->calibration, 0);
+    return print_json(w);
+}
+
+/* On every rank the same steps, whatever fails: the others wait for them. */
+static tare_status calibrate_together(struct work *w) {
+    tare_status status = calibrate(w);
+    status = tare_team_reduce(w->calibration, &w->team, status);
+    if (status == TARE_OK && w->team.rank == 0) status = finish(w);
+    if (tare_team_verdict(&w->team, status == TARE_OK) && w->state_path) unlink(w->state_path);
+    return status;
+}
+
+static void fill_options(struct work *w) {
+    const struct calibrate_options *options = w->options;
+    const bool speaks = w->team.rank == 0;
+    w->log = tare_log_stderr(options->quiet || !speaks, false);
+    w->calibrating_options = (struct tare_calibrating_options){
+        .signature = options->signature, .data = options->data.items, .n_data = options->data.count,
+        .threads = options->threads, .batch = options->batch, .limit = options->limit,
+        .max_bad = options->max_bad, .observe_all = options->observe == OBSERVE_ALL, .channels = options->channels,
+        .autosave_seconds = options->autosave, .progress = speaks && !options->quiet,
+        .tick = tare_team_alone(&w->team) ? NULL : listen, .tick_arg = w,
+    };
+}
+
 static tare_status run(int argc, char *const *argv) {
     struct calibrate_options options = { 0 };
-    struct tare_calibrating_options calibrating;
-    struct tare_calibration *calibration = NULL;
-    struct tare_model *model = NULL;
+    struct work w = { .options = &options };
     bool done;
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
-    TARE_CHECK(tare_data_options_open(&options.records));
-    TARE_CHECK(tare_command_load_prepared(&model, options.model));
-    calibrating = (struct tare_calibrating_options){ .signature = options.signature, .data = options.data.items,
-                                                     .n_data = options.data.count, .limit = options.limit,
-                                                     .spec = options.records.spec, .progress = !options.quiet };
-    TARE_CHECK(tare_calibrate_files(&calibration, model, &calibrating));
-    TARE_CHECK(tare_calibration_save(calibration, options.output));
-    if (!options.quiet)
-        fprintf(stderr, "%" PRId64 " records, %zu tensors: %s\n", tare_calibration_records(calibration),
-                calibration->n_tensors, options.output);
-    status = tare_print_calibration_warnings(calibration);
+    if (!options.shard && !options.dry_run) TARE_CHECK(tare_team_begin(&w.team));
+    fill_options(&w);
+    status = options.dry_run ? dry_run(&w) : calibrate_together(&w);
 done:
-    tare_calibration_free(calibration);
-    tare_model_free(model);
+    tare_calibrating_close(&w.calibrating);
+    tare_calibration_free(w.calibration);
+    tare_model_free(w.model);
+    tare_free(w.state_path);
+    tare_team_end(&w.team);
     tare_data_options_close(&options.records);
     tare_options_free(&options, &set);
     return status;

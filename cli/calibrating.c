@@ -1,5 +1,6 @@
 /* From files of samples to a calibration. */
 #include "cli/calibrating.h"
+#include "base/alloc.h"
 #include "base/progress.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
@@ -195,14 +196,21 @@ static size_t samples_ahead(const struct tare_calibrating_options *options) {
     return 2 * round < LEAST ? LEAST : 2 * round > MOST ? MOST : (size_t)(2 * round);
 }
 
-static tare_status run_group(struct tare_calibration *calibration, struct tare_calibration_outcome *outcome,
+static tare_status open_feed(struct tare_sample_feed *feed, struct tare_source_options *source,
                              const struct tare_calibrating *c, const struct tare_data_group *group) {
     const struct tare_calibrating_options *options = c->options;
-    struct tare_source_options source = { .shard = options->shard, .shards = options->shards, .stop = options->limit,
-                                          .max_bad = options->max_bad, .spec = options->spec, .prefetch = samples_ahead(options) };
+    *source = (struct tare_source_options){ .shard = options->shard, .shards = options->shards, .stop = options->limit,
+                                            .max_bad = options->max_bad, .spec = options->spec,
+                                            .prefetch = samples_ahead(options) };
+    return tare_sample_feed_open(feed, group->signature, (const char *const *)group->files.names, group->files.count,
+                                 source);
+}
+
+static tare_status run_group(struct tare_calibration *calibration, struct tare_calibration_outcome *outcome,
+                             const struct tare_calibrating *c, const struct tare_data_group *group) {
+    struct tare_source_options source;
     struct tare_sample_feed feed;
-    tare_status status = tare_sample_feed_open(&feed, group->signature, (const char *const *)group->files.names,
-                                               group->files.count, &source);
+    tare_status status = open_feed(&feed, &source, c, group);
     if (status == TARE_OK) status = run_feed(calibration, outcome, c, group, &feed, &source);
     if (status == TARE_OK) status = tare_sample_feed_note_bad(calibration, &feed);
     tare_sample_feed_close(&feed);
@@ -224,6 +232,44 @@ tare_status tare_calibrating_run(struct tare_calibration *calibration, struct ta
         TARE_TRY(status);
     }
     return TARE_OK;
+}
+
+static bool wants_every(void *arg, const struct tare_record *record) {
+    (void)arg;
+    (void)record;
+    return true;
+}
+
+static tare_status read_feed(struct tare_calibration *calibration, struct tare_tensor *inputs, size_t n_inputs,
+                             const struct tare_sample_feed *feed) {
+    const struct tare_sample_source *source = &feed->source;
+    for (size_t i = 0; i < source->n_files; i++)
+        TARE_TRY(tare_calibration_add_input(calibration, feed->signature->key, source->files[i], NULL));
+    for (;;) {
+        struct tare_record record = { .number = -1 };
+        bool end = false;
+        TARE_TRY(source->next(source->arg, inputs, &record, &end, wants_every, NULL));
+        if (end) return tare_sample_feed_note_bad(calibration, feed);
+        for (size_t i = 0; i < n_inputs; i++) tare_tensor_reset(&inputs[i]);
+        const int32_t at = tare_calibration_find_input(calibration, feed->signature->key, source->files[record.file]);
+        TARE_TRY(tare_record_set_add(&calibration->inputs[at].records, record.number, record.number + 1));
+        if (tare_interrupted) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
+    }
+}
+
+tare_status tare_calibrating_read(struct tare_calibration *calibration, const struct tare_calibrating *c) {
+    tare_status status = TARE_OK;
+    for (size_t i = 0; i < c->groups.count && status == TARE_OK; i++) {
+        const size_t n_inputs = tare_signature_feed_count(c->groups.items[i].signature);
+        struct tare_tensor *inputs = tare_calloc(n_inputs + 1, sizeof *inputs);
+        struct tare_source_options source;
+        struct tare_sample_feed feed;
+        status = open_feed(&feed, &source, c, &c->groups.items[i]);
+        if (status == TARE_OK) status = inputs ? read_feed(calibration, inputs, n_inputs, &feed) : TARE_NO_MEMORY;
+        tare_sample_feed_close(&feed);
+        tare_free(inputs);
+    }
+    return status;
 }
 
 tare_status tare_calibrate_files(struct tare_calibration **out, const struct tare_model *model,

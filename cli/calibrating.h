@@ -70,6 +70,9 @@ tare_status tare_calibrating_resume(struct tare_calibration **out,
 /* Runs what the calibration does not have yet. TARE_INTERRUPTED after a signal (cli/command.h). */
 tare_status tare_calibrating_run(struct tare_calibration *calibration, struct tare_calibrating_outcome *outcome,
                                  const struct tare_calibrating *calibrating) TARE_WARN_UNUSED;
+/* Reads and checks the records without running them: the calibration gets their numbers and the bad ones, no statistics. */
+tare_status tare_calibrating_read(struct tare_calibration *calibration,
+                                  const struct tare_calibrating *calibrating) TARE_WARN_UNUSED;
 /* Saves the calibration as a state to go on from: nothing in it will be run again. */
 tare_status tare_calibrating_save_state(struct tare_calibration *calibration,
                                         const struct tare_calibrating *calibrating) TARE_WARN_UNUSED;

@@ -1,5 +1,6 @@
 /* tare merge: adds up calibration files of one model. */
 #include "calib/file.h"
+#include "cli/calibration_warnings.h"
 #include "cli/command.h"
 
 #include <stdio.h>
@@ -43,7 +44,8 @@ static tare_status run(int argc, char *const *argv) {
         tare_calibration_free(next);
         next = NULL;
     }
-    status = tare_calibration_save(sum, options.output);
+    TARE_CHECK(tare_calibration_save(sum, options.output));
+    status = tare_print_calibration_warnings(sum);
 done:
     tare_calibration_free(next);
     tare_calibration_free(sum);

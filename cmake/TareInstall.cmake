@@ -8,5 +8,8 @@ endif()
 file(RELATIVE_PATH TARE_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/tare.pc.in ${PROJECT_BINARY_DIR}/tare.pc @ONLY)
 install(TARGETS tare RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(TARGET tare_mpi) # cli/team.c looks for it there
+  install(TARGETS tare_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tare)
+endif()
 install(FILES ${PROJECT_SOURCE_DIR}/include/tare/op.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tare)
 install(FILES ${PROJECT_BINARY_DIR}/tare.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -12,6 +12,7 @@ packages=(
     libjansson-dev                        # JSON
     libjpeg-dev libpng-dev                # images in tf.Example
     libpcre2-dev                          # regular expressions of string ops and recipes
+    libopenmpi-dev openmpi-bin            # calibration under mpirun, in a library of its own
     libcmocka-dev                         # tests
 )
 

@@ -1,0 +1,97 @@
+#include "cli/calibrate_report.h"
+#include "calib/warnings.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static double mebibytes(size_t bytes) {
+    return (double)bytes / (1 << 20);
+}
+
+void tare_calibrate_print_size(const struct tare_log *log, const struct tare_calibrating_size *size,
+                               const struct tare_team *team) {
+    tare_note(log, "statistics of %zu tensors take at most %.1f MiB: %.2f MiB a tensor, once for each of %d workers and once "
+                   "in all%s",
+              size->tensors, mebibytes(size->bytes), mebibytes(size->bytes_each), size->threads,
+              tare_team_alone(team) ? "" : ", on every rank");
+}
+
+void tare_calibrate_print_bad(const struct tare_log *log, const struct tare_calibration *c, size_t first) {
+    enum { SHOWN = 10 };
+    int64_t shown = 0, all = 0;
+    for (size_t i = 0; i < c->n_inputs; i++) {
+        const struct tare_calibration_input *input = &c->inputs[i];
+        for (size_t k = first; k < input->n_bad && shown < SHOWN; k++, shown++)
+            tare_warn(log, "passed over: %s: %s", input->file, input->bad[k].text);
+        if (input->n_bad > first) all += (int64_t)(input->n_bad - first);
+    }
+    if (all > shown) tare_warn(log, "passed over: %" PRId64 " records more; the calibration file lists them", all - shown);
+}
+
+static json_t *bad_json(const struct tare_calibration_input *input) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < input->n_bad; i++) {
+        const struct tare_calibration_bad *bad = &input->bad[i];
+        json_array_append_new(list, json_pack("{s:I, s:I, s:s, s:s}", "record", (json_int_t)bad->record, "offset",
+                                              (json_int_t)bad->offset, "reason", bad->reason, "text", bad->text));
+    }
+    return list;
+}
+
+static json_t *inputs_json(const struct tare_calibration *c) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < c->n_inputs; i++) {
+        const struct tare_calibration_input *input = &c->inputs[i];
+        json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:o}", "signature", input->signature, "file", input->file,
+                                              "records", (json_int_t)tare_record_set_size(&input->records), "bad",
+                                              bad_json(input)));
+    }
+    return list;
+}
+
+static tare_status warnings_json(json_t **out, const struct tare_calibration *c) {
+    struct tare_calibration_warning_list list;
+    tare_status status = tare_calibration_warnings(&list, c);
+    *out = json_array();
+    for (size_t i = 0; i < list.count && status == TARE_OK; i++)
+        json_array_append_new(*out, json_pack("{s:s, s:s}", "kind", list.items[i].kind, "text", list.items[i].text));
+    tare_calibration_warning_list_free(&list);
+    return status;
+}
+
+static void put_run(json_t *root, const struct tare_calibrate_summary *summary) {
+    const struct tare_calibrating_outcome *outcome = summary->outcome;
+    json_object_set_new(root, "output", json_string(summary->output));
+    json_object_set_new(root, "resumed_records", json_integer((json_int_t)summary->resumed));
+    json_object_set_new(root, "ranks", json_integer(summary->ranks));
+    json_object_set_new(root, "threads", json_integer(outcome->threads));
+    json_object_set_new(root, "batch", json_integer(outcome->batch));
+    if (outcome->batch_reason) json_object_set_new(root, "batch_reason", json_string(outcome->batch_reason));
+    json_object_set_new(root, "stateful", json_boolean(outcome->stateful));
+    json_object_set_new(root, "seconds", json_real(outcome->seconds));
+    json_object_set_new(root, "records_per_second",
+                        json_real(outcome->seconds > 0 ? (double)outcome->records / outcome->seconds : 0));
+}
+
+tare_status tare_calibrate_print_json(const struct tare_calibrate_summary *summary) {
+    const struct tare_calibration *c = summary->calibration;
+    json_t *root = json_object(), *warnings = NULL;
+    json_object_set_new(root, "model", json_string(summary->model));
+    json_object_set_new(root, "records", json_integer((json_int_t)tare_calibration_records(c)));
+    json_object_set_new(root, "bad_records", json_integer((json_int_t)tare_calibration_bad_records(c)));
+    json_object_set_new(root, "inputs", inputs_json(c));
+    json_object_set_new(root, "tensors", json_integer((json_int_t)summary->size->tensors));
+    json_object_set_new(root, "tensor_bytes_at_most", json_integer((json_int_t)summary->size->bytes_each));
+    json_object_set_new(root, "statistics_bytes_at_most", json_integer((json_int_t)summary->size->bytes));
+    if (summary->output) put_run(root, summary);
+    tare_status status = summary->output ? warnings_json(&warnings, c) : TARE_OK;
+    if (warnings) json_object_set_new(root, "warnings", warnings);
+    char *text = json_dumps(root, JSON_INDENT(2));
+    json_decref(root);
+    if (status == TARE_OK && !text) status = TARE_FAIL(TARE_NO_MEMORY, "out of memory");
+    if (status == TARE_OK) puts(text);
+    free(text);
+    return status;
+}

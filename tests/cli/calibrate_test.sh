@@ -1,0 +1,155 @@
+#!/usr/bin/env bash
+# tare calibrate on the bundled example: the same bytes whatever the workers, batches, shares, ranks and interruptions; bad
+# records; what is refused.
+set -uo pipefail
+. "$TARE_SOURCE_DIR/tests/cli/support.sh"
+model=$glyphs/saved_model
+gzip -dc "$glyphs/calibration.tfrecord.gz" >"$work/samples.tfrecord"
+# Several files, so that there is time to be killed in.
+for i in $(seq 8); do cp "$work/samples.tfrecord" "$work/part-$((i + 10)).tfrecord"; done
+records=2400
+all=(calibrate "$model" --data "$work/part-*.tfrecord" --observe all)
+calibrate() { "$tare" "${all[@]}" "$@"; }
+# number FIELD FILE: the first of that name in a JSON summary
+number() { sed -n "s/^ *\"$1\": \([0-9]*\),*$/\1/p" "$2" | head -1; }
+
+same() { cmp -s "$work/whole.calib" "$1" || fail "$2: other bytes"; }
+
+# ---- workers, batches, shares ----
+
+calibrate -o "$work/whole.calib" --threads 1 --batch 1 --json --quiet >"$work/whole.json" || fail "calibrate: $?"
+[ "$(number records "$work/whole.json")" = $records ] || fail "records: $(cat "$work/whole.json")"
+absent "$work/whole.calib.state"
+for threads in 1 2; do
+    for batch in 1 7 32; do
+        calibrate -o "$work/c.calib" --threads $threads --batch $batch --json --quiet >"$work/c.json" || fail "calibrate: $?"
+        same "$work/c.calib" "$threads workers, batch $batch"
+        [ "$(number batch "$work/c.json")" = $batch ] || fail "batch $batch was not used: $(cat "$work/c.json")"
+        [ "$(number threads "$work/c.json")" = $threads ] || fail "$threads workers were not used: $(cat "$work/c.json")"
+    done
+done
+for i in 0 1 2 3 4; do
+    calibrate -o "$work/share$i.calib" --shard $i/5 --batch $((1 + 6 * (i % 2))) --quiet || fail "share $i: $?"
+    cmp -s "$work/whole.calib" "$work/share$i.calib" && fail "share $i is the whole"
+done
+shares() { for i in "$@"; do echo "$work/share$i.calib"; done; }
+for order in "0 1 2 3 4" "3 1 4 0 2"; do
+    "$tare" merge $(shares $order) -o "$work/c.calib" || fail "merge: $?"
+    same "$work/c.calib" "shares $order"
+done
+"$tare" merge $(shares 4 1) -o "$work/some.calib" 2>/dev/null || fail "merge: $?"
+"$tare" merge $(shares 2) "$work/some.calib" $(shares 0 3) -o "$work/c.calib" || fail "merge of a merge: $?"
+same "$work/c.calib" "a merge of a merge"
+expect 1 "is a shard given twice?" "$tare" merge $(shares 0 1 0) -o "$work/no.calib"
+absent "$work/no.calib"
+
+# ---- ranks ----
+
+if command -v mpirun >/dev/null && [ -e "$(dirname "$tare")/tare-mpi.so" ]; then
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    ranks() { ASAN_OPTIONS=detect_leaks=0 mpirun --oversubscribe -n 3 "$tare" calibrate "$@"; } # Open MPI leaks
+    ranks "$model" --data "$work/part-*.tfrecord" --observe all -o "$work/ranks.calib" --batch 7 --json --quiet \
+        >"$work/ranks.json" 2>"$work/ranks.err" || fail "mpirun: $?: $(cat "$work/ranks.err")"
+    same "$work/ranks.calib" "three ranks"
+    [ "$(number ranks "$work/ranks.json")" = 3 ] || fail "ranks: $(cat "$work/ranks.json")"
+    [ -z "$(ls "$work"/ranks.calib.state* 2>/dev/null)" ] || fail "a rank's state was left behind"
+    # A rank that fails ends the others, and is named once. Record 4 is rank 1's.
+    cp "$work/samples.tfrecord" "$work/broken.tfrecord"
+    size=$(($(stat -c %s "$work/samples.tfrecord") / 300))
+    printf 'X' | dd of="$work/broken.tfrecord" bs=1 seek=$((4 * size + 100)) conv=notrunc status=none
+    ranks "$model" --data "$work/broken.tfrecord" -o "$work/no.calib" --quiet >/dev/null 2>"$work/ranks.err" &&
+        fail "ranks with a bad record ended well"
+    grep -q "^tare: rank 1: .*broken.tfrecord: record 4: corrupted record" "$work/ranks.err" ||
+        fail "the bad record's rank is not named: $(cat "$work/ranks.err")"
+    [ "$(grep -c '^tare: ' "$work/ranks.err")" = 1 ] || fail "more than one rank spoke: $(cat "$work/ranks.err")"
+    absent "$work/no.calib"
+else
+    echo "no mpirun, or built without MPI: ranks are not tested"
+    expect 1 "tare was built without MPI" env OMPI_COMM_WORLD_SIZE=3 "$tare" calibrate "$model" --data "$work/samples.tfrecord" -o "$work/no.calib"
+fi
+
+# ---- killed and resumed ----
+
+state=$work/killed.calib.state
+run_until_killed() {
+    local before pid
+    before=$(stat -c '%i %z' "$state" 2>/dev/null)
+    "$tare" "${all[@]}" -o "$work/killed.calib" --resume --autosave 0.02 --threads 2 --batch 3 --quiet --json >"$work/killed.json" &
+    pid=$!
+    # a new state, then a moment of any kind
+    while [ "$(stat -c '%i %z' "$state" 2>/dev/null)" = "$before" ] && kill -0 $pid 2>/dev/null; do sleep 0.005; done
+    sleep "0.0$((RANDOM % 5))"
+    kill -9 $pid 2>/dev/null
+    wait $pid 2>/dev/null
+    [ $? = 137 ]
+}
+kills=0
+while [ $kills -lt 10 ]; do
+    run_until_killed || break
+    kills=$((kills + 1))
+    [ ! -e "$work/killed.calib" ] || fail "a calibration was written before the end"
+done
+[ $kills = 10 ] || fail "only $kills kills: the run is too short"
+calibrate -o "$work/killed.calib" --resume --quiet --json >"$work/killed.json" || fail "resume: $?"
+same "$work/killed.calib" "killed ten times and resumed"
+resumed=$(number resumed_records "$work/killed.json")
+{ [ "$resumed" -gt 0 ] && [ "$resumed" -lt $records ]; } || fail "$resumed of $records records were done when it was killed"
+absent "$state"
+
+# ---- interrupted ----
+
+"$tare" "${all[@]}" -o "$work/stopped.calib" --threads 1 --autosave 0.02 --quiet 2>"$work/stderr" &
+pid=$!
+while [ ! -e "$work/stopped.calib.state" ] && kill -0 $pid 2>/dev/null; do sleep 0.005; done # it counts
+kill -INT $pid
+wait $pid
+status=$?
+[ $status = 130 ] || fail "interrupted: exit status $status (wanted 130): $(cat "$work/stderr")"
+grep -qE "records are saved in '.*stopped.calib.state'; --resume goes on" "$work/stderr" || fail "interrupted: $(cat "$work/stderr")"
+absent "$work/stopped.calib"
+expect 1 "this is the state of another run ('serving_default from 8 files #" calibrate -o "$work/stopped.calib" --limit 9 --resume --quiet
+calibrate -o "$work/stopped.calib" --resume --quiet || fail "resume: $?"
+same "$work/stopped.calib" "interrupted and resumed"
+
+# ---- bad records ----
+
+one() { "$tare" calibrate "$model" --data "$work/bad.tfrecord" -o "$work/bad.calib" "$@"; }
+size=$(($(stat -c %s "$work/samples.tfrecord") / 300))
+cp "$work/samples.tfrecord" "$work/bad.tfrecord"
+printf 'X' | dd of="$work/bad.tfrecord" bs=1 seek=$((17 * size + 100)) conv=notrunc status=none
+truncate -s -5 "$work/bad.tfrecord"
+expect 1 "bad.tfrecord: record 17: corrupted record at $((17 * size))" one --quiet
+absent "$work/bad.calib"
+expect 1 "bad.tfrecord: record 299: truncated record at $((299 * size))" one --quiet --max-bad 1
+one --max-bad 2 --json >"$work/bad.json" 2>"$work/stderr" || fail "--max-bad 2: $?"
+[ "$(number bad_records "$work/bad.json")" = 2 ] || fail "bad records: $(cat "$work/bad.json")"
+[ "$(number records "$work/bad.json")" = 298 ] || fail "records: $(cat "$work/bad.json")"
+grep -q "2 records of '.*bad.tfrecord' passed over; the first: record 17: corrupted record at" "$work/stderr" &&
+    grep -q "passed over: .*bad.tfrecord: record 299: truncated record at" "$work/stderr" || fail "not said: $(cat "$work/stderr")"
+grep -q '"reason": "truncated"' "$work/bad.json" || fail "no reason: $(cat "$work/bad.json")"
+one --dry-run --max-bad 2 --json --quiet >"$work/dry.json" 2>/dev/null || fail "--dry-run: $?"
+[ "$(number bad_records "$work/dry.json")" = 2 ] || fail "--dry-run: $(cat "$work/dry.json")"
+cp "$work/bad.calib" "$work/whole.calib"
+for i in 0 1; do one -o "$work/share$i.calib" --shard $i/2 --max-bad 2 --quiet 2>/dev/null || fail "share $i: $?"; done
+"$tare" merge $(shares 1 0) -o "$work/c.calib" || fail "merge: $?"
+same "$work/c.calib" "shares with bad records"
+
+# ---- limits, standard input, refusals ----
+
+calibrate -o "$work/whole.calib" --limit 500 --quiet || fail "--limit: $?"
+for i in 0 1 2; do calibrate -o "$work/share$i.calib" --limit 500 --shard $i/3 --quiet || fail "--limit with --shard: $?"; done
+"$tare" merge $(shares 2 0 1) -o "$work/c.calib" || fail "merge: $?"
+same "$work/c.calib" "shares of the first 500"
+"$tare" calibrate "$model" --data - -o "$work/c.calib" --json --quiet <"$glyphs/calibration.tfrecord.gz" >"$work/c.json" || fail "standard input: $?"
+[ "$(number records "$work/c.json")" = 300 ] || fail "standard input: $(cat "$work/c.json")"
+"$tare" calibrate "$model" --data "serving_default=$work/samples.tfrecord" -o - --quiet >"$work/c.calib" || fail "-o -: $?"
+"$tare" calibrate "$model" --data "$work/samples.tfrecord" -o "$work/whole.calib" --quiet || fail "calibrate: $?"
+same "$work/c.calib" "standard output"
+expect 2 "is given twice for signature serving_default" "$tare" calibrate "$model" --data "$work/part-1*" --data "$work/part-11.tfrecord" -o "$work/no.calib"
+expect 1 "there is no signature 'other' (the model has serving_default)" "$tare" calibrate "$model" --data "other=$work/samples.tfrecord" -o "$work/no.calib"
+expect 2 "--shard 5/5: not I/N with I from 0 to N-1" calibrate --shard 5/5 -o "$work/no.calib"
+expect 2 "--output FILE is missing" calibrate
+expect 1 "no file fits" "$tare" calibrate "$model" --data "$work/none-*.tfrecord" -o "$work/no.calib"
+expect 1 "No such file" "$tare" calibrate "$model" --data "$work/part-11.tfrecord" --quiet -o "$work/no/such/folder.calib"
+absent "$work/no.calib"
+finish
