@@ -70,7 +70,7 @@ static void describe(struct tare_strbuf *out, const struct tare_option *row) {
 }
 
 static void print_row(struct tare_strbuf *out, const char *label, const char *help, size_t width) {
-    size_t column = strlen(label) + 2;
+    size_t column = tare_text_width(label) + 2;
     tare_strbuf_printf(out, "  %s", label);
     if (column + 2 > width) {
         tare_strbuf_printf(out, "\n%*s", (int)width, "");
@@ -108,7 +108,8 @@ static size_t label_width(const struct tare_option_set *set) {
     for (const struct tare_option *row = set->options; row && row->name; row++) {
         struct tare_strbuf label = { 0 };
         label_of(&label, row);
-        if (!(row->flags & TARE_OPTION_HIDDEN) && label.size > width && label.size <= LABEL - 4) width = label.size;
+        size_t own = tare_text_width(tare_strbuf_text(&label));
+        if (!(row->flags & TARE_OPTION_HIDDEN) && own > width && own <= LABEL - 4) width = own;
         tare_strbuf_free(&label);
     }
     for (const struct tare_argument *row = set->arguments; row && row->name; row++)

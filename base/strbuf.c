@@ -67,3 +67,10 @@ void tare_strbuf_free(struct tare_strbuf *buf) {
     tare_free(buf->data);
     memset(buf, 0, sizeof *buf);
 }
+
+/* Bytes that go on with a character do not count. */
+size_t tare_text_width(const char *text) {
+    size_t width = 0;
+    for (; *text; text++) width += ((unsigned char)*text & 0xc0) != 0x80;
+    return width;
+}

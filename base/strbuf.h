@@ -19,6 +19,8 @@ void tare_strbuf_printf(struct tare_strbuf *buf, const char *format, ...) __attr
  * 0x20..0x7e. */
 void tare_strbuf_escape(struct tare_strbuf *buf, const void *data, size_t size);
 const char *tare_strbuf_text(const struct tare_strbuf *buf);
+/* Characters of a UTF-8 text: its width on a terminal, as far as none is wide or combining. */
+size_t tare_text_width(const char *text);
 void tare_strbuf_free(struct tare_strbuf *buf);
 
 #endif

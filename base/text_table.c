@@ -69,25 +69,18 @@ void tare_text_table_skip(struct tare_text_table *table) {
     if (table) table->next++;
 }
 
-/* Characters, not bytes: continuation bytes of UTF-8 do not count. */
-static size_t width_of(const char *text) {
-    size_t width = 0;
-    for (; *text; text++) width += ((unsigned char)*text & 0xc0) != 0x80;
-    return width;
-}
-
 /* 0: the column is not shown. */
 static size_t column_width(const struct tare_text_table *table, size_t column) {
     size_t width = 0;
     bool filled = table->columns[column].always;
     for (size_t r = 0; r < table->n_rows; r++) {
         const char *cell = table->cells[r * table->n_columns + column];
-        size_t w = cell ? width_of(cell) : 1;
+        size_t w = cell ? tare_text_width(cell) : 1;
         filled |= cell != NULL;
         if (w > width) width = w;
     }
     if (!filled) return 0;
-    return width > width_of(table->columns[column].heading) ? width : width_of(table->columns[column].heading);
+    return width > tare_text_width(table->columns[column].heading) ? width : tare_text_width(table->columns[column].heading);
 }
 
 struct line {
@@ -97,7 +90,7 @@ struct line {
 };
 
 static void put(struct line *line, const char *text, size_t width, bool left) {
-    size_t fill = width - width_of(text);
+    size_t fill = width - tare_text_width(text);
     size_t before = line->owed + (line->started ? 2 : 0) + (left ? 0 : fill);
     for (size_t i = 0; i < before; i++) tare_strbuf_putc(line->out, ' ');
     tare_strbuf_puts(line->out, text);
