@@ -110,7 +110,8 @@ static tare_status warn_of_side(struct tare_calibration_warning_list *list, cons
         if (strcmp(c->tensors[i]->function, side->target) == 0) TARE_TRY(put_in_group(list, &group, c->tensors[i]));
     }
     size_t tensors = group.warning.n_tensors;
-    tare_strbuf_printf(&text, "no record took the %s of %s '%s'", tare_coverage_side_text(name, side), side->op, side->node);
+    tare_coverage_side_text(name, side);
+    tare_strbuf_printf(&text, "no record took the %s of %s '%s'", name, side->op, side->node);
     if (*side->function != '\0') tare_strbuf_printf(&text, " in function '%s'", side->function);
     tare_strbuf_printf(&text, " (function '%s')", side->target);
     if (tensors > 0)
@@ -179,9 +180,9 @@ static tare_status warn_of_not_finite(struct tare_calibration_warning_list *list
         struct tare_calibration_warning *warning = &groups.items[i].warning;
         struct tare_strbuf text = { 0 };
         warning->kind = nan ? "nan" : "infinity";
-        tare_strbuf_printf(&text, "%s in record %" PRId64 " of '%s', the first in %zu tensor%s: ", nan ? "NaN" : "infinity",
-                           warning->record, c->inputs[warning->input].file, warning->n_tensors,
-                           plural(warning->n_tensors));
+        tare_strbuf_printf(&text, "%s in record %" PRId64 " of '%s', the first in %zu tensor%s: ",
+                           nan ? "NaN" : "infinity", warning->record, c->inputs[warning->input].file,
+                           warning->n_tensors, plural(warning->n_tensors));
         put_tensors(&text, warning);
         TARE_CHECK(add(list, *warning, &text));
     }
@@ -247,12 +248,14 @@ static tare_status warn_of_constants(struct tare_calibration_warning_list *list,
     double low, high;
     for (size_t i = 0; i < c->n_tensors; i++) {
         const struct tare_statistics *s = &c->tensors[i]->statistics;
-        if (tare_statistics_extremes(&low, &high, s) && low == high) TARE_TRY(put_in_group(list, &group, c->tensors[i]));
+        if (!tare_statistics_extremes(&low, &high, s) || low != high) continue;
+        TARE_TRY(put_in_group(list, &group, c->tensors[i]));
     }
     if (group.warning.n_tensors == 0) return TARE_OK;
     struct tare_strbuf text = { 0 };
     group.warning.kind = "constant";
-    tare_strbuf_printf(&text, "%zu tensor%s with one value only: ", group.warning.n_tensors, plural(group.warning.n_tensors));
+    tare_strbuf_printf(&text, "%zu tensor%s with one value only: ", group.warning.n_tensors,
+                       plural(group.warning.n_tensors));
     put_tensors(&text, &group.warning);
     return add(list, group.warning, &text);
 }
@@ -301,7 +304,8 @@ static tare_status warn_plainly(struct tare_calibration_warning_list *list, cons
 tare_status tare_calibration_warnings(struct tare_calibration_warning_list *out, const struct tare_calibration *c) {
     *out = (struct tare_calibration_warning_list){ 0 };
     if (c->unfinished != NULL)
-        TARE_TRY(warn_plainly(out, "unfinished", "this is the state of an interrupted run (calibrate --resume goes on with it)"));
+        TARE_TRY(warn_plainly(out, "unfinished",
+                              "this is the state of an interrupted run (calibrate --resume goes on with it)"));
     TARE_TRY(warn_of_bad_records(out, c));
     if (tare_calibration_records(c) == 0) return warn_plainly(out, "no_records", "no record was counted");
     TARE_TRY(warn_of_coverage(out, c));

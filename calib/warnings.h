@@ -15,8 +15,8 @@ extern const double tare_warning_outlier_share;
 
 /* One warning, about one or more tensors where it is about tensors. */
 struct tare_calibration_warning {
-    /* "no_records", "unfinished", "bad_records", "unreached_side", "unreached_function", "unreached_tensor", "nan", "infinity",
-     * "outlier", "few_records", "constant" */
+    /* "unfinished", "bad_records", "no_records", "unreached_side", "unreached_function", "unreached_tensor", "nan",
+     * "infinity", "outlier", "few_records", "constant" */
     const char *kind;
     const char *text; /* one sentence without full stop */
     const struct tare_calibration_tensor **tensors;

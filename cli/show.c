@@ -18,7 +18,8 @@ struct show_options {
 
 static const struct tare_option rows[] = {
     { .name = "algorithms", .kind = TARE_OPTION_STRING, .offset = offsetof(struct show_options, algorithms),
-      .placeholder = "A,…", .help = "range algorithms to show, each with its parameters: min_max,percentile:p=99.9 (default all)" },
+      .placeholder = "A,…",
+      .help = "range algorithms to show, each with its parameters: min_max,percentile:p=99.9 (default all)" },
     { .name = "tensor", .kind = TARE_OPTION_STRING, .offset = offsetof(struct show_options, tensors),
       .placeholder = "REGEX", .help = "show only tensors whose name function/node:output matches" },
     { .name = "json", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct show_options, json), .help = "write JSON" },
@@ -39,9 +40,9 @@ static const char *const examples[] = {
 };
 static const struct tare_option_set set = {
     .program = "tare show",
-    .summary = "Shows what a calibration counted: for each tensor its values, the records that set its extremes, the range "
-               "of every algorithm with what it costs on the integer grid, and how the range grew with the number of "
-               "records; then branches that no record took, and what else is worth a warning.",
+    .summary = "Shows what a calibration counted: for each tensor its values, the records that set its extremes, the "
+               "range of every algorithm with what it costs on the integer grid, and how the range grew with the number "
+               "of records; then branches that no record took, and what else is worth a warning.",
     .options = rows,
     .arguments = arguments,
     .examples = examples,
@@ -94,7 +95,8 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(load(&calibration, &options.files));
     tare_strbuf_puts(&title, options.files.items[0]);
     if (options.files.count > 1) tare_strbuf_printf(&title, " and %zu more", options.files.count - 1);
-    const struct tare_calibration_report_options wanted = { .algorithms = options.algorithms, .tensors = options.tensors };
+    const struct tare_calibration_report_options wanted = { .algorithms = options.algorithms,
+                                                            .tensors = options.tensors };
     TARE_CHECK(tare_calibration_report_make(&report, calibration, tare_strbuf_text(&title), &wanted));
     if (options.tensors != NULL && report.n_tensors == 0)
         status = TARE_FAIL(TARE_NOT_FOUND, "no tensor's name matches '%s' (%zu tensors are there)", options.tensors,

@@ -55,8 +55,8 @@ static void draw_histogram(struct tare_strbuf *out, const struct tare_calibratio
         return;
     }
     struct tare_strbuf description = { 0 };
-    tare_strbuf_printf(&description, "Histogram of %s from %.5g to %.5g with the ranges of %zu algorithms", t->name, t->low,
-                       t->high, report->n_algorithms);
+    tare_strbuf_printf(&description, "Histogram of %s from %.5g to %.5g with the ranges of %zu algorithms", t->name,
+                       t->low, t->high, report->n_algorithms);
     tare_plot_begin(out, &plot, tare_strbuf_text(&description));
     out->failed = out->failed || description.failed;
     tare_strbuf_free(&description);
@@ -109,10 +109,10 @@ static void ranges_table(struct tare_strbuf *out, const struct tare_calibration_
                          const struct tare_calibration_report_tensor *t) {
     static const struct tare_page_column columns[] = {
         { .heading = "algorithm", .left = true },
+        { .heading = "SQNR dB", .help = "mean square of the values over that of their rounding and clipping errors" },
         { .heading = "low" },
         { .heading = "high" },
         { .heading = "clipped", .help = "share of the finite values beyond the grid" },
-        { .heading = "SQNR dB", .help = "mean square of the values over that of their rounding and clipping errors" },
         { 0 },
     };
     struct tare_page_table table;
@@ -122,10 +122,10 @@ static void ranges_table(struct tare_strbuf *out, const struct tare_calibration_
         const struct tare_calibration_report_range *r = &t->ranges[i];
         tare_page_table_row(&table);
         tare_page_table_line_cell(&table, (int)i, "%s", report->algorithms[i]);
+        tare_page_table_cell(&table, "%s", tare_calibration_sqnr_text(text, r->quality.sqnr_db));
         tare_page_table_cell(&table, "%s", tare_calibration_value_text(text, r->range.low));
         tare_page_table_cell(&table, "%s", tare_calibration_value_text(text, r->range.high));
         tare_page_table_cell(&table, "%s", tare_calibration_share_text(text, r->quality.clipped));
-        tare_page_table_cell(&table, "%s", tare_calibration_sqnr_text(text, r->quality.sqnr_db));
     }
     tare_page_table_end(&table);
 }

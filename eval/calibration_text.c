@@ -155,7 +155,8 @@ static void print_ranges(struct tare_strbuf *out, const struct tare_calibration_
 static void print_convergence(struct tare_strbuf *out, const struct tare_calibration_report *report, bool colour) {
     enum { MOST = TARE_STATISTICS_BUCKETS };
     char names[MOST][24];
-    struct tare_text_table_column columns[MOST + 3] = { { .heading = "tensor", .left = true }, { .heading = "99% after" } };
+    struct tare_text_table_column columns[MOST + 3] = { { .heading = "tensor", .left = true },
+                                                        { .heading = "99% after" } };
     int64_t most = 0;
     for (size_t i = 0; i < report->n_tensors; i++) {
         const struct tare_calibration_report_tensor *t = &report->tensors[i];
@@ -226,8 +227,8 @@ void tare_calibration_report_text(struct tare_strbuf *out, const struct tare_cal
     const struct tare_calibration *c = report->calibration;
     char number[TARE_CALIBRATION_NUMBER];
     tare_strbuf_printf(out, "%s%s%s\n", colour ? "\033[1m" : "", report->title, colour ? "\033[0m" : "");
-    tare_strbuf_printf(out, "model fingerprint %016" PRIx64 "%016" PRIx64 ", %s%s\n", c->fingerprint[0], c->fingerprint[1],
-                       c->settings, c->channels ? ", with channels" : "");
+    tare_strbuf_printf(out, "model fingerprint %016" PRIx64 "%016" PRIx64 ", %s%s\n", c->fingerprint[0],
+                       c->fingerprint[1], c->settings, c->channels ? ", with channels" : "");
     tare_strbuf_printf(out, "%s records, ", tare_calibration_count_text(number, tare_calibration_records(c)));
     if (report->n_tensors < c->n_tensors) tare_strbuf_printf(out, "%zu of ", report->n_tensors);
     tare_strbuf_printf(out, "%zu tensors", c->n_tensors);

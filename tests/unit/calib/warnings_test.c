@@ -1,6 +1,7 @@
 /* Warnings and convergence of small calibrations whose contents are known. */
 #include "calib/warnings.h"
 
+#include "base/alloc.h"
 #include "calib/convergence.h"
 
 #include <math.h>
@@ -98,6 +99,18 @@ static void bad_records__are_told_by_file(void **state) {
         { "bad_records", "2 records of 'a.tfrecord' passed over; the first: record 4: key 'x' is missing" },
     };
     assert_warnings(c, wanted, 1);
+    tare_calibration_free(c);
+}
+
+static void unfinished_run__is_told_first(void **state) {
+    (void)state;
+    struct tare_calibration *c = make(0);
+    static const char *const wanted[][2] = {
+        { "unfinished", "this is the state of an interrupted run (calibrate --resume goes on with it)" },
+        { "no_records", "no record was counted" },
+    };
+    c->unfinished = tare_strdup("limit 5");
+    assert_warnings(c, wanted, 2);
     tare_calibration_free(c);
 }
 
@@ -241,6 +254,7 @@ int main(void) {
         cmocka_unit_test(good_calibration__has_no_warning),
         cmocka_unit_test(few_records__are_counted_by_signature),
         cmocka_unit_test(no_record__is_all_there_is_to_say),
+        cmocka_unit_test(unfinished_run__is_told_first),
         cmocka_unit_test(bad_records__are_told_by_file),
         cmocka_unit_test(unreached_sides__are_named_and_what_is_inside_them_is_not),
         cmocka_unit_test(not_finite_values__are_named_by_their_first_record),
