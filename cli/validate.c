@@ -1,17 +1,23 @@
 /* tare validate: the structural rules of a model that loads. */
+#include "convert/validate.h"
+#include "base/strbuf.h"
 #include "cli/command.h"
 #include "cli/plugins.h"
-#include "convert/saved_model.h"
-#include "graph/validate.h"
+#include "cli/tags.h"
 
+#include <jansson.h>
 #include <stdio.h>
+#include <string.h>
 
 struct validate_options {
-    const char *model;
+    const char *model, *tags;
+    bool json;
     struct tare_option_list plugins;
 };
 
 static const struct tare_option rows[] = {
+    { .name = "json", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct validate_options, json), .help = "write JSON" },
+    TARE_TAGS_OPTION(struct validate_options),
     TARE_PLUGIN_OPTION(struct validate_options),
     { 0 },
 };
@@ -23,19 +29,51 @@ static const struct tare_argument arguments[] = {
 static const char *const examples[] = { "tare validate my_model", NULL };
 static const struct tare_option_set set = {
     .program = "tare validate",
-    .summary = "Checks the graphs, functions, signatures and TPU computations of a SavedModel by the rules of what "
-               "TensorFlow loads, and prints each fault with its node. Exit 1 when there is one.",
+    .summary = "Checks a SavedModel by the rules of what TensorFlow loads: graphs, functions, signatures, TPU computations, "
+               "object graph, checkpoint and its checksums, assets. Prints each fault with its node. Exit 1 when there is "
+               "one.",
     .options = rows,
     .arguments = arguments,
     .examples = examples,
 };
 
-static tare_status check(const struct tare_model *model, const char *path) {
+/* A text of bytes that may be no UTF-8. */
+static json_t *text_json(const char *text, size_t size) {
+    struct tare_strbuf escaped = { 0 };
+    json_t *value = json_stringn(text, size);
+    if (value) return value;
+    tare_strbuf_escape(&escaped, text, size);
+    value = json_string(tare_strbuf_text(&escaped));
+    tare_strbuf_free(&escaped);
+    return value;
+}
+
+static void print_json(const char *path, const struct tare_faults *faults) {
+    json_t *root = json_object(), *list = json_array();
+    for (size_t i = 0; i < faults->count; i++) {
+        const char *colon = strstr(faults->items[i], ": ");
+        size_t size = colon ? (size_t)(colon - faults->items[i]) : 0;
+        const char *what = colon ? colon + 2 : faults->items[i];
+        json_t *fault = json_object();
+        json_object_set_new(fault, "where", text_json(faults->items[i], size));
+        json_object_set_new(fault, "what", text_json(what, strlen(what)));
+        json_array_append_new(list, fault);
+    }
+    json_object_set_new(root, "path", text_json(path, strlen(path)));
+    json_object_set_new(root, "valid", json_boolean(faults->count == 0));
+    json_object_set_new(root, "faults", list);
+    json_dumpf(root, stdout, JSON_INDENT(2));
+    printf("\n");
+    json_decref(root);
+}
+
+static tare_status check(const struct validate_options *options, const struct tare_saved_model_options *open) {
     struct tare_faults faults = { 0 };
-    tare_status status = tare_model_validate(&faults, model, NULL);
-    for (size_t i = 0; i < faults.count; i++) printf("%s\n", faults.items[i]);
+    tare_status status = tare_saved_model_validate(&faults, options->model, open);
+    for (size_t i = 0; i < faults.count && !options->json; i++) printf("%s\n", faults.items[i]);
+    if (options->json && status == TARE_OK) print_json(options->model, &faults);
     if (status == TARE_OK && faults.count)
-        status = TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: %zu fault%s (wanted none)", path, faults.count,
+        status = TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: %zu fault%s (wanted none)", options->model, faults.count,
                            faults.count == 1 ? "" : "s");
     tare_faults_free(&faults);
     return status;
@@ -43,15 +81,17 @@ static tare_status check(const struct tare_model *model, const char *path) {
 
 static tare_status run(int argc, char *const *argv) {
     struct validate_options options;
-    struct tare_model *model = NULL;
+    struct tare_saved_model_options open = { 0 };
+    struct tare_command_tags tags = { 0 };
     bool done;
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
-    TARE_CHECK(tare_command_load(&model, options.model));
-    status = check(model, options.model);
+    open.ops = tare_command_registry();
+    TARE_CHECK(tare_command_tags_set(&tags, &open, options.tags));
+    status = check(&options, &open);
 done:
-    tare_model_free(model);
+    tare_command_tags_free(&tags);
     tare_options_free(&options, &set);
     return status;
 }

@@ -30,19 +30,12 @@ static tare_status resolve_unknown(struct tare_node *node) {
     return node->output_dtypes ? TARE_OK : TARE_NO_MEMORY;
 }
 
-/* Nothing can be said of a constant that is none: neither its shape nor what it makes of the nodes behind it. */
-static tare_status check_constant(const struct tare_node *node) {
-    if (strcmp(node->op, "Const") != 0 || tare_node_tensor(node, "value")) return TARE_OK;
-    return TARE_FAIL(TARE_CORRUPT, "NodeDef missing attr 'value' from Op Const");
-}
-
 static tare_status resolve_nodes(struct tare_graph *graph) {
     for (size_t i = 0; i < graph->n_nodes; i++) {
         struct tare_node *node = graph->nodes[i];
         bool unknown = !node->def && !tare_model_find_function(graph->model, node->op);
-        tare_status status = unknown ? resolve_unknown(node) : tare_node_resolve(node);
-        if (status == TARE_OK) status = check_constant(node);
-        TARE_TRY(tare_error_prefix(status, "node %s (%s)", node->name, node->op));
+        TARE_TRY(tare_error_prefix(unknown ? resolve_unknown(node) : tare_node_resolve(node), "node %s (%s)", node->name,
+                                   node->op));
     }
     return TARE_OK;
 }

@@ -44,37 +44,60 @@ static void keep_resource_functions(struct tare_model *model, const Tensorflow__
     }
 }
 
+/* Nothing can be said of a constant that is none: neither its shape nor what it makes of the nodes behind it. */
+static tare_status check_constants(const struct tare_graph *graph) {
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        const struct tare_node *node = graph->nodes[i];
+        if (strcmp(node->op, "Const") == 0 && !tare_node_tensor(node, "value"))
+            return TARE_FAIL(TARE_CORRUPT, "%s%s%snode %s (Const): NodeDef missing attr 'value' from Op Const",
+                             *graph->name ? "function " : "", graph->name, *graph->name ? ": " : "", node->name);
+    }
+    return TARE_OK;
+}
+
+static tare_status check_all_constants(const struct tare_model *model) {
+    for (size_t i = 0; i < model->n_functions; i++) TARE_TRY(check_constants(model->functions[i]));
+    return check_constants(model->main);
+}
+
 static tare_status import(struct tare_model *model, struct tare_saved_model *source) {
     const Tensorflow__MetaGraphDef *meta = source->meta;
     model->path = source->path;
     TARE_TRY(tare_import_custom_ops(model, meta));
     TARE_TRY(tare_import_graphs(model, meta->graph_def));
+    if (!source->for_validation) TARE_TRY(check_all_constants(model));
     TARE_TRY(tare_import_meta(model, meta));
     TARE_TRY(import_objects(model, meta->object_graph_def));
     keep_resource_functions(model, meta->object_graph_def);
     return tare_import_variables(model, source);
 }
 
-tare_status tare_saved_model_load(struct tare_model **out, const char *path,
-                                  const struct tare_saved_model_options *options) {
-    struct tare_saved_model *source;
-    struct tare_model *model;
+tare_status tare_saved_model_import(struct tare_model **out, struct tare_saved_model *source,
+                                    const struct tare_saved_model_options *options) {
+    struct tare_model *model = tare_model_new();
     tare_status status;
     *out = NULL;
-    TARE_TRY(tare_source_open(&source, path, options));
-    model = tare_model_new();
-    if (!model) {
-        tare_source_close(source);
-        return TARE_NO_MEMORY;
+    if (!model) return TARE_NO_MEMORY;
+    model->custom_ops = tare_ops_new(options && options->ops ? options->ops : tare_ops_builtin());
+    status = model->custom_ops ? import(model, source) : TARE_NO_MEMORY;
+    if (status != TARE_OK) {
+        tare_model_free(model);
+        return status;
     }
     model->release = release;
     model->release_arg = source;
-    model->custom_ops = tare_ops_new(options && options->ops ? options->ops : tare_ops_builtin());
-    status = model->custom_ops ? tare_error_prefix(import(model, source), "%s", path) : TARE_NO_MEMORY;
-    if (status == TARE_OK)
-        *out = model;
-    else
-        tare_model_free(model);
+    *out = model;
+    return TARE_OK;
+}
+
+tare_status tare_saved_model_load(struct tare_model **out, const char *path,
+                                  const struct tare_saved_model_options *options) {
+    struct tare_saved_model *source;
+    tare_status status;
+    *out = NULL;
+    TARE_TRY(tare_source_open(&source, path, options));
+    status = tare_error_prefix(tare_saved_model_import(out, source, options), "%s", path);
+    if (status != TARE_OK) tare_source_close(source);
     return status;
 }
 

@@ -99,6 +99,12 @@ static tare_status ambiguous(const struct tare_saved_model *source, const char *
     return TARE_FAIL(TARE_NOT_FOUND, "%s (the model has %s)", what, source->all_tags);
 }
 
+static tare_status finish_choice(struct tare_saved_model *source) {
+    source->tags = tags_text(&source->arena, source->meta);
+    if (!source->tags) return TARE_NO_MEMORY;
+    return source->meta->graph_def ? TARE_OK : TARE_FAIL(TARE_CORRUPT, "the MetaGraph has no graph");
+}
+
 static tare_status choose_meta(struct tare_saved_model *source, const struct tare_saved_model_options *options) {
     static const char *const serve[] = { "serve" };
     bool asked = options && options->tags;
@@ -113,9 +119,13 @@ static tare_status choose_meta(struct tare_saved_model *source, const struct tar
     if (!source->meta && message->n_meta_graphs > 1) return ambiguous(source, "several MetaGraphs, choose with --tags");
     if (!source->meta) source->meta = message->meta_graphs[0];
     if (message->n_meta_graphs == 1) source->all_tags = NULL;
-    source->tags = tags_text(&source->arena, source->meta);
-    if (!source->meta->graph_def) return TARE_FAIL(TARE_CORRUPT, "the MetaGraph has no graph");
-    return source->tags ? TARE_OK : TARE_NO_MEMORY;
+    return finish_choice(source);
+}
+
+static tare_status take_meta(struct tare_saved_model *source, size_t index) {
+    if (index >= source->message->n_meta_graphs) return TARE_FAIL(TARE_CORRUPT, "the SavedModel has no MetaGraph");
+    source->meta = source->message->meta_graphs[index];
+    return finish_choice(source);
 }
 
 /* ---- the checkpoint ---- */
@@ -153,26 +163,42 @@ tare_status tare_source_trackable(Tensorflow__TrackableObjectGraph **out, struct
 
 /* ---- open and close ---- */
 
-static tare_status open_all(struct tare_saved_model *source, const struct tare_saved_model_options *options) {
+enum { BY_TAGS = -1 };
+
+static tare_status open_all(struct tare_saved_model *source, const struct tare_saved_model_options *options,
+                            int64_t index) {
     TARE_TRY(parse_file(source));
-    TARE_TRY(choose_meta(source, options));
+    if (index == BY_TAGS || (options && options->tags))
+        TARE_TRY(choose_meta(source, options));
+    else
+        TARE_TRY(take_meta(source, (size_t)index));
     return open_checkpoint(source);
 }
 
-tare_status tare_source_open(struct tare_saved_model **out, const char *path,
-                             const struct tare_saved_model_options *options) {
+static tare_status open_path(struct tare_saved_model **out, const char *path,
+                             const struct tare_saved_model_options *options, int64_t index) {
     struct tare_saved_model *source = tare_calloc(1, sizeof *source);
     tare_status status = TARE_NO_MEMORY;
     *out = NULL;
     if (!source) return status;
     source->path = tare_strdup(path);
     source->without_values = options && options->without_values;
-    if (source->path) status = tare_error_prefix(open_all(source, options), "%s", path);
+    if (source->path) status = tare_error_prefix(open_all(source, options, index), "%s", path);
     if (status == TARE_OK)
         *out = source;
     else
         tare_source_close(source);
     return status;
+}
+
+tare_status tare_source_open(struct tare_saved_model **out, const char *path,
+                             const struct tare_saved_model_options *options) {
+    return open_path(out, path, options, BY_TAGS);
+}
+
+tare_status tare_source_open_nth(struct tare_saved_model **out, const char *path,
+                                 const struct tare_saved_model_options *options, size_t index) {
+    return open_path(out, path, options, (int64_t)index);
 }
 
 void tare_source_close(struct tare_saved_model *source) {

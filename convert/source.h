@@ -18,12 +18,19 @@ struct tare_saved_model {
     const char *all_tags;           /* "{serve}, {serve,tpu}"; NULL: one MetaGraph only */
     struct tare_bundle *bundle;     /* NULL: no checkpoint */
     bool without_values;            /* as the options say */
+    bool for_validation;            /* what is wrong with single nodes is found later, all of it */
 };
 
 /* Opens and parses, chooses the MetaGraph, opens the checkpoint. */
 tare_status tare_source_open(struct tare_saved_model **out, const char *path,
                              const struct tare_saved_model_options *options);
+/* As open; without tags the MetaGraph number `index` is chosen, whatever its tags. */
+tare_status tare_source_open_nth(struct tare_saved_model **out, const char *path,
+                                 const struct tare_saved_model_options *options, size_t index);
 void tare_source_close(struct tare_saved_model *source);
+/* The IR of what was opened; the model owns `source` from then on. On failure *out is NULL and the source the caller's. */
+tare_status tare_saved_model_import(struct tare_model **out, struct tare_saved_model *source,
+                                    const struct tare_saved_model_options *options);
 /* What a loaded model came from; NULL for a model built from nothing. */
 struct tare_saved_model *tare_source_of(const struct tare_model *model);
 /* The checkpoint's object graph, in the source's arena; *out NULL when there is none. */

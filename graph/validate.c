@@ -25,6 +25,13 @@ static void add(struct tare_validator *validator, const char *text) {
         faults->items[faults->count++] = text;
 }
 
+tare_status tare_faults_add(struct tare_faults *faults, const char *where, const char *what) {
+    const char *text = tare_arena_printf(&faults->arena, "%s: %s", where, what);
+    if (!text || !TARE_GROW(faults->items, faults->count, faults->capacity)) return TARE_NO_MEMORY;
+    faults->items[faults->count++] = text;
+    return TARE_OK;
+}
+
 void tare_fault(struct tare_validator *validator, const char *where, const char *format, ...) {
     char what[1024];
     va_list args;
@@ -126,7 +133,9 @@ static void check_node(struct tare_validator *validator, const struct tare_node 
         return;
     }
     check_controls(validator, node);
-    if (node->def) {
+    if (node->def && validator->options->ops && !tare_ops_find(validator->options->ops, node->op)) {
+        tare_fault_at(validator, node, "unknown op");
+    } else if (node->def) {
         check_definition(validator, node);
     } else if (!tare_model_find_function(validator->model, node->op)) {
         tare_fault_at(validator, node, "unknown op");
@@ -199,6 +208,7 @@ static void check_variable(struct tare_validator *validator, const struct tare_v
     const struct tare_node *node = variable->node;
     char declared[TARE_SHAPE_TEXT_SIZE], stored[TARE_SHAPE_TEXT_SIZE];
     if (variable->removed || !node || node->dead) return;
+    if (validator->options->values_in_file && variable->key) return; /* dtype and shape were checked by the importer */
     if (variable->value.dtype == TARE_DT_INVALID) {
         if (variable->dtype != TARE_DT_STRING && variable->key)
             tare_fault_at(validator, node, "checkpoint key %s is not stored", variable->key);

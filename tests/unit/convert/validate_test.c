@@ -1,0 +1,251 @@
+/* The rules of a SavedModel's files: each is broken once in a model that is sound otherwise. */
+#include "convert/validate.h"
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/strbuf.h"
+#include "proto/bundle.h"
+#include "proto/message.h"
+#include "proto/tensorflow/object_graph.pb-c.h"
+#include "proto/text_format.h"
+#include "support/temp.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <cmocka.h>
+
+/* A variable "v" that is captured by f and restored by name, an asset, and object graphs on both sides. */
+static const char sound[] =
+    "saved_model_schema_version: 1\n"
+    "meta_graphs {\n"
+    "  meta_info_def { tags: 'serve' function_aliases { key: 'f' value: 'tpu_func' } }\n"
+    "  graph_def {\n"
+    "    node { name: 'v' op: 'VarHandleOp' attr { key: 'dtype' value { type: DT_FLOAT } }\n"
+    "           attr { key: 'shape' value { shape { dim { size: 2 } } } } attr { key: 'shared_name' value { s: 'v' } } }\n"
+    "    node { name: 'file' op: 'Placeholder' attr { key: 'dtype' value { type: DT_STRING } }\n"
+    "           attr { key: 'shape' value { shape { } } } }\n"
+    "    node { name: 'names' op: 'Const' attr { key: 'dtype' value { type: DT_STRING } }\n"
+    "           attr { key: 'value' value { tensor { dtype: DT_STRING tensor_shape { dim { size: 1 } } string_val: 'v/KEY' } } } }\n"
+    "    node { name: 'slices' op: 'Const' attr { key: 'dtype' value { type: DT_STRING } }\n"
+    "           attr { key: 'value' value { tensor { dtype: DT_STRING tensor_shape { dim { size: 1 } } string_val: '' } } } }\n"
+    "    node { name: 'restore' op: 'RestoreV2' input: 'file' input: 'names' input: 'slices'\n"
+    "           attr { key: 'dtypes' value { list { type: DT_FLOAT } } } }\n"
+    "    node { name: 'assign' op: 'AssignVariableOp' input: 'v' input: 'restore' attr { key: 'dtype' value { type: DT_FLOAT } } }\n"
+    "    library { function {\n"
+    "      signature { name: 'f' input_arg { name: 'x' type: DT_FLOAT } input_arg { name: 'r' type: DT_RESOURCE }\n"
+    "                  output_arg { name: 'y' type: DT_FLOAT } }\n"
+    "      node_def { name: 'id' op: 'Identity' input: 'x' attr { key: 'T' value { type: DT_FLOAT } } }\n"
+    "      ret { key: 'y' value: 'id:output:0' } } }\n"
+    "  }\n"
+    "  saver_def { filename_tensor_name: 'file:0' restore_op_name: 'assign' version: V2 }\n"
+    "  asset_file_def { tensor_info { name: 'file:0' } filename: 'words.txt' }\n"
+    "  object_graph_def {\n"
+    "    nodes { children { node_id: 1 local_name: 'f' } children { node_id: 2 local_name: 'v' } user_object { } }\n"
+    "    nodes { function { concrete_functions: 'f' } }\n"
+    "    nodes { variable { dtype: DT_FLOAT shape { dim { size: 2 } } name: 'v' } }\n"
+    "    nodes { asset { asset_file_def_index: 0 } }\n"
+    "    nodes { bare_concrete_function { concrete_function_name: 'f' } }\n"
+    "    concrete_functions { key: 'f' value { bound_inputs: 2 } }\n"
+    "  }\n"
+    "}\n";
+
+static const char trackable[] = "nodes { children { node_id: 1 local_name: 'v' } }\n"
+                                "nodes { attributes { name: 'VARIABLE_VALUE' full_name: 'v' checkpoint_key: 'v/KEY' } }\n";
+
+/* ---- making models ---- */
+
+static void put(const char *path, const char *text) {
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* `text` with `from` (which must be in it) replaced by `to`. */
+static void replace(struct tare_strbuf *out, const char *text, const char *from, const char *to) {
+    const char *at = from ? strstr(text, from) : NULL;
+    if (from && !at) fail_msg("the model has no: %s", from);
+    if (!at) {
+        tare_strbuf_puts(out, text);
+        return;
+    }
+    tare_strbuf_append(out, text, (size_t)(at - text));
+    tare_strbuf_puts(out, to);
+    tare_strbuf_puts(out, at + strlen(from));
+}
+
+static void write_checkpoint(const char *prefix, const char *objects, const char *key) {
+    static const float values[] = { 1, 2 };
+    struct tare_shape two = tare_shape_make(1, 2), scalar = tare_shape_scalar();
+    struct tare_arena arena = { 0 };
+    struct tare_bundle_writer *writer;
+    struct tare_tensor tensor;
+    ProtobufCMessage *message;
+    uint8_t *bytes;
+    size_t size;
+    assert_int_equal(tare_text_format_read(&message, &tensorflow__trackable_object_graph__descriptor, &arena, objects,
+                                           strlen(objects), TARE_TEXT_STRICT, "objects"),
+                     TARE_OK);
+    assert_int_equal(tare_message_pack(&bytes, &size, message), TARE_OK);
+    assert_int_equal(tare_bundle_writer_open(&writer, prefix), TARE_OK);
+    assert_int_equal(tare_tensor_from(&tensor, TARE_DT_FLOAT, &two, values), TARE_OK);
+    assert_int_equal(tare_bundle_writer_add(writer, key, &tensor), TARE_OK);
+    tare_tensor_reset(&tensor);
+    assert_int_equal(tare_tensor_new(&tensor, TARE_DT_STRING, &scalar), TARE_OK);
+    assert_int_equal(tare_tensor_set_string(&tensor, 0, bytes, size), TARE_OK);
+    assert_int_equal(tare_bundle_writer_add(writer, "_CHECKPOINTABLE_OBJECT_GRAPH", &tensor), TARE_OK);
+    tare_tensor_reset(&tensor);
+    assert_int_equal(tare_bundle_writer_close(writer), TARE_OK);
+    tare_free(bytes);
+    tare_arena_free(&arena);
+}
+
+struct change {
+    const char *from, *to;                 /* in saved_model.pbtxt */
+    const char *objects_from, *objects_to; /* in the checkpoint's object graph */
+    const char *key;                       /* of the stored variable; NULL: v/KEY */
+    bool damage;                           /* of the first byte of data */
+    bool without_asset;
+};
+
+static const char *make_model(const struct change *change) {
+    const char *folder = temp_path("model");
+    char path[1024];
+    struct tare_strbuf text = { 0 }, objects = { 0 };
+    assert_int_equal(tare_file_remove_tree(folder), TARE_OK);
+    mkdir(folder, 0700);
+    mkdir(temp_path("model/variables"), 0700);
+    mkdir(temp_path("model/assets"), 0700);
+    replace(&text, sound, change->from, change->to);
+    replace(&objects, trackable, change->objects_from, change->objects_to);
+    put(temp_path("model/saved_model.pbtxt"), tare_strbuf_text(&text));
+    if (!change->without_asset) put(temp_path("model/assets/words.txt"), "a b\n");
+    snprintf(path, sizeof path, "%s/variables/variables", folder);
+    write_checkpoint(path, tare_strbuf_text(&objects), change->key ? change->key : "v/KEY");
+    if (change->damage) {
+        FILE *file = fopen(temp_path("model/variables/variables.data-00000-of-00001"), "r+b");
+        assert_non_null(file);
+        fputc(0x55, file);
+        assert_int_equal(fclose(file), 0);
+    }
+    tare_strbuf_free(&text);
+    tare_strbuf_free(&objects);
+    return folder;
+}
+
+/* The model's faults are these, in any order; ends with NULL. */
+static void expect(const struct change *change, const char *const *wanted) {
+    struct tare_faults faults = { 0 };
+    size_t count = 0;
+    if (tare_saved_model_validate(&faults, make_model(change), NULL) != TARE_OK) fail_msg("%s", tare_error_text());
+    for (; wanted[count]; count++) {
+        bool found = false;
+        for (size_t i = 0; i < faults.count; i++) found = found || strcmp(faults.items[i], wanted[count]) == 0;
+        if (!found) print_error("not found: %s\n", wanted[count]);
+        if (!found)
+            for (size_t i = 0; i < faults.count; i++) print_error("  got: %s\n", faults.items[i]);
+        assert_true(found);
+    }
+    if (faults.count != count)
+        for (size_t i = 0; i < faults.count; i++) print_error("  got: %s\n", faults.items[i]);
+    assert_int_equal(faults.count, count);
+    tare_faults_free(&faults);
+}
+#define EXPECT(with, ...) expect(&(struct change)with, (const char *const[]){ __VA_ARGS__ })
+#define CHANGE(...) { __VA_ARGS__ }
+/* saved_model.pbtxt with one text for another. */
+#define TEXT(old, new) { .from = old, .to = new }
+
+static void sound_model__has_no_fault(void **state) {
+    (void)state;
+    EXPECT(CHANGE(.key = NULL), NULL);
+}
+
+static void file__rules(void **state) {
+    (void)state;
+    EXPECT(TEXT("saved_model_schema_version: 1", "saved_model_schema_version: 2"),
+           "saved_model: schema version 2 (wanted 1)", NULL);
+    EXPECT(TEXT("filename_tensor_name: 'file:0'", "filename_tensor_name: 'nowhere:0'"),
+           "saver_def: tensor nowhere:0 is not in the graph", NULL);
+    EXPECT(TEXT("restore_op_name: 'assign'", "restore_op_name: 'restore_all'"),
+           "saver_def: tensor restore_all is not in the graph", NULL);
+    EXPECT(CHANGE(.without_asset = true), "assets: words.txt is missing", NULL);
+    EXPECT(TEXT("key: 'f' value: 'tpu_func'", "key: 'g' value: 'tpu_func'"),
+           "model: alias 'tpu_func' names function g, which the library lacks", NULL);
+}
+
+static void object_graph__rules(void **state) {
+    (void)state;
+    EXPECT(TEXT("node_id: 2 local_name: 'v'", "node_id: 9 local_name: 'v'"),
+           "model: object graph: node 0 has child 9 of 5 nodes", "object graph: node 0 has child 9 of 5", NULL);
+    EXPECT(TEXT("function { concrete_functions: 'f' }", "function { concrete_functions: 'g' }"),
+           "object graph: function g has no concrete function entry", NULL);
+    EXPECT(TEXT("concrete_function_name: 'f'", "concrete_function_name: 'g'"),
+           "object graph: bare function g has no entry", NULL);
+    EXPECT(TEXT("    concrete_functions { key: 'f'", "    concrete_functions { key: 'g' } concrete_functions { key: 'f'"),
+           "object graph: concrete function g is not in the library", NULL);
+    EXPECT(TEXT("asset_file_def_index: 0", "asset_file_def_index: 1"), "object graph: node 3 is asset 1 of 1", NULL);
+    EXPECT(TEXT("bound_inputs: 2", "bound_inputs: 1 bound_inputs: 2 bound_inputs: 2"),
+           "model: f has more bound inputs than arguments (3, 2)",
+           "object graph: f has more bound inputs than arguments (3, 2)", NULL);
+    EXPECT(TEXT("bound_inputs: 2", "bound_inputs: 7"), "model: f is bound to node 7 of 5",
+           "object graph: f is bound to node 7 of 5", NULL);
+    EXPECT(TEXT("bound_inputs: 2", "bound_inputs: 2 bound_inputs: 2"),
+           "object graph: f binds a variable to argument x of float32", NULL);
+}
+
+static void checkpoint__rules(void **state) {
+    (void)state;
+    EXPECT(CHANGE(.objects_from = "'v/KEY'", .objects_to = "'w/KEY'"),
+           "checkpoint: object graph names w/KEY, which is not stored", NULL);
+    EXPECT(CHANGE(.objects_from = "node_id: 1", .objects_to = "node_id: 2"),
+           "checkpoint: object graph: node 0 has child 2 of 2", NULL);
+    EXPECT(CHANGE(.objects_from = trackable, .objects_to = ""), "checkpoint: its object graph has 0 nodes for 1 variables",
+           NULL);
+    EXPECT(CHANGE(.key = "other"), "graph/v (VarHandleOp): variable v has no value in the checkpoint",
+           "graph/restore (RestoreV2): restores v/KEY, which the checkpoint lacks",
+           "checkpoint: object graph names v/KEY, which is not stored", NULL);
+}
+
+static void checkpoint__checksums(void **state) {
+    struct tare_faults faults = { 0 };
+    (void)state;
+    assert_int_equal(tare_saved_model_validate(&faults, make_model(&(struct change){ .damage = true }), NULL), TARE_OK);
+    assert_int_equal(faults.count, 1);
+    assert_non_null(strstr(faults.items[0], "checkpoint: v/KEY: "));
+    assert_non_null(strstr(faults.items[0], "Checksum does not match"));
+    tare_faults_free(&faults);
+}
+
+static void variables__must_fit_what_is_stored(void **state) {
+    (void)state;
+    EXPECT(TEXT("value { shape { dim { size: 2 } } }", "value { shape { dim { size: 3 } } }"),
+           "model: variable v: the checkpoint has shape [2] (wanted [3])", NULL);
+}
+
+static void nodes__are_named_with_their_faults(void **state) {
+    (void)state;
+    EXPECT(TEXT("name: 'id' op: 'Identity'", "name: 'id' op: 'Identify'"), "f/id (Identify): unknown op", NULL);
+    EXPECT(TEXT("input: 'x' attr { key: 'T' value { type: DT_FLOAT } }", "input: 'x' attr { key: 'T' value { type: DT_INT32 } }"),
+           "f/id (Identity): input 0 is float32 (wanted int32)", "f: output y has int32, declared float32", NULL);
+    EXPECT(TEXT("attr { key: 'dtypes' value { list { type: DT_FLOAT } } }",
+                  "attr { key: 'dtypes' value { list { type: DT_FLOAT } } } attr { key: 'speed' value { i: 1 } }"),
+           "graph/restore (RestoreV2): NodeDef mentions attribute speed which is not in the op definition", NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sound_model__has_no_fault),
+        cmocka_unit_test(file__rules),
+        cmocka_unit_test(object_graph__rules),
+        cmocka_unit_test(checkpoint__rules),
+        cmocka_unit_test(checkpoint__checksums),
+        cmocka_unit_test(variables__must_fit_what_is_stored),
+        cmocka_unit_test(nodes__are_named_with_their_faults),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
