@@ -198,7 +198,8 @@ static struct tare_edge shared_integers(const struct tare_quant_work *work, cons
             memcmp(other->product.order, layer->product.order, sizeof layer->product.order) != 0)
             continue;
         if (a->bits == b->bits && a->granularity == b->granularity && a->block == b->block && a->full_range == b->full_range &&
-            layer->product.batches == other->product.batches && layer->product.columns == other->product.columns)
+            layer->product.batches == other->product.batches && layer->product.columns == other->product.columns &&
+            !layer->bias && !other->bias)
             return other->integers;
     }
     return (struct tare_edge){ NULL, 0 };

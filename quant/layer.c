@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "graph/op.h"
 
+#include <math.h>
 #include <string.h>
 
 static const struct {
@@ -154,6 +155,20 @@ tare_status tare_quant_make_real(struct tare_quant_layer *layer) {
     return tare_quant_arrange(&layer->real, &layer->product, layer->weight);
 }
 
+/* bias-fits-int32: where bias / (input scale * weight scale) would not stay below 2^30, as in a channel of zeros, the weight
+ * scale is raised until it does. */
+static void make_room_for_bias(struct tare_quant_layer *layer) {
+    static const double MOST = 1 << 30;
+    struct tare_quantized_weight *q = &layer->quantized;
+    if (!layer->setting.method->takes_bias || layer->left_params.scale <= 0 || (!layer->bias_value && !layer->bias_real)) return;
+    for (int64_t c = 0; c < layer->product.columns; c++) {
+        const double bias = layer->bias_real ? layer->bias_real[c] : tare_tensor_get_f64(layer->bias_value, c);
+        const double least = fabs(bias) / (layer->left_params.scale * MOST);
+        double *scale = &q->scales[q->n_scales == 1 ? 0 : c];
+        if (isfinite(least) && *scale < least) *scale = least;
+    }
+}
+
 tare_status tare_quant_make_integers(struct tare_arena *arena, struct tare_quant_layer *layer) {
     const struct tare_quant_setting *setting = &layer->setting;
     const struct tare_qscheme scheme = tare_quant_weight_scheme(setting);
@@ -166,5 +181,7 @@ tare_status tare_quant_make_integers(struct tare_arena *arena, struct tare_quant
     };
     if (layer->quantized.values.dtype != TARE_DT_INVALID) return TARE_OK;
     TARE_TRY(tare_quant_make_real(layer));
-    return tare_quantize_weight(&layer->quantized, arena, &layer->real, &layout, &scheme);
+    TARE_TRY(tare_weight_find_scales(&layer->quantized, arena, &layer->real, &layout, &scheme));
+    make_room_for_bias(layer);
+    return tare_quantize_weight_by_scales(&layer->quantized, &layer->real, &scheme);
 }

@@ -40,9 +40,9 @@ static tare_status set_layout(struct tare_quantized_weight *out, const struct ta
     return TARE_OK;
 }
 
-tare_status tare_quantize_weight(struct tare_quantized_weight *out, struct tare_arena *arena,
-                                 const struct tare_tensor *weight, const struct tare_weight_layout *layout,
-                                 const struct tare_qscheme *scheme) {
+tare_status tare_weight_find_scales(struct tare_quantized_weight *out, struct tare_arena *arena,
+                                    const struct tare_tensor *weight, const struct tare_weight_layout *layout,
+                                    const struct tare_qscheme *scheme) {
     struct extremes *extremes;
     memset(out, 0, sizeof *out);
     TARE_TRY(set_layout(out, layout));
@@ -55,6 +55,13 @@ tare_status tare_quantize_weight(struct tare_quantized_weight *out, struct tare_
         TARE_TRY(tare_qparams_from_range(&params, extremes[i].low, extremes[i].high, scheme));
         out->scales[i] = params.scale;
     }
+    return TARE_OK;
+}
+
+tare_status tare_quantize_weight(struct tare_quantized_weight *out, struct tare_arena *arena,
+                                 const struct tare_tensor *weight, const struct tare_weight_layout *layout,
+                                 const struct tare_qscheme *scheme) {
+    TARE_TRY(tare_weight_find_scales(out, arena, weight, layout, scheme));
     return tare_quantize_weight_by_scales(out, weight, scheme);
 }
 

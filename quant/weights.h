@@ -31,7 +31,11 @@ int64_t tare_weight_scale_index(const struct tare_quantized_weight *weight, int6
 tare_status tare_quantize_weight(struct tare_quantized_weight *out, struct tare_arena *arena,
                                  const struct tare_tensor *weight, const struct tare_weight_layout *layout,
                                  const struct tare_qscheme *scheme);
-/* The same with scales that somebody chose (out->scales, n_scales … are set). */
+/* The two halves of it: the scales and the rest of *out but the integers; and the integers by the scales that are there,
+ * which somebody may have changed. */
+tare_status tare_weight_find_scales(struct tare_quantized_weight *out, struct tare_arena *arena,
+                                    const struct tare_tensor *weight, const struct tare_weight_layout *layout,
+                                    const struct tare_qscheme *scheme);
 tare_status tare_quantize_weight_by_scales(struct tare_quantized_weight *out, const struct tare_tensor *weight,
                                            const struct tare_qscheme *scheme);
 

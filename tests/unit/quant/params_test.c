@@ -45,6 +45,26 @@ static void range_symmetric__takes_the_larger_side(void **state) {
     assert_int_equal(p.qmax, 127);
 }
 
+static void range_symmetric_full__the_side_that_needs_more_decides(void **state) {
+    const struct tare_qscheme full = { .bits = 8, .symmetric = true };
+    struct tare_qparams p = params(-1.28, 1, &full);
+    (void)state;
+    assert_true(p.scale == 1.28 / 128); /* -128 is used */
+    assert_int_equal(p.zero_point, 0);
+    p = params(-1, 1.27, &full);
+    assert_true(p.scale == 1.27 / 127);
+    assert_int_equal(p.qmin, -128);
+}
+
+static void zero_point__of_the_end_with_less_error(void **state) {
+    /* scale 1/85: from below -128 + 42.5, from above 127 - 212.5: both -85.5, away from zero */
+    struct tare_qparams p = params(-0.5, 2.5, &tare_qscheme_activation);
+    (void)state;
+    assert_int_equal(p.zero_point, -86);
+    p = params(-1e-30, 1, &tare_qscheme_activation);
+    assert_int_equal(p.zero_point, -128); /* clamped to the grid */
+}
+
 static void range_degenerate__is_widened_to_a_millionth(void **state) {
     struct tare_qparams p = params(0, 0, &tare_qscheme_activation);
     (void)state;
@@ -145,6 +165,8 @@ int main(void) {
         cmocka_unit_test(range_contains_zero__negative_range_ends_at_zero),
         cmocka_unit_test(zero_point__rounds_half_away_from_zero),
         cmocka_unit_test(range_symmetric__takes_the_larger_side),
+        cmocka_unit_test(range_symmetric_full__the_side_that_needs_more_decides),
+        cmocka_unit_test(zero_point__of_the_end_with_less_error),
         cmocka_unit_test(range_degenerate__is_widened_to_a_millionth),
         cmocka_unit_test(range__nan_infinity_and_reversed_are_refused),
         cmocka_unit_test(bits__four_give_minus_eight_to_seven),

@@ -1,0 +1,181 @@
+/* Quantized layers in the interpreter against an independent integer evaluation (tests/golden/quantized.py), bit for bit;
+ * scales and zero points against the same script. */
+#include "support/attrs_text.h"
+#include "support/golden.h"
+#include "support/mini_model.h"
+
+#include "base/arena.h"
+#include "base/strbuf.h"
+#include "quant/rewrite.h"
+
+#include <string.h>
+
+enum { X, WEIGHT, BIAS, NUMBERS, SECOND }; /* inputs of a case */
+enum { METHOD, ACTIVATION, BITS, PER_TENSOR, TWO_INPUTS, HAS_SECOND, RANGES }; /* its numbers */
+
+struct layer_model {
+    struct tare_model *model;
+    struct tare_edge feeds[2]; /* of the main graph */
+    struct tare_edge x[2], middle; /* of the function: what is calibrated */
+    struct tare_edge y;
+    const double *numbers;
+    struct tare_opspec_memory memory;
+};
+
+static double number(const struct op_case *test, int i) { return tare_tensor_get_f64(&test->inputs[NUMBERS], i); }
+
+static struct tare_edge constant(struct tare_graph *graph, const char *name, const struct tare_tensor *value) {
+    return (struct tare_edge){ tare_graph_add_const(graph, name, value), 0 };
+}
+
+static struct tare_edge behind(struct tare_graph *graph, const struct op_case *test, struct tare_edge y) {
+    static const char *const activations[] = { NULL, "Relu", "Relu6" };
+    const char *activation = activations[(int)number(test, ACTIVATION)];
+    if (test->inputs[BIAS].elements) y = mini_node(graph, "BiasAdd", "bias", 2, y, constant(graph, "b", &test->inputs[BIAS]));
+    return activation ? mini_node(graph, activation, "activation", 1, y) : y;
+}
+
+static struct tare_edge second_layer(struct tare_graph *graph, const struct tare_tensor *weight, struct tare_edge x) {
+    struct tare_node *conv = mini_open(graph, "Conv2D", "second", 2, x, constant(graph, "v", weight));
+    mini_ok(tare_node_set_int_list(conv, "strides", (const int64_t[]){ 1, 1, 1, 1 }, 4));
+    mini_ok(tare_node_set_string(conv, "padding", "VALID", 5));
+    return mini_done(conv);
+}
+
+/* f(x, z) = op(x, w) with what is behind it; an Einsum may have its weight in front. */
+static void make(struct layer_model *m, const struct op_case *test) {
+    const bool two = number(test, TWO_INPUTS) != 0;
+    m->model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(m->model, "f");
+    for (int i = 0; i < 1 + two; i++) {
+        m->x[i] = mini_arg(f, i ? "z" : "x", TARE_DT_FLOAT);
+        m->feeds[i] = mini_placeholder(m->model->main, i ? "in2" : "in", TARE_DT_FLOAT);
+        mini_ok(tare_node_set_shape(m->feeds[i].node, "shape", &test->inputs[i].shape));
+    }
+    struct tare_edge w = two ? m->x[1] : constant(f, "w", &test->inputs[WEIGHT]);
+    const char *equation = test->attrs ? strstr(test->attrs, "equation: '") : NULL;
+    /* in equations whose first operand has as many labels as the weight has axes and the second has the activation's */
+    const bool first = equation && (int)(strchr(equation + 11, ',') - (equation + 11)) == test->inputs[WEIGHT].shape.rank &&
+                       test->inputs[WEIGHT].shape.rank < test->inputs[X].shape.rank;
+    struct tare_node *op = mini_open(f, test->op, "layer", 2, first ? w : m->x[0], first ? m->x[0] : w);
+    mini_ok(attrs_from_text(op, &m->memory, test->attrs));
+    m->y = m->middle = behind(f, test, mini_done(op));
+    if (number(test, HAS_SECOND)) m->y = second_layer(f, &test->inputs[SECOND], m->middle);
+    mini_return(f, "y", m->y);
+    m->y = two ? mini_call(m->model->main, "PartitionedCall", "call", f, 2, m->feeds[0], m->feeds[1])
+               : mini_call(m->model->main, "PartitionedCall", "call", f, 1, m->feeds[0]);
+    m->numbers = TARE_CONST_DATA(double, &test->inputs[NUMBERS]);
+}
+
+static bool find(void *arg, struct tare_edge edge, double *low, double *high) {
+    const struct layer_model *m = arg;
+    const struct tare_edge known[] = { m->x[0], m->x[1], m->middle };
+    for (int i = 0; i < 3; i++) {
+        if (edge.node != known[i].node || edge.index != known[i].index) continue;
+        *low = m->numbers[RANGES + 2 * i];
+        *high = m->numbers[RANGES + 2 * i + 1];
+        return i < 2 || m->numbers[HAS_SECOND] != 0;
+    }
+    return false;
+}
+
+static void quantize(struct layer_model *m, const struct op_case *test, struct tare_arena *arena) {
+    const struct tare_quant_ranges ranges = { .find = find, .arg = m };
+    const struct tare_quant_options options = {
+        .setting = { .method = number(test, METHOD) != 0 ? &tare_method_dynamic : &tare_method_static,
+                     .bits = (int)number(test, BITS),
+                     .granularity = number(test, PER_TENSOR) != 0 ? TARE_PER_TENSOR : TARE_PER_CHANNEL },
+        .depthwise = true,
+        .two_inputs = true,
+        .min_elements = 1,
+    };
+    struct tare_quant_report report;
+    mini_ok(tare_quantize(&report, arena, m->model, &ranges, &options));
+    if (report.quantized != 1 + (size_t)number(test, HAS_SECOND))
+        fail_msg("%s (%s): %s", test->where, test->attrs, report.outcomes[0].refused);
+}
+
+static size_t count_op(const struct tare_model *model, const char *op) {
+    const struct tare_graph *graph = model->functions[0];
+    size_t count = 0;
+    for (size_t i = 0; i < graph->n_nodes; i++) count += strcmp(graph->nodes[i]->op, op) == 0;
+    return count;
+}
+
+static bool check(const struct op_case *test) {
+    const size_t n_feeds = number(test, TWO_INPUTS) != 0 ? 2 : 1;
+    struct layer_model m = { 0 };
+    struct tare_arena arena = { 0 };
+    struct tare_strbuf why = { 0 };
+    struct tare_tensor result;
+    make(&m, test);
+    quantize(&m, test, &arena);
+    assert_int_equal(count_op(m.model, test->op), 0);
+    if (number(test, HAS_SECOND)) /* the first layer's output exists as int8 alone */
+        assert_int_equal(count_op(m.model, "Div"), 1);
+    struct tare_session *session = mini_session(m.model);
+    mini_ok(tare_session_run(session, m.feeds, test->inputs, n_feeds, &m.y, &result, 1, NULL, 0));
+    const bool same = tensors_agree(&why, &result, &test->outputs[0], (struct tolerance){ 0 });
+    if (!same) print_error("%s: %s {%s}: %s\n", test->where, test->op, test->attrs, tare_strbuf_text(&why));
+    tare_strbuf_free(&why);
+    tare_tensor_reset(&result);
+    tare_session_free(session);
+    tare_model_free(m.model);
+    tare_opspec_memory_free(&m.memory);
+    tare_arena_free(&arena);
+    return same;
+}
+
+static struct golden_file *file;
+
+static int open_file(void **state) {
+    (void)state;
+    return golden_open(&file, TARE_SOURCE_DIR "/tests/golden/quantized.bin") == TARE_OK ? 0 : -1;
+}
+
+static int close_file(void **state) {
+    (void)state;
+    golden_close(file);
+    return 0;
+}
+
+static void layers__equal_the_integer_evaluation(void **state) {
+    size_t checked = 0, wrong = 0;
+    (void)state;
+    for (size_t i = 0; i < golden_count(file); i++) {
+        struct op_case test = { 0 };
+        mini_ok(golden_read(&test, file, i));
+        if (strcmp(golden_op(file, i), "parameters") != 0) {
+            wrong += !check(&test);
+            checked++;
+        }
+        op_case_reset(&test);
+    }
+    assert_true(checked == golden_count(file) - 1);
+    assert_int_equal(wrong, 0);
+}
+
+static void parameters__equal_the_formulas(void **state) {
+    struct op_case test = { 0 };
+    (void)state;
+    mini_ok(golden_read(&test, file, golden_count(file) - 1));
+    assert_string_equal(golden_op(file, golden_count(file) - 1), "parameters");
+    for (int64_t i = 0; i < test.inputs[0].shape.dims[0]; i++) {
+        const double *range = &TARE_CONST_DATA(double, &test.inputs[0])[2 * i];
+        const double *wanted = &TARE_CONST_DATA(double, &test.outputs[0])[2 * i];
+        struct tare_qparams got;
+        mini_ok(tare_qparams_from_range(&got, range[0], range[1], &tare_qscheme_activation));
+        if (got.scale != wanted[0] || got.zero_point != (int32_t)wanted[1])
+            fail_msg("[%.17g, %.17g]: scale %.17g, zero point %d (wanted %.17g, %g)", range[0], range[1], got.scale,
+                     got.zero_point, wanted[0], wanted[1]);
+    }
+    op_case_reset(&test);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(layers__equal_the_integer_evaluation),
+        cmocka_unit_test(parameters__equal_the_formulas),
+    };
+    return cmocka_run_group_tests(tests, open_file, close_file);
+}
