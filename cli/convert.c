@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/progress.h"
+#include "base/strbuf.h"
 #include "cli/command.h"
 #include "cli/convert_report.h"
 #include "cli/plugins.h"
@@ -72,6 +73,39 @@ static tare_status read_options(struct tare_converter_options *out, struct tare_
     return tare_error_prefix(status, "%s", options->file);
 }
 
+/* A path as the options have it: their text stands between single quotes in the shell, so that "${FILE}" comes through. */
+static tare_status expand(struct tare_strbuf *out, const char *path) {
+    while (*path) {
+        const char *end = path[0] == '$' && path[1] == '{' ? strchr(path, '}') : NULL;
+        const char *value;
+        char name[128];
+        if (!end || (size_t)(end - path) >= sizeof name) {
+            tare_strbuf_printf(out, "%c", *path++);
+            continue;
+        }
+        snprintf(name, sizeof name, "%.*s", (int)(end - path - 2), path + 2);
+        value = getenv(name);
+        if (!value)
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "tfrecord_file_path: the environment has no variable %s", name);
+        tare_strbuf_puts(out, value);
+        path = end + 1;
+    }
+    return TARE_OK;
+}
+
+static tare_status calibrate_dataset(struct tare_calibration **out, const struct tare_model *model,
+                                     const struct tare_dataset_file *dataset) {
+    struct tare_strbuf path = { 0 };
+    const char *text;
+    tare_status status = expand(&path, dataset->path);
+    text = tare_strbuf_text(&path);
+    if (status == TARE_OK)
+        status = tare_calibrate_files(out, model, &(struct tare_calibrating_options){
+                                                      .signature = dataset->signature, .data = &text, .n_data = 1 });
+    tare_strbuf_free(&path);
+    return status;
+}
+
 /* Every signature with samples is calibrated; what they count is added up. */
 static tare_status calibrate(struct tare_calibration **out, const struct tare_model *model,
                              const struct tare_quantization *quantization, const char *file) {
@@ -82,12 +116,9 @@ static tare_status calibrate(struct tare_calibration **out, const struct tare_mo
                          "quantization-aware training (QAT). (representative_datasets has no entry for '%s')",
                          quantization->signatures[0]);
     for (size_t i = 0; i < quantization->n_datasets; i++) {
-        const struct tare_dataset_file *dataset = &quantization->datasets[i];
-        const struct tare_calibrating_options options = { .signature = dataset->signature,
-                                                          .data = &dataset->path, .n_data = 1 };
         struct tare_calibration *calibration;
         tare_status status;
-        TARE_TRY(tare_calibrate_files(&calibration, model, &options));
+        TARE_TRY(calibrate_dataset(&calibration, model, &quantization->datasets[i]));
         if (!*out) {
             *out = calibration;
             continue;

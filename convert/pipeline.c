@@ -1,5 +1,6 @@
 /* The pipeline. */
 #include "convert/pipeline.h"
+#include "convert/saved_model.h"
 #include "tpu/bfloat16.h"
 #include "tpu/existing.h"
 #include "tpu/sharding.h"
@@ -35,11 +36,16 @@ tare_status tare_pipeline_quantize(struct tare_quant_report *report, struct tare
     return tare_quantize(report, arena, model, ranges, &quantization->options);
 }
 
-/* A TensorFlow 1 model has no functions to place. */
+/* A TensorFlow 1 model has no functions to place, and none that the model promises to keep. */
 static tare_status check_is_tf2(const struct tare_model *model, const struct tare_converter_options *options) {
-    if (model->n_functions || !options->n_functions) return TARE_OK;
-    return TARE_FAIL(TARE_UNSUPPORTED, "The converter does not support TensorFlow 1 models. TensorFlow 1 models should be "
-                                       "migrated to TensorFlow 2 (this model has no functions to place on the TPU)");
+    struct tare_saved_model_info info;
+    tare_saved_model_info(&info, model);
+    if (!options->n_functions || (model->n_functions && !info.is_tf1)) return TARE_OK;
+    return TARE_FAIL(TARE_UNSUPPORTED,
+                     "The converter does not support TensorFlow 1 models. TensorFlow 1 models should be migrated to "
+                     "TensorFlow 2 (this one has %s: load it in TensorFlow 2, wrap what it computes in a tf.function of a "
+                     "tf.Module, and export that with a function alias)",
+                     model->n_functions ? "no object graph" : "no functions to place on the TPU");
 }
 
 /* The functions that go to the TPU, with room for one more. */

@@ -27,30 +27,36 @@ tare_status tare_tpu_existing(struct tare_tpu_existing *out, struct tare_arena *
     return TARE_OK;
 }
 
-static tare_status refuse(const struct tare_graph *entry, const struct tare_graph *graph) {
-    for (size_t i = 0; i < graph->n_nodes; i++) {
-        const struct tare_node *node = graph->nodes[i];
-        if (node->dead) continue;
-        if (strcmp(node->op, "TPUPartitionedCall") == 0 || strcmp(node->op, "TPUReplicateMetadata") == 0)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                             "function %s is on the TPU already (node '%s' (%s) in %s): convert the model as it was "
-                             "exported, or give batch_options without tpu_functions to add or update batching",
-                             entry->name, node->name, node->op, graph->name);
-        if (strcmp(node->op, "BatchFunction") == 0)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                             "function %s cannot go to the TPU: node '%s' (BatchFunction) in %s batches requests, which "
-                             "only the CPU can do (place the function that it calls instead)",
-                             entry->name, node->name, graph->name);
+static const struct tare_node *find(const struct tare_tpu_closure *closure, const char *op) {
+    for (size_t m = 0; m < closure->count; m++) {
+        const struct tare_graph *graph = closure->members[m].graph;
+        for (size_t i = 0; i < graph->n_nodes; i++)
+            if (!graph->nodes[i]->dead && strcmp(graph->nodes[i]->op, op) == 0) return graph->nodes[i];
     }
-    return TARE_OK;
+    return NULL;
+}
+
+static tare_status refuse(const struct tare_graph *entry, const struct tare_tpu_closure *closure) {
+    const struct tare_node *node = find(closure, "TPUPartitionedCall");
+    if (!node) node = find(closure, "TPUReplicateMetadata");
+    if (node)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "function %s is on the TPU already (node '%s' (%s) in %s): convert the model as it was exported, or "
+                         "give batch_options without tpu_functions to add or update batching",
+                         entry->name, node->name, node->op, node->graph->name);
+    node = find(closure, "BatchFunction");
+    if (!node) return TARE_OK;
+    return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                     "function %s cannot go to the TPU: node '%s' (BatchFunction) in %s batches requests, which only the CPU "
+                     "can do (place the function that it calls instead)",
+                     entry->name, node->name, node->graph->name);
 }
 
 tare_status tare_tpu_refuse_existing(struct tare_arena *arena, struct tare_graph *const *functions, size_t count) {
     for (size_t i = 0; i < count; i++) {
         struct tare_tpu_closure closure;
         TARE_TRY(tare_tpu_closure(&closure, arena, &functions[i], 1));
-        for (size_t m = 0; m < closure.count; m++)
-            TARE_TRY(refuse(functions[i], closure.members[m].graph));
+        TARE_TRY(refuse(functions[i], &closure));
     }
     return TARE_OK;
 }

@@ -126,8 +126,9 @@ static tare_status by_signature(struct finder *finder, const struct tare_tpu_cho
     graph = tare_signature_function(signature);
     if (!graph)
         return TARE_FAIL(TARE_UNSUPPORTED,
-                         "signature_name \"%s\": its outputs do not come from one function call (is this a TensorFlow 1 "
-                         "model? those must be migrated to TensorFlow 2)",
+                         "The converter does not support TensorFlow 1 models. TensorFlow 1 models should be migrated to "
+                         "TensorFlow 2 (signature_name \"%s\": its outputs do not come from one function call; wrap what "
+                         "it computes in a tf.function of a tf.Module and export that)",
                          choice->name);
     return add(finder, graph, choice, signature->key);
 }
