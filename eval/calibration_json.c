@@ -7,10 +7,22 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* JSON has no NaN or infinity. */
 static json_t *number(double value) {
     return isfinite(value) ? json_real(value == 0 ? 0 : value) : json_null();
+}
+
+/* A name from a file may not be UTF-8: then its bytes outside ASCII are escaped. */
+static json_t *text_json(const char *text) {
+    struct tare_strbuf escaped = { 0 };
+    json_t *value = json_string(text);
+    if (value != NULL) return value;
+    tare_strbuf_escape(&escaped, text, strlen(text));
+    value = json_string(tare_strbuf_text(&escaped));
+    tare_strbuf_free(&escaped);
+    return value;
 }
 
 static json_t *integer(int64_t value) {
@@ -29,8 +41,8 @@ static json_t *input_json(const struct tare_calibration_input *input) {
         json_array_append_new(run, integer(input->records.runs[i].end - 1));
         json_array_append_new(runs, run);
     }
-    set(object, "signature", json_string(input->signature));
-    set(object, "file", json_string(input->file));
+    set(object, "signature", text_json(input->signature));
+    set(object, "file", text_json(input->file));
     set(object, "records", integer(tare_record_set_size(&input->records)));
     set(object, "runs", runs);
     json_t *passed_over = json_array();
@@ -38,8 +50,8 @@ static json_t *input_json(const struct tare_calibration_input *input) {
         json_t *bad = json_object();
         set(bad, "record", integer(input->bad[i].record));
         set(bad, "offset", integer(input->bad[i].offset));
-        set(bad, "reason", json_string(input->bad[i].reason));
-        set(bad, "text", json_string(input->bad[i].text));
+        set(bad, "reason", text_json(input->bad[i].reason));
+        set(bad, "text", text_json(input->bad[i].text));
         json_array_append_new(passed_over, bad);
     }
     set(object, "passed_over", passed_over);
@@ -61,7 +73,7 @@ static json_t *extreme_json(const struct tare_extreme *extreme) {
 
 static json_t *range_json(const char *algorithm, const struct tare_calibration_report_range *r) {
     json_t *object = json_object();
-    set(object, "algorithm", json_string(algorithm));
+    set(object, "algorithm", text_json(algorithm));
     set(object, "low", number(r->range.low));
     set(object, "high", number(r->range.high));
     set(object, "scale", number(r->grid.scale));
@@ -97,8 +109,8 @@ static json_t *channels_json(const struct tare_statistics *s) {
 
 static json_t *tensor_key(const struct tare_calibration_tensor *tensor) {
     json_t *object = json_object();
-    set(object, "function", json_string(tensor->function));
-    set(object, "node", json_string(tensor->node));
+    set(object, "function", text_json(tensor->function));
+    set(object, "node", text_json(tensor->node));
     set(object, "output", integer(tensor->output));
     return object;
 }
@@ -146,19 +158,19 @@ static json_t *tensor_json(const struct tare_calibration_report *report,
 static json_t *side_json(const struct tare_calibration *c, const struct tare_coverage_side *side) {
     json_t *object = json_object();
     char name[TARE_COVERAGE_SIDE_TEXT];
-    set(object, "function", json_string(side->function));
-    set(object, "node", json_string(side->node));
-    set(object, "op", json_string(side->op));
-    set(object, "side", json_string(tare_coverage_side_text(name, side)));
-    set(object, "target", json_string(side->target));
+    set(object, "function", text_json(side->function));
+    set(object, "node", text_json(side->node));
+    set(object, "op", text_json(side->op));
+    set(object, "side", text_json(tare_coverage_side_text(name, side)));
+    set(object, "target", text_json(side->target));
     set(object, "records", integer(tare_calibration_function_records(c, side->target)));
     return object;
 }
 
 static json_t *warning_json(const struct tare_calibration_warning *warning) {
     json_t *object = json_object();
-    set(object, "kind", json_string(warning->kind));
-    set(object, "text", json_string(warning->text));
+    set(object, "kind", text_json(warning->kind));
+    set(object, "text", text_json(warning->text));
     if (warning->input >= 0) {
         set(object, "input", integer(warning->input));
         set(object, "record", integer(warning->record));
@@ -177,12 +189,12 @@ static void put_lists(json_t *root, const struct tare_calibration_report *report
     json_t *warnings = json_array(), *algorithms = json_array();
     for (size_t i = 0; i < c->n_inputs; i++) json_array_append_new(inputs, input_json(&c->inputs[i]));
     for (size_t i = 0; i < report->n_algorithms; i++)
-        json_array_append_new(algorithms, json_string(report->algorithms[i]));
+        json_array_append_new(algorithms, text_json(report->algorithms[i]));
     for (size_t i = 0; i < report->n_tensors; i++)
         json_array_append_new(tensors, tensor_json(report, &report->tensors[i]));
     for (size_t i = 0; i < c->n_functions; i++) {
         json_t *function = json_object();
-        set(function, "name", json_string(c->functions[i].name));
+        set(function, "name", text_json(c->functions[i].name));
         set(function, "records", integer(c->functions[i].records));
         json_array_append_new(functions, function);
     }
@@ -204,8 +216,8 @@ tare_status tare_calibration_report_json(struct tare_strbuf *out, const struct t
     snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64 "%016" PRIx64, c->fingerprint[0], c->fingerprint[1]);
     set(scheme, "bits", integer(report->scheme.bits));
     set(scheme, "symmetric", json_boolean(report->scheme.symmetric));
-    set(root, "fingerprint", json_string(fingerprint));
-    set(root, "settings", json_string(c->settings));
+    set(root, "fingerprint", text_json(fingerprint));
+    set(root, "settings", text_json(c->settings));
     set(root, "unfinished", json_boolean(c->unfinished != NULL));
     set(root, "records", integer(tare_calibration_records(c)));
     set(root, "scheme", scheme);

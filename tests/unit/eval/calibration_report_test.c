@@ -3,6 +3,8 @@
 
 #include "base/alloc.h"
 #include "base/strbuf.h"
+#include "calib/file.h"
+#include "calib/hash.h"
 #include "eval/page.h"
 #include "support/draw.h"
 
@@ -292,6 +294,20 @@ static void json__tells_what_the_statistics_have(void **state) {
     end(&s);
 }
 
+static void json__escapes_names_that_are_no_utf8(void **state) {
+    (void)state;
+    struct tare_calibration *c = make();
+    struct tare_calibration_report report;
+    struct tare_strbuf text = { 0 };
+    assert_int_equal(tare_calibration_add_input(c, "serving_default", "caf\351.tfrecord", NULL), TARE_OK);
+    assert_int_equal(tare_calibration_report_make(&report, c, "", &all_of_it), TARE_OK);
+    assert_int_equal(tare_calibration_report_json(&text, &report), TARE_OK);
+    assert_non_null(strstr(tare_strbuf_text(&text), "\"file\": \"caf\\\\351.tfrecord\""));
+    tare_strbuf_free(&text);
+    tare_calibration_report_free(&report);
+    tare_calibration_free(c);
+}
+
 static void options__choose_tensors_and_algorithms(void **state) {
     (void)state;
     struct shown s = show(&(struct tare_calibration_report_options){ .tensors = "^fn/|heav.*:0$",
@@ -377,6 +393,63 @@ static void report__survives_every_failing_allocation(void **state) {
     tare_calibration_free(c);
 }
 
+/* Bytes changed, and the checksum made to fit. */
+static void forge(struct tare_strbuf *bytes, const struct tare_strbuf *good, uint64_t *seed) {
+    struct tare_hash hash;
+    uint64_t sum[2];
+    size_t body = good->size - 8;
+    tare_strbuf_append(bytes, good->data, good->size);
+    for (uint64_t changes = 1 + draw_bits(seed) % 3; changes > 0; changes--)
+        bytes->data[9 + draw_bits(seed) % (body - 9)] = (char)(draw_bits(seed) % 3 ? draw_bits(seed) : 0xff);
+    tare_hash_begin(&hash);
+    tare_hash_add(&hash, bytes->data, body);
+    tare_hash_end(&hash, sum);
+    for (int i = 0; i < 8; i++) bytes->data[body + (size_t)i] = (char)(sum[0] >> (8 * i));
+}
+
+/* What a forged file says may be wrong, but it is shown. */
+static void report__shows_any_calibration_that_can_be_read(void **state) {
+    (void)state;
+    const struct tare_calibration_report_options options = { .algorithms = "min_max,average_min_max,percentile,mse_symmetric" };
+    struct tare_calibration *c = make(), *read;
+    struct tare_strbuf good = { 0 };
+    uint64_t seed = 5;
+    int shown = 0;
+    /* Two tensors are enough, and leave most of the bytes to what is not a histogram. */
+    while (c->n_tensors > 2) {
+        struct tare_calibration_tensor *last = c->tensors[--c->n_tensors];
+        tare_statistics_reset(&last->statistics);
+        tare_free(last->function);
+        tare_free(last->node);
+        tare_free(last);
+    }
+    assert_int_equal(tare_calibration_encode(&good, c), TARE_OK);
+    for (int turn = 0; turn < 2000; turn++) {
+        struct tare_strbuf bytes = { 0 }, text = { 0 };
+        struct tare_calibration_report report;
+        forge(&bytes, &good, &seed);
+        if (tare_calibration_decode(&read, bytes.data, bytes.size) == TARE_OK) {
+            assert_int_equal(tare_calibration_report_make(&report, read, "forged", &options), TARE_OK);
+            tare_calibration_report_text(&text, &report, true);
+            size_t start = text.size;
+            assert_int_equal(tare_calibration_report_json(&text, &report), TARE_OK);
+            json_t *root = json_loads(tare_strbuf_text(&text) + start, 0, NULL);
+            assert_true(json_object_size(root) == 11 && json_is_string(json_object_get(root, "settings")));
+            json_decref(root);
+            tare_calibration_report_html(&text, &report);
+            assert_false(text.failed);
+            tare_calibration_report_free(&report);
+            tare_calibration_free(read);
+            shown++;
+        }
+        tare_strbuf_free(&text);
+        tare_strbuf_free(&bytes);
+    }
+    assert_true(shown > 100);
+    tare_strbuf_free(&good);
+    tare_calibration_free(c);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(page__has_the_numbers_of_the_json),
@@ -386,9 +459,11 @@ int main(void) {
         cmocka_unit_test(page__is_well_formed),
         cmocka_unit_test(warnings__are_in_every_form),
         cmocka_unit_test(json__tells_what_the_statistics_have),
+        cmocka_unit_test(json__escapes_names_that_are_no_utf8),
         cmocka_unit_test(options__choose_tensors_and_algorithms),
         cmocka_unit_test(colour__is_the_only_difference),
         cmocka_unit_test(numbers__are_written_for_people),
+        cmocka_unit_test(report__shows_any_calibration_that_can_be_read),
         cmocka_unit_test(report__survives_every_failing_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
