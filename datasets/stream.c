@@ -4,13 +4,13 @@
 #include "base/file.h"
 
 #include <string.h>
-#include <sys/mman.h>
 #include <zlib.h>
 
 enum {
     HEAD_SIZE = 16,         /* raw bytes that tell what the stream is */
     INPUT_SIZE = 1 << 18,   /* raw bytes read at a time */
-    WINDOW_SIZE = 1 << 18,  /* the least that the buffer holds */
+    WINDOW_SIZE = 1 << 18,  /* the least that the buffer holds: it stays in the second-level cache */
+    LARGE_WINDOW = 1 << 20, /* the least with large pieces, so that few of them are moved to its front */
     LARGEST_STEP = 1 << 24, /* the most that is asked for before bytes have come */
 };
 
@@ -18,11 +18,8 @@ enum compression { NONE, GZIP, ZLIB };
 
 struct tare_stream {
     char *path;
-    struct tare_mapping mapping; /* of a regular file */
-    bool mapped;
-    int fd; /* otherwise */
-    uint8_t *input;
-    const uint8_t *raw; /* bytes of the file that are at hand: the mapping or the input buffer */
+    int fd;
+    uint8_t *raw; /* bytes of the file that are at hand, INPUT_SIZE at most */
     size_t raw_size, raw_used;
     uint64_t raw_before; /* bytes of the file before raw[0] */
     enum compression compression;
@@ -37,12 +34,11 @@ struct tare_stream {
 /* Moves what is left to the front and reads more behind it; nothing new at the end of the file. */
 static tare_status read_raw(struct tare_stream *stream) {
     size_t left = stream->raw_size - stream->raw_used, got;
-    if (stream->mapped) return TARE_OK;
-    memmove(stream->input, stream->input + stream->raw_used, left);
+    memmove(stream->raw, stream->raw + stream->raw_used, left);
     stream->raw_before += stream->raw_used;
     stream->raw_used = 0;
     stream->raw_size = left;
-    TARE_TRY(tare_file_read_some(&got, stream->fd, stream->input + left, INPUT_SIZE - left, stream->path));
+    TARE_TRY(tare_file_read_some(&got, stream->fd, stream->raw + left, INPUT_SIZE - left, stream->path));
     stream->raw_size += got;
     return TARE_OK;
 }
@@ -65,17 +61,9 @@ static enum compression detect(const uint8_t *head, size_t size, bool (*is_plain
 }
 
 static tare_status start(struct tare_stream *stream, bool (*is_plain)(const uint8_t *head, size_t size)) {
-    if (strcmp(stream->path, "-") != 0 && tare_file_kind_of(stream->path) != TARE_FILE_OTHER) {
-        TARE_TRY(tare_file_map(&stream->mapping, stream->path));
-        stream->mapped = true;
-        stream->raw = stream->mapping.data;
-        stream->raw_size = stream->mapping.size;
-        if (stream->raw_size) madvise((void *)(uintptr_t)stream->raw, stream->raw_size, MADV_SEQUENTIAL);
-    } else {
-        TARE_TRY(tare_file_open(&stream->fd, stream->path));
-        stream->raw = stream->input = tare_malloc(INPUT_SIZE);
-        if (!stream->input) return TARE_NO_MEMORY;
-    }
+    TARE_TRY(tare_file_open(&stream->fd, stream->path));
+    stream->raw = tare_malloc(INPUT_SIZE);
+    if (!stream->raw) return TARE_NO_MEMORY;
     TARE_TRY(read_head(stream, HEAD_SIZE));
     stream->compression = detect(stream->raw, stream->raw_size, is_plain);
     if (stream->compression == NONE) return TARE_OK;
@@ -104,9 +92,8 @@ tare_status tare_stream_open(struct tare_stream **out, const char *path,
 void tare_stream_close(struct tare_stream *stream) {
     if (!stream) return;
     if (stream->inflating) inflateEnd(&stream->inflater);
-    tare_file_unmap(&stream->mapping);
     tare_file_close(stream->fd);
-    tare_free(stream->input);
+    tare_free(stream->raw);
     tare_free(stream->window);
     tare_free(stream->path);
     tare_free(stream);
@@ -178,6 +165,7 @@ static tare_status make_room(struct tare_stream *stream, size_t wanted) {
     size_t have = stream->end - stream->begin, step = wanted - have;
     size_t target = have + (step < LARGEST_STEP ? step : LARGEST_STEP);
     if (target < WINDOW_SIZE) target = WINDOW_SIZE;
+    if (wanted > WINDOW_SIZE / 4 && target < LARGE_WINDOW) target = LARGE_WINDOW;
     if (stream->begin) {
         memmove(stream->window, stream->window + stream->begin, have);
         stream->begin = 0;
@@ -189,13 +177,6 @@ static tare_status make_room(struct tare_stream *stream, size_t wanted) {
 
 tare_status tare_stream_take(const uint8_t **data, size_t *got, struct tare_stream *stream, size_t size) {
     *got = 0;
-    if (stream->mapped && stream->compression == NONE) {
-        size_t left = stream->raw_size - stream->raw_used;
-        *data = stream->raw + stream->raw_used;
-        *got = size < left ? size : left;
-        stream->raw_used += *got;
-        return TARE_OK;
-    }
     while (stream->end - stream->begin < size && !stream->ended) {
         size_t room;
         if (stream->end == stream->capacity || stream->begin + size > stream->capacity)

@@ -1,5 +1,6 @@
-/* The bytes of a file from first to last: mapped where it is a plain regular file, else read (and inflated) through a
- * buffer. GZIP and ZLIB are told by the first bytes. */
+/* The bytes of a file from first to last, read (and inflated) through a buffer. GZIP and ZLIB are told by the first
+ * bytes. Files are not mapped: each first touch of a page costs more than copying it into a warm buffer, and a file
+ * that is cut while it is read must not end the program. */
 #ifndef TARE_DATASETS_STREAM_H
 #define TARE_DATASETS_STREAM_H
 

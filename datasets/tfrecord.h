@@ -22,7 +22,7 @@ struct tare_tfrecord {
     int64_t offset; /* of its first byte, in the uncompressed stream */
 };
 
-/* Opens a file; "-" is standard input, pipes are fine. Plain files are mapped, records point into the mapping. */
+/* Opens a file; "-" is standard input, pipes are fine. */
 tare_status tare_tfrecord_open(struct tare_tfrecord_reader **out, const char *path) TARE_WARN_UNUSED;
 void tare_tfrecord_close(struct tare_tfrecord_reader *reader);
 /* Reads and checks the next record; *end is set, and nothing else, behind the last one. TARE_CORRUPT: "PATH: record N:
