@@ -22,24 +22,41 @@ struct ops_options {
 };
 
 static const struct tare_option rows[] = {
-    { .name = "markdown", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct ops_options, markdown),
+    { .name = "markdown",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct ops_options, markdown),
       .help = "write the table of docs/op-coverage.md" },
-    { .name = "json", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct ops_options, json),
+    { .name = "json",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct ops_options, json),
       .help = "write JSON; keep it to compare later versions with it" },
-    { .name = "all", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct ops_options, all),
+    { .name = "all",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct ops_options, all),
       .help = "list also the ops that are known by definition only" },
-    { .name = "check-compat", .kind = TARE_OPTION_STRING, .offset = offsetof(struct ops_options, check_compat),
-      .placeholder = "OLD", .help = "compare with an earlier output of 'tare ops --json' and print the changes that break "
-                                    "models made with it; exit 1 when there are any" },
-    { .name = "infer", .kind = TARE_OPTION_LIST, .offset = offsetof(struct ops_options, infer), .placeholder = "SHAPE",
+    { .name = "check-compat",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct ops_options, check_compat),
+      .placeholder = "OLD",
+      .help = "compare with an earlier output of 'tare ops --json' and print the changes that break "
+              "models made with it; exit 1 when there are any" },
+    { .name = "infer",
+      .kind = TARE_OPTION_LIST,
+      .offset = offsetof(struct ops_options, infer),
+      .placeholder = "SHAPE",
       .help = "print what the shape function of the one OP makes of input shapes: [2,?], [] or ?, one an input" },
-    { .name = "attr", .kind = TARE_OPTION_LIST, .offset = offsetof(struct ops_options, attrs),
-      .placeholder = "NAME=VALUE", .help = "an attribute for --infer, written as in a registration" },
+    { .name = "attr",
+      .kind = TARE_OPTION_LIST,
+      .offset = offsetof(struct ops_options, attrs),
+      .placeholder = "NAME=VALUE",
+      .help = "an attribute for --infer, written as in a registration" },
     TARE_PLUGIN_OPTION(struct ops_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {
-    { .name = "OP", .offset = offsetof(struct ops_options, names), .help = "list these ops only",
+    { .name = "OP",
+      .offset = offsetof(struct ops_options, names),
+      .help = "list these ops only",
       .flags = TARE_OPTION_REPEATABLE },
     { 0 },
 };
@@ -52,7 +69,8 @@ static const char *const examples[] = {
 };
 static const struct tare_option_set set = {
     .program = "tare ops",
-    .summary = "Lists ops: their signatures and dtypes, whether the interpreter runs them and whether a TPU compiles them.",
+    .summary =
+        "Lists ops: their signatures and dtypes, whether the interpreter runs them and whether a TPU compiles them.",
     .options = rows,
     .arguments = arguments,
     .examples = examples,
@@ -60,7 +78,9 @@ static const struct tare_option_set set = {
 
 /* ---- columns ---- */
 
-static bool runs_here(const struct tare_op_def *def) { return def->row && def->row->run; }
+static bool runs_here(const struct tare_op_def *def) {
+    return def->row && def->row->run;
+}
 
 static void put_args(struct tare_strbuf *text, const struct tare_op_arg *args, size_t count) {
     tare_strbuf_putc(text, '(');
@@ -89,7 +109,8 @@ static const char *set_name(const struct tare_attr *allowed) {
         struct tare_op_def *def;
         size_t same = 0;
         snprintf(spec, sizeof spec, "a: %s", names[i]);
-        if (tare_opspec_parse_items(&def, &memory, &source) == TARE_OK && def->attrs[0].allowed->count == allowed->count) {
+        if (tare_opspec_parse_items(&def, &memory, &source) == TARE_OK &&
+            def->attrs[0].allowed->count == allowed->count) {
             for (size_t k = 0; k < allowed->count; k++)
                 for (size_t m = 0; m < allowed->count; m++)
                     same += def->attrs[0].allowed->items[k].type == allowed->items[m].type;
@@ -204,15 +225,18 @@ static void print_markdown(const struct tare_op_def *const *ops, size_t count) {
         fast += runs_here(ops[i]) && ops[i]->row->reference;
         tpu += tare_tpu_find_op(ops[i]->name) != NULL;
     }
-    printf("# Ops\n\n"
-           "Made by `tare ops --markdown > docs/op-coverage.md`; a test fails when it is out of date.\n\n"
-           "%zu ops run here, %zu of them with a fast kernel beside the plain one that it is tested against; a TPU compiles\n"
-           "%zu of them. Ops that are known by definition only (they open, convert and are saved, but do not run) are listed\n"
-           "by `tare ops --all`. An op of your own: [custom-ops.md](custom-ops.md).\n\n"
-           "*dtypes* are those of the definition, by attribute; `numbertype`, `realnumbertype` and `quantizedtype` are\n"
-           "TensorFlow's sets. *TPU*: inputs behind \"constant\" must be known when the program is compiled.\n\n"
-           "| op | signature | dtypes | runs here | TPU |\n|---|---|---|---|---|\n",
-           here, fast, tpu);
+    printf(
+        "# Ops\n\n"
+        "Made by `tare ops --markdown > docs/op-coverage.md`; a test fails when it is out of date.\n\n"
+        "%zu ops run here, %zu of them with a fast kernel beside the plain one that it is tested against; a TPU "
+        "compiles\n"
+        "%zu of them. Ops that are known by definition only (they open, convert and are saved, but do not run) are "
+        "listed\n"
+        "by `tare ops --all`. An op of your own: [custom-ops.md](custom-ops.md).\n\n"
+        "*dtypes* are those of the definition, by attribute; `numbertype`, `realnumbertype` and `quantizedtype` are\n"
+        "TensorFlow's sets. *TPU*: inputs behind \"constant\" must be known when the program is compiled.\n\n"
+        "| op | signature | dtypes | runs here | TPU |\n|---|---|---|---|---|\n",
+        here, fast, tpu);
     for (size_t i = 0; i < count; i++)
         print_markdown_row(ops[i]);
 }
@@ -243,10 +267,10 @@ static json_t *attrs_json(const struct tare_op_def *def) {
 
 static json_t *op_json(const struct tare_op_def *def) {
     const struct tare_xla_op *tpu = tare_tpu_find_op(def->name);
-    json_t *op = json_pack("{s:s, s:o, s:o, s:o, s:b, s:b, s:b}", "name", def->name, "inputs",
-                           args_json(def->inputs, def->n_inputs), "outputs", args_json(def->outputs, def->n_outputs),
-                           "attrs", attrs_json(def), "stateful", def->is_stateful, "runs", runs_here(def), "tpu",
-                           tpu != NULL);
+    json_t *op =
+        json_pack("{s:s, s:o, s:o, s:o, s:b, s:b, s:b}", "name", def->name, "inputs",
+                  args_json(def->inputs, def->n_inputs), "outputs", args_json(def->outputs, def->n_outputs), "attrs",
+                  attrs_json(def), "stateful", def->is_stateful, "runs", runs_here(def), "tpu", tpu != NULL);
     const char *path = tare_plugin_path_of(def), *kernels = tare_plugin_kernels_of(def), *doc = tare_plugin_doc_of(def);
     if (op && runs_here(def) && !path) json_object_set_new(op, "fast", json_boolean(def->row->reference != NULL));
     if (op && tpu && tpu->types) json_object_set_new(op, "tpu_types", json_string(tpu->types));
@@ -327,7 +351,8 @@ static tare_status list(const struct ops_options *options) {
 
 static tare_status check_usage(const struct ops_options *options) {
     if (options->markdown + (options->json && !options->check_compat) + (options->check_compat != NULL) +
-            (options->infer.count != 0) > 1)
+            (options->infer.count != 0) >
+        1)
         return TARE_FAIL(TARE_USAGE, "give one of --markdown, --json, --check-compat and --infer");
     if ((options->infer.count || options->attrs.count) && options->names.count != 1)
         return TARE_FAIL(TARE_USAGE, "--infer and --attr go with one OP (got %zu)", options->names.count);
@@ -335,7 +360,9 @@ static tare_status check_usage(const struct ops_options *options) {
 }
 
 /* --attr alone is for an op without inputs. */
-static bool wants_inference(const struct ops_options *options) { return options->infer.count || options->attrs.count; }
+static bool wants_inference(const struct ops_options *options) {
+    return options->infer.count || options->attrs.count;
+}
 
 static tare_status infer(const struct ops_options *options) {
     struct tare_arena arena = { 0 };

@@ -99,8 +99,8 @@ static tare_status infer(struct tare_model *model, struct tare_opspec_memory *me
     return TARE_OK;
 }
 
-tare_status tare_ops_infer(const struct tare_op_registry *registry, const char *op, const struct tare_option_list *shapes,
-                           const struct tare_option_list *attrs) {
+tare_status tare_ops_infer(const struct tare_op_registry *registry, const char *op,
+                           const struct tare_option_list *shapes, const struct tare_option_list *attrs) {
     struct tare_model *model = tare_model_new();
     struct tare_opspec_memory memory = { 0 };
     tare_status status = TARE_NO_MEMORY;

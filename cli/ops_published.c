@@ -37,7 +37,8 @@ static tare_status open_list(json_t **root, const json_t **ops, const char *path
     json_error_t error;
     *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
     if (!*root && error.line < 0) return TARE_FAIL(TARE_IO, "%s: %s", path, error.text);
-    if (!*root) return TARE_FAIL(TARE_CORRUPT, "%s: line %d, column %d: %s", path, error.line, error.column, error.text);
+    if (!*root)
+        return TARE_FAIL(TARE_CORRUPT, "%s: line %d, column %d: %s", path, error.line, error.column, error.text);
     *ops = json_object_get(*root, "ops");
     if (json_is_array(*ops)) return TARE_OK;
     return TARE_FAIL(TARE_CORRUPT, "%s: is no list of ops: \"ops\" is missing ('tare ops --json' writes one)", path);
@@ -79,11 +80,13 @@ static tare_status compare_kernels(struct comparison *comparison, const json_t *
     if (!json_is_true(json_object_get(op, "runs"))) return TARE_OK;
     if (!def->row || !def->row->run) return report(comparison, def->name, "Kernels removed");
     if (!now || !*now) return TARE_OK; /* built in, or a kernel for everything */
-    if (!before || !*before) return report(comparison, def->name, "Kernel for every type replaced by kernels for %s", now);
+    if (!before || !*before)
+        return report(comparison, def->name, "Kernel for every type replaced by kernels for %s", now);
     while (*before) {
         const char *end = strstr(before, "; ");
         size_t size = end ? (size_t)(end - before) : strlen(before);
-        if (!holds(now, before, size)) TARE_TRY(report(comparison, def->name, "Kernel for %.*s removed", (int)size, before));
+        if (!holds(now, before, size))
+            TARE_TRY(report(comparison, def->name, "Kernel for %.*s removed", (int)size, before));
         before += size + (end ? 2 : 0);
     }
     return TARE_OK;

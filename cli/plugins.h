@@ -9,8 +9,10 @@
 
 /* The row; `type` has a member `struct tare_option_list plugins`. */
 #define TARE_PLUGIN_OPTION(type)                                                                                       \
-    { .name = "plugin", .kind = TARE_OPTION_LIST, .offset = offsetof(type, plugins), .placeholder = "LIB.so",          \
-      .help = "shared library with ops of your own" }
+    {                                                                                                                  \
+        .name = "plugin", .kind = TARE_OPTION_LIST, .offset = offsetof(type, plugins), .placeholder = "LIB.so",        \
+        .help = "shared library with ops of your own"                                                                  \
+    }
 
 /* Loads the libraries that the row of `set`, if it has one, was given. */
 tare_status tare_command_load_plugins(const void *values, const struct tare_option_set *set);

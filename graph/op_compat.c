@@ -126,8 +126,8 @@ static tare_status compare_attrs(struct tare_op_changes *changes, const struct t
 
 /* ---- inputs and outputs ---- */
 
-/* What the arguments of one side come to for an old node: attributes that it has stand for themselves, new ones for their
- * defaults. */
+/* What the arguments of one side come to for an old node: attributes that it has stand for themselves, new ones for
+ * their defaults. */
 struct signature {
     struct tare_strbuf text;
     bool *refs;
@@ -145,8 +145,8 @@ static void add_part(struct signature *signature, const struct tare_op_arg *arg,
     }
     grown[signature->count++] = arg->is_ref;
     signature->refs = grown;
-    tare_strbuf_printf(&signature->text, "%s%s%s%s", signature->count > 1 ? ", " : "", signature->names ? arg->name : "",
-                       signature->names ? ": " : "", type);
+    tare_strbuf_printf(&signature->text, "%s%s%s%s", signature->count > 1 ? ", " : "",
+                       signature->names ? arg->name : "", signature->names ? ": " : "", type);
 }
 
 static const char *dtype_name(int dtype) {
@@ -167,7 +167,9 @@ static void add_arg(struct signature *signature, const struct tare_op_def *befor
     const struct tare_attr *number = new_default(before, def, arg->number_attr);
     const struct tare_attr *list = new_default(before, def, arg->type_list_attr);
     const struct tare_attr *type = new_default(before, def, arg->type_attr);
-    const char *name = type ? dtype_name(type->items[0].type) : arg->type_attr ? arg->type_attr : dtype_name(arg->dtype);
+    const char *name = type             ? dtype_name(type->items[0].type)
+                       : arg->type_attr ? arg->type_attr
+                                        : dtype_name(arg->dtype);
     if (list) {
         for (size_t i = 0; i < list->count; i++)
             add_part(signature, arg, dtype_name(list->items[i].type));
@@ -201,7 +203,8 @@ static tare_status compare_signatures(struct tare_op_changes *changes, const str
     struct tare_strbuf text = { 0 };
     if (before->failed || now->failed || before->text.failed || now->text.failed) return TARE_NO_MEMORY;
     if (strcmp(old_text, new_text) != 0 || before->count != now->count) {
-        tare_strbuf_printf(&text, "%s signature mismatch '%s' vs. '%s'", outputs ? "Output" : "Input", old_text, new_text);
+        tare_strbuf_printf(&text, "%s signature mismatch '%s' vs. '%s'", outputs ? "Output" : "Input", old_text,
+                           new_text);
         return add_and_free(changes, &text);
     }
     for (size_t i = 0; i < before->count; i++) {
@@ -209,8 +212,8 @@ static tare_status compare_signatures(struct tare_op_changes *changes, const str
         bool breaks = outputs ? before->refs[i] && !now->refs[i] : !before->refs[i] && now->refs[i];
         if (!breaks) continue;
         text = (struct tare_strbuf){ 0 };
-        tare_strbuf_printf(&text, outputs ? "Output %zu changed from ref to non-ref" : "Input %zu changed from non-ref to ref",
-                           i);
+        tare_strbuf_printf(
+            &text, outputs ? "Output %zu changed from ref to non-ref" : "Input %zu changed from non-ref to ref", i);
         TARE_TRY(add_and_free(changes, &text));
     }
     return TARE_OK;

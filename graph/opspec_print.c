@@ -122,10 +122,11 @@ static void print_tensor(struct tare_strbuf *text, const struct tare_tensor *ten
 /* The field of AttrValue that holds a kind. */
 static const char *value_field(enum tare_attr_kind kind) {
     static const char *const fields[] = {
-        [TARE_ATTR_NONE] = "",         [TARE_ATTR_STRING] = "s",      [TARE_ATTR_INT] = "i",
-        [TARE_ATTR_FLOAT] = "f",       [TARE_ATTR_BOOL] = "b",        [TARE_ATTR_TYPE] = "type",
-        [TARE_ATTR_SHAPE] = "shape",   [TARE_ATTR_TENSOR] = "tensor", [TARE_ATTR_FUNC] = "func",
-        [TARE_ATTR_PLACEHOLDER] = "placeholder",
+        [TARE_ATTR_NONE] = "",       [TARE_ATTR_STRING] = "s",
+        [TARE_ATTR_INT] = "i",       [TARE_ATTR_FLOAT] = "f",
+        [TARE_ATTR_BOOL] = "b",      [TARE_ATTR_TYPE] = "type",
+        [TARE_ATTR_SHAPE] = "shape", [TARE_ATTR_TENSOR] = "tensor",
+        [TARE_ATTR_FUNC] = "func",   [TARE_ATTR_PLACEHOLDER] = "placeholder",
     };
     return fields[kind];
 }

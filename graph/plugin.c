@@ -34,6 +34,12 @@ static void make_host(void) {
     tare_plugin_host_shapes(&host);
 }
 
+/* The table of ABI 1.0 ends with dim_arithmetic, its function number 61. What is added comes behind it, with a minor number
+ * more: in front of it, it would give libraries that are built already the wrong functions. */
+_Static_assert(offsetof(struct tare_op_host, fail) == 2 * sizeof(uint32_t), "the table of ABI 1.0");
+_Static_assert(offsetof(struct tare_op_host, dim_arithmetic) == 2 * sizeof(uint32_t) + 60 * sizeof(void *),
+               "the table of ABI 1.0");
+
 /* The numbers of the public header are ours. */
 #define SAME(id) _Static_assert((int)TARE_##id == (int)TARE_DT_##id, "dtype " #id)
 SAME(FLOAT);
@@ -93,11 +99,13 @@ static tare_status check_abi(const struct tare_op_library *library) {
     uint32_t got;
     *(void **)&abi = find_function(library, "tare_op_library_abi");
     if (!abi)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                         "is no library of ops: no function tare_op_library_abi (TARE_OP_LIBRARY in <tare/op.h> makes it)");
+        return TARE_FAIL(
+            TARE_INVALID_ARGUMENT,
+            "is no library of ops: no function tare_op_library_abi (TARE_OP_LIBRARY in <tare/op.h> makes it)");
     got = abi();
     if (got >> 16 == TARE_OP_ABI_MAJOR && (got & 0xffff) <= TARE_OP_ABI_MINOR) return TARE_OK;
-    return TARE_FAIL(TARE_UNSUPPORTED, "was built for op ABI %u.%u (this tare has %d.%d): build it with this tare's <tare/op.h>",
+    return TARE_FAIL(TARE_UNSUPPORTED,
+                     "was built for op ABI %u.%u (this tare has %d.%d): build it with this tare's <tare/op.h>",
                      (unsigned)(got >> 16), (unsigned)(got & 0xffff), TARE_OP_ABI_MAJOR, TARE_OP_ABI_MINOR);
 }
 

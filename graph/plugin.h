@@ -1,5 +1,5 @@
-/* Shared libraries that bring ops (include/tare/op.h): loading them and the registry that holds what they brought. Their
- * specifications pass the same parser and rules as the built-in rows, and their ops are rows like those. */
+/* Shared libraries that bring ops (include/tare/op.h): loading them and the registry that holds what they brought.
+ * Their specifications pass the same parser and rules as the built-in rows, and their ops are rows like those. */
 #ifndef TARE_GRAPH_PLUGIN_H
 #define TARE_GRAPH_PLUGIN_H
 
@@ -14,7 +14,8 @@ struct tare_plugins *tare_plugins_new(const struct tare_op_registry *parent);
 tare_status tare_plugins_load(struct tare_plugins *plugins, const char *path) TARE_WARN_UNUSED;
 /* The parent's ops and the libraries'. Lives as long as `plugins`. */
 const struct tare_op_registry *tare_plugins_ops(const struct tare_plugins *plugins);
-/* The path of the library that an op came from and what it says of the op; NULL when a built-in or a file defines it. */
+/* The path of the library that an op came from and what it says of the op; NULL when a built-in or a file defines it.
+ */
 const char *tare_plugin_path_of(const struct tare_op_def *def);
 const char *tare_plugin_doc_of(const struct tare_op_def *def);
 /* The dtypes that its kernels serve, as registered ("T: float; T: int32"); NULL as above, "" for all. */

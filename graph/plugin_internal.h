@@ -83,6 +83,9 @@ tare_status tare_plugin_run(struct tare_kernel *kernel);
 void tare_plugin_release(void *state);
 tare_status tare_plugin_accepts(const struct tare_node *node);
 
+/* The name that an attribute of type func, or entry `index` of a list(func), holds. */
+int tare_plugin_attr_func(const tare_op_context *c, const char *name, int64_t index, const char **out);
+
 /* What a function of a library returned, as a status; the text is made when there is none. */
 tare_status tare_plugin_status(int code, const char *what);
 

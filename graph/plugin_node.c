@@ -142,7 +142,7 @@ static int attr_tensor(tare_op_context *c, const char *name, int64_t index, cons
     return TARE_OK;
 }
 
-static int attr_func(const tare_op_context *c, const char *name, int64_t index, const char **out) {
+int tare_plugin_attr_func(const tare_op_context *c, const char *name, int64_t index, const char **out) {
     const union tare_attr_item *item;
     TARE_TRY(find_item(c, name, TARE_ATTR_FUNC, index, &item));
     *out = item->func.name;
@@ -164,5 +164,5 @@ void tare_plugin_host_node(struct tare_op_host *host) {
     host->attr_string = attr_string;
     host->attr_shape = attr_shape;
     host->attr_tensor = attr_tensor;
-    host->attr_func = attr_func;
+    host->attr_func = tare_plugin_attr_func;
 }

@@ -99,8 +99,8 @@ struct reader {
 };
 
 static tare_status complain(const struct reader *reader, const char *at, const char *what, int size) {
-    return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s '%.*s' from Kernel(\"%s\") for Op %s (at character %zu of \"%s\")", what,
-                     size, at, reader->text, reader->def->name, (size_t)(at - reader->text) + 1, reader->text);
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s '%.*s' from Kernel(\"%s\") for Op %s (at character %zu of \"%s\")",
+                     what, size, at, reader->text, reader->def->name, (size_t)(at - reader->text) + 1, reader->text);
 }
 
 static void skip(struct reader *reader) {
@@ -152,7 +152,8 @@ static tare_status read_type(struct reader *reader, struct tare_plugin_type *typ
     if (attr->kind != TARE_ATTR_TYPE)
         return complain(reader, start, "Kernels are chosen by attrs of type type or list(type), not by", (int)size);
     skip(reader);
-    if (*reader->at != ':') return complain(reader, reader->at, "Expected : after the attr name, not:", (int)strlen(reader->at));
+    if (*reader->at != ':')
+        return complain(reader, reader->at, "Expected : after the attr name, not:", (int)strlen(reader->at));
     reader->at++;
     size = take_word(reader, &word);
     type->attr = attr->name;
@@ -216,6 +217,13 @@ static bool any_ref(const struct tare_op_def *def) {
     return false;
 }
 
+/* It may call the function: not before a session is there. */
+static bool any_func(const struct tare_op_def *def) {
+    for (size_t i = 0; i < def->n_attrs; i++)
+        if (def->attrs[i].kind == TARE_ATTR_FUNC) return true;
+    return false;
+}
+
 static const char *join(struct tare_arena *arena, const struct tare_opspec_items *items, const char *separator) {
     struct tare_strbuf text = { 0 };
     const char *joined;
@@ -226,14 +234,14 @@ static const char *join(struct tare_arena *arena, const struct tare_opspec_items
     return joined;
 }
 
-tare_status tare_plugin_finish(struct tare_op_entry *op, struct tare_opspec_memory *memory,
-                               struct tare_op_def **out) {
+tare_status tare_plugin_finish(struct tare_op_entry *op, struct tare_opspec_memory *memory, struct tare_op_def **out) {
     struct tare_arena *arena = op->library->arena;
     struct tare_op_def *def;
     TARE_TRY(tare_opspec_parse_items(&def, memory, &op->source));
     TARE_TRY(read_kernels(op, def));
     op->has_refs = any_ref(def);
     if (op->has_refs) op->row.flags |= TARE_OP_WRITES;
+    if (any_func(def)) op->row.flags |= TARE_OP_CONTROL;
     op->row.inputs = join(arena, &op->source.inputs, ", ");
     op->row.outputs = join(arena, &op->source.outputs, ", ");
     op->row.attrs = join(arena, &op->source.attrs, "; ");

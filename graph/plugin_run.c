@@ -184,8 +184,8 @@ static int forward(tare_op_context *c, size_t i, size_t j, int rank, const int64
     int wanted;
     TARE_TRY(check_running(c));
     if (i >= c->kernel->n_outputs || j >= c->kernel->n_inputs)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "output %zu from input %zu (the node has %zu inputs, %zu outputs)", i, j,
-                         c->kernel->n_inputs, c->kernel->n_outputs);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "output %zu from input %zu (the node has %zu inputs, %zu outputs)", i,
+                         j, c->kernel->n_inputs, c->kernel->n_outputs);
     if (c->kernel->outputs[i].dtype) return TARE_FAIL(TARE_INVALID_ARGUMENT, "output %zu is made twice", i);
     wanted = c->node->output_dtypes[i];
     if (rank < 0 && tare_dtype_is_ref(wanted)) return tare_kernel_forward(c->kernel, i, j);
@@ -197,6 +197,65 @@ static int forward(tare_op_context *c, size_t i, size_t j, int rank, const int64
     if (rank < 0) return tare_tensor_share(&c->kernel->outputs[i], value), TARE_OK;
     TARE_TRY(tare_shape_from_dims(&shape, rank, dims));
     return tare_tensor_share_as(&c->kernel->outputs[i], value, &shape);
+}
+
+static int share(tare_op_context *c, size_t i, const tare_op_tensor *tensor) {
+    const struct tare_tensor *value = tare_tensor_of(tensor);
+    TARE_TRY(check_running(c));
+    if (i >= c->kernel->n_outputs)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "the node has no output %zu (it has %zu)", i, c->kernel->n_outputs);
+    if (c->kernel->outputs[i].dtype) return TARE_FAIL(TARE_INVALID_ARGUMENT, "output %zu is made twice", i);
+    if (!value || value->dtype != tare_dtype_base(c->node->output_dtypes[i]))
+        return TARE_FAIL(TARE_TYPE, "output %zu is %s (the tensor is %s)", i, tare_dtype_name(c->node->output_dtypes[i]),
+                         value ? tare_dtype_name(value->dtype) : "none");
+    return tare_tensor_share(&c->kernel->outputs[i], value), TARE_OK;
+}
+
+/* ---- calling functions ---- */
+
+static tare_status check_call(const struct tare_graph *function, const char *name, const char *attr, size_t n_args,
+                              size_t n_results) {
+    if (!function) return TARE_FAIL(TARE_NOT_FOUND, "attr '%s' names the function %s, which is not there", attr, name);
+    if (function->n_args == n_args && function->n_returns == n_results) return TARE_OK;
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "a call of %s with %zu arguments and %zu results (wanted %zu and %zu)", name,
+                     n_args, n_results, function->n_args, function->n_returns);
+}
+
+/* The results belong to the context, which ends them with the run. */
+static tare_status keep_results(tare_op_context *c, struct tare_tensor *values, const tare_op_tensor **results,
+                                size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        struct tare_plugin_read *kept = TARE_NEW(c->kernel->scratch, struct tare_plugin_read);
+        if (!kept) {
+            for (; i < count; i++)
+                tare_tensor_reset(&values[i]);
+            return TARE_NO_MEMORY;
+        }
+        *kept = (struct tare_plugin_read){ .input = SIZE_MAX, .value = values[i], .next = c->reads };
+        c->reads = kept;
+        results[i] = tare_plugin_tensor(&kept->value);
+    }
+    return TARE_OK;
+}
+
+static int call(tare_op_context *c, const char *attr, int64_t index, const tare_op_tensor *const *args, size_t n_args,
+                const tare_op_tensor **results, size_t n_results) {
+    const char *name;
+    const struct tare_graph *function;
+    struct tare_tensor *passed, *values;
+    TARE_TRY(check_running(c));
+    TARE_TRY(tare_plugin_attr_func(c, attr, index, &name));
+    function = tare_model_find_function(c->node->graph->model, name);
+    TARE_TRY(check_call(function, name, attr, n_args, n_results));
+    passed = TARE_NEW_ARRAY(c->kernel->scratch, struct tare_tensor, n_args + 1);
+    values = TARE_NEW_ARRAY(c->kernel->scratch, struct tare_tensor, n_results + 1);
+    if (!passed || !values) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < n_args; i++) {
+        if (!args[i]) return TARE_FAIL(TARE_INVALID_ARGUMENT, "argument %zu of a call of %s is no tensor", i, name);
+        passed[i] = *tare_tensor_of(args[i]); /* borrowed: the call takes shares */
+    }
+    TARE_TRY(tare_kernel_call(c->kernel, function, passed, n_args, values, n_results));
+    return keep_results(c, values, results, n_results);
 }
 
 static int assign(tare_op_context *c, size_t i, int rank, const int64_t *dims, tare_op_tensor **out) {
@@ -291,6 +350,8 @@ void tare_plugin_host_run(struct tare_op_host *host) {
     host->input = input;
     host->output = output;
     host->forward = forward;
+    host->share = share;
+    host->call = call;
     host->assign = assign;
     host->state = state;
     host->scratch = scratch;

@@ -1,5 +1,5 @@
-/* Shape functions of libraries: partial shapes and their arithmetic. A shape of which nothing is known is NULL or one of
- * unknown rank. */
+/* Shape functions of libraries: partial shapes and their arithmetic. A shape of which nothing is known is NULL or one
+ * of unknown rank. */
 #include "base/alloc.h"
 #include "graph/infer.h"
 #include "graph/plugin_internal.h"
@@ -82,7 +82,7 @@ static int with_rank(tare_op_context *c, const tare_op_shape *shape, int least, 
     if (s->rank < 0) return exact ? make_shape(c, least, NULL, out) : keep(c, s, out);
     if ((least >= 0 && s->rank < least) || (most >= 0 && s->rank > most))
         return TARE_FAIL(TARE_SHAPE, "Shape must be %s %d but is rank %d",
-                         exact            ? "rank"
+                         exact             ? "rank"
                          : s->rank < least ? "at least rank"
                                            : "at most rank",
                          s->rank < least ? least : most, s->rank);
@@ -136,8 +136,7 @@ static int replace_dim(tare_op_context *c, const tare_op_shape *shape, int axis,
     struct tare_shape changed = *or_nothing(shape);
     int at = axis < 0 ? axis + changed.rank : axis;
     if (changed.rank < 0) return keep(c, &nothing, out);
-    if (at < 0 || at >= changed.rank)
-        return TARE_FAIL(TARE_SHAPE, "dim %d of a shape of rank %d", axis, changed.rank);
+    if (at < 0 || at >= changed.rank) return TARE_FAIL(TARE_SHAPE, "dim %d of a shape of rank %d", axis, changed.rank);
     if (dim < TARE_UNKNOWN_DIM) return TARE_FAIL(TARE_SHAPE, "a dim of %lld", (long long)dim);
     changed.dims[at] = dim;
     return keep(c, &changed, out);

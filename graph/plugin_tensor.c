@@ -52,7 +52,8 @@ static const char *tensor_string(const tare_op_tensor *tensor, int64_t i, size_t
 static int tensor_set_string(tare_op_tensor *tensor, int64_t i, const void *data, size_t size) {
     struct tare_tensor *strings = (struct tare_tensor *)tensor;
     if (!strings || strings->dtype != TARE_DT_STRING)
-        return TARE_FAIL(TARE_TYPE, "a string for a tensor of %s", strings ? tare_dtype_name(strings->dtype) : "nothing");
+        return TARE_FAIL(TARE_TYPE, "a string for a tensor of %s",
+                         strings ? tare_dtype_name(strings->dtype) : "nothing");
     if (i < 0 || i >= strings->elements)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "string %lld of a tensor of %lld", (long long)i,
                          (long long)strings->elements);

@@ -127,6 +127,9 @@ struct tare_op_host {
     const tare_op_tensor *(*input)(tare_op_context *c, size_t i);
     int (*output)(tare_op_context *c, size_t i, int rank, const int64_t *dims, tare_op_tensor **out);
     int (*forward)(tare_op_context *c, size_t output, size_t input, int rank, const int64_t *dims);
+    int (*share)(tare_op_context *c, size_t output, const tare_op_tensor *tensor);
+    int (*call)(tare_op_context *c, const char *attr, int64_t index, const tare_op_tensor *const *args, size_t n_args,
+                const tare_op_tensor **results, size_t n_results);
     int (*assign)(tare_op_context *c, size_t input, int rank, const int64_t *dims, tare_op_tensor **out);
     void *(*state)(const tare_op_context *c);
     void *(*scratch)(tare_op_context *c, size_t size);
@@ -356,6 +359,21 @@ static inline int tare_op_forward(tare_op_context *c, size_t output, size_t inpu
 /* The same elements under another shape. */
 static inline int tare_op_forward_as(tare_op_context *c, size_t output, size_t input, int rank, const int64_t *dims) {
     return tare_op_lent->forward(c, output, input, rank, dims);
+}
+/* Output `output` is that tensor: an input, an attribute's value or the result of a call. */
+static inline int tare_op_share(tare_op_context *c, size_t output, const tare_op_tensor *tensor) {
+    return tare_op_lent->share(c, output, tensor);
+}
+/* Calls the function that attribute `attr` of type func names, with all its arguments. The results are good until the
+ * run ends. */
+static inline int tare_op_call(tare_op_context *c, const char *attr, const tare_op_tensor *const *args, size_t n_args,
+                               const tare_op_tensor **results, size_t n_results) {
+    return tare_op_lent->call(c, attr, -1, args, n_args, results, n_results);
+}
+/* Entry `index` of an attribute of type list(func). */
+static inline int tare_op_call_at(tare_op_context *c, const char *attr, int64_t index, const tare_op_tensor *const *args,
+                                  size_t n_args, const tare_op_tensor **results, size_t n_results) {
+    return tare_op_lent->call(c, attr, index, args, n_args, results, n_results);
 }
 /* Memory for the next value of the variable behind a Ref(…) input. It takes effect when the kernel ends well. */
 static inline int tare_op_assign(tare_op_context *c, size_t input, int rank, const int64_t *dims, tare_op_tensor **out) {

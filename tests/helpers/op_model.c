@@ -1,16 +1,14 @@
 /* Writes a SavedModel of one op, and arrays to feed it, for command line tests:
  *
- *   op_model model DIR LIB.so OP ATTRS INPUT…     the signature serving_default takes the op's inputs and gives its outputs,
- *                                                 by the names of its definition (NAME_0, NAME_1 … for lists); each INPUT
- *                                                 is the shape of one: "[2,?]"
- *   op_model chain DIR LIB.so OP… / OP…           the signature takes a float x; each OP (one float input and output, all
- *                                                 attributes with defaults) takes what the one before gives: those in
- *                                                 front of the / in the main graph, those behind it in a function
- *   op_model array FILE.npy TENSOR                TENSOR as in support/tensor_text.h: "int32[2,2] 1 2 3 4"
- *   op_model samples FILE.tfrecord KEY TENSOR N   N records of KEY with that value
+ *   op_model model DIR LIB.so OP ATTRS INPUT…     the signature serving_default takes the op's inputs and gives its
+ * outputs, by the names of its definition (NAME_0, NAME_1 … for lists); each INPUT is the shape of one: "[2,?]"
+ *   op_model chain DIR LIB.so OP… / OP…           the signature takes a float x; each OP (one float input and output,
+ * all attributes with defaults) takes what the one before gives: those in front of the / in the main graph, those
+ * behind it in a function op_model array FILE.npy TENSOR                TENSOR as in support/tensor_text.h: "int32[2,2]
+ * 1 2 3 4" op_model samples FILE.tfrecord KEY TENSOR N   N records of KEY with that value
  *
- * The definition comes from the library, as it comes from tf.load_op_library where such a model is made; what is written
- * does not need the library to be opened. */
+ * The definition comes from the library, as it comes from tf.load_op_library where such a model is made; what is
+ * written does not need the library to be opened. */
 #include "convert/saved_model.h"
 #include "base/alloc.h"
 #include "datasets/npy.h"
@@ -55,8 +53,8 @@ static tare_status add_input(struct tare_node *node, struct tare_binding *bindin
     return tare_node_add_input(node, binding->edge);
 }
 
-static tare_status add_op(struct tare_model *model, struct tare_opspec_memory *memory, const char *op, const char *attrs,
-                          char *const *shapes, size_t n_shapes) {
+static tare_status add_op(struct tare_model *model, struct tare_opspec_memory *memory, const char *op,
+                          const char *attrs, char *const *shapes, size_t n_shapes) {
     struct tare_signature *signature = TARE_NEW(&model->arena, struct tare_signature);
     struct tare_node *node = tare_graph_add(model->main, op, "op");
     int *dtypes;
@@ -134,8 +132,10 @@ static tare_status add_chains(struct tare_model *model, char *const *ops, size_t
     bindings[0] = (struct tare_binding){ .key = "x", .dtype = TARE_DT_FLOAT, .shape = unknown, .edge = edge };
     TARE_TRY(add_chain(model->main, &edge, ops, outer));
     if (outer < count) TARE_TRY(add_call(model, &edge, ops + outer + 1, count - outer - 1));
-    bindings[1] = (struct tare_binding){ .key = "y", .dtype = TARE_DT_FLOAT, .shape = tare_shape_unknown(), .edge = edge };
-    *signature = (struct tare_signature){ "serving_default", "tensorflow/serving/predict", bindings, 1, bindings + 1, 1, NULL };
+    bindings[1] =
+        (struct tare_binding){ .key = "y", .dtype = TARE_DT_FLOAT, .shape = tare_shape_unknown(), .edge = edge };
+    *signature =
+        (struct tare_signature){ "serving_default", "tensorflow/serving/predict", bindings, 1, bindings + 1, 1, NULL };
     model->signatures = signature;
     model->n_signatures = 1;
     return TARE_OK;
@@ -149,9 +149,8 @@ static tare_status write_model(int argc, char *const *argv) {
     if (status == TARE_OK) status = tare_plugins_load(plugins, argv[3]);
     if (status == TARE_OK) model->custom_ops = tare_ops_new(tare_plugins_ops(plugins));
     if (status == TARE_OK)
-        status = strcmp(argv[1], "chain") == 0
-                     ? add_chains(model, argv + 4, (size_t)(argc - 4))
-                     : add_op(model, &memory, argv[4], argv[5], argv + 6, (size_t)(argc - 6));
+        status = strcmp(argv[1], "chain") == 0 ? add_chains(model, argv + 4, (size_t)(argc - 4))
+                                               : add_op(model, &memory, argv[4], argv[5], argv + 6, (size_t)(argc - 6));
     if (status == TARE_OK) status = tare_saved_model_export(model, argv[2], NULL);
     tare_model_free(model);
     tare_opspec_memory_free(&memory);

@@ -5,7 +5,9 @@
 
 #include <stdlib.h>
 
-static int run(tare_op_context *c) { return tare_op_forward(c, 0, 0); }
+static int run(tare_op_context *c) {
+    return tare_op_forward(c, 0, 0);
+}
 
 static void add(tare_op_library *library) {
     const char *name = getenv("ASKED_OP"), *attr = getenv("ASKED_ATTR"), *input = getenv("ASKED_INPUT"),

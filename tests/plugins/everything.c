@@ -44,7 +44,8 @@ static void zero_out_destroy(void *state) {
         int64_t count = tare_op_elements(input);                                                                       \
         TARE_OP_REQUIRE(own->preserve < count, "preserve_index out of range");                                         \
         TARE_OP_TRY(tare_op_output_like(c, 0, input, &output));                                                        \
-        for (int64_t i = 0; i < count; i++) TARE_OP_MUTABLE_DATA(type, output)[i] = 0;                                 \
+        for (int64_t i = 0; i < count; i++)                                                                            \
+            TARE_OP_MUTABLE_DATA(type, output)[i] = 0;                                                                 \
         TARE_OP_MUTABLE_DATA(type, output)[own->preserve] = TARE_OP_DATA(type, input)[own->preserve];                  \
         return 0;                                                                                                      \
     }
@@ -138,7 +139,8 @@ static int sum_all_shape(tare_op_context *c) {
 static int reverse_parts(tare_op_context *c) { /* list(type) in, list(type) out */
     size_t first, count;
     TARE_OP_TRY(tare_op_output_range(c, "out", &first, &count));
-    for (size_t i = 0; i < count; i++) TARE_OP_TRY(tare_op_forward(c, first + i, count - 1 - i));
+    for (size_t i = 0; i < count; i++)
+        TARE_OP_TRY(tare_op_forward(c, first + i, count - 1 - i));
     return 0;
 }
 
@@ -153,7 +155,8 @@ struct squares {
 static int square_range(void *arg, int64_t first, int64_t last) {
     const struct squares *work = (const struct squares *)arg;
     if (work->fail_at >= first && work->fail_at >= 0) return tare_op_fail("range %" PRId64 " to %" PRId64, first, last);
-    for (int64_t i = first; i < last; i++) work->out[i] = work->in[i] * work->in[i];
+    for (int64_t i = first; i < last; i++)
+        work->out[i] = work->in[i] * work->in[i];
     return 0;
 }
 
@@ -199,6 +202,21 @@ static int bump(tare_op_context *c) {
     return tare_op_forward(c, 0, 0);
 }
 
+/* ---- functions ---- */
+
+static int apply(tare_op_context *c) {
+    const tare_op_tensor *args[2], *results[1];
+    int64_t times;
+    TARE_OP_TRY(tare_op_attr_int(c, "times", &times));
+    args[0] = tare_op_input(c, 0);
+    args[1] = args[0];
+    for (int64_t i = 0; i < times; i++) {
+        TARE_OP_TRY(tare_op_call(c, "f", args, 2, results, 1));
+        args[0] = results[0];
+    }
+    return tare_op_share(c, 0, args[0]);
+}
+
 /* ---- half and bfloat16, strings, forwarding under another shape ---- */
 
 static int twice_half(tare_op_context *c) {
@@ -206,8 +224,8 @@ static int twice_half(tare_op_context *c) {
     tare_op_tensor *out;
     TARE_OP_TRY(tare_op_output_like(c, 0, in, &out));
     for (int64_t i = 0; i < tare_op_elements(in); i++)
-        TARE_OP_MUTABLE_DATA(uint16_t, out)[i] =
-            tare_op_half_from_float(2 * tare_op_float_from_half(TARE_OP_DATA(uint16_t, in)[i]));
+        TARE_OP_MUTABLE_DATA(uint16_t, out)
+        [i] = tare_op_half_from_float(2 * tare_op_float_from_half(TARE_OP_DATA(uint16_t, in)[i]));
     return 0;
 }
 
@@ -216,8 +234,8 @@ static int twice_bfloat16(tare_op_context *c) {
     tare_op_tensor *out;
     TARE_OP_TRY(tare_op_output_like(c, 0, in, &out));
     for (int64_t i = 0; i < tare_op_elements(in); i++)
-        TARE_OP_MUTABLE_DATA(uint16_t, out)[i] =
-            tare_op_bfloat16_from_float(2 * tare_op_float_from_bfloat16(TARE_OP_DATA(uint16_t, in)[i]));
+        TARE_OP_MUTABLE_DATA(uint16_t, out)
+        [i] = tare_op_bfloat16_from_float(2 * tare_op_float_from_bfloat16(TARE_OP_DATA(uint16_t, in)[i]));
     return 0;
 }
 
@@ -353,6 +371,10 @@ TARE_OP_LIBRARY(library) {
     op = add(library, "Bump", "ref: Ref(float)", "out: Ref(float)");
     tare_op_set_properties(op, TARE_OP_IS_STATEFUL);
     tare_op_add_kernel(op, NULL, bump);
+    op = add(library, "Apply", "in: float", "out: float");
+    tare_op_add_attr(op, "f: func");
+    tare_op_add_attr(op, "times: int = 2");
+    tare_op_add_kernel(op, NULL, apply);
     op = add(library, "Twice", "in: T", "out: T");
     tare_op_add_attr(op, "T: {half, bfloat16}");
     tare_op_set_properties(op, TARE_OP_IS_ELEMENTWISE);

@@ -16,8 +16,10 @@ struct spec {
 /* What breaks, joined by " | "; "" for nothing. */
 static void expect(struct spec before, struct spec now, const char *wanted) {
     struct tare_opspec_memory memory = { 0 };
-    const struct tare_op rows[] = { { .name = "Foo", .inputs = before.inputs, .outputs = before.outputs, .attrs = before.attrs },
-                                    { .name = "Foo", .inputs = now.inputs, .outputs = now.outputs, .attrs = now.attrs } };
+    const struct tare_op rows[] = {
+        { .name = "Foo", .inputs = before.inputs, .outputs = before.outputs, .attrs = before.attrs },
+        { .name = "Foo", .inputs = now.inputs, .outputs = now.outputs, .attrs = now.attrs }
+    };
     struct tare_op_def *defs[2];
     struct tare_op_changes changes = { 0 };
     struct tare_strbuf got = { 0 };
@@ -79,18 +81,21 @@ static void attrs__what_breaks(void **state) {
 
 static void sides__what_is_allowed(void **state) {
     (void)state;
-    expect((struct spec){ "in: float", "out: float", NULL }, (struct spec){ "in: T", "out: T", "T: numerictype = DT_FLOAT" }, "");
+    expect((struct spec){ "in: float", "out: float", NULL },
+           (struct spec){ "in: T", "out: T", "T: numerictype = DT_FLOAT" }, "");
     expect((struct spec){ "in: float", "out: float", NULL }, (struct spec){ "other: float", "out: float", NULL }, "");
     expect((struct spec){ "in: float", NULL, NULL }, (struct spec){ "in: N * float", NULL, "N: int = 1" }, "");
     expect((struct spec){ "in: float", NULL, NULL }, (struct spec){ "in: L", NULL, "L: list(type) = [DT_FLOAT]" }, "");
     expect((struct spec){ "a: float, b: int32", NULL, NULL },
            (struct spec){ "in: L", NULL, "L: list(type) = [DT_FLOAT, DT_INT32]" }, "");
-    expect((struct spec){ "a: float", NULL, NULL }, (struct spec){ "a: float, more: N * int32", NULL, "N: int >= 0 = 0" }, "");
+    expect((struct spec){ "a: float", NULL, NULL },
+           (struct spec){ "a: float, more: N * int32", NULL, "N: int >= 0 = 0" }, "");
     expect((struct spec){ "a: float", "x: float", NULL },
            (struct spec){ "a: float", "x: float, more: L", "L: list(type) >= 0 = []" }, "");
     expect((struct spec){ "a: N * T", "x: L", "N: int; T: type; L: list(type)" },
            (struct spec){ "a: N * T", "x: L", "N: int; T: type; L: list(type)" }, "");
-    expect((struct spec){ "a: N * float", NULL, "N: int" }, (struct spec){ "a: N * T", NULL, "N: int; T: type = DT_FLOAT" }, "");
+    expect((struct spec){ "a: N * float", NULL, "N: int" },
+           (struct spec){ "a: N * T", NULL, "N: int; T: type = DT_FLOAT" }, "");
     expect((struct spec){ "a: Ref(float)", "x: float", NULL }, (struct spec){ "a: float", "x: Ref(float)", NULL }, "");
 }
 
@@ -98,14 +103,16 @@ static void sides__what_breaks(void **state) {
     (void)state;
     expect((struct spec){ "a: float", NULL, NULL }, (struct spec){ "a: int32", NULL, NULL },
            "Input signature mismatch 'float' vs. 'int32'");
-    expect((struct spec){ "a: float", NULL, NULL }, (struct spec){ NULL, NULL, NULL }, "Input signature mismatch 'float' vs. ''");
+    expect((struct spec){ "a: float", NULL, NULL }, (struct spec){ NULL, NULL, NULL },
+           "Input signature mismatch 'float' vs. ''");
     expect((struct spec){ NULL, NULL, NULL }, (struct spec){ "a: N * float", NULL, "N: int = 1" },
            "Input signature mismatch '' vs. 'float'");
     expect((struct spec){ "a: float, b: int32", NULL, NULL }, (struct spec){ "b: int32, a: float", NULL, NULL },
            "Input signature mismatch 'float, int32' vs. 'int32, float'");
     expect((struct spec){ "a: float", NULL, NULL }, (struct spec){ "a: T", NULL, "T: type = DT_HALF" },
            "Input signature mismatch 'float' vs. 'half'");
-    expect((struct spec){ "a: N * T", NULL, "N: int; T: type" }, (struct spec){ "a: L", NULL, "L: list(type) = [DT_FLOAT]" },
+    expect((struct spec){ "a: N * T", NULL, "N: int; T: type" },
+           (struct spec){ "a: L", NULL, "L: list(type) = [DT_FLOAT]" },
            "Attr 'N' removed | Attr 'T' removed | Input signature mismatch 'N * T' vs. 'float'");
     expect((struct spec){ NULL, "out: float", NULL }, (struct spec){ NULL, "result: float", NULL },
            "Output signature mismatch 'out: float' vs. 'result: float'");

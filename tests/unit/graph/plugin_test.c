@@ -1,6 +1,7 @@
-/* Libraries of ops: what they may register, how their kernels and shape functions run, and how what is wrong is said. The
- * libraries are tests/plugins. */
+/* Libraries of ops: what they may register, how their kernels and shape functions run, and how what is wrong is said.
+ * The libraries are tests/plugins. */
 #include "graph/plugin.h"
+#include "graph/evaluate.h"
 #include "base/alloc.h"
 #include "base/strbuf.h"
 #include "support/mini_model.h"
@@ -25,8 +26,9 @@ static int set_up(void **state) {
 }
 
 static int tear_down(void **state) {
-    static const char *const asked[] = { "ASKED_OP",      "ASKED_ATTR",    "ASKED_INPUT", "ASKED_OUTPUT", "ASKED_KERNEL",
-                                         "ASKED_KERNEL2", "ASKED_NULL_KERNEL", "ASKED_FAIL", "ASKED_TWICE", "ASKED_NOTHING" };
+    static const char *const asked[] = { "ASKED_OP",     "ASKED_ATTR",    "ASKED_INPUT",       "ASKED_OUTPUT",
+                                         "ASKED_KERNEL", "ASKED_KERNEL2", "ASKED_NULL_KERNEL", "ASKED_FAIL",
+                                         "ASKED_TWICE",  "ASKED_NOTHING" };
     (void)state;
     for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
         unsetenv(asked[i]);
@@ -71,7 +73,7 @@ static void load__registers_rows_like_the_built_in_ones(void **state) {
     mini_ok(tare_plugins_load(plugins, path_of("everything")));
     tare_ops_list(tare_ops_builtin(), &builtins);
     tare_ops_list(tare_plugins_ops(plugins), &all);
-    assert_int_equal(all, builtins + 14);
+    assert_int_equal(all, builtins + 15);
     def = tare_ops_find(tare_plugins_ops(plugins), "ZeroOut");
     assert_non_null(def);
     assert_non_null(def->row->run);
@@ -99,11 +101,13 @@ static void load_faults__of_the_file(void **state) {
     assert_non_null(strstr(tare_error_text(), "No such file"));
     assert_int_equal(tare_plugins_load(plugins, "bare.so"), TARE_IO);
     assert_non_null(strstr(tare_error_text(), "./bare.so")); /* here, not in the system's folders */
-    expect_load_fault("no_entry", TARE_INVALID_ARGUMENT,
-                      "is no library of ops: no function tare_op_library_abi (TARE_OP_LIBRARY in <tare/op.h> makes it)");
-    expect_load_fault("no_register", TARE_INVALID_ARGUMENT,
-                      "is no library of ops: no function tare_op_library_register (TARE_OP_LIBRARY in <tare/op.h> makes "
-                      "it)");
+    expect_load_fault(
+        "no_entry", TARE_INVALID_ARGUMENT,
+        "is no library of ops: no function tare_op_library_abi (TARE_OP_LIBRARY in <tare/op.h> makes it)");
+    expect_load_fault(
+        "no_register", TARE_INVALID_ARGUMENT,
+        "is no library of ops: no function tare_op_library_register (TARE_OP_LIBRARY in <tare/op.h> makes "
+        "it)");
     expect_load_fault("other_abi", TARE_UNSUPPORTED,
                       "was built for op ABI 2.0 (this tare has 1.0): build it with this tare's <tare/op.h>");
     expect_load_fault("newer_abi", TARE_UNSUPPORTED,
@@ -167,7 +171,8 @@ static void load_faults__malformed_specifications_say_where(void **state) {
     static const struct {
         const char *variable, *value, *text;
     } cases[] = {
-        { "ASKED_ATTR", "a int", "Trouble parsing '<name>:' from Attr(\"a int\") for Op Foo (at character 1 of \"a int\")" },
+        { "ASKED_ATTR", "a int",
+          "Trouble parsing '<name>:' from Attr(\"a int\") for Op Foo (at character 1 of \"a int\")" },
         { "ASKED_ATTR", "a: numbers",
           "Trouble parsing type string at 'numbers' from Attr(\"a: numbers\") for Op Foo (at character 4 of \"a: "
           "numbers\")" },
@@ -178,7 +183,8 @@ static void load_faults__malformed_specifications_say_where(void **state) {
           "Trouble unescaping \"\\q\", got error: Invalid escape sequence from Attr(\"a: {'\\q'}\") for Op Foo (at "
           "character 5 of \"a: {'\\q'}\")" },
         { "ASKED_ATTR", "a: {'b, c}",
-          "Trouble parsing allowed string at ''b, c}' from Attr(\"a: {'b, c}\") for Op Foo (at character 5 of \"a: {'b, "
+          "Trouble parsing allowed string at ''b, c}' from Attr(\"a: {'b, c}\") for Op Foo (at character 5 of \"a: "
+          "{'b, "
           "c}\")" },
         { "ASKED_ATTR", "a: list int",
           "Expected ( after 'list', not: 'int' from Attr(\"a: list int\") for Op Foo (at character 9 of \"a: list "
@@ -240,7 +246,8 @@ static void load_faults__kernels(void **state) {
           "Expected : after the attr name, not: 'float' from Kernel(\"T float\") for Op Foo (at character 3 of \"T "
           "float\")" },
         { "T: type", "T: float int32", NULL,
-          "Expected , or the end, not: 'int32' from Kernel(\"T: float int32\") for Op Foo (at character 10 of \"T: float "
+          "Expected , or the end, not: 'int32' from Kernel(\"T: float int32\") for Op Foo (at character 10 of \"T: "
+          "float "
           "int32\")" },
         { "T: type", "T: float", "T: float",
           "kernels \"T: float\" and \"T: float\" of Op Foo serve the same types (wanted one for each)" },
@@ -256,6 +263,8 @@ static void load_faults__kernels(void **state) {
     expect_asked_fault("ASKED_NULL_KERNEL", "1", "kernel \"\" of Op Foo has no function");
 }
 
+static struct tare_node *squares(struct tare_model *model, int64_t chunk, int64_t fail_at);
+
 /* ---- kernels ---- */
 
 static void kernel__is_chosen_by_dtype(void **state) {
@@ -264,8 +273,8 @@ static void kernel__is_chosen_by_dtype(void **state) {
     struct tare_model *model = new_model();
     struct tare_edge f = mini_node(model->main, "ZeroOut", "f", 1,
                                    constant(model->main, TARE_DT_FLOAT, tare_shape_make(2, 2, 2), floats));
-    struct tare_node *i = mini_open(model->main, "ZeroOut", "i", 1,
-                                    constant(model->main, TARE_DT_INT32, tare_shape_make(1, 4), ints));
+    struct tare_node *i =
+        mini_open(model->main, "ZeroOut", "i", 1, constant(model->main, TARE_DT_INT32, tare_shape_make(1, 4), ints));
     struct tare_session *session;
     struct tare_tensor result;
     (void)state;
@@ -286,7 +295,8 @@ static void kernel__is_chosen_by_dtype(void **state) {
 static void expect_run_fault(struct tare_model *model, struct tare_edge fetch, const char *text) {
     struct tare_session *session = mini_session(model);
     struct tare_tensor result;
-    if (tare_session_run(session, NULL, NULL, 0, &fetch, &result, 1, NULL, 0) == TARE_OK) fail_msg("no fault: %s", text);
+    if (tare_session_run(session, NULL, NULL, 0, &fetch, &result, 1, NULL, 0) == TARE_OK)
+        fail_msg("no fault: %s", text);
     assert_string_equal(tare_error_text(), text);
     tare_session_free(session);
 }
@@ -325,10 +335,11 @@ static void kernel__lack_of_one_is_known_before_the_run(void **state) {
     (void)state;
     model->signatures = &signature;
     model->n_signatures = 1;
-    snprintf(wanted, sizeof wanted,
-             "1 op cannot be run; bring it with --plugin LIB.so: ZeroOut: no kernel for T: float64 (%s has: T: float; T: "
-             "int32), used by y",
-             path_of("everything"));
+    snprintf(
+        wanted, sizeof wanted,
+        "1 op cannot be run; bring it with --plugin LIB.so: ZeroOut: no kernel for T: float64 (%s has: T: float; T: "
+        "int32), used by y",
+        path_of("everything"));
     assert_int_equal(tare_session_check_ops(model, &signature), TARE_UNSUPPORTED);
     assert_string_equal(tare_error_text(), wanted);
     tare_model_free(model);
@@ -347,15 +358,16 @@ static void lacking__initialisers_are_looked_at(void **state) {
     mini_ok(tare_session_check_ops(model, &signature));
     model->init_node = mini_node(model->main, "OnlyDefined", "init", 1, mini_float(model->main, "x", 1)).node;
     assert_int_equal(tare_session_check_ops(model, &signature), TARE_UNSUPPORTED);
-    assert_string_equal(tare_error_text(), "1 op cannot be run; bring it with --plugin LIB.so: OnlyDefined: used by init");
+    assert_string_equal(tare_error_text(),
+                        "1 op cannot be run; bring it with --plugin LIB.so: OnlyDefined: used by init");
     tare_model_free(model);
 }
 
 static void attributes__of_every_kind(void **state) {
     struct tare_model *model = new_model();
     struct tare_node *plain = tare_graph_add(model->main, "Describe", "plain");
-    struct tare_node *set = mini_open(model->main, "Describe", "set", 2, mini_float(model->main, "x", 1),
-                                      mini_float(model->main, "y", 1));
+    struct tare_node *set =
+        mini_open(model->main, "Describe", "set", 2, mini_float(model->main, "x", 1), mini_float(model->main, "y", 1));
     struct tare_session *session;
     struct tare_tensor result;
     (void)state;
@@ -485,8 +497,9 @@ static void ref__is_read_assigned_and_forwarded(void **state) {
     mini_ok(tare_node_set_shape(variable, "shape", &scalar));
     mini_ok(tare_node_resolve(variable));
     model->variables = TARE_NEW_ARRAY(&model->arena, struct tare_variable, 1);
-    model->variables[0] =
-        (struct tare_variable){ .node = variable, .shared_name = "v", .dtype = TARE_DT_FLOAT, .shape = scalar, .object_id = -1 };
+    model->variables[0] = (struct tare_variable){
+        .node = variable, .shared_name = "v", .dtype = TARE_DT_FLOAT, .shape = scalar, .object_id = -1
+    };
     mini_ok(tare_tensor_scalar_f32(&model->variables[0].value, 40));
     model->n_variables = 1;
     bumped = mini_node(model->main, "Bump", "bumped", 1, (struct tare_edge){ variable, 0 });
@@ -499,6 +512,78 @@ static void ref__is_read_assigned_and_forwarded(void **state) {
     tare_model_free(model);
 }
 
+static void ref__without_a_value_says_so(void **state) {
+    struct tare_model *model = new_model();
+    struct tare_node *variable = tare_graph_add(model->main, "VariableV2", "v");
+    struct tare_shape scalar = tare_shape_scalar();
+    (void)state;
+    mini_ok(tare_node_set_type(variable, "dtype", TARE_DT_FLOAT));
+    mini_ok(tare_node_set_shape(variable, "shape", &scalar));
+    mini_ok(tare_node_resolve(variable));
+    model->variables = TARE_NEW_ARRAY(&model->arena, struct tare_variable, 1);
+    model->variables[0] = (struct tare_variable){
+        .node = variable, .shared_name = "v", .dtype = TARE_DT_FLOAT, .shape = scalar, .object_id = -1
+    };
+    model->n_variables = 1;
+    expect_run_fault(model, mini_node(model->main, "Bump", "bumped", 1, (struct tare_edge){ variable, 0 }),
+                     "bumped (Bump): variable 'v' is not initialised");
+    tare_model_free(model);
+}
+
+/* f(a, x) = a + x, applied `times` times from a = x. */
+static struct tare_node *apply(struct tare_model *model, int64_t times) {
+    struct tare_graph *f = tare_model_add_function(model, "f");
+    struct tare_edge a = mini_arg(f, "a", TARE_DT_FLOAT), x = mini_arg(f, "x", TARE_DT_FLOAT);
+    struct tare_node *node;
+    mini_return(f, "y", mini_node(f, "AddV2", "sum", 2, a, x));
+    node = mini_open(model->main, "Apply", "apply", 1, mini_float(model->main, "x", 5));
+    mini_ok(tare_node_set_func(node, "f", "f"));
+    mini_ok(tare_node_set_int(node, "times", times));
+    mini_done(node);
+    return node;
+}
+
+static void function__is_called_with_tensors(void **state) {
+    struct tare_model *model = new_model();
+    struct tare_node *node = apply(model, 3);
+    struct tare_session *session = mini_session(model);
+    (void)state;
+    assert_float_equal(mini_number(session, no_feed, 0, (struct tare_edge){ node, 0 }), 20, 0);
+    assert_float_equal(mini_number(session, no_feed, 0, (struct tare_edge){ node, 0 }), 20, 0);
+    assert_false(tare_node_is_pure(node)); /* only a session can call */
+    tare_session_free(session);
+    tare_model_free(model);
+}
+
+static void function__must_be_there_and_fit(void **state) {
+    struct tare_model *model = new_model();
+    struct tare_node *node = apply(model, 1);
+    struct tare_graph *one = tare_model_add_function(model, "one");
+    (void)state;
+    mini_return(one, "y", mini_arg(one, "x", TARE_DT_FLOAT));
+    mini_ok(tare_node_set_func(node, "f", "one"));
+    expect_run_fault(model, (struct tare_edge){ node, 0 },
+                     "apply (Apply): a call of one with 2 arguments and 1 results (wanted 1 and 1)");
+    mini_ok(tare_node_set_func(node, "f", "nothing"));
+    expect_run_fault(model, (struct tare_edge){ node, 0 },
+                     "apply (Apply): attr 'f' names the function nothing, which is not there");
+    tare_model_free(model);
+}
+
+/* Constants are folded by kernels of libraries, too, outside of any session. */
+static void kernel__folds_constants(void **state) {
+    struct tare_model *model = new_model();
+    struct tare_node *node = squares(model, 1000, -1);
+    const struct tare_tensor *input = tare_edge_constant(node->inputs[0]);
+    struct tare_tensor result = { 0 };
+    (void)state;
+    assert_true(tare_node_is_pure(node));
+    mini_ok(tare_node_evaluate(node, input, &result));
+    assert_float_equal(TARE_CONST_DATA(float, &result)[100], 10000, 0);
+    tare_tensor_reset(&result);
+    tare_model_free(model);
+}
+
 static void numbers_and_strings(void **state) {
     static const uint16_t halves[] = { 0x3c00, 0x4248 }, brain[] = { 0x3f80 };
     static const char *const words[] = { "a", "" };
@@ -507,7 +592,8 @@ static void numbers_and_strings(void **state) {
     struct tare_edge h = mini_node(g, "Twice", "h", 1, constant(g, TARE_DT_HALF, tare_shape_make(1, 2), halves));
     struct tare_edge b = mini_node(g, "Twice", "b", 1, constant(g, TARE_DT_BFLOAT16, tare_shape_make(1, 1), brain));
     struct tare_edge s = mini_node(g, "Shout", "s", 1, mini_strings(g, "words", 2, words));
-    struct tare_edge f = mini_node(g, "Flatten", "f", 1, constant(g, TARE_DT_FLOAT, tare_shape_make(2, 1, 1), &(float){ 3 }));
+    struct tare_edge f =
+        mini_node(g, "Flatten", "f", 1, constant(g, TARE_DT_FLOAT, tare_shape_make(2, 1, 1), &(float){ 3 }));
     struct tare_session *session = mini_session(model);
     struct tare_tensor result = mini_run(session, no_feed, 0, h);
     (void)state;
@@ -633,13 +719,16 @@ static void expect_shape(const char *how, struct tare_shape a, struct tare_shape
         print_shape(&got, &shapes[node->position][0]);
     else
         tare_strbuf_puts(&got, tare_error_text());
-    if (!strstr(tare_strbuf_text(&got), wanted)) fail_msg("%s: got %s (wanted %s)", how, tare_strbuf_text(&got), wanted);
+    if (!strstr(tare_strbuf_text(&got), wanted))
+        fail_msg("%s: got %s (wanted %s)", how, tare_strbuf_text(&got), wanted);
     tare_strbuf_free(&got);
     tare_arena_free(&arena);
     tare_model_free(model);
 }
 
-static struct tare_shape vector(int size) { return tare_shape_make(1, size); }
+static struct tare_shape vector(int size) {
+    return tare_shape_make(1, size);
+}
 
 static void shapes__ranks(void **state) {
     const struct tare_shape unknown = tare_shape_unknown(), known = tare_shape_make(2, 3, -1);
@@ -712,7 +801,8 @@ static void shapes__from_values(void **state) {
     (void)state;
     for (size_t i = 0; i < 2; i++) {
         struct tare_strbuf got = { 0 };
-        struct tare_node *node = mini_open(model->main, "Shapes", "node", 2, x, mini_ints(model->main, "dims", 2, dims));
+        struct tare_node *node =
+            mini_open(model->main, "Shapes", "node", 2, x, mini_ints(model->main, "dims", 2, dims));
         mini_ok(tare_node_set_string(node, "how", hows[i], strlen(hows[i])));
         mini_done(node);
         mini_ok(tare_graph_infer_shapes(&shapes, &arena, model->main, NULL));
@@ -764,6 +854,10 @@ int main(void) {
         CASE(lists__of_one_type_and_of_several),
         CASE(lists__too_short_and_of_a_wrong_type),
         CASE(ref__is_read_assigned_and_forwarded),
+        CASE(ref__without_a_value_says_so),
+        CASE(function__is_called_with_tensors),
+        CASE(function__must_be_there_and_fit),
+        CASE(kernel__folds_constants),
         CASE(numbers_and_strings),
         CASE(parallel_for__covers_every_item_once),
         CASE(parallel_for__the_first_range_that_fails_counts),
