@@ -61,7 +61,6 @@ static const struct tare_option rows[] = {
     { .name = "quiet", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct quantize_options, quiet),
       .help = "no report on standard error" },
     TARE_PLUGIN_OPTION(struct quantize_options),
-    TARE_PLUGIN_OPTION(struct quantize_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {

@@ -93,7 +93,8 @@ expect 1 "an op has no name" "$tare" ops --check-compat "$work/other.json"
 
 # libraries that cannot be loaded: one line each, from every command that has the option
 for command in run calibrate quantize compare convert inspect validate ops; do
-    "$tare" $command --help >"$work/one"; grep -q -- '--plugin LIB.so' "$work/one" || fail "$command has no --plugin"
+    "$tare" $command --help >"$work/one"
+    [ "$(grep -c -- '--plugin LIB.so' "$work/one")" -eq 1 ] || fail "$command has --plugin $(grep -c -- '--plugin LIB.so' "$work/one") times"
 done
 expect 1 "no_entry.so: is no library of ops" "$tare" ops --plugin "$plugins/no_entry.so"
 expect 1 "other_abi.so: was built for op ABI 2.0 (this tare has 1.0)" "$tare" inspect "$glyphs/saved_model" --plugin "$plugins/other_abi.so"
