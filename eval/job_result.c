@@ -3,10 +3,9 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/output.h"
+#include "eval/json_text.h"
 
-#include <jansson.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const outcome_names[] = { "done", "rejected", "failed" };
@@ -54,20 +53,9 @@ static json_t *result_json(const struct tare_job_result *r) {
     return object;
 }
 
-/* Takes over `root`. */
-static tare_status dump(struct tare_strbuf *out, json_t *root) {
-    char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
-    json_decref(root);
-    if (!text) return TARE_FAIL(TARE_NO_MEMORY, "out of memory");
-    tare_strbuf_puts(out, text);
-    tare_strbuf_putc(out, '\n');
-    free(text);
-    return out->failed ? TARE_FAIL(TARE_NO_MEMORY, "out of memory") : TARE_OK;
-}
-
 tare_status tare_job_result_save(const struct tare_job_result *result, const char *path) {
     struct tare_strbuf text = { 0 };
-    tare_status status = dump(&text, result_json(result));
+    tare_status status = tare_json_write(&text, result_json(result));
     if (status == TARE_OK) status = tare_file_write(path, tare_strbuf_text(&text), text.size);
     tare_strbuf_free(&text);
     return status;
@@ -82,7 +70,7 @@ tare_status tare_batch_json(struct tare_strbuf *out, const struct tare_batch_rep
     json_object_set_new(root, "jobs_skipped", json_integer((json_int_t)report->skipped));
     put_number(root, "seconds", report->seconds);
     json_object_set_new(root, "jobs", jobs);
-    return dump(out, root);
+    return tare_json_write(out, root);
 }
 
 /* ---- reading ---- */

@@ -1,10 +1,9 @@
 /* The difference of two models as tables and JSON. */
 #include "base/text_table.h"
+#include "eval/json_text.h"
 #include "eval/model_diff.h"
 
-#include <jansson.h>
 #include <math.h>
-#include <stdlib.h>
 
 static const char *const change_names[] = { "same", "changed", "other type", "only in the first", "only in the second" };
 
@@ -114,7 +113,6 @@ static json_t *weight_json(const struct tare_weight_difference *w) {
 
 tare_status tare_model_diff_json(struct tare_strbuf *out, const struct tare_model_diff *d) {
     json_t *ops = json_array(), *texts = json_array(), *values = json_array(), *root;
-    char *text;
     for (size_t i = 0; i < d->n_ops; i++)
         json_array_append_new(ops, json_pack("{s:s, s:I, s:I}", "op", d->ops[i].op, "first", (json_int_t)d->ops[i].counts[0],
                                              "second", (json_int_t)d->ops[i].counts[1]));
@@ -125,11 +123,5 @@ tare_status tare_model_diff_json(struct tare_strbuf *out, const struct tare_mode
     root = json_pack("{s:s, s:s, s:b, s:I, s:I, s:o, s:o, s:o}", "first", d->names[0], "second", d->names[1], "same",
                      tare_model_diff_is_empty(d), "first_weight_bytes", (json_int_t)d->weight_bytes[0], "second_weight_bytes",
                      (json_int_t)d->weight_bytes[1], "ops", ops, "signatures", texts, "weights", values);
-    text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : NULL;
-    json_decref(root);
-    if (!text) return TARE_FAIL(TARE_NO_MEMORY, "out of memory");
-    tare_strbuf_puts(out, text);
-    tare_strbuf_putc(out, '\n');
-    free(text);
-    return TARE_OK;
+    return tare_json_write(out, root);
 }
