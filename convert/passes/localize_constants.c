@@ -29,9 +29,11 @@ static struct value *value_of(const struct tare_node *arg) { return (struct valu
 
 static struct tare_graph *graph_at(const struct tare_model *model, size_t i) { return i ? model->functions[i - 1] : model->main; }
 
+/* Strings stay where they are: a loader replaces the paths of asset files. */
 static struct value resolve(struct tare_edge edge) {
     while (edge.node && strcmp(edge.node->op, "Identity") == 0 && edge.node->n_inputs) edge = edge.node->inputs[0];
-    if (edge.node && strcmp(edge.node->op, "Const") == 0) return (struct value){ edge.node, false };
+    if (edge.node && strcmp(edge.node->op, "Const") == 0 && tare_edge_dtype(edge) != TARE_DT_STRING)
+        return (struct value){ edge.node, false };
     if (edge.node && strcmp(edge.node->op, "_Arg") == 0 && edge.node->edit) return *value_of(edge.node);
     return (struct value){ NULL, true };
 }

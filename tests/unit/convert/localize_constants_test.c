@@ -79,6 +79,18 @@ static void other_weights__get_a_copy_of_the_function_each(void **state) {
     tare_model_free(model);
 }
 
+static void text__stays_where_a_loader_replaces_it(void **state) {
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "f");
+    (void)state;
+    mini_return(f, "y", mini_node(f, "Identity", "y", 1, mini_arg(f, "path", TARE_DT_STRING)));
+    mini_call(model->main, "PartitionedCall", "call", f, 1,
+              mini_strings(model->main, "asset", 1, (const char *const[]){ "vocabulary.txt" }));
+    assert_int_equal(run_pass(model), 0);
+    assert_int_equal(f->n_args, 1);
+    tare_model_free(model);
+}
+
 static void argument_that_varies__stays(void **state) {
     struct tare_model *model = mini_model_new();
     struct tare_graph *f = product(model, "f");
@@ -145,6 +157,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_constant__goes_into_the_function),
         cmocka_unit_test(other_weights__get_a_copy_of_the_function_each),
+        cmocka_unit_test(text__stays_where_a_loader_replaces_it),
         cmocka_unit_test(argument_that_varies__stays),
         cmocka_unit_test(loop__carries_no_constant),
         cmocka_unit_test(loop__weight_that_changes_stays),
