@@ -7,8 +7,8 @@ tare_status tare_tensor_from_bytes(struct tare_tensor *out, const void *data, si
     struct tare_arena arena = { 0 };
     struct tare_tensor packed = { 0 };
     ProtobufCMessage *message;
-    tare_status status = tare_message_unpack(&message, &tensorflow__tensor_proto__descriptor, &arena, data, size,
-                                             "serialized tensor");
+    tare_status status =
+        tare_message_unpack(&message, &tensorflow__tensor_proto__descriptor, &arena, data, size, "serialized tensor");
     if (status == TARE_OK)
         status = tare_tensor_from_message(&packed, (const Tensorflow__TensorProto *)message, TARE_TENSOR_COPY);
     if (status == TARE_OK && packed.splat) {

@@ -65,7 +65,10 @@
     X(space_batch) \
     X(space_depth) \
     X(sparse) \
+    X(sparse_combine) \
+    X(sparse_cross) \
     X(sparse_math) \
+    X(sparse_reduce) \
     X(split) \
     X(stack) \
     X(string) \

@@ -88,7 +88,8 @@ static tare_status cut_row(struct ragged *out, const struct tare_kernel *kernel,
         out->values = rows;
         return TARE_OK;
     }
-    struct tare_shape element = { .rank = values->shape.rank - 1 }; /* a row of a dense tensor is no longer one of rows */
+    struct tare_shape element = { .rank =
+                                      values->shape.rank - 1 }; /* a row of a dense tensor is no longer one of rows */
     memcpy(element.dims, values->shape.dims + 1, (size_t)element.rank * sizeof *element.dims);
     const tare_status status = tare_tensor_share_as(&out->values, &rows, &element);
     tare_tensor_reset(&rows);
@@ -168,9 +169,10 @@ static tare_status read_parts(struct parts *parts, const struct tare_kernel *ker
     parts->rank = encoded->shape.rank;
     parts->count = encoded->elements;
     if (inner < 0 || (int64_t)kernel->n_outputs - 1 != encoded->shape.rank + inner)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                         "output_ragged_rank must be equal to input_ragged_rank + encoded_ragged.dims(): %zu vs. %lld + %d",
-                         kernel->n_outputs - 1, (long long)inner, encoded->shape.rank);
+        return TARE_FAIL(
+            TARE_INVALID_ARGUMENT,
+            "output_ragged_rank must be equal to input_ragged_rank + encoded_ragged.dims(): %zu vs. %lld + %d",
+            kernel->n_outputs - 1, (long long)inner, encoded->shape.rank);
     parts->n_splits = (size_t)inner;
     parts->items = TARE_NEW_ARRAY(kernel->scratch, const struct ragged *, (size_t)parts->count + 1);
     if (!parts->items) return TARE_NO_MEMORY;

@@ -1,0 +1,261 @@
+/* Crosses of features: for each row every combination of one value from each column, as a text or as a hash. */
+#include "base/alloc.h"
+#include "graph/ops/families.h"
+#include "graph/ops/hash64.h"
+#include "graph/ops/index.h"
+#include "graph/ops/operand.h"
+#include "graph/ops/sparse_rows.h"
+#include "graph/ops/text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* A column: the values of each row lie side by side. */
+struct column {
+    const struct tare_tensor *values;
+    int64_t *starts; /* of a sparse column, batch + 1 of them; NULL: dense, `width` values a row */
+    int64_t width;
+};
+
+struct cross {
+    struct tare_kernel *kernel;
+    size_t n_sparse, n_columns;
+    struct column *columns;
+    int64_t batch;
+    int64_t *pick; /* of each column, for the combination being made */
+    /* hashes */
+    uint64_t start, key[2];
+    int64_t buckets;
+    bool keyed, strong;
+    /* texts */
+    struct tare_str separator;
+};
+
+/* ---- columns ---- */
+
+static tare_status read_sparse(struct cross *cross, size_t i) {
+    const struct tare_tensor *in = cross->kernel->inputs;
+    struct column *column = &cross->columns[i];
+    struct tare_sparse sparse;
+    TARE_TRY(tare_sparse_make(&sparse, &in[i], &in[cross->n_sparse + i], &in[2 * cross->n_sparse + i]));
+    if (sparse.rank != 2)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "Expected D2 of index to be 2 got %d at position %zu", sparse.rank, i);
+    if (i == 0) cross->batch = sparse.dims[0];
+    if (sparse.dims[0] != cross->batch)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "Expected batch size %lld got %lld at position %zu",
+                         (long long)cross->batch, (long long)sparse.dims[0], i);
+    TARE_TRY(tare_sparse_check(&sparse, false));
+    column->values = sparse.values;
+    column->starts = TARE_NEW_ARRAY(cross->kernel->scratch, int64_t, (size_t)cross->batch + 1);
+    if (!column->starts) return TARE_NO_MEMORY;
+    for (int64_t entry = 0, row = 0; entry < sparse.count; entry++) {
+        const int64_t own = tare_sparse_index(&sparse, entry, 0);
+        if (own < row) return TARE_FAIL(TARE_INVALID_ARGUMENT, "the entries of column %zu are not in order", i);
+        row = own;
+        column->starts[row + 1]++;
+    }
+    for (int64_t row = 0; row < cross->batch; row++)
+        column->starts[row + 1] += column->starts[row];
+    return TARE_OK;
+}
+
+static tare_status read_dense(struct cross *cross, size_t i) {
+    const struct tare_tensor *values = &cross->kernel->inputs[2 * cross->n_sparse + i];
+    if (values->shape.rank != 2)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "Dense inputs should be a matrix but received rank %d at position %zu",
+                         values->shape.rank, i - cross->n_sparse);
+    if (i == 0) cross->batch = values->shape.dims[0];
+    if (values->shape.dims[0] != cross->batch)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "Expected batch size %lld got %lld at dense position %zu",
+                         (long long)cross->batch, (long long)values->shape.dims[0], i - cross->n_sparse);
+    cross->columns[i] = (struct column){ values, NULL, values->shape.dims[1] };
+    return TARE_OK;
+}
+
+static tare_status read_columns(struct cross *cross, struct tare_kernel *kernel, size_t n_more) {
+    cross->kernel = kernel;
+    cross->n_sparse = (size_t)tare_node_int(kernel->node, "N", 0);
+    cross->n_columns = kernel->n_inputs - n_more - 2 * cross->n_sparse;
+    if (!cross->n_columns) return TARE_FAIL(TARE_INVALID_ARGUMENT, "no columns to cross");
+    cross->columns = TARE_NEW_ARRAY(kernel->scratch, struct column, cross->n_columns);
+    cross->pick = TARE_NEW_ARRAY(kernel->scratch, int64_t, cross->n_columns);
+    if (!cross->columns || !cross->pick) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < cross->n_columns; i++)
+        TARE_TRY(i < cross->n_sparse ? read_sparse(cross, i) : read_dense(cross, i));
+    return TARE_OK;
+}
+
+static int64_t width_of(const struct column *column, int64_t row) {
+    return column->starts ? column->starts[row + 1] - column->starts[row] : column->width;
+}
+
+static int64_t value_place(const struct column *column, int64_t row, int64_t pick) {
+    return (column->starts ? column->starts[row] : row * column->width) + pick;
+}
+
+/* ---- combinations ---- */
+
+static tare_status count_row(int64_t *count, const struct cross *cross, int64_t row) {
+    *count = 1;
+    for (size_t i = 0; i < cross->n_columns; i++)
+        if (!tare_mul_i64(count, *count, width_of(&cross->columns[i], row)))
+            return TARE_FAIL(TARE_SHAPE, "row %lld has too many combinations", (long long)row);
+    return TARE_OK;
+}
+
+/* The last column goes round fastest. */
+static void next_combination(struct cross *cross, int64_t row) {
+    for (size_t i = cross->n_columns; i-- > 0;) {
+        if (++cross->pick[i] < width_of(&cross->columns[i], row)) return;
+        cross->pick[i] = 0;
+    }
+}
+
+/* What stands for a value: for a text its fingerprint; a number stands for itself, unless the hash is keyed, which
+ * looks at four bytes of it (TensorFlow takes the size of the dtype's number, not of the value). */
+static uint64_t feature_hash(const struct cross *cross, const struct column *column, int64_t at) {
+    const bool is_text = column->values->dtype == TARE_DT_STRING;
+    const struct tare_str text =
+        is_text ? tare_text_at(column->values, at)
+                : (struct tare_str){ (const char *)&TARE_CONST_DATA(int64_t, column->values)[at], 4 };
+    if (!is_text && !cross->keyed) return (uint64_t)TARE_CONST_DATA(int64_t, column->values)[at];
+    return cross->strong ? tare_siphash24(text.data, text.size, cross->key[0], cross->key[1])
+                         : tare_fingerprint64(text.data, text.size);
+}
+
+static int64_t hash_combination(const struct cross *cross, int64_t row) {
+    uint64_t hash = cross->start;
+    for (size_t i = 0; i < cross->n_columns; i++) {
+        const struct column *column = &cross->columns[i];
+        const uint64_t own = feature_hash(cross, column, value_place(column, row, cross->pick[i]));
+        hash = cross->keyed && i == 0 ? own : tare_fingerprint_concat64(hash, own);
+    }
+    return (int64_t)(hash % (cross->buckets > 0 ? (uint64_t)cross->buckets : (uint64_t)INT64_MAX));
+}
+
+static tare_status join_combination(const struct cross *cross, int64_t row, int64_t at) {
+    struct tare_strbuf text = { 0 };
+    for (size_t i = 0; i < cross->n_columns; i++) {
+        const struct column *column = &cross->columns[i];
+        const int64_t place = value_place(column, row, cross->pick[i]);
+        if (i) tare_strbuf_append(&text, cross->separator.data, cross->separator.size);
+        if (column->values->dtype == TARE_DT_STRING) {
+            const struct tare_str own = tare_text_at(column->values, place);
+            tare_strbuf_append(&text, own.data, own.size);
+        } else {
+            tare_strbuf_printf(&text, "%" PRId64, TARE_CONST_DATA(int64_t, column->values)[place]);
+        }
+    }
+    const tare_status status = tare_text_store(&cross->kernel->outputs[1], at, &text);
+    tare_strbuf_free(&text);
+    return status;
+}
+
+static tare_status write_row(struct cross *cross, int64_t row, int64_t first, int64_t count) {
+    struct tare_tensor *out = cross->kernel->outputs;
+    memset(cross->pick, 0, cross->n_columns * sizeof *cross->pick);
+    for (int64_t k = 0; k < count; k++) {
+        TARE_DATA(int64_t, &out[0])[2 * (first + k)] = row;
+        TARE_DATA(int64_t, &out[0])[2 * (first + k) + 1] = k;
+        if (out[1].dtype == TARE_DT_STRING)
+            TARE_TRY(join_combination(cross, row, first + k));
+        else
+            TARE_DATA(int64_t, &out[1])[first + k] = hash_combination(cross, row);
+        next_combination(cross, row);
+    }
+    return TARE_OK;
+}
+
+static tare_status write_all(struct cross *cross) {
+    struct tare_kernel *kernel = cross->kernel;
+    struct tare_shape matrix, vector, pair = tare_operand_vector_shape(2);
+    int64_t total = 0, widest = 0, count;
+    for (int64_t row = 0; row < cross->batch; row++) {
+        TARE_TRY(count_row(&count, cross, row));
+        if (count > widest) widest = count;
+        if (!tare_add_i64(&total, total, count)) return TARE_FAIL(TARE_SHAPE, "too many combinations");
+    }
+    matrix = tare_shape_make(2, total, (int64_t)2);
+    vector = tare_operand_vector_shape(total);
+    TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_INT64, &matrix));
+    TARE_TRY(tare_kernel_output(kernel, 1, kernel->node->output_dtypes[1], &vector));
+    TARE_TRY(tare_kernel_output(kernel, 2, TARE_DT_INT64, &pair));
+    TARE_DATA(int64_t, &kernel->outputs[2])[0] = cross->batch;
+    TARE_DATA(int64_t, &kernel->outputs[2])[1] = widest;
+    total = 0;
+    for (int64_t row = 0; row < cross->batch; row++, total += count) {
+        TARE_TRY(count_row(&count, cross, row));
+        TARE_TRY(write_row(cross, row, total, count));
+    }
+    return TARE_OK;
+}
+
+/* ---- the three forms ---- */
+
+static tare_status run_first(struct tare_kernel *kernel) {
+    const bool hashed = tare_node_bool(kernel->node, "hashed_output", false);
+    struct cross cross = { .separator = { "_X_", 3 },
+                           .start = (uint64_t)tare_node_int(kernel->node, "hash_key", 0),
+                           .buckets = tare_node_int(kernel->node, "num_buckets", 0) };
+    if (hashed != (kernel->node->output_dtypes[1] == TARE_DT_INT64))
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "hashes are int64, crosses without hash are strings");
+    TARE_TRY(read_columns(&cross, kernel, 0));
+    return write_all(&cross);
+}
+
+static tare_status run_texts(struct tare_kernel *kernel) {
+    const struct tare_tensor *separator = &kernel->inputs[kernel->n_inputs - 1];
+    struct cross cross = { 0 };
+    if (separator->elements != 1) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input sep should be a scalar.");
+    cross.separator = tare_text_at(separator, 0);
+    TARE_TRY(read_columns(&cross, kernel, 1));
+    return write_all(&cross);
+}
+
+static tare_status run_hashes(struct tare_kernel *kernel) {
+    const struct tare_tensor *more = &kernel->inputs[kernel->n_inputs - 3]; /* num_buckets, strong_hash, salt */
+    struct cross cross = { .keyed = true };
+    if (more[0].elements != 1 || more[1].elements != 1)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input num_buckets and strong_hash should be scalars.");
+    if (more[2].elements != 2)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input \"salt\" must have length 2 but has length %lld",
+                         (long long)more[2].elements);
+    cross.buckets = TARE_CONST_DATA(int64_t, &more[0])[0];
+    cross.strong = TARE_CONST_DATA(bool, &more[1])[0];
+    memcpy(cross.key, more[2].data, sizeof cross.key);
+    TARE_TRY(read_columns(&cross, kernel, 3));
+    return write_all(&cross);
+}
+
+static tare_status infer_cross(struct tare_infer *infer) {
+    infer->outputs[0] = tare_shape_make(2, (int64_t)-1, (int64_t)2);
+    infer->outputs[1] = tare_operand_vector_shape(-1);
+    infer->outputs[2] = tare_operand_vector_shape(2);
+    return TARE_OK;
+}
+
+#define COLUMNS "indices: N * int64, values: sparse_types, shapes: N * int64, dense_inputs: dense_types"
+#define TYPES "sparse_types: list({int64, string}) >= 0; dense_types: list({int64, string}) >= 0"
+
+const struct tare_op tare_ops_sparse_cross[] = {
+    { .name = "SparseCross",
+      .inputs = COLUMNS,
+      .outputs = "output_indices: int64, output_values: out_type, output_shape: int64",
+      .attrs = "N: int >= 0; hashed_output: bool; num_buckets: int >= 0; hash_key: int; " TYPES
+               "; out_type: {int64, string}; internal_type: {int64, string}",
+      .infer = infer_cross,
+      .run = run_first },
+    { .name = "SparseCrossHashed",
+      .inputs = COLUMNS ", num_buckets: int64, strong_hash: bool, salt: int64",
+      .outputs = "output_indices: int64, output_values: int64, output_shape: int64",
+      .attrs = "N: int >= 0; " TYPES,
+      .infer = infer_cross,
+      .run = run_hashes },
+    { .name = "SparseCrossV2",
+      .inputs = COLUMNS ", sep: string",
+      .outputs = "output_indices: int64, output_values: string, output_shape: int64",
+      .attrs = "N: int >= 0; " TYPES,
+      .infer = infer_cross,
+      .run = run_texts },
+    { 0 },
+};
