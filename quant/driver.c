@@ -259,6 +259,8 @@ tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *a
     TARE_CHECK(find_all(&work));
     TARE_CHECK(plan_all(&work));
     TARE_CHECK(add_outcomes(&work));
+    for (size_t i = 0; options->passes && options->passes[i]; i++)
+        TARE_CHECK(tare_error_prefix(options->passes[i]->run(&work), "%s", options->passes[i]->name));
     for (size_t i = 0; i < work.n_layers; i++)
         if (!work.layers[i].refused) TARE_CHECK(rewrite_layer(&work, &work.layers[i]));
     sweep(&work);

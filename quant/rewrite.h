@@ -29,6 +29,15 @@ struct tare_quant_setting {
 };
 
 struct tare_quant_recipe; /* quant/recipe.h */
+struct tare_quant_work;   /* quant/layer.h */
+
+/* A pass wins accuracy back: it runs when every layer is planned and nothing is rewritten yet, and changes what the
+ * methods then use (docs/architecture.md, "Accuracy passes"). One file in quant/passes/ each. */
+struct tare_quant_pass {
+    const char *name; /* "bias_correction": as options and reports have it */
+    const char *help; /* one line */
+    tare_status (*run)(struct tare_quant_work *work);
+};
 
 struct tare_quant_options {
     struct tare_quant_setting setting; /* of layers that no rule names */
@@ -37,6 +46,7 @@ struct tare_quant_options {
     int64_t min_elements;              /* smallest weight worth quantizing; 0: the method's own */
     int64_t min_table_elements;        /* the same for tables alone; 0: min_elements */
     const struct tare_quant_recipe *recipe; /* rules for single layers; NULL: none */
+    const struct tare_quant_pass *const *passes; /* in the order in which they run, ended by NULL; NULL: none */
     /* Only layers for which it is true are quantized; NULL: all. */
     bool (*wants)(void *arg, const struct tare_graph *graph, const struct tare_node *op);
     void *wants_arg;

@@ -2,8 +2,7 @@
 #include "support/mini_model.h"
 
 #include "base/arena.h"
-#include "quant/rewrite.h"
-#include "quant/weights.h"
+#include "quant/layer.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -222,6 +221,67 @@ static void same_weight_twice__is_one_constant(void **state) {
     tare_arena_free(&arena);
 }
 
+/* A pass that doubles every weight, and one that makes the integers itself: all 3 with a scale of 1. */
+static tare_status run_doubling(struct tare_quant_work *work) {
+    for (size_t i = 0; i < work->n_layers; i++) {
+        struct tare_tensor copy;
+        TARE_TRY(tare_quant_make_real(&work->layers[i]));
+        TARE_TRY(tare_tensor_copy(&copy, &work->layers[i].real));
+        tare_tensor_reset(&work->layers[i].real);
+        for (int64_t j = 0; j < copy.elements; j++) TARE_DATA(float, &copy)[j] *= 2;
+        work->layers[i].real = copy;
+    }
+    return TARE_OK;
+}
+
+static tare_status run_threes(struct tare_quant_work *work) {
+    struct tare_quant_layer *layer = &work->layers[0];
+    TARE_TRY(tare_quant_make_integers(work->arena, layer));
+    memset(layer->quantized.values.data, 3, (size_t)layer->quantized.values.elements);
+    for (int64_t i = 0; i < layer->quantized.n_scales; i++) layer->quantized.scales[i] = 1;
+    return TARE_OK;
+}
+
+static const struct tare_quant_pass doubling = { "doubling", "for the test", run_doubling };
+static const struct tare_quant_pass threes = { "threes", "for the test", run_threes };
+
+static float answer_of(const struct tare_quant_pass *pass) {
+    const struct tare_quant_pass *const passes[] = { pass, NULL };
+    const struct tare_quant_options options = { .setting.method = &tare_method_weight_only, .min_elements = 1,
+                                                .passes = passes };
+    const struct tare_shape shape = tare_shape_make(2, 2, 1), x_shape = tare_shape_make(2, 1, 2);
+    struct tare_model *model = mini_model_new();
+    struct tare_arena arena = { 0 };
+    struct tare_quant_report report;
+    struct tare_tensor w, x, y;
+    float result;
+    mini_ok(tare_tensor_from(&w, TARE_DT_FLOAT, &shape, (const float[]){ 127, 1 }));
+    mini_ok(tare_tensor_from(&x, TARE_DT_FLOAT, &x_shape, (const float[]){ 1, 10 }));
+    struct tare_edge in = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
+    struct tare_graph *f = tare_model_add_function(model, "f");
+    struct tare_edge arg = mini_arg(f, "x", TARE_DT_FLOAT);
+    mini_return(f, "y", mini_node(f, "MatMul", "layer", 2, arg, (struct tare_edge){ tare_graph_add_const(f, "w", &w), 0 }));
+    struct tare_edge out = mini_call(model->main, "PartitionedCall", "call", f, 1, in);
+    mini_ok(tare_quantize(&report, &arena, model, NULL, &options));
+    struct tare_session *session = mini_session(model);
+    mini_ok(tare_session_run(session, &in, &x, 1, &out, &y, 1, NULL, 0));
+    result = TARE_DATA(float, &y)[0];
+    tare_tensor_reset(&w);
+    tare_tensor_reset(&x);
+    tare_tensor_reset(&y);
+    tare_session_free(session);
+    tare_model_free(model);
+    tare_arena_free(&arena);
+    return result;
+}
+
+static void pass__what_it_makes_is_what_the_method_uses(void **state) {
+    (void)state;
+    assert_float_equal(answer_of(NULL), 137, 0);
+    assert_float_equal(answer_of(&doubling), 274, 0);
+    assert_float_equal(answer_of(&threes), 33, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(matmul__every_granularity_and_width),
@@ -229,6 +289,7 @@ int main(void) {
         cmocka_unit_test(nibble_packing__low_half_of_the_rows_first),
         cmocka_unit_test(table__every_granularity_and_width),
         cmocka_unit_test(same_weight_twice__is_one_constant),
+        cmocka_unit_test(pass__what_it_makes_is_what_the_method_uses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
