@@ -1,7 +1,9 @@
 #include "calib/bins.h"
 
 #include "base/alloc.h"
+#include "tensor/number.h"
 
+#include <float.h>
 #include <string.h>
 
 static void fill_sums(struct tare_bins *bins) {
@@ -14,6 +16,50 @@ static void fill_sums(struct tare_bins *bins) {
         bins->sums[i + 1] = bins->sums[i] + count * center;
         bins->squares[i + 1] = bins->squares[i] + count * center * center;
     }
+}
+
+/* ---- places by value ---- */
+
+/* Pages in ascending order of value: the negative ones from the greatest exponent down, then the positive ones. */
+static int page_in_order(int i) {
+    return i < TARE_HISTOGRAM_PAGES / 2 ? TARE_HISTOGRAM_PAGES - 1 - i : i - TARE_HISTOGRAM_PAGES / 2;
+}
+
+/* Place of a value's bin in its page, in ascending order of value. */
+static uint32_t bin_in_order(uint32_t bits) {
+    uint32_t bin = bits >> TARE_SCAN_SHIFT & (TARE_HISTOGRAM_BINS - 1);
+    return bits >> 31 ? TARE_HISTOGRAM_BINS - 1 - bin : bin;
+}
+
+static uint32_t bits_of(double value) {
+    return tare_float_bits((float)value); /* an end of a bin, or an exact extreme: a float */
+}
+
+static tare_status index_bins(struct tare_bins *bins) {
+    int16_t pages = 0;
+    for (int page = 0; page < TARE_HISTOGRAM_PAGES; page++) bins->place[page] = -1;
+    for (size_t i = 0; i < bins->count; i++) {
+        if (bins->centers[i] < 0) bins->negative++;
+        int16_t *place = &bins->place[bits_of(bins->bins[i].low) >> 23];
+        if (bins->centers[i] != 0 && *place < 0) *place = pages++;
+    }
+    bins->below = tare_calloc((size_t)pages * TARE_HISTOGRAM_BINS + 1, sizeof *bins->below);
+    if (bins->below == NULL) return TARE_NO_MEMORY;
+    size_t at = 0;
+    for (int i = 0; i < TARE_HISTOGRAM_PAGES; i++) {
+        int page = page_in_order(i);
+        if (page == 0 && at < bins->count && bins->centers[at] == 0) at++;
+        bins->before[page] = (uint32_t)at;
+        if (bins->place[page] < 0) continue;
+        uint16_t *below = bins->below + (size_t)bins->place[page] * TARE_HISTOGRAM_BINS;
+        size_t first = at;
+        for (uint32_t bin = 0; bin < TARE_HISTOGRAM_BINS; bin++) {
+            below[bin] = (uint16_t)(at - first);
+            uint32_t bits = at < bins->count ? bits_of(bins->bins[at].low) : 0;
+            if (at < bins->count && bits >> 23 == (uint32_t)page && bin_in_order(bits) == bin) at++;
+        }
+    }
+    return TARE_OK;
 }
 
 tare_status tare_bins_make(struct tare_bins *out, const struct tare_statistics *statistics) {
@@ -38,6 +84,7 @@ tare_status tare_bins_make(struct tare_bins *out, const struct tare_statistics *
         goto done;
     }
     fill_sums(out);
+    status = index_bins(out);
 done:
     if (status != TARE_OK) tare_bins_free(out);
     return status;
@@ -49,18 +96,26 @@ void tare_bins_free(struct tare_bins *bins) {
     tare_free(bins->counts);
     tare_free(bins->sums);
     tare_free(bins->squares);
+    tare_free(bins->below);
     memset(bins, 0, sizeof *bins);
 }
 
 size_t tare_bins_below(const struct tare_bins *bins, double value) {
-    size_t low = 0, high = bins->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (bins->centers[middle] < value) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
+    float rounded = (float)value;
+    if (rounded > FLT_MAX || rounded < -FLT_MAX) return value > 0 ? bins->count : 0;
+    if (rounded == 0) {
+        size_t at = bins->negative;
+        while (at > 0 && bins->centers[at - 1] >= value) at--;
+        while (at < bins->count && bins->centers[at] < value) at++;
+        return at;
     }
-    return low;
+    uint32_t bits = tare_float_bits(rounded), page = bits >> 23;
+    size_t at = bins->before[page];
+    if (bins->place[page] >= 0)
+        at += bins->below[(size_t)bins->place[page] * TARE_HISTOGRAM_BINS + bin_in_order(bits)];
+    /* Bins below the value's own have centres below it. Its own may have, and rounding may have moved the value over an end
+     * of its bin. */
+    while (at > 0 && bins->centers[at - 1] >= value) at--;
+    while (at < bins->count && bins->centers[at] < value) at++;
+    return at;
 }
