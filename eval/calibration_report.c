@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/strbuf.h"
+#include "base/thread.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -40,21 +41,23 @@ static tare_status fill_ranges(struct tare_calibration_report_tensor *t, const s
     return TARE_OK;
 }
 
-static tare_status fill_values(struct tare_calibration_report_tensor *t, struct tare_calibration_report *report) {
+static tare_status make_room(struct tare_calibration_report_tensor *t, struct tare_calibration_report *report) {
+    t->points = TARE_NEW_ARRAY(&report->arena, struct tare_convergence_point, TARE_STATISTICS_BUCKETS);
+    t->ranges = TARE_NEW_ARRAY(&report->arena, struct tare_calibration_report_range, report->n_algorithms + 1);
+    t->columns = TARE_NEW_ARRAY(&report->arena, double, TARE_CALIBRATION_REPORT_COLUMNS);
+    return t->points != NULL && t->ranges != NULL && t->columns != NULL ? TARE_OK : TARE_NO_MEMORY;
+}
+
+/* Touches nothing but its tensor. */
+static tare_status fill_values(struct tare_calibration_report_tensor *t, const struct tare_calibration_report *report) {
     const struct tare_statistics *s = &t->tensor->statistics;
-    struct tare_convergence_point points[TARE_STATISTICS_BUCKETS];
     struct tare_bins bins;
     double finite = (double)tare_histogram_finite(&s->histogram);
     t->mean = tare_exact_sum_value(&s->sum) / finite;
     t->rms = sqrt(tare_exact_sum_value(&s->sum_of_squares) / finite);
     t->plot_low = fmin(t->low, 0);
     t->plot_high = fmax(t->high, 0);
-    t->n_points = tare_convergence(points, s);
-    t->points = TARE_NEW_ARRAY(&report->arena, struct tare_convergence_point, t->n_points + 1);
-    t->ranges = TARE_NEW_ARRAY(&report->arena, struct tare_calibration_report_range, report->n_algorithms + 1);
-    t->columns = TARE_NEW_ARRAY(&report->arena, double, TARE_CALIBRATION_REPORT_COLUMNS);
-    if (t->points == NULL || t->ranges == NULL || t->columns == NULL) return TARE_NO_MEMORY;
-    memcpy(t->points, points, t->n_points * sizeof *points);
+    t->n_points = tare_convergence(t->points, s);
     TARE_TRY(tare_bins_make(&bins, s));
     draw(t, &bins);
     tare_status status = fill_ranges(t, report, &bins);
@@ -83,7 +86,22 @@ static tare_status add_tensor(struct tare_calibration_report *report, const stru
     t->elements = tare_statistics_elements(&tensor->statistics);
     t->not_finite = t->elements - tare_histogram_finite(&tensor->statistics.histogram);
     t->has_range = tare_statistics_extremes(&t->low, &t->high, &tensor->statistics);
-    return t->has_range ? tare_error_prefix(fill_values(t, report), "'%s'", name) : TARE_OK;
+    return t->has_range ? make_room(t, report) : TARE_OK;
+}
+
+struct filling {
+    struct tare_calibration_report *report;
+    int threads;
+};
+
+/* Every threads-th tensor. */
+static tare_status fill_share(void *arg, int worker) {
+    const struct filling *filling = arg;
+    for (size_t i = (size_t)worker; i < filling->report->n_tensors; i += (size_t)filling->threads) {
+        struct tare_calibration_report_tensor *t = &filling->report->tensors[i];
+        if (t->has_range) TARE_TRY(tare_error_prefix(fill_values(t, filling->report), "'%s'", t->name));
+    }
+    return TARE_OK;
 }
 
 static tare_status add_tensors(struct tare_calibration_report *report, const regex_t *wanted) {
@@ -95,7 +113,9 @@ static tare_status add_tensors(struct tare_calibration_report *report, const reg
         if (strcmp(c->tensors[i]->function, report->function) != 0) report->function = NULL;
     }
     for (size_t i = 0; i < c->n_tensors; i++) TARE_TRY(add_tensor(report, c->tensors[i], wanted));
-    return TARE_OK;
+    struct filling filling = { report, tare_cpu_count() };
+    if ((size_t)filling.threads > report->n_tensors) filling.threads = report->n_tensors > 0 ? (int)report->n_tensors : 1;
+    return tare_threads_run(filling.threads, fill_share, &filling);
 }
 
 /* ---- the report ---- */
