@@ -216,7 +216,8 @@ static tare_status measure_sensitivity(struct comparing *c) {
     const struct compare_options *options = c->options;
     struct tare_runner_options runner = c->runner;
     struct tare_variant variant;
-    const struct tare_sensitivity_task task = { .model = options->model, .variant = &variant,
+    const struct tare_sensitivity_task task = { .model = options->model, .ops = tare_command_registry(),
+                                                .variant = &variant,
                                                 .calibration = c->calibration, .signature = options->signature,
                                                 .label = options->label, .runner = &runner,
                                                 .threads = c->result.threads, .quiet = options->quiet };

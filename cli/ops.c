@@ -147,7 +147,7 @@ static const char *kernel_text(const struct tare_op_def *def) {
 
 static void put_tpu(struct tare_strbuf *text, const struct tare_op_def *def) {
     const struct tare_xla_op *op = tare_tpu_find_op(def->name);
-    tare_strbuf_puts(text, op ? "yes" : "no");
+    tare_strbuf_puts(text, op ? "yes" : tare_tpu_compiles(def->name) ? "yes, lowered" : "no");
     if (op && op->constants) tare_strbuf_printf(text, ", constant %s", op->constants);
 }
 
@@ -177,7 +177,7 @@ static void print_plain(const struct tare_op_def *def) {
 static void print_row(const struct tare_op_def *def, int width) {
     struct tare_strbuf text = { 0 };
     put_signature(&text, def);
-    printf("%-*s  %-6s  %-3s  %s\n", width, def->name, kernel_text(def), tare_tpu_find_op(def->name) ? "yes" : "no",
+    printf("%-*s  %-6s  %-3s  %s\n", width, def->name, kernel_text(def), tare_tpu_compiles(def->name) ? "yes" : "no",
            tare_strbuf_text(&text));
     tare_strbuf_free(&text);
 }
@@ -223,7 +223,7 @@ static void print_markdown(const struct tare_op_def *const *ops, size_t count) {
     for (size_t i = 0; i < count; i++) {
         here += runs_here(ops[i]);
         fast += runs_here(ops[i]) && ops[i]->row->reference;
-        tpu += tare_tpu_find_op(ops[i]->name) != NULL;
+        tpu += tare_tpu_compiles(ops[i]->name);
     }
     printf(
         "# Ops\n\n"
@@ -234,7 +234,8 @@ static void print_markdown(const struct tare_op_def *const *ops, size_t count) {
         "listed\n"
         "by `tare ops --all`. An op of your own: [custom-ops.md](custom-ops.md).\n\n"
         "*dtypes* are those of the definition, by attribute; `numbertype`, `realnumbertype` and `quantizedtype` are\n"
-        "TensorFlow's sets. *TPU*: inputs behind \"constant\" must be known when the program is compiled.\n\n"
+        "TensorFlow's sets. *TPU*: inputs behind \"constant\" must be known when the program is compiled;\n"
+        "\"lowered\": turned into functional control flow first.\n\n"
         "| op | signature | dtypes | runs here | TPU |\n|---|---|---|---|---|\n",
         here, fast, tpu);
     for (size_t i = 0; i < count; i++)
@@ -270,7 +271,7 @@ static json_t *op_json(const struct tare_op_def *def) {
     json_t *op =
         json_pack("{s:s, s:o, s:o, s:o, s:b, s:b, s:b}", "name", def->name, "inputs",
                   args_json(def->inputs, def->n_inputs), "outputs", args_json(def->outputs, def->n_outputs), "attrs",
-                  attrs_json(def), "stateful", def->is_stateful, "runs", runs_here(def), "tpu", tpu != NULL);
+                  attrs_json(def), "stateful", def->is_stateful, "runs", runs_here(def), "tpu", tare_tpu_compiles(def->name));
     const char *path = tare_plugin_path_of(def), *kernels = tare_plugin_kernels_of(def), *doc = tare_plugin_doc_of(def);
     if (op && runs_here(def) && !path) json_object_set_new(op, "fast", json_boolean(def->row->reference != NULL));
     if (op && tpu && tpu->types) json_object_set_new(op, "tpu_types", json_string(tpu->types));

@@ -59,7 +59,7 @@ static tare_status measure_model(struct tare_sensitivity_figures *out, struct me
 static tare_status measure_float(struct measuring *m) {
     struct tare_model *model;
     tare_status status;
-    TARE_TRY(tare_saved_model_load(&model, m->task->model, NULL));
+    TARE_TRY(tare_saved_model_load(&model, m->task->model, &(struct tare_saved_model_options){ .ops = m->task->ops }));
     status = measure_model(&m->out->float_model, m, model);
     tare_model_free(model);
     m->out->records = m->comparison.records;
@@ -95,7 +95,7 @@ static tare_status measure(struct tare_sensitivity_figures *out, struct measurin
         variant.quantization.options.wants = wanted;
         variant.quantization.options.wants_arg = choice;
     }
-    TARE_TRY(tare_load_prepared(&model, m->task->model));
+    TARE_TRY(tare_load_prepared_with(&model, m->task->model, m->task->ops));
     status = tare_variant_apply(&report, &arena, model, &variant, m->task->calibration);
     if (status == TARE_OK && !choice) status = note_layers(m, &report);
     if (status == TARE_OK) status = measure_model(out, m, model);

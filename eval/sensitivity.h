@@ -31,6 +31,7 @@ struct tare_sensitivity {
 
 struct tare_sensitivity_task {
     const char *model; /* SavedModel directory */
+    const struct tare_op_registry *ops; /* that it is opened with; NULL: the built-in ones */
     const struct tare_variant *variant; /* one that quantizes */
     struct tare_calibration *calibration; /* NULL where the variant needs none */
     const char *signature, *label;

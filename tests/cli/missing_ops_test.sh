@@ -35,6 +35,12 @@ expect 1 "$missing" "$tare" calibrate gaps --data x.tfrecord -o x.calib --plugin
 "$tare" compare whole --data x.tfrecord --methods float --plugin "$everything" >text || fail "compare"
 "$tare" quantize whole quantized --data x.tfrecord --quiet --plugin "$everything" || fail "quantize"
 [ "$("$tare" run quantized --input x=x.npy --plugin "$everything" 2>/dev/null)" = "y float32[2,2] 1 16 81 256" ] || fail "run quantized"
+# the same around a quantized op, layer by layer
+op_model chain layers "$everything" SquareInRanges MatMul SquareInRanges
+"$tare" compare layers --data x.tfrecord --calibration-data x.tfrecord --sensitivity --quiet --plugin "$everything" >text 2>&1 ||
+    fail "compare --sensitivity: $(cat text)"
+grep -q "^static " text || fail "compare --sensitivity: $(cat text)"
+
 convert=("$tare" convert --input_model_dir=whole --output_model_dir=converted --quiet --plugin "$everything"
     --converter_options_string='tpu_functions { concrete_function_name: "inner" }')
 expect 1 "'tf.SquareInRanges' op isn't compilable for TPU device" "${convert[@]}"

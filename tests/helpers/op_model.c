@@ -1,14 +1,18 @@
-/* Writes a SavedModel of one op, and arrays to feed it, for command line tests:
+/* Writes SavedModels with ops of a library, and data to feed them, for command line tests:
  *
- *   op_model model DIR LIB.so OP ATTRS INPUT…     the signature serving_default takes the op's inputs and gives its
- * outputs, by the names of its definition (NAME_0, NAME_1 … for lists); each INPUT is the shape of one: "[2,?]"
- *   op_model chain DIR LIB.so OP… / OP…           the signature takes a float x; each OP (one float input and output,
- * all attributes with defaults) takes what the one before gives: those in front of the / in the main graph, those
- * behind it in a function op_model array FILE.npy TENSOR                TENSOR as in support/tensor_text.h: "int32[2,2]
- * 1 2 3 4" op_model samples FILE.tfrecord KEY TENSOR N   N records of KEY with that value
+ *   op_model model DIR LIB.so OP ATTRS INPUT…
+ *       the signature serving_default takes the op's inputs and gives its outputs, by the names of its definition (NAME_0,
+ *       NAME_1 … for lists); each INPUT is the shape of one: "[2,?]"
+ *   op_model chain DIR LIB.so OP… / OP…
+ *       the signature takes a float x; each OP (one float input and output, all attributes with defaults) takes what the one
+ *       before gives: those in front of the / in the main graph, those behind it in a function. MatMul is by a constant
+ *   op_model array FILE.npy TENSOR
+ *       TENSOR as in support/tensor_text.h: "int32[2,2] 1 2 3 4"
+ *   op_model samples FILE.tfrecord KEY TENSOR N
+ *       N records of KEY with that value
  *
- * The definition comes from the library, as it comes from tf.load_op_library where such a model is made; what is
- * written does not need the library to be opened. */
+ * The definitions come from the library, as they come from tf.load_op_library where such a model is made; what is written
+ * does not need the library to be opened. */
 #include "convert/saved_model.h"
 #include "base/alloc.h"
 #include "datasets/npy.h"
@@ -87,11 +91,25 @@ static tare_status add_op(struct tare_model *model, struct tare_opspec_memory *m
 
 /* ---- a chain ---- */
 
+static tare_status add_weights(struct tare_node *node) {
+    static const float values[] = { 0.5f, -0.25f, 0.75f, 1 };
+    const struct tare_shape shape = tare_shape_make(2, 2, 2);
+    struct tare_tensor weights;
+    struct tare_node *constant;
+    TARE_TRY(tare_tensor_from(&weights, TARE_DT_FLOAT, &shape, values));
+    constant = tare_graph_add_const(node->graph, "weights", &weights);
+    tare_tensor_reset(&weights);
+    if (!constant) return TARE_NO_MEMORY;
+    TARE_TRY(tare_node_add_input(node, (struct tare_edge){ constant, 0 }));
+    return tare_node_set_type(node, "T", TARE_DT_FLOAT);
+}
+
 static tare_status add_chain(struct tare_graph *graph, struct tare_edge *edge, char *const *ops, size_t count) {
     for (size_t i = 0; i < count; i++) {
         struct tare_node *node = tare_graph_add(graph, ops[i], ops[i]);
         if (!node || !node->def) return TARE_FAIL(TARE_NOT_FOUND, "there is no op %s", ops[i]);
         TARE_TRY(tare_node_add_input(node, *edge));
+        if (strcmp(ops[i], "MatMul") == 0) TARE_TRY(add_weights(node));
         TARE_TRY(tare_node_resolve(node));
         *edge = (struct tare_edge){ node, 0 };
     }
