@@ -231,6 +231,7 @@ tare_status tare_data_file_look(struct tare_sample *out, const char **kind, cons
     if (record_kind == TARE_RECORD_EXAMPLE || record_kind == TARE_RECORD_SEQUENCE_EXAMPLE)
         return show_features(out, &features, tare_features_decode(&features, record->data, record->size));
     if (record_kind == TARE_RECORD_OTHER)
-        return TARE_FAIL(TARE_CORRUPT, "neither a RepresentativeDataSample nor a tf.Example (%zu bytes)", record->size);
+        return show_features(out, &features,
+                             tare_features_add_bytes(&features, "(bytes)", record->data, record->size));
     return tare_sample_decode(out, record->data, record->size);
 }

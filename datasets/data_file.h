@@ -36,7 +36,8 @@ tare_status tare_data_file_decode(struct tare_sample *out, const struct tare_dat
                                   const struct tare_data_record *record,
                                   const struct tare_dataset_spec *spec) TARE_WARN_UNUSED;
 /* The sample that a record is when nobody says what it should become, for looking at: features as they are. *kind names
- * it: "RepresentativeDataSample", "tf.Example", "tf.SequenceExample", "arrays", "picture". */
+ * it: "RepresentativeDataSample", "tf.Example", "tf.SequenceExample", "arrays", "picture", or "unknown", whose bytes
+ * are the only key, "(bytes)". */
 tare_status tare_data_file_look(struct tare_sample *out, const char **kind, const struct tare_data_file *file,
                                 const struct tare_data_record *record) TARE_WARN_UNUSED;
 

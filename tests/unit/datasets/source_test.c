@@ -288,7 +288,8 @@ static void source__passes_over_so_many_bad_records(void **state) {
         options.limit = 7;
         assert_string_equal(labels_of(&out, paths, 2, &options, NULL), "0 1 2 4 5 7 0 ");
         options = (struct tare_source_options){ .stop = 6, .max_bad = 1, .prefetch = prefetch };
-        assert_string_equal(labels_of(&out, paths, 2, &options, NULL), "0 1 2 4 5 "); /* 6, a second bad one, is behind */
+        assert_string_equal(labels_of(&out, paths, 2, &options, NULL),
+                            "0 1 2 4 5 "); /* 6, a second bad one, is behind */
     }
     tare_strbuf_free(&out);
     tare_strbuf_free(&notes);

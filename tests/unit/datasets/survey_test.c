@@ -118,6 +118,24 @@ static void survey__tells_kinds_and_features_apart(void **state) {
     tare_survey_free(&survey);
 }
 
+static void survey__shows_records_of_no_known_kind_as_bytes(void **state) {
+    struct tare_tfrecord_writer *writer;
+    struct tare_survey survey;
+    (void)state;
+    assert_int_equal(tare_tfrecord_create(&writer, temp_path("words.tfrecord")), TARE_OK);
+    assert_int_equal(tare_tfrecord_write(writer, "word", 4), TARE_OK);
+    assert_int_equal(tare_tfrecord_write(writer, "", 0), TARE_OK);
+    assert_int_equal(tare_tfrecord_commit(writer), TARE_OK);
+    look(&survey, temp_path("words.tfrecord"));
+    assert_int_equal(survey.records, 2);
+    assert_int_equal(survey.bad, 0);
+    assert_string_equal(survey.kind, "unknown");
+    assert_string_equal(survey.keys[0].name, "(bytes)");
+    assert_int_equal(survey.keys[0].shortest, 0);
+    assert_int_equal(survey.keys[0].longest, 4);
+    tare_survey_free(&survey);
+}
+
 static void survey__counts_bad_records_and_goes_on(void **state) {
     struct tare_survey survey;
     char *bytes;
@@ -384,6 +402,7 @@ int main(void) {
         cmocka_unit_test(survey__finds_types_shapes_and_values),
         cmocka_unit_test(survey__finds_equal_records_whatever_the_order_of_keys),
         cmocka_unit_test(survey__tells_kinds_and_features_apart),
+        cmocka_unit_test(survey__shows_records_of_no_known_kind_as_bytes),
         cmocka_unit_test(survey__counts_bad_records_and_goes_on),
         cmocka_unit_test(hash__sees_every_part_of_a_tensor),
         cmocka_unit_test(make__writes_samples_of_arrays),
