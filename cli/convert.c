@@ -167,6 +167,11 @@ static void print_notes(const struct tare_conversion *conversion) {
     if (existing->tpu_calls)
         fprintf(stderr, "note: the model has been converted for TPU before: %zu TPUPartitionedCall (%s) stay as they are\n",
                 existing->tpu_calls, existing->first);
+    for (size_t i = 0; i < conversion->composites.count; i++) {
+        const struct tare_composite *composite = &conversion->composites.items[i];
+        fprintf(stderr, "note: function %s (%s) %s%s\n", composite->function, composite->implements,
+                composite->reason ? "stays composite: " : "was fused", composite->reason ? composite->reason : "");
+    }
     if (conversion->dropped.assertions)
         fprintf(stderr, "note: %zu assertions left the TPU functions, as they would at compilation\n",
                 conversion->dropped.assertions);
@@ -186,7 +191,7 @@ static tare_status convert(struct tare_model *model, struct tare_arena *arena,
                            const struct tare_converter_options *converter, const struct convert_options *options,
                            struct tare_progress *progress) {
     struct tare_export_options export = { .overwrite = options->overwrite };
-    struct tare_pass_count prepared[16];
+    struct tare_pass_count prepared[TARE_PIPELINE_STEPS];
     struct tare_tpu_memory before;
     struct tare_conversion conversion;
     tare_status status;

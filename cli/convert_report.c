@@ -94,7 +94,7 @@ static json_t *batches_json(const struct tare_converter_options *options) {
 /* ---- passes, findings ---- */
 
 static json_t *passes_json(const struct tare_conversion *conversion, const struct tare_pass_count *prepared) {
-    struct tare_pass_count counts[TARE_PIPELINE_STEPS + 8];
+    struct tare_pass_count counts[TARE_PIPELINE_STEPS];
     size_t count = tare_pipeline_counts(counts, conversion, prepared);
     json_t *passes = json_array();
     for (size_t i = 0; i < count; i++)
@@ -116,17 +116,29 @@ static json_t *findings_json(const struct tare_conversion *conversion) {
     return findings;
 }
 
+static json_t *composites_json(const struct tare_conversion *conversion) {
+    json_t *composites = json_array();
+    for (size_t i = 0; i < conversion->composites.count; i++) {
+        const struct tare_composite *composite = &conversion->composites.items[i];
+        json_array_append_new(composites, json_pack("{s:s, s:s, s:b, s:s?}", "function", composite->function,
+                                                    "implements", composite->implements, "fused", !composite->reason,
+                                                    "reason", composite->reason));
+    }
+    return composites;
+}
+
 tare_status tare_convert_report_write(const char *path, const struct tare_conversion *conversion,
                                       const struct tare_converter_options *options,
                                       const struct tare_pass_count *prepared) {
     const struct tare_cost_report *cost = &conversion->cost;
-    json_t *root = json_pack("{s:I, s:I, s:I, s:I, s:o, s:o, s:{s:o, s:o}, s:o, s:o, s:o, s:o}", "total_cost",
+    json_t *root = json_pack("{s:I, s:I, s:I, s:I, s:o, s:o, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o}", "total_cost",
                              (json_int_t)cost->total, "cpu_cost", (json_int_t)cost->cpu, "tpu_cost",
                              (json_int_t)cost->tpu, "full_batch", (json_int_t)conversion->full.batch, "functions",
                              functions_json(conversion), "ops", ops_json(cost), "hbm", "before",
                              memory_json(&conversion->before), "after", memory_json(&conversion->after), "chips",
                              chips_json(conversion), "batching", batches_json(options), "passes",
-                             passes_json(conversion, prepared), "findings", findings_json(conversion));
+                             passes_json(conversion, prepared), "findings", findings_json(conversion), "composites",
+                             composites_json(conversion));
     char *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
     tare_status status = text ? tare_file_write(path, text, strlen(text)) : TARE_NO_MEMORY;
     free(text);

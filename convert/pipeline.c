@@ -10,6 +10,7 @@
 
 const struct tare_pass *const tare_prepare_passes[] = {
     &tare_pass_prune,
+    &tare_pass_fuse_composites,
     &tare_pass_freeze,
     &tare_pass_localize_constants,
     &tare_pass_fold_constants,
@@ -103,9 +104,10 @@ static tare_status report(struct tare_conversion *out, struct tare_arena *arena,
     return TARE_OK;
 }
 
-size_t tare_pipeline_counts(struct tare_pass_count out[static TARE_PIPELINE_STEPS + 8],
+size_t tare_pipeline_counts(struct tare_pass_count out[static TARE_PIPELINE_STEPS],
                             const struct tare_conversion *conversion, const struct tare_pass_count *prepared) {
     const struct tare_pass_count steps[] = {
+        { "fuse_composites", conversion->composites.fused },
         { "drop_assertions", conversion->dropped.assertions },
         { "drop_handle_identities", conversion->dropped.identities },
         { "bfloat16", conversion->bfloat16_changes },
@@ -120,7 +122,7 @@ size_t tare_pipeline_counts(struct tare_pass_count out[static TARE_PIPELINE_STEP
     size_t count = 0;
     for (size_t i = 0; prepared && tare_prepare_passes[i]; i++)
         out[count++] = prepared[i];
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+    for (size_t i = prepared ? 1 : 0; i < sizeof steps / sizeof *steps; i++) /* preparing fuses, too */
         out[count++] = steps[i];
     return count;
 }
@@ -149,6 +151,7 @@ tare_status tare_pipeline_place(struct tare_conversion *out, struct tare_arena *
     size_t count;
     memset(out, 0, sizeof *out);
     TARE_TRY(check_is_tf2(model, options));
+    TARE_TRY(tare_composites_fuse(&out->composites, arena, model));
     if (options->has_sharding) TARE_TRY(tare_tpu_sharding_check(&options->sharding));
     TARE_TRY(tare_tpu_find_functions(&functions, &count, arena, model, options->functions, options->n_functions));
     graphs = graphs_of(arena, functions, count);

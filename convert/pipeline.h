@@ -3,6 +3,7 @@
 #define TARE_CONVERT_PIPELINE_H
 
 #include "base/strbuf.h"
+#include "convert/composites.h"
 #include "convert/options.h"
 #include "convert/pass.h"
 #include "quant/rewrite.h"
@@ -37,6 +38,7 @@ struct tare_conversion {
     size_t n_placed;
     struct tare_tpu_finding *findings; /* what the TPU would refuse; for the user to know, also after a failure */
     size_t n_findings;
+    struct tare_composites composites; /* annotated functions; those fused while preparing are not among them */
     struct tare_tpu_existing existing; /* TPU and batching ops that the model brought */
     struct tare_tpu_dropped dropped;
     size_t bfloat16_changes; /* nodes */
@@ -48,10 +50,10 @@ struct tare_conversion {
     struct tare_tpu_memory before, after; /* of the TPU functions, at that batch */
 };
 
-enum { TARE_PIPELINE_STEPS = 12 };
+enum { TARE_PIPELINE_STEPS = 24 };
 /* Every step of a conversion with the changes that it made, in order; returns how many. `prepared` are the counts of
  * tare_pipeline_prepare, NULL when it did not run. */
-size_t tare_pipeline_counts(struct tare_pass_count out[static TARE_PIPELINE_STEPS + 8],
+size_t tare_pipeline_counts(struct tare_pass_count out[static TARE_PIPELINE_STEPS],
                             const struct tare_conversion *conversion, const struct tare_pass_count *prepared);
 
 /* Memory that the functions of the options need as the model is now; for a comparison from before quantization. */

@@ -1,0 +1,18 @@
+/* Composite functions get their fused bodies, before their variables are frozen and their constants folded. */
+#include "convert/composites.h"
+#include "convert/pass.h"
+
+static tare_status run(struct tare_model *model, size_t *changes) {
+    struct tare_arena arena = { 0 };
+    struct tare_composites composites;
+    tare_status status = tare_composites_fuse(&composites, &arena, model);
+    if (status == TARE_OK) *changes += composites.fused;
+    tare_arena_free(&arena);
+    return status;
+}
+
+const struct tare_pass tare_pass_fuse_composites = {
+    .name = "fuse_composites",
+    .help = "replace the bodies of functions that say what they implement by the fused form",
+    .run = run,
+};
