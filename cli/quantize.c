@@ -16,10 +16,12 @@ struct quantize_options {
     struct tare_option_list data;
     struct tare_data_options records;
     struct tare_option_list plugins;
-    int bits;
+    int bits, op_set;
     int64_t limit, min_elements;
     bool depthwise, two_inputs, symmetric, full_range, overwrite, quiet;
 };
+
+static const char *const op_sets[] = { "xla", "uniform_quantized", NULL }; /* in the order of tare_quant_op_set */
 
 static const struct tare_option rows[] = {
     { .name = "method", .kind = TARE_OPTION_STRING, .offset = offsetof(struct quantize_options, method),
@@ -37,6 +39,8 @@ static const struct tare_option rows[] = {
     { .name = "algorithm", .kind = TARE_OPTION_STRING, .offset = offsetof(struct quantize_options, algorithm),
       .fallback = "min_max", .placeholder = "A",
       .help = "how ranges follow from what was counted: min_max, average_min_max, percentile[:p=99.99], entropy, mse, …" },
+    { .name = "op_set", .kind = TARE_OPTION_CHOICE, .offset = offsetof(struct quantize_options, op_set), .fallback = "xla",
+      .choices = op_sets, .help = "ops of the quantized graph: XlaConvV2 and XlaDotV2, or the UniformQuantized ones" },
     { .name = "symmetric", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct quantize_options, symmetric),
       .help = "ranges of activations reach as far below zero as above it" },
     { .name = "depthwise", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct quantize_options, depthwise),
@@ -127,6 +131,7 @@ static tare_status read_options(struct tare_quant_options *out, struct tare_aren
     unsigned sets = 0;
     *out = (struct tare_quant_options){
         .setting = { .bits = options->bits, .symmetric = options->symmetric, .full_range = options->full_range },
+        .op_set = (enum tare_quant_op_set)options->op_set,
         .depthwise = options->depthwise,
         .two_inputs = options->two_inputs,
         .min_elements = options->min_elements,

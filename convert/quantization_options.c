@@ -287,21 +287,23 @@ static tare_status check_debugger(const Tensorflow__Quantization__DebuggerConfig
 
 /* ---- what goes together ---- */
 
-static tare_status check_op_set(const struct tare_quant_method *method, int op_set) {
+static tare_status read_op_set(enum tare_quant_op_set *out, const struct tare_quant_method *method, int op_set) {
     enum { TF = 1, XLA = 2, UNIFORM_QUANTIZED = 3, STABLEHLO = 4 };
     if ((op_set == TF || op_set == UNIFORM_QUANTIZED) && method == &tare_method_weight_only)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "TF/Uniform quantized opset does not support weight-only.");
     if (op_set == STABLEHLO && method != &tare_method_static)
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
                          "StableHLO quantized opset currently only supports static range quantization via TF Quantizer.");
-    if (op_set == 0 || op_set == XLA) return TARE_OK;
-    return TARE_FAIL(TARE_UNSUPPORTED, "quantization_options: op_set must be XLA for a TPU (got %d)", op_set);
+    if (op_set == UNIFORM_QUANTIZED) *out = TARE_OP_SET_UNIFORM_QUANTIZED;
+    if (op_set == 0 || op_set == XLA || op_set == UNIFORM_QUANTIZED) return TARE_OK;
+    return TARE_FAIL(TARE_UNSUPPORTED, "quantization_options: op_set must be XLA or UNIFORM_QUANTIZED (got %d)", op_set);
 }
 
 static tare_status read_granularity(struct tare_quant_options *out, const options_message *message) {
     if (!message->has_enable_per_channel_quantization) return TARE_OK;
     if (!message->enable_per_channel_quantization) out->setting.granularity = TARE_PER_TENSOR;
-    if (message->enable_per_channel_quantization && out->setting.method == &tare_method_dynamic)
+    if (message->enable_per_channel_quantization && out->setting.method == &tare_method_dynamic &&
+        out->op_set != TARE_OP_SET_UNIFORM_QUANTIZED)
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
                          "Currently, per-channel quantization is supported for Uniform Quantized opset, weight only "
                          "quantization, or XLA opset with static range quantization.");
@@ -360,7 +362,7 @@ tare_status tare_quantization_read(struct tare_quantization *out, struct tare_ar
     if (method) TARE_TRY(read_components(&options->setting, method->quantization_component_specs, method->n_quantization_component_specs));
     if (message->has_enable_legacy_weight_only && message->enable_legacy_weight_only)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Legacy weight-only is deprecated. Use weight-only quantization method.");
-    TARE_TRY(check_op_set(options->setting.method, message->has_op_set ? (int)message->op_set : 0));
+    TARE_TRY(read_op_set(&options->op_set, options->setting.method, message->has_op_set ? (int)message->op_set : 0));
     TARE_TRY(read_granularity(options, message));
     TARE_TRY(read_min_elements(out, message));
     TARE_TRY(read_extensions(options, message->extensions));

@@ -36,6 +36,19 @@ tare_status tare_quant_add_shared(const struct tare_quant_shared **out, struct t
     return TARE_OK;
 }
 
+bool tare_quant_only_feeds_integers(const struct tare_quant_work *work, const struct tare_quant_layer *layer) {
+    const size_t uses = tare_graph_count_uses(layer->op->graph, layer->output, NULL);
+    size_t as_integers = 0;
+    for (size_t i = 0; i < work->n_layers; i++) {
+        const struct tare_quant_layer *user = &work->layers[i];
+        if (user->refused || user->setting.method != layer->setting.method || user->kind == TARE_KIND_GATHER) continue;
+        as_integers += tare_edge_equal(user->input, layer->output) && same_params(&user->left_params, &layer->output_params);
+        as_integers += !user->weight && tare_edge_equal(user->second, layer->output) &&
+                       same_params(&user->right_params, &layer->output_params);
+    }
+    return uses > 0 && uses == as_integers;
+}
+
 /* ---- settings ---- */
 
 tare_status tare_quant_check_setting(const struct tare_quant_setting *setting) {
@@ -97,6 +110,9 @@ static tare_status plan_layer(struct tare_quant_work *work, struct tare_quant_la
     layer->setting = work->options->setting;
     TARE_TRY(tare_quant_recipe_apply(&layer->setting, &by_rule, used_rules, work->options->recipe, layer->op));
     TARE_TRY(tare_error_prefix(tare_quant_check_setting(&layer->setting), "%s (%s)", layer->op->name, layer->op->op));
+    if (layer->setting.method && !tare_quant_method_in(layer->setting.method, work->options->op_set))
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "TF/Uniform quantized opset does not support weight-only.");
+    layer->setting.method = tare_quant_method_in(layer->setting.method, work->options->op_set);
     if (!layer->refused) layer->refused = refuse(work, layer, by_rule);
     return TARE_OK;
 }

@@ -40,8 +40,15 @@ struct tare_quant_method {
 };
 
 extern const struct tare_quant_method tare_method_static, tare_method_dynamic, tare_method_weight_only;
+/* The forms of static and dynamic range in the op set UNIFORM_QUANTIZED. */
+extern const struct tare_quant_method tare_method_uniform_static, tare_method_uniform_dynamic;
 /* Every method, ended by NULL. */
 extern const struct tare_quant_method *const tare_quant_methods[];
+
+/* Which ops the quantized graph is made of. */
+enum tare_quant_op_set { TARE_OP_SET_XLA, TARE_OP_SET_UNIFORM_QUANTIZED };
+/* The method's form in an op set; NULL when it has none. */
+const struct tare_quant_method *tare_quant_method_in(const struct tare_quant_method *method, enum tare_quant_op_set op_set);
 /* By name; NULL when there is none. */
 const struct tare_quant_method *tare_quant_method_find(const char *name);
 

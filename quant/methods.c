@@ -10,6 +10,12 @@ const struct tare_quant_method *const tare_quant_methods[] = {
     NULL,
 };
 
+const struct tare_quant_method *tare_quant_method_in(const struct tare_quant_method *method, enum tare_quant_op_set op_set) {
+    if (op_set == TARE_OP_SET_XLA) return method;
+    if (method == &tare_method_static) return &tare_method_uniform_static;
+    return method == &tare_method_dynamic ? &tare_method_uniform_dynamic : NULL;
+}
+
 const struct tare_quant_method *tare_quant_method_find(const char *name) {
     for (size_t i = 0; tare_quant_methods[i]; i++)
         if (strcmp(tare_quant_methods[i]->name, name) == 0) return tare_quant_methods[i];

@@ -41,6 +41,7 @@ struct tare_quant_pass {
 
 struct tare_quant_options {
     struct tare_quant_setting setting; /* of layers that no rule names */
+    enum tare_quant_op_set op_set;
     bool depthwise;                    /* quantize DepthwiseConv2dNative where a TPU gains nothing by it, too */
     bool two_inputs;                   /* quantize products of two activations */
     int64_t min_elements;              /* smallest weight worth quantizing; 0: the method's own */

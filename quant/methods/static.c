@@ -176,28 +176,10 @@ static struct tare_edge emit_integer_output(struct tare_emit *emit, struct tare_
     return tare_emit_cast(emit, "requantize/narrow", y, TARE_DT_INT8);
 }
 
-static bool equal_params(const struct tare_qparams *a, const struct tare_qparams *b) {
-    return a->scale == b->scale && a->zero_point == b->zero_point && a->qmin == b->qmin && a->qmax == b->qmax;
-}
-
-/* Every use of the layer's output is the activation of a static layer with the same scale. */
-static bool only_feeds_integers(const struct tare_quant_work *work, const struct tare_quant_layer *layer) {
-    const size_t uses = tare_graph_count_uses(layer->op->graph, layer->output, NULL);
-    size_t as_integers = 0;
-    for (size_t i = 0; i < work->n_layers; i++) {
-        const struct tare_quant_layer *user = &work->layers[i];
-        if (user->refused || user->setting.method != &tare_method_static || user->kind == TARE_KIND_GATHER) continue;
-        as_integers += tare_edge_equal(user->input, layer->output) && equal_params(&user->left_params, &layer->output_params);
-        as_integers += !user->weight && tare_edge_equal(user->second, layer->output) &&
-                       equal_params(&user->right_params, &layer->output_params);
-    }
-    return uses > 0 && uses == as_integers;
-}
-
 static tare_status replace_output(struct tare_quant_work *work, const struct tare_quant_layer *layer,
                                   struct tare_emit *emit, struct tare_edge sums, const double *scales, int64_t n_scales) {
     struct tare_edge y;
-    if (layer->has_output_params && only_feeds_integers(work, layer)) {
+    if (layer->has_output_params && tare_quant_only_feeds_integers(work, layer)) {
         const struct tare_quant_shared *added;
         struct tare_quant_shared made = { .method = &tare_method_static, .real = layer->output,
                                           .params = &layer->output_params };

@@ -145,6 +145,7 @@ static void granularity__follows_the_flag(void **state) {
 static void op_set__what_does_not_go_together(void **state) {
     (void)state;
     read("op_set: XLA");
+    assert_int_equal(read("op_set: UNIFORM_QUANTIZED").options.op_set, TARE_OP_SET_UNIFORM_QUANTIZED);
     read("op_set: OP_SET_UNSPECIFIED");
     refuses("op_set: TF quantization_method { experimental_method: WEIGHT_ONLY }", "TF/Uniform quantized opset does not support weight-only.");
     refuses("op_set: STABLEHLO quantization_method { experimental_method: DYNAMIC_RANGE }",

@@ -1,0 +1,326 @@
+/* The UNIFORM_QUANTIZED op set: static range by UniformQuantizedConvolution and UniformQuantizedDot, whose tensors have
+ * quantized dtypes and whose scales are inputs; dynamic range by their hybrid forms, which find the parameters of each row
+ * of the batch themselves.
+ *
+ * x_q = UniformQuantize(x); acc = UniformQuantizedConvolution(x_q, w_q) + bias_q in qint32, scale s_x * s_w[c];
+ * ClipByValue for Relu and Relu6; UniformDequantize, or UniformRequantize where only such layers use it. */
+#include "graph/model.h"
+#include "quant/xla.h"
+#include "tensor/number.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* ---- nodes ---- */
+
+static struct tare_node *open_node(struct tare_emit *emit, const char *op, const char *name, const struct tare_edge *inputs,
+                                   size_t n_inputs) {
+    const char *full = tare_arena_printf(&emit->graph->model->arena, "%s/%s", emit->prefix, name);
+    struct tare_node *node = full && emit->status == TARE_OK ? tare_graph_add(emit->graph, op, full) : NULL;
+    if (!node && emit->status == TARE_OK) emit->status = TARE_NO_MEMORY;
+    for (size_t i = 0; i < n_inputs && emit->status == TARE_OK; i++) emit->status = tare_node_add_input(node, inputs[i]);
+    return node;
+}
+
+static void set_int(struct tare_emit *emit, struct tare_node *node, const char *name, int64_t value) {
+    if (emit->status == TARE_OK) emit->status = tare_node_set_int(node, name, value);
+}
+
+static void set_type(struct tare_emit *emit, struct tare_node *node, const char *name, int dtype) {
+    if (emit->status == TARE_OK) emit->status = tare_node_set_type(node, name, dtype);
+}
+
+static void set_text(struct tare_emit *emit, struct tare_node *node, const char *name, const void *data, size_t size) {
+    if (emit->status == TARE_OK) emit->status = tare_node_set_string(node, name, data, size);
+}
+
+static void set_list(struct tare_emit *emit, struct tare_node *node, const char *name, const int64_t *values, int count) {
+    if (emit->status == TARE_OK) emit->status = tare_node_set_int_list(node, name, values, (size_t)count);
+}
+
+/* Axis and range of one tensor of a node. */
+static void set_limits(struct tare_emit *emit, struct tare_node *node, const char *prefix, int axis, int dtype) {
+    char name[64];
+    const bool wide = dtype == TARE_DT_QINT32;
+    snprintf(name, sizeof name, "%squantization_axis", prefix);
+    set_int(emit, node, name, axis);
+    snprintf(name, sizeof name, "%squantization_min_val", prefix);
+    set_int(emit, node, name, wide ? INT32_MIN : -128);
+    snprintf(name, sizeof name, "%squantization_max_val", prefix);
+    set_int(emit, node, name, wide ? INT32_MAX : 127);
+}
+
+static struct tare_edge close_node(struct tare_emit *emit, struct tare_node *node) {
+    if (emit->status == TARE_OK) emit->status = tare_node_resolve(node);
+    return (struct tare_edge){ node, 0 };
+}
+
+/* A constant of a quantized dtype. */
+static struct tare_edge emit_quantized(struct tare_emit *emit, const char *name, int dtype, const struct tare_shape *shape,
+                                       const void *values) {
+    struct tare_tensor tensor;
+    struct tare_edge edge = { NULL, 0 };
+    if (emit->status == TARE_OK) emit->status = tare_tensor_from(&tensor, dtype, shape, values);
+    if (emit->status != TARE_OK) return edge;
+    edge = tare_emit_const(emit, name, &tensor);
+    tare_tensor_reset(&tensor);
+    return edge;
+}
+
+/* ---- parameters ---- */
+
+/* Scales and zero points of a tensor as inputs of a node: scalars, or vectors along `axis`. */
+struct numbers {
+    struct tare_edge scales, zero_points;
+    int axis;
+};
+
+static struct numbers emit_numbers(struct tare_emit *emit, const char *name, const double *scales, int64_t count,
+                                   int32_t zero_point, int axis, struct tare_arena *arena) {
+    const struct tare_shape vector = { .rank = 1, .dims = { count } };
+    int32_t *zeros = TARE_NEW_ARRAY(arena, int32_t, (size_t)count);
+    struct numbers out = { .axis = count == 1 ? -1 : axis };
+    char text[64];
+    if (!zeros && emit->status == TARE_OK) emit->status = TARE_NO_MEMORY;
+    for (int64_t i = 0; zeros && i < count; i++) zeros[i] = zero_point;
+    snprintf(text, sizeof text, "%s/scales", name);
+    out.scales = tare_emit_floats(emit, text, count == 1 ? NULL : &vector, scales);
+    snprintf(text, sizeof text, "%s/zero_points", name);
+    if (zeros) out.zero_points = tare_emit_ints(emit, text, count == 1 ? NULL : &vector, zeros);
+    return out;
+}
+
+static struct tare_edge emit_quantize(struct tare_emit *emit, struct tare_edge x, const struct numbers *n) {
+    const struct tare_edge inputs[] = { x, n->scales, n->zero_points };
+    struct tare_node *node = open_node(emit, "UniformQuantize", "quantize", inputs, 3);
+    set_type(emit, node, "Tin", TARE_DT_FLOAT);
+    set_type(emit, node, "Tout", TARE_DT_QINT8);
+    set_limits(emit, node, "", n->axis, TARE_DT_QINT8);
+    return close_node(emit, node);
+}
+
+/* ---- products ---- */
+
+/* UniformQuantizedConvolutionDimensionNumbersAttr for [b,0,1,f], [0,1,i,o]. */
+static void set_window(struct tare_emit *emit, struct tare_node *node, const struct tare_quant_product *p) {
+    static const unsigned char numbers[] = { 2 << 3, 3, 3 << 3 | 2, 2, 1, 2, 4 << 3, 2, 5 << 3, 3, 6 << 3 | 2, 2, 0, 1,
+                                             8 << 3, 3, 9 << 3 | 2, 2, 1, 2 };
+    int64_t strides[TARE_MOST_WINDOW], dilations[TARE_MOST_WINDOW], ones[TARE_MOST_WINDOW] = { 1, 1, 1 };
+    int64_t pads[2 * TARE_MOST_WINDOW];
+    for (int i = 0; i < p->spatial; i++) {
+        strides[i] = p->window[i].stride;
+        dilations[i] = p->window[i].dilation;
+        pads[2 * i] = p->window[i].low;
+        pads[2 * i + 1] = p->window[i].high;
+    }
+    set_list(emit, node, "window_strides", strides, p->spatial);
+    set_text(emit, node, "padding", "EXPLICIT", 8);
+    set_list(emit, node, "explicit_padding", pads, 2 * p->spatial);
+    set_list(emit, node, "lhs_dilation", ones, p->spatial);
+    set_list(emit, node, "rhs_dilation", dilations, p->spatial);
+    set_int(emit, node, "batch_group_count", 1);
+    set_int(emit, node, "feature_group_count", p->groups);
+    set_text(emit, node, "dimension_numbers", numbers, sizeof numbers);
+}
+
+static struct tare_edge emit_product(struct tare_emit *emit, const struct tare_quant_layer *layer, struct tare_edge x,
+                                     const struct numbers *left, struct tare_edge w, const struct numbers *right,
+                                     const struct numbers *sums) {
+    const struct tare_edge inputs[] = { x, w, left->scales, left->zero_points, right->scales, right->zero_points,
+                                        sums->scales, sums->zero_points };
+    const bool conv = layer->product.spatial > 0;
+    struct tare_node *node = open_node(emit, conv ? "UniformQuantizedConvolution" : "UniformQuantizedDot", "product", inputs, 8);
+    set_type(emit, node, "Tin", TARE_DT_QINT8);
+    set_type(emit, node, "Tout", TARE_DT_QINT32);
+    if (conv) set_window(emit, node, &layer->product);
+    set_limits(emit, node, "lhs_", left->axis, TARE_DT_QINT8);
+    set_limits(emit, node, "rhs_", right->axis, TARE_DT_QINT8);
+    set_limits(emit, node, "output_", sums->axis, TARE_DT_QINT32);
+    return close_node(emit, node);
+}
+
+/* ---- bias, activation, output ---- */
+
+static struct tare_edge emit_bias(struct tare_emit *emit, struct tare_arena *arena, const struct tare_quant_layer *layer,
+                                  struct tare_edge acc, const struct numbers *sums, const double *scales) {
+    const struct tare_shape shape = { .rank = 1, .dims = { layer->product.columns } };
+    int32_t *values = TARE_NEW_ARRAY(arena, int32_t, (size_t)layer->product.columns);
+    struct tare_node *node;
+    if (!values) {
+        emit->status = TARE_NO_MEMORY;
+        return acc;
+    }
+    for (int64_t c = 0; c < layer->product.columns; c++) {
+        const double real = layer->bias_real ? layer->bias_real[c] : tare_tensor_get_f64(layer->bias_value, c);
+        const double q = tare_round_half_away(real / scales[layer->quantized.n_scales == 1 ? 0 : c]);
+        values[c] = isnan(q) ? 0 : (int32_t)fmin(fmax(q, INT32_MIN), INT32_MAX);
+    }
+    const struct tare_edge inputs[] = { acc, emit_quantized(emit, "bias", TARE_DT_QINT32, &shape, values),
+                                        sums->scales, sums->zero_points, sums->scales, sums->zero_points,
+                                        sums->scales, sums->zero_points };
+    node = open_node(emit, "UniformQuantizedAdd", "add_bias", inputs, 8);
+    set_type(emit, node, "T", TARE_DT_QINT32);
+    set_limits(emit, node, "lhs_", sums->axis, TARE_DT_QINT32);
+    set_limits(emit, node, "rhs_", sums->axis < 0 ? -1 : 0, TARE_DT_QINT32);
+    set_limits(emit, node, "output_", sums->axis, TARE_DT_QINT32);
+    return close_node(emit, node);
+}
+
+/* Relu cuts at 0, Relu6 also at 6 / scale, rounded. */
+static struct tare_edge emit_clip(struct tare_emit *emit, struct tare_arena *arena, const struct tare_quant_layer *layer,
+                                  struct tare_edge acc, const struct numbers *sums, const double *scales) {
+    const int64_t count = layer->quantized.n_scales;
+    const struct tare_shape shape = { .rank = count == 1 ? 0 : 1, .dims = { count } };
+    int32_t *low = TARE_NEW_ARRAY(arena, int32_t, (size_t)count), *high = TARE_NEW_ARRAY(arena, int32_t, (size_t)count);
+    struct tare_node *node;
+    if (!low || !high) {
+        emit->status = TARE_NO_MEMORY;
+        return acc;
+    }
+    for (int64_t c = 0; c < count; c++)
+        high[c] = layer->activation == TARE_ACTIVATION_RELU6 ? (int32_t)fmin(tare_round_half_away(6 / scales[c]), INT32_MAX)
+                                                             : INT32_MAX;
+    const struct tare_edge inputs[] = { acc, emit_quantized(emit, "clip/min", TARE_DT_QINT32, &shape, low),
+                                        emit_quantized(emit, "clip/max", TARE_DT_QINT32, &shape, high), sums->scales,
+                                        sums->zero_points };
+    node = open_node(emit, "UniformQuantizedClipByValue", "clip", inputs, 5);
+    set_type(emit, node, "T", TARE_DT_QINT32);
+    set_limits(emit, node, "", sums->axis, TARE_DT_QINT32);
+    return close_node(emit, node);
+}
+
+static struct tare_edge emit_real(struct tare_emit *emit, struct tare_edge acc, const struct numbers *sums) {
+    const struct tare_edge inputs[] = { acc, sums->scales, sums->zero_points };
+    struct tare_node *node = open_node(emit, "UniformDequantize", "dequantize", inputs, 3);
+    set_type(emit, node, "Tin", TARE_DT_QINT32);
+    set_type(emit, node, "Tout", TARE_DT_FLOAT);
+    set_limits(emit, node, "", sums->axis, TARE_DT_QINT32);
+    return close_node(emit, node);
+}
+
+static struct tare_edge emit_narrow(struct tare_emit *emit, struct tare_arena *arena, const struct tare_quant_layer *layer,
+                                    struct tare_edge acc, const struct numbers *sums) {
+    const struct tare_qparams *out = &layer->output_params;
+    const struct numbers to = emit_numbers(emit, "requantize", &out->scale, 1, out->zero_point, -1, arena);
+    const struct tare_edge inputs[] = { acc, sums->scales, sums->zero_points, to.scales, to.zero_points };
+    struct tare_node *node = open_node(emit, "UniformRequantize", "requantize", inputs, 5);
+    set_type(emit, node, "Tin", TARE_DT_QINT32);
+    set_type(emit, node, "Tout", TARE_DT_QINT8);
+    set_limits(emit, node, "input_", sums->axis, TARE_DT_QINT32);
+    set_limits(emit, node, "output_", -1, TARE_DT_QINT8);
+    return close_node(emit, node);
+}
+
+/* ---- layers ---- */
+
+static const char *plan_form(const struct tare_quant_layer *layer) {
+    const struct tare_quant_product *p = &layer->product;
+    if (layer->setting.bits == 4) return "UNIFORM_QUANTIZED has weights of 8 bits alone";
+    if (p->spatial == 0 && (p->moves || p->left_contracted[0] != 1)) return "UNIFORM_QUANTIZED has no transposed first operand";
+    return NULL;
+}
+
+static const char *plan_static(const struct tare_quant_work *work, struct tare_quant_layer *layer) {
+    const char *reason = plan_form(layer);
+    return reason ? reason : tare_method_static.plan(work, layer);
+}
+
+static const char *plan_dynamic(const struct tare_quant_work *work, struct tare_quant_layer *layer) {
+    (void)work;
+    return plan_form(layer);
+}
+
+static tare_status integer_input(struct tare_edge *out, struct tare_quant_work *work, struct tare_emit *emit,
+                                 const struct tare_quant_layer *layer, const struct numbers *left) {
+    const struct tare_edge real = layer->op->inputs[layer->left];
+    const struct tare_quant_shared *shared =
+        tare_quant_find_shared(work, &tare_method_uniform_static, real, &layer->left_params);
+    struct tare_quant_shared made = { .method = &tare_method_uniform_static, .real = real, .params = &layer->left_params };
+    if (!shared) {
+        made.integer = emit_quantize(emit, real, left);
+        TARE_TRY(emit->status);
+        TARE_TRY(tare_quant_add_shared(&shared, work, &made));
+    }
+    *out = shared->integer;
+    return TARE_OK;
+}
+
+static tare_status rewrite_static(struct tare_quant_work *work, struct tare_quant_layer *layer) {
+    struct tare_emit emit = { .graph = layer->op->graph, .prefix = layer->op->name };
+    const struct tare_quantized_weight *q = &layer->quantized;
+    const int axis = layer->product.spatial ? layer->product.spatial + 1 : 1; /* of the channels, in weight and result */
+    const struct numbers left = emit_numbers(&emit, "input", &layer->left_params.scale, 1, layer->left_params.zero_point, -1,
+                                             work->arena);
+    const struct numbers right = emit_numbers(&emit, "weight", q->scales, q->n_scales, 0, axis, work->arena);
+    const struct tare_edge w = emit_quantized(&emit, "weight", TARE_DT_QINT8, &layer->product.arranged, q->values.data);
+    double *scales = TARE_NEW_ARRAY(work->arena, double, (size_t)q->n_scales);
+    const struct tare_quant_shared *added;
+    struct numbers sums;
+    struct tare_edge y;
+    if (!scales) return TARE_NO_MEMORY;
+    for (int64_t i = 0; i < q->n_scales; i++) scales[i] = layer->left_params.scale * q->scales[i];
+    sums = emit_numbers(&emit, "sums", scales, q->n_scales, 0, axis, work->arena);
+    TARE_TRY(emit.status);
+    TARE_TRY(integer_input(&y, work, &emit, layer, &left));
+    y = emit_product(&emit, layer, y, &left, w, &right, &sums);
+    if (layer->bias || layer->bias_real) y = emit_bias(&emit, work->arena, layer, y, &sums, scales);
+    if (layer->activation != TARE_ACTIVATION_NONE) y = emit_clip(&emit, work->arena, layer, y, &sums, scales);
+    TARE_TRY(emit.status);
+    if (layer->has_output_params && tare_quant_only_feeds_integers(work, layer)) {
+        struct tare_quant_shared made = { .method = &tare_method_uniform_static, .real = layer->output,
+                                          .params = &layer->output_params };
+        made.integer = emit_narrow(&emit, work->arena, layer, y, &sums);
+        TARE_TRY(emit.status);
+        return tare_quant_add_shared(&added, work, &made);
+    }
+    y = emit_real(&emit, y, &sums);
+    TARE_TRY(emit.status);
+    tare_graph_replace_uses(layer->op->graph, layer->output, y, NULL);
+    return TARE_OK;
+}
+
+static tare_status rewrite_dynamic(struct tare_quant_work *work, struct tare_quant_layer *layer) {
+    struct tare_emit emit = { .graph = layer->op->graph, .prefix = layer->op->name };
+    const struct tare_quantized_weight *q = &layer->quantized;
+    const bool conv = layer->product.spatial > 0;
+    const struct numbers right = emit_numbers(&emit, "weight", q->scales, q->n_scales, 0,
+                                              conv ? layer->product.spatial + 1 : 1, work->arena);
+    const struct tare_edge inputs[] = {
+        layer->op->inputs[layer->left],
+        emit_quantized(&emit, "weight", TARE_DT_QINT8, &layer->product.arranged, q->values.data),
+        right.scales,
+        right.zero_points,
+    };
+    struct tare_node *node = open_node(&emit, conv ? "UniformQuantizedConvolutionHybrid" : "UniformQuantizedDotHybrid",
+                                       "product", inputs, 4);
+    set_type(&emit, node, "Tlhs", TARE_DT_FLOAT);
+    set_type(&emit, node, "Trhs", TARE_DT_QINT8);
+    set_type(&emit, node, "Tout", TARE_DT_FLOAT);
+    if (conv) set_window(&emit, node, &layer->product);
+    set_limits(&emit, node, "rhs_", right.axis, TARE_DT_QINT8);
+    const struct tare_edge y = close_node(&emit, node);
+    TARE_TRY(emit.status);
+    tare_graph_replace_uses(layer->op->graph, (struct tare_edge){ layer->op, 0 }, y, NULL);
+    return TARE_OK;
+}
+
+enum { UNIFORM_KINDS = 1 << TARE_KIND_CONV2D | 1 << TARE_KIND_DEPTHWISE | 1 << TARE_KIND_MATMUL };
+
+const struct tare_quant_method tare_method_uniform_static = {
+    .name = "static",
+    .help = "static range by the UniformQuantized ops",
+    .needs_ranges = true,
+    .takes_bias = true,
+    .kinds = UNIFORM_KINDS,
+    .plan = plan_static,
+    .rewrite = rewrite_static,
+};
+
+const struct tare_quant_method tare_method_uniform_dynamic = {
+    .name = "dynamic",
+    .help = "dynamic range by the hybrid UniformQuantized ops",
+    .kinds = UNIFORM_KINDS,
+    .min_elements = 1024,
+    .plan = plan_dynamic,
+    .rewrite = rewrite_dynamic,
+};

@@ -1,0 +1,183 @@
+/* The op set UNIFORM_QUANTIZED against XLA: activations on the grid have the same integers in both, and then sums, biases,
+ * clipping and scaling are the same maths: the same bits. */
+#include "support/mini_model.h"
+
+#include "base/arena.h"
+#include "quant/rewrite.h"
+
+#include <string.h>
+
+static const double STEP = 0.03125; /* of activations; the range [-128, 127] steps has zero point 0 */
+
+struct layer_case {
+    const char *op, *activation;
+    struct tare_shape x, w;
+    bool bias, transpose_b, per_tensor;
+    int zero_point;
+};
+
+static const struct layer_case *current;
+
+static bool find(void *arg, struct tare_edge edge, double *low, double *high) {
+    (void)arg;
+    if (strcmp(edge.node->op, "_Arg") != 0) return false;
+    *low = STEP * (-128 - current->zero_point);
+    *high = STEP * (127 - current->zero_point);
+    return true;
+}
+
+static struct tare_tensor filled(const struct tare_shape *shape, double step, int first, int range) {
+    struct tare_tensor tensor;
+    mini_ok(tare_tensor_new(&tensor, TARE_DT_FLOAT, shape));
+    for (int64_t i = 0; i < tensor.elements; i++) TARE_DATA(float, &tensor)[i] = (float)(step * (first + (int)(i * 97 % range)));
+    return tensor;
+}
+
+static struct tare_edge constant(struct tare_graph *graph, const char *name, const struct tare_shape *shape, double step) {
+    struct tare_tensor value = filled(shape, step, -127, 255);
+    struct tare_edge edge = { tare_graph_add_const(graph, name, &value), 0 };
+    tare_tensor_reset(&value);
+    return edge;
+}
+
+static struct tare_edge layer(struct tare_graph *f, const struct layer_case *c, struct tare_edge x) {
+    struct tare_node *op = mini_open(f, c->op, "layer", 2, x, constant(f, "w", &c->w, 0.01));
+    struct tare_edge y;
+    if (strcmp(c->op, "MatMul") == 0) {
+        mini_ok(tare_node_set_bool(op, "transpose_b", c->transpose_b));
+    } else {
+        mini_ok(tare_node_set_int_list(op, "strides", (const int64_t[]){ 1, 2, 2, 1 }, 4));
+        mini_ok(tare_node_set_string(op, "padding", "SAME", 4));
+    }
+    y = mini_done(op);
+    if (c->bias) {
+        const bool depthwise = strcmp(c->op, "DepthwiseConv2dNative") == 0;
+        struct tare_shape shape = tare_shape_make(1, 0);
+        shape.dims[0] = depthwise ? c->w.dims[2] * c->w.dims[3] : c->w.dims[c->transpose_b ? 0 : c->w.rank - 1];
+        y = mini_node(f, "BiasAdd", "bias", 2, y, constant(f, "b", &shape, 0.3));
+    }
+    return c->activation ? mini_node(f, c->activation, "clamp", 1, y) : y;
+}
+
+/* The case's answer, quantized by a method in an op set; *op counts nodes of that op. */
+static struct tare_tensor answer(const struct layer_case *c, const struct tare_quant_method *method,
+                                 enum tare_quant_op_set op_set, const char *op, size_t *count) {
+    const struct tare_quant_ranges ranges = { .find = find };
+    const struct tare_quant_options options = {
+        .setting = { .method = method, .granularity = c->per_tensor ? TARE_PER_TENSOR : TARE_PER_CHANNEL },
+        .op_set = op_set,
+        .depthwise = true,
+        .min_elements = 1,
+    };
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "f");
+    struct tare_tensor fed = filled(&c->x, STEP, -128 - c->zero_point, 256), result;
+    struct tare_arena arena = { 0 };
+    struct tare_quant_report report;
+    current = c;
+    mini_return(f, "y", layer(f, c, mini_arg(f, "x", TARE_DT_FLOAT)));
+    struct tare_edge x = mini_placeholder(model->main, "in", TARE_DT_FLOAT);
+    mini_ok(tare_node_set_shape(x.node, "shape", &c->x));
+    struct tare_edge y = mini_call(model->main, "PartitionedCall", "call", f, 1, x);
+    mini_ok(tare_quantize(&report, &arena, model, &ranges, &options));
+    if (report.quantized != 1) fail_msg("%s: %s", c->op, report.outcomes[0].refused);
+    *count = 0;
+    for (size_t i = 0; i < f->n_nodes; i++) *count += strcmp(f->nodes[i]->op, op) == 0;
+    struct tare_session *session = mini_session(model);
+    mini_ok(tare_session_run(session, &x, &fed, 1, &y, &result, 1, NULL, 0));
+    tare_tensor_reset(&fed);
+    tare_session_free(session);
+    tare_model_free(model);
+    tare_arena_free(&arena);
+    return result;
+}
+
+static void check_static(const struct layer_case *c, const char *op) {
+    size_t count;
+    struct tare_tensor a = answer(c, &tare_method_static, TARE_OP_SET_XLA, op, &count);
+    assert_int_equal(count, 0);
+    struct tare_tensor b = answer(c, &tare_method_static, TARE_OP_SET_UNIFORM_QUANTIZED, op, &count);
+    assert_int_equal(count, 1);
+    assert_true(tare_shape_equal(&a.shape, &b.shape));
+    for (int64_t i = 0; i < a.elements; i++)
+        if (TARE_DATA(float, &a)[i] != TARE_DATA(float, &b)[i])
+            fail_msg("%s, zero point %d: element %lld is %.9g (wanted %.9g)", c->op, c->zero_point, (long long)i,
+                     TARE_DATA(float, &b)[i], TARE_DATA(float, &a)[i]);
+    tare_tensor_reset(&a);
+    tare_tensor_reset(&b);
+}
+
+static void static_range__equals_xla(void **state) {
+    (void)state;
+    for (int zero_point = -128; zero_point <= 127; zero_point += 85)
+        for (int i = 0; i < 6; i++) {
+            const char *activation = i % 3 == 0 ? NULL : i % 3 == 1 ? "Relu" : NULL;
+            struct layer_case c = { "Conv2D", activation, tare_shape_make(4, 2, 5, 6, 3), tare_shape_make(4, 3, 3, 3, 4),
+                                    i % 2, false, i > 3, zero_point };
+            check_static(&c, "UniformQuantizedConvolution");
+            c.op = "DepthwiseConv2dNative";
+            c.w = tare_shape_make(4, 3, 3, 3, 2);
+            check_static(&c, "UniformQuantizedConvolution");
+            c = (struct layer_case){ "MatMul", activation, tare_shape_make(2, 3, 7), tare_shape_make(2, 7, 5), i % 2, false,
+                                     i > 3, zero_point };
+            check_static(&c, "UniformQuantizedDot");
+            c.w = tare_shape_make(2, 5, 7);
+            c.transpose_b = true;
+            check_static(&c, "UniformQuantizedDot");
+        }
+}
+
+static void relu6__is_cut_within_half_a_step(void **state) {
+    const struct layer_case c = { "MatMul", "Relu6", tare_shape_make(2, 3, 7), tare_shape_make(2, 7, 5), true, false, false, -128 };
+    size_t count;
+    float most = 0;
+    (void)state;
+    struct tare_tensor y = answer(&c, &tare_method_static, TARE_OP_SET_UNIFORM_QUANTIZED, "UniformQuantizedClipByValue", &count);
+    assert_int_equal(count, 1);
+    for (int64_t i = 0; i < y.elements; i++) {
+        assert_true(TARE_DATA(float, &y)[i] >= 0);
+        if (TARE_DATA(float, &y)[i] > most) most = TARE_DATA(float, &y)[i];
+    }
+    assert_float_equal(most, 6, 0.5 * STEP * 0.01);
+    tare_tensor_reset(&y);
+}
+
+static void dynamic_range__is_near_xla(void **state) {
+    const struct layer_case c = { "MatMul", NULL, tare_shape_make(2, 1, 7), tare_shape_make(2, 7, 5), false, false, false, 3 };
+    size_t count;
+    (void)state;
+    struct tare_tensor a = answer(&c, &tare_method_dynamic, TARE_OP_SET_XLA, "XlaDotV2", &count);
+    assert_int_equal(count, 1);
+    struct tare_tensor b = answer(&c, &tare_method_dynamic, TARE_OP_SET_UNIFORM_QUANTIZED, "UniformQuantizedDotHybrid", &count);
+    assert_int_equal(count, 1);
+    for (int64_t i = 0; i < a.elements; i++) /* one row: the same range; rounding differs by a step at most */
+        assert_float_equal(TARE_DATA(float, &a)[i], TARE_DATA(float, &b)[i], 7 * STEP * 1.27);
+    tare_tensor_reset(&a);
+    tare_tensor_reset(&b);
+}
+
+static void weight_only__has_no_such_form(void **state) {
+    const struct tare_quant_options options = { .setting.method = &tare_method_weight_only,
+                                                .op_set = TARE_OP_SET_UNIFORM_QUANTIZED };
+    struct tare_model *model = mini_model_new();
+    struct tare_arena arena = { 0 };
+    struct tare_quant_report report;
+    const struct tare_shape shape = tare_shape_make(2, 2, 2);
+    (void)state;
+    mini_node(model->main, "MatMul", "layer", 2, mini_placeholder(model->main, "x", TARE_DT_FLOAT),
+              constant(model->main, "w", &shape, 1));
+    mini_fails(tare_quantize(&report, &arena, model, NULL, &options), "TF/Uniform quantized opset does not support weight-only.");
+    tare_error_clear();
+    tare_model_free(model);
+    tare_arena_free(&arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(static_range__equals_xla),
+        cmocka_unit_test(relu6__is_cut_within_half_a_step),
+        cmocka_unit_test(dynamic_range__is_near_xla),
+        cmocka_unit_test(weight_only__has_no_such_form),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
