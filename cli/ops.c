@@ -2,7 +2,7 @@
 #include "base/alloc.h"
 #include "base/strbuf.h"
 #include "cli/command.h"
-#include "cli/ops_infer.h"
+#include "cli/ops_node.h"
 #include "cli/ops_published.h"
 #include "cli/plugins.h"
 #include "cli/version.h"
@@ -16,8 +16,8 @@
 #include <string.h>
 
 struct ops_options {
-    struct tare_option_list names, plugins, infer, attrs;
-    const char *check_compat;
+    struct tare_option_list names, plugins, shapes, attrs;
+    const char *check_compat, *save_model;
     bool markdown, json, all;
 };
 
@@ -40,16 +40,21 @@ static const struct tare_option rows[] = {
       .placeholder = "OLD",
       .help = "compare with an earlier output of 'tare ops --json' and print the changes that break "
               "models made with it; exit 1 when there are any" },
-    { .name = "infer",
+    { .name = "shape",
       .kind = TARE_OPTION_LIST,
-      .offset = offsetof(struct ops_options, infer),
+      .offset = offsetof(struct ops_options, shapes),
       .placeholder = "SHAPE",
-      .help = "print what the shape function of the one OP makes of input shapes: [2,?], [] or ?, one an input" },
+      .help = "an input's shape, [2,?], [] or ?: prints what the shape function of the one OP makes of its inputs" },
     { .name = "attr",
       .kind = TARE_OPTION_LIST,
       .offset = offsetof(struct ops_options, attrs),
       .placeholder = "NAME=VALUE",
-      .help = "an attribute for --infer, written as in a registration" },
+      .help = "an attribute that goes with --shape, written as in a registration" },
+    { .name = "save-model",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct ops_options, save_model),
+      .placeholder = "DIR",
+      .help = "write a SavedModel of the one OP with inputs of these shapes, to try it with 'tare run'" },
     TARE_PLUGIN_OPTION(struct ops_options),
     { 0 },
 };
@@ -64,7 +69,7 @@ static const char *const examples[] = {
     "tare ops MatMul Conv2D",
     "tare ops --plugin ./zero_out.so --json ZeroOut > published.json",
     "tare ops --plugin ./zero_out.so --check-compat published.json",
-    "tare ops --infer [?,3] --infer [3,5] --attr T=float MatMul",
+    "tare ops MatMul --shape '[?,3]' --shape '[3,5]' --attr T=float",
     NULL,
 };
 static const struct tare_option_set set = {
@@ -350,28 +355,29 @@ static tare_status list(const struct ops_options *options) {
     return status;
 }
 
+/* --attr alone, or --save-model alone, is for an op without inputs. */
+static bool wants_node(const struct ops_options *options) {
+    return options->shapes.count || options->attrs.count || options->save_model;
+}
+
 static tare_status check_usage(const struct ops_options *options) {
     if (options->markdown + (options->json && !options->check_compat) + (options->check_compat != NULL) +
-            (options->infer.count != 0) >
-        1)
-        return TARE_FAIL(TARE_USAGE, "give one of --markdown, --json, --check-compat and --infer");
-    if ((options->infer.count || options->attrs.count) && options->names.count != 1)
-        return TARE_FAIL(TARE_USAGE, "--infer and --attr go with one OP (got %zu)", options->names.count);
+            wants_node(options) > 1)
+        return TARE_FAIL(TARE_USAGE, "give one of --markdown, --json, --check-compat and --shape");
+    if (wants_node(options) && options->names.count != 1)
+        return TARE_FAIL(TARE_USAGE, "--shape, --attr and --save-model go with one OP (got %zu)", options->names.count);
     return TARE_OK;
 }
 
-/* --attr alone is for an op without inputs. */
-static bool wants_inference(const struct ops_options *options) {
-    return options->infer.count || options->attrs.count;
-}
-
-static tare_status infer(const struct ops_options *options) {
+static tare_status show_node(const struct ops_options *options) {
+    const struct tare_ops_node given = { options->names.items[0], &options->shapes, &options->attrs };
     struct tare_arena arena = { 0 };
     const struct tare_op_def **ops;
     size_t count;
     tare_status status = choose(&ops, &count, &arena, options); /* says which op was meant */
     if (status == TARE_OK)
-        status = tare_ops_infer(tare_command_registry(), options->names.items[0], &options->infer, &options->attrs);
+        status = options->save_model ? tare_ops_save_model(options->save_model, tare_command_registry(), &given)
+                                     : tare_ops_infer(tare_command_registry(), &given);
     tare_arena_free(&arena);
     return status;
 }
@@ -386,7 +392,7 @@ static tare_status run(int argc, char *const *argv) {
     if (options.check_compat)
         status = tare_ops_check_published(options.check_compat, tare_command_registry(), options.json);
     else
-        status = wants_inference(&options) ? infer(&options) : list(&options);
+        status = wants_node(&options) ? show_node(&options) : list(&options);
 done:
     tare_options_free(&options, &set);
     return status;

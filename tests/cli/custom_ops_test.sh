@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # docs/custom-ops.md does what it says: its C listings become files, its console commands are run and must print what the
-# page shows, and "<!-- test: … -->" lines make what a reader brings along (models, arrays).
+# page shows, and "<!-- test: … -->" lines make the arrays that a reader brings along.
 set -uo pipefail
 . "$TARE_SOURCE_DIR/tests/cli/support.sh"
 document=$source_dir/docs/custom-ops.md
@@ -76,6 +76,6 @@ fi
 grep -q "interpreter lacks" out && fail "inspect does not see the library's op: $(cat out)"
 "$tare" validate model --plugin ./threads.so >out 2>&1 || fail "validate: $(cat out)"
 expect 1 "model: 1 fault (wanted none)" "$tare" validate model
-[ "$(cat "$work/stdout")" = "graph/op (ZeroOut): unknown op" ] || fail "validate without the library: $(cat "$work/stdout")"
+[ "$(cat "$work/stdout")" = "graph/ZeroOut (ZeroOut): unknown op" ] || fail "validate without the library: $(cat "$work/stdout")"
 cd "$work" || exit 1
 finish

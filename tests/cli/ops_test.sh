@@ -24,7 +24,7 @@ has "$work/one" "runs here: plugin (T: float; T: int32) $everything; on a TPU: n
 "$tare" ops OnlyDefined --plugin="$everything" >"$work/one"; grep -q "runs here: no" "$work/one" || fail "OnlyDefined has no kernel"
 expect 1 "there is no op 'MatMull' (did you mean 'MatMul'?)" "$tare" ops MatMull
 expect 1 "there is no op 'ZeroOut'" "$tare" ops ZeroOut
-expect 2 "give one of --markdown, --json, --check-compat and --infer" "$tare" ops --markdown --json
+expect 2 "give one of --markdown, --json, --check-compat and --shape" "$tare" ops --markdown --json
 
 # shape functions
 infers() { # WANTED ARGUMENT...
@@ -32,20 +32,33 @@ infers() { # WANTED ARGUMENT...
     shift
     [ "$("$tare" ops "$@" 2>&1)" = "$wanted" ] || fail "ops $*: $("$tare" ops "$@" 2>&1) (wanted $wanted)"
 }
-infers 'product float32 [?,5]' MatMul --infer [?,3] --infer [3,5] --attr T=float
-infers 'zeroed int32 [2,?]' ZeroOut --infer [2,?] --plugin "$everything"
-infers 'zeroed float32 <unknown>' ZeroOut --infer ? --attr T=DT_FLOAT --plugin "$everything"
-infers 'out float32 [12]' Shapes --infer [3] --infer [4] --attr how=dim_multiply --plugin "$everything"
-infers 'out float32 []' Shapes --infer [3] --infer [4] --attr "how='scalar'" --plugin "$everything"
-infers 'tare: Shapes '\''Shapes'\'': Shape must be rank 2 but is rank 1' Shapes --infer [3] --infer ? --attr how=with_rank --plugin "$everything"
-expect 2 "'[3' is no shape" "$tare" ops Abs --infer [3 --attr T=float
-expect 2 "'[3,]' is no shape" "$tare" ops Abs --infer [3,] --attr T=float
-expect 2 "'[99999999999999999999]' is no shape" "$tare" ops Abs --infer [99999999999999999999] --attr T=float
-expect 1 "NodeDef missing attr 'T' from Op Abs" "$tare" ops Abs --infer [3]
-expect 2 "2 input shapes (wanted 1" "$tare" ops Abs --infer [3] --infer [3] --attr T=float
-expect 2 "the op has no attr 'U'" "$tare" ops Abs --infer [3] --attr U=float
-expect 2 "'flot' is no value of attr 'T'" "$tare" ops Abs --infer [3] --attr T=flot
-expect 2 "go with one OP (got 2)" "$tare" ops Abs Neg --infer [3]
+infers 'product float32 [?,5]' MatMul --shape [?,3] --shape [3,5] --attr T=float
+infers 'zeroed int32 [2,?]' ZeroOut --shape [2,?] --plugin "$everything"
+infers 'zeroed float32 <unknown>' ZeroOut --shape ? --attr T=DT_FLOAT --plugin "$everything"
+infers 'out float32 [12]' Shapes --shape [3] --shape [4] --attr how=dim_multiply --plugin "$everything"
+infers 'out float32 []' Shapes --shape [3] --shape [4] --attr "how='scalar'" --plugin "$everything"
+infers 'tare: Shapes '\''Shapes'\'': Shape must be rank 2 but is rank 1' Shapes --shape [3] --shape ? --attr how=with_rank --plugin "$everything"
+expect 2 "'[3' is no shape" "$tare" ops Abs --shape [3 --attr T=float
+expect 2 "'[3,]' is no shape" "$tare" ops Abs --shape [3,] --attr T=float
+expect 2 "'[99999999999999999999]' is no shape" "$tare" ops Abs --shape [99999999999999999999] --attr T=float
+expect 1 "NodeDef missing attr 'T' from Op Abs" "$tare" ops Abs --shape [3]
+expect 2 "2 input shapes (wanted 1" "$tare" ops Abs --shape [3] --shape [3] --attr T=float
+expect 2 "the op has no attr 'U'" "$tare" ops Abs --shape [3] --attr U=float
+expect 2 "'flot' is no value of attr 'T'" "$tare" ops Abs --shape [3] --attr T=flot
+expect 2 "go with one OP (got 2)" "$tare" ops Abs Neg --shape [3]
+
+# a model of one op
+"$tare" ops MatMul --shape [?,2] --shape [2,1] --attr T=float --save-model "$work/product" || fail "--save-model"
+"$tare" validate "$work/product" || fail "the model of MatMul is not valid"
+"$TARE_TEST_HELPERS/op_model" array "$work/a.npy" 'float[1,2] 3 4' && "$TARE_TEST_HELPERS/op_model" array "$work/b.npy" 'float[2,1] 10 1'
+[ "$("$tare" run "$work/product" --input a="$work/a.npy" --input b="$work/b.npy")" = "product float32[1,1] 34" ] || fail "run MatMul alone"
+"$tare" inspect "$work/product" >"$work/one"
+has "$work/one" "product  float32  [?,1]"
+expect 1 "Output directory already exists" "$tare" ops MatMul --shape [?,2] --shape [2,1] --attr T=float --save-model "$work/product"
+expect 1 "inner sizes differ: [?,2] times [3,1]" "$tare" ops MatMul --shape [?,2] --shape [3,1] --attr T=float --save-model "$work/bad"
+absent "$work/bad"
+expect 1 "input 0 is a reference" "$tare" ops Bump --shape [] --plugin "$everything" --save-model "$work/bad"
+expect 1 "NoOp has no output" "$tare" ops NoOp --save-model "$work/bad"
 
 # Every definition reads again as what it was written from: nothing differs from itself.
 "$tare" ops --all --json --plugin "$everything" >"$work/all.json" || fail "--json"
