@@ -170,7 +170,7 @@ static json_t *place_json(const struct tare_survey *survey, const struct tare_su
 static json_t *shape_json(const struct tare_shape *shape) {
     json_t *dims = shape->rank < 0 ? json_null() : json_array();
     for (int i = 0; i < shape->rank; i++)
-        json_array_append_new(dims, shape->dims[i] < 0 ? json_null() : json_integer((json_int_t)shape->dims[i]));
+        json_array_append_new(dims, json_integer((json_int_t)shape->dims[i]));
     return dims;
 }
 

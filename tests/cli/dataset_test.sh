@@ -45,6 +45,17 @@ expect 1 "bad.spec:2:3: DatasetInput has no field 'featur' (did you mean 'featur
 absent "$work/d"
 [ -z "$(ls -A "$work" | grep tmp)" ] || fail "temporary files were left: $(ls -A "$work")"
 
+# Every spec in the documentation is one: what fails is the record, not the spec.
+awk '/^```/ { open = !open; if (open) file = sprintf("'"$work"'/doc%02d.spec", ++count); next } open { print > file }' "$source_dir/docs/dataset-spec.md"
+specs=0
+for spec in "$work"/doc*.spec; do
+    grep -qE '^input|^label' "$spec" || continue
+    specs=$((specs + 1))
+    "$tare" dataset head "$examples/images.tfrecord" --spec "$spec" >/dev/null 2>"$work/log"
+    grep -q "$spec:" "$work/log" && fail "the documentation has a bad spec: $(cat "$work/log")"
+done
+[ "$specs" -ge 5 ] || fail "only $specs specs were found in the documentation"
+
 # A folder of pictures: classes from its folders.
 mkdir -p "$work/pets/cat" "$work/pets/dog"
 python3 - "$work/pets" <<'PY' || fail "pictures"
