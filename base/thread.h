@@ -29,7 +29,7 @@ void tare_pool_free(struct tare_pool *pool);
 /* A bounded first-in first-out queue of pointers, any number of threads at both ends. */
 struct tare_queue;
 struct tare_queue *tare_queue_new(size_t capacity);
-/* Waits while the queue is full. False when it is closed: the item was not taken. */
+/* Waits while the queue is full, and then until it is half empty. False when it is closed: the item was not taken. */
 bool tare_queue_push(struct tare_queue *queue, void *item);
 /* Waits for an item. False when the queue is closed and empty. */
 bool tare_queue_pop(struct tare_queue *queue, void **item);

@@ -223,11 +223,19 @@ static bool signature_batches(const struct tare_signature *signature) {
     return signature->n_inputs > 0;
 }
 
+/* Counting a tensor costs something for each run, which is little beside this many values. */
+static size_t batch_that_pays(const struct engine *e) {
+    enum { ENOUGH_VALUES = 1 << 18, MOST = 32 };
+    if (e->plan.most_elements <= 0) return 1;
+    const int64_t batch = ENOUGH_VALUES / e->plan.most_elements;
+    return batch < 1 ? 1 : batch > MOST ? MOST : (size_t)batch;
+}
+
 /* How many records may run together; *reason when it is fewer than asked for. */
 static tare_status choose_batch(struct engine *e, const struct tare_signature *signature, const char **reason) {
     e->room = 1;
     *reason = NULL;
-    if (e->options->batch <= 1) return TARE_OK;
+    if (e->options->batch == 1) return TARE_OK;
     if (e->stateful) {
         *reason = "the model keeps state from record to record";
     } else if (!signature_batches(signature)) {
@@ -238,10 +246,14 @@ static tare_status choose_batch(struct engine *e, const struct tare_signature *s
         const struct tare_batch_sample *samples[2];
         bool may = false;
         TARE_TRY(tare_feeder_peek(&e->feeder, samples));
-        if (samples[0] != NULL) TARE_TRY(tare_probe_run(&may, &e->plan, samples));
+        if (samples[0] == NULL) return TARE_OK;
+        if (!tare_batch_differs(samples[0], samples[1], e->plan.n_feeds)) {
+            *reason = "the first two records have an input in common: running them together shows nothing";
+            return TARE_OK;
+        }
+        TARE_TRY(tare_probe_run(&may, &e->plan, samples));
         if (!may) *reason = "two records together do not give the same numbers as alone";
-        if (samples[0] == NULL) *reason = NULL;
-        if (may) e->room = (size_t)e->options->batch;
+        if (may) e->room = e->options->batch > 0 ? (size_t)e->options->batch : batch_that_pays(e);
     }
     return TARE_OK;
 }

@@ -13,7 +13,8 @@
 
 struct tare_calibration_options {
     int threads;   /* 0: one a processor */
-    int batch;     /* records put together on axis 0 where the signature leaves it open; 0: 1 */
+    int batch;     /* records put together on axis 0 where the signature leaves it open and that changes nothing; 0: as
+                      many as pay (few where tensors are large) */
     int64_t limit; /* records of this signature, those counted before a resume among them; 0: all. To be given here and
                       not to the source, which does not count what it need not decode */
     /* Which tensors; NULL: every floating tensor that is not a constant. */

@@ -6,6 +6,9 @@ void tare_probe_shape(struct tare_probe *probe, size_t slot, const struct tare_s
     if (probe->alone[slot].rank != TARE_UNKNOWN_RANK && !tare_shape_equal(&probe->alone[slot], shape))
         probe->irregular = true;
     probe->alone[slot] = *shape;
+    int64_t elements;
+    if (tare_shape_elements(&elements, shape) == TARE_OK && elements > probe->most_elements)
+        probe->most_elements = elements;
 }
 
 bool tare_probe_layout(struct tare_probe *probe, size_t slot, const struct tare_shape *shape) {
@@ -59,6 +62,7 @@ tare_status tare_probe_run(bool *may, struct tare_worker_plan *plan, const struc
     *may = run_alone(&alone, samples) == TARE_OK && tare_worker_run(&together, &both) == TARE_OK &&
            !probe.irregular && same_statistics(&alone, &together);
     tare_error_clear();
+    plan->most_elements = probe.most_elements;
 done:
     tare_worker_free(&alone);
     tare_worker_free(&together);

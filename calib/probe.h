@@ -8,7 +8,8 @@
 struct tare_probe {
     struct tare_shape *alone; /* by slot; rank unknown: not seen */
     enum tare_batch_layout *layouts;
-    bool irregular; /* some tensor's shape does not follow the batch */
+    int64_t most_elements; /* of the shapes alone */
+    bool irregular;        /* some tensor's shape does not follow the batch */
 };
 
 /* Tries two samples that fit (the same one twice will do). *may: they may run together, and plan->layouts is filled.

@@ -33,8 +33,9 @@ TARE_TARGET_AVX2 TARE_ALWAYS_INLINE void step(struct state *s, int half, uint32_
     __m256d a = _mm256_cvtps_pd(_mm256_castps256_ps128(finite)), b = _mm256_cvtps_pd(_mm256_extractf128_ps(finite, 1));
     s->sums[2 * half] = _mm256_add_pd(s->sums[2 * half], a);
     s->sums[2 * half + 1] = _mm256_add_pd(s->sums[2 * half + 1], b);
-    s->squares[2 * half] = _mm256_add_pd(s->squares[2 * half], _mm256_mul_pd(a, a));
-    s->squares[2 * half + 1] = _mm256_add_pd(s->squares[2 * half + 1], _mm256_mul_pd(b, b));
+    /* The square of a float is exact in double: as multiply and add. */
+    s->squares[2 * half] = _mm256_fmadd_pd(a, a, s->squares[2 * half]);
+    s->squares[2 * half + 1] = _mm256_fmadd_pd(b, b, s->squares[2 * half + 1]);
 }
 
 TARE_TARGET_AVX2 static void load_state(struct state *s, const struct tare_scan *scan) {

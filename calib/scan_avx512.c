@@ -32,8 +32,8 @@ TARE_TARGET_AVX512 int tare_scan_avx512(struct tare_scan *scan, uint32_t *slots,
         __m512d a = _mm512_cvtps_pd(_mm512_castps512_ps256(kept)), b = _mm512_cvtps_pd(_mm512_extractf32x8_ps(kept, 1));
         sum0 = _mm512_add_pd(sum0, a);
         sum1 = _mm512_add_pd(sum1, b);
-        square0 = _mm512_add_pd(square0, _mm512_mul_pd(a, a));
-        square1 = _mm512_add_pd(square1, _mm512_mul_pd(b, b));
+        square0 = _mm512_fmadd_pd(a, a, square0); /* the square of a float is exact in double: as multiply and add */
+        square1 = _mm512_fmadd_pd(b, b, square1);
     }
     scan->low = _mm512_reduce_min_epi32(low);
     scan->high = _mm512_reduce_max_epi32(high);

@@ -15,6 +15,7 @@ struct tare_worker_plan {
     size_t n_feeds, n_fetches;
     bool channels;
     const int32_t *inputs; /* source file -> input of the calibration */
+    int64_t most_elements;           /* of an observed tensor, for one record; 0: not known */
     enum tare_batch_layout *layouts; /* by slot, for more than one record; NULL: records run one by one */
 };
 

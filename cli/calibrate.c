@@ -50,8 +50,8 @@ static const struct tare_option rows[] = {
       .help = "function to run instead of a signature: an alias or a name" },
     { ROW("threads", TARE_OPTION_INT, threads), .min = 0, .max = 1024,
       .help = "workers (default one a processor; one for a model with state)" },
-    { ROW("batch", TARE_OPTION_INT, batch), .fallback = "1", .min = 1, .max = 65536,
-      .help = "records to run together where that changes nothing" },
+    { ROW("batch", TARE_OPTION_INT, batch), .min = 0, .max = 65536,
+      .help = "records to run together where that changes nothing (default as many as pay)" },
     { ROW("limit", TARE_OPTION_INT64, limit), .min = 0, .max = 1e15,
       .help = "look at the first records of each signature only (default all)" },
     { ROW("shard", TARE_OPTION_STRING, shard), .placeholder = "I/N",
@@ -262,7 +262,7 @@ static tare_status calibrate(struct work *w) {
         tare_free(text);
     }
     TARE_TRY(status);
-    if (w->outcome.batch_reason)
+    if (w->outcome.batch_reason && w->options->batch > 1)
         tare_note(&w->log, "--batch %d: the records ran one by one, because %s", w->options->batch, w->outcome.batch_reason);
     /* What the others do may fail still. */
     if (!tare_team_alone(&w->team) && w->state_path) TARE_TRY(tare_calibrating_save_state(w->calibration, &w->calibrating));

@@ -190,9 +190,9 @@ static tare_status run_feed(struct tare_calibration *calibration, struct tare_ca
 
 /* Decoded samples that wait: two rounds of all workers. They may be large. */
 static size_t samples_ahead(const struct tare_calibrating_options *options) {
-    enum { LEAST = 4, MOST = 256 };
+    enum { LEAST = 4, MOST = 256, AUTO = 8 };
     const int threads = options->threads > 0 ? options->threads : tare_cpu_count();
-    const int64_t round = (int64_t)threads * (options->batch > 1 ? options->batch : 1);
+    const int64_t round = (int64_t)threads * (options->batch > 0 ? options->batch : AUTO);
     return 2 * round < LEAST ? LEAST : 2 * round > MOST ? MOST : (size_t)(2 * round);
 }
 

@@ -16,7 +16,7 @@ struct tare_calibrating_options {
     const char *const *data;              /* files, patterns, "-"; "SIGNATURE=" may stand in front */
     size_t n_data;
     const struct tare_dataset_spec *spec; /* what records become; NULL: they are samples */
-    int threads, batch;                   /* 0: one a processor; 0: 1 */
+    int threads, batch;                   /* 0: one a processor; 0: as many as pay */
     int64_t limit;                        /* the first records of each signature, bad ones among them; 0: all */
     int64_t shard, shards;                /* record i of a signature when i mod shards == shard; shards 0: all */
     int64_t max_bad;                      /* bad records of each signature to pass over */

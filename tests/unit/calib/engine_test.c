@@ -24,11 +24,12 @@ struct memory_source {
     int shard, shards; /* shards 0: all */
     int64_t fail_at;   /* index of a record that cannot be read; -1: none */
     int64_t nan_at, bad_shape_at;
+    bool twins; /* the first two records hold the same values */
     int64_t decoded;
 };
 
 static tare_status make_sample(struct tare_tensor *out, const struct memory_source *source, int64_t index) {
-    uint64_t seed = 500 + (uint64_t)index;
+    uint64_t seed = source->twins && index == 1 ? 500 : 500 + (uint64_t)index;
     struct tare_shape shape = tare_shape_make(2, index % 7 == 3 ? 2 : 1, index == source->bad_shape_at ? 7 : WIDTH);
     TARE_TRY(tare_tensor_new(out, TARE_DT_FLOAT, &shape));
     draw_fill(out->data, (size_t)out->elements, DRAW_NORMAL, seed);
@@ -199,6 +200,34 @@ static void calibrate__workers_and_batches_leave_no_trace(void **state) {
         tare_strbuf_free(&wanted);
         tare_model_free(model);
     }
+}
+
+/* The mean of two equal rows is either row: such a pair would let a model through that mixes records. */
+static void calibrate__equal_records_do_not_prove_that_they_can_run_together(void **state) {
+    (void)state;
+    static const char reason[] = "the first two records have an input in common: running them together shows nothing";
+    for (int kind = PLAIN; kind <= MIXING; kind++) {
+        struct tare_model *model = make_model((enum kind)kind);
+        struct tare_calibration_outcome outcome;
+        struct memory_source memory = all_records();
+        memory.twins = true;
+        tare_calibration_free(run(model, memory, 2, 7, &outcome));
+        assert_int_equal(outcome.batch, 1);
+        assert_string_equal(outcome.batch_reason, reason);
+        tare_model_free(model);
+    }
+}
+
+static void calibrate__unasked_as_many_records_run_together_as_pay(void **state) {
+    (void)state;
+    struct tare_model *model = make_model(PLAIN), *mixing = make_model(MIXING);
+    struct tare_calibration_outcome outcome;
+    tare_calibration_free(run(model, all_records(), 2, 0, &outcome));
+    assert_int_equal(outcome.batch, 32); /* 96 values a record: far below what pays */
+    tare_calibration_free(run(mixing, all_records(), 2, 0, &outcome));
+    assert_int_equal(outcome.batch, 1);
+    tare_model_free(model);
+    tare_model_free(mixing);
 }
 
 static void calibrate__counts_what_the_model_computes(void **state) {
@@ -511,6 +540,8 @@ static void bound__is_known_before_the_run(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calibrate__workers_and_batches_leave_no_trace),
+        cmocka_unit_test(calibrate__equal_records_do_not_prove_that_they_can_run_together),
+        cmocka_unit_test(calibrate__unasked_as_many_records_run_together_as_pay),
         cmocka_unit_test(calibrate__counts_what_the_model_computes),
         cmocka_unit_test(calibrate__shards_in_any_order_give_the_bytes_of_one_run),
         cmocka_unit_test(calibrate__branches_tell_which_were_reached),
