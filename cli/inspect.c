@@ -17,6 +17,8 @@ static const struct tare_option rows[] = {
       .help = "list the variables with their checkpoint keys" },
     { .name = "signature", .kind = TARE_OPTION_STRING, .offset = offsetof(struct inspect_options, signature),
       .placeholder = "S", .help = "show this signature only" },
+    { .name = "suggest", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct inspect_options, suggest),
+      .help = "suggest the functions to put on the TPU, and how to split those that cannot go" },
     { .name = "json", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct inspect_options, json),
       .help = "write JSON" },
     TARE_TAGS_OPTION(struct inspect_options),

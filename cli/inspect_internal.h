@@ -6,9 +6,11 @@
 #include "base/strbuf.h"
 #include "graph/model.h"
 
+#include <jansson.h>
+
 struct inspect_options {
     const char *model, *signature, *graph, *tags;
-    bool functions, ops, variables, json;
+    bool suggest, functions, ops, variables, json;
     struct tare_option_list plugins;
 };
 
@@ -42,5 +44,9 @@ int64_t inspect_variable_bytes(const struct tare_variable *variable);
 
 tare_status inspect_print_text(const struct tare_model *model, const struct inspect_options *options);
 tare_status inspect_print_json(const struct tare_model *model, const struct inspect_options *options);
+
+/* --suggest: as text on stdout, or under "suggest" (cli/inspect_suggest.c). */
+tare_status inspect_print_suggestions(const struct tare_model *model);
+tare_status inspect_add_suggestions(json_t *root, const struct tare_model *model);
 
 #endif

@@ -220,6 +220,7 @@ static tare_status add_model(json_t *root, const struct tare_model *model, const
         json_pack("{s:I, s:I}", "tensors", (json_int_t)info.checkpoint_tensors, "bytes", (json_int_t)info.checkpoint_bytes));
     if (status == TARE_OK) add_ops(root, &ops);
     inspect_ops_free(&ops);
+    if (status == TARE_OK && options->suggest) status = inspect_add_suggestions(root, model);
     return status == TARE_OK ? add_functions(root, model, options->functions) : status;
 }
 

@@ -137,6 +137,7 @@ tare_status inspect_print_text(const struct tare_model *model, const struct insp
         print_signatures(model, options->signature);
         print_ops(&ops, options->ops);
         if (options->variables) print_variables(model);
+        if (options->suggest) status = inspect_print_suggestions(model);
     }
     inspect_ops_free(&ops);
     return status == TARE_OK && options->functions ? print_functions(model) : status;

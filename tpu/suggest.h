@@ -1,0 +1,31 @@
+/* Which functions to put on the TPU: the largest ones that it can run whole. */
+#ifndef TARE_TPU_SUGGEST_H
+#define TARE_TPU_SUGGEST_H
+
+#include "graph/model.h"
+
+struct tare_tpu_suggestion {
+    const struct tare_graph *function;
+    const char *alias; /* NULL: it has none */
+    size_t ops;        /* that compute, the function's callees included */
+};
+
+/* A function that cannot go whole, and how to split it. */
+struct tare_tpu_remark {
+    const struct tare_graph *function;
+    const char *text; /* one line */
+};
+
+struct tare_tpu_suggestions {
+    struct tare_tpu_suggestion *items; /* none runs inside another; the largest first */
+    size_t count;
+    size_t covered, ops; /* ops in the suggested functions, and in all that the signatures run */
+    struct tare_tpu_remark *remarks;
+    size_t n_remarks;
+};
+
+/* Goes down from the signatures' functions: one without errors (tpu/compatibility.h) is suggested, what keeps others off
+ * is remarked on with the place of the incompatible part, and their callees are looked at. Arena memory. */
+tare_status tare_tpu_suggest(struct tare_tpu_suggestions *out, struct tare_arena *arena, const struct tare_model *model);
+
+#endif
