@@ -423,6 +423,70 @@ static void existing_batching__is_added_and_updated(void **state) {
     refuses(again, TPU_FUNC, "function __inference_tpu_func_10 is on the TPU already");
 }
 
+/* ---- sharding ---- */
+
+#define SHARDED(cores, topology, more)                                                                                 \
+    "tpu_functions { function_alias: \"tpu_func\" } disable_default_optimizations: true "                              \
+    "xla_sharding_options { num_cores_per_replica: " cores " topology: \"" topology "\" " more " }"
+/* mesh_shape = [1,2,1,1], device_coordinates = flatten([0,0,0,0], [0,1,0,0]) */
+#define PF_1X2X1 "\\n\\004\\001\\002\\001\\001\\020\\001\\030\\002\\042\\010\\000\\000\\000\\000\\000\\001\\000\\000"
+/* mesh_shape = [1,1,1,2], device_coordinates = flatten([0,0,0,0], [0,0,0,1]) */
+#define DF_1X1 "\\n\\004\\001\\001\\001\\002\\020\\001\\030\\002\\042\\010\\000\\000\\000\\000\\000\\000\\000\\001"
+/* mesh_shape = [2,2,1,2], device_coordinates = flatten([0,0,0,0],[0,0,0,1],[0,1,0,0],[0,1,0,1] [1,0,0,0],[1,0,0,1],…) */
+#define DF_2X2                                                                                                         \
+    "\\n\\004\\002\\002\\001\\002\\020\\001\\030\\010\\042\\040\\000\\000\\000\\000\\000\\000\\000\\001\\000\\001\\000\\000\\000\\001\\000\\001" \
+    "\\001\\000\\000\\000\\001\\000\\000\\001\\001\\001\\000\\000\\001\\001\\000\\001"
+
+/* tpu_func(x) = x W with x [8, 10]: eight rows split between two or eight cores. */
+static const char *eight_rows(void) {
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "__inference_tpu_func_10");
+    struct tare_shape shape = tare_shape_make(2, 8, 10);
+    struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT);
+    mini_return(f, "y", mini_node(f, "MatMul", "matmul", 2, x, weight(f, "w", 10, 6)));
+    serve(model, f, &shape);
+    set_alias(model, f->name, "tpu_func");
+    return write_model(model, "eight_rows");
+}
+
+static void the_documents_topologies__are_taken_and_run(void **state) {
+    static const struct {
+        const char *options;
+        int cores;
+    } cases[] = { { SHARDED("2", PF_1X2X1, ""), 2 },
+                  { SHARDED("2", DF_1X1, "device_assignment: 0 device_assignment: 0 device_assignment: 0 "
+                                         "device_assignment: 1 device_assignment: [0, 0, 0, 0]"),
+                    2 },
+                  { SHARDED("8", DF_2X2, ""), 8 } };
+    const char *path = eight_rows();
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tare_model *model;
+        struct tare_node *metadata;
+        converts(path, cases[i].options);
+        model = load_converted();
+        metadata = graph_only(tare_model_find_function(model, "tpu_fn_icv2___inference_tpu_func_10"),
+                              "TPUReplicateMetadata");
+        assert_int_equal(tare_node_int(metadata, "num_cores_per_replica", 0), cases[i].cores);
+        assert_true(tare_node_bool(metadata, "use_spmd_for_xla_partitioning", false));
+        assert_int_equal(count_ops(model, "XlaSharding"), 1);
+        tare_model_free(model);
+        answers_as(path, tare_shape_make(2, 8, 10));
+    }
+}
+
+static void what_cannot_be_sharded__is_refused(void **state) {
+    const char *path = eight_rows();
+    (void)state;
+    refuses(path, "tpu_functions { function_alias: \"tpu_func\" } xla_sharding_options { num_cores_per_replica: 2 }",
+            "num_cores_per_replica is 2, which needs a topology");
+    refuses(path, SHARDED("4", DF_1X1, ""), "num_cores_per_replica is 4, but the topology has 2 devices");
+    refuses(path, SHARDED("2", DF_1X1, "device_assignment: 3"), "device_assignment has 1 entries (wanted 8");
+    refuses(path, SHARDED("2", DF_1X1, "device_assignment: [0, 0, 0, 0, 0, 0, 0, 7]"), "outside of the mesh");
+    refuses(path, SHARDED("2", "\\n\\002\\001\\002", ""), "mesh_shape has 2 entries (wanted 4: x, y, z, core)");
+    refuses(path, SHARDED("2", "\\377", ""), "topology is no TopologyProto");
+}
+
 /* ---- the errors ---- */
 
 static void an_indirect_call__is_refused_in_the_documents_words(void **state) {
@@ -540,6 +604,8 @@ int main(void) {
         cmocka_unit_test(signature_batching__batches_the_whole_model),
         cmocka_unit_test(function_batching__batches_the_function),
         cmocka_unit_test(existing_batching__is_added_and_updated),
+        cmocka_unit_test(the_documents_topologies__are_taken_and_run),
+        cmocka_unit_test(what_cannot_be_sharded__is_refused),
         cmocka_unit_test(an_indirect_call__is_refused_in_the_documents_words),
         cmocka_unit_test(a_string_model__is_refused_whole_and_split),
         cmocka_unit_test(a_function_named_twice__says_by_which_names),
