@@ -195,17 +195,27 @@ static tare_status export_return(Tensorflow__FunctionDef *def, struct tare_arena
     return TARE_OK;
 }
 
+/* A value that the file returns though its signature declares no output of that name, from a node that is still there:
+ * nothing can take it, but what nobody changed goes back as it came. */
+static bool is_undeclared(const struct tare_graph *graph, const Tensorflow__FunctionDef *origin,
+                          const Tensorflow__StringEntry *entry) {
+    for (size_t i = 0; i < origin->signature->n_output_arg; i++)
+        if (strcmp(origin->signature->output_arg[i]->name, entry->key) == 0) return false;
+    return tare_map_get_n(&graph->by_name, entry->value, strcspn(entry->value, ":")) != NULL;
+}
+
 /* Returns that the file has come in its order, so that an unchanged function comes back unchanged; then the others. */
 static tare_status export_returns(Tensorflow__FunctionDef *def, struct tare_arena *arena,
                                   const struct tare_graph *graph) {
     const Tensorflow__FunctionDef *origin = graph->origin;
     bool *done = TARE_NEW_ARRAY(arena, bool, graph->n_returns + 1);
-    def->ret = TARE_NEW_ARRAY(arena, Tensorflow__StringEntry *, graph->n_returns + 1);
+    def->ret = TARE_NEW_ARRAY(arena, Tensorflow__StringEntry *, graph->n_returns + (origin ? origin->n_ret : 0) + 1);
     def->n_ret = 0;
     if (!done || !def->ret) return TARE_NO_MEMORY;
     for (size_t o = 0; origin && o < origin->n_ret; o++) {
         size_t r = 0;
         while (r < graph->n_returns && strcmp(graph->returns[r].name, origin->ret[o]->key) != 0) r++;
+        if (r == graph->n_returns && is_undeclared(graph, origin, origin->ret[o])) def->ret[def->n_ret++] = origin->ret[o];
         if (r == graph->n_returns || done[r]) continue;
         done[r] = true;
         TARE_TRY(export_return(def, arena, graph, &graph->returns[r], origin->ret[o]->value));

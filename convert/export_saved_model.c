@@ -40,6 +40,7 @@ static tare_status make_message(Tensorflow__SavedModel **out, struct exporter *e
     Tensorflow__MetaGraphDef *meta;
     if (!message) return TARE_NO_MEMORY;
     tensorflow__saved_model__init(message);
+    if (e->source) message->base = e->source->message->base; /* unknown fields */
     message->saved_model_schema_version = 1;
     TARE_TRY(tare_export_meta(&meta, &e->arena, e->model, origin, &e->saver));
     TARE_TRY(tare_export_graph_def(&meta->graph_def, &e->arena, e->model, origin ? origin->graph_def : NULL));

@@ -193,9 +193,32 @@ static const char *checkpoint_key(const struct object_walk *walk, size_t id) {
     return NULL;
 }
 
-/* A variable object's variable: the one restored from its key, else the only one of its name without a key. */
-static struct tare_variable *match_variable(struct tare_model *model, const char *key, const char *name) {
+static const struct tare_concrete *concrete_of(const struct tare_model *model, const struct tare_graph *graph) {
+    for (size_t i = 0; i < model->n_concretes; i++)
+        if (model->concretes[i].graph == graph) return &model->concretes[i];
+    return NULL;
+}
+
+/* A call of the main graph passes the objects that its function captured: that ties variables to object numbers whatever
+ * their names are. */
+static void map_captures(struct mapper *m, const struct tare_node *call, const Tensorflow__SavedObjectGraph *saved) {
+    const struct tare_graph *function = tare_node_function(call, "f");
+    const struct tare_concrete *concrete = function ? concrete_of(m->model, function) : NULL;
+    if (!concrete || call->n_inputs != function->n_args) return;
+    for (size_t i = 0; i < concrete->n_bound; i++) {
+        struct tare_variable *variable = variable_at(m, call->inputs[function->n_args - concrete->n_bound + i]);
+        int id = concrete->bound[i];
+        if (variable && variable->object_id < 0 && saved->nodes[id]->kind_case == TENSORFLOW__SAVED_OBJECT__KIND_VARIABLE)
+            variable->object_id = id;
+    }
+}
+
+/* A variable object's variable: the one that calls say, or the one restored from its key, else the first of its name that
+ * nothing else is known of. */
+static struct tare_variable *match_variable(struct tare_model *model, size_t id, const char *key, const char *name) {
     struct tare_variable *by_name = NULL;
+    for (size_t i = 0; i < model->n_variables; i++)
+        if (model->variables[i].object_id == (int)id) return &model->variables[i];
     for (size_t i = 0; i < model->n_variables; i++) {
         struct tare_variable *variable = &model->variables[i];
         if (key && variable->key && strcmp(variable->key, key) == 0) return variable;
@@ -208,7 +231,7 @@ static struct tare_variable *match_variable(struct tare_model *model, const char
 static void map_object(struct mapper *m, const struct object_walk *walk, size_t id) {
     const Tensorflow__SavedObject *object = walk->saved->nodes[id];
     const char *key = walk->trackable ? checkpoint_key(walk, id) : NULL;
-    struct tare_variable *variable = match_variable(m->model, key, object->variable->name);
+    struct tare_variable *variable = match_variable(m->model, id, key, object->variable->name);
     if (!variable) return;
     if (variable->object_id < 0) variable->object_id = (int)id;
     map_variable(m, variable, key);
@@ -223,6 +246,7 @@ static tare_status map_by_objects(struct mapper *m) {
     TARE_CHECK(tare_source_trackable(&trackable, m->source));
     walk.trackable = trackable;
     if (trackable) TARE_CHECK(walk_objects(&walk, &arena));
+    for (size_t i = 0; i < m->model->main->n_nodes; i++) map_captures(m, m->model->main->nodes[i], walk.saved);
     for (size_t i = 0; i < walk.saved->n_nodes; i++)
         if (walk.saved->nodes[i]->kind_case == TENSORFLOW__SAVED_OBJECT__KIND_VARIABLE) map_object(m, &walk, i);
 done:

@@ -1,0 +1,195 @@
+/* Which checkpoint tensor a variable gets. Names repeat in real models (two metrics called "total"), and here they lie: the
+ * right answer comes from the assignments of the restore operation, from captures and object graphs. */
+#include "convert/saved_model.h"
+#include "base/alloc.h"
+#include "base/file.h"
+#include "proto/bundle.h"
+#include "proto/message.h"
+#include "proto/tensorflow/object_graph.pb-c.h"
+#include "proto/text_format.h"
+#include "support/temp.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <cmocka.h>
+
+#define VARIABLE(name, shared)                                                                                         \
+    "node { name: '" name "' op: 'VarHandleOp' attr { key: 'dtype' value { type: DT_FLOAT } }"                         \
+    " attr { key: 'shape' value { shape { } } } attr { key: 'shared_name' value { s: '" shared "' } } }\n"
+#define TEXTS(name, count, values)                                                                                     \
+    "name: '" name "' op: 'Const' attr { key: 'dtype' value { type: DT_STRING } } attr { key: 'value' value { tensor {" \
+    " dtype: DT_STRING tensor_shape { dim { size: " count " } } " values " } } }"
+#define FILE_NODE                                                                                                      \
+    "node { name: 'file' op: 'Placeholder' attr { key: 'dtype' value { type: DT_STRING } }"                            \
+    " attr { key: 'shape' value { shape { } } } }\n"
+
+/* The stored scalars: key and value. Every test has these. */
+static const struct {
+    const char *key;
+    float value;
+} stored[] = { { "metrics/0/total", 10 }, { "metrics/1/total", 11 }, { "total", 12 }, { "total_1", 13 } };
+
+static void write_checkpoint(const char *objects) {
+    struct tare_shape scalar = tare_shape_scalar();
+    struct tare_bundle_writer *writer;
+    struct tare_tensor tensor;
+    char prefix[1024];
+    snprintf(prefix, sizeof prefix, "%s", temp_path("model/variables/variables"));
+    assert_int_equal(tare_bundle_writer_open(&writer, prefix), TARE_OK);
+    for (size_t i = 0; i < sizeof stored / sizeof *stored; i++) {
+        assert_int_equal(tare_tensor_scalar_f32(&tensor, stored[i].value), TARE_OK);
+        assert_int_equal(tare_bundle_writer_add(writer, stored[i].key, &tensor), TARE_OK);
+        tare_tensor_reset(&tensor);
+    }
+    if (objects) {
+        struct tare_arena arena = { 0 };
+        ProtobufCMessage *message;
+        uint8_t *bytes;
+        size_t size;
+        if (tare_text_format_read(&message, &tensorflow__trackable_object_graph__descriptor, &arena, objects,
+                                  strlen(objects), TARE_TEXT_STRICT, "objects") != TARE_OK)
+            fail_msg("%s", tare_error_text());
+        assert_int_equal(tare_message_pack(&bytes, &size, message), TARE_OK);
+        assert_int_equal(tare_tensor_new(&tensor, TARE_DT_STRING, &scalar), TARE_OK);
+        assert_int_equal(tare_tensor_set_string(&tensor, 0, bytes, size), TARE_OK);
+        assert_int_equal(tare_bundle_writer_add(writer, "_CHECKPOINTABLE_OBJECT_GRAPH", &tensor), TARE_OK);
+        tare_tensor_reset(&tensor);
+        tare_free(bytes);
+        tare_arena_free(&arena);
+    }
+    assert_int_equal(tare_bundle_writer_close(writer), TARE_OK);
+}
+
+static struct tare_model *open_model(const char *graph, const char *rest, const char *objects) {
+    struct tare_model *model;
+    FILE *file;
+    assert_int_equal(tare_file_remove_tree(temp_path("model")), TARE_OK);
+    mkdir(temp_path("model"), 0700);
+    mkdir(temp_path("model/variables"), 0700);
+    file = fopen(temp_path("model/saved_model.pbtxt"), "w");
+    assert_non_null(file);
+    fprintf(file, "saved_model_schema_version: 1 meta_graphs { meta_info_def { tags: 'serve' } graph_def {\n%s}\n%s}\n", graph, rest);
+    assert_int_equal(fclose(file), 0);
+    write_checkpoint(objects);
+    if (tare_saved_model_load(&model, temp_path("model"), NULL) != TARE_OK) fail_msg("%s", tare_error_text());
+    return model;
+}
+
+static const struct tare_variable *variable_of(const struct tare_model *model, const char *node) {
+    for (size_t i = 0; i < model->n_variables; i++)
+        if (strcmp(model->variables[i].node->name, node) == 0) return &model->variables[i];
+    fail_msg("no variable for node %s", node);
+    return NULL;
+}
+
+static void check(const struct tare_model *model, const char *node, const char *key, int object) {
+    const struct tare_variable *variable = variable_of(model, node);
+    if (!key) {
+        assert_null(variable->key);
+        assert_int_equal(variable->value.dtype, TARE_DT_INVALID);
+        return;
+    }
+    assert_non_null(variable->key);
+    assert_string_equal(variable->key, key);
+    assert_int_equal(variable->object_id, object);
+    for (size_t i = 0; i < sizeof stored / sizeof *stored; i++)
+        if (strcmp(stored[i].key, key) == 0)
+            assert_true(*TARE_CONST_DATA(float, &variable->value) == stored[i].value);
+}
+
+/* TF2: the call passes handles in one order, the function assigns them in the other. */
+static void restore_function__decides_against_names(void **state) {
+    struct tare_model *model = open_model(
+        VARIABLE("total", "total") VARIABLE("total_1", "total_1") FILE_NODE
+        "node { name: 'restore' op: 'StatefulPartitionedCall' input: 'file' input: 'total' input: 'total_1'"
+        " attr { key: 'Tin' value { list { type: [DT_STRING, DT_RESOURCE, DT_RESOURCE] } } }"
+        " attr { key: 'Tout' value { list { type: DT_STRING } } } attr { key: 'f' value { func { name: 'traced_restore' } } } }\n"
+        "library { function { signature { name: 'traced_restore' input_arg { name: 'prefix' type: DT_STRING }"
+        "  input_arg { name: 'a' type: DT_RESOURCE } input_arg { name: 'b' type: DT_RESOURCE }"
+        "  output_arg { name: 'out' type: DT_STRING } is_stateful: true }\n"
+        "  node_def { " TEXTS("names", "2", "string_val: 'metrics/0/total' string_val: 'metrics/1/total'") " }\n"
+        "  node_def { " TEXTS("slices", "2", "string_val: ''") " }\n"
+        "  node_def { name: 'read' op: 'RestoreV2' input: 'prefix' input: 'names:output:0' input: 'slices:output:0'"
+        "    attr { key: 'dtypes' value { list { type: [DT_FLOAT, DT_FLOAT] } } } }\n"
+        "  node_def { name: 'first' op: 'Identity' input: 'read:tensors:0' attr { key: 'T' value { type: DT_FLOAT } } }\n"
+        "  node_def { name: 'to_b' op: 'AssignVariableOp' input: 'b' input: 'first:output:0' attr { key: 'dtype' value { type: DT_FLOAT } } }\n"
+        "  node_def { name: 'to_a' op: 'AssignVariableOp' input: 'a' input: 'read:tensors:1' attr { key: 'dtype' value { type: DT_FLOAT } } }\n"
+        "  node_def { name: 'out' op: 'Identity' input: 'prefix' input: '^to_a' input: '^to_b' attr { key: 'T' value { type: DT_STRING } } }\n"
+        "  ret { key: 'out' value: 'out:output:0' } } }\n",
+        "saver_def { filename_tensor_name: 'file:0' restore_op_name: 'restore' version: V2 }\n"
+        "object_graph_def { nodes { children { node_id: 1 local_name: 'first' } children { node_id: 2 local_name: 'second' } user_object { } }\n"
+        "  nodes { variable { dtype: DT_FLOAT shape { } name: 'total' } } nodes { variable { dtype: DT_FLOAT shape { } name: 'total' } } }\n",
+        "nodes { children { node_id: 2 local_name: 'first' } children { node_id: 1 local_name: 'second' } }\n"
+        "nodes { attributes { name: 'VARIABLE_VALUE' full_name: 'total' checkpoint_key: 'metrics/1/total' } }\n"
+        "nodes { attributes { name: 'VARIABLE_VALUE' full_name: 'total' checkpoint_key: 'metrics/0/total' } }\n");
+    (void)state;
+    check(model, "total_1", "metrics/0/total", 1); /* object 1, "first", is node 2 of the checkpoint's graph */
+    check(model, "total", "metrics/1/total", 2);
+    tare_model_free(model);
+}
+
+/* No restore function: the signature's call passes the objects that its function captured. */
+static void captures__tie_variables_to_objects(void **state) {
+    struct tare_model *model = open_model(
+        VARIABLE("total", "total") VARIABLE("total_1", "total_1")
+        "node { name: 'call' op: 'StatefulPartitionedCall' input: 'total_1' input: 'total'"
+        " attr { key: 'Tin' value { list { type: [DT_RESOURCE, DT_RESOURCE] } } }"
+        " attr { key: 'Tout' value { list { type: DT_FLOAT } } } attr { key: 'f' value { func { name: 'wrapper' } } } }\n"
+        "library { function { signature { name: 'wrapper' input_arg { name: 'unknown' type: DT_RESOURCE }"
+        "  input_arg { name: 'unknown_0' type: DT_RESOURCE } output_arg { name: 'y' type: DT_FLOAT } is_stateful: true }\n"
+        "  node_def { name: 'read' op: 'ReadVariableOp' input: 'unknown' attr { key: 'dtype' value { type: DT_FLOAT } } }\n"
+        "  ret { key: 'y' value: 'read:value:0' } } }\n",
+        "object_graph_def { nodes { children { node_id: 1 local_name: 'first' } children { node_id: 2 local_name: 'second' } user_object { } }\n"
+        "  nodes { variable { dtype: DT_FLOAT shape { } name: 'total' } } nodes { variable { dtype: DT_FLOAT shape { } name: 'total' } }\n"
+        "  concrete_functions { key: 'wrapper' value { bound_inputs: [1, 2] } } }\n",
+        "nodes { children { node_id: 1 local_name: 'first' } children { node_id: 2 local_name: 'second' } }\n"
+        "nodes { attributes { name: 'VARIABLE_VALUE' full_name: 'total' checkpoint_key: 'metrics/0/total' } }\n"
+        "nodes { attributes { name: 'VARIABLE_VALUE' full_name: 'total' checkpoint_key: 'metrics/1/total' } }\n");
+    (void)state;
+    check(model, "total_1", "metrics/0/total", 1);
+    check(model, "total", "metrics/1/total", 2);
+    tare_model_free(model);
+}
+
+/* TF1: Assign nodes behind RestoreV2, a reference variable beside a resource one. */
+static void saver_nodes__decide_against_names(void **state) {
+    struct tare_model *model = open_model(
+        "node { name: 'total' op: 'VariableV2' attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'shape' value { shape { } } } }\n"
+        VARIABLE("handle", "total_1") FILE_NODE
+        "node { " TEXTS("names", "2", "string_val: 'total_1' string_val: 'total'") " }\n"
+        "node { " TEXTS("slices", "2", "string_val: ''") " }\n"
+        "node { name: 'save/RestoreV2' op: 'RestoreV2' input: 'file' input: 'names' input: 'slices'"
+        " attr { key: 'dtypes' value { list { type: [DT_FLOAT, DT_FLOAT] } } } }\n"
+        "node { name: 'save/Assign' op: 'Assign' input: 'total' input: 'save/RestoreV2' attr { key: 'T' value { type: DT_FLOAT } } }\n"
+        "node { name: 'save/Assign_1' op: 'AssignVariableOp' input: 'handle' input: 'save/RestoreV2:1' attr { key: 'dtype' value { type: DT_FLOAT } } }\n"
+        "node { name: 'save/restore_all' op: 'NoOp' input: '^save/Assign' input: '^save/Assign_1' }\n",
+        "saver_def { filename_tensor_name: 'file:0' restore_op_name: 'save/restore_all' version: V2 }\n", NULL);
+    (void)state;
+    check(model, "total", "total_1", -1);
+    check(model, "handle", "total", -1);
+    tare_model_free(model);
+}
+
+/* Nothing but names: the resource name is the key. A name that is not stored leaves a variable without value. */
+static void names__are_asked_last(void **state) {
+    struct tare_model *model = open_model(VARIABLE("node", "total_1") VARIABLE("other", "count"), "", NULL);
+    (void)state;
+    check(model, "node", "total_1", -1);
+    check(model, "other", NULL, -1);
+    tare_model_free(model);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(restore_function__decides_against_names),
+        cmocka_unit_test(captures__tie_variables_to_objects),
+        cmocka_unit_test(saver_nodes__decide_against_names),
+        cmocka_unit_test(names__are_asked_last),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
