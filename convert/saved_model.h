@@ -42,7 +42,7 @@ struct tare_saved_model_info {
     const char *tensorflow_version;
     const char *tags;     /* "serve" or "serve,tpu" */
     const char *all_tags; /* "{serve}, {serve,tpu}"; NULL where there is one MetaGraph only */
-    const char *format; /* "pb", "pbtxt" */
+    const char *format; /* "pb", "pbtxt", "cpb" */
     size_t file_size, checkpoint_bytes, checkpoint_tensors;
     bool is_tf1; /* no object graph */
 };

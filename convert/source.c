@@ -2,6 +2,7 @@
 #include "convert/source.h"
 #include "base/alloc.h"
 #include "base/strbuf.h"
+#include "proto/chunked.h"
 #include "proto/message.h"
 #include "proto/text_format.h"
 
@@ -27,6 +28,19 @@ static tare_status parse_text(struct tare_saved_model *source) {
     return TARE_OK;
 }
 
+static tare_status parse_chunked(struct tare_saved_model *source) {
+    ProtobufCMessage *message;
+    tare_status status = tare_chunked_read(&message, &tensorflow__saved_model__descriptor, &source->arena,
+                                           source->file.data, source->file.size, "saved_model.cpb");
+    if (status == TARE_UNSUPPORTED)
+        return TARE_FAIL(TARE_UNSUPPORTED, "%s; save it again with SaveOptions(experimental_image_format=False), which writes "
+                                           "saved_model.pb", tare_error_text());
+    TARE_TRY(status);
+    source->message = (Tensorflow__SavedModel *)message;
+    source->format = "cpb";
+    return TARE_OK;
+}
+
 static tare_status try_file(struct tare_saved_model *source, const char *name, bool *found) {
     char *path = tare_path_join(source->path, name);
     tare_status status = TARE_OK;
@@ -44,10 +58,7 @@ static tare_status parse_file(struct tare_saved_model *source) {
     TARE_TRY(try_file(source, "saved_model.pbtxt", &found));
     if (found) return parse_text(source);
     TARE_TRY(try_file(source, "saved_model.cpb", &found));
-    if (found)
-        return TARE_FAIL(TARE_UNSUPPORTED,
-                         "saved_model.cpb is a chunked model (proto-splitter), which is not read; save it again with "
-                         "SaveOptions(experimental_image_format=False), which writes saved_model.pb");
+    if (found) return parse_chunked(source);
     if (tare_file_kind_of(source->path) == TARE_FILE_NONE)
         return TARE_FAIL(TARE_NOT_FOUND, "no such directory");
     return TARE_FAIL(TARE_NOT_FOUND, "not a SavedModel: no saved_model.pb and no saved_model.pbtxt in it");

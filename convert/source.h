@@ -11,7 +11,7 @@ struct tare_saved_model {
     struct tare_arena arena; /* the messages */
     char *path;
     struct tare_mapping file; /* saved_model.pb or .pbtxt */
-    const char *format;       /* "pb", "pbtxt" */
+    const char *format;       /* "pb", "pbtxt", "cpb" */
     Tensorflow__SavedModel *message;
     Tensorflow__MetaGraphDef *meta; /* the chosen one */
     const char *tags;               /* "serve,tpu" */

@@ -231,16 +231,21 @@ static tare_status read_message(const struct reader *r, ProtobufCMessage *messag
     return TARE_OK;
 }
 
-tare_status tare_message_unpack(ProtobufCMessage **out, const ProtobufCMessageDescriptor *descriptor,
-                                struct tare_arena *arena, const void *data, size_t size, const char *what) {
+tare_status tare_message_merge(ProtobufCMessage *message, struct tare_arena *arena, const void *data, size_t size,
+                               const char *what) {
     struct reader r = { .start = data, .what = what, .arena = arena };
-    ProtobufCMessage *message = tare_message_new(arena, descriptor);
-    *out = NULL;
-    if (!message) return TARE_NO_MEMORY;
     if (!tare_mul_size(&r.limit, size, TARE_MESSAGE_MAX_GROWTH) || !tare_add_size(&r.limit, r.limit, arena->bytes) ||
         !tare_add_size(&r.limit, r.limit, TARE_MESSAGE_FREE_GROWTH))
         r.limit = SIZE_MAX;
-    if (size) TARE_TRY(read_message(&r, message, data, r.start + size, 1));
+    return size ? read_message(&r, message, data, r.start + size, 1) : TARE_OK;
+}
+
+tare_status tare_message_unpack(ProtobufCMessage **out, const ProtobufCMessageDescriptor *descriptor,
+                                struct tare_arena *arena, const void *data, size_t size, const char *what) {
+    ProtobufCMessage *message = tare_message_new(arena, descriptor);
+    *out = NULL;
+    if (!message) return TARE_NO_MEMORY;
+    TARE_TRY(tare_message_merge(message, arena, data, size, what));
     *out = message;
     return TARE_OK;
 }

@@ -33,6 +33,11 @@ tare_status tare_message_unpack(ProtobufCMessage **out, const ProtobufCMessageDe
                                 struct tare_arena *arena, const void *data, size_t size,
                                 const char *what) TARE_WARN_UNUSED;
 
+/* As unpack into a message that was made here (unpack, tare_message_new) in the same arena: repeated fields grow, the others
+ * are replaced or merged. After a failure the message is partly changed. */
+tare_status tare_message_merge(ProtobufCMessage *message, struct tare_arena *arena, const void *data, size_t size,
+                               const char *what) TARE_WARN_UNUSED;
+
 /* The bytes of a message: fields in number order, then the unknown ones; the same bytes as protobuf's own writer gives
  * but for the order of map entries. Release *data with tare_free.
  * TARE_UNSUPPORTED beyond protobuf's limit of 2 GiB, TARE_NO_MEMORY. */

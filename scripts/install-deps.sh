@@ -8,6 +8,7 @@ packages=(
     libopenblas-dev                       # the benchmarks only: a peak to compare with
     zlib1g-dev                            # GZIP and ZLIB records
     libsnappy-dev                         # snappy blocks in checkpoints found in the wild
+    libbrotli-dev                         # chunked models (saved_model.cpb)
     libisal-dev                           # CRC-32C
     libjansson-dev                        # JSON
     libjpeg-dev libpng-dev                # images in tf.Example
