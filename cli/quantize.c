@@ -18,7 +18,7 @@ struct quantize_options {
     struct tare_option_list plugins;
     int bits, op_set;
     int64_t limit, min_elements;
-    bool depthwise, two_inputs, symmetric, full_range, overwrite, quiet;
+    bool depthwise, two_inputs, integer_adds, symmetric, full_range, overwrite, quiet;
 };
 
 static const char *const op_sets[] = { "xla", "uniform_quantized", NULL }; /* in the order of tare_quant_op_set */
@@ -47,6 +47,8 @@ static const struct tare_option rows[] = {
       .help = "quantize depthwise convolutions, too (a TPU gains nothing by it)" },
     { .name = "two_inputs", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct quantize_options, two_inputs),
       .help = "quantize products of two activations, as in attention (static)" },
+    { .name = "integer_adds", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct quantize_options, integer_adds),
+      .help = "residual sums between static layers are sums of int8, with the scale of the sum" },
     { .name = "min_elements", .kind = TARE_OPTION_INT64, .offset = offsetof(struct quantize_options, min_elements), .min = 0,
       .max = 1e15, .help = "smallest weight to quantize (default: 1024 for weight_only, dynamic and tables, else all)" },
     { .name = "recipe", .kind = TARE_OPTION_STRING, .offset = offsetof(struct quantize_options, recipe),
@@ -134,6 +136,7 @@ static tare_status read_options(struct tare_quant_options *out, struct tare_aren
         .op_set = (enum tare_quant_op_set)options->op_set,
         .depthwise = options->depthwise,
         .two_inputs = options->two_inputs,
+        .integer_adds = options->integer_adds,
         .min_elements = options->min_elements,
     };
     TARE_TRY(find_method(&out->setting.method, options->method));

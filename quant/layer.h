@@ -36,6 +36,7 @@ struct tare_quant_layer {
     bool own_integers;                       /* a pass made them: they are no other layer's */
     struct tare_edge integers;               /* `quantized` in the graph, once somebody has emitted it */
 
+    struct tare_edge replaced; /* the real output of the rewritten layer; node NULL: there is none */
     struct tare_quant_outcome *outcome;
 };
 

@@ -44,6 +44,7 @@ struct tare_quant_options {
     enum tare_quant_op_set op_set;
     bool depthwise;                    /* quantize DepthwiseConv2dNative where a TPU gains nothing by it, too */
     bool two_inputs;                   /* quantize products of two activations */
+    bool integer_adds;                 /* static: sums of two activations between static layers are sums of integers */
     int64_t min_elements;              /* smallest weight worth quantizing; 0: the method's own */
     int64_t min_table_elements;        /* the same for tables alone; 0: min_elements */
     const struct tare_quant_recipe *recipe; /* rules for single layers; NULL: none */

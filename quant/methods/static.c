@@ -4,7 +4,7 @@
  * x_q = quantize(x); acc = XlaConvV2(pad(x_q, zero_point), w_q) - zero_point * sum(w_q) + bias_q
  * real y = float(acc) * (s_x * s_w[c]), clamped for Relu and Relu6.
  * Where nothing but static layers use y, y is requantized to int8 at once and never exists as float. */
-#include "quant/xla.h"
+#include "quant/same_scale.h"
 #include "tensor/number.h"
 
 #include <math.h>
@@ -37,20 +37,6 @@ static const char *plan(const struct tare_quant_work *work, struct tare_quant_la
 }
 
 /* ---- integers ---- */
-
-/* The int8 form of an activation. Scale and zero point of the first layer that needs it hold for all with the same. */
-static tare_status integer_input(struct tare_edge *out, struct tare_quant_work *work, struct tare_emit *emit,
-                                 struct tare_edge real, const struct tare_qparams *params) {
-    const struct tare_quant_shared *shared = tare_quant_find_shared(work, &tare_method_static, real, params);
-    struct tare_quant_shared made = { .method = &tare_method_static, .real = real, .params = params };
-    if (!shared) {
-        made.integer = tare_emit_quantize(emit, real, params);
-        TARE_TRY(emit->status);
-        TARE_TRY(tare_quant_add_shared(&shared, work, &made));
-    }
-    *out = shared->integer;
-    return TARE_OK;
-}
 
 /* zero_point * sum of each output channel's integers: what the sums hold too much because inputs are not centred. */
 static struct tare_edge emit_offset(struct tare_emit *emit, struct tare_arena *arena, const struct tare_quant_layer *layer) {
@@ -121,8 +107,8 @@ static tare_status emit_pair(struct tare_edge *out, struct tare_quant_work *work
                              const struct tare_quant_layer *layer) {
     const int32_t left_zero = layer->left_params.zero_point, right_zero = layer->right_params.zero_point;
     struct tare_edge x, w;
-    TARE_TRY(integer_input(&x, work, emit, layer->op->inputs[layer->left], &layer->left_params));
-    TARE_TRY(integer_input(&w, work, emit, layer->op->inputs[layer->right], &layer->right_params));
+    TARE_TRY(tare_quant_integer_form(&x, work, emit, layer->op->inputs[layer->left], &layer->left_params));
+    TARE_TRY(tare_quant_integer_form(&w, work, emit, layer->op->inputs[layer->right], &layer->right_params));
     if (left_zero || right_zero) {
         x = emit_centred(emit, "left/centre", x, left_zero);
         w = emit_centred(emit, "right/centre", w, right_zero);
@@ -145,17 +131,9 @@ static struct tare_edge emit_real_output(struct tare_emit *emit, const struct ta
     return tare_emit_result(emit, &layer->product, y);
 }
 
-/* quantize_i8 of one number: clamp, then round half to even, in float32 as the graph would. */
-static float quantize_f32(float value, const struct tare_qparams *params) {
-    float q = value / (float)params->scale + (float)params->zero_point;
-    q = fminf(fmaxf(q, (float)params->qmin), (float)params->qmax);
-    return tare_round_half_even_f(q);
-}
-
 static struct tare_edge emit_integer_output(struct tare_emit *emit, struct tare_arena *arena,
                                             const struct tare_quant_layer *layer, struct tare_edge sums,
-                                            const double *scales, int64_t n_scales) {
-    const struct tare_qparams *out = &layer->output_params;
+                                            const double *scales, int64_t n_scales, const struct tare_qparams *out) {
     double *factors = TARE_NEW_ARRAY(arena, double, (size_t)n_scales);
     float low = (float)out->qmin, high = (float)out->qmax;
     struct tare_edge y = tare_emit_cast(emit, "requantize/cast", sums, TARE_DT_FLOAT);
@@ -165,7 +143,7 @@ static struct tare_edge emit_integer_output(struct tare_emit *emit, struct tare_
     }
     for (int64_t i = 0; i < n_scales; i++) factors[i] = scales[i] / out->scale;
     if (layer->activation != TARE_ACTIVATION_NONE) low = fmaxf(low, (float)out->zero_point);
-    if (layer->activation == TARE_ACTIVATION_RELU6) high = fminf(high, quantize_f32(6, out));
+    if (layer->activation == TARE_ACTIVATION_RELU6) high = fminf(high, tare_quantize_number(6, out));
     y = tare_emit_binary(emit, "Mul", "requantize/mul", y,
                          tare_emit_channels(emit, "requantize/factor", &layer->product, factors, n_scales));
     y = tare_emit_binary(emit, "AddV2", "requantize/add", y,
@@ -176,19 +154,20 @@ static struct tare_edge emit_integer_output(struct tare_emit *emit, struct tare_
     return tare_emit_cast(emit, "requantize/narrow", y, TARE_DT_INT8);
 }
 
-static tare_status replace_output(struct tare_quant_work *work, const struct tare_quant_layer *layer,
+static tare_status replace_output(struct tare_quant_work *work, struct tare_quant_layer *layer,
                                   struct tare_emit *emit, struct tare_edge sums, const double *scales, int64_t n_scales) {
     struct tare_edge y;
-    if (layer->has_output_params && tare_quant_only_feeds_integers(work, layer)) {
+    const struct tare_qparams *wanted;
+    if (!layer->product.moves && tare_quant_demanded(&wanted, work, layer->output)) {
         const struct tare_quant_shared *added;
-        struct tare_quant_shared made = { .method = &tare_method_static, .real = layer->output,
-                                          .params = &layer->output_params };
-        made.integer = emit_integer_output(emit, work->arena, layer, sums, scales, n_scales);
+        struct tare_quant_shared made = { .method = &tare_method_static, .real = layer->output, .params = wanted };
+        made.integer = emit_integer_output(emit, work->arena, layer, sums, scales, n_scales, wanted);
         TARE_TRY(emit->status);
         return tare_quant_add_shared(&added, work, &made); /* the users find it instead of quantizing themselves */
     }
     y = emit_real_output(emit, layer, sums, scales, n_scales);
     TARE_TRY(emit->status);
+    layer->replaced = y;
     tare_graph_replace_uses(layer->op->graph, layer->output, y, NULL);
     return TARE_OK;
 }
@@ -200,7 +179,7 @@ static tare_status rewrite_weighted(struct tare_quant_work *work, struct tare_qu
     struct tare_edge x, sums;
     if (!scales) return TARE_NO_MEMORY;
     for (int64_t i = 0; i < q->n_scales; i++) scales[i] = layer->left_params.scale * q->scales[i];
-    TARE_TRY(integer_input(&x, work, &emit, layer->op->inputs[layer->left], &layer->left_params));
+    TARE_TRY(tare_quant_integer_form(&x, work, &emit, layer->op->inputs[layer->left], &layer->left_params));
     sums = emit_sums(&emit, work, layer, x, scales);
     TARE_TRY(emit.status);
     return replace_output(work, layer, &emit, sums, scales, q->n_scales);

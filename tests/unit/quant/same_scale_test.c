@@ -1,0 +1,220 @@
+/* Ops that keep the scale, on integers: the same bits as the float op and a quantization behind it. Sums of integers against
+ * their formula. */
+#include "support/mini_model.h"
+
+#include "base/arena.h"
+#include "quant/rewrite.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SIDE = 4, CHANNELS = 3, COUNT = SIDE * SIDE * CHANNELS, OUT = 2 };
+
+static const double LOW = -1.5, HIGH = 3.25; /* of every activation; values reach beyond on both sides */
+
+static bool find(void *arg, struct tare_edge edge, double *low, double *high) {
+    (void)arg;
+    (void)edge;
+    *low = LOW;
+    *high = HIGH;
+    return true;
+}
+
+static float value(int64_t i) { return (float)(i * 61 % 127) * 0.05f - 2; }
+
+static struct tare_edge weight(struct tare_graph *f, const char *name, int64_t rows) {
+    const struct tare_shape shape = { .rank = 2, .dims = { rows, OUT } };
+    struct tare_tensor tensor;
+    mini_ok(tare_tensor_new(&tensor, TARE_DT_FLOAT, &shape));
+    for (int64_t i = 0; i < tensor.elements; i++) TARE_DATA(float, &tensor)[i] = (float)(i * 31 % 255 - 127);
+    for (int64_t i = 0; i < OUT; i++) TARE_DATA(float, &tensor)[i] = 127;
+    struct tare_edge edge = { tare_graph_add_const(f, name, &tensor), 0 };
+    tare_tensor_reset(&tensor);
+    return edge;
+}
+
+static struct tare_edge flat(struct tare_graph *f, struct tare_edge x, int columns) {
+    return mini_node(f, "Reshape", "flat", 2, x, mini_ints(f, "shape", 2, (const int32_t[]){ -1, columns }));
+}
+
+static struct tare_edge pool(struct tare_graph *f, struct tare_edge x) {
+    struct tare_node *node = mini_open(f, "MaxPool", "pool", 1, x);
+    mini_ok(tare_node_set_int_list(node, "ksize", (const int64_t[]){ 1, 2, 2, 1 }, 4));
+    mini_ok(tare_node_set_int_list(node, "strides", (const int64_t[]){ 1, 2, 2, 1 }, 4));
+    mini_ok(tare_node_set_string(node, "padding", "SAME", 4));
+    return mini_done(node);
+}
+
+/* What stands between an activation [1, SIDE, SIDE, CHANNELS] and the layer; *rows is what the layer sums over. */
+static struct tare_edge chain(struct tare_graph *f, struct tare_edge x, int which, int *rows) {
+    const int32_t order[] = { 0, 3, 1, 2 }, pads[] = { 0, 0, 1, 0, 0, 2, 0, 0 };
+    const struct tare_shape pair = tare_shape_make(2, 4, 2);
+    struct tare_tensor tensor;
+    struct tare_edge paddings;
+    *rows = COUNT;
+    switch (which) {
+    case 0:
+        *rows = COUNT / 4;
+        return flat(f, mini_node(f, "Relu", "relu", 1, pool(f, x)), *rows);
+    case 1: return flat(f, mini_node(f, "Relu6", "relu6", 1, x), *rows);
+    case 2: return flat(f, mini_node(f, "Transpose", "transpose", 2, x, mini_ints(f, "order", 4, order)), *rows);
+    case 3:
+        *rows = (SIDE + 1) * (SIDE + 2) * CHANNELS;
+        mini_ok(tare_tensor_from(&tensor, TARE_DT_INT32, &pair, pads));
+        paddings = (struct tare_edge){ tare_graph_add_const(f, "pads", &tensor), 0 };
+        tare_tensor_reset(&tensor);
+        return flat(f, mini_node(f, "Pad", "pad", 2, x, paddings), *rows);
+    default: {
+        *rows = COUNT + COUNT / 4;
+        struct tare_node *concat = mini_open(f, "ConcatV2", "concat", 3, flat(f, x, COUNT), flat(f, pool(f, x), COUNT / 4),
+                                             mini_int(f, "axis", 1));
+        return mini_done(concat);
+    }
+    }
+}
+
+struct outcome {
+    struct tare_tensor result;
+    int float_ops; /* of the kinds above, on float32 */
+};
+
+/* whole: chain and layer, quantized; else the chain alone (rows 0) or the layer alone. */
+static struct outcome run(int which, bool with_chain, bool with_layer, const struct tare_tensor *x) {
+    static const char *const kinds[] = { "Relu", "Relu6", "MaxPool", "Transpose", "Pad", "ConcatV2", "Reshape" };
+    const struct tare_quant_ranges ranges = { .find = find };
+    const struct tare_quant_options options = { .setting.method = &tare_method_static };
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "f");
+    struct outcome out = { .float_ops = 0 };
+    struct tare_arena arena = { 0 };
+    struct tare_quant_report report;
+    int rows = (int)x->shape.dims[x->shape.rank - 1];
+    struct tare_edge y = mini_arg(f, "x", TARE_DT_FLOAT);
+    if (with_chain) y = chain(f, y, which, &rows);
+    if (with_layer) y = mini_node(f, "MatMul", "layer", 2, y, weight(f, "w", rows));
+    mini_return(f, "y", y);
+    struct tare_edge in = mini_placeholder(model->main, "in", TARE_DT_FLOAT);
+    mini_ok(tare_node_set_shape(in.node, "shape", &x->shape));
+    struct tare_edge fetched = mini_call(model->main, "PartitionedCall", "call", f, 1, in);
+    mini_ok(tare_quantize(&report, &arena, model, &ranges, &options));
+    assert_int_equal(report.quantized, with_layer);
+    for (size_t i = 0; i < f->n_nodes; i++)
+        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+            out.float_ops += strcmp(f->nodes[i]->op, kinds[k]) == 0 &&
+                             tare_edge_dtype((struct tare_edge){ f->nodes[i], 0 }) == TARE_DT_FLOAT;
+    struct tare_session *session = mini_session(model);
+    mini_ok(tare_session_run(session, &in, x, 1, &fetched, &out.result, 1, NULL, 0));
+    tare_session_free(session);
+    tare_model_free(model);
+    tare_arena_free(&arena);
+    return out;
+}
+
+static void same_scale_ops__give_the_same_bits_on_integers(void **state) {
+    const struct tare_shape shape = tare_shape_make(4, 1, SIDE, SIDE, CHANNELS);
+    struct tare_tensor x;
+    (void)state;
+    mini_ok(tare_tensor_new(&x, TARE_DT_FLOAT, &shape));
+    for (int64_t i = 0; i < COUNT; i++) TARE_DATA(float, &x)[i] = value(i);
+    for (int which = 0; which < 5; which++) {
+        struct outcome whole = run(which, true, true, &x), before = run(which, true, false, &x);
+        struct outcome wanted = run(which, false, true, &before.result);
+        assert_int_equal(whole.float_ops, 0);
+        for (int i = 0; i < OUT; i++)
+            if (TARE_DATA(float, &whole.result)[i] != TARE_DATA(float, &wanted.result)[i])
+                fail_msg("chain %d: element %d is %.9g (wanted %.9g)", which, i, TARE_DATA(float, &whole.result)[i],
+                         TARE_DATA(float, &wanted.result)[i]);
+        tare_tensor_reset(&whole.result);
+        tare_tensor_reset(&before.result);
+        tare_tensor_reset(&wanted.result);
+    }
+    tare_tensor_reset(&x);
+}
+
+/* ---- sums ---- */
+
+enum { WIDTH = 6 };
+
+/* Ranges of the residual model by the edge's node. */
+static bool find_residual(void *arg, struct tare_edge edge, double *low, double *high) {
+    const char *name = edge.node->name;
+    (void)arg;
+    *low = strcmp(name, "relu") == 0 ? 0 : strcmp(name, "branch") == 0 ? -9 : -4;
+    *high = strcmp(name, "relu") == 0 ? 7 : strcmp(name, "branch") == 0 ? 11 : 4;
+    return strcmp(name, "sum") != 0;
+}
+
+static void identity(struct tare_tensor *out, float scale, float off) {
+    const struct tare_shape shape = tare_shape_make(2, WIDTH, WIDTH);
+    mini_ok(tare_tensor_new(out, TARE_DT_FLOAT, &shape));
+    for (int i = 0; i < WIDTH * WIDTH; i++) TARE_DATA(float, out)[i] = i % (WIDTH + 1) == 0 ? scale : off;
+}
+
+static struct tare_edge dense(struct tare_graph *f, const char *name, struct tare_edge x, float scale, float off) {
+    struct tare_tensor w;
+    char weight_name[32];
+    snprintf(weight_name, sizeof weight_name, "%s_w", name);
+    identity(&w, scale, off);
+    struct tare_edge c = { tare_graph_add_const(f, weight_name, &w), 0 };
+    tare_tensor_reset(&w);
+    return mini_node(f, "MatMul", name, 2, x, c);
+}
+
+static double quantized(double x, double low, double high, double *scale, double *zero) {
+    *scale = (high - low) / 255;
+    *zero = round(-128 - low / *scale); /* half away from zero */
+    return fmin(fmax(nearbyint(x / *scale + *zero), -128), 127);
+}
+
+/* y = dense(relu(x + branch(x))): the addends, the sum and what reads it are integers; near the formula in double. */
+static void integer_adds__each_addend_has_its_scale(void **state) {
+    const struct tare_quant_ranges ranges = { .find = find_residual };
+    const struct tare_quant_options options = { .setting.method = &tare_method_static, .integer_adds = true };
+    const struct tare_shape shape = tare_shape_make(2, 1, WIDTH);
+    const float values[WIDTH] = { -3.5f, -1, 0, 0.7f, 2.2f, 3.9f };
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "f");
+    struct tare_arena arena = { 0 };
+    struct tare_quant_report report;
+    struct tare_tensor x, y;
+    size_t divisions = 0;
+    double scale, zero;
+    (void)state;
+    struct tare_edge in = mini_arg(f, "x", TARE_DT_FLOAT);
+    struct tare_edge sum = mini_node(f, "AddV2", "sum", 2, in, dense(f, "branch", in, 2, 0));
+    mini_return(f, "y", dense(f, "last", mini_node(f, "Relu", "relu", 1, sum), 1, 0));
+    struct tare_edge feed = mini_placeholder(model->main, "in", TARE_DT_FLOAT);
+    mini_ok(tare_node_set_shape(feed.node, "shape", &shape));
+    struct tare_edge fetched = mini_call(model->main, "PartitionedCall", "call", f, 1, feed);
+    mini_ok(tare_quantize(&report, &arena, model, &ranges, &options));
+    assert_int_equal(report.quantized, 2);
+    for (size_t i = 0; i < f->n_nodes; i++) divisions += strcmp(f->nodes[i]->op, "Div") == 0;
+    assert_int_equal(divisions, 1); /* x alone is quantized from float */
+    assert_null(tare_graph_find(f, "relu"));
+    mini_ok(tare_tensor_from(&x, TARE_DT_FLOAT, &shape, values));
+    struct tare_session *session = mini_session(model);
+    mini_ok(tare_session_run(session, &feed, &x, 1, &fetched, &y, 1, NULL, 0));
+    for (int i = 0; i < WIDTH; i++) {
+        double q = quantized(values[i], -4, 4, &scale, &zero);
+        const double real = (q - zero) * scale;
+        q = quantized(real * 2, -9, 11, &scale, &zero);
+        const double both = real + (q - zero) * scale;
+        q = quantized(both, 0, 7, &scale, &zero);
+        q = fmax(q, zero);
+        assert_float_equal(TARE_DATA(float, &y)[i], (q - zero) * scale, 1e-5);
+    }
+    tare_tensor_reset(&x);
+    tare_tensor_reset(&y);
+    tare_session_free(session);
+    tare_model_free(model);
+    tare_arena_free(&arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_scale_ops__give_the_same_bits_on_integers),
+        cmocka_unit_test(integer_adds__each_addend_has_its_scale),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
