@@ -1,9 +1,11 @@
 /* tare dataset info: what data sets hold. */
+#include "base/output.h"
 #include "base/progress.h"
 #include "base/strbuf.h"
 #include "base/text_table.h"
 #include "cli/data_options.h"
 #include "cli/dataset.h"
+#include "datasets/spec_draft.h"
 #include "datasets/survey.h"
 
 #include <inttypes.h>
@@ -14,7 +16,7 @@
 struct info_options {
     struct tare_option_list files;
     struct tare_data_options records;
-    const char *labels;
+    const char *labels, *draft;
     int64_t limit;
     bool json, quiet;
 };
@@ -26,6 +28,11 @@ static const struct tare_option rows[] = {
       .offset = offsetof(struct info_options, labels),
       .placeholder = "FILE",
       .help = "labels of pictures, lines of \"path label\" (default: the folders that they are in)" },
+    { .name = "draft-spec",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct info_options, draft),
+      .placeholder = "FILE",
+      .help = "also write a first DatasetSpec for these records, to be edited (not with --spec)" },
     { .name = "limit",
       .kind = TARE_OPTION_INT64,
       .offset = offsetof(struct info_options, limit),
@@ -47,6 +54,7 @@ static const struct tare_argument arguments[] = {
     { 0 },
 };
 static const char *const examples[] = { "tare dataset info samples.tfrecord.gz",
+                                        "tare dataset info train.tfrecord --draft-spec train.spec",
                                         "tare dataset info 'train-*.tfrecord' --spec images.spec --json", NULL };
 static const struct tare_option_set set = {
     .program = "tare dataset info",
@@ -238,6 +246,16 @@ static tare_status print_survey(const struct tare_survey *survey, bool json) {
     return status;
 }
 
+static tare_status write_draft(const struct tare_survey *survey, const char *path) {
+    struct tare_strbuf text = { 0 };
+    tare_status status;
+    tare_dataset_spec_draft(&text, survey);
+    status = text.failed ? TARE_FAIL(TARE_NO_MEMORY, "out of memory")
+                         : tare_file_write(path, tare_strbuf_text(&text), text.size);
+    tare_strbuf_free(&text);
+    return status;
+}
+
 static tare_status run(int argc, char *const *argv) {
     struct info_options options = { 0 };
     struct tare_survey_options survey_options = { .interrupted = &tare_interrupted, .progress = tare_dataset_advance };
@@ -247,6 +265,10 @@ static tare_status run(int argc, char *const *argv) {
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
+    if (options.draft && options.records.spec_path) {
+        status = TARE_FAIL(TARE_USAGE, "give either --spec or --draft-spec");
+        goto done;
+    }
     TARE_CHECK(tare_data_options_open(&options.records));
     progress = tare_progress_new(
         &(struct tare_progress_options){ .label = "reading", .unit = "records", .total = -1, .quiet = options.quiet });
@@ -256,6 +278,7 @@ static tare_status run(int argc, char *const *argv) {
     survey_options.progress_arg = progress;
     status = tare_survey_files(&survey, options.files.items, options.files.count, &survey_options);
     tare_progress_free(progress);
+    if (status == TARE_OK && options.draft) status = write_draft(&survey, options.draft);
     if (status == TARE_OK) status = print_survey(&survey, options.json);
     if (status == TARE_OK && survey.bad)
         status = TARE_FAIL(TARE_CORRUPT, "%" PRId64 " bad records; the first: %s", survey.bad, survey.bad_texts[0]);

@@ -163,10 +163,11 @@ static tare_status decode_sample(struct tare_sample *out, const void *data, size
     if (status == TARE_NO_MEMORY || (status == TARE_OK && out->count)) return status;
     kind = tare_record_kind_of(data, size);
     if (kind == TARE_RECORD_EXAMPLE || kind == TARE_RECORD_SEQUENCE_EXAMPLE)
-        return TARE_FAIL(TARE_TYPE,
-                         "it is a %s (wanted a %s, or --spec FILE that says which feature becomes which input: see "
-                         "docs/dataset-spec.md)",
-                         tare_record_kind_name(kind), tare_record_kind_name(TARE_RECORD_SAMPLE));
+        return TARE_FAIL(
+            TARE_TYPE,
+            "it is a %s (wanted a %s, or --spec FILE that says which feature becomes which input; 'tare dataset info "
+            "--draft-spec FILE' makes a first one)",
+            tare_record_kind_name(kind), tare_record_kind_name(TARE_RECORD_SAMPLE));
     return status;
 }
 
@@ -231,7 +232,6 @@ tare_status tare_data_file_look(struct tare_sample *out, const char **kind, cons
     if (record_kind == TARE_RECORD_EXAMPLE || record_kind == TARE_RECORD_SEQUENCE_EXAMPLE)
         return show_features(out, &features, tare_features_decode(&features, record->data, record->size));
     if (record_kind == TARE_RECORD_OTHER)
-        return show_features(out, &features,
-                             tare_features_add_bytes(&features, "(bytes)", record->data, record->size));
+        return show_features(out, &features, tare_features_add_bytes(&features, "(bytes)", record->data, record->size));
     return tare_sample_decode(out, record->data, record->size);
 }

@@ -1,25 +1,32 @@
 /* RepresentativeDataSample records. */
 #include "datasets/sample.h"
 #include "base/alloc.h"
+#include "base/map.h"
 #include "proto/message.h"
 #include "proto/tensor_message.h"
 #include "proto/tensorflow/representative_data.pb-c.h"
 
 #include <string.h>
 
-enum { LARGEST_EXPANSION = 1 << 28 };
+enum {
+    LARGEST_EXPANSION = 1 << 28,
+    FEW = 16, /* keys that are looked through; more are hashed, so that a forged record does not take long */
+};
 
 typedef Tensorflow__Quantization__RepresentativeDataSample sample_message;
 
-/* The place of a key: a new one, or that of an earlier value that the map's later one replaces. */
-static struct tare_tensor *place_of(struct tare_sample *sample, const char *key) {
-    size_t i = 0;
-    while (i < sample->count && strcmp(sample->keys[i], key) != 0)
-        i++;
-    sample->keys[i] = key;
-    if (i == sample->count) sample->count++;
-    tare_tensor_reset(&sample->values[i]);
-    return &sample->values[i];
+/* The place of a key: a new one, or that of an earlier value that the map's later one replaces. NULL: no memory. */
+static struct tare_tensor *place_of(struct tare_sample *sample, struct tare_map *places, const char *key) {
+    struct tare_tensor *place = places ? tare_map_get(places, key) : NULL;
+    for (size_t i = 0; !places && !place && i < sample->count; i++)
+        if (strcmp(sample->keys[i], key) == 0) place = &sample->values[i];
+    if (!place) {
+        place = &sample->values[sample->count];
+        if (places && !tare_map_set(places, key, place)) return NULL;
+        sample->keys[sample->count++] = key;
+    }
+    tare_tensor_reset(place);
+    return place;
 }
 
 /* Kernels take whole tensors. A few bytes may stand for many elements: bounded. */
@@ -35,9 +42,22 @@ static tare_status expand(struct tare_tensor *value) {
     return TARE_OK;
 }
 
+static tare_status decode_values(struct tare_sample *out, const sample_message *message, struct tare_map *places) {
+    for (size_t i = 0; i < message->n_tensor_proto_inputs; i++) {
+        const Tensorflow__TensorEntry *entry = message->tensor_proto_inputs[i];
+        struct tare_tensor *value = place_of(out, places, entry->key);
+        tare_status status = value ? tare_tensor_from_message(value, entry->value, TARE_TENSOR_COPY) : TARE_NO_MEMORY;
+        if (status == TARE_OK) status = expand(value);
+        TARE_TRY(tare_error_prefix(status, "input %s", entry->key));
+    }
+    return TARE_OK;
+}
+
 tare_status tare_sample_decode(struct tare_sample *out, const void *data, size_t size) {
+    struct tare_map places = { 0 };
     ProtobufCMessage *parsed;
     const sample_message *message;
+    tare_status status;
     memset(out, 0, sizeof *out);
     TARE_TRY(tare_message_unpack(&parsed, &tensorflow__quantization__representative_data_sample__descriptor,
                                  &out->arena, data, size, "sample"));
@@ -45,14 +65,9 @@ tare_status tare_sample_decode(struct tare_sample *out, const void *data, size_t
     out->keys = TARE_NEW_ARRAY(&out->arena, const char *, message->n_tensor_proto_inputs + 1);
     out->values = TARE_NEW_ARRAY(&out->arena, struct tare_tensor, message->n_tensor_proto_inputs + 1);
     if (!out->keys || !out->values) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < message->n_tensor_proto_inputs; i++) {
-        const Tensorflow__TensorEntry *entry = message->tensor_proto_inputs[i];
-        struct tare_tensor *value = place_of(out, entry->key);
-        tare_status status = tare_tensor_from_message(value, entry->value, TARE_TENSOR_COPY);
-        if (status == TARE_OK) status = expand(value);
-        TARE_TRY(tare_error_prefix(status, "input %s", entry->key));
-    }
-    return TARE_OK;
+    status = decode_values(out, message, message->n_tensor_proto_inputs > FEW ? &places : NULL);
+    tare_map_free(&places);
+    return status;
 }
 
 void tare_sample_reset(struct tare_sample *sample) {

@@ -306,6 +306,7 @@ static tare_status run_picture_steps(struct tare_tensor *value, const input_row 
 
 static tare_status make_value(struct tare_tensor *out, const input_row *input, const struct tare_features *features) {
     const struct tare_feature *feature = tare_features_find(features, input->feature);
+    if (feature && !feature->values.elements && input->n_default_value) feature = NULL; /* an empty list is no value */
     if (!feature && !input->n_default_value) return no_feature(input, features);
     if (feature) {
         TARE_TRY(take_values(out, input, feature));

@@ -105,6 +105,7 @@ static tare_status add_value(struct surveyor *s, const char *name, const struct 
     }
     key->records++;
     key->elements += value->elements;
+    if (value->elements > key->largest) key->largest = value->elements;
     if (value->dtype == TARE_DT_STRING)
         count_strings(key, value);
     else

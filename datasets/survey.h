@@ -21,6 +21,7 @@ struct tare_survey_key {
     struct tare_shape shape; /* of all records: -1 where they differ, unknown rank when their ranks do */
     int64_t records;         /* that have it */
     int64_t elements;        /* in all of them */
+    int64_t largest;         /* the most in one */
     /* Numbers: of all elements that are neither NaN nor infinite; least > most when there is none. */
     double least, most;
     int64_t nan, infinite, zeros;

@@ -16,6 +16,15 @@ expect 1 "1 bad records; the first: $work/cut: record 2: truncated record at " "
 grep -q '^2 records' "$work/stdout" || fail "the good records are missing: $(cat "$work/stdout")"
 "$tare" dataset info - --quiet <"$examples/sequences.tfrecord" | grep -q 'tf.SequenceExample' || fail "info from standard input"
 
+# A drafted spec takes every record that it was drafted for.
+for records in images sequences; do
+    "$tare" dataset info "$examples/$records.tfrecord" --draft-spec "$work/$records.spec" --quiet >/dev/null || fail "draft: $?"
+    "$tare" dataset info "$examples/$records.tfrecord" --spec "$work/$records.spec" --quiet >"$work/drafted" 2>"$work/log" || fail "the draft for $records: $(cat "$work/log" "$work/$records.spec")"
+    grep -q '^3 records (samples)$' "$work/drafted" || fail "the draft for $records: $(cat "$work/drafted")"
+done
+grep -q '^label' "$work/images.spec" || fail "no label in the draft: $(cat "$work/images.spec")"
+expect 2 "either --spec or --draft-spec" "$tare" dataset info "$examples/images.tfrecord" --draft-spec x --spec y
+
 # head
 "$tare" dataset head -n 1 "$golden/npy/samples.npz" >"$work/head" || fail "head: $?"
 grep -q '^  x float32\[1,2,3\] 0 1 2 3 4 5$' "$work/head" || fail "head: $(cat "$work/head")"

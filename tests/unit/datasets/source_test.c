@@ -106,6 +106,34 @@ static void sample__later_value_of_a_key_counts(void **state) {
     tare_free(b);
 }
 
+/* Few keys are looked through, many are hashed. */
+static void sample__may_have_many_keys(void **state) {
+    enum { KEYS = 100 };
+    char names[KEYS][8];
+    const char *keys[KEYS + 1];
+    struct tare_tensor values[KEYS + 1];
+    struct tare_sample sample;
+    void *data;
+    size_t size;
+    (void)state;
+    for (int i = 0; i < KEYS; i++) {
+        snprintf(names[i], sizeof names[i], "k%d", i);
+        keys[i] = names[i];
+        assert_int_equal(tare_tensor_scalar_i32(&values[i], i), TARE_OK);
+    }
+    keys[KEYS] = names[7]; /* the later value counts */
+    assert_int_equal(tare_tensor_scalar_i32(&values[KEYS], -7), TARE_OK);
+    assert_int_equal(tare_sample_encode(&data, &size, keys, values, KEYS + 1), TARE_OK);
+    assert_int_equal(tare_sample_decode(&sample, data, size), TARE_OK);
+    assert_int_equal(sample.count, KEYS);
+    for (int i = 0; i < KEYS; i++)
+        assert_int_equal(tare_tensor_get_i64(tare_sample_find(&sample, names[i]), 0), i == 7 ? -7 : i);
+    tare_sample_reset(&sample);
+    tare_free(data);
+    for (int i = 0; i <= KEYS; i++)
+        tare_tensor_reset(&values[i]);
+}
+
 static void sample__expands_one_value_within_bounds(void **state) {
     /* x: float32 [2,3] of float_val 1.5; x: float32 [1000000,1000000] of the same */
     static const char small[] =
@@ -478,6 +506,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sample__round_trip),
         cmocka_unit_test(sample__later_value_of_a_key_counts),
+        cmocka_unit_test(sample__may_have_many_keys),
         cmocka_unit_test(sample__expands_one_value_within_bounds),
         cmocka_unit_test(sample__is_refused_when_cut),
         cmocka_unit_test(labels__are_class_indices),

@@ -282,6 +282,22 @@ static void numbers__that_do_not_fit_are_refused(void **state) {
     tare_dataset_spec_free(spec);
 }
 
+/* features { feature { key: "x" value { float_list { } } } } */
+static void default_value__stands_in_for_an_empty_list(void **state) {
+    static const char record[] = "\x0a\x09\x0a\x07\x0a\x01x\x12\x02\x12\x00";
+    static const char text[] = "input { name: \"x\" shape: 2 default_value: [3, 4] type: INT32 }";
+    struct tare_dataset_spec *spec;
+    struct tare_sample sample;
+    (void)state;
+    assert_int_equal(tare_dataset_spec_parse(&spec, text, strlen(text), "s"), TARE_OK);
+    if (tare_dataset_spec_decode(&sample, spec, record, 11) != TARE_OK) fail_msg("%s", tare_error_text());
+    assert_int_equal(sample.values[0].shape.rank, 2);
+    assert_int_equal(tare_tensor_get_i64(&sample.values[0], 0), 3);
+    assert_int_equal(tare_tensor_get_i64(&sample.values[0], 1), 4);
+    tare_sample_reset(&sample);
+    tare_dataset_spec_free(spec);
+}
+
 /* Pictures that come as arrays, with the axis of samples. */
 static void samples__go_through_a_spec_too(void **state) {
     static const char text[] =
@@ -394,6 +410,7 @@ int main(void) {
         cmocka_unit_test(spec__refuses_what_does_not_go_together),
         cmocka_unit_test(record__that_does_not_fit_says_got_and_wanted),
         cmocka_unit_test(numbers__that_do_not_fit_are_refused),
+        cmocka_unit_test(default_value__stands_in_for_an_empty_list),
         cmocka_unit_test(samples__go_through_a_spec_too),
         cmocka_unit_test(damaged__records_are_decoded_or_refused),
         cmocka_unit_test(faults__are_told),
