@@ -137,6 +137,7 @@ static tare_status export_info(Tensorflow__MetaGraphDef *meta, struct tare_arena
         info->tags[0] = text("serve");
         info->n_tags = 1;
     }
+    TARE_TRY(tare_export_op_list(&info->stripped_op_list, arena, model, info->stripped_op_list));
     info->function_aliases =
         TARE_NEW_ARRAY(arena, Tensorflow__StringEntry *, model->n_aliases + 1);
     info->n_function_aliases = model->n_aliases;

@@ -75,7 +75,16 @@ fi
 "$tare" inspect model --plugin ./threads.so >out 2>&1 || fail "inspect: $(cat out)"
 grep -q "interpreter lacks" out && fail "inspect does not see the library's op: $(cat out)"
 "$tare" validate model --plugin ./threads.so >out 2>&1 || fail "validate: $(cat out)"
-expect 1 "model: 1 fault (wanted none)" "$tare" validate model
-[ "$(cat "$work/stdout")" = "graph/ZeroOut (ZeroOut): unknown op" ] || fail "validate without the library: $(cat "$work/stdout")"
+for model in model undefined; do
+    if [ $model = undefined ]; then # without the definition that the model brings: its first mention is the op list's
+        mkdir undefined && perl -0777 -pe 's/ZeroOut/ZeroAll/' model/saved_model.pb >undefined/saved_model.pb
+        cp -r model/variables undefined/
+    fi
+    expect 1 "$model: 1 fault (wanted none)" "$tare" validate $model
+    [ "$(cat "$work/stdout")" = "graph/ZeroOut (ZeroOut): unknown op" ] || fail "validate $model: $(cat "$work/stdout")"
+    expect 1 "$model: 1 op cannot be run; bring it with --plugin LIB.so: ZeroOut: used by ZeroOut" \
+        "$tare" run $model --input to_zero=x.npy
+    run "tare run $model --plugin ./threads.so --input to_zero=x.npy" 'zeroed int32[2,2] 5 0 0 0'
+done
 cd "$work" || exit 1
 finish
