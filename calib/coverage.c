@@ -18,8 +18,9 @@ static void free_side(struct tare_coverage_side *side) {
     tare_free(side->target);
 }
 
-tare_status tare_coverage_add(struct tare_coverage *coverage, const char *function, const char *node, const char *op,
-                              int32_t side, const char *target) {
+/* The place of a side, or where it would be. */
+static size_t place_of(const struct tare_coverage *coverage, const char *function, const char *node, int32_t side,
+                       bool *found) {
     size_t low = 0, high = coverage->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -29,7 +30,15 @@ tare_status tare_coverage_add(struct tare_coverage *coverage, const char *functi
             high = middle;
         }
     }
-    if (low < coverage->count && compare(&coverage->sides[low], function, node, side) == 0) return TARE_OK;
+    *found = low < coverage->count && compare(&coverage->sides[low], function, node, side) == 0;
+    return low;
+}
+
+tare_status tare_coverage_add(struct tare_coverage *coverage, const char *function, const char *node, const char *op,
+                              int32_t side, const char *target) {
+    bool found;
+    size_t at = place_of(coverage, function, node, side, &found);
+    if (found) return TARE_OK;
     if (!TARE_GROW(coverage->sides, coverage->count, coverage->capacity)) return TARE_NO_MEMORY;
     struct tare_coverage_side added = { .function = tare_strdup(function), .node = tare_strdup(node),
                                         .op = tare_strdup(op), .side = side, .target = tare_strdup(target) };
@@ -37,8 +46,8 @@ tare_status tare_coverage_add(struct tare_coverage *coverage, const char *functi
         free_side(&added);
         return TARE_NO_MEMORY;
     }
-    memmove(coverage->sides + low + 1, coverage->sides + low, (coverage->count - low) * sizeof *coverage->sides);
-    coverage->sides[low] = added;
+    memmove(coverage->sides + at + 1, coverage->sides + at, (coverage->count - at) * sizeof *coverage->sides);
+    coverage->sides[at] = added;
     coverage->count++;
     return TARE_OK;
 }
@@ -70,10 +79,26 @@ tare_status tare_coverage_add_node(struct tare_coverage *coverage, const struct 
     return is_op(node, "Case", "StatelessCase") ? add_attr(coverage, node, "branches", 0) : TARE_OK;
 }
 
+size_t tare_coverage_side_count(const struct tare_node *node) {
+    if (is_op(node, "If", "StatelessIf") || is_op(node, "While", "StatelessWhile")) return 2;
+    const struct tare_attr *branches = is_op(node, "Case", "StatelessCase") ? tare_node_find_attr(node, "branches") : NULL;
+    return branches != NULL ? branches->count : 0;
+}
+
+void tare_coverage_count(struct tare_coverage *coverage, const char *function, const char *node, int32_t side,
+                         int64_t records) {
+    bool found;
+    size_t at = place_of(coverage, function, node, side, &found);
+    /* Counts of forged files may be of any size. */
+    if (found && __builtin_add_overflow(coverage->sides[at].records, records, &coverage->sides[at].records))
+        coverage->sides[at].records = INT64_MAX;
+}
+
 tare_status tare_coverage_merge(struct tare_coverage *coverage, const struct tare_coverage *other) {
     for (size_t i = 0; i < other->count; i++) {
         const struct tare_coverage_side *side = &other->sides[i];
         TARE_TRY(tare_coverage_add(coverage, side->function, side->node, side->op, side->side, side->target));
+        tare_coverage_count(coverage, side->function, side->node, side->side, side->records);
     }
     return TARE_OK;
 }

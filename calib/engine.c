@@ -53,6 +53,18 @@ static double now(void) {
 
 /* ---- adding up and saving; all workers stand still ---- */
 
+static void collect_sides(struct engine *e, struct tare_worker *worker) {
+    int64_t *records = worker->sides;
+    for (size_t i = 0; i < e->observed.n_choices; i++) {
+        const struct tare_node *node = e->observed.choices[i];
+        const size_t sides = tare_coverage_side_count(node);
+        for (size_t side = 0; side < sides; side++, records++) {
+            tare_coverage_count(&e->calibration->coverage, node->graph->name, node->name, (int32_t)side, *records);
+            *records = 0;
+        }
+    }
+}
+
 static tare_status collect(struct engine *e) {
     for (int w = 0; w < e->threads; w++) {
         struct tare_worker *worker = &e->workers[w];
@@ -68,6 +80,7 @@ static tare_status collect(struct engine *e) {
             function->records += worker->reached[i];
             worker->reached[i] = 0;
         }
+        collect_sides(e, worker);
     }
     return TARE_OK;
 }

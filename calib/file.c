@@ -74,6 +74,7 @@ tare_status tare_calibration_encode(struct tare_strbuf *out, const struct tare_c
         tare_wire_put_text(out, side->op);
         tare_wire_put_varint(out, (uint64_t)side->side);
         tare_wire_put_text(out, side->target);
+        tare_wire_put_varint(out, (uint64_t)side->records);
     }
     tare_wire_put_varint(out, c->n_tensors);
     for (size_t i = 0; i < c->n_tensors; i++) {
@@ -167,16 +168,18 @@ static void read_functions(struct tare_wire_reader *in, struct tare_calibration 
 }
 
 static void read_coverage(struct tare_wire_reader *in, struct tare_calibration *c) {
-    size_t count = tare_wire_count(in, 5);
+    size_t count = tare_wire_count(in, 6);
     for (size_t i = 0; i < count && in->status == TARE_OK; i++) {
         char *function = tare_wire_text(in), *node = tare_wire_text(in), *op = tare_wire_text(in);
         int32_t number = (int32_t)tare_wire_varint(in, INT32_MAX);
         char *target = tare_wire_text(in);
         if (in->status == TARE_OK) take_status(in, tare_coverage_add(&c->coverage, function, node, op, number, target));
-        const struct tare_coverage_side *last = in->status == TARE_OK ? &c->coverage.sides[c->coverage.count - 1] : NULL;
+        int64_t records = (int64_t)tare_wire_varint(in, INT64_MAX);
+        struct tare_coverage_side *last = in->status == TARE_OK ? &c->coverage.sides[c->coverage.count - 1] : NULL;
         bool is_last = last != NULL && last->side == number && strcmp(last->node, node) == 0 &&
                        strcmp(last->function, function) == 0;
         expect_last(in, i, c->coverage.count, is_last);
+        if (in->status == TARE_OK) last->records = records;
         tare_free(function);
         tare_free(node);
         tare_free(op);

@@ -1,6 +1,7 @@
 #include "calib/observed.h"
 
 #include "base/alloc.h"
+#include "calib/coverage.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,7 @@ static tare_status add_node(struct tare_observed *observed, const struct tare_no
         observed->data_dependent = true;
         if (!TARE_GROW(observed->choices, observed->n_choices, observed->choices_capacity)) return TARE_NO_MEMORY;
         observed->choices[observed->n_choices++] = node;
+        observed->n_sides += tare_coverage_side_count(node);
     }
     TARE_TRY(add_slots(observed, node));
     return tare_node_each_function(node, add_function, observed);

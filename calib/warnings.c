@@ -107,14 +107,16 @@ static tare_status warn_of_side(struct tare_calibration_warning_list *list, cons
     char name[TARE_COVERAGE_SIDE_TEXT];
     group.warning.kind = "unreached_side";
     for (size_t i = 0; i < c->n_tensors; i++) {
-        if (strcmp(c->tensors[i]->function, side->target) == 0) TARE_TRY(put_in_group(list, &group, c->tensors[i]));
+        if (c->tensors[i]->statistics.samples == 0 && strcmp(c->tensors[i]->function, side->target) == 0)
+            TARE_TRY(put_in_group(list, &group, c->tensors[i]));
     }
     size_t tensors = group.warning.n_tensors;
     tare_coverage_side_text(name, side);
     tare_strbuf_printf(&text, "no record took the %s of %s '%s'", name, side->op, side->node);
     if (*side->function != '\0') tare_strbuf_printf(&text, " in function '%s'", side->function);
-    tare_strbuf_printf(&text, " (function '%s')", side->target);
-    if (tensors > 0)
+    const bool is_shared = tare_calibration_function_records(c, side->target) > 0;
+    tare_strbuf_printf(&text, " (function '%s'%s)", side->target, is_shared ? ", which other nodes run" : "");
+    if (!is_shared && tensors > 0)
         tare_strbuf_printf(&text, ": its %zu observed tensor%s ha%s no range", tensors,
                            plural(tensors), tensors == 1 ? "s" : "ve");
     return add(list, group.warning, &text);
@@ -132,7 +134,7 @@ static tare_status warn_of_coverage(struct tare_calibration_warning_list *list, 
     size_t sides = 0;
     for (size_t i = 0; i < c->coverage.count; i++) {
         const struct tare_coverage_side *side = &c->coverage.sides[i];
-        if (tare_calibration_function_records(c, side->target) > 0) continue;
+        if (side->records > 0) continue;
         if (tare_calibration_function_records(c, side->function) == 0) continue;
         TARE_TRY(warn_of_side(list, c, side));
         sides++;

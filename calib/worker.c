@@ -1,6 +1,7 @@
 #include "calib/worker.h"
 
 #include "base/alloc.h"
+#include "calib/coverage.h"
 #include "calib/probe.h"
 
 #include <string.h>
@@ -66,11 +67,14 @@ tare_status tare_worker_init(struct tare_worker *worker, const struct tare_worke
     worker->statistics = tare_calloc(observed->n_slots + 1, sizeof *worker->statistics);
     worker->reached = tare_calloc(observed->n_functions + 1, sizeof *worker->reached);
     worker->runs = tare_calloc(observed->n_functions + 1, sizeof *worker->runs);
+    worker->sides = tare_calloc(observed->n_sides + 1, sizeof *worker->sides);
+    worker->side_runs = tare_calloc(observed->n_sides + 1, sizeof *worker->side_runs);
     worker->joined = tare_calloc(plan->n_feeds + 1, sizeof *worker->joined);
     worker->results = tare_calloc(plan->n_fetches + 1, sizeof *worker->results);
     worker->places = tare_calloc(room, sizeof *worker->places);
     if (worker->tally == NULL || worker->statistics == NULL || worker->reached == NULL || worker->runs == NULL ||
-        worker->joined == NULL || worker->results == NULL || worker->places == NULL)
+        worker->sides == NULL || worker->side_runs == NULL || worker->joined == NULL || worker->results == NULL ||
+        worker->places == NULL)
         return TARE_NO_MEMORY;
     for (size_t i = 0; i < observed->n_slots; i++) worker->statistics[i].want_channels = plan->channels;
     TARE_TRY(tare_session_new(&worker->session, plan->model, NULL));
@@ -87,6 +91,8 @@ void tare_worker_free(struct tare_worker *worker) {
     tare_free(worker->statistics);
     tare_free(worker->reached);
     tare_free(worker->runs);
+    tare_free(worker->sides);
+    tare_free(worker->side_runs);
     tare_free(worker->joined);
     tare_free(worker->results);
     tare_free(worker->places);
@@ -99,6 +105,19 @@ static tare_status run_feeds(struct tare_worker *worker, const struct tare_tenso
                                           worker->results, plan->n_fetches, NULL, 0);
     for (size_t i = 0; i < plan->n_fetches; i++) tare_tensor_reset(&worker->results[i]);
     return status;
+}
+
+static void count_sides(struct tare_worker *worker) {
+    const struct tare_observed *observed = worker->plan->observed;
+    size_t at = 0;
+    for (size_t i = 0; i < observed->n_choices; i++) {
+        const size_t sides = tare_coverage_side_count(observed->choices[i]);
+        for (size_t side = 0; side < sides; side++, at++) {
+            const int64_t runs = tare_session_side_runs(worker->session, observed->choices[i], side);
+            if (runs > worker->side_runs[at]) worker->sides[at] += (int64_t)worker->count;
+            worker->side_runs[at] = runs;
+        }
+    }
 }
 
 /* Functions that the run entered were reached by each of its records: where they may differ, records run one by one. */
@@ -124,7 +143,10 @@ tare_status tare_worker_run(struct tare_worker *worker, const struct tare_batch 
         if (status == TARE_OK) status = run_feeds(worker, worker->joined);
         for (size_t i = 0; i < batch->n_feeds; i++) tare_tensor_reset(&worker->joined[i]);
     }
-    if (status == TARE_OK) count_functions(worker);
+    if (status == TARE_OK) {
+        count_functions(worker);
+        count_sides(worker);
+    }
     return status;
 }
 

@@ -26,6 +26,7 @@ struct tare_worker {
     struct tare_statistics *statistics; /* by slot */
     int64_t *reached;                   /* by function: records that entered it */
     int64_t *runs;                      /* by function: the session's count, as of the last run */
+    int64_t *sides, *side_runs;         /* the same for the sides of plan->observed->choices, one after the other */
     struct tare_tensor *joined, *results;
     struct tare_place *places; /* of the records at hand */
     size_t room, count;

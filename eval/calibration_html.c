@@ -269,8 +269,8 @@ static void coverage(struct tare_strbuf *out, const struct tare_calibration_repo
         tare_page_table_cell(&table, "%s", side->op);
         tare_page_table_cell(&table, "%s", tare_coverage_side_text(name, side));
         tare_page_table_cell(&table, "%s", side->target);
-        const int64_t records = tare_calibration_function_records(c, side->target);
-        tare_page_table_cell(&table, "%s%s", records == 0 ? "never: " : "", tare_calibration_count_text(text, records));
+        tare_page_table_cell(&table, "%s%s", side->records == 0 ? "never: " : "",
+                             tare_calibration_count_text(text, side->records));
     }
     tare_page_table_end(&table);
 }

@@ -155,7 +155,7 @@ static json_t *tensor_json(const struct tare_calibration_report *report,
     return object;
 }
 
-static json_t *side_json(const struct tare_calibration *c, const struct tare_coverage_side *side) {
+static json_t *side_json(const struct tare_coverage_side *side) {
     json_t *object = json_object();
     char name[TARE_COVERAGE_SIDE_TEXT];
     set(object, "function", text_json(side->function));
@@ -163,7 +163,7 @@ static json_t *side_json(const struct tare_calibration *c, const struct tare_cov
     set(object, "op", text_json(side->op));
     set(object, "side", text_json(tare_coverage_side_text(name, side)));
     set(object, "target", text_json(side->target));
-    set(object, "records", integer(tare_calibration_function_records(c, side->target)));
+    set(object, "records", integer(side->records));
     return object;
 }
 
@@ -198,7 +198,7 @@ static void put_lists(json_t *root, const struct tare_calibration_report *report
         set(function, "records", integer(c->functions[i].records));
         json_array_append_new(functions, function);
     }
-    for (size_t i = 0; i < c->coverage.count; i++) json_array_append_new(sides, side_json(c, &c->coverage.sides[i]));
+    for (size_t i = 0; i < c->coverage.count; i++) json_array_append_new(sides, side_json(&c->coverage.sides[i]));
     for (size_t i = 0; i < report->warnings.count; i++)
         json_array_append_new(warnings, warning_json(&report->warnings.items[i]));
     set(root, "inputs", inputs);

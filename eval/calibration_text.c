@@ -207,7 +207,7 @@ static void print_coverage(struct tare_strbuf *out, const struct tare_calibratio
         tare_text_table_cell(table, "%s", tare_coverage_side_text(name, side));
         tare_text_table_cell(table, "%s", side->target);
         tare_text_table_cell(table, "%s",
-                             tare_calibration_count_text(text, tare_calibration_function_records(c, side->target)));
+                             tare_calibration_count_text(text, side->records));
     }
     finish(out, table);
 }

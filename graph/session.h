@@ -83,6 +83,9 @@ struct tare_object *tare_session_find_run_object(const struct tare_session *sess
 /* How often the body of `function` was entered in this session, inlined calls in a plan included; 0 when never. Says
  * which branches of If, Case and While were reached. */
 int64_t tare_session_function_runs(const struct tare_session *session, const struct tare_graph *function);
+/* How often an If, Case or While took one of its sides: If 0 then, 1 else; While 0 condition, 1 body; Case the branch's
+ * number. Unlike the function's runs, these are the node's own where several nodes name one function. */
+int64_t tare_session_side_runs(const struct tare_session *session, const struct tare_node *node, size_t side);
 const struct tare_model *tare_session_model(const struct tare_session *session);
 /* A stream of random 64-bit numbers for op-level seeds; see graph/ops/random.c. */
 uint64_t tare_session_next_random(struct tare_session *session);

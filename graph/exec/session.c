@@ -207,6 +207,7 @@ void tare_session_free(struct tare_session *session) {
     for (size_t i = 0; i < session->model->n_assets && session->assets; i++)
         tare_tensor_reset(&session->assets[i]);
     tare_map_free(&session->graphs);
+    tare_map_free(&session->sides);
     tare_map_free(&session->plans);
     for (struct tare_resource_kind *kind = session->kinds; kind; kind = kind->next)
         tare_map_free(&kind->by_name);
@@ -249,6 +250,25 @@ uint64_t tare_session_next_random(struct tare_session *session) {
 int64_t tare_session_function_runs(const struct tare_session *session, const struct tare_graph *function) {
     const struct tare_exec_graph *record = tare_map_get_n(&session->graphs, (const char *)&function, sizeof function);
     return record ? record->runs : 0;
+}
+
+tare_status tare_exec_count_side(struct tare_session *session, const struct tare_node *node, size_t side) {
+    const struct tare_exec_side wanted = { .key = { node, side } };
+    struct tare_exec_side *found = tare_map_get_n(&session->sides, (const char *)&wanted.key, sizeof wanted.key);
+    if (!found) {
+        found = TARE_NEW(&session->arena, struct tare_exec_side);
+        if (!found) return TARE_NO_MEMORY;
+        found->key = wanted.key;
+        if (!tare_map_set_n(&session->sides, (const char *)&found->key, sizeof found->key, found)) return TARE_NO_MEMORY;
+    }
+    found->runs++;
+    return TARE_OK;
+}
+
+int64_t tare_session_side_runs(const struct tare_session *session, const struct tare_node *node, size_t side) {
+    const struct tare_exec_side wanted = { .key = { node, side } };
+    const struct tare_exec_side *found = tare_map_get_n(&session->sides, (const char *)&wanted.key, sizeof wanted.key);
+    return found ? found->runs : 0;
 }
 
 /* ---- profile ---- */

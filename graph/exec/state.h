@@ -27,6 +27,15 @@ struct tare_exec_graph {
     int64_t runs;
 };
 
+/* One side of an If, Case or While. */
+struct tare_exec_side {
+    struct {
+        const struct tare_node *node;
+        size_t side;
+    } key; /* without padding */
+    int64_t runs;
+};
+
 /* One function call in progress. */
 struct tare_exec_call {
     const struct tare_graph *function;
@@ -48,6 +57,7 @@ struct tare_session {
     struct tare_map graphs; /* bytes of a graph's address -> struct tare_exec_graph */
     struct tare_exec_graph **graph_list;
     size_t n_graphs, graphs_capacity;
+    struct tare_map sides;        /* bytes of a node's address and a side -> struct tare_exec_side */
     struct tare_map plans;        /* feeds, fetches, targets of a main-graph run -> struct tare_plan */
     struct tare_plan *first_plan; /* every plan, linked */
     struct tare_resource_kind *kinds;
@@ -81,6 +91,8 @@ tare_status tare_exec_locate(struct tare_session *session, const struct tare_nod
  * zero on failure. Checks the number and the dtypes of the arguments. */
 tare_status tare_exec_call(struct tare_session *session, const struct tare_graph *function, struct tare_tensor *args,
                            size_t n_args, struct tare_tensor *results, size_t n_results);
+/* Notes that a node takes one of its sides. */
+tare_status tare_exec_count_side(struct tare_session *session, const struct tare_node *node, size_t side);
 /* For kernels that call functions: input i as the caller's own reference, moved out of its slot where this node is the
  * last to need it. Each input once; the kernel must not look at it afterwards. */
 void tare_exec_take_input(struct tare_kernel *kernel, size_t i, struct tare_tensor *out);

@@ -60,11 +60,12 @@ static tare_status check_returns(const struct tare_graph *function, size_t wante
                      function->n_returns, wanted);
 }
 
-static tare_status run_branch(struct tare_kernel *kernel, const char *attr, size_t index) {
+static tare_status run_branch(struct tare_kernel *kernel, const char *attr, size_t index, size_t side) {
     struct tare_graph *branch;
     struct tare_tensor *args;
     TARE_TRY(find_function(&branch, kernel, attr, index));
     TARE_TRY(check_returns(branch, kernel->n_outputs));
+    TARE_TRY(tare_exec_count_side(kernel->session, kernel->node, side));
     args = take_inputs(kernel, 1);
     if (!args) return TARE_NO_MEMORY;
     return tare_exec_call(kernel->session, branch, args, kernel->n_inputs - 1, kernel->outputs, kernel->n_outputs);
@@ -73,7 +74,7 @@ static tare_status run_branch(struct tare_kernel *kernel, const char *attr, size
 static tare_status run_if(struct tare_kernel *kernel) {
     bool chosen = false;
     TARE_TRY(truth(&chosen, &kernel->inputs[0]));
-    return run_branch(kernel, chosen ? "then_branch" : "else_branch", 0);
+    return run_branch(kernel, chosen ? "then_branch" : "else_branch", 0, chosen ? 0 : 1);
 }
 
 static tare_status run_case(struct tare_kernel *kernel) {
@@ -85,12 +86,13 @@ static tare_status run_case(struct tare_kernel *kernel) {
     index = tare_tensor_get_i64(&kernel->inputs[0], 0);
     if (index < 0 || index >= count) index = count - 1;
     if (index < 0) return TARE_FAIL(TARE_INVALID_ARGUMENT, "no branches");
-    return run_branch(kernel, "branches", (size_t)index);
+    return run_branch(kernel, "branches", (size_t)index, (size_t)index);
 }
 
 static tare_status holds(bool *out, struct tare_kernel *kernel, const struct tare_graph *condition,
                          const struct tare_tensor *values, size_t count) {
     struct tare_tensor result = { 0 };
+    TARE_TRY(tare_exec_count_side(kernel->session, kernel->node, 0));
     tare_status status = tare_kernel_call(kernel, condition, values, count, &result, 1);
     if (status == TARE_OK) status = truth(out, &result);
     if (result.dtype) tare_tensor_reset(&result);
@@ -115,6 +117,7 @@ static tare_status run_while(struct tare_kernel *kernel) {
         struct tare_tensor *swap = values;
         TARE_CHECK(holds(&again, kernel, condition, values, count));
         if (!again) break;
+        TARE_CHECK(tare_exec_count_side(kernel->session, kernel->node, 1));
         TARE_CHECK(tare_exec_call(kernel->session, body, values, count, next, count));
         values = next;
         next = swap;

@@ -65,7 +65,7 @@ class Reader:
 
     def side(self):
         function, node, op, _, target = self.text(), self.text(), self.text(), self.varint(), self.text()
-        return {"function": function, "node": node, "op": op, "target": target}
+        return {"function": function, "node": node, "op": op, "target": target, "records": self.varint()}
 
     def extreme(self):
         return {"value": self.take("f"), "input": self.varint(), "record": self.varint()}

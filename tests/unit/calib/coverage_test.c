@@ -63,6 +63,8 @@ static void nodes__have_their_sides_in_order(void **state) {
     mini_ok(tare_coverage_add_node(&coverage, x.node)); /* chooses nothing */
     mini_ok(tare_coverage_add_node(&coverage, mini_call(g, "PartitionedCall", "call", f, 1, x).node));
 
+    assert_true(tare_coverage_side_count(choice) == 2 && tare_coverage_side_count(loop) == 2);
+    assert_true(tare_coverage_side_count(x.node) == 0);
     assert_int_equal(coverage.count, 6);
     assert_side(&coverage, 0, "", "loop", "condition", "again");
     assert_side(&coverage, 1, "", "loop", "body", "a");
@@ -90,6 +92,7 @@ static void case__has_a_side_a_branch(void **state) {
     attr->count = 3;
     attr->items = items;
     mini_ok(tare_coverage_add_node(&coverage, node));
+    assert_int_equal(tare_coverage_side_count(node), 3);
     assert_int_equal(coverage.count, 3);
     assert_side(&coverage, 0, "", "case", "branch 0", "c");
     assert_side(&coverage, 1, "", "case", "branch 1", "a");
@@ -106,12 +109,19 @@ static void merge__joins_and_keeps_the_order(void **state) {
     mini_ok(tare_coverage_add(&other, "", "b", "If", 0, "z"));
     mini_ok(tare_coverage_add(&other, "", "b", "If", 1, "x"));
     mini_ok(tare_coverage_add(&other, "f", "a", "Case", 9, "y"));
+    tare_coverage_count(&one, "", "b", 1, 3);
+    tare_coverage_count(&other, "", "b", 1, 4);
+    tare_coverage_count(&other, "f", "a", 9, INT64_MAX);
+    tare_coverage_count(&other, "f", "a", 8, 1); /* is not there */
     mini_ok(tare_coverage_merge(&one, &other));
     assert_int_equal(one.count, 4);
     assert_side(&one, 0, "", "b", "then", "z");
     assert_side(&one, 1, "", "b", "else", "x");
     assert_side(&one, 2, "f", "a", "branch 9", "y");
     assert_side(&one, 3, "f", "a", "branch 10", "y");
+    assert_true(one.sides[0].records == 0 && one.sides[1].records == 7 && one.sides[3].records == 0);
+    tare_coverage_count(&one, "f", "a", 9, 1);
+    assert_true(one.sides[2].records == INT64_MAX);
     tare_coverage_free(&one);
     tare_coverage_free(&other);
 }

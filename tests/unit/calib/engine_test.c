@@ -325,8 +325,10 @@ static void calibrate__branches_tell_which_were_reached(void **state) {
         assert_string_equal(side->node, sides[i][0]);
         assert_string_equal(tare_coverage_side_text(text, side), sides[i][1]);
         assert_string_equal(side->target, sides[i][2]);
+        /* The second node takes 'large' for every record, the first one only for those that do not go to 'small'. */
+        const int64_t records[] = { 0, RECORDS, RECORDS - small, small };
+        assert_int_equal(side->records, records[i]);
     }
-    assert_int_equal(tare_calibration_function_records(c, c->coverage.sides[0].target), 0);
     tare_calibration_free(c);
     tare_model_free(model);
 }

@@ -136,6 +136,11 @@ static void unreached_sides__are_named_and_what_is_inside_them_is_not(void **sta
     assert_int_equal(tare_coverage_add(coverage, "f_else", "inner", "If", 1, "inner_else"), TARE_OK);
     assert_int_equal(tare_coverage_add(coverage, "f_then", "loop", "While", 0, "loop_cond"), TARE_OK);
     assert_int_equal(tare_coverage_add(coverage, "f_then", "loop", "While", 1, "loop_body"), TARE_OK);
+    assert_int_equal(tare_coverage_add(coverage, "f_then", "other", "If", 0, "loop_cond"), TARE_OK); /* shared */
+    assert_int_equal(tare_coverage_add(coverage, "f_then", "other", "If", 1, "f_then"), TARE_OK);
+    tare_coverage_count(coverage, "", "cond", 0, 300);
+    tare_coverage_count(coverage, "f_then", "loop", 0, 300);
+    tare_coverage_count(coverage, "f_then", "other", 1, 300);
     assert_int_equal(tare_calibration_add_tensor(c, "f_else", "conv", 0, NULL), TARE_OK);
     assert_int_equal(tare_calibration_add_tensor(c, "f_else", "dense", 0, NULL), TARE_OK);
     assert_int_equal(tare_calibration_add_tensor(c, "f_then", "skipped", 1, NULL), TARE_OK);
@@ -143,9 +148,11 @@ static void unreached_sides__are_named_and_what_is_inside_them_is_not(void **sta
         { "unreached_side",
           "no record took the else of StatelessIf 'cond' (function 'f_else'): its 2 observed tensors have no range" },
         { "unreached_side", "no record took the body of While 'loop' in function 'f_then' (function 'loop_body')" },
+        { "unreached_side",
+          "no record took the then of If 'other' in function 'f_then' (function 'loop_cond', which other nodes run)" },
         { "unreached_tensor", "1 observed tensor no record computed: 'skipped:1' of function 'f_then'" },
     };
-    assert_warnings(c, wanted, 3);
+    assert_warnings(c, wanted, 4);
     tare_calibration_free(c);
 }
 

@@ -61,6 +61,7 @@ static struct tare_calibration *make(void) {
     assert_int_equal(tare_calibration_add_function(c, "f_else", NULL), TARE_OK);
     assert_int_equal(tare_coverage_add(&c->coverage, "", "cond", "If", 0, "fn"), TARE_OK);
     assert_int_equal(tare_coverage_add(&c->coverage, "", "cond", "If", 1, "f_else"), TARE_OK);
+    tare_coverage_count(&c->coverage, "", "cond", 0, RECORDS);
     tare_tally_free(tally);
     return c;
 }

@@ -34,6 +34,9 @@ static void if__runs_one_branch(void **state) {
         assert_float_equal(mini_number(session, p, 0, y), 15, 0);
         assert_int_equal(tare_session_function_runs(session, plus1), 1);
         assert_int_equal(tare_session_function_runs(session, plus10), 2);
+        assert_int_equal(tare_session_side_runs(session, node, 0), 1);
+        assert_int_equal(tare_session_side_runs(session, node, 1), 2);
+        assert_int_equal(tare_session_side_runs(session, node, 2), 0);
         tare_session_free(session);
         tare_model_free(model);
     }
@@ -65,6 +68,8 @@ static void case__takes_the_last_branch_for_an_index_outside(void **state) {
     assert_float_equal(mini_number(session, i, 2, y), 3, 0);
     assert_float_equal(mini_number(session, i, 7, y), 3, 0);
     assert_float_equal(mini_number(session, i, -1, y), 3, 0);
+    const int64_t sides[] = { 1, 1, 3 };
+    for (size_t k = 0; k < 3; k++) assert_int_equal(tare_session_side_runs(session, node, k), sides[k]);
     tare_session_free(session);
     tare_model_free(model);
 }
@@ -96,6 +101,8 @@ static void while__runs_until_the_condition_fails(void **state) {
         assert_float_equal(mini_number(session, x, 11, y), 11, 0); /* never entered */
         assert_float_equal(mini_number(session, x, 0, mini_output(y, 1)), 10, 0);
         assert_int_equal(tare_session_function_runs(session, tare_model_find_function(model, "body")), 18);
+        assert_int_equal(tare_session_side_runs(session, node, 1), 18);
+        assert_int_equal(tare_session_side_runs(session, node, 0), 18 + 3); /* once more for each loop */
         assert_int_equal(mini_log.reused, 7 + 9); /* all but the first step of each loop wrote in place */
         tare_session_free(session);
         tare_model_free(model);
