@@ -14,6 +14,7 @@ struct array {
 
 struct tare_array_file {
     struct tare_mapping mapping;
+    uint8_t *owned;              /* the bytes of a file that is not mapped: `mapping` describes them */
     struct tare_mapping *joined; /* of further files */
     size_t n_joined;
     struct tare_arena arena;
@@ -22,11 +23,15 @@ struct tare_array_file {
     int64_t rows;
 };
 
+static size_t without(const char *name, size_t size, const char *ending) {
+    size_t n = strlen(ending);
+    return size > n && memcmp(name + size - n, ending, n) == 0 ? size - n : size;
+}
+
 /* The name without the ending. */
 static const char *key_of(struct tare_arena *arena, const char *name) {
-    size_t size = strlen(name);
-    if (size > 4 && strcmp(name + size - 4, ".npy") == 0) size -= 4;
-    return tare_arena_strndup(arena, name, size);
+    size_t size = without(name, without(name, strlen(name), ".gz"), ".npy");
+    return strcmp(name, "-") == 0 ? tare_arena_strdup(arena, "array") : tare_arena_strndup(arena, name, size);
 }
 
 static tare_status add_array(struct tare_array_file *file, const char *name, const uint8_t *bytes, size_t size) {
@@ -58,7 +63,6 @@ static tare_status open_zip(struct tare_array_file *file) {
 }
 
 static tare_status open_arrays(struct tare_array_file *file, const char *path) {
-    TARE_TRY(tare_file_map(&file->mapping, path));
     if (file->mapping.size >= 2 && memcmp(file->mapping.data, "PK", 2) == 0)
         return tare_error_prefix(open_zip(file), "%s", path);
     file->arrays = TARE_NEW_ARRAY(&file->arena, struct array, 1);
@@ -66,17 +70,32 @@ static tare_status open_arrays(struct tare_array_file *file, const char *path) {
     return tare_error_prefix(add_array(file, tare_path_base(path), file->mapping.data, file->mapping.size), "%s", path);
 }
 
+static tare_status finish_open(struct tare_array_file **out, struct tare_array_file *file, tare_status status) {
+    *out = status == TARE_OK ? file : NULL;
+    if (status != TARE_OK) tare_array_file_close(file);
+    return status;
+}
+
 tare_status tare_array_file_open(struct tare_array_file **out, const char *path) {
     struct tare_array_file *file = tare_calloc(1, sizeof *file);
     tare_status status;
     *out = NULL;
     if (!file) return TARE_NO_MEMORY;
-    status = open_arrays(file, path);
-    if (status == TARE_OK)
-        *out = file;
-    else
-        tare_array_file_close(file);
-    return status;
+    status = tare_file_map(&file->mapping, path);
+    if (status == TARE_OK) status = open_arrays(file, path);
+    return finish_open(out, file, status);
+}
+
+tare_status tare_array_file_open_bytes(struct tare_array_file **out, const char *path, uint8_t *bytes, size_t size) {
+    struct tare_array_file *file = tare_calloc(1, sizeof *file);
+    *out = NULL;
+    if (!file) {
+        tare_free(bytes);
+        return TARE_NO_MEMORY;
+    }
+    file->owned = bytes;
+    file->mapping = (struct tare_mapping){ bytes, size };
+    return finish_open(out, file, open_arrays(file, path));
 }
 
 static tare_status join_arrays(struct tare_array_file *file, const char *const *names, const char *const *paths,
@@ -100,18 +119,15 @@ tare_status tare_array_file_join(struct tare_array_file **out, const char *const
     *out = NULL;
     if (!file) return TARE_NO_MEMORY;
     status = join_arrays(file, names, paths, count);
-    if (status == TARE_OK)
-        *out = file;
-    else
-        tare_array_file_close(file);
-    return status;
+    return finish_open(out, file, status);
 }
 
 void tare_array_file_close(struct tare_array_file *file) {
     if (!file) return;
     for (size_t i = 0; i < file->n_joined; i++)
         tare_file_unmap(&file->joined[i]);
-    tare_file_unmap(&file->mapping);
+    if (!file->owned) tare_file_unmap(&file->mapping);
+    tare_free(file->owned);
     tare_arena_free(&file->arena);
     tare_free(file);
 }

@@ -9,6 +9,10 @@ struct tare_array_file;
 /* NPZ: each array is an input by its name; all have as many rows. NPY: one input, named like the file without ".npy".
  * Arrays stay mapped where they are not compressed. TARE_CORRUPT, TARE_UNSUPPORTED, TARE_SHAPE with path and array. */
 tare_status tare_array_file_open(struct tare_array_file **out, const char *path) TARE_WARN_UNUSED;
+/* The same for a file's bytes, which the array file takes over (tare_free), also on failure. `path` gives the name of
+ * an NPY's input ("array" for "-"; ".gz" goes, too) and stands in messages. */
+tare_status tare_array_file_open_bytes(struct tare_array_file **out, const char *path, uint8_t *bytes,
+                                       size_t size) TARE_WARN_UNUSED;
 /* Several NPY files as one: array i is an input of the name names[i]. */
 tare_status tare_array_file_join(struct tare_array_file **out, const char *const *names, const char *const *paths,
                                  size_t count) TARE_WARN_UNUSED;

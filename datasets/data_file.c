@@ -5,6 +5,7 @@
 #include "datasets/array_file.h"
 #include "datasets/picture_folder.h"
 #include "datasets/record_kind.h"
+#include "datasets/stream.h"
 #include "datasets/tfrecord.h"
 #include "image/picture.h"
 
@@ -21,7 +22,7 @@ struct tare_data_file {
     struct tare_array_file *arrays;
     struct tare_picture_folder *pictures;
     int64_t count, next; /* records of the other formats */
-    char name[32];
+    char compression[8], name[32];
 };
 
 /* A TFRecord's length may look like another format's mark; its checksum decides. */
@@ -33,48 +34,65 @@ static enum format format_of_bytes(const uint8_t *head, size_t size) {
     return TFRECORD;
 }
 
-static tare_status find_format(enum format *out, const char *path) {
-    enum tare_file_kind kind = strcmp(path, "-") == 0 ? TARE_FILE_OTHER : tare_file_kind_of(path);
-    uint8_t head[HEAD_SIZE];
-    size_t size = 0, got = 1;
-    tare_status status = TARE_OK;
-    int fd;
-    *out = kind == TARE_FILE_DIRECTORY ? PICTURES : TFRECORD;
-    if (kind != TARE_FILE_REGULAR) return TARE_OK; /* what is read cannot be put back into a pipe */
-    TARE_TRY(tare_file_open(&fd, path));
-    while (status == TARE_OK && got && size < HEAD_SIZE) {
-        status = tare_file_read_some(&got, fd, head + size, HEAD_SIZE - size, path);
-        if (status == TARE_OK) size += got;
+/* Plain NPY and NPZ files are mapped; compressed ones and those in pipes are read whole. */
+static tare_status open_arrays(struct tare_data_file *file, const char *path, struct tare_stream *stream) {
+    bool is_plain = strcmp(tare_stream_compression(stream), "none") == 0;
+    uint8_t *bytes;
+    size_t size;
+    if (is_plain && strcmp(path, "-") != 0 && tare_file_kind_of(path) == TARE_FILE_REGULAR)
+        return tare_array_file_open(&file->arrays, path);
+    TARE_TRY(tare_stream_take_all(&bytes, &size, stream));
+    if (tare_stream_is_cut(stream)) {
+        tare_free(bytes);
+        return TARE_FAIL(TARE_CORRUPT, "%s: the compressed data ends early", path);
     }
-    tare_file_close(fd);
-    if (status == TARE_OK) *out = format_of_bytes(head, size);
+    return tare_array_file_open_bytes(&file->arrays, path, bytes, size);
+}
+
+static tare_status open_pictures(struct tare_data_file *file, const char *path, const char *labels) {
+    file->format = PICTURES;
+    if (strcmp(path, "-") == 0)
+        return TARE_FAIL(TARE_UNSUPPORTED, "standard input holds a picture (wanted its file, or a folder of them)");
+    TARE_TRY(tare_picture_folder_open(&file->pictures, path, labels));
+    file->count = tare_picture_folder_count(file->pictures);
+    return TARE_OK;
+}
+
+/* Takes over the stream. */
+static tare_status open_stream(struct tare_data_file *file, const char *path, const char *labels,
+                               struct tare_stream *stream) {
+    const uint8_t *head;
+    size_t size;
+    tare_status status = tare_stream_peek(&head, &size, stream, HEAD_SIZE);
+    /* Damaged from the start: the reader of records will say so. */
+    file->format = status == TARE_OK ? format_of_bytes(head, size) : TFRECORD;
+    snprintf(file->compression, sizeof file->compression, "%s", tare_stream_compression(stream));
+    if (status == TARE_NO_MEMORY || status == TARE_IO) {
+        tare_stream_close(stream);
+        return status;
+    }
+    tare_error_clear();
+    if (file->format == TFRECORD) return tare_tfrecord_open_stream(&file->reader, path, stream);
+    status = file->format == PICTURES ? open_pictures(file, path, labels) : open_arrays(file, path, stream);
+    tare_stream_close(stream);
+    if (status == TARE_OK && file->arrays) file->count = tare_array_file_rows(file->arrays);
     return status;
 }
 
 static tare_status open_file(struct tare_data_file *file, const char *path, const char *labels) {
-    TARE_TRY(find_format(&file->format, path));
-    switch (file->format) {
-    case TFRECORD:
-        return tare_tfrecord_open(&file->reader, path);
-    case NPY:
-    case NPZ:
-        TARE_TRY(tare_array_file_open(&file->arrays, path));
-        file->count = tare_array_file_rows(file->arrays);
-        return TARE_OK;
-    default:
-        TARE_TRY(tare_picture_folder_open(&file->pictures, path, labels));
-        file->count = tare_picture_folder_count(file->pictures);
-        return TARE_OK;
-    }
+    struct tare_stream *stream;
+    if (strcmp(path, "-") != 0 && tare_file_kind_of(path) == TARE_FILE_DIRECTORY)
+        return open_pictures(file, path, labels);
+    TARE_TRY(tare_stream_open(&stream, path, tare_tfrecord_is_header));
+    return open_stream(file, path, labels, stream);
 }
 
 static void name_format(struct tare_data_file *file) {
     static const char *const names[] = { "TFRecord", "NPY", "NPZ", "pictures" };
-    const char *compression = file->reader ? tare_tfrecord_compression(file->reader) : "none";
-    if (strcmp(compression, "none") == 0)
+    if (!file->compression[0] || strcmp(file->compression, "none") == 0)
         snprintf(file->name, sizeof file->name, "%s", names[file->format]);
     else
-        snprintf(file->name, sizeof file->name, "%s, %s", names[file->format], compression);
+        snprintf(file->name, sizeof file->name, "%s, %s", names[file->format], file->compression);
 }
 
 tare_status tare_data_file_open(struct tare_data_file **out, const char *path, const char *labels) {

@@ -14,13 +14,14 @@ struct tare_data_record {
     size_t size;
 };
 
-/* "-" is standard input, a TFRecord. `labels` (NULL: none) is for pictures: see picture_folder.h. */
+/* "-" is standard input. Compressed arrays, and those in pipes, are read whole into memory. `labels` (NULL: none) is
+ * for pictures: see picture_folder.h. */
 tare_status tare_data_file_open(struct tare_data_file **out, const char *path, const char *labels) TARE_WARN_UNUSED;
 /* Several NPY files as one, each an input by its name. */
 tare_status tare_data_file_join(struct tare_data_file **out, const char *const *names, const char *const *paths,
                                 size_t count) TARE_WARN_UNUSED;
 void tare_data_file_close(struct tare_data_file *file);
-/* "TFRecord", "TFRecord, gzip", "NPY", "NPZ", "pictures". */
+/* "TFRecord", "NPY", "NPZ", "pictures"; "TFRecord, gzip" … */
 const char *tare_data_file_format(const struct tare_data_file *file);
 /* Classes of pictures, in the order of their numbers. */
 const char *const *tare_data_file_classes(const struct tare_data_file *file, size_t *count);

@@ -5,9 +5,9 @@
 #include "base/strbuf.h"
 #include "datasets/survey.h"
 
-/* Appends a spec, with comments, that takes every record of the survey (made without a spec), but for feature lists whose
- * steps differ in length: features become inputs of their own names and shapes, pictures inputs of 224 x 224, one feature
- * that looks like it the label. The user changes names and numbers to those of the model. */
+/* Appends a spec, with comments, that takes every record of the survey (made without a spec), but for feature lists
+ * whose steps differ in length: features become inputs of their own names and shapes, pictures inputs of 224 x 224, one
+ * feature that looks like it the label. The user changes names and numbers to those of the model. */
 void tare_dataset_spec_draft(struct tare_strbuf *out, const struct tare_survey *survey);
 
 #endif

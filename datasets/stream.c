@@ -191,6 +191,32 @@ tare_status tare_stream_take(const uint8_t **data, size_t *got, struct tare_stre
     return TARE_OK;
 }
 
+tare_status tare_stream_peek(const uint8_t **data, size_t *got, struct tare_stream *stream, size_t size) {
+    TARE_TRY(tare_stream_take(data, got, stream, size));
+    stream->begin -= *got;
+    return TARE_OK;
+}
+
+tare_status tare_stream_take_all(uint8_t **data, size_t *size, struct tare_stream *stream) {
+    size_t capacity = 0, got = 1;
+    *data = NULL;
+    *size = 0;
+    while (got) {
+        const uint8_t *piece;
+        tare_status status = tare_stream_take(&piece, &got, stream, INPUT_SIZE);
+        if (status == TARE_OK && *size + got + 1 > capacity && !tare_grow((void **)data, &capacity, *size + got + 1, 1))
+            status = TARE_NO_MEMORY;
+        if (status != TARE_OK) {
+            tare_free(*data);
+            *data = NULL;
+            return status;
+        }
+        memcpy(*data + *size, piece, got);
+        *size += got;
+    }
+    return TARE_OK;
+}
+
 bool tare_stream_is_cut(const struct tare_stream *stream) {
     return stream->cut;
 }

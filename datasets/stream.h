@@ -21,6 +21,11 @@ void tare_stream_close(struct tare_stream *stream);
  * arrive: a false size costs nothing. TARE_CORRUPT for damaged compressed data. */
 tare_status tare_stream_take(const uint8_t **data, size_t *got, struct tare_stream *stream,
                              size_t size) TARE_WARN_UNUSED;
+/* The same bytes come again from the next take or peek. */
+tare_status tare_stream_peek(const uint8_t **data, size_t *got, struct tare_stream *stream,
+                             size_t size) TARE_WARN_UNUSED;
+/* All that is left, with tare_free; *size bytes. */
+tare_status tare_stream_take_all(uint8_t **data, size_t *size, struct tare_stream *stream) TARE_WARN_UNUSED;
 /* True when compressed data ended before its end mark. */
 bool tare_stream_is_cut(const struct tare_stream *stream);
 /* "none", "gzip" or "zlib". */

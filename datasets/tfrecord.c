@@ -26,17 +26,27 @@ bool tare_tfrecord_is_header(const uint8_t *bytes, size_t size) {
 }
 
 tare_status tare_tfrecord_open(struct tare_tfrecord_reader **out, const char *path) {
-    struct tare_tfrecord_reader *reader = tare_calloc(1, sizeof *reader);
-    tare_status status = TARE_NO_MEMORY;
+    struct tare_stream *stream;
     *out = NULL;
-    if (!reader) return status;
+    TARE_TRY(tare_stream_open(&stream, path, tare_tfrecord_is_header));
+    return tare_tfrecord_open_stream(out, path, stream);
+}
+
+tare_status tare_tfrecord_open_stream(struct tare_tfrecord_reader **out, const char *path, struct tare_stream *stream) {
+    struct tare_tfrecord_reader *reader = tare_calloc(1, sizeof *reader);
+    *out = NULL;
+    if (!reader) {
+        tare_stream_close(stream);
+        return TARE_NO_MEMORY;
+    }
+    reader->stream = stream;
     reader->path = tare_strdup(path);
-    if (reader->path) status = tare_stream_open(&reader->stream, path, tare_tfrecord_is_header);
-    if (status == TARE_OK)
-        *out = reader;
-    else
+    if (!reader->path) {
         tare_tfrecord_close(reader);
-    return status;
+        return TARE_NO_MEMORY;
+    }
+    *out = reader;
+    return TARE_OK;
 }
 
 void tare_tfrecord_close(struct tare_tfrecord_reader *reader) {

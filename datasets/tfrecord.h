@@ -24,6 +24,10 @@ struct tare_tfrecord {
 
 /* Opens a file; "-" is standard input, pipes are fine. */
 tare_status tare_tfrecord_open(struct tare_tfrecord_reader **out, const char *path) TARE_WARN_UNUSED;
+/* The same for a stream at its beginning, which the reader takes over, also on failure. `path` is for messages. */
+struct tare_stream;
+tare_status tare_tfrecord_open_stream(struct tare_tfrecord_reader **out, const char *path,
+                                      struct tare_stream *stream) TARE_WARN_UNUSED;
 void tare_tfrecord_close(struct tare_tfrecord_reader *reader);
 /* Reads and checks the next record; *end is set, and nothing else, behind the last one. TARE_CORRUPT: "PATH: record N:
  * corrupted record at OFFSET" when a checksum does not fit (data with a good length is skipped, so that reading can go

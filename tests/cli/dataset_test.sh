@@ -16,6 +16,9 @@ expect 1 "1 bad records; the first: $work/cut: record 2: truncated record at " "
 grep -q '^2 records' "$work/stdout" || fail "the good records are missing: $(cat "$work/stdout")"
 "$tare" dataset info - --quiet <"$examples/sequences.tfrecord" | grep -q 'tf.SequenceExample' || fail "info from standard input"
 
+"$tare" dataset info - --quiet <"$golden/npy/samples.npz" | grep -q '^4 records (arrays)$' || fail "NPZ from standard input"
+gzip -c "$golden/npy/i2.npy" | "$tare" dataset head -n 1 - | grep -q '^  array int16\[1,3,4\] -4 ' || fail "compressed NPY from standard input"
+
 # A drafted spec takes every record that it was drafted for.
 for records in images sequences; do
     "$tare" dataset info "$examples/$records.tfrecord" --draft-spec "$work/$records.spec" --quiet >/dev/null || fail "draft: $?"

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <zlib.h>
 
 #define GOLDEN TARE_SOURCE_DIR "/tests/golden/npy/"
 
@@ -71,6 +72,48 @@ static void arrays__of_one_file_are_named_by_it(void **state) {
     assert_int_equal(TARE_CONST_DATA(int16_t, &sample.values[0])[0], 8);
     tare_sample_reset(&sample);
     tare_array_file_close(file);
+}
+
+static void write_compressed(const char *name, const char *from, size_t cut) {
+    char *bytes;
+    size_t size;
+    gzFile file = gzopen(temp_path(name), "wb");
+    assert_non_null(file);
+    assert_int_equal(tare_file_read(&bytes, &size, from), TARE_OK);
+    assert_int_equal(gzwrite(file, bytes, (unsigned)size), size);
+    assert_int_equal(gzclose(file), Z_OK);
+    tare_free(bytes);
+    if (!cut) return;
+    assert_int_equal(tare_file_read(&bytes, &size, temp_path(name)), TARE_OK);
+    temp_file(name, bytes, size - cut);
+    tare_free(bytes);
+}
+
+static void arrays__may_be_compressed(void **state) {
+    struct tare_data_file *file;
+    struct tare_data_record record;
+    struct tare_sample sample;
+    bool end;
+    (void)state;
+    write_compressed("packed.npz.gz", GOLDEN "samples.npz", 0);
+    assert_int_equal(tare_data_file_open(&file, temp_path("packed.npz.gz"), NULL), TARE_OK);
+    assert_string_equal(tare_data_file_format(file), "NPZ, gzip");
+    assert_int_equal(tare_data_file_next(&record, &end, file), TARE_OK);
+    assert_int_equal(tare_data_file_next(&record, &end, file), TARE_OK);
+    assert_int_equal(tare_data_file_decode(&sample, file, &record, NULL), TARE_OK);
+    check_row(&sample, 1);
+    tare_sample_reset(&sample);
+    tare_data_file_close(file);
+    write_compressed("i2.npy.gz", GOLDEN "i2.npy", 0);
+    assert_int_equal(tare_data_file_open(&file, temp_path("i2.npy.gz"), NULL), TARE_OK);
+    assert_int_equal(tare_data_file_next(&record, &end, file), TARE_OK);
+    assert_int_equal(tare_data_file_decode(&sample, file, &record, NULL), TARE_OK);
+    assert_string_equal(sample.keys[0], "i2");
+    tare_sample_reset(&sample);
+    tare_data_file_close(file);
+    write_compressed("i2.npy.gz", GOLDEN "i2.npy", 9);
+    assert_int_equal(tare_data_file_open(&file, temp_path("i2.npy.gz"), NULL), TARE_CORRUPT);
+    assert_non_null(strstr(tare_error_text(), "i2.npy.gz: the compressed data ends early"));
 }
 
 static void arrays__that_do_not_go_together_are_named(void **state) {
@@ -297,6 +340,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arrays__rows_are_samples),
         cmocka_unit_test(arrays__of_one_file_are_named_by_it),
+        cmocka_unit_test(arrays__may_be_compressed),
         cmocka_unit_test(arrays__that_do_not_go_together_are_named),
         cmocka_unit_test(arrays__survive_damage),
         cmocka_unit_test(pictures__have_their_folders_as_classes),
