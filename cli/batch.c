@@ -7,6 +7,7 @@
 #include "base/thread.h"
 #include "cli/batch_schedule.h"
 #include "cli/command.h"
+#include "cli/plugins.h"
 #include "cli/ranks.h"
 #include "cli/report_file.h"
 #include "cli/version.h"
@@ -22,7 +23,7 @@
 
 struct batch_options {
     const char *jobs, *methods, *output_dir, *algorithm, *label, *signature, *calibration, *state, *report;
-    struct tare_option_list data, evaluation;
+    struct tare_option_list data, evaluation, plugins;
     int processes, retries;
     int64_t limit, memory, max_size;
     double max_drop, min_sqnr;
@@ -70,6 +71,7 @@ static const struct tare_option rows[] = {
       .placeholder = "DB", .help = "with a folder: reject what has less" },
     { .name = "max-size", .kind = TARE_OPTION_INT64, OFFSET(max_size), .fallback = "-1", .min = -1, .max = 1e18,
       .placeholder = "BYTES", .help = "with a folder: reject what is larger" },
+    TARE_PLUGIN_OPTION(struct batch_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/output.h"
 #include "cli/command.h"
+#include "cli/plugins.h"
 #include "eval/job_measure.h"
 
 #include <fcntl.h>
@@ -129,7 +130,7 @@ static tare_status make(struct tare_job_result *result, const struct tare_task *
     TARE_TRY(check_output(job, overwrite));
     TARE_TRY(tare_file_remove_tree(workshop));
     TARE_TRY(job->method ? quantize(task, workshop) : convert(task, workshop));
-    TARE_TRY(tare_job_measure(result, job, workshop, &tare_interrupted));
+    TARE_TRY(tare_job_measure(result, job, workshop, tare_command_registry(), &tare_interrupted));
     if (tare_job_breaks_limit(reason, result, &job->limits)) {
         result->reason = reason;
         return reject(result, job, workshop);

@@ -1,6 +1,7 @@
 /* tare diff: two models or two reports side by side. */
 #include "base/file.h"
 #include "cli/command.h"
+#include "cli/plugins.h"
 #include "convert/saved_model.h"
 #include "eval/model_diff.h"
 #include "eval/report_diff.h"
@@ -12,6 +13,7 @@ enum { SHOWN_WEIGHTS = 20 };
 struct diff_options {
     const char *first, *second;
     bool all, json;
+    struct tare_option_list plugins;
 };
 
 static const struct tare_option rows[] = {
@@ -19,6 +21,7 @@ static const struct tare_option rows[] = {
       .help = "list every weight that differs, not the largest alone" },
     { .name = "json", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct diff_options, json),
       .help = "write JSON (of models)" },
+    TARE_PLUGIN_OPTION(struct diff_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {
@@ -41,8 +44,8 @@ static tare_status diff_models(struct tare_strbuf *out, const struct diff_option
     struct tare_model_diff diff = { 0 };
     struct tare_model *first = NULL, *second = NULL;
     tare_status status;
-    TARE_CHECK(tare_saved_model_load(&first, options->first, NULL));
-    TARE_CHECK(tare_saved_model_load(&second, options->second, NULL));
+    TARE_CHECK(tare_command_load(&first, options->first));
+    TARE_CHECK(tare_command_load(&second, options->second));
     TARE_CHECK(tare_model_diff_make(&diff, first, options->first, second, options->second));
     if (options->json)
         status = tare_model_diff_json(out, &diff);

@@ -9,11 +9,12 @@
 #include <string.h>
 
 static tare_status measure_model(struct tare_comparison_row **row, struct tare_comparison *comparison, const char *path,
-                                 const struct tare_job *job, const struct tare_runner_options *options) {
+                                 const struct tare_job *job, const struct tare_saved_model_options *open,
+                                 const struct tare_runner_options *options) {
     const struct tare_signature *signature;
     struct tare_model *model;
     tare_status status;
-    TARE_TRY(tare_saved_model_load(&model, path, NULL));
+    TARE_TRY(tare_saved_model_load(&model, path, open));
     status = tare_pick_signature(&signature, model, job->signature);
     if (status == TARE_OK) status = tare_comparison_add(row, comparison, model, signature, options, job->label);
     tare_model_free(model);
@@ -31,27 +32,28 @@ static void take_figures(struct tare_job_result *result, const struct tare_compa
     result->size_bytes = c->rows[1].size_bytes;
 }
 
-static tare_status weigh(int64_t *out, const char *path) {
+static tare_status weigh(int64_t *out, const char *path, const struct tare_saved_model_options *open) {
     struct tare_model *model;
-    TARE_TRY(tare_saved_model_load(&model, path, NULL));
+    TARE_TRY(tare_saved_model_load(&model, path, open));
     *out = tare_model_weight_bytes(model);
     tare_model_free(model);
     return TARE_OK;
 }
 
 tare_status tare_job_measure(struct tare_job_result *result, const struct tare_job *job, const char *folder,
-                             const volatile sig_atomic_t *interrupted) {
+                             const struct tare_op_registry *ops, const volatile sig_atomic_t *interrupted) {
+    const struct tare_saved_model_options open = { .ops = ops };
     const struct tare_runner_options options = { .paths = job->evaluation.items, .n_paths = job->evaluation.count,
                                                  .limit = job->evaluation_limit, .batch = 8, .interrupted = interrupted };
     struct tare_comparison comparison = { 0 };
     struct tare_comparison_row *row;
     tare_status status;
     if (!job->evaluation.count) {
-        TARE_TRY(weigh(&result->float_bytes, job->model));
-        return weigh(&result->size_bytes, folder);
+        TARE_TRY(weigh(&result->float_bytes, job->model, &open));
+        return weigh(&result->size_bytes, folder, &open);
     }
-    status = measure_model(&row, &comparison, job->model, job, &options);
-    if (status == TARE_OK) status = measure_model(&row, &comparison, folder, job, &options);
+    status = measure_model(&row, &comparison, job->model, job, &open, &options);
+    if (status == TARE_OK) status = measure_model(&row, &comparison, folder, job, &open, &options);
     if (status == TARE_OK) take_figures(result, &comparison);
     tare_comparison_free(&comparison);
     return status;

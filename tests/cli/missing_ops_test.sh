@@ -41,6 +41,16 @@ op_model chain layers "$everything" SquareInRanges MatMul SquareInRanges
     fail "compare --sensitivity: $(cat text)"
 grep -q "^static " text || fail "compare --sensitivity: $(cat text)"
 
+# jobs inherit the library
+cat >jobs.textproto <<JOBS
+job { model: "layers" name: "float" method: "static" data: "x.tfrecord" evaluation: "x.tfrecord" output: "made" }
+JOBS
+"$tare" batch jobs.textproto --quiet --plugin "$everything" >text 2>&1 || fail "batch: $(cat text) $(cat jobs.textproto.state/*.json)"
+[ -f made/saved_model.pb ] || fail "batch wrote no model: $(cat text)"
+"$tare" diff layers made --plugin "$everything" >text 2>&1 || fail "diff: $(cat text)"
+"$tare" batch jobs.textproto --quiet --overwrite >text 2>&1 && fail "batch without the library succeeds"
+grep -q "SquareInRanges: used by SquareInRanges" text jobs.textproto.state/* || fail "batch does not say what is missing: $(cat text)"
+
 convert=("$tare" convert --input_model_dir=whole --output_model_dir=converted --quiet --plugin "$everything"
     --converter_options_string='tpu_functions { concrete_function_name: "inner" }')
 expect 1 "'tf.SquareInRanges' op isn't compilable for TPU device" "${convert[@]}"

@@ -105,7 +105,7 @@ echo '{ "ops": [ 3 ] }' >"$work/other.json"
 expect 1 "an op has no name" "$tare" ops --check-compat "$work/other.json"
 
 # libraries that cannot be loaded: one line each, from every command that has the option
-for command in run calibrate quantize compare convert inspect validate ops; do
+for command in run calibrate quantize compare convert batch inspect validate diff ops; do
     "$tare" $command --help >"$work/one"
     [ "$(grep -c -- '--plugin LIB.so' "$work/one")" -eq 1 ] || fail "$command has --plugin $(grep -c -- '--plugin LIB.so' "$work/one") times"
 done
