@@ -1,6 +1,7 @@
 /* Cutting TFRecords into parts: the records are counted first, then each is copied to its part. */
 #include "base/alloc.h"
 #include "base/file.h"
+#include "datasets/data_file.h"
 #include "datasets/make.h"
 #include "datasets/partition.h"
 #include "datasets/tfrecord.h"
@@ -161,12 +162,26 @@ static tare_status split(struct splitter *s, const char *prefix) {
     return commit_parts(s);
 }
 
+static tare_status check_format(const char *path) {
+    struct tare_data_file *file;
+    tare_status status = TARE_OK;
+    TARE_TRY(tare_data_file_open(&file, path, NULL));
+    if (strncmp(tare_data_file_format(file), "TFRecord", 8) != 0)
+        status = TARE_FAIL(TARE_UNSUPPORTED,
+                           "%s: %s cannot be split (wanted a TFRecord, which 'tare dataset make' makes of it)", path,
+                           tare_data_file_format(file));
+    tare_data_file_close(file);
+    return status;
+}
+
 static tare_status list_files(struct splitter *s, const char *const *paths, size_t n_paths) {
     for (size_t i = 0; i < n_paths; i++) {
         if (strcmp(paths[i], "-") == 0)
             return TARE_FAIL(TARE_USAGE, "standard input cannot be split: the files are read twice");
         TARE_TRY(tare_file_glob(&s->files, paths[i]));
     }
+    for (size_t i = 0; i < s->files.count; i++)
+        TARE_TRY(check_format(s->files.names[i]));
     return TARE_OK;
 }
 

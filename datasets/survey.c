@@ -11,7 +11,8 @@
 struct surveyor {
     struct tare_survey *out;
     const struct tare_survey_options *options;
-    struct tare_map seen; /* hash of a sample -> struct seen */
+    struct tare_map seen;   /* hash of a sample -> struct seen */
+    struct tare_map places; /* name of a key -> its place in the list, from 1 */
     size_t key_capacity;
     int32_t file;
 };
@@ -74,8 +75,8 @@ static void widen(struct tare_shape *shape, const struct tare_shape *other) {
 
 static struct tare_survey_key *key_of(struct surveyor *s, const char *name) {
     struct tare_survey *out = s->out;
-    for (size_t i = 0; i < out->n_keys; i++)
-        if (strcmp(out->keys[i].name, name) == 0) return &out->keys[i];
+    size_t place = (size_t)(uintptr_t)tare_map_get(&s->places, name);
+    if (place) return &out->keys[place - 1];
     if (out->n_keys == s->key_capacity) {
         size_t extra = s->key_capacity ? s->key_capacity : 8;
         void *keys = tare_arena_extend(&out->arena, out->keys, out->n_keys, extra, sizeof *out->keys);
@@ -86,7 +87,10 @@ static struct tare_survey_key *key_of(struct surveyor *s, const char *name) {
     out->keys[out->n_keys] = (struct tare_survey_key){
         .name = tare_arena_strdup(&out->arena, name), .least = INFINITY, .most = -INFINITY, .shortest = SIZE_MAX
     };
-    return out->keys[out->n_keys].name ? &out->keys[out->n_keys++] : NULL;
+    if (!out->keys[out->n_keys].name) return NULL;
+    place = ++out->n_keys;
+    if (!tare_map_set(&s->places, out->keys[place - 1].name, (void *)(uintptr_t)place)) return NULL;
+    return &out->keys[place - 1];
 }
 
 static tare_status add_value(struct surveyor *s, const char *name, const struct tare_tensor *value,
@@ -225,6 +229,7 @@ tare_status tare_survey_files(struct tare_survey *out, const char *const *paths,
         status = survey_file(&s, files.names[i]);
     }
     tare_map_free(&s.seen);
+    tare_map_free(&s.places);
     tare_file_list_free(&files);
     return status;
 }

@@ -342,8 +342,8 @@ static void split__says_what_is_wrong(void **state) {
     }
     assert_int_equal(tare_dataset_split(&outcome, temp_path("w"), &input, 1, &two), TARE_USAGE);
     tare_split_outcome_free(&outcome);
-    assert_int_equal(tare_dataset_split(&outcome, temp_path("w"), &npz, 1, &two), TARE_CORRUPT);
-    assert_non_null(strstr(tare_error_text(), "Is this even a TFRecord file?"));
+    assert_int_equal(tare_dataset_split(&outcome, temp_path("w"), &npz, 1, &two), TARE_UNSUPPORTED);
+    assert_non_null(strstr(tare_error_text(), "samples.npz: NPZ cannot be split (wanted a TFRecord"));
     tare_split_outcome_free(&outcome);
     assert_int_equal(tare_file_kind_of(temp_path("w-00000-of-00002.tfrecord")), TARE_FILE_NONE);
 }
