@@ -62,6 +62,13 @@ tare_status tare_file_map(struct tare_mapping *out, const char *path) {
     return status;
 }
 
+/* Whole pages within the range: those at its ends may belong to somebody else's part. */
+void tare_file_forget(const void *data, size_t size) {
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t first = ((uintptr_t)data + page - 1) / page * page, end = ((uintptr_t)data + size) / page * page;
+    if (first < end) madvise((void *)first, end - first, MADV_DONTNEED); /* a hint: failing costs memory only */
+}
+
 void tare_file_unmap(struct tare_mapping *mapping) {
     if (mapping->size) munmap((void *)mapping->data, mapping->size);
     *mapping = (struct tare_mapping){ NULL, 0 };

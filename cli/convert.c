@@ -172,6 +172,8 @@ static void print_notes(const struct tare_conversion *conversion) {
         fprintf(stderr, "note: function %s (%s) %s%s\n", composite->function, composite->implements,
                 composite->reason ? "stays composite: " : "was fused", composite->reason ? composite->reason : "");
     }
+    for (size_t i = 0; i < conversion->batching.n_notes; i++)
+        fprintf(stderr, "note: %s\n", conversion->batching.notes[i]);
     if (conversion->dropped.assertions)
         fprintf(stderr, "note: %zu assertions left the TPU functions, as they would at compilation\n",
                 conversion->dropped.assertions);

@@ -35,6 +35,9 @@ tare_status tare_bundle_check(struct tare_bundle_entry *out, struct tare_bundle 
  * are copied. Sliced tensors are put together. Errors name key, file and byte. One thread at a time a bundle. */
 tare_status tare_bundle_read(struct tare_tensor *out, struct tare_bundle *bundle, const char *key) TARE_WARN_UNUSED;
 
+/* True when the tensor is a view of a checkpoint's mapped file: its pages may be given back (base/file.h). */
+bool tare_bundle_is_view(const struct tare_tensor *tensor);
+
 struct tare_bundle_writer;
 /* The files appear when the writer is closed. */
 tare_status tare_bundle_writer_open(struct tare_bundle_writer **out, const char *prefix) TARE_WARN_UNUSED;

@@ -1,6 +1,7 @@
 /* Writing checkpoints: one data shard as tensors come, the index at the end. */
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/file.h"
 #include "base/output.h"
 #include "proto/bundle.h"
 #include "proto/crc32c.h"
@@ -101,10 +102,24 @@ static tare_status write_strings(struct tare_bundle_writer *writer, const struct
     return TARE_OK;
 }
 
+/* Piece by piece; what came from another checkpoint leaves memory behind itself. */
+static tare_status write_large(struct tare_bundle_writer *writer, const struct tare_tensor *tensor, uint32_t *crc) {
+    enum { PIECE = 8 << 20 };
+    const char *data = tensor->data;
+    size_t size = tare_tensor_bytes(tensor);
+    bool forget = size > PIECE && tare_bundle_is_view(tensor);
+    for (size_t at = 0; at < size; at += PIECE) {
+        size_t count = size - at < PIECE ? size - at : PIECE;
+        TARE_TRY(put(writer, data + at, count, crc));
+        if (forget) tare_file_forget(data + at, count);
+    }
+    return TARE_OK;
+}
+
 static tare_status write_elements(struct tare_bundle_writer *writer, const struct tare_tensor *tensor, uint32_t *crc) {
     size_t element = tare_dtype_size(tensor->dtype);
     if (tensor->dtype == TARE_DT_STRING) return write_strings(writer, tensor, crc);
-    if (!tensor->splat) return put(writer, tensor->data, tare_tensor_bytes(tensor), crc);
+    if (!tensor->splat) return write_large(writer, tensor, crc);
     for (int64_t i = 0; i < tensor->elements; i++)
         TARE_TRY(put(writer, tensor->data, element, crc));
     return TARE_OK;

@@ -258,6 +258,10 @@ tare_status tare_tensor_wrap(struct tare_tensor *out, int dtype, const struct ta
     return TARE_OK;
 }
 
+bool tare_tensor_is_view_of(const struct tare_tensor *tensor, void (*release)(void *arg)) {
+    return tensor->buffer && tensor->buffer->release == release;
+}
+
 void tare_tensor_share(struct tare_tensor *out, const struct tare_tensor *tensor) {
     *out = *tensor;
     if (out->buffer) atomic_fetch_add_explicit(&out->buffer->references, 1, memory_order_relaxed);

@@ -46,6 +46,8 @@ tare_status tare_tensor_new(struct tare_tensor *out, int dtype, const struct tar
  * the memory outlives every use). `data` must be aligned for the dtype: TARE_INVALID_ARGUMENT if not. */
 tare_status tare_tensor_wrap(struct tare_tensor *out, int dtype, const struct tare_shape *shape, const void *data,
                              void (*release)(void *arg), void *arg) TARE_WARN_UNUSED;
+/* True for a view that tare_tensor_wrap made with this release function. */
+bool tare_tensor_is_view_of(const struct tare_tensor *tensor, void (*release)(void *arg));
 /* Another reference to the same elements. `out` must not hold a tensor. */
 void tare_tensor_share(struct tare_tensor *out, const struct tare_tensor *tensor);
 /* The same elements under another shape with as many elements (else TARE_SHAPE). */

@@ -1,6 +1,9 @@
 /* What BatchFunction demands of shapes, checked before a server finds out. */
 #include "tpu/batching_internal.h"
 
+#include "graph/bindings.h"
+#include "graph/op.h"
+
 #include <string.h>
 
 #define WAY_OUT                                                                                                        \
@@ -92,6 +95,96 @@ tare_status tare_batch_check_shapes(const struct tare_graph *function, const boo
     TARE_TRY(check_inputs(function, captured, shapes));
     return check_outputs(function, shapes);
 }
+
+/* ---- two batch sizes ---- */
+
+static tare_status check_following(const struct tare_graph *function, struct tare_shape *const *nodes,
+                                   const struct tare_shape *args, int64_t size) {
+    char text[TARE_SHAPE_TEXT_SIZE];
+    for (size_t i = 0; i < function->n_returns; i++) {
+        const struct tare_return *ret = &function->returns[i];
+        const struct tare_node *node = ret->edge.node;
+        const struct tare_shape *shape =
+            strcmp(node->op, "_Arg") == 0 ? &args[node->position] : &nodes[node->position][ret->edge.index];
+        if (shape->rank < 1 || shape->dims[0] == TARE_UNKNOWN_DIM || shape->dims[0] == size) continue;
+        return TARE_FAIL(
+            TARE_SHAPE,
+            "Batched output tensor's 0th dimension does not equal the sum of the 0th dimension sizes of the input "
+            "tensors: output '%s' (node '%s') has shape %s for a batch of %lld (return a row a sample, or batch another "
+            "function or signature)",
+            ret->name, node->name, tare_shape_text(text, shape), (long long)size);
+    }
+    return TARE_OK;
+}
+
+static tare_status try_size(struct tare_arena *arena, const struct tare_graph *function, const bool *captured,
+                            const struct tare_model_shapes *shapes, const struct tare_shape *const *handles,
+                            int64_t size) {
+    struct tare_shape *args = TARE_NEW_ARRAY(arena, struct tare_shape, function->n_args + 1), **nodes;
+    if (!args) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < function->n_args; i++) {
+        args[i] = tare_model_shape(shapes, (struct tare_edge){ function->args[i], 0 });
+        if (!captured[i] && args[i].rank > 0) args[i].dims[0] = size;
+    }
+    if (tare_graph_infer_shapes_of(&nodes, arena, function, args, handles) != TARE_OK) {
+        tare_error_clear(); /* a body that wants this size or another: not a matter of batching */
+        return TARE_OK;
+    }
+    return check_following(function, nodes, args, size);
+}
+
+tare_status tare_batch_try_sizes(struct tare_arena *arena, const struct tare_graph *function, const bool *captured,
+                                 const struct tare_model_shapes *shapes) {
+    struct tare_bindings *bindings;
+    const struct tare_shape **handles;
+    tare_status status;
+    TARE_TRY(tare_bindings_new(&bindings, function->model));
+    handles = tare_bindings_handles(bindings, arena, function);
+    status = handles ? try_size(arena, function, captured, shapes, handles, 5) : TARE_NO_MEMORY;
+    if (status == TARE_OK) status = try_size(arena, function, captured, shapes, handles, 7);
+    tare_bindings_free(bindings);
+    return status;
+}
+
+/* ---- what requests will show ---- */
+
+static tare_status add_note(struct tare_batching_result *out, struct tare_arena *arena, const char *text) {
+    const char **grown = tare_arena_extend(arena, out->notes, out->n_notes, 1, sizeof *grown);
+    if (!grown || !text) return TARE_NO_MEMORY;
+    grown[out->n_notes++] = text;
+    out->notes = grown;
+    return TARE_OK;
+}
+
+tare_status tare_batch_note_shapes(struct tare_batching_result *out, struct tare_arena *arena,
+                                   const struct tare_graph *function, const bool *captured,
+                                   const struct tare_model_shapes *shapes) {
+    char text[TARE_SHAPE_TEXT_SIZE];
+    for (size_t i = 0; i < function->n_args; i++) {
+        struct tare_shape shape = tare_model_shape(shapes, (struct tare_edge){ function->args[i], 0 });
+        const char *name = function->args[i]->name;
+        if (captured[i]) continue;
+        if (shape.rank == TARE_UNKNOWN_RANK)
+            TARE_TRY(add_note(out, arena,
+                              tare_arena_printf(arena,
+                                                "batching of function %s: the shape of input '%s' is not known (a scalar, or "
+                                                "requests of different shapes, will be refused when serving)",
+                                                function->name, name)));
+        for (int d = 1; d < shape.rank; d++) {
+            if (shape.dims[d] != TARE_UNKNOWN_DIM) continue;
+            TARE_TRY(add_note(out, arena,
+                              tare_arena_printf(arena,
+                                                "batching of function %s: input '%s' has shape %s, and requests whose "
+                                                "dimension %d differs will be refused: Dimensions of inputs should match "
+                                                "(pad them to one size)",
+                                                function->name, name, tare_shape_text(text, &shape), d)));
+            break;
+        }
+    }
+    return TARE_OK;
+}
+
+/* ---- signatures ---- */
 
 static tare_status check_bindings(const struct tare_binding *bindings, size_t count, const char *what) {
     for (size_t i = 0; i < count; i++)

@@ -248,6 +248,37 @@ static void a_sparse_signature_input__is_refused(void **state) {
     tear_down(&f);
 }
 
+/* Nothing is wrong with the shapes as the model has them: only a batch shows that the output has twice its rows. */
+static void an_output_of_twice_the_batch__is_refused(void **state) {
+    struct fixture f;
+    struct tare_node *concat;
+    struct tare_edge arg;
+    (void)state;
+    set_up(&f, tare_shape_make(2, -1, 2));
+    arg = f.function->returns[0].edge;
+    concat = mini_open(f.function, "ConcatV2", "twice", 3, arg, arg, mini_int(f.function, "axis", 0));
+    mini_ok(tare_node_set_int(concat, "N", 2));
+    mini_ok(tare_node_set_type(concat, "T", TARE_DT_FLOAT));
+    mini_ok(tare_node_set_type(concat, "Tidx", TARE_DT_INT32));
+    f.function->returns[0].edge = mini_done(concat);
+    place(&f);
+    mini_fails(batch(&f, &plain, 1), "output 'y' (node");
+    mini_fails(batch(&f, &plain, 1), "has shape [10,2] for a batch of 5");
+    tear_down(&f);
+}
+
+static void open_dimensions__are_noted(void **state) {
+    struct fixture f;
+    (void)state;
+    set_up(&f, tare_shape_make(3, -1, -1, 4));
+    place(&f);
+    mini_ok(batch(&f, &plain, 1));
+    assert_int_equal(f.result.n_notes, 1);
+    assert_non_null(strstr(f.result.notes[0], "input 'x' has shape [?,?,4], and requests whose dimension 1 differs will be "
+                                              "refused: Dimensions of inputs should match"));
+    tear_down(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_placed_function__is_batched_under_its_own_name),
@@ -258,6 +289,8 @@ int main(void) {
         cmocka_unit_test(shapes__that_cannot_be_batched_are_refused),
         cmocka_unit_test(an_output_without_batch_dimension__is_refused),
         cmocka_unit_test(a_sparse_signature_input__is_refused),
+        cmocka_unit_test(an_output_of_twice_the_batch__is_refused),
+        cmocka_unit_test(open_dimensions__are_noted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
