@@ -199,6 +199,7 @@ static tare_status convert(struct tare_model *model, struct tare_arena *arena,
     tare_status status;
     TARE_TRY(tare_pipeline_memory(&before, arena, model, converter));
     if (converter->has_quantization) {
+        model->keep_variables_from = converter->quantization.keeps_variables ? 1 : 0;
         TARE_TRY(tare_pipeline_prepare(model, prepared));
         tare_progress_advance(progress, 1);
         TARE_TRY(quantize(model, arena, &converter->quantization, options));

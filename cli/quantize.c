@@ -18,7 +18,7 @@ struct quantize_options {
     struct tare_option_list plugins;
     int bits, op_set;
     int64_t limit, min_elements;
-    bool depthwise, two_inputs, integer_adds, symmetric, full_range, overwrite, quiet;
+    bool depthwise, two_inputs, integer_adds, symmetric, full_range, keep_variables, overwrite, quiet;
 };
 
 static const char *const op_sets[] = { "xla", "uniform_quantized", NULL }; /* in the order of tare_quant_op_set */
@@ -53,6 +53,8 @@ static const struct tare_option rows[] = {
       .max = 1e15, .help = "smallest weight to quantize (default: 1024 for weight_only, dynamic and tables, else all)" },
     { .name = "recipe", .kind = TARE_OPTION_STRING, .offset = offsetof(struct quantize_options, recipe),
       .placeholder = "FILE", .help = "rules for single layers, a line each: op=MatMul name=.*dense.* -> weight_only bits=4" },
+    { .name = "keep_variables", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct quantize_options, keep_variables),
+      .help = "weights stay variables of the checkpoint (large models keep them of themselves)" },
     { .name = "data", .kind = TARE_OPTION_LIST, .offset = offsetof(struct quantize_options, data), .placeholder = "FILE",
       .help = "representative samples to calibrate with (static)" },
     TARE_DATA_OPTIONS(struct quantize_options, records),
@@ -180,7 +182,9 @@ static tare_status run(int argc, char *const *argv) {
     if (done) goto done;
     TARE_CHECK(read_options(&quantization.options, &arena, &options));
     TARE_CHECK(tare_data_options_open(&options.records));
-    TARE_CHECK(tare_command_load_prepared(&model, options.model));
+    TARE_CHECK(tare_command_load(&model, options.model));
+    model->keep_variables_from = options.keep_variables ? 1 : 0;
+    TARE_CHECK(tare_error_prefix(tare_pipeline_prepare(model, NULL), "%s", options.model));
     TARE_CHECK(quantize(model, &arena, &options, &quantization));
     export.overwrite = options.overwrite;
     status = tare_saved_model_export(model, options.output, &export);

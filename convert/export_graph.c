@@ -120,9 +120,11 @@ static Tensorflow__OpDef__ArgDef *find_arg(Tensorflow__OpDef__ArgDef *const *arg
 
 /* An argument's definition: the file's when it has one of that name and dtype (it may hold handle data). */
 static tare_status export_arg(Tensorflow__OpDef__ArgDef **out, struct tare_arena *arena,
-                              Tensorflow__OpDef__ArgDef *const *origins, size_t n_origins, const char *name, int dtype) {
+                              Tensorflow__OpDef__ArgDef *const *origins, size_t n_origins, const char *name, int dtype,
+                              bool retyped) {
     Tensorflow__OpDef__ArgDef *arg = find_arg(origins, n_origins, name);
     *out = arg;
+    if (arg && arg->n_handle_data && retyped) arg = NULL;
     if (arg && (arg->is_ref ? (int)arg->type + TARE_DT_REF_OFFSET : (int)arg->type) == dtype) return TARE_OK;
     *out = arg = TARE_NEW(arena, Tensorflow__OpDef__ArgDef);
     if (!arg) return TARE_NO_MEMORY;
@@ -173,10 +175,10 @@ static tare_status export_signature(Tensorflow__OpDef **out, struct tare_arena *
     def->n_control_output = graph->n_control_returns;
     for (size_t i = 0; i < graph->n_args; i++)
         TARE_TRY(export_arg(&def->input_arg[i], arena, old ? old->input_arg : NULL, old ? old->n_input_arg : 0,
-                            graph->args[i]->name, graph->args[i]->output_dtypes[0]));
+                            graph->args[i]->name, graph->args[i]->output_dtypes[0], graph->model->retyped));
     for (size_t i = 0; i < graph->n_returns; i++)
         TARE_TRY(export_arg(&def->output_arg[i], arena, old ? old->output_arg : NULL, old ? old->n_output_arg : 0,
-                            graph->returns[i].name, graph->returns[i].dtype));
+                            graph->returns[i].name, graph->returns[i].dtype, graph->model->retyped));
     order_control_outputs(def, graph, old);
     *out = def;
     return TARE_OK;

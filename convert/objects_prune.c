@@ -1,6 +1,8 @@
 /* Pruning the object graphs of a file. */
 #include "convert/objects.h"
 
+#include "proto/tensor_message.h"
+
 #include <string.h>
 
 static const struct tare_concrete *find_concrete(const struct tare_model *model, const char *name) {
@@ -68,6 +70,23 @@ static bool save_functions_are_gone(const Tensorflow__SavedObject *object, const
     return false;
 }
 
+/* A variable may have been given another dtype and shape. */
+static tare_status describe_variable(Tensorflow__SavedObject *object, struct tare_arena *arena,
+                                     const struct tare_model *model, size_t id) {
+    for (size_t i = 0; i < model->n_variables; i++) {
+        const struct tare_variable *variable = &model->variables[i];
+        if (variable->object_id != (int)id || variable->removed || (int)object->variable->dtype == variable->dtype) continue;
+        Tensorflow__SavedVariable *changed = TARE_NEW(arena, Tensorflow__SavedVariable);
+        if (!changed) return TARE_NO_MEMORY;
+        *changed = *object->variable;
+        changed->dtype = (Tensorflow__DataType)variable->dtype;
+        changed->shape = tare_shape_to_message(arena, &variable->shape);
+        if (!changed->shape) return TARE_NO_MEMORY;
+        object->variable = changed;
+    }
+    return TARE_OK;
+}
+
 static tare_status prune_object(Tensorflow__SavedObject **out, struct tare_arena *arena, const struct tare_model *model,
                                 const Tensorflow__SavedObjectGraph *graph, size_t id) {
     Tensorflow__SavedObject *object = TARE_NEW(arena, Tensorflow__SavedObject);
@@ -79,7 +98,10 @@ static tare_status prune_object(Tensorflow__SavedObject **out, struct tare_arena
     *out = object;
     switch (object->kind_case) {
     case TENSORFLOW__SAVED_OBJECT__KIND_FUNCTION: return prune_function(object, arena, model);
-    case TENSORFLOW__SAVED_OBJECT__KIND_VARIABLE: gone = variable_is_gone(model, id); break;
+    case TENSORFLOW__SAVED_OBJECT__KIND_VARIABLE:
+        gone = variable_is_gone(model, id);
+        if (!gone) TARE_TRY(describe_variable(object, arena, model, id));
+        break;
     case TENSORFLOW__SAVED_OBJECT__KIND_CONSTANT: gone = constant_is_gone(model, object->constant->operation); break;
     case TENSORFLOW__SAVED_OBJECT__KIND_BARE_CONCRETE_FUNCTION:
         gone = !find_concrete(model, object->bare_concrete_function->concrete_function_name);

@@ -40,6 +40,7 @@ struct tare_variable {
     struct tare_shape shape;
     struct tare_tensor value; /* a view of the mapped checkpoint; dtype INVALID when there is no value */
     int object_id;            /* in the object graph, -1 when there is none */
+    bool constant;            /* nothing assigns it, though freezing left it a variable: its value is known */
     bool removed;             /* frozen into constants, or needed by nothing: leaves the graph and the checkpoint */
 };
 
@@ -81,6 +82,8 @@ struct tare_model {
     size_t n_aliases;
     struct tare_variable *variables;
     size_t n_variables;
+    bool retyped; /* some variable has another dtype than the file says: what the file says of handles is void */
+    int64_t keep_variables_from; /* bytes: freezing leaves larger ones variables; 0: only where a file could not hold them */
     struct tare_asset *assets;
     size_t n_assets;
     struct tare_concrete *concretes;

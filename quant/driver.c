@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "quant/layer.h"
 #include "quant/recipe.h"
+#include "quant/variables.h"
 #include "quant/xla.h"
 
 #include <math.h>
@@ -209,7 +210,7 @@ static struct tare_edge shared_integers(const struct tare_quant_work *work, cons
     const struct tare_quant_setting *a = &layer->setting;
     for (const struct tare_quant_layer *other = work->layers; other < layer; other++) {
         const struct tare_quant_setting *b = &other->setting;
-        if (!other->integers.node || other->own_integers || other->op->graph != layer->op->graph || !same_values(other->weight, layer->weight) ||
+        if (!other->integers.node || other->own_integers || other->variable || other->op->graph != layer->op->graph || !same_values(other->weight, layer->weight) ||
             !tare_shape_equal(&other->product.arranged, &layer->product.arranged) ||
             memcmp(other->product.order, layer->product.order, sizeof layer->product.order) != 0)
             continue;
@@ -226,7 +227,7 @@ static tare_status rewrite_layer(struct tare_quant_work *work, struct tare_quant
     layer->outcome->input = layer->left_params;
     if (layer->weight) {
         layer->own_integers = layer->real.dtype != TARE_DT_INVALID || layer->quantized.values.dtype != TARE_DT_INVALID;
-        if (!layer->own_integers) layer->integers = shared_integers(work, layer);
+        if (!layer->own_integers && !layer->variable) layer->integers = shared_integers(work, layer);
         TARE_CHECK(tare_quant_make_integers(work->arena, layer));
         TARE_CHECK(describe_weight(work, layer));
         tare_tensor_reset(&layer->real); /* one weight's floats at a time */
@@ -235,21 +236,22 @@ static tare_status rewrite_layer(struct tare_quant_work *work, struct tare_quant
 done:
     tare_tensor_reset(&layer->real);
     tare_tensor_reset(&layer->quantized.values);
+    if (layer->held) tare_tensor_reset(layer->held);
     return tare_error_prefix(status, "%s (%s)", layer->op->name, layer->op->op);
 }
 
 /* ---- the model ---- */
 
-static tare_status find_all(struct tare_quant_work *work) {
+static tare_status find_all(struct tare_quant_work *work, const struct tare_bindings *bindings) {
     struct tare_quant_layer_list list = { 0 };
     const struct tare_model *model = work->model;
-    TARE_TRY(tare_quant_find_layers(&list, work->arena, model->main, work->shapes));
-    for (size_t i = 0; i < model->n_functions; i++)
-        TARE_TRY(tare_error_prefix(tare_quant_find_layers(&list, work->arena, model->functions[i], work->shapes),
-                                   "function %s", model->functions[i]->name));
-    work->layers = list.layers;
+    tare_status status = tare_quant_find_layers(&list, work->arena, model->main, work->shapes, bindings);
+    for (size_t i = 0; i < model->n_functions && status == TARE_OK; i++)
+        status = tare_error_prefix(tare_quant_find_layers(&list, work->arena, model->functions[i], work->shapes, bindings),
+                                   "function %s", model->functions[i]->name);
+    work->layers = list.layers; /* also on failure: they hold tensors */
     work->n_layers = list.count;
-    return TARE_OK;
+    return status;
 }
 
 /* A graph's layers lie together. */
@@ -266,14 +268,17 @@ static void sweep(struct tare_quant_work *work) {
 tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *arena, struct tare_model *model,
                           const struct tare_quant_ranges *ranges, const struct tare_quant_options *options) {
     struct tare_model_shapes *shapes = NULL;
+    struct tare_bindings *bindings = NULL;
     struct tare_quant_work work = { .arena = arena, .model = model, .ranges = ranges, .options = options,
                                     .report = report };
     tare_status status;
     memset(report, 0, sizeof *report);
     TARE_CHECK(tare_model_shapes_new(&shapes, model));
     work.shapes = shapes;
-    TARE_CHECK(find_all(&work));
+    TARE_CHECK(tare_bindings_new(&bindings, model));
+    TARE_CHECK(find_all(&work, bindings));
     TARE_CHECK(plan_all(&work));
+    TARE_CHECK(tare_quant_check_variables(&work, bindings));
     TARE_CHECK(add_outcomes(&work));
     for (size_t i = 0; options->passes && options->passes[i]; i++)
         TARE_CHECK(tare_error_prefix(options->passes[i]->run(&work), "%s", options->passes[i]->name));
@@ -281,10 +286,8 @@ tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *a
         if (!work.layers[i].refused) TARE_CHECK(rewrite_layer(&work, &work.layers[i]));
     sweep(&work);
 done:
-    for (size_t i = 0; i < work.n_layers; i++) {
-        tare_tensor_reset(&work.layers[i].real);
-        tare_tensor_reset(&work.layers[i].quantized.values);
-    }
+    tare_quant_release_layers(work.layers, work.n_layers);
+    tare_bindings_free(bindings);
     tare_model_shapes_free(shapes);
     return status;
 }
@@ -305,12 +308,14 @@ static tare_status add_edge(struct tare_edge_list *list, struct tare_arena *aren
 tare_status tare_quant_observed_edges(struct tare_edge_list *out, struct tare_arena *arena,
                                       const struct tare_model *model) {
     struct tare_model_shapes *shapes = NULL;
+    struct tare_bindings *bindings = NULL;
     struct tare_quant_work work = { .arena = arena, .model = (struct tare_model *)(uintptr_t)model };
     tare_status status;
     memset(out, 0, sizeof *out);
     TARE_CHECK(tare_model_shapes_new(&shapes, model));
     work.shapes = shapes;
-    TARE_CHECK(find_all(&work));
+    TARE_CHECK(tare_bindings_new(&bindings, model));
+    TARE_CHECK(find_all(&work, bindings));
     for (size_t i = 0; i < work.n_layers; i++) {
         const struct tare_quant_layer *layer = &work.layers[i];
         if (layer->refused || layer->kind == TARE_KIND_GATHER) continue;
@@ -319,6 +324,8 @@ tare_status tare_quant_observed_edges(struct tare_edge_list *out, struct tare_ar
         TARE_CHECK(add_edge(out, arena, layer->output));
     }
 done:
+    tare_quant_release_layers(work.layers, work.n_layers);
+    tare_bindings_free(bindings);
     tare_model_shapes_free(shapes);
     return status;
 }

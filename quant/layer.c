@@ -73,14 +73,49 @@ static const char *refuse_form(const struct tare_quant_layer *layer) {
     return NULL;
 }
 
+/* The variable that an edge reads, when nothing assigns it. */
+static struct tare_variable *constant_variable(struct tare_node **read, struct tare_edge edge,
+                                               const struct tare_bindings *bindings) {
+    struct tare_variable *variable;
+    if (strcmp(edge.node->op, "ReadVariableOp") != 0) return NULL;
+    *read = edge.node;
+    variable = tare_bindings_variable(bindings, edge.node->inputs[0], NULL);
+    return variable && variable->constant && variable->value.dtype == tare_edge_dtype(edge) ? variable : NULL;
+}
+
+/* The constant at an input, in the graph or in a variable. */
+static tare_status take_weight(struct tare_quant_layer *layer, struct tare_arena *arena, size_t input,
+                               const struct tare_bindings *bindings) {
+    const struct tare_edge edge = layer->op->inputs[input];
+    layer->weight = tare_edge_constant(edge);
+    if (layer->weight) return TARE_OK;
+    layer->variable = constant_variable(&layer->read, edge, bindings);
+    if (!layer->variable) return TARE_OK;
+    layer->held = TARE_NEW(arena, struct tare_tensor);
+    if (!layer->held) return TARE_NO_MEMORY;
+    tare_tensor_share(layer->held, &layer->variable->value);
+    layer->weight = layer->held;
+    return TARE_OK;
+}
+
 /* An Einsum's weight may be its first operand. */
-static void find_weight(struct tare_quant_layer *layer) {
-    layer->weight = tare_edge_constant(layer->op->inputs[layer->right]);
-    if (layer->weight || layer->kind != TARE_KIND_EINSUM) return;
-    layer->weight = tare_edge_constant(layer->op->inputs[0]);
-    if (!layer->weight) return;
+static tare_status find_weight(struct tare_quant_layer *layer, struct tare_arena *arena,
+                               const struct tare_bindings *bindings) {
+    TARE_TRY(take_weight(layer, arena, layer->right, bindings));
+    if (layer->weight || layer->kind != TARE_KIND_EINSUM) return TARE_OK;
+    TARE_TRY(take_weight(layer, arena, 0, bindings));
+    if (!layer->weight) return TARE_OK;
     layer->left = 1;
     layer->right = 0;
+    return TARE_OK;
+}
+
+void tare_quant_release_layers(struct tare_quant_layer *layers, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        tare_tensor_reset(&layers[i].real);
+        tare_tensor_reset(&layers[i].quantized.values);
+        if (layers[i].held) tare_tensor_reset(layers[i].held);
+    }
 }
 
 static tare_status describe(struct tare_quant_layer *layer, struct tare_arena *arena,
@@ -96,8 +131,8 @@ static tare_status describe(struct tare_quant_layer *layer, struct tare_arena *a
 }
 
 static tare_status open_layer(struct tare_quant_layer *layer, struct tare_arena *arena,
-                              const struct tare_model_shapes *shapes) {
-    find_weight(layer);
+                              const struct tare_model_shapes *shapes, const struct tare_bindings *bindings) {
+    TARE_TRY(find_weight(layer, arena, bindings));
     layer->input = layer->op->inputs[layer->left];
     layer->second = layer->op->inputs[layer->right];
     layer->output = (struct tare_edge){ layer->op, 0 };
@@ -110,9 +145,13 @@ static tare_status open_layer(struct tare_quant_layer *layer, struct tare_arena 
 }
 
 static tare_status add_layer(struct tare_quant_layer_list *list, struct tare_arena *arena, struct tare_node *node,
-                             const struct tare_model_shapes *shapes, size_t kind) {
+                             const struct tare_model_shapes *shapes, const struct tare_bindings *bindings, size_t kind) {
     struct tare_quant_layer *layer;
-    if (node->n_inputs < 2 || (ops[kind].kind == TARE_KIND_GATHER && !tare_edge_constant(node->inputs[0]))) return TARE_OK;
+    struct tare_node *read;
+    if (node->n_inputs < 2) return TARE_OK;
+    if (ops[kind].kind == TARE_KIND_GATHER && !tare_edge_constant(node->inputs[0]) &&
+        !constant_variable(&read, node->inputs[0], bindings))
+        return TARE_OK;
     if (ops[kind].kind == TARE_KIND_GATHER && tare_edge_dtype(node->inputs[0]) != TARE_DT_FLOAT) return TARE_OK;
     if (ops[kind].kind == TARE_KIND_EINSUM && node->n_inputs != 2) return TARE_OK;
     if (list->count == list->capacity) {
@@ -124,16 +163,17 @@ static tare_status add_layer(struct tare_quant_layer_list *list, struct tare_are
     }
     layer = &list->layers[list->count++];
     *layer = (struct tare_quant_layer){ .op = node, .kind = ops[kind].kind, .left = ops[kind].left, .right = ops[kind].right };
-    return open_layer(layer, arena, shapes);
+    return open_layer(layer, arena, shapes, bindings);
 }
 
 tare_status tare_quant_find_layers(struct tare_quant_layer_list *list, struct tare_arena *arena,
-                                   const struct tare_graph *graph, const struct tare_model_shapes *shapes) {
+                                   const struct tare_graph *graph, const struct tare_model_shapes *shapes,
+                                   const struct tare_bindings *bindings) {
     struct tare_node **order;
     TARE_TRY(tare_graph_order(&order, arena, graph));
     for (size_t i = 0; i < graph->n_nodes && order[i]; i++)
         for (size_t kind = 0; kind < sizeof ops / sizeof *ops; kind++)
-            if (strcmp(order[i]->op, ops[kind].op) == 0) TARE_TRY(add_layer(list, arena, order[i], shapes, kind));
+            if (strcmp(order[i]->op, ops[kind].op) == 0) TARE_TRY(add_layer(list, arena, order[i], shapes, bindings, kind));
     return TARE_OK;
 }
 

@@ -3,6 +3,7 @@
 #ifndef TARE_QUANT_LAYER_H
 #define TARE_QUANT_LAYER_H
 
+#include "graph/bindings.h"
 #include "graph/model_shapes.h"
 #include "quant/product.h"
 #include "quant/rewrite.h"
@@ -19,6 +20,9 @@ struct tare_quant_layer {
     struct tare_node *clamp; /* Relu or Relu6 behind that; NULL: none */
     enum tare_quant_activation activation;
     const struct tare_tensor *weight;     /* constant at `right`; NULL: two activations */
+    struct tare_variable *variable;       /* that holds it; NULL: a constant of the graph */
+    struct tare_node *read;               /* of the variable */
+    struct tare_tensor *held;             /* its value before anything was rewritten: what `weight` points to */
     const struct tare_tensor *bias_value; /* one element a column */
     struct tare_edge input, second, output;
     struct tare_quant_product product;
@@ -68,7 +72,10 @@ struct tare_quant_layer_list {
 /* Adds every layer of a graph, in execution order, with what the graph has of it; `refused` is set where no method could
  * quantize it. Layers without constant weight are added when both operands are float. */
 tare_status tare_quant_find_layers(struct tare_quant_layer_list *list, struct tare_arena *arena,
-                                   const struct tare_graph *graph, const struct tare_model_shapes *shapes);
+                                   const struct tare_graph *graph, const struct tare_model_shapes *shapes,
+                                   const struct tare_bindings *bindings);
+/* Ends what the layers hold. */
+void tare_quant_release_layers(struct tare_quant_layer *layers, size_t count);
 
 /* Makes `layer->real` and `layer->quantized` unless they are there. */
 tare_status tare_quant_make_real(struct tare_quant_layer *layer);

@@ -2,6 +2,7 @@
  * by hand, as no message type may come this far up. */
 #include "quant/xla.h"
 #include "graph/model.h"
+#include "quant/variables.h"
 
 #include <string.h>
 
@@ -147,8 +148,17 @@ struct tare_edge tare_emit_channels(struct tare_emit *emit, const char *name, co
 
 /* ---- weights ---- */
 
+/* Integers as a constant, or as the value of the variable that held the weight. */
+static struct tare_edge emit_stored(struct tare_emit *emit, const char *name, struct tare_quant_layer *layer,
+                                    const struct tare_tensor *value) {
+    struct tare_edge out = { NULL, 0 };
+    if (!layer->variable) return tare_emit_const(emit, name, value);
+    if (emit->status == TARE_OK) emit->status = tare_quant_store(&out, layer, value);
+    return out;
+}
+
 /* The signed halves of each byte, one above the other, without the row that made an odd number even. */
-static struct tare_edge emit_unpacked(struct tare_emit *emit, const struct tare_quant_layer *layer) {
+static struct tare_edge emit_unpacked(struct tare_emit *emit, struct tare_quant_layer *layer) {
     const struct tare_weight_layout *layout = &layer->quantized.layout;
     const int rank = layout->batches == 1 ? 2 : 3;
     const struct tare_emit_attr concat[] = { { "N", TARE_EMIT_INT, 2 }, { "T", TARE_EMIT_TYPE, TARE_DT_INT8 },
@@ -163,7 +173,7 @@ static struct tare_edge emit_unpacked(struct tare_emit *emit, const struct tare_
         emit->status = status;
         return (struct tare_edge){ NULL, 0 };
     }
-    w = tare_emit_const(emit, "weight/packed", &packed);
+    w = emit_stored(emit, "weight/packed", layer, &packed);
     tare_tensor_reset(&packed);
     four = tare_emit_i8(emit, "weight/four", 4);
     halves[0] = tare_emit_binary(emit, "RightShift", "weight/low",
@@ -180,7 +190,7 @@ static struct tare_edge emit_unpacked(struct tare_emit *emit, const struct tare_
 struct tare_edge tare_emit_weight(struct tare_emit *emit, struct tare_quant_layer *layer) {
     if (layer->integers.node) return layer->integers;
     layer->integers = layer->quantized.bits != 4
-                          ? tare_emit_const(emit, "weight", &layer->quantized.values)
+                          ? emit_stored(emit, "weight", layer, &layer->quantized.values)
                           : tare_emit_reshape(emit, "weight", emit_unpacked(emit, layer), &layer->product.arranged);
     return layer->integers;
 }

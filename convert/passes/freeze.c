@@ -1,5 +1,6 @@
 /* Freezing: reads of variables that nothing assigns become constants, inside the functions where they happen, so that
- * functions stay functions (a TPU function must). Captures that nobody uses any more are dropped. */
+ * functions stay functions (a TPU function must). Captures that nobody uses any more are dropped. Large ones of a model that
+ * no saved_model.pb could hold stay variables, marked as constant. */
 #include "convert/pass.h"
 #include "base/alloc.h"
 #include "graph/bindings.h"
@@ -72,7 +73,7 @@ static tare_status constant_for(struct tare_node **out, struct tare_graph *graph
     return node ? TARE_OK : TARE_NO_MEMORY;
 }
 
-/* ResourceGather(handle, indices) becomes GatherV2(constant, indices, 0). */
+/* ResourceGather(handle, indices) becomes GatherV2(constant, indices, 0); the constant may be the read of a variable. */
 static tare_status freeze_gather(struct tare_node *node, struct tare_node *constant) {
     struct tare_graph *graph = node->graph;
     struct tare_tensor zero = { 0 };
@@ -112,9 +113,42 @@ static tare_status freeze_read(struct tare_node *node, const struct tare_variabl
     return TARE_OK;
 }
 
-static bool can_freeze(const struct tare_model *model, const bool *written, const struct tare_variable *variable) {
+static bool is_constant(const struct tare_model *model, const bool *written, const struct tare_variable *variable) {
     return variable && variable->value.dtype != TARE_DT_INVALID && variable->value.dtype != TARE_DT_STRING &&
            !written[variable - model->variables];
+}
+
+static bool can_freeze(const struct tare_model *model, const bool *written, const struct tare_variable *variable) {
+    return is_constant(model, written, variable) && !variable->constant;
+}
+
+/* A protobuf message ends at 2 GiB; what is constant already, and the names, need room too. */
+static const int64_t MOST_FROZEN = 1LL << 30, LARGE = 64 * 1024;
+
+/* Marks the variables that stay. References are values themselves and cannot. */
+static void mark_large(struct tare_model *model, const bool *written) {
+    int64_t from = model->keep_variables_from, all = 0;
+    for (size_t v = 0; v < model->n_variables; v++)
+        if (is_constant(model, written, &model->variables[v])) all += (int64_t)tare_tensor_bytes(&model->variables[v].value);
+    if (from == 0 && all > MOST_FROZEN) from = LARGE;
+    for (size_t v = 0; v < model->n_variables && from > 0; v++) {
+        struct tare_variable *variable = &model->variables[v];
+        variable->constant = variable->node && variable->node->n_outputs && !tare_dtype_is_ref(variable->node->output_dtypes[0]) &&
+                             variable->key && is_constant(model, written, variable) &&
+                             (int64_t)tare_tensor_bytes(&variable->value) >= from;
+    }
+}
+
+/* A lookup in a table that stays a variable, too, reads it whole. */
+static tare_status gather_read(struct tare_node *node, const struct tare_variable *variable) {
+    struct tare_node *read;
+    if (strcmp(node->op, "ResourceGather") != 0 || tare_node_int(node, "batch_dims", 0) != 0) return TARE_OK;
+    read = tare_graph_add(node->graph, "ReadVariableOp", tare_arena_printf(&node->graph->model->arena, "%s/read", node->name));
+    if (!read) return TARE_NO_MEMORY;
+    TARE_TRY(tare_node_add_input(read, node->inputs[0]));
+    TARE_TRY(tare_node_set_type(read, "dtype", variable->dtype));
+    TARE_TRY(tare_node_resolve(read));
+    return freeze_gather(node, read);
 }
 
 static tare_status freeze_graph(const struct tare_bindings *bindings, struct tare_graph *graph, const bool *written,
@@ -125,6 +159,7 @@ static tare_status freeze_graph(const struct tare_bindings *bindings, struct tar
         struct tare_variable *variable;
         if (node->dead || !node->n_inputs || !is_handle(node->inputs[0])) continue;
         variable = tare_bindings_variable(bindings, node->inputs[0], NULL);
+        if (variable && variable->constant) TARE_TRY(gather_read(node, variable));
         if (!can_freeze(graph->model, written, variable)) continue;
         TARE_TRY(freeze_read(node, variable));
         *changes += node->dead;
@@ -189,6 +224,7 @@ static tare_status run(struct tare_model *model, size_t *changes) {
     TARE_CHECK(tare_bindings_new(&bindings, model));
     note_writes(bindings, model->main, written, model);
     for (size_t i = 0; i < model->n_functions; i++) note_writes(bindings, model->functions[i], written, model);
+    mark_large(model, written);
     TARE_CHECK(freeze_graph(bindings, model->main, written, changes));
     for (size_t i = 0; i < model->n_functions; i++)
         TARE_CHECK(freeze_graph(bindings, model->functions[i], written, changes));
