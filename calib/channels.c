@@ -8,10 +8,10 @@
 void tare_channels_free(struct tare_statistics *s) {
     tare_free(s->channel_low);
     tare_free(s->channel_high);
-    tare_free(s->channel_magnitude);
+    tare_free(s->channel_sum);
     tare_free(s->channel_sample);
     s->channel_low = s->channel_high = NULL;
-    s->channel_magnitude = NULL;
+    s->channel_sum = NULL;
     s->channel_sample = NULL;
 }
 
@@ -19,7 +19,7 @@ void tare_channels_clear(struct tare_statistics *s) {
     for (int64_t i = 0; i < s->channels; i++) {
         s->channel_low[i] = INFINITY;
         s->channel_high[i] = -INFINITY;
-        s->channel_magnitude[i] = (struct tare_exact_sum){ { 0 } };
+        s->channel_sum[i] = (struct tare_exact_sum){ { 0 } };
     }
 }
 
@@ -34,9 +34,9 @@ tare_status tare_channels_set(struct tare_statistics *s, int64_t channels) {
     if (channels < 0 || channels > TARE_STATISTICS_MAX_CHANNELS || s->channels > 0) return give_up(s);
     s->channel_low = tare_calloc((size_t)channels, sizeof *s->channel_low);
     s->channel_high = tare_calloc((size_t)channels, sizeof *s->channel_high);
-    s->channel_magnitude = tare_calloc((size_t)channels, sizeof *s->channel_magnitude);
+    s->channel_sum = tare_calloc((size_t)channels, sizeof *s->channel_sum);
     s->channel_sample = tare_calloc((size_t)channels, sizeof *s->channel_sample);
-    if (s->channel_low == NULL || s->channel_high == NULL || s->channel_magnitude == NULL ||
+    if (s->channel_low == NULL || s->channel_high == NULL || s->channel_sum == NULL ||
         s->channel_sample == NULL) {
         tare_channels_free(s);
         return TARE_NO_MEMORY;
@@ -63,14 +63,14 @@ void tare_channels_add(struct tare_statistics *s, const float *values, int64_t f
             value += 0.0f; /* -0 is +0: which of them came first must not show */
             if (value < s->channel_low[channel]) s->channel_low[channel] = value;
             if (value > s->channel_high[channel]) s->channel_high[channel] = value;
-            s->channel_sample[channel] += fabs((double)value);
+            s->channel_sample[channel] += (double)value;
         }
         if (++channel == s->channels) channel = 0;
     }
 }
 
 void tare_channels_end(struct tare_statistics *s) {
-    for (int64_t i = 0; i < s->channels; i++) tare_exact_sum_add(&s->channel_magnitude[i], s->channel_sample[i]);
+    for (int64_t i = 0; i < s->channels; i++) tare_exact_sum_add(&s->channel_sum[i], s->channel_sample[i]);
 }
 
 tare_status tare_channels_merge(struct tare_statistics *s, const struct tare_statistics *other) {
@@ -79,7 +79,7 @@ tare_status tare_channels_merge(struct tare_statistics *s, const struct tare_sta
     for (int64_t i = 0; i < s->channels; i++) {
         if (other->channel_low[i] < s->channel_low[i]) s->channel_low[i] = other->channel_low[i];
         if (other->channel_high[i] > s->channel_high[i]) s->channel_high[i] = other->channel_high[i];
-        tare_exact_sum_merge(&s->channel_magnitude[i], &other->channel_magnitude[i]);
+        tare_exact_sum_merge(&s->channel_sum[i], &other->channel_sum[i]);
     }
     return TARE_OK;
 }
@@ -88,7 +88,7 @@ bool tare_channels_equal(const struct tare_statistics *a, const struct tare_stat
     if (a->channels != b->channels) return false;
     for (int64_t i = 0; i < a->channels; i++) {
         if (a->channel_low[i] != b->channel_low[i] || a->channel_high[i] != b->channel_high[i] ||
-            !tare_exact_sum_equal(&a->channel_magnitude[i], &b->channel_magnitude[i]))
+            !tare_exact_sum_equal(&a->channel_sum[i], &b->channel_sum[i]))
             return false;
     }
     return true;

@@ -52,7 +52,7 @@ static void read_channels(struct tare_wire_reader *in, struct tare_statistics *s
         float low = tare_wire_float(in), high = tare_wire_float(in);
         s->channel_low[i] = low <= high ? low : INFINITY;
         s->channel_high[i] = low <= high ? high : -INFINITY;
-        tare_wire_sum(in, &s->channel_magnitude[i]);
+        tare_wire_sum(in, &s->channel_sum[i]);
     }
 }
 

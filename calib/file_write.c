@@ -33,7 +33,7 @@ static void write_channels(struct tare_strbuf *out, const struct tare_statistics
         bool seen = s->channel_low[i] <= s->channel_high[i];
         tare_wire_put_float(out, seen ? s->channel_low[i] : 1);
         tare_wire_put_float(out, seen ? s->channel_high[i] : 0);
-        tare_wire_put_sum(out, &s->channel_magnitude[i]);
+        tare_wire_put_sum(out, &s->channel_sum[i]);
     }
 }
 

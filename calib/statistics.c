@@ -212,7 +212,7 @@ void tare_statistics_clear(struct tare_statistics *s) {
     empty.histogram = s->histogram;
     empty.channel_low = s->channel_low;
     empty.channel_high = s->channel_high;
-    empty.channel_magnitude = s->channel_magnitude;
+    empty.channel_sum = s->channel_sum;
     empty.channel_sample = s->channel_sample;
     *s = empty;
     tare_channels_clear(s);

@@ -56,7 +56,7 @@ struct tare_statistics {
     bool want_channels;
     int64_t channels; /* length of the last axis; 0: nothing seen; -1: not one length, or none that can be kept */
     float *channel_low, *channel_high;        /* +inf and -inf where a channel has no finite value */
-    struct tare_exact_sum *channel_magnitude; /* sums of |value|: in value order within a sample, exact over samples */
+    struct tare_exact_sum *channel_sum; /* sums: in value order within a sample, exact over samples */
     double *channel_sample;                   /* scratch: the sums of the sample at hand */
 };
 

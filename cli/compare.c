@@ -24,7 +24,7 @@ struct compare_options {
     struct tare_option_list data, calibration_data;
     struct tare_data_options records;
     int64_t limit, sensitivity_limit;
-    int batch, worst, threads;
+    int batch, worst, threads, bits;
     bool depthwise, explain, sensitivity, json, quiet;
     struct tare_option_list plugins;
 };
@@ -39,11 +39,14 @@ static const struct tare_option rows[] = {
       .placeholder = "FILE.calib", .help = "a calibration file of this model instead of samples" },
     { .name = "methods", .kind = TARE_OPTION_STRING, .offset = offsetof(struct compare_options, methods),
       .fallback = "float,static,weight_only", .placeholder = "M,…",
-      .help = "methods to compare; with +bfloat16 the rest is computed in bfloat16" },
+      .help = "methods to compare; with +bfloat16 the rest is computed in bfloat16, with +PASS an accuracy pass runs (equalization, "
+              "weight_clipping, bias_correction)" },
     { .name = "algorithms", .kind = TARE_OPTION_STRING, .offset = offsetof(struct compare_options, algorithms),
       .fallback = "min_max", .placeholder = "A,…", .help = "range algorithms, each with its parameters: percentile:p=99.9" },
     { .name = "granularities", .kind = TARE_OPTION_STRING, .offset = offsetof(struct compare_options, granularities),
-      .fallback = "per_channel", .placeholder = "G,…", .help = "per_channel and per_tensor scales of the weights" },
+      .fallback = "per_channel", .placeholder = "G,…", .help = "scales of the weights: per_channel, per_tensor, per_block:N" },
+    { .name = "bits", .kind = TARE_OPTION_INT, .offset = offsetof(struct compare_options, bits), .fallback = "8", .min = 4,
+      .max = 8, .help = "bits of the weights: 8 or 4" },
     { .name = "signature", .kind = TARE_OPTION_STRING, .offset = offsetof(struct compare_options, signature),
       .placeholder = "S", .help = "signature to run (default serving_default)" },
     { .name = "label", .kind = TARE_OPTION_STRING, .offset = offsetof(struct compare_options, label),
@@ -105,12 +108,19 @@ struct comparing {
 
 /* ---- calibration ---- */
 
+static const char *needing_samples(const struct tare_variant_list *list) {
+    for (size_t i = 0; i < list->count; i++)
+        if (list->variants[i].algorithm || tare_quant_passes_need_channels(list->variants[i].quantization.options.passes))
+            return list->variants[i].method;
+    return "";
+}
+
 static tare_status check_calibration_given(const struct comparing *c) {
     const struct compare_options *options = c->options;
     if (options->calibration && options->calibration_data.count)
         return TARE_FAIL(TARE_USAGE, "give --calibration or --calibration-data, not both");
     if (!tare_variants_calibrate(&c->variants) || options->calibration || options->calibration_data.count) return TARE_OK;
-    return TARE_FAIL(TARE_USAGE, "method static needs samples: give --calibration-data FILE or --calibration FILE.calib");
+    return TARE_FAIL(TARE_USAGE, "method %s needs samples: give --calibration-data FILE or --calibration FILE.calib", needing_samples(&c->variants));
 }
 
 /* Once for all methods and algorithms. */
@@ -127,7 +137,8 @@ static tare_status calibrate(struct comparing *c) {
         const struct tare_calibrating_options calibrating = { .signature = options->signature,
                                                               .data = options->calibration_data.items,
                                                               .n_data = options->calibration_data.count,
-                                                              .spec = options->records.spec };
+                                                              .spec = options->records.spec,
+                                                              .channels = tare_variants_need_channels(&c->variants) };
         status = tare_calibrate_files(&c->calibration, model, &calibrating);
     }
     tare_model_free(model);
@@ -328,7 +339,7 @@ static tare_status run(int argc, char *const *argv) {
     if (done) goto done;
     TARE_CHECK(tare_report_check(options.report));
     TARE_CHECK(tare_data_options_open(&options.records));
-    TARE_CHECK(tare_variants_parse(&c.variants, &c.result.arena, options.methods, options.algorithms, options.granularities));
+    TARE_CHECK(tare_variants_parse(&c.variants, &c.result.arena, options.methods, options.algorithms, options.granularities, options.bits));
     TARE_CHECK(check_calibration_given(&c));
     options.sensitivity |= options.recipe != NULL;
     if ((options.sensitivity || options.explain) && !first_quantizing(&c.variants))

@@ -12,7 +12,7 @@
 #include <string.h>
 
 struct quantize_options {
-    const char *model, *output, *method, *granularity, *recipe, *signature, *calibration, *algorithm;
+    const char *model, *output, *method, *granularity, *recipe, *signature, *calibration, *algorithm, *passes;
     struct tare_option_list data;
     struct tare_data_options records;
     struct tare_option_list plugins;
@@ -39,6 +39,8 @@ static const struct tare_option rows[] = {
     { .name = "algorithm", .kind = TARE_OPTION_STRING, .offset = offsetof(struct quantize_options, algorithm),
       .fallback = "min_max", .placeholder = "A",
       .help = "how ranges follow from what was counted: min_max, average_min_max, percentile[:p=99.99], entropy, mse, …" },
+    { .name = "passes", .kind = TARE_OPTION_STRING, .offset = offsetof(struct quantize_options, passes),
+      .placeholder = "P,…", .help = "accuracy passes: equalization, weight_clipping, bias_correction" },
     { .name = "op_set", .kind = TARE_OPTION_CHOICE, .offset = offsetof(struct quantize_options, op_set), .fallback = "xla",
       .choices = op_sets, .help = "ops of the quantized graph: XlaConvV2 and XlaDotV2, or the UniformQuantized ones" },
     { .name = "symmetric", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct quantize_options, symmetric),
@@ -93,7 +95,7 @@ static const struct tare_option_set set = {
 };
 
 static tare_status calibrate(struct tare_calibration **out, const struct tare_model *model,
-                             const struct quantize_options *options) {
+                             const struct quantize_options *options, const struct tare_quant_pass *const *passes) {
     if (options->calibration && options->data.count)
         return TARE_FAIL(TARE_USAGE, "--calibration and --data exclude each other");
     if (options->calibration) return tare_calibration_load_for(out, model, options->calibration);
@@ -101,7 +103,8 @@ static tare_status calibrate(struct tare_calibration **out, const struct tare_mo
         return TARE_FAIL(TARE_USAGE, "--method static needs samples: give --data FILE or --calibration FILE");
     const struct tare_calibrating_options calibrating = { .signature = options->signature, .data = options->data.items,
                                                           .n_data = options->data.count, .limit = options->limit,
-                                                          .spec = options->records.spec, .progress = !options->quiet };
+                                                          .spec = options->records.spec, .progress = !options->quiet,
+                                                          .channels = tare_quant_passes_need_channels(passes) };
     return tare_calibrate_files(out, model, &calibrating);
 }
 
@@ -148,6 +151,7 @@ static tare_status read_options(struct tare_quant_options *out, struct tare_aren
     TARE_TRY(tare_quant_check_setting(&out->setting));
     if (options->recipe) TARE_TRY(read_recipe(&recipe, arena, options->recipe));
     out->recipe = recipe;
+    if (options->passes) TARE_TRY(tare_error_prefix(tare_quant_passes_parse(&out->passes, arena, options->passes), "--passes"));
     return TARE_OK;
 }
 
@@ -158,11 +162,12 @@ static tare_status quantize(struct tare_model *model, struct tare_arena *arena, 
     struct tare_quant_report report;
     tare_status status;
     TARE_TRY(tare_algorithm_parse(&calibrated.algorithm, options->algorithm));
-    if (tare_quant_needs_ranges(&quantization->options)) {
-        TARE_TRY(calibrate(&calibrated.calibration, model, options));
+    if (tare_quant_needs_ranges(&quantization->options) || tare_quant_passes_need_channels(quantization->options.passes)) {
+        TARE_TRY(calibrate(&calibrated.calibration, model, options, quantization->options.passes));
         ranges = tare_ranges_of(&calibrated);
     }
-    status = tare_pipeline_quantize(&report, arena, model, quantization, &ranges);
+    status = tare_calibration_check_passes(calibrated.calibration, quantization->options.passes);
+    if (status == TARE_OK) status = tare_pipeline_quantize(&report, arena, model, quantization, &ranges);
     for (size_t i = 0; status == TARE_OK && i < report.n_unused_rules; i++)
         fprintf(stderr, "tare: warning: %s: the rule matches no layer\n", report.unused_rules[i]);
     if (status == TARE_OK && !options->quiet) tare_print_quant_report(&report);

@@ -32,6 +32,18 @@ tare_status tare_calibration_load_for(struct tare_calibration **out, const struc
     return status;
 }
 
+tare_status tare_calibration_check_passes(const struct tare_calibration *calibration,
+                                          const struct tare_quant_pass *const *passes) {
+    for (size_t i = 0; passes && passes[i]; i++) {
+        if (!passes[i]->needs_channels || (calibration && calibration->channels)) continue;
+        if (!calibration)
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "accuracy pass %s needs samples or a calibration", passes[i]->name);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "accuracy pass %s needs statistics per channel, which the calibration does not "
+                                                "have (tare calibrate --channels)", passes[i]->name);
+    }
+    return TARE_OK;
+}
+
 static bool find_range(const struct tare_calibrated_ranges *ranges, const struct tare_algorithm_choice *algorithm,
                        struct tare_edge edge, double *low, double *high) {
     const struct tare_calibration_tensor *tensor = tare_calibration_find_edge(ranges->calibration, edge);
@@ -56,6 +68,13 @@ static bool find_by(void *arg, const char *name, struct tare_edge edge, double *
     return false;
 }
 
+static const struct tare_statistics *statistics_of(void *arg, struct tare_edge edge) {
+    const struct tare_calibrated_ranges *ranges = arg;
+    const struct tare_calibration_tensor *tensor = tare_calibration_find_edge(ranges->calibration, edge);
+    return tensor ? &tensor->statistics : NULL;
+}
+
 struct tare_quant_ranges tare_ranges_of(const struct tare_calibrated_ranges *ranges) {
-    return (struct tare_quant_ranges){ .find = find, .arg = (void *)(uintptr_t)ranges, .find_by = find_by };
+    return (struct tare_quant_ranges){ .find = find, .arg = (void *)(uintptr_t)ranges, .find_by = find_by,
+                                        .statistics = statistics_of };
 }

@@ -3,6 +3,7 @@
 #include "base/option.h"
 #include "base/strbuf.h"
 #include "convert/pipeline.h"
+#include "quant/recipe.h"
 #include "tpu/bfloat16.h"
 
 #include <string.h>
@@ -10,7 +11,6 @@
 /* Without quantization; the methods of quant/method.h follow them. */
 static const char *const plain_methods[] = { "float", "bfloat16" };
 enum { N_PLAIN = 2, MOST_METHODS = 32 };
-static const char *const granularities[] = { "per_channel", "per_tensor", NULL };
 
 /* ---- lists ---- */
 
@@ -58,27 +58,50 @@ static tare_status unknown(const char *option, const char *name, const char *con
 
 /* ---- combinations ---- */
 
-static const char BFLOAT16_SUFFIX[] = "+bfloat16";
-
-/* "static" or "static+bfloat16"; *out is NULL for those that quantize nothing. */
-static tare_status find_method(const struct tare_quant_method **out, bool *bfloat16, struct tare_arena *arena,
-                               const char *name) {
+static tare_status find_method(const struct tare_quant_method **out, const char *name) {
     const char *known[MOST_METHODS + 1] = { NULL };
-    const char *plus = strstr(name, BFLOAT16_SUFFIX);
-    bool suffixed = plus && plus != name && strcmp(plus, BFLOAT16_SUFFIX) == 0;
-    char *plain = tare_arena_strdup(arena, name);
-    if (!plain) return TARE_NO_MEMORY;
-    if (suffixed) plain[plus - name] = '\0';
-    *bfloat16 = suffixed || strcmp(plain, "bfloat16") == 0;
-    *out = tare_quant_method_find(plain);
+    *out = tare_quant_method_find(name);
     if (*out) return TARE_OK;
     for (size_t i = 0; i < N_PLAIN; i++) {
         known[i] = plain_methods[i];
-        if (!suffixed && strcmp(plain, plain_methods[i]) == 0) return TARE_OK;
+        if (strcmp(name, plain_methods[i]) == 0) return TARE_OK;
     }
     for (size_t i = 0; tare_quant_methods[i] && N_PLAIN + i < MOST_METHODS; i++)
         known[N_PLAIN + i] = tare_quant_methods[i]->name;
     return unknown("--methods", name, known);
+}
+
+/* What stands behind a method: bfloat16, or an accuracy pass. */
+static tare_status find_addition(struct tare_variant *variant, struct tare_strbuf *passes, const char *name) {
+    const char *known[MOST_METHODS + 1] = { "bfloat16" };
+    if (strcmp(name, "bfloat16") == 0) {
+        variant->bfloat16 = true;
+        return TARE_OK;
+    }
+    if (tare_quant_pass_find(name)) {
+        tare_strbuf_printf(passes, "%s,", name);
+        return TARE_OK;
+    }
+    for (size_t i = 0; tare_quant_passes[i] && i + 1 < MOST_METHODS; i++) known[i + 1] = tare_quant_passes[i]->name;
+    return unknown("--methods", name, known);
+}
+
+/* "static", "static+bias_correction+bfloat16"; *out is NULL for those that quantize nothing. */
+static tare_status read_method(struct tare_variant *variant, const struct tare_quant_method **out, struct tare_arena *arena) {
+    char *copy = tare_arena_strdup(arena, variant->method), *save = NULL, *name;
+    struct tare_strbuf passes = { 0 };
+    tare_status status;
+    if (!copy) return TARE_NO_MEMORY;
+    TARE_TRY(find_method(out, strtok_r(copy, "+", &save)));
+    variant->bfloat16 = strcmp(copy, "bfloat16") == 0;
+    status = TARE_OK;
+    while ((name = strtok_r(NULL, "+", &save)) && status == TARE_OK)
+        status = *out ? find_addition(variant, &passes, name)
+                      : TARE_FAIL(TARE_USAGE, "--methods: there is nothing to add to '%s' (got '%s')", copy, name);
+    if (status == TARE_OK && passes.size)
+        status = tare_quant_passes_parse(&variant->quantization.options.passes, arena, tare_strbuf_text(&passes));
+    tare_strbuf_free(&passes);
+    return status;
 }
 
 static tare_status add(struct tare_variant_list *list, struct tare_arena *arena, const struct tare_variant *variant) {
@@ -111,47 +134,47 @@ static tare_status add_algorithms(struct tare_variant_list *list, struct tare_ar
 }
 
 static tare_status add_method(struct tare_variant_list *list, struct tare_arena *arena, const char *name,
-                              const struct names *algorithms, const struct names *wanted_granularities) {
+                              const struct names *algorithms, const struct names *wanted_granularities, int bits) {
     const struct tare_quant_method *method;
     struct tare_variant variant = { .method = name };
-    TARE_TRY(find_method(&method, &variant.bfloat16, arena, name));
+    TARE_TRY(read_method(&variant, &method, arena));
     variant.quantization.options.setting.method = method;
     if (!method) return add(list, arena, &variant);
+    variant.quantization.options.setting.bits = bits;
     for (size_t g = 0; g < wanted_granularities->count; g++) {
+        struct tare_quant_setting *setting = &variant.quantization.options.setting;
+        unsigned sets = 0;
         variant.granularity = wanted_granularities->items[g];
-        variant.quantization.options.setting.granularity =
-            strcmp(variant.granularity, "per_tensor") == 0 ? TARE_PER_TENSOR : TARE_PER_CHANNEL;
+        TARE_TRY(tare_error_prefix(tare_quant_setting_read(setting, &sets, "granularity", variant.granularity), "--granularities"));
+        if (setting->granularity == TARE_PER_BLOCK && !method->takes_blocks) continue;
+        TARE_TRY(tare_error_prefix(tare_quant_check_setting(setting), "%s", name));
         TARE_TRY(add_algorithms(list, arena, variant, method->needs_ranges, algorithms));
     }
     return TARE_OK;
 }
 
-static tare_status check_granularities(const struct names *names) {
-    for (size_t g = 0; g < names->count; g++) {
-        bool found = false;
-        for (size_t i = 0; granularities[i]; i++) found |= strcmp(granularities[i], names->items[g]) == 0;
-        if (!found) return unknown("--granularities", names->items[g], granularities);
-    }
-    return TARE_OK;
-}
-
 tare_status tare_variants_parse(struct tare_variant_list *out, struct tare_arena *arena, const char *method_names,
-                                const char *algorithm_names, const char *granularity_names) {
+                                const char *algorithm_names, const char *granularity_names, int bits) {
     struct names wanted, algorithms, wanted_granularities;
     memset(out, 0, sizeof *out);
     TARE_TRY(split(&wanted, arena, "--methods", method_names));
     TARE_TRY(split(&algorithms, arena, "--algorithms", algorithm_names));
     TARE_TRY(split(&wanted_granularities, arena, "--granularities", granularity_names));
-    TARE_TRY(check_granularities(&wanted_granularities));
-    TARE_TRY(add_method(out, arena, "float", &algorithms, &wanted_granularities));
+    TARE_TRY(add_method(out, arena, "float", &algorithms, &wanted_granularities, bits));
     for (size_t i = 0; i < wanted.count; i++)
-        TARE_TRY(add_method(out, arena, wanted.items[i], &algorithms, &wanted_granularities));
+        TARE_TRY(add_method(out, arena, wanted.items[i], &algorithms, &wanted_granularities, bits));
     return TARE_OK;
 }
 
 bool tare_variants_calibrate(const struct tare_variant_list *list) {
     for (size_t i = 0; i < list->count; i++)
         if (list->variants[i].algorithm) return true;
+    return tare_variants_need_channels(list);
+}
+
+bool tare_variants_need_channels(const struct tare_variant_list *list) {
+    for (size_t i = 0; i < list->count; i++)
+        if (tare_quant_passes_need_channels(list->variants[i].quantization.options.passes)) return true;
     return false;
 }
 
@@ -164,10 +187,10 @@ tare_status tare_variant_apply(struct tare_quant_report *report, struct tare_are
     const struct tare_bfloat16_options bfloat16 = { .skip_safety_checks = true };
     size_t changes = 0;
     memset(report, 0, sizeof *report);
-    if (variant->algorithm) {
-        if (!calibration) return TARE_FAIL(TARE_INVALID_ARGUMENT, "method %s needs a calibration", variant->method);
-        ranges = tare_ranges_of(&calibrated);
-    }
+    if (variant->algorithm && !calibration)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "method %s needs a calibration", variant->method);
+    if (calibration) ranges = tare_ranges_of(&calibrated);
+    TARE_TRY(tare_calibration_check_passes(calibration, variant->quantization.options.passes));
     TARE_TRY(tare_pipeline_quantize(report, arena, model, &variant->quantization, &ranges));
     return variant->bfloat16 ? tare_tpu_bfloat16(model, &model->main, 1, &bfloat16, &changes) : TARE_OK;
 }

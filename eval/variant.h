@@ -8,7 +8,7 @@
 #include "quant/rewrite.h"
 
 struct tare_variant {
-    const char *method;      /* "float", "bfloat16", "static", "weight_only" …, "static+bfloat16" */
+    const char *method;      /* "float", "bfloat16", "static", "weight_only" …, "static+bias_correction+bfloat16" */
     const char *algorithm;   /* as it was asked for: "percentile:p=99.9"; NULL: the method looks at no ranges */
     const char *granularity; /* of the weights: "per_channel", "per_tensor"; NULL: nothing is quantized */
     struct tare_quantization quantization; /* without method for float and bfloat16 */
@@ -22,11 +22,13 @@ struct tare_variant_list {
 };
 
 /* Every combination of the names in three lists with commas between. Float comes first, asked for or not: the others are
- * measured against it. TARE_USAGE names what is not known, and the nearest or all known names. */
+ * measured against it. Weights get `bits` bits; methods that know no blocks are left out of per_block:N. TARE_USAGE names what is not known, and the nearest or all known names. */
 tare_status tare_variants_parse(struct tare_variant_list *out, struct tare_arena *arena, const char *methods,
-                                const char *algorithms, const char *granularities) TARE_WARN_UNUSED;
-/* Some variant needs a calibration. */
+                                const char *algorithms, const char *granularities, int bits) TARE_WARN_UNUSED;
+/* Some variant needs a calibration, for ranges or for an accuracy pass. */
 bool tare_variants_calibrate(const struct tare_variant_list *list);
+/* Some accuracy pass among them asks for statistics per channel. */
+bool tare_variants_need_channels(const struct tare_variant_list *list);
 
 /* Turns a prepared model into the variant: quantized and, if asked for, computed in bfloat16 wherever that can be. The
  * calibration may be NULL for variants without algorithm. */

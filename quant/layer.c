@@ -209,7 +209,7 @@ static void make_room_for_bias(struct tare_quant_layer *layer) {
     }
 }
 
-tare_status tare_quant_make_integers(struct tare_arena *arena, struct tare_quant_layer *layer) {
+tare_status tare_quant_make_scales(struct tare_arena *arena, struct tare_quant_layer *layer) {
     const struct tare_quant_setting *setting = &layer->setting;
     const struct tare_qscheme scheme = tare_quant_weight_scheme(setting);
     const struct tare_weight_layout layout = {
@@ -219,9 +219,15 @@ tare_status tare_quant_make_integers(struct tare_arena *arena, struct tare_quant
         .block = setting->granularity == TARE_PER_BLOCK && layer->kind != TARE_KIND_GATHER ? setting->block : 0,
         .per_tensor = setting->granularity == TARE_PER_TENSOR,
     };
-    if (layer->quantized.values.dtype != TARE_DT_INVALID) return TARE_OK;
     TARE_TRY(tare_quant_make_real(layer));
-    TARE_TRY(tare_weight_find_scales(&layer->quantized, arena, &layer->real, &layout, &scheme));
+    if (layer->quantized.n_scales) return TARE_OK;
+    return tare_weight_find_scales(&layer->quantized, arena, &layer->real, &layout, &scheme);
+}
+
+tare_status tare_quant_make_integers(struct tare_arena *arena, struct tare_quant_layer *layer) {
+    const struct tare_qscheme scheme = tare_quant_weight_scheme(&layer->setting);
+    if (layer->quantized.values.dtype != TARE_DT_INVALID) return TARE_OK;
+    TARE_TRY(tare_quant_make_scales(arena, layer));
     make_room_for_bias(layer);
     return tare_quantize_weight_by_scales(&layer->quantized, &layer->real, &scheme);
 }

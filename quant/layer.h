@@ -36,6 +36,8 @@ struct tare_quant_layer {
     /* The weight: zeroed until somebody makes it. What a pass puts here is what the method uses. */
     struct tare_tensor real;                 /* float32, shape product.arranged; default: the constant, arranged */
     double *bias_real;                       /* product.columns values; default: bias_value */
+    double *shift;                           /* product.columns values that methods which leave the bias where it is add to
+                                                the result; NULL: nothing */
     struct tare_quantized_weight quantized;  /* default: `real` rounded to nearest */
     bool own_integers;                       /* a pass made them: they are no other layer's */
     struct tare_edge integers;               /* `quantized` in the graph, once somebody has emitted it */
@@ -77,8 +79,9 @@ tare_status tare_quant_find_layers(struct tare_quant_layer_list *list, struct ta
 /* Ends what the layers hold. */
 void tare_quant_release_layers(struct tare_quant_layer *layers, size_t count);
 
-/* Makes `layer->real` and `layer->quantized` unless they are there. */
+/* Makes `layer->real`, the scales of `layer->quantized` (with real), and all of it, unless they are there. */
 tare_status tare_quant_make_real(struct tare_quant_layer *layer);
+tare_status tare_quant_make_scales(struct tare_arena *arena, struct tare_quant_layer *layer);
 tare_status tare_quant_make_integers(struct tare_arena *arena, struct tare_quant_layer *layer);
 /* How the setting quantizes weights. */
 struct tare_qscheme tare_quant_weight_scheme(const struct tare_quant_setting *setting);

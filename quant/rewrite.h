@@ -5,6 +5,9 @@
 #include "graph/model.h"
 #include "quant/method.h"
 #include "quant/params.h"
+#include "quant/pass.h"
+
+struct tare_statistics; /* calib/statistics.h */
 
 /* Where the range of an activation comes from: a calibration file and an algorithm, or a test. */
 struct tare_quant_ranges {
@@ -13,6 +16,8 @@ struct tare_quant_ranges {
     void *arg;
     /* The same by another algorithm, which a rule names; NULL: rules cannot name one. */
     bool (*find_by)(void *arg, const char *algorithm, struct tare_edge edge, double *low, double *high);
+    /* All that was counted of the tensor, for accuracy passes; NULL where it was not observed. The function may be NULL. */
+    const struct tare_statistics *(*statistics)(void *arg, struct tare_edge edge);
 };
 
 enum tare_quant_granularity { TARE_PER_CHANNEL, TARE_PER_TENSOR, TARE_PER_BLOCK };
@@ -30,14 +35,6 @@ struct tare_quant_setting {
 
 struct tare_quant_recipe; /* quant/recipe.h */
 struct tare_quant_work;   /* quant/layer.h */
-
-/* A pass wins accuracy back: it runs when every layer is planned and nothing is rewritten yet, and changes what the
- * methods then use (docs/architecture.md, "Accuracy passes"). One file in quant/passes/ each. */
-struct tare_quant_pass {
-    const char *name; /* "bias_correction": as options and reports have it */
-    const char *help; /* one line */
-    tare_status (*run)(struct tare_quant_work *work);
-};
 
 struct tare_quant_options {
     struct tare_quant_setting setting; /* of layers that no rule names */

@@ -251,3 +251,9 @@ struct tare_edge tare_emit_table_lookup(struct tare_emit *emit, struct tare_quan
     if (q->n_scales > 1) scale = emit_gather(emit, "scales", layer, scale);
     return tare_emit_binary(emit, "Mul", "scaled", y, scale);
 }
+
+struct tare_edge tare_emit_shift(struct tare_emit *emit, const struct tare_quant_layer *layer, struct tare_edge raw) {
+    if (!layer->shift) return raw;
+    return tare_emit_binary(emit, "AddV2", "shifted", raw,
+                            tare_emit_channels(emit, "shift", &layer->product, layer->shift, layer->product.columns));
+}

@@ -9,6 +9,8 @@
  * accumulator: TARE_DT_INT32, or TARE_DT_FLOAT. */
 struct tare_edge tare_emit_product(struct tare_emit *emit, const struct tare_quant_layer *layer, struct tare_edge left,
                                    struct tare_edge right, int accumulator);
+/* The raw result with layer->shift added, where there is one. */
+struct tare_edge tare_emit_shift(struct tare_emit *emit, const struct tare_quant_layer *layer, struct tare_edge raw);
 /* The raw result with the axes of the op's output. */
 struct tare_edge tare_emit_result(struct tare_emit *emit, const struct tare_quant_product *product, struct tare_edge raw);
 /* PadV2 of the spatial dimensions with a constant; the product's padding becomes zero. */

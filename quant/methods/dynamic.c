@@ -79,7 +79,8 @@ static tare_status rewrite(struct tare_quant_work *work, struct tare_quant_layer
         y = tare_emit_cast(&emit, "output/cast", y, TARE_DT_FLOAT);
         scale = tare_emit_binary(&emit, "Mul", "output/scale", x->scale,
                                  tare_emit_channels(&emit, "weight/scale", &layer->product, q->scales, q->n_scales));
-        y = tare_emit_result(&emit, &layer->product, tare_emit_binary(&emit, "Mul", "output/mul", y, scale));
+        y = tare_emit_binary(&emit, "Mul", "output/mul", y, scale);
+        y = tare_emit_result(&emit, &layer->product, tare_emit_shift(&emit, layer, y));
     }
     TARE_TRY(emit.status);
     tare_graph_replace_uses(layer->op->graph, (struct tare_edge){ layer->op, 0 }, y, NULL);

@@ -5,7 +5,6 @@
  * then multiplied. Bias and activation follow as they were. */
 #include "quant/xla.h"
 
-
 static tare_status rewrite(struct tare_quant_work *work, struct tare_quant_layer *layer) {
     struct tare_emit emit = { .graph = layer->op->graph, .prefix = layer->op->name };
     const struct tare_quantized_weight *q = &layer->quantized;
@@ -16,12 +15,12 @@ static tare_status rewrite(struct tare_quant_work *work, struct tare_quant_layer
         y = tare_emit_table_lookup(&emit, layer);
     } else if (q->n_blocks > 1) {
         y = tare_emit_product(&emit, layer, x, tare_emit_real_weight(&emit, layer), TARE_DT_FLOAT);
-        y = tare_emit_result(&emit, &layer->product, y);
+        y = tare_emit_result(&emit, &layer->product, tare_emit_shift(&emit, layer, y));
     } else {
         y = tare_emit_product(&emit, layer, x, tare_emit_weight(&emit, layer), TARE_DT_FLOAT);
         y = tare_emit_binary(&emit, "Mul", "scaled", y,
                              tare_emit_channels(&emit, "scale", &layer->product, q->scales, q->n_scales));
-        y = tare_emit_result(&emit, &layer->product, y);
+        y = tare_emit_result(&emit, &layer->product, tare_emit_shift(&emit, layer, y));
     }
     TARE_TRY(emit.status);
     tare_graph_replace_uses(layer->op->graph, (struct tare_edge){ layer->op, 0 }, y, NULL);

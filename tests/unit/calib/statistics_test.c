@@ -55,7 +55,7 @@ static void statistics__count_and_locate_what_they_see(void **state) {
     assert_true(tare_exact_sum_value(&s.sum_of_maxima) == 7);
     assert_int_equal(s.channels, 2);
     assert_true(s.channel_low[1] == -2 && s.channel_high[0] == 1 && s.channel_high[1] == 4);
-    assert_true(tare_exact_sum_value(&s.channel_magnitude[0]) == 1);
+    assert_true(tare_exact_sum_value(&s.channel_sum[0]) == 1 && tare_exact_sum_value(&s.channel_sum[1]) == 5.5);
     assert_true(tare_statistics_extremes_until(&low, &high, &s, 5)); /* indexes below 32 */
     assert_true(high == 4 && low == -2);
     assert_false(tare_statistics_extremes_until(&low, &high, &s, 4));

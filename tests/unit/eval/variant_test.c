@@ -9,7 +9,7 @@ static void check(const char *methods, const char *algorithms, const char *granu
     struct tare_arena arena = { 0 };
     struct tare_variant_list list;
     char text[1024] = "";
-    mini_ok(tare_variants_parse(&list, &arena, methods, algorithms, granularities));
+    mini_ok(tare_variants_parse(&list, &arena, methods, algorithms, granularities, 8));
     for (size_t i = 0; i < list.count; i++) {
         const struct tare_variant *v = &list.variants[i];
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? " " : "", v->method);
@@ -23,7 +23,7 @@ static void check(const char *methods, const char *algorithms, const char *granu
 static void refuse(const char *methods, const char *algorithms, const char *granularities, const char *part) {
     struct tare_arena arena = { 0 };
     struct tare_variant_list list;
-    mini_fails(tare_variants_parse(&list, &arena, methods, algorithms, granularities), part);
+    mini_fails(tare_variants_parse(&list, &arena, methods, algorithms, granularities, 8), part);
     tare_arena_free(&arena);
 }
 
@@ -48,7 +48,20 @@ static void methods_without_ranges__do_not_multiply_with_algorithms(void **state
 static void bfloat16__goes_with_a_quantization(void **state) {
     (void)state;
     check("static+bfloat16", "min_max", "per_channel", "float static+bfloat16/min_max/per_channel");
-    refuse("float+bfloat16", "min_max", "per_channel", "--methods: there is no 'float+bfloat16'");
+    refuse("float+bfloat16", "min_max", "per_channel", "--methods: there is nothing to add to 'float' (got 'bfloat16')");
+}
+
+static void accuracy_passes__go_with_a_quantization(void **state) {
+    (void)state;
+    check("static+bias_correction+weight_clipping", "min_max", "per_channel",
+          "float static+bias_correction+weight_clipping/min_max/per_channel");
+    refuse("static+bias_corection", "min_max", "per_channel", "(did you mean 'bias_correction'?)");
+}
+
+static void blocks__are_for_methods_that_know_them(void **state) {
+    (void)state;
+    check("static,weight_only", "min_max", "per_channel,per_block:32",
+          "float static/min_max/per_channel weight_only/per_channel weight_only/per_block:32");
 }
 
 static void parameters_of_an_algorithm__may_hold_commas(void **state) {
@@ -62,7 +75,7 @@ static void unknown_names__are_told_with_the_nearest(void **state) {
     (void)state;
     refuse("statik", "min_max", "per_channel", "--methods: there is no 'statik' (did you mean 'static'?)");
     refuse("static", "minmax", "per_channel", "--algorithms: ");
-    refuse("static", "min_max", "per_chanel", "--granularities: there is no 'per_chanel' (did you mean 'per_channel'?)");
+    refuse("static", "min_max", "per_chanel", "--granularities: ");
     refuse("static,,float", "min_max", "per_channel", "an empty name");
 }
 
@@ -70,9 +83,9 @@ static void calibration__is_needed_where_ranges_are(void **state) {
     struct tare_arena arena = { 0 };
     struct tare_variant_list list;
     (void)state;
-    mini_ok(tare_variants_parse(&list, &arena, "weight_only,bfloat16", "min_max", "per_channel"));
+    mini_ok(tare_variants_parse(&list, &arena, "weight_only,bfloat16", "min_max", "per_channel", 8));
     assert_false(tare_variants_calibrate(&list));
-    mini_ok(tare_variants_parse(&list, &arena, "weight_only,static", "min_max", "per_channel"));
+    mini_ok(tare_variants_parse(&list, &arena, "weight_only,static", "min_max", "per_channel", 8));
     assert_true(tare_variants_calibrate(&list));
     tare_arena_free(&arena);
 }
@@ -83,6 +96,8 @@ int main(void) {
         cmocka_unit_test(every_combination__is_measured_once),
         cmocka_unit_test(methods_without_ranges__do_not_multiply_with_algorithms),
         cmocka_unit_test(bfloat16__goes_with_a_quantization),
+        cmocka_unit_test(accuracy_passes__go_with_a_quantization),
+        cmocka_unit_test(blocks__are_for_methods_that_know_them),
         cmocka_unit_test(parameters_of_an_algorithm__may_hold_commas),
         cmocka_unit_test(unknown_names__are_told_with_the_nearest),
         cmocka_unit_test(calibration__is_needed_where_ranges_are),

@@ -1,0 +1,35 @@
+/* Passes that win accuracy back (docs/algorithms.md has their maths): one file in quant/passes/ and one row each. */
+#ifndef TARE_QUANT_PASS_H
+#define TARE_QUANT_PASS_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+
+struct tare_quant_work; /* quant/layer.h */
+
+/* Runs when every layer is planned and nothing is rewritten yet, and changes what the methods then use
+ * (docs/architecture.md, "Accuracy passes"). */
+struct tare_quant_pass {
+    const char *name; /* "bias_correction": as options and reports have it */
+    const char *help; /* one line */
+    bool needs_channels; /* asks the calibration for statistics per channel */
+    tare_status (*run)(struct tare_quant_work *work);
+};
+
+extern const struct tare_quant_pass tare_quant_pass_equalization, tare_quant_pass_weight_clipping,
+    tare_quant_pass_bias_correction;
+/* Every pass, in the order in which they run whatever the order they are asked for; ended by NULL. */
+extern const struct tare_quant_pass *const tare_quant_passes[];
+/* By name; NULL when there is none. */
+const struct tare_quant_pass *tare_quant_pass_find(const char *name);
+
+/* The passes that a list of names with commas between asks for, each once and in the order of tare_quant_passes, ended by
+ * NULL; arena memory. TARE_USAGE names what is not known and the nearest. */
+struct tare_arena;
+tare_status tare_quant_passes_parse(const struct tare_quant_pass *const **out, struct tare_arena *arena,
+                                    const char *text) TARE_WARN_UNUSED;
+/* Some pass of a list (NULL: none) asks for statistics per channel. */
+bool tare_quant_passes_need_channels(const struct tare_quant_pass *const *passes);
+
+#endif

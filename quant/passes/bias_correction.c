@@ -1,0 +1,96 @@
+/* Bias correction: rounding weights moves the mean of a layer's output by E[x] · (W - Ŵ); the bias takes it back.
+ *
+ *     b'_c = b_c + Σ_rows E[x_row] · (W - Ŵ)_{row,c}
+ *
+ * with the mean of each input channel from calibration (Nagel et al., "Data-Free Quantization Through Weight Equalization
+ * and Bias Correction", ICCV 2019, section 4.2, with measured means). Where a convolution pads with zeros the border's mean
+ * is smaller than the channel's: it is corrected by the whole of it. Methods that leave the bias where it is add the
+ * correction to their result. */
+#include "calib/statistics.h"
+#include "quant/layer.h"
+#include "quant/pass.h"
+
+#include <math.h>
+
+/* Mean of the activation by input channel of the layer, NULL: not known. */
+static const double *input_means(struct tare_quant_work *work, const struct tare_quant_layer *layer, int64_t *channels) {
+    const struct tare_quant_ranges *ranges = work->ranges;
+    const struct tare_statistics *s =
+        ranges && ranges->statistics ? ranges->statistics(ranges->arg, layer->input) : NULL;
+    double *means, count;
+    if (!s || s->channels <= 0 || !(means = TARE_NEW_ARRAY(work->arena, double, (size_t)s->channels))) return NULL;
+    count = (double)tare_statistics_elements(s) / (double)s->channels;
+    for (int64_t c = 0; c < s->channels; c++) means[c] = count > 0 ? tare_exact_sum_value(&s->channel_sum[c]) / count : 0;
+    *channels = s->channels;
+    return means;
+}
+
+/* Which input channel row `row` of column `column` multiplies; -1: the layer is of no form that has one. The input's
+ * channels are its last axis, which is the fastest of the rows; a depthwise filter's columns are channel by channel. */
+static int64_t channel_of(const struct tare_quant_layer *layer, int64_t channels, int64_t row, int64_t column) {
+    const struct tare_quant_product *p = &layer->product;
+    if (layer->kind == TARE_KIND_DEPTHWISE) return column / (p->columns / channels);
+    if (p->spatial && p->groups == 1) return row % channels;
+    return layer->kind == TARE_KIND_MATMUL && p->rows == channels && !tare_node_bool(layer->op, "transpose_a", false) ? row : -1;
+}
+
+static bool fits(const struct tare_quant_layer *layer, int64_t channels) {
+    const struct tare_quant_product *p = &layer->product;
+    if (p->batches != 1 || channels <= 0) return false;
+    if (layer->kind == TARE_KIND_DEPTHWISE) return p->columns % channels == 0;
+    return p->rows % channels == 0 && channel_of(layer, channels, 0, 0) >= 0;
+}
+
+/* Takes over `shift`. */
+static void put_shift(struct tare_quant_layer *layer, double *shift) {
+    if (!layer->setting.method->takes_bias) {
+        layer->shift = shift;
+        return;
+    }
+    for (int64_t c = 0; c < layer->product.columns; c++)
+        shift[c] += layer->bias_real    ? layer->bias_real[c]
+                    : layer->bias_value ? tare_tensor_get_f64(layer->bias_value, c)
+                                        : 0;
+    layer->bias_real = shift;
+}
+
+static tare_status correct(struct tare_quant_work *work, struct tare_quant_layer *layer) {
+    const struct tare_quantized_weight *weight = &layer->quantized;
+    const int64_t columns = layer->product.columns;
+    int64_t channels = 0;
+    const double *means = input_means(work, layer, &channels);
+    const float *real;
+    const int8_t *integers;
+    double *shift;
+    if (!means || !fits(layer, channels)) return TARE_OK;
+    TARE_TRY(tare_quant_make_integers(work->arena, layer));
+    TARE_TRY(tare_quant_make_real(layer));
+    shift = TARE_NEW_ARRAY(work->arena, double, (size_t)columns);
+    if (!shift) return TARE_NO_MEMORY;
+    real = TARE_CONST_DATA(float, &layer->real);
+    integers = TARE_CONST_DATA(int8_t, &weight->values);
+    for (int64_t r = 0; r < layer->product.rows; r++)
+        for (int64_t c = 0; c < columns; c++) {
+            double scale = weight->scales[tare_weight_scale_index(weight, 0, r, c)];
+            double left = (double)real[r * columns + c] - scale * integers[r * columns + c];
+            shift[c] += means[channel_of(layer, channels, r, c)] * left;
+        }
+    put_shift(layer, shift);
+    return TARE_OK;
+}
+
+static tare_status run(struct tare_quant_work *work) {
+    for (size_t i = 0; i < work->n_layers; i++) {
+        struct tare_quant_layer *layer = &work->layers[i];
+        if (layer->refused || !layer->weight || layer->kind == TARE_KIND_GATHER) continue;
+        TARE_TRY(tare_error_prefix(correct(work, layer), "%s", layer->op->name));
+    }
+    return TARE_OK;
+}
+
+const struct tare_quant_pass tare_quant_pass_bias_correction = {
+    .name = "bias_correction",
+    .help = "biases that take back what rounding the weights adds to the outputs' means",
+    .needs_channels = true,
+    .run = run,
+};

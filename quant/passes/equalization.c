@@ -1,0 +1,196 @@
+/* Cross-layer equalization: where a layer's output goes through nothing but ReLU into one other layer, channel c of the
+ * first may be divided by s_c and what the second makes of it multiplied, without changing the function. With
+ * s_c = sqrt(r1_c / r2_c), r the greatest magnitude of the channel's weights, both have the range sqrt(r1_c · r2_c), and a
+ * channel's share of the tensor's grid grows (Nagel et al., "Data-Free Quantization Through Weight Equalization and Bias
+ * Correction", ICCV 2019, section 4.1). The range of the activation between follows from its channels' extremes. For
+ * methods that take the bias along; ReLU6 is not homogeneous and ends a chain. */
+#include "calib/statistics.h"
+#include "quant/layer.h"
+#include "quant/pass.h"
+
+#include <math.h>
+
+enum { SWEEPS = 20 };
+static const double MOST = 256; /* bound of s and 1/s: beyond it activations of dead channels would be blown up */
+
+struct pair {
+    struct tare_quant_layer *first, *second;
+    const struct tare_statistics *between;
+    int64_t channels;
+    double *factors; /* s by channel, over all sweeps */
+    double *step, *first_range, *second_range; /* of the sweep at hand */
+};
+
+/* ---- channels ---- */
+
+/* The input channel that the weight at a row and column multiplies. */
+static int64_t channel_of(const struct tare_quant_layer *layer, int64_t channels, int64_t row, int64_t column) {
+    if (layer->kind == TARE_KIND_DEPTHWISE) return column / (layer->product.columns / channels);
+    return row % channels;
+}
+
+static bool has_channels(const struct tare_quant_layer *layer) {
+    const struct tare_quant_product *p = &layer->product;
+    if (p->batches != 1 || !layer->weight) return false;
+    return layer->kind == TARE_KIND_DEPTHWISE || (p->spatial && p->groups == 1) ||
+           (layer->kind == TARE_KIND_MATMUL && !tare_node_bool(layer->op, "transpose_a", false));
+}
+
+static int64_t input_channels(const struct tare_quant_layer *layer, int64_t expected) {
+    const struct tare_quant_product *p = &layer->product;
+    if (layer->kind == TARE_KIND_DEPTHWISE) return p->columns % expected == 0 ? expected : 0;
+    if (p->spatial) return p->rows % expected == 0 ? expected : 0;
+    return p->rows;
+}
+
+/* ---- pairs ---- */
+
+static bool may_lead(const struct tare_quant_layer *layer) {
+    return !layer->refused && has_channels(layer) && layer->setting.method->takes_bias &&
+           layer->activation != TARE_ACTIVATION_RELU6;
+}
+
+static struct tare_quant_layer *only_user(const struct tare_quant_work *work, const struct tare_quant_layer *first) {
+    struct tare_quant_layer *found = NULL;
+    if (tare_graph_count_uses(first->op->graph, first->output, NULL) != 1) return NULL;
+    for (size_t i = 0; i < work->n_layers; i++)
+        if (tare_edge_equal(work->layers[i].input, first->output)) found = &work->layers[i];
+    return found && !found->refused && has_channels(found) && found->setting.method->takes_bias ? found : NULL;
+}
+
+static tare_status find_pairs(struct pair **out, size_t *count, struct tare_quant_work *work) {
+    struct pair *pairs = TARE_NEW_ARRAY(work->arena, struct pair, work->n_layers + 1);
+    *count = 0;
+    if (!(*out = pairs)) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < work->n_layers; i++) {
+        struct pair *pair = &pairs[*count];
+        pair->first = &work->layers[i];
+        if (!may_lead(pair->first) || !(pair->second = only_user(work, pair->first))) continue;
+        pair->between = work->ranges->statistics(work->ranges->arg, pair->first->output);
+        pair->channels = pair->first->product.columns;
+        if (!pair->between || pair->between->channels != pair->channels ||
+            input_channels(pair->second, pair->channels) != pair->channels)
+            continue;
+        pair->factors = TARE_NEW_ARRAY(work->arena, double, 4 * (size_t)pair->channels);
+        if (!pair->factors) return TARE_NO_MEMORY;
+        pair->step = pair->factors + pair->channels;
+        pair->first_range = pair->step + pair->channels;
+        pair->second_range = pair->first_range + pair->channels;
+        for (int64_t c = 0; c < pair->channels; c++) pair->factors[c] = 1;
+        (*count)++;
+    }
+    return TARE_OK;
+}
+
+/* ---- weights ---- */
+
+/* The weight as floats of the pass's own: `real` may be the constant itself. */
+static tare_status own_real(struct tare_quant_layer *layer) {
+    struct tare_tensor copy = { 0 };
+    TARE_TRY(tare_quant_make_real(layer));
+    if (tare_tensor_is_exclusive(&layer->real)) return TARE_OK;
+    TARE_TRY(tare_tensor_copy(&copy, &layer->real));
+    tare_tensor_reset(&layer->real);
+    layer->real = copy;
+    return TARE_OK;
+}
+
+/* Greatest magnitudes by output channel of the first and input channel of the second. */
+static void find_ranges(struct pair *pair) {
+    const struct tare_quant_product *p = &pair->first->product, *q = &pair->second->product;
+    const float *first = TARE_CONST_DATA(float, &pair->first->real), *second = TARE_CONST_DATA(float, &pair->second->real);
+    for (int64_t c = 0; c < pair->channels; c++) pair->first_range[c] = pair->second_range[c] = 0;
+    for (int64_t r = 0; r < p->rows; r++)
+        for (int64_t k = 0; k < p->columns; k++)
+            pair->first_range[k] = fmax(pair->first_range[k], fabs((double)first[r * p->columns + k]));
+    for (int64_t r = 0; r < q->rows; r++)
+        for (int64_t k = 0; k < q->columns; k++) {
+            double *range = &pair->second_range[channel_of(pair->second, pair->channels, r, k)];
+            *range = fmax(*range, fabs((double)second[r * q->columns + k]));
+        }
+}
+
+/* s by channel, 1 for channels that one side does not use; the product of all sweeps stays within MOST. */
+static void choose_steps(struct pair *pair) {
+    for (int64_t c = 0; c < pair->channels; c++) {
+        const double first = pair->first_range[c], second = pair->second_range[c];
+        double s = 1;
+        if (first > 0 && second > 0)
+            s = fmin(fmax(sqrt(first / second) * pair->factors[c], 1 / MOST), MOST) / pair->factors[c];
+        pair->step[c] = s;
+        pair->factors[c] *= s;
+    }
+}
+
+static void equalize(struct pair *pair) {
+    const struct tare_quant_product *p = &pair->first->product, *q = &pair->second->product;
+    float *first = TARE_DATA(float, &pair->first->real), *second = TARE_DATA(float, &pair->second->real);
+    find_ranges(pair);
+    choose_steps(pair);
+    for (int64_t r = 0; r < p->rows; r++)
+        for (int64_t k = 0; k < p->columns; k++)
+            first[r * p->columns + k] = (float)((double)first[r * p->columns + k] / pair->step[k]);
+    for (int64_t c = 0; c < pair->channels && pair->first->bias_real; c++) pair->first->bias_real[c] /= pair->step[c];
+    for (int64_t r = 0; r < q->rows; r++)
+        for (int64_t k = 0; k < q->columns; k++) {
+            const double s = pair->step[channel_of(pair->second, pair->channels, r, k)];
+            second[r * q->columns + k] = (float)((double)second[r * q->columns + k] * s);
+        }
+}
+
+static tare_status own_bias(struct tare_quant_work *work, struct tare_quant_layer *layer) {
+    if (layer->bias_real || !layer->bias_value) return TARE_OK;
+    layer->bias_real = TARE_NEW_ARRAY(work->arena, double, (size_t)layer->product.columns);
+    if (!layer->bias_real) return TARE_NO_MEMORY;
+    for (int64_t c = 0; c < layer->product.columns; c++) layer->bias_real[c] = tare_tensor_get_f64(layer->bias_value, c);
+    return TARE_OK;
+}
+
+/* ---- the activation between ---- */
+
+/* The range as the algorithm chose it, by as much as the extremes moved. */
+static double moved(double chosen, double before, double after) {
+    return before != 0 ? chosen * (after / before) : after;
+}
+
+static tare_status range_between(struct tare_quant_work *work, struct pair *pair) {
+    const struct tare_statistics *s = pair->between;
+    const struct tare_qscheme scheme = tare_quant_activation_scheme(&pair->second->setting);
+    double low = 0, high = 0, new_low = 0, new_high = 0, chosen_low, chosen_high;
+    struct tare_qparams params;
+    for (int64_t c = 0; c < pair->channels; c++) {
+        if (!(s->channel_low[c] <= s->channel_high[c])) continue; /* saw nothing finite */
+        low = fmin(low, (double)s->channel_low[c]);
+        high = fmax(high, (double)s->channel_high[c]);
+        new_low = fmin(new_low, (double)s->channel_low[c] / pair->factors[c]);
+        new_high = fmax(new_high, (double)s->channel_high[c] / pair->factors[c]);
+    }
+    if (!work->ranges->find(work->ranges->arg, pair->first->output, &chosen_low, &chosen_high)) return TARE_OK;
+    TARE_TRY(tare_qparams_from_range(&params, moved(chosen_low, low, new_low), moved(chosen_high, high, new_high), &scheme));
+    pair->first->output_params = params;
+    pair->second->left_params = params;
+    return TARE_OK;
+}
+
+static tare_status run(struct tare_quant_work *work) {
+    struct pair *pairs;
+    size_t count;
+    if (!work->ranges || !work->ranges->statistics) return TARE_OK;
+    TARE_TRY(find_pairs(&pairs, &count, work));
+    for (size_t i = 0; i < count; i++) {
+        TARE_TRY(own_real(pairs[i].first));
+        TARE_TRY(own_real(pairs[i].second));
+        TARE_TRY(own_bias(work, pairs[i].first));
+    }
+    for (int sweep = 0; sweep < SWEEPS; sweep++)
+        for (size_t i = 0; i < count; i++) equalize(&pairs[i]);
+    for (size_t i = 0; i < count; i++) TARE_TRY(range_between(work, &pairs[i]));
+    return TARE_OK;
+}
+
+const struct tare_quant_pass tare_quant_pass_equalization = {
+    .name = "equalization",
+    .help = "channels of neighbouring layers scaled so that their weights use the grid alike",
+    .needs_channels = true,
+    .run = run,
+};
