@@ -70,6 +70,20 @@ enum tare_op_dtype {
     TARE_UINT64 = 23
 };
 
+/* X(name, type) for each dtype of real numbers that C computes with: its name in specifications and its C type. half and
+ * bfloat16 are left out: they are computed in float (tare_op_float_from_half). */
+#define TARE_OP_EACH_REAL_TYPE(X)                                                                                      \
+    X(float, float)                                                                                                    \
+    X(double, double)                                                                                                  \
+    X(int8, int8_t)                                                                                                    \
+    X(int16, int16_t)                                                                                                  \
+    X(int32, int32_t)                                                                                                  \
+    X(int64, int64_t)                                                                                                  \
+    X(uint8, uint8_t)                                                                                                  \
+    X(uint16, uint16_t)                                                                                                \
+    X(uint32, uint32_t)                                                                                                \
+    X(uint64, uint64_t)
+
 enum { TARE_OP_UNKNOWN = -1 }; /* a dim or rank that is not known */
 
 /* Properties of an op, for tare_op_set_properties. */

@@ -64,7 +64,7 @@ for file in *.c; do
     cc -std=c11 -Wall -Wextra -Werror -shared -fPIC "$file" -o checked.so $(pkg-config --cflags tare) || fail "$file has warnings"
 done
 if command -v c++ >/dev/null; then
-    for file in zero_out.c vector_only.c polymorphic.c lists.c; do
+    for file in zero_out.c vector_only.c polymorphic.c real.c lists.c; do
         c++ -x c++ -std=c++11 -Wall -Wextra -Werror -shared -fPIC "$file" -o checked.so $(pkg-config --cflags tare) || fail "$file as C++"
     done
     cp checked.so lists_cc.so
