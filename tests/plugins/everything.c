@@ -1,4 +1,4 @@
-/* Ops that use every part of the public header, for tests/unit/graph/plugin_test.c. */
+/* Ops that use every part of the public header, for tests/unit/graph/plugin_*_test.c. */
 #include <tare/op.h>
 
 #include <inttypes.h>
