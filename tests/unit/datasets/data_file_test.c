@@ -6,6 +6,7 @@
 #include "datasets/array_file.h"
 #include "datasets/source.h"
 #include "image/codec.h"
+#include "support/memory_use.h"
 #include "support/temp.h"
 
 #include <stdarg.h>
@@ -336,6 +337,12 @@ static void faults__are_told(void **state) {
     tare_dataset_spec_free(spec);
 }
 
+/* The last test: no forged size was believed. */
+static void memory__stays_small(void **state) {
+    (void)state;
+    assert_true(memory_used() < ((int64_t)200 << 20));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arrays__rows_are_samples),
@@ -348,6 +355,7 @@ int main(void) {
         cmocka_unit_test(pictures__need_a_spec_and_a_label),
         cmocka_unit_test(pictures__that_are_damaged_are_passed_over),
         cmocka_unit_test(faults__are_told),
+        cmocka_unit_test(memory__stays_small),
     };
     return cmocka_run_group_tests(tests, make_pictures, NULL);
 }

@@ -4,6 +4,7 @@
 #include "datasets/npy.h"
 #include "datasets/record_kind.h"
 #include "datasets/tfrecord.h"
+#include "support/memory_use.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -399,6 +400,12 @@ static void faults__are_told(void **state) {
     }
 }
 
+/* The last test: no forged size was believed. */
+static void memory__stays_small(void **state) {
+    (void)state;
+    assert_true(memory_used() < ((int64_t)200 << 20));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pictures__are_scaled_by_each_rule),
@@ -414,6 +421,7 @@ int main(void) {
         cmocka_unit_test(samples__go_through_a_spec_too),
         cmocka_unit_test(damaged__records_are_decoded_or_refused),
         cmocka_unit_test(faults__are_told),
+        cmocka_unit_test(memory__stays_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "image/picture.h"
 #include "base/alloc.h"
 #include "image/codec.h"
+#include "support/memory_use.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -189,6 +190,12 @@ static void damaged__files_are_decoded_or_refused(void **state) {
     }
 }
 
+/* The last test: no forged size was believed. */
+static void memory__stays_small(void **state) {
+    (void)state;
+    assert_true(memory_used() < ((int64_t)200 << 20));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(decode__knows_formats_by_their_first_bytes),
@@ -197,6 +204,7 @@ int main(void) {
         cmocka_unit_test(resize__follows_its_rule),
         cmocka_unit_test(resize__refuses_no_pixels),
         cmocka_unit_test(damaged__files_are_decoded_or_refused),
+        cmocka_unit_test(memory__stays_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
