@@ -1,5 +1,7 @@
 /* Ops that only the file knows: definitions from its stripped op list, and names of outputs for the rest. */
 #include "convert/import.h"
+#include "graph/op_compat.h"
+#include "graph/plugin.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +66,7 @@ static tare_status import_attr_def(struct tare_op_attr *out, struct tare_model *
     return TARE_OK;
 }
 
-static tare_status import_definition(struct tare_model *model, const Tensorflow__OpDef *op) {
+static tare_status read_definition(struct tare_op_def **out, struct tare_model *model, const Tensorflow__OpDef *op) {
     struct tare_op_def *def = TARE_NEW(&model->arena, struct tare_op_def);
     if (!def) return TARE_NO_MEMORY;
     def->name = op->name;
@@ -75,7 +77,28 @@ static tare_status import_definition(struct tare_model *model, const Tensorflow_
     if (!def->attrs) return TARE_NO_MEMORY;
     for (size_t i = 0; i < op->n_attr; i++) TARE_TRY(import_attr_def(&def->attrs[i], model, op->attr[i]));
     def->n_attrs = op->n_attr;
-    return tare_ops_add_def(model->custom_ops, def);
+    *out = def;
+    return TARE_OK;
+}
+
+/* A library's op is the one that the model was saved with, or a later one that does not break it: a default that has
+ * changed would change answers without a word. */
+static tare_status check_definition(const struct tare_op_def *saved, const struct tare_op_def *known) {
+    struct tare_op_changes changes = { 0 };
+    tare_status status = tare_op_compare(&changes, saved, known);
+    if (status == TARE_OK && changes.count)
+        status = TARE_FAIL(TARE_INVALID_ARGUMENT, "that of %s breaks the one that the model was saved with: %s",
+                           tare_plugin_path_of(known), changes.items[0]);
+    tare_op_changes_free(&changes);
+    return status;
+}
+
+static tare_status import_definition(struct tare_model *model, const Tensorflow__OpDef *op) {
+    const struct tare_op_def *known = tare_ops_find(model->custom_ops, op->name);
+    struct tare_op_def *def;
+    if (known && !tare_plugin_path_of(known)) return TARE_OK;
+    TARE_TRY(read_definition(&def, model, op));
+    return known ? check_definition(def, known) : tare_ops_add_def(model->custom_ops, def);
 }
 
 /* ---- ops without any definition ---- */
@@ -165,8 +188,7 @@ tare_status tare_import_custom_ops(struct tare_model *model, const Tensorflow__M
     const Tensorflow__OpList *list = meta->meta_info_def ? meta->meta_info_def->stripped_op_list : NULL;
     const Tensorflow__GraphDef *graph = meta->graph_def;
     for (size_t i = 0; list && i < list->n_op; i++)
-        if (!tare_ops_find(model->custom_ops, list->op[i]->name))
-            TARE_TRY(tare_error_prefix(import_definition(model, list->op[i]), "op %s", list->op[i]->name));
+        TARE_TRY(tare_error_prefix(import_definition(model, list->op[i]), "op %s", list->op[i]->name));
     TARE_TRY(note_uses(model, graph, graph->node, graph->n_node, NULL, meta));
     for (size_t i = 0; graph->library && i < graph->library->n_function; i++) {
         const Tensorflow__FunctionDef *function = graph->library->function[i];
