@@ -242,8 +242,8 @@ static tare_status run_threes(struct tare_quant_work *work) {
     return TARE_OK;
 }
 
-static const struct tare_quant_pass doubling = { "doubling", "for the test", run_doubling };
-static const struct tare_quant_pass threes = { "threes", "for the test", run_threes };
+static const struct tare_quant_pass doubling = { .name = "doubling", .help = "for the test", .run = run_doubling };
+static const struct tare_quant_pass threes = { .name = "threes", .help = "for the test", .run = run_threes };
 
 static float answer_of(const struct tare_quant_pass *pass) {
     const struct tare_quant_pass *const passes[] = { pass, NULL };
