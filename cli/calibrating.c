@@ -188,10 +188,12 @@ static tare_status run_feed(struct tare_calibration *calibration, struct tare_ca
     return status;
 }
 
-/* Decoded samples that wait: two rounds of all workers. They may be large. */
+/* Decoded samples that wait: two rounds of all workers. They may be large. One worker decodes plain samples itself: handing
+ * them over costs more. */
 static size_t samples_ahead(const struct tare_calibrating_options *options) {
     enum { LEAST = 4, MOST = 256, AUTO = 8 };
     const int threads = options->threads > 0 ? options->threads : tare_cpu_count();
+    if (threads == 1 && !options->spec) return 0;
     const int64_t round = (int64_t)threads * (options->batch > 0 ? options->batch : AUTO);
     return 2 * round < LEAST ? LEAST : 2 * round > MOST ? MOST : (size_t)(2 * round);
 }
