@@ -138,6 +138,7 @@ static tare_status quantize(struct tare_model *model, struct tare_arena *arena,
     tare_status status;
     if (quantization->warning) fprintf(stderr, "warning: %s\n", quantization->warning);
     TARE_TRY(tare_algorithm_parse(&calibrated.algorithm, quantization->algorithm));
+    calibrated.symmetric = quantization->options.setting.symmetric;
     if (tare_quant_needs_ranges(&quantization->options)) {
         TARE_CHECK(calibrate(&calibrated.calibration, model, quantization, options->calibration));
         ranges = tare_ranges_of(&calibrated);

@@ -162,6 +162,7 @@ static tare_status quantize(struct tare_model *model, struct tare_arena *arena, 
     struct tare_quant_report report;
     tare_status status;
     TARE_TRY(tare_algorithm_parse(&calibrated.algorithm, options->algorithm));
+    calibrated.symmetric = quantization->options.setting.symmetric;
     if (tare_quant_needs_ranges(&quantization->options) || tare_quant_passes_need_channels(quantization->options.passes)) {
         TARE_TRY(calibrate(&calibrated.calibration, model, options, quantization->options.passes));
         ranges = tare_ranges_of(&calibrated);

@@ -47,9 +47,10 @@ tare_status tare_calibration_check_passes(const struct tare_calibration *calibra
 static bool find_range(const struct tare_calibrated_ranges *ranges, const struct tare_algorithm_choice *algorithm,
                        struct tare_edge edge, double *low, double *high) {
     const struct tare_calibration_tensor *tensor = tare_calibration_find_edge(ranges->calibration, edge);
+    struct tare_grid_scheme scheme = tare_grid_activation;
     struct tare_range range;
-    if (!tensor || tare_algorithm_range(&range, algorithm, &tensor->statistics, &tare_grid_activation) != TARE_OK)
-        return false;
+    scheme.symmetric = ranges->symmetric;
+    if (!tensor || tare_algorithm_range(&range, algorithm, &tensor->statistics, &scheme) != TARE_OK) return false;
     *low = range.low;
     *high = range.high;
     return true;

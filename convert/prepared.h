@@ -12,6 +12,7 @@
 struct tare_calibrated_ranges {
     struct tare_calibration *calibration;
     struct tare_algorithm_choice algorithm;
+    bool symmetric; /* of the grid that ranges are for */
 };
 
 /* Loads a SavedModel and runs the passes that come before calibration (convert/pipeline.h). Errors name the path. */
