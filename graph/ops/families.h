@@ -42,6 +42,7 @@
     X(parse) \
     X(partition) \
     X(pool) \
+    X(project) \
     X(quantize) \
     X(ragged) \
     X(ragged_dense) \

@@ -81,6 +81,53 @@ static tare_status run_colours(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
+/* ---- hue and saturation, moved in HSV ---- */
+
+static void turn_hue(double hsv[3], double delta) {
+    const double hue = hsv[0] + delta;
+    hsv[0] = hue - floor(hue);
+}
+
+static void scale_saturation(double hsv[3], double scale) {
+    hsv[1] = unit(hsv[1] * scale);
+}
+
+/* A row's aux. */
+struct adjustment {
+    void (*change)(double hsv[3], double by);
+};
+static const struct adjustment hue = { turn_hue }, saturation = { scale_saturation };
+
+static tare_status infer_adjust(struct tare_infer *infer) {
+    if (infer->inputs[0].rank >= 0 && infer->inputs[0].rank < 3)
+        return TARE_FAIL(TARE_SHAPE, "input must be at least 3-D, got rank %d", infer->inputs[0].rank);
+    if (infer->inputs[1].rank > 0) return TARE_FAIL(TARE_SHAPE, "the amount must be a scalar");
+    return infer_colours(infer);
+}
+
+static tare_status run_adjust(struct tare_kernel *kernel) {
+    const struct tare_tensor *input = &kernel->inputs[0];
+    const struct adjustment *adjustment = kernel->op->aux;
+    if (input->shape.rank < 3)
+        return TARE_FAIL(TARE_SHAPE, "input must be at least 3-D, got rank %d", input->shape.rank);
+    if (kernel->inputs[1].shape.rank > 0) return TARE_FAIL(TARE_SHAPE, "the amount must be a scalar");
+    TARE_TRY(check_pixels(&input->shape));
+    TARE_TRY(tare_kernel_output(kernel, 0, input->dtype, &input->shape));
+    const double by = (double)TARE_CONST_DATA(float, &kernel->inputs[1])[0];
+    for (int64_t i = 0; i < input->elements; i += 3) {
+        double rgb[3], hsv[3];
+        for (int k = 0; k < 3; k++)
+            rgb[k] = tare_tensor_get_f64(input, i + k);
+        rgb_to_hsv(hsv, rgb);
+        adjustment->change(hsv, by);
+        hsv_to_rgb(rgb, hsv);
+        const float narrow[3] = { (float)rgb[0], (float)rgb[1], (float)rgb[2] };
+        tare_floats_to((char *)kernel->outputs[0].data + (size_t)i * tare_dtype_size(input->dtype), input->dtype,
+                       narrow, 3);
+    }
+    return TARE_OK;
+}
+
 /* ---- contrast ---- */
 
 static tare_status check_contrast(const struct tare_shape *images, const struct tare_shape *factor) {
@@ -202,6 +249,20 @@ const struct tare_op tare_ops_image[] = {
       .attrs = "T: {half, float} = DT_FLOAT",
       .infer = infer_contrast,
       .run = run_contrast },
+    { .name = "AdjustHue",
+      .inputs = "images: T, delta: float",
+      .outputs = "output: T",
+      .attrs = "T: {half, float} = DT_FLOAT",
+      .infer = infer_adjust,
+      .run = run_adjust,
+      .aux = &hue },
+    { .name = "AdjustSaturation",
+      .inputs = "images: T, scale: float",
+      .outputs = "output: T",
+      .attrs = "T: {half, float} = DT_FLOAT",
+      .infer = infer_adjust,
+      .run = run_adjust,
+      .aux = &saturation },
     { .name = "RGBToHSV",
       .inputs = "images: T",
       .outputs = "output: T",

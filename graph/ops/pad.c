@@ -1,5 +1,6 @@
 /* Edges around a tensor: constant (Pad, PadV2) or mirrored (MirrorPad). */
 #include "base/alloc.h"
+#include "graph/ops/accumulate.h"
 #include "graph/ops/move.h"
 #include "graph/ops/operand.h"
 
@@ -131,7 +132,59 @@ static tare_status run_mirror_pad(struct tare_kernel *kernel) {
     return pad.out->elements ? mirror_dim(&pad, 0, 0, 0, mirror_of(kernel->node)) : TARE_OK;
 }
 
+/* ---- MirrorPadGrad: what was copied to the edges is added to where it came from ---- */
+
+static tare_status infer_unpad(struct tare_infer *infer) {
+    const struct tare_shape *in = &infer->inputs[0];
+    struct tare_shape *out = &infer->outputs[0];
+    TARE_TRY(tare_operand_rank(infer, 1, "paddings", 2));
+    if (in->rank < 0) return TARE_OK;
+    if (infer->inputs[1].rank == 2 && infer->inputs[1].dims[0] >= 0 &&
+        (infer->inputs[1].dims[0] != in->rank || infer->inputs[1].dims[1] != 2))
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "The first dimension of paddings must be the rank of inputs");
+    *out = tare_operand_unknown_dims(in->rank);
+    for (int d = 0; infer->input_values[1] && d < in->rank; d++) {
+        int64_t before, after;
+        TARE_TRY(padding(&before, &after, infer->input_values[1], d, -1, -1));
+        if (in->dims[d] < 0) continue;
+        out->dims[d] = in->dims[d] - before - after;
+        if (out->dims[d] < 0) return TARE_FAIL(TARE_INVALID_ARGUMENT, "dimension %d is smaller than its paddings", d);
+        TARE_TRY(padding(&before, &after, infer->input_values[1], d, out->dims[d], mirror_of(infer->node)));
+    }
+    return TARE_OK;
+}
+
+static tare_status fold_dim(const struct pad *pad, int d, int64_t from, int64_t to, int reflect) {
+    const size_t size = tare_dtype_size(pad->in->dtype);
+    if (d == pad->in->shape.rank)
+        return tare_accumulate(TARE_ACCUMULATE_ADD, pad->in->dtype, (char *)pad->out->data + (size_t)to * size,
+                               (const char *)pad->in->data + (size_t)from * size, 1, false);
+    for (int64_t i = 0; i < pad->in->shape.dims[d]; i++)
+        TARE_TRY(fold_dim(pad, d + 1, from + i * pad->from[d],
+                          to + mirrored(i, pad->before[d], pad->out->shape.dims[d], reflect) * pad->to[d], reflect));
+    return TARE_OK;
+}
+
+static tare_status run_unpad(struct tare_kernel *kernel) {
+    struct pad pad = { .out = &kernel->outputs[0], .in = &kernel->inputs[0] };
+    TARE_TRY(tare_operand_output(kernel, 0));
+    tare_move_strides(pad.from, &pad.in->shape);
+    tare_move_strides(pad.to, &pad.out->shape);
+    for (int d = 0; d < pad.in->shape.rank; d++)
+        TARE_TRY(padding(&pad.before[d], &pad.after[d], &kernel->inputs[1], d, -1, -1));
+    tare_move_zero(pad.out, 0, pad.out->elements);
+    return pad.out->elements ? fold_dim(&pad, 0, 0, 0, mirror_of(kernel->node)) : TARE_OK;
+}
+
 const struct tare_op tare_ops_pad[] = {
+    { .name = "MirrorPadGrad",
+      .inputs = "input: T, paddings: Tpaddings",
+      .outputs = "output: T",
+      .attrs =
+          "T: {float, double, half, bfloat16, int8, uint8, int16, uint16, int32, uint32, int64, uint64, complex64, "
+          "complex128}; Tpaddings: {int32, int64} = DT_INT32; mode: {'REFLECT', 'SYMMETRIC'}",
+      .infer = infer_unpad,
+      .run = run_unpad },
     { .name = "MirrorPad",
       .inputs = "input: T, paddings: Tpaddings",
       .outputs = "output: T",

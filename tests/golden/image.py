@@ -24,6 +24,21 @@ g.case("RGBToHSV", "T: half", [half], [np.array([colorsys.rgb_to_hsv(*map(float,
 for op in ("RGBToHSV", "HSVToRGB"):
     g.case(op, "T: float", [rgb[:, :2]], [], error="3 channels")
 
+for delta in (0.0, 0.3, -0.45, 1.0, -1.0):
+    want = [colorsys.hsv_to_rgb((h + delta) % 1.0, s, v) for h, s, v in (colorsys.rgb_to_hsv(*map(float, p)) for p in rgb)]
+    g.case("AdjustHue", "T: float", [rgb.reshape(2, 7, 2, 3), f32(delta)], [np.array(want, f32).reshape(2, 7, 2, 3)], CLOSE)
+for scale in (0.0, 0.5, 1.0, 3.0):
+    want = [colorsys.hsv_to_rgb(h, min(1.0, s * scale), v) for h, s, v in (colorsys.rgb_to_hsv(*map(float, p)) for p in rgb)]
+    g.case("AdjustSaturation", "T: float", [rgb.reshape(4, 7, 3), f32(scale)], [np.array(want, f32).reshape(4, 7, 3)], CLOSE)
+    g.case("AdjustSaturation", "T: half", [half.reshape(1, 5, 3), f32(scale)],
+           [np.array([colorsys.hsv_to_rgb(h, min(1.0, s * scale), v) for h, s, v in
+                      (colorsys.rgb_to_hsv(*map(float, p)) for p in half)]).astype(np.float16).reshape(1, 5, 3)],
+           (1e-3, 1e-3, 0))
+for op in ("AdjustHue", "AdjustSaturation"):
+    g.case(op, "T: float", [rgb, f32(1)], [], error="at least 3-D")
+    g.case(op, "T: float", [rgb[None, :, :2], f32(1)], [], error="3 channels")
+    g.case(op, "T: float", [rgb[None], np.zeros(1, f32)], [], error="scalar")
+
 for shape in ((4, 5, 3), (2, 3, 4, 1), (1, 2, 2, 2, 2)):
     for factor in (0.5, 2.0, -1.0):
         x = rng.standard_normal(shape).astype(f32)
