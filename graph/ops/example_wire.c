@@ -72,13 +72,67 @@ static bool read_feature(struct tare_feature *out, struct tare_str bytes) {
     return true;
 }
 
+/* The next entry of a map<string, message>; *found is false at the end. */
+static bool next_entry(struct reader *reader, struct tare_str *name, struct tare_str *value, bool *found) {
+    *name = *value = (struct tare_str){ "", 0 };
+    for (*found = false; reader->at < reader->end && !*found;) {
+        struct tare_str entry;
+        struct reader inner;
+        uint32_t field;
+        int wire;
+        if (!read_tag(reader, &field, &wire)) return false;
+        if (field != 1 || wire != WIRE_BYTES) {
+            if (!skip_field(reader, wire)) return false;
+            continue;
+        }
+        if (!read_bytes(reader, &entry)) return false;
+        *found = true;
+        inner = reader_of(entry);
+        while (inner.at < inner.end) {
+            if (!read_tag(&inner, &field, &wire)) return false;
+            if (wire == WIRE_BYTES && (field == 1 || field == 2)) {
+                if (!read_bytes(&inner, field == 1 ? name : value)) return false;
+            } else if (!skip_field(&inner, wire)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 static bool each_entry(struct tare_str features,
                        void (*fn)(void *arg, struct tare_str name, struct tare_feature feature), void *arg) {
     struct reader reader = reader_of(features);
-    while (reader.at < reader.end) {
-        struct tare_str entry, name = { "", 0 }, value = { "", 0 };
+    for (;;) {
+        struct tare_str name, value;
         struct tare_feature feature;
-        struct reader inner;
+        bool found;
+        if (!next_entry(&reader, &name, &value, &found)) return false;
+        if (!found) return true;
+        if (!read_feature(&feature, value)) return false;
+        fn(arg, name, feature);
+    }
+}
+
+static bool each_list(struct tare_str lists, void (*fn)(void *arg, struct tare_str name, struct tare_str bytes),
+                      void *arg) {
+    struct reader reader = reader_of(lists);
+    for (;;) {
+        struct tare_str name, value;
+        bool found;
+        if (!next_entry(&reader, &name, &value, &found)) return false;
+        if (!found) return true;
+        fn(arg, name, value);
+    }
+}
+
+bool tare_feature_list_each(int64_t *count, struct tare_str bytes, void (*fn)(void *arg, struct tare_feature feature),
+                            void *arg) {
+    struct reader reader = reader_of(bytes);
+    *count = 0;
+    while (reader.at < reader.end) {
+        struct tare_feature feature;
+        struct tare_str body;
         uint32_t field;
         int wire;
         if (!read_tag(&reader, &field, &wire)) return false;
@@ -86,18 +140,28 @@ static bool each_entry(struct tare_str features,
             if (!skip_field(&reader, wire)) return false;
             continue;
         }
-        if (!read_bytes(&reader, &entry)) return false;
-        inner = reader_of(entry);
-        while (inner.at < inner.end) {
-            if (!read_tag(&inner, &field, &wire)) return false;
-            if (wire == WIRE_BYTES && (field == 1 || field == 2)) {
-                if (!read_bytes(&inner, field == 1 ? &name : &value)) return false;
-            } else if (!skip_field(&inner, wire)) {
-                return false;
-            }
+        if (!read_bytes(&reader, &body) || !read_feature(&feature, body)) return false;
+        ++*count;
+        if (fn) fn(arg, feature);
+    }
+    return true;
+}
+
+bool tare_sequence_each(struct tare_str sequence,
+                        void (*context)(void *arg, struct tare_str name, struct tare_feature feature),
+                        void (*list)(void *arg, struct tare_str name, struct tare_str bytes), void *arg) {
+    struct reader reader = reader_of(sequence);
+    while (reader.at < reader.end) {
+        struct tare_str part;
+        uint32_t field;
+        int wire;
+        if (!read_tag(&reader, &field, &wire)) return false;
+        if (wire != WIRE_BYTES || (field != 1 && field != 2)) {
+            if (!skip_field(&reader, wire)) return false;
+            continue;
         }
-        if (!read_feature(&feature, value)) return false;
-        fn(arg, name, feature);
+        if (!read_bytes(&reader, &part)) return false;
+        if (field == 1 ? !each_entry(part, context, arg) : !each_list(part, list, arg)) return false;
     }
     return true;
 }

@@ -17,6 +17,14 @@ struct tare_feature {
 /* Calls fn for each entry of the map, in the order of the file (a later entry of a name replaces an earlier one). */
 bool tare_example_each(struct tare_str example,
                        void (*fn)(void *arg, struct tare_str name, struct tare_feature feature), void *arg);
+/* The same for a SequenceExample { Features context = 1; FeatureLists feature_lists = 2; }: `context` for each feature,
+ * `list` for each FeatureList { repeated Feature feature = 1; }, whose bytes tare_feature_list_each reads. */
+bool tare_sequence_each(struct tare_str sequence,
+                        void (*context)(void *arg, struct tare_str name, struct tare_feature feature),
+                        void (*list)(void *arg, struct tare_str name, struct tare_str bytes), void *arg);
+/* Calls fn (NULL: only counts) for each feature of a list; *count is their number. */
+bool tare_feature_list_each(int64_t *count, struct tare_str bytes,
+                            void (*fn)(void *arg, struct tare_feature feature), void *arg);
 /* Number of values. */
 bool tare_feature_count(int64_t *count, const struct tare_feature *feature);
 /* Writes all of them to `to` from element `at` on; `to` has the feature's dtype and room. *faulty is set for malformed

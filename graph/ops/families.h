@@ -40,6 +40,7 @@
     X(norm) \
     X(pad) \
     X(parse) \
+    X(parse_sequence) \
     X(partition) \
     X(pool) \
     X(project) \
