@@ -1,4 +1,4 @@
-/* Image files in memory: PNG, JPEG, BMP, GIF headers. Pixels are rows of interleaved channels. Knows nothing of ops and
+/* Image files in memory: PNG, JPEG, BMP, GIF. Pixels are rows of interleaved channels. Knows nothing of ops and
  * data sets. */
 #ifndef TARE_IMAGE_CODEC_H
 #define TARE_IMAGE_CODEC_H
@@ -23,6 +23,12 @@ tare_status tare_jpeg_decode(struct tare_str file, int channels, const struct ta
                              tare_codec_make_fn make, void *arg);
 tare_status tare_bmp_decode(struct tare_str file, int channels, tare_codec_make_fn make, void *arg);
 tare_status tare_jpeg_size(struct tare_str file, int64_t *height, int64_t *width, int64_t *channels);
+
+/* Frames of a GIF and the size of the largest. */
+tare_status tare_gif_size(struct tare_str file, int64_t *frames, int64_t *height, int64_t *width);
+/* The first `frames` frames, each painted over the one before it, as RGB: pixels[frames][height][width][3]. What a frame
+ * does not cover is black in the first. The numbers come from tare_gif_size. */
+tare_status tare_gif_decode(struct tare_str file, int64_t frames, int64_t height, int64_t width, uint8_t *pixels);
 
 tare_status tare_png_encode(struct tare_strbuf *out, const void *pixels, int64_t height, int64_t width, int channels,
                             bool wide, int compression);

@@ -89,6 +89,29 @@ static tare_status widen(struct tare_kernel *kernel, int dtype) {
     return status;
 }
 
+/* Animations have one dimension more, but for ops that give one image. */
+static tare_status decode_gif(struct tare_kernel *kernel, struct tare_str file, int channels) {
+    const bool is_gif_op = strcmp(kernel->node->op, "DecodeGif") == 0;
+    const bool is_any = strcmp(kernel->node->op, "DecodeImage") == 0;
+    const bool expand = is_gif_op || (is_any && tare_node_bool(kernel->node, "expand_animations", true));
+    struct tare_shape shape = { .rank = expand ? 4 : 3 };
+    int64_t frames, height, width;
+    if (channels != 0 && channels != 3)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "channels must be 0 or 3 for GIF, got %d", channels);
+    TARE_TRY(tare_gif_size(file, &frames, &height, &width));
+    if (!is_gif_op && !is_any && frames > 1)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "Got %lld frames, but animated gifs can only be decoded by tf.io.decode_gif or "
+                         "tf.io.decode_image",
+                         (long long)frames);
+    if (expand) shape.dims[0] = frames;
+    shape.dims[shape.rank - 3] = height;
+    shape.dims[shape.rank - 2] = width;
+    shape.dims[shape.rank - 1] = 3;
+    TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_UINT8, &shape));
+    return tare_gif_decode(file, expand ? frames : 1, height, width, kernel->outputs[0].data);
+}
+
 static tare_status decode(struct tare_kernel *kernel, enum format format, int channels, int dtype) {
     struct tare_str file = tare_text_at(&kernel->inputs[0], 0);
     struct target target = { kernel, format == FORMAT_PNG && dtype != TARE_DT_FLOAT ? dtype : TARE_DT_UINT8 };
@@ -107,11 +130,29 @@ static tare_status decode(struct tare_kernel *kernel, enum format format, int ch
         TARE_TRY(tare_bmp_decode(file, channels, make_output, &target));
         break;
     case FORMAT_GIF:
-        return TARE_FAIL(TARE_UNSUPPORTED, "GIF images are not decoded");
+        TARE_TRY(decode_gif(kernel, file, channels));
+        break;
     default:
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Unknown image file format. One of JPEG, PNG, GIF, BMP required.");
     }
     return target.dtype == dtype ? TARE_OK : widen(kernel, dtype);
+}
+
+/* Any other image is an animation of one frame. */
+static tare_status run_decode_gif(struct tare_kernel *kernel) {
+    const enum format format = format_of(tare_text_at(&kernel->inputs[0], 0));
+    struct tare_tensor image;
+    struct tare_shape shape = { .rank = 4, .dims = { 1 } };
+    struct tare_shape *shapes;
+    tare_status status;
+    TARE_TRY(tare_operand_shapes(kernel, &shapes));
+    TARE_TRY(decode(kernel, format, format == FORMAT_GIF ? 0 : 3, TARE_DT_UINT8));
+    if (format == FORMAT_GIF) return TARE_OK;
+    image = kernel->outputs[0];
+    memcpy(shape.dims + 1, image.shape.dims, 3 * sizeof *shape.dims);
+    status = tare_tensor_share_as(&kernel->outputs[0], &image, &shape);
+    tare_tensor_reset(&image);
+    return status;
 }
 
 /* Whatever the op is called, the file's own format counts, as in TensorFlow. */
@@ -128,6 +169,13 @@ static tare_status run_crop(struct tare_kernel *kernel) {
     TARE_TRY(tare_operand_shapes(kernel, &shapes));
     if (kernel->inputs[1].elements != 4) return TARE_FAIL(TARE_INVALID_ARGUMENT, "crop_window must have four elements");
     return decode(kernel, FORMAT_JPEG, (int)tare_node_int(kernel->node, "channels", 0), TARE_DT_UINT8);
+}
+
+static tare_status infer_decode_gif(struct tare_infer *infer) {
+    TARE_TRY(tare_operand_rank(infer, 0, "contents", 0));
+    infer->outputs[0] = tare_operand_unknown_dims(4);
+    infer->outputs[0].dims[3] = 3;
+    return TARE_OK;
 }
 
 static tare_status infer_jpeg_shape(struct tare_infer *infer) {
@@ -214,6 +262,11 @@ const struct tare_op tare_ops_image_file[] = {
       .attrs = "channels: int = 0",
       .infer = infer_decode,
       .run = run_decode },
+    { .name = "DecodeGif",
+      .inputs = "contents: string",
+      .outputs = "image: uint8",
+      .infer = infer_decode_gif,
+      .run = run_decode_gif },
     { .name = "DecodeImage",
       .inputs = "contents: string",
       .outputs = "image: dtype",

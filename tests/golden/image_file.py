@@ -64,7 +64,90 @@ g.case("DecodePng", "", [text(b"what")], [], error="Unknown image file format")
 g.case("DecodePng", "channels: 5", [text(data)], [], error="channels must be 0, 1, 3 or 4, got 5")
 g.case("DecodeImage", "dtype: float; expand_animations: false", [text(data)],
        [rgb.astype(np.float32) * np.float32(1 / 255)], dynamic=True)
-g.case("DecodeImage", "", [text(b"GIF89a")], [], error="GIF")
+g.case("DecodeImage", "", [text(b"GIF89a")], [], error="Invalid GIF data")
+
+
+def lzw(numbers, size):
+    """GIF's codes: the encoder's side of the table, low bits first, in blocks of at most 255 bytes."""
+    clear, value, count, out = 1 << size, 0, 0, bytearray()
+
+    def put(code, width):
+        nonlocal value, count
+        value |= code << count
+        count += width
+        while count >= 8:
+            out.append(value & 255)
+            value >>= 8
+            count -= 8
+
+    table, width = {bytes([i]): i for i in range(clear)}, size + 1
+    put(clear, width)
+    word = b""
+    for n in numbers:
+        if word + bytes([n]) in table:
+            word += bytes([n])
+            continue
+        put(table[word], width)
+        if len(table) + 2 < 4096:
+            table[word + bytes([n])] = len(table) + 2
+            if len(table) + 1 == 1 << width and width < 12:  # the entry just made does not fit the old width
+                width += 1
+        else:
+            put(clear, width)
+            table, width = {bytes([i]): i for i in range(clear)}, size + 1
+        word = bytes([n])
+    put(table[word], width)
+    put(clear + 1, width)
+    if count:
+        out.append(value & 255)
+    return bytes([size]) + b"".join(bytes([len(out[i:i + 255])]) + bytes(out[i:i + 255]) for i in range(0, len(out), 255)) + b"\0"
+
+
+def gif(frames, palette, bits=3):
+    """frames: (numbers, left, top, interlaced, transparent or None, palette of its own or None)."""
+    h, w = frames[0][0].shape
+    out = b"GIF89a" + struct.pack("<HHBBB", w, h, 0x80 | bits - 1, 0, 0) + palette.tobytes()
+    out += b"\x21\xfe\x05hello\0"  # a comment
+    for numbers, left, top, interlaced, transparent, own in frames:
+        if transparent is not None:
+            out += bytes([0x21, 0xf9, 4, 1, 0, 0, transparent, 0])
+        rows = list(range(numbers.shape[0]))
+        if interlaced:
+            rows = rows[::8] + rows[4::8] + rows[2::4] + rows[1::2]
+        flags = (0x40 if interlaced else 0) | (0x80 | bits - 1 if own is not None else 0)
+        out += b"\x2c" + struct.pack("<HHHHB", left, top, numbers.shape[1], numbers.shape[0], flags)
+        out += (own.tobytes() if own is not None else b"") + lzw(numbers[rows].reshape(-1).tolist(), bits)
+    return out + b"\x3b"
+
+
+colours = rng.integers(0, 256, (8, 3)).astype(np.uint8)
+others = rng.integers(0, 256, (8, 3)).astype(np.uint8)
+first = rng.integers(0, 8, (13, 11)).astype(np.uint8)
+second = rng.integers(0, 8, (13, 11)).astype(np.uint8)
+patch = rng.integers(0, 8, (4, 5)).astype(np.uint8)
+want = [colours[first], others[second]]
+third = want[1].copy()
+third[6:10, 3:8] = np.where((patch == 2)[..., None], third[6:10, 3:8], colours[patch])
+movie = gif([(first, 0, 0, False, None, None), (second, 0, 0, True, None, others), (patch, 3, 6, False, 2, None)], colours)
+g.case("DecodeGif", "", [text(movie)], [np.stack(want + [third])], dynamic=True)
+g.case("DecodeImage", "", [text(movie)], [np.stack(want + [third])], dynamic=True)
+g.case("DecodeImage", "expand_animations: false", [text(movie)], [want[0]], dynamic=True)
+g.case("DecodePng", "", [text(movie)], [], error="Got 3 frames, but animated gifs can only be decoded by")
+still = gif([(first, 0, 0, True, None, None)], colours)
+g.case("DecodePng", "", [text(still)], [want[0]], dynamic=True)
+g.case("DecodeGif", "", [text(png(rgb, 2))], [rgb[None]], dynamic=True)
+holes = first.copy()
+black = np.where((holes == 5)[..., None], 0, colours[holes]).astype(np.uint8)
+g.case("DecodeGif", "", [text(gif([(holes, 0, 0, False, 5, None)], colours))], [black[None]], dynamic=True)
+# enough pixels that the table fills and is cleared, with every width of code on the way
+big = rng.integers(0, 256, (150, 160)).astype(np.uint8)
+full = rng.integers(0, 256, (256, 3)).astype(np.uint8)
+g.case("DecodeGif", "", [text(gif([(big, 0, 0, False, None, None)], full, 8))], [full[big][None]], dynamic=True)
+stripes = np.repeat(np.arange(40, dtype=np.uint8)[:, None] % 8, 300, 1)  # long strings, and codes of the entry being made
+g.case("DecodeGif", "", [text(gif([(stripes, 0, 0, False, None, None)], colours))], [colours[stripes][None]], dynamic=True)
+for cut in (10, 30, 60, 120):
+    g.case("DecodeGif", "", [text(still[:cut])], [], error="Invalid GIF data")
+g.case("DecodeImage", "channels: 1", [text(still)], [], error="channels must be 0 or 3 for GIF, got 1")
 
 for pixels in (rgb, rgba, gray):
     g.case("DecodeBmp", "", [text(bmp(pixels))], [pixels], dynamic=True)
