@@ -4,6 +4,7 @@
  * give through the wider type that TensorFlow's CPU kernels convert by: 32 and 64 bit signed results become their least
  * number, narrower ones the low bits of the 32 bit conversion. */
 #include "graph/ops/families.h"
+#include "graph/ops/float8.h"
 #include "graph/ops/loops.h"
 
 #include <float.h>
@@ -197,10 +198,37 @@ static const void *cut_fraction(struct tare_kernel *kernel, int cut) {
     return copy;
 }
 
+/* Every eight-bit float is a float, so what comes from one goes by float; what goes to one comes as double, which holds
+ * all that can make a difference. */
+static tare_status cast_float8(struct tare_kernel *kernel, int to) {
+    const struct tare_tensor *input = &kernel->inputs[0];
+    const struct tare_float8 *source = tare_float8_format(input->dtype), *target = tare_float8_format(to);
+    const cast_loop loop =
+        source ? find_loop(TARE_DT_FLOAT, target ? TARE_DT_DOUBLE : to) : find_loop(input->dtype, TARE_DT_DOUBLE);
+    const size_t n = (size_t)input->elements;
+    float *floats = source ? TARE_NEW_ARRAY(kernel->scratch, float, n + 1) : NULL;
+    double *doubles = target ? TARE_NEW_ARRAY(kernel->scratch, double, n + 1) : NULL;
+    if (!loop)
+        return TARE_FAIL(TARE_UNSUPPORTED, "Cast %s to %s is not supported", tare_dtype_name(input->dtype),
+                         tare_dtype_name(to));
+    if ((source && !floats) || (target && !doubles)) return TARE_NO_MEMORY;
+    TARE_TRY(tare_kernel_output(kernel, 0, to, &input->shape));
+    for (size_t i = 0; source && i < n; i++)
+        floats[i] = tare_float8_decode(source, TARE_CONST_DATA(uint8_t, input)[i]);
+    if (n)
+        loop(target ? (void *)doubles : kernel->outputs[0].data, source ? (const void *)floats : input->data,
+             (int64_t)n);
+    for (size_t i = 0; target && i < n; i++)
+        TARE_DATA(uint8_t, &kernel->outputs[0])[i] = tare_float8_encode(target, doubles[i]);
+    if (to >= TARE_DT_INT4) narrow(&kernel->outputs[0]);
+    return TARE_OK;
+}
+
 static tare_status run_cast(struct tare_kernel *kernel) {
     const struct tare_tensor *input = &kernel->inputs[0];
     const int to = tare_dtype_base(kernel->node->output_dtypes[0]);
     if (input->dtype == to) return tare_kernel_forward(kernel, 0, 0);
+    if (tare_float8_format(input->dtype) || tare_float8_format(to)) return cast_float8(kernel, to);
     const cast_loop loop = find_loop(input->dtype, to);
     if (loop == NULL)
         return TARE_FAIL(TARE_UNSUPPORTED, "Cast %s to %s is not supported", tare_dtype_name(input->dtype),
