@@ -89,6 +89,10 @@ bool tare_option_was_given(const struct tare_option_set *set, const struct tare_
 
 /* Appends usage line, summary, arguments, options and examples, wrapped at 80 columns. */
 void tare_options_help(struct tare_strbuf *out, const struct tare_option_set *set);
+/* What stands for the row's value in help ("FILE", "N"); NULL for a flag. */
+const char *tare_option_placeholder(const struct tare_option *row);
+/* Appends the row's help with its choices, its default and whether it must or may be given more than once. */
+void tare_option_describe(struct tare_strbuf *out, const struct tare_option *row);
 
 /* The name nearest to `text` by edits (insert, delete, replace, swap of neighbours), NULL when none is near enough to
  * be meant: at most a third of the longer text's letters. `names` ends with NULL. */

@@ -28,7 +28,7 @@ static void wrap(struct tare_strbuf *out, const char *text, size_t indent, size_
     }
 }
 
-static const char *placeholder_of(const struct tare_option *row) {
+const char *tare_option_placeholder(const struct tare_option *row) {
     if (row->placeholder) return row->placeholder;
     switch (row->kind) {
     case TARE_OPTION_FLAG:
@@ -46,7 +46,7 @@ static const char *placeholder_of(const struct tare_option *row) {
 }
 
 static void label_of(struct tare_strbuf *out, const struct tare_option *row) {
-    const char *placeholder = placeholder_of(row);
+    const char *placeholder = tare_option_placeholder(row);
     if (row->letter)
         tare_strbuf_printf(out, "-%c, ", row->letter);
     else
@@ -56,8 +56,7 @@ static void label_of(struct tare_strbuf *out, const struct tare_option *row) {
     if (placeholder) tare_strbuf_printf(out, " %s", placeholder);
 }
 
-/* The row's help with its choices, default and whether it may be given more than once. */
-static void describe(struct tare_strbuf *out, const struct tare_option *row) {
+void tare_option_describe(struct tare_strbuf *out, const struct tare_option *row) {
     tare_strbuf_puts(out, row->help ? row->help : "");
     for (int i = 0; row->choices && row->choices[i]; i++)
         tare_strbuf_printf(out, "%s%s", i == 0 ? ": " : row->choices[i + 1] ? ", " : " or ", row->choices[i]);
@@ -90,7 +89,7 @@ static void print_usage(struct tare_strbuf *out, const struct tare_option_set *s
     for (const struct tare_option *row = set->options; row && row->name; row++) {
         if (!(row->flags & TARE_OPTION_REQUIRED)) continue;
         /* A no-break form would be wrapped anywhere: the name and its value are one word for wrap. */
-        tare_strbuf_printf(&words, " --%s=%s", row->name, placeholder_of(row) ? placeholder_of(row) : "");
+        tare_strbuf_printf(&words, " --%s=%s", row->name, tare_option_placeholder(row) ? tare_option_placeholder(row) : "");
     }
     for (const struct tare_argument *row = set->arguments; row && row->name; row++) {
         const char *more = row->flags & TARE_OPTION_REPEATABLE ? "…" : "";
@@ -134,7 +133,7 @@ void tare_options_help(struct tare_strbuf *out, const struct tare_option_set *se
         struct tare_strbuf label = { 0 }, help = { 0 };
         if (row->flags & TARE_OPTION_HIDDEN) continue;
         label_of(&label, row);
-        describe(&help, row);
+        tare_option_describe(&help, row);
         print_row(out, tare_strbuf_text(&label), tare_strbuf_text(&help), width);
         tare_strbuf_free(&label);
         tare_strbuf_free(&help);

@@ -4,8 +4,6 @@
 #include "cli/plugins.h"
 #include "cli/version.h"
 
-#include <stdint.h>
-
 #include <stdio.h>
 #include <string.h>
 
@@ -27,6 +25,9 @@ volatile sig_atomic_t tare_interrupted;
     X(validate)                                                                                                        \
     X(dataset)                                                                                                         \
     X(ops)                                                                                                             \
+    X(completion)                                                                                                      \
+    X(man)                                                                                                             \
+    X(help)                                                                                                            \
     X(version)
 
 #define DECLARE(name) extern const struct tare_command tare_command_##name;
@@ -64,49 +65,66 @@ tare_status tare_command_parse(void *values, bool *done, const struct tare_optio
     return TARE_OK;
 }
 
-static const struct tare_command *find(const char *name) {
-    for (size_t i = 0; tare_commands[i]; i++)
-        if (strcmp(tare_commands[i]->name, name) == 0) return tare_commands[i];
+static const struct tare_command *find(const struct tare_command *const *commands, const char *name) {
+    for (; commands && *commands; commands++)
+        if (strcmp((*commands)->name, name) == 0) return *commands;
     return NULL;
 }
 
 tare_status tare_command_do(const char *name, int argc, char *const *argv) {
-    const struct tare_command *command = find(name);
-    return command ? command->run(argc, argv) : TARE_FAIL(TARE_USAGE, "there is no command '%s'", name);
+    const struct tare_command *command;
+    TARE_TRY(tare_command_find(&command, &name, 1));
+    return command->run(argc, argv);
 }
 
-static void print_overview(FILE *out) {
-    fprintf(out, "tare %s calibrates, quantizes and converts TensorFlow 2 SavedModels for Cloud TPU inference.\n\n"
-                 "usage: tare COMMAND [ARGUMENT]…\n\n",
-            TARE_VERSION);
-    for (size_t i = 0; tare_commands[i]; i++)
-        fprintf(out, "  %-10s %s\n", tare_commands[i]->name, tare_commands[i]->summary);
-    fprintf(out, "\n'tare help COMMAND' tells more of one.\n");
-}
-
-static int unknown_command(const char *name) {
+static tare_status unknown_command(const struct tare_command *const *commands, const char *name) {
     const char *names[64];
     const char *nearest;
     size_t count = 0;
-    for (; tare_commands[count] && count < 63; count++) names[count] = tare_commands[count]->name;
+    for (; commands && *commands && count < 63; commands++)
+        if (!(*commands)->hidden) names[count++] = (*commands)->name;
     names[count] = NULL;
     nearest = tare_nearest_name(name, names);
-    if (nearest)
-        fprintf(stderr, "tare: there is no command '%s' (did you mean '%s'?)\n", name, nearest);
-    else
-        fprintf(stderr, "tare: there is no command '%s' ('tare help' lists them)\n", name);
-    return 2;
+    if (nearest) return TARE_FAIL(TARE_USAGE, "there is no command '%s' (did you mean '%s'?)", name, nearest);
+    return TARE_FAIL(TARE_USAGE, "there is no command '%s' ('tare help' lists them)", name);
 }
 
-static int print_help(const char *name) {
-    const struct tare_command *command;
-    char *help[] = { (char *)(uintptr_t)"--help" };
-    if (!name) {
-        print_overview(stdout);
-        return 0;
+tare_status tare_command_find(const struct tare_command **out, const char *const *words, size_t count) {
+    const struct tare_command *const *commands = tare_commands;
+    for (size_t i = 0; i < count; i++) {
+        *out = find(commands, words[i]);
+        if (!*out) return unknown_command(commands, words[i]);
+        commands = (*out)->parts;
     }
-    command = find(name);
-    return command ? command->run(1, help) != TARE_OK : unknown_command(name);
+    return TARE_OK;
+}
+
+void tare_command_each(void (*visit)(void *arg, const struct tare_command *command, const char *path), void *arg) {
+    for (size_t i = 0; tare_commands[i]; i++) {
+        const struct tare_command *const *part = tare_commands[i]->parts;
+        if (tare_commands[i]->hidden) continue;
+        visit(arg, tare_commands[i], tare_commands[i]->name);
+        for (; part && *part; part++)
+            visit(arg, *part, (*part)->options->program + strlen("tare "));
+    }
+}
+
+void tare_command_overview(struct tare_strbuf *out) {
+    tare_strbuf_printf(out,
+                       "tare %s calibrates, quantizes and converts TensorFlow 2 SavedModels for Cloud TPU inference.\n\n"
+                       "usage: tare COMMAND [ARGUMENT]…\n\n",
+                       TARE_VERSION);
+    for (size_t i = 0; tare_commands[i]; i++)
+        if (!tare_commands[i]->hidden)
+            tare_strbuf_printf(out, "  %-10s %s\n", tare_commands[i]->name, tare_commands[i]->summary);
+    tare_strbuf_puts(out, "\n'tare help COMMAND' tells more of one.\n");
+}
+
+static void print_overview(FILE *out) {
+    struct tare_strbuf text = { 0 };
+    tare_command_overview(&text);
+    fputs(tare_strbuf_text(&text), out);
+    tare_strbuf_free(&text);
 }
 
 static int exit_status(tare_status status) {
@@ -118,24 +136,24 @@ static int exit_status(tare_status status) {
     }
 }
 
-int tare_main(int argc, char *const *argv) {
+static tare_status run_command(int argc, char *const *argv) {
+    const char *name = argv[1];
     const struct tare_command *command;
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) name = "help";
+    if (strcmp(name, "--version") == 0) name = "version";
+    TARE_TRY(tare_command_find(&command, &name, 1));
+    return command->run(argc - 2, argv + 2);
+}
+
+int tare_main(int argc, char *const *argv) {
     tare_status status;
     if (argc < 2) {
         print_overview(stderr);
         return 2;
     }
-    if (strcmp(argv[1], "--version") == 0) {
-        printf("tare %s\n", TARE_VERSION);
-        return 0;
-    }
-    if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
-        return print_help(argc > 2 ? argv[2] : NULL);
-    command = find(argv[1]);
-    if (!command) return unknown_command(argv[1]);
     catch_signals();
     tare_error_clear();
-    status = command->run(argc - 2, argv + 2);
+    status = run_command(argc, argv);
     tare_command_free_plugins();
     if (status != TARE_OK) {
         const char *text = tare_error_text();

@@ -48,11 +48,19 @@ static tare_status run(int argc, char *const *argv) {
                      argv[0], nearest);
 }
 
+static const struct tare_argument arguments[] = {
+    { .name = "PART", .help = "info, head, make or split", .flags = TARE_OPTION_REQUIRED },
+    { 0 },
+};
+static const char *const examples[] = { "tare dataset info samples.tfrecord", NULL };
 static const struct tare_option_set set = {
     .program = "tare dataset",
+    .arguments = arguments,
+    .examples = examples,
     .summary = "Looks into data sets of samples (info, head), makes them (make) and splits them (split).",
 };
 
 const struct tare_command tare_command_dataset = {
-    .name = "dataset", .summary = "look into, make and split data sets of samples", .run = run, .options = &set
+    .name = "dataset", .summary = "look into, make and split data sets of samples", .run = run, .options = &set,
+    .parts = parts
 };

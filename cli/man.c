@@ -1,0 +1,246 @@
+/* tare man: the manual pages, written from the option rows. The build writes them all, for 'cmake --install'. */
+#include "base/file.h"
+#include "base/output.h"
+#include "base/strbuf.h"
+#include "cli/command.h"
+#include "cli/version.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+struct man_options {
+    struct tare_option_list command;
+    const char *folder;
+};
+
+static const struct tare_option rows[] = {
+    { .name = "output-dir",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct man_options, folder),
+      .placeholder = "DIR",
+      .help = "write all pages into DIR, in place of printing one" },
+    { 0 },
+};
+static const struct tare_argument arguments[] = {
+    { .name = "COMMAND",
+      .offset = offsetof(struct man_options, command),
+      .help = "the command to tell of",
+      .flags = TARE_OPTION_REPEATABLE },
+    { 0 },
+};
+static const char *const examples[] = { "tare man calibrate | man -l -", NULL };
+static const struct tare_option_set set = {
+    .program = "tare man",
+    .summary = "Prints a manual page in roff.",
+    .options = rows,
+    .arguments = arguments,
+    .examples = examples,
+};
+
+/* A line must not begin with a control character, and '-' must stay the '-' of options. */
+static void put_text(struct tare_strbuf *out, const char *text) {
+    if (*text == '.' || *text == '\'') tare_strbuf_puts(out, "\\&");
+    for (; *text; text++) {
+        if (*text == '\\')
+            tare_strbuf_puts(out, "\\e");
+        else if (*text == '-')
+            tare_strbuf_puts(out, "\\-");
+        else if (*text == '\'')
+            tare_strbuf_puts(out, "\\(aq");
+        else
+            tare_strbuf_putc(out, *text);
+    }
+}
+
+static void put_line(struct tare_strbuf *out, const char *text) {
+    put_text(out, text);
+    tare_strbuf_putc(out, '\n');
+}
+
+/* "dataset make" -> tare-dataset-make; for "" tare. `separator` stands for a blank and behind "tare". */
+static void put_page_name(struct tare_strbuf *out, const char *path, const char *separator) {
+    tare_strbuf_puts(out, "tare");
+    if (*path) tare_strbuf_puts(out, separator);
+    for (; *path; path++) {
+        if (*path == ' ')
+            tare_strbuf_puts(out, separator);
+        else
+            tare_strbuf_putc(out, *path);
+    }
+}
+
+static void put_heading(struct tare_strbuf *out, const char *path, const char *summary) {
+    struct tare_strbuf name = { 0 };
+    put_page_name(&name, path, "-");
+    tare_strbuf_puts(out, ".TH ");
+    for (const char *c = tare_strbuf_text(&name); *c; c++)
+        tare_strbuf_putc(out, (char)toupper((unsigned char)*c));
+    tare_strbuf_printf(out, " 1 \"\" \"tare %s\" \"tare\"\n.SH NAME\n", TARE_VERSION);
+    put_text(out, tare_strbuf_text(&name));
+    tare_strbuf_puts(out, " \\- ");
+    put_line(out, summary);
+    tare_strbuf_free(&name);
+}
+
+static void put_synopsis(struct tare_strbuf *out, const struct tare_option_set *options) {
+    tare_strbuf_puts(out, ".SH SYNOPSIS\n.B ");
+    put_line(out, options->program);
+    if (options->options) tare_strbuf_puts(out, "[\\fIoptions\\fR]\n");
+    for (const struct tare_option *row = options->options; row && row->name; row++) {
+        if (!(row->flags & TARE_OPTION_REQUIRED)) continue;
+        tare_strbuf_puts(out, "\\fB\\-\\-");
+        put_text(out, row->name);
+        tare_strbuf_puts(out, "\\fR ");
+        if (tare_option_placeholder(row)) tare_strbuf_printf(out, "\\fI%s\\fR", tare_option_placeholder(row));
+        tare_strbuf_putc(out, '\n');
+    }
+    for (const struct tare_argument *row = options->arguments; row && row->name; row++) {
+        const char *more = row->flags & TARE_OPTION_REPEATABLE ? " …" : "";
+        tare_strbuf_printf(out, row->flags & TARE_OPTION_REQUIRED ? "\\fI%s\\fR%s\n" : "[\\fI%s\\fR%s]\n", row->name,
+                           more);
+    }
+}
+
+static void put_option(struct tare_strbuf *out, const struct tare_option *row) {
+    struct tare_strbuf help = { 0 };
+    tare_strbuf_puts(out, ".TP\n");
+    if (row->letter) tare_strbuf_printf(out, "\\fB\\-%c\\fR, ", row->letter);
+    tare_strbuf_puts(out, "\\fB\\-\\-");
+    put_text(out, row->name);
+    tare_strbuf_puts(out, "\\fR");
+    if (row->kind == TARE_OPTION_FLAG && row->fallback) {
+        tare_strbuf_puts(out, ", \\fB\\-\\-no\\-");
+        put_text(out, row->name);
+        tare_strbuf_puts(out, "\\fR");
+    }
+    if (tare_option_placeholder(row)) {
+        tare_strbuf_puts(out, " \\fI");
+        put_text(out, tare_option_placeholder(row));
+        tare_strbuf_puts(out, "\\fR");
+    }
+    tare_strbuf_putc(out, '\n');
+    tare_option_describe(&help, row);
+    put_line(out, tare_strbuf_text(&help));
+    tare_strbuf_free(&help);
+}
+
+static void put_reference(void *arg, const struct tare_command *command, const char *path) {
+    struct tare_strbuf *out = arg;
+    tare_strbuf_puts(out, ".TP\n.BR ");
+    put_page_name(out, path, "\\-");
+    tare_strbuf_puts(out, " (1)\n");
+    put_line(out, command->summary);
+}
+
+static void put_statuses(struct tare_strbuf *out) {
+    tare_strbuf_puts(out, ".SH EXIT STATUS\n"
+                          ".TP\n.B 0\nsuccess\n.TP\n.B 1\nfailure; one line on standard error says where and what\n"
+                          ".TP\n.B 2\na wrong command line\n.TP\n.B 130\nstopped by a signal, in good order\n");
+}
+
+static void put_command(struct tare_strbuf *out, const struct tare_command *command) {
+    const struct tare_option_set *options = command->options;
+    put_heading(out, options->program + strlen("tare "), command->summary);
+    put_synopsis(out, options);
+    tare_strbuf_puts(out, ".SH DESCRIPTION\n");
+    put_line(out, options->summary);
+    for (const struct tare_command *const *part = command->parts; part && *part; part++)
+        put_reference(out, *part, (*part)->options->program + strlen("tare "));
+    if (options->arguments && options->arguments->name) tare_strbuf_puts(out, ".SH ARGUMENTS\n");
+    for (const struct tare_argument *row = options->arguments; row && row->name; row++) {
+        tare_strbuf_printf(out, ".TP\n.I %s\n", row->name);
+        put_line(out, row->help ? row->help : "");
+    }
+    tare_strbuf_puts(out, ".SH OPTIONS\n");
+    for (const struct tare_option *row = options->options; row && row->name; row++)
+        if (!(row->flags & TARE_OPTION_HIDDEN)) put_option(out, row);
+    tare_strbuf_puts(out, ".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nshow the help\n");
+    put_statuses(out);
+    if (options->examples && options->examples[0]) tare_strbuf_puts(out, ".SH EXAMPLES\n.nf\n");
+    for (const char *const *example = options->examples; example && *example; example++)
+        put_line(out, *example);
+    if (options->examples && options->examples[0]) tare_strbuf_puts(out, ".fi\n");
+    tare_strbuf_puts(out, ".SH SEE ALSO\n.BR tare (1)\n");
+}
+
+static void put_overview(struct tare_strbuf *out) {
+    put_heading(out, "", "calibrate, quantize and convert TensorFlow SavedModels for Cloud TPU inference");
+    tare_strbuf_puts(out,
+                     ".SH SYNOPSIS\n.B tare\n.I COMMAND\n[\\fIARGUMENT\\fR …]\n.SH DESCRIPTION\n"
+                     "Counts what values the tensors of a TensorFlow 2 SavedModel take over representative samples, "
+                     "shows what each quantization method costs in accuracy, and writes the quantized model that a "
+                     "Cloud TPU runs. Data goes to standard output, messages and progress to standard error.\n"
+                     ".SH COMMANDS\n");
+    tare_command_each(put_reference, out);
+    put_statuses(out);
+    tare_strbuf_puts(out,
+                     ".SH ENVIRONMENT\n"
+                     ".TP\n.B NO_COLOR\nwhen set and not empty, no colours are printed\n"
+                     ".TP\n.B TARE_CPU\nthe instruction set of the kernels, in place of the best that the CPU has\n");
+}
+
+struct writer {
+    const char *folder;
+    tare_status status;
+};
+
+static tare_status write_page(const char *folder, const char *path, const struct tare_strbuf *page) {
+    struct tare_strbuf name = { 0 };
+    tare_status status;
+    tare_strbuf_printf(&name, "%s/", folder);
+    put_page_name(&name, path, "-");
+    tare_strbuf_puts(&name, ".1");
+    status =
+        name.failed || page->failed ? TARE_NO_MEMORY : tare_file_write(tare_strbuf_text(&name), page->data, page->size);
+    tare_strbuf_free(&name);
+    return status;
+}
+
+static void write_command(void *arg, const struct tare_command *command, const char *path) {
+    struct writer *writer = arg;
+    struct tare_strbuf page = { 0 };
+    if (writer->status != TARE_OK) return;
+    put_command(&page, command);
+    writer->status = write_page(writer->folder, path, &page);
+    tare_strbuf_free(&page);
+}
+
+static tare_status write_pages(const char *folder) {
+    struct writer writer = { .folder = folder };
+    struct tare_strbuf page = { 0 };
+    TARE_TRY(tare_file_make_folders(folder, NULL));
+    put_overview(&page);
+    writer.status = write_page(folder, "", &page);
+    tare_strbuf_free(&page);
+    tare_command_each(write_command, &writer);
+    return writer.status;
+}
+
+static tare_status print_page(const struct tare_option_list *words) {
+    const struct tare_command *command = NULL;
+    struct tare_strbuf page = { 0 };
+    TARE_TRY(tare_command_find(&command, words->items, words->count));
+    if (command)
+        put_command(&page, command);
+    else
+        put_overview(&page);
+    fputs(tare_strbuf_text(&page), stdout);
+    tare_strbuf_free(&page);
+    return TARE_OK;
+}
+
+static tare_status run(int argc, char *const *argv) {
+    struct man_options options;
+    bool done;
+    tare_status status;
+    TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
+    if (!done) status = options.folder ? write_pages(options.folder) : print_page(&options.command);
+done:
+    tare_options_free(&options, &set);
+    return status;
+}
+
+const struct tare_command tare_command_man = {
+    .name = "man", .summary = "print a manual page", .run = run, .options = &set, .hidden = true
+};
