@@ -1,6 +1,8 @@
 /* The pipeline. */
 #include "convert/pipeline.h"
 #include "convert/saved_model.h"
+#include "base/file.h"
+#include "proto/bundle.h"
 #include "tpu/bfloat16.h"
 #include "tpu/existing.h"
 #include "tpu/sharding.h"
@@ -30,11 +32,19 @@ tare_status tare_pipeline_prepare(struct tare_model *model, struct tare_pass_cou
     return TARE_OK;
 }
 
+/* A large weight of the checkpoint need not stay in memory. */
+static void forget(const struct tare_tensor *weight) {
+    if (tare_bundle_is_view(weight)) tare_file_forget(weight->data, tare_tensor_bytes(weight));
+}
+
 tare_status tare_pipeline_quantize(struct tare_quant_report *report, struct tare_arena *arena, struct tare_model *model,
                                    const struct tare_quantization *quantization, const struct tare_quant_ranges *ranges) {
+    struct tare_quant_options options;
     memset(report, 0, sizeof *report);
     if (!quantization->options.setting.method && !quantization->options.recipe) return TARE_OK;
-    return tare_quantize(report, arena, model, ranges, &quantization->options);
+    options = quantization->options;
+    if (!options.forget) options.forget = forget;
+    return tare_quantize(report, arena, model, ranges, &options);
 }
 
 /* A TensorFlow 1 model has no functions to place, and none that the model promises to keep. */

@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/file.h"
+#include "tensor/spill.h"
 #include "base/output.h"
 #include "proto/bundle.h"
 #include "proto/crc32c.h"
@@ -107,7 +108,7 @@ static tare_status write_large(struct tare_bundle_writer *writer, const struct t
     enum { PIECE = 8 << 20 };
     const char *data = tensor->data;
     size_t size = tare_tensor_bytes(tensor);
-    bool forget = size > PIECE && tare_bundle_is_view(tensor);
+    bool forget = size > PIECE && (tare_bundle_is_view(tensor) || tare_tensor_is_spilled(tensor));
     for (size_t at = 0; at < size; at += PIECE) {
         size_t count = size - at < PIECE ? size - at : PIECE;
         TARE_TRY(put(writer, data + at, count, crc));

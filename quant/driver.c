@@ -236,6 +236,7 @@ static tare_status rewrite_layer(struct tare_quant_work *work, struct tare_quant
 done:
     tare_tensor_reset(&layer->real);
     tare_tensor_reset(&layer->quantized.values);
+    if (layer->weight && work->options->forget) work->options->forget(layer->weight);
     if (layer->held) tare_tensor_reset(layer->held);
     return tare_error_prefix(status, "%s (%s)", layer->op->name, layer->op->op);
 }

@@ -46,6 +46,8 @@ struct tare_quant_options {
     int64_t min_table_elements;        /* the same for tables alone; 0: min_elements */
     const struct tare_quant_recipe *recipe; /* rules for single layers; NULL: none */
     const struct tare_quant_pass *const *passes; /* in the order in which they run, ended by NULL; NULL: none */
+    /* Told of each weight that was gone over and is not needed any more; NULL: nobody wants to know. */
+    void (*forget)(const struct tare_tensor *weight);
     /* Only layers for which it is true are quantized; NULL: all. */
     bool (*wants)(void *arg, const struct tare_graph *graph, const struct tare_node *op);
     void *wants_arg;

@@ -1,6 +1,7 @@
 /* Integers in variables. */
 #include "quant/variables.h"
 #include "graph/model.h"
+#include "tensor/spill.h"
 
 #include <string.h>
 
@@ -66,11 +67,13 @@ tare_status tare_quant_check_variables(struct tare_quant_work *work, const struc
 }
 
 tare_status tare_quant_store(struct tare_edge *out, struct tare_quant_layer *layer, const struct tare_tensor *value) {
+    enum { LARGE = 1 << 20 };
     struct tare_variable *variable = layer->variable;
     struct tare_node *read = layer->read;
     if (variable->value.data == layer->held->data) {
         tare_tensor_reset(&variable->value);
         tare_tensor_share(&variable->value, value);
+        if (tare_tensor_bytes(value) >= LARGE) tare_tensor_spill(&variable->value);
         variable->dtype = value->dtype;
         variable->shape = value->shape;
         read->graph->model->retyped = true;
