@@ -87,6 +87,7 @@
     X(transpose) \
     X(unary) \
     X(unicode) \
+    X(unicode_script) \
     X(uniform_quantized) \
     X(variable) \
     X(xla)
