@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-enum { CODES = 4096, NO_COLOUR = -1 };
+/* A code has at least two bits and stands for at most as many pixels as there are codes. */
+enum { CODES = 4096, NO_COLOUR = -1, MOST_PIXELS_A_BYTE = 4 * CODES };
 
 struct reader {
     const unsigned char *at, *end;
@@ -92,6 +93,8 @@ static tare_status read_frame(struct frame *out, struct gif *gif) {
     out->data = gif->reader;
     if (!take(&size, &gif->reader, 1) || !skip_blocks(&gif->reader)) return damaged("a frame is cut off");
     if (!out->width || !out->height) return damaged("a frame without pixels");
+    if (out->width * out->height > (int64_t)(gif->reader.at - out->data.at) * MOST_PIXELS_A_BYTE)
+        return damaged("a frame of more pixels than its bytes can hold");
     return TARE_OK;
 }
 

@@ -109,6 +109,52 @@ static void jpeg__cut_or_changed_files_fail_or_decode_but_never_crash(void **sta
     tare_strbuf_free(&file);
 }
 
+/* Two frames of 3 x 2, written out: palette, a transparent colour, an interlaced frame. */
+static const unsigned char small_gif[] = { 0x47, 0x49, 0x46, 0x38, 0x39, 0x61, 0x03, 0x00, 0x02, 0x00, 0x81,
+                                           0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0x00, 0x00, 0x00, 0xff, 0x00,
+                                           0x00, 0x00, 0xff, 0x21, 0xf9, 0x04, 0x01, 0x00, 0x00, 0x02, 0x00,
+                                           0x2c, 0x00, 0x00, 0x00, 0x00, 0x03, 0x00, 0x02, 0x00, 0x00, 0x02,
+                                           0x03, 0x44, 0x64, 0x52, 0x00, 0x2c, 0x00, 0x00, 0x00, 0x00, 0x03,
+                                           0x00, 0x02, 0x00, 0x40, 0x02, 0x03, 0x44, 0x64, 0x52, 0x00, 0x3b };
+
+static void gif__cut_or_changed_files_fail_or_decode_but_never_crash(void **state) {
+    unsigned char file[sizeof small_gif];
+    int64_t frames, height, width;
+    (void)state;
+    for (size_t size = 0; size <= sizeof file; size++)
+        for (int changed = 0; changed < 256; changed += size == sizeof file ? 1 : 256)
+            for (size_t at = 6; at < (size == sizeof file ? size : 7); at++) {
+                unsigned char *exact = malloc(size ? size : 1); /* so that a read behind it is seen */
+                assert_non_null(exact);
+                memcpy(exact, small_gif, size);
+                if (at < size) exact[at] = (unsigned char)(exact[at] ^ changed);
+                const struct tare_str text = { (char *)exact, size };
+                if (tare_gif_size(text, &frames, &height, &width) == TARE_OK && frames * height * width < 1 << 20) {
+                    uint8_t *pixels = malloc((size_t)(3 * frames * height * width));
+                    assert_non_null(pixels);
+                    if (tare_gif_decode(text, frames, height, width, pixels) != TARE_OK) {
+                        assert_non_null(strstr(tare_error_text(), "GIF"));
+                        assert_true(size < sizeof file || changed);
+                    }
+                    free(pixels);
+                } else {
+                    assert_true(size < sizeof file || changed);
+                }
+                free(exact);
+            }
+}
+
+static void gif__that_claims_more_pixels_than_it_can_hold_is_refused(void **state) {
+    unsigned char file[sizeof small_gif];
+    int64_t frames, height, width;
+    (void)state;
+    memcpy(file, small_gif, sizeof file);
+    file[38] = file[39] = file[40] = file[41] = 255; /* 65535 x 65535 */
+    assert_int_equal(tare_gif_size((struct tare_str){ (char *)file, sizeof file }, &frames, &height, &width),
+                     TARE_INVALID_ARGUMENT);
+    assert_non_null(strstr(tare_error_text(), "more pixels than its bytes can hold"));
+}
+
 static void png__comes_back_the_same(void **state) {
     unsigned char pixels[HEIGHT * WIDTH * 4 * 2];
     static struct image image;
@@ -197,6 +243,8 @@ int main(void) {
         cmocka_unit_test(jpeg__comes_back_nearly_the_same),
         cmocka_unit_test(jpeg__window_and_ratio),
         cmocka_unit_test(jpeg__cut_or_changed_files_fail_or_decode_but_never_crash),
+        cmocka_unit_test(gif__cut_or_changed_files_fail_or_decode_but_never_crash),
+        cmocka_unit_test(gif__that_claims_more_pixels_than_it_can_hold_is_refused),
         cmocka_unit_test(png__comes_back_the_same),
         cmocka_unit_test(ops__give_what_the_codecs_give),
     };
