@@ -134,6 +134,29 @@ for i in 0 1; do one -o "$work/share$i.calib" --shard $i/2 --max-bad 2 --quiet 2
 "$tare" merge $(shares 1 0) -o "$work/c.calib" || fail "merge: $?"
 same "$work/c.calib" "shares with bad records"
 
+# ---- a model with state, a function ----
+
+counter=${TARE_TEST_DATA:-$TARE_TEST_DATA_DEFAULT}/models/serving-counter
+if [ -d "$counter" ]; then
+    printf '\x93NUMPY\x01\x00v\x00%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (20,), }" >"$work/delta.npy"
+    for i in $(seq 20); do printf '\x00\x00\x80\x3f'; done >>"$work/delta.npy"
+    "$tare" dataset make --input delta="$work/delta.npy" -o "$work/delta.tfrecord" --quiet || fail "dataset make: $?"
+    counting=("$tare" calibrate "$counter" --data "incr_counter_by=$work/delta.tfrecord" --observe all -o "$work/counter.calib")
+    "${counting[@]}" --threads 2 --batch 4 --json >"$work/counter.json" 2>"$work/stderr" || fail "counter: $?"
+    grep -q "keeps state from record to record (AssignAdd.*): it runs on one worker, one record at a time" "$work/stderr" ||
+        fail "state is not announced: $(cat "$work/stderr")"
+    [ "$(number threads "$work/counter.json") $(number batch "$work/counter.json")" = "1 1" ] || fail "counter: $(cat "$work/counter.json")"
+    # The counter after each record: 1 to 20, each once.
+    "$tare" show "$work/counter.calib" | grep -q "AssignAdd:0  *20  *0.0  *1  *0  *20  *19 " ||
+        fail "records did not run in order: $("$tare" show "$work/counter.calib" | grep AssignAdd)"
+    expect 1 "its records cannot be shared out" "${counting[@]}" --shard 0/2 --quiet
+fi
+"$tare" calibrate "$model" --data "$work/samples.tfrecord" --function tpu_func -o "$work/function.calib" --json --quiet \
+    >"$work/function.json" || fail "--function: $?"
+[ "$(number records "$work/function.json")" = 300 ] || fail "--function: $(cat "$work/function.json")"
+"$tare" merge "$work/function.calib" "$work/share0.calib" -o "$work/c.calib" 2>"$work/stderr" ||
+    fail "a function's calibration is another model's: $(cat "$work/stderr")"
+
 # ---- limits, standard input, refusals ----
 
 calibrate -o "$work/whole.calib" --limit 500 --quiet || fail "--limit: $?"
