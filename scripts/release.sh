@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Makes what a release has, in build/release: the Debian packages, a tarball of the installed tree, the sources of the
+# commit that is checked out, and their SHA-256 sums. The packages are tried before it says done.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+out=$root/build/release
+tree=$root/build/release-tree
+version=$(sed -nE 's/^project\(tare VERSION ([0-9.]+).*/\1/p' "$root/CMakeLists.txt")
+grep -q "\"$version\"" "$root/cli/version.h" || { echo "cli/version.h says another version than CMakeLists.txt ($version)" >&2; exit 1; }
+[ -z "$(git -C "$root" status --porcelain)" ] || echo "release: the tree has changes that the source tarball lacks" >&2
+
+"$root/scripts/install-deps.sh"
+cmake -S "$root" -B "$tree" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTARE_TESTS=OFF >/dev/null
+cmake --build "$tree"
+rm -rf "$out"
+mkdir -p "$out"
+(cd "$tree" && cpack -G DEB -B "$out" && cpack -G TGZ -B "$out") >"$tree/cpack.log" || { cat "$tree/cpack.log" >&2; exit 1; }
+rm -rf "$out/_CPack_Packages"
+git -C "$root" archive --prefix="tare-$version/" -o "$out/tare-$version-source.tar.gz" HEAD
+"$root/scripts/check-package.sh" "$out"/tare_*.deb
+(cd "$out" && sha256sum ./*.deb ./*.tar.gz >SHA256SUMS && cat SHA256SUMS)
