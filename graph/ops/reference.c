@@ -30,7 +30,9 @@ static tare_status run_assign(struct tare_kernel *kernel) {
 struct change {
     int how;
 };
-static const struct change add = { TARE_ACCUMULATE_ADD }, subtract = { TARE_ACCUMULATE_SUB }, set = { TARE_ASSIGN_SET };
+static const struct change add = { TARE_ACCUMULATE_ADD }, subtract = { TARE_ACCUMULATE_SUB }, set = { TARE_ASSIGN_SET },
+                           multiply = { TARE_ACCUMULATE_MUL }, divide = { TARE_ACCUMULATE_DIV },
+                           least = { TARE_ACCUMULATE_MIN }, most = { TARE_ACCUMULATE_MAX };
 
 static tare_status run_accumulate(struct tare_kernel *kernel) {
     const struct change *change = kernel->op->aux;
@@ -76,6 +78,8 @@ static tare_status run_is_initialized(struct tare_kernel *kernel) {
         .flags = TARE_OP_NO_FOLD | TARE_OP_WRITES                                                                      \
     }
 
+#define ORDERED "T: {half, bfloat16, float, double, int32, int64}"
+
 const struct tare_op tare_ops_reference[] = {
     VARIABLE("Variable"),
     VARIABLE("VariableV2"),
@@ -90,6 +94,11 @@ const struct tare_op tare_ops_reference[] = {
     ACCUMULATE("AssignSub", &subtract),
     SCATTER("ScatterUpdate", &set, "T: type; Tindices: {int32, int64}; use_locking: bool = true"),
     SCATTER("ScatterAdd", &add, "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false"),
+    SCATTER("ScatterSub", &subtract, "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false"),
+    SCATTER("ScatterMul", &multiply, "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false"),
+    SCATTER("ScatterDiv", &divide, "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false"),
+    SCATTER("ScatterMin", &least, ORDERED "; Tindices: {int32, int64}; use_locking: bool = false"),
+    SCATTER("ScatterMax", &most, ORDERED "; Tindices: {int32, int64}; use_locking: bool = false"),
     { .name = "IsVariableInitialized",
       .inputs = "ref: Ref(dtype)",
       .outputs = "is_initialized: bool",

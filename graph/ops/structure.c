@@ -232,6 +232,7 @@ const struct tare_op tare_ops_structure[] = {
     IDENTITY("Identity", ""),
     IDENTITY("StopGradient", ""),
     IDENTITY("Snapshot", ""),
+    IDENTITY("GuaranteeConst", ""),
     IDENTITY("PreventGradient", "; message: string = ''"),
     { .name = "IdentityN",
       .inputs = "input: T",
