@@ -45,7 +45,7 @@ void *tare_calloc(size_t count, size_t size) {
     size_t bytes;
     void *block;
     if (!tare_mul_size(&bytes, count, size)) bytes = SIZE_MAX;
-    block = must_fail(bytes) ? NULL : calloc(count ? count : 1, size ? size : 1);
+    block = must_fail(bytes) || bytes == SIZE_MAX ? NULL : calloc(count ? count : 1, size ? size : 1);
     return block ? block : out_of_memory(bytes);
 }
 

@@ -50,7 +50,7 @@ static tare_status import_list(struct tare_attr *out, struct tare_model *model,
                                const Tensorflow__AttrValue__ListValue *list) {
     out->is_list = true;
     out->kind = list_kind(list, &out->count);
-    out->items = TARE_NEW_ARRAY(&model->arena, union tare_attr_item, out->count + 1);
+    out->items = TARE_NEW_ARRAY(&model->arena, union tare_attr_item, out->count ? out->count : 1);
     if (!out->items) return TARE_NO_MEMORY;
     for (size_t i = 0; i < out->count; i++) {
         union tare_attr_item *item = &out->items[i];
@@ -100,13 +100,13 @@ tare_status tare_import_attr(struct tare_attr *out, struct tare_model *model, co
 
 tare_status tare_import_attrs(struct tare_attr **out, size_t *count, size_t *capacity, struct tare_model *model,
                               Tensorflow__AttrEntry *const *entries, size_t n_entries) {
-    struct tare_attr *attrs = TARE_NEW_ARRAY(&model->arena, struct tare_attr, n_entries + 1);
+    struct tare_attr *attrs = TARE_NEW_ARRAY(&model->arena, struct tare_attr, n_entries ? n_entries : 1);
     if (!attrs) return TARE_NO_MEMORY;
     for (size_t i = 0; i < n_entries; i++)
         TARE_TRY(tare_error_prefix(tare_import_attr(&attrs[i], model, entries[i]->key, entries[i]->value), "attr %s",
                                    entries[i]->key));
     *out = attrs;
     *count = n_entries;
-    *capacity = n_entries + 1;
+    *capacity = n_entries ? n_entries : 1;
     return TARE_OK;
 }

@@ -122,6 +122,11 @@ static tare_status function_edge(struct tare_edge *out, const struct tare_graph 
 }
 
 static tare_status connect(struct tare_node *node, const Tensorflow__NodeDef *def, bool in_function) {
+    if (def->n_input) {
+        node->inputs = TARE_NEW_ARRAY(&node->graph->model->arena, struct tare_edge, def->n_input);
+        if (!node->inputs) return TARE_NO_MEMORY;
+        node->inputs_capacity = def->n_input;
+    }
     for (size_t i = 0; i < def->n_input; i++) {
         const char *text = def->input[i];
         struct tare_edge edge;

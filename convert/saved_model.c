@@ -109,7 +109,7 @@ void tare_saved_model_info(struct tare_saved_model_info *out, const struct tare_
     out->tags = source->tags;
     out->all_tags = source->all_tags;
     out->format = source->format;
-    out->file_size = source->file.size;
+    out->file_size = source->file_size;
     out->is_tf1 = !source->meta->object_graph_def || !source->meta->object_graph_def->n_nodes;
     if (!source->bundle) return;
     out->checkpoint_tensors = tare_bundle_count(source->bundle);

@@ -47,6 +47,7 @@ static tare_status try_file(struct tare_saved_model *source, const char *name, b
     if (!path) return TARE_NO_MEMORY;
     *found = tare_file_kind_of(path) == TARE_FILE_REGULAR;
     if (*found) status = tare_file_map(&source->file, path);
+    source->file_size = source->file.size;
     tare_free(path);
     return status;
 }
@@ -179,6 +180,7 @@ enum { BY_TAGS = -1 };
 static tare_status open_all(struct tare_saved_model *source, const struct tare_saved_model_options *options,
                             int64_t index) {
     TARE_TRY(parse_file(source));
+    tare_file_unmap(&source->file); /* the messages hold copies */
     if (index == BY_TAGS || (options && options->tags))
         TARE_TRY(choose_meta(source, options));
     else

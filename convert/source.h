@@ -10,7 +10,8 @@
 struct tare_saved_model {
     struct tare_arena arena; /* the messages */
     char *path;
-    struct tare_mapping file; /* saved_model.pb or .pbtxt */
+    struct tare_mapping file; /* saved_model.pb, .pbtxt or .cpb, while it is parsed */
+    size_t file_size;
     const char *format;       /* "pb", "pbtxt", "cpb" */
     Tensorflow__SavedModel *message;
     Tensorflow__MetaGraphDef *meta; /* the chosen one */

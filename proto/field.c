@@ -128,7 +128,7 @@ void *tare_field_set(ProtobufCMessage *message, const ProtobufCFieldDescriptor *
 
 static size_t capacity_for(size_t count) {
     if (count == 0) return 0;
-    if (count <= 4) return 4;
+    if (count <= 2) return 2;
     return (size_t)1 << (64 - __builtin_clzll((unsigned long long)count - 1));
 }
 

@@ -1,6 +1,6 @@
 /* The members of protobuf-c messages, reached through descriptors: what the wire reader and the text reader share.
  *
- * Arrays of repeated fields made here have room for the next power of two (at least 4) of elements, so that appending
+ * Arrays of repeated fields made here have room for the next power of two (at least 2) of elements, so that appending
  * is linear and needs no capacity beside the count. Append only to messages that were made here. */
 #ifndef TARE_PROTO_FIELD_H
 #define TARE_PROTO_FIELD_H

@@ -1,0 +1,43 @@
+# tare validate: answers, JSON, tags, and functions that call each other in a circle.
+. "$(dirname "${BASH_SOURCE[0]}")/support.sh"
+
+"$tare" validate "$glyphs/saved_model" >"$work/stdout" 2>&1 || fail "the example is not valid: $(cat "$work/stdout")"
+[ ! -s "$work/stdout" ] || fail "a valid model prints: $(cat "$work/stdout")"
+
+# Two MetaGraphs, the second with an unknown op; without --tags both are checked.
+node() { printf 'meta_graphs { meta_info_def { tags: "%s" } graph_def { node { name: "n" op: "%s" } } }\n' "$1" "$2"; }
+mkdir "$work/two"
+{ echo 'saved_model_schema_version: 1'; node serve NoOp; node train NoSuchOp; } >"$work/two/saved_model.pbtxt"
+expect 1 "$work/two: 1 fault (wanted none)" "$tare" validate "$work/two"
+[ "$(cat "$work/stdout")" = "graph/n (NoSuchOp): unknown op" ] || fail "other faults: $(cat "$work/stdout")"
+"$tare" validate "$work/two" --tags serve || fail "the sound MetaGraph is not valid"
+expect 1 "1 fault" "$tare" validate "$work/two" --tags train
+expect 1 "no MetaGraph has the tags asked for (the model has {serve}, {train})" "$tare" validate "$work/two" --tags gpu
+
+"$tare" validate "$work/two" --json >"$work/faults.json" 2>/dev/null && fail "--json: exit status 0 for a faulty model"
+python3 - "$work/faults.json" "$work/two" <<'PYTHON' || fail "JSON"
+import json, sys
+answer = json.load(open(sys.argv[1]))
+assert answer == {"path": sys.argv[2], "valid": False, "faults": [{"where": "graph/n (NoSuchOp)", "what": "unknown op"}]}, answer
+PYTHON
+
+# f calls g calls f: reported, not followed, by every command.
+call() {
+    printf 'function { signature { name: "%s" input_arg { name: "x" type: DT_FLOAT } output_arg { name: "y" type: DT_FLOAT } }
+      node_def { name: "call" op: "PartitionedCall" input: "x" attr { key: "Tin" value { list { type: DT_FLOAT } } }
+        attr { key: "Tout" value { list { type: DT_FLOAT } } } attr { key: "f" value { func { name: "%s" } } } }
+      ret { key: "y" value: "call:output:0" } }\n' "$1" "$2"
+}
+mkdir "$work/circle"
+{
+    echo 'saved_model_schema_version: 1 meta_graphs { meta_info_def { tags: "serve" } graph_def { library {'
+    call f g
+    call g f
+    echo '} } }'
+} >"$work/circle/saved_model.pbtxt"
+expect 1 "recursive function f (f calls g calls f)" "$tare" inspect "$work/circle"
+expect 1 "recursive function f (f calls g calls f)" "$tare" copy "$work/circle" "$work/copy"
+absent "$work/copy"
+expect 1 "1 fault" "$tare" validate "$work/circle"
+grep -q "recursive function f (f calls g calls f)" "$work/stdout" || fail "validate: $(cat "$work/stdout")"
+finish
