@@ -6,6 +6,7 @@
 #include "cli/plugins.h"
 #include "cli/quantizing.h"
 #include "convert/saved_model.h"
+#include "eval/comparison.h"
 #include "quant/recipe.h"
 
 #include <stdio.h>
@@ -18,7 +19,7 @@ struct quantize_options {
     struct tare_option_list plugins;
     int bits, op_set;
     int64_t limit, min_elements;
-    bool depthwise, two_inputs, integer_adds, symmetric, full_range, keep_variables, overwrite, quiet;
+    bool depthwise, two_inputs, integer_adds, symmetric, full_range, keep_variables, overwrite, dry_run, quiet;
 };
 
 static const char *const op_sets[] = { "xla", "uniform_quantized", NULL }; /* in the order of tare_quant_op_set */
@@ -66,6 +67,8 @@ static const struct tare_option rows[] = {
       .placeholder = "S", .help = "signature that the samples belong to (default serving_default)" },
     { .name = "limit", .kind = TARE_OPTION_INT64, .offset = offsetof(struct quantize_options, limit), .min = 0,
       .max = 1e15, .help = "samples to calibrate with (default all)" },
+    { .name = "dry-run", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct quantize_options, dry_run),
+      .help = "quantize, say what would be written, and write nothing" },
     { .name = "overwrite", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct quantize_options, overwrite),
       .help = "replace an existing output directory" },
     { .name = "quiet", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct quantize_options, quiet),
@@ -176,12 +179,20 @@ static tare_status quantize(struct tare_model *model, struct tare_arena *arena, 
     return status;
 }
 
+/* Sizes of the weights before and after. */
+static void print_plan(const struct quantize_options *options, int64_t float_bytes, const struct tare_model *model) {
+    const int64_t bytes = tare_model_weight_bytes(model);
+    printf("would write %s: weights %.3f MB, %.1f%% of the float model's %.3f MB\n", options->output, (double)bytes / 1e6,
+           float_bytes ? 100 * (double)bytes / (double)float_bytes : 100, (double)float_bytes / 1e6);
+}
+
 static tare_status run(int argc, char *const *argv) {
     struct quantize_options options = { 0 };
     struct tare_quantization quantization = { 0 };
     struct tare_export_options export = { 0 };
     struct tare_arena arena = { 0 };
     struct tare_model *model = NULL;
+    int64_t float_bytes;
     bool done;
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
@@ -191,7 +202,12 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(tare_command_load(&model, options.model));
     model->keep_variables_from = options.keep_variables ? 1 : 0;
     TARE_CHECK(tare_error_prefix(tare_pipeline_prepare(model, NULL), "%s", options.model));
+    float_bytes = tare_model_weight_bytes(model);
     TARE_CHECK(quantize(model, &arena, &options, &quantization));
+    if (options.dry_run) {
+        print_plan(&options, float_bytes, model);
+        goto done;
+    }
     export.overwrite = options.overwrite;
     status = tare_saved_model_export(model, options.output, &export);
 done:

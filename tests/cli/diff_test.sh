@@ -16,6 +16,11 @@ says '^XlaConvV2 +0 +[0-9]+ +\+'
 says 'only in the first'
 says 'only in the second +- +int8\['
 
+# a dry run says what the real one writes
+"$tare" quantize "$model" "$work/dry" --method weight_only --dry-run --quiet >"$work/out" || fail "dry run: $?"
+says '^would write .*/dry: weights [0-9.]+ MB, [0-9.]+% of the float'
+absent "$work/dry"
+
 # per channel against per tensor: integers change, and so do the scales' shapes
 "$tare" diff "$work/channel" "$work/tensor" --all >"$work/out" || fail "diff: $?"
 says '/weight +changed +int8\[[0-9,]+\] +int8\[[0-9,]+\] +[0-9]+ +-?[0-9.]+$'
