@@ -129,6 +129,22 @@ static tare_status redirect(const struct set *set, const struct tare_graph *from
     return TARE_OK;
 }
 
+static bool calls(const struct tare_graph *graph, const struct tare_graph *wanted) {
+    struct outside search = { .set = &(struct set){ 0 }, .wanted = wanted };
+    for (size_t i = 0; i < graph->n_nodes && !search.calls; i++)
+        if (tare_node_each_function(graph->nodes[i], note_call, &search) != TARE_OK) return true;
+    return search.calls;
+}
+
+/* A shared caller is copied first: its original must go on calling this one. */
+static tare_status has_shared_caller(bool *out, const struct set *set, const struct tare_graph *graph) {
+    *out = false;
+    for (size_t m = 0; m < set->count && !*out; m++)
+        if (!set->members[m].is_entry && calls(set->members[m].graph, graph))
+            TARE_TRY(is_called_outside(out, set, set->members[m].graph));
+    return TARE_OK;
+}
+
 /* Inner functions that others call, too, leave the set: a copy takes their place in it. */
 static tare_status part_shared(struct set *set) {
     for (size_t m = 0; m < set->count; m++) {
@@ -138,6 +154,8 @@ static tare_status part_shared(struct set *set) {
         if (set->members[m].is_entry) continue;
         TARE_TRY(is_called_outside(&shared, set, graph));
         if (!shared) continue;
+        TARE_TRY(has_shared_caller(&shared, set, graph));
+        if (shared) continue; /* its turn comes when the caller has its copy */
         stem = tare_arena_printf(&set->model->arena, "%s_bfloat16", graph->name);
         name = stem ? tare_model_unused_name(set->model, stem) : NULL;
         if (!name) return TARE_NO_MEMORY;

@@ -343,6 +343,29 @@ static void the_main_graph__keeps_signature_dtypes(void **state) {
     tare_model_free(model);
 }
 
+/* Both inner functions run on the CPU, too, and one calls the other: whichever is met first, the CPU's stay float32. */
+static void shared_functions_that_call_each_other__both_get_copies(void **state) {
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *top = tare_model_add_function(model, "top"), *inner = tare_model_add_function(model, "inner");
+    struct tare_graph *middle = tare_model_add_function(model, "middle");
+    struct tare_edge x = mini_arg(inner, "x", TARE_DT_FLOAT), y;
+    (void)state;
+    mini_return(inner, "y", mini_node(inner, "Mul", "mul", 2, x, x));
+    x = mini_arg(middle, "x", TARE_DT_FLOAT);
+    mini_return(middle, "y", mini_call(middle, "PartitionedCall", "down", inner, 1, x));
+    x = mini_arg(top, "x", TARE_DT_FLOAT);
+    y = mini_call(top, "PartitionedCall", "first", inner, 1, x);
+    mini_return(top, "y", mini_call(top, "PartitionedCall", "second", middle, 1, y));
+    x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
+    mini_call(model->main, "PartitionedCall", "cpu_middle", middle, 1, x);
+    mini_call(model->main, "PartitionedCall", "cpu_inner", inner, 1, x);
+    convert(model, top, &defaults);
+    assert_ptr_equal(tare_node_function(graph_node(middle, "down"), "f"), inner);
+    assert_int_equal(inner->args[0]->output_dtypes[0], TARE_DT_FLOAT);
+    graph_check_dtypes(model);
+    tare_model_free(model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arithmetic__is_bfloat16_with_casts_at_the_boundary_only),
@@ -361,6 +384,7 @@ int main(void) {
         cmocka_unit_test(a_loop__carries_bfloat16),
         cmocka_unit_test(bfloat16_in_the_input__is_refused_unless_asked_for),
         cmocka_unit_test(the_main_graph__keeps_signature_dtypes),
+        cmocka_unit_test(shared_functions_that_call_each_other__both_get_copies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# tare convert on the bundled example: calibration from a file or from samples, algorithms by option, the JSON report, dry runs.
+set -uo pipefail
+. "$TARE_SOURCE_DIR/tests/cli/support.sh"
+model=$glyphs/saved_model
+samples=$glyphs/calibration.tfrecord.gz
+place='tpu_functions { function_alias: "tpu_func" } '
+batch='batch_options { num_batch_threads: 2 max_batch_size: 8 batch_timeout_micros: 5000 allowed_batch_sizes: 2 allowed_batch_sizes: 4 allowed_batch_sizes: 8 } '
+data="representative_datasets: { key: \"serving_default\" value: { tfrecord_file_path: \"$samples\" } }"
+quantize() { echo "external_feature_configs { quantization_options { $1 } } "; }
+convert() { # OUT OPTIONS FLAGS...
+    local out=$1 options=$2
+    shift 2
+    "$tare" convert --quiet --overwrite --input_model_dir="$model" --output_model_dir="$out" --converter_options_string="$options" "$@" >/dev/null
+}
+same() { diff -rq "$1" "$2" >/dev/null; }
+
+# A calibration file gives what its samples give.
+"$tare" calibrate "$model" --data "$samples" -o "$work/glyphs.calib" --quiet || fail "calibrate: $?"
+convert "$work/samples" "$place$(quantize "$data")" || fail "from samples: $?"
+convert "$work/file" "$place$(quantize '')" --calibration "$work/glyphs.calib" --report "$work/int8.json" || fail "from a file: $?"
+same "$work/samples" "$work/file" || fail "samples and calibration file give different models"
+
+# Another algorithm gives another model, from the same statistics.
+percentile='calibration_options { calibration_method: CALIBRATION_METHOD_HISTOGRAM_PERCENTILE }'
+convert "$work/percentile" "$place$(quantize "$percentile")" --calibration "$work/glyphs.calib" || fail "percentile: $?"
+same "$work/file" "$work/percentile" && fail "percentile gives the model of min_max"
+
+# The report.
+convert "$work/float" "$place$batch" --report "$work/float.json" || fail "float: $?"
+value() { # FILE PATH...: one number or word, by the keys on the way
+    local file=$1
+    shift
+    awk -v path="$*" 'BEGIN { n = split(path, want, " "); at = 1 }
+        at <= n && index($0, "\"" want[at] "\":") { if (at == n) { sub(/^[^:]*: */, ""); gsub(/[",]/, ""); print; exit } at++ }' "$file"
+}
+before=$(value "$work/int8.json" hbm before weights) after=$(value "$work/int8.json" hbm after weights)
+[ -n "$before" ] && [ "$after" -gt 0 ] && [ "$after" -lt "$before" ] || fail "int8 weights: $after bytes (before: $before)"
+[ "$(value "$work/int8.json" functions int8_macs)" -gt 1000000 ] || fail "no int8 products: $(value "$work/int8.json" functions int8_macs)"
+[ "$(value "$work/float.json" functions int8_macs)" = 0 ] || fail "the float model has int8 products"
+[ "$(value "$work/float.json" full_batch)" = 8 ] || fail "largest batch: $(value "$work/float.json" full_batch)"
+one=$(value "$work/float.json" functions host_bytes in) full=$(value "$work/float.json" functions host_bytes_full_batch in)
+[ "$one" -gt 0 ] && [ "$full" -gt "$one" ] || fail "host bytes: $one for a row, $full for a batch"
+[ "$(value "$work/float.json" batching padding mean_padding_rows)" = 0.5 ] || fail "rows of padding to 2: $(value "$work/float.json" batching padding mean_padding_rows)"
+grep -q '"chip": "v5e"' "$work/float.json" || fail "no v5e"
+grep -A1 '"pass": "freeze"' "$work/int8.json" | grep -q '"changes": [1-9]' || fail "freezing changed nothing"
+grep -A1 '"pass": "batch_inserted"' "$work/float.json" | grep -q '"changes": 1' || fail "no batcher was counted"
+
+# A dry run writes nothing, but the report.
+convert "$work/dry" "$place" --dry-run --report "$work/dry.json" || fail "dry run: $?"
+absent "$work/dry"
+[ -s "$work/dry.json" ] || fail "the dry run wrote no report"
+
+run() { "$tare" convert --input_model_dir="$model" "$@"; }
+expect 2 "--output_model_dir is missing (or give --dry-run)" run
+expect 2 "--calibration needs quantization_options" run --dry-run --calibration "$work/glyphs.calib"
+expect 2 "--calibration and representative_datasets exclude each other" run --dry-run --calibration "$work/glyphs.calib" \
+    --converter_options_string="$place$(quantize "$data")"
+expect 1 "missing.calib" run --dry-run --calibration "$work/missing.calib" --converter_options_string="$place$(quantize '')"
+finish
