@@ -50,6 +50,14 @@ static tare_status run_scatter(struct tare_kernel *kernel) {
     return tare_kernel_forward(kernel, 0, 0);
 }
 
+static tare_status run_scatter_nd(struct tare_kernel *kernel) {
+    const struct change *change = kernel->op->aux;
+    struct tare_variable_object *variable = NULL;
+    TARE_TRY(tare_variable_from_handle(&variable, &kernel->inputs[0]));
+    TARE_TRY(tare_assign_tuples(variable, &kernel->inputs[1], &kernel->inputs[2], change->how));
+    return tare_kernel_forward(kernel, 0, 0);
+}
+
 static tare_status run_is_initialized(struct tare_kernel *kernel) {
     struct tare_variable_object *variable = NULL;
     struct tare_shape scalar = tare_shape_scalar();
@@ -78,6 +86,13 @@ static tare_status run_is_initialized(struct tare_kernel *kernel) {
         .flags = TARE_OP_NO_FOLD | TARE_OP_WRITES                                                                      \
     }
 
+#define SCATTER_ND(op, how, types, locks)                                                                              \
+    {                                                                                                                  \
+        .name = op, .inputs = "ref: Ref(T), indices: Tindices, updates: T", .outputs = "output_ref: Ref(T)",           \
+        .attrs =                                                                                                       \
+            "T: " types "; Tindices: {int32, int64}; use_locking: bool = " locks "; bad_indices_policy: string = ''",  \
+        .infer = tare_infer_same, .run = run_scatter_nd, .aux = how, .flags = TARE_OP_NO_FOLD | TARE_OP_WRITES         \
+    }
 #define ORDERED "T: {half, bfloat16, float, double, int32, int64}"
 
 const struct tare_op tare_ops_reference[] = {
@@ -99,6 +114,11 @@ const struct tare_op tare_ops_reference[] = {
     SCATTER("ScatterDiv", &divide, "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false"),
     SCATTER("ScatterMin", &least, ORDERED "; Tindices: {int32, int64}; use_locking: bool = false"),
     SCATTER("ScatterMax", &most, ORDERED "; Tindices: {int32, int64}; use_locking: bool = false"),
+    SCATTER_ND("ScatterNdUpdate", &set, "type", "true"),
+    SCATTER_ND("ScatterNdAdd", &add, "numbertype", "false"),
+    SCATTER_ND("ScatterNdSub", &subtract, "numbertype", "false"),
+    SCATTER_ND("ScatterNdMin", &least, "numbertype", "false"),
+    SCATTER_ND("ScatterNdMax", &most, "numbertype", "false"),
     { .name = "IsVariableInitialized",
       .inputs = "ref: Ref(dtype)",
       .outputs = "is_initialized: bool",
