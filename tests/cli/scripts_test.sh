@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# The developers' scripts on small trees of their own: format.sh sees changed lines only, coverage-sum.sh adds up by module;
+# the presets are read by cmake, and every file that CONTRIBUTING.md names is there.
+set -uo pipefail
+. "$TARE_SOURCE_DIR/tests/cli/support.sh"
+scripts=$TARE_SOURCE_DIR/scripts
+
+if command -v git >/dev/null && command -v clang-format >/dev/null; then
+    mkdir "$work/tree" && cd "$work/tree" || exit 1
+    cp "$TARE_SOURCE_DIR/.clang-format" .
+    printf 'int  old( void );\nint second;\nint third;\n' >a.c
+    git init -q -b main . && git add -A && git -c user.name=a -c user.email=a@b commit -qm first
+    bash "$scripts/format.sh" >"$work/out" || fail "format.sh complains of nothing: $(cat "$work/out")"
+    printf 'int  old( void );\nint   changed ;\nint third;\n' >a.c
+    bash "$scripts/format.sh" >"$work/out" && fail "format.sh passes a line with three blanks"
+    grep -q '^+int changed;' "$work/out" || fail "format.sh does not show the line: $(cat "$work/out")"
+    bash "$scripts/format.sh" --fix || fail "format.sh --fix: $?"
+    [ "$(cat a.c)" = "$(printf 'int  old( void );\nint changed;\nint third;')" ] || fail "format.sh --fix made: $(cat a.c)"
+else
+    echo "no git or clang-format: format.sh is not tried"
+fi
+
+if command -v gcov >/dev/null && command -v gcc >/dev/null; then
+    mkdir -p "$work/cover/base" "$work/cover/calib" "$work/cover/build/tare_all.dir" && cd "$work/cover" || exit 1
+    printf 'int twice(int x);\nint twice(int x) {\n    if (x > 5)\n        return 0;\n    return 2 * x;\n}\n' >base/a.c
+    printf 'int twice(int x);\nint main(void) {\n    return twice(3) != 6;\n}\n' >calib/b.c
+    for name in base/a calib/b; do gcc --coverage -O0 -c "$PWD/$name.c" -o "build/tare_all.dir/${name#*/}.o" || fail "gcc: $?"; done
+    gcc --coverage build/tare_all.dir/*.o -o program && ./program || fail "the program: $?"
+    bash "$scripts/coverage-sum.sh" build . >"$work/out" || fail "coverage-sum.sh: $?"
+    diff <(printf '%-10s %6s %% of %6d lines\n' base 75.0 4 calib 100.0 2 all 83.3 6) "$work/out" >"$work/diff" || fail "coverage: $(cat "$work/diff")"
+    mkdir "$work/empty"
+    bash "$scripts/coverage-sum.sh" "$work/empty" . >"$work/out" 2>&1 && fail "coverage of nothing passes"
+fi
+
+cd "$TARE_SOURCE_DIR" || exit 1
+for preset in release sanitize coverage fuzz; do
+    cmake --list-presets=configure 2>&1 | grep -q "\"$preset\"" || fail "cmake does not list the preset $preset: $(cmake --list-presets 2>&1)"
+done
+grep -oE '`[a-z_.]+/[a-zA-Z_./-]*`' CONTRIBUTING.md | tr -d '`' | sort -u >"$work/paths"
+[ "$(wc -l <"$work/paths")" -ge 15 ] || fail "CONTRIBUTING.md names $(wc -l <"$work/paths") paths (wanted 15 or more)"
+while read -r path; do [ -e "$path" ] || [ "$path" = module/file.h ] || fail "CONTRIBUTING.md names $path, which is not there"; done <"$work/paths"
+finish
