@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# What the documents say is there: every relative link leads to a file, every `tare SUBCOMMAND --option` in a code block or
+# between backquotes is a subcommand and an option of it.
+set -uo pipefail
+. "$TARE_SOURCE_DIR/tests/cli/support.sh"
+cd "$TARE_SOURCE_DIR" || exit 1
+
+check_links() { # FILE…: prints what is wrong
+    local file link
+    for file in "$@"; do
+        # `[text](link)`; what stands in backquotes is code. "#section" alone is within the page.
+        sed 's/`[^`]*`//g' "$file" | grep -oE '\]\([^) ]+\)' | sed -E 's/^\]\(//; s/\)$//' | while read -r link; do
+            case $link in http://* | https://* | mailto:* | '#'*) continue ;; esac
+            [ -e "$(dirname "$file")/${link%%#*}" ] || echo "$file: the link $link leads nowhere"
+        done
+    done
+}
+
+# Prints "FILE: WORD…" for each command line: code blocks with lines that end in a backslash joined, and backquotes that
+# begin with "tare ".
+command_lines() {
+    awk '
+        FNR == 1 { block = 0 }
+        /^ *```/ { block = !block; next }
+        block {
+            line = line $0
+            if (line ~ /\\$/) { sub(/\\$/, " ", line); next }
+            if (match(line, /^ *(\$ |[A-Z_]+=[^ ]+ |mpirun [^t]*)?tare /)) print FILENAME ": " substr(line, RLENGTH + 1)
+            line = ""
+            next
+        }
+        { line = ""; rest = $0
+          while (match(rest, /`[^`]*`/)) {
+              code = substr(rest, RSTART + 1, RLENGTH - 2)
+              rest = substr(rest, RSTART + RLENGTH)
+              if (code ~ /^tare [a-z]/) print FILENAME ": " substr(code, 6)
+          } }' "$@"
+}
+
+check_commands() { # FILE…: prints what is wrong, and counts on the last line
+    local file words command option count=0
+    while IFS= read -r words; do
+        file=${words%%: *}
+        words=$(sed -E "s/'[^']*'?//g; s/\"[^\"]*\"?//g; s/ [|>&;] .*//; s/ #.*//" <<<"${words#*: }")
+        read -r command part _ <<<"$words"
+        part=${part%%\\|*} # a table says info\|head
+        [ "$command" != dataset ] || case $part in [a-z]*) command="dataset $part" ;; esac
+        count=$((count + 1))
+        if [ ! -e "$work/help.$command" ]; then
+            "$tare" help $command >"$work/help.$command" 2>/dev/null || { rm -f "$work/help.$command"; echo "$file: tare $words: there is no command '$command'"; continue; }
+        fi
+        for option in $(grep -oE '(^| |\[)--[A-Za-z][A-Za-z0-9_-]*' <<<"$words" | tr -d ' ['); do
+            [ "$option" = --help ] && continue
+            option=${option#--}
+            option=${option//_/[-_]}
+            grep -qE "^  (-., |    )--(\[no-\])?(${option//-/[-_]}|${option#no-})( |$)" "$work/help.$command" ||
+                echo "$file: tare $words: '$command' has no option --$option"
+        done
+        for option in $(grep -oE ' -[a-zA-Z]( |$)' <<<"$words" | tr -d ' '); do
+            grep -qE "^  $option, " "$work/help.$command" || echo "$file: tare $words: '$command' has no option $option"
+        done
+    done < <(command_lines "$@")
+    echo "$count"
+}
+
+# The checks find what is wrong.
+mkdir "$work/docs"
+cat >"$work/docs/wrong.md" <<'WRONG'
+See [here](nowhere.md), [there](wrong.md#part), `[not](a-link)` and `tare run m --dato x`.
+```
+tare calibrat m
+$ tare convert --input_model_dir=a \
+      --output-model-dir b --no-such | tare --ignored
+tare dataset make -z f
+```
+WRONG
+[ "$(check_links "$work/docs/wrong.md")" = "$work/docs/wrong.md: the link nowhere.md leads nowhere" ] || fail "links: $(check_links "$work/docs/wrong.md")"
+check_commands "$work/docs/wrong.md" >"$work/found"
+[ "$(wc -l <"$work/found")" -eq 5 ] && [ "$(tail -1 "$work/found")" = 4 ] || fail "wrong commands: $(cat "$work/found")"
+for text in "no option --dato" "there is no command 'calibrat'" "no option --no[-_]such\|no option --no-such" "no option -z"; do
+    grep -q -- "$text" "$work/found" || fail "did not find: $text in $(cat "$work/found")"
+done
+
+check_links README.md CONTRIBUTING.md CHANGELOG.md docs/*.md examples/*/*.md >"$work/found"
+[ ! -s "$work/found" ] || fail "$(cat "$work/found")"
+check_commands README.md CONTRIBUTING.md docs/*.md >"$work/found"
+[ "$(tail -1 "$work/found")" -ge 60 ] || fail "only $(tail -1 "$work/found") commands were found in the documents (wanted 60 or more)"
+[ "$(wc -l <"$work/found")" -eq 1 ] || fail "$(sed '$d' "$work/found")"
+finish
