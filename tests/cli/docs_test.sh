@@ -81,6 +81,26 @@ for text in "no option --dato" "there is no command 'calibrat'" "no option --no[
     grep -q -- "$text" "$work/found" || fail "did not find: $text in $(cat "$work/found")"
 done
 
+# Every message of the troubleshooting page is in a source: what stands between "…" is part of a string there.
+check_messages() { # FILE: prints what is wrong, and counts on the last line
+    local message part parts count=0
+    while IFS= read -r message; do
+        count=$((count + 1))
+        readarray -t parts < <(sed 's/…/\n/g' <<<"$message")
+        for part in "${parts[@]}"; do
+            [ "${#part}" -lt 4 ] || grep -qF -- "$part" "$work/strings" || echo "no source says '$part' ($message)"
+        done
+    done < <(sed -nE 's/^\| `([^`]*)` \|.*/\1/p' "$1")
+    echo "$count"
+}
+find base proto datasets graph calib quant tpu convert eval cli -name '*.c' -exec cat {} + | tr '\n' ' ' |
+    sed -E 's/" *"//g; s/" (PRI[a-z0-9]+) "//g; s/\\\\"/"/g; s/%(-?[0-9.*]*)(l|ll|z)?[a-zA-Z]/\n/g' >"$work/strings"
+printf '| `unknown option … never said` | a | b |\n' >"$work/docs/messages.md"
+[ "$(check_messages "$work/docs/messages.md" | tail -1)" = 1 ] && [ "$(check_messages "$work/docs/messages.md" | wc -l)" -eq 2 ] ||
+    fail "messages: $(check_messages "$work/docs/messages.md")"
+check_messages docs/troubleshooting.md >"$work/found"
+[ "$(tail -1 "$work/found")" -ge 40 ] && [ "$(wc -l <"$work/found")" -eq 1 ] || fail "$(cat "$work/found")"
+
 check_links README.md CONTRIBUTING.md CHANGELOG.md docs/*.md examples/*/*.md >"$work/found"
 [ ! -s "$work/found" ] || fail "$(cat "$work/found")"
 check_commands README.md CONTRIBUTING.md docs/*.md >"$work/found"
