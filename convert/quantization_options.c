@@ -25,7 +25,8 @@ static tare_status read_method(const struct tare_quant_method **out, bool *given
     case TENSORFLOW__QUANTIZATION__QUANTIZATION_METHOD__METHOD_ONEOF_EXPERIMENTAL_METHOD:
         if (message->experimental_method == 0) return TARE_OK;
         if (message->experimental_method > 3)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "experimental_method %d is not known", (int)message->experimental_method);
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "experimental_method %d is not known",
+                             (int)message->experimental_method);
         *out = methods[message->experimental_method];
         break;
     case TENSORFLOW__QUANTIZATION__QUANTIZATION_METHOD__METHOD_ONEOF_PRESET_METHOD:
@@ -34,7 +35,8 @@ static tare_status read_method(const struct tare_quant_method **out, bool *given
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "preset_method %d is not known", (int)message->preset_method);
         *out = methods[message->preset_method - 1];
         break;
-    default: return TARE_OK;
+    default:
+        return TARE_OK;
     }
     *given = true;
     return TARE_OK;
@@ -68,7 +70,8 @@ static tare_status read_component(struct tare_quant_setting *setting, unsigned *
 static tare_status read_components(struct tare_quant_setting *setting, component_message *const *specs, size_t count) {
     enum { NOT_WEIGHT = 1 << 1 | 1 << 3 };
     unsigned seen = 0;
-    for (size_t i = 0; i < count && setting->method; i++) TARE_TRY(read_component(setting, &seen, specs[i]));
+    for (size_t i = 0; i < count && setting->method; i++)
+        TARE_TRY(read_component(setting, &seen, specs[i]));
     if (setting->method == &tare_method_weight_only && seen & NOT_WEIGHT)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Only 1 components are needed for %s", name_of(setting->method));
     return TARE_OK;
@@ -78,11 +81,18 @@ static tare_status read_precision(struct tare_quant_setting *setting, int precis
     enum { UNSPECIFIED, FULL, W4A4, W4A8, W8A8 };
     switch (precision) {
     case UNSPECIFIED:
-    case W8A8: return TARE_OK;
-    case FULL: setting->method = NULL; return TARE_OK;
-    case W4A8: setting->bits = 4; return TARE_OK;
-    case W4A4: return TARE_FAIL(TARE_INVALID_ARGUMENT, "Only int8 precision is supported for input operands.");
-    default: return TARE_FAIL(TARE_INVALID_ARGUMENT, "quantization_precision %d is not known", precision);
+    case W8A8:
+        return TARE_OK;
+    case FULL:
+        setting->method = NULL;
+        return TARE_OK;
+    case W4A8:
+        setting->bits = 4;
+        return TARE_OK;
+    case W4A4:
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "Only int8 precision is supported for input operands.");
+    default:
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "quantization_precision %d is not known", precision);
     }
 }
 
@@ -93,7 +103,9 @@ static const char *exactly(struct tare_arena *arena, const char *text) {
     return tare_arena_printf(arena, "\\Q%s\\E", text);
 }
 
-static bool is_set(const char *text) { return text && *text; }
+static bool is_set(const char *text) {
+    return text && *text;
+}
 
 static tare_status add_rule(struct tare_quant_recipe *recipe, struct tare_arena *arena, struct tare_quant_rule *rule,
                             const char *op) {
@@ -112,15 +124,18 @@ static tare_status read_unit_method(struct tare_quant_setting *setting, const st
     setting->method = top;
     TARE_TRY(read_method(&setting->method, &given, message));
     if (setting->method && setting->method != top)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "Currently unit-wise quantization spec only supports NO_QUANTIZE and same "
-                                                "quantization method as the top-level `quantization_method`");
-    return message ? read_components(setting, message->quantization_component_specs, message->n_quantization_component_specs)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "Currently unit-wise quantization spec only supports NO_QUANTIZE and same "
+                         "quantization method as the top-level `quantization_method`");
+    return message ? read_components(setting, message->quantization_component_specs,
+                                     message->n_quantization_component_specs)
                    : TARE_OK;
 }
 
 /* The older spelling: one unit, its name an op's or a node's by unit_type. */
 static tare_status read_old_unit(struct tare_quant_recipe *recipe, struct tare_arena *arena,
-                                 struct tare_quant_rule *rule, int unit_type, const char *func_name, const char *unit_name) {
+                                 struct tare_quant_rule *rule, int unit_type, const char *func_name,
+                                 const char *unit_name) {
     enum { UNIT_NODE = 1, UNIT_OP = 2 };
     if (!is_set(unit_name) || (unit_type != UNIT_NODE && unit_type != UNIT_OP))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "UnitWiseQuantizationSpec must contain at least one unit.");
@@ -133,7 +148,8 @@ static tare_status read_unit_spec(struct tare_quant_recipe *recipe, struct tare_
                                   const struct tare_quant_method *top, const unit_message *message) {
     struct tare_quant_rule base = { .where = "unit_wise_quantization_specs" };
     TARE_TRY(read_unit_method(&base.setting, top, message->quantization_method));
-    TARE_TRY(read_components(&base.setting, message->quantization_component_spec, message->n_quantization_component_spec));
+    TARE_TRY(
+        read_components(&base.setting, message->quantization_component_spec, message->n_quantization_component_spec));
     if (!message->n_unit && message->has_unit_type)
         return read_old_unit(recipe, arena, &base, (int)message->unit_type, message->func_name, message->unit_name);
     if (!message->n_unit)
@@ -160,7 +176,8 @@ static tare_status read_recipe_file(struct tare_quant_recipe *recipe, const char
 }
 
 /* Units of all layouts, then the extension's recipe, which has the last word. */
-static tare_status read_rules(struct tare_quant_options *out, struct tare_arena *arena, const options_message *message) {
+static tare_status read_rules(struct tare_quant_options *out, struct tare_arena *arena,
+                              const options_message *message) {
     const struct tare_quant_method *top = out->setting.method;
     const Tensorflow__Quantization__QuantizationExtensions *extensions = message->extensions;
     struct tare_quant_recipe *recipe;
@@ -168,9 +185,11 @@ static tare_status read_rules(struct tare_quant_options *out, struct tare_arena 
     for (size_t i = 0; i < message->n_unit_wise_quantization_spec; i++)
         TARE_TRY(read_unit_spec(recipe, arena, top, message->unit_wise_quantization_spec[i]));
     for (size_t i = 0; i < message->n_unit_wise_quantization_precision; i++) {
-        const Tensorflow__Quantization__UnitWiseQuantizationPrecision *unit = message->unit_wise_quantization_precision[i];
+        const Tensorflow__Quantization__UnitWiseQuantizationPrecision *unit =
+            message->unit_wise_quantization_precision[i];
         struct tare_quant_rule rule = { .where = "unit_wise_quantization_precision", .setting.method = top };
-        TARE_TRY(read_precision(&rule.setting, unit->has_quantization_precision ? (int)unit->quantization_precision : 0));
+        TARE_TRY(
+            read_precision(&rule.setting, unit->has_quantization_precision ? (int)unit->quantization_precision : 0));
         TARE_TRY(read_old_unit(recipe, arena, &rule, unit->has_unit_type ? (int)unit->unit_type : 0, unit->func_name,
                                unit->unit_name));
     }
@@ -185,7 +204,8 @@ static tare_status read_rules(struct tare_quant_options *out, struct tare_arena 
 
 /* ---- representative datasets ---- */
 
-static tare_status read_datasets(struct tare_quantization *out, struct tare_arena *arena, const options_message *message) {
+static tare_status read_datasets(struct tare_quantization *out, struct tare_arena *arena,
+                                 const options_message *message) {
     const Tensorflow__Quantization__CalibrationOptions *calibration = message->calibration_options;
     const size_t newer = calibration ? calibration->n_representative_datasets : 0;
     struct tare_dataset_file *files;
@@ -209,9 +229,9 @@ static tare_status read_datasets(struct tare_quantization *out, struct tare_aren
         if (config->file_case != TENSORFLOW__QUANTIZATION__REPRESENTATIVE_DATASET_CONFIG__FILE_TF_RECORD ||
             !config->tf_record->path)
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "Unsupported Representative Dataset filetype");
-        files[out->n_datasets++] = (struct tare_dataset_file){
-            is_set(config->signature_key) ? config->signature_key : "serving_default", config->tf_record->path
-        };
+        files[out->n_datasets++] =
+            (struct tare_dataset_file){ is_set(config->signature_key) ? config->signature_key : "serving_default",
+                                        config->tf_record->path };
     }
     out->datasets = files;
     return TARE_OK;
@@ -228,21 +248,24 @@ static tare_status check_datasets(const struct tare_quantization *q) {
     tare_status status = TARE_OK;
     for (size_t d = 0; d < q->n_datasets; d++) {
         bool known = false;
-        for (size_t s = 0; s < q->n_signatures; s++) known |= strcmp(q->datasets[d].signature, q->signatures[s]) == 0;
+        for (size_t s = 0; s < q->n_signatures; s++)
+            known |= strcmp(q->datasets[d].signature, q->signatures[s]) == 0;
         put_set(&datasets, q->datasets[d].signature, d == 0);
         fits &= known;
     }
     for (size_t s = 0; s < q->n_signatures; s++) {
         bool known = false;
-        for (size_t d = 0; d < q->n_datasets; d++) known |= strcmp(q->datasets[d].signature, q->signatures[s]) == 0;
+        for (size_t d = 0; d < q->n_datasets; d++)
+            known |= strcmp(q->datasets[d].signature, q->signatures[s]) == 0;
         put_set(&signatures, q->signatures[s], s == 0);
         fits &= known;
     }
     if (q->n_datasets && !fits)
-        status = TARE_FAIL(TARE_INVALID_ARGUMENT,
-                           "The signature keys and the keys of representative dataset map do not match. Signature keys: "
-                           "{%s}, representative dataset map: {%s}.",
-                           tare_strbuf_text(&signatures), tare_strbuf_text(&datasets));
+        status =
+            TARE_FAIL(TARE_INVALID_ARGUMENT,
+                      "The signature keys and the keys of representative dataset map do not match. Signature keys: "
+                      "{%s}, representative dataset map: {%s}.",
+                      tare_strbuf_text(&signatures), tare_strbuf_text(&datasets));
     tare_strbuf_free(&signatures);
     tare_strbuf_free(&datasets);
     return status;
@@ -252,8 +275,8 @@ static tare_status check_datasets(const struct tare_quantization *q) {
 
 /* TensorFlow's names onto ours; 0 stands for TensorFlow's default of a parameter. */
 static tare_status read_algorithm(const char **out, struct tare_arena *arena, const options_message *message) {
-    static const char *const names[] = { "min_max", "min_max", "average_min_max", "percentile", "mse", "mse",
-                                         "mse_symmetric" };
+    static const char *const names[] = { "min_max", "min_max", "average_min_max", "percentile",
+                                         "mse",     "mse",     "mse_symmetric" };
     enum { PERCENTILE = 3 };
     const Tensorflow__Quantization__CalibrationOptions *calibration = message->calibration_options;
     const Tensorflow__Quantization__CalibrationOptions__CalibrationParameters *parameters =
@@ -279,8 +302,9 @@ static tare_status check_debugger(const Tensorflow__Quantization__DebuggerConfig
     if (!debugger) return TARE_OK;
     if (type == 0) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Debugger is enabled but debugger type was not specified.");
     if (type == WHOLE_MODEL && !is_set(debugger->unquantized_dump_model_path))
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "Debugger type whole model verify was used but unquantized_dump_model_path "
-                                                "was not specified.");
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "Debugger type whole model verify was used but unquantized_dump_model_path "
+                         "was not specified.");
     return TARE_FAIL(TARE_UNSUPPORTED, "quantization_options: no debugger that dumps tensors is built in (tare compare "
                                        "measures what each method costs)");
 }
@@ -292,11 +316,13 @@ static tare_status read_op_set(enum tare_quant_op_set *out, const struct tare_qu
     if ((op_set == TF || op_set == UNIFORM_QUANTIZED) && method == &tare_method_weight_only)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "TF/Uniform quantized opset does not support weight-only.");
     if (op_set == STABLEHLO && method != &tare_method_static)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                         "StableHLO quantized opset currently only supports static range quantization via TF Quantizer.");
+        return TARE_FAIL(
+            TARE_INVALID_ARGUMENT,
+            "StableHLO quantized opset currently only supports static range quantization via TF Quantizer.");
     if (op_set == UNIFORM_QUANTIZED) *out = TARE_OP_SET_UNIFORM_QUANTIZED;
     if (op_set == 0 || op_set == XLA || op_set == UNIFORM_QUANTIZED) return TARE_OK;
-    return TARE_FAIL(TARE_UNSUPPORTED, "quantization_options: op_set must be XLA or UNIFORM_QUANTIZED (got %d)", op_set);
+    return TARE_FAIL(TARE_UNSUPPORTED, "quantization_options: op_set must be XLA or UNIFORM_QUANTIZED (got %d)",
+                     op_set);
 }
 
 static tare_status read_granularity(struct tare_quant_options *out, const options_message *message) {
@@ -344,11 +370,12 @@ static void read_keys(struct tare_quantization *out, const options_message *mess
     out->n_tags = message->n_tags;
     if (message->has_freeze_all_variables) out->keeps_variables = !message->freeze_all_variables;
     if (message->freeze_all_variables_message)
-        out->keeps_variables = !(message->freeze_all_variables_message->has_enabled &&
-                                 message->freeze_all_variables_message->enabled);
+        out->keeps_variables =
+            !(message->freeze_all_variables_message->has_enabled && message->freeze_all_variables_message->enabled);
 }
 
-tare_status tare_quantization_read(struct tare_quantization *out, struct tare_arena *arena, const options_message *message) {
+tare_status tare_quantization_read(struct tare_quantization *out, struct tare_arena *arena,
+                                   const options_message *message) {
     const method_message *method = message->quantization_method;
     struct tare_quant_options *options = &out->options;
     bool given;
@@ -358,10 +385,14 @@ tare_status tare_quantization_read(struct tare_quantization *out, struct tare_ar
     TARE_TRY(read_method(&options->setting.method, &given, method));
     if (message->has_quantization_precision && given)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "give quantization_method or quantization_precision, not both");
-    if (message->has_quantization_precision) TARE_TRY(read_precision(&options->setting, (int)message->quantization_precision));
-    if (method) TARE_TRY(read_components(&options->setting, method->quantization_component_specs, method->n_quantization_component_specs));
+    if (message->has_quantization_precision)
+        TARE_TRY(read_precision(&options->setting, (int)message->quantization_precision));
+    if (method)
+        TARE_TRY(read_components(&options->setting, method->quantization_component_specs,
+                                 method->n_quantization_component_specs));
     if (message->has_enable_legacy_weight_only && message->enable_legacy_weight_only)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "Legacy weight-only is deprecated. Use weight-only quantization method.");
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "Legacy weight-only is deprecated. Use weight-only quantization method.");
     TARE_TRY(read_op_set(&options->op_set, options->setting.method, message->has_op_set ? (int)message->op_set : 0));
     TARE_TRY(read_granularity(options, message));
     TARE_TRY(read_min_elements(out, message));

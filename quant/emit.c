@@ -59,7 +59,8 @@ struct tare_edge tare_emit_floats(struct tare_emit *emit, const char *name, cons
     struct tare_edge edge;
     tare_status status = tare_tensor_new(&tensor, TARE_DT_FLOAT, shape ? shape : &scalar);
     if (status != TARE_OK) return failed(emit, status);
-    for (int64_t i = 0; i < tensor.elements; i++) TARE_DATA(float, &tensor)[i] = (float)values[i];
+    for (int64_t i = 0; i < tensor.elements; i++)
+        TARE_DATA(float, &tensor)[i] = (float)values[i];
     edge = tare_emit_const(emit, name, &tensor);
     tare_tensor_reset(&tensor);
     return edge;
@@ -79,20 +80,25 @@ struct tare_edge tare_emit_vector(struct tare_emit *emit, const char *name, int6
 
 static tare_status set_attr(struct tare_node *node, const struct tare_emit_attr *attr) {
     switch (attr->kind) {
-    case TARE_EMIT_INT: return tare_node_set_int(node, attr->name, attr->value);
-    case TARE_EMIT_BOOL: return tare_node_set_bool(node, attr->name, attr->value != 0);
-    default: return tare_node_set_type(node, attr->name, (int)attr->value);
+    case TARE_EMIT_INT:
+        return tare_node_set_int(node, attr->name, attr->value);
+    case TARE_EMIT_BOOL:
+        return tare_node_set_bool(node, attr->name, attr->value != 0);
+    default:
+        return tare_node_set_type(node, attr->name, (int)attr->value);
     }
 }
 
-struct tare_edge tare_emit_node(struct tare_emit *emit, const char *op, const char *name, const struct tare_edge *inputs,
-                                size_t n_inputs, const struct tare_emit_attr *attrs) {
+struct tare_edge tare_emit_node(struct tare_emit *emit, const char *op, const char *name,
+                                const struct tare_edge *inputs, size_t n_inputs, const struct tare_emit_attr *attrs) {
     const char *full = full_name(emit, name);
     struct tare_node *node = full && emit->status == TARE_OK ? tare_graph_add(emit->graph, op, full) : NULL;
     tare_status status = node ? TARE_OK : TARE_NO_MEMORY;
-    for (size_t i = 0; i < n_inputs && status == TARE_OK; i++) status = tare_node_add_input(node, inputs[i]);
+    for (size_t i = 0; i < n_inputs && status == TARE_OK; i++)
+        status = tare_node_add_input(node, inputs[i]);
     if (status == TARE_OK && !attrs) status = tare_node_set_type(node, "T", tare_edge_dtype(inputs[0]));
-    for (; attrs && attrs->name && status == TARE_OK; attrs++) status = set_attr(node, attrs);
+    for (; attrs && attrs->name && status == TARE_OK; attrs++)
+        status = set_attr(node, attrs);
     if (status == TARE_OK) status = tare_node_resolve(node);
     return status == TARE_OK ? (struct tare_edge){ node, 0 } : failed(emit, status);
 }
@@ -108,7 +114,8 @@ struct tare_edge tare_emit_binary(struct tare_emit *emit, const char *op, const 
 }
 
 struct tare_edge tare_emit_cast(struct tare_emit *emit, const char *name, struct tare_edge x, int dtype) {
-    const struct tare_emit_attr attrs[] = { { "SrcT", TARE_EMIT_TYPE, emit->status == TARE_OK ? tare_edge_dtype(x) : 0 },
+    const struct tare_emit_attr attrs[] = { { "SrcT", TARE_EMIT_TYPE,
+                                              emit->status == TARE_OK ? tare_edge_dtype(x) : 0 },
                                             { "DstT", TARE_EMIT_TYPE, dtype },
                                             { "Truncate", TARE_EMIT_BOOL, false },
                                             { 0 } };
@@ -123,7 +130,8 @@ struct tare_edge tare_emit_reshape(struct tare_emit *emit, const char *name, str
                                             { "Tshape", TARE_EMIT_TYPE, TARE_DT_INT32 },
                                             { 0 } };
     struct tare_edge inputs[2] = { x };
-    for (int i = 0; i < shape->rank; i++) dims[i] = (int32_t)shape->dims[i];
+    for (int i = 0; i < shape->rank; i++)
+        dims[i] = (int32_t)shape->dims[i];
     snprintf(constant, sizeof constant, "%s/shape", name);
     inputs[1] = tare_emit_vector(emit, constant, shape->rank, dims);
     return tare_emit_node(emit, "Reshape", name, inputs, 2, attrs);

@@ -33,8 +33,8 @@ struct tare_edge tare_emit_ints(struct tare_emit *emit, const char *name, const 
 /* An int32 vector. */
 struct tare_edge tare_emit_vector(struct tare_emit *emit, const char *name, int64_t count, const int32_t *values);
 /* Any node; attributes NULL: T of the first input. */
-struct tare_edge tare_emit_node(struct tare_emit *emit, const char *op, const char *name, const struct tare_edge *inputs,
-                                size_t n_inputs, const struct tare_emit_attr *attrs);
+struct tare_edge tare_emit_node(struct tare_emit *emit, const char *op, const char *name,
+                                const struct tare_edge *inputs, size_t n_inputs, const struct tare_emit_attr *attrs);
 struct tare_edge tare_emit_unary(struct tare_emit *emit, const char *op, const char *name, struct tare_edge x);
 struct tare_edge tare_emit_binary(struct tare_emit *emit, const char *op, const char *name, struct tare_edge x,
                                   struct tare_edge y);
@@ -42,7 +42,8 @@ struct tare_edge tare_emit_cast(struct tare_emit *emit, const char *name, struct
 struct tare_edge tare_emit_reshape(struct tare_emit *emit, const char *name, struct tare_edge x,
                                    const struct tare_shape *shape);
 
-/* static-quantize: Cast<int8>(Round(Minimum(Maximum(x / scale + zero_point, qmin), qmax))), half to even, all in float32. */
+/* static-quantize: Cast<int8>(Round(Minimum(Maximum(x / scale + zero_point, qmin), qmax))), half to even, all in
+ * float32. */
 struct tare_edge tare_emit_quantize(struct tare_emit *emit, struct tare_edge x, const struct tare_qparams *params);
 /* dequantize: (Cast<float>(Cast<int32>(q) - zero_point)) * scale. */
 struct tare_edge tare_emit_dequantize(struct tare_emit *emit, struct tare_edge q, const struct tare_qparams *params);

@@ -10,7 +10,8 @@ const struct tare_quant_method *const tare_quant_methods[] = {
     NULL,
 };
 
-const struct tare_quant_method *tare_quant_method_in(const struct tare_quant_method *method, enum tare_quant_op_set op_set) {
+const struct tare_quant_method *tare_quant_method_in(const struct tare_quant_method *method,
+                                                     enum tare_quant_op_set op_set) {
     if (op_set == TARE_OP_SET_XLA) return method;
     if (method == &tare_method_static) return &tare_method_uniform_static;
     return method == &tare_method_dynamic ? &tare_method_uniform_dynamic : NULL;

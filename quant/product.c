@@ -26,7 +26,8 @@ static tare_status sort_left(struct tare_quant_product *p, char *result, const s
     for (int i = 0; i < left->count; i++) {
         const int other = find_label(right, left->at[i]);
         const bool kept = find_label(out, left->at[i]) >= 0;
-        if (find_label(left, left->at[i]) != i) return TARE_FAIL(TARE_UNSUPPORTED, "a label stands twice in an operand");
+        if (find_label(left, left->at[i]) != i)
+            return TARE_FAIL(TARE_UNSUPPORTED, "a label stands twice in an operand");
         if (other >= 0 && kept) {
             result[p->n_batch] = left->at[i];
             p->left_batch[p->n_batch] = i;
@@ -47,13 +48,17 @@ static tare_status sort_left(struct tare_quant_product *p, char *result, const s
 static tare_status sort_right(struct tare_quant_product *p, char *result, const struct labels *left,
                               const struct labels *right, const struct labels *out) {
     int at = p->n_batch + p->n_free_left;
-    for (int i = 0; i < p->n_batch; i++) p->order[p->n_order++] = p->right_batch[i];
-    for (int i = 0; i < p->n_contracted; i++) p->order[p->n_order++] = p->right_contracted[i];
+    for (int i = 0; i < p->n_batch; i++)
+        p->order[p->n_order++] = p->right_batch[i];
+    for (int i = 0; i < p->n_contracted; i++)
+        p->order[p->n_order++] = p->right_contracted[i];
     for (int i = 0; i < right->count; i++) {
         if (right->at[i] == DROPPED) continue;
-        if (find_label(right, right->at[i]) != i) return TARE_FAIL(TARE_UNSUPPORTED, "a label stands twice in an operand");
+        if (find_label(right, right->at[i]) != i)
+            return TARE_FAIL(TARE_UNSUPPORTED, "a label stands twice in an operand");
         if (find_label(left, right->at[i]) >= 0) continue;
-        if (find_label(out, right->at[i]) < 0) return TARE_FAIL(TARE_UNSUPPORTED, "an axis of one operand alone is summed");
+        if (find_label(out, right->at[i]) < 0)
+            return TARE_FAIL(TARE_UNSUPPORTED, "an axis of one operand alone is summed");
         p->order[p->n_order++] = i;
         p->n_free_right++;
         result[at++] = right->at[i];
@@ -66,7 +71,8 @@ static tare_status order_result(struct tare_quant_product *p, const char *result
     if (rank != out->count) return TARE_FAIL(TARE_UNSUPPORTED, "an output axis is in no operand");
     for (int i = 0; i < rank; i++) {
         const char *at = memchr(result, out->at[i], (size_t)rank);
-        if (!at || find_label(out, out->at[i]) != i) return TARE_FAIL(TARE_UNSUPPORTED, "an output axis is in no operand");
+        if (!at || find_label(out, out->at[i]) != i)
+            return TARE_FAIL(TARE_UNSUPPORTED, "an output axis is in no operand");
         p->result_order[i] = (int)(at - result);
         p->moves |= p->result_order[i] != i;
     }
@@ -75,7 +81,8 @@ static tare_status order_result(struct tare_quant_product *p, const char *result
 
 static int64_t product_of(const struct tare_shape *shape, int first, int count) {
     int64_t product = 1;
-    for (int i = first; i < first + count; i++) product *= shape->dims[i];
+    for (int i = first; i < first + count; i++)
+        product *= shape->dims[i];
     return product;
 }
 
@@ -84,9 +91,12 @@ static void shape_channels(struct tare_quant_product *p) {
     struct tare_shape *shape = &p->channel_shape;
     const int first_free = p->n_batch + p->n_contracted;
     shape->rank = 0;
-    for (int i = 0; i < p->n_batch; i++) shape->dims[shape->rank++] = p->arranged.dims[i];
-    for (int i = 0; i < p->n_free_left && p->n_batch; i++) shape->dims[shape->rank++] = 1;
-    for (int i = 0; i < p->n_free_right; i++) shape->dims[shape->rank++] = p->arranged.dims[first_free + i];
+    for (int i = 0; i < p->n_batch; i++)
+        shape->dims[shape->rank++] = p->arranged.dims[i];
+    for (int i = 0; i < p->n_free_left && p->n_batch; i++)
+        shape->dims[shape->rank++] = 1;
+    for (int i = 0; i < p->n_free_right; i++)
+        shape->dims[shape->rank++] = p->arranged.dims[first_free + i];
 }
 
 static tare_status from_labels(struct tare_quant_product *p, const struct labels *left, const struct labels *right,
@@ -97,7 +107,8 @@ static tare_status from_labels(struct tare_quant_product *p, const struct labels
     TARE_TRY(order_result(p, result, out));
     if (!p->n_contracted) return TARE_FAIL(TARE_UNSUPPORTED, "nothing is summed");
     p->arranged.rank = p->n_order;
-    for (int i = 0; i < p->n_order; i++) p->arranged.dims[i] = right_shape->dims[p->order[i]];
+    for (int i = 0; i < p->n_order; i++)
+        p->arranged.dims[i] = right_shape->dims[p->order[i]];
     p->batches = product_of(&p->arranged, 0, p->n_batch);
     p->rows = product_of(&p->arranged, p->n_batch, p->n_contracted);
     p->columns = product_of(&p->arranged, p->n_batch + p->n_contracted, p->n_free_right);
@@ -113,15 +124,16 @@ static void set_labels(struct labels *labels, const char *text) {
 static tare_status describe_matmul(struct tare_quant_product *p, const struct tare_node *op,
                                    const struct tare_shape *right_shape) {
     struct labels left, right, out;
-    if (right_shape->rank != 2) return TARE_FAIL(TARE_UNSUPPORTED, "the weight's rank is %d (wanted 2)", right_shape->rank);
+    if (right_shape->rank != 2)
+        return TARE_FAIL(TARE_UNSUPPORTED, "the weight's rank is %d (wanted 2)", right_shape->rank);
     set_labels(&left, tare_node_bool(op, "transpose_a", false) ? "km" : "mk");
     set_labels(&right, tare_node_bool(op, "transpose_b", false) ? "nk" : "kn");
     set_labels(&out, "mn");
     return from_labels(p, &left, &right, &out, right_shape);
 }
 
-/* Batch axes are paired from the right. An axis of size 1 of a weight broadcasts and goes away; sizes that may differ at
- * run time are refused. */
+/* Batch axes are paired from the right. An axis of size 1 of a weight broadcasts and goes away; sizes that may differ
+ * at run time are refused. */
 static tare_status describe_batch_matmul(struct tare_quant_product *p, const struct tare_node *op,
                                          const struct tare_shape *l, const struct tare_shape *r, bool constant) {
     struct labels left, right, out;
@@ -130,7 +142,8 @@ static tare_status describe_batch_matmul(struct tare_quant_product *p, const str
     if (r->rank > l->rank) return TARE_FAIL(TARE_UNSUPPORTED, "the second operand has more axes than the first");
     left.count = out.count = l->rank;
     right.count = r->rank;
-    for (int i = 0; i < l->rank - 2; i++) left.at[i] = out.at[i] = (char)('a' + i);
+    for (int i = 0; i < l->rank - 2; i++)
+        left.at[i] = out.at[i] = (char)('a' + i);
     for (int i = 0; i < r->rank - 2; i++) {
         const int paired = i + l->rank - r->rank;
         if (constant && r->dims[i] == 1) {
@@ -165,7 +178,8 @@ static tare_status describe_einsum(struct tare_quant_product *p, const struct ta
     const char *equation = tare_node_string(op, "equation", ""), *comma = strchr(equation, ',');
     const char *arrow = strstr(equation, "->");
     struct labels operands[2], out;
-    if (!comma || !arrow || comma > arrow) return TARE_FAIL(TARE_UNSUPPORTED, "the equation is not for two operands with ->");
+    if (!comma || !arrow || comma > arrow)
+        return TARE_FAIL(TARE_UNSUPPORTED, "the equation is not for two operands with ->");
     TARE_TRY(read_labels(&operands[0], equation, (size_t)(comma - equation)));
     TARE_TRY(read_labels(&operands[1], comma + 1, (size_t)(arrow - comma - 1)));
     TARE_TRY(read_labels(&out, arrow + 2, strlen(arrow + 2)));
@@ -181,7 +195,8 @@ static int64_t list_item(const struct tare_node *node, const char *name, size_t 
     return attr && attr->kind == TARE_ATTR_INT && i < attr->count ? attr->items[i].i : fallback;
 }
 
-/* same-padding: total = max((ceil(in / stride) - 1) * stride + (k - 1) * dilation + 1 - in, 0); the odd one goes high. */
+/* same-padding: total = max((ceil(in / stride) - 1) * stride + (k - 1) * dilation + 1 - in, 0); the odd one goes high.
+ */
 static tare_status same_padding(struct tare_spatial *out, int64_t size, int64_t kernel) {
     int64_t reach = (kernel - 1) * out->dilation + 1, outputs, total;
     if (size < 0 && out->stride == 1) { /* the total does not depend on the size */
@@ -228,7 +243,8 @@ static tare_status describe_conv(struct tare_quant_product *p, const struct tare
         return TARE_FAIL(TARE_UNSUPPORTED, "the input's channel dimension is not static");
     p->arranged = *filter;
     p->n_order = filter->rank;
-    for (int i = 0; i < filter->rank; i++) p->order[i] = i;
+    for (int i = 0; i < filter->rank; i++)
+        p->order[i] = i;
     p->groups = channels / filter->dims[p->spatial];
     if (p->kind == TARE_KIND_DEPTHWISE) {
         p->groups = filter->dims[2];
@@ -257,12 +273,14 @@ static tare_status describe_gather(struct tare_quant_product *p, const struct ta
     if (tare_node_int(op, "batch_dims", 0) != 0) return TARE_FAIL(TARE_UNSUPPORTED, "batch_dims is not 0");
     p->arranged = *table;
     p->n_order = table->rank;
-    for (int i = 0; i < table->rank; i++) p->order[i] = i;
+    for (int i = 0; i < table->rank; i++)
+        p->order[i] = i;
     p->batches = product_of(table, 0, (int)at + 1);
     p->rows = product_of(table, (int)at + 1, table->rank - (int)at - 1);
     p->columns = 1;
     p->channel_shape = *table;
-    for (int i = (int)at + 1; i < table->rank; i++) p->channel_shape.dims[i] = 1;
+    for (int i = (int)at + 1; i < table->rank; i++)
+        p->channel_shape.dims[i] = 1;
     return TARE_OK;
 }
 
@@ -277,12 +295,18 @@ tare_status tare_quant_describe(struct tare_quant_product *out, const struct tar
     switch (kind) {
     case TARE_KIND_CONV2D:
     case TARE_KIND_DEPTHWISE:
-    case TARE_KIND_CONV3D: return describe_conv(out, op, left_shape, right_shape);
-    case TARE_KIND_MATMUL: return describe_matmul(out, op, right_shape);
-    case TARE_KIND_BATCH_MATMUL: return describe_batch_matmul(out, op, left_shape, right_shape, constant);
-    case TARE_KIND_EINSUM: return describe_einsum(out, op, left, right_shape);
-    case TARE_KIND_GATHER: return describe_gather(out, op, right_shape);
-    default: return TARE_FAIL(TARE_INTERNAL, "no such kind of layer");
+    case TARE_KIND_CONV3D:
+        return describe_conv(out, op, left_shape, right_shape);
+    case TARE_KIND_MATMUL:
+        return describe_matmul(out, op, right_shape);
+    case TARE_KIND_BATCH_MATMUL:
+        return describe_batch_matmul(out, op, left_shape, right_shape, constant);
+    case TARE_KIND_EINSUM:
+        return describe_einsum(out, op, left, right_shape);
+    case TARE_KIND_GATHER:
+        return describe_gather(out, op, right_shape);
+    default:
+        return TARE_FAIL(TARE_INTERNAL, "no such kind of layer");
     }
 }
 
@@ -322,4 +346,6 @@ bool tare_quant_pads(const struct tare_quant_product *product) {
     return false;
 }
 
-int64_t tare_quant_channels(const struct tare_quant_product *product) { return product->batches * product->columns; }
+int64_t tare_quant_channels(const struct tare_quant_product *product) {
+    return product->batches * product->columns;
+}

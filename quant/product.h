@@ -1,5 +1,5 @@
-/* What a layer computes, in the form that the XLA op set has for it: a convolution with a window, or a product of arrays
- * with batch, contracted and free axes. Says nothing of numbers. */
+/* What a layer computes, in the form that the XLA op set has for it: a convolution with a window, or a product of
+ * arrays with batch, contracted and free axes. Says nothing of numbers. */
 #ifndef TARE_QUANT_PRODUCT_H
 #define TARE_QUANT_PRODUCT_H
 
@@ -25,15 +25,15 @@ struct tare_quant_product {
     int n_batch, n_contracted, n_free_left, n_free_right;
     int left_batch[TARE_MAX_RANK], left_contracted[TARE_MAX_RANK];
     int right_batch[TARE_MAX_RANK], right_contracted[TARE_MAX_RANK];
-    bool moves;                       /* the op's output is a transposition of the raw result */
-    int result_order[TARE_MAX_RANK];  /* output axis i is raw axis result_order[i] */
+    bool moves;                      /* the op's output is a transposition of the raw result */
+    int result_order[TARE_MAX_RANK]; /* output axis i is raw axis result_order[i] */
 
     /* The right operand, when it is a weight: its axes in the order batch, contracted, free. */
     int n_order;
     int order[TARE_MAX_RANK];
     struct tare_shape arranged; /* as the XLA op takes it: a filter, or the axes in that order */
-    /* The same elements as a stack of matrices: rows are summed over, each column is one output channel. A table has one
-     * matrix an entry, with one column. */
+    /* The same elements as a stack of matrices: rows are summed over, each column is one output channel. A table has
+     * one matrix an entry, with one column. */
     int64_t batches, rows, columns;
     struct tare_shape channel_shape; /* one value a channel, shaped to broadcast with the raw result */
 };

@@ -26,7 +26,9 @@ struct tare_quant_recipe {
     pcre2_match_data *match;
 };
 
-static void *allocate(size_t size, void *arena) { return tare_arena_alloc(arena, size); }
+static void *allocate(size_t size, void *arena) {
+    return tare_arena_alloc(arena, size);
+}
 static void release(void *memory, void *arena) {
     (void)memory;
     (void)arena;
@@ -56,8 +58,8 @@ static tare_status compile(pcre2_code **out, const struct tare_quant_recipe *rec
                          recipe->compile);
     if (*out) return TARE_OK;
     pcre2_get_error_message(error, (PCRE2_UCHAR *)text, sizeof text);
-    return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: %s '%s' is no regular expression: %s at character %zu", rule->where, what,
-                     pattern, text, (size_t)at + 1);
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: %s '%s' is no regular expression: %s at character %zu", rule->where,
+                     what, pattern, text, (size_t)at + 1);
 }
 
 tare_status tare_quant_recipe_add(struct tare_quant_recipe *recipe, const struct tare_quant_rule *rule) {
@@ -72,7 +74,9 @@ tare_status tare_quant_recipe_add(struct tare_quant_recipe *recipe, const struct
     return TARE_OK;
 }
 
-size_t tare_quant_recipe_count(const struct tare_quant_recipe *recipe) { return recipe ? recipe->count : 0; }
+size_t tare_quant_recipe_count(const struct tare_quant_recipe *recipe) {
+    return recipe ? recipe->count : 0;
+}
 
 const struct tare_quant_rule *tare_quant_recipe_rule(const struct tare_quant_recipe *recipe, size_t i) {
     return &recipe->entries[i].rule;
@@ -161,20 +165,27 @@ tare_status tare_quant_setting_read(struct tare_quant_setting *setting, unsigned
     static const char *const names[] = { "bits", "granularity", "full_range", "symmetric", "algorithm", NULL };
     struct tare_algorithm_choice choice;
     int part = 0;
-    while (names[part] && strcmp(names[part], name) != 0) part++;
+    while (names[part] && strcmp(names[part], name) != 0)
+        part++;
     if (!names[part]) {
         const char *nearest = tare_nearest_name(name, names);
-        return TARE_FAIL(TARE_USAGE, "there is no setting '%s' (%s%s)", name, nearest ? "did you mean " : "known: bits, granularity, full_range, symmetric, algorithm", nearest ? nearest : "");
+        return TARE_FAIL(TARE_USAGE, "there is no setting '%s' (%s%s)", name,
+                         nearest ? "did you mean " : "known: bits, granularity, full_range, symmetric, algorithm",
+                         nearest ? nearest : "");
     }
     *sets |= TARE_RULE_BITS << part;
     switch (part) {
     case 0:
-        if (strcmp(text, "8") != 0 && strcmp(text, "4") != 0) return TARE_FAIL(TARE_USAGE, "bits is '%s' (wanted 8 or 4)", text);
+        if (strcmp(text, "8") != 0 && strcmp(text, "4") != 0)
+            return TARE_FAIL(TARE_USAGE, "bits is '%s' (wanted 8 or 4)", text);
         setting->bits = text[0] - '0';
         return TARE_OK;
-    case 1: return read_granularity(setting, text);
-    case 2: return read_flag(&setting->full_range, name, text);
-    case 3: return read_flag(&setting->symmetric, name, text);
+    case 1:
+        return read_granularity(setting, text);
+    case 2:
+        return read_flag(&setting->full_range, name, text);
+    case 3:
+        return read_flag(&setting->symmetric, name, text);
     default:
         setting->algorithm = text;
         return tare_algorithm_parse(&choice, text);
@@ -185,7 +196,8 @@ tare_status tare_quant_setting_read(struct tare_quant_setting *setting, unsigned
 static tare_status next_word(char **out, char **at) {
     char *from = *at, *to;
     bool quoted = false;
-    while (*from == ' ' || *from == '\t' || *from == '\r') from++;
+    while (*from == ' ' || *from == '\t' || *from == '\r')
+        from++;
     *out = *from && *from != '#' ? from : NULL;
     for (to = from; *from && (quoted || !strchr(" \t\r", *from)); from++) {
         if (*from == '"')
@@ -211,8 +223,8 @@ static tare_status read_condition(struct tare_quant_rule *rule, char *word) {
         *fields[i] = value;
         return TARE_OK;
     }
-    return TARE_FAIL(TARE_USAGE, "'%s' is no condition (wanted name=, op= or function= and a regular expression, then ->)",
-                     word);
+    return TARE_FAIL(TARE_USAGE,
+                     "'%s' is no condition (wanted name=, op= or function= and a regular expression, then ->)", word);
 }
 
 static tare_status read_method(struct tare_quant_rule *rule, const char *word) {
@@ -222,10 +234,11 @@ static tare_status read_method(struct tare_quant_rule *rule, const char *word) {
     rule->sets |= TARE_RULE_METHOD;
     rule->setting.method = tare_quant_method_find(word);
     if (rule->setting.method || strcmp(word, "float") == 0) return TARE_OK;
-    for (size_t i = 0; tare_quant_methods[i] && count < 15; i++) known[count++] = tare_quant_methods[i]->name;
+    for (size_t i = 0; tare_quant_methods[i] && count < 15; i++)
+        known[count++] = tare_quant_methods[i]->name;
     nearest = tare_nearest_name(word, known);
-    return TARE_FAIL(TARE_USAGE, "there is no method '%s' (%s%s)", word, nearest ? "did you mean " : "tare help quantize lists them",
-                     nearest ? nearest : "");
+    return TARE_FAIL(TARE_USAGE, "there is no method '%s' (%s%s)", word,
+                     nearest ? "did you mean " : "tare help quantize lists them", nearest ? nearest : "");
 }
 
 static tare_status read_line(struct tare_quant_recipe *recipe, char *line, struct tare_quant_rule *rule) {
@@ -248,7 +261,8 @@ static tare_status read_line(struct tare_quant_recipe *recipe, char *line, struc
         TARE_TRY(next_word(&word, &line));
     }
     if (!rule->sets) return TARE_FAIL(TARE_USAGE, "the rule sets nothing (wanted -> and a method or settings)");
-    if (rule->sets & TARE_RULE_METHOD && rule->sets & TARE_RULE_GRANULARITY) TARE_TRY(tare_quant_check_setting(&rule->setting));
+    if (rule->sets & TARE_RULE_METHOD && rule->sets & TARE_RULE_GRANULARITY)
+        TARE_TRY(tare_quant_check_setting(&rule->setting));
     return tare_quant_recipe_add(recipe, rule);
 }
 

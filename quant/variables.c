@@ -10,7 +10,9 @@ static size_t count_uses(const struct tare_graph *graph, struct tare_edge edge) 
     size_t count = tare_graph_count_uses(graph, edge, NULL);
     for (size_t n = 0; n < graph->n_nodes; n++) {
         struct tare_node *node = graph->nodes[n];
-        if (node->dead || strcmp(node->op, "Identity") != 0 || !node->n_inputs || !tare_edge_equal(node->inputs[0], edge)) continue;
+        if (node->dead || strcmp(node->op, "Identity") != 0 || !node->n_inputs ||
+            !tare_edge_equal(node->inputs[0], edge))
+            continue;
         count += count_uses(graph, (struct tare_edge){ node, 0 }) - 1;
     }
     return count;
@@ -30,8 +32,9 @@ static size_t readers_in(const struct tare_graph *graph, const struct tare_varia
 
 static bool alike(const struct tare_quant_layer *a, const struct tare_quant_layer *b) {
     const struct tare_quant_setting *x = &a->setting, *y = &b->setting;
-    return x->bits == y->bits && x->granularity == y->granularity && x->block == y->block && x->full_range == y->full_range &&
-           x->method == y->method && tare_shape_equal(&a->product.arranged, &b->product.arranged) &&
+    return x->bits == y->bits && x->granularity == y->granularity && x->block == y->block &&
+           x->full_range == y->full_range && x->method == y->method &&
+           tare_shape_equal(&a->product.arranged, &b->product.arranged) &&
            memcmp(a->product.order, b->product.order, sizeof a->product.order) == 0 && !a->bias == !b->bias;
 }
 

@@ -1,5 +1,5 @@
-/* XlaConvV2 and XlaDotV2 nodes. Dimension numbers are small protobuf messages (xla/xla_data.proto); they are written here
- * by hand, as no message type may come this far up. */
+/* XlaConvV2 and XlaDotV2 nodes. Dimension numbers are small protobuf messages (xla/xla_data.proto); they are written
+ * here by hand, as no message type may come this far up. */
 #include "quant/xla.h"
 #include "graph/model.h"
 #include "quant/variables.h"
@@ -24,13 +24,22 @@ static void put_packed(struct wire *wire, int field, const int *values, int coun
     if (!count) return;
     wire->bytes[wire->size++] = (unsigned char)(field << 3 | 2);
     wire->bytes[wire->size++] = (unsigned char)count;
-    for (int i = 0; i < count; i++) wire->bytes[wire->size++] = (unsigned char)values[i];
+    for (int i = 0; i < count; i++)
+        wire->bytes[wire->size++] = (unsigned char)values[i];
 }
 
-/* ConvolutionDimensionNumbers: input and output [b,0,1,f], kernel [0,1,i,o]; with a third spatial dimension likewise. */
+/* ConvolutionDimensionNumbers: input and output [b,0,1,f], kernel [0,1,i,o]; with a third spatial dimension likewise.
+ */
 static void conv_dimension_numbers(struct wire *wire, int spatial) {
-    enum { KERNEL_IN = 3, KERNEL_OUT = 4, KERNEL_SPATIAL = 6, IN_FEATURE = 8, OUT_FEATURE = 10, IN_SPATIAL = 11,
-           OUT_SPATIAL = 12 };
+    enum {
+        KERNEL_IN = 3,
+        KERNEL_OUT = 4,
+        KERNEL_SPATIAL = 6,
+        IN_FEATURE = 8,
+        OUT_FEATURE = 10,
+        IN_SPATIAL = 11,
+        OUT_SPATIAL = 12
+    };
     static const int axes[] = { 0, 1, 2, 3 };
     put_int(wire, KERNEL_IN, spatial);
     put_int(wire, KERNEL_OUT, spatial + 1);
@@ -45,8 +54,10 @@ static void conv_dimension_numbers(struct wire *wire, int spatial) {
 static void dot_dimension_numbers(struct wire *wire, const struct tare_quant_product *p, bool is_arranged) {
     enum { LHS_CONTRACTING = 1, RHS_CONTRACTING = 2, LHS_BATCH = 3, RHS_BATCH = 4 };
     int contracted[TARE_MAX_RANK], batch[TARE_MAX_RANK];
-    for (int i = 0; i < p->n_batch; i++) batch[i] = is_arranged ? i : p->right_batch[i];
-    for (int i = 0; i < p->n_contracted; i++) contracted[i] = is_arranged ? p->n_batch + i : p->right_contracted[i];
+    for (int i = 0; i < p->n_batch; i++)
+        batch[i] = is_arranged ? i : p->right_batch[i];
+    for (int i = 0; i < p->n_contracted; i++)
+        contracted[i] = is_arranged ? p->n_batch + i : p->right_contracted[i];
     put_packed(wire, LHS_CONTRACTING, p->left_contracted, p->n_contracted);
     put_packed(wire, RHS_CONTRACTING, contracted, p->n_contracted);
     put_packed(wire, LHS_BATCH, p->left_batch, p->n_batch);
@@ -55,12 +66,13 @@ static void dot_dimension_numbers(struct wire *wire, const struct tare_quant_pro
 
 /* ---- products ---- */
 
-static struct tare_edge emit_xla(struct tare_emit *emit, const char *op, const struct tare_edge *inputs, size_t n_inputs,
-                                 const struct wire *numbers, int accumulator) {
+static struct tare_edge emit_xla(struct tare_emit *emit, const char *op, const struct tare_edge *inputs,
+                                 size_t n_inputs, const struct wire *numbers, int accumulator) {
     const char *full = tare_arena_printf(&emit->graph->model->arena, "%s/%s", emit->prefix, op);
     struct tare_node *node = full && emit->status == TARE_OK ? tare_graph_add(emit->graph, op, full) : NULL;
     tare_status status = node ? TARE_OK : TARE_NO_MEMORY;
-    for (size_t i = 0; i < n_inputs && status == TARE_OK; i++) status = tare_node_add_input(node, inputs[i]);
+    for (size_t i = 0; i < n_inputs && status == TARE_OK; i++)
+        status = tare_node_add_input(node, inputs[i]);
     if (status == TARE_OK && n_inputs > 2) {
         status = tare_node_set_type(node, "Tindices", TARE_DT_INT32);
         if (status == TARE_OK) status = tare_node_set_int(node, "batch_group_count", 1);
@@ -110,7 +122,8 @@ struct tare_edge tare_emit_product(struct tare_emit *emit, const struct tare_qua
     return emit_xla(emit, "XlaDotV2", inputs, 2, &numbers, accumulator);
 }
 
-struct tare_edge tare_emit_result(struct tare_emit *emit, const struct tare_quant_product *product, struct tare_edge raw) {
+struct tare_edge tare_emit_result(struct tare_emit *emit, const struct tare_quant_product *product,
+                                  struct tare_edge raw) {
     const int rank = product->n_batch + product->n_free_left + product->n_free_right;
     const struct tare_emit_attr attrs[] = { { "T", TARE_EMIT_TYPE, emit->status == TARE_OK ? tare_edge_dtype(raw) : 0 },
                                             { "Tperm", TARE_EMIT_TYPE, TARE_DT_INT32 },
@@ -118,7 +131,8 @@ struct tare_edge tare_emit_result(struct tare_emit *emit, const struct tare_quan
     int32_t order[TARE_MAX_RANK];
     struct tare_edge inputs[2] = { raw };
     if (!product->moves) return raw;
-    for (int i = 0; i < rank; i++) order[i] = product->result_order[i];
+    for (int i = 0; i < rank; i++)
+        order[i] = product->result_order[i];
     inputs[1] = tare_emit_vector(emit, "result/perm", rank, order);
     return tare_emit_node(emit, "Transpose", "result", inputs, 2, attrs);
 }
@@ -161,11 +175,15 @@ static struct tare_edge emit_stored(struct tare_emit *emit, const char *name, st
 static struct tare_edge emit_unpacked(struct tare_emit *emit, struct tare_quant_layer *layer) {
     const struct tare_weight_layout *layout = &layer->quantized.layout;
     const int rank = layout->batches == 1 ? 2 : 3;
-    const struct tare_emit_attr concat[] = { { "N", TARE_EMIT_INT, 2 }, { "T", TARE_EMIT_TYPE, TARE_DT_INT8 },
-                                             { "Tidx", TARE_EMIT_TYPE, TARE_DT_INT32 }, { 0 } };
-    const struct tare_emit_attr slice[] = { { "T", TARE_EMIT_TYPE, TARE_DT_INT8 }, { "Index", TARE_EMIT_TYPE, TARE_DT_INT32 },
+    const struct tare_emit_attr concat[] = { { "N", TARE_EMIT_INT, 2 },
+                                             { "T", TARE_EMIT_TYPE, TARE_DT_INT8 },
+                                             { "Tidx", TARE_EMIT_TYPE, TARE_DT_INT32 },
+                                             { 0 } };
+    const struct tare_emit_attr slice[] = { { "T", TARE_EMIT_TYPE, TARE_DT_INT8 },
+                                            { "Index", TARE_EMIT_TYPE, TARE_DT_INT32 },
                                             { 0 } };
-    const int32_t begin[3] = { 0 }, all[3] = { (int32_t)layout->batches, (int32_t)layout->rows, (int32_t)layout->columns };
+    const int32_t begin[3] = { 0 },
+                  all[3] = { (int32_t)layout->batches, (int32_t)layout->rows, (int32_t)layout->columns };
     struct tare_tensor packed;
     struct tare_edge w, four, halves[3];
     tare_status status = tare_weight_pack_nibbles(&packed, &layer->quantized);
@@ -211,7 +229,8 @@ struct tare_edge tare_emit_real_weight(struct tare_emit *emit, struct tare_quant
     if (padded != l->rows) {
         const struct tare_edge pad[] = { w, tare_emit_ints(emit, "weight/paddings", &pairs, paddings) };
         const struct tare_emit_attr attrs[] = { { "T", TARE_EMIT_TYPE, TARE_DT_INT8 },
-                                                { "Tpaddings", TARE_EMIT_TYPE, TARE_DT_INT32 }, { 0 } };
+                                                { "Tpaddings", TARE_EMIT_TYPE, TARE_DT_INT32 },
+                                                { 0 } };
         w = tare_emit_node(emit, "Pad", "weight/padded", pad, 2, attrs);
     }
     w = tare_emit_cast(emit, "weight/cast", tare_emit_reshape(emit, "weight/blocks", w, &blocks), TARE_DT_FLOAT);
@@ -221,7 +240,8 @@ struct tare_edge tare_emit_real_weight(struct tare_emit *emit, struct tare_quant
         const struct tare_edge cut[] = { w, tare_emit_vector(emit, "weight/cut/begin", 3, begin),
                                          tare_emit_vector(emit, "weight/cut/size", 3, size) };
         const struct tare_emit_attr attrs[] = { { "T", TARE_EMIT_TYPE, TARE_DT_FLOAT },
-                                                { "Index", TARE_EMIT_TYPE, TARE_DT_INT32 }, { 0 } };
+                                                { "Index", TARE_EMIT_TYPE, TARE_DT_INT32 },
+                                                { 0 } };
         w = tare_emit_node(emit, "Slice", "weight/cut", cut, 3, attrs);
     }
     return tare_emit_reshape(emit, "weight/real", w, &layer->product.arranged);
@@ -239,7 +259,8 @@ static struct tare_edge emit_gather(struct tare_emit *emit, const char *name, co
     const struct tare_emit_attr attrs[] = { { "Tparams", TARE_EMIT_TYPE, tare_edge_dtype(table) },
                                             { "Tindices", TARE_EMIT_TYPE, tare_edge_dtype(indices) },
                                             { "Taxis", TARE_EMIT_TYPE, tare_edge_dtype(axis) },
-                                            { "batch_dims", TARE_EMIT_INT, 0 }, { 0 } };
+                                            { "batch_dims", TARE_EMIT_INT, 0 },
+                                            { 0 } };
     return tare_emit_node(emit, "GatherV2", name, inputs, 3, attrs);
 }
 

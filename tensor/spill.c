@@ -24,7 +24,8 @@ static int open_unnamed(void) {
     const char *folder = getenv("TMPDIR");
     char path[4096];
     int fd;
-    if (snprintf(path, sizeof path, "%s/tare-XXXXXX", folder && *folder ? folder : "/var/tmp") >= (int)sizeof path) return -1;
+    if (snprintf(path, sizeof path, "%s/tare-XXXXXX", folder && *folder ? folder : "/var/tmp") >= (int)sizeof path)
+        return -1;
     fd = mkostemp(path, O_CLOEXEC);
     if (fd >= 0) unlink(path);
     return fd;
@@ -65,4 +66,6 @@ void tare_tensor_spill(struct tare_tensor *tensor) {
     *tensor = mapped;
 }
 
-bool tare_tensor_is_spilled(const struct tare_tensor *tensor) { return tare_tensor_is_view_of(tensor, release); }
+bool tare_tensor_is_spilled(const struct tare_tensor *tensor) {
+    return tare_tensor_is_view_of(tensor, release);
+}

@@ -1,8 +1,10 @@
-/* Constants move into the functions that get them as arguments: a loop's weights, read outside and carried through every
- * step, are constants of its body; so are those that several callers pass alike. A function that callers give different
- * weights is copied for each. Quantization and folding then find them where they are used, and the arguments go.
+/* Constants move into the functions that get them as arguments: a loop's weights, read outside and carried through
+ * every step, are constants of its body; so are those that several callers pass alike. A function that callers give
+ * different weights is copied for each. Quantization and folding then find them where they are used, and the arguments
+ * go.
  *
- * What an argument always stands for is a fixed point over all call sites and, for loops, over what the body returns. */
+ * What an argument always stands for is a fixed point over all call sites and, for loops, over what the body returns.
+ */
 #include "convert/pass.h"
 #include "base/alloc.h"
 #include "graph/calls.h"
@@ -25,13 +27,18 @@ struct localize {
     size_t *changes;
 };
 
-static struct value *value_of(const struct tare_node *arg) { return (struct value *)(uintptr_t)arg->edit; }
+static struct value *value_of(const struct tare_node *arg) {
+    return (struct value *)(uintptr_t)arg->edit;
+}
 
-static struct tare_graph *graph_at(const struct tare_model *model, size_t i) { return i ? model->functions[i - 1] : model->main; }
+static struct tare_graph *graph_at(const struct tare_model *model, size_t i) {
+    return i ? model->functions[i - 1] : model->main;
+}
 
 /* Strings stay where they are: a loader replaces the paths of asset files. */
 static struct value resolve(struct tare_edge edge) {
-    while (edge.node && strcmp(edge.node->op, "Identity") == 0 && edge.node->n_inputs) edge = edge.node->inputs[0];
+    while (edge.node && strcmp(edge.node->op, "Identity") == 0 && edge.node->n_inputs)
+        edge = edge.node->inputs[0];
     if (edge.node && strcmp(edge.node->op, "Const") == 0 && tare_edge_dtype(edge) != TARE_DT_STRING)
         return (struct value){ edge.node, false };
     if (edge.node && strcmp(edge.node->op, "_Arg") == 0 && edge.node->edit) return *value_of(edge.node);
@@ -39,7 +46,8 @@ static struct value resolve(struct tare_edge edge) {
 }
 
 static bool same_constant(const struct tare_node *a, const struct tare_node *b) {
-    const struct tare_tensor *x = a == b ? NULL : tare_node_tensor(a, "value"), *y = x ? tare_node_tensor(b, "value") : NULL;
+    const struct tare_tensor *x = a == b ? NULL : tare_node_tensor(a, "value"),
+                             *y = x ? tare_node_tensor(b, "value") : NULL;
     if (a == b) return true;
     return x && y && x->dtype == y->dtype && x->data == y->data && tare_shape_equal(&x->shape, &y->shape);
 }
@@ -57,7 +65,8 @@ static bool meet(struct value *value, struct value other) {
 /* ---- what arguments stand for ---- */
 
 static void meet_all(const struct tare_graph *function, size_t count) {
-    for (size_t i = 0; i < count && i < function->n_args; i++) value_of(function->args[i])->several = true;
+    for (size_t i = 0; i < count && i < function->n_args; i++)
+        value_of(function->args[i])->several = true;
 }
 
 /* Arguments that a caller of the SavedModel passes: all but what the object graph binds. */
@@ -84,7 +93,8 @@ static tare_status open_values(struct localize *l) {
     for (size_t i = 0; i < model->n_aliases; i++) {
         const struct tare_graph *function = tare_model_find_function(model, model->aliases[i].function);
         bool described = false;
-        for (size_t c = 0; c < model->n_concretes; c++) described |= model->concretes[c].graph == function;
+        for (size_t c = 0; c < model->n_concretes; c++)
+            described |= model->concretes[c].graph == function;
         if (function && !described) meet_all(function, function->n_args);
     }
     return TARE_OK;
@@ -128,7 +138,8 @@ static tare_status settle(struct localize *l) {
 
 static void close_values(struct localize *l) {
     for (size_t f = 0; f < l->model->n_functions; f++)
-        for (size_t i = 0; i < l->model->functions[f]->n_args; i++) l->model->functions[f]->args[i]->edit = NULL;
+        for (size_t i = 0; i < l->model->functions[f]->n_args; i++)
+            l->model->functions[f]->args[i]->edit = NULL;
 }
 
 /* ---- constants into bodies ---- */
@@ -157,7 +168,8 @@ static tare_status localize_arg(struct localize *l, struct tare_graph *function,
 static tare_status localize_all(struct localize *l) {
     for (size_t f = 0; f < l->model->n_functions; f++) {
         struct tare_graph *function = l->model->functions[f];
-        for (size_t i = 0; i < function->n_args; i++) TARE_TRY(localize_arg(l, function, function->args[i], i));
+        for (size_t i = 0; i < function->n_args; i++)
+            TARE_TRY(localize_arg(l, function, function->args[i], i));
     }
     return TARE_OK;
 }
@@ -174,7 +186,8 @@ static struct tare_graph *shared_callee(const struct tare_node *node) {
     struct tare_graph *callee = tare_node_function(node, "f");
     if (strcmp(node->op, "PartitionedCall") != 0 && strcmp(node->op, "StatefulPartitionedCall") != 0) return NULL;
     for (size_t i = 0; callee && i < node->n_inputs && i < callee->n_args; i++)
-        if (is_weight(node->inputs[i]) && value_of(callee->args[i]) && value_of(callee->args[i])->several) return callee;
+        if (is_weight(node->inputs[i]) && value_of(callee->args[i]) && value_of(callee->args[i])->several)
+            return callee;
     return NULL;
 }
 
@@ -210,7 +223,8 @@ static size_t count_callers(const struct tare_model *model, const struct tare_gr
             struct tare_arena scratch = { 0 };
             struct tare_call_site site;
             if (graph->nodes[i]->dead || tare_call_site(&site, &scratch, graph->nodes[i]) != TARE_OK) continue;
-            for (size_t c = 0; c < site.n_callees; c++) count += site.callees[c] == function;
+            for (size_t c = 0; c < site.n_callees; c++)
+                count += site.callees[c] == function;
             tare_arena_free(&scratch);
         }
     }
@@ -218,7 +232,8 @@ static size_t count_callers(const struct tare_model *model, const struct tare_gr
 }
 
 static tare_status drop_arg(struct tare_graph *function, size_t index) {
-    memmove(&function->args[index], &function->args[index + 1], (function->n_args - index - 1) * sizeof *function->args);
+    memmove(&function->args[index], &function->args[index + 1],
+            (function->n_args - index - 1) * sizeof *function->args);
     function->n_args--;
     for (size_t i = index; i < function->n_args; i++) {
         function->args[i]->position = i;
@@ -249,7 +264,8 @@ static tare_status drop_loop_variable(struct tare_node *loop, struct tare_graph 
     const size_t outputs = loop->n_outputs;
     tare_graph_replace_uses(graph, (struct tare_edge){ loop, (int)index }, loop->inputs[index], NULL);
     for (size_t i = index + 1; i < outputs; i++)
-        tare_graph_replace_uses(graph, (struct tare_edge){ loop, (int)i }, (struct tare_edge){ loop, (int)i - 1 }, NULL);
+        tare_graph_replace_uses(graph, (struct tare_edge){ loop, (int)i }, (struct tare_edge){ loop, (int)i - 1 },
+                                NULL);
     memmove(&loop->inputs[index], &loop->inputs[index + 1], (loop->n_inputs - index - 1) * sizeof *loop->inputs);
     loop->n_inputs--;
     memmove(&body->returns[index], &body->returns[index + 1], (body->n_returns - index - 1) * sizeof *body->returns);
@@ -264,8 +280,8 @@ static tare_status drop_loop_variable(struct tare_node *loop, struct tare_graph 
 
 static tare_status drop_loop_variables(struct localize *l, struct tare_node *loop) {
     struct tare_graph *condition = tare_node_function(loop, "cond"), *body = tare_node_function(loop, "body");
-    if (!condition || !body || condition == body || condition->n_args != loop->n_inputs || body->n_args != loop->n_inputs ||
-        body->n_returns != loop->n_inputs || loop->n_outputs != loop->n_inputs)
+    if (!condition || !body || condition == body || condition->n_args != loop->n_inputs ||
+        body->n_args != loop->n_inputs || body->n_returns != loop->n_inputs || loop->n_outputs != loop->n_inputs)
         return TARE_OK;
     for (size_t i = loop->n_inputs; i-- > 0;) {
         const struct tare_edge arg = { body->args[i], 0 };

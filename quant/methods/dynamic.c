@@ -1,17 +1,19 @@
-/* Dynamic range quantization: int8 weights as constants; an activation is quantized while the model runs, by the range of
- * the values that it has then. No calibration.
+/* Dynamic range quantization: int8 weights as constants; an activation is quantized while the model runs, by the range
+ * of the values that it has then. No calibration.
  *
- * rmax = max(0, max x), rmin = min(0, min x); scale = (rmax - rmin) / 255 and zp = 127 - rmax / scale in float64, zp cut
- * to an integer; x_q = clip(floor(x / scale + zp + 0.5), -128, 127);
- * y = float(XlaDotV2(int32(x_q) - zp, w_q)) * (scale * s_w[c]). Bias and activation follow as they were. */
+ * rmax = max(0, max x), rmin = min(0, min x); scale = (rmax - rmin) / 255 and zp = 127 - rmax / scale in float64, zp
+ * cut to an integer; x_q = clip(floor(x / scale + zp + 0.5), -128, 127); y = float(XlaDotV2(int32(x_q) - zp, w_q)) *
+ * (scale * s_w[c]). Bias and activation follow as they were. */
 #include "quant/xla.h"
 
 static const double SMALLEST_RANGE = 1e-30; /* dynamic-degenerate: all zeros have no range, and must not divide by it */
 
 static struct tare_edge emit_extreme(struct tare_emit *emit, const char *reduce, const char *limit, const char *name,
                                      struct tare_edge flat, struct tare_edge axis, struct tare_edge zero) {
-    const struct tare_emit_attr attrs[] = { { "T", TARE_EMIT_TYPE, TARE_DT_FLOAT }, { "Tidx", TARE_EMIT_TYPE, TARE_DT_INT32 },
-                                            { "keep_dims", TARE_EMIT_BOOL, true }, { 0 } };
+    const struct tare_emit_attr attrs[] = { { "T", TARE_EMIT_TYPE, TARE_DT_FLOAT },
+                                            { "Tidx", TARE_EMIT_TYPE, TARE_DT_INT32 },
+                                            { "keep_dims", TARE_EMIT_BOOL, true },
+                                            { 0 } };
     const struct tare_edge inputs[] = { flat, axis };
     struct tare_edge y = tare_emit_node(emit, reduce, name, inputs, 2, attrs);
     y = tare_emit_binary(emit, limit, name, zero, y);
@@ -92,8 +94,8 @@ const struct tare_quant_method tare_method_dynamic = {
     .help = "int8 weights, activations quantized while the model runs; needs no samples",
     .kinds = 1 << TARE_KIND_CONV2D | 1 << TARE_KIND_MATMUL | 1 << TARE_KIND_GATHER,
     /* TensorFlow leaves these out of dynamic range quantization */
-    .kinds_on_request = 1 << TARE_KIND_DEPTHWISE | 1 << TARE_KIND_CONV3D | 1 << TARE_KIND_BATCH_MATMUL |
-                        1 << TARE_KIND_EINSUM,
+    .kinds_on_request =
+        1 << TARE_KIND_DEPTHWISE | 1 << TARE_KIND_CONV3D | 1 << TARE_KIND_BATCH_MATMUL | 1 << TARE_KIND_EINSUM,
     .min_elements = 1024,
     .rewrite = rewrite,
 };

@@ -1,6 +1,6 @@
 /* The UNIFORM_QUANTIZED op set: static range by UniformQuantizedConvolution and UniformQuantizedDot, whose tensors have
- * quantized dtypes and whose scales are inputs; dynamic range by their hybrid forms, which find the parameters of each row
- * of the batch themselves.
+ * quantized dtypes and whose scales are inputs; dynamic range by their hybrid forms, which find the parameters of each
+ * row of the batch themselves.
  *
  * x_q = UniformQuantize(x); acc = UniformQuantizedConvolution(x_q, w_q) + bias_q in qint32, scale s_x * s_w[c];
  * ClipByValue for Relu and Relu6; UniformDequantize, or UniformRequantize where only such layers use it. */
@@ -13,12 +13,13 @@
 
 /* ---- nodes ---- */
 
-static struct tare_node *open_node(struct tare_emit *emit, const char *op, const char *name, const struct tare_edge *inputs,
-                                   size_t n_inputs) {
+static struct tare_node *open_node(struct tare_emit *emit, const char *op, const char *name,
+                                   const struct tare_edge *inputs, size_t n_inputs) {
     const char *full = tare_arena_printf(&emit->graph->model->arena, "%s/%s", emit->prefix, name);
     struct tare_node *node = full && emit->status == TARE_OK ? tare_graph_add(emit->graph, op, full) : NULL;
     if (!node && emit->status == TARE_OK) emit->status = TARE_NO_MEMORY;
-    for (size_t i = 0; i < n_inputs && emit->status == TARE_OK; i++) emit->status = tare_node_add_input(node, inputs[i]);
+    for (size_t i = 0; i < n_inputs && emit->status == TARE_OK; i++)
+        emit->status = tare_node_add_input(node, inputs[i]);
     return node;
 }
 
@@ -34,7 +35,8 @@ static void set_text(struct tare_emit *emit, struct tare_node *node, const char 
     if (emit->status == TARE_OK) emit->status = tare_node_set_string(node, name, data, size);
 }
 
-static void set_list(struct tare_emit *emit, struct tare_node *node, const char *name, const int64_t *values, int count) {
+static void set_list(struct tare_emit *emit, struct tare_node *node, const char *name, const int64_t *values,
+                     int count) {
     if (emit->status == TARE_OK) emit->status = tare_node_set_int_list(node, name, values, (size_t)count);
 }
 
@@ -56,8 +58,8 @@ static struct tare_edge close_node(struct tare_emit *emit, struct tare_node *nod
 }
 
 /* A constant of a quantized dtype. */
-static struct tare_edge emit_quantized(struct tare_emit *emit, const char *name, int dtype, const struct tare_shape *shape,
-                                       const void *values) {
+static struct tare_edge emit_quantized(struct tare_emit *emit, const char *name, int dtype,
+                                       const struct tare_shape *shape, const void *values) {
     struct tare_tensor tensor;
     struct tare_edge edge = { NULL, 0 };
     if (emit->status == TARE_OK) emit->status = tare_tensor_from(&tensor, dtype, shape, values);
@@ -82,7 +84,8 @@ static struct numbers emit_numbers(struct tare_emit *emit, const char *name, con
     struct numbers out = { .axis = count == 1 ? -1 : axis };
     char text[64];
     if (!zeros && emit->status == TARE_OK) emit->status = TARE_NO_MEMORY;
-    for (int64_t i = 0; zeros && i < count; i++) zeros[i] = zero_point;
+    for (int64_t i = 0; zeros && i < count; i++)
+        zeros[i] = zero_point;
     snprintf(text, sizeof text, "%s/scales", name);
     out.scales = tare_emit_floats(emit, text, count == 1 ? NULL : &vector, scales);
     snprintf(text, sizeof text, "%s/zero_points", name);
@@ -103,8 +106,8 @@ static struct tare_edge emit_quantize(struct tare_emit *emit, struct tare_edge x
 
 /* UniformQuantizedConvolutionDimensionNumbersAttr for [b,0,1,f], [0,1,i,o]. */
 static void set_window(struct tare_emit *emit, struct tare_node *node, const struct tare_quant_product *p) {
-    static const unsigned char numbers[] = { 2 << 3, 3, 3 << 3 | 2, 2, 1, 2, 4 << 3, 2, 5 << 3, 3, 6 << 3 | 2, 2, 0, 1,
-                                             8 << 3, 3, 9 << 3 | 2, 2, 1, 2 };
+    static const unsigned char numbers[] = { 2 << 3,     3, 3 << 3 | 2, 2, 1,      2, 4 << 3,     2, 5 << 3, 3,
+                                             6 << 3 | 2, 2, 0,          1, 8 << 3, 3, 9 << 3 | 2, 2, 1,      2 };
     int64_t strides[TARE_MOST_WINDOW], dilations[TARE_MOST_WINDOW], ones[TARE_MOST_WINDOW] = { 1, 1, 1 };
     int64_t pads[2 * TARE_MOST_WINDOW];
     for (int i = 0; i < p->spatial; i++) {
@@ -126,10 +129,12 @@ static void set_window(struct tare_emit *emit, struct tare_node *node, const str
 static struct tare_edge emit_product(struct tare_emit *emit, const struct tare_quant_layer *layer, struct tare_edge x,
                                      const struct numbers *left, struct tare_edge w, const struct numbers *right,
                                      const struct numbers *sums) {
-    const struct tare_edge inputs[] = { x, w, left->scales, left->zero_points, right->scales, right->zero_points,
-                                        sums->scales, sums->zero_points };
+    const struct tare_edge inputs[] = {
+        x, w, left->scales, left->zero_points, right->scales, right->zero_points, sums->scales, sums->zero_points
+    };
     const bool conv = layer->product.spatial > 0;
-    struct tare_node *node = open_node(emit, conv ? "UniformQuantizedConvolution" : "UniformQuantizedDot", "product", inputs, 8);
+    struct tare_node *node =
+        open_node(emit, conv ? "UniformQuantizedConvolution" : "UniformQuantizedDot", "product", inputs, 8);
     set_type(emit, node, "Tin", TARE_DT_QINT8);
     set_type(emit, node, "Tout", TARE_DT_QINT32);
     if (conv) set_window(emit, node, &layer->product);
@@ -141,8 +146,9 @@ static struct tare_edge emit_product(struct tare_emit *emit, const struct tare_q
 
 /* ---- bias, activation, output ---- */
 
-static struct tare_edge emit_bias(struct tare_emit *emit, struct tare_arena *arena, const struct tare_quant_layer *layer,
-                                  struct tare_edge acc, const struct numbers *sums, const double *scales) {
+static struct tare_edge emit_bias(struct tare_emit *emit, struct tare_arena *arena,
+                                  const struct tare_quant_layer *layer, struct tare_edge acc,
+                                  const struct numbers *sums, const double *scales) {
     const struct tare_shape shape = { .rank = 1, .dims = { layer->product.columns } };
     int32_t *values = TARE_NEW_ARRAY(arena, int32_t, (size_t)layer->product.columns);
     struct tare_node *node;
@@ -155,8 +161,9 @@ static struct tare_edge emit_bias(struct tare_emit *emit, struct tare_arena *are
         const double q = tare_round_half_away(real / scales[layer->quantized.n_scales == 1 ? 0 : c]);
         values[c] = isnan(q) ? 0 : (int32_t)fmin(fmax(q, INT32_MIN), INT32_MAX);
     }
-    const struct tare_edge inputs[] = { acc, emit_quantized(emit, "bias", TARE_DT_QINT32, &shape, values),
-                                        sums->scales, sums->zero_points, sums->scales, sums->zero_points,
+    const struct tare_edge inputs[] = { acc,          emit_quantized(emit, "bias", TARE_DT_QINT32, &shape, values),
+                                        sums->scales, sums->zero_points,
+                                        sums->scales, sums->zero_points,
                                         sums->scales, sums->zero_points };
     node = open_node(emit, "UniformQuantizedAdd", "add_bias", inputs, 8);
     set_type(emit, node, "T", TARE_DT_QINT32);
@@ -167,8 +174,9 @@ static struct tare_edge emit_bias(struct tare_emit *emit, struct tare_arena *are
 }
 
 /* Relu cuts at 0, Relu6 also at 6 / scale, rounded. */
-static struct tare_edge emit_clip(struct tare_emit *emit, struct tare_arena *arena, const struct tare_quant_layer *layer,
-                                  struct tare_edge acc, const struct numbers *sums, const double *scales) {
+static struct tare_edge emit_clip(struct tare_emit *emit, struct tare_arena *arena,
+                                  const struct tare_quant_layer *layer, struct tare_edge acc,
+                                  const struct numbers *sums, const double *scales) {
     const int64_t count = layer->quantized.n_scales;
     const struct tare_shape shape = { .rank = count == 1 ? 0 : 1, .dims = { count } };
     int32_t *low = TARE_NEW_ARRAY(arena, int32_t, (size_t)count), *high = TARE_NEW_ARRAY(arena, int32_t, (size_t)count);
@@ -178,8 +186,9 @@ static struct tare_edge emit_clip(struct tare_emit *emit, struct tare_arena *are
         return acc;
     }
     for (int64_t c = 0; c < count; c++)
-        high[c] = layer->activation == TARE_ACTIVATION_RELU6 ? (int32_t)fmin(tare_round_half_away(6 / scales[c]), INT32_MAX)
-                                                             : INT32_MAX;
+        high[c] = layer->activation == TARE_ACTIVATION_RELU6
+                      ? (int32_t)fmin(tare_round_half_away(6 / scales[c]), INT32_MAX)
+                      : INT32_MAX;
     const struct tare_edge inputs[] = { acc, emit_quantized(emit, "clip/min", TARE_DT_QINT32, &shape, low),
                                         emit_quantized(emit, "clip/max", TARE_DT_QINT32, &shape, high), sums->scales,
                                         sums->zero_points };
@@ -198,8 +207,9 @@ static struct tare_edge emit_real(struct tare_emit *emit, struct tare_edge acc, 
     return close_node(emit, node);
 }
 
-static struct tare_edge emit_narrow(struct tare_emit *emit, struct tare_arena *arena, const struct tare_quant_layer *layer,
-                                    struct tare_edge acc, const struct numbers *sums) {
+static struct tare_edge emit_narrow(struct tare_emit *emit, struct tare_arena *arena,
+                                    const struct tare_quant_layer *layer, struct tare_edge acc,
+                                    const struct numbers *sums) {
     const struct tare_qparams *out = &layer->output_params;
     const struct numbers to = emit_numbers(emit, "requantize", &out->scale, 1, out->zero_point, -1, arena);
     const struct tare_edge inputs[] = { acc, sums->scales, sums->zero_points, to.scales, to.zero_points };
@@ -217,7 +227,8 @@ static const char *plan_form(const struct tare_quant_layer *layer) {
     const struct tare_quant_product *p = &layer->product;
     if (layer->variable) return "its weight is a variable";
     if (layer->setting.bits == 4) return "UNIFORM_QUANTIZED has weights of 8 bits alone";
-    if (p->spatial == 0 && (p->moves || p->left_contracted[0] != 1)) return "UNIFORM_QUANTIZED has no transposed first operand";
+    if (p->spatial == 0 && (p->moves || p->left_contracted[0] != 1))
+        return "UNIFORM_QUANTIZED has no transposed first operand";
     return NULL;
 }
 
@@ -236,7 +247,9 @@ static tare_status integer_input(struct tare_edge *out, struct tare_quant_work *
     const struct tare_edge real = layer->op->inputs[layer->left];
     const struct tare_quant_shared *shared =
         tare_quant_find_shared(work, &tare_method_uniform_static, real, &layer->left_params);
-    struct tare_quant_shared made = { .method = &tare_method_uniform_static, .real = real, .params = &layer->left_params };
+    struct tare_quant_shared made = { .method = &tare_method_uniform_static,
+                                      .real = real,
+                                      .params = &layer->left_params };
     if (!shared) {
         made.integer = emit_quantize(emit, real, left);
         TARE_TRY(emit->status);
@@ -249,9 +262,10 @@ static tare_status integer_input(struct tare_edge *out, struct tare_quant_work *
 static tare_status rewrite_static(struct tare_quant_work *work, struct tare_quant_layer *layer) {
     struct tare_emit emit = { .graph = layer->op->graph, .prefix = layer->op->name };
     const struct tare_quantized_weight *q = &layer->quantized;
-    const int axis = layer->product.spatial ? layer->product.spatial + 1 : 1; /* of the channels, in weight and result */
-    const struct numbers left = emit_numbers(&emit, "input", &layer->left_params.scale, 1, layer->left_params.zero_point, -1,
-                                             work->arena);
+    const int axis =
+        layer->product.spatial ? layer->product.spatial + 1 : 1; /* of the channels, in weight and result */
+    const struct numbers left =
+        emit_numbers(&emit, "input", &layer->left_params.scale, 1, layer->left_params.zero_point, -1, work->arena);
     const struct numbers right = emit_numbers(&emit, "weight", q->scales, q->n_scales, 0, axis, work->arena);
     const struct tare_edge w = emit_quantized(&emit, "weight", TARE_DT_QINT8, &layer->product.arranged, q->values.data);
     double *scales = TARE_NEW_ARRAY(work->arena, double, (size_t)q->n_scales);
@@ -259,7 +273,8 @@ static tare_status rewrite_static(struct tare_quant_work *work, struct tare_quan
     struct numbers sums;
     struct tare_edge y;
     if (!scales) return TARE_NO_MEMORY;
-    for (int64_t i = 0; i < q->n_scales; i++) scales[i] = layer->left_params.scale * q->scales[i];
+    for (int64_t i = 0; i < q->n_scales; i++)
+        scales[i] = layer->left_params.scale * q->scales[i];
     sums = emit_numbers(&emit, "sums", scales, q->n_scales, 0, axis, work->arena);
     TARE_TRY(emit.status);
     TARE_TRY(integer_input(&y, work, &emit, layer, &left));
@@ -268,7 +283,8 @@ static tare_status rewrite_static(struct tare_quant_work *work, struct tare_quan
     if (layer->activation != TARE_ACTIVATION_NONE) y = emit_clip(&emit, work->arena, layer, y, &sums, scales);
     TARE_TRY(emit.status);
     if (layer->has_output_params && tare_quant_only_feeds_integers(work, layer)) {
-        struct tare_quant_shared made = { .method = &tare_method_uniform_static, .real = layer->output,
+        struct tare_quant_shared made = { .method = &tare_method_uniform_static,
+                                          .real = layer->output,
                                           .params = &layer->output_params };
         made.integer = emit_narrow(&emit, work->arena, layer, y, &sums);
         TARE_TRY(emit.status);
@@ -284,8 +300,8 @@ static tare_status rewrite_dynamic(struct tare_quant_work *work, struct tare_qua
     struct tare_emit emit = { .graph = layer->op->graph, .prefix = layer->op->name };
     const struct tare_quantized_weight *q = &layer->quantized;
     const bool conv = layer->product.spatial > 0;
-    const struct numbers right = emit_numbers(&emit, "weight", q->scales, q->n_scales, 0,
-                                              conv ? layer->product.spatial + 1 : 1, work->arena);
+    const struct numbers right =
+        emit_numbers(&emit, "weight", q->scales, q->n_scales, 0, conv ? layer->product.spatial + 1 : 1, work->arena);
     const struct tare_edge inputs[] = {
         layer->op->inputs[layer->left],
         emit_quantized(&emit, "weight", TARE_DT_QINT8, &layer->product.arranged, q->values.data),

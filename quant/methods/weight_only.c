@@ -8,7 +8,8 @@
 static tare_status rewrite(struct tare_quant_work *work, struct tare_quant_layer *layer) {
     struct tare_emit emit = { .graph = layer->op->graph, .prefix = layer->op->name };
     const struct tare_quantized_weight *q = &layer->quantized;
-    const struct tare_edge x = layer->op->inputs[layer->left]; /* not layer->input: an earlier rewrite may have moved it */
+    const struct tare_edge x =
+        layer->op->inputs[layer->left]; /* not layer->input: an earlier rewrite may have moved it */
     struct tare_edge y;
     (void)work;
     if (layer->kind == TARE_KIND_GATHER) {

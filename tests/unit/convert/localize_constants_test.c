@@ -1,4 +1,5 @@
-/* Constants that call sites pass, before and after the pass: same results, constants where they are used, fewer arguments. */
+/* Constants that call sites pass, before and after the pass: same results, constants where they are used, fewer
+ * arguments. */
 #include "support/mini_model.h"
 
 #include "convert/pass.h"
@@ -11,7 +12,8 @@ static struct tare_edge weight(struct tare_graph *graph, const char *name, float
     const struct tare_shape shape = tare_shape_make(2, SIDE, SIDE);
     struct tare_tensor tensor;
     mini_ok(tare_tensor_new(&tensor, TARE_DT_FLOAT, &shape));
-    for (int64_t i = 0; i < tensor.elements; i++) TARE_DATA(float, &tensor)[i] = i % (SIDE + 1) == 0 ? value : 0;
+    for (int64_t i = 0; i < tensor.elements; i++)
+        TARE_DATA(float, &tensor)[i] = i % (SIDE + 1) == 0 ? value : 0;
     struct tare_edge edge = { tare_graph_add_const(graph, name, &tensor), 0 };
     tare_tensor_reset(&tensor);
     return edge;
@@ -30,7 +32,8 @@ static float answer(struct tare_model *model, struct tare_edge x, struct tare_ed
     struct tare_tensor fed, result;
     float first;
     mini_ok(tare_tensor_new(&fed, TARE_DT_FLOAT, &shape));
-    for (int i = 0; i < SIDE; i++) TARE_DATA(float, &fed)[i] = 1;
+    for (int i = 0; i < SIDE; i++)
+        TARE_DATA(float, &fed)[i] = 1;
     mini_ok(tare_session_run(session, &x, &fed, 1, &y, &result, 1, NULL, 0));
     first = TARE_DATA(float, &result)[0];
     tare_tensor_reset(&fed);
@@ -95,7 +98,8 @@ static void argument_that_varies__stays(void **state) {
     struct tare_model *model = mini_model_new();
     struct tare_graph *f = product(model, "f");
     (void)state;
-    struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT), w = mini_placeholder(model->main, "w", TARE_DT_FLOAT);
+    struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT),
+                     w = mini_placeholder(model->main, "w", TARE_DT_FLOAT);
     mini_call(model->main, "PartitionedCall", "call", f, 2, x, w);
     assert_int_equal(run_pass(model), 0);
     assert_int_equal(f->n_args, 2);

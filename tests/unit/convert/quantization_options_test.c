@@ -72,19 +72,24 @@ static void method__every_spelling(void **state) {
 }
 
 static void components__int8_int32_and_int4_weights(void **state) {
-    const struct tare_quantization q = read("quantization_method { preset_method: METHOD_STATIC_RANGE_INT8 "
-                                            "quantization_component_specs { quantization_component: COMPONENT_WEIGHT tensor_type: TENSORTYPE_INT_4 } "
-                                            "quantization_component_specs { quantization_component: COMPONENT_BIAS tensor_type: TENSORTYPE_INT_32 } }");
+    const struct tare_quantization q = read(
+        "quantization_method { preset_method: METHOD_STATIC_RANGE_INT8 "
+        "quantization_component_specs { quantization_component: COMPONENT_WEIGHT tensor_type: TENSORTYPE_INT_4 } "
+        "quantization_component_specs { quantization_component: COMPONENT_BIAS tensor_type: TENSORTYPE_INT_32 } }");
     (void)state;
     assert_int_equal(q.options.setting.bits, 4);
-    refuses("quantization_method { quantization_component_specs { quantization_component: COMPONENT_ACTIVATION tensor_type: TENSORTYPE_INT_4 } }",
+    refuses("quantization_method { quantization_component_specs { quantization_component: COMPONENT_ACTIVATION "
+            "tensor_type: TENSORTYPE_INT_4 } }",
             "Only int8 precision is supported for input operands.");
-    refuses("quantization_method { quantization_component_specs { quantization_component: COMPONENT_BIAS tensor_type: TENSORTYPE_INT_8 } }",
+    refuses("quantization_method { quantization_component_specs { quantization_component: COMPONENT_BIAS tensor_type: "
+            "TENSORTYPE_INT_8 } }",
             "Only int32 precision is supported for bias.");
-    refuses("quantization_method { quantization_component_specs { quantization_component: COMPONENT_WEIGHT tensor_type: TENSORTYPE_INT_8 } "
+    refuses("quantization_method { quantization_component_specs { quantization_component: COMPONENT_WEIGHT "
+            "tensor_type: TENSORTYPE_INT_8 } "
             "quantization_component_specs { quantization_component: COMPONENT_WEIGHT tensor_type: TENSORTYPE_INT_8 } }",
             "Only 3 components are needed for METHOD_STATIC_RANGE_INT8");
-    refuses("quantization_method { experimental_method: WEIGHT_ONLY quantization_component_specs { quantization_component: COMPONENT_ACTIVATION tensor_type: TENSORTYPE_INT_8 } }",
+    refuses("quantization_method { experimental_method: WEIGHT_ONLY quantization_component_specs { "
+            "quantization_component: COMPONENT_ACTIVATION tensor_type: TENSORTYPE_INT_8 } }",
             "Only 1 components are needed for METHOD_STATIC_RANGE_WEIGHT_ONLY_INT8");
 }
 
@@ -111,10 +116,12 @@ static void units__match_ops_by_name_and_nodes_by_expression(void **state) {
 }
 
 static void units__of_older_layouts(void **state) {
-    const struct tare_quantization a = read("unit_wise_quantization_precision { unit_type: UNIT_OP unit_name: \"Conv2D\" "
-                                            "quantization_precision: PRECISION_FULL }");
-    const struct tare_quantization b = read("unit_wise_quantization_spec { unit_type: UNIT_NODE unit_name: \"a.*\" "
-                                            "quantization_component_spec { quantization_component: COMPONENT_WEIGHT tensor_type: TENSORTYPE_INT_4 } }");
+    const struct tare_quantization a =
+        read("unit_wise_quantization_precision { unit_type: UNIT_OP unit_name: \"Conv2D\" "
+             "quantization_precision: PRECISION_FULL }");
+    const struct tare_quantization b = read(
+        "unit_wise_quantization_spec { unit_type: UNIT_NODE unit_name: \"a.*\" "
+        "quantization_component_spec { quantization_component: COMPONENT_WEIGHT tensor_type: TENSORTYPE_INT_4 } }");
     (void)state;
     assert_null(method_of(&a, "Conv2D", "x"));
     assert_ptr_equal(method_of(&a, "MatMul", "x"), &tare_method_static);
@@ -125,10 +132,14 @@ static void units__of_older_layouts(void **state) {
 static void units__faults(void **state) {
     (void)state;
     refuses("unit_wise_quantization_specs { }", "UnitWiseQuantizationSpec must contain at least one unit.");
-    refuses("unit_wise_quantization_specs { unit { func_name: \"f\" } }", "Either `op_type` or `node_name` must be specified.");
-    refuses("unit_wise_quantization_specs { unit { op_type: \"MatMul\" } quantization_method { preset_method: METHOD_DYNAMIC_RANGE_INT8 } }",
-            "Currently unit-wise quantization spec only supports NO_QUANTIZE and same quantization method as the top-level `quantization_method`");
-    refuses("unit_wise_quantization_specs { unit { node_name: \"(\" } quantization_method { preset_method: METHOD_NO_QUANTIZE } }",
+    refuses("unit_wise_quantization_specs { unit { func_name: \"f\" } }",
+            "Either `op_type` or `node_name` must be specified.");
+    refuses("unit_wise_quantization_specs { unit { op_type: \"MatMul\" } quantization_method { preset_method: "
+            "METHOD_DYNAMIC_RANGE_INT8 } }",
+            "Currently unit-wise quantization spec only supports NO_QUANTIZE and same quantization method as the "
+            "top-level `quantization_method`");
+    refuses("unit_wise_quantization_specs { unit { node_name: \"(\" } quantization_method { preset_method: "
+            "METHOD_NO_QUANTIZE } }",
             "is no regular expression");
 }
 
@@ -138,7 +149,8 @@ static void granularity__follows_the_flag(void **state) {
     assert_int_equal(read("enable_per_channel_quantization: true").options.setting.granularity, TARE_PER_CHANNEL);
     assert_int_equal(read("enable_per_channel_quantization: false").options.setting.granularity, TARE_PER_TENSOR);
     refuses("enable_per_channel_quantization: true quantization_method { experimental_method: DYNAMIC_RANGE }",
-            "Currently, per-channel quantization is supported for Uniform Quantized opset, weight only quantization, or XLA "
+            "Currently, per-channel quantization is supported for Uniform Quantized opset, weight only quantization, "
+            "or XLA "
             "opset with static range quantization.");
 }
 
@@ -147,7 +159,8 @@ static void op_set__what_does_not_go_together(void **state) {
     read("op_set: XLA");
     assert_int_equal(read("op_set: UNIFORM_QUANTIZED").options.op_set, TARE_OP_SET_UNIFORM_QUANTIZED);
     read("op_set: OP_SET_UNSPECIFIED");
-    refuses("op_set: TF quantization_method { experimental_method: WEIGHT_ONLY }", "TF/Uniform quantized opset does not support weight-only.");
+    refuses("op_set: TF quantization_method { experimental_method: WEIGHT_ONLY }",
+            "TF/Uniform quantized opset does not support weight-only.");
     refuses("op_set: STABLEHLO quantization_method { experimental_method: DYNAMIC_RANGE }",
             "StableHLO quantized opset currently only supports static range quantization via TF Quantizer.");
 }
@@ -159,9 +172,11 @@ static void calibration__names_and_defaults(void **state) {
         { "calibration_options { calibration_method: CALIBRATION_METHOD_MIN_MAX }", "min_max" },
         { "calibration_options { calibration_method: CALIBRATION_METHOD_AVERAGE_MIN_MAX }", "average_min_max" },
         { "calibration_options { calibration_method: CALIBRATION_METHOD_HISTOGRAM_PERCENTILE }", "percentile" },
-        { "calibration_options { calibration_method: CALIBRATION_METHOD_HISTOGRAM_PERCENTILE calibration_parameters { initial_num_bins: 10 } }",
+        { "calibration_options { calibration_method: CALIBRATION_METHOD_HISTOGRAM_PERCENTILE calibration_parameters { "
+          "initial_num_bins: 10 } }",
           "percentile:min_percentile=0.001,max_percentile=99.999" },
-        { "calibration_options { calibration_method: CALIBRATION_METHOD_HISTOGRAM_PERCENTILE calibration_parameters { min_percentile: 0.25 max_percentile: 99.5 } }",
+        { "calibration_options { calibration_method: CALIBRATION_METHOD_HISTOGRAM_PERCENTILE calibration_parameters { "
+          "min_percentile: 0.25 max_percentile: 99.5 } }",
           "percentile:min_percentile=0.25,max_percentile=99.5" },
         { "calibration_options { calibration_method: CALIBRATION_METHOD_HISTOGRAM_MSE_BRUTEFORCE }", "mse" },
         { "calibration_options { calibration_method: CALIBRATION_METHOD_HISTOGRAM_MSE_MAX_FREQUENCY }", "mse" },
@@ -169,26 +184,31 @@ static void calibration__names_and_defaults(void **state) {
         { "extensions { algorithm: \"entropy\" }", "entropy" },
     };
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) assert_string_equal(read(cases[i].text).algorithm, cases[i].algorithm);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_string_equal(read(cases[i].text).algorithm, cases[i].algorithm);
 }
 
 static void datasets__match_the_signatures_both_ways(void **state) {
-    struct tare_quantization q = read("representative_datasets { key: \"serving_default\" value { tfrecord_file_path: \"a\" } }");
+    struct tare_quantization q =
+        read("representative_datasets { key: \"serving_default\" value { tfrecord_file_path: \"a\" } }");
     (void)state;
     assert_int_equal(q.n_datasets, 1);
     assert_string_equal(q.datasets[0].path, "a");
-    q = read("signature_keys: \"s\" calibration_options { representative_datasets { signature_key: \"s\" tf_record { path: \"b\" } } }");
+    q = read("signature_keys: \"s\" calibration_options { representative_datasets { signature_key: \"s\" tf_record { "
+             "path: \"b\" } } }");
     assert_string_equal(q.datasets[0].signature, "s");
     assert_string_equal(q.datasets[0].path, "b");
     refuses("signature_keys: [\"a\", \"b\"] representative_datasets { key: \"a\" value { tfrecord_file_path: \"x\" } }",
             "The signature keys and the keys of representative dataset map do not match. Signature keys: {'a', 'b'}, "
             "representative dataset map: {'a'}.");
     refuses("representative_datasets { key: \"b\" value { tfrecord_file_path: \"x\" } }", "do not match");
-    refuses("representative_datasets { key: \"serving_default\" value { } }", "Unsupported Representative Dataset filetype");
+    refuses("representative_datasets { key: \"serving_default\" value { } }",
+            "Unsupported Representative Dataset filetype");
 }
 
 static void min_elements__static_looks_at_tables_alone(void **state) {
-    struct tare_quantization q = read("min_num_elements_for_weights: 5000 quantization_method { experimental_method: WEIGHT_ONLY }");
+    struct tare_quantization q =
+        read("min_num_elements_for_weights: 5000 quantization_method { experimental_method: WEIGHT_ONLY }");
     (void)state;
     assert_int_equal(q.options.min_elements, 5000);
     assert_null(q.warning);
@@ -210,16 +230,18 @@ static void others__have_tensorflows_words(void **state) {
     (void)state;
     assert_true(read("enable_two_input_tensors: true").options.two_inputs);
     read("experimental_enable_tpu_model_support: true force_graph_mode_calibration: true tags: \"serve\"");
-    refuses("enable_legacy_weight_only: true", "Legacy weight-only is deprecated. Use weight-only quantization method.");
+    refuses("enable_legacy_weight_only: true",
+            "Legacy weight-only is deprecated. Use weight-only quantization method.");
     refuses("debugger_config { log_dir_path: \"/tmp\" }", "Debugger is enabled but debugger type was not specified.");
     refuses("debugger_options { debugger_type: DEBUGGER_TYPE_WHOLE_MODEL }",
             "Debugger type whole model verify was used but unquantized_dump_model_path was not specified.");
 }
 
 static void extensions__say_what_tensorflow_cannot(void **state) {
-    const struct tare_quantization q = read("quantization_method { experimental_method: WEIGHT_ONLY } extensions { weight_bits: 4 granularity: "
-                                            "\"per_block:64\" full_range_weights: true depthwise: true symmetric_activations: true "
-                                            "recipe: \"op=MatMul -> float\" }");
+    const struct tare_quantization q =
+        read("quantization_method { experimental_method: WEIGHT_ONLY } extensions { weight_bits: 4 granularity: "
+             "\"per_block:64\" full_range_weights: true depthwise: true symmetric_activations: true "
+             "recipe: \"op=MatMul -> float\" }");
     (void)state;
     assert_int_equal(q.options.setting.bits, 4);
     assert_int_equal(q.options.setting.granularity, TARE_PER_BLOCK);

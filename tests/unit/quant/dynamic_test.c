@@ -10,7 +10,8 @@
 enum { ROWS = 3, K = 5, N = 4 };
 
 /* weights with 127 in every column: scale 1, integers as they are */
-static const float weights[K * N] = { 127, -127, 5, 127, 0, -64, 127, 1, 33, 12, -7, 90, -1, 2, 3, -4, 100, -101, 64, -65 };
+static const float weights[K * N] = { 127, -127, 5,  127, 0, -64, 127, 1,    33, 12,
+                                      -7,  90,   -1, 2,   3, -4,  100, -101, 64, -65 };
 
 struct quantized {
     struct tare_model *model;
@@ -19,7 +20,8 @@ struct quantized {
     struct tare_quant_report report;
 };
 
-static void run_quantized(struct quantized *q, struct tare_tensor *result, const struct tare_shape *shape, const float *x) {
+static void run_quantized(struct quantized *q, struct tare_tensor *result, const struct tare_shape *shape,
+                          const float *x) {
     struct tare_session *session = mini_session(q->model);
     struct tare_tensor fed;
     mini_ok(tare_tensor_from(&fed, TARE_DT_FLOAT, shape, x));
@@ -93,7 +95,8 @@ static void check_product(const float *x) {
     for (int m = 0; m < ROWS; m++)
         for (int n = 0; n < N; n++) {
             int32_t sum = 0;
-            for (int k = 0; k < K; k++) sum += centred(x[m * K + k], &p) * (int32_t)weights[k * N + n];
+            for (int k = 0; k < K; k++)
+                sum += centred(x[m * K + k], &p) * (int32_t)weights[k * N + n];
             assert_float_equal(TARE_DATA(float, &result)[m * N + n], (float)sum * (p.scale * 1.0f), 0);
         }
     tare_tensor_reset(&result);
@@ -103,16 +106,19 @@ static void check_product(const float *x) {
 static void matmul__is_the_formula_on_both_signs(void **state) {
     float x[ROWS * K];
     (void)state;
-    for (int i = 0; i < ROWS * K; i++) x[i] = (float)(i * 37 % 41) * 0.173f - 2.9f;
+    for (int i = 0; i < ROWS * K; i++)
+        x[i] = (float)(i * 37 % 41) * 0.173f - 2.9f;
     check_product(x);
 }
 
 static void matmul__is_the_formula_on_one_sign(void **state) {
     float x[ROWS * K];
     (void)state;
-    for (int i = 0; i < ROWS * K; i++) x[i] = 3 + (float)(i * 29 % 31) * 0.21f; /* the range begins at 0, not at 3 */
+    for (int i = 0; i < ROWS * K; i++)
+        x[i] = 3 + (float)(i * 29 % 31) * 0.21f; /* the range begins at 0, not at 3 */
     check_product(x);
-    for (int i = 0; i < ROWS * K; i++) x[i] = -x[i];
+    for (int i = 0; i < ROWS * K; i++)
+        x[i] = -x[i];
     check_product(x);
 }
 
@@ -144,8 +150,10 @@ static void conv2d__same_padding_is_real_zero(void **state) {
     struct tare_tensor result;
     struct quantized q;
     (void)state;
-    for (int i = 0; i < HEIGHT * WIDTH * IN; i++) x[i] = 1 + (float)(i * 17 % 23) * 0.31f;
-    for (int i = 0; i < KERNEL * KERNEL * IN * OUT; i++) filter[i] = i < OUT ? 127.0f : (float)(i * 53 % 255 - 127);
+    for (int i = 0; i < HEIGHT * WIDTH * IN; i++)
+        x[i] = 1 + (float)(i * 17 % 23) * 0.31f;
+    for (int i = 0; i < KERNEL * KERNEL * IN * OUT; i++)
+        filter[i] = i < OUT ? 127.0f : (float)(i * 53 % 255 - 127);
     struct tare_node *conv = open_model(&q, "Conv2D", &shape, &filter_shape, filter);
     mini_ok(tare_node_set_int_list(conv, "strides", (const int64_t[]){ 1, 1, 1, 1 }, 4));
     mini_ok(tare_node_set_string(conv, "padding", "SAME", 4));

@@ -1,5 +1,5 @@
-/* Quantized layers in the interpreter against an independent integer evaluation (tests/golden/quantized.py), bit for bit;
- * scales and zero points against the same script. */
+/* Quantized layers in the interpreter against an independent integer evaluation (tests/golden/quantized.py), bit for
+ * bit; scales and zero points against the same script. */
 #include "support/attrs_text.h"
 #include "support/golden.h"
 #include "support/mini_model.h"
@@ -10,19 +10,21 @@
 
 #include <string.h>
 
-enum { X, WEIGHT, BIAS, NUMBERS, SECOND }; /* inputs of a case */
+enum { X, WEIGHT, BIAS, NUMBERS, SECOND };                                     /* inputs of a case */
 enum { METHOD, ACTIVATION, BITS, PER_TENSOR, TWO_INPUTS, HAS_SECOND, RANGES }; /* its numbers */
 
 struct layer_model {
     struct tare_model *model;
-    struct tare_edge feeds[2]; /* of the main graph */
+    struct tare_edge feeds[2];     /* of the main graph */
     struct tare_edge x[2], middle; /* of the function: what is calibrated */
     struct tare_edge y;
     const double *numbers;
     struct tare_opspec_memory memory;
 };
 
-static double number(const struct op_case *test, int i) { return tare_tensor_get_f64(&test->inputs[NUMBERS], i); }
+static double number(const struct op_case *test, int i) {
+    return tare_tensor_get_f64(&test->inputs[NUMBERS], i);
+}
 
 static struct tare_edge constant(struct tare_graph *graph, const char *name, const struct tare_tensor *value) {
     return (struct tare_edge){ tare_graph_add_const(graph, name, value), 0 };
@@ -31,7 +33,8 @@ static struct tare_edge constant(struct tare_graph *graph, const char *name, con
 static struct tare_edge behind(struct tare_graph *graph, const struct op_case *test, struct tare_edge y) {
     static const char *const activations[] = { NULL, "Relu", "Relu6" };
     const char *activation = activations[(int)number(test, ACTIVATION)];
-    if (test->inputs[BIAS].elements) y = mini_node(graph, "BiasAdd", "bias", 2, y, constant(graph, "b", &test->inputs[BIAS]));
+    if (test->inputs[BIAS].elements)
+        y = mini_node(graph, "BiasAdd", "bias", 2, y, constant(graph, "b", &test->inputs[BIAS]));
     return activation ? mini_node(graph, activation, "activation", 1, y) : y;
 }
 
@@ -55,7 +58,8 @@ static void make(struct layer_model *m, const struct op_case *test) {
     struct tare_edge w = two ? m->x[1] : constant(f, "w", &test->inputs[WEIGHT]);
     const char *equation = test->attrs ? strstr(test->attrs, "equation: '") : NULL;
     /* in equations whose first operand has as many labels as the weight has axes and the second has the activation's */
-    const bool first = equation && (int)(strchr(equation + 11, ',') - (equation + 11)) == test->inputs[WEIGHT].shape.rank &&
+    const bool first = equation &&
+                       (int)(strchr(equation + 11, ',') - (equation + 11)) == test->inputs[WEIGHT].shape.rank &&
                        test->inputs[WEIGHT].shape.rank < test->inputs[X].shape.rank;
     struct tare_node *op = mini_open(f, test->op, "layer", 2, first ? w : m->x[0], first ? m->x[0] : w);
     mini_ok(attrs_from_text(op, &m->memory, test->attrs));
@@ -98,7 +102,8 @@ static void quantize(struct layer_model *m, const struct op_case *test, struct t
 static size_t count_op(const struct tare_model *model, const char *op) {
     const struct tare_graph *graph = model->functions[0];
     size_t count = 0;
-    for (size_t i = 0; i < graph->n_nodes; i++) count += strcmp(graph->nodes[i]->op, op) == 0;
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        count += strcmp(graph->nodes[i]->op, op) == 0;
     return count;
 }
 

@@ -13,7 +13,9 @@ enum { ROWS = 101, COLUMNS = 3, SAMPLES = 2 };
 /* Sums of a hundred products in another order. */
 static const double TOLERANCE = 1e-5;
 
-static float noise(int64_t i) { return (float)((i * 7919 % 2003) - 1001) / 500.0f; }
+static float noise(int64_t i) {
+    return (float)((i * 7919 % 2003) - 1001) / 500.0f;
+}
 
 struct quantized {
     struct tare_model *model;
@@ -25,13 +27,14 @@ struct quantized {
 static struct tare_tensor filled(const struct tare_shape *shape) {
     struct tare_tensor tensor;
     mini_ok(tare_tensor_new(&tensor, TARE_DT_FLOAT, shape));
-    for (int64_t i = 0; i < tensor.elements; i++) TARE_DATA(float, &tensor)[i] = noise(i) * (float)(1 + i % 5);
+    for (int64_t i = 0; i < tensor.elements; i++)
+        TARE_DATA(float, &tensor)[i] = noise(i) * (float)(1 + i % 5);
     return tensor;
 }
 
 /* x, a weight of the shape, and y = op(x, w) (a table: op(w, x, axis)), quantized. */
-static void make(struct quantized *q, const char *op, const struct tare_tensor *weight, const struct tare_shape *x_shape,
-                 const struct tare_quant_setting *setting) {
+static void make(struct quantized *q, const char *op, const struct tare_tensor *weight,
+                 const struct tare_shape *x_shape, const struct tare_quant_setting *setting) {
     struct tare_quant_options options = { .setting = *setting, .min_elements = 1 };
     const bool table = strcmp(op, "GatherV2") == 0;
     memset(q, 0, sizeof *q);
@@ -66,8 +69,8 @@ static void end(struct quantized *q) {
 }
 
 /* What a weight [rows, columns] is after quantization, scale by scale. */
-static void dequantized(double *out, const float *w, int64_t rows, int64_t columns, int64_t block, bool per_tensor, int bits,
-                        bool full) {
+static void dequantized(double *out, const float *w, int64_t rows, int64_t columns, int64_t block, bool per_tensor,
+                        int bits, bool full) {
     const double qmax = (1 << (bits - 1)) - 1;
     for (int64_t k = 0; k < rows; k++)
         for (int64_t n = 0; n < columns; n++) {
@@ -91,8 +94,9 @@ static void check_matmul(const struct tare_quant_setting *setting) {
     struct quantized q;
     make(&q, "MatMul", &w, &x_shape, setting);
     y = answer(&q, &x);
-    dequantized(real, TARE_DATA(float, &w), ROWS, COLUMNS, setting->granularity == TARE_PER_BLOCK ? setting->block : ROWS,
-                setting->granularity == TARE_PER_TENSOR, setting->bits, setting->full_range);
+    dequantized(real, TARE_DATA(float, &w), ROWS, COLUMNS,
+                setting->granularity == TARE_PER_BLOCK ? setting->block : ROWS, setting->granularity == TARE_PER_TENSOR,
+                setting->bits, setting->full_range);
     for (int m = 0; m < SAMPLES; m++)
         for (int n = 0; n < COLUMNS; n++) {
             double sum = 0, size = 0;
@@ -117,11 +121,12 @@ static void matmul__every_granularity_and_width(void **state) {
     (void)state;
     for (int bits = 4; bits <= 8; bits += 4)
         for (int full = 0; full < 2; full++) {
-            check_matmul(&(struct tare_quant_setting){ .bits = bits, .full_range = full, .granularity = TARE_PER_TENSOR });
+            check_matmul(
+                &(struct tare_quant_setting){ .bits = bits, .full_range = full, .granularity = TARE_PER_TENSOR });
             check_matmul(&(struct tare_quant_setting){ .bits = bits, .full_range = full });
             for (int i = 0; i < 3; i++)
-                check_matmul(&(struct tare_quant_setting){ .bits = bits, .full_range = full, .granularity = TARE_PER_BLOCK,
-                                                           .block = blocks[i] });
+                check_matmul(&(struct tare_quant_setting){
+                    .bits = bits, .full_range = full, .granularity = TARE_PER_BLOCK, .block = blocks[i] });
         }
 }
 
@@ -174,8 +179,10 @@ static void check_table(const struct tare_quant_setting *setting) {
     make(&q, "GatherV2", &w, &x_shape, setting);
     y = answer(&q, &x);
     for (int e = 0; e < ENTRIES; e++)
-        for (int i = 0; i < WIDTH; i++) columns[i * ENTRIES + e] = TARE_DATA(float, &w)[e * WIDTH + i];
-    dequantized(transposed, columns, WIDTH, ENTRIES, WIDTH, setting->granularity == TARE_PER_TENSOR, setting->bits, false);
+        for (int i = 0; i < WIDTH; i++)
+            columns[i * ENTRIES + e] = TARE_DATA(float, &w)[e * WIDTH + i];
+    dequantized(transposed, columns, WIDTH, ENTRIES, WIDTH, setting->granularity == TARE_PER_TENSOR, setting->bits,
+                false);
     for (int e = 0; e < 3; e++)
         for (int i = 0; i < WIDTH; i++) {
             const double real = transposed[i * ENTRIES + wanted[e]];
@@ -213,7 +220,8 @@ static void same_weight_twice__is_one_constant(void **state) {
     assert_int_equal(report.quantized, 2);
     size_t constants = 0;
     for (size_t i = 0; i < f->n_nodes; i++)
-        constants += strcmp(f->nodes[i]->op, "Const") == 0 && tare_node_tensor(f->nodes[i], "value")->dtype == TARE_DT_INT8;
+        constants +=
+            strcmp(f->nodes[i]->op, "Const") == 0 && tare_node_tensor(f->nodes[i], "value")->dtype == TARE_DT_INT8;
     assert_int_equal(constants, 1);
     tare_tensor_reset(&a);
     tare_tensor_reset(&b);
@@ -228,7 +236,8 @@ static tare_status run_doubling(struct tare_quant_work *work) {
         TARE_TRY(tare_quant_make_real(&work->layers[i]));
         TARE_TRY(tare_tensor_copy(&copy, &work->layers[i].real));
         tare_tensor_reset(&work->layers[i].real);
-        for (int64_t j = 0; j < copy.elements; j++) TARE_DATA(float, &copy)[j] *= 2;
+        for (int64_t j = 0; j < copy.elements; j++)
+            TARE_DATA(float, &copy)[j] *= 2;
         work->layers[i].real = copy;
     }
     return TARE_OK;
@@ -238,7 +247,8 @@ static tare_status run_threes(struct tare_quant_work *work) {
     struct tare_quant_layer *layer = &work->layers[0];
     TARE_TRY(tare_quant_make_integers(work->arena, layer));
     memset(layer->quantized.values.data, 3, (size_t)layer->quantized.values.elements);
-    for (int64_t i = 0; i < layer->quantized.n_scales; i++) layer->quantized.scales[i] = 1;
+    for (int64_t i = 0; i < layer->quantized.n_scales; i++)
+        layer->quantized.scales[i] = 1;
     return TARE_OK;
 }
 
@@ -247,7 +257,8 @@ static const struct tare_quant_pass threes = { .name = "threes", .help = "for th
 
 static float answer_of(const struct tare_quant_pass *pass) {
     const struct tare_quant_pass *const passes[] = { pass, NULL };
-    const struct tare_quant_options options = { .setting.method = &tare_method_weight_only, .min_elements = 1,
+    const struct tare_quant_options options = { .setting.method = &tare_method_weight_only,
+                                                .min_elements = 1,
                                                 .passes = passes };
     const struct tare_shape shape = tare_shape_make(2, 2, 1), x_shape = tare_shape_make(2, 1, 2);
     struct tare_model *model = mini_model_new();
@@ -260,7 +271,8 @@ static float answer_of(const struct tare_quant_pass *pass) {
     struct tare_edge in = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
     struct tare_graph *f = tare_model_add_function(model, "f");
     struct tare_edge arg = mini_arg(f, "x", TARE_DT_FLOAT);
-    mini_return(f, "y", mini_node(f, "MatMul", "layer", 2, arg, (struct tare_edge){ tare_graph_add_const(f, "w", &w), 0 }));
+    mini_return(f, "y",
+                mini_node(f, "MatMul", "layer", 2, arg, (struct tare_edge){ tare_graph_add_const(f, "w", &w), 0 }));
     struct tare_edge out = mini_call(model->main, "PartitionedCall", "call", f, 1, in);
     mini_ok(tare_quantize(&report, &arena, model, NULL, &options));
     struct tare_session *session = mini_session(model);

@@ -70,8 +70,8 @@ static void rule_without_condition__holds_for_all(void **state) {
 
 static void settings__change_what_they_name(void **state) {
     bool by_rule;
-    struct tare_quant_setting setting = apply("op=MatMul -> algorithm=percentile:p=99.9 symmetric=true full_range=true",
-                                              "MatMul", "x", &by_rule, NULL);
+    struct tare_quant_setting setting =
+        apply("op=MatMul -> algorithm=percentile:p=99.9 symmetric=true full_range=true", "MatMul", "x", &by_rule, NULL);
     (void)state;
     assert_ptr_equal(setting.method, &tare_method_static);
     assert_string_equal(setting.algorithm, "percentile:p=99.9");
@@ -91,7 +91,8 @@ static void quotes__keep_spaces_and_signs(void **state) {
 
 static void faults__name_line_and_word(void **state) {
     (void)state;
-    refuses("op=MatMul -> float\nname=( -> float", "r.txt:2: name '(' is no regular expression: missing closing parenthesis");
+    refuses("op=MatMul -> float\nname=( -> float",
+            "r.txt:2: name '(' is no regular expression: missing closing parenthesis");
     refuses("op=MatMul -> flot", "r.txt:1: there is no method 'flot' (did you mean float)");
     refuses("op=MatMul", "the rule sets nothing");
     refuses("opp=MatMul -> float", "'opp' is no condition");
@@ -107,7 +108,8 @@ static void faults__name_line_and_word(void **state) {
 static void endless_pattern__is_stopped(void **state) {
     struct tare_quant_setting setting = { 0 };
     struct tare_model *model = mini_model_new();
-    struct tare_node *node = tare_graph_add(model->main, "MatMul", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab");
+    struct tare_node *node =
+        tare_graph_add(model->main, "MatMul", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab");
     bool by_rule;
     (void)state;
     mini_fails(tare_quant_recipe_apply(&setting, &by_rule, NULL, read("\nname=(a+)+$ -> float"), node),

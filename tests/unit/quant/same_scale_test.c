@@ -1,5 +1,5 @@
-/* Ops that keep the scale, on integers: the same bits as the float op and a quantization behind it. Sums of integers against
- * their formula. */
+/* Ops that keep the scale, on integers: the same bits as the float op and a quantization behind it. Sums of integers
+ * against their formula. */
 #include "support/mini_model.h"
 
 #include "base/arena.h"
@@ -21,14 +21,18 @@ static bool find(void *arg, struct tare_edge edge, double *low, double *high) {
     return true;
 }
 
-static float value(int64_t i) { return (float)(i * 61 % 127) * 0.05f - 2; }
+static float value(int64_t i) {
+    return (float)(i * 61 % 127) * 0.05f - 2;
+}
 
 static struct tare_edge weight(struct tare_graph *f, const char *name, int64_t rows) {
     const struct tare_shape shape = { .rank = 2, .dims = { rows, OUT } };
     struct tare_tensor tensor;
     mini_ok(tare_tensor_new(&tensor, TARE_DT_FLOAT, &shape));
-    for (int64_t i = 0; i < tensor.elements; i++) TARE_DATA(float, &tensor)[i] = (float)(i * 31 % 255 - 127);
-    for (int64_t i = 0; i < OUT; i++) TARE_DATA(float, &tensor)[i] = 127;
+    for (int64_t i = 0; i < tensor.elements; i++)
+        TARE_DATA(float, &tensor)[i] = (float)(i * 31 % 255 - 127);
+    for (int64_t i = 0; i < OUT; i++)
+        TARE_DATA(float, &tensor)[i] = 127;
     struct tare_edge edge = { tare_graph_add_const(f, name, &tensor), 0 };
     tare_tensor_reset(&tensor);
     return edge;
@@ -57,8 +61,10 @@ static struct tare_edge chain(struct tare_graph *f, struct tare_edge x, int whic
     case 0:
         *rows = COUNT / 4;
         return flat(f, mini_node(f, "Relu", "relu", 1, pool(f, x)), *rows);
-    case 1: return flat(f, mini_node(f, "Relu6", "relu6", 1, x), *rows);
-    case 2: return flat(f, mini_node(f, "Transpose", "transpose", 2, x, mini_ints(f, "order", 4, order)), *rows);
+    case 1:
+        return flat(f, mini_node(f, "Relu6", "relu6", 1, x), *rows);
+    case 2:
+        return flat(f, mini_node(f, "Transpose", "transpose", 2, x, mini_ints(f, "order", 4, order)), *rows);
     case 3:
         *rows = (SIDE + 1) * (SIDE + 2) * CHANNELS;
         mini_ok(tare_tensor_from(&tensor, TARE_DT_INT32, &pair, pads));
@@ -67,8 +73,8 @@ static struct tare_edge chain(struct tare_graph *f, struct tare_edge x, int whic
         return flat(f, mini_node(f, "Pad", "pad", 2, x, paddings), *rows);
     default: {
         *rows = COUNT + COUNT / 4;
-        struct tare_node *concat = mini_open(f, "ConcatV2", "concat", 3, flat(f, x, COUNT), flat(f, pool(f, x), COUNT / 4),
-                                             mini_int(f, "axis", 1));
+        struct tare_node *concat = mini_open(f, "ConcatV2", "concat", 3, flat(f, x, COUNT),
+                                             flat(f, pool(f, x), COUNT / 4), mini_int(f, "axis", 1));
         return mini_done(concat);
     }
     }
@@ -116,7 +122,8 @@ static void same_scale_ops__give_the_same_bits_on_integers(void **state) {
     struct tare_tensor x;
     (void)state;
     mini_ok(tare_tensor_new(&x, TARE_DT_FLOAT, &shape));
-    for (int64_t i = 0; i < COUNT; i++) TARE_DATA(float, &x)[i] = value(i);
+    for (int64_t i = 0; i < COUNT; i++)
+        TARE_DATA(float, &x)[i] = value(i);
     for (int which = 0; which < 5; which++) {
         struct outcome whole = run(which, true, true, &x), before = run(which, true, false, &x);
         struct outcome wanted = run(which, false, true, &before.result);
@@ -148,7 +155,8 @@ static bool find_residual(void *arg, struct tare_edge edge, double *low, double 
 static void identity(struct tare_tensor *out, float scale, float off) {
     const struct tare_shape shape = tare_shape_make(2, WIDTH, WIDTH);
     mini_ok(tare_tensor_new(out, TARE_DT_FLOAT, &shape));
-    for (int i = 0; i < WIDTH * WIDTH; i++) TARE_DATA(float, out)[i] = i % (WIDTH + 1) == 0 ? scale : off;
+    for (int i = 0; i < WIDTH * WIDTH; i++)
+        TARE_DATA(float, out)[i] = i % (WIDTH + 1) == 0 ? scale : off;
 }
 
 static struct tare_edge dense(struct tare_graph *f, const char *name, struct tare_edge x, float scale, float off) {
@@ -189,7 +197,8 @@ static void integer_adds__each_addend_has_its_scale(void **state) {
     struct tare_edge fetched = mini_call(model->main, "PartitionedCall", "call", f, 1, feed);
     mini_ok(tare_quantize(&report, &arena, model, &ranges, &options));
     assert_int_equal(report.quantized, 2);
-    for (size_t i = 0; i < f->n_nodes; i++) divisions += strcmp(f->nodes[i]->op, "Div") == 0;
+    for (size_t i = 0; i < f->n_nodes; i++)
+        divisions += strcmp(f->nodes[i]->op, "Div") == 0;
     assert_int_equal(divisions, 1); /* x alone is quantized from float */
     assert_null(tare_graph_find(f, "relu"));
     mini_ok(tare_tensor_from(&x, TARE_DT_FLOAT, &shape, values));

@@ -1,5 +1,5 @@
-/* The op set UNIFORM_QUANTIZED against XLA: activations on the grid have the same integers in both, and then sums, biases,
- * clipping and scaling are the same maths: the same bits. */
+/* The op set UNIFORM_QUANTIZED against XLA: activations on the grid have the same integers in both, and then sums,
+ * biases, clipping and scaling are the same maths: the same bits. */
 #include "support/mini_model.h"
 
 #include "base/arena.h"
@@ -29,11 +29,13 @@ static bool find(void *arg, struct tare_edge edge, double *low, double *high) {
 static struct tare_tensor filled(const struct tare_shape *shape, double step, int first, int range) {
     struct tare_tensor tensor;
     mini_ok(tare_tensor_new(&tensor, TARE_DT_FLOAT, shape));
-    for (int64_t i = 0; i < tensor.elements; i++) TARE_DATA(float, &tensor)[i] = (float)(step * (first + (int)(i * 97 % range)));
+    for (int64_t i = 0; i < tensor.elements; i++)
+        TARE_DATA(float, &tensor)[i] = (float)(step * (first + (int)(i * 97 % range)));
     return tensor;
 }
 
-static struct tare_edge constant(struct tare_graph *graph, const char *name, const struct tare_shape *shape, double step) {
+static struct tare_edge constant(struct tare_graph *graph, const char *name, const struct tare_shape *shape,
+                                 double step) {
     struct tare_tensor value = filled(shape, step, -127, 255);
     struct tare_edge edge = { tare_graph_add_const(graph, name, &value), 0 };
     tare_tensor_reset(&value);
@@ -82,7 +84,8 @@ static struct tare_tensor answer(const struct layer_case *c, const struct tare_q
     mini_ok(tare_quantize(&report, &arena, model, &ranges, &options));
     if (report.quantized != 1) fail_msg("%s: %s", c->op, report.outcomes[0].refused);
     *count = 0;
-    for (size_t i = 0; i < f->n_nodes; i++) *count += strcmp(f->nodes[i]->op, op) == 0;
+    for (size_t i = 0; i < f->n_nodes; i++)
+        *count += strcmp(f->nodes[i]->op, op) == 0;
     struct tare_session *session = mini_session(model);
     mini_ok(tare_session_run(session, &x, &fed, 1, &y, &result, 1, NULL, 0));
     tare_tensor_reset(&fed);
@@ -112,14 +115,18 @@ static void static_range__equals_xla(void **state) {
     for (int zero_point = -128; zero_point <= 127; zero_point += 85)
         for (int i = 0; i < 6; i++) {
             const char *activation = i % 3 == 0 ? NULL : i % 3 == 1 ? "Relu" : NULL;
-            struct layer_case c = { "Conv2D", activation, tare_shape_make(4, 2, 5, 6, 3), tare_shape_make(4, 3, 3, 3, 4),
-                                    i % 2, false, i > 3, zero_point };
+            struct layer_case c = {
+                "Conv2D", activation, tare_shape_make(4, 2, 5, 6, 3), tare_shape_make(4, 3, 3, 3, 4), i % 2, false,
+                i > 3,    zero_point
+            };
             check_static(&c, "UniformQuantizedConvolution");
             c.op = "DepthwiseConv2dNative";
             c.w = tare_shape_make(4, 3, 3, 3, 2);
             check_static(&c, "UniformQuantizedConvolution");
-            c = (struct layer_case){ "MatMul", activation, tare_shape_make(2, 3, 7), tare_shape_make(2, 7, 5), i % 2, false,
-                                     i > 3, zero_point };
+            c = (struct layer_case){
+                "MatMul", activation, tare_shape_make(2, 3, 7), tare_shape_make(2, 7, 5), i % 2, false,
+                i > 3,    zero_point
+            };
             check_static(&c, "UniformQuantizedDot");
             c.w = tare_shape_make(2, 5, 7);
             c.transpose_b = true;
@@ -128,11 +135,13 @@ static void static_range__equals_xla(void **state) {
 }
 
 static void relu6__is_cut_within_half_a_step(void **state) {
-    const struct layer_case c = { "MatMul", "Relu6", tare_shape_make(2, 3, 7), tare_shape_make(2, 7, 5), true, false, false, -128 };
+    const struct layer_case c = { "MatMul", "Relu6", tare_shape_make(2, 3, 7), tare_shape_make(2, 7, 5), true, false,
+                                  false,    -128 };
     size_t count;
     float most = 0;
     (void)state;
-    struct tare_tensor y = answer(&c, &tare_method_static, TARE_OP_SET_UNIFORM_QUANTIZED, "UniformQuantizedClipByValue", &count);
+    struct tare_tensor y =
+        answer(&c, &tare_method_static, TARE_OP_SET_UNIFORM_QUANTIZED, "UniformQuantizedClipByValue", &count);
     assert_int_equal(count, 1);
     for (int64_t i = 0; i < y.elements; i++) {
         assert_true(TARE_DATA(float, &y)[i] >= 0);
@@ -143,12 +152,14 @@ static void relu6__is_cut_within_half_a_step(void **state) {
 }
 
 static void dynamic_range__is_near_xla(void **state) {
-    const struct layer_case c = { "MatMul", NULL, tare_shape_make(2, 1, 7), tare_shape_make(2, 7, 5), false, false, false, 3 };
+    const struct layer_case c = { "MatMul", NULL, tare_shape_make(2, 1, 7), tare_shape_make(2, 7, 5), false, false,
+                                  false,    3 };
     size_t count;
     (void)state;
     struct tare_tensor a = answer(&c, &tare_method_dynamic, TARE_OP_SET_XLA, "XlaDotV2", &count);
     assert_int_equal(count, 1);
-    struct tare_tensor b = answer(&c, &tare_method_dynamic, TARE_OP_SET_UNIFORM_QUANTIZED, "UniformQuantizedDotHybrid", &count);
+    struct tare_tensor b =
+        answer(&c, &tare_method_dynamic, TARE_OP_SET_UNIFORM_QUANTIZED, "UniformQuantizedDotHybrid", &count);
     assert_int_equal(count, 1);
     for (int64_t i = 0; i < a.elements; i++) /* one row: the same range; rounding differs by a step at most */
         assert_float_equal(TARE_DATA(float, &a)[i], TARE_DATA(float, &b)[i], 7 * STEP * 1.27);
@@ -166,7 +177,8 @@ static void weight_only__has_no_such_form(void **state) {
     (void)state;
     mini_node(model->main, "MatMul", "layer", 2, mini_placeholder(model->main, "x", TARE_DT_FLOAT),
               constant(model->main, "w", &shape, 1));
-    mini_fails(tare_quantize(&report, &arena, model, NULL, &options), "TF/Uniform quantized opset does not support weight-only.");
+    mini_fails(tare_quantize(&report, &arena, model, NULL, &options),
+               "TF/Uniform quantized opset does not support weight-only.");
     tare_error_clear();
     tare_model_free(model);
     tare_arena_free(&arena);
