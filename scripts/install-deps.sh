@@ -15,6 +15,7 @@ packages=(
     libpcre2-dev                          # regular expressions of string ops and recipes
     libopenmpi-dev openmpi-bin            # calibration under mpirun, in a library of its own
     libcmocka-dev                         # tests
+    python3                               # tests: another program reads the JSON and pictures that commands write
 )
 
 missing=()

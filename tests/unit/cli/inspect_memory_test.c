@@ -19,8 +19,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-enum { ELEMENTS = 128 << 20 };
-static const size_t MAX_BYTES = (size_t)64 << 20;
+enum { ELEMENTS = 128 << 20, MAX_BYTES = 64 << 20 };
 
 static void put(const char *path, const char *text) {
     FILE *file = fopen(path, "w");
@@ -68,7 +67,7 @@ static void inspect__reads_no_tensor(void **state) {
     if (process.status) fail_msg("%s", process.err);
     assert_non_null(strstr(process.out, "536870912  v"));
 #if !defined(__SANITIZE_ADDRESS__)
-    if (process.peak_bytes > MAX_BYTES) fail_msg("%zu bytes (wanted at most %zu)", process.peak_bytes, MAX_BYTES);
+    if (process.peak_bytes > MAX_BYTES) fail_msg("%zu bytes (wanted at most %d)", process.peak_bytes, MAX_BYTES);
 #endif
     process_free(&process);
 }
