@@ -95,6 +95,26 @@ static char *workshop_of(const char *output) {
     return path;
 }
 
+/* What a process that was killed left of its writing: a model is written under ".NAME.tmp-…" beside its place
+ * (base/output.h), here the workshop's. */
+static tare_status remove_leftovers(const char *workshop) {
+    struct tare_file_list names = { 0 };
+    char *folder = tare_path_folder(workshop), prefix[NAME_MAX + 32];
+    tare_status status = folder ? TARE_OK : TARE_NO_MEMORY;
+    snprintf(prefix, sizeof prefix, ".%s.tmp-", tare_path_base(workshop));
+    if (status == TARE_OK && tare_file_kind_of(folder) == TARE_FILE_DIRECTORY) status = tare_file_list(&names, folder);
+    for (size_t i = 0; i < names.count && status == TARE_OK; i++) {
+        char *path;
+        if (strncmp(names.names[i], prefix, strlen(prefix)) != 0) continue;
+        path = tare_path_join(folder, names.names[i]);
+        status = path ? tare_file_remove_tree(path) : TARE_NO_MEMORY;
+        tare_free(path);
+    }
+    tare_file_list_free(&names);
+    tare_free(folder);
+    return status == TARE_OK ? tare_file_remove_tree(workshop) : status;
+}
+
 /* Puts the made model in its place; `path` is the output or the output with ".rejected". */
 static tare_status move_to(struct tare_job_result *result, const char *workshop, const char *path, bool overwrite) {
     static char hash[TARE_KEY_SIZE];
@@ -128,7 +148,7 @@ static tare_status make(struct tare_job_result *result, const struct tare_task *
     static char reason[160];
     const struct tare_job *job = task->job;
     TARE_TRY(check_output(job, overwrite));
-    TARE_TRY(tare_file_remove_tree(workshop));
+    TARE_TRY(remove_leftovers(workshop));
     TARE_TRY(job->method ? quantize(task, workshop) : convert(task, workshop));
     TARE_TRY(tare_job_measure(result, job, workshop, tare_command_registry(), &tare_interrupted));
     if (tare_job_breaks_limit(reason, result, &job->limits)) {
