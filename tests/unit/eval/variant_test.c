@@ -75,7 +75,8 @@ static void unknown_names__are_told_with_the_nearest(void **state) {
     (void)state;
     refuse("statik", "min_max", "per_channel", "--methods: there is no 'statik' (did you mean 'static'?)");
     refuse("static", "minmax", "per_channel", "--algorithms: ");
-    refuse("static", "min_max", "per_chanel", "--granularities: ");
+    refuse("static", "min_max", "per_chanel",
+           "--granularities: granularity is 'per_chanel' (wanted per_tensor, per_channel or per_block:N)");
     refuse("static,,float", "min_max", "per_channel", "an empty name");
 }
 
