@@ -14,15 +14,20 @@ void tare_alloc_fail_at(int64_t n) {
     atomic_store(&failing, n);
 }
 
-int64_t tare_alloc_count(void) { return atomic_load(&allocations); }
+int64_t tare_alloc_count(void) {
+    return atomic_load(&allocations);
+}
 
 static _Atomic size_t largest;
 
-size_t tare_alloc_largest(void) { return atomic_exchange(&largest, 0); }
+size_t tare_alloc_largest(void) {
+    return atomic_exchange(&largest, 0);
+}
 
 static void note_size(size_t size) {
     size_t seen = atomic_load_explicit(&largest, memory_order_relaxed);
-    while (size > seen && !atomic_compare_exchange_weak(&largest, &seen, size)) continue;
+    while (size > seen && !atomic_compare_exchange_weak(&largest, &seen, size))
+        continue;
 }
 
 static bool must_fail(size_t size) {
@@ -71,7 +76,9 @@ char *tare_strdup(const char *text) {
     return copy;
 }
 
-void tare_free(void *block) { free(block); }
+void tare_free(void *block) {
+    free(block);
+}
 
 bool tare_grow(void **items, size_t *capacity, size_t wanted, size_t item_size) {
     size_t target = *capacity ? *capacity : 8;

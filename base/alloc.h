@@ -26,10 +26,18 @@ int64_t tare_alloc_count(void);
 size_t tare_alloc_largest(void);
 
 /* *out = a * b (a + b); false when it does not fit. */
-static inline bool tare_mul_size(size_t *out, size_t a, size_t b) { return !__builtin_mul_overflow(a, b, out); }
-static inline bool tare_add_size(size_t *out, size_t a, size_t b) { return !__builtin_add_overflow(a, b, out); }
-static inline bool tare_mul_i64(int64_t *out, int64_t a, int64_t b) { return !__builtin_mul_overflow(a, b, out); }
-static inline bool tare_add_i64(int64_t *out, int64_t a, int64_t b) { return !__builtin_add_overflow(a, b, out); }
+static inline bool tare_mul_size(size_t *out, size_t a, size_t b) {
+    return !__builtin_mul_overflow(a, b, out);
+}
+static inline bool tare_add_size(size_t *out, size_t a, size_t b) {
+    return !__builtin_add_overflow(a, b, out);
+}
+static inline bool tare_mul_i64(int64_t *out, int64_t a, int64_t b) {
+    return !__builtin_mul_overflow(a, b, out);
+}
+static inline bool tare_add_i64(int64_t *out, int64_t a, int64_t b) {
+    return !__builtin_add_overflow(a, b, out);
+}
 
 /* Makes room for one more element in a growing array (elements, count, capacity); false when memory is out.
  * TARE_GROW(list->items, list->count, list->capacity) then list->items[list->count++] = x. */

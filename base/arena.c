@@ -56,7 +56,9 @@ static void *allocate(struct tare_arena *arena, size_t size, size_t alignment) {
     return block->data + start;
 }
 
-void *tare_arena_alloc(struct tare_arena *arena, size_t size) { return allocate(arena, size, 16); }
+void *tare_arena_alloc(struct tare_arena *arena, size_t size) {
+    return allocate(arena, size, 16);
+}
 
 void *tare_arena_calloc(struct tare_arena *arena, size_t count, size_t size) {
     size_t bytes;

@@ -89,7 +89,8 @@ double tare_exact_sum_value(const struct tare_exact_sum *sum) {
         }
     }
     int top = TARE_EXACT_SUM_WORDS - 1;
-    while (top >= 0 && words[top] == 0) top--;
+    while (top >= 0 && words[top] == 0)
+        top--;
     if (top < 0) return 0.0;
     int highest = top * 64 + 63 - __builtin_clzll(words[top]);
     double value;

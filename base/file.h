@@ -19,8 +19,8 @@ struct tare_mapping {
 };
 /* Maps a regular file; the file may be removed or replaced by rename while it is mapped. */
 tare_status tare_file_map(struct tare_mapping *out, const char *path) TARE_WARN_UNUSED;
-/* Gives back the memory that a part of a mapping takes now; what is there comes from the file again when it is next looked
- * at. For going over large files once. Only for memory of tare_file_map. */
+/* Gives back the memory that a part of a mapping takes now; what is there comes from the file again when it is next
+ * looked at. For going over large files once. Only for memory of tare_file_map. */
 void tare_file_forget(const void *data, size_t size);
 /* Safe on a zeroed mapping; leaves a zeroed one. */
 void tare_file_unmap(struct tare_mapping *mapping);

@@ -13,7 +13,8 @@ struct tare_map_slot {
 
 static uint32_t hash_bytes(const char *key, size_t size) {
     uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < size; i++) hash = (hash ^ (unsigned char)key[i]) * 0x100000001b3u;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ (unsigned char)key[i]) * 0x100000001b3u;
     return (uint32_t)(hash ^ (hash >> 32));
 }
 
@@ -79,7 +80,9 @@ static bool resize(struct tare_map *map, size_t capacity) {
 }
 
 /* Four of five slots may be taken. */
-static bool is_full(const struct tare_map *map, size_t count) { return count >= map->capacity - map->capacity / 5; }
+static bool is_full(const struct tare_map *map, size_t count) {
+    return count >= map->capacity - map->capacity / 5;
+}
 
 bool tare_map_reserve(struct tare_map *map, size_t count) {
     struct tare_map wanted = { .capacity = map->capacity ? map->capacity : 16 };
@@ -94,7 +97,8 @@ bool tare_map_reserve(struct tare_map *map, size_t count) {
 bool tare_map_set_n(struct tare_map *map, const char *key, size_t size, void *value) {
     uint32_t hash = hash_bytes(key, size);
     struct tare_map_slot *slot;
-    if (size > UINT32_MAX || (is_full(map, map->count) && !resize(map, map->capacity ? map->capacity * 2 : 16))) return false;
+    if (size > UINT32_MAX || (is_full(map, map->count) && !resize(map, map->capacity ? map->capacity * 2 : 16)))
+        return false;
     if (map->key_at) return set_value(map, key, size, value);
     slot = find_slot(map, key, size, hash);
     if (!slot->value) map->count++;
@@ -112,7 +116,9 @@ void *tare_map_get_n(const struct tare_map *map, const char *key, size_t size) {
     return find_slot(map, key, size, hash_bytes(key, size))->value;
 }
 
-void *tare_map_get(const struct tare_map *map, const char *key) { return tare_map_get_n(map, key, strlen(key)); }
+void *tare_map_get(const struct tare_map *map, const char *key) {
+    return tare_map_get_n(map, key, strlen(key));
+}
 
 void tare_map_free(struct tare_map *map) {
     tare_free(map->slots);

@@ -10,8 +10,8 @@ struct tare_map_slot;
 struct tare_map {
     struct tare_map_slot *slots;
     size_t count, capacity;
-    /* Set it while the map is empty: every value is a struct that holds its key itself, a const char * at this offset (not
-     * 0). Such a map takes a third of the memory. */
+    /* Set it while the map is empty: every value is a struct that holds its key itself, a const char * at this offset
+     * (not 0). Such a map takes a third of the memory. */
     size_t key_at;
 };
 

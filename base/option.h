@@ -47,7 +47,7 @@ struct tare_option {
     const char *placeholder;    /* "FILE"; NULL: the kind's own */
     const char *help;           /* one sentence without full stop */
     unsigned flags;
-    const char *fallback_text;  /* what the help calls the default ("none"); NULL: `fallback` itself */
+    const char *fallback_text; /* what the help calls the default ("none"); NULL: `fallback` itself */
 };
 
 /* A row for an argument without a name, in order; kind STRING, or LIST for a repeatable one. */

@@ -91,7 +91,8 @@ static void print_usage(struct tare_strbuf *out, const struct tare_option_set *s
     for (const struct tare_option *row = set->options; row && row->name; row++) {
         if (!(row->flags & TARE_OPTION_REQUIRED)) continue;
         /* A no-break form would be wrapped anywhere: the name and its value are one word for wrap. */
-        tare_strbuf_printf(&words, " --%s=%s", row->name, tare_option_placeholder(row) ? tare_option_placeholder(row) : "");
+        tare_strbuf_printf(&words, " --%s=%s", row->name,
+                           tare_option_placeholder(row) ? tare_option_placeholder(row) : "");
     }
     for (const struct tare_argument *row = set->arguments; row && row->name; row++) {
         const char *more = row->flags & TARE_OPTION_REPEATABLE ? "…" : "";

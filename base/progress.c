@@ -107,7 +107,8 @@ void tare_progress_advance(struct tare_progress *progress, int64_t count) {
     if (pthread_mutex_trylock(&progress->lock) != 0) return; /* another thread is writing it */
     if (now >= atomic_load(&progress->due)) {
         write_line(progress, now, false);
-        atomic_store(&progress->due, now + (progress->options.terminal || progress->options.told ? bar_every : line_every));
+        atomic_store(&progress->due,
+                     now + (progress->options.terminal || progress->options.told ? bar_every : line_every));
     }
     pthread_mutex_unlock(&progress->lock);
 }

@@ -17,8 +17,8 @@ struct tare_progress_options {
     FILE *out;             /* NULL: standard error */
     bool terminal;         /* with `out` given: draw a bar */
     double (*clock)(void); /* seconds; NULL: the system's. For tests */
-    /* Told instead of a line being written, ten times a second and at the end, one call at a time; `quiet` does not count
-     * then. NULL: not. */
+    /* Told instead of a line being written, ten times a second and at the end, one call at a time; `quiet` does not
+     * count then. NULL: not. */
     void (*told)(void *arg, const char *label, int64_t done, int64_t total);
     void *told_arg;
 };

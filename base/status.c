@@ -38,11 +38,17 @@ tare_status tare_error_prefix(tare_status status, const char *format, ...) {
     return status;
 }
 
-const char *tare_error_text(void) { return error_text; }
+const char *tare_error_text(void) {
+    return error_text;
+}
 
-void tare_error_clear(void) { error_text[0] = '\0'; }
+void tare_error_clear(void) {
+    error_text[0] = '\0';
+}
 
-void tare_error_set(const char *text) { snprintf(error_text, sizeof error_text, "%s", text); }
+void tare_error_set(const char *text) {
+    snprintf(error_text, sizeof error_text, "%s", text);
+}
 
 const char *tare_status_name(tare_status status) {
     static const char *const names[] = {

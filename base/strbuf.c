@@ -21,9 +21,13 @@ void tare_strbuf_append(struct tare_strbuf *buf, const void *data, size_t size) 
     buf->data[buf->size] = '\0';
 }
 
-void tare_strbuf_puts(struct tare_strbuf *buf, const char *text) { tare_strbuf_append(buf, text, strlen(text)); }
+void tare_strbuf_puts(struct tare_strbuf *buf, const char *text) {
+    tare_strbuf_append(buf, text, strlen(text));
+}
 
-void tare_strbuf_putc(struct tare_strbuf *buf, char c) { tare_strbuf_append(buf, &c, 1); }
+void tare_strbuf_putc(struct tare_strbuf *buf, char c) {
+    tare_strbuf_append(buf, &c, 1);
+}
 
 void tare_strbuf_printf(struct tare_strbuf *buf, const char *format, ...) {
     va_list args, again;
@@ -44,15 +48,28 @@ void tare_strbuf_escape(struct tare_strbuf *buf, const void *data, size_t size) 
     for (size_t i = 0; i < size; i++) {
         unsigned char c = bytes[i];
         switch (c) {
-        case '\n': tare_strbuf_puts(buf, "\\n"); break;
-        case '\r': tare_strbuf_puts(buf, "\\r"); break;
-        case '\t': tare_strbuf_puts(buf, "\\t"); break;
-        case '"': tare_strbuf_puts(buf, "\\\""); break;
-        case '\'': tare_strbuf_puts(buf, "\\'"); break;
-        case '\\': tare_strbuf_puts(buf, "\\\\"); break;
+        case '\n':
+            tare_strbuf_puts(buf, "\\n");
+            break;
+        case '\r':
+            tare_strbuf_puts(buf, "\\r");
+            break;
+        case '\t':
+            tare_strbuf_puts(buf, "\\t");
+            break;
+        case '"':
+            tare_strbuf_puts(buf, "\\\"");
+            break;
+        case '\'':
+            tare_strbuf_puts(buf, "\\'");
+            break;
+        case '\\':
+            tare_strbuf_puts(buf, "\\\\");
+            break;
         default:
             if (c < 0x20 || c > 0x7e) {
-                const char octal[] = { '\\', (char)('0' + (c >> 6)), (char)('0' + (c >> 3 & 7)), (char)('0' + (c & 7)) };
+                const char octal[] = { '\\', (char)('0' + (c >> 6)), (char)('0' + (c >> 3 & 7)),
+                                       (char)('0' + (c & 7)) };
                 tare_strbuf_append(buf, octal, sizeof octal);
             } else {
                 tare_strbuf_putc(buf, (char)c);
@@ -61,7 +78,9 @@ void tare_strbuf_escape(struct tare_strbuf *buf, const void *data, size_t size) 
     }
 }
 
-const char *tare_strbuf_text(const struct tare_strbuf *buf) { return buf->data ? buf->data : ""; }
+const char *tare_strbuf_text(const struct tare_strbuf *buf) {
+    return buf->data ? buf->data : "";
+}
 
 void tare_strbuf_free(struct tare_strbuf *buf) {
     tare_free(buf->data);
@@ -71,6 +90,7 @@ void tare_strbuf_free(struct tare_strbuf *buf) {
 /* Bytes that go on with a character do not count. */
 size_t tare_text_width(const char *text) {
     size_t width = 0;
-    for (; *text; text++) width += ((unsigned char)*text & 0xc0) != 0x80;
+    for (; *text; text++)
+        width += ((unsigned char)*text & 0xc0) != 0x80;
     return width;
 }

@@ -22,7 +22,8 @@ struct tare_text_table *tare_text_table_new(const struct tare_text_table_column 
     struct tare_text_table *table = tare_calloc(1, sizeof *table);
     if (!table) return NULL;
     table->columns = columns;
-    while (columns[table->n_columns].heading) table->n_columns++;
+    while (columns[table->n_columns].heading)
+        table->n_columns++;
     return table;
 }
 
@@ -85,7 +86,8 @@ static size_t column_width(const struct tare_text_table *table, size_t column) {
         if (w > width) width = w;
     }
     if (!filled) return 0;
-    return width > tare_text_width(table->columns[column].heading) ? width : tare_text_width(table->columns[column].heading);
+    return width > tare_text_width(table->columns[column].heading) ? width
+                                                                   : tare_text_width(table->columns[column].heading);
 }
 
 struct line {
@@ -97,7 +99,8 @@ struct line {
 static void put(struct line *line, const char *text, size_t width, bool left) {
     size_t fill = width - tare_text_width(text);
     size_t before = line->owed + (line->started ? 2 : 0) + (left ? 0 : fill);
-    for (size_t i = 0; i < before; i++) tare_strbuf_putc(line->out, ' ');
+    for (size_t i = 0; i < before; i++)
+        tare_strbuf_putc(line->out, ' ');
     tare_strbuf_puts(line->out, text);
     line->owed = left ? fill : 0;
     line->started = true;
@@ -107,8 +110,7 @@ static void put(struct line *line, const char *text, size_t width, bool left) {
 static void print_line(struct tare_strbuf *out, const struct tare_text_table *table, const size_t *widths, long row) {
     struct line line = { out, 0, false };
     for (size_t c = 0; c < table->n_columns; c++) {
-        const char *cell =
-            row < 0 ? table->columns[c].heading : table->cells[(size_t)row * table->n_columns + c];
+        const char *cell = row < 0 ? table->columns[c].heading : table->cells[(size_t)row * table->n_columns + c];
         if (widths[c]) put(&line, cell ? cell : "-", widths[c], table->columns[c].left);
     }
     tare_strbuf_putc(out, '\n');
@@ -162,7 +164,8 @@ void tare_text_table_print(struct tare_strbuf *out, const struct tare_text_table
         tare_free(widths);
         return;
     }
-    for (size_t c = 0; c < table->n_columns; c++) widths[c] = column_width(table, c);
+    for (size_t c = 0; c < table->n_columns; c++)
+        widths[c] = column_width(table, c);
     if (table->fit && span(widths, 0, table->n_columns) > table->fit + 2) keys = repeated(table, widths);
     if (keys)
         print_parts(out, table, widths, keys, widths + table->n_columns);

@@ -1,5 +1,5 @@
-/* Text tables with aligned columns, for people. Width is counted in characters (UTF-8 code points), so that names in any
- * language line up. Columns that no row has filled are left out. */
+/* Text tables with aligned columns, for people. Width is counted in characters (UTF-8 code points), so that names in
+ * any language line up. Columns that no row has filled are left out. */
 #ifndef TARE_BASE_TEXT_TABLE_H
 #define TARE_BASE_TEXT_TABLE_H
 
@@ -12,8 +12,8 @@ struct tare_text_table;
 /* One column; an array of them ends with a row without heading. */
 struct tare_text_table_column {
     const char *heading;
-    bool left;    /* text; numbers stand on the right */
-    bool always;  /* shown also when no row has filled it */
+    bool left;   /* text; numbers stand on the right */
+    bool always; /* shown also when no row has filled it */
 };
 
 /* Headings are borrowed. NULL: no memory; the functions below take NULL and do nothing. */

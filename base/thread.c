@@ -239,7 +239,8 @@ bool tare_queue_pop(struct tare_queue *queue, void **item) {
         *item = queue->items[queue->first];
         queue->first = (queue->first + 1) % queue->capacity;
         queue->count--;
-        /* A producer that waits is woken for half a queue, not for one place: going to sleep costs more than most items. */
+        /* A producer that waits is woken for half a queue, not for one place: going to sleep costs more than most
+         * items. */
         if (queue->count <= queue->capacity / 2) pthread_cond_signal(&queue->has_room);
     }
     pthread_mutex_unlock(&queue->lock);

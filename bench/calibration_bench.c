@@ -1,5 +1,5 @@
-/* What statistics cost: processor time of `tare calibrate` against `tare run` over the same records, one worker each, in
- * turn; and the peak memory of calibrating few and many records.
+/* What statistics cost: processor time of `tare calibrate` against `tare run` over the same records, one worker each,
+ * in turn; and the peak memory of calibrating few and many records.
  *
  * calibration_bench TARE MODEL FILE.tfrecord: the file is given 10 times (100 for the memory) under different names. */
 #include <limits.h>
@@ -43,8 +43,8 @@ static struct cost run(const char *const *arguments) {
 static struct cost calibrate(const char *data, const char *batch, const char *threads) {
     char out[PATH_MAX];
     snprintf(out, sizeof out, "%s/out.calib", folder);
-    const char *const arguments[] = { "tare", "calibrate", model, "--data", data, "-o", out, "--quiet", "--threads",
-                                      threads, "--batch", batch, NULL };
+    const char *const arguments[] = { "tare",    "calibrate", model,   "--data",  data,  "-o", out,
+                                      "--quiet", "--threads", threads, "--batch", batch, NULL };
     return run(arguments);
 }
 

@@ -1,5 +1,5 @@
-/* Measures convolutions against OpenBLAS sgemm's peak in the same run (a 1024-cube, one thread), best of several. Prints
- * one line a convolution: GFLOP/s and its ratio to that peak; int8 ones in GOP/s. */
+/* Measures convolutions against OpenBLAS sgemm's peak in the same run (a 1024-cube, one thread), best of several.
+ * Prints one line a convolution: GFLOP/s and its ratio to that peak; int8 ones in GOP/s. */
 #include "base/alloc.h"
 #include "graph/kernels/conv_int.h"
 
@@ -57,9 +57,12 @@ static void measure(const struct tare_conv *conv, double peak, const char *what)
     const bool depthwise = tare_conv_is_depthwise(conv);
     const enum tare_igemm_form form = tare_igemm_form_at(tare_cpu_level());
     const double flops = 2.0 * (double)out * (double)tare_conv_patch(conv);
-    const struct buffers b = { array((size_t)in * 4), array((size_t)weights * 4), array((size_t)out * 4),
+    const struct buffers b = { array((size_t)in * 4),
+                               array((size_t)weights * 4),
+                               array((size_t)out * 4),
                                array(tare_conv_packed_floats(conv) * 4),
-                               array(tare_conv_int_packed_bytes(form, conv)), array((tare_conv_dense_scratch(conv) + (1 << 18)) * 4) };
+                               array(tare_conv_int_packed_bytes(form, conv)),
+                               array((tare_conv_dense_scratch(conv) + (1 << 18)) * 4) };
     tare_conv_pack(b.packed, conv, b.filter);
     tare_conv_int_pack(b.packed_int, form, conv, b.filter);
     double best[2] = { 1e9, 1e9 };
@@ -82,10 +85,10 @@ static void measure(const struct tare_conv *conv, double peak, const char *what)
 int main(void) {
     /* size, channels in, out, kernel, stride, depthwise */
     static const int cases[][6] = {
-        { 224, 3, 64, 7, 2, 0 },   { 56, 64, 64, 1, 1, 0 },    { 56, 64, 64, 3, 1, 0 },   { 56, 128, 128, 3, 2, 0 },
-        { 28, 128, 128, 3, 1, 0 }, { 14, 256, 256, 3, 1, 0 },  { 7, 512, 512, 3, 1, 0 },  { 14, 1024, 256, 1, 1, 0 },
-        { 56, 256, 512, 1, 2, 0 }, { 7, 512, 2048, 1, 1, 0 },  { 28, 1, 16, 3, 1, 0 },    { 112, 32, 32, 3, 1, 1 },
-        { 112, 96, 96, 3, 2, 1 },  { 56, 144, 144, 3, 1, 1 },  { 28, 192, 192, 3, 1, 1 }, { 14, 512, 512, 3, 1, 1 },
+        { 224, 3, 64, 7, 2, 0 },   { 56, 64, 64, 1, 1, 0 },   { 56, 64, 64, 3, 1, 0 },   { 56, 128, 128, 3, 2, 0 },
+        { 28, 128, 128, 3, 1, 0 }, { 14, 256, 256, 3, 1, 0 }, { 7, 512, 512, 3, 1, 0 },  { 14, 1024, 256, 1, 1, 0 },
+        { 56, 256, 512, 1, 2, 0 }, { 7, 512, 2048, 1, 1, 0 }, { 28, 1, 16, 3, 1, 0 },    { 112, 32, 32, 3, 1, 1 },
+        { 112, 96, 96, 3, 2, 1 },  { 56, 144, 144, 3, 1, 1 }, { 28, 192, 192, 3, 1, 1 }, { 14, 512, 512, 3, 1, 1 },
         { 7, 960, 960, 3, 1, 1 },  { 14, 672, 672, 5, 1, 1 },
     };
     openblas_set_num_threads(1);

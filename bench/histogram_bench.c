@@ -1,5 +1,5 @@
-/* Cost of calibration's hot loop in nanoseconds a value, against one pass of memcpy over the same values in the same run.
- * cc -O2 -I. bench/histogram_bench.c build/calib/libtare_calib.a … (see docs/performance.md) */
+/* Cost of calibration's hot loop in nanoseconds a value, against one pass of memcpy over the same values in the same
+ * run. cc -O2 -I. bench/histogram_bench.c build/calib/libtare_calib.a … (see docs/performance.md) */
 #include "calib/histogram.h"
 
 #include "base/alloc.h"

@@ -19,7 +19,9 @@ struct builder {
     int64_t side;
 };
 
-static struct tare_edge out0(struct tare_node *node) { return (struct tare_edge){ node, 0 }; }
+static struct tare_edge out0(struct tare_node *node) {
+    return (struct tare_edge){ node, 0 };
+}
 
 /* One buffer is every variable's value: only the files are large. */
 static tare_status add_variables(struct builder *b) {

@@ -1,8 +1,9 @@
-/* Throughput of a SavedModel's signature on random inputs: model_bench MODEL [batch [workers [seconds [profile]]]]. Every worker has a
- * session of its own and runs the same batch over and over, as calibration and comparison do. The model is prepared
- * (variables frozen, batch normalisation folded), which is what runtimes do when they load or convert a model. Prints
- * milliseconds a sample, those of processor time, samples a second and peak resident memory. What comes instead of
- * `profile` is a file: one run, and its outputs written there as floats, for the peers to be compared with. */
+/* Throughput of a SavedModel's signature on random inputs: model_bench MODEL [batch [workers [seconds [profile]]]].
+ * Every worker has a session of its own and runs the same batch over and over, as calibration and comparison do. The
+ * model is prepared (variables frozen, batch normalisation folded), which is what runtimes do when they load or convert
+ * a model. Prints milliseconds a sample, those of processor time, samples a second and peak resident memory. What comes
+ * instead of `profile` is a file: one run, and its outputs written there as floats, for the peers to be compared with.
+ */
 #include "base/alloc.h"
 #include "base/thread.h"
 #include "convert/prepared.h"
@@ -64,14 +65,16 @@ static tare_status open_signature(struct bench *b) {
         b->feeds[i] = feed.edge;
         TARE_TRY(fill(&b->values[i], feed.dtype, feed.shape, b->batch));
     }
-    for (size_t i = 0; i < b->n_fetches; i++) b->fetches[i] = b->signature->outputs[i].edge;
+    for (size_t i = 0; i < b->n_fetches; i++)
+        b->fetches[i] = b->signature->outputs[i].edge;
     return TARE_OK;
 }
 
 static tare_status run_once(const struct bench *b, struct tare_session *session) {
     struct tare_tensor results[MAX_TENSORS] = { { 0 } };
     TARE_TRY(tare_session_run(session, b->feeds, b->values, b->n_feeds, b->fetches, results, b->n_fetches, NULL, 0));
-    for (size_t i = 0; i < b->n_fetches; i++) tare_tensor_reset(&results[i]);
+    for (size_t i = 0; i < b->n_fetches; i++)
+        tare_tensor_reset(&results[i]);
     return TARE_OK;
 }
 
@@ -96,7 +99,8 @@ static void print_profile(const struct tare_session *session) {
     size_t count;
     double total = 0;
     if (tare_session_profile(&rows, &count, &arena, session) != TARE_OK) return;
-    for (size_t i = 0; i < count; i++) total += (double)rows[i].nanoseconds;
+    for (size_t i = 0; i < count; i++)
+        total += (double)rows[i].nanoseconds;
     for (size_t i = 0; i < count && i < 25; i++)
         printf("  %5.1f %% %9.3f us  %-24s %s\n", 100 * (double)rows[i].nanoseconds / total,
                1e-3 * (double)rows[i].nanoseconds / (double)rows[i].calls, rows[i].node->op, rows[i].node->name);
@@ -129,7 +133,9 @@ static tare_status work(void *arg, int worker) {
 }
 
 int main(int argc, char **argv) {
-    struct bench b = { .batch = argc > 2 ? atoi(argv[2]) : 1, .seconds = argc > 4 ? atof(argv[4]) : 2, .profile = argc > 5 && strcmp(argv[5], "profile") == 0 };
+    struct bench b = { .batch = argc > 2 ? atoi(argv[2]) : 1,
+                       .seconds = argc > 4 ? atof(argv[4]) : 2,
+                       .profile = argc > 5 && strcmp(argv[5], "profile") == 0 };
     int workers = argc > 3 ? atoi(argv[3]) : 1;
     struct tare_model *model = NULL;
     struct rusage usage;
@@ -156,7 +162,8 @@ int main(int argc, char **argv) {
     if (!b.answers)
         printf("batch %lld, %d workers: %.3f ms a sample, %.3f of the processor, %.1f samples/s, %.1f MB\n",
                (long long)b.batch, workers, 1e3 * workers / rate, busy, rate, (double)usage.ru_maxrss / 1024);
-    for (size_t i = 0; i < b.n_feeds; i++) tare_tensor_reset(&b.values[i]);
+    for (size_t i = 0; i < b.n_feeds; i++)
+        tare_tensor_reset(&b.values[i]);
     tare_model_free(model);
     return 0;
 }

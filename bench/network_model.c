@@ -22,7 +22,9 @@ struct network {
     uint64_t random;
 };
 
-static struct tare_edge out0(struct tare_node *node) { return (struct tare_edge){ node, 0 }; }
+static struct tare_edge out0(struct tare_node *node) {
+    return (struct tare_edge){ node, 0 };
+}
 
 static float uniform(struct network *net, double reach) {
     net->random = net->random * 6364136223846793005u + 1442695040888963407u;
@@ -223,8 +225,7 @@ static tare_status add_signature(struct network *net) {
     TARE_TRY(tare_node_set_shape(image, "shape", &images));
     TARE_TRY(tare_node_resolve(image));
     TARE_TRY(add_call(net, image, &call));
-    bindings[0] =
-        (struct tare_binding){ .key = "image", .dtype = TARE_DT_FLOAT, .shape = images, .edge = out0(image) };
+    bindings[0] = (struct tare_binding){ .key = "image", .dtype = TARE_DT_FLOAT, .shape = images, .edge = out0(image) };
     bindings[1] = (struct tare_binding){ .key = "probabilities",
                                          .dtype = TARE_DT_FLOAT,
                                          .shape = tare_shape_make(2, (int64_t)-1, (int64_t)CLASSES),

@@ -1,5 +1,5 @@
-/* The few messages of an ONNX file that bench/onnx_writer.c needs, written as they come. Header only: every benchmark is
- * one source file. Memory errors stick and show in onnx_finish. */
+/* The few messages of an ONNX file that bench/onnx_writer.c needs, written as they come. Header only: every benchmark
+ * is one source file. Memory errors stick and show in onnx_finish. */
 #ifndef TARE_BENCH_ONNX_MESSAGE_H
 #define TARE_BENCH_ONNX_MESSAGE_H
 
@@ -19,7 +19,7 @@ struct onnx_attr {
 };
 
 struct onnx_graph {
-    struct tare_arena *arena; /* of names */
+    struct tare_arena *arena;               /* of names */
     struct tare_strbuf nodes, initializers; /* fields of a GraphProto */
     int names;
 };
@@ -95,7 +95,8 @@ static inline const char *onnx_tensor(struct onnx_graph *graph, int type, const 
     return name;
 }
 /* An initializer of floats (rank 0: one) or of `count` int64. */
-static inline const char *onnx_floats(struct onnx_graph *graph, const float *values, const int64_t *dims, int64_t rank) {
+static inline const char *onnx_floats(struct onnx_graph *graph, const float *values, const int64_t *dims,
+                                      int64_t rank) {
     size_t count = 1;
     for (int64_t i = 0; i < rank; i++)
         count *= (size_t)dims[i];

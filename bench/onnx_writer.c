@@ -123,8 +123,10 @@ static tare_status write_conv(struct writer *w, const struct scope *scope, const
     TARE_TRY(window_of(&window, node, &x.shape, &out->shape));
     TARE_TRY(transpose(w, &x, true));
     const struct onnx_attr attrs[] = {
-        { .name = "kernel_shape", .ints = window.size, .count = 2 }, { .name = "strides", .ints = window.strides, .count = 2 },
-        { .name = "dilations", .ints = window.dilations, .count = 2 }, { .name = "pads", .ints = window.pads, .count = 4 },
+        { .name = "kernel_shape", .ints = window.size, .count = 2 },
+        { .name = "strides", .ints = window.strides, .count = 2 },
+        { .name = "dilations", .ints = window.dilations, .count = 2 },
+        { .name = "pads", .ints = window.pads, .count = 4 },
         { .name = "group", .i = x.shape.dims[3] / inputs },
     };
     const char *weight = add_permuted(w, filter, dims, steps);
@@ -187,13 +189,17 @@ static tare_status write_operand(struct writer *w, const struct value *x, const 
     if (constant->dtype != TARE_DT_FLOAT || constant->shape.rank > 1)
         return TARE_FAIL(TARE_UNSUPPORTED, "a constant operand of rank %d", constant->shape.rank);
     *name = onnx_floats(&w->graph, TARE_DATA(float, constant), dims,
-                        constant->shape.rank == 0 ? 0 : x->channels_first ? 3 : 1);
+                        constant->shape.rank == 0 ? 0
+                        : x->channels_first       ? 3
+                                                  : 1);
     return TARE_OK;
 }
 
 static tare_status write_binary(struct writer *w, const struct scope *scope, const struct tare_node *node,
                                 struct value *out) {
-    static const char *const names[][2] = { { "BiasAdd", "Add" }, { "AddV2", "Add" }, { "Add", "Add" }, { "Mul", "Mul" } };
+    static const char *const names[][2] = {
+        { "BiasAdd", "Add" }, { "AddV2", "Add" }, { "Add", "Add" }, { "Mul", "Mul" }
+    };
     const struct tare_tensor *constant = tare_edge_constant(node->inputs[1]);
     const char *op = NULL, *second;
     struct value x, y;

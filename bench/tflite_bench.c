@@ -1,6 +1,6 @@
-/* The peer: throughput of a .tflite model in TensorFlow Lite on random inputs: tflite_bench LIBRARY MODEL [batch [workers
- * [seconds]]]. LIBRARY is libtensorflowlite_c.so (the npm package tfjs-tflite-node brings one; bench/peers.sh fetches
- * it). Every worker has an interpreter of its own with one thread. Prints the same line as model_bench. */
+/* The peer: throughput of a .tflite model in TensorFlow Lite on random inputs: tflite_bench LIBRARY MODEL [batch
+ * [workers [seconds]]]. LIBRARY is libtensorflowlite_c.so (the npm package tfjs-tflite-node brings one; bench/peers.sh
+ * fetches it). Every worker has an interpreter of its own with one thread. Prints the same line as model_bench. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -79,7 +79,8 @@ static void *open_interpreter(const struct worker *w) {
     check(!interpreter, "TfLiteInterpreterCreate");
     tensor = input_tensor(interpreter, 0);
     rank = rank_of(tensor);
-    for (int i = 0; i < rank && i < 8; i++) dims[i] = i ? dim_of(tensor, i) : w->batch;
+    for (int i = 0; i < rank && i < 8; i++)
+        dims[i] = i ? dim_of(tensor, i) : w->batch;
     if (rank > 0 && dim_of(tensor, 0) != w->batch) check(resize(interpreter, 0, dims, rank), "resize");
     check(allocate(interpreter), "TfLiteInterpreterAllocateTensors");
     tensor = input_tensor(interpreter, 0);

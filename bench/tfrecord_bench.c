@@ -3,8 +3,8 @@
  *   build/bench/tfrecord_bench [FOLDER]      writes a file of 512 MiB there (default /tmp) and removes it
  *
  * Each round opens the file, reads every record with both checksums, and closes it; memcpy copies buffers of the same
- * total between blocks larger than the caches. Both alternate; the best of the rounds counts, in processor time of the thread
- * (user and system), so that other load on the machine counts little. */
+ * total between blocks larger than the caches. Both alternate; the best of the rounds counts, in processor time of the
+ * thread (user and system), so that other load on the machine counts little. */
 #include "base/alloc.h"
 #include "base/file.h"
 #include "datasets/tfrecord.h"

@@ -11,8 +11,8 @@
 #include <string.h>
 
 static const struct tare_algorithm *const rows[] = {
-    &tare_algorithm_min_max, &tare_algorithm_average_min_max, &tare_algorithm_percentile,
-    &tare_algorithm_entropy, &tare_algorithm_mse,             &tare_algorithm_mse_symmetric,
+    &tare_algorithm_min_max, &tare_algorithm_average_min_max, &tare_algorithm_percentile, &tare_algorithm_entropy,
+    &tare_algorithm_mse,     &tare_algorithm_mse_symmetric,
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
@@ -81,7 +81,8 @@ tare_status tare_algorithm_parse(struct tare_algorithm_choice *out, const char *
         if (is_called(rows[i], text, name_size)) out->row = rows[i];
     }
     if (out->row == NULL) return unknown_algorithm(text, name_size);
-    for (int i = 0; i < TARE_ALGORITHM_PARAMETERS; i++) out->values[i] = out->row->parameters[i].fallback;
+    for (int i = 0; i < TARE_ALGORITHM_PARAMETERS; i++)
+        out->values[i] = out->row->parameters[i].fallback;
     const char *at = text + name_size;
     while (*at != '\0') {
         at++; /* ':' or ',' */

@@ -8,7 +8,7 @@
 struct tare_strbuf;
 
 struct tare_range {
-    double low, high; /* finite, low <= high */
+    double low, high;   /* finite, low <= high */
     int64_t candidates; /* ranges that were compared; 1 where nothing is searched */
 };
 

@@ -11,13 +11,15 @@ tare_status tare_batch_init(struct tare_batch *batch, size_t room, size_t n_feed
 }
 
 void tare_batch_drop(struct tare_batch_sample *sample, size_t n_feeds) {
-    for (size_t i = 0; sample->feeds != NULL && i < n_feeds; i++) tare_tensor_reset(&sample->feeds[i]);
+    for (size_t i = 0; sample->feeds != NULL && i < n_feeds; i++)
+        tare_tensor_reset(&sample->feeds[i]);
     tare_free(sample->feeds);
     *sample = (struct tare_batch_sample){ 0 };
 }
 
 void tare_batch_clear(struct tare_batch *batch) {
-    for (size_t i = 0; i < batch->count; i++) tare_batch_drop(&batch->samples[i], batch->n_feeds);
+    for (size_t i = 0; i < batch->count; i++)
+        tare_batch_drop(&batch->samples[i], batch->n_feeds);
     batch->count = 0;
 }
 
@@ -74,11 +76,13 @@ tare_status tare_batch_contrast(struct tare_tensor *out, const struct tare_tenso
         return TARE_OK;
     }
     TARE_TRY(tare_tensor_copy(out, feed));
-    for (int64_t i = 0; i < out->elements; i++) tare_tensor_set_f64(out, i, -16 * tare_tensor_get_f64(feed, i));
+    for (int64_t i = 0; i < out->elements; i++)
+        tare_tensor_set_f64(out, i, -16 * tare_tensor_get_f64(feed, i));
     return TARE_OK;
 }
 
 tare_status tare_batch_join(struct tare_tensor *joined, const struct tare_batch *batch, struct tare_buffer_pool *pool) {
-    for (size_t i = 0; i < batch->n_feeds; i++) TARE_TRY(join_feed(&joined[i], batch, i, pool));
+    for (size_t i = 0; i < batch->n_feeds; i++)
+        TARE_TRY(join_feed(&joined[i], batch, i, pool));
     return TARE_OK;
 }

@@ -37,7 +37,8 @@ static uint32_t bits_of(double value) {
 
 static tare_status index_bins(struct tare_bins *bins) {
     int16_t pages = 0;
-    for (int page = 0; page < TARE_HISTOGRAM_PAGES; page++) bins->place[page] = -1;
+    for (int page = 0; page < TARE_HISTOGRAM_PAGES; page++)
+        bins->place[page] = -1;
     for (size_t i = 0; i < bins->count; i++) {
         if (bins->centers[i] < 0) bins->negative++;
         int16_t *place = &bins->place[bits_of(bins->bins[i].low) >> 23];
@@ -105,17 +106,20 @@ size_t tare_bins_below(const struct tare_bins *bins, double value) {
     if (rounded > FLT_MAX || rounded < -FLT_MAX) return value > 0 ? bins->count : 0;
     if (rounded == 0) {
         size_t at = bins->negative;
-        while (at > 0 && bins->centers[at - 1] >= value) at--;
-        while (at < bins->count && bins->centers[at] < value) at++;
+        while (at > 0 && bins->centers[at - 1] >= value)
+            at--;
+        while (at < bins->count && bins->centers[at] < value)
+            at++;
         return at;
     }
     uint32_t bits = tare_float_bits(rounded), page = bits >> 23;
     size_t at = bins->before[page];
-    if (bins->place[page] >= 0)
-        at += bins->below[(size_t)bins->place[page] * TARE_HISTOGRAM_BINS + bin_in_order(bits)];
-    /* Bins below the value's own have centres below it. Its own may have, and rounding may have moved the value over an end
-     * of its bin. */
-    while (at > 0 && bins->centers[at - 1] >= value) at--;
-    while (at < bins->count && bins->centers[at] < value) at++;
+    if (bins->place[page] >= 0) at += bins->below[(size_t)bins->place[page] * TARE_HISTOGRAM_BINS + bin_in_order(bits)];
+    /* Bins below the value's own have centres below it. Its own may have, and rounding may have moved the value over an
+     * end of its bin. */
+    while (at > 0 && bins->centers[at - 1] >= value)
+        at--;
+    while (at < bins->count && bins->centers[at] < value)
+        at++;
     return at;
 }

@@ -11,8 +11,8 @@ struct tare_bins {
     /* Prefix sums with count + 1 entries: entry i is over bins 0 … i-1. Values, value, value squared, at centres. */
     double *counts, *sums, *squares;
     double low, high; /* exact extremes of the finite values */
-    /* How many bins lie below a value's own, by the page of its sign and exponent: before[page] + below[…] where the page
-     * holds bins, of which `below` has TARE_HISTOGRAM_BINS entries a page. */
+    /* How many bins lie below a value's own, by the page of its sign and exponent: before[page] + below[…] where the
+     * page holds bins, of which `below` has TARE_HISTOGRAM_BINS entries a page. */
     uint32_t before[TARE_HISTOGRAM_PAGES];
     int16_t place[TARE_HISTOGRAM_PAGES]; /* of the page in `below`; -1: the page holds no bin */
     uint16_t *below;
@@ -24,6 +24,8 @@ tare_status tare_bins_make(struct tare_bins *out, const struct tare_statistics *
 void tare_bins_free(struct tare_bins *bins);
 /* The number of bins whose centre is below `value`; in constant time. */
 size_t tare_bins_below(const struct tare_bins *bins, double value);
-static inline double tare_bins_total(const struct tare_bins *bins) { return bins->counts[bins->count]; }
+static inline double tare_bins_total(const struct tare_bins *bins) {
+    return bins->counts[bins->count];
+}
 
 #endif

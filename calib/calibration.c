@@ -32,7 +32,8 @@ static void free_bad(struct tare_calibration_bad *bad) {
 }
 
 static void free_input(struct tare_calibration_input *input) {
-    for (size_t i = 0; i < input->n_bad; i++) free_bad(&input->bad[i]);
+    for (size_t i = 0; i < input->n_bad; i++)
+        free_bad(&input->bad[i]);
     tare_free(input->bad);
     tare_free(input->signature);
     tare_free(input->file);
@@ -41,9 +42,12 @@ static void free_input(struct tare_calibration_input *input) {
 
 void tare_calibration_free(struct tare_calibration *calibration) {
     if (calibration == NULL) return;
-    for (size_t i = 0; i < calibration->n_inputs; i++) free_input(&calibration->inputs[i]);
-    for (size_t i = 0; i < calibration->n_tensors; i++) free_tensor(calibration->tensors[i]);
-    for (size_t i = 0; i < calibration->n_functions; i++) tare_free(calibration->functions[i].name);
+    for (size_t i = 0; i < calibration->n_inputs; i++)
+        free_input(&calibration->inputs[i]);
+    for (size_t i = 0; i < calibration->n_tensors; i++)
+        free_tensor(calibration->tensors[i]);
+    for (size_t i = 0; i < calibration->n_functions; i++)
+        tare_free(calibration->functions[i].name);
     tare_coverage_free(&calibration->coverage);
     tare_hessians_free(calibration->hessians);
     tare_free(calibration->inputs);
@@ -118,8 +122,10 @@ static tare_status renumber_from(struct tare_calibration *c, size_t at) {
     if (at == c->n_inputs) return TARE_OK;
     int32_t *map = tare_calloc(c->n_inputs + 1, sizeof *map);
     if (map == NULL) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < c->n_inputs; i++) map[i] = (int32_t)(i < at ? i : i + 1);
-    for (size_t i = 0; i < c->n_tensors; i++) tare_statistics_renumber(&c->tensors[i]->statistics, map);
+    for (size_t i = 0; i < c->n_inputs; i++)
+        map[i] = (int32_t)(i < at ? i : i + 1);
+    for (size_t i = 0; i < c->n_tensors; i++)
+        tare_statistics_renumber(&c->tensors[i]->statistics, map);
     tare_free(map);
     return TARE_OK;
 }
@@ -145,14 +151,17 @@ tare_status tare_calibration_add_input(struct tare_calibration *c, const char *s
     return TARE_OK;
 }
 
-tare_status tare_calibration_add_bad(struct tare_calibration *c, int32_t input, const struct tare_calibration_bad *bad) {
+tare_status tare_calibration_add_bad(struct tare_calibration *c, int32_t input,
+                                     const struct tare_calibration_bad *bad) {
     struct tare_calibration_input *in = &c->inputs[input];
     size_t at = in->n_bad;
-    while (at > 0 && in->bad[at - 1].record >= bad->record) at--; /* they come in order */
+    while (at > 0 && in->bad[at - 1].record >= bad->record)
+        at--; /* they come in order */
     if (at < in->n_bad && in->bad[at].record == bad->record) return TARE_OK;
     if (!TARE_GROW(in->bad, in->n_bad, in->bad_capacity)) return TARE_NO_MEMORY;
-    struct tare_calibration_bad copy = { .record = bad->record, .offset = bad->offset,
-                                         .reason = tare_strdup(bad->reason), .text = tare_strdup(bad->text) };
+    struct tare_calibration_bad copy = {
+        .record = bad->record, .offset = bad->offset, .reason = tare_strdup(bad->reason), .text = tare_strdup(bad->text)
+    };
     if (copy.reason == NULL || copy.text == NULL) {
         free_bad(&copy);
         return TARE_NO_MEMORY;
@@ -275,13 +284,15 @@ int64_t tare_calibration_signature_records(const struct tare_calibration *c, con
 
 int64_t tare_calibration_bad_records(const struct tare_calibration *c) {
     int64_t records = 0;
-    for (size_t i = 0; i < c->n_inputs; i++) records += (int64_t)c->inputs[i].n_bad;
+    for (size_t i = 0; i < c->n_inputs; i++)
+        records += (int64_t)c->inputs[i].n_bad;
     return records;
 }
 
 size_t tare_calibration_bytes(const struct tare_calibration *c) {
     size_t bytes = sizeof *c;
-    for (size_t i = 0; i < c->n_tensors; i++) bytes += tare_statistics_bytes(&c->tensors[i]->statistics);
+    for (size_t i = 0; i < c->n_tensors; i++)
+        bytes += tare_statistics_bytes(&c->tensors[i]->statistics);
     return bytes;
 }
 
@@ -316,7 +327,8 @@ tare_status tare_calibration_merge(struct tare_calibration *c, const struct tare
         int32_t at;
         TARE_TRY(tare_calibration_add_input(c, input->signature, input->file, &at));
         TARE_TRY(tare_record_set_merge(&c->inputs[at].records, &input->records));
-        for (size_t k = 0; k < input->n_bad; k++) TARE_TRY(tare_calibration_add_bad(c, at, &input->bad[k]));
+        for (size_t k = 0; k < input->n_bad; k++)
+            TARE_TRY(tare_calibration_add_bad(c, at, &input->bad[k]));
     }
     int32_t *map = tare_calloc(other->n_inputs + 1, sizeof *map);
     if (map == NULL) return TARE_NO_MEMORY;

@@ -48,7 +48,7 @@ struct tare_calibration {
     size_t n_tensors, tensors_capacity;
     struct tare_calibration_function *functions; /* by name */
     size_t n_functions, functions_capacity;
-    struct tare_coverage coverage; /* where one of several functions is chosen */
+    struct tare_coverage coverage;  /* where one of several functions is chosen */
     struct tare_hessians *hessians; /* of a second look at the samples (calib/hessian.h); NULL: none. Not in the file */
 };
 
@@ -71,7 +71,8 @@ tare_status tare_calibration_add_function(struct tare_calibration *calibration, 
 tare_status tare_calibration_rename_tensor(struct tare_calibration *calibration, const char *function, const char *node,
                                            int output, const char *name) TARE_WARN_UNUSED;
 /* -1, NULL when there is none. */
-int32_t tare_calibration_find_input(const struct tare_calibration *calibration, const char *signature, const char *file);
+int32_t tare_calibration_find_input(const struct tare_calibration *calibration, const char *signature,
+                                    const char *file);
 const struct tare_calibration_tensor *tare_calibration_find(const struct tare_calibration *calibration,
                                                             const char *function, const char *node, int output);
 const struct tare_calibration_tensor *tare_calibration_find_edge(const struct tare_calibration *calibration,

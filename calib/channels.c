@@ -36,8 +36,7 @@ tare_status tare_channels_set(struct tare_statistics *s, int64_t channels) {
     s->channel_high = tare_calloc((size_t)channels, sizeof *s->channel_high);
     s->channel_sum = tare_calloc((size_t)channels, sizeof *s->channel_sum);
     s->channel_sample = tare_calloc((size_t)channels, sizeof *s->channel_sample);
-    if (s->channel_low == NULL || s->channel_high == NULL || s->channel_sum == NULL ||
-        s->channel_sample == NULL) {
+    if (s->channel_low == NULL || s->channel_high == NULL || s->channel_sum == NULL || s->channel_sample == NULL) {
         tare_channels_free(s);
         return TARE_NO_MEMORY;
     }
@@ -70,7 +69,8 @@ void tare_channels_add(struct tare_statistics *s, const float *values, int64_t f
 }
 
 void tare_channels_end(struct tare_statistics *s) {
-    for (int64_t i = 0; i < s->channels; i++) tare_exact_sum_add(&s->channel_sum[i], s->channel_sample[i]);
+    for (int64_t i = 0; i < s->channels; i++)
+        tare_exact_sum_add(&s->channel_sum[i], s->channel_sample[i]);
 }
 
 tare_status tare_channels_merge(struct tare_statistics *s, const struct tare_statistics *other) {

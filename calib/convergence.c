@@ -9,7 +9,8 @@ size_t tare_convergence(struct tare_convergence_point *points, const struct tare
     size_t count = 0;
     int last = TARE_STATISTICS_BUCKETS - 1;
     if (!tare_statistics_extremes(&low, &high, statistics)) return 0;
-    while (last > 0 && !statistics->bucket_used[last]) last--;
+    while (last > 0 && !statistics->bucket_used[last])
+        last--;
     double whole = tare_width_with_zero(low, high);
     for (int power = 0; power <= last; power++) {
         struct tare_convergence_point *point = &points[count];

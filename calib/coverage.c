@@ -40,8 +40,11 @@ tare_status tare_coverage_add(struct tare_coverage *coverage, const char *functi
     size_t at = place_of(coverage, function, node, side, &found);
     if (found) return TARE_OK;
     if (!TARE_GROW(coverage->sides, coverage->count, coverage->capacity)) return TARE_NO_MEMORY;
-    struct tare_coverage_side added = { .function = tare_strdup(function), .node = tare_strdup(node),
-                                        .op = tare_strdup(op), .side = side, .target = tare_strdup(target) };
+    struct tare_coverage_side added = { .function = tare_strdup(function),
+                                        .node = tare_strdup(node),
+                                        .op = tare_strdup(op),
+                                        .side = side,
+                                        .target = tare_strdup(target) };
     if (added.function == NULL || added.node == NULL || added.op == NULL || added.target == NULL) {
         free_side(&added);
         return TARE_NO_MEMORY;
@@ -81,7 +84,8 @@ tare_status tare_coverage_add_node(struct tare_coverage *coverage, const struct 
 
 size_t tare_coverage_side_count(const struct tare_node *node) {
     if (is_op(node, "If", "StatelessIf") || is_op(node, "While", "StatelessWhile")) return 2;
-    const struct tare_attr *branches = is_op(node, "Case", "StatelessCase") ? tare_node_find_attr(node, "branches") : NULL;
+    const struct tare_attr *branches =
+        is_op(node, "Case", "StatelessCase") ? tare_node_find_attr(node, "branches") : NULL;
     return branches != NULL ? branches->count : 0;
 }
 
@@ -104,7 +108,8 @@ tare_status tare_coverage_merge(struct tare_coverage *coverage, const struct tar
 }
 
 void tare_coverage_free(struct tare_coverage *coverage) {
-    for (size_t i = 0; i < coverage->count; i++) free_side(&coverage->sides[i]);
+    for (size_t i = 0; i < coverage->count; i++)
+        free_side(&coverage->sides[i]);
     tare_free(coverage->sides);
     *coverage = (struct tare_coverage){ 0 };
 }

@@ -1,5 +1,6 @@
-/* The run: samples are handed to workers under one lock, and all workers count into the calibration's statistics, so that
- * these take the same memory whatever the number of workers and of records. While the state is saved they stand still. */
+/* The run: samples are handed to workers under one lock, and all workers count into the calibration's statistics, so
+ * that these take the same memory whatever the number of workers and of records. While the state is saved they stand
+ * still. */
 #include "calib/engine.h"
 
 #include "base/alloc.h"
@@ -23,7 +24,7 @@ struct engine {
     const struct tare_calibration_options *options;
     struct tare_observed observed;
     struct tare_worker_plan plan;
-    int32_t *inputs;                          /* source file -> input */
+    int32_t *inputs; /* source file -> input */
     struct tare_feeder feeder;
     struct tare_worker *workers;
     int threads;
@@ -98,7 +99,8 @@ static void note_failure(struct engine *e, tare_status status, int64_t index) {
 static void take_part_in_save(struct engine *e) {
     int64_t turn = e->turn;
     e->waiting++;
-    while (e->saving && e->turn == turn && e->waiting < e->active) pthread_cond_wait(&e->turned, &e->lock);
+    while (e->saving && e->turn == turn && e->waiting < e->active)
+        pthread_cond_wait(&e->turned, &e->lock);
     if (e->saving && e->turn == turn) {
         tare_status status = e->failure == TARE_OK ? save(e) : TARE_OK;
         note_failure(e, status, INT64_MAX);
@@ -210,7 +212,8 @@ static tare_status add_inputs(struct engine *e, const char *signature) {
 static tare_status add_tensors(struct engine *e) {
     e->plan.statistics = tare_calloc(e->observed.n_slots + 1, sizeof *e->plan.statistics);
     e->plan.locks = tare_calloc(e->observed.n_slots + 1, sizeof *e->plan.locks);
-    for (size_t i = 0; e->plan.locks != NULL && i < e->observed.n_slots; i++) pthread_mutex_init(&e->plan.locks[i], NULL);
+    for (size_t i = 0; e->plan.locks != NULL && i < e->observed.n_slots; i++)
+        pthread_mutex_init(&e->plan.locks[i], NULL);
     if (e->plan.statistics == NULL || e->plan.locks == NULL) return TARE_NO_MEMORY;
     for (size_t i = 0; i < e->observed.n_slots; i++) {
         const struct tare_observed_slot *slot = &e->observed.slots[i];
@@ -262,29 +265,36 @@ static tare_status choose_batch(struct engine *e, const struct tare_signature *s
 }
 
 /* Where the answers depend on what ran before, only one way to run the records is right: all, in their order. */
-static tare_status check_state(struct engine *e, const struct tare_model *model, const struct tare_signature *signature) {
+static tare_status check_state(struct engine *e, const struct tare_model *model,
+                               const struct tare_signature *signature) {
     struct tare_strbuf ops = { 0 };
     e->stateful = tare_session_state_ops(model, signature, &ops) > 0;
     tare_strbuf_free(&ops);
     e->state_path = e->stateful ? NULL : e->options->state_path;
     for (size_t i = 0; i < e->source->n_files && e->stateful; i++) {
         if (e->calibration->inputs[e->inputs[i]].records.count > 0)
-            return TARE_FAIL(TARE_UNSUPPORTED, "the model keeps state from record to record, which is lost: records of "
-                                               "'%s' are counted already", e->source->files[i]);
+            return TARE_FAIL(TARE_UNSUPPORTED,
+                             "the model keeps state from record to record, which is lost: records of "
+                             "'%s' are counted already",
+                             e->source->files[i]);
     }
     return TARE_OK;
 }
 
 static tare_status prepare(struct engine *e, const struct tare_model *model, const struct tare_signature *signature,
                            const char **reason) {
-    e->plan = (struct tare_worker_plan){ .model = model, .observed = &e->observed, .channels = e->calibration->channels,
-                                         .hessians = e->options->hessians };
+    e->plan = (struct tare_worker_plan){
+        .model = model, .observed = &e->observed, .channels = e->calibration->channels, .hessians = e->options->hessians
+    };
     TARE_TRY(tare_observed_make(&e->observed, signature, e->options->wants, e->options->wants_arg));
     TARE_TRY(tare_worker_plan_edges(&e->plan, signature));
     TARE_TRY(add_inputs(e, signature->key));
     TARE_TRY(add_tensors(e));
-    e->feeder = (struct tare_feeder){ .source = e->source, .n_feeds = e->plan.n_feeds, .calibration = e->calibration,
-                                      .inputs = e->inputs, .limit = e->options->limit };
+    e->feeder = (struct tare_feeder){ .source = e->source,
+                                      .n_feeds = e->plan.n_feeds,
+                                      .calibration = e->calibration,
+                                      .inputs = e->inputs,
+                                      .limit = e->options->limit };
     tare_feeder_begin(&e->feeder);
     TARE_TRY(check_state(e, model, signature));
     TARE_TRY(choose_batch(e, signature, reason));
@@ -298,10 +308,12 @@ static tare_status prepare(struct engine *e, const struct tare_model *model, con
 }
 
 static void clean_up(struct engine *e) {
-    for (int w = 0; e->workers != NULL && w < e->threads; w++) tare_worker_free(&e->workers[w]);
+    for (int w = 0; e->workers != NULL && w < e->threads; w++)
+        tare_worker_free(&e->workers[w]);
     tare_free(e->workers);
     tare_feeder_end(&e->feeder);
-    for (size_t i = 0; e->plan.locks != NULL && i < e->observed.n_slots; i++) pthread_mutex_destroy(&e->plan.locks[i]);
+    for (size_t i = 0; e->plan.locks != NULL && i < e->observed.n_slots; i++)
+        pthread_mutex_destroy(&e->plan.locks[i]);
     tare_worker_plan_free(&e->plan);
     tare_observed_free(&e->observed);
     tare_free(e->inputs);
@@ -318,28 +330,34 @@ static tare_status run(struct engine *e) {
     }
     if (!e->interrupted) return collect(e);
     TARE_TRY(save(e));
-    return e->state_path != NULL
-               ? TARE_FAIL(TARE_INTERRUPTED, "interrupted; %lld records are saved in '%s'",
-                           (long long)tare_calibration_records(e->calibration), e->state_path)
-               : TARE_FAIL(TARE_INTERRUPTED, "interrupted after %lld records",
-                           (long long)tare_calibration_records(e->calibration));
+    return e->state_path != NULL ? TARE_FAIL(TARE_INTERRUPTED, "interrupted; %lld records are saved in '%s'",
+                                             (long long)tare_calibration_records(e->calibration), e->state_path)
+                                 : TARE_FAIL(TARE_INTERRUPTED, "interrupted after %lld records",
+                                             (long long)tare_calibration_records(e->calibration));
 }
 
 tare_status tare_calibration_run(struct tare_calibration *calibration, struct tare_calibration_outcome *outcome,
-                           const struct tare_model *model, const struct tare_signature *signature,
-                           const struct tare_sample_source *source, const struct tare_calibration_options *options) {
-    struct engine e = { .calibration = calibration, .source = source, .options = options,
-                        .lock = PTHREAD_MUTEX_INITIALIZER, .turned = PTHREAD_COND_INITIALIZER };
+                                 const struct tare_model *model, const struct tare_signature *signature,
+                                 const struct tare_sample_source *source,
+                                 const struct tare_calibration_options *options) {
+    struct engine e = { .calibration = calibration,
+                        .source = source,
+                        .options = options,
+                        .lock = PTHREAD_MUTEX_INITIALIZER,
+                        .turned = PTHREAD_COND_INITIALIZER };
     const char *reason = NULL;
     double start = now();
     tare_status status = tare_session_check_ops(model, signature);
     if (status == TARE_OK) status = prepare(&e, model, signature, &reason);
     if (status == TARE_OK) status = run(&e);
     if (outcome != NULL)
-        *outcome = (struct tare_calibration_outcome){ .records = e.records, .threads = e.threads,
-                                                    .stateful = e.stateful, .batch = (int)e.room,
-                                                    .batch_reason = reason, .seconds = now() - start,
-                                                    .run_seconds = e.run_seconds };
+        *outcome = (struct tare_calibration_outcome){ .records = e.records,
+                                                      .threads = e.threads,
+                                                      .stateful = e.stateful,
+                                                      .batch = (int)e.room,
+                                                      .batch_reason = reason,
+                                                      .seconds = now() - start,
+                                                      .run_seconds = e.run_seconds };
     clean_up(&e);
     return status;
 }
@@ -353,14 +371,16 @@ tare_status tare_calibration_save_state(struct tare_calibration *c, const char *
     return tare_error_prefix(status, "saving the state");
 }
 
-tare_status tare_calibration_resume(struct tare_calibration **out, const char *state_path, const uint64_t fingerprint[2],
-                                  const char *settings, bool channels, const char *task) {
+tare_status tare_calibration_resume(struct tare_calibration **out, const char *state_path,
+                                    const uint64_t fingerprint[2], const char *settings, bool channels,
+                                    const char *task) {
     struct tare_calibration *c;
     *out = NULL;
     TARE_TRY(tare_calibration_load(&c, state_path));
     tare_status status = TARE_OK;
     if (c->unfinished == NULL) {
-        status = TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: this is a finished calibration, not the state of a run", state_path);
+        status =
+            TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: this is a finished calibration, not the state of a run", state_path);
     } else if (strcmp(c->unfinished, task) != 0 || strcmp(c->settings, settings) != 0 || c->channels != channels) {
         status = TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: this is the state of another run ('%s; %s', wanted '%s; %s')",
                            state_path, c->unfinished, c->settings, task, settings);

@@ -1,7 +1,7 @@
 /* Calibration: samples run through a signature, observed tensors counted into a calibration.
  *
- * The numbers do not depend on threads, batch, order or interruptions: what is counted is exact (calib/statistics.h), and
- * records run together only where that was seen to change nothing. */
+ * The numbers do not depend on threads, batch, order or interruptions: what is counted is exact (calib/statistics.h),
+ * and records run together only where that was seen to change nothing. */
 #ifndef TARE_CALIB_ENGINE_H
 #define TARE_CALIB_ENGINE_H
 
@@ -36,31 +36,34 @@ struct tare_calibration_options {
 struct tare_calibration_outcome {
     int64_t records; /* counted by this run */
     int threads;     /* that were used */
-    bool stateful;   /* the answer to a record may depend on those before it: one worker, one record at a time, no saved state */
-    int batch;                   /* that was used */
+    bool stateful;   /* the answer to a record may depend on those before it: one worker, one record at a time, no saved
+                        state */
+    int batch;       /* that was used */
     const char *batch_reason;    /* why it is 1 though more was asked for; NULL otherwise. A static text */
     double seconds, run_seconds; /* wall time; time in the interpreter and statistics, all threads together */
 };
 
 /* Runs the samples of `source` through `signature` and adds what they give to `calibration`, which is the model's
  * (fingerprint). May be called for several signatures one after the other. Records that the calibration has counted are
- * passed over (TARE_UNSUPPORTED for a model with state, which is lost by then). Errors name file and record. TARE_INTERRUPTED: stopped between records; what was done is in the calibration
- * and, with state_path, saved. After any other failure the calibration is of no more use; the saved state is. */
+ * passed over (TARE_UNSUPPORTED for a model with state, which is lost by then). Errors name file and record.
+ * TARE_INTERRUPTED: stopped between records; what was done is in the calibration and, with state_path, saved. After any
+ * other failure the calibration is of no more use; the saved state is. */
 tare_status tare_calibration_run(struct tare_calibration *calibration, struct tare_calibration_outcome *outcome,
-                           const struct tare_model *model, const struct tare_signature *signature,
-                           const struct tare_sample_source *source,
-                           const struct tare_calibration_options *options) TARE_WARN_UNUSED;
+                                 const struct tare_model *model, const struct tare_signature *signature,
+                                 const struct tare_sample_source *source,
+                                 const struct tare_calibration_options *options) TARE_WARN_UNUSED;
 
 /* Saves the calibration as the state of a run that was asked to do `task`. */
 tare_status tare_calibration_save_state(struct tare_calibration *calibration, const char *state_path,
                                         const char *task) TARE_WARN_UNUSED;
-/* Reads a saved state to go on from. TARE_NOT_FOUND when there is none; TARE_INVALID_ARGUMENT when it is of another model
- * or was asked to do something else. */
-tare_status tare_calibration_resume(struct tare_calibration **out, const char *state_path, const uint64_t fingerprint[2],
-                                  const char *settings, bool channels, const char *task) TARE_WARN_UNUSED;
+/* Reads a saved state to go on from. TARE_NOT_FOUND when there is none; TARE_INVALID_ARGUMENT when it is of another
+ * model or was asked to do something else. */
+tare_status tare_calibration_resume(struct tare_calibration **out, const char *state_path,
+                                    const uint64_t fingerprint[2], const char *settings, bool channels,
+                                    const char *task) TARE_WARN_UNUSED;
 
-/* The most bytes that the statistics of a run can take, whatever the data and the number of workers. With `channels` a last
- * dimension that is not known counts as the longest that is kept. *tensors: how many are observed. */
+/* The most bytes that the statistics of a run can take, whatever the data and the number of workers. With `channels` a
+ * last dimension that is not known counts as the longest that is kept. *tensors: how many are observed. */
 tare_status tare_calibration_bound(size_t *bytes, size_t *tensors, const struct tare_model *model,
                                    const struct tare_signature *signature,
                                    const struct tare_calibration_options *options, bool channels) TARE_WARN_UNUSED;

@@ -12,7 +12,8 @@ void tare_feeder_begin(struct tare_feeder *feeder) {
 }
 
 void tare_feeder_end(struct tare_feeder *feeder) {
-    for (int i = 0; i < feeder->n_held; i++) tare_batch_drop(&feeder->held[i], feeder->n_feeds);
+    for (int i = 0; i < feeder->n_held; i++)
+        tare_batch_drop(&feeder->held[i], feeder->n_feeds);
     feeder->n_held = 0;
 }
 
@@ -47,8 +48,7 @@ static tare_status take(struct tare_feeder *feeder, struct tare_batch_sample *ou
     out->feeds = tare_calloc(feeder->n_feeds + 1, sizeof *out->feeds);
     if (out->feeds == NULL) return TARE_NO_MEMORY;
     out->record = (struct tare_record){ .number = -1 };
-    tare_status status =
-        feeder->source->next(feeder->source->arg, out->feeds, &out->record, &end, is_wanted, feeder);
+    tare_status status = feeder->source->next(feeder->source->arg, out->feeds, &out->record, &end, is_wanted, feeder);
     if (status == TARE_OK && !end) status = check_record(feeder, &out->record);
     if (status != TARE_OK && out->record.number >= 0) *index = out->record.index;
     if (status != TARE_OK || end) {
@@ -88,12 +88,14 @@ tare_status tare_feeder_peek(struct tare_feeder *feeder, const struct tare_batch
     for (int i = 0; i < 2; i++) {
         tare_status status = take(feeder, &taken[i], &index);
         if (status != TARE_OK) {
-            for (int k = 0; k < i; k++) tare_batch_drop(&taken[k], feeder->n_feeds);
+            for (int k = 0; k < i; k++)
+                tare_batch_drop(&taken[k], feeder->n_feeds);
             return status;
         }
         if (taken[i].feeds == NULL) break;
     }
-    for (int i = 0; i < 2 && taken[i].feeds != NULL; i++) hold(feeder, &taken[i]);
+    for (int i = 0; i < 2 && taken[i].feeds != NULL; i++)
+        hold(feeder, &taken[i]);
     if (feeder->n_held == 0) return TARE_OK;
     samples[0] = &feeder->held[0];
     bool pair = feeder->n_held == 2 && tare_batch_fits(&feeder->held[0], &feeder->held[1], feeder->n_feeds);

@@ -1,4 +1,5 @@
-/* Takes samples from the source in order and puts those together that fit. Not thread-safe: the engine's lock is held. */
+/* Takes samples from the source in order and puts those together that fit. Not thread-safe: the engine's lock is held.
+ */
 #ifndef TARE_CALIB_FEED_H
 #define TARE_CALIB_FEED_H
 
@@ -19,8 +20,8 @@ struct tare_feeder {
 /* After the fields above `left` are set: counts the records that are done against the limit. */
 void tare_feeder_begin(struct tare_feeder *feeder);
 void tare_feeder_end(struct tare_feeder *feeder);
-/* Fills an empty batch with up to `room` samples that fit each other; none at the end. On failure *index is the record's
- * (INT64_MAX: not known) and the error names it. */
+/* Fills an empty batch with up to `room` samples that fit each other; none at the end. On failure *index is the
+ * record's (INT64_MAX: not known) and the error names it. */
 tare_status tare_feeder_fill(struct tare_feeder *feeder, struct tare_batch *batch, size_t room,
                              int64_t *index) TARE_WARN_UNUSED;
 /* Two samples to come that fit, or the first one twice; NULL at the end. They stay to be handed out. */

@@ -221,14 +221,16 @@ static void read_tensors(struct tare_wire_reader *in, struct tare_calibration *c
 static tare_status check_frame(const uint8_t *data, size_t size) {
     if (size < sizeof magic || memcmp(data, magic, sizeof magic) != 0)
         return TARE_FAIL(TARE_CORRUPT, "this is no calibration file (it does not begin with TARECAL)");
-    if (size < sizeof magic + 1 + CHECKSUM_BYTES) return TARE_FAIL(TARE_CORRUPT, "calibration file ends at byte %zu", size);
+    if (size < sizeof magic + 1 + CHECKSUM_BYTES)
+        return TARE_FAIL(TARE_CORRUPT, "calibration file ends at byte %zu", size);
     if (data[sizeof magic] != TARE_CALIBRATION_VERSION)
         return TARE_FAIL(TARE_UNSUPPORTED, "calibration file of version %u (wanted %d)", data[sizeof magic],
                          TARE_CALIBRATION_VERSION);
     struct tare_wire_reader end = { .data = data, .size = size, .offset = size - CHECKSUM_BYTES };
     uint64_t stored = tare_wire_u64(&end), wanted = checksum_of(data, size - CHECKSUM_BYTES);
     if (stored != wanted)
-        return TARE_FAIL(TARE_CORRUPT, "damaged or truncated calibration file (checksum %016llx, contents have %016llx)",
+        return TARE_FAIL(TARE_CORRUPT,
+                         "damaged or truncated calibration file (checksum %016llx, contents have %016llx)",
                          (unsigned long long)stored, (unsigned long long)wanted);
     return TARE_OK;
 }
@@ -277,8 +279,8 @@ tare_status tare_calibration_load(struct tare_calibration **out, const char *pat
 tare_status tare_calibration_check_model(const struct tare_calibration *c, const uint64_t fingerprint[2],
                                          const char *path) {
     if (c->unfinished != NULL)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: the state of an interrupted run is no calibration (resume it first)",
-                         path);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "%s: the state of an interrupted run is no calibration (resume it first)", path);
     if (c->fingerprint[0] == fingerprint[0] && c->fingerprint[1] == fingerprint[1]) return TARE_OK;
     return TARE_FAIL(TARE_INVALID_ARGUMENT,
                      "%s: this is the calibration of another model, or the model has changed since (fingerprint "

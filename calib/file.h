@@ -1,7 +1,7 @@
 /* The calibration file: a calibration as bytes. The format is described in docs/formats.md.
  *
- * Equal calibrations give equal bytes. Reading checks everything: the checksum, every count, every order, and whether what
- * is counted can be. */
+ * Equal calibrations give equal bytes. Reading checks everything: the checksum, every count, every order, and whether
+ * what is counted can be. */
 #ifndef TARE_CALIB_FILE_H
 #define TARE_CALIB_FILE_H
 
@@ -11,7 +11,8 @@
 enum { TARE_CALIBRATION_VERSION = 1 };
 
 /* Appends the bytes to `out` (for a file, or to send to another process). */
-tare_status tare_calibration_encode(struct tare_strbuf *out, const struct tare_calibration *calibration) TARE_WARN_UNUSED;
+tare_status tare_calibration_encode(struct tare_strbuf *out,
+                                    const struct tare_calibration *calibration) TARE_WARN_UNUSED;
 /* TARE_CORRUPT says what and at which byte. */
 tare_status tare_calibration_decode(struct tare_calibration **out, const void *data, size_t size) TARE_WARN_UNUSED;
 
@@ -19,8 +20,8 @@ tare_status tare_calibration_decode(struct tare_calibration **out, const void *d
 tare_status tare_calibration_save(const struct tare_calibration *calibration, const char *path) TARE_WARN_UNUSED;
 /* Errors name the file. */
 tare_status tare_calibration_load(struct tare_calibration **out, const char *path) TARE_WARN_UNUSED;
-/* TARE_INVALID_ARGUMENT when the calibration is of another model (or of the same one prepared in another way), or is the
- * state of an interrupted run; `path` is for the message. */
+/* TARE_INVALID_ARGUMENT when the calibration is of another model (or of the same one prepared in another way), or is
+ * the state of an interrupted run; `path` is for the message. */
 tare_status tare_calibration_check_model(const struct tare_calibration *calibration, const uint64_t fingerprint[2],
                                          const char *path) TARE_WARN_UNUSED;
 

@@ -17,7 +17,8 @@ static void write_extremes(struct tare_wire_writer *out, const struct tare_extre
 
 static void write_buckets(struct tare_wire_writer *out, const struct tare_statistics *s) {
     uint64_t used = 0;
-    for (int i = 0; i < TARE_STATISTICS_BUCKETS; i++) used |= (uint64_t)s->bucket_used[i] << i;
+    for (int i = 0; i < TARE_STATISTICS_BUCKETS; i++)
+        used |= (uint64_t)s->bucket_used[i] << i;
     tare_wire_put_varint(out, used);
     for (int i = 0; i < TARE_STATISTICS_BUCKETS; i++) {
         if (!s->bucket_used[i]) continue;
@@ -45,7 +46,8 @@ static void write_histogram(struct tare_wire_writer *out, const struct tare_hist
     uint64_t count = 0, next = 0;
     for (int page = 0; page < TARE_HISTOGRAM_PAGES; page++) {
         const int64_t *bins = histogram->pages[page];
-        for (int i = 0; bins != NULL && i < TARE_HISTOGRAM_BINS; i++) count += bins[i] != 0;
+        for (int i = 0; bins != NULL && i < TARE_HISTOGRAM_BINS; i++)
+            count += bins[i] != 0;
     }
     tare_wire_put_varint(out, count);
     for (int page = 0; page < TARE_HISTOGRAM_PAGES; page++) {

@@ -9,7 +9,8 @@
 
 static void hash_shape(struct tare_hash *hash, const struct tare_shape *shape) {
     tare_hash_add_u64(hash, (uint64_t)shape->rank);
-    for (int i = 0; i < shape->rank; i++) tare_hash_add_u64(hash, (uint64_t)shape->dims[i]);
+    for (int i = 0; i < shape->rank; i++)
+        tare_hash_add_u64(hash, (uint64_t)shape->dims[i]);
 }
 
 static void hash_tensor(struct tare_hash *hash, const struct tare_tensor *tensor) {
@@ -25,7 +26,8 @@ static void hash_tensor(struct tare_hash *hash, const struct tare_tensor *tensor
     if (info == NULL || info->class == TARE_CLASS_OBJECT) return;
     if (info->class == TARE_CLASS_STRING) {
         const struct tare_str *strings = tensor->data;
-        for (int64_t i = 0; i < held; i++) tare_hash_add_bytes(hash, strings[i].data, strings[i].size);
+        for (int64_t i = 0; i < held; i++)
+            tare_hash_add_bytes(hash, strings[i].data, strings[i].size);
         return;
     }
     tare_hash_add(hash, tensor->data, (size_t)held * info->size);
@@ -63,15 +65,30 @@ static void hash_attr(struct tare_hash *hash, const struct tare_attr *attr) {
     for (size_t i = 0; i < attr->count; i++) {
         const union tare_attr_item *item = &attr->items[i];
         switch (attr->kind) {
-        case TARE_ATTR_NONE: break;
+        case TARE_ATTR_NONE:
+            break;
         case TARE_ATTR_STRING:
-        case TARE_ATTR_PLACEHOLDER: tare_hash_add_bytes(hash, item->s.data, item->s.size); break;
-        case TARE_ATTR_INT: tare_hash_add_u64(hash, (uint64_t)item->i); break;
-        case TARE_ATTR_FLOAT: tare_hash_add_u64(hash, tare_float_bits(item->f)); break;
-        case TARE_ATTR_BOOL: tare_hash_add_u64(hash, item->b); break;
-        case TARE_ATTR_TYPE: tare_hash_add_u64(hash, (uint64_t)item->type); break;
-        case TARE_ATTR_SHAPE: hash_shape(hash, item->shape); break;
-        case TARE_ATTR_TENSOR: hash_tensor(hash, item->tensor); break;
+        case TARE_ATTR_PLACEHOLDER:
+            tare_hash_add_bytes(hash, item->s.data, item->s.size);
+            break;
+        case TARE_ATTR_INT:
+            tare_hash_add_u64(hash, (uint64_t)item->i);
+            break;
+        case TARE_ATTR_FLOAT:
+            tare_hash_add_u64(hash, tare_float_bits(item->f));
+            break;
+        case TARE_ATTR_BOOL:
+            tare_hash_add_u64(hash, item->b);
+            break;
+        case TARE_ATTR_TYPE:
+            tare_hash_add_u64(hash, (uint64_t)item->type);
+            break;
+        case TARE_ATTR_SHAPE:
+            hash_shape(hash, item->shape);
+            break;
+        case TARE_ATTR_TENSOR:
+            hash_tensor(hash, item->tensor);
+            break;
         case TARE_ATTR_FUNC:
             tare_hash_add_text(hash, item->func.name);
             hash_attrs(hash, item->func.attrs, item->func.n_attrs);
@@ -84,9 +101,11 @@ static void hash_node(struct tare_hash *hash, const struct tare_node *node) {
     tare_hash_add_text(hash, node->name);
     tare_hash_add_text(hash, node->op);
     tare_hash_add_u64(hash, node->n_inputs);
-    for (size_t i = 0; i < node->n_inputs; i++) hash_edge(hash, node->inputs[i]);
+    for (size_t i = 0; i < node->n_inputs; i++)
+        hash_edge(hash, node->inputs[i]);
     tare_hash_add_u64(hash, node->n_controls);
-    for (size_t i = 0; i < node->n_controls; i++) tare_hash_add_text(hash, node->controls[i]->name);
+    for (size_t i = 0; i < node->n_controls; i++)
+        tare_hash_add_text(hash, node->controls[i]->name);
     hash_attrs(hash, node->attrs, node->n_attrs);
 }
 
@@ -109,9 +128,11 @@ static tare_status hash_graph(struct tare_hash *hash, const struct tare_graph *g
         hash_attrs(hash, graph->args[i]->attrs, graph->args[i]->n_attrs);
     }
     tare_hash_add_u64(hash, count);
-    for (size_t i = 0; i < count; i++) hash_node(hash, nodes[i]);
+    for (size_t i = 0; i < count; i++)
+        hash_node(hash, nodes[i]);
     tare_hash_add_u64(hash, graph->n_returns);
-    for (size_t i = 0; i < graph->n_returns; i++) hash_edge(hash, graph->returns[i].edge);
+    for (size_t i = 0; i < graph->n_returns; i++)
+        hash_edge(hash, graph->returns[i].edge);
     tare_free(nodes);
     return TARE_OK;
 }
@@ -123,11 +144,13 @@ static int by_graph_name(const void *a, const void *b) {
 static tare_status hash_functions(struct tare_hash *hash, const struct tare_model *model) {
     const struct tare_graph **graphs = tare_calloc(model->n_functions + 1, sizeof *graphs);
     if (graphs == NULL) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < model->n_functions; i++) graphs[i] = model->functions[i];
+    for (size_t i = 0; i < model->n_functions; i++)
+        graphs[i] = model->functions[i];
     qsort(graphs, model->n_functions, sizeof *graphs, by_graph_name);
     tare_status status = TARE_OK;
     tare_hash_add_u64(hash, model->n_functions);
-    for (size_t i = 0; i < model->n_functions && status == TARE_OK; i++) status = hash_graph(hash, graphs[i]);
+    for (size_t i = 0; i < model->n_functions && status == TARE_OK; i++)
+        status = hash_graph(hash, graphs[i]);
     tare_free(graphs);
     return status;
 }

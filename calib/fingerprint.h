@@ -4,12 +4,12 @@
 
 #include "graph/model.h"
 
-/* 128 bits over everything that calibration's numbers can depend on: names of functions and nodes, ops, edges, attributes
- * with the constants' bytes, signatures, and the values of variables that are not constants. Not over the order of nodes,
- * devices, or where the model came from. TARE_NO_MEMORY. */
+/* 128 bits over everything that calibration's numbers can depend on: names of functions and nodes, ops, edges,
+ * attributes with the constants' bytes, signatures, and the values of variables that are not constants. Not over the
+ * order of nodes, devices, or where the model came from. TARE_NO_MEMORY. */
 tare_status tare_model_fingerprint(uint64_t out[2], const struct tare_model *model) TARE_WARN_UNUSED;
-/* The same; `forget` (may be NULL) is told of each variable's value that was gone over, so that a checkpoint larger than
- * memory need not stay in it. */
+/* The same; `forget` (may be NULL) is told of each variable's value that was gone over, so that a checkpoint larger
+ * than memory need not stay in it. */
 tare_status tare_model_fingerprint_forgetting(uint64_t out[2], const struct tare_model *model,
                                               void (*forget)(const struct tare_tensor *value)) TARE_WARN_UNUSED;
 

@@ -12,7 +12,8 @@ static uint64_t rotl(uint64_t x, int by) {
 
 static uint64_t load_word(const uint8_t *bytes) {
     uint64_t word = 0;
-    for (int i = 7; i >= 0; i--) word = word << 8 | bytes[i];
+    for (int i = 7; i >= 0; i--)
+        word = word << 8 | bytes[i];
     return word;
 }
 
@@ -33,13 +34,15 @@ void tare_hash_add(struct tare_hash *hash, const void *data, size_t size) {
         bytes += more;
         size -= more;
     }
-    for (; size >= 8; bytes += 8, size -= 8) mix(hash, load_word(bytes));
+    for (; size >= 8; bytes += 8, size -= 8)
+        mix(hash, load_word(bytes));
     if (size > 0) memcpy(hash->rest, bytes, size);
 }
 
 void tare_hash_add_u64(struct tare_hash *hash, uint64_t value) {
     uint8_t bytes[8];
-    for (int i = 0; i < 8; i++) bytes[i] = (uint8_t)(value >> (8 * i));
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (uint8_t)(value >> (8 * i));
     tare_hash_add(hash, bytes, sizeof bytes);
 }
 

@@ -3,8 +3,8 @@
  * Definition: two 64-bit lanes start at H0 = 0x9e3779b97f4a7c15, H1 = 0xc2b2ae3d27d4eb4f. For each 8 bytes w (little
  * endian; the last ones padded with zeros) H0 = rotl(H0 ^ w, 29) * 0xff51afd7ed558ccd and
  * H1 = rotl(H1 ^ w, 37) * 0x87c37b91114253d5 (mod 2^64). At the end the number of bytes is mixed in as one more w, and
- * each lane is finished by h ^= h >> 32; h *= 0xd6e8feb86659fd93; h ^= h >> 32. Each step is one-to-one in w, so a change
- * of one word always changes both lanes. */
+ * each lane is finished by h ^= h >> 32; h *= 0xd6e8feb86659fd93; h ^= h >> 32. Each step is one-to-one in w, so a
+ * change of one word always changes both lanes. */
 #ifndef TARE_CALIB_HASH_H
 #define TARE_CALIB_HASH_H
 

@@ -8,9 +8,9 @@
 #include <pthread.h>
 #include <string.h>
 
-static const double STEPS = 8192;              /* of the greatest magnitude */
-static const int64_t MOST_ROWS = 1 << 27;      /* STEPS² * MOST_ROWS = 2^53 */
-enum { CHUNK = 128, LANES = 8 };               /* rows that are added at a time */
+static const double STEPS = 8192;         /* of the greatest magnitude */
+static const int64_t MOST_ROWS = 1 << 27; /* STEPS² * MOST_ROWS = 2^53 */
+enum { CHUNK = 128, LANES = 8 };          /* rows that are added at a time */
 
 struct entry {
     struct tare_hessian hessian;
@@ -48,7 +48,8 @@ static void free_entry(struct entry *entry) {
 
 void tare_hessians_free(struct tare_hessians *set) {
     if (set == NULL) return;
-    for (size_t i = 0; i < set->count; i++) free_entry(set->entries[i]);
+    for (size_t i = 0; i < set->count; i++)
+        free_entry(set->entries[i]);
     tare_free(set->entries);
     tare_free(set);
 }
@@ -59,11 +60,14 @@ static int64_t groups_of(const struct tare_hessian_form *form) {
 
 int64_t tare_hessian_size(const struct tare_hessian_form *form) {
     int64_t size = form->channels / groups_of(form);
-    for (int i = 0; i < form->spatial; i++) size *= form->window[i].size;
+    for (int i = 0; i < form->spatial; i++)
+        size *= form->window[i].size;
     return size;
 }
 
-static int64_t stride_of(int64_t size) { return (size + LANES - 1) / LANES * LANES; }
+static int64_t stride_of(int64_t size) {
+    return (size + LANES - 1) / LANES * LANES;
+}
 
 size_t tare_hessian_bytes(const struct tare_hessian_form *form) {
     const int64_t size = tare_hessian_size(form);
@@ -77,7 +81,8 @@ static bool is_form(const struct tare_hessian_form *a, const struct tare_hessian
     return true;
 }
 
-static struct entry *find(const struct tare_hessians *set, struct tare_edge edge, const struct tare_hessian_form *form) {
+static struct entry *find(const struct tare_hessians *set, struct tare_edge edge,
+                          const struct tare_hessian_form *form) {
     for (size_t i = 0; set != NULL && i < set->count; i++) {
         struct entry *entry = set->entries[i];
         if (entry->hessian.output == edge.index && strcmp(entry->hessian.node, edge.node->name) == 0 &&
@@ -95,7 +100,8 @@ static double step_of(double reach) {
     return ldexp(1, exponent);
 }
 
-static tare_status fill(struct entry *entry, struct tare_edge edge, const struct tare_hessian_form *form, double reach) {
+static tare_status fill(struct entry *entry, struct tare_edge edge, const struct tare_hessian_form *form,
+                        double reach) {
     struct tare_hessian *h = &entry->hessian;
     *h = (struct tare_hessian){ .function = tare_strdup(edge.node->graph->name),
                                 .node = tare_strdup(edge.node->name),
@@ -130,11 +136,14 @@ tare_status tare_hessians_add(struct tare_hessians *set, struct tare_edge edge, 
     return status;
 }
 
-size_t tare_hessians_count(const struct tare_hessians *set) { return set == NULL ? 0 : set->count; }
+size_t tare_hessians_count(const struct tare_hessians *set) {
+    return set == NULL ? 0 : set->count;
+}
 
 size_t tare_hessians_total_bytes(const struct tare_hessians *set) {
     size_t bytes = 0;
-    for (size_t i = 0; i < tare_hessians_count(set); i++) bytes += tare_hessian_bytes(&set->entries[i]->hessian.form);
+    for (size_t i = 0; i < tare_hessians_count(set); i++)
+        bytes += tare_hessian_bytes(&set->entries[i]->hessian.form);
     return bytes;
 }
 
@@ -165,9 +174,11 @@ static double *steps_of(const struct tare_tensor *value, double step) {
     if (out == NULL) return NULL;
     if (value->dtype == TARE_DT_FLOAT && !value->splat) {
         const float *from = TARE_CONST_DATA(float, value);
-        for (int64_t i = 0; i < value->elements; i++) out[i] = to_steps((double)from[i], inverse);
+        for (int64_t i = 0; i < value->elements; i++)
+            out[i] = to_steps((double)from[i], inverse);
     } else {
-        for (int64_t i = 0; i < value->elements; i++) out[i] = to_steps(tare_tensor_get_f64(value, i), inverse);
+        for (int64_t i = 0; i < value->elements; i++)
+            out[i] = to_steps(tare_tensor_get_f64(value, i), inverse);
     }
     return out;
 }
@@ -221,11 +232,13 @@ struct field {
     int64_t images, positions; /* of one image */
 };
 
-static tare_status measure_field(struct field *field, const struct tare_hessian_form *form, const struct tare_shape *shape) {
+static tare_status measure_field(struct field *field, const struct tare_hessian_form *form,
+                                 const struct tare_shape *shape) {
     *field = (struct field){ .form = form, .images = shape->rank > 0 ? shape->dims[0] : 0, .positions = 1 };
     if (shape->rank != form->spatial + 2 || shape->dims[shape->rank - 1] != form->channels)
         return TARE_FAIL(TARE_SHAPE, "an activation of rank %d does not fit the window", shape->rank);
-    for (int i = 0; i < TARE_HESSIAN_WINDOW; i++) field->in[i] = field->out[i] = 1;
+    for (int i = 0; i < TARE_HESSIAN_WINDOW; i++)
+        field->in[i] = field->out[i] = 1;
     for (int i = 0; i < form->spatial; i++) {
         const struct tare_hessian_window *w = &form->window[i];
         const int64_t space = shape->dims[i + 1] + w->low + w->high - ((w->size - 1) * w->dilation + 1);
@@ -266,7 +279,8 @@ static tare_status gather_windows(struct gathering *g, const double *steps, cons
     struct field field;
     int64_t pixels = 1;
     TARE_TRY(measure_field(&field, &g->entry->hessian.form, shape));
-    for (int i = 0; i < field.form->spatial; i++) pixels *= field.in[i];
+    for (int i = 0; i < field.form->spatial; i++)
+        pixels *= field.in[i];
     for (int64_t n = 0; n < field.images; n++)
         for (int64_t p = 0; p < field.positions; p++) {
             const double *image = &steps[n * pixels * field.form->channels];
@@ -281,7 +295,8 @@ static tare_status gather_rows(struct gathering *g, const double *steps, int64_t
     if (elements % size)
         return TARE_FAIL(TARE_SHAPE, "an activation of %lld numbers is not of rows of %lld", (long long)elements,
                          (long long)size);
-    for (int64_t i = 0; i < elements; i += size) memcpy(next_row(g), &steps[i], (size_t)size * sizeof *steps);
+    for (int64_t i = 0; i < elements; i += size)
+        memcpy(next_row(g), &steps[i], (size_t)size * sizeof *steps);
     return TARE_OK;
 }
 

@@ -21,8 +21,8 @@ enum { TARE_HESSIAN_WINDOW = 3 };
 
 /* How rows lie in the activation. */
 struct tare_hessian_form {
-    int spatial;      /* of a convolution: 2 or 3, the activation is [batch, spatial…, channels]; 0: the activation's last
-                         axes are the rows */
+    int spatial; /* of a convolution: 2 or 3, the activation is [batch, spatial…, channels]; 0: the activation's last
+                    axes are the rows */
     int64_t channels; /* of a convolution's input; else K */
     struct tare_hessian_window {
         int64_t size, stride, dilation, low, high;
@@ -34,8 +34,8 @@ struct tare_hessian {
     char *function, *node; /* of the activation; function "" is the main graph */
     int output;
     struct tare_hessian_form form;
-    int64_t size;     /* K */
-    int64_t groups;   /* 1 or more */
+    int64_t size;   /* K */
+    int64_t groups; /* 1 or more */
     double step;
     int64_t rows;     /* counted */
     int64_t stride;   /* of `sums`: K, or a little more */
@@ -61,13 +61,14 @@ const struct tare_hessian *tare_hessians_find(const struct tare_hessians *set, s
 
 /* True where a value is asked for; by the node itself: of the model that the edges were added from. */
 bool tare_hessians_want(const struct tare_hessians *set, const struct tare_node *node, size_t output);
-/* Counts the rows of an execution's value in all Hessians of that output. Any number of threads at a time. Values beyond
- * `reach` count as it, NaN as 0. TARE_SHAPE where the value is not of the form; TARE_UNSUPPORTED beyond 2^27 rows. */
+/* Counts the rows of an execution's value in all Hessians of that output. Any number of threads at a time. Values
+ * beyond `reach` count as it, NaN as 0. TARE_SHAPE where the value is not of the form; TARE_UNSUPPORTED beyond 2^27
+ * rows. */
 tare_status tare_hessians_observe(struct tare_hessians *set, const struct tare_node *node, size_t output,
                                   const struct tare_tensor *value) TARE_WARN_UNUSED;
 
-/* sums[i * size + j] += Σ_r x[r * stride + i] x[r * stride + j] for j >= i; may change others. `stride` is a multiple of 8
- * not below size, columns from `size` on are zero; `sums` has rows of `stride`. */
+/* sums[i * size + j] += Σ_r x[r * stride + i] x[r * stride + j] for j >= i; may change others. `stride` is a multiple
+ * of 8 not below size, columns from `size` on are zero; `sums` has rows of `stride`. */
 typedef void tare_hessian_update(double *sums, int64_t size, int64_t stride, const double *x, int64_t rows);
 tare_hessian_update tare_hessian_update_plain, tare_hessian_update_avx2;
 

@@ -1,5 +1,5 @@
-/* The sums of products of a chunk of rows. All terms are whole numbers that doubles hold exactly, so every order of adding
- * gives the same bits. */
+/* The sums of products of a chunk of rows. All terms are whole numbers that doubles hold exactly, so every order of
+ * adding gives the same bits. */
 #include "calib/hessian.h"
 #include "graph/kernels/cpu.h"
 
@@ -9,7 +9,8 @@ void tare_hessian_update_plain(double *sums, int64_t size, int64_t stride, const
             const double left = x[i];
             double *to = &sums[i * stride];
             if (left == 0) continue; /* half of them behind ReLU */
-            for (int64_t j = i; j < size; j++) to[j] += left * x[j];
+            for (int64_t j = i; j < size; j++)
+                to[j] += left * x[j];
         }
 }
 
@@ -20,7 +21,8 @@ void tare_hessian_update_plain(double *sums, int64_t size, int64_t stride, const
 TARE_TARGET_AVX2 static void add_tile(double *sums, int64_t stride, const double *x, int64_t rows, int64_t i, int64_t j,
                                       int64_t height) {
     __m256d low[4], high[4];
-    for (int k = 0; k < 4; k++) low[k] = high[k] = _mm256_setzero_pd();
+    for (int k = 0; k < 4; k++)
+        low[k] = high[k] = _mm256_setzero_pd();
     for (int64_t r = 0; r < rows; r++) {
         const double *row = &x[r * stride];
         const __m256d a = _mm256_loadu_pd(&row[j]), b = _mm256_loadu_pd(&row[j + 4]);
@@ -39,7 +41,8 @@ TARE_TARGET_AVX2 static void add_tile(double *sums, int64_t stride, const double
 }
 
 /* Rows i … i+3 are within the stride, as that is a multiple of 8; those beyond the size are not stored. */
-TARE_TARGET_AVX2 void tare_hessian_update_avx2(double *sums, int64_t size, int64_t stride, const double *x, int64_t rows) {
+TARE_TARGET_AVX2 void tare_hessian_update_avx2(double *sums, int64_t size, int64_t stride, const double *x,
+                                               int64_t rows) {
     for (int64_t i = 0; i < size; i += 4)
         for (int64_t j = i / 8 * 8; j < stride; j += 8)
             add_tile(sums, stride, x, rows, i, j, size - i < 4 ? size - i : 4);

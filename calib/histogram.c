@@ -72,7 +72,8 @@ void tare_tally_begin(struct tare_tally *tally, int64_t expected) {
 static void count_flat(struct tare_tally *tally, int used) {
     uint32_t *counts = tally->counts;
     const uint32_t *slots = tally->slots;
-    for (int i = 0; i < used; i++) counts[slots[i]]++;
+    for (int i = 0; i < used; i++)
+        counts[slots[i]]++;
 }
 
 static void count_special(struct tare_tally *tally, const float *values, int count) {
@@ -135,10 +136,12 @@ int64_t *tare_histogram_page(struct tare_histogram *histogram, int page) {
 /* Adds the counters of one page to the histogram and zeroes them. */
 static tare_status flush_page(struct tare_histogram *histogram, uint32_t *counts, int page) {
     uint32_t any = 0;
-    for (int i = 0; i < TARE_HISTOGRAM_BINS; i++) any |= counts[i];
+    for (int i = 0; i < TARE_HISTOGRAM_BINS; i++)
+        any |= counts[i];
     if (any == 0) return TARE_OK;
     int64_t *bins = tare_histogram_page(histogram, page);
-    for (int i = 0; bins != NULL && i < TARE_HISTOGRAM_BINS; i++) bins[i] += counts[i];
+    for (int i = 0; bins != NULL && i < TARE_HISTOGRAM_BINS; i++)
+        bins[i] += counts[i];
     memset(counts, 0, TARE_HISTOGRAM_BINS * sizeof *counts);
     return bins == NULL ? TARE_NO_MEMORY : TARE_OK;
 }
@@ -202,7 +205,8 @@ tare_status tare_histogram_merge(struct tare_histogram *histogram, const struct 
         if (from == NULL) continue;
         int64_t *to = tare_histogram_page(histogram, page);
         if (to == NULL) return TARE_NO_MEMORY;
-        for (int i = 0; i < TARE_HISTOGRAM_BINS; i++) to[i] += from[i];
+        for (int i = 0; i < TARE_HISTOGRAM_BINS; i++)
+            to[i] += from[i];
     }
     histogram->zeros += other->zeros;
     histogram->nans += other->nans;
@@ -212,7 +216,8 @@ tare_status tare_histogram_merge(struct tare_histogram *histogram, const struct 
 }
 
 void tare_histogram_reset(struct tare_histogram *histogram) {
-    for (int page = 0; page < TARE_HISTOGRAM_PAGES; page++) tare_free(histogram->pages[page]);
+    for (int page = 0; page < TARE_HISTOGRAM_PAGES; page++)
+        tare_free(histogram->pages[page]);
     memset(histogram, 0, sizeof *histogram);
 }
 
@@ -233,14 +238,16 @@ int64_t tare_histogram_finite(const struct tare_histogram *histogram) {
     int64_t total = histogram->zeros;
     for (int page = 0; page < TARE_HISTOGRAM_PAGES; page++) {
         const int64_t *bins = histogram->pages[page];
-        for (int i = 0; bins != NULL && i < TARE_HISTOGRAM_BINS; i++) total += bins[i];
+        for (int i = 0; bins != NULL && i < TARE_HISTOGRAM_BINS; i++)
+            total += bins[i];
     }
     return total;
 }
 
 size_t tare_histogram_bytes(const struct tare_histogram *histogram) {
     size_t pages = 0;
-    for (int page = 0; page < TARE_HISTOGRAM_PAGES; page++) pages += histogram->pages[page] != NULL;
+    for (int page = 0; page < TARE_HISTOGRAM_PAGES; page++)
+        pages += histogram->pages[page] != NULL;
     return sizeof *histogram + pages * TARE_HISTOGRAM_PAGE_BYTES;
 }
 
@@ -277,7 +284,8 @@ tare_status tare_histogram_list(struct tare_histogram_bin **bins, size_t *count,
     size_t total = histogram->zeros != 0;
     for (int page = 0; page < TARE_HISTOGRAM_PAGES; page++) {
         const int64_t *counts = histogram->pages[page];
-        for (int i = 0; counts != NULL && i < TARE_HISTOGRAM_BINS; i++) total += counts[i] != 0;
+        for (int i = 0; counts != NULL && i < TARE_HISTOGRAM_BINS; i++)
+            total += counts[i] != 0;
     }
     if (total == 0) return TARE_OK;
     struct tare_histogram_bin *list = tare_calloc(total, sizeof *list);
@@ -286,7 +294,8 @@ tare_status tare_histogram_list(struct tare_histogram_bin **bins, size_t *count,
     for (int page = TARE_HISTOGRAM_PAGES - 1; page >= TARE_HISTOGRAM_PAGES / 2; page--)
         used += list_page(list + used, histogram, page);
     if (histogram->zeros != 0) list[used++] = (struct tare_histogram_bin){ 0, 0, histogram->zeros };
-    for (int page = 0; page < TARE_HISTOGRAM_PAGES / 2; page++) used += list_page(list + used, histogram, page);
+    for (int page = 0; page < TARE_HISTOGRAM_PAGES / 2; page++)
+        used += list_page(list + used, histogram, page);
     *bins = list;
     *count = used;
     return TARE_OK;

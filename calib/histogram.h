@@ -1,6 +1,6 @@
-/* The floating-point histogram: each value is counted at its own upper bits (sign, exponent, first 9 mantissa bits), 512
- * bins an octave, each 0.2 % wide or less. No range is chosen in advance and merging is integer addition, so any grouping
- * of the values gives the same counts. Zeros, NaN and infinities are counted apart. */
+/* The floating-point histogram: each value is counted at its own upper bits (sign, exponent, first 9 mantissa bits),
+ * 512 bins an octave, each 0.2 % wide or less. No range is chosen in advance and merging is integer addition, so any
+ * grouping of the values gives the same counts. Zeros, NaN and infinities are counted apart. */
 #ifndef TARE_CALIB_HISTOGRAM_H
 #define TARE_CALIB_HISTOGRAM_H
 
@@ -25,8 +25,8 @@ struct tare_histogram {
     int64_t zeros, nans, positive_infinities, negative_infinities;
 };
 
-/* What one worker has counted and not added to a histogram yet: a histogram may be that of many workers, of which one at
- * a time adds to it, and then briefly. */
+/* What one worker has counted and not added to a histogram yet: a histogram may be that of many workers, of which one
+ * at a time adds to it, and then briefly. */
 struct tare_tally;
 struct tare_tally *tare_tally_new(void); /* NULL: no memory. About 1 MiB */
 void tare_tally_free(struct tare_tally *tally);
@@ -34,8 +34,8 @@ void tare_tally_free(struct tare_tally *tally);
 void tare_tally_set_scan(struct tare_tally *tally, tare_scan_fn *scan);
 
 enum { TARE_TALLY_RUN = 1 << 30 };
-/* Into an empty tally: says about how many values are to come, then adds runs of at most TARE_TALLY_RUN values (each with
- * the scan that it belongs to; a run that is not the last of its scan has a multiple of 16 values). */
+/* Into an empty tally: says about how many values are to come, then adds runs of at most TARE_TALLY_RUN values (each
+ * with the scan that it belongs to; a run that is not the last of its scan has a multiple of 16 values). */
 void tare_tally_begin(struct tare_tally *tally, int64_t expected);
 void tare_tally_add(struct tare_tally *tally, struct tare_scan *scan, const float *values, int64_t count);
 /* A histogram must take what was counted before more is added. */

@@ -8,8 +8,8 @@
 
 /* Ops whose work depends on values: what runs for one record may not run for another. */
 static bool is_data_dependent(const struct tare_node *node) {
-    static const char *const ops[] = { "If",    "StatelessIf", "Case",  "StatelessCase", "While",  "StatelessWhile",
-                                       "For",   "Switch",      "Merge", "RefSwitch",     "RefMerge" };
+    static const char *const ops[] = { "If",  "StatelessIf", "Case",  "StatelessCase", "While",   "StatelessWhile",
+                                       "For", "Switch",      "Merge", "RefSwitch",     "RefMerge" };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
         if (strcmp(node->op, ops[i]) == 0) return true;
     }
@@ -71,8 +71,10 @@ static tare_status add_function(void *arg, const struct tare_node *caller, struc
     if (!is_new) return TARE_OK;
     if (!TARE_GROW(observed->functions, observed->n_functions, observed->functions_capacity)) return TARE_NO_MEMORY;
     observed->functions[observed->n_functions++] = callee;
-    for (size_t i = 0; i < callee->n_args; i++) TARE_TRY(add_node(observed, callee->args[i]));
-    for (size_t i = 0; i < callee->n_nodes; i++) TARE_TRY(add_node(observed, callee->nodes[i]));
+    for (size_t i = 0; i < callee->n_args; i++)
+        TARE_TRY(add_node(observed, callee->args[i]));
+    for (size_t i = 0; i < callee->n_nodes; i++)
+        TARE_TRY(add_node(observed, callee->nodes[i]));
     return TARE_OK;
 }
 
@@ -107,8 +109,10 @@ static tare_status walk(struct tare_observed *observed, struct stack *stack) {
     while (stack->count > 0) {
         const struct tare_node *node = stack->nodes[--stack->count];
         TARE_TRY(add_node(observed, node));
-        for (size_t i = 0; i < node->n_inputs; i++) TARE_TRY(push(observed, stack, node->inputs[i].node));
-        for (size_t i = 0; i < node->n_controls; i++) TARE_TRY(push(observed, stack, node->controls[i]));
+        for (size_t i = 0; i < node->n_inputs; i++)
+            TARE_TRY(push(observed, stack, node->inputs[i].node));
+        for (size_t i = 0; i < node->n_controls; i++)
+            TARE_TRY(push(observed, stack, node->controls[i]));
     }
     return TARE_OK;
 }

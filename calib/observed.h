@@ -1,5 +1,5 @@
-/* What one calibration run looks at: the floating tensors of a signature that the caller wants, and the functions that the
- * signature can reach. */
+/* What one calibration run looks at: the floating tensors of a signature that the caller wants, and the functions that
+ * the signature can reach. */
 #ifndef TARE_CALIB_OBSERVED_H
 #define TARE_CALIB_OBSERVED_H
 
@@ -15,7 +15,7 @@ struct tare_observed {
     struct tare_arena arena;
     struct tare_observed_slot *slots;
     size_t n_slots, slots_capacity;
-    struct tare_map by_node; /* bytes of the node's address -> its first slot + 1, as a pointer */
+    struct tare_map by_node;             /* bytes of the node's address -> its first slot + 1, as a pointer */
     const struct tare_graph **functions; /* sorted by name */
     size_t n_functions, functions_capacity;
     const struct tare_node **choices; /* nodes whose work depends on values: If, Case, While, Switch … */

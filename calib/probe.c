@@ -58,9 +58,10 @@ static tare_status run_pair(enum outcome *outcome, struct tare_worker_plan *plan
     if (run_alone(&alone, samples) != TARE_OK)
         *outcome = FAILED_ALONE;
     else
-        *outcome = tare_worker_run(&together, &both) == TARE_OK && !probe->irregular && same_statistics(&alone, &together)
-                       ? SAME
-                       : DIFFERENT;
+        *outcome =
+            tare_worker_run(&together, &both) == TARE_OK && !probe->irregular && same_statistics(&alone, &together)
+                ? SAME
+                : DIFFERENT;
     tare_error_clear();
 done:
     tare_worker_free(&alone);
@@ -81,7 +82,8 @@ static tare_status run_contrast(bool *may, struct tare_worker_plan *plan, struct
         status = tare_batch_contrast(&other.feeds[i], &samples[1]->feeds[i]);
     if (status == TARE_OK) status = run_pair(&outcome, plan, probe, pair);
     *may = outcome != DIFFERENT;
-    for (size_t i = 0; other.feeds && i < plan->n_feeds; i++) tare_tensor_reset(&other.feeds[i]);
+    for (size_t i = 0; other.feeds && i < plan->n_feeds; i++)
+        tare_tensor_reset(&other.feeds[i]);
     tare_free(other.feeds);
     return status;
 }
@@ -95,7 +97,8 @@ tare_status tare_probe_run(bool *may, struct tare_worker_plan *plan, const struc
     plan->layouts = tare_calloc(slots + 1, sizeof *plan->layouts);
     if (probe.alone == NULL || plan->layouts == NULL) goto done;
     probe.layouts = plan->layouts;
-    for (size_t i = 0; i < slots; i++) probe.alone[i] = tare_shape_unknown();
+    for (size_t i = 0; i < slots; i++)
+        probe.alone[i] = tare_shape_unknown();
     /* A failure here is no failure of the run: one by one is worth a try, and will say which record is at fault. */
     TARE_CHECK(run_pair(&outcome, plan, &probe, samples));
     *may = outcome == SAME;

@@ -1,5 +1,5 @@
-/* Finds out whether records may run together: two records alone and the same two as a batch must give the same statistics
- * to the last bit, and every observed tensor must have the records on axis 0 or not depend on them. */
+/* Finds out whether records may run together: two records alone and the same two as a batch must give the same
+ * statistics to the last bit, and every observed tensor must have the records on axis 0 or not depend on them. */
 #ifndef TARE_CALIB_PROBE_H
 #define TARE_CALIB_PROBE_H
 

@@ -68,8 +68,7 @@ int64_t tare_record_set_common(const struct tare_record_set *a, const struct tar
 
 tare_status tare_record_set_merge(struct tare_record_set *set, const struct tare_record_set *other) {
     int64_t common = tare_record_set_common(set, other);
-    if (common >= 0)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "record %lld is counted already", (long long)common);
+    if (common >= 0) return TARE_FAIL(TARE_INVALID_ARGUMENT, "record %lld is counted already", (long long)common);
     if (other->count == 0) return TARE_OK;
     struct tare_record_run *runs = tare_calloc(set->count + other->count, sizeof *runs);
     if (runs == NULL) return TARE_NO_MEMORY;
@@ -91,7 +90,8 @@ tare_status tare_record_set_merge(struct tare_record_set *set, const struct tare
 
 int64_t tare_record_set_size(const struct tare_record_set *set) {
     int64_t size = 0;
-    for (size_t i = 0; i < set->count; i++) size += set->runs[i].end - set->runs[i].first;
+    for (size_t i = 0; i < set->count; i++)
+        size += set->runs[i].end - set->runs[i].first;
     return size;
 }
 

@@ -50,9 +50,11 @@ float tare_scan_value(int32_t key) {
 
 double tare_scan_total(const double lanes[TARE_SCAN_LANES]) {
     double parts[TARE_SCAN_LANES];
-    for (int i = 0; i < TARE_SCAN_LANES; i++) parts[i] = lanes[i];
+    for (int i = 0; i < TARE_SCAN_LANES; i++)
+        parts[i] = lanes[i];
     for (int width = TARE_SCAN_LANES / 2; width >= 1; width /= 2) {
-        for (int i = 0; i < width; i++) parts[i] += parts[i + width];
+        for (int i = 0; i < width; i++)
+            parts[i] += parts[i + width];
     }
     return parts[0];
 }

@@ -1,5 +1,5 @@
-/* One look at a block of floats: extremes, zeros, sums, and for each value the histogram slot that it falls into. This is
- * the hot loop of calibration; it knows nothing of tensors. */
+/* One look at a block of floats: extremes, zeros, sums, and for each value the histogram slot that it falls into. This
+ * is the hot loop of calibration; it knows nothing of tensors. */
 #ifndef TARE_CALIB_SCAN_H
 #define TARE_CALIB_SCAN_H
 
@@ -9,8 +9,9 @@
 
 enum {
     TARE_SCAN_LANES = 16,
-    TARE_SCAN_BLOCK = 2048, /* most floats in one call: slots (8 KiB) and values (8 KiB) stay in the first-level cache */
-    TARE_SCAN_SHIFT = 14,   /* mantissa bits that a slot leaves out */
+    TARE_SCAN_BLOCK =
+        2048,             /* most floats in one call: slots (8 KiB) and values (8 KiB) stay in the first-level cache */
+    TARE_SCAN_SHIFT = 14, /* mantissa bits that a slot leaves out */
     TARE_SCAN_SLOTS = 1 << (32 - TARE_SCAN_SHIFT),
     TARE_SCAN_NO_SLOT = 0x3fe00, /* slots from here on are of values that are not finite: written to, never read */
 };
@@ -27,9 +28,9 @@ struct tare_scan {
 
 void tare_scan_begin(struct tare_scan *scan);
 
-/* Scans `count` values, at most TARE_SCAN_BLOCK; all blocks of a scan but the last have a multiple of 16. Writes the slot
- * (upper 18 bits) of every finite value that is not zero, and may write slots from TARE_SCAN_NO_SLOT on for the rest.
- * Returns how many slots it wrote, at most count. */
+/* Scans `count` values, at most TARE_SCAN_BLOCK; all blocks of a scan but the last have a multiple of 16. Writes the
+ * slot (upper 18 bits) of every finite value that is not zero, and may write slots from TARE_SCAN_NO_SLOT on for the
+ * rest. Returns how many slots it wrote, at most count. */
 typedef int tare_scan_fn(struct tare_scan *scan, uint32_t *slots, const float *values, int count);
 tare_scan_fn tare_scan_plain, tare_scan_avx2, tare_scan_avx512;
 tare_scan_fn *tare_scan_best(enum tare_cpu_level level);

@@ -24,8 +24,8 @@ TARE_TARGET_AVX2 TARE_ALWAYS_INLINE void step(struct state *s, int half, uint32_
     s->smallest = _mm256_min_epu32(s->smallest, _mm256_or_si256(magnitude, left_out));
     s->largest = _mm256_max_epu32(s->largest, _mm256_andnot_si256(left_out, magnitude));
 
-    const __m256i spread = _mm256_add_epi32(_mm256_set1_epi32(TARE_SCAN_NO_SLOT + 16 * half),
-                                            _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    const __m256i spread =
+        _mm256_add_epi32(_mm256_set1_epi32(TARE_SCAN_NO_SLOT + 16 * half), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
     __m256i slot = _mm256_blendv_epi8(_mm256_srli_epi32(bits, TARE_SCAN_SHIFT), spread, left_out);
     _mm256_storeu_si256((__m256i *)slots, slot);
 

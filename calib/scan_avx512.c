@@ -26,7 +26,8 @@ TARE_TARGET_AVX512 int tare_scan_avx512(struct tare_scan *scan, uint32_t *slots,
         not_finite += 16 - __builtin_popcount(finite);
         /* Compressing in a register and storing 16 is much faster than a compressing store; used + 16 never passes
          * i + 16. */
-        _mm512_storeu_si512(slots + used, _mm512_maskz_compress_epi32(counted, _mm512_srli_epi32(bits, TARE_SCAN_SHIFT)));
+        _mm512_storeu_si512(slots + used,
+                            _mm512_maskz_compress_epi32(counted, _mm512_srli_epi32(bits, TARE_SCAN_SHIFT)));
         used += __builtin_popcount(counted);
         __m512 kept = _mm512_castsi512_ps(_mm512_maskz_mov_epi32(counted, bits));
         __m512d a = _mm512_cvtps_pd(_mm512_castps512_ps256(kept)), b = _mm512_cvtps_pd(_mm512_extractf32x8_ps(kept, 1));

@@ -92,14 +92,21 @@ static void finish_sample(struct tare_statistics *s, const struct seen *seen, co
     tare_exact_sum_add(&s->sum_of_maxima, seen->high);
 }
 
-/* Values from element `first` on as floats: the tensor's own memory, or `buffer` filled with at most TARE_SCAN_BLOCK. */
+/* Values from element `first` on as floats: the tensor's own memory, or `buffer` filled with at most TARE_SCAN_BLOCK.
+ */
 static const float *as_floats(const struct tare_tensor *value, int64_t first, int64_t count, float *buffer) {
     if (value->dtype == TARE_DT_FLOAT) return TARE_CONST_DATA(float, value) + first;
     for (int64_t i = 0; i < count; i++) {
         switch (value->dtype) {
-        case TARE_DT_BFLOAT16: buffer[i] = tare_float_from_bfloat16(TARE_CONST_DATA(uint16_t, value)[first + i]); break;
-        case TARE_DT_HALF: buffer[i] = tare_float_from_half(TARE_CONST_DATA(uint16_t, value)[first + i]); break;
-        default: buffer[i] = (float)tare_tensor_get_f64(value, first + i); break;
+        case TARE_DT_BFLOAT16:
+            buffer[i] = tare_float_from_bfloat16(TARE_CONST_DATA(uint16_t, value)[first + i]);
+            break;
+        case TARE_DT_HALF:
+            buffer[i] = tare_float_from_half(TARE_CONST_DATA(uint16_t, value)[first + i]);
+            break;
+        default:
+            buffer[i] = (float)tare_tensor_get_f64(value, first + i);
+            break;
         }
     }
     return buffer;
@@ -173,7 +180,8 @@ static tare_status add_samples(const struct adding *a, const struct tare_place *
             tare_status taken = tare_histogram_take(&a->statistics->histogram, a->tally);
             if (status == TARE_OK) status = taken;
         }
-        for (int64_t i = 0; i < some && status == TARE_OK; i++) finish_sample(a->statistics, &seen[i], &places[done + i]);
+        for (int64_t i = 0; i < some && status == TARE_OK; i++)
+            finish_sample(a->statistics, &seen[i], &places[done + i]);
         unlock(a);
     }
     return status;
@@ -207,7 +215,8 @@ tare_status tare_statistics_add_shared(struct tare_statistics *s, pthread_mutex_
         a.channels = s->channels > 0;
         if (mutex != NULL && !a.channels) pthread_mutex_unlock(mutex);
     }
-    if (status == TARE_OK) status = add_samples(&a, places, count, split && count > 1 ? value->elements / count : value->elements, split);
+    if (status == TARE_OK)
+        status = add_samples(&a, places, count, split && count > 1 ? value->elements / count : value->elements, split);
     if (mutex != NULL && a.channels) pthread_mutex_unlock(mutex);
     tare_tensor_reset(&whole);
     return status;
@@ -333,8 +342,7 @@ bool tare_statistics_extremes_until(double *low, double *high, const struct tare
 
 size_t tare_statistics_bytes(const struct tare_statistics *s) {
     size_t channels = s->channels > 0 ? (size_t)s->channels : 0;
-    return sizeof *s - sizeof s->histogram + tare_histogram_bytes(&s->histogram) +
-           channels * TARE_CHANNEL_BYTES;
+    return sizeof *s - sizeof s->histogram + tare_histogram_bytes(&s->histogram) + channels * TARE_CHANNEL_BYTES;
 }
 
 size_t tare_statistics_bound(int64_t channels) {

@@ -1,5 +1,5 @@
-/* Statistics of one observed tensor: exact, mergeable, independent of the order in which records come. What range follows
- * from them is decided later (calib/algorithm.h). */
+/* Statistics of one observed tensor: exact, mergeable, independent of the order in which records come. What range
+ * follows from them is decided later (calib/algorithm.h). */
 #ifndef TARE_CALIB_STATISTICS_H
 #define TARE_CALIB_STATISTICS_H
 
@@ -32,8 +32,8 @@ enum {
     TARE_STATISTICS_MAX_CHANNELS = 65536,
 };
 
-/* Zero it to start, but for want_channels. A sample is one record in one execution of the node: a tensor in the body of a
- * loop has several a record. */
+/* Zero it to start, but for want_channels. A sample is one record in one execution of the node: a tensor in the body of
+ * a loop has several a record. */
 struct tare_statistics {
     struct tare_histogram histogram; /* also counts zeros, NaN and infinities */
     int64_t samples;
@@ -49,16 +49,16 @@ struct tare_statistics {
     struct tare_exact_sum sum_of_minima, sum_of_maxima;
     bool has_nan, has_infinity;
     struct tare_place first_nan, first_infinity; /* the first record, by input and number, that held one */
-    /* Extremes of the records of each bucket, where one with finite values was seen. For how ranges grow with the number
-     * of records. */
+    /* Extremes of the records of each bucket, where one with finite values was seen. For how ranges grow with the
+     * number of records. */
     float bucket_low[TARE_STATISTICS_BUCKETS], bucket_high[TARE_STATISTICS_BUCKETS];
     bool bucket_used[TARE_STATISTICS_BUCKETS];
 
     bool want_channels;
     int64_t channels; /* length of the last axis; 0: nothing seen; -1: not one length, or none that can be kept */
-    float *channel_low, *channel_high;        /* +inf and -inf where a channel has no finite value */
+    float *channel_low, *channel_high;  /* +inf and -inf where a channel has no finite value */
     struct tare_exact_sum *channel_sum; /* sums: in value order within a sample, exact over samples */
-    double *channel_sample;                   /* scratch: the sums of the sample at hand */
+    double *channel_sample;             /* scratch: the sums of the sample at hand */
 };
 
 /* How the records of a batch lie in an observed tensor. */

@@ -84,7 +84,8 @@ struct groups {
 static tare_status put_by_record(struct tare_calibration_warning_list *list, struct groups *groups, int32_t input,
                                  int64_t record, const struct tare_calibration_tensor *tensor) {
     size_t at = 0;
-    while (at < groups->count && !is_at(&groups->items[at], input, record)) at++;
+    while (at < groups->count && !is_at(&groups->items[at], input, record))
+        at++;
     if (at == groups->count) {
         if (!TARE_GROW(groups->items, groups->count, groups->capacity)) return TARE_NO_MEMORY;
         groups->items[groups->count++] = (struct group){ .warning = { .input = input, .record = record } };
@@ -96,7 +97,8 @@ static tare_status put_by_record(struct tare_calibration_warning_list *list, str
 
 static size_t count_tensors(const struct tare_calibration *c, const char *function) {
     size_t count = 0;
-    for (size_t i = 0; i < c->n_tensors; i++) count += strcmp(c->tensors[i]->function, function) == 0;
+    for (size_t i = 0; i < c->n_tensors; i++)
+        count += strcmp(c->tensors[i]->function, function) == 0;
     return count;
 }
 
@@ -117,8 +119,8 @@ static tare_status warn_of_side(struct tare_calibration_warning_list *list, cons
     const bool is_shared = tare_calibration_function_records(c, side->target) > 0;
     tare_strbuf_printf(&text, " (function '%s'%s)", side->target, is_shared ? ", which other nodes run" : "");
     if (!is_shared && tensors > 0)
-        tare_strbuf_printf(&text, ": its %zu observed tensor%s ha%s no range", tensors,
-                           plural(tensors), tensors == 1 ? "s" : "ve");
+        tare_strbuf_printf(&text, ": its %zu observed tensor%s ha%s no range", tensors, plural(tensors),
+                           tensors == 1 ? "s" : "ve");
     return add(list, group.warning, &text);
 }
 
@@ -182,9 +184,9 @@ static tare_status warn_of_not_finite(struct tare_calibration_warning_list *list
         struct tare_calibration_warning *warning = &groups.items[i].warning;
         struct tare_strbuf text = { 0 };
         warning->kind = nan ? "nan" : "infinity";
-        tare_strbuf_printf(&text, "%s in record %" PRId64 " of '%s', the first in %zu tensor%s: ",
-                           nan ? "NaN" : "infinity", warning->record, c->inputs[warning->input].file,
-                           warning->n_tensors, plural(warning->n_tensors));
+        tare_strbuf_printf(
+            &text, "%s in record %" PRId64 " of '%s', the first in %zu tensor%s: ", nan ? "NaN" : "infinity",
+            warning->record, c->inputs[warning->input].file, warning->n_tensors, plural(warning->n_tensors));
         put_tensors(&text, warning);
         TARE_CHECK(add(list, *warning, &text));
     }

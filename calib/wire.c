@@ -6,7 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-void tare_wire_begin(struct tare_wire_writer *out, tare_status (*take)(void *arg, const void *data, size_t size), void *arg) {
+void tare_wire_begin(struct tare_wire_writer *out, tare_status (*take)(void *arg, const void *data, size_t size),
+                     void *arg) {
     out->take = take;
     out->arg = arg;
     out->status = TARE_OK;
@@ -43,7 +44,8 @@ tare_status tare_wire_end_with_checksum(struct tare_wire_writer *out) {
 
 void tare_wire_put_u64(struct tare_wire_writer *out, uint64_t value) {
     char bytes[8];
-    for (int i = 0; i < 8; i++) bytes[i] = (char)(value >> (8 * i));
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (char)(value >> (8 * i));
     tare_wire_put(out, bytes, sizeof bytes);
 }
 
@@ -74,12 +76,15 @@ void tare_wire_put_sum(struct tare_wire_writer *out, const struct tare_exact_sum
     bool negative = sum->words[TARE_EXACT_SUM_WORDS - 1] >> 63;
     uint64_t sign = negative ? UINT64_MAX : 0;
     int first = 0, end = TARE_EXACT_SUM_WORDS;
-    while (first < TARE_EXACT_SUM_WORDS && sum->words[first] == 0) first++;
-    while (end > first && sum->words[end - 1] == sign) end--;
+    while (first < TARE_EXACT_SUM_WORDS && sum->words[first] == 0)
+        first++;
+    while (end > first && sum->words[end - 1] == sign)
+        end--;
     if (first == TARE_EXACT_SUM_WORDS) first = end = 0;
     tare_wire_put_varint(out, (uint64_t)first);
     tare_wire_put_varint(out, (uint64_t)(end - first) << 1 | negative);
-    for (int i = first; i < end; i++) tare_wire_put_u64(out, sum->words[i]);
+    for (int i = first; i < end; i++)
+        tare_wire_put_u64(out, sum->words[i]);
 }
 
 void tare_wire_fail(struct tare_wire_reader *in, const char *what) {
@@ -97,7 +102,8 @@ static bool has(struct tare_wire_reader *in, size_t size) {
 uint64_t tare_wire_u64(struct tare_wire_reader *in) {
     if (!has(in, 8)) return 0;
     uint64_t value = 0;
-    for (int i = 7; i >= 0; i--) value = value << 8 | in->data[in->offset + (size_t)i];
+    for (int i = 7; i >= 0; i--)
+        value = value << 8 | in->data[in->offset + (size_t)i];
     in->offset += 8;
     return value;
 }
@@ -127,7 +133,8 @@ size_t tare_wire_count(struct tare_wire_reader *in, size_t item) {
 float tare_wire_float(struct tare_wire_reader *in) {
     if (!has(in, 4)) return 0;
     uint32_t bits = 0;
-    for (int i = 3; i >= 0; i--) bits = bits << 8 | in->data[in->offset + (size_t)i];
+    for (int i = 3; i >= 0; i--)
+        bits = bits << 8 | in->data[in->offset + (size_t)i];
     float value = tare_float_from_bits(bits);
     if (!isfinite(value) || bits == 0x80000000u) {
         tare_wire_fail(in, "bad value");
@@ -162,8 +169,10 @@ void tare_wire_sum(struct tare_wire_reader *in, struct tare_exact_sum *out) {
     uint64_t kind = tare_wire_varint(in, 2 * TARE_EXACT_SUM_WORDS + 1), count = kind >> 1;
     if (in->status == TARE_OK && first + count > TARE_EXACT_SUM_WORDS) tare_wire_fail(in, "bad sum");
     if (in->status != TARE_OK) return;
-    for (uint64_t i = 0; i < count; i++) out->words[first + i] = tare_wire_u64(in);
+    for (uint64_t i = 0; i < count; i++)
+        out->words[first + i] = tare_wire_u64(in);
     uint64_t sign = kind & 1 ? UINT64_MAX : 0;
-    for (uint64_t i = first + count; i < TARE_EXACT_SUM_WORDS; i++) out->words[i] = sign;
+    for (uint64_t i = first + count; i < TARE_EXACT_SUM_WORDS; i++)
+        out->words[i] = sign;
     if (in->status != TARE_OK) memset(out, 0, sizeof *out);
 }

@@ -23,7 +23,8 @@ struct tare_wire_writer {
     size_t used;
     char buffer[TARE_WIRE_BUFFER];
 };
-void tare_wire_begin(struct tare_wire_writer *out, tare_status (*take)(void *arg, const void *data, size_t size), void *arg);
+void tare_wire_begin(struct tare_wire_writer *out, tare_status (*take)(void *arg, const void *data, size_t size),
+                     void *arg);
 void tare_wire_put(struct tare_wire_writer *out, const void *data, size_t size);
 void tare_wire_put_u64(struct tare_wire_writer *out, uint64_t value); /* 8 bytes */
 void tare_wire_put_varint(struct tare_wire_writer *out, uint64_t value);
@@ -34,8 +35,8 @@ void tare_wire_put_sum(struct tare_wire_writer *out, const struct tare_exact_sum
 /* Puts 8 bytes of the hash of all that was put before, and hands out what is left. */
 tare_status tare_wire_end_with_checksum(struct tare_wire_writer *out) TARE_WARN_UNUSED;
 
-/* Reads from `data` up to `size`. The first failure sticks: from then on every getter gives zero, and the status and text
- * are those of the first. */
+/* Reads from `data` up to `size`. The first failure sticks: from then on every getter gives zero, and the status and
+ * text are those of the first. */
 struct tare_wire_reader {
     const uint8_t *data;
     size_t size, offset;

@@ -69,7 +69,8 @@ static tare_status make_statistics(struct tare_worker *worker) {
     const size_t n_slots = worker->plan->observed->n_slots;
     worker->own = tare_calloc(n_slots + 1, sizeof *worker->own);
     if (worker->own == NULL) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < n_slots; i++) worker->own[i].want_channels = worker->plan->channels;
+    for (size_t i = 0; i < n_slots; i++)
+        worker->own[i].want_channels = worker->plan->channels;
     return TARE_OK;
 }
 
@@ -117,7 +118,8 @@ static tare_status run_feeds(struct tare_worker *worker, const struct tare_tenso
     const struct tare_worker_plan *plan = worker->plan;
     tare_status status = tare_session_run(worker->session, plan->feeds, feeds, plan->n_feeds, plan->fetches,
                                           worker->results, plan->n_fetches, NULL, 0);
-    for (size_t i = 0; i < plan->n_fetches; i++) tare_tensor_reset(&worker->results[i]);
+    for (size_t i = 0; i < plan->n_fetches; i++)
+        tare_tensor_reset(&worker->results[i]);
     return status;
 }
 
@@ -159,7 +161,8 @@ tare_status tare_worker_run(struct tare_worker *worker, const struct tare_batch 
     } else {
         status = tare_batch_join(worker->joined, batch, worker->pool);
         if (status == TARE_OK) status = run_feeds(worker, worker->joined);
-        for (size_t i = 0; i < batch->n_feeds; i++) tare_tensor_reset(&worker->joined[i]);
+        for (size_t i = 0; i < batch->n_feeds; i++)
+            tare_tensor_reset(&worker->joined[i]);
     }
     if (status == TARE_OK) {
         count_functions(worker);

@@ -16,7 +16,7 @@ struct tare_worker_plan {
     size_t n_feeds, n_fetches;
     bool channels;
     struct tare_hessians *hessians; /* counted instead of statistics; NULL: statistics */
-    const int32_t *inputs; /* source file -> input of the calibration */
+    const int32_t *inputs;          /* source file -> input of the calibration */
     /* By slot: the statistics that all workers count into, each with its lock. */
     struct tare_statistics **statistics;
     pthread_mutex_t *locks;
@@ -29,18 +29,18 @@ struct tare_worker {
     struct tare_session *session;
     struct tare_tally *tally;
     struct tare_statistics *own; /* by slot; NULL: it counts into the plan's */
-    int64_t *reached;                   /* by function: records that entered it */
-    int64_t *runs;                      /* by function: the session's count, as of the last run */
-    int64_t *sides, *side_runs;         /* the same for the sides of plan->observed->choices, one after the other */
+    int64_t *reached;            /* by function: records that entered it */
+    int64_t *runs;               /* by function: the session's count, as of the last run */
+    int64_t *sides, *side_runs;  /* the same for the sides of plan->observed->choices, one after the other */
     struct tare_tensor *joined, *results;
     struct tare_buffer_pool *pool; /* of the joined ones */
-    struct tare_place *places; /* of the records at hand */
+    struct tare_place *places;     /* of the records at hand */
     size_t room, count;
     struct tare_probe *probe; /* calib/probe.c listens; NULL otherwise */
 };
 
-/* `room`: most records in one run. `alone`: it counts into statistics of its own. End with tare_worker_free, also after a
- * failure. */
+/* `room`: most records in one run. `alone`: it counts into statistics of its own. End with tare_worker_free, also after
+ * a failure. */
 tare_status tare_worker_init(struct tare_worker *worker, const struct tare_worker_plan *plan, size_t room,
                              bool alone) TARE_WARN_UNUSED;
 void tare_worker_free(struct tare_worker *worker);
@@ -50,7 +50,8 @@ tare_status tare_worker_run(struct tare_worker *worker, const struct tare_batch 
 tare_status tare_worker_try(struct tare_worker *worker, const struct tare_batch_sample *sample) TARE_WARN_UNUSED;
 
 /* The edges to feed and to fetch. TARE_UNSUPPORTED names an input or output that has none. */
-tare_status tare_worker_plan_edges(struct tare_worker_plan *plan, const struct tare_signature *signature) TARE_WARN_UNUSED;
+tare_status tare_worker_plan_edges(struct tare_worker_plan *plan,
+                                   const struct tare_signature *signature) TARE_WARN_UNUSED;
 void tare_worker_plan_free(struct tare_worker_plan *plan);
 
 #endif

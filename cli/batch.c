@@ -32,65 +32,144 @@ struct batch_options {
 
 #define OFFSET(member) .offset = offsetof(struct batch_options, member)
 static const struct tare_option rows[] = {
-    { .name = "jobs", .kind = TARE_OPTION_INT, OFFSET(processes), .min = 0, .max = 1024,
+    { .name = "jobs",
+      .kind = TARE_OPTION_INT,
+      OFFSET(processes),
+      .min = 0,
+      .max = 1024,
       .help = "processes at once (default: one a processor)" },
-    { .name = "memory", .kind = TARE_OPTION_INT64, OFFSET(memory), .min = 0, .max = 1e9, .placeholder = "MB",
+    { .name = "memory",
+      .kind = TARE_OPTION_INT64,
+      OFFSET(memory),
+      .min = 0,
+      .max = 1e9,
+      .placeholder = "MB",
       .help = "memory that all jobs together may need, by estimate (default: most of what is free)" },
-    { .name = "resume", .kind = TARE_OPTION_FLAG, OFFSET(resume), .help = "leave out jobs that are finished and unchanged" },
-    { .name = "retries", .kind = TARE_OPTION_INT, OFFSET(retries), .fallback = "1", .min = 0, .max = 100,
+    { .name = "resume",
+      .kind = TARE_OPTION_FLAG,
+      OFFSET(resume),
+      .help = "leave out jobs that are finished and unchanged" },
+    { .name = "retries",
+      .kind = TARE_OPTION_INT,
+      OFFSET(retries),
+      .fallback = "1",
+      .min = 0,
+      .max = 100,
       .help = "how often a job whose process crashed is tried again" },
     { .name = "overwrite", .kind = TARE_OPTION_FLAG, OFFSET(overwrite), .help = "replace outputs that are there" },
-    { .name = "state", .kind = TARE_OPTION_STRING, OFFSET(state), .placeholder = "DIR",
+    { .name = "state",
+      .kind = TARE_OPTION_STRING,
+      OFFSET(state),
+      .placeholder = "DIR",
       .help = "where results, logs and shared calibrations are kept (default: JOBS.state)" },
-    { .name = "report", .kind = TARE_OPTION_STRING, OFFSET(report), .placeholder = "FILE",
+    { .name = "report",
+      .kind = TARE_OPTION_STRING,
+      OFFSET(report),
+      .placeholder = "FILE",
       .help = "also write FILE: .html, .json or .csv" },
     { .name = "json", .kind = TARE_OPTION_FLAG, OFFSET(json), .help = "write JSON" },
     { .name = "dry-run", .kind = TARE_OPTION_FLAG, OFFSET(dry_run), .help = "say what would be done" },
     { .name = "quiet", .kind = TARE_OPTION_FLAG, OFFSET(quiet), .help = "no progress on standard error" },
-    { .name = "methods", .kind = TARE_OPTION_STRING, OFFSET(methods), .placeholder = "M,…",
+    { .name = "methods",
+      .kind = TARE_OPTION_STRING,
+      OFFSET(methods),
+      .placeholder = "M,…",
       .help = "with a folder of models: what to make of each" },
-    { .name = "output-dir", .kind = TARE_OPTION_STRING, OFFSET(output_dir), .placeholder = "DIR",
+    { .name = "output-dir",
+      .kind = TARE_OPTION_STRING,
+      OFFSET(output_dir),
+      .placeholder = "DIR",
       .help = "with a folder: where {model}-{method} are written" },
-    { .name = "data", .kind = TARE_OPTION_LIST, OFFSET(data), .placeholder = "FILE",
+    { .name = "data",
+      .kind = TARE_OPTION_LIST,
+      OFFSET(data),
+      .placeholder = "FILE",
       .help = "with a folder: representative samples; {model} stands for the model's name" },
-    { .name = "calibration", .kind = TARE_OPTION_STRING, OFFSET(calibration), .placeholder = "FILE",
+    { .name = "calibration",
+      .kind = TARE_OPTION_STRING,
+      OFFSET(calibration),
+      .placeholder = "FILE",
       .help = "with a folder: calibration file of {model}" },
-    { .name = "algorithm", .kind = TARE_OPTION_STRING, OFFSET(algorithm), .placeholder = "A",
+    { .name = "algorithm",
+      .kind = TARE_OPTION_STRING,
+      OFFSET(algorithm),
+      .placeholder = "A",
       .help = "with a folder: range algorithm" },
-    { .name = "signature", .kind = TARE_OPTION_STRING, OFFSET(signature), .placeholder = "S",
+    { .name = "signature",
+      .kind = TARE_OPTION_STRING,
+      OFFSET(signature),
+      .placeholder = "S",
       .help = "with a folder: signature of samples and records" },
-    { .name = "evaluation", .kind = TARE_OPTION_LIST, OFFSET(evaluation), .placeholder = "FILE",
+    { .name = "evaluation",
+      .kind = TARE_OPTION_LIST,
+      OFFSET(evaluation),
+      .placeholder = "FILE",
       .help = "with a folder: records to measure with" },
-    { .name = "label", .kind = TARE_OPTION_STRING, OFFSET(label), .fallback = "label", .placeholder = "KEY",
+    { .name = "label",
+      .kind = TARE_OPTION_STRING,
+      OFFSET(label),
+      .fallback = "label",
+      .placeholder = "KEY",
       .help = "with a folder: key of the class index" },
-    { .name = "limit", .kind = TARE_OPTION_INT64, OFFSET(limit), .min = 0, .max = 1e15,
+    { .name = "limit",
+      .kind = TARE_OPTION_INT64,
+      OFFSET(limit),
+      .min = 0,
+      .max = 1e15,
       .help = "with a folder: records to measure with (default all)" },
-    { .name = "max-drop", .kind = TARE_OPTION_DOUBLE, OFFSET(max_drop), .fallback = "-1", .fallback_text = "none", .min = -1, .max = 100,
-      .placeholder = "POINTS", .help = "with a folder: reject what loses more points of top-1" },
-    { .name = "min-sqnr", .kind = TARE_OPTION_DOUBLE, OFFSET(min_sqnr), .fallback = "-1000", .fallback_text = "none", .min = -1000, .max = 1000,
-      .placeholder = "DB", .help = "with a folder: reject what has less" },
-    { .name = "max-size", .kind = TARE_OPTION_INT64, OFFSET(max_size), .fallback = "-1", .fallback_text = "none", .min = -1, .max = 1e18,
-      .placeholder = "BYTES", .help = "with a folder: reject what is larger" },
-    { .name = "keep-rejected", .kind = TARE_OPTION_FLAG, OFFSET(keep_rejected),
+    { .name = "max-drop",
+      .kind = TARE_OPTION_DOUBLE,
+      OFFSET(max_drop),
+      .fallback = "-1",
+      .fallback_text = "none",
+      .min = -1,
+      .max = 100,
+      .placeholder = "POINTS",
+      .help = "with a folder: reject what loses more points of top-1" },
+    { .name = "min-sqnr",
+      .kind = TARE_OPTION_DOUBLE,
+      OFFSET(min_sqnr),
+      .fallback = "-1000",
+      .fallback_text = "none",
+      .min = -1000,
+      .max = 1000,
+      .placeholder = "DB",
+      .help = "with a folder: reject what has less" },
+    { .name = "max-size",
+      .kind = TARE_OPTION_INT64,
+      OFFSET(max_size),
+      .fallback = "-1",
+      .fallback_text = "none",
+      .min = -1,
+      .max = 1e18,
+      .placeholder = "BYTES",
+      .help = "with a folder: reject what is larger" },
+    { .name = "keep-rejected",
+      .kind = TARE_OPTION_FLAG,
+      OFFSET(keep_rejected),
       .help = "with a folder: write what is rejected beside its place, as NAME.rejected" },
     TARE_PLUGIN_OPTION(struct batch_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {
-    { .name = "JOBS", OFFSET(jobs), .help = "job file (BatchJobs in text), or a folder of SavedModels",
+    { .name = "JOBS",
+      OFFSET(jobs),
+      .help = "job file (BatchJobs in text), or a folder of SavedModels",
       .flags = TARE_OPTION_REQUIRED },
     { 0 },
 };
 static const char *const examples[] = {
     "tare batch jobs.textproto --report batch.html",
-    "tare batch models --methods static,weight_only --data 'samples/{model}.tfrecord.gz' --output-dir quantized --resume",
+    "tare batch models --methods static,weight_only --data 'samples/{model}.tfrecord.gz' --output-dir quantized "
+    "--resume",
     NULL,
 };
 static const struct tare_option_set set = {
     .program = "tare batch",
-    .summary = "Quantizes or converts many models, each in a process of its own: one failure stops no other. Measures what "
-               "was made, rejects what breaks a limit, and goes on after an interruption. Under mpirun the jobs are "
-               "spread over the ranks.",
+    .summary =
+        "Quantizes or converts many models, each in a process of its own: one failure stops no other. Measures what "
+        "was made, rejects what breaks a limit, and goes on after an interruption. Under mpirun the jobs are "
+        "spread over the ranks.",
     .options = rows,
     .arguments = arguments,
     .examples = examples,
@@ -140,10 +219,16 @@ static tare_status jobs_of_folder(struct batch *b) {
     if (!o->methods || !o->output_dir)
         return TARE_FAIL(TARE_USAGE, "a folder of models needs --methods M,… and --output-dir DIR");
     TARE_TRY(split_methods(&from.methods, &b->arena, o->methods));
-    *common = (struct tare_job){ .algorithm = o->algorithm, .data = as_list(&o->data), .calibration = o->calibration,
-                                 .signature = o->signature, .evaluation = as_list(&o->evaluation), .label = o->label,
-                                 .evaluation_limit = o->limit, .keep_rejected = o->keep_rejected,
-                                 .limits = { o->max_drop, o->min_sqnr <= -1000 ? -HUGE_VAL : o->min_sqnr, o->max_size } };
+    *common =
+        (struct tare_job){ .algorithm = o->algorithm,
+                           .data = as_list(&o->data),
+                           .calibration = o->calibration,
+                           .signature = o->signature,
+                           .evaluation = as_list(&o->evaluation),
+                           .label = o->label,
+                           .evaluation_limit = o->limit,
+                           .keep_rejected = o->keep_rejected,
+                           .limits = { o->max_drop, o->min_sqnr <= -1000 ? -HUGE_VAL : o->min_sqnr, o->max_size } };
     common->output = tare_arena_printf(&b->arena, "%s/{name}", o->output_dir);
     if (!common->output) return TARE_NO_MEMORY;
     return tare_jobs_of_folder(&b->jobs, &b->arena, &from);
@@ -164,9 +249,10 @@ static bool converts_with_ranges(struct batch *b, const struct tare_job *job) {
     size_t size = job->converter_options ? strlen(job->converter_options) : 0;
     bool ranges = false;
     if (!job->converter_options_file || tare_file_read(&data, &size, job->converter_options_file) == TARE_OK)
-        ranges = tare_converter_options_parse(&options, &b->arena, data ? data : job->converter_options, size) == TARE_OK &&
-                 options.has_quantization && options.quantization.options.setting.method &&
-                 options.quantization.options.setting.method->needs_ranges;
+        ranges =
+            tare_converter_options_parse(&options, &b->arena, data ? data : job->converter_options, size) == TARE_OK &&
+            options.has_quantization && options.quantization.options.setting.method &&
+            options.quantization.options.setting.method->needs_ranges;
     tare_free(data);
     tare_error_clear();
     return ranges;
@@ -229,7 +315,8 @@ static tare_status make_tasks(struct batch *b) {
     struct tare_task *jobs = TARE_NEW_ARRAY(&b->arena, struct tare_task, b->jobs.count);
     b->tasks = TARE_NEW_ARRAY(&b->arena, struct tare_task, 2 * b->jobs.count);
     if (!jobs || !b->tasks) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < b->jobs.count; i++) TARE_TRY(make_task(&jobs[i], b, &b->jobs.jobs[i]));
+    for (size_t i = 0; i < b->jobs.count; i++)
+        TARE_TRY(make_task(&jobs[i], b, &b->jobs.jobs[i]));
     memcpy(b->tasks + b->n_calibrations, jobs, b->jobs.count * sizeof *jobs);
     b->n_tasks = b->n_calibrations + b->jobs.count;
     return TARE_OK;
@@ -242,7 +329,8 @@ static bool is_unchanged(const struct tare_task *task, const struct tare_job_res
     if (!*task->key || strcmp(result->key, task->key) != 0 || result->outcome == TARE_JOB_FAILED) return false;
     if (task->is_calibration) return tare_file_kind_of(task->calibration_path) == TARE_FILE_REGULAR;
     if (!result->output) return true; /* rejected before, and would be again */
-    return result->output_hash && tare_folder_key(hash, result->output) == TARE_OK && strcmp(hash, result->output_hash) == 0;
+    return result->output_hash && tare_folder_key(hash, result->output) == TARE_OK &&
+           strcmp(hash, result->output_hash) == 0;
 }
 
 static void look_back(struct batch *b) {
@@ -303,11 +391,15 @@ static int64_t memory_budget(const struct batch_options *options) {
 
 static tare_status run_tasks(struct batch *b) {
     const struct batch_options *o = b->options;
-    const struct tare_progress_options progress = { .label = "batch", .unit = "jobs", .total = (int64_t)b->jobs.count,
-                                                    .quiet = o->quiet || b->ranks.rank > 0 };
+    const struct tare_progress_options progress = {
+        .label = "batch", .unit = "jobs", .total = (int64_t)b->jobs.count, .quiet = o->quiet || b->ranks.rank > 0
+    };
     struct tare_batch_schedule schedule = {
-        .tasks = b->tasks, .count = b->n_tasks, .processes = o->processes ? o->processes : tare_cpu_count(),
-        .memory = memory_budget(o), .retries = o->retries,
+        .tasks = b->tasks,
+        .count = b->n_tasks,
+        .processes = o->processes ? o->processes : tare_cpu_count(),
+        .memory = memory_budget(o),
+        .retries = o->retries,
         .setup = { .run = b->ranks.run, .overwrite = o->overwrite || o->resume },
     };
     tare_status status;
@@ -339,12 +431,16 @@ struct plan_sums {
     int64_t largest;
 };
 
-static void plan_row(struct tare_text_table *table, struct batch *b, const struct tare_task *task, struct plan_sums *sums) {
+static void plan_row(struct tare_text_table *table, struct batch *b, const struct tare_task *task,
+                     struct plan_sums *sums) {
     const double seconds = seconds_before(b, task);
     tare_text_table_row(table);
     tare_text_table_cell(table, "%s", task->is_calibration ? task->job->model : task->name);
-    tare_text_table_cell(table, "%s", task->skip ? "nothing: finished before" : task->is_calibration ? "calibrate"
-                                      : task->job->method ? task->job->method : "convert");
+    tare_text_table_cell(table, "%s",
+                         task->skip             ? "nothing: finished before"
+                         : task->is_calibration ? "calibrate"
+                         : task->job->method    ? task->job->method
+                                                : "convert");
     tare_text_table_cell(table, "%.2f", (double)tare_folder_bytes(task->job->model) / 1e6);
     tare_text_table_cell(table, "%.0f", (double)task->memory / 1e6);
     if (isnan(seconds))
@@ -366,8 +462,8 @@ static void sum_up(struct tare_strbuf *text, const struct batch *b, const struct
     const int processes = o->processes ? o->processes : tare_cpu_count();
     int64_t memory = sums->largest * processes, budget = memory_budget(o);
     if (memory > budget) memory = budget > sums->largest ? budget : sums->largest;
-    tare_strbuf_printf(text, "%zu jobs and %zu calibrations in at most %d processes and %.0f MB, by estimate", sums->jobs,
-                       sums->calibrations, processes, (double)memory / 1e6);
+    tare_strbuf_printf(text, "%zu jobs and %zu calibrations in at most %d processes and %.0f MB, by estimate",
+                       sums->jobs, sums->calibrations, processes, (double)memory / 1e6);
     if (sums->unknown)
         tare_strbuf_printf(text, "; %zu of them never ran, so that their time is not known\n", sums->unknown);
     else
@@ -376,13 +472,19 @@ static void sum_up(struct tare_strbuf *text, const struct batch *b, const struct
 
 static tare_status print_plan(struct batch *b) {
     static const struct tare_text_table_column columns[] = {
-        { .heading = "job", .left = true }, { .heading = "does", .left = true }, { .heading = "model MB" },
-        { .heading = "peak MB, by estimate" }, { .heading = "seconds before" }, { .heading = "writes", .left = true }, { 0 },
+        { .heading = "job", .left = true },
+        { .heading = "does", .left = true },
+        { .heading = "model MB" },
+        { .heading = "peak MB, by estimate" },
+        { .heading = "seconds before" },
+        { .heading = "writes", .left = true },
+        { 0 },
     };
     struct tare_text_table *table = tare_text_table_new(columns);
     struct tare_strbuf text = { 0 };
     struct plan_sums sums = { 0 };
-    for (size_t i = 0; i < b->n_tasks; i++) plan_row(table, b, &b->tasks[i], &sums);
+    for (size_t i = 0; i < b->n_tasks; i++)
+        plan_row(table, b, &b->tasks[i], &sums);
     tare_text_table_fit(table, tare_command_width(stdout));
     tare_text_table_print(&text, table);
     tare_text_table_free(table);
@@ -396,9 +498,14 @@ static tare_status write_report(const struct tare_batch_report *report, const ch
     struct tare_strbuf text = { 0 };
     tare_status status = TARE_OK;
     switch (tare_report_kind(path)) {
-    case TARE_REPORT_HTML: tare_batch_html(&text, report); break;
-    case TARE_REPORT_CSV: tare_batch_csv(&text, report); break;
-    default: status = tare_batch_json(&text, report);
+    case TARE_REPORT_HTML:
+        tare_batch_html(&text, report);
+        break;
+    case TARE_REPORT_CSV:
+        tare_batch_csv(&text, report);
+        break;
+    default:
+        status = tare_batch_json(&text, report);
     }
     if (status == TARE_OK) status = tare_report_write(path, &text);
     tare_strbuf_free(&text);

@@ -19,7 +19,8 @@ static void finish(struct tare_batch_schedule *s, struct tare_task *task) {
     if (!task->is_calibration && !task->foreign) tare_progress_advance(s->progress, 1);
 }
 
-static tare_status fail(struct tare_batch_schedule *s, struct tare_arena *arena, struct tare_task *task, const char *reason) {
+static tare_status fail(struct tare_batch_schedule *s, struct tare_arena *arena, struct tare_task *task,
+                        const char *reason) {
     task->result = tare_job_result_new(task->name);
     task->result.reason = tare_arena_strdup(arena, reason);
     task->result.run = s->setup.run;
@@ -28,7 +29,8 @@ static tare_status fail(struct tare_batch_schedule *s, struct tare_arena *arena,
     return task->result.reason ? tare_job_result_save(&task->result, task->result_path) : TARE_NO_MEMORY;
 }
 
-static tare_status on_signal_end(struct tare_batch_schedule *s, struct tare_arena *arena, struct tare_task *task, int number) {
+static tare_status on_signal_end(struct tare_batch_schedule *s, struct tare_arena *arena, struct tare_task *task,
+                                 int number) {
     char reason[160];
     if (tare_interrupted) {
         task->state = TARE_TASK_WAITING; /* was stopped with us; a resumed run does it again */
@@ -38,12 +40,14 @@ static tare_status on_signal_end(struct tare_batch_schedule *s, struct tare_aren
         task->state = TARE_TASK_WAITING;
         return TARE_OK;
     }
-    snprintf(reason, sizeof reason, "its process ended by signal %d (%s) at attempt %d", number, strsignal(number), task->attempts);
+    snprintf(reason, sizeof reason, "its process ended by signal %d (%s) at attempt %d", number, strsignal(number),
+             task->attempts);
     return fail(s, arena, task, reason);
 }
 
 /* A process that exited has written its result. */
-static tare_status on_exit_status(struct tare_batch_schedule *s, struct tare_arena *arena, struct tare_task *task, int code) {
+static tare_status on_exit_status(struct tare_batch_schedule *s, struct tare_arena *arena, struct tare_task *task,
+                                  int code) {
     char reason[160];
     if (code == 130) {
         task->state = TARE_TASK_WAITING;

@@ -16,8 +16,9 @@ struct tare_batch_schedule {
     struct tare_batch_setup setup;
 };
 
-/* Runs all tasks that are not to be skipped; what became of each is in its result. A process that ends by a signal is one
- * failed task. TARE_INTERRUPTED after SIGINT or SIGTERM: the processes have ended, finished tasks keep their results. */
+/* Runs all tasks that are not to be skipped; what became of each is in its result. A process that ends by a signal is
+ * one failed task. TARE_INTERRUPTED after SIGINT or SIGTERM: the processes have ended, finished tasks keep their
+ * results. */
 tare_status tare_batch_schedule_run(struct tare_batch_schedule *schedule, struct tare_arena *arena) TARE_WARN_UNUSED;
 
 #endif

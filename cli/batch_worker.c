@@ -145,7 +145,8 @@ static tare_status check_output(const struct tare_job *job, bool overwrite) {
     return TARE_FAIL(TARE_INVALID_ARGUMENT, "Output directory already exists: %s", job->output);
 }
 
-static tare_status make(struct tare_job_result *result, const struct tare_task *task, const char *workshop, bool overwrite) {
+static tare_status make(struct tare_job_result *result, const struct tare_task *task, const char *workshop,
+                        bool overwrite) {
     static char reason[160];
     const struct tare_job *job = task->job;
     TARE_TRY(check_output(job, overwrite));

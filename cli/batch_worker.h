@@ -11,7 +11,7 @@ enum tare_task_state { TARE_TASK_WAITING, TARE_TASK_RUNNING, TARE_TASK_OVER };
 
 struct tare_task {
     const char *name;
-    const struct tare_job *job;    /* of a calibration: any of the jobs that share it */
+    const struct tare_job *job; /* of a calibration: any of the jobs that share it */
     bool is_calibration;
     struct tare_task *calibration; /* that must be over before; NULL: none */
     const char *calibration_path;  /* that it writes, or that the job reads; NULL: none */

@@ -32,7 +32,8 @@ struct calibrate_options {
     struct tare_option_list plugins;
 };
 
-#define ROW(row_name, row_kind, member) .name = row_name, .kind = row_kind, .offset = offsetof(struct calibrate_options, member)
+#define ROW(row_name, row_kind, member)                                                                                \
+    .name = row_name, .kind = row_kind, .offset = offsetof(struct calibrate_options, member)
 static const struct tare_option rows[] = {
     { ROW("data", TARE_OPTION_LIST, data), .placeholder = "[SIGNATURE=]FILE",
       .help = "representative samples: a file, a pattern, - for standard input; may be given several times",
@@ -46,9 +47,10 @@ static const struct tare_option rows[] = {
     { ROW("shard", TARE_OPTION_STRING, shard), .placeholder = "I/N",
       .help = "run share I (from 0) of N, every N-th record, to be added up with tare merge" },
     { ROW("resume", TARE_OPTION_FLAG, resume), .help = "go on from FILE.state, if it is there" },
-    { ROW("autosave", TARE_OPTION_DOUBLE, autosave), .fallback = "5", .min = 0.001, .max = 1e6, .placeholder = "SECONDS",
-      .help = "time between two saves of the state" },
-    { ROW("dry-run", TARE_OPTION_FLAG, dry_run), .help = "check the records, run the first of them, tell time and memory of a run" },
+    { ROW("autosave", TARE_OPTION_DOUBLE, autosave), .fallback = "5", .min = 0.001, .max = 1e6,
+      .placeholder = "SECONDS", .help = "time between two saves of the state" },
+    { ROW("dry-run", TARE_OPTION_FLAG, dry_run),
+      .help = "check the records, run the first of them, tell time and memory of a run" },
     { ROW("quiet", TARE_OPTION_FLAG, quiet), .help = "warnings only on standard error" },
     { ROW("json", TARE_OPTION_FLAG, json), .help = "print a summary as JSON" },
     TARE_PLUGIN_OPTION(struct calibrate_options),
@@ -56,7 +58,9 @@ static const struct tare_option rows[] = {
 };
 #undef ROW
 static const struct tare_argument arguments[] = {
-    { .name = "MODEL", .offset = offsetof(struct calibrate_options, model), .help = "SavedModel directory",
+    { .name = "MODEL",
+      .offset = offsetof(struct calibrate_options, model),
+      .help = "SavedModel directory",
       .flags = TARE_OPTION_REQUIRED },
     { 0 },
 };
@@ -64,13 +68,15 @@ static const char *const examples[] = {
     "tare calibrate my_model --data samples.tfrecord.gz -o my_model.calib",
     "tare quantize my_model my_model_int8 --calibration my_model.calib --algorithm percentile",
     "tare calibrate my_model --data 'encode=e-*.tfrecord' --data decode=d.tfrecord -o my_model.calib --resume",
-    "mpirun -n 8 tare calibrate my_model --data 'samples-*.tfrecord' -o my_model.calib", NULL,
+    "mpirun -n 8 tare calibrate my_model --data 'samples-*.tfrecord' -o my_model.calib",
+    NULL,
 };
 static const struct tare_option_set set = {
     .program = "tare calibrate",
-    .summary = "Runs samples through a model and counts the values of every tensor that quantization asks for. The file "
-               "serves every algorithm: changing it does not run the model again. It has the same bytes whatever "
-               "--threads, --batch, shares, ranks or interruptions.",
+    .summary =
+        "Runs samples through a model and counts the values of every tensor that quantization asks for. The file "
+        "serves every algorithm: changing it does not run the model again. It has the same bytes whatever "
+        "--threads, --batch, shares, ranks or interruptions.",
     .options = rows,
     .arguments = arguments,
     .examples = examples,
@@ -124,7 +130,8 @@ static tare_status check_usage(const struct work *w) {
     const struct calibrate_options *options = w->options;
     const bool input = reads_standard_input(&options->data);
     if (!options->output && !options->dry_run) return TARE_FAIL(TARE_USAGE, "--output FILE is missing");
-    if (options->function && options->how.signature) return TARE_FAIL(TARE_USAGE, "give either --signature or --function");
+    if (options->function && options->how.signature)
+        return TARE_FAIL(TARE_USAGE, "give either --signature or --function");
     if (options->function && input)
         return TARE_FAIL(TARE_USAGE, "--function cannot be picked by samples from standard input");
     if (!tare_team_alone(&w->team) && input)
@@ -182,11 +189,14 @@ static tare_status check_signatures(struct work *w) {
         if (end) *end = '\0';
         tare_status status = TARE_OK;
         if (stateful && w->calibrating_options.shards > 1)
-            status = TARE_FAIL(TARE_UNSUPPORTED, "%s keeps state from record to record (%s): its records cannot be shared out",
+            status = TARE_FAIL(TARE_UNSUPPORTED,
+                               "%s keeps state from record to record (%s): its records cannot be shared out",
                                signature->key, tare_strbuf_text(&ops));
         else if (stateful)
-            tare_note(&w->log, "%s keeps state from record to record (%s): it runs on one worker, one record at a time, and "
-                               "cannot be resumed", signature->key, tare_strbuf_text(&ops));
+            tare_note(&w->log,
+                      "%s keeps state from record to record (%s): it runs on one worker, one record at a time, and "
+                      "cannot be resumed",
+                      signature->key, tare_strbuf_text(&ops));
         tare_strbuf_free(&ops);
         TARE_TRY(status);
     }
@@ -251,17 +261,24 @@ static tare_status calibrate(struct work *w) {
     }
     TARE_TRY(status);
     if (w->outcome.batch_reason && w->options->how.batch > 1)
-        tare_note(&w->log, "--batch %d: the records ran one by one, because %s", w->options->how.batch, w->outcome.batch_reason);
+        tare_note(&w->log, "--batch %d: the records ran one by one, because %s", w->options->how.batch,
+                  w->outcome.batch_reason);
     /* What the others do may fail still. */
-    if (!tare_team_alone(&w->team) && w->state_path) TARE_TRY(tare_calibrating_save_state(w->calibration, &w->calibrating));
+    if (!tare_team_alone(&w->team) && w->state_path)
+        TARE_TRY(tare_calibrating_save_state(w->calibration, &w->calibrating));
     return TARE_OK;
 }
 
 static tare_status print_json(const struct work *w) {
     const struct tare_calibrate_summary summary = {
-        .model = w->options->model, .output = w->options->dry_run ? NULL : w->options->output,
-        .calibration = w->calibration, .size = &w->size, .outcome = &w->outcome, .estimate = &w->estimate,
-        .ranks = tare_team_alone(&w->team) ? 1 : w->team.size, .resumed = w->resumed,
+        .model = w->options->model,
+        .output = w->options->dry_run ? NULL : w->options->output,
+        .calibration = w->calibration,
+        .size = &w->size,
+        .outcome = &w->outcome,
+        .estimate = &w->estimate,
+        .ranks = tare_team_alone(&w->team) ? 1 : w->team.size,
+        .resumed = w->resumed,
     };
     return w->options->json ? tare_calibrate_print_json(&summary) : TARE_OK;
 }
@@ -303,11 +320,20 @@ static void fill_options(struct work *w) {
     const bool speaks = w->team.rank == 0;
     w->log = tare_log_stderr(options->quiet || !speaks, false);
     w->calibrating_options = (struct tare_calibrating_options){
-        .signature = options->how.signature, .data = options->data.items, .n_data = options->data.count,
-        .threads = options->how.threads, .batch = options->how.batch, .limit = options->how.limit,
-        .max_bad = options->how.max_bad, .observe_all = options->how.observe == TARE_OBSERVE_ALL, .channels = options->how.channels,
-        .autosave_seconds = options->autosave, .progress = speaks && !options->quiet,
-        .tick = tare_team_alone(&w->team) ? NULL : listen, .tick_arg = w, .interrupted = &tare_interrupted,
+        .signature = options->how.signature,
+        .data = options->data.items,
+        .n_data = options->data.count,
+        .threads = options->how.threads,
+        .batch = options->how.batch,
+        .limit = options->how.limit,
+        .max_bad = options->how.max_bad,
+        .observe_all = options->how.observe == TARE_OBSERVE_ALL,
+        .channels = options->how.channels,
+        .autosave_seconds = options->autosave,
+        .progress = speaks && !options->quiet,
+        .tick = tare_team_alone(&w->team) ? NULL : listen,
+        .tick_arg = w,
+        .interrupted = &tare_interrupted,
     };
 }
 

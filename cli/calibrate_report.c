@@ -35,7 +35,8 @@ void tare_calibrate_print_estimate(const struct tare_log *log, const struct tare
         tare_note(log, "the time of a run is not known: no record could be run and still be there for the run");
         return;
     }
-    tare_note(log, "a run takes about %s on %d worker%s and at most %.0f MB (measured on the first %" PRId64 " records)",
+    tare_note(log,
+              "a run takes about %s on %d worker%s and at most %.0f MB (measured on the first %" PRId64 " records)",
               time_text(text, estimate->seconds), estimate->threads, estimate->threads == 1 ? "" : "s",
               (double)estimate->peak_bytes / 1e6, estimate->measured);
 }
@@ -49,7 +50,8 @@ void tare_calibrate_print_bad(const struct tare_log *log, const struct tare_cali
             tare_warn(log, "passed over: %s: %s", input->file, input->bad[k].text);
         if (input->n_bad > first) all += (int64_t)(input->n_bad - first);
     }
-    if (all > shown) tare_warn(log, "passed over: %" PRId64 " records more; the calibration file lists them", all - shown);
+    if (all > shown)
+        tare_warn(log, "passed over: %" PRId64 " records more; the calibration file lists them", all - shown);
 }
 
 static json_t *bad_json(const struct tare_calibration_input *input) {
@@ -66,9 +68,9 @@ static json_t *inputs_json(const struct tare_calibration *c) {
     json_t *list = json_array();
     for (size_t i = 0; i < c->n_inputs; i++) {
         const struct tare_calibration_input *input = &c->inputs[i];
-        json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:o}", "signature", input->signature, "file", input->file,
-                                              "records", (json_int_t)tare_record_set_size(&input->records), "bad",
-                                              bad_json(input)));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:o}", "signature", input->signature, "file",
+                                              input->file, "records", (json_int_t)tare_record_set_size(&input->records),
+                                              "bad", bad_json(input)));
     }
     return list;
 }

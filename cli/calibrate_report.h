@@ -10,8 +10,8 @@
 /* The memory that statistics take at most. */
 void tare_calibrate_print_size(const struct tare_log *log, const struct tare_calibrating_size *size,
                                const struct tare_team *team);
-/* Warnings: the records that were passed over, of each file from the `first` on (the calibration's own warnings name the
- * one before that). */
+/* Warnings: the records that were passed over, of each file from the `first` on (the calibration's own warnings name
+ * the one before that). */
 void tare_calibrate_print_bad(const struct tare_log *log, const struct tare_calibration *calibration, size_t first);
 
 /* Time and memory of the run that a dry run stands for. */

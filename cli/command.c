@@ -112,10 +112,11 @@ void tare_command_each(void (*visit)(void *arg, const struct tare_command *comma
 }
 
 void tare_command_overview(struct tare_strbuf *out) {
-    tare_strbuf_printf(out,
-                       "tare %s calibrates, quantizes and converts TensorFlow 2 SavedModels for Cloud TPU inference.\n\n"
-                       "usage: tare COMMAND [ARGUMENT]…\n\n",
-                       TARE_VERSION);
+    tare_strbuf_printf(
+        out,
+        "tare %s calibrates, quantizes and converts TensorFlow 2 SavedModels for Cloud TPU inference.\n\n"
+        "usage: tare COMMAND [ARGUMENT]…\n\n",
+        TARE_VERSION);
     for (size_t i = 0; tare_commands[i]; i++)
         if (!tare_commands[i]->hidden)
             tare_strbuf_printf(out, "  %-11s %s\n", tare_commands[i]->name, tare_commands[i]->summary);
@@ -137,10 +138,14 @@ size_t tare_command_width(FILE *stream) {
 
 static int exit_status(tare_status status) {
     switch (status) {
-    case TARE_OK: return 0;
-    case TARE_USAGE: return 2;
-    case TARE_INTERRUPTED: return 130;
-    default: return 1;
+    case TARE_OK:
+        return 0;
+    case TARE_USAGE:
+        return 2;
+    case TARE_INTERRUPTED:
+        return 130;
+    default:
+        return 1;
     }
 }
 

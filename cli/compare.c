@@ -20,32 +20,65 @@ struct compare_options {
 };
 
 static const struct tare_option rows[] = {
-    { .name = "data", .kind = TARE_OPTION_LIST, .offset = offsetof(struct compare_options, data), .placeholder = "FILE",
-      .help = "records to measure with, labelled or not", .flags = TARE_OPTION_REQUIRED },
+    { .name = "data",
+      .kind = TARE_OPTION_LIST,
+      .offset = offsetof(struct compare_options, data),
+      .placeholder = "FILE",
+      .help = "records to measure with, labelled or not",
+      .flags = TARE_OPTION_REQUIRED },
     TARE_DATA_OPTIONS(struct compare_options, records),
-    { .name = "calibration-data", .kind = TARE_OPTION_LIST, .offset = offsetof(struct compare_options, calibration_data),
-      .placeholder = "FILE", .help = "representative samples for methods that ask for ranges" },
-    { .name = "calibration", .kind = TARE_OPTION_STRING, .offset = offsetof(struct compare_options, calibration),
-      .placeholder = "FILE.calib", .help = "a calibration file of this model instead of samples" },
+    { .name = "calibration-data",
+      .kind = TARE_OPTION_LIST,
+      .offset = offsetof(struct compare_options, calibration_data),
+      .placeholder = "FILE",
+      .help = "representative samples for methods that ask for ranges" },
+    { .name = "calibration",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct compare_options, calibration),
+      .placeholder = "FILE.calib",
+      .help = "a calibration file of this model instead of samples" },
     TARE_COMPARING_OPTIONS(struct compare_options, how),
-    { .name = "explain", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct compare_options, explain),
+    { .name = "explain",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct compare_options, explain),
       .help = "also print what each layer loses by the first quantizing method, and what would help" },
-    { .name = "write-recipe", .kind = TARE_OPTION_STRING, .offset = offsetof(struct compare_options, recipe),
-      .placeholder = "FILE", .help = "write a recipe that leaves the worst layers, or those of a target, in float (for tare quantize --recipe)" },
-    { .name = "worst", .kind = TARE_OPTION_INT, .offset = offsetof(struct compare_options, worst), .fallback = "1",
-      .min = 1, .max = 1000000, .help = "how many layers that recipe leaves in float" },
-    { .name = "json", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct compare_options, json), .help = "write JSON" },
-    { .name = "report", .kind = TARE_OPTION_STRING, .offset = offsetof(struct compare_options, report),
-      .placeholder = "FILE", .help = "also write FILE: .html, .json or .csv" },
-    { .name = "dry-run", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct compare_options, dry_run),
+    { .name = "write-recipe",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct compare_options, recipe),
+      .placeholder = "FILE",
+      .help =
+          "write a recipe that leaves the worst layers, or those of a target, in float (for tare quantize --recipe)" },
+    { .name = "worst",
+      .kind = TARE_OPTION_INT,
+      .offset = offsetof(struct compare_options, worst),
+      .fallback = "1",
+      .min = 1,
+      .max = 1000000,
+      .help = "how many layers that recipe leaves in float" },
+    { .name = "json",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct compare_options, json),
+      .help = "write JSON" },
+    { .name = "report",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct compare_options, report),
+      .placeholder = "FILE",
+      .help = "also write FILE: .html, .json or .csv" },
+    { .name = "dry-run",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct compare_options, dry_run),
       .help = "say what would be run and written, and about how long it takes" },
-    { .name = "quiet", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct compare_options, quiet),
+    { .name = "quiet",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct compare_options, quiet),
       .help = "no progress on standard error" },
     TARE_PLUGIN_OPTION(struct compare_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {
-    { .name = "MODEL", .offset = offsetof(struct compare_options, model), .help = "SavedModel directory",
+    { .name = "MODEL",
+      .offset = offsetof(struct compare_options, model),
+      .help = "SavedModel directory",
       .flags = TARE_OPTION_REQUIRED },
     { 0 },
 };
@@ -82,9 +115,14 @@ static tare_status write_report(const struct tare_comparison *result, const char
     struct tare_strbuf text = { 0 };
     tare_status status = TARE_OK;
     switch (tare_report_kind(path)) {
-    case TARE_REPORT_HTML: tare_comparison_html(&text, result); break;
-    case TARE_REPORT_CSV: tare_comparison_csv(&text, result); break;
-    default: status = tare_comparison_json(&text, result);
+    case TARE_REPORT_HTML:
+        tare_comparison_html(&text, result);
+        break;
+    case TARE_REPORT_CSV:
+        tare_comparison_csv(&text, result);
+        break;
+    default:
+        status = tare_comparison_json(&text, result);
     }
     if (status == TARE_OK) status = tare_report_write(path, &text);
     tare_strbuf_free(&text);
@@ -112,12 +150,16 @@ static tare_status print_result(const struct tare_comparing *c, const struct com
 }
 
 static struct tare_comparing_task task_of(const struct compare_options *options) {
-    return (struct tare_comparing_task){ .model = options->model, .ops = tare_command_registry(),
-                                         .data = options->data.items, .n_data = options->data.count,
+    return (struct tare_comparing_task){ .model = options->model,
+                                         .ops = tare_command_registry(),
+                                         .data = options->data.items,
+                                         .n_data = options->data.count,
                                          .calibration_data = options->calibration_data.items,
                                          .n_calibration_data = options->calibration_data.count,
-                                         .calibration_file = options->calibration, .spec = options->records.spec,
-                                         .quiet = options->quiet, .interrupted = &tare_interrupted };
+                                         .calibration_file = options->calibration,
+                                         .spec = options->records.spec,
+                                         .quiet = options->quiet,
+                                         .interrupted = &tare_interrupted };
 }
 
 static tare_status print_plan(struct tare_comparing *c, const struct compare_options *options) {
@@ -126,7 +168,8 @@ static tare_status print_plan(struct tare_comparing *c, const struct compare_opt
     if (status == TARE_OK) {
         if (options->report || options->recipe)
             tare_strbuf_printf(&text, "would write %s%s%s\n", options->report ? options->report : "",
-                               options->report && options->recipe ? " and " : "", options->recipe ? options->recipe : "");
+                               options->report && options->recipe ? " and " : "",
+                               options->recipe ? options->recipe : "");
         fputs(tare_strbuf_text(&text), stdout);
     }
     tare_strbuf_free(&text);

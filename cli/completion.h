@@ -16,8 +16,8 @@ enum tare_completion_kind {
 
 /* By the row's kind and placeholder. */
 enum tare_completion_kind tare_completion_of(const struct tare_option *row);
-/* Appends the words that may stand for an argument, by its name, with a blank behind each: for COMMAND the commands, for
- * SHELL the shells. False, and nothing appended, for the others: files. */
+/* Appends the words that may stand for an argument, by its name, with a blank behind each: for COMMAND the commands,
+ * for SHELL the shells. False, and nothing appended, for the others: files. */
 bool tare_completion_words(struct tare_strbuf *out, const struct tare_argument *row);
 
 /* Append the whole script. */

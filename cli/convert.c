@@ -28,42 +28,73 @@ struct convert_options {
 static const char *const function_choices[] = { "named", "auto", NULL };
 
 static const struct tare_option rows[] = {
-    { .name = "input_model_dir", .kind = TARE_OPTION_STRING, .offset = offsetof(struct convert_options, input),
-      .placeholder = "DIR", .help = "SavedModel to convert", .flags = TARE_OPTION_REQUIRED },
-    { .name = "output_model_dir", .kind = TARE_OPTION_STRING, .offset = offsetof(struct convert_options, output),
-      .placeholder = "DIR", .help = "directory to write (needed unless --dry-run)" },
-    { .name = "converter_options_string", .kind = TARE_OPTION_STRING, .offset = offsetof(struct convert_options, text),
-      .placeholder = "TEXT", .help = "ConverterOptions in text format" },
-    { .name = "converter_options_file", .kind = TARE_OPTION_STRING, .offset = offsetof(struct convert_options, file),
-      .placeholder = "FILE", .help = "the same from a file" },
-    { .name = "tpu_functions", .kind = TARE_OPTION_CHOICE, .offset = offsetof(struct convert_options, functions),
-      .choices = function_choices, .fallback = "named",
+    { .name = "input_model_dir",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct convert_options, input),
+      .placeholder = "DIR",
+      .help = "SavedModel to convert",
+      .flags = TARE_OPTION_REQUIRED },
+    { .name = "output_model_dir",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct convert_options, output),
+      .placeholder = "DIR",
+      .help = "directory to write (needed unless --dry-run)" },
+    { .name = "converter_options_string",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct convert_options, text),
+      .placeholder = "TEXT",
+      .help = "ConverterOptions in text format" },
+    { .name = "converter_options_file",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct convert_options, file),
+      .placeholder = "FILE",
+      .help = "the same from a file" },
+    { .name = "tpu_functions",
+      .kind = TARE_OPTION_CHOICE,
+      .offset = offsetof(struct convert_options, functions),
+      .choices = function_choices,
+      .fallback = "named",
       .help = "auto: find the functions, and split those that a TPU refuses in part" },
-    { .name = "report", .kind = TARE_OPTION_STRING, .offset = offsetof(struct convert_options, report),
-      .placeholder = "FILE.json", .help = "write the Conversion Report as JSON, too" },
-    { .name = "calibration", .kind = TARE_OPTION_STRING, .offset = offsetof(struct convert_options, calibration),
-      .placeholder = "FILE.calib", .help = "quantize with these statistics instead of representative_datasets" },
-    { .name = "dry-run", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct convert_options, dry_run),
+    { .name = "report",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct convert_options, report),
+      .placeholder = "FILE.json",
+      .help = "write the Conversion Report as JSON, too" },
+    { .name = "calibration",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct convert_options, calibration),
+      .placeholder = "FILE.calib",
+      .help = "quantize with these statistics instead of representative_datasets" },
+    { .name = "dry-run",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct convert_options, dry_run),
       .help = "do everything but write the model: checks and reports" },
-    { .name = "allow_incompatible", .kind = TARE_OPTION_FLAG,
+    { .name = "allow_incompatible",
+      .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct convert_options, allow_incompatible),
       .help = "convert functions that a TPU would refuse, with a warning for each reason" },
-    { .name = "overwrite", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct convert_options, overwrite),
+    { .name = "overwrite",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct convert_options, overwrite),
       .help = "replace an existing output directory" },
-    { .name = "quiet", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct convert_options, quiet),
+    { .name = "quiet",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct convert_options, quiet),
       .help = "no quantization report on standard error" },
     TARE_PLUGIN_OPTION(struct convert_options),
     { 0 },
 };
 static const char *const examples[] = {
-    "tare convert --input_model_dir=my_model --output_model_dir=my_tpu_model --converter_options_string='tpu_functions { "
+    "tare convert --input_model_dir=my_model --output_model_dir=my_tpu_model --converter_options_string='tpu_functions "
+    "{ "
     "function_alias: \"tpu_func\" }'",
     NULL,
 };
 static const struct tare_option_set set = {
     .program = "tare convert",
-    .summary = "Converts a TensorFlow 2 SavedModel for Cloud TPU inference: quantizes it when the options ask for it, puts "
-               "the chosen functions on the TPU, and prints the Conversion Report.",
+    .summary =
+        "Converts a TensorFlow 2 SavedModel for Cloud TPU inference: quantizes it when the options ask for it, puts "
+        "the chosen functions on the TPU, and prints the Conversion Report.",
     .options = rows,
     .examples = examples,
 };
@@ -94,12 +125,18 @@ static void print_report(const struct tare_conversion *conversion) {
 /* Steps of the work as a person waits for them: loading, those of lib/converting.h, writing. */
 enum { STEPS = TARE_CONVERTING_STEPS + 2 };
 
-static void advance(void *progress) { tare_progress_advance(progress, 1); }
+static void advance(void *progress) {
+    tare_progress_advance(progress, 1);
+}
 
 /* "error" stands in the text where it is one. */
 static void print_line(void *arg, enum tare_log_level level, const char *text) {
     (void)arg;
-    fprintf(stderr, "%s%s\n", level == TARE_LOG_NOTE ? "note: " : strncmp(text, "error: ", 7) == 0 ? "" : "warning: ", text);
+    fprintf(stderr, "%s%s\n",
+            level == TARE_LOG_NOTE             ? "note: "
+            : strncmp(text, "error: ", 7) == 0 ? ""
+                                               : "warning: ",
+            text);
 }
 
 static tare_status write_report(const char *path, const struct tare_converted *converted,
@@ -116,8 +153,10 @@ static tare_status write_report(const char *path, const struct tare_converted *c
 static tare_status convert(struct tare_model *model, struct tare_arena *arena,
                            const struct tare_converter_options *converter, const struct convert_options *options,
                            struct tare_progress *progress) {
-    const struct tare_converting_options converting = { .converter = converter, .calibration_file = options->calibration,
-                                                        .step = advance, .step_arg = progress,
+    const struct tare_converting_options converting = { .converter = converter,
+                                                        .calibration_file = options->calibration,
+                                                        .step = advance,
+                                                        .step_arg = progress,
                                                         .interrupted = &tare_interrupted };
     const struct tare_export_options export = { .overwrite = options->overwrite };
     const struct tare_log log = { .most = options->quiet ? TARE_LOG_WARNING : TARE_LOG_NOTE, .write = print_line };
@@ -149,7 +188,8 @@ static tare_status check_usage(const struct convert_options *options, const stru
 static tare_status load(struct tare_model **out, const struct convert_options *options,
                         const struct tare_converter_options *converter) {
     const struct tare_quantization *quantization = &converter->quantization;
-    const struct tare_saved_model_options loading = { .ops = tare_command_registry(), .tags = quantization->tags,
+    const struct tare_saved_model_options loading = { .ops = tare_command_registry(),
+                                                      .tags = quantization->tags,
                                                       .n_tags = quantization->n_tags };
     struct tare_strbuf tags = { 0 };
     tare_status status;

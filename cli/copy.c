@@ -7,9 +7,13 @@ struct copy_options {
 };
 
 static const struct tare_argument arguments[] = {
-    { .name = "MODEL", .offset = offsetof(struct copy_options, model), .help = "SavedModel directory",
+    { .name = "MODEL",
+      .offset = offsetof(struct copy_options, model),
+      .help = "SavedModel directory",
       .flags = TARE_OPTION_REQUIRED },
-    { .name = "OUT", .offset = offsetof(struct copy_options, output), .help = "directory to write",
+    { .name = "OUT",
+      .offset = offsetof(struct copy_options, output),
+      .help = "directory to write",
       .flags = TARE_OPTION_REQUIRED },
     { 0 },
 };

@@ -60,7 +60,8 @@ static const struct tare_option_set set = {
     .summary = "Looks into data sets of samples (info, head), makes them (make) and splits them (split).",
 };
 
-const struct tare_command tare_command_dataset = {
-    .name = "dataset", .summary = "look into, make and split data sets of samples", .run = run, .options = &set,
-    .parts = parts
-};
+const struct tare_command tare_command_dataset = { .name = "dataset",
+                                                   .summary = "look into, make and split data sets of samples",
+                                                   .run = run,
+                                                   .options = &set,
+                                                   .parts = parts };

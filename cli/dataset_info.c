@@ -149,9 +149,8 @@ static void print_keys(const struct tare_survey *survey, struct tare_strbuf *out
 
 static void print_text(const struct tare_survey *survey, struct tare_strbuf *out) {
     print_files(survey, out);
-    tare_strbuf_printf(out, "\n%" PRId64 " record%s%s%s%s\n", survey->records,
-                       survey->records == 1 ? "" : "s", survey->kind ? " (" : "",
-                       survey->kind ? survey->kind : "", survey->kind ? ")" : "");
+    tare_strbuf_printf(out, "\n%" PRId64 " record%s%s%s%s\n", survey->records, survey->records == 1 ? "" : "s",
+                       survey->kind ? " (" : "", survey->kind ? survey->kind : "", survey->kind ? ")" : "");
     if (survey->n_keys) {
         tare_strbuf_putc(out, '\n');
         print_keys(survey, out);

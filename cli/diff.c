@@ -32,16 +32,22 @@ static const struct tare_option rows[] = {
     { 0 },
 };
 static const struct tare_argument arguments[] = {
-    { .name = "FIRST", .offset = offsetof(struct diff_options, first), .flags = TARE_OPTION_REQUIRED,
+    { .name = "FIRST",
+      .offset = offsetof(struct diff_options, first),
+      .flags = TARE_OPTION_REQUIRED,
       .help = "SavedModel directory, or the JSON report of a comparison or batch" },
-    { .name = "SECOND", .offset = offsetof(struct diff_options, second), .flags = TARE_OPTION_REQUIRED, .help = "another one" },
+    { .name = "SECOND",
+      .offset = offsetof(struct diff_options, second),
+      .flags = TARE_OPTION_REQUIRED,
+      .help = "another one" },
     { 0 },
 };
 static const char *const examples[] = { "tare diff my_model my_model_int8",
                                         "tare diff before.json after.json --html diff.html", NULL };
 static const struct tare_option_set set = {
     .program = "tare diff",
-    .summary = "Shows in what two models differ - sizes, ops, signatures, weights, scales - or puts the figures of two reports side "
+    .summary = "Shows in what two models differ - sizes, ops, signatures, weights, scales - or puts the figures of two "
+               "reports side "
                "by side.",
     .options = rows,
     .arguments = arguments,

@@ -8,31 +8,50 @@
 #include <stdio.h>
 
 static const struct tare_option rows[] = {
-    { .name = "functions", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct inspect_options, functions),
+    { .name = "functions",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct inspect_options, functions),
       .help = "print every concrete function: arguments, captured inputs and results" },
-    { .name = "graph", .kind = TARE_OPTION_STRING, .offset = offsetof(struct inspect_options, graph),
-      .placeholder = "FUNCTION", .help = "list the nodes of one function, by its name or alias, as [inputs] -> name; "
-                                         "\"\" for the main graph" },
-    { .name = "ops", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct inspect_options, ops),
+    { .name = "graph",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct inspect_options, graph),
+      .placeholder = "FUNCTION",
+      .help = "list the nodes of one function, by its name or alias, as [inputs] -> name; "
+              "\"\" for the main graph" },
+    { .name = "ops",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct inspect_options, ops),
       .help = "count the ops that the signatures reach" },
-    { .name = "variables", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct inspect_options, variables),
+    { .name = "variables",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct inspect_options, variables),
       .help = "list the variables with their checkpoint keys" },
-    { .name = "signature", .kind = TARE_OPTION_STRING, .offset = offsetof(struct inspect_options, signature),
-      .placeholder = "S", .help = "show this signature only" },
-    { .name = "suggest", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct inspect_options, suggest),
+    { .name = "signature",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct inspect_options, signature),
+      .placeholder = "S",
+      .help = "show this signature only" },
+    { .name = "suggest",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct inspect_options, suggest),
       .help = "suggest the functions to put on the TPU, and how to split those that cannot go" },
-    { .name = "json", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct inspect_options, json),
+    { .name = "json",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct inspect_options, json),
       .help = "write JSON" },
     TARE_TAGS_OPTION(struct inspect_options),
     TARE_PLUGIN_OPTION(struct inspect_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {
-    { .name = "MODEL", .offset = offsetof(struct inspect_options, model), .help = "SavedModel directory",
+    { .name = "MODEL",
+      .offset = offsetof(struct inspect_options, model),
+      .help = "SavedModel directory",
       .flags = TARE_OPTION_REQUIRED },
     { 0 },
 };
-static const char *const examples[] = { "tare inspect my_model", "tare inspect my_model --functions --variables", NULL };
+static const char *const examples[] = { "tare inspect my_model", "tare inspect my_model --functions --variables",
+                                        NULL };
 static const struct tare_option_set set = {
     .program = "tare inspect",
     .summary = "Shows signatures, aliases, functions, ops and variables of a SavedModel, the ops that cannot be run "

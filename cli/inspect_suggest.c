@@ -12,8 +12,8 @@ static void print_option(const struct tare_tpu_suggestion *suggestion) {
 }
 
 static void print_suggestions(const struct tare_tpu_suggestions *s) {
-    printf("\nsuggested for the TPU: %zu function%s with %zu of %zu ops\n", s->count, s->count == 1 ? "" : "s", s->covered,
-           s->ops);
+    printf("\nsuggested for the TPU: %zu function%s with %zu of %zu ops\n", s->count, s->count == 1 ? "" : "s",
+           s->covered, s->ops);
     for (size_t i = 0; i < s->count; i++) {
         printf("  %zu ops: ", s->items[i].ops);
         print_option(&s->items[i]);

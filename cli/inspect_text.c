@@ -9,7 +9,8 @@
 static void print_bindings(const char *title, const struct tare_binding *bindings, size_t count) {
     char shape[TARE_SHAPE_TEXT_SIZE];
     size_t width = 0;
-    for (size_t i = 0; i < count; i++) width = strlen(bindings[i].key) > width ? strlen(bindings[i].key) : width;
+    for (size_t i = 0; i < count; i++)
+        width = strlen(bindings[i].key) > width ? strlen(bindings[i].key) : width;
     for (size_t i = 0; i < count; i++)
         printf("  %-7s %-*s  %-8s %s%s\n", i ? "" : title, (int)width, bindings[i].key,
                tare_dtype_name(bindings[i].dtype), tare_shape_text(shape, &bindings[i].shape),
@@ -43,9 +44,10 @@ static void print_heading(const struct tare_model *model) {
     printf("%s\n", model->path);
     printf("  format      saved_model.%s, %.2f MB%s\n", info.format, megabytes(info.file_size),
            info.is_tf1 ? ", TensorFlow 1 style (no object graph)" : "");
-    printf("  TensorFlow  %s\n", info.tensorflow_version && *info.tensorflow_version ? info.tensorflow_version : "unknown");
-    printf("  tags        %s%s%s%s\n", info.tags && *info.tags ? info.tags : "(none)", info.all_tags ? "  (the model has " : "",
-           info.all_tags ? info.all_tags : "", info.all_tags ? ")" : "");
+    printf("  TensorFlow  %s\n",
+           info.tensorflow_version && *info.tensorflow_version ? info.tensorflow_version : "unknown");
+    printf("  tags        %s%s%s%s\n", info.tags && *info.tags ? info.tags : "(none)",
+           info.all_tags ? "  (the model has " : "", info.all_tags ? info.all_tags : "", info.all_tags ? ")" : "");
     printf("  variables   %zu, checkpoint of %zu tensors, %.2f MB\n", model->n_variables, info.checkpoint_tensors,
            megabytes(info.checkpoint_bytes));
     printf("  functions   %zu\n", model->n_functions);
@@ -70,7 +72,8 @@ static tare_status flush(struct tare_strbuf *text) {
     return failed ? TARE_FAIL(TARE_NO_MEMORY, "out of memory while functions were listed") : TARE_OK;
 }
 
-static tare_status print_trace(const struct tare_function_list *list, const struct tare_function_group *group, size_t i) {
+static tare_status print_trace(const struct tare_function_list *list, const struct tare_function_group *group,
+                               size_t i) {
     struct tare_arena arena = { 0 };
     struct tare_strbuf text = { 0 };
     struct tare_trace trace;
@@ -88,7 +91,8 @@ static tare_status print_group(const struct tare_function_list *list, const stru
     struct tare_strbuf text = { 0 };
     put_heading(&text, group);
     TARE_TRY(flush(&text));
-    for (size_t i = 0; i < group->n_traces; i++) TARE_TRY(print_trace(list, group, i));
+    for (size_t i = 0; i < group->n_traces; i++)
+        TARE_TRY(print_trace(list, group, i));
     return TARE_OK;
 }
 
@@ -97,7 +101,8 @@ static tare_status print_functions(const struct tare_model *model) {
     tare_status status;
     TARE_TRY(tare_function_list_make(&list, model));
     status = TARE_OK;
-    for (size_t i = 0; i < list.n_groups && status == TARE_OK; i++) status = print_group(&list, list.groups[i]);
+    for (size_t i = 0; i < list.n_groups && status == TARE_OK; i++)
+        status = print_group(&list, list.groups[i]);
     tare_function_list_free(&list);
     return status;
 }
@@ -106,7 +111,8 @@ static tare_status print_functions(const struct tare_model *model) {
 static tare_status print_graph(const struct tare_model *model, const char *name) {
     const struct tare_graph *graph;
     TARE_TRY(inspect_find_graph(&graph, model, name));
-    for (size_t i = 0; i < graph->n_args; i++) printf("[] -> %s\n", graph->args[i]->name);
+    for (size_t i = 0; i < graph->n_args; i++)
+        printf("[] -> %s\n", graph->args[i]->name);
     for (size_t i = 0; i < graph->n_nodes; i++) {
         const struct tare_node *node = graph->nodes[i];
         const char *comma = "";
@@ -117,7 +123,8 @@ static tare_status print_graph(const struct tare_model *model, const char *name)
             else
                 printf("%s'%s'", comma, node->inputs[k].node->name);
         }
-        for (size_t k = 0; k < node->n_controls; k++, comma = ", ") printf("%s'^%s'", comma, node->controls[k]->name);
+        for (size_t k = 0; k < node->n_controls; k++, comma = ", ")
+            printf("%s'^%s'", comma, node->controls[k]->name);
         printf("] -> %s\n", node->name);
     }
     return TARE_OK;
@@ -141,8 +148,10 @@ static void print_variables(const struct tare_model *model) {
 
 static void print_ops(const struct inspect_ops *ops, bool all) {
     printf("\nops reached from the signatures: %zu kinds, %zu quantizable nodes\n", ops->count, ops->quantizable);
-    for (size_t i = 0; all && i < ops->count; i++) printf("  %6zu %s\n", ops->items[i]->count, ops->items[i]->op);
-    if (ops->n_missing) printf("ops that the interpreter lacks: %zu\n%s", ops->n_missing, tare_strbuf_text(&ops->missing));
+    for (size_t i = 0; all && i < ops->count; i++)
+        printf("  %6zu %s\n", ops->items[i]->count, ops->items[i]->op);
+    if (ops->n_missing)
+        printf("ops that the interpreter lacks: %zu\n%s", ops->n_missing, tare_strbuf_text(&ops->missing));
     if (!ops->not_on_tpu) return;
     printf("ops that a TPU cannot compile: %zu\n ", ops->not_on_tpu);
     for (size_t i = 0; i < ops->count; i++)

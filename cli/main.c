@@ -1,4 +1,6 @@
 /* The program tare. */
 #include "cli/command.h"
 
-int main(int argc, char **argv) { return tare_main(argc, argv); }
+int main(int argc, char **argv) {
+    return tare_main(argc, argv);
+}

@@ -11,19 +11,27 @@ struct merge_options {
 };
 
 static const struct tare_option rows[] = {
-    { .name = "output", .letter = 'o', .kind = TARE_OPTION_STRING, .offset = offsetof(struct merge_options, output),
-      .placeholder = "FILE", .help = "calibration file to write", .flags = TARE_OPTION_REQUIRED },
+    { .name = "output",
+      .letter = 'o',
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct merge_options, output),
+      .placeholder = "FILE",
+      .help = "calibration file to write",
+      .flags = TARE_OPTION_REQUIRED },
     { 0 },
 };
 static const struct tare_argument arguments[] = {
-    { .name = "FILE", .offset = offsetof(struct merge_options, files), .help = "calibration files",
+    { .name = "FILE",
+      .offset = offsetof(struct merge_options, files),
+      .help = "calibration files",
       .flags = TARE_OPTION_REQUIRED | TARE_OPTION_REPEATABLE },
     { 0 },
 };
 static const char *const examples[] = { "tare merge part1.calib part2.calib -o all.calib", NULL };
 static const struct tare_option_set set = {
     .program = "tare merge",
-    .summary = "Adds up calibration files of one model. The order does not matter: the result is the same in every byte.",
+    .summary =
+        "Adds up calibration files of one model. The order does not matter: the result is the same in every byte.",
     .options = rows,
     .arguments = arguments,
     .examples = examples,

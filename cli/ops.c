@@ -273,10 +273,10 @@ static json_t *attrs_json(const struct tare_op_def *def) {
 
 static json_t *op_json(const struct tare_op_def *def) {
     const struct tare_xla_op *tpu = tare_tpu_find_op(def->name);
-    json_t *op =
-        json_pack("{s:s, s:o, s:o, s:o, s:b, s:b, s:b}", "name", def->name, "inputs",
-                  args_json(def->inputs, def->n_inputs), "outputs", args_json(def->outputs, def->n_outputs), "attrs",
-                  attrs_json(def), "stateful", def->is_stateful, "runs", runs_here(def), "tpu", tare_tpu_compiles(def->name));
+    json_t *op = json_pack("{s:s, s:o, s:o, s:o, s:b, s:b, s:b}", "name", def->name, "inputs",
+                           args_json(def->inputs, def->n_inputs), "outputs", args_json(def->outputs, def->n_outputs),
+                           "attrs", attrs_json(def), "stateful", def->is_stateful, "runs", runs_here(def), "tpu",
+                           tare_tpu_compiles(def->name));
     const char *path = tare_plugin_path_of(def), *kernels = tare_plugin_kernels_of(def), *doc = tare_plugin_doc_of(def);
     if (op && runs_here(def) && !path) json_object_set_new(op, "fast", json_boolean(def->row->reference != NULL));
     if (op && tpu && tpu->types) json_object_set_new(op, "tpu_types", json_string(tpu->types));
@@ -362,7 +362,8 @@ static bool wants_node(const struct ops_options *options) {
 
 static tare_status check_usage(const struct ops_options *options) {
     if (options->markdown + (options->json && !options->check_compat) + (options->check_compat != NULL) +
-            wants_node(options) > 1)
+            wants_node(options) >
+        1)
         return TARE_FAIL(TARE_USAGE, "give one of --markdown, --json, --check-compat and --shape");
     if (wants_node(options) && options->names.count != 1)
         return TARE_FAIL(TARE_USAGE, "--shape, --attr and --save-model go with one OP (got %zu)", options->names.count);

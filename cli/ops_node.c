@@ -72,7 +72,8 @@ static tare_status open_node(struct tare_node **out, struct tare_graph *graph, s
     TARE_TRY(tare_opdef_check_attrs(node));
     TARE_TRY(tare_opdef_input_dtypes(arena, node, dtypes, &count));
     if (count != given->shapes->count)
-        return TARE_FAIL(TARE_USAGE, "%zu input shapes (wanted %zu, one --shape an input)", given->shapes->count, count);
+        return TARE_FAIL(TARE_USAGE, "%zu input shapes (wanted %zu, one --shape an input)", given->shapes->count,
+                         count);
     for (size_t i = 0; i < count; i++)
         TARE_TRY(parse_shape(&(*shapes)[i], given->shapes->items[i]));
     *out = node;
@@ -104,7 +105,8 @@ static tare_status print_shapes(const struct tare_node *node, const struct tare_
     return TARE_OK;
 }
 
-static tare_status infer(struct tare_model *model, struct tare_opspec_memory *memory, const struct tare_ops_node *given) {
+static tare_status infer(struct tare_model *model, struct tare_opspec_memory *memory,
+                         const struct tare_ops_node *given) {
     struct tare_graph *function = tare_model_add_function(model, "infer");
     struct tare_shape *shapes, **inferred;
     struct tare_node *node;
@@ -153,7 +155,8 @@ static tare_status add_outputs(struct tare_signature *signature, struct tare_nod
     return TARE_OK;
 }
 
-static tare_status build(struct tare_model *model, struct tare_opspec_memory *memory, const struct tare_ops_node *given) {
+static tare_status build(struct tare_model *model, struct tare_opspec_memory *memory,
+                         const struct tare_ops_node *given) {
     struct tare_signature *signature = TARE_NEW(&model->arena, struct tare_signature);
     struct tare_shape *shapes;
     struct tare_node *node;
@@ -165,13 +168,15 @@ static tare_status build(struct tare_model *model, struct tare_opspec_memory *me
     if (!signature->inputs) return TARE_NO_MEMORY;
     for (size_t i = 0; i < given->shapes->count; i++) {
         if (tare_dtype_is_ref(dtypes[i]))
-            return TARE_FAIL(TARE_UNSUPPORTED, "input %zu is a reference: a model of the op alone has no variable for it", i);
+            return TARE_FAIL(TARE_UNSUPPORTED,
+                             "input %zu is a reference: a model of the op alone has no variable for it", i);
         TARE_TRY(add_placeholder(&signature->inputs[i], node, i, dtypes[i], &shapes[i]));
         signature->n_inputs++;
     }
     TARE_TRY(tare_node_resolve(node));
     TARE_TRY(add_outputs(signature, node));
-    if (!signature->n_outputs) return TARE_FAIL(TARE_UNSUPPORTED, "%s has no output that a signature could give", given->op);
+    if (!signature->n_outputs)
+        return TARE_FAIL(TARE_UNSUPPORTED, "%s has no output that a signature could give", given->op);
     model->signatures = signature;
     model->n_signatures = 1;
     return TARE_OK;
@@ -180,7 +185,8 @@ static tare_status build(struct tare_model *model, struct tare_opspec_memory *me
 /* ---- both ---- */
 
 /* path NULL: print shapes. */
-static tare_status on_model(const char *path, const struct tare_op_registry *registry, const struct tare_ops_node *given) {
+static tare_status on_model(const char *path, const struct tare_op_registry *registry,
+                            const struct tare_ops_node *given) {
     struct tare_model *model = tare_model_new();
     struct tare_opspec_memory memory = { 0 };
     tare_status status = TARE_NO_MEMORY;

@@ -13,8 +13,8 @@ struct tare_ops_node {
 
 /* Prints what the op's shape function makes of the shapes, one line an output: name, dtype, shape. */
 tare_status tare_ops_infer(const struct tare_op_registry *registry, const struct tare_ops_node *given);
-/* Writes a SavedModel whose signature serving_default is the op: inputs and outputs by the names of its definition, those of
- * lists as NAME_0, NAME_1 … */
+/* Writes a SavedModel whose signature serving_default is the op: inputs and outputs by the names of its definition,
+ * those of lists as NAME_0, NAME_1 … */
 tare_status tare_ops_save_model(const char *path, const struct tare_op_registry *registry,
                                 const struct tare_ops_node *given);
 

@@ -39,8 +39,8 @@ void tare_command_warn_of_missing_values(const struct tare_model *model, const c
     struct tare_saved_model_info info;
     tare_saved_model_info(&info, model);
     if (model->n_variables > 0 && info.checkpoint_tensors == 0)
-        tare_warn(&log, "%s has %zu variables and no checkpoint (no variables/variables.index): they have no values", path,
-                  model->n_variables);
+        tare_warn(&log, "%s has %zu variables and no checkpoint (no variables/variables.index): they have no values",
+                  path, model->n_variables);
 }
 
 tare_status tare_command_load_prepared(struct tare_model **out, const char *path) {

@@ -33,39 +33,76 @@ struct quantize_options {
 
 static const struct tare_option rows[] = {
     TARE_QUANTIZING_OPTIONS(struct quantize_options, how),
-    { .name = "data", .kind = TARE_OPTION_LIST, .offset = offsetof(struct quantize_options, data), .placeholder = "FILE",
+    { .name = "data",
+      .kind = TARE_OPTION_LIST,
+      .offset = offsetof(struct quantize_options, data),
+      .placeholder = "FILE",
       .help = "representative samples to calibrate with (static)" },
     TARE_DATA_OPTIONS(struct quantize_options, records),
-    { .name = "calibration", .kind = TARE_OPTION_STRING, .offset = offsetof(struct quantize_options, calibration),
-      .placeholder = "FILE", .help = "what 'tare calibrate' counted, in place of --data" },
-    { .name = "signature", .kind = TARE_OPTION_STRING, .offset = offsetof(struct quantize_options, signature),
-      .placeholder = "S", .help = "signature that the samples belong to (default serving_default)" },
-    { .name = "limit", .kind = TARE_OPTION_INT64, .offset = offsetof(struct quantize_options, limit), .min = 0,
-      .max = 1e15, .help = "samples to calibrate with (default all)" },
-    { .name = "auto", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct quantize_options, automatic),
+    { .name = "calibration",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct quantize_options, calibration),
+      .placeholder = "FILE",
+      .help = "what 'tare calibrate' counted, in place of --data" },
+    { .name = "signature",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct quantize_options, signature),
+      .placeholder = "S",
+      .help = "signature that the samples belong to (default serving_default)" },
+    { .name = "limit",
+      .kind = TARE_OPTION_INT64,
+      .offset = offsetof(struct quantize_options, limit),
+      .min = 0,
+      .max = 1e15,
+      .help = "samples to calibrate with (default all)" },
+    { .name = "auto",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct quantize_options, automatic),
       .help = "choose range algorithm, accuracy passes and exceptions layer by layer, by measuring on the samples" },
     TARE_TARGETING_OPTIONS(struct quantize_options, target),
-    { .name = "eval", .kind = TARE_OPTION_LIST, .offset = offsetof(struct quantize_options, eval), .placeholder = "FILE",
+    { .name = "eval",
+      .kind = TARE_OPTION_LIST,
+      .offset = offsetof(struct quantize_options, eval),
+      .placeholder = "FILE",
       .help = "records that a target is measured with" },
-    { .name = "label", .kind = TARE_OPTION_STRING, .offset = offsetof(struct quantize_options, label), .fallback = "label",
-      .placeholder = "KEY", .help = "key of the class index in them" },
-    { .name = "write-recipe", .kind = TARE_OPTION_STRING, .offset = offsetof(struct quantize_options, write_recipe),
-      .placeholder = "FILE", .help = "also write the recipe that --auto or a target led to" },
-    { .name = "dry-run", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct quantize_options, dry_run),
+    { .name = "label",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct quantize_options, label),
+      .fallback = "label",
+      .placeholder = "KEY",
+      .help = "key of the class index in them" },
+    { .name = "write-recipe",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct quantize_options, write_recipe),
+      .placeholder = "FILE",
+      .help = "also write the recipe that --auto or a target led to" },
+    { .name = "dry-run",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct quantize_options, dry_run),
       .help = "quantize, say what would be written, and write nothing" },
-    { .name = "json", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct quantize_options, json),
+    { .name = "json",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct quantize_options, json),
       .help = "write what became of each layer as JSON" },
-    { .name = "overwrite", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct quantize_options, overwrite),
+    { .name = "overwrite",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct quantize_options, overwrite),
       .help = "replace an existing output directory" },
-    { .name = "quiet", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct quantize_options, quiet),
+    { .name = "quiet",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct quantize_options, quiet),
       .help = "no report on standard error" },
     TARE_PLUGIN_OPTION(struct quantize_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {
-    { .name = "MODEL", .offset = offsetof(struct quantize_options, model), .help = "SavedModel directory",
+    { .name = "MODEL",
+      .offset = offsetof(struct quantize_options, model),
+      .help = "SavedModel directory",
       .flags = TARE_OPTION_REQUIRED },
-    { .name = "OUT", .offset = offsetof(struct quantize_options, output), .help = "directory to write",
+    { .name = "OUT",
+      .offset = offsetof(struct quantize_options, output),
+      .help = "directory to write",
       .flags = TARE_OPTION_REQUIRED },
     { 0 },
 };
@@ -78,8 +115,9 @@ static const char *const examples[] = {
 };
 static const struct tare_option_set set = {
     .program = "tare quantize",
-    .summary = "Quantizes a SavedModel and writes it as one that still runs on a CPU. Weights become int8 with one scale an "
-               "output channel; activations get scales from the samples. A recipe says otherwise of single layers.",
+    .summary =
+        "Quantizes a SavedModel and writes it as one that still runs on a CPU. Weights become int8 with one scale an "
+        "output channel; activations get scales from the samples. A recipe says otherwise of single layers.",
     .options = rows,
     .arguments = arguments,
     .examples = examples,
@@ -93,14 +131,21 @@ static tare_status calibrate(struct tare_calibration **out, const struct tare_mo
     if (!tare_quantizing_needs_samples(quantizing, &channels) && !options->automatic) return TARE_OK;
     if (options->calibration && options->data.count && !hessians)
         return TARE_FAIL(TARE_USAGE, "--calibration and --data exclude each other");
-    if (!options->calibration && !options->data.count && !channels && !hessians && tare_quant_is_trained(model)) return TARE_OK;
+    if (!options->calibration && !options->data.count && !channels && !hessians && tare_quant_is_trained(model))
+        return TARE_OK;
     if (!options->calibration && !options->data.count)
         return TARE_FAIL(TARE_USAGE, "%s needs samples: give --data FILE or --calibration FILE",
-                         options->automatic ? "--auto" : channels || hessians ? "an accuracy pass" : "static quantization");
-    const struct tare_calibrating_options calibrating = { .signature = options->signature, .data = options->data.items,
-                                                          .n_data = options->data.count, .limit = options->limit,
-                                                          .spec = options->records.spec, .progress = !options->quiet,
-                                                          .channels = channels || options->automatic, .hessians = hessians,
+                         options->automatic     ? "--auto"
+                         : channels || hessians ? "an accuracy pass"
+                                                : "static quantization");
+    const struct tare_calibrating_options calibrating = { .signature = options->signature,
+                                                          .data = options->data.items,
+                                                          .n_data = options->data.count,
+                                                          .limit = options->limit,
+                                                          .spec = options->records.spec,
+                                                          .progress = !options->quiet,
+                                                          .channels = channels || options->automatic,
+                                                          .hessians = hessians,
                                                           .interrupted = &tare_interrupted };
     return tare_calibrate_from(out, model, options->calibration, &calibrating);
 }
@@ -108,23 +153,32 @@ static tare_status calibrate(struct tare_calibration **out, const struct tare_mo
 /* ---- what is found by measuring ---- */
 
 /* The quantization as a variant of comparisons. */
-static struct tare_variant variant_of(const struct tare_quantizing *quantizing, const struct quantize_options *options) {
-    return (struct tare_variant){ .method = options->how.method, .quantization = quantizing->quantization,
+static struct tare_variant variant_of(const struct tare_quantizing *quantizing,
+                                      const struct quantize_options *options) {
+    return (struct tare_variant){ .method = options->how.method,
+                                  .quantization = quantizing->quantization,
                                   .algorithm = tare_quant_needs_ranges(&quantizing->quantization.options)
                                                    ? options->how.algorithm
                                                    : NULL,
-                                  .granularity = options->how.granularity, .choice = quantizing->algorithm };
+                                  .granularity = options->how.granularity,
+                                  .choice = quantizing->algorithm };
 }
 
 /* The table on standard error; the quantization takes over what was chosen, `rules` its recipe. */
 static tare_status choose(struct tare_quantizing *quantizing, struct tare_strbuf *rules, struct tare_arena *arena,
                           const struct quantize_options *options, struct tare_calibration *calibration) {
     const struct tare_variant variant = variant_of(quantizing, options);
-    const struct tare_automatic_task task = { .model = options->model, .ops = tare_command_registry(), .variant = &variant,
-                                              .calibration = calibration, .signature = options->signature,
-                                              .data = options->data.items, .n_data = options->data.count,
-                                              .spec = options->records.spec, .interrupted = &tare_interrupted,
-                                              .threads = tare_cpu_count(), .quiet = options->quiet };
+    const struct tare_automatic_task task = { .model = options->model,
+                                              .ops = tare_command_registry(),
+                                              .variant = &variant,
+                                              .calibration = calibration,
+                                              .signature = options->signature,
+                                              .data = options->data.items,
+                                              .n_data = options->data.count,
+                                              .spec = options->records.spec,
+                                              .interrupted = &tare_interrupted,
+                                              .threads = tare_cpu_count(),
+                                              .quiet = options->quiet };
     struct tare_quant_options *chosen = &quantizing->quantization.options;
     struct tare_quant_recipe *recipe;
     struct tare_automatic automatic;
@@ -145,7 +199,8 @@ done:
     return status;
 }
 
-static tare_status add_rules(struct tare_quantizing *quantizing, struct tare_arena *arena, const struct tare_strbuf *text) {
+static tare_status add_rules(struct tare_quantizing *quantizing, struct tare_arena *arena,
+                             const struct tare_strbuf *text) {
     const struct tare_quant_recipe **recipe = &quantizing->quantization.options.recipe;
     struct tare_quant_recipe *rules = (struct tare_quant_recipe *)(uintptr_t)*recipe;
     if (!rules) TARE_TRY(tare_quant_recipe_new(&rules, arena));
@@ -170,18 +225,26 @@ static tare_status take_mix(struct tare_quantizing *quantizing, struct tare_strb
 }
 
 /* Finds which layers stay float; they become rules of the quantization. */
-static tare_status search_target(struct tare_quantizing *quantizing, struct tare_strbuf *rules, struct tare_arena *arena,
-                                 const struct quantize_options *options, struct tare_calibration *calibration) {
+static tare_status search_target(struct tare_quantizing *quantizing, struct tare_strbuf *rules,
+                                 struct tare_arena *arena, const struct quantize_options *options,
+                                 struct tare_calibration *calibration) {
     enum { SENSITIVITY_RECORDS = 200, BATCH = 8 };
-    const struct tare_runner_options runner = { .paths = options->eval.items, .n_paths = options->eval.count,
-                                                .spec = options->records.spec, .batch = BATCH,
+    const struct tare_runner_options runner = { .paths = options->eval.items,
+                                                .n_paths = options->eval.count,
+                                                .spec = options->records.spec,
+                                                .batch = BATCH,
                                                 .interrupted = &tare_interrupted };
     const struct tare_variant variant = variant_of(quantizing, options);
-    const struct tare_targeting_task task = { .options = &options->target, .model = options->model,
-                                              .ops = tare_command_registry(), .variant = &variant,
-                                              .calibration = calibration, .signature = options->signature,
-                                              .label = options->label, .runner = &runner,
-                                              .sensitivity_limit = SENSITIVITY_RECORDS, .threads = tare_cpu_count(),
+    const struct tare_targeting_task task = { .options = &options->target,
+                                              .model = options->model,
+                                              .ops = tare_command_registry(),
+                                              .variant = &variant,
+                                              .calibration = calibration,
+                                              .signature = options->signature,
+                                              .label = options->label,
+                                              .runner = &runner,
+                                              .sensitivity_limit = SENSITIVITY_RECORDS,
+                                              .threads = tare_cpu_count(),
                                               .quiet = options->quiet };
     struct tare_targeting targeting;
     tare_status status = tare_targeting_run(&targeting, &task, NULL);
@@ -247,8 +310,9 @@ static tare_status print_json(const struct quantized *quantized, int64_t float_b
 /* Sizes of the weights before and after. */
 static void print_plan(const struct quantize_options *options, int64_t float_bytes, const struct tare_model *model) {
     const int64_t bytes = tare_model_weight_bytes(model);
-    printf("would write %s: weights %.3f MB, %.1f%% of the float model's %.3f MB\n", options->output, (double)bytes / 1e6,
-           float_bytes ? 100 * (double)bytes / (double)float_bytes : 100, (double)float_bytes / 1e6);
+    printf("would write %s: weights %.3f MB, %.1f%% of the float model's %.3f MB\n", options->output,
+           (double)bytes / 1e6, float_bytes ? 100 * (double)bytes / (double)float_bytes : 100,
+           (double)float_bytes / 1e6);
 }
 
 static tare_status run(int argc, char *const *argv) {

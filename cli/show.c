@@ -17,18 +17,27 @@ struct show_options {
 };
 
 static const struct tare_option rows[] = {
-    { .name = "algorithms", .kind = TARE_OPTION_STRING, .offset = offsetof(struct show_options, algorithms),
+    { .name = "algorithms",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct show_options, algorithms),
       .placeholder = "A,…",
       .help = "range algorithms to show, each with its parameters: min_max,percentile:p=99.9 (default all)" },
-    { .name = "tensor", .kind = TARE_OPTION_STRING, .offset = offsetof(struct show_options, tensors),
-      .placeholder = "REGEX", .help = "show only tensors whose name function/node:output matches" },
+    { .name = "tensor",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct show_options, tensors),
+      .placeholder = "REGEX",
+      .help = "show only tensors whose name function/node:output matches" },
     { .name = "json", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct show_options, json), .help = "write JSON" },
-    { .name = "html", .kind = TARE_OPTION_STRING, .offset = offsetof(struct show_options, html), .placeholder = "FILE",
+    { .name = "html",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct show_options, html),
+      .placeholder = "FILE",
       .help = "also write a page with the histograms drawn and the ranges marked" },
     { 0 },
 };
 static const struct tare_argument arguments[] = {
-    { .name = "FILE", .offset = offsetof(struct show_options, files),
+    { .name = "FILE",
+      .offset = offsetof(struct show_options, files),
       .help = "calibration files; several are added up as tare merge does",
       .flags = TARE_OPTION_REQUIRED | TARE_OPTION_REPEATABLE },
     { 0 },
@@ -36,13 +45,15 @@ static const struct tare_argument arguments[] = {
 static const char *const examples[] = {
     "tare show my_model.calib",
     "tare show my_model.calib --tensor 'conv|dense' --algorithms min_max,percentile:p=99.9,mse",
-    "tare show part*.calib --html calibration.html", NULL,
+    "tare show part*.calib --html calibration.html",
+    NULL,
 };
 static const struct tare_option_set set = {
     .program = "tare show",
-    .summary = "Shows what a calibration counted: for each tensor its values, the records that set its extremes, the "
-               "range of every algorithm with what it costs on the integer grid, and how the range grew with the number "
-               "of records; then branches that no record took, and what else is worth a warning.",
+    .summary =
+        "Shows what a calibration counted: for each tensor its values, the records that set its extremes, the "
+        "range of every algorithm with what it costs on the integer grid, and how the range grew with the number "
+        "of records; then branches that no record took, and what else is worth a warning.",
     .options = rows,
     .arguments = arguments,
     .examples = examples,

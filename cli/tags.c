@@ -9,7 +9,8 @@ tare_status tare_command_tags_set(struct tare_command_tags *tags, struct tare_sa
     size_t most = 1, count = 0;
     memset(tags, 0, sizeof *tags);
     if (!text) return TARE_OK;
-    for (const char *c = text; *c; c++) most += *c == ',';
+    for (const char *c = text; *c; c++)
+        most += *c == ',';
     tags->text = tare_strdup(text);
     tags->items = tare_calloc(most, sizeof *tags->items);
     if (!tags->text || !tags->items) {

@@ -7,8 +7,10 @@
 
 /* The row; `type` has a member `const char *tags`. */
 #define TARE_TAGS_OPTION(type)                                                                                         \
-    { .name = "tags", .kind = TARE_OPTION_STRING, .offset = offsetof(type, tags), .placeholder = "TAG,…",              \
-      .help = "tags of the MetaGraph to open, exactly; \"\" for one without tags" }
+    {                                                                                                                  \
+        .name = "tags", .kind = TARE_OPTION_STRING, .offset = offsetof(type, tags), .placeholder = "TAG,…",            \
+        .help = "tags of the MetaGraph to open, exactly; \"\" for one without tags"                                    \
+    }
 
 struct tare_command_tags {
     char *text;

@@ -47,14 +47,18 @@ tare_status tare_team_begin(struct tare_team *out) {
     void *library = open_library();
     const struct tare_team_backend *backend = library ? dlsym(library, TARE_TEAM_BACKEND_SYMBOL) : NULL;
     if (!backend)
-        return TARE_FAIL(TARE_UNSUPPORTED,
-                         "%d processes were started together, but tare was built without MPI (give each its --shard I/N, "
-                         "then tare merge)", announced);
+        return TARE_FAIL(
+            TARE_UNSUPPORTED,
+            "%d processes were started together, but tare was built without MPI (give each its --shard I/N, "
+            "then tare merge)",
+            announced);
     if (backend->begin(&out->rank, &out->size) != 0) return TARE_FAIL(TARE_INTERNAL, "MPI cannot be started");
     out->backend = backend;
     if (out->size == announced) return TARE_OK;
-    return TARE_FAIL(TARE_UNSUPPORTED, "%d processes were started together, but MPI sees %d: mpirun is another MPI's than "
-                                       "the one that tare was built with", announced, out->size);
+    return TARE_FAIL(TARE_UNSUPPORTED,
+                     "%d processes were started together, but MPI sees %d: mpirun is another MPI's than "
+                     "the one that tare was built with",
+                     announced, out->size);
 }
 
 void tare_team_end(struct tare_team *team) {
@@ -119,7 +123,8 @@ tare_status tare_team_reduce(struct tare_calibration *calibration, const struct 
     char *text = status != TARE_OK ? tare_strdup(tare_error_text()) : NULL;
     for (int from = 1; from < team->size; from++) {
         const tare_status other = hear(status == TARE_OK ? calibration : NULL, team, from);
-        if (other == TARE_OK || (status != TARE_OK && (status != TARE_INTERRUPTED || other == TARE_INTERRUPTED))) continue;
+        if (other == TARE_OK || (status != TARE_OK && (status != TARE_INTERRUPTED || other == TARE_INTERRUPTED)))
+            continue;
         status = other;
         tare_free(text);
         text = tare_strdup(tare_error_text());

@@ -16,22 +16,28 @@ struct validate_options {
 };
 
 static const struct tare_option rows[] = {
-    { .name = "json", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct validate_options, json), .help = "write JSON" },
+    { .name = "json",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct validate_options, json),
+      .help = "write JSON" },
     TARE_TAGS_OPTION(struct validate_options),
     TARE_PLUGIN_OPTION(struct validate_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {
-    { .name = "MODEL", .offset = offsetof(struct validate_options, model), .help = "SavedModel directory",
+    { .name = "MODEL",
+      .offset = offsetof(struct validate_options, model),
+      .help = "SavedModel directory",
       .flags = TARE_OPTION_REQUIRED },
     { 0 },
 };
 static const char *const examples[] = { "tare validate my_model", NULL };
 static const struct tare_option_set set = {
     .program = "tare validate",
-    .summary = "Checks a SavedModel by the rules of what TensorFlow loads: graphs, functions, signatures, TPU computations, "
-               "object graph, checkpoint and its checksums, assets. Prints each fault with its node. Exit 1 when there is "
-               "one.",
+    .summary =
+        "Checks a SavedModel by the rules of what TensorFlow loads: graphs, functions, signatures, TPU computations, "
+        "object graph, checkpoint and its checksums, assets. Prints each fault with its node. Exit 1 when there is "
+        "one.",
     .options = rows,
     .arguments = arguments,
     .examples = examples,
@@ -70,7 +76,8 @@ static void print_json(const char *path, const struct tare_faults *faults) {
 static tare_status check(const struct validate_options *options, const struct tare_saved_model_options *open) {
     struct tare_faults faults = { 0 };
     tare_status status = tare_saved_model_validate(&faults, options->model, open);
-    for (size_t i = 0; i < faults.count && !options->json; i++) printf("%s\n", faults.items[i]);
+    for (size_t i = 0; i < faults.count && !options->json; i++)
+        printf("%s\n", faults.items[i]);
     if (options->json && status == TARE_OK) print_json(options->model, &faults);
     if (status == TARE_OK && faults.count)
         status = TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: %zu fault%s (wanted none)", options->model, faults.count,

@@ -7,7 +7,9 @@
 static const struct tare_option_set set = { .program = "tare version", .summary = "Prints the version." };
 
 static tare_status run(int argc, char *const *argv) {
-    struct { int none; } values;
+    struct {
+        int none;
+    } values;
     bool done;
     TARE_TRY(tare_command_parse(&values, &done, &set, argc, argv));
     if (!done) printf("tare %s\n", TARE_VERSION);

@@ -91,10 +91,11 @@ static tare_status advise_on_calls(struct adviser *a) {
         size_t calls;
         TARE_TRY(count_calls(&calls, a, &a->model->signatures[i]));
         if (calls < 2) continue;
-        TARE_TRY(add(a, tare_arena_printf(a->arena,
-                                          "signature %s calls %zu TPU functions a request, and each sends tensors between CPU "
-                                          "and TPU: where the model allows it, one function that holds them all is faster",
-                                          a->model->signatures[i].key, calls)));
+        TARE_TRY(add(
+            a, tare_arena_printf(a->arena,
+                                 "signature %s calls %zu TPU functions a request, and each sends tensors between CPU "
+                                 "and TPU: where the model allows it, one function that holds them all is faster",
+                                 a->model->signatures[i].key, calls)));
     }
     return TARE_OK;
 }
@@ -121,13 +122,14 @@ static tare_status advise_on_memory(struct adviser *a) {
         if (bytes > tare_tpu_chips[i].hbm_bytes)
             tare_strbuf_printf(&chips, "%s%s", chips.size ? ", " : "", tare_tpu_chips[i].name);
     if (chips.size)
-        status = add(a, tare_arena_printf(
-                            a->arena,
-                            "the TPU functions need %.1f GB of HBM at a batch of %lld, more than a chip of %s has: embedding "
-                            "tables that are too large stay on the CPU with their look-ups%s%s%s",
-                            bytes / 1e9, (long long)a->conversion->full.batch, tare_strbuf_text(&chips),
-                            largest ? " (the largest variable is " : "", largest ? largest->shared_name : "",
-                            largest ? ")" : ""));
+        status = add(
+            a,
+            tare_arena_printf(
+                a->arena,
+                "the TPU functions need %.1f GB of HBM at a batch of %lld, more than a chip of %s has: embedding "
+                "tables that are too large stay on the CPU with their look-ups%s%s%s",
+                bytes / 1e9, (long long)a->conversion->full.batch, tare_strbuf_text(&chips),
+                largest ? " (the largest variable is " : "", largest ? largest->shared_name : "", largest ? ")" : ""));
     tare_strbuf_free(&chips);
     return status;
 }
@@ -135,11 +137,12 @@ static tare_status advise_on_memory(struct adviser *a) {
 static tare_status advise_on_sharding(struct adviser *a, const struct tare_converter_options *options) {
     const int cores = options->has_sharding ? options->sharding.num_cores_per_replica : 1;
     if (cores < 2 || a->conversion->sharded_inputs || !a->conversion->n_placed) return TARE_OK;
-    return add(a, tare_arena_printf(a->arena,
-                                    "no input is split between the %d cores of a replica: none has a number of rows that is "
-                                    "known and divides by %d (the compiler shards as it sees fit; batch_options without "
-                                    "experimental, all of whose allowed_batch_sizes divide by %d, split the batch)",
-                                    cores, cores, cores));
+    return add(
+        a, tare_arena_printf(a->arena,
+                             "no input is split between the %d cores of a replica: none has a number of rows that is "
+                             "known and divides by %d (the compiler shards as it sees fit; batch_options without "
+                             "experimental, all of whose allowed_batch_sizes divide by %d, split the batch)",
+                             cores, cores, cores));
 }
 
 tare_status tare_conversion_advise(struct tare_conversion *conversion, struct tare_arena *arena,

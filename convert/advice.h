@@ -4,8 +4,8 @@
 
 #include "convert/pipeline.h"
 
-/* Adds lines to conversion->advice: several TPU calls for one request of a signature, functions that do not fit into the
- * memory of a chip, cores that share no input, nothing on the TPU at all. Arena memory. */
+/* Adds lines to conversion->advice: several TPU calls for one request of a signature, functions that do not fit into
+ * the memory of a chip, cores that share no input, nothing on the TPU at all. Arena memory. */
 tare_status tare_conversion_advise(struct tare_conversion *conversion, struct tare_arena *arena,
                                    const struct tare_model *model, const struct tare_converter_options *options);
 

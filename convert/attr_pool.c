@@ -4,7 +4,7 @@
 #include <string.h>
 
 enum {
-    LONGEST = 1024,   /* bytes of attributes worth a look */
+    LONGEST = 1024,     /* bytes of attributes worth a look */
     FIRST_LISTS = 4096, /* kept whatever they are; beyond, every list must have saved another one */
 };
 
@@ -28,14 +28,16 @@ const struct tare_shape *tare_attr_pool_shape(struct tare_attr_pool *pool, const
     struct tare_shape *copy;
     memset(&key, 0, sizeof key); /* what the rank leaves unused counts as zeros */
     key.rank = shape->rank;
-    for (int i = 0; i < shape->rank; i++) key.dims[i] = shape->dims[i];
+    for (int i = 0; i < shape->rank; i++)
+        key.dims[i] = shape->dims[i];
     copy = tare_map_get_n(&pool->shapes, (const char *)&key, sizeof key);
     if (copy) return copy;
     copy = tare_arena_extend(pool->arena, &key, 1, 0, sizeof key);
     return copy && tare_map_set_n(&pool->shapes, (const char *)copy, sizeof *copy, copy) ? copy : NULL;
 }
 
-struct tare_node *tare_attr_pool_arg(struct tare_attr_pool *pool, struct tare_graph *graph, const char *name, int dtype) {
+struct tare_node *tare_attr_pool_arg(struct tare_attr_pool *pool, struct tare_graph *graph, const char *name,
+                                     int dtype) {
     const int64_t key[] = { dtype, (int64_t)graph->n_args };
     const struct tare_node *like = tare_map_get_n(&pool->args, (const char *)key, sizeof key);
     struct tare_node *arg;

@@ -1,5 +1,6 @@
-/* What many nodes of a graph have alike, held once: texts, shapes, whole lists of attributes. A model that is only looked
- * at is imported through one; a model that passes change is not, for they change attributes in place. Private to convert. */
+/* What many nodes of a graph have alike, held once: texts, shapes, whole lists of attributes. A model that is only
+ * looked at is imported through one; a model that passes change is not, for they change attributes in place. Private to
+ * convert. */
 #ifndef TARE_CONVERT_ATTR_POOL_H
 #define TARE_CONVERT_ATTR_POOL_H
 
@@ -10,8 +11,8 @@ struct tare_import_faults;
 
 struct tare_attr_pool {
     struct tare_import_faults *faults; /* NULL: the first fault ends the import (convert/import.h) */
-    struct tare_arena *arena; /* the model's: what is shared */
-    struct tare_arena own;    /* the tables' */
+    struct tare_arena *arena;          /* the model's: what is shared */
+    struct tare_arena own;             /* the tables' */
     struct tare_map texts, shapes, lists, args;
     size_t hits;
 };
@@ -30,9 +31,10 @@ void tare_attr_pool_end(struct tare_attr_pool *pool);
 const char *tare_attr_pool_text(struct tare_attr_pool *pool, const char *text);
 const struct tare_shape *tare_attr_pool_shape(struct tare_attr_pool *pool, const struct tare_shape *shape);
 /* Adds an argument to a function, alike with the last one of its dtype and number; NULL when memory is out. */
-struct tare_node *tare_attr_pool_arg(struct tare_attr_pool *pool, struct tare_graph *graph, const char *name, int dtype);
-/* The entry of attributes with these bytes, which must outlive the pool: attrs NULL for a new one. NULL when memory is out
- * or too little is alike for it to pay (*status says which). */
+struct tare_node *tare_attr_pool_arg(struct tare_attr_pool *pool, struct tare_graph *graph, const char *name,
+                                     int dtype);
+/* The entry of attributes with these bytes, which must outlive the pool: attrs NULL for a new one. NULL when memory is
+ * out or too little is alike for it to pay (*status says which). */
 struct tare_shared_attrs *tare_attr_pool_list(struct tare_attr_pool *pool, struct tare_message_part bytes,
                                               tare_status *status);
 

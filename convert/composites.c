@@ -76,8 +76,8 @@ tare_status tare_composing_node(struct tare_node **out, struct tare_composing *c
     return set_input_types(*out);
 }
 
-tare_status tare_composing_op(struct tare_edge *out, struct tare_composing *c, const char *op, const char *name, size_t n,
-                              const struct tare_edge *inputs) {
+tare_status tare_composing_op(struct tare_edge *out, struct tare_composing *c, const char *op, const char *name,
+                              size_t n, const struct tare_edge *inputs) {
     struct tare_node *node;
     TARE_TRY(tare_composing_node(&node, c, op, name, n, inputs));
     *out = (struct tare_edge){ node, 0 };

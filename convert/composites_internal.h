@@ -9,10 +9,10 @@ struct tare_composing {
     struct tare_graph *graph;
     struct tare_arena *arena;
     const struct tare_model_shapes *shapes;
-    const char *name;               /* what it implements */
-    const struct tare_attr *attrs;  /* of the annotation */
+    const char *name;              /* what it implements */
+    const struct tare_attr *attrs; /* of the annotation */
     size_t n_attrs;
-    const char *reason; /* set by a row that does not fit */
+    const char *reason;        /* set by a row that does not fit */
     struct tare_edge *results; /* of the new body: one a return */
 };
 
@@ -37,9 +37,10 @@ tare_status tare_composite_build_gru(struct tare_composing *c);
 /* A recurrent layer's cell. Arguments are inputs, states, kernel, recurrent kernel, bias. */
 enum { TARE_RNN_WEIGHTS = 4, TARE_RNN_STATES = 2 };
 struct tare_rnn {
-    size_t kernel; /* argument; recurrent kernel and bias follow */
+    size_t kernel;   /* argument; recurrent kernel and bias follow */
     size_t n_states; /* states[0] is the output */
-    /* weights[0], weights[1] are recurrent kernel and bias in c->graph: what every step makes of them, made once. NULL: nothing. */
+    /* weights[0], weights[1] are recurrent kernel and bias in c->graph: what every step makes of them, made once. NULL:
+     * nothing. */
     tare_status (*prepare)(struct tare_composing *c, struct tare_edge *weights);
     /* From x [batch, gates * units] and the states, the next states; nodes go into c->graph. */
     tare_status (*step)(struct tare_composing *c, const struct tare_edge *weights, struct tare_edge x,
@@ -71,8 +72,8 @@ struct tare_shape tare_composing_shape(const struct tare_composing *c, size_t ar
 tare_status tare_composing_node(struct tare_node **out, struct tare_composing *c, const char *op, const char *name,
                                 size_t n, const struct tare_edge *inputs);
 /* The same with nothing left to set: its output 0. */
-tare_status tare_composing_op(struct tare_edge *out, struct tare_composing *c, const char *op, const char *name, size_t n,
-                              const struct tare_edge *inputs);
+tare_status tare_composing_op(struct tare_edge *out, struct tare_composing *c, const char *op, const char *name,
+                              size_t n, const struct tare_edge *inputs);
 tare_status tare_composing_ints(struct tare_edge *out, struct tare_composing *c, const char *name, size_t n,
                                 const int32_t *values);
 tare_status tare_composing_int(struct tare_edge *out, struct tare_composing *c, const char *name, int32_t value);

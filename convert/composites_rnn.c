@@ -1,7 +1,7 @@
-/* Keras' LSTM and GRU: the product of all time steps' inputs with the kernel becomes one, and the steps stand one behind
- * the other, or in one loop where they are many or their number is open (convert/composites_rnn_loop.c). Products are the
- * ops that quantization knows, every op compiles for a TPU, and each number is computed by the same operations in the
- * same order as Keras has it. */
+/* Keras' LSTM and GRU: the product of all time steps' inputs with the kernel becomes one, and the steps stand one
+ * behind the other, or in one loop where they are many or their number is open (convert/composites_rnn_loop.c).
+ * Products are the ops that quantization knows, every op compiles for a TPU, and each number is computed by the same
+ * operations in the same order as Keras has it. */
 #include "convert/composites_internal.h"
 
 #include <string.h>
@@ -48,8 +48,8 @@ static tare_status check_steps(struct tare_composing *c) {
                                       tare_shape_text(text, &inputs));
     if (outputs.rank != 3 || (outputs.dims[axis] >= 0 && inputs.dims[axis] >= 0 && outputs.dims[axis] != 1 &&
                               outputs.dims[axis] != inputs.dims[axis]))
-        return tare_composing_decline(c, "the outputs have shape %s for %lld time steps", tare_shape_text(text, &outputs),
-                                      (long long)inputs.dims[axis]);
+        return tare_composing_decline(c, "the outputs have shape %s for %lld time steps",
+                                      tare_shape_text(text, &outputs), (long long)inputs.dims[axis]);
     return TARE_OK;
 }
 
@@ -72,8 +72,9 @@ static tare_status check_runtime(struct tare_composing *c, size_t result) {
 static tare_status check(struct tare_composing *c, size_t n_args, size_t n_returns, size_t kernel, int gates,
                          int bias_rank) {
     if (c->graph->n_args > n_args)
-        return tare_composing_decline(c, "it has %zu arguments (%zu without mask or sequence lengths, which have no fused "
-                                         "form)",
+        return tare_composing_decline(c,
+                                      "it has %zu arguments (%zu without mask or sequence lengths, which have no fused "
+                                      "form)",
                                       c->graph->n_args, n_args);
     TARE_TRY(tare_composing_want(c, n_args, n_returns));
     TARE_TRY(tare_composing_want_arg(c, INPUTS, TARE_DT_FLOAT, 3));
@@ -145,8 +146,10 @@ static tare_status project_steps(struct tare_node **steps, struct tare_composing
     return unpack(steps, c, projected, x.dims[axis], axis);
 }
 
-/* The outputs of all steps in the order in which they were computed; of the last one, where the layer returns no more. */
-static tare_status pack(struct tare_edge *out, struct tare_composing *c, const struct tare_edge *outputs, int64_t count) {
+/* The outputs of all steps in the order in which they were computed; of the last one, where the layer returns no more.
+ */
+static tare_status pack(struct tare_edge *out, struct tare_composing *c, const struct tare_edge *outputs,
+                        int64_t count) {
     struct tare_node *node;
     if (tare_rnn_keeps_last(c)) {
         outputs += count - 1;
@@ -266,6 +269,8 @@ static tare_status gru_step(struct tare_composing *c, const struct tare_edge *we
 }
 
 tare_status tare_composite_build_gru(struct tare_composing *c) {
-    static const struct tare_rnn gru = { .kernel = GRU_KERNEL, .n_states = 1, .prepare = prepare_gru, .step = gru_step };
+    static const struct tare_rnn gru = {
+        .kernel = GRU_KERNEL, .n_states = 1, .prepare = prepare_gru, .step = gru_step
+    };
     return build(c, &gru);
 }

@@ -1,5 +1,6 @@
-/* The loop form of recurrent layers: a StatelessWhile over TensorLists with a step in its body. All inputs are multiplied
- * with the kernel before it, so that the loop is left with the recurrence; weights pass through it unchanged. */
+/* The loop form of recurrent layers: a StatelessWhile over TensorLists with a step in its body. All inputs are
+ * multiplied with the kernel before it, so that the loop is left with the recurrence; weights pass through it
+ * unchanged. */
 #include "convert/composites_internal.h"
 #include "graph/model.h"
 
@@ -9,7 +10,7 @@ enum { INPUTS = 0, MOST_VALUES = 8 };
 static const struct {
     const char *name;
     int dtype;
-} fixed_values[] = { { "step", TARE_DT_INT32 },    { "limit", TARE_DT_INT32 },      { "inputs", TARE_DT_VARIANT },
+} fixed_values[] = { { "step", TARE_DT_INT32 },      { "limit", TARE_DT_INT32 },     { "inputs", TARE_DT_VARIANT },
                      { "outputs", TARE_DT_VARIANT }, { "recurrent", TARE_DT_FLOAT }, { "bias", TARE_DT_FLOAT } };
 enum { STEP, LIMIT, LIST_IN, LIST_OUT, RECURRENT, BIAS, FIXED };
 
@@ -48,7 +49,8 @@ static tare_status new_function(struct tare_composing *out, const struct tare_co
     out->graph = name ? tare_model_add_function(model, name) : NULL;
     if (!out->graph) return TARE_NO_MEMORY;
     for (size_t i = 0; i < count_values(rnn); i++)
-        if (!tare_graph_add_arg(out->graph, i < FIXED ? fixed_values[i].name : "state", dtype_of(i))) return TARE_NO_MEMORY;
+        if (!tare_graph_add_arg(out->graph, i < FIXED ? fixed_values[i].name : "state", dtype_of(i)))
+            return TARE_NO_MEMORY;
     return TARE_OK;
 }
 
@@ -63,7 +65,8 @@ static tare_status build_condition(struct tare_composing *f) {
 static tare_status build_index(struct tare_edge *out, struct tare_composing *f, bool backwards, struct tare_edge next) {
     *out = tare_composing_arg(f, STEP);
     if (!backwards) return TARE_OK;
-    return tare_composing_op(out, f, "Sub", "from_the_end", 2, (struct tare_edge[]){ tare_composing_arg(f, LIMIT), next });
+    return tare_composing_op(out, f, "Sub", "from_the_end", 2,
+                             (struct tare_edge[]){ tare_composing_arg(f, LIMIT), next });
 }
 
 static tare_status build_body(struct tare_composing *f, const struct tare_composing *c, const struct tare_rnn *rnn,
@@ -86,8 +89,8 @@ static tare_status build_body(struct tare_composing *f, const struct tare_compos
     for (size_t i = 0; i < rnn->n_states; i++)
         values[FIXED + i] = states[i];
     for (size_t i = 0; i < count_values(rnn); i++)
-        TARE_TRY(tare_graph_add_return(f->graph, tare_arena_printf(&f->graph->model->arena, "value_%zu", i), dtype_of(i),
-                                       values[i]));
+        TARE_TRY(tare_graph_add_return(f->graph, tare_arena_printf(&f->graph->model->arena, "value_%zu", i),
+                                       dtype_of(i), values[i]));
     return TARE_OK;
 }
 
@@ -115,7 +118,8 @@ static tare_status count_steps(struct tare_edge *out, struct tare_composing *c) 
 }
 
 /* [time, batch, …] from [batch, time, …] and back; as it is in a layer whose time comes first. */
-static tare_status swap_time(struct tare_edge *out, struct tare_composing *c, const char *name, struct tare_edge value) {
+static tare_status swap_time(struct tare_edge *out, struct tare_composing *c, const char *name,
+                             struct tare_edge value) {
     static const int32_t swapped[3] = { 1, 0, 2 };
     struct tare_edge order;
     *out = value;
@@ -153,12 +157,12 @@ static tare_status build_loop(struct tare_node **out, struct tare_composing *c, 
     return tare_node_resolve(*out);
 }
 
-static tare_status stack_outputs(struct tare_edge *out, struct tare_composing *c, struct tare_node *loop, int64_t units) {
+static tare_status stack_outputs(struct tare_edge *out, struct tare_composing *c, struct tare_node *loop,
+                                 int64_t units) {
     struct tare_edge shape, axis, stacked;
     if (tare_rnn_keeps_last(c)) {
         TARE_TRY(tare_composing_int(&axis, c, "time_axis", tare_rnn_time_axis(c)));
-        return tare_composing_op(out, c, "ExpandDims", "outputs", 2,
-                                 (struct tare_edge[]){ { loop, FIXED }, axis });
+        return tare_composing_op(out, c, "ExpandDims", "outputs", 2, (struct tare_edge[]){ { loop, FIXED }, axis });
     }
     TARE_TRY(row_shape(&shape, c, "output_shape", units));
     TARE_TRY(list_op(&stacked, c, "TensorListStack", 2, (struct tare_edge[]){ { loop, LIST_OUT }, shape }));

@@ -98,12 +98,18 @@ static tare_status copy_attr(struct tare_node *node, const struct tare_attr *att
     if (!attr->count || attr->is_list)
         return TARE_FAIL(TARE_UNSUPPORTED, "attribute '%s' of %s is a list", attr->name, node->op);
     switch (attr->kind) {
-    case TARE_ATTR_INT: return tare_node_set_int(node, attr->name, item->i);
-    case TARE_ATTR_FLOAT: return tare_node_set_float(node, attr->name, item->f);
-    case TARE_ATTR_BOOL: return tare_node_set_bool(node, attr->name, item->b);
-    case TARE_ATTR_TYPE: return tare_node_set_type(node, attr->name, item->type);
-    case TARE_ATTR_STRING: return tare_node_set_string(node, attr->name, item->s.data, item->s.size);
-    default: return TARE_FAIL(TARE_UNSUPPORTED, "attribute '%s' of %s has no plain value", attr->name, node->op);
+    case TARE_ATTR_INT:
+        return tare_node_set_int(node, attr->name, item->i);
+    case TARE_ATTR_FLOAT:
+        return tare_node_set_float(node, attr->name, item->f);
+    case TARE_ATTR_BOOL:
+        return tare_node_set_bool(node, attr->name, item->b);
+    case TARE_ATTR_TYPE:
+        return tare_node_set_type(node, attr->name, item->type);
+    case TARE_ATTR_STRING:
+        return tare_node_set_string(node, attr->name, item->s.data, item->s.size);
+    default:
+        return TARE_FAIL(TARE_UNSUPPORTED, "attribute '%s' of %s has no plain value", attr->name, node->op);
     }
 }
 
@@ -118,8 +124,8 @@ static tare_status build_user_op(struct tare_composing *c) {
         if (strcmp(c->attrs[i].name, "tfl_fusable_op") != 0) TARE_TRY(copy_attr(node, &c->attrs[i]));
     TARE_TRY(tare_node_resolve(node));
     if (node->n_outputs != c->graph->n_returns)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "failed to fuse for op: %s (it has %zu outputs, the function %zu)", c->name,
-                         node->n_outputs, c->graph->n_returns);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "failed to fuse for op: %s (it has %zu outputs, the function %zu)",
+                         c->name, node->n_outputs, c->graph->n_returns);
     for (size_t i = 0; i < c->graph->n_returns; i++)
         c->results[i] = (struct tare_edge){ node, (int)i };
     return TARE_OK;

@@ -8,12 +8,13 @@
 
 tare_status tare_export_attr(Tensorflow__AttrValue **out, struct tare_arena *arena, const struct tare_attr *attr);
 tare_status tare_export_node(Tensorflow__NodeDef **out, struct tare_arena *arena, const struct tare_node *node);
-tare_status tare_export_function(Tensorflow__FunctionDef **out, struct tare_arena *arena, const struct tare_graph *graph);
+tare_status tare_export_function(Tensorflow__FunctionDef **out, struct tare_arena *arena,
+                                 const struct tare_graph *graph);
 /* Main graph and every function; versions and debug info are kept from `origin` (NULL: none). */
 tare_status tare_export_graph_def(Tensorflow__GraphDef **out, struct tare_arena *arena, const struct tare_model *model,
                                   const Tensorflow__GraphDef *origin);
-/* The op list that goes with the model: `origin` (NULL: none), with the definitions of ops of the user's libraries that it
- * lacks; NULL when there is none of either. */
+/* The op list that goes with the model: `origin` (NULL: none), with the definitions of ops of the user's libraries that
+ * it lacks; NULL when there is none of either. */
 tare_status tare_export_op_list(Tensorflow__OpList **out, struct tare_arena *arena, const struct tare_model *model,
                                 Tensorflow__OpList *origin);
 /* The name of an edge as the graph's kind writes it: "node", "node:1", or "node:output:0" in a function. */

@@ -36,31 +36,45 @@ static tare_status export_list(Tensorflow__AttrValue__ListValue *list, struct ta
         list->field = TARE_NEW_ARRAY(arena, type, n + 1);                                                              \
         if (!list->field) return TARE_NO_MEMORY;                                                                       \
         list->n_##field = n;                                                                                           \
-        for (size_t i = 0; i < n; i++) list->field[i] = (expression);                                                  \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            list->field[i] = (expression);                                                                             \
     } while (0)
 #define FILL_BY(field, type, call)                                                                                     \
     do {                                                                                                               \
         list->field = TARE_NEW_ARRAY(arena, type, n + 1);                                                              \
         if (!list->field) return TARE_NO_MEMORY;                                                                       \
         list->n_##field = n;                                                                                           \
-        for (size_t i = 0; i < n; i++) TARE_TRY(call);                                                                 \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            TARE_TRY(call);                                                                                            \
     } while (0)
     switch (attr->kind) {
-    case TARE_ATTR_STRING: FILL(s, ProtobufCBinaryData, bytes_of(attr->items[i].s)); break;
-    case TARE_ATTR_INT: FILL(i, int64_t, attr->items[i].i); break;
-    case TARE_ATTR_FLOAT: FILL(f, float, attr->items[i].f); break;
-    case TARE_ATTR_BOOL: FILL(b, protobuf_c_boolean, attr->items[i].b); break;
-    case TARE_ATTR_TYPE: FILL(type, Tensorflow__DataType, (Tensorflow__DataType)attr->items[i].type); break;
+    case TARE_ATTR_STRING:
+        FILL(s, ProtobufCBinaryData, bytes_of(attr->items[i].s));
+        break;
+    case TARE_ATTR_INT:
+        FILL(i, int64_t, attr->items[i].i);
+        break;
+    case TARE_ATTR_FLOAT:
+        FILL(f, float, attr->items[i].f);
+        break;
+    case TARE_ATTR_BOOL:
+        FILL(b, protobuf_c_boolean, attr->items[i].b);
+        break;
+    case TARE_ATTR_TYPE:
+        FILL(type, Tensorflow__DataType, (Tensorflow__DataType)attr->items[i].type);
+        break;
     case TARE_ATTR_SHAPE:
         FILL(shape, Tensorflow__TensorShapeProto *, tare_shape_to_message(arena, attr->items[i].shape));
         break;
     case TARE_ATTR_TENSOR:
-        FILL_BY(tensor, Tensorflow__TensorProto *, tare_tensor_to_message(&list->tensor[i], arena, attr->items[i].tensor, TARE_TENSOR_BORROW));
+        FILL_BY(tensor, Tensorflow__TensorProto *,
+                tare_tensor_to_message(&list->tensor[i], arena, attr->items[i].tensor, TARE_TENSOR_BORROW));
         break;
     case TARE_ATTR_FUNC:
         FILL_BY(func, Tensorflow__NameAttrList *, export_func(&list->func[i], arena, &attr->items[i].func));
         break;
-    default: break; /* an empty list of no kind */
+    default:
+        break; /* an empty list of no kind */
     }
 #undef FILL
 #undef FILL_BY
@@ -87,11 +101,26 @@ tare_status tare_export_attr(Tensorflow__AttrValue **out, struct tare_arena *are
     }
     if (!attr->count) return TARE_OK;
     switch (attr->kind) {
-    case TARE_ATTR_STRING: CASE(S); value->s = bytes_of(item->s); break;
-    case TARE_ATTR_INT: CASE(I); value->i = item->i; break;
-    case TARE_ATTR_FLOAT: CASE(F); value->f = item->f; break;
-    case TARE_ATTR_BOOL: CASE(B); value->b = item->b; break;
-    case TARE_ATTR_TYPE: CASE(TYPE); value->type = (Tensorflow__DataType)item->type; break;
+    case TARE_ATTR_STRING:
+        CASE(S);
+        value->s = bytes_of(item->s);
+        break;
+    case TARE_ATTR_INT:
+        CASE(I);
+        value->i = item->i;
+        break;
+    case TARE_ATTR_FLOAT:
+        CASE(F);
+        value->f = item->f;
+        break;
+    case TARE_ATTR_BOOL:
+        CASE(B);
+        value->b = item->b;
+        break;
+    case TARE_ATTR_TYPE:
+        CASE(TYPE);
+        value->type = (Tensorflow__DataType)item->type;
+        break;
     case TARE_ATTR_SHAPE:
         CASE(SHAPE);
         value->shape = tare_shape_to_message(arena, item->shape);
@@ -99,9 +128,15 @@ tare_status tare_export_attr(Tensorflow__AttrValue **out, struct tare_arena *are
     case TARE_ATTR_TENSOR:
         CASE(TENSOR);
         return tare_tensor_to_message(&value->tensor, arena, item->tensor, TARE_TENSOR_BORROW);
-    case TARE_ATTR_FUNC: CASE(FUNC); return export_func(&value->func, arena, &item->func);
-    case TARE_ATTR_PLACEHOLDER: CASE(PLACEHOLDER); value->placeholder = (char *)(uintptr_t)item->s.data; break;
-    case TARE_ATTR_NONE: break;
+    case TARE_ATTR_FUNC:
+        CASE(FUNC);
+        return export_func(&value->func, arena, &item->func);
+    case TARE_ATTR_PLACEHOLDER:
+        CASE(PLACEHOLDER);
+        value->placeholder = (char *)(uintptr_t)item->s.data;
+        break;
+    case TARE_ATTR_NONE:
+        break;
     }
 #undef CASE
     return TARE_OK;

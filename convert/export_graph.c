@@ -60,7 +60,8 @@ static tare_status export_inputs(Tensorflow__NodeDef *def, struct tare_arena *ar
     if (!def->input) return TARE_NO_MEMORY;
     for (size_t i = 0; i < node->n_inputs; i++) {
         const char *text;
-        TARE_TRY(tare_error_prefix(tare_export_edge(&text, arena, node->graph, node->inputs[i]), "node %s", node->name));
+        TARE_TRY(
+            tare_error_prefix(tare_export_edge(&text, arena, node->graph, node->inputs[i]), "node %s", node->name));
         if (origin && i < origin->n_input && says_the_same(origin->input[i], text)) text = origin->input[i];
         def->input[def->n_input++] = (char *)(uintptr_t)text;
     }
@@ -146,8 +147,10 @@ static bool is_listed(const Tensorflow__OpDef *def, const char *name) {
     return false;
 }
 
-/* The signature lists control outputs in an order of its own (the map of control returns has none): the file's first. */
-static void order_control_outputs(Tensorflow__OpDef *def, const struct tare_graph *graph, const Tensorflow__OpDef *old) {
+/* The signature lists control outputs in an order of its own (the map of control returns has none): the file's first.
+ */
+static void order_control_outputs(Tensorflow__OpDef *def, const struct tare_graph *graph,
+                                  const Tensorflow__OpDef *old) {
     size_t count = 0;
     for (size_t i = 0; old && i < old->n_control_output; i++)
         if (has_control_return(graph, old->control_output[i])) def->control_output[count++] = old->control_output[i];
@@ -216,8 +219,10 @@ static tare_status export_returns(Tensorflow__FunctionDef *def, struct tare_aren
     if (!done || !def->ret) return TARE_NO_MEMORY;
     for (size_t o = 0; origin && o < origin->n_ret; o++) {
         size_t r = 0;
-        while (r < graph->n_returns && strcmp(graph->returns[r].name, origin->ret[o]->key) != 0) r++;
-        if (r == graph->n_returns && is_undeclared(graph, origin, origin->ret[o])) def->ret[def->n_ret++] = origin->ret[o];
+        while (r < graph->n_returns && strcmp(graph->returns[r].name, origin->ret[o]->key) != 0)
+            r++;
+        if (r == graph->n_returns && is_undeclared(graph, origin, origin->ret[o]))
+            def->ret[def->n_ret++] = origin->ret[o];
         if (r == graph->n_returns || done[r]) continue;
         done[r] = true;
         TARE_TRY(export_return(def, arena, graph, &graph->returns[r], origin->ret[o]->value));
@@ -316,8 +321,8 @@ tare_status tare_export_graph_def(Tensorflow__GraphDef **out, struct tare_arena 
     library->function = TARE_NEW_ARRAY(arena, Tensorflow__FunctionDef *, model->n_functions + 1);
     if (!library->function) return TARE_NO_MEMORY;
     for (size_t i = 0; i < model->n_functions; i++)
-        TARE_TRY(tare_error_prefix(tare_export_function(&library->function[i], arena, model->functions[i]), "function %s",
-                                   model->functions[i]->name));
+        TARE_TRY(tare_error_prefix(tare_export_function(&library->function[i], arena, model->functions[i]),
+                                   "function %s", model->functions[i]->name));
     library->n_function = model->n_functions;
     *out = def;
     return TARE_OK;

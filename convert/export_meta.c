@@ -4,7 +4,9 @@
 
 #include <string.h>
 
-static char *text(const char *constant) { return (char *)(uintptr_t)constant; }
+static char *text(const char *constant) {
+    return (char *)(uintptr_t)constant;
+}
 
 /* ---- signatures ---- */
 
@@ -138,8 +140,7 @@ static tare_status export_info(Tensorflow__MetaGraphDef *meta, struct tare_arena
         info->n_tags = 1;
     }
     TARE_TRY(tare_export_op_list(&info->stripped_op_list, arena, model, info->stripped_op_list));
-    info->function_aliases =
-        TARE_NEW_ARRAY(arena, Tensorflow__StringEntry *, model->n_aliases + 1);
+    info->function_aliases = TARE_NEW_ARRAY(arena, Tensorflow__StringEntry *, model->n_aliases + 1);
     info->n_function_aliases = model->n_aliases;
     if (!info->function_aliases) return TARE_NO_MEMORY;
     for (size_t i = 0; i < model->n_aliases; i++) {

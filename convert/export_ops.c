@@ -1,12 +1,14 @@
-/* Definitions of ops that come from the user's libraries: a model takes them along, so that it opens where the library is
- * not at hand. TensorFlow writes every op's; those that are built in are left out here. */
+/* Definitions of ops that come from the user's libraries: a model takes them along, so that it opens where the library
+ * is not at hand. TensorFlow writes every op's; those that are built in are left out here. */
 #include "convert/export.h"
 #include "graph/attr_text.h"
 #include "graph/op.h"
 
 #include <string.h>
 
-static char *text(const char *constant) { return (char *)(uintptr_t)constant; }
+static char *text(const char *constant) {
+    return (char *)(uintptr_t)constant;
+}
 
 static tare_status export_args(Tensorflow__OpDef__ArgDef ***out, size_t *count, struct tare_arena *arena,
                                const struct tare_op_arg *args, size_t n_args) {

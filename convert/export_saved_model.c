@@ -99,7 +99,9 @@ static tare_status add_tables(const struct exporter *e, struct tare_bundle_write
     return TARE_OK;
 }
 
-static bool has_checkpoint(const struct exporter *e) { return e->saver.restore_op != NULL; }
+static bool has_checkpoint(const struct exporter *e) {
+    return e->saver.restore_op != NULL;
+}
 
 static tare_status write_checkpoint(const struct exporter *e, const char *directory) {
     struct tare_bundle_writer *writer = NULL;
@@ -126,13 +128,15 @@ static tare_status write_checkpoint(const struct exporter *e, const char *direct
 static tare_status copy_folder(const struct exporter *e, const char *directory, const char *name) {
     char *from = e->source ? tare_path_join(e->source->path, name) : NULL, *to = tare_path_join(directory, name);
     tare_status status = to ? TARE_OK : TARE_NO_MEMORY;
-    if (status == TARE_OK && from && tare_file_kind_of(from) == TARE_FILE_DIRECTORY) status = tare_file_copy_tree(from, to);
+    if (status == TARE_OK && from && tare_file_kind_of(from) == TARE_FILE_DIRECTORY)
+        status = tare_file_copy_tree(from, to);
     tare_free(from);
     tare_free(to);
     return status;
 }
 
-static tare_status write_directory(struct exporter *e, const struct tare_export_options *options, const char *directory) {
+static tare_status write_directory(struct exporter *e, const struct tare_export_options *options,
+                                   const char *directory) {
     Tensorflow__SavedModel *message;
     TARE_TRY(make_message(&message, e));
     TARE_TRY(write_message(message, directory));
@@ -142,8 +146,8 @@ static tare_status write_directory(struct exporter *e, const struct tare_export_
     return options && options->extra ? options->extra(options->extra_arg, directory) : TARE_OK;
 }
 
-/* What was a part of a stored tensor is stored on its own, under a key that nothing else has: the parts of one need not all
- * be left, nor stay what they were. */
+/* What was a part of a stored tensor is stored on its own, under a key that nothing else has: the parts of one need not
+ * all be left, nor stay what they were. */
 static tare_status give_own_keys(struct tare_model *model) {
     struct tare_map keys = { 0 };
     tare_status status = TARE_OK;

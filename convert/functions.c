@@ -28,7 +28,8 @@ static const char *python_name(struct lister *l, const char *function) {
             break;
         }
     size = strlen(function);
-    while (digits < size && function[size - 1 - digits] >= '0' && function[size - 1 - digits] <= '9') digits++;
+    while (digits < size && function[size - 1 - digits] >= '0' && function[size - 1 - digits] <= '9')
+        digits++;
     if (digits && size > digits + 1 && function[size - 1 - digits] == '_') size -= digits + 1;
     return tare_arena_strndup(&l->list->arena, function, size);
 }
@@ -44,8 +45,8 @@ static const char *path_below(struct lister *l, const char *parent, const char *
     return tare_arena_printf(&l->list->arena, "%s.%s", parent, name);
 }
 
-/* The shortest path from the root to every object, ".a.b"; "" for the root. A very long one is cut to "...", so that all
- * together stay in proportion to the file. */
+/* The shortest path from the root to every object, ".a.b"; "" for the root. A very long one is cut to "...", so that
+ * all together stay in proportion to the file. */
 static tare_status find_paths(struct lister *l) {
     size_t count = l->list->objects ? l->list->objects->n_nodes : 0, head = 0, tail = 0;
     struct tare_arena scratch = { 0 };
@@ -143,8 +144,11 @@ static struct tare_function_capture describe_capture(struct describer *d, const 
     case TENSORFLOW__SAVED_OBJECT__KIND_ASSET:
         describe_asset(&capture, d, object->asset->asset_file_def_index);
         break;
-    case TENSORFLOW__SAVED_OBJECT__KIND_RESOURCE: capture.kind = "resource"; break;
-    default: break;
+    case TENSORFLOW__SAVED_OBJECT__KIND_RESOURCE:
+        capture.kind = "resource";
+        break;
+    default:
+        break;
     }
     return capture;
 }
@@ -166,7 +170,8 @@ static tare_status add_captures(struct describer *d, struct tare_trace *trace, c
 /* ---- signatures that the object graph knows ---- */
 
 static size_t tuple_size(const value_message *value) {
-    return value && value->kind_case == TENSORFLOW__STRUCTURED_VALUE__KIND_TUPLE_VALUE ? value->tuple_value->n_values : 0;
+    return value && value->kind_case == TENSORFLOW__STRUCTURED_VALUE__KIND_TUPLE_VALUE ? value->tuple_value->n_values
+                                                                                       : 0;
 }
 
 static const value_message *tuple_item(const value_message *value, size_t i) {
@@ -178,7 +183,8 @@ static const char *argument_name(const Tensorflow__FunctionSpec *spec, size_t i)
     const value_message *full = spec ? spec->fullargspec : NULL, *names = NULL;
     if (!full || full->kind_case != TENSORFLOW__STRUCTURED_VALUE__KIND_NAMED_TUPLE_VALUE) return NULL;
     for (size_t k = 0; k < full->named_tuple_value->n_values; k++)
-        if (strcmp(full->named_tuple_value->values[k]->key, "args") == 0) names = full->named_tuple_value->values[k]->value;
+        if (strcmp(full->named_tuple_value->values[k]->key, "args") == 0)
+            names = full->named_tuple_value->values[k]->value;
     if (!names || names->kind_case != TENSORFLOW__STRUCTURED_VALUE__KIND_LIST_VALUE) return NULL;
     if (spec->is_method) i++;
     if (i >= names->list_value->n_values) return NULL;
@@ -188,7 +194,7 @@ static const char *argument_name(const Tensorflow__FunctionSpec *spec, size_t i)
 
 struct title {
     struct tare_strbuf text;
-    size_t count; /* arguments so far */
+    size_t count;                             /* arguments so far */
     struct tare_function_argument *arguments; /* those that are tensors */
     size_t n_arguments;
 };
@@ -226,9 +232,11 @@ static int by_key(const void *a, const void *b) {
 /* By name: maps have no order. */
 static bool add_keywords(struct describer *d, struct title *title, const Tensorflow__DictValue *dict) {
     size_t count = dict->n_fields;
-    Tensorflow__DictValue__FieldsEntry **sorted = TARE_NEW_ARRAY(d->arena, Tensorflow__DictValue__FieldsEntry *, count + 1);
+    Tensorflow__DictValue__FieldsEntry **sorted =
+        TARE_NEW_ARRAY(d->arena, Tensorflow__DictValue__FieldsEntry *, count + 1);
     if (!sorted) return false;
-    for (size_t i = 0; i < count; i++) sorted[i] = dict->fields[i];
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = dict->fields[i];
     qsort(sorted, count, sizeof *sorted, by_key);
     if (count) tare_strbuf_puts(&title->text, title->count++ ? ", *" : "*");
     for (size_t i = 0; i < count; i++)
@@ -253,8 +261,8 @@ static tare_status describe_structured(struct describer *d, struct tare_trace *t
         keywords && keywords->kind_case == TENSORFLOW__STRUCTURED_VALUE__KIND_DICT_VALUE ? keywords->dict_value : NULL;
     struct title title = { 0 };
     struct tare_strbuf returns = { 0 };
-    title.arguments = TARE_NEW_ARRAY(d->arena, struct tare_function_argument,
-                                     tuple_size(args) + (dict ? dict->n_fields : 0) + 1);
+    title.arguments =
+        TARE_NEW_ARRAY(d->arena, struct tare_function_argument, tuple_size(args) + (dict ? dict->n_fields : 0) + 1);
     tare_strbuf_printf(&title.text, "%s(", name);
     if (!title.arguments || !add_positional(d, &title, args, spec) || (dict && !add_keywords(d, &title, dict))) {
         tare_strbuf_free(&title.text);
@@ -307,7 +315,8 @@ static const char *flat_returns(struct describer *d, const struct tare_graph *gr
     struct tare_strbuf text = { 0 };
     if (graph->n_returns != 1) {
         tare_strbuf_putc(&text, '(');
-        for (size_t i = 0; i < graph->n_returns; i++) tare_strbuf_printf(&text, "%s<%zu>", i ? ", " : "", i + 1);
+        for (size_t i = 0; i < graph->n_returns; i++)
+            tare_strbuf_printf(&text, "%s<%zu>", i ? ", " : "", i + 1);
         tare_strbuf_putc(&text, ')');
     }
     for (size_t i = 0; i < graph->n_returns; i++) {
@@ -329,7 +338,8 @@ static tare_status describe_flat(struct describer *d, struct tare_trace *trace, 
         struct tare_strbuf text = { 0 };
         put_tensor(&text, graph->args[i]->output_dtypes[0], &shape);
         tare_strbuf_printf(&title.text, "%s%s", i ? ", " : "", graph->args[i]->name);
-        title.arguments[title.n_arguments++] = (struct tare_function_argument){ graph->args[i]->name, keep_once(d, &text) };
+        title.arguments[title.n_arguments++] =
+            (struct tare_function_argument){ graph->args[i]->name, keep_once(d, &text) };
     }
     TARE_TRY(finish(d, trace, &title));
     for (size_t i = 0; i < count; i++)
@@ -379,7 +389,8 @@ static tare_status index_functions(struct lister *l) {
     }
     for (size_t i = 0; i < l->list->model->n_concretes; i++) {
         struct tare_concrete *concrete = &l->list->model->concretes[i];
-        if (!tare_map_get(&l->bound, concrete->graph->name) && !tare_map_set(&l->bound, concrete->graph->name, concrete))
+        if (!tare_map_get(&l->bound, concrete->graph->name) &&
+            !tare_map_set(&l->bound, concrete->graph->name, concrete))
             return TARE_NO_MEMORY;
     }
     return TARE_OK;
@@ -403,7 +414,8 @@ static tare_status add_trace(struct lister *l, struct tare_function_group *group
 static tare_status add_object(struct lister *l, size_t id, char *const *functions, size_t count,
                               const Tensorflow__FunctionSpec *spec) {
     struct tare_function_group *group = NULL;
-    for (size_t i = 0; i < count && !group; i++) group = tare_map_get(&l->group_of, functions[i]);
+    for (size_t i = 0; i < count && !group; i++)
+        group = tare_map_get(&l->group_of, functions[i]);
     for (size_t i = 0; i < count; i++) {
         const struct tare_graph *graph = tare_model_find_function(l->list->model, functions[i]);
         const char *name;
@@ -445,7 +457,8 @@ static tare_status add_others(struct lister *l) {
     return TARE_OK;
 }
 
-static tare_status add_group_aliases(struct lister *l, struct tare_function_group *group, const struct tare_map *alias_of) {
+static tare_status add_group_aliases(struct lister *l, struct tare_function_group *group,
+                                     const struct tare_map *alias_of) {
     struct tare_map seen = { 0 };
     tare_status status = TARE_OK;
     group->aliases = TARE_NEW_ARRAY(&l->list->arena, const char *, group->n_traces + 1);
@@ -465,7 +478,8 @@ static tare_status add_aliases(struct lister *l) {
     struct tare_map alias_of = { 0 };
     tare_status status = TARE_OK;
     for (size_t i = 0; i < l->list->model->n_aliases && status == TARE_OK; i++)
-        if (!tare_map_set(&alias_of, l->list->model->aliases[i].function, (char *)(uintptr_t)l->list->model->aliases[i].alias))
+        if (!tare_map_set(&alias_of, l->list->model->aliases[i].function,
+                          (char *)(uintptr_t)l->list->model->aliases[i].alias))
             status = TARE_NO_MEMORY;
     for (size_t g = 0; g < l->list->n_groups && status == TARE_OK; g++)
         status = add_group_aliases(l, l->list->groups[g], &alias_of);
@@ -511,8 +525,8 @@ static void print_captures(struct tare_strbuf *out, const struct tare_trace *tra
     for (size_t i = 0; i < trace->n_captures; i++) {
         const struct tare_function_capture *capture = &trace->captures[i];
         bool twice = strcmp(tare_dtype_name(capture->dtype), capture->kind) == 0; /* a resource that is a resource */
-        tare_strbuf_printf(out, "    %s: %s%s%s, shape=", capture->name, tare_dtype_name(capture->dtype), twice ? "" : " ",
-                           twice ? "" : capture->kind);
+        tare_strbuf_printf(out, "    %s: %s%s%s, shape=", capture->name, tare_dtype_name(capture->dtype),
+                           twice ? "" : " ", twice ? "" : capture->kind);
         tare_shape_python(out, &capture->shape);
         tare_strbuf_putc(out, '\n');
     }

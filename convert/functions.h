@@ -39,7 +39,7 @@ struct tare_trace_source {
 };
 
 struct tare_function_group {
-    const char *name; /* of the Python function */
+    const char *name;   /* of the Python function */
     const char **paths; /* where the object graph has it: ".model.call" */
     size_t n_paths, paths_capacity;
     const char **aliases;

@@ -72,8 +72,7 @@ static tare_status import_shape(const struct tare_shape **out, struct tare_model
 static tare_status import_func(struct tare_func *out, struct tare_model *model, const Tensorflow__NameAttrList *func) {
     size_t capacity;
     TARE_TRY(keep_text(&out->name, model, func->name));
-    return tare_import_attrs(&out->attrs, &out->n_attrs, &capacity, model, func->attr,
-                             func->n_attr);
+    return tare_import_attrs(&out->attrs, &out->n_attrs, &capacity, model, func->attr, func->n_attr);
 }
 
 /* The lists of an AttrValue.ListValue in turn: kind and length of the one that is set. */
@@ -82,8 +81,8 @@ static enum tare_attr_kind list_kind(const Tensorflow__AttrValue__ListValue *lis
         enum tare_attr_kind kind;
         size_t count;
     } lists[] = {
-        { TARE_ATTR_STRING, list->n_s }, { TARE_ATTR_INT, list->n_i },       { TARE_ATTR_FLOAT, list->n_f },
-        { TARE_ATTR_BOOL, list->n_b },   { TARE_ATTR_TYPE, list->n_type },   { TARE_ATTR_SHAPE, list->n_shape },
+        { TARE_ATTR_STRING, list->n_s },      { TARE_ATTR_INT, list->n_i },     { TARE_ATTR_FLOAT, list->n_f },
+        { TARE_ATTR_BOOL, list->n_b },        { TARE_ATTR_TYPE, list->n_type }, { TARE_ATTR_SHAPE, list->n_shape },
         { TARE_ATTR_TENSOR, list->n_tensor }, { TARE_ATTR_FUNC, list->n_func },
     };
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
@@ -104,15 +103,32 @@ static tare_status import_list(struct tare_attr *out, struct tare_model *model,
     for (size_t i = 0; i < out->count; i++) {
         union tare_attr_item *item = &out->items[i];
         switch (out->kind) {
-        case TARE_ATTR_STRING: TARE_TRY(copy_string(&item->s, model, list->s[i])); break;
-        case TARE_ATTR_INT: item->i = list->i[i]; break;
-        case TARE_ATTR_FLOAT: item->f = list->f[i]; break;
-        case TARE_ATTR_BOOL: item->b = list->b[i]; break;
-        case TARE_ATTR_TYPE: item->type = (int)list->type[i]; break;
-        case TARE_ATTR_SHAPE: TARE_TRY(import_shape(&item->shape, model, list->shape[i])); break;
-        case TARE_ATTR_TENSOR: TARE_TRY(import_tensor(&item->tensor, model, list->tensor[i])); break;
-        case TARE_ATTR_FUNC: TARE_TRY(import_func(&item->func, model, list->func[i])); break;
-        default: break;
+        case TARE_ATTR_STRING:
+            TARE_TRY(copy_string(&item->s, model, list->s[i]));
+            break;
+        case TARE_ATTR_INT:
+            item->i = list->i[i];
+            break;
+        case TARE_ATTR_FLOAT:
+            item->f = list->f[i];
+            break;
+        case TARE_ATTR_BOOL:
+            item->b = list->b[i];
+            break;
+        case TARE_ATTR_TYPE:
+            item->type = (int)list->type[i];
+            break;
+        case TARE_ATTR_SHAPE:
+            TARE_TRY(import_shape(&item->shape, model, list->shape[i]));
+            break;
+        case TARE_ATTR_TENSOR:
+            TARE_TRY(import_tensor(&item->tensor, model, list->tensor[i]));
+            break;
+        case TARE_ATTR_FUNC:
+            TARE_TRY(import_func(&item->func, model, list->func[i]));
+            break;
+        default:
+            break;
         }
     }
     return TARE_OK;
@@ -124,11 +140,25 @@ static tare_status import_into(struct tare_attr *out, union tare_attr_item *item
     *out = (struct tare_attr){ .origin = model->pool ? NULL : value, .count = 1, .items = item };
     TARE_TRY(keep_text(&out->name, model, name));
     switch (value ? value->value_case : TENSORFLOW__ATTR_VALUE__VALUE__NOT_SET) {
-    case TENSORFLOW__ATTR_VALUE__VALUE_S: out->kind = TARE_ATTR_STRING; return copy_string(&item->s, model, value->s);
-    case TENSORFLOW__ATTR_VALUE__VALUE_I: out->kind = TARE_ATTR_INT; item->i = value->i; return TARE_OK;
-    case TENSORFLOW__ATTR_VALUE__VALUE_F: out->kind = TARE_ATTR_FLOAT; item->f = value->f; return TARE_OK;
-    case TENSORFLOW__ATTR_VALUE__VALUE_B: out->kind = TARE_ATTR_BOOL; item->b = value->b; return TARE_OK;
-    case TENSORFLOW__ATTR_VALUE__VALUE_TYPE: out->kind = TARE_ATTR_TYPE; item->type = (int)value->type; return TARE_OK;
+    case TENSORFLOW__ATTR_VALUE__VALUE_S:
+        out->kind = TARE_ATTR_STRING;
+        return copy_string(&item->s, model, value->s);
+    case TENSORFLOW__ATTR_VALUE__VALUE_I:
+        out->kind = TARE_ATTR_INT;
+        item->i = value->i;
+        return TARE_OK;
+    case TENSORFLOW__ATTR_VALUE__VALUE_F:
+        out->kind = TARE_ATTR_FLOAT;
+        item->f = value->f;
+        return TARE_OK;
+    case TENSORFLOW__ATTR_VALUE__VALUE_B:
+        out->kind = TARE_ATTR_BOOL;
+        item->b = value->b;
+        return TARE_OK;
+    case TENSORFLOW__ATTR_VALUE__VALUE_TYPE:
+        out->kind = TARE_ATTR_TYPE;
+        item->type = (int)value->type;
+        return TARE_OK;
     case TENSORFLOW__ATTR_VALUE__VALUE_SHAPE:
         out->kind = TARE_ATTR_SHAPE;
         return import_shape(&item->shape, model, value->shape);
@@ -143,8 +173,11 @@ static tare_status import_into(struct tare_attr *out, union tare_attr_item *item
         TARE_TRY(keep_text(&item->s.data, model, value->placeholder));
         item->s.size = strlen(item->s.data);
         return TARE_OK;
-    case TENSORFLOW__ATTR_VALUE__VALUE_LIST: return import_list(out, model, value->list);
-    default: out->count = 0; return TARE_OK;
+    case TENSORFLOW__ATTR_VALUE__VALUE_LIST:
+        return import_list(out, model, value->list);
+    default:
+        out->count = 0;
+        return TARE_OK;
     }
 }
 
@@ -160,7 +193,8 @@ tare_status tare_import_attrs(struct tare_attr **out, size_t *count, size_t *cap
         struct tare_attr attr;
         union tare_attr_item item;
     };
-    char *memory = tare_arena_calloc(&model->arena, n_entries, sizeof(struct one)); /* attributes, behind them the items */
+    char *memory =
+        tare_arena_calloc(&model->arena, n_entries, sizeof(struct one)); /* attributes, behind them the items */
     struct tare_attr *attrs = (struct tare_attr *)memory;
     union tare_attr_item *items = (union tare_attr_item *)(memory + n_entries * sizeof *attrs);
     if (!memory) return TARE_NO_MEMORY;

@@ -15,7 +15,9 @@ static struct tare_import_faults *faults_of(const struct tare_graph *graph) {
     return graph->model->pool ? graph->model->pool->faults : NULL;
 }
 
-static const char *label_of(const struct tare_graph *graph) { return *graph->name ? graph->name : "graph"; }
+static const char *label_of(const struct tare_graph *graph) {
+    return *graph->name ? graph->name : "graph";
+}
 
 /* Tells a fault at the node, if faults are wanted; else the failure's text names it. */
 static tare_status at_node(const struct tare_graph *graph, const Tensorflow__NodeDef *def, tare_status status) {
@@ -23,10 +25,13 @@ static tare_status at_node(const struct tare_graph *graph, const Tensorflow__Nod
     return TARE_OK;
 }
 
-/* Marks a node whose outputs cannot be said: nothing is found wrong with those that use them. Such a graph is never used. */
+/* Marks a node whose outputs cannot be said: nothing is found wrong with those that use them. Such a graph is never
+ * used. */
 static const char without_outputs;
 
-static bool has_outputs(const struct tare_node *node) { return node->origin != &without_outputs; }
+static bool has_outputs(const struct tare_node *node) {
+    return node->origin != &without_outputs;
+}
 
 /* ---- nodes ---- */
 
@@ -181,7 +186,8 @@ static tare_status function_edge(struct tare_edge *out, const struct tare_graph 
     struct tare_node *node = find_node(graph, text, name_size);
     if (!node) return TARE_FAIL(TARE_CORRUPT, "Unknown input node '%s'", text);
     if (strcmp(node->op, "_Arg") == 0) {
-        if (colon && strcmp(colon, ":0") != 0) return TARE_FAIL(TARE_CORRUPT, "input %s: an argument has one output", text);
+        if (colon && strcmp(colon, ":0") != 0)
+            return TARE_FAIL(TARE_CORRUPT, "input %s: an argument has one output", text);
         *out = (struct tare_edge){ node, 0 };
         return TARE_OK;
     }
@@ -224,7 +230,8 @@ static tare_status connect_input(struct tare_node *node, const char *text, bool 
 
 static tare_status connect(struct tare_node *node, const Tensorflow__NodeDef *def, bool in_function) {
     size_t n_data = 0;
-    while (n_data < def->n_input && *def->input[n_data] != '^') n_data++;
+    while (n_data < def->n_input && *def->input[n_data] != '^')
+        n_data++;
     if (n_data) {
         node->inputs = TARE_NEW_ARRAY(&node->graph->model->arena, struct tare_edge, n_data);
         if (!node->inputs) return TARE_NO_MEMORY;
@@ -273,8 +280,10 @@ static tare_status connect_nodes(struct tare_graph *graph, const struct tare_nod
         forget_wire(&read, &walk.wire);
     }
     tare_node_walk_end(&walk);
-    for (size_t i = first; i < graph->n_nodes; i++) graph->nodes[i]->edit = NULL;
-    for (size_t i = 0; i < graph->n_args; i++) graph->args[i]->edit = NULL;
+    for (size_t i = first; i < graph->n_nodes; i++)
+        graph->nodes[i]->edit = NULL;
+    for (size_t i = 0; i < graph->n_args; i++)
+        graph->args[i]->edit = NULL;
     return status;
 }
 
@@ -300,7 +309,8 @@ static tare_status import_arg_shapes(struct tare_graph *graph, const Tensorflow_
             if (tare_node_find_attr(arg, "_output_shapes")) continue;
             grown = tare_arena_extend(&graph->model->arena, arg->attrs, arg->n_attrs, 1, sizeof *grown);
             if (!grown) return TARE_NO_MEMORY;
-            if (tare_import_attr(&grown[arg->n_attrs], graph->model, "_output_shapes", attrs->attr[k]->value) != TARE_OK) {
+            if (tare_import_attr(&grown[arg->n_attrs], graph->model, "_output_shapes", attrs->attr[k]->value) !=
+                TARE_OK) {
                 tare_error_clear(); /* a bad shape is nothing that anybody needs */
                 continue;
             }
@@ -330,7 +340,8 @@ static tare_status declare_function(struct tare_model *model, const Tensorflow__
     graph->args_capacity = signature->n_input_arg;
     for (size_t i = 0; i < signature->n_input_arg; i++) {
         const Tensorflow__OpDef__ArgDef *arg = signature->input_arg[i];
-        if (tare_map_get(&graph->by_name, arg->name)) return TARE_FAIL(TARE_CORRUPT, "two arguments named %s", arg->name);
+        if (tare_map_get(&graph->by_name, arg->name))
+            return TARE_FAIL(TARE_CORRUPT, "two arguments named %s", arg->name);
         if (!add_arg(graph, arg->name, arg->is_ref ? (int)arg->type + TARE_DT_REF_OFFSET : (int)arg->type))
             return TARE_NO_MEMORY;
     }
@@ -338,8 +349,7 @@ static tare_status declare_function(struct tare_model *model, const Tensorflow__
         TARE_TRY(tare_graph_add_return(graph, signature->output_arg[i]->name, (int)signature->output_arg[i]->type,
                                        (struct tare_edge){ NULL, 0 }));
     if (model->pool) TARE_TRY(import_arg_shapes(graph, def));
-    return tare_import_attrs(&graph->attrs, &graph->n_attrs, &graph->attrs_capacity, model,
-                             def->attr, def->n_attr);
+    return tare_import_attrs(&graph->attrs, &graph->n_attrs, &graph->attrs_capacity, model, def->attr, def->n_attr);
 }
 
 /* The text of output `name`, mostly the i-th entry: maps have no order. */
@@ -359,11 +369,11 @@ static tare_status import_returns(struct tare_graph *graph, const Tensorflow__Fu
         struct tare_return *ret = &graph->returns[r];
         const char *text = return_text(def, &texts, r, ret->name);
         if (text)
-            status = tare_import_fault(faults_of(graph), function_edge(&ret->edge, graph, text), "%s/ret %s", graph->name,
-                                       ret->name);
+            status = tare_import_fault(faults_of(graph), function_edge(&ret->edge, graph, text), "%s/ret %s",
+                                       graph->name, ret->name);
         else
-            status = tare_import_fault(faults_of(graph), TARE_FAIL(TARE_CORRUPT, "no ret for output %s", ret->name), "%s",
-                                       graph->name);
+            status = tare_import_fault(faults_of(graph), TARE_FAIL(TARE_CORRUPT, "no ret for output %s", ret->name),
+                                       "%s", graph->name);
         if (text) status = tare_error_prefix(status, "return %s", ret->name);
     }
     tare_map_free(&texts);
@@ -379,9 +389,10 @@ static tare_status import_control_returns(struct tare_graph *graph, const Tensor
         const char *key = pool ? tare_attr_pool_text(pool, def->control_ret[i]->key) : def->control_ret[i]->key;
         if (!key) return TARE_NO_MEMORY;
         if (!node) {
-            TARE_TRY(tare_import_fault(pool ? pool->faults : NULL,
-                                       TARE_FAIL(TARE_CORRUPT, "control_ret %s names no node", def->control_ret[i]->value),
-                                       "%s", graph->name));
+            TARE_TRY(
+                tare_import_fault(pool ? pool->faults : NULL,
+                                  TARE_FAIL(TARE_CORRUPT, "control_ret %s names no node", def->control_ret[i]->value),
+                                  "%s", graph->name));
             continue;
         }
         graph->control_returns[graph->n_control_returns++] = (struct tare_control_return){ key, node };
@@ -406,8 +417,8 @@ size_t tare_import_function_count(const struct tare_saved_model *source) {
     return library ? library->n_function : 0;
 }
 
-tare_status tare_import_function(Tensorflow__FunctionDef **out, struct tare_node_defs *nodes, struct tare_arena *scratch,
-                                 const struct tare_saved_model *source, size_t i) {
+tare_status tare_import_function(Tensorflow__FunctionDef **out, struct tare_node_defs *nodes,
+                                 struct tare_arena *scratch, const struct tare_saved_model *source, size_t i) {
     const struct tare_message_part *part = source->wire ? &source->wire->functions[i] : NULL;
     if (part) {
         tare_arena_reset(scratch);

@@ -27,9 +27,13 @@ static tare_status import_binding(struct tare_binding *out, const struct tare_mo
     case TENSORFLOW__TENSOR_INFO__ENCODING_NAME:
         if (!*info->name) return TARE_OK; /* nothing is bound: some exporters leave optional inputs so */
         return tare_import_tensor_name(&out->edge, model, info->name);
-    case TENSORFLOW__TENSOR_INFO__ENCODING_COO_SPARSE: return import_sparse(out, model, info->coo_sparse);
-    case TENSORFLOW__TENSOR_INFO__ENCODING_COMPOSITE_TENSOR: out->kind = TARE_BINDING_COMPOSITE; return TARE_OK;
-    default: return TARE_OK;
+    case TENSORFLOW__TENSOR_INFO__ENCODING_COO_SPARSE:
+        return import_sparse(out, model, info->coo_sparse);
+    case TENSORFLOW__TENSOR_INFO__ENCODING_COMPOSITE_TENSOR:
+        out->kind = TARE_BINDING_COMPOSITE;
+        return TARE_OK;
+    default:
+        return TARE_OK;
     }
 }
 
@@ -55,10 +59,8 @@ static tare_status import_signature(struct tare_signature *out, struct tare_mode
     out->key = key;
     out->method_name = def->method_name;
     out->origin = def;
-    TARE_TRY(import_bindings(&out->inputs, &out->n_inputs, model,
-                             def->inputs, def->n_inputs));
-    return import_bindings(&out->outputs, &out->n_outputs, model,
-                           def->outputs, def->n_outputs);
+    TARE_TRY(import_bindings(&out->inputs, &out->n_inputs, model, def->inputs, def->n_inputs));
+    return import_bindings(&out->outputs, &out->n_outputs, model, def->outputs, def->n_outputs);
 }
 
 static int compare_signatures(const void *a, const void *b) {
@@ -121,10 +123,11 @@ static tare_status import_main_op(struct tare_model *model, const Tensorflow__Me
         const Tensorflow__CollectionDef *collection = find_collection(meta, keys[i]);
         const Tensorflow__CollectionDef__NodeList *list =
             collection && collection->kind_case == TENSORFLOW__COLLECTION_DEF__KIND_NODE_LIST ? collection->node_list
-                                                                                            : NULL;
+                                                                                              : NULL;
         if (!list) continue;
         if (list->n_value != 1)
-            return TARE_FAIL(TARE_CORRUPT, "Expected exactly one main op in : %s (got %zu)", model->path, list->n_value);
+            return TARE_FAIL(TARE_CORRUPT, "Expected exactly one main op in : %s (got %zu)", model->path,
+                             list->n_value);
         model->init_node = tare_graph_find(model->main, list->value[0]);
         if (!model->init_node)
             return TARE_FAIL(TARE_CORRUPT, "collection %s names '%s', which is no node", keys[i], list->value[0]);
@@ -135,7 +138,8 @@ static tare_status import_main_op(struct tare_model *model, const Tensorflow__Me
 static tare_status import_table_initializers(struct tare_model *model, const Tensorflow__MetaGraphDef *meta) {
     const Tensorflow__CollectionDef *collection = find_collection(meta, "table_initializer");
     const Tensorflow__CollectionDef__NodeList *list =
-        collection && collection->kind_case == TENSORFLOW__COLLECTION_DEF__KIND_NODE_LIST ? collection->node_list : NULL;
+        collection && collection->kind_case == TENSORFLOW__COLLECTION_DEF__KIND_NODE_LIST ? collection->node_list
+                                                                                          : NULL;
     if (!list) return TARE_OK;
     model->table_inits = TARE_NEW_ARRAY(&model->arena, struct tare_node *, list->n_value + 1);
     if (!model->table_inits) return TARE_NO_MEMORY;
@@ -184,7 +188,8 @@ static tare_status import_assets(struct tare_model *model, const Tensorflow__Met
     if (!meta->n_asset_file_def) return import_asset_collection(model, meta);
     model->assets = TARE_NEW_ARRAY(&model->arena, struct tare_asset, meta->n_asset_file_def + 1);
     if (!model->assets) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < meta->n_asset_file_def; i++) TARE_TRY(import_asset(model, meta->asset_file_def[i]));
+    for (size_t i = 0; i < meta->n_asset_file_def; i++)
+        TARE_TRY(import_asset(model, meta->asset_file_def[i]));
     return TARE_OK;
 }
 
@@ -208,7 +213,8 @@ static tare_status import_aliases(struct tare_model *model, const struct tare_sa
 }
 
 /* The validator of the object graph tells what is wrong here: it need not be told twice. */
-static bool is_bound(const struct tare_saved_model *source, const Tensorflow__SavedConcreteFunction *def, size_t n_args) {
+static bool is_bound(const struct tare_saved_model *source, const Tensorflow__SavedConcreteFunction *def,
+                     size_t n_args) {
     bool sound = def->n_bound_inputs <= n_args;
     for (size_t k = 0; k < def->n_bound_inputs && sound; k++)
         sound = def->bound_inputs[k] >= 0 && (size_t)def->bound_inputs[k] < source->meta->object_graph_def->n_nodes;

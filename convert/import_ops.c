@@ -19,7 +19,8 @@ static tare_status import_args(struct tare_op_arg **out, size_t *count, struct t
                                Tensorflow__OpDef__ArgDef *const *args, size_t n_args) {
     *out = TARE_NEW_ARRAY(&model->arena, struct tare_op_arg, n_args + 1);
     if (!*out) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < n_args; i++) TARE_TRY(import_arg(&(*out)[i], args[i]));
+    for (size_t i = 0; i < n_args; i++)
+        TARE_TRY(import_arg(&(*out)[i], args[i]));
     *count = n_args;
     return TARE_OK;
 }
@@ -29,8 +30,8 @@ static bool parse_attr_type(struct tare_op_attr *attr, const char *type) {
     static const struct {
         const char *name;
         enum tare_attr_kind kind;
-    } kinds[] = { { "string", TARE_ATTR_STRING }, { "int", TARE_ATTR_INT },       { "float", TARE_ATTR_FLOAT },
-                  { "bool", TARE_ATTR_BOOL },     { "type", TARE_ATTR_TYPE },     { "shape", TARE_ATTR_SHAPE },
+    } kinds[] = { { "string", TARE_ATTR_STRING }, { "int", TARE_ATTR_INT },   { "float", TARE_ATTR_FLOAT },
+                  { "bool", TARE_ATTR_BOOL },     { "type", TARE_ATTR_TYPE }, { "shape", TARE_ATTR_SHAPE },
                   { "tensor", TARE_ATTR_TENSOR }, { "func", TARE_ATTR_FUNC } };
     size_t size = strlen(type);
     if (strncmp(type, "list(", 5) == 0 && type[size - 1] == ')') {
@@ -76,7 +77,8 @@ static tare_status read_definition(struct tare_op_def **out, struct tare_model *
     TARE_TRY(import_args(&def->outputs, &def->n_outputs, model, op->output_arg, op->n_output_arg));
     def->attrs = TARE_NEW_ARRAY(&model->arena, struct tare_op_attr, op->n_attr + 1);
     if (!def->attrs) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < op->n_attr; i++) TARE_TRY(import_attr_def(&def->attrs[i], model, op->attr[i]));
+    for (size_t i = 0; i < op->n_attr; i++)
+        TARE_TRY(import_attr_def(&def->attrs[i], model, op->attr[i]));
     def->n_attrs = op->n_attr;
     *out = def;
     return TARE_OK;
@@ -161,8 +163,8 @@ static tare_status note_signature_uses(struct tare_model *model, const struct ta
 }
 
 /* Nodes of ops that neither an op row, nor the file, nor a function defines: node name -> op. */
-static tare_status find_unknown_nodes(struct tare_map *unknown, struct tare_model *model, const struct tare_map *library,
-                                      const struct tare_node_defs *nodes) {
+static tare_status find_unknown_nodes(struct tare_map *unknown, struct tare_model *model,
+                                      const struct tare_map *library, const struct tare_node_defs *nodes) {
     struct tare_node_walk walk = { .all = nodes, .without_attrs = true };
     tare_status status;
     while ((status = tare_node_walk_next(&walk)) == TARE_OK && walk.def) {
@@ -191,8 +193,9 @@ done:
 }
 
 /* Of a function's nodes, or of the main graph's with what signatures name (`meta`). */
-static tare_status note_uses(struct tare_model *model, const struct tare_map *library, const struct tare_node_defs *nodes,
-                             const Tensorflow__FunctionDef *function, const Tensorflow__MetaGraphDef *meta) {
+static tare_status note_uses(struct tare_model *model, const struct tare_map *library,
+                             const struct tare_node_defs *nodes, const Tensorflow__FunctionDef *function,
+                             const Tensorflow__MetaGraphDef *meta) {
     struct tare_map unknown = { 0 };
     tare_status status = find_unknown_nodes(&unknown, model, library, nodes);
     if (status == TARE_OK && unknown.count) status = note_inputs(model, &unknown, nodes);
@@ -203,7 +206,8 @@ static tare_status note_uses(struct tare_model *model, const struct tare_map *li
     return status;
 }
 
-static tare_status list_library(struct tare_map *library, struct tare_arena *names, const struct tare_saved_model *source) {
+static tare_status list_library(struct tare_map *library, struct tare_arena *names,
+                                const struct tare_saved_model *source) {
     struct tare_arena scratch = { 0 };
     tare_status status = TARE_OK;
     for (size_t i = 0; i < tare_import_function_count(source) && status == TARE_OK; i++) {

@@ -20,11 +20,17 @@ static bool is_known(const struct tare_model *model, const struct tare_node *nod
     return false;
 }
 
-/* Ops whose node holds a table as long as the session: what else an import may name (an argument, a variable) is left. */
+/* Ops whose node holds a table as long as the session: what else an import may name (an argument, a variable) is left.
+ */
 static bool makes_table(const struct tare_node *node) {
-    static const char *const ops[] = { "HashTable",        "HashTableV2",        "MutableHashTableOfTensors",
-                                       "MutableHashTable", "MutableHashTableV2", "MutableHashTableOfTensorsV2",
-                                       "MutableDenseHashTable", "MutableDenseHashTableV2" };
+    static const char *const ops[] = { "HashTable",
+                                       "HashTableV2",
+                                       "MutableHashTableOfTensors",
+                                       "MutableHashTable",
+                                       "MutableHashTableV2",
+                                       "MutableHashTableOfTensorsV2",
+                                       "MutableDenseHashTable",
+                                       "MutableDenseHashTableV2" };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
         if (strcmp(node->op, ops[i]) == 0) return node->n_outputs == 1;
     return false;
@@ -35,7 +41,8 @@ static tare_status import_table(struct tare_model *model, struct tare_saved_mode
     struct tare_table_content *table = &model->tables[model->n_tables++];
     int keys = tare_node_type(restore->target, "key_dtype", TARE_DT_INVALID);
     int values = tare_node_type(restore->target, "value_dtype", TARE_DT_INVALID);
-    *table = (struct tare_table_content){ .node = restore->target, .keys_key = restore->keys.key,
+    *table = (struct tare_table_content){ .node = restore->target,
+                                          .keys_key = restore->keys.key,
                                           .values_key = restore->value.key };
     TARE_TRY(read_part(&table->keys, source, &restore->keys, keys));
     return read_part(&table->values, source, &restore->value, values);
@@ -44,7 +51,8 @@ static tare_status import_table(struct tare_model *model, struct tare_saved_mode
 tare_status tare_import_tables(struct tare_model *model, struct tare_saved_model *source,
                                const struct tare_restores *restores) {
     size_t count = 0;
-    for (size_t i = 0; i < restores->count; i++) count += restores->items[i].keys.key != NULL;
+    for (size_t i = 0; i < restores->count; i++)
+        count += restores->items[i].keys.key != NULL;
     model->tables = TARE_NEW_ARRAY(&model->arena, struct tare_table_content, count + 1);
     if (!model->tables) return TARE_NO_MEMORY;
     for (size_t i = 0; i < restores->count; i++) {

@@ -1,8 +1,8 @@
 /* Which checkpoint tensor each variable of the graph gets.
  *
  * Names repeat in real models (two metrics called "total"), so the mapping follows what a loader does: the restore
- * operation's assignments, RestoreV2 output -> assignment -> variable. Only where the graph has none, the object graph and
- * last the names are asked. */
+ * operation's assignments, RestoreV2 output -> assignment -> variable. Only where the graph has none, the object graph
+ * and last the names are asked. */
 #include "convert/import.h"
 #include "convert/source.h"
 #include "graph/calls.h"
@@ -14,13 +14,16 @@ enum { LONGEST_WAY = 256 }; /* Identity nodes in a row: a damaged graph may go r
 struct mapper {
     struct tare_model *model;
     struct tare_saved_model *source;
-    struct tare_map by_node; /* bytes of the variable node's pointer -> struct tare_variable */
+    struct tare_map by_node;   /* bytes of the variable node's pointer -> struct tare_variable */
     struct tare_map concretes; /* function name -> struct tare_concrete */
-    struct tare_map by_key, by_id; /* what restore operations and calls say: key, bytes of the id -> struct tare_variable */
+    struct tare_map by_key,
+        by_id;               /* what restore operations and calls say: key, bytes of the id -> struct tare_variable */
     struct tare_map by_name; /* name -> struct tare_variable, the first of it */
 };
 
-static bool is_op(const struct tare_node *node, const char *op) { return node && strcmp(node->op, op) == 0; }
+static bool is_op(const struct tare_node *node, const char *op) {
+    return node && strcmp(node->op, op) == 0;
+}
 
 /* ---- the variables of the main graph ---- */
 
@@ -39,13 +42,14 @@ static tare_status add_variable(struct mapper *m, struct tare_node *node) {
     tare_node_shape(node, "shape", &variable->shape);
     variable->object_id = -1;
     return tare_map_set_n(&m->by_node, (const char *)&variable->node, sizeof variable->node, variable) ? TARE_OK
-                                                                                                    : TARE_NO_MEMORY;
+                                                                                                       : TARE_NO_MEMORY;
 }
 
 static tare_status list_variables(struct mapper *m) {
     const struct tare_graph *main = m->model->main;
     size_t count = 0;
-    for (size_t i = 0; i < main->n_nodes; i++) count += is_variable(main->nodes[i]);
+    for (size_t i = 0; i < main->n_nodes; i++)
+        count += is_variable(main->nodes[i]);
     m->model->variables = TARE_NEW_ARRAY(&m->model->arena, struct tare_variable, count + 1);
     if (!m->model->variables) return TARE_NO_MEMORY;
     for (size_t i = 0; i < main->n_nodes; i++)
@@ -88,7 +92,8 @@ struct object_walk {
 
 /* The i-th child in the other graph is mostly that here. */
 static int child_of(const Tensorflow__TrackableObjectGraph__TrackableObject *object, size_t i, const char *name) {
-    if (i < object->n_children && strcmp(object->children[i]->local_name, name) == 0) return object->children[i]->node_id;
+    if (i < object->n_children && strcmp(object->children[i]->local_name, name) == 0)
+        return object->children[i]->node_id;
     for (size_t k = 0; k < object->n_children; k++)
         if (strcmp(object->children[k]->local_name, name) == 0) return object->children[k]->node_id;
     return -1;
@@ -99,7 +104,8 @@ static tare_status walk_objects(struct object_walk *walk, struct tare_arena *are
     size_t *stack = TARE_NEW_ARRAY(arena, size_t, count + 1);
     walk->trackable_of = TARE_NEW_ARRAY(arena, int, count + 1);
     if (!stack || !walk->trackable_of) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < count; i++) walk->trackable_of[i] = -1;
+    for (size_t i = 0; i < count; i++)
+        walk->trackable_of[i] = -1;
     if (!count || !walk->trackable->n_nodes) return TARE_OK;
     walk->trackable_of[0] = 0;
     stack[depth++] = 0;
@@ -129,8 +135,8 @@ static const char *checkpoint_key(const struct object_walk *walk, size_t id) {
     return NULL;
 }
 
-/* A call of the main graph passes the objects that its function captured: that ties variables to object numbers whatever
- * their names are. */
+/* A call of the main graph passes the objects that its function captured: that ties variables to object numbers
+ * whatever their names are. */
 static void map_captures(struct mapper *m, const struct tare_node *call, const Tensorflow__SavedObjectGraph *saved) {
     const struct tare_graph *function = tare_node_function(call, "f");
     const struct tare_concrete *concrete = function ? tare_map_get(&m->concretes, function->name) : NULL;
@@ -138,13 +144,14 @@ static void map_captures(struct mapper *m, const struct tare_node *call, const T
     for (size_t i = 0; i < concrete->n_bound; i++) {
         struct tare_variable *variable = variable_at(m, call->inputs[function->n_args - concrete->n_bound + i]);
         int id = concrete->bound[i];
-        if (variable && variable->object_id < 0 && saved->nodes[id]->kind_case == TENSORFLOW__SAVED_OBJECT__KIND_VARIABLE)
+        if (variable && variable->object_id < 0 &&
+            saved->nodes[id]->kind_case == TENSORFLOW__SAVED_OBJECT__KIND_VARIABLE)
             variable->object_id = id;
     }
 }
 
-/* A variable object's variable: the one that calls say, or the one restored from its key, else the first of its name that
- * nothing else is known of. */
+/* A variable object's variable: the one that calls say, or the one restored from its key, else the first of its name
+ * that nothing else is known of. */
 static struct tare_variable *match_variable(struct mapper *m, size_t id, const char *key, const char *name) {
     const int number = (int)id;
     struct tare_variable *variable = tare_map_get_n(&m->by_id, (const char *)&number, sizeof number);
@@ -199,8 +206,7 @@ static tare_status map_object(struct mapper *m, const struct object_walk *walk, 
 
 static tare_status map_by_objects(struct mapper *m) {
     struct tare_arena arena = { 0 };
-    struct object_walk walk = { .saved = m->source->meta->object_graph_def,
-                                .faults = m->source->faults != NULL };
+    struct object_walk walk = { .saved = m->source->meta->object_graph_def, .faults = m->source->faults != NULL };
     Tensorflow__TrackableObjectGraph *trackable = NULL;
     tare_status status = TARE_OK;
     if (!walk.saved) return TARE_OK;
@@ -208,10 +214,12 @@ static tare_status map_by_objects(struct mapper *m) {
     walk.trackable = trackable;
     if (trackable) TARE_CHECK(walk_objects(&walk, &arena));
     TARE_CHECK(index_concretes(m));
-    for (size_t i = 0; i < m->model->main->n_nodes; i++) map_captures(m, m->model->main->nodes[i], walk.saved);
+    for (size_t i = 0; i < m->model->main->n_nodes; i++)
+        map_captures(m, m->model->main->nodes[i], walk.saved);
     TARE_CHECK(index_variables(m));
     for (size_t i = 0; i < walk.saved->n_nodes; i++)
-        if (walk.saved->nodes[i]->kind_case == TENSORFLOW__SAVED_OBJECT__KIND_VARIABLE) TARE_CHECK(map_object(m, &walk, i));
+        if (walk.saved->nodes[i]->kind_case == TENSORFLOW__SAVED_OBJECT__KIND_VARIABLE)
+            TARE_CHECK(map_object(m, &walk, i));
 done:
     tare_arena_free(&arena);
     return status;
@@ -231,7 +239,8 @@ static tare_status check_fit(const struct tare_variable *variable, int dtype, co
 
 static tare_status read_value(struct mapper *m, struct tare_variable *variable) {
     struct tare_bundle_entry entry;
-    if (!variable->key && tare_bundle_has(m->source->bundle, variable->shared_name)) variable->key = variable->shared_name;
+    if (!variable->key && tare_bundle_has(m->source->bundle, variable->shared_name))
+        variable->key = variable->shared_name;
     if (!variable->key) return TARE_OK; /* initialised by the graph, or not at all */
     TARE_TRY(tare_bundle_check_slice(&entry, m->source->bundle, variable->key, variable->slice));
     TARE_TRY(check_fit(variable, entry.dtype, &entry.shape));
@@ -251,7 +260,8 @@ tare_status tare_import_variables(struct tare_model *model, struct tare_saved_mo
     for (size_t i = 0; i < model->n_variables && source->bundle; i++) {
         struct tare_variable *variable = &model->variables[i];
         status = tare_error_prefix(read_value(&m, variable), "variable %s", variable->shared_name);
-        TARE_CHECK(tare_import_fault(source->faults, status, "graph/%s (%s)", variable->node->name, variable->node->op));
+        TARE_CHECK(
+            tare_import_fault(source->faults, status, "graph/%s (%s)", variable->node->name, variable->node->op));
     }
     TARE_CHECK(tare_import_tables(model, source, &restores));
 done:

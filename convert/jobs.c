@@ -16,7 +16,9 @@ static bool is_pointer(const ProtobufCFieldDescriptor *field) {
     return field->type == PROTOBUF_C_TYPE_STRING || field->type == PROTOBUF_C_TYPE_MESSAGE;
 }
 
-static void *member(const void *message, unsigned offset) { return (char *)(uintptr_t)message + offset; }
+static void *member(const void *message, unsigned offset) {
+    return (char *)(uintptr_t)message + offset;
+}
 
 static bool is_set(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field) {
     if (field->label == PROTOBUF_C_LABEL_REPEATED) return *(size_t *)member(message, field->quantifier_offset) > 0;
@@ -30,7 +32,7 @@ static void fill_in(ProtobufCMessage *job, const ProtobufCMessage *defaults) {
     for (unsigned i = 0; i < job->descriptor->n_fields; i++) {
         const ProtobufCFieldDescriptor *field = &job->descriptor->fields[i];
         bool repeated = field->label == PROTOBUF_C_LABEL_REPEATED;
-        size_t size = repeated || is_pointer(field)               ? sizeof(void *)
+        size_t size = repeated || is_pointer(field)         ? sizeof(void *)
                       : field->type == PROTOBUF_C_TYPE_BOOL ? sizeof(protobuf_c_boolean)
                                                             : sizeof(int64_t); /* int64 and double */
         if (is_set(job, field) || !is_set(defaults, field)) continue;
@@ -54,14 +56,17 @@ struct context {
 static const char *base_name(struct tare_arena *arena, const char *path) {
     char *copy = tare_arena_strdup(arena, path);
     size_t size = copy ? strlen(copy) : 0;
-    while (size > 1 && copy[size - 1] == '/') copy[--size] = '\0';
+    while (size > 1 && copy[size - 1] == '/')
+        copy[--size] = '\0';
     return copy ? tare_path_base(copy) : NULL;
 }
 
 static tare_status expand(const char **out, const struct context *c, const char *text) {
     const struct {
         const char *key, *value;
-    } rows[] = { { "{name}", c->name }, { "{model}", c->model }, { "{method}", c->method }, { "{algorithm}", c->algorithm } };
+    } rows[] = {
+        { "{name}", c->name }, { "{model}", c->model }, { "{method}", c->method }, { "{algorithm}", c->algorithm }
+    };
     struct tare_strbuf result = { 0 };
     while (*text) {
         bool found = false;
@@ -99,7 +104,8 @@ static tare_status list_of(struct tare_text_list *out, const struct context *c, 
                            tare_status (*one)(const char **, const struct context *, const char *)) {
     const char **items = TARE_NEW_ARRAY(c->arena, const char *, count + 1);
     if (!items) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < count; i++) TARE_TRY(one(&items[i], c, texts[i]));
+    for (size_t i = 0; i < count; i++)
+        TARE_TRY(one(&items[i], c, texts[i]));
     *out = (struct tare_text_list){ items, count };
     return TARE_OK;
 }
@@ -112,7 +118,8 @@ static tare_status check_job(const struct tare_job *job) {
     if (job->converter_options && job->converter_options_file)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "give converter_options or converter_options_file, not both");
     if (!job->method && !job->converter_options && !job->converter_options_file)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "nothing to do: give method, converter_options or converter_options_file");
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "nothing to do: give method, converter_options or converter_options_file");
     if (job->method && (job->converter_options || job->converter_options_file))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "method is for a quantization; the options of a conversion say theirs "
                                                 "in quantization_options");
@@ -121,7 +128,8 @@ static tare_status check_job(const struct tare_job *job) {
     if ((limits->max_drop >= 0 || limits->min_sqnr_db > -HUGE_VAL) && !job->evaluation.count)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "a limit on accuracy needs evaluation records");
     if (job->evaluation_limit < 0)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "evaluation_limit is %lld (wanted 0 or more)", (long long)job->evaluation_limit);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "evaluation_limit is %lld (wanted 0 or more)",
+                         (long long)job->evaluation_limit);
     return TARE_OK;
 }
 
@@ -151,9 +159,11 @@ static tare_status name_job(struct tare_job *job, struct context *c, const char 
     return TARE_OK;
 }
 
-static tare_status read_job(struct tare_job *job, struct tare_arena *arena, const Tare__BatchJob *m, const char *folder) {
-    struct context c = { .arena = arena, .folder = folder, .method = m->method ? m->method : "convert",
-                         .algorithm = m->algorithm };
+static tare_status read_job(struct tare_job *job, struct tare_arena *arena, const Tare__BatchJob *m,
+                            const char *folder) {
+    struct context c = {
+        .arena = arena, .folder = folder, .method = m->method ? m->method : "convert", .algorithm = m->algorithm
+    };
     memset(job, 0, sizeof *job);
     if (!m->model) return TARE_FAIL(TARE_INVALID_ARGUMENT, "no model is given");
     if (!(c.model = base_name(arena, m->model))) return TARE_NO_MEMORY;
@@ -200,7 +210,8 @@ static tare_status read_jobs(struct tare_jobs *out, struct tare_arena *arena, co
     for (size_t i = 0; i < message->n_job; i++) {
         if (message->defaults) fill_in(&message->job[i]->base, &message->defaults->base);
         TARE_TRY(tare_error_prefix(read_job(&out->jobs[i], arena, message->job[i], folder), "job %zu%s%s", i + 1,
-                                   message->job[i]->name ? " " : "", message->job[i]->name ? message->job[i]->name : ""));
+                                   message->job[i]->name ? " " : "",
+                                   message->job[i]->name ? message->job[i]->name : ""));
     }
     return check_distinct(out);
 }
@@ -212,7 +223,8 @@ tare_status tare_jobs_read(struct tare_jobs *out, struct tare_arena *arena, cons
     tare_status status = folder ? tare_file_read(&text, &size, path) : TARE_NO_MEMORY;
     memset(out, 0, sizeof *out);
     if (status == TARE_OK) {
-        status = tare_text_format_read(&message, &tare__batch_jobs__descriptor, arena, text, size, TARE_TEXT_STRICT, NULL);
+        status =
+            tare_text_format_read(&message, &tare__batch_jobs__descriptor, arena, text, size, TARE_TEXT_STRICT, NULL);
         if (status == TARE_OK)
             status = read_jobs(out, arena, (const Tare__BatchJobs *)message, strcmp(folder, ".") == 0 ? "" : folder);
         status = tare_error_prefix(status, "%s", path);
@@ -239,8 +251,8 @@ static tare_status expand_list(struct tare_text_list *list, const struct context
     return list_of(list, c, (char **)(uintptr_t)list->items, list->count, path_of);
 }
 
-static tare_status add_folder_job(struct tare_jobs *out, struct tare_arena *arena, const struct tare_jobs_of_folder *from,
-                                  const char *model, const char *method) {
+static tare_status add_folder_job(struct tare_jobs *out, struct tare_arena *arena,
+                                  const struct tare_jobs_of_folder *from, const char *model, const char *method) {
     struct context c = { .arena = arena, .folder = "", .method = method, .algorithm = from->common.algorithm };
     struct tare_job *grown = tare_arena_extend(arena, out->jobs, out->count, 1, sizeof *grown), *job;
     if (!grown) return TARE_NO_MEMORY;
@@ -258,7 +270,8 @@ static tare_status add_folder_job(struct tare_jobs *out, struct tare_arena *aren
     return tare_error_prefix(check_job(job), "%s", job->name);
 }
 
-tare_status tare_jobs_of_folder(struct tare_jobs *out, struct tare_arena *arena, const struct tare_jobs_of_folder *from) {
+tare_status tare_jobs_of_folder(struct tare_jobs *out, struct tare_arena *arena,
+                                const struct tare_jobs_of_folder *from) {
     struct tare_file_list names = { 0 };
     tare_status status = tare_file_list(&names, from->folder);
     memset(out, 0, sizeof *out);

@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 struct tare_job_limits {
-    double max_drop;    /* points; < 0: none */
-    double min_sqnr_db; /* -HUGE_VAL: none */
+    double max_drop;        /* points; < 0: none */
+    double min_sqnr_db;     /* -HUGE_VAL: none */
     int64_t max_size_bytes; /* < 0: none */
 };
 
@@ -45,7 +45,7 @@ tare_status tare_jobs_read(struct tare_jobs *out, struct tare_arena *arena, cons
 
 /* What jobs made from a folder have in common; texts may hold the placeholders of a job file. */
 struct tare_jobs_of_folder {
-    const char *folder; /* each folder in it that holds a SavedModel is one model */
+    const char *folder;         /* each folder in it that holds a SavedModel is one model */
     const char *const *methods; /* ends with NULL */
     struct tare_job common;     /* name, model and method are set by the function */
 };

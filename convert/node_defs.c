@@ -67,12 +67,15 @@ tare_status tare_node_walk_next(struct tare_node_walk *walk) {
     if (!walk->wire.data) return TARE_OK;
     if (walk->without_attrs) reading.leave = leave_attrs;
     tare_arena_reset(&walk->scratch);
-    TARE_TRY(tare_message_unpack_part(&message, &tensorflow__node_def__descriptor, &walk->scratch, walk->wire, &reading));
+    TARE_TRY(
+        tare_message_unpack_part(&message, &tensorflow__node_def__descriptor, &walk->scratch, walk->wire, &reading));
     walk->def = (const Tensorflow__NodeDef *)message;
     return TARE_OK;
 }
 
-void tare_node_walk_end(struct tare_node_walk *walk) { tare_arena_free(&walk->scratch); }
+void tare_node_walk_end(struct tare_node_walk *walk) {
+    tare_arena_free(&walk->scratch);
+}
 
 tare_status tare_node_defs_count(size_t *out, const struct tare_node_defs *all) {
     struct tare_node_walk walk = { .all = all };

@@ -34,9 +34,9 @@ struct tare_node_defs tare_node_defs_of_function(const Tensorflow__FunctionDef *
 /* From the first to the last. Zero it but for `all`; end it with tare_node_walk_end. */
 struct tare_node_walk {
     const struct tare_node_defs *all;
-    bool without_attrs; /* attributes are passed by */
-    const Tensorflow__NodeDef *def;      /* the current one; valid until the next */
-    struct tare_message_part wire;       /* its bytes; data NULL for a message in memory */
+    bool without_attrs;             /* attributes are passed by */
+    const Tensorflow__NodeDef *def; /* the current one; valid until the next */
+    struct tare_message_part wire;  /* its bytes; data NULL for a message in memory */
     size_t at;
     struct tare_message_part rest;
     struct tare_arena scratch;

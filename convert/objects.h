@@ -1,5 +1,5 @@
-/* The object graphs of a TF2 SavedModel: the saved one (what a loader rebuilds) and the trackable one (what the checkpoint
- * holds). Private to convert. */
+/* The object graphs of a TF2 SavedModel: the saved one (what a loader rebuilds) and the trackable one (what the
+ * checkpoint holds). Private to convert. */
 #ifndef TARE_CONVERT_OBJECTS_H
 #define TARE_CONVERT_OBJECTS_H
 
@@ -16,8 +16,8 @@ struct tare_objects {
 tare_status tare_objects_prune(struct tare_objects *out, struct tare_arena *arena, const struct tare_model *model,
                                const Tensorflow__SavedObjectGraph *saved,
                                const Tensorflow__TrackableObjectGraph *trackable);
-/* Object graphs for a model that was built from nothing: variables by the path of their keys, aliased functions, and the
- * signatures. Sets the variables' object ids and the functions' bound objects. */
+/* Object graphs for a model that was built from nothing: variables by the path of their keys, aliased functions, and
+ * the signatures. Sets the variables' object ids and the functions' bound objects. */
 tare_status tare_objects_build(struct tare_objects *out, struct tare_arena *arena, struct tare_model *model);
 
 #endif

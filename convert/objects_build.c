@@ -1,5 +1,5 @@
-/* Object graphs for a model that was built from nothing, as TensorFlow's tf.saved_model.save lays them out: the root has
- * the variables by path, the aliased functions by alias, and "signatures". */
+/* Object graphs for a model that was built from nothing, as TensorFlow's tf.saved_model.save lays them out: the root
+ * has the variables by path, the aliased functions by alias, and "signatures". */
 #include "convert/objects.h"
 #include "proto/tensor_message.h"
 #include "tpu/functions.h"
@@ -23,7 +23,9 @@ struct builder {
         init(out);                                                                                                     \
     } while (0)
 
-static char *text(const char *constant) { return (char *)(uintptr_t)constant; }
+static char *text(const char *constant) {
+    return (char *)(uintptr_t)constant;
+}
 
 /* ---- objects and children ---- */
 
@@ -162,8 +164,8 @@ static tare_status make_spec(Tensorflow__StructuredValue **out, struct builder *
     return TARE_OK;
 }
 
-static tare_status make_tuple(Tensorflow__StructuredValue **out, struct builder *b, Tensorflow__StructuredValue **values,
-                              size_t count) {
+static tare_status make_tuple(Tensorflow__StructuredValue **out, struct builder *b,
+                              Tensorflow__StructuredValue **values, size_t count) {
     MAKE(b, Tensorflow__StructuredValue, tensorflow__structured_value__init, *out);
     MAKE(b, Tensorflow__TupleValue, tensorflow__tuple_value__init, (*out)->tuple_value);
     (*out)->kind_case = TENSORFLOW__STRUCTURED_VALUE__KIND_TUPLE_VALUE;
@@ -194,7 +196,8 @@ static tare_status make_dict(Tensorflow__StructuredValue **out, struct builder *
 
 static size_t count_captures(const struct tare_graph *graph) {
     size_t count = 0;
-    while (count < graph->n_args && graph->args[graph->n_args - 1 - count]->output_dtypes[0] == TARE_DT_RESOURCE) count++;
+    while (count < graph->n_args && graph->args[graph->n_args - 1 - count]->output_dtypes[0] == TARE_DT_RESOURCE)
+        count++;
     return count;
 }
 
@@ -203,13 +206,15 @@ static size_t count_captures(const struct tare_graph *graph) {
 static tare_status bind_captures(struct builder *b, const struct tare_graph *graph, const struct tare_node *call) {
     size_t count = count_captures(graph);
     struct tare_concrete *grown = tare_arena_extend(&b->model->arena, b->model->concretes, b->model->n_concretes, 1,
-                                                    sizeof *grown), *concrete;
+                                                    sizeof *grown),
+                         *concrete;
     if (!grown) return TARE_NO_MEMORY;
     concrete = &grown[b->model->n_concretes];
     concrete->graph = (struct tare_graph *)(uintptr_t)graph;
     concrete->bound = TARE_NEW_ARRAY(&b->model->arena, int, count + 1);
     if (!concrete->bound) return TARE_NO_MEMORY;
-    if (count > call->n_inputs) return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s has captures that no call binds", graph->name);
+    if (count > call->n_inputs)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s has captures that no call binds", graph->name);
     for (size_t i = 0; i < count; i++) {
         const struct tare_node *handle = call->inputs[call->n_inputs - count + i].node;
         concrete->bound[i] = -1;
@@ -238,8 +243,8 @@ static tare_status input_specs(Tensorflow__StructuredValue **values, struct buil
 
 /* Entry of the concrete function map. Signature functions take keywords and return a dict, others take and return
  * positional values. */
-static tare_status add_concrete(struct builder *b, const struct tare_graph *graph, const struct tare_signature *signature,
-                                bool keywords) {
+static tare_status add_concrete(struct builder *b, const struct tare_graph *graph,
+                                const struct tare_signature *signature, bool keywords) {
     Tensorflow__SavedObjectGraph *saved = b->saved;
     Tensorflow__SavedObjectGraph__ConcreteFunctionsEntry *entry, **grown;
     Tensorflow__StructuredValue *args, *kwargs, **pair, **values, **results;
@@ -255,7 +260,8 @@ static tare_status add_concrete(struct builder *b, const struct tare_graph *grap
     pair = TARE_NEW_ARRAY(b->arena, Tensorflow__StructuredValue *, 2);
     if (!values || !results || !names || !pair) return TARE_NO_MEMORY;
     TARE_TRY(input_specs(values, b, signature, graph, n_inputs));
-    for (size_t i = 0; i < n_inputs; i++) names[i] = graph->args[i]->name;
+    for (size_t i = 0; i < n_inputs; i++)
+        names[i] = graph->args[i]->name;
     TARE_TRY(make_tuple(&args, b, values, keywords ? 0 : n_inputs));
     TARE_TRY(make_dict(&kwargs, b, names, values, keywords ? n_inputs : 0));
     pair[0] = args;
@@ -295,7 +301,8 @@ static tare_status add_signature(struct builder *b, size_t map, const struct tar
     bare->concrete_function_name = text(graph->name);
     bare->argument_keywords = TARE_NEW_ARRAY(b->arena, char *, n_inputs + 1);
     if (!bare->argument_keywords) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < n_inputs; i++) bare->argument_keywords[i] = text(graph->args[i]->name);
+    for (size_t i = 0; i < n_inputs; i++)
+        bare->argument_keywords[i] = text(graph->args[i]->name);
     bare->n_argument_keywords = n_inputs;
     b->saved->nodes[id]->kind_case = TENSORFLOW__SAVED_OBJECT__KIND_BARE_CONCRETE_FUNCTION;
     b->saved->nodes[id]->bare_concrete_function = bare;
@@ -327,7 +334,8 @@ static size_t most_objects(const struct tare_model *model) {
     size_t count = 2 + model->n_signatures + model->n_aliases;
     for (size_t i = 0; i < model->n_variables; i++) {
         count++;
-        for (const char *c = model->variables[i].key; c && *c; c++) count += *c == '/';
+        for (const char *c = model->variables[i].key; c && *c; c++)
+            count += *c == '/';
     }
     return count;
 }
@@ -345,11 +353,13 @@ tare_status tare_objects_build(struct tare_objects *out, struct tare_arena *aren
     TARE_TRY(make_user_object(&b, root, "_generic_user_object"));
     for (size_t i = 0; i < model->n_variables; i++)
         if (model->variables[i].key && !model->variables[i].removed) TARE_TRY(add_variable(&b, &model->variables[i]));
-    for (size_t i = 0; i < model->n_aliases; i++) TARE_TRY(add_alias(&b, &model->aliases[i]));
+    for (size_t i = 0; i < model->n_aliases; i++)
+        TARE_TRY(add_alias(&b, &model->aliases[i]));
     TARE_TRY(add_object(&map, &b));
     TARE_TRY(make_user_object(&b, map, "signature_map"));
     TARE_TRY(add_child(&b, root, "signatures", map));
-    for (size_t i = 0; i < model->n_signatures; i++) TARE_TRY(add_signature(&b, map, &model->signatures[i]));
+    for (size_t i = 0; i < model->n_signatures; i++)
+        TARE_TRY(add_signature(&b, map, &model->signatures[i]));
     out->saved = b.saved;
     out->trackable = b.trackable;
     return TARE_OK;

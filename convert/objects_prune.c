@@ -29,11 +29,11 @@ static tare_status make_plain(Tensorflow__SavedObject *object, struct tare_arena
     tensorflow__saved_user_object__init(user);
     tensorflow__version_def__init(version);
     version->producer = version->min_consumer = 1;
-    user->identifier = (char *)(uintptr_t)"_generic_user_object";
+    user->identifier = (char *)(uintptr_t) "_generic_user_object";
     user->version = version;
     object->kind_case = TENSORFLOW__SAVED_OBJECT__KIND_USER_OBJECT;
     object->user_object = user;
-    object->registered_name = (char *)(uintptr_t)"";
+    object->registered_name = (char *)(uintptr_t) "";
     return TARE_OK;
 }
 
@@ -75,7 +75,8 @@ static tare_status describe_variable(Tensorflow__SavedObject *object, struct tar
                                      const struct tare_model *model, size_t id) {
     for (size_t i = 0; i < model->n_variables; i++) {
         const struct tare_variable *variable = &model->variables[i];
-        if (variable->object_id != (int)id || variable->removed || (int)object->variable->dtype == variable->dtype) continue;
+        if (variable->object_id != (int)id || variable->removed || (int)object->variable->dtype == variable->dtype)
+            continue;
         Tensorflow__SavedVariable *changed = TARE_NEW(arena, Tensorflow__SavedVariable);
         if (!changed) return TARE_NO_MEMORY;
         *changed = *object->variable;
@@ -97,19 +98,23 @@ static tare_status prune_object(Tensorflow__SavedObject **out, struct tare_arena
     if (save_functions_are_gone(object, graph, model)) object->n_saveable_objects = 0;
     *out = object;
     switch (object->kind_case) {
-    case TENSORFLOW__SAVED_OBJECT__KIND_FUNCTION: return prune_function(object, arena, model);
+    case TENSORFLOW__SAVED_OBJECT__KIND_FUNCTION:
+        return prune_function(object, arena, model);
     case TENSORFLOW__SAVED_OBJECT__KIND_VARIABLE:
         gone = variable_is_gone(model, id);
         if (!gone) TARE_TRY(describe_variable(object, arena, model, id));
         break;
-    case TENSORFLOW__SAVED_OBJECT__KIND_CONSTANT: gone = constant_is_gone(model, object->constant->operation); break;
+    case TENSORFLOW__SAVED_OBJECT__KIND_CONSTANT:
+        gone = constant_is_gone(model, object->constant->operation);
+        break;
     case TENSORFLOW__SAVED_OBJECT__KIND_BARE_CONCRETE_FUNCTION:
         gone = !find_concrete(model, object->bare_concrete_function->concrete_function_name);
         break;
     case TENSORFLOW__SAVED_OBJECT__KIND_CAPTURED_TENSOR:
         gone = !find_concrete(model, object->captured_tensor->concrete_function);
         break;
-    default: break;
+    default:
+        break;
     }
     return gone ? make_plain(object, arena) : TARE_OK;
 }
@@ -144,7 +149,8 @@ static tare_status prune_saved(Tensorflow__SavedObjectGraph **out, struct tare_a
     *graph = *origin;
     graph->nodes = TARE_NEW_ARRAY(arena, Tensorflow__SavedObject *, origin->n_nodes + 1);
     if (!graph->nodes) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < origin->n_nodes; i++) TARE_TRY(prune_object(&graph->nodes[i], arena, model, origin, i));
+    for (size_t i = 0; i < origin->n_nodes; i++)
+        TARE_TRY(prune_object(&graph->nodes[i], arena, model, origin, i));
     *out = graph;
     return prune_concretes(graph, arena, model, origin);
 }
@@ -174,9 +180,10 @@ static tare_status prune_trackable(Tensorflow__TrackableObjectGraph **out, struc
         if (!object) return TARE_NO_MEMORY;
         *object = *old;
         object->n_slot_variables = 0;
-        object->has_checkpoint_values = NULL; /* true only where attributes or children have some: not worth keeping up */
-        object->attributes =
-            TARE_NEW_ARRAY(arena, Tensorflow__TrackableObjectGraph__TrackableObject__SerializedTensor *, old->n_attributes + 1);
+        object->has_checkpoint_values =
+            NULL; /* true only where attributes or children have some: not worth keeping up */
+        object->attributes = TARE_NEW_ARRAY(
+            arena, Tensorflow__TrackableObjectGraph__TrackableObject__SerializedTensor *, old->n_attributes + 1);
         object->n_attributes = 0;
         if (!object->attributes) return TARE_NO_MEMORY;
         for (size_t a = 0; a < old->n_attributes; a++)

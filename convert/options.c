@@ -24,7 +24,8 @@ static tare_status read_function(struct tare_tpu_choice *out, const Tare__TpuFun
         if (!message->jit_compile_functions) break;
         *out = (struct tare_tpu_choice){ TARE_TPU_BY_JIT, NULL };
         return TARE_OK;
-    default: break;
+    default:
+        break;
     }
     return TARE_FAIL(TARE_INVALID_ARGUMENT, "tpu_functions: an entry names no function (wanted function_alias, "
                                             "concrete_function_name, signature_name or jit_compile_functions: true)");
@@ -58,9 +59,10 @@ static tare_status check_sizes(const struct tare_batch_options *batch) {
                          "enable_large_batch_splitting is False (got %lld, %d)",
                          (long long)last, batch->max_batch_size);
     if (last > batch->max_batch_size)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                         "batch_options: final entry in allowed_batch_sizes must be at most max_batch_size (got %lld, %d)",
-                         (long long)last, batch->max_batch_size);
+        return TARE_FAIL(
+            TARE_INVALID_ARGUMENT,
+            "batch_options: final entry in allowed_batch_sizes must be at most max_batch_size (got %lld, %d)",
+            (long long)last, batch->max_batch_size);
     return TARE_OK;
 }
 
@@ -79,7 +81,8 @@ static void read_component(struct tare_batch_options *out, const Tare__BatchOpti
         out->component = TARE_BATCH_SIGNATURE;
         out->name = component->signature_name;
         break;
-    default: break;
+    default:
+        break;
     }
 }
 
@@ -104,7 +107,8 @@ static tare_status read_batch(struct tare_batch_options *out, struct tare_arena 
                               const Tare__BatchOptions *message) {
     int64_t *sizes = TARE_NEW_ARRAY(arena, int64_t, message->n_allowed_batch_sizes + 1);
     if (!sizes) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < message->n_allowed_batch_sizes; i++) sizes[i] = message->allowed_batch_sizes[i];
+    for (size_t i = 0; i < message->n_allowed_batch_sizes; i++)
+        sizes[i] = message->allowed_batch_sizes[i];
     *out = (struct tare_batch_options){
         .num_batch_threads = message->num_batch_threads,
         .max_batch_size = message->max_batch_size,
@@ -151,7 +155,8 @@ static tare_status read_sharding(struct tare_converter_options *out, struct tare
     if (!message) return TARE_OK;
     devices = TARE_NEW_ARRAY(arena, int64_t, message->n_device_assignment + 1);
     if (!devices) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < message->n_device_assignment; i++) devices[i] = message->device_assignment[i];
+    for (size_t i = 0; i < message->n_device_assignment; i++)
+        devices[i] = message->device_assignment[i];
     out->has_sharding = true;
     out->sharding = (struct tare_tpu_sharding){
         .num_cores_per_replica = message->num_cores_per_replica,
@@ -185,7 +190,8 @@ tare_status tare_converter_options_parse(struct tare_converter_options *out, str
     ProtobufCMessage *parsed;
     const Tare__ConverterOptions *message;
     memset(out, 0, sizeof *out);
-    TARE_TRY(tare_text_format_read(&parsed, &tare__converter_options__descriptor, arena, text, size, TARE_TEXT_RELAXED, "converter options"));
+    TARE_TRY(tare_text_format_read(&parsed, &tare__converter_options__descriptor, arena, text, size, TARE_TEXT_RELAXED,
+                                   "converter options"));
     message = (const Tare__ConverterOptions *)parsed;
     TARE_TRY(read_functions(out, arena, message));
     TARE_TRY(read_batches(out, arena, message));

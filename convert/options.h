@@ -15,7 +15,7 @@ struct tare_dataset_file {
 /* QuantizationOptions with TensorFlow's defaults filled in. */
 struct tare_quantization {
     struct tare_quant_options options; /* setting.method NULL: nothing is quantized */
-    const char *const *signatures; /* "serving_default" when none is given */
+    const char *const *signatures;     /* "serving_default" when none is given */
     size_t n_signatures;
     const char *const *tags; /* empty: the model's own choice */
     size_t n_tags;
@@ -35,7 +35,7 @@ struct tare_converter_options {
     bool io_shapes, bfloat16; /* states resolved with disable_default_optimizations */
     bool bfloat16_all;        /* scope ALL */
     bool skip_safety_checks;
-    bool allow_incompatible; /* not in the message: what a TPU would refuse is said, not refused */
+    bool allow_incompatible;      /* not in the message: what a TPU would refuse is said, not refused */
     const char *const *float_ops; /* filterlist */
     size_t n_float_ops;
     bool has_sharding;

@@ -13,16 +13,11 @@
 #include <string.h>
 
 const struct tare_pass *const tare_prepare_passes[] = {
-    &tare_pass_prune,
-    &tare_pass_fuse_composites,
-    &tare_pass_freeze,
-    &tare_pass_localize_constants,
-    &tare_pass_fold_constants,
-    &tare_pass_cancel_transposes, /* biases then stand behind their convolutions */
-    &tare_pass_fold_batch_norm,
-    &tare_pass_fold_constants, /* what folding left of shapes and scales */
-    &tare_pass_prune,
-    NULL,
+    &tare_pass_prune,           &tare_pass_fuse_composites,
+    &tare_pass_freeze,          &tare_pass_localize_constants,
+    &tare_pass_fold_constants,  &tare_pass_cancel_transposes, /* biases then stand behind their convolutions */
+    &tare_pass_fold_batch_norm, &tare_pass_fold_constants,    /* what folding left of shapes and scales */
+    &tare_pass_prune,           NULL,
 };
 
 tare_status tare_pipeline_prepare(struct tare_model *model, struct tare_pass_count *counts) {
@@ -40,7 +35,8 @@ void tare_pipeline_forget(const struct tare_tensor *weight) {
 }
 
 tare_status tare_pipeline_quantize(struct tare_quant_report *report, struct tare_arena *arena, struct tare_model *model,
-                                   const struct tare_quantization *quantization, const struct tare_quant_ranges *ranges) {
+                                   const struct tare_quantization *quantization,
+                                   const struct tare_quant_ranges *ranges) {
     struct tare_quant_options options;
     memset(report, 0, sizeof *report);
     if (!quantization->options.setting.method && !quantization->options.recipe) return TARE_OK;
@@ -54,17 +50,20 @@ static tare_status check_is_tf2(const struct tare_model *model, const struct tar
     struct tare_saved_model_info info;
     tare_saved_model_info(&info, model);
     if ((!options->n_functions && !options->automatic) || (model->n_functions && !info.is_tf1)) return TARE_OK;
-    return TARE_FAIL(TARE_UNSUPPORTED,
-                     "The converter does not support TensorFlow 1 models. TensorFlow 1 models should be migrated to "
-                     "TensorFlow 2 (this one has %s: load it in TensorFlow 2, wrap what it computes in a tf.function of a "
-                     "tf.Module, and export that with a function alias)",
-                     model->n_functions ? "no object graph" : "no functions to place on the TPU");
+    return TARE_FAIL(
+        TARE_UNSUPPORTED,
+        "The converter does not support TensorFlow 1 models. TensorFlow 1 models should be migrated to "
+        "TensorFlow 2 (this one has %s: load it in TensorFlow 2, wrap what it computes in a tf.function of a "
+        "tf.Module, and export that with a function alias)",
+        model->n_functions ? "no object graph" : "no functions to place on the TPU");
 }
 
 /* The functions that go to the TPU, with room for one more. */
-static struct tare_graph **graphs_of(struct tare_arena *arena, const struct tare_tpu_function *functions, size_t count) {
+static struct tare_graph **graphs_of(struct tare_arena *arena, const struct tare_tpu_function *functions,
+                                     size_t count) {
     struct tare_graph **graphs = TARE_NEW_ARRAY(arena, struct tare_graph *, count + 1);
-    for (size_t i = 0; graphs && i < count; i++) graphs[i] = functions[i].graph;
+    for (size_t i = 0; graphs && i < count; i++)
+        graphs[i] = functions[i].graph;
     return graphs;
 }
 
@@ -143,12 +142,13 @@ size_t tare_pipeline_counts(struct tare_pass_count out[static TARE_PIPELINE_STEP
     return count;
 }
 
-/* Whether every batch that reaches a TPU function divides between the cores of a replica: one batcher stands before each,
- * and pads to sizes that all do. */
+/* Whether every batch that reaches a TPU function divides between the cores of a replica: one batcher stands before
+ * each, and pads to sizes that all do. */
 static bool batches_divide(const struct tare_conversion *out, const struct tare_converter_options *options) {
     const struct tare_batch_options *batch = options->batches;
     const int cores = options->sharding.num_cores_per_replica;
-    if (cores < 2 || options->n_batches != 1 || batch->component != TARE_BATCH_TPU || out->existing.batchers) return false;
+    if (cores < 2 || options->n_batches != 1 || batch->component != TARE_BATCH_TPU || out->existing.batchers)
+        return false;
     for (size_t i = 0; i < batch->n_allowed; i++)
         if (batch->allowed_batch_sizes[i] % cores) return false;
     return batch->n_allowed > 0;
@@ -175,7 +175,8 @@ static tare_status refuse_incompatible(const struct tare_conversion *conversion)
  * known at compilation would not be. A model that was converted before stays as it is. */
 static tare_status localize(struct tare_conversion *out, struct tare_model *model,
                             const struct tare_converter_options *options) {
-    if ((!options->n_functions && !options->automatic) || out->existing.tpu_calls || out->existing.batchers) return TARE_OK;
+    if ((!options->n_functions && !options->automatic) || out->existing.tpu_calls || out->existing.batchers)
+        return TARE_OK;
     return tare_error_prefix(tare_pass_localize_constants.run(model, &out->localized), "captured constants");
 }
 
@@ -186,7 +187,8 @@ static tare_status find_functions(struct tare_tpu_function **out, size_t *count,
     if (!options->automatic)
         return tare_tpu_find_functions(out, count, arena, model, options->functions, options->n_functions);
     if (conversion->existing.tpu_calls)
-        return TARE_FAIL(TARE_UNSUPPORTED, "functions cannot be found automatically: the model has been converted for TPU before");
+        return TARE_FAIL(TARE_UNSUPPORTED,
+                         "functions cannot be found automatically: the model has been converted for TPU before");
     TARE_TRY(tare_tpu_split(&conversion->split, arena, model));
     return tare_tpu_find_functions(out, count, arena, model, conversion->split.choices, conversion->split.count);
 }

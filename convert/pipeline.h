@@ -24,14 +24,15 @@ struct tare_pass_count {
     size_t changes;
 };
 
-/* Brings a model to the form that is calibrated and quantized: pruned to its signatures, variables frozen, constants and
- * batch normalisation folded. Calibration files belong to this form. counts (NULL: not wanted) gets one entry a pass and
- * must have room for all of them. */
+/* Brings a model to the form that is calibrated and quantized: pruned to its signatures, variables frozen, constants
+ * and batch normalisation folded. Calibration files belong to this form. counts (NULL: not wanted) gets one entry a
+ * pass and must have room for all of them. */
 tare_status tare_pipeline_prepare(struct tare_model *model, struct tare_pass_count *counts);
 
 /* Quantizes a prepared model by the options' method. */
 tare_status tare_pipeline_quantize(struct tare_quant_report *report, struct tare_arena *arena, struct tare_model *model,
-                                   const struct tare_quantization *quantization, const struct tare_quant_ranges *ranges);
+                                   const struct tare_quantization *quantization,
+                                   const struct tare_quant_ranges *ranges);
 
 /* What a conversion did. */
 struct tare_conversion {
@@ -41,18 +42,18 @@ struct tare_conversion {
     size_t n_findings;
     struct tare_composites composites; /* annotated functions; those fused while preparing are not among them */
     struct tare_tpu_existing existing; /* TPU and batching ops that the model brought */
-    struct tare_tpu_split split; /* the functions that were found or made, where the user named none */
-    size_t localized; /* constants that moved into the functions which captured them */
+    struct tare_tpu_split split;       /* the functions that were found or made, where the user named none */
+    size_t localized;                  /* constants that moved into the functions which captured them */
     struct tare_tpu_dropped dropped;
     size_t bfloat16_changes; /* nodes */
     size_t transposed_convs; /* that became XlaConvV2 */
     struct tare_io_shapes_result io_shapes;
     size_t sharded_inputs; /* split between the cores of a replica */
     struct tare_batching_result batching;
-    struct tare_cost_report cost; /* of one row */
-    struct tare_cost_report full; /* of the largest batch that the options allow */
+    struct tare_cost_report cost;         /* of one row */
+    struct tare_cost_report full;         /* of the largest batch that the options allow */
     struct tare_tpu_memory before, after; /* of the TPU functions, at that batch */
-    const char **advice; /* lines on the choice of functions */
+    const char **advice;                  /* lines on the choice of functions */
     size_t n_advice;
 };
 
@@ -67,7 +68,8 @@ tare_status tare_pipeline_memory(struct tare_tpu_memory *out, struct tare_arena 
                                  const struct tare_converter_options *options);
 
 /* The TPU half of a conversion, on a model that is quantized already or stays float: bfloat16, placement, shapes,
- * batching, cost. Arena memory. TARE_UNSUPPORTED when the TPU would refuse a function and the options do not allow it. */
+ * batching, cost. Arena memory. TARE_UNSUPPORTED when the TPU would refuse a function and the options do not allow it.
+ */
 tare_status tare_pipeline_place(struct tare_conversion *out, struct tare_arena *arena, struct tare_model *model,
                                 const struct tare_converter_options *options);
 

@@ -118,14 +118,16 @@ tare_status tare_calibration_check_passes(const struct tare_calibration *calibra
                                           const struct tare_quant_pass *const *passes) {
     for (size_t i = 0; passes && passes[i]; i++)
         if (passes[i]->needs_hessians && !(calibration && calibration->hessians))
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "accuracy pass %s needs samples: a calibration file holds no Hessians",
-                             passes[i]->name);
+            return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                             "accuracy pass %s needs samples: a calibration file holds no Hessians", passes[i]->name);
     for (size_t i = 0; passes && passes[i]; i++) {
         if (!passes[i]->needs_channels || (calibration && calibration->channels)) continue;
         if (!calibration)
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "accuracy pass %s needs samples or a calibration", passes[i]->name);
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "accuracy pass %s needs statistics per channel, which the calibration does not "
-                                                "have (tare calibrate --channels)", passes[i]->name);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "accuracy pass %s needs statistics per channel, which the calibration does not "
+                         "have (tare calibrate --channels)",
+                         passes[i]->name);
     }
     return TARE_OK;
 }
@@ -172,6 +174,9 @@ static const struct tare_hessian *hessian_of(void *arg, struct tare_edge edge, c
 }
 
 struct tare_quant_ranges tare_ranges_of(const struct tare_calibrated_ranges *ranges) {
-    return (struct tare_quant_ranges){ .find = find, .arg = (void *)(uintptr_t)ranges, .find_by = find_by,
-                                        .statistics = statistics_of, .hessian = hessian_of };
+    return (struct tare_quant_ranges){ .find = find,
+                                       .arg = (void *)(uintptr_t)ranges,
+                                       .find_by = find_by,
+                                       .statistics = statistics_of,
+                                       .hessian = hessian_of };
 }

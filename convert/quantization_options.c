@@ -320,10 +320,13 @@ static tare_status read_op_set(enum tare_quant_op_set *out, const struct tare_qu
             TARE_INVALID_ARGUMENT,
             "StableHLO quantized opset currently only supports static range quantization via TF Quantizer.");
     if (op_set == STABLEHLO)
-        return TARE_FAIL(TARE_UNSUPPORTED, "quantization_options: op_set must be TF, XLA or UNIFORM_QUANTIZED (got STABLEHLO)");
+        return TARE_FAIL(TARE_UNSUPPORTED,
+                         "quantization_options: op_set must be TF, XLA or UNIFORM_QUANTIZED (got STABLEHLO)");
     if (op_set < 0 || op_set > STABLEHLO)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "quantization_options: op_set %d is not known", op_set);
-    *out = op_set == UNIFORM_QUANTIZED ? TARE_OP_SET_UNIFORM_QUANTIZED : op_set == TF ? TARE_OP_SET_TF : TARE_OP_SET_XLA;
+    *out = op_set == UNIFORM_QUANTIZED ? TARE_OP_SET_UNIFORM_QUANTIZED
+           : op_set == TF              ? TARE_OP_SET_TF
+                                       : TARE_OP_SET_XLA;
     return TARE_OK;
 }
 
@@ -363,7 +366,8 @@ static tare_status read_extensions(struct tare_quant_options *out, struct tare_a
     if (message->has_symmetric_activations) out->setting.symmetric = message->symmetric_activations;
     if (message->has_depthwise) out->depthwise = message->depthwise;
     if (is_set(message->passes))
-        TARE_TRY(tare_error_prefix(tare_quant_passes_parse(&out->passes, arena, message->passes), "extensions: passes"));
+        TARE_TRY(
+            tare_error_prefix(tare_quant_passes_parse(&out->passes, arena, message->passes), "extensions: passes"));
     if (message->has_activation_bits) out->setting.activation_bits = message->activation_bits;
     if (message->has_integer_adds) out->integer_adds = message->integer_adds;
     return tare_quant_check_setting(&out->setting);

@@ -39,7 +39,9 @@ struct place {
     const struct frame *frame;
 };
 
-static bool is_op(const struct tare_node *node, const char *op) { return node && strcmp(node->op, op) == 0; }
+static bool is_op(const struct tare_node *node, const char *op) {
+    return node && strcmp(node->op, op) == 0;
+}
 
 /* ---- one value ---- */
 
@@ -53,8 +55,8 @@ static tare_status step_into(struct place *at, struct tare_arena *arena, const s
     return TARE_OK;
 }
 
-/* Where a value comes from: through what passes it on, out of functions by their arguments and into them by their returns.
- * node NULL: that goes too far. */
+/* Where a value comes from: through what passes it on, out of functions by their arguments and into them by their
+ * returns. node NULL: that goes too far. */
 static tare_status origin_of(struct place *at, struct tare_arena *arena) {
     for (int steps = 0; at->edge.node && steps < LONGEST_WAY; steps++) {
         const struct tare_node *node = at->edge.node;
@@ -214,13 +216,16 @@ static tare_status find(struct walk *walk, const Tensorflow__SaverDef *saver) {
     if (restore) TARE_TRY(visit_closure(walk, restore));
     walk->only_gaps = true;
     walk->depth_left = 1;
-    for (size_t i = 0; i < model->main->n_nodes; i++) TARE_TRY(visit(walk, model->main->nodes[i], NULL));
+    for (size_t i = 0; i < model->main->n_nodes; i++)
+        TARE_TRY(visit(walk, model->main->nodes[i], NULL));
     return TARE_OK;
 }
 
 tare_status tare_restores_find(struct tare_restores *out, struct tare_arena *arena, struct tare_model *model,
                                const Tensorflow__SaverDef *saver) {
-    struct walk walk = { .model = model, .arena = arena, .out = out, .nodes_left = MOST_NODES, .depth_left = DEEPEST_CALL };
+    struct walk walk = {
+        .model = model, .arena = arena, .out = out, .nodes_left = MOST_NODES, .depth_left = DEEPEST_CALL
+    };
     tare_status status = find(&walk, saver);
     tare_arena_free(&walk.frames);
     tare_map_free(&walk.texts);

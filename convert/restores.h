@@ -1,5 +1,5 @@
-/* What the restore operation of a model puts where: the assignments of variables and the imports of tables that are fed from
- * RestoreV2, in the main graph and in the functions that it calls. Private to convert. */
+/* What the restore operation of a model puts where: the assignments of variables and the imports of tables that are fed
+ * from RestoreV2, in the main graph and in the functions that it calls. Private to convert. */
 #ifndef TARE_CONVERT_RESTORES_H
 #define TARE_CONVERT_RESTORES_H
 
@@ -12,9 +12,9 @@ struct tare_restored {
 };
 
 struct tare_restore {
-    struct tare_node *target;           /* of the main graph: makes the variable or the table */
-    struct tare_restored value;         /* a variable's value, a table's values */
-    struct tare_restored keys;          /* a table's keys; key NULL: a variable */
+    struct tare_node *target;   /* of the main graph: makes the variable or the table */
+    struct tare_restored value; /* a variable's value, a table's values */
+    struct tare_restored keys;  /* a table's keys; key NULL: a variable */
 };
 
 struct tare_restores {
@@ -22,8 +22,8 @@ struct tare_restores {
     size_t count, capacity;
 };
 
-/* Lists what the operation that `saver` (may be NULL) names does, then what any other node of the main graph does. Texts are
- * the model's. */
+/* Lists what the operation that `saver` (may be NULL) names does, then what any other node of the main graph does.
+ * Texts are the model's. */
 tare_status tare_restores_find(struct tare_restores *out, struct tare_arena *arena, struct tare_model *model,
                                const Tensorflow__SaverDef *saver);
 

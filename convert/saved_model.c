@@ -22,7 +22,9 @@ tare_status tare_import_fault(struct tare_import_faults *faults, tare_status sta
     return TARE_OK;
 }
 
-static void release(void *arg) { tare_source_close(arg); }
+static void release(void *arg) {
+    tare_source_close(arg);
+}
 
 struct tare_saved_model *tare_source_of(const struct tare_model *model) {
     return model->release == release ? model->release_arg : NULL;
@@ -37,8 +39,7 @@ static tare_status import_objects(struct tare_model *model, const Tensorflow__Sa
         struct tare_node *node;
         if (objects->nodes[i]->kind_case != TENSORFLOW__SAVED_OBJECT__KIND_CONSTANT) continue;
         node = tare_graph_find(model->main, objects->nodes[i]->constant->operation);
-        if (node)
-            model->object_constants[model->n_object_constants++] = (struct tare_object_constant){ (int)i, node };
+        if (node) model->object_constants[model->n_object_constants++] = (struct tare_object_constant){ (int)i, node };
     }
     return TARE_OK;
 }
@@ -89,7 +90,8 @@ static tare_status check_constants(const struct tare_graph *graph) {
 }
 
 static tare_status check_all_constants(const struct tare_model *model) {
-    for (size_t i = 0; i < model->n_functions; i++) TARE_TRY(check_constants(model->functions[i]));
+    for (size_t i = 0; i < model->n_functions; i++)
+        TARE_TRY(check_constants(model->functions[i]));
     return check_constants(model->main);
 }
 

@@ -12,18 +12,18 @@ struct tare_saved_model_options {
      * n_tags 0: the one without tags. */
     const char *const *tags;
     size_t n_tags;
-    /* Leaves the values of variables in the file: they have a dtype of INVALID, though their keys, dtypes and sizes were
-     * checked against the checkpoint. For commands that only look. */
+    /* Leaves the values of variables in the file: they have a dtype of INVALID, though their keys, dtypes and sizes
+     * were checked against the checkpoint. For commands that only look. */
     bool without_values;
     /* Of saved_model.pb, only what passes, reports and runs could ask of nodes is held, not the file's messages: such a
-     * model takes a fraction of the memory, and cannot be exported. Large constants are a splat of their first element, and
-     * nodes of functions are not found by name. For commands that only look. */
+     * model takes a fraction of the memory, and cannot be exported. Large constants are a splat of their first element,
+     * and nodes of functions are not found by name. For commands that only look. */
     bool to_look_at;
     const struct tare_op_registry *ops; /* what is known of ops; must outlive the model. NULL: the built-in ones */
 };
 
-/* Opens saved_model.pb or .pbtxt, chooses the MetaGraph, maps the checkpoint and imports everything. The model owns what
- * was opened. Errors name the file. NULL options: defaults. */
+/* Opens saved_model.pb or .pbtxt, chooses the MetaGraph, maps the checkpoint and imports everything. The model owns
+ * what was opened. Errors name the file. NULL options: defaults. */
 tare_status tare_saved_model_load(struct tare_model **out, const char *path,
                                   const struct tare_saved_model_options *options) TARE_WARN_UNUSED;
 /* Copies a SavedModel: the files are opened and checked as by load, then written again byte for byte. */
@@ -46,7 +46,7 @@ struct tare_saved_model_info {
     const char *tensorflow_version;
     const char *tags;     /* "serve" or "serve,tpu" */
     const char *all_tags; /* "{serve}, {serve,tpu}"; NULL where there is one MetaGraph only */
-    const char *format; /* "pb", "pbtxt", "cpb" */
+    const char *format;   /* "pb", "pbtxt", "cpb" */
     size_t file_size, checkpoint_bytes, checkpoint_tensors;
     bool is_tf1; /* no object graph */
 };

@@ -46,9 +46,15 @@ static tare_status collect(struct plan *plan, struct tare_model *model) {
     return TARE_OK;
 }
 
-static size_t object_count(const struct plan *plan) { return plan->count + plan->n_tables; }
-static size_t value_count(const struct plan *plan) { return plan->count + 2 * plan->n_tables; }
-static size_t tensor_count(const struct plan *plan) { return value_count(plan) + (plan->object_graph_size ? 1 : 0); }
+static size_t object_count(const struct plan *plan) {
+    return plan->count + plan->n_tables;
+}
+static size_t value_count(const struct plan *plan) {
+    return plan->count + 2 * plan->n_tables;
+}
+static size_t tensor_count(const struct plan *plan) {
+    return value_count(plan) + (plan->object_graph_size ? 1 : 0);
+}
 
 static struct tare_node *object_node(const struct plan *plan, size_t i) {
     return i < plan->count ? plan->variables[i]->node : plan->tables[i - plan->count]->node;
@@ -69,7 +75,9 @@ static int value_dtype(const struct plan *plan, size_t i) {
 
 /* ---- small builders ---- */
 
-static struct tare_edge out0(struct tare_node *node) { return (struct tare_edge){ node, 0 }; }
+static struct tare_edge out0(struct tare_node *node) {
+    return (struct tare_edge){ node, 0 };
+}
 
 static struct tare_node *add_string_const(struct tare_graph *graph, const char *name, const char *const *values,
                                           const size_t *sizes, size_t count, bool scalar) {
@@ -88,7 +96,8 @@ static struct tare_node *add_string_const(struct tare_graph *graph, const char *
 static struct tare_node *add_names(const struct plan *plan, struct tare_graph *graph, const char *name) {
     const char **keys = TARE_NEW_ARRAY(&plan->model->arena, const char *, tensor_count(plan) + 1);
     if (!keys) return NULL;
-    for (size_t i = 0; i < value_count(plan); i++) keys[i] = value_key(plan, i);
+    for (size_t i = 0; i < value_count(plan); i++)
+        keys[i] = value_key(plan, i);
     keys[value_count(plan)] = OBJECT_GRAPH_KEY;
     return add_string_const(graph, name, keys, NULL, tensor_count(plan), false);
 }
@@ -96,14 +105,16 @@ static struct tare_node *add_names(const struct plan *plan, struct tare_graph *g
 static struct tare_node *add_whole_slices(const struct plan *plan, struct tare_graph *graph, const char *name) {
     const char **slices = TARE_NEW_ARRAY(&plan->model->arena, const char *, tensor_count(plan) + 1);
     if (!slices) return NULL;
-    for (size_t i = 0; i < tensor_count(plan); i++) slices[i] = "";
+    for (size_t i = 0; i < tensor_count(plan); i++)
+        slices[i] = "";
     return add_string_const(graph, name, slices, NULL, tensor_count(plan), false);
 }
 
 static tare_status set_dtypes(const struct plan *plan, struct tare_node *node, size_t count) {
     int *dtypes = TARE_NEW_ARRAY(&plan->model->arena, int, count + 1);
     if (!dtypes) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < count; i++) dtypes[i] = i < value_count(plan) ? value_dtype(plan, i) : TARE_DT_STRING;
+    for (size_t i = 0; i < count; i++)
+        dtypes[i] = i < value_count(plan) ? value_dtype(plan, i) : TARE_DT_STRING;
     return tare_node_set_type_list(node, "dtypes", dtypes, count);
 }
 
@@ -117,7 +128,8 @@ static tare_status add_save(struct tare_node **out, const struct plan *plan, str
     TARE_TRY(tare_node_add_input(save, prefix));
     TARE_TRY(tare_node_add_input(save, out0(names)));
     TARE_TRY(tare_node_add_input(save, out0(slices)));
-    for (size_t i = 0; i < value_count(plan); i++) TARE_TRY(tare_node_add_input(save, values[i]));
+    for (size_t i = 0; i < value_count(plan); i++)
+        TARE_TRY(tare_node_add_input(save, values[i]));
     if (plan->object_graph_size) {
         const char *bytes = plan->object_graph;
         struct tare_node *objects =
@@ -303,8 +315,8 @@ static tare_status read_value(struct tare_edge *out, const struct plan *plan, co
     struct tare_node *read;
     *out = out0(variable->node);
     if (tare_dtype_is_ref(variable->node->output_dtypes[0])) return TARE_OK;
-    TARE_TRY(add_unary(&read, plan->model->main, "ReadVariableOp", "save/ReadVariableOp", *out, "dtype",
-                       variable->dtype));
+    TARE_TRY(
+        add_unary(&read, plan->model->main, "ReadVariableOp", "save/ReadVariableOp", *out, "dtype", variable->dtype));
     *out = out0(read);
     return TARE_OK;
 }
@@ -329,10 +341,11 @@ static tare_status build_with_nodes(struct tare_saver *out, const struct plan *p
     struct tare_node *filename, *save, *saved, *restore, *all;
     if (!values) return TARE_NO_MEMORY;
     TARE_TRY(add_filename(&filename, plan->model));
-    for (size_t i = 0; i < plan->count; i++) TARE_TRY(read_value(&values[i], plan, plan->variables[i]));
+    for (size_t i = 0; i < plan->count; i++)
+        TARE_TRY(read_value(&values[i], plan, plan->variables[i]));
     for (size_t i = 0; i < plan->n_tables; i++)
-        TARE_TRY(add_export(&values[plan->count + 2 * i], main, table_op(plan->tables[i], false), "save/LookupTableExport",
-                            out0(plan->tables[i]->node), plan->tables[i]));
+        TARE_TRY(add_export(&values[plan->count + 2 * i], main, table_op(plan->tables[i], false),
+                            "save/LookupTableExport", out0(plan->tables[i]->node), plan->tables[i]));
     TARE_TRY(add_save(&save, plan, main, out0(filename), values, "save/SaveV2"));
     TARE_TRY(add_unary(&saved, main, "Identity", "save/control_dependency", out0(filename), "T", TARE_DT_STRING));
     TARE_TRY(tare_node_add_control(saved, save));

@@ -35,7 +35,8 @@ static struct tare_wire_graph *wire_of(struct tare_saved_model *source, const Te
     if (wire && wire->meta == meta) return wire;
     if (!TARE_GROW(source->wires, source->n_wires, source->wires_capacity)) return NULL;
     wire = &source->wires[source->n_wires++];
-    *wire = (struct tare_wire_graph){ .meta = meta, .reading = { .start = source->file.data, .what = "saved_model.pb" } };
+    *wire =
+        (struct tare_wire_graph){ .meta = meta, .reading = { .start = source->file.data, .what = "saved_model.pb" } };
     return wire;
 }
 
@@ -48,7 +49,8 @@ static bool leave_graph(void *arg, ProtobufCMessage *parent, uint32_t field, str
     if (leaving->status != TARE_OK) return true;
     meta = (Tensorflow__MetaGraphDef *)parent;
     if (!meta->graph_def)
-        meta->graph_def = (Tensorflow__GraphDef *)tare_message_new(&leaving->source->arena, &tensorflow__graph_def__descriptor);
+        meta->graph_def =
+            (Tensorflow__GraphDef *)tare_message_new(&leaving->source->arena, &tensorflow__graph_def__descriptor);
     wire = meta->graph_def ? wire_of(leaving->source, meta) : NULL;
     leaving->status = wire ? tare_wire_graph_add(wire, part) : TARE_NO_MEMORY;
     return true;
@@ -56,8 +58,9 @@ static bool leave_graph(void *arg, ProtobufCMessage *parent, uint32_t field, str
 
 static tare_status parse_around_graphs(struct tare_saved_model *source) {
     struct leaving leaving = { .source = source, .status = TARE_OK };
-    const struct tare_message_reading reading = { .start = source->file.data, .what = "saved_model.pb",
-                                                  .leave = leave_graph, .arg = &leaving };
+    const struct tare_message_reading reading = {
+        .start = source->file.data, .what = "saved_model.pb", .leave = leave_graph, .arg = &leaving
+    };
     const struct tare_message_part all = { source->file.data, source->file.size };
     ProtobufCMessage *message;
     TARE_TRY(tare_message_unpack_part(&message, &tensorflow__saved_model__descriptor, &source->arena, all, &reading));
@@ -70,7 +73,8 @@ static tare_status parse_around_graphs(struct tare_saved_model *source) {
 static tare_status parse_text(struct tare_saved_model *source) {
     ProtobufCMessage *message;
     TARE_TRY(tare_text_format_read(&message, &tensorflow__saved_model__descriptor, &source->arena,
-                                   (const char *)source->file.data, source->file.size, TARE_TEXT_STRICT, "saved_model.pbtxt"));
+                                   (const char *)source->file.data, source->file.size, TARE_TEXT_STRICT,
+                                   "saved_model.pbtxt"));
     source->message = (Tensorflow__SavedModel *)message;
     source->format = "pbtxt";
     return TARE_OK;
@@ -81,8 +85,10 @@ static tare_status parse_chunked(struct tare_saved_model *source) {
     tare_status status = tare_chunked_read(&message, &tensorflow__saved_model__descriptor, &source->arena,
                                            source->file.data, source->file.size, "saved_model.cpb");
     if (status == TARE_UNSUPPORTED)
-        return TARE_FAIL(TARE_UNSUPPORTED, "%s; save it again with SaveOptions(experimental_image_format=False), which writes "
-                                           "saved_model.pb", tare_error_text());
+        return TARE_FAIL(TARE_UNSUPPORTED,
+                         "%s; save it again with SaveOptions(experimental_image_format=False), which writes "
+                         "saved_model.pb",
+                         tare_error_text());
     TARE_TRY(status);
     source->message = (Tensorflow__SavedModel *)message;
     source->format = "cpb";
@@ -108,8 +114,7 @@ static tare_status parse_file(struct tare_saved_model *source, bool to_look_at) 
     if (found) return parse_text(source);
     TARE_TRY(try_file(source, "saved_model.cpb", &found));
     if (found) return parse_chunked(source);
-    if (tare_file_kind_of(source->path) == TARE_FILE_NONE)
-        return TARE_FAIL(TARE_NOT_FOUND, "no such directory");
+    if (tare_file_kind_of(source->path) == TARE_FILE_NONE) return TARE_FAIL(TARE_NOT_FOUND, "no such directory");
     return TARE_FAIL(TARE_NOT_FOUND, "not a SavedModel: no saved_model.pb and no saved_model.pbtxt in it");
 }
 
@@ -199,7 +204,8 @@ static bool is_of_first_format(const char *name) {
     return length && !name[length];
 }
 
-/* A model without a variables folder has no variables; but a folder that holds a checkpoint without its index is none. */
+/* A model without a variables folder has no variables; but a folder that holds a checkpoint without its index is none.
+ */
 static tare_status explain_no_index(const struct tare_saved_model *source) {
     char *folder = tare_path_join(source->path, "variables");
     struct tare_file_list names = { 0 };
@@ -208,12 +214,14 @@ static tare_status explain_no_index(const struct tare_saved_model *source) {
     for (size_t i = 0; i < names.count && status == TARE_OK; i++) {
         const char *name = names.names[i];
         if (is_of_first_format(name))
-            status = TARE_FAIL(TARE_UNSUPPORTED,
-                               "variables/%s is a checkpoint of TensorFlow's first format, which has no index; restore the "
-                               "model in TensorFlow and save it again", name);
+            status =
+                TARE_FAIL(TARE_UNSUPPORTED,
+                          "variables/%s is a checkpoint of TensorFlow's first format, which has no index; restore the "
+                          "model in TensorFlow and save it again",
+                          name);
         else if (strncmp(name, "variables.data-", 15) == 0)
-            status = TARE_FAIL(TARE_NOT_FOUND, "variables/variables.index is missing, which says what variables/%s holds",
-                               name);
+            status = TARE_FAIL(TARE_NOT_FOUND,
+                               "variables/variables.index is missing, which says what variables/%s holds", name);
     }
     tare_file_list_free(&names);
     tare_free(folder);
@@ -296,7 +304,8 @@ tare_status tare_source_open_nth(struct tare_saved_model **out, const char *path
 void tare_source_close(struct tare_saved_model *source) {
     if (!source) return;
     tare_bundle_close(source->bundle);
-    for (size_t i = 0; i < source->n_wires; i++) tare_wire_graph_free(&source->wires[i]);
+    for (size_t i = 0; i < source->n_wires; i++)
+        tare_wire_graph_free(&source->wires[i]);
     tare_free(source->wires);
     tare_file_unmap(&source->file);
     tare_arena_free(&source->arena);

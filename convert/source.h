@@ -13,17 +13,17 @@ struct tare_saved_model {
     char *path;
     struct tare_mapping file; /* saved_model.pb, .pbtxt or .cpb, while it is parsed */
     size_t file_size;
-    const char *format;       /* "pb", "pbtxt", "cpb" */
+    const char *format;              /* "pb", "pbtxt", "cpb" */
     Tensorflow__SavedModel *message; /* without the graphs of `wires` */
-    Tensorflow__MetaGraphDef *meta; /* the chosen one */
-    const char *tags;               /* "serve,tpu" */
-    const char *all_tags;           /* "{serve}, {serve,tpu}"; NULL: one MetaGraph only */
-    struct tare_wire_graph *wires;  /* the MetaGraphs' graphs, left in the mapped file; NULL: the messages have them */
+    Tensorflow__MetaGraphDef *meta;  /* the chosen one */
+    const char *tags;                /* "serve,tpu" */
+    const char *all_tags;            /* "{serve}, {serve,tpu}"; NULL: one MetaGraph only */
+    struct tare_wire_graph *wires;   /* the MetaGraphs' graphs, left in the mapped file; NULL: the messages have them */
     size_t n_wires, wires_capacity;
     const struct tare_wire_graph *wire; /* of the chosen one */
-    struct tare_bundle *bundle;     /* NULL: no checkpoint */
-    bool without_values;            /* as the options say */
-    struct tare_import_faults *faults; /* not NULL: all that is wrong is wanted (convert/import.h) */
+    struct tare_bundle *bundle;         /* NULL: no checkpoint */
+    bool without_values;                /* as the options say */
+    struct tare_import_faults *faults;  /* not NULL: all that is wrong is wanted (convert/import.h) */
 };
 
 /* Opens and parses, chooses the MetaGraph, opens the checkpoint. */
@@ -33,7 +33,8 @@ tare_status tare_source_open(struct tare_saved_model **out, const char *path,
 tare_status tare_source_open_nth(struct tare_saved_model **out, const char *path,
                                  const struct tare_saved_model_options *options, size_t index);
 void tare_source_close(struct tare_saved_model *source);
-/* The IR of what was opened; the model owns `source` from then on. On failure *out is NULL and the source the caller's. */
+/* The IR of what was opened; the model owns `source` from then on. On failure *out is NULL and the source the caller's.
+ */
 tare_status tare_saved_model_import(struct tare_model **out, struct tare_saved_model *source,
                                     const struct tare_saved_model_options *options);
 /* What a loaded model came from; NULL for a model built from nothing. */

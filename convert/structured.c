@@ -100,9 +100,9 @@ static void put_spec_repr(struct tare_strbuf *out, const char *class, const Tens
 }
 
 static const char *class_name(const Tensorflow__TypeSpecProto *spec) {
-    static const char *const names[] = { "TypeSpec",     "SparseTensorSpec", "IndexedSlicesSpec", "RaggedTensorSpec",
-                                         "TensorArraySpec", "DatasetSpec",   "IteratorSpec",      "OptionalSpec",
-                                         "PerReplicaSpec",  "VariableSpec",  "RowPartitionSpec" };
+    static const char *const names[] = { "TypeSpec",        "SparseTensorSpec", "IndexedSlicesSpec", "RaggedTensorSpec",
+                                         "TensorArraySpec", "DatasetSpec",      "IteratorSpec",      "OptionalSpec",
+                                         "PerReplicaSpec",  "VariableSpec",     "RowPartitionSpec" };
     if (*spec->type_spec_class_name) return spec->type_spec_class_name;
     return (size_t)spec->type_spec_class < sizeof names / sizeof *names ? names[spec->type_spec_class] : names[0];
 }
@@ -124,15 +124,21 @@ static void put_tensor(struct tare_strbuf *out, const Tensorflow__TensorProto *m
 
 static void put_leaf(struct tare_strbuf *out, const value_message *value) {
     switch (value->kind_case) {
-    case TENSORFLOW__STRUCTURED_VALUE__KIND_FLOAT64_VALUE: put_double(out, value->float64_value); return;
+    case TENSORFLOW__STRUCTURED_VALUE__KIND_FLOAT64_VALUE:
+        put_double(out, value->float64_value);
+        return;
     case TENSORFLOW__STRUCTURED_VALUE__KIND_INT64_VALUE:
         tare_strbuf_printf(out, "%lld", (long long)value->int64_value);
         return;
-    case TENSORFLOW__STRUCTURED_VALUE__KIND_STRING_VALUE: put_quoted(out, value->string_value); return;
+    case TENSORFLOW__STRUCTURED_VALUE__KIND_STRING_VALUE:
+        put_quoted(out, value->string_value);
+        return;
     case TENSORFLOW__STRUCTURED_VALUE__KIND_BOOL_VALUE:
         tare_strbuf_puts(out, value->bool_value ? "True" : "False");
         return;
-    case TENSORFLOW__STRUCTURED_VALUE__KIND_TENSOR_SHAPE_VALUE: put_shape_repr(out, value->tensor_shape_value); return;
+    case TENSORFLOW__STRUCTURED_VALUE__KIND_TENSOR_SHAPE_VALUE:
+        put_shape_repr(out, value->tensor_shape_value);
+        return;
     case TENSORFLOW__STRUCTURED_VALUE__KIND_TENSOR_DTYPE_VALUE:
         tare_strbuf_printf(out, "tf.%s", tare_dtype_name((int)value->tensor_dtype_value));
         return;
@@ -144,10 +150,18 @@ static void put_leaf(struct tare_strbuf *out, const value_message *value) {
         put_spec_repr(out, "BoundedTensorSpec", value->bounded_tensor_spec_value->shape,
                       (int)value->bounded_tensor_spec_value->dtype, value->bounded_tensor_spec_value->name);
         return;
-    case TENSORFLOW__STRUCTURED_VALUE__KIND_TYPE_SPEC_VALUE: put_type_spec(out, value->type_spec_value); return;
-    case TENSORFLOW__STRUCTURED_VALUE__KIND_TENSOR_VALUE: put_tensor(out, value->tensor_value); return;
-    case TENSORFLOW__STRUCTURED_VALUE__KIND_NUMPY_VALUE: put_tensor(out, value->numpy_value); return;
-    default: tare_strbuf_puts(out, "None"); return;
+    case TENSORFLOW__STRUCTURED_VALUE__KIND_TYPE_SPEC_VALUE:
+        put_type_spec(out, value->type_spec_value);
+        return;
+    case TENSORFLOW__STRUCTURED_VALUE__KIND_TENSOR_VALUE:
+        put_tensor(out, value->tensor_value);
+        return;
+    case TENSORFLOW__STRUCTURED_VALUE__KIND_NUMPY_VALUE:
+        put_tensor(out, value->numpy_value);
+        return;
+    default:
+        tare_strbuf_puts(out, "None");
+        return;
     }
 }
 
@@ -162,7 +176,7 @@ struct children {
     struct child {
         const char *key; /* NULL: no key */
         const value_message *value;
-    } *items;
+    } * items;
 };
 
 static int by_key(const void *a, const void *b) {
@@ -179,7 +193,8 @@ static bool is_nest(const value_message *value) {
 static bool set_plain(struct children *out, value_message *const *values, size_t count) {
     out->count = count;
     out->items = tare_calloc(count, sizeof *out->items);
-    for (size_t i = 0; out->items && i < count; i++) out->items[i].value = values[i];
+    for (size_t i = 0; out->items && i < count; i++)
+        out->items[i].value = values[i];
     return out->items;
 }
 
@@ -221,7 +236,9 @@ static bool open_nest(struct children *out, struct tare_strbuf *text, const valu
         out->close = "}";
         made = set_dict(out, value->dict_value);
         break;
-    default: made = set_named(out, value->named_tuple_value); break;
+    default:
+        made = set_named(out, value->named_tuple_value);
+        break;
     }
     if (!made) text->failed = true;
     return made;
@@ -263,7 +280,9 @@ void tare_structured_repr(struct tare_strbuf *out, const value_message *value) {
 void tare_structured_str(struct tare_strbuf *out, const value_message *value) {
     struct tare_shape shape;
     switch (value ? value->kind_case : TENSORFLOW__STRUCTURED_VALUE__KIND__NOT_SET) {
-    case TENSORFLOW__STRUCTURED_VALUE__KIND_STRING_VALUE: tare_strbuf_puts(out, value->string_value); return;
+    case TENSORFLOW__STRUCTURED_VALUE__KIND_STRING_VALUE:
+        tare_strbuf_puts(out, value->string_value);
+        return;
     case TENSORFLOW__STRUCTURED_VALUE__KIND_TENSOR_SHAPE_VALUE:
         shape = shape_of(value->tensor_shape_value);
         tare_shape_python(out, &shape);
@@ -271,7 +290,9 @@ void tare_structured_str(struct tare_strbuf *out, const value_message *value) {
     case TENSORFLOW__STRUCTURED_VALUE__KIND_TENSOR_DTYPE_VALUE:
         tare_strbuf_printf(out, "<dtype: '%s'>", tare_dtype_name((int)value->tensor_dtype_value));
         return;
-    default: tare_structured_repr(out, value); return;
+    default:
+        tare_structured_repr(out, value);
+        return;
     }
 }
 
@@ -285,7 +306,8 @@ bool tare_structured_has_spec(const value_message *value) {
                value->kind_case == TENSORFLOW__STRUCTURED_VALUE__KIND_BOUNDED_TENSOR_SPEC_VALUE ||
                value->kind_case == TENSORFLOW__STRUCTURED_VALUE__KIND_TYPE_SPEC_VALUE;
     if (!open_nest(&children, &ignored, value)) return false;
-    for (size_t i = 0; i < children.count && !found; i++) found = tare_structured_has_spec(children.items[i].value);
+    for (size_t i = 0; i < children.count && !found; i++)
+        found = tare_structured_has_spec(children.items[i].value);
     tare_free(children.items);
     return found;
 }
@@ -304,7 +326,8 @@ static void put_marked(struct tare_strbuf *out, const value_message *value, size
         return;
     }
     if (!open_nest(&children, out, value)) return;
-    for (size_t i = 0; i < children.count; i++) put_marked(out, children.items[i].value, marker);
+    for (size_t i = 0; i < children.count; i++)
+        put_marked(out, children.items[i].value, marker);
     tare_free(children.items);
 }
 

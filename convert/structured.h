@@ -16,8 +16,8 @@ void tare_structured_repr(struct tare_strbuf *out, const Tensorflow__StructuredV
 void tare_structured_str(struct tare_strbuf *out, const Tensorflow__StructuredValue *value);
 /* True when the value is or holds the description of a tensor. */
 bool tare_structured_has_spec(const Tensorflow__StructuredValue *value);
-/* One argument or result of a printed signature: "float32 Tensor, shape=(None, 3)"; a nest with markers <1>, <2> … and a
- * line for each, indented by six spaces. No newline at the end. */
+/* One argument or result of a printed signature: "float32 Tensor, shape=(None, 3)"; a nest with markers <1>, <2> … and
+ * a line for each, indented by six spaces. No newline at the end. */
 void tare_structured_spec(struct tare_strbuf *out, const Tensorflow__StructuredValue *value);
 
 /* "(None, 3)", "(3,)", "()", "<unknown>". */

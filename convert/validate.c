@@ -19,10 +19,12 @@ void tare_file_fault(struct tare_file_validator *v, const char *where, const cha
 
 /* ---- graphs ---- */
 
-static void add_fault(void *arg, const char *where, const char *what) { tare_file_fault(arg, where, "%s", what); }
+static void add_fault(void *arg, const char *where, const char *what) {
+    tare_file_fault(arg, where, "%s", what);
+}
 
-/* The model keeps what it was imported from; a part that failed is freed with it, but for the source. Of nodes that make no
- * graph together the faults are listed then. */
+/* The model keeps what it was imported from; a part that failed is freed with it, but for the source. Of nodes that
+ * make no graph together the faults are listed then. */
 static tare_status import(struct tare_model **out, struct tare_file_validator *v,
                           const struct tare_saved_model_options *options) {
     struct tare_import_faults faults = { .add = add_fault, .arg = v };
@@ -178,7 +180,8 @@ static tare_status open_and_check(struct tare_faults *faults, size_t *n_metas, c
         tare_file_fault(&v, "saved_model", "schema version %lld (wanted 1)", (long long)version);
     status = check_meta(&v, &open);
     tare_source_close(v.source);
-    if (status == TARE_OK && v.out_of_memory) status = TARE_FAIL(TARE_NO_MEMORY, "out of memory while faults were listed");
+    if (status == TARE_OK && v.out_of_memory)
+        status = TARE_FAIL(TARE_NO_MEMORY, "out of memory while faults were listed");
     return tare_error_prefix(status, "%s", path);
 }
 

@@ -1,14 +1,15 @@
-/* The rules of a SavedModel that loads: those of its graphs (graph/validate.h), and those of the file around them: schema,
- * saver, object graph, checkpoint, assets. docs/validation.md lists them. */
+/* The rules of a SavedModel that loads: those of its graphs (graph/validate.h), and those of the file around them:
+ * schema, saver, object graph, checkpoint, assets. docs/validation.md lists them. */
 #ifndef TARE_CONVERT_VALIDATE_H
 #define TARE_CONVERT_VALIDATE_H
 
 #include "convert/saved_model.h"
 #include "graph/validate.h"
 
-/* Adds the faults of a SavedModel to a zeroed (or earlier) list: of the MetaGraph that options->tags select, else of every
- * one. Every tensor of the checkpoint is read. A graph that cannot be imported is one fault, its first; the rules of the
- * file are checked all the same. A faulty model is no failure: that is one that cannot be opened at all, or no memory. */
+/* Adds the faults of a SavedModel to a zeroed (or earlier) list: of the MetaGraph that options->tags select, else of
+ * every one. Every tensor of the checkpoint is read. A graph that cannot be imported is one fault, its first; the rules
+ * of the file are checked all the same. A faulty model is no failure: that is one that cannot be opened at all, or no
+ * memory. */
 tare_status tare_saved_model_validate(struct tare_faults *faults, const char *path,
                                       const struct tare_saved_model_options *options) TARE_WARN_UNUSED;
 

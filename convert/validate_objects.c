@@ -10,8 +10,8 @@ static bool is_listed(const struct tare_map *concretes, const char *function) {
 
 /* ---- functions ---- */
 
-static void check_bound(struct tare_file_validator *v, const char *name, const Tensorflow__SavedConcreteFunction *concrete,
-                        const Tensorflow__FunctionDef *function) {
+static void check_bound(struct tare_file_validator *v, const char *name,
+                        const Tensorflow__SavedConcreteFunction *concrete, const Tensorflow__FunctionDef *function) {
     const Tensorflow__SavedObjectGraph *objects = v->source->meta->object_graph_def;
     const Tensorflow__OpDef *signature = function->signature;
     size_t n_args = signature->n_input_arg, n_bound = concrete->n_bound_inputs;
@@ -120,7 +120,8 @@ void tare_validate_objects(struct tare_file_validator *v) {
     for (size_t i = 0; i < objects->n_concrete_functions; i++)
         if (!tare_map_set(&concretes, objects->concrete_functions[i]->key, objects->concrete_functions[i]))
             v->out_of_memory = true;
-    for (size_t i = 0; i < objects->n_nodes; i++) check_object(v, i, &concretes);
+    for (size_t i = 0; i < objects->n_nodes; i++)
+        check_object(v, i, &concretes);
     check_concretes(v);
     tare_map_free(&concretes);
 }
@@ -151,5 +152,6 @@ void tare_validate_trackable(struct tare_file_validator *v) {
     for (size_t i = 0; objects && i < objects->n_nodes; i++)
         variables += objects->nodes[i]->kind_case == TENSORFLOW__SAVED_OBJECT__KIND_VARIABLE;
     if (trackable->n_nodes < variables)
-        tare_file_fault(v, "checkpoint", "its object graph has %zu nodes for %zu variables", trackable->n_nodes, variables);
+        tare_file_fault(v, "checkpoint", "its object graph has %zu nodes for %zu variables", trackable->n_nodes,
+                        variables);
 }

@@ -113,7 +113,8 @@ static tare_status open_next_file(struct tare_source *source) {
     struct tare_data_file *before = source->reader;
     source->reader = NULL;
     if (++source->file < source->files.count)
-        return tare_data_file_open_next(&source->reader, source->files.names[source->file], source->options.labels, before);
+        return tare_data_file_open_next(&source->reader, source->files.names[source->file], source->options.labels,
+                                        before);
     tare_data_file_close(before);
     return TARE_OK;
 }

@@ -20,7 +20,7 @@ struct tare_stream {
     char *path;
     int fd;
     uint8_t head[HEAD_SIZE];
-    uint8_t *raw; /* bytes of the file that are at hand: of compressed ones INPUT_SIZE at most, of others the head */
+    uint8_t *raw;  /* bytes of the file that are at hand: of compressed ones INPUT_SIZE at most, of others the head */
     uint8_t *kept; /* memory for INPUT_SIZE bytes; NULL: none was needed yet */
     size_t raw_capacity;
     size_t raw_size, raw_used;

@@ -13,7 +13,7 @@ struct tare_auc {
     struct tare_scored {
         double score;
         bool positive;
-    } *scored;
+    } * scored;
     size_t count, capacity;
 };
 

@@ -9,8 +9,10 @@
 /* What somebody has to look at comes first. */
 static void reasons(struct tare_strbuf *out, const struct tare_batch_report *report) {
     static const struct tare_page_column columns[] = {
-        { .heading = "job", .left = true, .wraps = true }, { .heading = "outcome", .left = true },
-        { .heading = "reason", .left = true, .wraps = true }, { 0 },
+        { .heading = "job", .left = true, .wraps = true },
+        { .heading = "outcome", .left = true },
+        { .heading = "reason", .left = true, .wraps = true },
+        { 0 },
     };
     struct tare_page_table table;
     tare_page_element(out, "h2", NULL, "Failed or rejected");
@@ -78,8 +80,10 @@ void tare_batch_html(struct tare_strbuf *out, const struct tare_batch_report *re
     else
         tare_page_note(out, "good", "All %zu jobs are done.", report->count);
     if (given > 0)
-        tare_page_element(out, "p", NULL, "The models that were made have %.2f MB of weights, %.0f %% of the %.2f MB that "
-                          "they were made of.", made / 1e6, 100 * made / given, given / 1e6);
+        tare_page_element(out, "p", NULL,
+                          "The models that were made have %.2f MB of weights, %.0f %% of the %.2f MB that "
+                          "they were made of.",
+                          made / 1e6, 100 * made / given, given / 1e6);
     if (counts[TARE_JOB_REJECTED] + counts[TARE_JOB_FAILED]) reasons(out, report);
     tare_page_element(out, "h2", NULL, "All jobs");
     tare_batch_jobs(out, TARE_IN_PAGE, report);

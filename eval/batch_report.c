@@ -8,7 +8,8 @@ const struct tare_job_outcome_look tare_job_outcomes[] = { { "done", 2 }, { "rej
 
 size_t tare_batch_failed(const struct tare_batch_report *report) {
     size_t failed = 0;
-    for (size_t i = 0; i < report->count; i++) failed += report->results[i].outcome != TARE_JOB_DONE;
+    for (size_t i = 0; i < report->count; i++)
+        failed += report->results[i].outcome != TARE_JOB_DONE;
     return failed;
 }
 
@@ -79,7 +80,8 @@ void tare_batch_csv(struct tare_strbuf *out, const struct tare_batch_report *rep
         tare_strbuf_putc(out, ',');
         tare_csv_text(out, r->output);
         tare_strbuf_printf(out, ",%lld", (long long)r->records);
-        for (size_t k = 0; k < 4; k++) tare_csv_number(out, figures[k]);
+        for (size_t k = 0; k < 4; k++)
+            tare_csv_number(out, figures[k]);
         tare_strbuf_printf(out, ",%lld,%lld,%lld,%.3f,%s,%s\r\n", (long long)r->size_bytes, (long long)r->float_bytes,
                            (long long)r->peak_bytes, r->seconds, r->key ? r->key : "",
                            r->output_hash ? r->output_hash : "");

@@ -13,7 +13,8 @@
 /* The least power of ten that is not below `count`, at least 10, as an exponent. */
 static int decades_of(double count) {
     int decades = 1;
-    while (decades < 18 && pow(10, decades) < count) decades++;
+    while (decades < 18 && pow(10, decades) < count)
+        decades++;
     return decades;
 }
 
@@ -47,8 +48,11 @@ static void draw_histogram(struct tare_strbuf *out, const struct tare_calibratio
     }
     int decades = decades_of(most), step = decades > 5 ? 2 : 1;
     double margin = 0.03 * (t->plot_high - t->plot_low);
-    const struct tare_plot plot = { .x_low = t->plot_low - margin, .x_high = t->plot_high + margin, .y_low = 0,
-                                    .y_high = decades + 0.3, .height = 200 };
+    const struct tare_plot plot = { .x_low = t->plot_low - margin,
+                                    .x_high = t->plot_high + margin,
+                                    .y_low = 0,
+                                    .y_high = decades + 0.3,
+                                    .height = 200 };
     char text[16];
     if (!(t->plot_high > t->plot_low)) {
         tare_page_element(out, "p", "soft small", "Every finite value is 0.");
@@ -60,7 +64,8 @@ static void draw_histogram(struct tare_strbuf *out, const struct tare_calibratio
     tare_plot_begin(out, &plot, tare_strbuf_text(&description));
     out->failed = out->failed || description.failed;
     tare_strbuf_free(&description);
-    for (int decade = 0; decade <= decades; decade += step) tare_plot_grid_line(out, &plot, decade + 0.3);
+    for (int decade = 0; decade <= decades; decade += step)
+        tare_plot_grid_line(out, &plot, decade + 0.3);
     tare_plot_columns(out, &plot, t->plot_low, t->plot_high, heights, TARE_CALIBRATION_REPORT_COLUMNS, "bar");
     draw_thresholds(out, &plot, report, t);
     tare_plot_letters(out);
@@ -83,8 +88,9 @@ static void draw_convergence(struct tare_strbuf *out, const struct tare_calibrat
         highs[i] = t->points[i].high;
     }
     double first = xs[0], last = xs[t->n_points - 1];
-    const struct tare_plot plot = { .x_low = first, .x_high = last, .y_low = t->plot_low, .y_high = t->plot_high,
-                                    .height = 72 };
+    const struct tare_plot plot = {
+        .x_low = first, .x_high = last, .y_low = t->plot_low, .y_high = t->plot_high, .height = 72
+    };
     tare_page_element(out, "p", "soft small", "Range of the first 1, 2, 4 … records; 99%% of it after %" PRId64 ".",
                       tare_convergence_records(t->points, t->n_points, 0.99));
     struct tare_strbuf description = { 0 };
@@ -97,7 +103,8 @@ static void draw_convergence(struct tare_strbuf *out, const struct tare_calibrat
     tare_plot_path(out, &plot, xs, highs, t->n_points, "c0");
     tare_plot_letters(out);
     double step = ceil((last - first) / 5);
-    for (double at = first; at <= last; at += fmax(step, 1)) tare_plot_x_tick(out, &plot, at, "%.0f", exp2(at));
+    for (double at = first; at <= last; at += fmax(step, 1))
+        tare_plot_x_tick(out, &plot, at, "%.0f", exp2(at));
     tare_plot_y_tick(out, &plot, t->plot_low, "%.4g", t->plot_low);
     tare_plot_y_tick(out, &plot, t->plot_high, "%.4g", t->plot_high);
     tare_plot_end(out);
@@ -151,8 +158,8 @@ static void tensor_card(struct tare_strbuf *out, const struct tare_calibration_r
     tare_page_element(out, "h3", NULL, "%s", t->name);
     tare_page_element(out, "p", "soft small", "%s values, %.1f%% zeros, mean %s, rms %s",
                       tare_calibration_count_text(text, t->elements),
-                      100 * (double)s->histogram.zeros / (double)t->elements, tare_calibration_value_text(mean, t->mean),
-                      tare_calibration_value_text(rms, t->rms));
+                      100 * (double)s->histogram.zeros / (double)t->elements,
+                      tare_calibration_value_text(mean, t->mean), tare_calibration_value_text(rms, t->rms));
     note_outlier(out, report, t);
     tare_page_pair_begin(out);
     tare_page_half_begin(out);
@@ -188,7 +195,8 @@ static void overview(struct tare_strbuf *out, const struct tare_calibration_repo
         { .heading = "values" },
         { .heading = "zeros" },
         { .heading = "min" },
-        { .heading = "by record", .help = "the record that holds the least value; input:record where there are several" },
+        { .heading = "by record",
+          .help = "the record that holds the least value; input:record where there are several" },
         { .heading = "max" },
         { .heading = "by record", .help = "the record that holds the greatest value" },
         { .heading = "99% after", .help = "records after which 99% of the range had been seen, zero being in it" },
@@ -206,7 +214,8 @@ static void overview(struct tare_strbuf *out, const struct tare_calibration_repo
         tare_page_table_cell(&table, "%s", t->name);
         tare_page_table_cell(&table, "%s", tare_calibration_count_text(text, t->elements));
         if (!t->has_range) {
-            for (int cell = 0; cell < 8; cell++) tare_page_table_skip(&table);
+            for (int cell = 0; cell < 8; cell++)
+                tare_page_table_skip(&table);
             continue;
         }
         size_t best = best_of(report, t);
@@ -222,8 +231,11 @@ static void overview(struct tare_strbuf *out, const struct tare_calibration_repo
 
 static void inputs(struct tare_strbuf *out, const struct tare_calibration_report *report) {
     static const struct tare_page_column columns[] = {
-        { .heading = "input" }, { .heading = "records" }, { .heading = "signature", .left = true },
-        { .heading = "file", .left = true, .wraps = true }, { 0 },
+        { .heading = "input" },
+        { .heading = "records" },
+        { .heading = "signature", .left = true },
+        { .heading = "file", .left = true, .wraps = true },
+        { 0 },
     };
     const struct tare_calibration *c = report->calibration;
     struct tare_page_table table;
@@ -249,9 +261,12 @@ static void inputs(struct tare_strbuf *out, const struct tare_calibration_report
 
 static void coverage(struct tare_strbuf *out, const struct tare_calibration_report *report) {
     static const struct tare_page_column columns[] = {
-        { .heading = "node", .left = true, .wraps = true }, { .heading = "op", .left = true },
-        { .heading = "side", .left = true }, { .heading = "function", .left = true, .wraps = true },
-        { .heading = "records" }, { 0 },
+        { .heading = "node", .left = true, .wraps = true },
+        { .heading = "op", .left = true },
+        { .heading = "side", .left = true },
+        { .heading = "function", .left = true, .wraps = true },
+        { .heading = "records" },
+        { 0 },
     };
     const struct tare_calibration *c = report->calibration;
     struct tare_page_table table;
@@ -276,10 +291,11 @@ static void coverage(struct tare_strbuf *out, const struct tare_calibration_repo
 }
 
 void tare_calibration_report_histograms(struct tare_strbuf *out, const struct tare_calibration_report *report) {
-    tare_page_element(out, "p", "soft", "Counts stand on a logarithmic scale; zeros are left out. Lines mark where each "
+    tare_page_element(out, "p", "soft",
+                      "Counts stand on a logarithmic scale; zeros are left out. Lines mark where each "
                       "algorithm's range ends; an end beyond the drawing is in the table only. SQNR and clipped share "
-                      "are those of the int%d grid of the range (%s).", report->scheme.bits,
-                      report->scheme.symmetric ? "symmetric" : "asymmetric");
+                      "are those of the int%d grid of the range (%s).",
+                      report->scheme.bits, report->scheme.symmetric ? "symmetric" : "asymmetric");
     for (size_t i = 0; i < report->n_tensors; i++) {
         if (report->tensors[i].has_range) tensor_card(out, report, &report->tensors[i]);
     }

@@ -122,7 +122,8 @@ static void put_values(json_t *object, const struct tare_calibration_report *rep
     json_t *ranges = json_array(), *points = json_array();
     for (size_t i = 0; i < report->n_algorithms; i++)
         json_array_append_new(ranges, range_json(report->algorithms[i], &t->ranges[i]));
-    for (size_t i = 0; i < t->n_points; i++) json_array_append_new(points, point_json(&t->points[i]));
+    for (size_t i = 0; i < t->n_points; i++)
+        json_array_append_new(points, point_json(&t->points[i]));
     set(object, "min", extreme_json(&s->lowest[0]));
     set(object, "max", extreme_json(&s->highest[0]));
     set(object, "mean", number(t->mean));
@@ -177,7 +178,8 @@ static json_t *warning_json(const struct tare_calibration_warning *warning) {
     }
     if (warning->n_tensors > 0) {
         json_t *tensors = json_array();
-        for (size_t i = 0; i < warning->n_tensors; i++) json_array_append_new(tensors, tensor_key(warning->tensors[i]));
+        for (size_t i = 0; i < warning->n_tensors; i++)
+            json_array_append_new(tensors, tensor_key(warning->tensors[i]));
         set(object, "tensors", tensors);
     }
     return object;
@@ -187,7 +189,8 @@ static void put_lists(json_t *root, const struct tare_calibration_report *report
     const struct tare_calibration *c = report->calibration;
     json_t *inputs = json_array(), *tensors = json_array(), *functions = json_array(), *sides = json_array();
     json_t *warnings = json_array(), *algorithms = json_array();
-    for (size_t i = 0; i < c->n_inputs; i++) json_array_append_new(inputs, input_json(&c->inputs[i]));
+    for (size_t i = 0; i < c->n_inputs; i++)
+        json_array_append_new(inputs, input_json(&c->inputs[i]));
     for (size_t i = 0; i < report->n_algorithms; i++)
         json_array_append_new(algorithms, text_json(report->algorithms[i]));
     for (size_t i = 0; i < report->n_tensors; i++)
@@ -198,7 +201,8 @@ static void put_lists(json_t *root, const struct tare_calibration_report *report
         set(function, "records", integer(c->functions[i].records));
         json_array_append_new(functions, function);
     }
-    for (size_t i = 0; i < c->coverage.count; i++) json_array_append_new(sides, side_json(&c->coverage.sides[i]));
+    for (size_t i = 0; i < c->coverage.count; i++)
+        json_array_append_new(sides, side_json(&c->coverage.sides[i]));
     for (size_t i = 0; i < report->warnings.count; i++)
         json_array_append_new(warnings, warning_json(&report->warnings.items[i]));
     set(root, "inputs", inputs);

@@ -21,7 +21,9 @@ static void draw(struct tare_calibration_report_tensor *t, const struct tare_bin
         double from = (bin->low - t->plot_low) / width, to = (bin->high - t->plot_low) / width;
         int first = (int)floor(from), last = (int)floor(to);
         first = first < 0 ? 0 : first >= TARE_CALIBRATION_REPORT_COLUMNS ? TARE_CALIBRATION_REPORT_COLUMNS - 1 : first;
-        last = last < first ? first : last >= TARE_CALIBRATION_REPORT_COLUMNS ? TARE_CALIBRATION_REPORT_COLUMNS - 1 : last;
+        last = last < first                              ? first
+               : last >= TARE_CALIBRATION_REPORT_COLUMNS ? TARE_CALIBRATION_REPORT_COLUMNS - 1
+                                                         : last;
         for (int at = first; at <= last; at++) {
             double part = first == last ? 1 : (fmin(to, at + 1) - fmax(from, at)) / (to - from);
             if (part > 0) t->columns[at] += part * (double)bin->count;
@@ -112,9 +114,11 @@ static tare_status add_tensors(struct tare_calibration_report *report, const reg
     for (size_t i = 1; i < c->n_tensors && report->function != NULL; i++) {
         if (strcmp(c->tensors[i]->function, report->function) != 0) report->function = NULL;
     }
-    for (size_t i = 0; i < c->n_tensors; i++) TARE_TRY(add_tensor(report, c->tensors[i], wanted));
+    for (size_t i = 0; i < c->n_tensors; i++)
+        TARE_TRY(add_tensor(report, c->tensors[i], wanted));
     struct filling filling = { report, tare_cpu_count() };
-    if ((size_t)filling.threads > report->n_tensors) filling.threads = report->n_tensors > 0 ? (int)report->n_tensors : 1;
+    if ((size_t)filling.threads > report->n_tensors)
+        filling.threads = report->n_tensors > 0 ? (int)report->n_tensors : 1;
     return tare_threads_run(filling.threads, fill_share, &filling);
 }
 
@@ -140,8 +144,9 @@ static tare_status choose_algorithms(struct tare_calibration_report *report, con
     return TARE_OK;
 }
 
-tare_status tare_calibration_report_make(struct tare_calibration_report *out, const struct tare_calibration *calibration,
-                                         const char *title, const struct tare_calibration_report_options *options) {
+tare_status tare_calibration_report_make(struct tare_calibration_report *out,
+                                         const struct tare_calibration *calibration, const char *title,
+                                         const struct tare_calibration_report_options *options) {
     regex_t wanted;
     *out = (struct tare_calibration_report){ .calibration = calibration, .title = title, .scheme = options->scheme };
     if (out->scheme.bits == 0) out->scheme = tare_grid_activation;

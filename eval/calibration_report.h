@@ -1,6 +1,6 @@
-/* What a calibration says, worked out once and shown as text, JSON or an HTML page: the tensors and where their extremes
- * come from, the range of each algorithm and what it costs on the integer grid, how ranges grow with the number of
- * records, which branches were reached, and warnings. */
+/* What a calibration says, worked out once and shown as text, JSON or an HTML page: the tensors and where their
+ * extremes come from, the range of each algorithm and what it costs on the integer grid, how ranges grow with the
+ * number of records, which branches were reached, and warnings. */
 #ifndef TARE_EVAL_CALIBRATION_REPORT_H
 #define TARE_EVAL_CALIBRATION_REPORT_H
 
@@ -34,7 +34,7 @@ struct tare_calibration_report_tensor {
     int64_t elements, not_finite;
     bool has_range; /* finite values were seen: the fields below are filled */
     double low, high;
-    double mean, rms; /* of the finite values */
+    double mean, rms;                             /* of the finite values */
     struct tare_calibration_report_range *ranges; /* one an algorithm */
     struct tare_convergence_point *points;
     size_t n_points;
@@ -60,8 +60,8 @@ struct tare_calibration_report {
 
 /* TARE_USAGE for an unknown algorithm or a bad regular expression. End with tare_calibration_report_free, also after a
  * failure. */
-tare_status tare_calibration_report_make(struct tare_calibration_report *out, const struct tare_calibration *calibration,
-                                         const char *title,
+tare_status tare_calibration_report_make(struct tare_calibration_report *out,
+                                         const struct tare_calibration *calibration, const char *title,
                                          const struct tare_calibration_report_options *options) TARE_WARN_UNUSED;
 void tare_calibration_report_free(struct tare_calibration_report *report);
 
@@ -77,10 +77,10 @@ void tare_calibration_report_histograms(struct tare_strbuf *out, const struct ta
 
 /* Numbers as text and page show them; they say the same. */
 enum { TARE_CALIBRATION_NUMBER = 48 };
-const char *tare_calibration_value_text(char text[TARE_CALIBRATION_NUMBER], double value);      /* 5 digits */
-const char *tare_calibration_sqnr_text(char text[TARE_CALIBRATION_NUMBER], double sqnr_db);     /* "41.27"; "exact" */
-const char *tare_calibration_share_text(char text[TARE_CALIBRATION_NUMBER], double share);      /* "0.013%" */
-const char *tare_calibration_count_text(char text[TARE_CALIBRATION_NUMBER], int64_t count);     /* "1,204,224" */
+const char *tare_calibration_value_text(char text[TARE_CALIBRATION_NUMBER], double value);  /* 5 digits */
+const char *tare_calibration_sqnr_text(char text[TARE_CALIBRATION_NUMBER], double sqnr_db); /* "41.27"; "exact" */
+const char *tare_calibration_share_text(char text[TARE_CALIBRATION_NUMBER], double share);  /* "0.013%" */
+const char *tare_calibration_count_text(char text[TARE_CALIBRATION_NUMBER], int64_t count); /* "1,204,224" */
 /* "17", with several inputs "2:17": the input's number, from 1, and the record's, from 0. */
 const char *tare_calibration_record_text(char text[TARE_CALIBRATION_NUMBER], const struct tare_calibration *calibration,
                                          int32_t input, int64_t record);

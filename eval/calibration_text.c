@@ -35,8 +35,13 @@ static void put_records(struct tare_strbuf *out, struct tare_text_table *table, 
 
 static void print_inputs(struct tare_strbuf *out, const struct tare_calibration_report *report, bool colour) {
     static const struct tare_text_table_column columns[] = {
-        { .heading = "input" }, { .heading = "signature", .left = true }, { .heading = "records" },
-        { .heading = "passed over" }, { .heading = "numbers", .left = true }, { .heading = "file", .left = true }, { 0 },
+        { .heading = "input" },
+        { .heading = "signature", .left = true },
+        { .heading = "records" },
+        { .heading = "passed over" },
+        { .heading = "numbers", .left = true },
+        { .heading = "file", .left = true },
+        { 0 },
     };
     const struct tare_calibration *c = report->calibration;
     struct tare_text_table *table = tare_text_table_new(columns);
@@ -65,8 +70,8 @@ static void print_bad(struct tare_strbuf *out, const struct tare_calibration_rep
     for (size_t i = 0; i < c->n_inputs; i++) {
         for (size_t k = 0; k < c->inputs[i].n_bad; k++) {
             const struct tare_calibration_bad *bad = &c->inputs[i].bad[k];
-            tare_strbuf_printf(out, "%s: %s (%s, from byte %" PRId64 " on)\n", c->inputs[i].file, bad->text, bad->reason,
-                               bad->offset);
+            tare_strbuf_printf(out, "%s: %s (%s, from byte %" PRId64 " on)\n", c->inputs[i].file, bad->text,
+                               bad->reason, bad->offset);
         }
     }
 }
@@ -93,7 +98,8 @@ static void tensor_row(struct tare_text_table *table, const struct tare_calibrat
         tare_text_table_cell(table, "%s", tare_calibration_value_text(text, t->mean));
         tare_text_table_cell(table, "%s", tare_calibration_value_text(text, t->rms));
     } else {
-        for (int i = 0; i < 6; i++) tare_text_table_skip(table);
+        for (int i = 0; i < 6; i++)
+            tare_text_table_skip(table);
     }
     if (s->histogram.nans > 0)
         tare_text_table_cell(table, "%s", tare_calibration_count_text(text, s->histogram.nans));
@@ -108,15 +114,24 @@ static void tensor_row(struct tare_text_table *table, const struct tare_calibrat
 
 static void print_tensors(struct tare_strbuf *out, const struct tare_calibration_report *report, bool colour) {
     static const struct tare_text_table_column columns[] = {
-        { .heading = "tensor", .left = true }, { .heading = "values" },    { .heading = "zeros %" },
-        { .heading = "min" },                  { .heading = "by record" }, { .heading = "max" },
-        { .heading = "by record" },            { .heading = "mean" },      { .heading = "rms" },
-        { .heading = "NaN" },                  { .heading = "infinite" },  { .heading = "channels" },
+        { .heading = "tensor", .left = true },
+        { .heading = "values" },
+        { .heading = "zeros %" },
+        { .heading = "min" },
+        { .heading = "by record" },
+        { .heading = "max" },
+        { .heading = "by record" },
+        { .heading = "mean" },
+        { .heading = "rms" },
+        { .heading = "NaN" },
+        { .heading = "infinite" },
+        { .heading = "channels" },
         { 0 },
     };
     struct tare_text_table *table = tare_text_table_new(columns);
     heading(out, "Tensors", colour);
-    for (size_t i = 0; i < report->n_tensors; i++) tensor_row(table, report->calibration, &report->tensors[i]);
+    for (size_t i = 0; i < report->n_tensors; i++)
+        tensor_row(table, report->calibration, &report->tensors[i]);
     finish(out, table, report);
 }
 
@@ -136,9 +151,15 @@ static void range_row(struct tare_text_table *table, const char *name, const cha
 
 static void print_ranges(struct tare_strbuf *out, const struct tare_calibration_report *report, bool colour) {
     static const struct tare_text_table_column columns[] = {
-        { .heading = "tensor", .left = true }, { .heading = "algorithm", .left = true }, { .heading = "low" },
-        { .heading = "high" },                 { .heading = "scale" },                   { .heading = "zero point" },
-        { .heading = "clipped" },              { .heading = "SQNR dB" },                 { 0 },
+        { .heading = "tensor", .left = true },
+        { .heading = "algorithm", .left = true },
+        { .heading = "low" },
+        { .heading = "high" },
+        { .heading = "scale" },
+        { .heading = "zero point" },
+        { .heading = "clipped" },
+        { .heading = "SQNR dB" },
+        { 0 },
     };
     struct tare_text_table *table = tare_text_table_new(columns);
     char title[80];
@@ -170,7 +191,8 @@ static void print_convergence(struct tare_strbuf *out, const struct tare_calibra
         columns[powers + 2].heading = names[powers];
     }
     if (powers == 0) return;
-    heading(out, "Part of the whole range seen in the first 1, 2, 4 … records, in percent (zero belongs to every range)",
+    heading(out,
+            "Part of the whole range seen in the first 1, 2, 4 … records, in percent (zero belongs to every range)",
             colour);
     struct tare_text_table *table = tare_text_table_new(columns);
     for (size_t i = 0; i < report->n_tensors; i++) {
@@ -181,7 +203,8 @@ static void print_convergence(struct tare_strbuf *out, const struct tare_calibra
         tare_text_table_cell(table, "%" PRId64, tare_convergence_records(t->points, t->n_points, 0.99));
         size_t at = 0;
         for (int power = 0; power < powers; power++) {
-            while (at + 1 < t->n_points && t->points[at + 1].records <= (int64_t)1 << power) at++;
+            while (at + 1 < t->n_points && t->points[at + 1].records <= (int64_t)1 << power)
+                at++;
             if (t->points[at].records <= (int64_t)1 << power)
                 tare_text_table_cell(table, "%.1f", 100 * t->points[at].share);
             else
@@ -208,8 +231,7 @@ static void print_coverage(struct tare_strbuf *out, const struct tare_calibratio
         tare_text_table_cell(table, "%s", side->op);
         tare_text_table_cell(table, "%s", tare_coverage_side_text(name, side));
         tare_text_table_cell(table, "%s", side->target);
-        tare_text_table_cell(table, "%s",
-                             tare_calibration_count_text(text, side->records));
+        tare_text_table_cell(table, "%s", tare_calibration_count_text(text, side->records));
     }
     finish(out, table, report);
 }

@@ -13,7 +13,8 @@
 
 void tare_comparison_free(struct tare_comparison *comparison) {
     for (size_t r = 0; r < comparison->n_rows; r++)
-        for (size_t i = 0; i < comparison->n_outputs; i++) tare_metrics_reset(&comparison->rows[r].outputs[i]);
+        for (size_t i = 0; i < comparison->n_outputs; i++)
+            tare_metrics_reset(&comparison->rows[r].outputs[i]);
     tare_reference_store_free(&comparison->references);
     tare_free(comparison->rows);
     tare_arena_free(&comparison->arena);
@@ -80,7 +81,8 @@ static int64_t examples_of(const struct tare_comparison_pass *pass, const struct
 }
 
 /* Class indexes by example; *out NULL when the record has none. */
-static tare_status read_labels(int64_t **out, const struct tare_comparison_pass *pass, const struct tare_sample *sample, int64_t examples) {
+static tare_status read_labels(int64_t **out, const struct tare_comparison_pass *pass, const struct tare_sample *sample,
+                               int64_t examples) {
     int64_t count;
     *out = NULL;
     if (pass->expected_output >= 0 || !tare_sample_find(sample, pass->label)) return TARE_OK;
@@ -89,12 +91,13 @@ static tare_status read_labels(int64_t **out, const struct tare_comparison_pass 
         return TARE_FAIL(TARE_SHAPE, "label '%s' has %lld elements for %lld examples", pass->label, (long long)count,
                          (long long)examples);
     if (!(*out = tare_calloc((size_t)examples + 1, sizeof **out))) return TARE_NO_MEMORY;
-    for (int64_t r = 0; r < examples; r++) TARE_TRY(tare_label_get(&(*out)[r], sample, pass->label, r));
+    for (int64_t r = 0; r < examples; r++)
+        TARE_TRY(tare_label_get(&(*out)[r], sample, pass->label, r));
     return TARE_OK;
 }
 
-static tare_status measure(struct tare_comparison_pass *pass, const struct tare_sample *sample, const struct tare_tensor *outputs,
-                           int64_t examples, const int64_t *labels) {
+static tare_status measure(struct tare_comparison_pass *pass, const struct tare_sample *sample,
+                           const struct tare_tensor *outputs, int64_t examples, const int64_t *labels) {
     struct tare_comparison *c = pass->comparison;
     const struct tare_tensor *references = tare_reference_store_get(&c->references, pass->record);
     if (!references) return TARE_FAIL(TARE_INTERNAL, "more records than the first model saw");
@@ -179,7 +182,8 @@ tare_status tare_comparison_pass_begin(struct tare_comparison_pass *out, struct 
 }
 
 void tare_comparison_pass_end(struct tare_comparison_pass *pass) {
-    for (size_t i = 0; pass->outputs && i < pass->comparison->n_outputs; i++) tare_metrics_reset(&pass->outputs[i]);
+    for (size_t i = 0; pass->outputs && i < pass->comparison->n_outputs; i++)
+        tare_metrics_reset(&pass->outputs[i]);
 }
 
 tare_status tare_comparison_add(struct tare_comparison_row **out, struct tare_comparison *comparison,

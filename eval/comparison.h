@@ -12,11 +12,11 @@
 
 /* One model's figures. */
 struct tare_comparison_row {
-    const char *method;      /* "float", "static" */
-    const char *algorithm;   /* "min_max"; NULL where nothing is calibrated */
-    const char *granularity; /* "per_channel"; NULL where nothing is quantized */
-    struct tare_metrics *outputs; /* one an output of the signature, in its order */
-    int64_t size_bytes; /* of constants and variables */
+    const char *method;             /* "float", "static" */
+    const char *algorithm;          /* "min_max"; NULL where nothing is calibrated */
+    const char *granularity;        /* "per_channel"; NULL where nothing is quantized */
+    struct tare_metrics *outputs;   /* one an output of the signature, in its order */
+    int64_t size_bytes;             /* of constants and variables */
     int64_t quantized, quantizable; /* ops */
     double seconds;
     char answers[TARE_KEY_SIZE]; /* hash of all answers in the order of the records: the same wherever and however they
@@ -47,34 +47,34 @@ struct tare_comparison {
     size_t n_rows, capacity;
     int64_t records, calibrations;
     struct tare_reference_store references; /* the float answers */
-    struct tare_manifest_row { /* what the figures were made of, for the page and JSON */
+    struct tare_manifest_row {              /* what the figures were made of, for the page and JSON */
         const char *name, *value;
     } manifest[24];
     size_t n_manifest;
-    struct tare_explanation_list explanations; /* of the first method that quantizes; empty: none */
+    struct tare_explanation_list explanations;  /* of the first method that quantizes; empty: none */
     const struct tare_calibration *calibration; /* its tensors are drawn in the page; NULL: none */
-    const struct tare_target_result *target; /* shown likewise; NULL: no target was given */
+    const struct tare_target_result *target;    /* shown likewise; NULL: no target was given */
     const struct tare_sensitivity *sensitivity; /* shown by the reports; NULL: not measured */
-    int chip;                /* index into tare_tpu_chips */
-    int64_t chip_batch;      /* records that run together there; 0: 1 */
-    struct tare_comparison_op *slowest; /* of the first method that quantizes, the slowest first */
+    int chip;                                   /* index into tare_tpu_chips */
+    int64_t chip_batch;                         /* records that run together there; 0: 1 */
+    struct tare_comparison_op *slowest;         /* of the first method that quantizes, the slowest first */
     size_t n_slowest;
-    const char *slowest_of; /* its name */
-    double slowest_total;   /* seconds of the whole model, a batch */
-    int threads; /* workers with a session each, for models without state; 0: 1 */
+    const char *slowest_of;         /* its name */
+    double slowest_total;           /* seconds of the whole model, a batch */
+    int threads;                    /* workers with a session each, for models without state; 0: 1 */
     size_t text_width;              /* characters of a line that tables should fit into; 0: any */
     struct tare_progress *progress; /* advanced by every record of every model; NULL: none */
 };
 
 void tare_comparison_free(struct tare_comparison *comparison);
-/* Runs a model over the records and adds its row; the first model is the reference of all later ones. `label` is the key
- * of the class index, one number a row (records without it count as unlabelled), or an output's key: then the records'
- * tensor of that name is what the output should be. */
+/* Runs a model over the records and adds its row; the first model is the reference of all later ones. `label` is the
+ * key of the class index, one number a row (records without it count as unlabelled), or an output's key: then the
+ * records' tensor of that name is what the output should be. */
 tare_status tare_comparison_add(struct tare_comparison_row **out, struct tare_comparison *comparison,
                                 const struct tare_model *model, const struct tare_signature *signature,
                                 const struct tare_runner_options *options, const char *label);
-/* One model's figures as its records come, for callers that run it themselves; the first pass makes the reference. `outputs`
- * is the comparison's memory and filled record by record, in the data's order. */
+/* One model's figures as its records come, for callers that run it themselves; the first pass makes the reference.
+ * `outputs` is the comparison's memory and filled record by record, in the data's order. */
 struct tare_comparison_pass {
     struct tare_comparison *comparison;
     struct tare_metrics *outputs; /* one an output of the signature */
@@ -95,10 +95,10 @@ bool tare_comparison_distinguishable(const struct tare_metrics *metrics);
 /* Bytes of the model's constants and variables. */
 int64_t tare_model_weight_bytes(const struct tare_model *model);
 
-/* Fills the row's figures of the TPU, and with `slowest` the comparison's list. Gives the model's inputs the shapes of the
- * batch and inlines its calls: nothing may run it afterwards. */
-void tare_comparison_estimate(struct tare_comparison_row *row, struct tare_comparison *comparison, struct tare_model *model,
-                              const struct tare_signature *signature, bool slowest);
+/* Fills the row's figures of the TPU, and with `slowest` the comparison's list. Gives the model's inputs the shapes of
+ * the batch and inlines its calls: nothing may run it afterwards. */
+void tare_comparison_estimate(struct tare_comparison_row *row, struct tare_comparison *comparison,
+                              struct tare_model *model, const struct tare_signature *signature, bool slowest);
 /* Index of a chip's name in tpu/chips.h, -1 for none; the name of the comparison's. */
 int tare_comparison_find_chip(const char *name);
 const char *tare_comparison_chip_name(const struct tare_comparison *comparison);

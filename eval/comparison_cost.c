@@ -16,7 +16,9 @@ int tare_comparison_find_chip(const char *name) {
     return -1;
 }
 
-const char *tare_comparison_chip_name(const struct tare_comparison *c) { return tare_tpu_chips[c->chip].name; }
+const char *tare_comparison_chip_name(const struct tare_comparison *c) {
+    return tare_tpu_chips[c->chip].name;
+}
 
 /* The batch is what the inputs' open first dimensions are. */
 static tare_status close_inputs(const struct tare_signature *signature, int64_t batch) {
@@ -62,13 +64,17 @@ static void note_op(void *arg, const struct tare_node *node, const struct tare_f
         if (grown) s->ops = grown;
     }
     if (s->failed) return;
-    s->ops[s->count++] = (struct tare_comparison_op){ .function = node->graph->name, .node = plain_name(node->name), .op = node->op,
-                                                      .macs = cost->macs, .bytes = cost->bytes,
-                                                      .seconds = cost->seconds[s->c->chip],
-                                                      .integer = cost->integer_macs > 0,
-                                                      .compute_bound = cost->macs > 0 &&
-                                                          cost->seconds[s->c->chip] >
-                                                              cost->bytes / tare_tpu_chips[s->c->chip].hbm_bytes_second };
+    s->ops[s->count++] =
+        (struct tare_comparison_op){ .function = node->graph->name,
+                                     .node = plain_name(node->name),
+                                     .op = node->op,
+                                     .macs = cost->macs,
+                                     .bytes = cost->bytes,
+                                     .seconds = cost->seconds[s->c->chip],
+                                     .integer = cost->integer_macs > 0,
+                                     .compute_bound = cost->macs > 0 &&
+                                                      cost->seconds[s->c->chip] >
+                                                          cost->bytes / tare_tpu_chips[s->c->chip].hbm_bytes_second };
 }
 
 static int by_time(const void *a, const void *b) {

@@ -28,25 +28,32 @@ static void costs(struct tare_strbuf *out, const struct tare_comparison *c) {
     char together[48] = "one record at a time";
     tare_page_element(out, "h2", NULL, "What the models take");
     if (c->chip_batch > 1) snprintf(together, sizeof together, "%lld records together", (long long)c->chip_batch);
-    tare_page_element(out, "p", "soft small", "Times are estimates for a Cloud TPU %s chip, %s, all of the signature on it: the longer "
+    tare_page_element(out, "p", "soft small",
+                      "Times are estimates for a Cloud TPU %s chip, %s, all of the signature on it: the longer "
                       "of arithmetic at its peak and traffic at its memory's bandwidth, elementwise ops fused.",
                       tare_comparison_chip_name(c), together);
     if (tare_tpu_chips[c->chip].unsourced)
-        tare_page_element(out, "p", "soft small", "Figures of the chip that %s does not state: %s.", tare_tpu_chips[c->chip].source,
-                          tare_tpu_chips[c->chip].unsourced);
+        tare_page_element(out, "p", "soft small", "Figures of the chip that %s does not state: %s.",
+                          tare_tpu_chips[c->chip].source, tare_tpu_chips[c->chip].unsourced);
     tare_comparison_costs(out, TARE_IN_PAGE, c);
 }
 
 static void slowest(struct tare_strbuf *out, const struct tare_comparison *c) {
     static const struct tare_page_column columns[] = {
-        { .heading = "op", .left = true, .wraps = true }, { .heading = "kind", .left = true },
+        { .heading = "op", .left = true, .wraps = true },
+        { .heading = "kind", .left = true },
         { .heading = "share of the time", .left = true, .help = "of the least time of the whole model" },
-        { .heading = "µs" }, { .heading = "million MACs" }, { .heading = "traffic MB" }, { .heading = "limited by", .left = true }, { 0 },
+        { .heading = "µs" },
+        { .heading = "million MACs" },
+        { .heading = "traffic MB" },
+        { .heading = "limited by", .left = true },
+        { 0 },
     };
     struct tare_page_table table;
     if (!c->n_slowest || !(c->slowest_total > 0)) return;
     tare_page_element(out, "h2", NULL, "Slowest ops of %s", c->slowest_of);
-    tare_page_element(out, "p", "soft small", "By the estimate for a %s chip, not measured; what is fused behind an op counts with it.",
+    tare_page_element(out, "p", "soft small",
+                      "By the estimate for a %s chip, not measured; what is fused behind an op counts with it.",
                       tare_comparison_chip_name(c));
     tare_page_table_begin(&table, out, columns);
     for (size_t i = 0; i < c->n_slowest; i++) {
@@ -54,7 +61,8 @@ static void slowest(struct tare_strbuf *out, const struct tare_comparison *c) {
         tare_page_table_row(&table);
         tare_page_table_cell(&table, "%s", op->node);
         tare_page_table_cell(&table, "%s", op->op);
-        tare_page_table_bar_cell(&table, op->seconds / c->slowest[0].seconds, "%.1f %%", 100 * op->seconds / c->slowest_total);
+        tare_page_table_bar_cell(&table, op->seconds / c->slowest[0].seconds, "%.1f %%",
+                                 100 * op->seconds / c->slowest_total);
         tare_page_table_cell(&table, "%.3g", 1e6 * op->seconds);
         tare_page_table_cell(&table, "%.3g", op->macs / 1e6);
         tare_page_table_cell(&table, "%.3g", op->bytes / 1e6);
@@ -104,7 +112,8 @@ static void explanation_row(struct tare_page_table *table, const struct tare_exp
         tare_page_table_cell(table, "%.0f %%", error > 0 ? 100 * e->clipping_mse / error : 0);
         tare_page_table_cell(table, "%d", e->unused_codes);
     } else {
-        for (int i = 0; i < 5; i++) tare_page_table_skip(table);
+        for (int i = 0; i < 5; i++)
+            tare_page_table_skip(table);
     }
     if (e->weight_elements) {
         tare_page_table_cell(table, "%.1f", e->weight_sqnr_db);
@@ -123,11 +132,14 @@ static void explanations(struct tare_strbuf *out, const struct tare_comparison *
     static const struct tare_page_column columns[] = {
         { .heading = "layer", .left = true, .wraps = true },
         { .heading = "op", .left = true },
-        { .heading = "its own noise", .left = true, .help = "signal over the noise of input and weight on their grids; the longer the bar, the worse" },
+        { .heading = "its own noise",
+          .left = true,
+          .help = "signal over the noise of input and weight on their grids; the longer the bar, the worse" },
         { .heading = "scale", .help = "of the activation" },
         { .heading = "zero point" },
         { .heading = "input dB", .help = "SQNR of the activation on its grid, by the calibration" },
-        { .heading = "clipping", .help = "share of the activation's error that comes from clipping; the rest is rounding" },
+        { .heading = "clipping",
+          .help = "share of the activation's error that comes from clipping; the rest is rounding" },
         { .heading = "unused", .help = "codes of the grid that no value falls on" },
         { .heading = "weight dB", .help = "SQNR of the weight" },
         { .heading = "spread", .help = "the widest channel of the weight over the median one" },
@@ -140,11 +152,14 @@ static void explanations(struct tare_strbuf *out, const struct tare_comparison *
         tare_free(sorted);
         return;
     }
-    for (size_t i = 0; i < c->explanations.count; i++) sorted[i] = &c->explanations.items[i];
+    for (size_t i = 0; i < c->explanations.count; i++)
+        sorted[i] = &c->explanations.items[i];
     qsort(sorted, c->explanations.count, sizeof *sorted, by_layer_db);
-    tare_page_element(out, "h2", NULL, "Layers of %s, the worst first", c->slowest_of ? c->slowest_of : "the first method");
+    tare_page_element(out, "h2", NULL, "Layers of %s, the worst first",
+                      c->slowest_of ? c->slowest_of : "the first method");
     tare_page_table_begin(&table, out, columns);
-    for (size_t i = 0; i < c->explanations.count; i++) explanation_row(&table, sorted[i]);
+    for (size_t i = 0; i < c->explanations.count; i++)
+        explanation_row(&table, sorted[i]);
     tare_page_table_end(&table);
     tare_free(sorted);
 }
@@ -152,30 +167,36 @@ static void explanations(struct tare_strbuf *out, const struct tare_comparison *
 /* ---- sensitivity ---- */
 
 /* What is nearly exact ends at the edge of the drawing. */
-static double drawn_db(const struct tare_plot *plot, double sqnr_db) { return fmax(0, fmin(plot->y_high, sqnr_db)); }
+static double drawn_db(const struct tare_plot *plot, double sqnr_db) {
+    return fmax(0, fmin(plot->y_high, sqnr_db));
+}
 
 static void draw_sensitivity(struct tare_strbuf *out, const struct tare_sensitivity *s) {
     struct tare_plot plot = { .x_low = 0, .x_high = (double)s->count, .y_low = 0, .y_high = 10, .height = 240 };
     for (size_t i = 0; i < s->count; i++) {
         if (s->layers[i].alone.sqnr_db < 100) plot.y_high = fmax(plot.y_high, 1.2 * s->layers[i].alone.sqnr_db);
     }
-    tare_plot_begin(out, &plot, "SQNR of each layer quantized alone, the worst first, and of the model as the worst are kept in float");
+    tare_plot_begin(
+        out, &plot,
+        "SQNR of each layer quantized alone, the worst first, and of the model as the worst are kept in float");
     tare_plot_grid(out, &plot);
     for (size_t i = 0; i < s->count; i++)
-        tare_plot_bar(out, &plot, (double)i + 0.15, (double)i + 0.85, 0, drawn_db(&plot, s->layers[i].alone.sqnr_db), "bar");
+        tare_plot_bar(out, &plot, (double)i + 0.15, (double)i + 0.85, 0, drawn_db(&plot, s->layers[i].alone.sqnr_db),
+                      "bar");
     for (size_t i = 0; i + 1 < s->count; i++)
         tare_plot_line(out, &plot, (double)i + 0.5, drawn_db(&plot, s->layers[i].kept.sqnr_db), (double)i + 1.5,
                        drawn_db(&plot, s->layers[i + 1].kept.sqnr_db), "c1");
     tare_plot_letters(out);
     tare_plot_ticks(out, &plot, NULL, " dB");
-    for (size_t i = 0; i < s->count && s->count <= 20; i++) tare_plot_x_tick(out, &plot, (double)i + 0.5, "%zu", i + 1);
+    for (size_t i = 0; i < s->count && s->count <= 20; i++)
+        tare_plot_x_tick(out, &plot, (double)i + 0.5, "%zu", i + 1);
     tare_plot_end(out);
 }
 
 static void sensitivity(struct tare_strbuf *out, const struct tare_sensitivity *s) {
     tare_page_element(out, "h2", NULL, "Sensitivity to %s", s->method);
-    tare_page_element(out, "p", "soft", "%lld records. All %zu layers quantized give %.2f dB.", (long long)s->records, s->count,
-                      s->all.sqnr_db);
+    tare_page_element(out, "p", "soft", "%lld records. All %zu layers quantized give %.2f dB.", (long long)s->records,
+                      s->count, s->all.sqnr_db);
     tare_page_legend_begin(out);
     tare_page_legend_item(out, 7, "this layer quantized alone");
     tare_page_legend_item(out, 1, "this one and the ones before it kept in float");
@@ -195,7 +216,8 @@ static void histograms(struct tare_strbuf *out, const struct tare_comparison *c)
     if (tare_calibration_report_make(&report, c->calibration, c->model, &options) == TARE_OK) {
         tare_page_element(out, "h2", NULL, "Activations");
         if (report.n_tensors > MOST_HISTOGRAMS)
-            tare_page_element(out, "p", "soft", "The first %d of %zu tensors; tare show draws all.", MOST_HISTOGRAMS, report.n_tensors);
+            tare_page_element(out, "p", "soft", "The first %d of %zu tensors; tare show draws all.", MOST_HISTOGRAMS,
+                              report.n_tensors);
         if (report.n_tensors > MOST_HISTOGRAMS) report.n_tensors = MOST_HISTOGRAMS;
         tare_calibration_report_histograms(out, &report);
     } else {
@@ -254,8 +276,9 @@ static void verdict(struct tare_strbuf *out, const struct tare_comparison *c) {
         return;
     }
     tare_comparison_put_name(&name, best);
-    tare_strbuf_printf(&name, ": %.2f%s %s (float %.2f%s), weights %.1f times smaller", tare_comparison_value(&measure, best),
-                       measure.unit, measure.name, tare_comparison_value(&measure, &c->rows[0]), measure.unit,
+    tare_strbuf_printf(&name, ": %.2f%s %s (float %.2f%s), weights %.1f times smaller",
+                       tare_comparison_value(&measure, best), measure.unit, measure.name,
+                       tare_comparison_value(&measure, &c->rows[0]), measure.unit,
                        (double)c->rows[0].size_bytes / (double)best->size_bytes);
     if (tare_comparison_has_times(c) && best->tpu_seconds < 0.95 * c->rows[0].tpu_seconds)
         tare_strbuf_printf(&name, ", an estimated %.1f times as fast", c->rows[0].tpu_seconds / best->tpu_seconds);
@@ -267,13 +290,15 @@ static void verdict(struct tare_strbuf *out, const struct tare_comparison *c) {
 static const char *title_of(const char *path) {
     const char *last = strrchr(path, '/'), *before;
     if (!last || !last[1]) return path;
-    for (before = last; before > path && before[-1] != '/';) before--;
+    for (before = last; before > path && before[-1] != '/';)
+        before--;
     return strcmp(last + 1, "saved_model") == 0 || !last[1 + strspn(last + 1, "0123456789")] ? before : last + 1;
 }
 
 void tare_comparison_html(struct tare_strbuf *out, const struct tare_comparison *c) {
     tare_page_begin(out, title_of(c->model));
-    tare_page_element(out, "p", "soft", "Float against %zu quantized or narrowed model%s, all on the same %lld records, by signature %s.",
+    tare_page_element(out, "p", "soft",
+                      "Float against %zu quantized or narrowed model%s, all on the same %lld records, by signature %s.",
                       c->n_rows - 1, c->n_rows == 2 ? "" : "s", (long long)c->records, c->signature);
     verdict(out, c);
     tare_comparison_draw(out, c);

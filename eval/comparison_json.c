@@ -59,9 +59,9 @@ static json_t *slowest_json(const struct tare_comparison *c) {
     json_t *ops = json_array();
     for (size_t i = 0; i < c->n_slowest; i++) {
         const struct tare_comparison_op *op = &c->slowest[i];
-        json_array_append_new(ops, json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:b}", "function", op->function, "node", op->node,
-                                             "op", op->op, "macs", op->macs, "bytes", op->bytes, "seconds", op->seconds,
-                                             "integer", (int)op->integer));
+        json_array_append_new(ops, json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:b}", "function", op->function, "node",
+                                             op->node, "op", op->op, "macs", op->macs, "bytes", op->bytes, "seconds",
+                                             op->seconds, "integer", (int)op->integer));
     }
     return ops;
 }
@@ -106,11 +106,11 @@ static json_t *sensitivity_json(const struct tare_sensitivity *s) {
     json_t *layers = json_array();
     for (size_t i = 0; i < s->count; i++) {
         const struct tare_sensitive_layer *layer = &s->layers[i];
-        json_array_append_new(layers,
-                              json_pack("{s:s, s:s, s:s, s:I, s:o, s:o, s:o}", "function", layer->function, "layer", layer->node,
-                                        "op", layer->op, "weight_elements", (json_int_t)layer->weight_elements, "alone",
-                                        figures_json(&layer->alone), "all_but_it", figures_json(&layer->restored),
-                                        "kept_so_far", figures_json(&layer->kept)));
+        json_array_append_new(
+            layers, json_pack("{s:s, s:s, s:s, s:I, s:o, s:o, s:o}", "function", layer->function, "layer", layer->node,
+                              "op", layer->op, "weight_elements", (json_int_t)layer->weight_elements, "alone",
+                              figures_json(&layer->alone), "all_but_it", figures_json(&layer->restored), "kept_so_far",
+                              figures_json(&layer->kept)));
     }
     return json_pack("{s:s, s:s?, s:s?, s:I, s:o, s:o, s:o, s:f, s:I, s:I, s:I}", "method", s->method, "algorithm",
                      s->algorithm, "granularity", s->granularity, "records", (json_int_t)s->records, "float",
@@ -141,14 +141,17 @@ static json_t *target_json(const struct tare_target_result *r) {
 
 tare_status tare_comparison_json(struct tare_strbuf *out, const struct tare_comparison *c) {
     json_t *results = json_array(), *root;
-    for (size_t r = 0; r < c->n_rows; r++) json_array_append_new(results, row_json(c, &c->rows[r], r == 0));
-    root = json_pack("{s:s, s:s, s:s, s:I, s:I, s:o}", "model", c->model, "data", c->data, "signature", c->signature,
-                     "records", (json_int_t)c->records, "calibrations", (json_int_t)c->calibrations, "results", results);
+    for (size_t r = 0; r < c->n_rows; r++)
+        json_array_append_new(results, row_json(c, &c->rows[r], r == 0));
+    root =
+        json_pack("{s:s, s:s, s:s, s:I, s:I, s:o}", "model", c->model, "data", c->data, "signature", c->signature,
+                  "records", (json_int_t)c->records, "calibrations", (json_int_t)c->calibrations, "results", results);
     if (root) json_object_set_new(root, "chip", json_string(tare_comparison_chip_name(c)));
     if (root) json_object_set_new(root, "chip_batch", json_integer(c->chip_batch > 0 ? c->chip_batch : 1));
     if (root && c->n_slowest) json_object_set_new(root, "slowest_ops", slowest_json(c));
     if (root && c->n_manifest) json_object_set_new(root, "manifest", manifest_json(c));
-    if (root && c->explanations.count) json_object_set_new(root, "explanations", tare_explanations_json(&c->explanations));
+    if (root && c->explanations.count)
+        json_object_set_new(root, "explanations", tare_explanations_json(&c->explanations));
     if (root && c->sensitivity) json_object_set_new(root, "sensitivity", sensitivity_json(c->sensitivity));
     if (root && c->target) json_object_set_new(root, "target", target_json(c->target));
     return tare_json_write(out, root);

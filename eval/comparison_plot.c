@@ -11,7 +11,8 @@
 struct tare_comparison_measure tare_comparison_measure_of(const struct tare_comparison *c) {
     const struct tare_metrics *m = &c->rows[0].outputs[0];
     if (m->labelled) return (struct tare_comparison_measure){ "top-1", "Top-1", " %", TARE_BY_TOP1 };
-    if (m->ranked) return (struct tare_comparison_measure){ "agreement with float", "Agreement", " %", TARE_BY_AGREEMENT };
+    if (m->ranked)
+        return (struct tare_comparison_measure){ "agreement with float", "Agreement", " %", TARE_BY_AGREEMENT };
     return (struct tare_comparison_measure){ "SQNR", "SQNR", " dB", TARE_BY_SQNR };
 }
 
@@ -26,7 +27,8 @@ int tare_comparison_series(const struct tare_comparison *c, size_t row) {
     int series = -1;
     for (size_t i = 0; i <= row; i++) {
         bool seen = false;
-        for (size_t k = 0; k < i; k++) seen |= strcmp(c->rows[k].method, c->rows[i].method) == 0;
+        for (size_t k = 0; k < i; k++)
+            seen |= strcmp(c->rows[k].method, c->rows[i].method) == 0;
         series += !seen;
         if (strcmp(c->rows[i].method, c->rows[row].method) == 0) return series % TARE_PAGE_SERIES;
     }
@@ -36,7 +38,8 @@ int tare_comparison_series(const struct tare_comparison *c, size_t row) {
 void tare_comparison_put_name(struct tare_strbuf *out, const struct tare_comparison_row *row) {
     tare_strbuf_puts(out, row->method);
     if (row->algorithm) tare_strbuf_printf(out, " %s", row->algorithm);
-    if (row->granularity && strcmp(row->granularity, "per_channel") != 0) tare_strbuf_printf(out, " %s", row->granularity);
+    if (row->granularity && strcmp(row->granularity, "per_channel") != 0)
+        tare_strbuf_printf(out, " %s", row->granularity);
 }
 
 /* Megabytes or microseconds. */
@@ -125,7 +128,8 @@ static void draw_names(struct tare_strbuf *out, const struct drawing *d) {
         last = tare_comparison_value(&d->measure, &d->c->rows[best]);
         name.size = 0;
         tare_comparison_put_name(&name, &d->c->rows[best]);
-        tare_plot_label(out, &d->plot, price_of(&d->c->rows[best], d->axis), last, "ink above", "%s", tare_strbuf_text(&name));
+        tare_plot_label(out, &d->plot, price_of(&d->c->rows[best], d->axis), last, "ink above", "%s",
+                        tare_strbuf_text(&name));
     }
     tare_strbuf_free(&name);
 }
@@ -161,7 +165,8 @@ void tare_comparison_draw(struct tare_strbuf *out, const struct tare_comparison 
     tare_page_legend_begin(out);
     for (size_t r = 0; r < c->n_rows; r++) {
         bool first = true;
-        for (size_t k = 0; k < r; k++) first &= strcmp(c->rows[k].method, c->rows[r].method) != 0;
+        for (size_t k = 0; k < r; k++)
+            first &= strcmp(c->rows[k].method, c->rows[r].method) != 0;
         if (first) tare_page_legend_item(out, tare_comparison_series(c, r), "%s", c->rows[r].method);
     }
     tare_page_legend_end(out);
@@ -169,6 +174,7 @@ void tare_comparison_draw(struct tare_strbuf *out, const struct tare_comparison 
     draw(out, c, TARE_AGAINST_SIZE);
     if (tare_comparison_has_times(c)) draw(out, c, TARE_AGAINST_TIME);
     tare_page_box_end(out);
-    tare_page_element(out, "p", "soft small", "Up is more accurate, left is smaller or faster. Ringed models are the ones that no "
+    tare_page_element(out, "p", "soft small",
+                      "Up is more accurate, left is smaller or faster. Ringed models are the ones that no "
                       "other beats in both; the line is the best that is to be had for so much.");
 }

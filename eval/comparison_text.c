@@ -63,9 +63,10 @@ static void csv_row(struct tare_strbuf *out, const struct tare_comparison_row *r
 }
 
 void tare_comparison_csv(struct tare_strbuf *out, const struct tare_comparison *c) {
-    tare_strbuf_puts(out, "output,method,algorithm,granularity,rows,labelled,top1,top5,auc,agreement,sqnr_db,cosine,"
-                          "mean_abs_error,max_abs_error,size_bytes,relative_error,max_abs_error_record,top1_low,top1_high,paired_p,"
-                          "hbm_bytes,integer_share,tpu_seconds\r\n");
+    tare_strbuf_puts(
+        out, "output,method,algorithm,granularity,rows,labelled,top1,top5,auc,agreement,sqnr_db,cosine,"
+             "mean_abs_error,max_abs_error,size_bytes,relative_error,max_abs_error_record,top1_low,top1_high,paired_p,"
+             "hbm_bytes,integer_share,tpu_seconds\r\n");
     for (size_t r = 0; r < c->n_rows; r++)
         for (size_t i = 0; i < c->n_outputs; i++)
             csv_row(out, &c->rows[r], c->output_keys[i], &c->rows[r].outputs[i], r == 0);

@@ -37,7 +37,8 @@ static void add_key(struct tare_hash *hash, const struct tare_edge_key *key) {
 
 static void add_shape(struct tare_hash *hash, const struct tare_shape *shape) {
     tare_hash_add_u64(hash, (uint64_t)(int64_t)shape->rank);
-    for (int i = 0; i < shape->rank; i++) tare_hash_add_u64(hash, (uint64_t)shape->dims[i]);
+    for (int i = 0; i < shape->rank; i++)
+        tare_hash_add_u64(hash, (uint64_t)shape->dims[i]);
 }
 
 static void add_tensor(struct tare_hash *hash, const struct tare_tensor *tensor) {
@@ -48,7 +49,8 @@ static void add_tensor(struct tare_hash *hash, const struct tare_tensor *tensor)
         for (int64_t i = 0; i < (tensor->splat ? 1 : tensor->elements); i++)
             tare_hash_add_bytes(hash, strings[i].data, strings[i].size);
     } else if (tensor->data) {
-        tare_hash_add_bytes(hash, tensor->data, tensor->splat ? tare_dtype_size(tensor->dtype) : tare_tensor_bytes(tensor));
+        tare_hash_add_bytes(hash, tensor->data,
+                            tensor->splat ? tare_dtype_size(tensor->dtype) : tare_tensor_bytes(tensor));
     }
 }
 
@@ -58,17 +60,31 @@ static tare_status add_item(struct tare_hash *hash, struct keying *k, enum tare_
                             const union tare_attr_item *item, bool *shared) {
     switch (kind) {
     case TARE_ATTR_STRING:
-    case TARE_ATTR_PLACEHOLDER: tare_hash_add_bytes(hash, item->s.data, item->s.size); break;
-    case TARE_ATTR_INT: tare_hash_add_u64(hash, (uint64_t)item->i); break;
-    case TARE_ATTR_FLOAT: tare_hash_add(hash, &item->f, sizeof item->f); break;
-    case TARE_ATTR_BOOL: tare_hash_add_u64(hash, item->b); break;
-    case TARE_ATTR_TYPE: tare_hash_add_u64(hash, (uint64_t)item->type); break;
-    case TARE_ATTR_SHAPE: add_shape(hash, item->shape); break;
+    case TARE_ATTR_PLACEHOLDER:
+        tare_hash_add_bytes(hash, item->s.data, item->s.size);
+        break;
+    case TARE_ATTR_INT:
+        tare_hash_add_u64(hash, (uint64_t)item->i);
+        break;
+    case TARE_ATTR_FLOAT:
+        tare_hash_add(hash, &item->f, sizeof item->f);
+        break;
+    case TARE_ATTR_BOOL:
+        tare_hash_add_u64(hash, item->b);
+        break;
+    case TARE_ATTR_TYPE:
+        tare_hash_add_u64(hash, (uint64_t)item->type);
+        break;
+    case TARE_ATTR_SHAPE:
+        add_shape(hash, item->shape);
+        break;
     case TARE_ATTR_TENSOR:
         if (item->tensor) add_tensor(hash, item->tensor);
         break;
-    case TARE_ATTR_FUNC: return add_body(hash, k, item->func.name, shared);
-    case TARE_ATTR_NONE: break;
+    case TARE_ATTR_FUNC:
+        return add_body(hash, k, item->func.name, shared);
+    case TARE_ATTR_NONE:
+        break;
     }
     return TARE_OK;
 }
@@ -80,7 +96,8 @@ static tare_status add_attrs(struct tare_hash *hash, struct keying *k, const str
         tare_hash_add_text(hash, attr->name);
         tare_hash_add_u64(hash, (uint64_t)attr->kind << 32 | attr->is_list);
         tare_hash_add_u64(hash, attr->count);
-        for (size_t i = 0; i < attr->count; i++) TARE_TRY(add_item(hash, k, attr->kind, &attr->items[i], shared));
+        for (size_t i = 0; i < attr->count; i++)
+            TARE_TRY(add_item(hash, k, attr->kind, &attr->items[i], shared));
     }
     return TARE_OK;
 }
@@ -89,8 +106,10 @@ static tare_status add_attrs(struct tare_hash *hash, struct keying *k, const str
 
 /* Stateful by definition, but the same in every model of one file and for every record. */
 static bool is_fixed_state(const char *op) {
-    static const char *const ops[] = { "VarHandleOp", "ReadVariableOp", "ResourceGather", "HashTableV2", "LookupTableFindV2",
-                                       "LookupTableSizeV2", "CheckNumerics", "CheckNumericsV2", "Assert", "Placeholder" };
+    static const char *const ops[] = { "VarHandleOp",   "ReadVariableOp",    "ResourceGather",
+                                       "HashTableV2",   "LookupTableFindV2", "LookupTableSizeV2",
+                                       "CheckNumerics", "CheckNumericsV2",   "Assert",
+                                       "Placeholder" };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
         if (strcmp(op, ops[i]) == 0) return true;
     return false;
@@ -188,7 +207,8 @@ static tare_status key_nodes(struct tare_edge_keys *keys, struct keying *k, cons
     size_t count = 0;
     TARE_TRY(new_keys(keys, k->arena, graph));
     TARE_TRY(tare_graph_order(&order, k->arena, graph));
-    while (count < graph->n_nodes && order[count]) count++;
+    while (count < graph->n_nodes && order[count])
+        count++;
     for (size_t i = 0; i < count; i++)
         if (graph != k->model->main || !key_feed(keys, k, order[i])) TARE_TRY(key_node(keys, k, order[i]));
     return TARE_OK;

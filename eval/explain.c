@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-static const double WORTH_DB = 1.5;    /* a gain below it is not worth a change of the algorithm */
-static const double WIDE_SPREAD = 4;   /* two bits of a per-tensor scale are lost on the median channel */
+static const double WORTH_DB = 1.5;      /* a gain below it is not worth a change of the algorithm */
+static const double WIDE_SPREAD = 4;     /* two bits of a per-tensor scale are lost on the median channel */
 static const double POOR_WEIGHT_DB = 25; /* int8 per channel gives 35 to 45 dB on trained weights */
 
 /* ---- activations ---- */
@@ -58,8 +58,8 @@ static const char *best_algorithm(double *sqnr_db, const struct activation *a) {
     return best;
 }
 
-static tare_status explain_activation(struct tare_explanation *e, struct tare_strbuf *remedy, const struct activation *a,
-                                      const struct tare_algorithm_choice *choice) {
+static tare_status explain_activation(struct tare_explanation *e, struct tare_strbuf *remedy,
+                                      const struct activation *a, const struct tare_algorithm_choice *choice) {
     struct tare_range_quality q;
     struct tare_range range;
     struct tare_grid grid;
@@ -81,13 +81,16 @@ static tare_status explain_activation(struct tare_explanation *e, struct tare_st
 }
 
 /* By the algorithm that the layer's rule names, where it names one. */
-static tare_status look_at_input(struct tare_explanation *e, struct tare_strbuf *remedy, const struct tare_quant_outcome *o,
-                                 const struct tare_calibration *calibration, const struct tare_algorithm_choice *algorithm,
-                                 bool advise) {
+static tare_status look_at_input(struct tare_explanation *e, struct tare_strbuf *remedy,
+                                 const struct tare_quant_outcome *o, const struct tare_calibration *calibration,
+                                 const struct tare_algorithm_choice *algorithm, bool advise) {
     const struct tare_calibration_tensor *tensor =
-        calibration && o->input_node ? tare_calibration_find(calibration, o->function, o->input_node, o->input_output) : NULL;
+        calibration && o->input_node ? tare_calibration_find(calibration, o->function, o->input_node, o->input_output)
+                                     : NULL;
     const struct tare_qscheme scheme = tare_quant_activation_scheme(&o->setting);
-    const struct tare_grid_scheme grid = { .bits = scheme.bits, .symmetric = scheme.symmetric, .narrow = scheme.narrow };
+    const struct tare_grid_scheme grid = { .bits = scheme.bits,
+                                           .symmetric = scheme.symmetric,
+                                           .narrow = scheme.narrow };
     struct tare_algorithm_choice own;
     struct tare_bins bins;
     tare_status status;
@@ -101,7 +104,8 @@ static tare_status look_at_input(struct tare_explanation *e, struct tare_strbuf 
         tare_error_clear();
         return TARE_OK; /* nothing finite was seen */
     }
-    status = explain_activation(e, remedy, &(struct activation){ &tensor->statistics, &bins, &grid, advise }, algorithm);
+    status =
+        explain_activation(e, remedy, &(struct activation){ &tensor->statistics, &bins, &grid, advise }, algorithm);
     tare_bins_free(&bins);
     return status;
 }
@@ -118,14 +122,15 @@ static void look_at_weight(struct tare_explanation *e, struct tare_strbuf *remed
     e->spread = o->channel_spread;
     if (!o->weight_elements) return;
     if (per_tensor && e->spread >= WIDE_SPREAD) {
-        tare_strbuf_printf(remedy, "%sthe widest channel is %.1f times the median one: one scale a channel (per_channel)",
+        tare_strbuf_printf(remedy,
+                           "%sthe widest channel is %.1f times the median one: one scale a channel (per_channel)",
                            remedy->size ? "; " : "", e->spread);
         return;
     }
     if (o->weight_sqnr_db >= POOR_WEIGHT_DB) return;
     tare_strbuf_printf(remedy, "%sweight has %.1f dB: %s", remedy->size ? "; " : "", o->weight_sqnr_db,
-                       per_tensor       ? "one scale a channel (per_channel)"
-                       : o->bits < 8    ? "8 bits, or blocks (per_block:32)"
+                       per_tensor                ? "one scale a channel (per_channel)"
+                       : o->bits < 8             ? "8 bits, or blocks (per_block:32)"
                        : e->spread > WIDE_SPREAD ? "equalize the channels"
                                                  : "leave it in float");
 }
@@ -154,8 +159,9 @@ static tare_status explain(struct tare_explanation *e, struct tare_arena *arena,
     return status;
 }
 
-tare_status tare_explain(struct tare_explanation_list *out, struct tare_arena *arena, const struct tare_quant_report *report,
-                         const struct tare_calibration *calibration, const struct tare_algorithm_choice *algorithm, bool advise) {
+tare_status tare_explain(struct tare_explanation_list *out, struct tare_arena *arena,
+                         const struct tare_quant_report *report, const struct tare_calibration *calibration,
+                         const struct tare_algorithm_choice *algorithm, bool advise) {
     out->count = 0;
     out->items = TARE_NEW_ARRAY(arena, struct tare_explanation, report->count + 1);
     if (!out->items) return TARE_NO_MEMORY;
@@ -167,11 +173,16 @@ tare_status tare_explain(struct tare_explanation_list *out, struct tare_arena *a
 /* ---- table ---- */
 
 static const struct tare_text_table_column columns[] = {
-    { .heading = "layer", .left = true }, { .heading = "op", .left = true },
-    { .heading = "input dB" },            { .heading = "clipping" },
-    { .heading = "clipped" },             { .heading = "unused codes" },
-    { .heading = "weight dB" },           { .heading = "spread" },
-    { .heading = "what would help", .left = true }, { 0 },
+    { .heading = "layer", .left = true },
+    { .heading = "op", .left = true },
+    { .heading = "input dB" },
+    { .heading = "clipping" },
+    { .heading = "clipped" },
+    { .heading = "unused codes" },
+    { .heading = "weight dB" },
+    { .heading = "spread" },
+    { .heading = "what would help", .left = true },
+    { 0 },
 };
 
 void tare_explanations_table(struct tare_strbuf *out, const struct tare_explanation_list *list, size_t width) {
@@ -188,7 +199,8 @@ void tare_explanations_table(struct tare_strbuf *out, const struct tare_explanat
             tare_text_table_cell(table, "%.3g%%", 100 * e->clipped);
             tare_text_table_cell(table, "%d", e->unused_codes);
         } else {
-            for (int k = 0; k < 4; k++) tare_text_table_skip(table);
+            for (int k = 0; k < 4; k++)
+                tare_text_table_skip(table);
         }
         if (e->weight_elements) {
             tare_text_table_cell(table, "%.1f", e->weight_sqnr_db);

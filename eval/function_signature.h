@@ -12,10 +12,11 @@ struct tare_call_arguments {
     size_t count;
 };
 
-/* The concrete function to call. `name` is an alias, the name of a function of the model, or the name that it had in the
- * program ("f" for "__inference_f_42"). Of several functions of that name the one whose arguments all fit is taken, the
- * one with the most known dimensions where several do. TARE_NOT_FOUND lists names; where none fits or the best are
- * equally good the candidates are listed; where the name has one function, the text says which argument does not fit. */
+/* The concrete function to call. `name` is an alias, the name of a function of the model, or the name that it had in
+ * the program ("f" for "__inference_f_42"). Of several functions of that name the one whose arguments all fit is taken,
+ * the one with the most known dimensions where several do. TARE_NOT_FOUND lists names; where none fits or the best are
+ * equally good the candidates are listed; where the name has one function, the text says which argument does not fit.
+ */
 tare_status tare_function_pick(struct tare_graph **out, const struct tare_model *model, const char *name,
                                const struct tare_call_arguments *arguments);
 

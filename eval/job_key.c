@@ -13,11 +13,14 @@ void tare_key_finish(char out[TARE_KEY_SIZE], struct tare_hash *hash) {
     snprintf(out, TARE_KEY_SIZE, "%016" PRIx64 "%016" PRIx64, lanes[0], lanes[1]);
 }
 
-static void add_text(struct tare_hash *hash, const char *text) { tare_hash_add_text(hash, text ? text : ""); }
+static void add_text(struct tare_hash *hash, const char *text) {
+    tare_hash_add_text(hash, text ? text : "");
+}
 
 static void add_list(struct tare_hash *hash, const struct tare_text_list *list) {
     tare_hash_add_u64(hash, list->count);
-    for (size_t i = 0; i < list->count; i++) add_text(hash, list->items[i]);
+    for (size_t i = 0; i < list->count; i++)
+        add_text(hash, list->items[i]);
 }
 
 /* ---- contents ---- */
@@ -34,7 +37,8 @@ static tare_status add_contents(struct tare_hash *hash, const char *path) {
 }
 
 /* Calls `file` for every file below `folder`, in the order of their names. */
-static tare_status walk(const char *folder, tare_status (*file)(void *arg, const char *path, const char *name), void *arg) {
+static tare_status walk(const char *folder, tare_status (*file)(void *arg, const char *path, const char *name),
+                        void *arg) {
     struct tare_file_list list = { 0 };
     tare_status status = tare_file_list(&list, folder);
     for (size_t i = 0; i < list.count && status == TARE_OK; i++) {
@@ -82,8 +86,10 @@ tare_status tare_folder_key(char out[TARE_KEY_SIZE], const char *folder) {
 static tare_status add_files(struct tare_hash *hash, const struct tare_text_list *patterns) {
     struct tare_file_list files = { 0 };
     tare_status status = TARE_OK;
-    for (size_t i = 0; i < patterns->count && status == TARE_OK; i++) status = tare_file_glob(&files, patterns->items[i]);
-    for (size_t i = 0; i < files.count && status == TARE_OK; i++) status = add_contents(hash, files.names[i]);
+    for (size_t i = 0; i < patterns->count && status == TARE_OK; i++)
+        status = tare_file_glob(&files, patterns->items[i]);
+    for (size_t i = 0; i < files.count && status == TARE_OK; i++)
+        status = add_contents(hash, files.names[i]);
     tare_file_list_free(&files);
     return status;
 }
@@ -105,7 +111,9 @@ tare_status tare_file_key(char out[TARE_KEY_SIZE], const char *path) {
     return TARE_OK;
 }
 
-static tare_status add_file(struct tare_hash *hash, const char *path) { return path ? add_contents(hash, path) : TARE_OK; }
+static tare_status add_file(struct tare_hash *hash, const char *path) {
+    return path ? add_contents(hash, path) : TARE_OK;
+}
 
 /* ---- jobs ---- */
 
@@ -127,9 +135,16 @@ tare_status tare_job_calibration_key(char out[TARE_KEY_SIZE], const struct tare_
 }
 
 static void add_settings(struct tare_hash *hash, const struct tare_job *job) {
-    const char *texts[] = { job->name,       job->output, job->method, job->algorithm, job->converter_options,
-                            job->calibration, job->label, job->converter_options_file };
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) add_text(hash, texts[i]);
+    const char *texts[] = { job->name,
+                            job->output,
+                            job->method,
+                            job->algorithm,
+                            job->converter_options,
+                            job->calibration,
+                            job->label,
+                            job->converter_options_file };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        add_text(hash, texts[i]);
     add_list(hash, &job->arguments);
     add_list(hash, &job->evaluation);
     tare_hash_add_u64(hash, (uint64_t)job->evaluation_limit);

@@ -10,8 +10,8 @@ enum { TARE_KEY_SIZE = 33 }; /* 32 hexadecimal digits */
 /* Ends the hash and writes it down. */
 void tare_key_finish(char out[TARE_KEY_SIZE], struct tare_hash *hash);
 
-/* Over the job's texts, the contents of the model's files and of every file that it names, further words for the command
- * included, and `version` (of the program and of the libraries of ops that it was given). */
+/* Over the job's texts, the contents of the model's files and of every file that it names, further words for the
+ * command included, and `version` (of the program and of the libraries of ops that it was given). */
 tare_status tare_job_key(char out[TARE_KEY_SIZE], const struct tare_job *job, const char *version) TARE_WARN_UNUSED;
 /* Over what a calibration depends on: the model, the samples, the signature, the version. */
 tare_status tare_job_calibration_key(char out[TARE_KEY_SIZE], const struct tare_job *job,

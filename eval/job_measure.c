@@ -43,8 +43,11 @@ static tare_status weigh(int64_t *out, const char *path, const struct tare_saved
 tare_status tare_job_measure(struct tare_job_result *result, const struct tare_job *job, const char *folder,
                              const struct tare_op_registry *ops, const volatile sig_atomic_t *interrupted) {
     const struct tare_saved_model_options open = { .ops = ops };
-    const struct tare_runner_options options = { .paths = job->evaluation.items, .n_paths = job->evaluation.count,
-                                                 .limit = job->evaluation_limit, .batch = 8, .interrupted = interrupted };
+    const struct tare_runner_options options = { .paths = job->evaluation.items,
+                                                 .n_paths = job->evaluation.count,
+                                                 .limit = job->evaluation_limit,
+                                                 .batch = 8,
+                                                 .interrupted = interrupted };
     struct tare_comparison comparison = { 0 };
     struct tare_comparison_row *row;
     tare_status status;
@@ -59,12 +62,13 @@ tare_status tare_job_measure(struct tare_job_result *result, const struct tare_j
     return status;
 }
 
-bool tare_job_breaks_limit(char reason[160], const struct tare_job_result *result, const struct tare_job_limits *limits) {
+bool tare_job_breaks_limit(char reason[160], const struct tare_job_result *result,
+                           const struct tare_job_limits *limits) {
     bool labelled = !isnan(result->top1);
     double drop = 100 * (labelled ? result->float_top1 - result->top1 : 1 - result->agreement);
     if (limits->max_drop >= 0 && !(drop <= limits->max_drop)) {
-        snprintf(reason, 160, "%s falls by %.2f points (at most %.2f allowed)", labelled ? "top-1" : "agreement with float",
-                 drop, limits->max_drop);
+        snprintf(reason, 160, "%s falls by %.2f points (at most %.2f allowed)",
+                 labelled ? "top-1" : "agreement with float", drop, limits->max_drop);
         return true;
     }
     if (limits->min_sqnr_db > -HUGE_VAL && !(result->sqnr_db >= limits->min_sqnr_db)) {

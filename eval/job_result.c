@@ -11,8 +11,14 @@
 static const char *const outcome_names[] = { "done", "rejected", "failed" };
 
 struct tare_job_result tare_job_result_new(const char *name) {
-    return (struct tare_job_result){ .name = name, .key = "", .run = "", .outcome = TARE_JOB_FAILED, .top1 = NAN,
-                                     .float_top1 = NAN, .agreement = NAN, .sqnr_db = NAN };
+    return (struct tare_job_result){ .name = name,
+                                     .key = "",
+                                     .run = "",
+                                     .outcome = TARE_JOB_FAILED,
+                                     .top1 = NAN,
+                                     .float_top1 = NAN,
+                                     .agreement = NAN,
+                                     .sqnr_db = NAN };
 }
 
 /* ---- writing ---- */
@@ -63,7 +69,8 @@ tare_status tare_job_result_save(const struct tare_job_result *result, const cha
 
 tare_status tare_batch_json(struct tare_strbuf *out, const struct tare_batch_report *report) {
     json_t *root = json_object(), *jobs = json_array();
-    for (size_t i = 0; i < report->count; i++) json_array_append_new(jobs, result_json(&report->results[i]));
+    for (size_t i = 0; i < report->count; i++)
+        json_array_append_new(jobs, result_json(&report->results[i]));
     put_text(root, "batch", report->title);
     json_object_set_new(root, "jobs_total", json_integer((json_int_t)report->count));
     json_object_set_new(root, "jobs_failed", json_integer((json_int_t)tare_batch_failed(report)));

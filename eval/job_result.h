@@ -22,12 +22,12 @@ struct tare_job_result {
     const char *key; /* hash of everything that the job depends on (tare_job_key); "" where that cannot be read */
     const char *run; /* which run of the batch made it; "" outside of MPI */
     enum tare_job_outcome outcome;
-    const char *reason; /* of a rejection or failure, one line; NULL otherwise */
-    const char *output; /* what was written; NULL: nothing */
+    const char *reason;      /* of a rejection or failure, one line; NULL otherwise */
+    const char *output;      /* what was written; NULL: nothing */
     const char *output_hash; /* of all its files; NULL: nothing was written */
     double seconds;
     int attempts;
-    int64_t peak_bytes; /* most memory in use; 0: not known */
+    int64_t peak_bytes;              /* most memory in use; 0: not known */
     int64_t size_bytes, float_bytes; /* of constants and variables; 0: not known */
     /* Measured on the evaluation records; NaN where they say nothing. Shares 0 … 1. */
     double top1, float_top1, agreement, sqnr_db;
@@ -39,7 +39,8 @@ struct tare_job_result tare_job_result_new(const char *name);
 
 /* Writes, reads one result. Texts of a read result are in the arena. TARE_CORRUPT for a file that is none. */
 tare_status tare_job_result_save(const struct tare_job_result *result, const char *path) TARE_WARN_UNUSED;
-tare_status tare_job_result_load(struct tare_job_result *out, struct tare_arena *arena, const char *path) TARE_WARN_UNUSED;
+tare_status tare_job_result_load(struct tare_job_result *out, struct tare_arena *arena,
+                                 const char *path) TARE_WARN_UNUSED;
 
 /* How reports show an outcome, by its value. */
 extern const struct tare_job_outcome_look {
@@ -52,8 +53,8 @@ struct tare_batch_report {
     const char *title; /* the job file */
     const struct tare_job_result *results;
     size_t count;
-    double seconds; /* wall time of the batch */
-    size_t skipped; /* finished before and unchanged */
+    double seconds;    /* wall time of the batch */
+    size_t skipped;    /* finished before and unchanged */
     size_t text_width; /* characters of a line that the table should fit into; 0: any */
 };
 void tare_batch_jobs(struct tare_strbuf *out, enum tare_report_form form,

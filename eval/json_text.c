@@ -15,4 +15,6 @@ tare_status tare_json_write(struct tare_strbuf *out, json_t *root) {
     return text && !out->failed ? TARE_OK : TARE_FAIL(TARE_NO_MEMORY, "out of memory");
 }
 
-json_t *tare_json_number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+json_t *tare_json_number(double value) {
+    return isfinite(value) ? json_real(value) : json_null();
+}

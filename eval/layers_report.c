@@ -12,12 +12,18 @@
 /* ---- table ---- */
 
 static const struct tare_text_table_column columns[] = {
-    { .heading = "layer", .left = true }, { .heading = "op", .left = true },
-    { .heading = "method", .left = true }, { .heading = "scale" },
-    { .heading = "zero point" },          { .heading = "input dB" },
-    { .heading = "rounding" },            { .heading = "clipping" },
-    { .heading = "clipped" },             { .heading = "weight scales", .left = true },
-    { .heading = "weight dB" },           { 0 },
+    { .heading = "layer", .left = true },
+    { .heading = "op", .left = true },
+    { .heading = "method", .left = true },
+    { .heading = "scale" },
+    { .heading = "zero point" },
+    { .heading = "input dB" },
+    { .heading = "rounding" },
+    { .heading = "clipping" },
+    { .heading = "clipped" },
+    { .heading = "weight scales", .left = true },
+    { .heading = "weight dB" },
+    { 0 },
 };
 
 /* "static int16, int4 per_block:64": what is not the usual is said. */
@@ -39,7 +45,8 @@ static void put_input(struct tare_text_table *table, const struct tare_explanati
         tare_text_table_skip(table);
     }
     if (!e->has_input) {
-        for (int i = 0; i < 4; i++) tare_text_table_skip(table);
+        for (int i = 0; i < 4; i++)
+            tare_text_table_skip(table);
         return;
     }
     tare_text_table_cell(table, "%.1f", e->input_sqnr_db);
@@ -109,9 +116,9 @@ static void put_weight_json(json_t *object, const struct tare_explanation *e) {
 }
 
 static json_t *explanation_json(const struct tare_explanation *e) {
-    json_t *object = json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:I, s:s?}", "function", e->function, "layer", e->node, "op", e->op,
-                               "quantized", e->method, "refused", e->refused, "weight_elements", (json_int_t)e->weight_elements,
-                               "remedy", e->remedy);
+    json_t *object = json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:I, s:s?}", "function", e->function, "layer", e->node,
+                               "op", e->op, "quantized", e->method, "refused", e->refused, "weight_elements",
+                               (json_int_t)e->weight_elements, "remedy", e->remedy);
     if (!object) return NULL;
     if (e->weight_elements) put_weight_json(object, e);
     if (e->input.scale > 0) {
@@ -130,6 +137,7 @@ static json_t *explanation_json(const struct tare_explanation *e) {
 
 json_t *tare_explanations_json(const struct tare_explanation_list *list) {
     json_t *array = json_array();
-    for (size_t i = 0; i < list->count; i++) json_array_append_new(array, explanation_json(&list->items[i]));
+    for (size_t i = 0; i < list->count; i++)
+        json_array_append_new(array, explanation_json(&list->items[i]));
     return array;
 }

@@ -60,7 +60,8 @@ static int64_t label_rank(const struct row *row, int64_t label) {
     return row->count > 1 && label < row->count ? rank_of(row, label) : -1;
 }
 
-static tare_status add_label(struct tare_metrics *m, const struct row *value, const struct row *reference, int64_t label) {
+static tare_status add_label(struct tare_metrics *m, const struct row *value, const struct row *reference,
+                             int64_t label) {
     int64_t rank;
     if (label < 0) return TARE_OK;
     if (label <= 1 && value->count <= 2 && !is_class_number(value))
@@ -156,7 +157,9 @@ void tare_metrics_reset(struct tare_metrics *m) {
     memset(m, 0, sizeof *m);
 }
 
-double tare_metrics_share(int64_t part, int64_t whole) { return whole ? (double)part / (double)whole : 0; }
+double tare_metrics_share(int64_t part, int64_t whole) {
+    return whole ? (double)part / (double)whole : 0;
+}
 
 double tare_metrics_sqnr_db(const struct tare_metrics *m) {
     if (m->noise <= 0) return INFINITY;

@@ -1,15 +1,15 @@
 /* Accuracy of one output of one model, against labels, against expected values and against another model's output.
  *
- * Sums are in double and made in the order in which records are added: the caller adds them in the data's order, so that
- * figures do not depend on threads or batches. */
+ * Sums are in double and made in the order in which records are added: the caller adds them in the data's order, so
+ * that figures do not depend on threads or batches. */
 #ifndef TARE_EVAL_METRICS_H
 #define TARE_EVAL_METRICS_H
 
 #include "eval/auc.h"
 #include "tensor/tensor.h"
 
-/* Zero it to start; end with tare_metrics_reset. A row is one example: a record, or where the signature leaves the first
- * dimension open one index of it. */
+/* Zero it to start; end with tare_metrics_reset. A row is one example: a record, or where the signature leaves the
+ * first dimension open one index of it. */
 struct tare_metrics {
     int64_t rows;
     int64_t labelled, top1, top5; /* rows with a label that the output can name, and those that got it right */
@@ -18,12 +18,12 @@ struct tare_metrics {
     double signal, noise;         /* sums of squares of the reference, and of the difference */
     double dot, self;             /* sums for the cosine: reference * value, value * value */
     double absolute_error, absolute_reference; /* sums of |difference| and |reference| */
-    int64_t elements;             /* finite in both: what the sums are over */
+    int64_t elements;                          /* finite in both: what the sums are over */
     double max_abs_error;
-    int64_t max_abs_record;       /* number of the record that shows it */
-    int64_t not_finite;           /* elements that are NaN or infinite here but not in the reference */
-    struct tare_auc auc;          /* rows labelled 0 or 1 of an output with one or two elements a row */
-    int64_t expected_elements;    /* elements with an expected value */
+    int64_t max_abs_record;    /* number of the record that shows it */
+    int64_t not_finite;        /* elements that are NaN or infinite here but not in the reference */
+    struct tare_auc auc;       /* rows labelled 0 or 1 of an output with one or two elements a row */
+    int64_t expected_elements; /* elements with an expected value */
     double expected_error, expected_squared_error; /* sums of |value - expected| and its square */
 };
 

@@ -17,8 +17,8 @@ void tare_model_diff_free(struct tare_model_diff *diff) {
 
 struct differ {
     struct tare_model_diff *out;
-    struct tare_map ops;        /* name -> index + 1 into out->ops, as a pointer */
-    struct tare_map weights;    /* the same for weights */
+    struct tare_map ops;     /* name -> index + 1 into out->ops, as a pointer */
+    struct tare_map weights; /* the same for weights */
     struct tare_map signatures, numbers;
     size_t ops_capacity, weights_capacity, signatures_capacity, numbers_capacity;
     const struct tare_tensor **values; /* of the first model's weights, by index */
@@ -71,7 +71,9 @@ static int64_t bytes_of(const struct tare_tensor *value) {
     return (int64_t)(value->splat ? tare_dtype_size(value->dtype) : tare_tensor_bytes(value));
 }
 
-static bool is_real(int dtype) { return tare_dtype_is_floating(dtype) || tare_dtype_is_integer(dtype); }
+static bool is_real(int dtype) {
+    return tare_dtype_is_floating(dtype) || tare_dtype_is_integer(dtype);
+}
 
 /* Both have one dtype and shape. */
 static void compare_values(struct tare_weight_difference *w, const struct tare_tensor *a, const struct tare_tensor *b) {
@@ -102,9 +104,12 @@ static tare_status note_first(struct differ *d, const char *name, const struct t
     if ((index = index_of(&d->weights, name, out->n_weights, &fresh)) == SIZE_MAX) return TARE_NO_MEMORY;
     if (!fresh) return TARE_OK;
     d->values[index] = value;
-    out->weights[out->n_weights++] = (struct tare_weight_difference){
-        .name = name, .change = TARE_WEIGHT_ONLY_FIRST, .types = { type_text(&out->arena, value), NULL },
-        .bytes = { bytes_of(value), 0 }, .max_abs = NAN, .sqnr_db = NAN };
+    out->weights[out->n_weights++] = (struct tare_weight_difference){ .name = name,
+                                                                      .change = TARE_WEIGHT_ONLY_FIRST,
+                                                                      .types = { type_text(&out->arena, value), NULL },
+                                                                      .bytes = { bytes_of(value), 0 },
+                                                                      .max_abs = NAN,
+                                                                      .sqnr_db = NAN };
     return TARE_OK;
 }
 
@@ -115,8 +120,12 @@ static tare_status note_second(struct differ *d, const char *name, const struct 
     if (!found) {
         TARE_TRY(note_first(d, name, value));
         w = &out->weights[out->n_weights - 1];
-        *w = (struct tare_weight_difference){ .name = name, .change = TARE_WEIGHT_ONLY_SECOND, .types = { NULL, w->types[0] },
-                                              .bytes = { 0, w->bytes[0] }, .max_abs = NAN, .sqnr_db = NAN };
+        *w = (struct tare_weight_difference){ .name = name,
+                                              .change = TARE_WEIGHT_ONLY_SECOND,
+                                              .types = { NULL, w->types[0] },
+                                              .bytes = { 0, w->bytes[0] },
+                                              .max_abs = NAN,
+                                              .sqnr_db = NAN };
         return TARE_OK;
     }
     w = &out->weights[(size_t)(uintptr_t)found - 1];
@@ -145,7 +154,9 @@ static bool same_number(const struct tare_number_difference *n) {
     return n->values[0] == n->values[1] || (isnan(n->values[0]) && isnan(n->values[1]));
 }
 
-static bool in_both(const struct tare_number_difference *n) { return !isnan(n->values[0]) && !isnan(n->values[1]); }
+static bool in_both(const struct tare_number_difference *n) {
+    return !isnan(n->values[0]) && !isnan(n->values[1]);
+}
 
 static int numbers_by_name(const void *a, const void *b) {
     const struct tare_number_difference *x = a, *y = b;
@@ -161,8 +172,10 @@ static void keep_other_numbers(struct tare_model_diff *out) {
     if (kept) qsort(out->numbers, kept, sizeof *out->numbers, numbers_by_name);
 }
 
-static tare_status note_weight(struct differ *d, const char *prefix, const char *name, const struct tare_tensor *value, int side) {
-    const char *full = *prefix ? tare_arena_printf(&d->out->arena, "%s/%s", prefix, name) : tare_arena_strdup(&d->out->arena, name);
+static tare_status note_weight(struct differ *d, const char *prefix, const char *name, const struct tare_tensor *value,
+                               int side) {
+    const char *full =
+        *prefix ? tare_arena_printf(&d->out->arena, "%s/%s", prefix, name) : tare_arena_strdup(&d->out->arena, name);
     if (!full) return TARE_NO_MEMORY;
     if (value->dtype == TARE_DT_INVALID || value->elements < 1) return TARE_OK;
     if (value->elements == 1) return is_real(value->dtype) ? note_number(d, full, value, side) : TARE_OK;
@@ -175,8 +188,9 @@ static tare_status note_text(struct differ *d, const char *name, const char *tex
     struct tare_model_diff *out = d->out;
     bool fresh;
     size_t i;
-    if (!name || !text || !make_room(&out->arena, (void **)&out->signatures, out->n_signatures, &d->signatures_capacity,
-                                     sizeof *out->signatures))
+    if (!name || !text ||
+        !make_room(&out->arena, (void **)&out->signatures, out->n_signatures, &d->signatures_capacity,
+                   sizeof *out->signatures))
         return TARE_NO_MEMORY;
     if ((i = index_of(&d->signatures, name, out->n_signatures, &fresh)) == SIZE_MAX) return TARE_NO_MEMORY;
     if (fresh) out->signatures[out->n_signatures++] = (struct tare_signature_difference){ name, { NULL, NULL } };
@@ -207,12 +221,15 @@ static tare_status note_signatures(struct differ *d, const struct tare_model *mo
     return TARE_OK;
 }
 
-static bool same_text(const char *a, const char *b) { return a && b ? strcmp(a, b) == 0 : a == b; }
+static bool same_text(const char *a, const char *b) {
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
 
 static void keep_differences(struct tare_model_diff *out) {
     size_t kept = 0;
     for (size_t i = 0; i < out->n_signatures; i++)
-        if (!same_text(out->signatures[i].texts[0], out->signatures[i].texts[1])) out->signatures[kept++] = out->signatures[i];
+        if (!same_text(out->signatures[i].texts[0], out->signatures[i].texts[1]))
+            out->signatures[kept++] = out->signatures[i];
     out->n_signatures = kept;
 }
 
@@ -252,8 +269,11 @@ static int ops_by_name(const void *a, const void *b) {
 }
 
 static int by_weight(const void *a, const void *b) {
-    static const int ranks[] = { [TARE_WEIGHT_SAME] = 4, [TARE_WEIGHT_CHANGED] = 0, [TARE_WEIGHT_RETYPED] = 1,
-                                 [TARE_WEIGHT_ONLY_FIRST] = 2, [TARE_WEIGHT_ONLY_SECOND] = 2 };
+    static const int ranks[] = { [TARE_WEIGHT_SAME] = 4,
+                                 [TARE_WEIGHT_CHANGED] = 0,
+                                 [TARE_WEIGHT_RETYPED] = 1,
+                                 [TARE_WEIGHT_ONLY_FIRST] = 2,
+                                 [TARE_WEIGHT_ONLY_SECOND] = 2 };
     const struct tare_weight_difference *x = a, *y = b;
     int64_t p = x->bytes[0] + x->bytes[1], q = y->bytes[0] + y->bytes[1];
     if (ranks[x->change] != ranks[y->change]) return ranks[x->change] - ranks[y->change];

@@ -18,7 +18,13 @@ struct tare_signature_difference {
     const char *texts[2];
 };
 
-enum tare_weight_change { TARE_WEIGHT_SAME, TARE_WEIGHT_CHANGED, TARE_WEIGHT_RETYPED, TARE_WEIGHT_ONLY_FIRST, TARE_WEIGHT_ONLY_SECOND };
+enum tare_weight_change {
+    TARE_WEIGHT_SAME,
+    TARE_WEIGHT_CHANGED,
+    TARE_WEIGHT_RETYPED,
+    TARE_WEIGHT_ONLY_FIRST,
+    TARE_WEIGHT_ONLY_SECOND
+};
 
 /* A constant ("function/node") or variable (its checkpoint key) with 2 elements or more. */
 struct tare_weight_difference {

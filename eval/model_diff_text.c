@@ -8,7 +8,8 @@
 #include <inttypes.h>
 #include <math.h>
 
-static const char *const change_names[] = { "same", "changed", "other type", "only in the first", "only in the second" };
+static const char *const change_names[] = { "same", "changed", "other type", "only in the first",
+                                            "only in the second" };
 
 /* ---- tables, for a terminal or a page ---- */
 
@@ -178,9 +179,9 @@ void tare_model_diff_html(struct tare_strbuf *out, const struct tare_model_diff 
 /* ---- JSON ---- */
 
 static json_t *weight_json(const struct tare_weight_difference *w) {
-    json_t *object = json_pack("{s:s, s:s, s:s?, s:s?, s:I, s:I}", "name", w->name, "change", change_names[w->change], "first",
-                               w->types[0], "second", w->types[1], "first_bytes", (json_int_t)w->bytes[0], "second_bytes",
-                               (json_int_t)w->bytes[1]);
+    json_t *object = json_pack("{s:s, s:s, s:s?, s:s?, s:I, s:I}", "name", w->name, "change", change_names[w->change],
+                               "first", w->types[0], "second", w->types[1], "first_bytes", (json_int_t)w->bytes[0],
+                               "second_bytes", (json_int_t)w->bytes[1]);
     if (!isnan(w->max_abs)) json_object_set_new(object, "max_abs_error", json_real(w->max_abs));
     if (isfinite(w->sqnr_db)) json_object_set_new(object, "sqnr_db", json_real(w->sqnr_db));
     return object;
@@ -189,18 +190,21 @@ static json_t *weight_json(const struct tare_weight_difference *w) {
 tare_status tare_model_diff_json(struct tare_strbuf *out, const struct tare_model_diff *d) {
     json_t *ops = json_array(), *texts = json_array(), *values = json_array(), *scalars = json_array(), *root;
     for (size_t i = 0; i < d->n_ops; i++)
-        json_array_append_new(ops, json_pack("{s:s, s:I, s:I}", "op", d->ops[i].op, "first", (json_int_t)d->ops[i].counts[0],
-                                             "second", (json_int_t)d->ops[i].counts[1]));
+        json_array_append_new(ops,
+                              json_pack("{s:s, s:I, s:I}", "op", d->ops[i].op, "first", (json_int_t)d->ops[i].counts[0],
+                                        "second", (json_int_t)d->ops[i].counts[1]));
     for (size_t i = 0; i < d->n_signatures; i++)
         json_array_append_new(texts, json_pack("{s:s, s:s?, s:s?}", "name", d->signatures[i].name, "first",
                                                d->signatures[i].texts[0], "second", d->signatures[i].texts[1]));
-    for (size_t i = 0; i < d->n_weights; i++) json_array_append_new(values, weight_json(&d->weights[i]));
+    for (size_t i = 0; i < d->n_weights; i++)
+        json_array_append_new(values, weight_json(&d->weights[i]));
     for (size_t i = 0; i < d->n_numbers; i++)
         json_array_append_new(scalars, json_pack("{s:s, s:o, s:o}", "name", d->numbers[i].name, "first",
                                                  tare_json_number(d->numbers[i].values[0]), "second",
                                                  tare_json_number(d->numbers[i].values[1])));
-    root = json_pack("{s:s, s:s, s:b, s:I, s:I, s:o, s:o, s:o, s:o}", "first", d->names[0], "second", d->names[1], "same",
-                     tare_model_diff_is_empty(d), "first_weight_bytes", (json_int_t)d->weight_bytes[0], "second_weight_bytes",
-                     (json_int_t)d->weight_bytes[1], "ops", ops, "signatures", texts, "weights", values, "numbers", scalars);
+    root = json_pack("{s:s, s:s, s:b, s:I, s:I, s:o, s:o, s:o, s:o}", "first", d->names[0], "second", d->names[1],
+                     "same", tare_model_diff_is_empty(d), "first_weight_bytes", (json_int_t)d->weight_bytes[0],
+                     "second_weight_bytes", (json_int_t)d->weight_bytes[1], "ops", ops, "signatures", texts, "weights",
+                     values, "numbers", scalars);
     return tare_json_write(out, root);
 }

@@ -88,10 +88,12 @@ static tare_status wrong_keys(const struct tare_signature *signature, const stru
         tare_signature_feed(&feed, signature, i);
         tare_strbuf_printf(&wanted, "%s%s", i ? ", " : "", feed.name);
     }
-    for (size_t i = 0; i < sample->count; i++) tare_strbuf_printf(&got, "%s%s", i ? ", " : "", sample->keys[i]);
-    status = TARE_FAIL(TARE_INVALID_ARGUMENT,
-                       "Invalid input keys for representative sample. The function expects input keys of: {%s}. Got: {%s}.",
-                       tare_strbuf_text(&wanted), tare_strbuf_text(&got));
+    for (size_t i = 0; i < sample->count; i++)
+        tare_strbuf_printf(&got, "%s%s", i ? ", " : "", sample->keys[i]);
+    status =
+        TARE_FAIL(TARE_INVALID_ARGUMENT,
+                  "Invalid input keys for representative sample. The function expects input keys of: {%s}. Got: {%s}.",
+                  tare_strbuf_text(&wanted), tare_strbuf_text(&got));
     tare_strbuf_free(&wanted);
     tare_strbuf_free(&got);
     return status;
@@ -112,7 +114,8 @@ tare_status tare_bind_sample(struct tare_tensor *values, const struct tare_signa
         }
         status = value ? check_value(&feed, value) : wrong_keys(signature, sample);
         if (status != TARE_OK) {
-            while (bound-- > 0) tare_tensor_reset(&values[bound]);
+            while (bound-- > 0)
+                tare_tensor_reset(&values[bound]);
             return status;
         }
         tare_tensor_share(&values[bound++], value);
@@ -132,10 +135,12 @@ tare_status tare_concat_rows(struct tare_tensor *out, const struct tare_tensor *
     size_t bytes = tare_dtype_size(rows[0][feed].dtype);
     int64_t at = 0;
     *fits = true;
-    for (size_t s = 0; s < count && *fits; s++) *fits = same_row(&rows[s][feed].shape, &rows[0][feed].shape);
+    for (size_t s = 0; s < count && *fits; s++)
+        *fits = same_row(&rows[s][feed].shape, &rows[0][feed].shape);
     if (!*fits) return TARE_OK;
     shape.dims[0] = 0;
-    for (size_t s = 0; s < count; s++) shape.dims[0] += rows[s][feed].shape.dims[0];
+    for (size_t s = 0; s < count; s++)
+        shape.dims[0] += rows[s][feed].shape.dims[0];
     TARE_TRY(tare_tensor_new(out, rows[0][feed].dtype, &shape));
     for (size_t s = 0; s < count; s++) {
         const struct tare_tensor *part = &rows[s][feed];

@@ -5,12 +5,12 @@
 #include <stdio.h>
 
 #define LIGHT                                                                                                          \
-    "--ink:#18202c;--soft:#59636f;--line:#dde2e8;--paper:#fff;--card:#f6f7f9;--bar:#9aa8ba;--warn:#8a5300;"          \
-    "--warnbg:#fff6e3;--good:#17663f;--goodbg:#e9f6ee;--c0:#1f6fc4;--c1:#c9571a;--c2:#1c8a5a;--c3:#8b47c2;"          \
+    "--ink:#18202c;--soft:#59636f;--line:#dde2e8;--paper:#fff;--card:#f6f7f9;--bar:#9aa8ba;--warn:#8a5300;"            \
+    "--warnbg:#fff6e3;--good:#17663f;--goodbg:#e9f6ee;--c0:#1f6fc4;--c1:#c9571a;--c2:#1c8a5a;--c3:#8b47c2;"            \
     "--c4:#c22f4e;--c5:#7a6a10;--c6:#0f8291;--c7:#5d5f66"
 #define DARK                                                                                                           \
-    "--ink:#e8ecf2;--soft:#9ea9b7;--line:#303947;--paper:#11151c;--card:#191f29;--bar:#5f6e83;--warn:#ffc46b;"       \
-    "--warnbg:#33270f;--good:#7bd6a3;--goodbg:#12291d;--c0:#6cb0ff;--c1:#ff9a5c;--c2:#55cf96;--c3:#c795f5;"          \
+    "--ink:#e8ecf2;--soft:#9ea9b7;--line:#303947;--paper:#11151c;--card:#191f29;--bar:#5f6e83;--warn:#ffc46b;"         \
+    "--warnbg:#33270f;--good:#7bd6a3;--goodbg:#12291d;--c0:#6cb0ff;--c1:#ff9a5c;--c2:#55cf96;--c3:#c795f5;"            \
     "--c4:#ff7f98;--c5:#d8c25a;--c6:#52cddd;--c7:#b4b7be"
 
 static const char STYLE[] =
@@ -88,12 +88,23 @@ static const char STYLE[] =
 void tare_page_text(struct tare_strbuf *out, const char *text) {
     for (; *text; text++) {
         switch (*text) {
-        case '<': tare_strbuf_puts(out, "&lt;"); break;
-        case '>': tare_strbuf_puts(out, "&gt;"); break;
-        case '&': tare_strbuf_puts(out, "&amp;"); break;
-        case '"': tare_strbuf_puts(out, "&quot;"); break;
-        case '\'': tare_strbuf_puts(out, "&#39;"); break;
-        default: tare_strbuf_putc(out, *text);
+        case '<':
+            tare_strbuf_puts(out, "&lt;");
+            break;
+        case '>':
+            tare_strbuf_puts(out, "&gt;");
+            break;
+        case '&':
+            tare_strbuf_puts(out, "&amp;");
+            break;
+        case '"':
+            tare_strbuf_puts(out, "&quot;");
+            break;
+        case '\'':
+            tare_strbuf_puts(out, "&#39;");
+            break;
+        default:
+            tare_strbuf_putc(out, *text);
         }
     }
 }
@@ -109,7 +120,8 @@ static void print_escaped(struct tare_strbuf *out, const char *format, va_list a
         tare_page_text(out, small);
     } else if (size >= 0) {
         /* Room for the text and its end, then the text over it. */
-        for (int i = 0; i <= size; i++) tare_strbuf_putc(&plain, ' ');
+        for (int i = 0; i <= size; i++)
+            tare_strbuf_putc(&plain, ' ');
         if (!plain.failed) {
             vsnprintf(plain.data, (size_t)size + 1, format, again);
             tare_page_text(out, plain.data);
@@ -158,7 +170,9 @@ void tare_page_swatch(struct tare_strbuf *out, int series) {
     tare_strbuf_printf(out, "<span class=\"swatch c%d\"></span>", series % TARE_PAGE_SERIES);
 }
 
-void tare_page_legend_begin(struct tare_strbuf *out) { tare_strbuf_puts(out, "<p class=\"legend\">"); }
+void tare_page_legend_begin(struct tare_strbuf *out) {
+    tare_strbuf_puts(out, "<p class=\"legend\">");
+}
 
 void tare_page_legend_item(struct tare_strbuf *out, int series, const char *format, ...) {
     char text[256];
@@ -172,11 +186,14 @@ void tare_page_legend_item(struct tare_strbuf *out, int series, const char *form
     tare_strbuf_puts(out, "</span> ");
 }
 
-void tare_page_legend_end(struct tare_strbuf *out) { tare_strbuf_puts(out, "</p>\n"); }
+void tare_page_legend_end(struct tare_strbuf *out) {
+    tare_strbuf_puts(out, "</p>\n");
+}
 
 void tare_page_line_swatch(struct tare_strbuf *out, int series) {
-    tare_strbuf_printf(out, "<svg class=\"stroke c%d\" viewBox=\"0 0 30 8\" aria-hidden=\"true\"><path class=\"line c%d\" "
-                            "d=\"M0 4H30\"/></svg>",
+    tare_strbuf_printf(out,
+                       "<svg class=\"stroke c%d\" viewBox=\"0 0 30 8\" aria-hidden=\"true\"><path class=\"line c%d\" "
+                       "d=\"M0 4H30\"/></svg>",
                        series % TARE_PAGE_SERIES, series % TARE_PAGE_SERIES);
 }
 

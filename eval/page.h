@@ -1,5 +1,6 @@
 /* Pages of reports: one HTML file each, without scripts, fonts or anything else from outside; light and dark, for a
- * telephone, a wide screen and paper. This header has the frame, text, tables and plots; what they show is the report's.
+ * telephone, a wide screen and paper. This header has the frame, text, tables and plots; what they show is the
+ * report's.
  *
  * Everything is appended to a text buffer. Texts are escaped here. Nothing fails: memory errors stick to the buffer.
  *
@@ -33,7 +34,8 @@ void tare_page_sides(struct tare_strbuf *out, const char *first, const char *sec
 void tare_page_swatch(struct tare_strbuf *out, int series);
 /* A short piece of the series' line, dash and all. */
 void tare_page_line_swatch(struct tare_strbuf *out, int series);
-/* Boxes: a card, and in it two halves side by side where the page is wide enough. Each is ended by tare_page_box_end. */
+/* Boxes: a card, and in it two halves side by side where the page is wide enough. Each is ended by tare_page_box_end.
+ */
 void tare_page_card_begin(struct tare_strbuf *out);
 void tare_page_pair_begin(struct tare_strbuf *out);
 void tare_page_half_begin(struct tare_strbuf *out);
@@ -75,8 +77,9 @@ void tare_page_table_end(struct tare_page_table *table);
 
 /* ---- plots ---- */
 
-/* A drawing that is as wide as its place and `height` pixels high. Lines and letters keep their size at any width: shapes
- * are SVG that is stretched, letters are set over it. First come the shapes, then tare_plot_letters, then labels. */
+/* A drawing that is as wide as its place and `height` pixels high. Lines and letters keep their size at any width:
+ * shapes are SVG that is stretched, letters are set over it. First come the shapes, then tare_plot_letters, then
+ * labels. */
 struct tare_plot {
     double x_low, x_high, y_low, y_high; /* values at the edges; low < high */
     int height;                          /* pixels */

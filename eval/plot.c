@@ -1,5 +1,5 @@
-/* Plots of pages (eval/page.h). The SVG has a thousand units each way and is stretched to its place; strokes do not scale
- * with it. Letters are HTML, placed in percent. */
+/* Plots of pages (eval/page.h). The SVG has a thousand units each way and is stretched to its place; strokes do not
+ * scale with it. Letters are HTML, placed in percent. */
 #include "eval/page.h"
 
 #include <math.h>
@@ -23,8 +23,9 @@ static double y_of(const struct tare_plot *plot, double y) {
 }
 
 void tare_plot_begin(struct tare_strbuf *out, const struct tare_plot *plot, const char *description) {
-    tare_strbuf_printf(out, "<figure%s><div class=\"area\" style=\"height:%dpx\"><svg viewBox=\"0 0 %d %d\" "
-                            "preserveAspectRatio=\"none\" role=\"img\" aria-label=\"",
+    tare_strbuf_printf(out,
+                       "<figure%s><div class=\"area\" style=\"height:%dpx\"><svg viewBox=\"0 0 %d %d\" "
+                       "preserveAspectRatio=\"none\" role=\"img\" aria-label=\"",
                        plot->bare ? " class=\"bare\"" : "", plot->height, UNITS, UNITS);
     tare_page_text(out, description);
     tare_strbuf_puts(out, "\">");
@@ -69,7 +70,8 @@ void tare_plot_band(struct tare_strbuf *out, const struct tare_plot *plot, const
     tare_strbuf_printf(out, "<path class=\"fill %s\" d=\"", style_class);
     for (size_t i = 0; i < count; i++)
         tare_strbuf_printf(out, "%c%.1f %.1f", i == 0 ? 'M' : 'L', x_of(plot, xs[i]), y_of(plot, highs[i]));
-    for (size_t i = count; i-- > 0;) tare_strbuf_printf(out, "L%.1f %.1f", x_of(plot, xs[i]), y_of(plot, lows[i]));
+    for (size_t i = count; i-- > 0;)
+        tare_strbuf_printf(out, "L%.1f %.1f", x_of(plot, xs[i]), y_of(plot, lows[i]));
     tare_strbuf_puts(out, "z\"/>");
 }
 
@@ -87,7 +89,8 @@ size_t tare_plot_round_numbers(double *numbers, size_t most, double low, double 
         double step = steps[i] * power, first = ceil(low / step - 1e-9), last = floor(high / step + 1e-9);
         if (last - first + 1 > (double)most) continue;
         size_t count = 0;
-        for (double at = first; at <= last; at += 1) numbers[count++] = at == 0 ? 0 : at * step;
+        for (double at = first; at <= last; at += 1)
+            numbers[count++] = at == 0 ? 0 : at * step;
         return count;
     }
     return 0;
@@ -96,7 +99,8 @@ size_t tare_plot_round_numbers(double *numbers, size_t most, double low, double 
 void tare_plot_grid(struct tare_strbuf *out, const struct tare_plot *plot) {
     double ticks[MAX_TICKS];
     size_t count = tare_plot_round_numbers(ticks, MAX_TICKS, plot->y_low, plot->y_high);
-    for (size_t i = 0; i < count; i++) tare_plot_grid_line(out, plot, ticks[i]);
+    for (size_t i = 0; i < count; i++)
+        tare_plot_grid_line(out, plot, ticks[i]);
 }
 
 void tare_plot_letters(struct tare_strbuf *out) {
@@ -134,9 +138,11 @@ void tare_plot_y_tick(struct tare_strbuf *out, const struct tare_plot *plot, dou
 void tare_plot_ticks(struct tare_strbuf *out, const struct tare_plot *plot, const char *x_unit, const char *y_unit) {
     double ticks[MAX_TICKS];
     size_t count = x_unit != NULL ? tare_plot_round_numbers(ticks, MAX_TICKS, plot->x_low, plot->x_high) : 0;
-    for (size_t i = 0; i < count; i++) tare_plot_x_tick(out, plot, ticks[i], "%g%s", ticks[i], x_unit);
+    for (size_t i = 0; i < count; i++)
+        tare_plot_x_tick(out, plot, ticks[i], "%g%s", ticks[i], x_unit);
     count = y_unit != NULL ? tare_plot_round_numbers(ticks, MAX_TICKS, plot->y_low, plot->y_high) : 0;
-    for (size_t i = 0; i < count; i++) tare_plot_y_tick(out, plot, ticks[i], "%g%s", ticks[i], y_unit);
+    for (size_t i = 0; i < count; i++)
+        tare_plot_y_tick(out, plot, ticks[i], "%g%s", ticks[i], y_unit);
 }
 
 void tare_plot_label(struct tare_strbuf *out, const struct tare_plot *plot, double x, double y, const char *style_class,

@@ -4,7 +4,8 @@
 #include "eval/model_inputs.h"
 
 void tare_tensors_reset(struct tare_tensor *tensors, size_t count) {
-    for (size_t i = 0; tensors && i < count; i++) tare_tensor_reset(&tensors[i]);
+    for (size_t i = 0; tensors && i < count; i++)
+        tare_tensor_reset(&tensors[i]);
 }
 
 /* ---- edges ---- */
@@ -37,8 +38,8 @@ void tare_record_edges_free(struct tare_record_edges *edges) {
 
 /* ---- records ---- */
 
-tare_status tare_record_take(struct tare_bound_record *out, const struct tare_record_edges *edges, struct tare_sample *sample,
-                             const struct tare_provenance *where) {
+tare_status tare_record_take(struct tare_bound_record *out, const struct tare_record_edges *edges,
+                             struct tare_sample *sample, const struct tare_provenance *where) {
     struct tare_tensor *values = tare_calloc(edges->n_feeds + edges->n_outputs + 1, sizeof *values);
     tare_status status = values ? tare_bind_sample(values, edges->signature, sample, NULL) : TARE_NO_MEMORY;
     if (status != TARE_OK) {
@@ -46,7 +47,9 @@ tare_status tare_record_take(struct tare_bound_record *out, const struct tare_re
         tare_sample_reset(sample);
         return status;
     }
-    *out = (struct tare_bound_record){ .sample = *sample, .where = *where, .values = values, .outputs = values + edges->n_feeds };
+    *out = (struct tare_bound_record){
+        .sample = *sample, .where = *where, .values = values, .outputs = values + edges->n_feeds
+    };
     return TARE_OK;
 }
 
@@ -59,10 +62,13 @@ void tare_record_reset(struct tare_bound_record *record, const struct tare_recor
 
 /* ---- together ---- */
 
-static int64_t rows_of(const struct tare_bound_record *record) { return record->values[0].shape.dims[0]; }
+static int64_t rows_of(const struct tare_bound_record *record) {
+    return record->values[0].shape.dims[0];
+}
 
-tare_status tare_records_join(struct tare_tensor *joined, int64_t *rows, bool *fits, const struct tare_bound_record *records,
-                              size_t count, const struct tare_record_edges *edges) {
+tare_status tare_records_join(struct tare_tensor *joined, int64_t *rows, bool *fits,
+                              const struct tare_bound_record *records, size_t count,
+                              const struct tare_record_edges *edges) {
     const struct tare_tensor **values = tare_calloc(count, sizeof *values);
     tare_status status = values ? TARE_OK : TARE_NO_MEMORY;
     *rows = 0;

@@ -13,9 +13,10 @@ struct tare_record_edges {
     size_t n_feeds, n_outputs;
 };
 
-/* TARE_UNSUPPORTED names an input that cannot be fed, or an output that cannot be fetched. End with tare_record_edges_free,
- * also after a failure. */
-tare_status tare_record_edges_of(struct tare_record_edges *out, const struct tare_signature *signature) TARE_WARN_UNUSED;
+/* TARE_UNSUPPORTED names an input that cannot be fed, or an output that cannot be fetched. End with
+ * tare_record_edges_free, also after a failure. */
+tare_status tare_record_edges_of(struct tare_record_edges *out,
+                                 const struct tare_signature *signature) TARE_WARN_UNUSED;
 void tare_record_edges_free(struct tare_record_edges *edges);
 
 struct tare_bound_record {
@@ -26,13 +27,14 @@ struct tare_bound_record {
 };
 
 /* Takes the sample over, also on failure. */
-tare_status tare_record_take(struct tare_bound_record *out, const struct tare_record_edges *edges, struct tare_sample *sample,
-                             const struct tare_provenance *where) TARE_WARN_UNUSED;
+tare_status tare_record_take(struct tare_bound_record *out, const struct tare_record_edges *edges,
+                             struct tare_sample *sample, const struct tare_provenance *where) TARE_WARN_UNUSED;
 void tare_record_reset(struct tare_bound_record *record, const struct tare_record_edges *edges);
-/* Puts the records' values together, one tensor a feed, *rows on axis 0. *fits is false when they cannot be: `joined` (zeroed,
- * one a feed) may then hold a part, the caller's to reset as always. */
-tare_status tare_records_join(struct tare_tensor *joined, int64_t *rows, bool *fits, const struct tare_bound_record *records,
-                              size_t count, const struct tare_record_edges *edges) TARE_WARN_UNUSED;
+/* Puts the records' values together, one tensor a feed, *rows on axis 0. *fits is false when they cannot be: `joined`
+ * (zeroed, one a feed) may then hold a part, the caller's to reset as always. */
+tare_status tare_records_join(struct tare_tensor *joined, int64_t *rows, bool *fits,
+                              const struct tare_bound_record *records, size_t count,
+                              const struct tare_record_edges *edges) TARE_WARN_UNUSED;
 /* Whether every output has `rows` on axis 0. */
 bool tare_records_can_split(const struct tare_tensor *outputs, int64_t rows, const struct tare_record_edges *edges);
 /* Shares of such outputs, by the records' own rows. */

@@ -75,8 +75,10 @@ const struct tare_tensor *tare_reference_store_get(const struct tare_reference_s
 }
 
 void tare_reference_store_free(struct tare_reference_store *store) {
-    for (size_t i = 0; i < store->count; i++) tare_tensor_reset(&store->tensors[i]);
-    for (size_t i = 0; i < store->n_chunks; i++) munmap(store->chunks[i].data, store->chunks[i].size);
+    for (size_t i = 0; i < store->count; i++)
+        tare_tensor_reset(&store->tensors[i]);
+    for (size_t i = 0; i < store->n_chunks; i++)
+        munmap(store->chunks[i].data, store->chunks[i].size);
     tare_free(store->tensors);
     tare_free(store->chunks);
     memset(store, 0, sizeof *store);

@@ -21,7 +21,8 @@ static tare_status load(json_t **out, const char *path) {
     if (!*out) return TARE_FAIL(TARE_CORRUPT, "%s: line %d: %s", path, error.line, error.text);
     if (json_is_array(json_object_get(*out, "results")) || json_is_array(json_object_get(*out, "jobs"))) return TARE_OK;
     json_decref(*out);
-    return TARE_FAIL(TARE_CORRUPT, "%s: this is no report of 'tare compare' or 'tare batch' (no \"results\" or \"jobs\")", path);
+    return TARE_FAIL(TARE_CORRUPT,
+                     "%s: this is no report of 'tare compare' or 'tare batch' (no \"results\" or \"jobs\")", path);
 }
 
 static const json_t *rows_of(const json_t *report) {
@@ -38,8 +39,8 @@ static void name_of(char name[256], const json_t *row) {
     if (*text_of(row, "name"))
         snprintf(name, 256, "%s", text_of(row, "name"));
     else
-        snprintf(name, 256, "%s%s%s%s%s", text_of(row, "method"), *text_of(row, "algorithm") ? " " : "", text_of(row, "algorithm"),
-                 *text_of(row, "granularity") ? " " : "", text_of(row, "granularity"));
+        snprintf(name, 256, "%s%s%s%s%s", text_of(row, "method"), *text_of(row, "algorithm") ? " " : "",
+                 text_of(row, "algorithm"), *text_of(row, "granularity") ? " " : "", text_of(row, "granularity"));
 }
 
 static const json_t *find(const json_t *rows, const char *name) {
@@ -58,19 +59,16 @@ static const struct figure {
     double factor;
     const char *format;
 } figures[] = {
-    { "top1", "top-1 %", 100, "%.2f" },
-    { "agreement", "agree %", 100, "%.2f" },
-    { "sqnr_db", "SQNR dB", 1, "%.2f" },
-    { "auc", "AUC", 1, "%.4f" },
-    { "size_bytes", "weights MB", 1e-6, "%.3f" },
-    { "tpu_seconds", "least µs", 1e6, "%.3g" },
+    { "top1", "top-1 %", 100, "%.2f" },           { "agreement", "agree %", 100, "%.2f" },
+    { "sqnr_db", "SQNR dB", 1, "%.2f" },          { "auc", "AUC", 1, "%.4f" },
+    { "size_bytes", "weights MB", 1e-6, "%.3f" }, { "tpu_seconds", "least µs", 1e6, "%.3g" },
     { "seconds", "seconds", 1, "%.2f" },
 };
 enum { N_FIGURES = sizeof figures / sizeof *figures };
 
 /* Calls `pair` for every name in either report, the first one's order first. */
-static void each_pair(const json_t *const reports[2], void (*pair)(void *arg, const char *name, const json_t *const rows[2]),
-                      void *arg) {
+static void each_pair(const json_t *const reports[2],
+                      void (*pair)(void *arg, const char *name, const json_t *const rows[2]), void *arg) {
     for (int side = 0; side < 2; side++) {
         size_t i;
         json_t *row;
@@ -141,8 +139,9 @@ static void add_object(void *arg, const char *name, const json_t *const rows[2])
     for (size_t f = 0; f < N_FIGURES; f++)
         if (rows[0] ? json_object_get(rows[0], figures[f].key) || (rows[1] && json_object_get(rows[1], figures[f].key))
                     : json_object_get(rows[1], figures[f].key) != NULL)
-            json_object_set_new(object, figures[f].key,
-                                json_pack("[o, o]", figure_of(rows[0], figures[f].key), figure_of(rows[1], figures[f].key)));
+            json_object_set_new(
+                object, figures[f].key,
+                json_pack("[o, o]", figure_of(rows[0], figures[f].key), figure_of(rows[1], figures[f].key)));
     json_array_append_new(arg, object);
 }
 

@@ -29,13 +29,13 @@ struct rerun {
     int64_t models_bytes; /* of them */
     struct tare_source *source;
     const char *const *files;
-    struct tare_record_edges binding; /* of the first model; its signature binds the records */
-    struct made first;                /* what `binding` belongs to */
-    struct tare_bound_record *records;      /* of this part */
-    size_t count, capacity, part;     /* part: how many to take */
-    size_t batch;                     /* records that run together */
+    struct tare_record_edges binding;  /* of the first model; its signature binds the records */
+    struct made first;                 /* what `binding` belongs to */
+    struct tare_bound_record *records; /* of this part */
+    size_t count, capacity, part;      /* part: how many to take */
+    size_t batch;                      /* records that run together */
     bool at_end;
-    int64_t bytes; /* that kept values take now */
+    int64_t bytes;        /* that kept values take now */
     pthread_mutex_t lock; /* guards `bytes` and what values hold while batches run */
 };
 
@@ -107,13 +107,17 @@ struct exchange {
     int64_t rows;
 };
 
-static bool runs_together(const struct rerun *r, size_t count) { return r->batch > 1 && count > 0; }
+static bool runs_together(const struct rerun *r, size_t count) {
+    return r->batch > 1 && count > 0;
+}
 
-static tare_status add_inputs(struct exchange *x, const struct run *run, const struct tare_bound_record *records, size_t count) {
+static tare_status add_inputs(struct exchange *x, const struct run *run, const struct tare_bound_record *records,
+                              size_t count) {
     const struct tare_record_edges *edges = &run->made->edges;
     struct tare_tensor *to = x->tensors + x->n_feeds;
     bool fits;
-    for (size_t i = 0; i < edges->n_feeds; i++) x->edges[x->n_feeds + i] = edges->feeds[i];
+    for (size_t i = 0; i < edges->n_feeds; i++)
+        x->edges[x->n_feeds + i] = edges->feeds[i];
     x->n_feeds += edges->n_feeds;
     if (runs_together(run->r, count)) {
         TARE_TRY(tare_records_join(to, &x->rows, &fits, records, count, edges));
@@ -124,8 +128,8 @@ static tare_status add_inputs(struct exchange *x, const struct run *run, const s
     return TARE_OK;
 }
 
-static tare_status set_up(struct exchange *x, const struct run *run, size_t batch, const struct tare_bound_record *records,
-                          size_t count) {
+static tare_status set_up(struct exchange *x, const struct run *run, size_t batch,
+                          const struct tare_bound_record *records, size_t count) {
     const struct tare_rerun_route *route = run->route;
     const struct tare_record_edges *edges = &run->made->edges;
     const size_t room = route->n_fed + edges->n_feeds + edges->n_outputs + route->n_left + 1;
@@ -138,8 +142,10 @@ static tare_status set_up(struct exchange *x, const struct run *run, size_t batc
     }
     x->n_feeds = route->n_fed;
     if (route->needs_inputs) TARE_TRY(add_inputs(x, run, records, count));
-    for (size_t i = 0; i < edges->n_outputs; i++) x->edges[x->n_feeds + i] = edges->fetches[i];
-    for (size_t i = 0; i < route->n_left; i++) x->edges[x->n_feeds + edges->n_outputs + i] = route->left[i];
+    for (size_t i = 0; i < edges->n_outputs; i++)
+        x->edges[x->n_feeds + i] = edges->fetches[i];
+    for (size_t i = 0; i < route->n_left; i++)
+        x->edges[x->n_feeds + edges->n_outputs + i] = route->left[i];
     x->n_fetches = edges->n_outputs + route->n_left;
     return TARE_OK;
 }
@@ -184,7 +190,8 @@ static tare_status hand_on(struct run *run, size_t batch, const struct exchange 
     const size_t count = batch_size(r, batch);
     TARE_TRY(keep(run, batch, outputs + edges->n_outputs));
     if (!runs_together(r, count)) {
-        for (size_t i = 0; i < edges->n_outputs; i++) tare_tensor_share(&records->outputs[i], &outputs[i]);
+        for (size_t i = 0; i < edges->n_outputs; i++)
+            tare_tensor_share(&records->outputs[i], &outputs[i]);
         return TARE_OK;
     }
     return tare_records_split(records, count, outputs, edges);
@@ -192,7 +199,8 @@ static tare_status hand_on(struct run *run, size_t batch, const struct exchange 
 
 static int64_t rows_of(const struct tare_bound_record *records, size_t count) {
     int64_t rows = 0;
-    for (size_t i = 0; i < count; i++) rows += records[i].values[0].shape.dims[0];
+    for (size_t i = 0; i < count; i++)
+        rows += records[i].values[0].shape.dims[0];
     return rows;
 }
 
@@ -230,7 +238,8 @@ static tare_status work(void *arg, int worker) {
 }
 
 static void reset_outputs(struct rerun *r) {
-    for (size_t i = 0; i < r->count; i++) tare_tensors_reset(r->records[i].outputs, r->binding.n_outputs);
+    for (size_t i = 0; i < r->count; i++)
+        tare_tensors_reset(r->records[i].outputs, r->binding.n_outputs);
 }
 
 static tare_status make_room(struct tare_rerun_route *route, size_t n_batches) {
@@ -308,21 +317,23 @@ static tare_status read_records(struct rerun *r, size_t wanted) {
             tare_sample_reset(&sample);
             return TARE_NO_MEMORY;
         }
-        TARE_TRY(tare_records_locate(tare_record_take(&r->records[r->count], &r->binding, &sample, &where), r->files, &where,
-                                     &where));
+        TARE_TRY(tare_records_locate(tare_record_take(&r->records[r->count], &r->binding, &sample, &where), r->files,
+                                     &where, &where));
         r->count++;
     }
     return TARE_OK;
 }
 
 static void forget_records(struct rerun *r) {
-    for (size_t i = 0; i < r->count; i++) tare_record_reset(&r->records[i], &r->binding);
+    for (size_t i = 0; i < r->count; i++)
+        tare_record_reset(&r->records[i], &r->binding);
     r->count = 0;
 }
 
 static int64_t record_bytes(const struct rerun *r) {
     int64_t bytes = 0;
-    for (size_t i = 0; i < r->binding.n_feeds; i++) bytes += (int64_t)tare_tensor_bytes(&r->records[0].values[i]);
+    for (size_t i = 0; i < r->binding.n_feeds; i++)
+        bytes += (int64_t)tare_tensor_bytes(&r->records[0].values[i]);
     return bytes;
 }
 
@@ -430,7 +441,8 @@ done:
     tare_source_free(r.source);
     tare_record_edges_free(&r.binding);
     unmake(&r.first);
-    for (size_t i = 0; r.kept && i < task->n_models; i++) unmake(&r.kept[i]);
+    for (size_t i = 0; r.kept && i < task->n_models; i++)
+        unmake(&r.kept[i]);
     tare_free(r.kept);
     tare_rerun_plan_free(&r.plan);
     pthread_mutex_destroy(&r.lock);

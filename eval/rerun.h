@@ -1,6 +1,6 @@
-/* Runs models that have most of their computation in common over the same records, each only from where it differs: what
- * an earlier model computed as well (eval/edge_keys.h) is kept and fed, in the middle of the graph, instead of computed
- * again. Answers have the same bits as those of the whole model, whatever the threads, batches and memory. */
+/* Runs models that have most of their computation in common over the same records, each only from where it differs:
+ * what an earlier model computed as well (eval/edge_keys.h) is kept and fed, in the middle of the graph, instead of
+ * computed again. Answers have the same bits as those of the whole model, whatever the threads, batches and memory. */
 #ifndef TARE_EVAL_RERUN_H
 #define TARE_EVAL_RERUN_H
 
@@ -22,9 +22,9 @@ struct tare_rerun_task {
 
 struct tare_rerun_report {
     bool unsuited; /* outputs that cannot be split, or a graph that cannot be inlined: nothing of use was handed on */
-    int64_t kept_bytes; /* most that kept values took */
+    int64_t kept_bytes;         /* most that kept values took */
     int64_t nodes, whole_nodes; /* that ran, records counted, and that would have run had every model run as a whole */
-    size_t parts; /* of the records */
+    size_t parts;               /* of the records */
 };
 
 /* Models with state (tare_session_state_ops) are not for this. */

@@ -14,7 +14,7 @@ struct walk {
     struct tare_arena *arena;
     size_t number;
     enum { PLANNING, RUNNING, WHOLE } purpose; /* what will be kept counts, or what is, or nothing */
-    bool *seen;    /* by position */
+    bool *seen;                                /* by position */
     struct tare_node **stack;
     size_t depth;
     struct tare_rerun_route *route; /* NULL while planning */
@@ -69,18 +69,22 @@ static tare_status visit(struct walk *w, struct tare_edge edge) {
     struct tare_rerun_value *value;
     if (!edge.node || edge.node->dead) return TARE_OK;
     value = w->purpose == WHOLE || is_input(w, edge.node) ? NULL : value_of(w, edge);
-    if (value && (w->purpose == PLANNING ? value->owner < w->number : value->tensors != NULL)) return feed(w, edge, value);
+    if (value && (w->purpose == PLANNING ? value->owner < w->number : value->tensors != NULL))
+        return feed(w, edge, value);
     push(w, edge.node);
     return TARE_OK;
 }
 
 static tare_status walk_back(struct walk *w) {
-    for (size_t i = 0; i < w->edges->n_outputs; i++) TARE_TRY(visit(w, w->edges->fetches[i]));
+    for (size_t i = 0; i < w->edges->n_outputs; i++)
+        TARE_TRY(visit(w, w->edges->fetches[i]));
     while (w->depth) {
         struct tare_node *node = w->stack[--w->depth];
         if (is_input(w, node)) continue;
-        for (size_t i = 0; i < node->n_inputs; i++) TARE_TRY(visit(w, node->inputs[i]));
-        for (size_t i = 0; i < node->n_controls; i++) push(w, node->controls[i]);
+        for (size_t i = 0; i < node->n_inputs; i++)
+            TARE_TRY(visit(w, node->inputs[i]));
+        for (size_t i = 0; i < node->n_controls; i++)
+            push(w, node->controls[i]);
     }
     return TARE_OK;
 }
@@ -101,9 +105,12 @@ static tare_status own(struct walk *w, struct tare_edge edge) {
     if (!is_keepable(w, edge) || value_of(w, edge)) return TARE_OK;
     value = TARE_NEW(&plan->arena, struct tare_rerun_value);
     if (!value || !TARE_GROW(plan->values, plan->n_values, plan->capacity)) return TARE_NO_MEMORY;
-    *value = (struct tare_rerun_value){ .key = tare_edge_key_of(&w->keys, edge), .owner = w->number, .last_user = w->number };
+    *value = (struct tare_rerun_value){ .key = tare_edge_key_of(&w->keys, edge),
+                                        .owner = w->number,
+                                        .last_user = w->number };
     plan->values[plan->n_values++] = value;
-    return tare_map_set_n(&plan->by_key, (const char *)&value->key, sizeof value->key, value) ? TARE_OK : TARE_NO_MEMORY;
+    return tare_map_set_n(&plan->by_key, (const char *)&value->key, sizeof value->key, value) ? TARE_OK
+                                                                                              : TARE_NO_MEMORY;
 }
 
 tare_status tare_rerun_plan_add(struct tare_rerun_plan *plan, const struct tare_model *model,
@@ -144,12 +151,13 @@ static tare_status leave(struct walk *w, struct tare_edge edge) {
 
 static int64_t count_nodes(const struct walk *w) {
     int64_t count = 0;
-    for (size_t i = 0; i < w->graph->n_nodes; i++) count += w->seen[i] && w->keys.fed[i] && !is_input(w, w->graph->nodes[i]);
+    for (size_t i = 0; i < w->graph->n_nodes; i++)
+        count += w->seen[i] && w->keys.fed[i] && !is_input(w, w->graph->nodes[i]);
     return count;
 }
 
-tare_status tare_rerun_route_of(struct tare_rerun_route *out, struct tare_rerun_plan *plan, const struct tare_model *model,
-                                const struct tare_record_edges *edges, size_t number) {
+tare_status tare_rerun_route_of(struct tare_rerun_route *out, struct tare_rerun_plan *plan,
+                                const struct tare_model *model, const struct tare_record_edges *edges, size_t number) {
     struct walk w = { .plan = plan, .edges = edges, .arena = &out->arena, .number = number, .route = out };
     *out = (struct tare_rerun_route){ 0 };
     TARE_TRY(begin(&w, model));
@@ -170,7 +178,9 @@ tare_status tare_rerun_route_of(struct tare_rerun_route *out, struct tare_rerun_
     return TARE_OK;
 }
 
-void tare_rerun_route_free(struct tare_rerun_route *route) { tare_arena_free(&route->arena); }
+void tare_rerun_route_free(struct tare_rerun_route *route) {
+    tare_arena_free(&route->arena);
+}
 
 void tare_rerun_value_drop(struct tare_rerun_value *value) {
     tare_tensors_reset(value->tensors, value->n_tensors);
@@ -181,7 +191,8 @@ void tare_rerun_value_drop(struct tare_rerun_value *value) {
 }
 
 void tare_rerun_plan_free(struct tare_rerun_plan *plan) {
-    for (size_t i = 0; i < plan->n_values; i++) tare_rerun_value_drop(plan->values[i]);
+    for (size_t i = 0; i < plan->n_values; i++)
+        tare_rerun_value_drop(plan->values[i]);
     tare_free(plan->values);
     tare_map_free(&plan->by_key);
     tare_arena_free(&plan->arena);

@@ -9,9 +9,9 @@
 /* What edges with one key compute. */
 struct tare_rerun_value {
     struct tare_edge_key key;
-    size_t owner;     /* the first model that computes it */
-    size_t last_user; /* the last model that is fed it; `owner`: none */
-    bool refused;     /* it did not fit into the memory */
+    size_t owner;                /* the first model that computes it */
+    size_t last_user;            /* the last model that is fed it; `owner`: none */
+    bool refused;                /* it did not fit into the memory */
     struct tare_tensor *tensors; /* by batch, while it is kept; NULL */
     size_t n_tensors;
     int64_t bytes;
@@ -41,10 +41,11 @@ struct tare_rerun_route {
 /* Notes what model `number` computes and what it can be fed by those before it. The models come in order. */
 tare_status tare_rerun_plan_add(struct tare_rerun_plan *plan, const struct tare_model *model,
                                 const struct tare_record_edges *edges, size_t number) TARE_WARN_UNUSED;
-/* From where the model runs with what is kept now, and what it leaves for later ones. End with tare_rerun_route_free, also
- * after a failure. */
-tare_status tare_rerun_route_of(struct tare_rerun_route *out, struct tare_rerun_plan *plan, const struct tare_model *model,
-                                const struct tare_record_edges *edges, size_t number) TARE_WARN_UNUSED;
+/* From where the model runs with what is kept now, and what it leaves for later ones. End with tare_rerun_route_free,
+ * also after a failure. */
+tare_status tare_rerun_route_of(struct tare_rerun_route *out, struct tare_rerun_plan *plan,
+                                const struct tare_model *model, const struct tare_record_edges *edges,
+                                size_t number) TARE_WARN_UNUSED;
 void tare_rerun_route_free(struct tare_rerun_route *route);
 /* Ends what is kept of a value. */
 void tare_rerun_value_drop(struct tare_rerun_value *value);

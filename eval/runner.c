@@ -25,7 +25,8 @@ struct batch {
 /* ---- one batch ---- */
 
 static void empty_batch(struct batch *batch, const struct plan *plan) {
-    for (size_t r = 0; r < batch->count; r++) tare_record_reset(&batch->records[r], &plan->edges);
+    for (size_t r = 0; r < batch->count; r++)
+        tare_record_reset(&batch->records[r], &plan->edges);
     batch->count = 0;
 }
 

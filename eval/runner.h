@@ -1,4 +1,5 @@
-/* Runs one signature of one model over the samples of files, in order, in batches, and hands each record's outputs on. */
+/* Runs one signature of one model over the samples of files, in order, in batches, and hands each record's outputs on.
+ */
 #ifndef TARE_EVAL_RUNNER_H
 #define TARE_EVAL_RUNNER_H
 
@@ -14,9 +15,9 @@ typedef tare_status (*tare_record_fn)(void *arg, const struct tare_sample *sampl
 struct tare_runner_options {
     const char *const *paths;
     size_t n_paths;
-    int64_t limit; /* 0: all */
+    int64_t limit;                        /* 0: all */
     const struct tare_dataset_spec *spec; /* what records become; NULL: they are samples */
-    int batch;     /* samples put together on axis 0 where that changes no bit of the answers (eval/together.h); 0: 1 */
+    int batch; /* samples put together on axis 0 where that changes no bit of the answers (eval/together.h); 0: 1 */
     const volatile sig_atomic_t *interrupted; /* NULL: never */
     /* Called by the worker that is about to run a batch; file and record of its first sample. NULL: not. */
     void (*begin)(void *arg, const char *file, int64_t record);

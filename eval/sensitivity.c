@@ -31,7 +31,8 @@ static bool wanted(void *arg, const struct tare_graph *graph, const struct tare_
     const struct choice *choice = arg;
     if (choice->how == NONE) return false;
     for (size_t i = 0; i < choice->count; i++) {
-        if (strcmp(choice->layers[i].node, op->name) != 0 || strcmp(choice->layers[i].function, graph->name) != 0) continue;
+        if (strcmp(choice->layers[i].node, op->name) != 0 || strcmp(choice->layers[i].function, graph->name) != 0)
+            continue;
         return choice->how == ONLY ? i == choice->at : choice->how == BUT ? i != choice->at : i > choice->at;
     }
     return false;
@@ -46,8 +47,8 @@ struct measuring {
 };
 
 /* The model of a choice; `report` (NULL: not wanted) is arena memory. */
-static tare_status make(struct tare_model **out, struct measuring *m, struct choice *choice, struct tare_quant_report *report,
-                        struct tare_arena *arena) {
+static tare_status make(struct tare_model **out, struct measuring *m, struct choice *choice,
+                        struct tare_quant_report *report, struct tare_arena *arena) {
     struct tare_variant variant = *m->task->variant;
     struct tare_quant_report ignored;
     tare_status status;
@@ -141,7 +142,8 @@ static tare_status make_probe(void *arg, struct tare_model **out, size_t number)
     return status;
 }
 
-static tare_status probe_record(void *arg, size_t number, const struct tare_sample *sample, const struct tare_tensor *outputs) {
+static tare_status probe_record(void *arg, size_t number, const struct tare_sample *sample,
+                                const struct tare_tensor *outputs) {
     struct probe *probe = &((struct probes *)arg)->items[number];
     return probe->figures ? tare_comparison_pass_record(&probe->pass, sample, outputs) : TARE_OK;
 }
@@ -181,8 +183,12 @@ static tare_status begin_passes(struct probes *probes) {
 /* From the layer on that differs; *suited is false, and nothing measured, when that cannot be. */
 static tare_status measure_parts(struct probes *probes, bool *suited) {
     struct measuring *m = probes->m;
-    const struct tare_rerun_task task = { .n_models = probes->count, .make = make_probe, .record = probe_record,
-                                          .arg = probes, .signature = m->task->signature, .runner = m->task->runner,
+    const struct tare_rerun_task task = { .n_models = probes->count,
+                                          .make = make_probe,
+                                          .record = probe_record,
+                                          .arg = probes,
+                                          .signature = m->task->signature,
+                                          .runner = m->task->runner,
                                           .threads = m->task->threads,
                                           .memory = m->task->memory ? m->task->memory : DEFAULT_MEMORY };
     struct tare_rerun_report report = { 0 };
@@ -236,14 +242,17 @@ static tare_status measure_layers(struct measuring *m) {
     tare_status status;
     if (!probes.items) return TARE_NO_MEMORY;
     add_probe(&probes, &choice, NONE, 0, NULL);
-    for (size_t i = 0; i < out->count; i++) add_probe(&probes, &choice, ONLY, i, &out->layers[i].alone);
+    for (size_t i = 0; i < out->count; i++)
+        add_probe(&probes, &choice, ONLY, i, &out->layers[i].alone);
     add_probe(&probes, &choice, ALL, 0, &out->all);
-    for (size_t i = 0; i < out->count; i++) add_probe(&probes, &choice, BUT, i, &out->layers[i].restored);
+    for (size_t i = 0; i < out->count; i++)
+        add_probe(&probes, &choice, BUT, i, &out->layers[i].restored);
     TARE_CHECK(measure(&probes));
     qsort(out->layers, out->count, sizeof *out->layers, by_loss);
     probes.count = 0;
     add_probe(&probes, &choice, NONE, 0, NULL);
-    for (size_t i = 0; i < out->count; i++) add_probe(&probes, &choice, AFTER, i, &out->layers[i].kept);
+    for (size_t i = 0; i < out->count; i++)
+        add_probe(&probes, &choice, AFTER, i, &out->layers[i].kept);
     status = measure(&probes);
 done:
     tare_free(probes.items);

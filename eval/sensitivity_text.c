@@ -53,8 +53,11 @@ void tare_sensitivity_table(struct tare_strbuf *out, const struct tare_sensitivi
     if (s->whole)
         tare_strbuf_printf(out, "\n%zu models in %.1f s, each run as a whole\n", 3 * s->count + 1, s->seconds);
     else
-        tare_strbuf_printf(out, "\n%zu models in %.1f s, run from where they differ: %.0f%% of their nodes, with %.0f MB of activations kept\n",
-                           3 * s->count + 1, s->seconds, s->whole_nodes ? 100.0 * (double)s->run_nodes / (double)s->whole_nodes : 0,
+        tare_strbuf_printf(out,
+                           "\n%zu models in %.1f s, run from where they differ: %.0f%% of their nodes, with %.0f MB of "
+                           "activations kept\n",
+                           3 * s->count + 1, s->seconds,
+                           s->whole_nodes ? 100.0 * (double)s->run_nodes / (double)s->whole_nodes : 0,
                            (double)s->kept_bytes / 1e6);
     tare_sensitivity_layers(out, TARE_IN_TEXT, s, width);
 }

@@ -47,7 +47,8 @@ static tare_status sort_layers(struct search *s) {
         if (s->task->target->max_bytes && weights > 0) scored[i].score /= weights;
     }
     qsort(scored, s->count, sizeof *scored, by_score);
-    for (size_t i = 0; i < s->count; i++) s->order[i] = scored[i].layer;
+    for (size_t i = 0; i < s->count; i++)
+        s->order[i] = scored[i].layer;
     return TARE_OK;
 }
 
@@ -179,14 +180,15 @@ static void mark_pareto(struct search *s) {
         p->pareto = true;
         for (size_t k = 0; k < r->n_points; k++) {
             const struct tare_target_point *q = &r->points[k];
-            const bool better = merit(s, q) > merit(s, p) || (merit(s, q) == merit(s, p) && q->size_bytes < p->size_bytes);
+            const bool better =
+                merit(s, q) > merit(s, p) || (merit(s, q) == merit(s, p) && q->size_bytes < p->size_bytes);
             if (q->size_bytes <= p->size_bytes && better) p->pareto = false;
         }
     }
 }
 
-/* Of those that meet the target, the one with the fewest layers in float; where the size alone counts, the most accurate.
- * Of equals the more accurate, then the smaller. */
+/* Of those that meet the target, the one with the fewest layers in float; where the size alone counts, the most
+ * accurate. Of equals the more accurate, then the smaller. */
 static bool preferred(const struct search *s, const struct tare_target_point *p, const struct tare_target_point *q) {
     const struct tare_target *t = s->task->target;
     if ((isfinite(t->max_drop) || isfinite(t->min_sqnr_db)) && p->n_kept != q->n_kept) return p->n_kept < q->n_kept;
@@ -201,7 +203,8 @@ static const struct tare_target_point *best_of(const struct search *s) {
     for (size_t i = 0; i < r->n_points; i++) {
         const struct tare_target_point *p = &r->points[i];
         const bool fits = small(s, p->size_bytes), best_fits = best && small(s, best->size_bytes);
-        if (!best || (fits && !best_fits) || (fits == best_fits && (fits ? merit(s, p) > merit(s, best) : p->size_bytes < best->size_bytes)))
+        if (!best || (fits && !best_fits) ||
+            (fits == best_fits && (fits ? merit(s, p) > merit(s, best) : p->size_bytes < best->size_bytes)))
             best = p;
     }
     return best;
@@ -214,8 +217,9 @@ static tare_status say_best(struct search *s) {
         r->best = tare_arena_printf(&r->arena, "%zu of %zu layers in float: %.2f dB, %lld bytes", p->n_kept, s->count,
                                     p->figures.sqnr_db, (long long)p->size_bytes);
     else
-        r->best = tare_arena_printf(&r->arena, "%zu of %zu layers in float: %.2f points below float, %.2f dB, %lld bytes",
-                                    p->n_kept, s->count, drop_of(s, p), p->figures.sqnr_db, (long long)p->size_bytes);
+        r->best =
+            tare_arena_printf(&r->arena, "%zu of %zu layers in float: %.2f points below float, %.2f dB, %lld bytes",
+                              p->n_kept, s->count, drop_of(s, p), p->figures.sqnr_db, (long long)p->size_bytes);
     return r->best ? TARE_OK : TARE_NO_MEMORY;
 }
 
@@ -233,7 +237,8 @@ static tare_status check(const struct tare_target_task *task) {
     if (!isfinite(t->max_drop) && !isfinite(t->min_sqnr_db) && !t->max_bytes)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "there is no target");
     if (isfinite(t->max_drop) && isnan(task->float_top1))
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "the records have no labels to lose points of: give a limit in dB (min_sqnr)");
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "the records have no labels to lose points of: give a limit in dB (min_sqnr)");
     return TARE_OK;
 }
 
@@ -243,7 +248,8 @@ tare_status tare_target_search(struct tare_target_result *out, const struct tare
     struct tare_target_point *p;
     bool any = true;
     size_t n;
-    *out = (struct tare_target_result){ .sensitivity = task->sensitivity, .target = *task->target,
+    *out = (struct tare_target_result){ .sensitivity = task->sensitivity,
+                                        .target = *task->target,
                                         .float_top1 = task->float_top1 };
     TARE_TRY(check(task));
     out->points = TARE_NEW_ARRAY(&out->arena, struct tare_target_point, MOST_POINTS + 1);

@@ -39,13 +39,13 @@ struct tare_target_result {
     struct tare_target_point *points; /* every mix that was measured, the largest first */
     size_t n_points;
     const struct tare_target_point *chosen; /* NULL: no mix meets the target */
-    const char *best; /* then: what the best of them reaches, as a sentence */
+    const char *best;                       /* then: what the best of them reaches, as a sentence */
 };
 
-/* Searches along the layers in the order of their loss (with a size: of their loss a byte): by halves for the first place
- * from which all behind quantized meet the target, then each layer that stayed float is tried quantized. Without an accuracy
- * to meet, as many layers as the size allows stay float. TARE_INVALID_ARGUMENT: a drop without labels, no target. `out` is
- * the caller's to free, also after a failure. */
+/* Searches along the layers in the order of their loss (with a size: of their loss a byte): by halves for the first
+ * place from which all behind quantized meet the target, then each layer that stayed float is tried quantized. Without
+ * an accuracy to meet, as many layers as the size allows stay float. TARE_INVALID_ARGUMENT: a drop without labels, no
+ * target. `out` is the caller's to free, also after a failure. */
 tare_status tare_target_search(struct tare_target_result *out, const struct tare_target_task *task) TARE_WARN_UNUSED;
 void tare_target_free(struct tare_target_result *result);
 

@@ -6,9 +6,15 @@
 #include <math.h>
 
 static const struct tare_text_table_column columns[] = {
-    { .heading = "in float" },  { .heading = "weights MB" }, { .heading = "top-1" },  { .heading = "drop" },
-    { .heading = "SQNR dB" },   { .heading = "agree" },      { .heading = "Pareto", .left = true },
-    { .heading = "target", .left = true }, { 0 },
+    { .heading = "in float" },
+    { .heading = "weights MB" },
+    { .heading = "top-1" },
+    { .heading = "drop" },
+    { .heading = "SQNR dB" },
+    { .heading = "agree" },
+    { .heading = "Pareto", .left = true },
+    { .heading = "target", .left = true },
+    { 0 },
 };
 
 static void put_target(struct tare_strbuf *out, const struct tare_target *t) {
@@ -24,7 +30,8 @@ static void put_target(struct tare_strbuf *out, const struct tare_target *t) {
     if (t->max_bytes) tare_strbuf_printf(out, "%sat most %lld bytes of weights", between, (long long)t->max_bytes);
 }
 
-static void put_point(struct tare_text_table *table, const struct tare_target_result *r, const struct tare_target_point *p) {
+static void put_point(struct tare_text_table *table, const struct tare_target_result *r,
+                      const struct tare_target_point *p) {
     tare_text_table_row(table);
     tare_text_table_cell(table, "%zu", p->n_kept);
     tare_text_table_cell(table, "%.3f", (double)p->size_bytes / 1e6);
@@ -54,7 +61,8 @@ void tare_target_table(struct tare_strbuf *out, const struct tare_target_result 
     tare_strbuf_printf(out, ", %zu layers; wanted: ", r->sensitivity->count);
     put_target(out, &r->target);
     tare_strbuf_puts(out, "\n");
-    for (size_t i = 0; i < r->n_points; i++) put_point(table, r, &r->points[i]);
+    for (size_t i = 0; i < r->n_points; i++)
+        put_point(table, r, &r->points[i]);
     tare_text_table_print(out, table);
     tare_text_table_free(table);
     for (size_t i = 0; r->chosen && i < r->chosen->n_kept; i++)

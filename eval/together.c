@@ -16,8 +16,8 @@ tare_status tare_records_may_join(bool *may, const struct tare_record_edges *edg
 
 static tare_status run_values(struct tare_session *session, const struct tare_record_edges *edges,
                               const struct tare_tensor *values, struct tare_tensor *outputs) {
-    return tare_session_run(session, edges->feeds, values, edges->n_feeds, edges->fetches, outputs, edges->n_outputs, NULL,
-                            0);
+    return tare_session_run(session, edges->feeds, values, edges->n_feeds, edges->fetches, outputs, edges->n_outputs,
+                            NULL, 0);
 }
 
 tare_status tare_record_run(struct tare_session *session, const struct tare_record_edges *edges,
@@ -26,7 +26,8 @@ tare_status tare_record_run(struct tare_session *session, const struct tare_reco
 }
 
 tare_status tare_records_run_together(bool *done, enum tare_together *found, struct tare_session *session,
-                                      const struct tare_record_edges *edges, struct tare_bound_record *records, size_t count) {
+                                      const struct tare_record_edges *edges, struct tare_bound_record *records,
+                                      size_t count) {
     struct tare_tensor *joined = tare_calloc(edges->n_feeds + edges->n_outputs + 1, sizeof *joined);
     struct tare_tensor *outputs = joined ? joined + edges->n_feeds : NULL;
     int64_t rows;
@@ -54,8 +55,9 @@ static bool like(const struct tare_bound_record *two, const struct tare_record_e
 }
 
 /* `alone` and `pair` are copies of two records with outputs of their own. */
-static tare_status compare(enum tare_together *found, struct tare_session *session, const struct tare_record_edges *edges,
-                           struct tare_bound_record *alone, struct tare_bound_record *pair) {
+static tare_status compare(enum tare_together *found, struct tare_session *session,
+                           const struct tare_record_edges *edges, struct tare_bound_record *alone,
+                           struct tare_bound_record *pair) {
     bool done;
     for (size_t r = 0; r < TWO; r++)
         TARE_TRY(tare_record_run(session, edges, &alone[r]));
@@ -72,15 +74,16 @@ static tare_status try_pair(enum tare_together *found, struct tare_session *sess
     struct tare_tensor *outputs = tare_calloc(2 * TWO * edges->n_outputs + 1, sizeof *outputs);
     tare_status status;
     if (!outputs) return TARE_NO_MEMORY;
-    for (size_t r = 0; r < 2 * TWO; r++) copies[r].outputs = outputs + r * edges->n_outputs;
+    for (size_t r = 0; r < 2 * TWO; r++)
+        copies[r].outputs = outputs + r * edges->n_outputs;
     status = compare(found, session, edges, copies, copies + TWO);
     tare_tensors_reset(outputs, 2 * TWO * edges->n_outputs);
     tare_free(outputs);
     return status;
 }
 
-/* The pair again with other numbers in its second record: extremes that both happen to share would show nothing. A model
- * that refuses such numbers is believed as it is. */
+/* The pair again with other numbers in its second record: extremes that both happen to share would show nothing. A
+ * model that refuses such numbers is believed as it is. */
 static tare_status try_contrast(enum tare_together *found, struct tare_session *session,
                                 const struct tare_record_edges *edges, const struct tare_bound_record *two) {
     struct tare_bound_record pair[TWO] = { two[0], two[1] };

@@ -19,8 +19,8 @@ struct names {
     size_t count;
 };
 
-/* Splits at commas; spaces around a name do not count. A comma inside "percentile:min=1,max=99" belongs to the algorithm:
- * a piece that has '=' but no ':' goes on with the one before. */
+/* Splits at commas; spaces around a name do not count. A comma inside "percentile:min=1,max=99" belongs to the
+ * algorithm: a piece that has '=' but no ':' goes on with the one before. */
 static tare_status split(struct names *out, struct tare_arena *arena, const char *option, const char *text) {
     char *copy = tare_arena_strdup(arena, text), *next;
     memset(out, 0, sizeof *out);
@@ -49,7 +49,8 @@ static tare_status unknown(const char *option, const char *name, const char *con
     struct tare_strbuf list = { 0 };
     const char *nearest = tare_nearest_name(name, known);
     tare_status status;
-    for (size_t i = 0; known[i]; i++) tare_strbuf_printf(&list, "%s%s", i ? ", " : "", known[i]);
+    for (size_t i = 0; known[i]; i++)
+        tare_strbuf_printf(&list, "%s%s", i ? ", " : "", known[i]);
     status = nearest ? TARE_FAIL(TARE_USAGE, "%s: there is no '%s' (did you mean '%s'?)", option, name, nearest)
                      : TARE_FAIL(TARE_USAGE, "%s: there is no '%s' (known: %s)", option, name, tare_strbuf_text(&list));
     tare_strbuf_free(&list);
@@ -84,12 +85,14 @@ static tare_status find_addition(struct tare_variant *variant, struct tare_strbu
         tare_strbuf_printf(passes, "%s,", name);
         return TARE_OK;
     }
-    for (size_t i = 0; tare_quant_passes[i] && i + 1 < MOST_METHODS; i++) known[i + 1] = tare_quant_passes[i]->name;
+    for (size_t i = 0; tare_quant_passes[i] && i + 1 < MOST_METHODS; i++)
+        known[i + 1] = tare_quant_passes[i]->name;
     return unknown("--methods", plain, known);
 }
 
 /* "static", "static+bias_correction+bfloat16"; *out is NULL for those that quantize nothing. */
-static tare_status read_method(struct tare_variant *variant, const struct tare_quant_method **out, struct tare_arena *arena) {
+static tare_status read_method(struct tare_variant *variant, const struct tare_quant_method **out,
+                               struct tare_arena *arena) {
     char *copy = tare_arena_strdup(arena, variant->method), *save = NULL, *name;
     struct tare_strbuf passes = { 0 };
     tare_status status;
@@ -101,8 +104,9 @@ static tare_status read_method(struct tare_variant *variant, const struct tare_q
         status = *out ? find_addition(variant, &passes, name)
                       : TARE_FAIL(TARE_USAGE, "--methods: there is nothing to add to '%s' (got '%s')", copy, name);
     if (status == TARE_OK && passes.size)
-        status = tare_error_prefix(tare_quant_passes_parse(&variant->quantization.options.passes, arena, tare_strbuf_text(&passes)),
-                                   "--methods");
+        status = tare_error_prefix(
+            tare_quant_passes_parse(&variant->quantization.options.passes, arena, tare_strbuf_text(&passes)),
+            "--methods");
     tare_strbuf_free(&passes);
     return status;
 }
@@ -148,7 +152,8 @@ static tare_status add_method(struct tare_variant_list *list, struct tare_arena 
         struct tare_quant_setting *setting = &variant.quantization.options.setting;
         unsigned sets = 0;
         variant.granularity = wanted_granularities->items[g];
-        TARE_TRY(tare_error_prefix(tare_quant_setting_read(setting, &sets, "granularity", variant.granularity), "--granularities"));
+        TARE_TRY(tare_error_prefix(tare_quant_setting_read(setting, &sets, "granularity", variant.granularity),
+                                   "--granularities"));
         if (setting->granularity == TARE_PER_BLOCK && !method->takes_blocks) continue;
         TARE_TRY(tare_error_prefix(tare_quant_check_setting(setting), "%s", name));
         TARE_TRY(add_algorithms(list, arena, variant, method->needs_ranges, algorithms));
@@ -192,8 +197,10 @@ bool tare_variants_need_hessians(const struct tare_variant_list *list) {
 tare_status tare_variant_apply(struct tare_quant_report *report, struct tare_arena *arena, struct tare_model *model,
                                const struct tare_variant *variant, struct tare_calibration *calibration) {
     const struct tare_quant_setting *setting = &variant->quantization.options.setting;
-    const struct tare_calibrated_ranges calibrated = { .calibration = calibration, .algorithm = variant->choice,
-                                                       .symmetric = setting->symmetric, .bits = setting->activation_bits };
+    const struct tare_calibrated_ranges calibrated = { .calibration = calibration,
+                                                       .algorithm = variant->choice,
+                                                       .symmetric = setting->symmetric,
+                                                       .bits = setting->activation_bits };
     struct tare_quant_ranges ranges = { 0 };
     const struct tare_bfloat16_options bfloat16 = { .skip_safety_checks = true };
     size_t changes = 0;

@@ -21,8 +21,9 @@ struct tare_variant_list {
     size_t count;
 };
 
-/* Every combination of the names in three lists with commas between. Float comes first, asked for or not: the others are
- * measured against it. Weights get `bits` bits; methods that know no blocks are left out of per_block:N. TARE_USAGE names what is not known, and the nearest or all known names. */
+/* Every combination of the names in three lists with commas between. Float comes first, asked for or not: the others
+ * are measured against it. Weights get `bits` bits; methods that know no blocks are left out of per_block:N. TARE_USAGE
+ * names what is not known, and the nearest or all known names. */
 tare_status tare_variants_parse(struct tare_variant_list *out, struct tare_arena *arena, const char *methods,
                                 const char *algorithms, const char *granularities, int bits) TARE_WARN_UNUSED;
 /* Some variant needs a calibration, for ranges or for an accuracy pass. */
@@ -35,6 +36,7 @@ bool tare_variants_need_hessians(const struct tare_variant_list *list);
 /* Turns a prepared model into the variant: quantized and, if asked for, computed in bfloat16 wherever that can be. The
  * calibration may be NULL for variants without algorithm. */
 tare_status tare_variant_apply(struct tare_quant_report *report, struct tare_arena *arena, struct tare_model *model,
-                               const struct tare_variant *variant, struct tare_calibration *calibration) TARE_WARN_UNUSED;
+                               const struct tare_variant *variant,
+                               struct tare_calibration *calibration) TARE_WARN_UNUSED;
 
 #endif

@@ -26,7 +26,8 @@ static tare_status collect(struct site_list *list, const struct tare_graph *grap
         struct site *grown;
         if (node->dead) continue;
         TARE_TRY(tare_call_site(&site, &list->arena, node));
-        for (size_t c = 0; c < site.n_callees; c++) calls |= site.callees[c] == function;
+        for (size_t c = 0; c < site.n_callees; c++)
+            calls |= site.callees[c] == function;
         if (!calls) continue;
         if (site.kind == TARE_CALL_OTHER || index >= site.n_args)
             return TARE_FAIL(TARE_UNSUPPORTED, "node %s (%s) calls %s in a way that fixes its arguments", node->name,
@@ -109,9 +110,11 @@ tare_status tare_function_remove_arg(struct tare_graph *function, size_t index) 
     tare_status status;
 
     TARE_CHECK(collect(&list, model->main, function, index));
-    for (size_t i = 0; i < model->n_functions; i++) TARE_CHECK(collect(&list, model->functions[i], function, index));
+    for (size_t i = 0; i < model->n_functions; i++)
+        TARE_CHECK(collect(&list, model->functions[i], function, index));
     TARE_CHECK(check_sites(&list, function));
-    for (size_t i = 0; i < list.count; i++) TARE_CHECK(drop_input(&list.items[i]));
+    for (size_t i = 0; i < list.count; i++)
+        TARE_CHECK(drop_input(&list.items[i]));
     drop_capture(model, function, index);
     memmove(&function->args[index], &function->args[index + 1],
             (function->n_args - index - 1) * sizeof *function->args);

@@ -80,7 +80,9 @@ struct tare_graph *tare_node_function(const struct tare_node *node, const char *
     return value ? tare_model_find_function(node->graph->model, value->func.name) : NULL;
 }
 
-static struct tare_arena *arena_of(const struct tare_node *node) { return &node->graph->model->arena; }
+static struct tare_arena *arena_of(const struct tare_node *node) {
+    return &node->graph->model->arena;
+}
 
 /* The attribute to write: the old one of that name, or a new one at the end. */
 static struct tare_attr *slot(struct tare_node *node, const char *name) {
@@ -163,14 +165,16 @@ static tare_status set_list(struct tare_node *node, const char *name, enum tare_
 tare_status tare_node_set_int_list(struct tare_node *node, const char *name, const int64_t *values, size_t count) {
     union tare_attr_item *items;
     TARE_TRY(set_list(node, name, TARE_ATTR_INT, count, &items));
-    for (size_t i = 0; i < count; i++) items[i].i = values[i];
+    for (size_t i = 0; i < count; i++)
+        items[i].i = values[i];
     return TARE_OK;
 }
 
 tare_status tare_node_set_type_list(struct tare_node *node, const char *name, const int *dtypes, size_t count) {
     union tare_attr_item *items;
     TARE_TRY(set_list(node, name, TARE_ATTR_TYPE, count, &items));
-    for (size_t i = 0; i < count; i++) items[i].type = dtypes[i];
+    for (size_t i = 0; i < count; i++)
+        items[i].type = dtypes[i];
     return TARE_OK;
 }
 
@@ -180,7 +184,8 @@ tare_status tare_node_set_shape_list(struct tare_node *node, const char *name, c
     union tare_attr_item *items;
     if (!copies) return TARE_NO_MEMORY;
     TARE_TRY(set_list(node, name, TARE_ATTR_SHAPE, count, &items));
-    for (size_t i = 0; i < count; i++) items[i].shape = &copies[i];
+    for (size_t i = 0; i < count; i++)
+        items[i].shape = &copies[i];
     return TARE_OK;
 }
 

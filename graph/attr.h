@@ -30,7 +30,7 @@ union tare_attr_item {
     int64_t i;
     float f;
     bool b;
-    int type; /* a dtype number, may be a reference dtype */
+    int type;                       /* a dtype number, may be a reference dtype */
     const struct tare_shape *shape; /* in the arena */
     struct tare_tensor *tensor;
     struct tare_func func;

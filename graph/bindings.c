@@ -7,7 +7,7 @@
 
 struct tare_bindings {
     struct tare_arena arena;
-    struct tare_map state; /* key: the bytes of an argument's node pointer -> struct binding */
+    struct tare_map state;   /* key: the bytes of an argument's node pointer -> struct binding */
     struct tare_map by_node; /* key: the bytes of a main-graph node pointer -> struct tare_variable */
 };
 
@@ -35,7 +35,8 @@ static struct tare_edge through_identity(struct tare_edge edge) {
     return edge;
 }
 
-struct tare_variable *tare_bindings_variable(const struct tare_bindings *bindings, struct tare_edge edge, bool *several) {
+struct tare_variable *tare_bindings_variable(const struct tare_bindings *bindings, struct tare_edge edge,
+                                             bool *several) {
     const struct binding *binding;
     if (several) *several = false;
     edge = through_identity(edge);
@@ -66,8 +67,7 @@ static tare_status pass_arguments(struct tare_bindings *bindings, const struct t
         for (size_t i = 0; i < site.n_args && i < callee->n_args; i++) {
             bool several;
             struct binding *binding;
-            struct tare_variable *variable =
-                tare_bindings_variable(bindings, node->inputs[site.first + i], &several);
+            struct tare_variable *variable = tare_bindings_variable(bindings, node->inputs[site.first + i], &several);
             if (!variable && !several) continue;
             binding = binding_of(bindings, callee->args[i]);
             if (!binding) {
@@ -115,8 +115,8 @@ tare_status tare_bindings_new(struct tare_bindings **out, const struct tare_mode
     *out = NULL;
     for (size_t i = 0; i < model->n_variables && status == TARE_OK; i++) {
         struct tare_variable *variable = &model->variables[i];
-        if (variable->node && !tare_map_set_n(&bindings->by_node, (const char *)&variable->node, sizeof variable->node,
-                                              variable))
+        if (variable->node &&
+            !tare_map_set_n(&bindings->by_node, (const char *)&variable->node, sizeof variable->node, variable))
             status = TARE_NO_MEMORY;
     }
     if (status == TARE_OK) status = bind_captures(bindings, model);

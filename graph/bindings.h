@@ -12,7 +12,8 @@ tare_status tare_bindings_new(struct tare_bindings **out, const struct tare_mode
 void tare_bindings_free(struct tare_bindings *bindings);
 /* The variable that an edge of dtype resource (or a reference edge of a VariableV2) always stands for, looking through
  * Identity; NULL when there is none, or when call sites pass several: *several says so (may be NULL). */
-struct tare_variable *tare_bindings_variable(const struct tare_bindings *bindings, struct tare_edge edge, bool *several);
+struct tare_variable *tare_bindings_variable(const struct tare_bindings *bindings, struct tare_edge edge,
+                                             bool *several);
 /* The shapes of the variables that a function's arguments stand for (NULL entries elsewhere), for
  * tare_graph_infer_shapes_of; arena memory, NULL when that is out. Borrows the variables. */
 const struct tare_shape **tare_bindings_handles(const struct tare_bindings *bindings, struct tare_arena *arena,

@@ -9,11 +9,16 @@ static enum tare_call_kind kind_of(const struct tare_node *node) {
         const char *op;
         enum tare_call_kind kind;
     } kinds[] = {
-        { "PartitionedCall", TARE_CALL_PLAIN }, { "StatefulPartitionedCall", TARE_CALL_PLAIN },
-        { "BatchFunction", TARE_CALL_PLAIN },   { "TPUPartitionedCall", TARE_CALL_TPU },
-        { "If", TARE_CALL_BRANCH },             { "StatelessIf", TARE_CALL_BRANCH },
-        { "Case", TARE_CALL_BRANCH },           { "StatelessCase", TARE_CALL_BRANCH },
-        { "While", TARE_CALL_LOOP },            { "StatelessWhile", TARE_CALL_LOOP },
+        { "PartitionedCall", TARE_CALL_PLAIN },
+        { "StatefulPartitionedCall", TARE_CALL_PLAIN },
+        { "BatchFunction", TARE_CALL_PLAIN },
+        { "TPUPartitionedCall", TARE_CALL_TPU },
+        { "If", TARE_CALL_BRANCH },
+        { "StatelessIf", TARE_CALL_BRANCH },
+        { "Case", TARE_CALL_BRANCH },
+        { "StatelessCase", TARE_CALL_BRANCH },
+        { "While", TARE_CALL_LOOP },
+        { "StatelessWhile", TARE_CALL_LOOP },
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(node->op, kinds[i].op) == 0) return kinds[i].kind;
@@ -59,7 +64,8 @@ tare_status tare_call_site(struct tare_call_site *out, struct tare_arena *arena,
     }
     out->first = out->kind == TARE_CALL_BRANCH ? 1 : 0;
     out->n_args = node->n_inputs;
-    if (out->kind == TARE_CALL_BRANCH || out->kind == TARE_CALL_TPU) out->n_args = node->n_inputs ? node->n_inputs - 1 : 0;
+    if (out->kind == TARE_CALL_BRANCH || out->kind == TARE_CALL_TPU)
+        out->n_args = node->n_inputs ? node->n_inputs - 1 : 0;
     if (out->kind == TARE_CALL_OTHER) out->n_args = 0;
     return TARE_OK;
 }
@@ -110,11 +116,14 @@ tare_status tare_model_served_nodes(bool **out, struct tare_arena *arena, const 
         }
     }
     PUSH(model->init_node);
-    for (size_t i = 0; i < model->n_table_inits; i++) PUSH(model->table_inits[i]);
+    for (size_t i = 0; i < model->n_table_inits; i++)
+        PUSH(model->table_inits[i]);
     while (depth) {
         const struct tare_node *node = stack[--depth];
-        for (size_t i = 0; i < node->n_inputs; i++) PUSH(node->inputs[i].node);
-        for (size_t i = 0; i < node->n_controls; i++) PUSH(node->controls[i]);
+        for (size_t i = 0; i < node->n_inputs; i++)
+            PUSH(node->inputs[i].node);
+        for (size_t i = 0; i < node->n_controls; i++)
+            PUSH(node->controls[i]);
     }
 #undef PUSH
     *out = seen;

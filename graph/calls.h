@@ -6,17 +6,17 @@
 
 /* How a node calls functions. */
 enum tare_call_kind {
-    TARE_CALL_NONE,      /* names no function of the model */
-    TARE_CALL_PLAIN,     /* one function, all inputs: PartitionedCall, BatchFunction, a call by op name */
-    TARE_CALL_TPU,       /* one function, all inputs but the last (the device ordinal) */
-    TARE_CALL_BRANCH,    /* several functions, all inputs but the first: If, Case */
-    TARE_CALL_LOOP,      /* condition and body, all inputs; the body's returns are its next arguments: While */
-    TARE_CALL_OTHER,     /* names functions in a way that is not known here (a dataset op) */
+    TARE_CALL_NONE,   /* names no function of the model */
+    TARE_CALL_PLAIN,  /* one function, all inputs: PartitionedCall, BatchFunction, a call by op name */
+    TARE_CALL_TPU,    /* one function, all inputs but the last (the device ordinal) */
+    TARE_CALL_BRANCH, /* several functions, all inputs but the first: If, Case */
+    TARE_CALL_LOOP,   /* condition and body, all inputs; the body's returns are its next arguments: While */
+    TARE_CALL_OTHER,  /* names functions in a way that is not known here (a dataset op) */
 };
 
 struct tare_call_site {
     enum tare_call_kind kind;
-    size_t first;   /* node input that becomes argument 0 */
+    size_t first; /* node input that becomes argument 0 */
     size_t n_args;
     struct tare_graph **callees; /* arena memory; for TARE_CALL_LOOP condition, then body */
     size_t n_callees;

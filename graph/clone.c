@@ -40,9 +40,8 @@ static tare_status clone_returns(struct tare_graph *to, const struct tare_graph 
     if (!to->control_returns) return TARE_NO_MEMORY;
     for (size_t i = 0; i < from->n_control_returns; i++) {
         const struct tare_control_return *ret = &from->control_returns[i];
-        to->control_returns[to->n_control_returns++] = (struct tare_control_return){
-            ret->name, mapped((struct tare_edge){ ret->node, 0 }, nodes, to).node
-        };
+        to->control_returns[to->n_control_returns++] =
+            (struct tare_control_return){ ret->name, mapped((struct tare_edge){ ret->node, 0 }, nodes, to).node };
     }
     return TARE_OK;
 }
@@ -75,9 +74,11 @@ tare_status tare_function_clone(struct tare_graph **out, const struct tare_graph
 
 tare_status tare_function_move_body(struct tare_graph **out, struct tare_graph *from, const char *name) {
     TARE_TRY(tare_function_clone(out, from, name));
-    for (size_t i = 0; i < from->n_nodes; i++) tare_node_remove(from->nodes[i]);
+    for (size_t i = 0; i < from->n_nodes; i++)
+        tare_node_remove(from->nodes[i]);
     tare_graph_sweep(from);
-    for (size_t i = 0; i < from->n_returns; i++) from->returns[i].edge = (struct tare_edge){ NULL, 0 };
+    for (size_t i = 0; i < from->n_returns; i++)
+        from->returns[i].edge = (struct tare_edge){ NULL, 0 };
     from->n_control_returns = 0;
     return TARE_OK;
 }

@@ -28,7 +28,8 @@ tare_status tare_node_evaluate(const struct tare_node *node, const struct tare_t
     if (status == TARE_OK) status = row->run(&kernel);
     if (row->release && kernel.state) row->release(kernel.state);
     if (status != TARE_OK)
-        for (size_t i = 0; i < node->n_outputs; i++) tare_tensor_reset(&outputs[i]);
+        for (size_t i = 0; i < node->n_outputs; i++)
+            tare_tensor_reset(&outputs[i]);
     tare_arena_free(&scratch);
     return status;
 }

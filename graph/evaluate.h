@@ -4,9 +4,12 @@
 
 #include "graph/op.h"
 
-/* True when the node has a kernel, and its outputs depend on its inputs alone (no state, no functions, no resources). */
+/* True when the node has a kernel, and its outputs depend on its inputs alone (no state, no functions, no resources).
+ */
 bool tare_node_is_pure(const struct tare_node *node);
-/* Runs the kernel of a pure node. `outputs` (node->n_outputs, zeroed) are the caller's to reset; all zero on failure. */
-tare_status tare_node_evaluate(const struct tare_node *node, const struct tare_tensor *inputs, struct tare_tensor *outputs);
+/* Runs the kernel of a pure node. `outputs` (node->n_outputs, zeroed) are the caller's to reset; all zero on failure.
+ */
+tare_status tare_node_evaluate(const struct tare_node *node, const struct tare_tensor *inputs,
+                               struct tare_tensor *outputs);
 
 #endif

@@ -7,7 +7,9 @@
 
 #include <string.h>
 
-static struct tare_arena *arena_of(const struct tare_graph *graph) { return &graph->model->arena; }
+static struct tare_arena *arena_of(const struct tare_graph *graph) {
+    return &graph->model->arena;
+}
 
 /* Room for one more item in an arena array. */
 static bool reserve(struct tare_arena *arena, void **items, size_t count, size_t *capacity, size_t item_size) {
@@ -39,7 +41,8 @@ static struct tare_node *new_node(struct tare_graph *graph, const char *op, cons
     if (callee)
         node->op = callee->name;
     else
-        node->op = node->def && strcmp(node->def->name, op) == 0 ? node->def->name : tare_arena_strdup(arena_of(graph), op);
+        node->op =
+            node->def && strcmp(node->def->name, op) == 0 ? node->def->name : tare_arena_strdup(arena_of(graph), op);
     node->device = "";
     if (!node->name || !node->op || !tare_map_set(&graph->by_name, node->name, node)) return NULL;
     return node;
@@ -102,7 +105,8 @@ struct tare_node *tare_graph_add_arg(struct tare_graph *graph, const char *name,
     parts->dtype = parts->items[0].type = dtype;
     parts->items[1].i = (int64_t)node->position;
     parts->attrs[0] = (struct tare_attr){ .name = "T", .kind = TARE_ATTR_TYPE, .count = 1, .items = &parts->items[0] };
-    parts->attrs[1] = (struct tare_attr){ .name = "index", .kind = TARE_ATTR_INT, .count = 1, .items = &parts->items[1] };
+    parts->attrs[1] =
+        (struct tare_attr){ .name = "index", .kind = TARE_ATTR_INT, .count = 1, .items = &parts->items[1] };
     node->attrs = parts->attrs;
     node->n_attrs = node->attrs_capacity = 2;
     node->output_dtypes = &parts->dtype;
@@ -145,7 +149,8 @@ static tare_status resolve_call(struct tare_node *node, const struct tare_graph 
     node->output_dtypes = TARE_NEW_ARRAY(arena_of(node->graph), int, callee->n_returns + 1);
     if (!node->output_dtypes) return TARE_NO_MEMORY;
     node->n_outputs = callee->n_returns;
-    for (size_t i = 0; i < callee->n_returns; i++) node->output_dtypes[i] = callee->returns[i].dtype;
+    for (size_t i = 0; i < callee->n_returns; i++)
+        node->output_dtypes[i] = callee->returns[i].dtype;
     return TARE_OK;
 }
 

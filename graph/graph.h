@@ -33,8 +33,8 @@ struct tare_node {
     size_t n_controls, controls_capacity;
     int *output_dtypes; /* may be reference dtypes; set by tare_node_resolve */
     size_t n_outputs;
-    size_t position; /* in graph->nodes (or graph->args); kept by the functions below */
-    bool dead;       /* removed by a pass; swept by tare_graph_sweep */
+    size_t position;    /* in graph->nodes (or graph->args); kept by the functions below */
+    bool dead;          /* removed by a pass; swept by tare_graph_sweep */
     const void *origin; /* the NodeDef it was read from (NULL: ours); unknown fields are kept from there */
     const void *edit;   /* scratch of the pass or planner that owns the graph at the moment */
 };

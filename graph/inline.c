@@ -14,7 +14,9 @@ struct inlined {
     struct tare_node **copies; /* by position in the callee */
 };
 
-static bool is_arg(const struct tare_node *node) { return strcmp(node->op, "_Arg") == 0; }
+static bool is_arg(const struct tare_node *node) {
+    return strcmp(node->op, "_Arg") == 0;
+}
 
 /* The caller's edge for one of the body. */
 static struct tare_edge mapped(const struct inlined *in, struct tare_edge edge) {
@@ -23,7 +25,9 @@ static struct tare_edge mapped(const struct inlined *in, struct tare_edge edge) 
     return (struct tare_edge){ in->copies[edge.node->position], edge.index };
 }
 
-static const struct inlined *inlined_at(const struct tare_node *node) { return node && node->dead ? node->edit : NULL; }
+static const struct inlined *inlined_at(const struct tare_node *node) {
+    return node && node->dead ? node->edit : NULL;
+}
 
 /* ---- bodies ---- */
 
@@ -41,12 +45,14 @@ static tare_status copy_node(struct tare_node **out, const struct inlined *in, c
 
 /* What ran before the call runs before every node of the body. */
 static tare_status copy_edges(const struct inlined *in, struct tare_node *node, const struct tare_node *from) {
-    for (size_t i = 0; i < from->n_inputs; i++) TARE_TRY(tare_node_add_input(node, mapped(in, from->inputs[i])));
+    for (size_t i = 0; i < from->n_inputs; i++)
+        TARE_TRY(tare_node_add_input(node, mapped(in, from->inputs[i])));
     for (size_t i = 0; i < from->n_controls; i++) {
         struct tare_edge before = mapped(in, (struct tare_edge){ from->controls[i], 0 });
         if (before.node) TARE_TRY(tare_node_add_control(node, before.node));
     }
-    for (size_t i = 0; i < in->call->n_controls; i++) TARE_TRY(tare_node_add_control(node, in->call->controls[i]));
+    for (size_t i = 0; i < in->call->n_controls; i++)
+        TARE_TRY(tare_node_add_control(node, in->call->controls[i]));
     return TARE_OK;
 }
 
@@ -54,9 +60,11 @@ static tare_status put_body(struct tare_node *call, const struct tare_graph *cal
     struct tare_graph *graph = call->graph;
     struct inlined *in = TARE_NEW(&graph->model->arena, struct inlined);
     if (graph->n_nodes + callee->n_nodes > MOST_NODES)
-        return TARE_FAIL(TARE_UNSUPPORTED, "with its functions inlined the graph has more than %d nodes", (int)MOST_NODES);
+        return TARE_FAIL(TARE_UNSUPPORTED, "with its functions inlined the graph has more than %d nodes",
+                         (int)MOST_NODES);
     if (!in) return TARE_NO_MEMORY;
-    *in = (struct inlined){ call, callee, graph, TARE_NEW_ARRAY(&graph->model->arena, struct tare_node *, callee->n_nodes + 1) };
+    *in = (struct inlined){ call, callee, graph,
+                            TARE_NEW_ARRAY(&graph->model->arena, struct tare_node *, callee->n_nodes + 1) };
     if (!in->copies) return TARE_NO_MEMORY;
     for (size_t i = 0; i < callee->n_nodes; i++)
         if (!callee->nodes[i]->dead) TARE_TRY(copy_node(&in->copies[i], in, callee->nodes[i]));
@@ -71,7 +79,8 @@ static tare_status put_body(struct tare_node *call, const struct tare_graph *cal
 
 /* A body may return what another call returns, or an argument that one made. */
 static void follow(struct tare_edge *edge) {
-    for (const struct inlined *in; (in = inlined_at(edge->node));) *edge = mapped(in, in->callee->returns[edge->index].edge);
+    for (const struct inlined *in; (in = inlined_at(edge->node));)
+        *edge = mapped(in, in->callee->returns[edge->index].edge);
 }
 
 /* What waited for a call waits for its body's results and effects. */
@@ -92,11 +101,13 @@ static tare_status change_controls(struct tare_node *user) {
     struct tare_node **controls = user->controls;
     const size_t count = user->n_controls;
     bool calls = false;
-    for (size_t i = 0; i < count; i++) calls |= inlined_at(controls[i]) != NULL;
+    for (size_t i = 0; i < count; i++)
+        calls |= inlined_at(controls[i]) != NULL;
     if (!calls) return TARE_OK;
     user->controls = NULL;
     user->n_controls = user->controls_capacity = 0;
-    for (size_t i = 0; i < count; i++) TARE_TRY(wait_for(user, controls[i]));
+    for (size_t i = 0; i < count; i++)
+        TARE_TRY(wait_for(user, controls[i]));
     return TARE_OK;
 }
 
@@ -130,11 +141,13 @@ static tare_status change_control_returns(struct tare_graph *graph) {
     const struct tare_control_return *before = graph->control_returns;
     const size_t n_before = graph->n_control_returns;
     size_t count = 0;
-    for (size_t i = 0; i < n_before; i++) count += count_control_returns(before[i].node);
+    for (size_t i = 0; i < n_before; i++)
+        count += count_control_returns(before[i].node);
     graph->control_returns = TARE_NEW_ARRAY(&graph->model->arena, struct tare_control_return, count + 1);
     graph->n_control_returns = 0;
     if (!graph->control_returns) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < n_before; i++) add_control_returns(graph, before[i].node, before[i].name);
+    for (size_t i = 0; i < n_before; i++)
+        add_control_returns(graph, before[i].node, before[i].name);
     return TARE_OK;
 }
 
@@ -143,13 +156,16 @@ static tare_status change_uses(struct tare_graph *graph) {
     for (size_t i = 0; i < graph->n_nodes; i++) {
         struct tare_node *node = graph->nodes[i];
         if (node->dead) continue;
-        for (size_t k = 0; k < node->n_inputs; k++) follow(&node->inputs[k]);
+        for (size_t k = 0; k < node->n_inputs; k++)
+            follow(&node->inputs[k]);
         TARE_TRY(change_controls(node));
     }
-    for (size_t i = 0; i < graph->n_returns; i++) follow(&graph->returns[i].edge);
+    for (size_t i = 0; i < graph->n_returns; i++)
+        follow(&graph->returns[i].edge);
     if (graph != model->main) return change_control_returns(graph);
     for (size_t s = 0; s < model->n_signatures; s++)
-        for (size_t i = 0; i < model->signatures[s].n_outputs; i++) change_binding(&model->signatures[s].outputs[i]);
+        for (size_t i = 0; i < model->signatures[s].n_outputs; i++)
+            change_binding(&model->signatures[s].outputs[i]);
     return TARE_OK;
 }
 
@@ -158,7 +174,8 @@ static tare_status change_uses(struct tare_graph *graph) {
 static bool is_initialiser(const struct tare_node *node) {
     const struct tare_model *model = node->graph->model;
     bool found = model->init_node == node;
-    for (size_t i = 0; i < model->n_table_inits; i++) found |= model->table_inits[i] == node;
+    for (size_t i = 0; i < model->n_table_inits; i++)
+        found |= model->table_inits[i] == node;
     return found;
 }
 
@@ -168,7 +185,8 @@ static const struct tare_graph *callee_of(const struct tare_node *node, tare_sta
     struct tare_call_site site = { 0 };
     const struct tare_graph *callee = NULL;
     *status = node->dead || is_initialiser(node) ? TARE_OK : tare_call_site(&site, &arena, node);
-    if (*status == TARE_OK && site.kind == TARE_CALL_PLAIN && strcmp(node->op, "BatchFunction") != 0) callee = site.callees[0];
+    if (*status == TARE_OK && site.kind == TARE_CALL_PLAIN && strcmp(node->op, "BatchFunction") != 0)
+        callee = site.callees[0];
     if (callee && (callee->n_args != node->n_inputs || callee->n_returns != node->n_outputs)) callee = NULL;
     tare_arena_free(&arena);
     return callee;
@@ -179,8 +197,10 @@ tare_status tare_function_inline_calls(size_t *count, struct tare_graph *functio
     tare_status status = TARE_OK;
     *count = 0;
     tare_graph_sweep(function);
-    for (size_t i = 0; i < function->n_nodes; i++) function->nodes[i]->edit = NULL;
-    for (size_t i = 0; i < function->n_nodes && status == TARE_OK; i++) { /* bodies are put at the end, and looked at in turn */
+    for (size_t i = 0; i < function->n_nodes; i++)
+        function->nodes[i]->edit = NULL;
+    for (size_t i = 0; i < function->n_nodes && status == TARE_OK;
+         i++) { /* bodies are put at the end, and looked at in turn */
         const struct tare_graph *callee = callee_of(function->nodes[i], &status);
         if (status != TARE_OK || !callee || (wants && !wants(arg, callee))) continue;
         status = put_body(function->nodes[i], callee);

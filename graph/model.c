@@ -21,13 +21,16 @@ struct tare_model *tare_model_new(void) {
 
 void tare_model_free(struct tare_model *model) {
     if (!model) return;
-    for (size_t i = 0; i < model->n_tensors; i++) tare_tensor_reset(&model->tensors[i]);
-    for (size_t i = 0; i < model->n_variables; i++) tare_tensor_reset(&model->variables[i].value);
+    for (size_t i = 0; i < model->n_tensors; i++)
+        tare_tensor_reset(&model->tensors[i]);
+    for (size_t i = 0; i < model->n_variables; i++)
+        tare_tensor_reset(&model->variables[i].value);
     for (size_t i = 0; i < model->n_tables; i++) {
         tare_tensor_reset(&model->tables[i].keys);
         tare_tensor_reset(&model->tables[i].values);
     }
-    for (size_t i = 0; i < model->n_functions; i++) tare_map_free(&model->functions[i]->by_name);
+    for (size_t i = 0; i < model->n_functions; i++)
+        tare_map_free(&model->functions[i]->by_name);
     if (model->main) tare_map_free(&model->main->by_name);
     tare_map_free(&model->functions_by_name);
     tare_map_free(&model->unknown_outputs);
@@ -152,7 +155,8 @@ static tare_status walk_calls(void *arg, const struct tare_node *node, struct ta
     if (tare_map_get(&walk->done, callee->name)) return TARE_OK;
     if (walk->depth == walk->capacity) return TARE_FAIL(TARE_INVALID_ARGUMENT, "functions nest too deep");
     walk->path[walk->depth++] = callee;
-    for (size_t i = 0; i < callee->n_nodes; i++) TARE_TRY(tare_node_each_function(callee->nodes[i], walk_calls, walk));
+    for (size_t i = 0; i < callee->n_nodes; i++)
+        TARE_TRY(tare_node_each_function(callee->nodes[i], walk_calls, walk));
     walk->depth--;
     return tare_map_set(&walk->done, callee->name, callee) ? TARE_OK : TARE_NO_MEMORY;
 }

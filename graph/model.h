@@ -33,7 +33,7 @@ struct tare_alias {
 
 /* A variable of the main graph (VarHandleOp, VariableV2 …) and its value in the checkpoint. */
 struct tare_variable {
-    struct tare_node *node; /* the handle or reference node in the main graph; NULL once frozen away */
+    struct tare_node *node;  /* the handle or reference node in the main graph; NULL once frozen away */
     const char *shared_name; /* the resource name: shared_name, or the node's name when that is empty */
     const char *key;         /* checkpoint key, NULL: none (initialised by the graph, or not at all) */
     const char *slice;       /* the part of that tensor in the words of RestoreV2 ("100 20 0,50:-"), NULL: all of it */
@@ -47,14 +47,14 @@ struct tare_variable {
 
 /* A lookup table that is restored from the checkpoint: a mutable one, as text layers learn them. */
 struct tare_table_content {
-    struct tare_node *node;             /* makes the table, in the main graph */
-    const char *keys_key, *values_key;  /* where the checkpoint holds them */
-    struct tare_tensor keys, values;    /* dtype INVALID: they were not asked for */
+    struct tare_node *node;            /* makes the table, in the main graph */
+    const char *keys_key, *values_key; /* where the checkpoint holds them */
+    struct tare_tensor keys, values;   /* dtype INVALID: they were not asked for */
 };
 
 /* A file of the model and the main-graph tensor that gets its path when the model is loaded. */
 struct tare_asset {
-    const char *filename; /* below assets/ */
+    const char *filename;  /* below assets/ */
     struct tare_edge edge; /* node NULL when the graph does not take it */
 };
 
@@ -101,7 +101,8 @@ struct tare_model {
     struct tare_variable *variables;
     size_t n_variables;
     bool retyped; /* some variable has another dtype than the file says: what the file says of handles is void */
-    int64_t keep_variables_from; /* bytes: freezing leaves larger ones variables; 0: only where a file could not hold them */
+    int64_t keep_variables_from; /* bytes: freezing leaves larger ones variables; 0: only where a file could not hold
+                                    them */
     struct tare_table_content *tables;
     size_t n_tables;
     struct tare_stand_in *stand_ins; /* in the order in which they came to be; one a node */
@@ -112,15 +113,16 @@ struct tare_model {
     size_t n_concretes;
     struct tare_object_constant *object_constants;
     size_t n_object_constants;
-    struct tare_node *init_node;     /* main op to run after the variables are restored; NULL: none */
-    struct tare_node **table_inits;  /* collection table_initializer (TF1) */
+    struct tare_node *init_node;    /* main op to run after the variables are restored; NULL: none */
+    struct tare_node **table_inits; /* collection table_initializer (TF1) */
     size_t n_table_inits;
     struct tare_op_registry *custom_ops; /* definitions that the file itself brings for ops nobody else defined */
-    struct tare_attr_pool *pool; /* the importer's (convert/attr_pool.h), while it fills a model that is only looked at */
+    struct tare_attr_pool
+        *pool; /* the importer's (convert/attr_pool.h), while it fills a model that is only looked at */
     struct tare_map unknown_outputs; /* op that nobody defines -> struct tare_name_list: outputs that functions name */
     struct tare_tensor *tensors;     /* every tensor held by an attribute, released with the model */
     size_t n_tensors, tensors_capacity;
-    void (*release)(void *arg);      /* ends what the importer keeps alive: messages, mapped files */
+    void (*release)(void *arg); /* ends what the importer keeps alive: messages, mapped files */
     void *release_arg;
 };
 
@@ -143,7 +145,8 @@ tare_status tare_model_add_stand_in(struct tare_model *model, const struct tare_
 /* Calls fn for every function that the attributes of `node` name (f, then_branch, body, branches …), and for a call by
  * op name. Stops at the first failure. */
 tare_status tare_node_each_function(const struct tare_node *node,
-                                    tare_status (*fn)(void *arg, const struct tare_node *node, struct tare_graph *callee),
+                                    tare_status (*fn)(void *arg, const struct tare_node *node,
+                                                      struct tare_graph *callee),
                                     void *arg);
 /* TARE_INVALID_ARGUMENT "recursive function F (F calls G calls F)" when the call graph has a cycle. */
 tare_status tare_model_check_recursion(const struct tare_model *model);

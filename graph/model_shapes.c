@@ -13,7 +13,7 @@ struct graph_shapes {
     bool *seen;                /* some call site passed argument i */
     struct tare_shape **nodes; /* [position][output]; NULL until inferred */
     size_t n_nodes;
-    size_t callers;            /* call sites not inferred yet */
+    size_t callers; /* call sites not inferred yet */
 };
 
 struct tare_model_shapes {
@@ -116,14 +116,17 @@ static tare_status build(struct tare_model_shapes *shapes, const struct tare_mod
     shapes->graphs = TARE_NEW_ARRAY(&shapes->arena, struct graph_shapes, model->n_functions + 1);
     if (!shapes->graphs) return TARE_NO_MEMORY;
     TARE_TRY(add_graph(shapes, model->main));
-    for (size_t i = 0; i < model->n_functions; i++) TARE_TRY(add_graph(shapes, model->functions[i]));
-    for (size_t i = 0; i < shapes->count; i++) TARE_TRY(each_site(shapes, shapes->graphs[i].graph, count_callers));
+    for (size_t i = 0; i < model->n_functions; i++)
+        TARE_TRY(add_graph(shapes, model->functions[i]));
+    for (size_t i = 0; i < shapes->count; i++)
+        TARE_TRY(each_site(shapes, shapes->graphs[i].graph, count_callers));
     while (progress) {
         progress = false;
         for (size_t i = 0; i < shapes->count; i++) {
             struct graph_shapes *entry = &shapes->graphs[i];
             if (entry->nodes || entry->callers) continue;
-            TARE_TRY(tare_error_prefix(infer(shapes, entry), "%s", *entry->graph->name ? entry->graph->name : "main graph"));
+            TARE_TRY(
+                tare_error_prefix(infer(shapes, entry), "%s", *entry->graph->name ? entry->graph->name : "main graph"));
             progress = true;
         }
     }

@@ -21,7 +21,8 @@ enum tare_op_flag {
     TARE_OP_CONTROL = 1 << 4,     /* calls functions or is control flow: the executor runs it (graph/exec) */
     TARE_OP_IN_PLACE = 1 << 5,    /* the kernel may write its output into input 0 */
     TARE_OP_WRITES = 1 << 6,      /* changes what later runs of the session see: variables, tables */
-    TARE_OP_FINISHES = 1 << 7,    /* the kernel may compute a bias, an addend and a relu along with output 0: tare_finish */
+    TARE_OP_FINISHES =
+        1 << 7, /* the kernel may compute a bias, an addend and a relu along with output 0: tare_finish */
 };
 
 /* What a quantizer may do with an op. */
@@ -45,8 +46,8 @@ struct tare_op {
     tare_status (*infer)(struct tare_infer *infer);
     /* The kernel; NULL: only a definition (the op opens, validates and converts, but does not run). */
     tare_status (*run)(struct tare_kernel *kernel);
-    /* Whether a kernel serves the node's attributes: asked before anything runs. The text says what there is; NULL: every
-     * node that the definition allows. */
+    /* Whether a kernel serves the node's attributes: asked before anything runs. The text says what there is; NULL:
+     * every node that the definition allows. */
     tare_status (*accepts)(const struct tare_node *node);
     /* Once a node in a session, before its first run: parse attributes, pack weights. May set kernel->state; `release`
      * ends it. */
@@ -54,10 +55,10 @@ struct tare_op {
     void (*release)(void *state);
     /* The plain kernel that `run` is tested against, when `run` is a fast one. */
     tare_status (*reference)(struct tare_kernel *kernel);
-    /* Runs the first few of `count` executions together, of which each reads the output of the one before as its input 0
-     * (which it does not have then) and nobody else does; only the output of the last that was run is made. The number of
-     * executions that were run: 0 when that does not pay or they do not fit, and nothing was done. Rows whose executions
-     * may go together have the same function. */
+    /* Runs the first few of `count` executions together, of which each reads the output of the one before as its input
+     * 0 (which it does not have then) and nobody else does; only the output of the last that was run is made. The
+     * number of executions that were run: 0 when that does not pay or they do not fit, and nothing was done. Rows whose
+     * executions may go together have the same function. */
     size_t (*strip)(struct tare_kernel *kernels, size_t count);
     void (*cost)(const struct tare_infer *infer, struct tare_cost *cost); /* NULL: bytes in + out, no macs */
     const void *aux; /* row data for kernels shared by several rows (a loop table) */
@@ -69,10 +70,10 @@ struct tare_op {
 
 struct tare_op_arg {
     const char *name;
-    int dtype;                 /* fixed dtype, or TARE_DT_INVALID when an attribute says */
-    const char *type_attr;     /* attribute of kind type */
+    int dtype;                  /* fixed dtype, or TARE_DT_INVALID when an attribute says */
+    const char *type_attr;      /* attribute of kind type */
     const char *type_list_attr; /* attribute of kind list(type): one tensor an entry */
-    const char *number_attr;   /* attribute of kind int: that many tensors */
+    const char *number_attr;    /* attribute of kind int: that many tensors */
     bool is_ref;
 };
 
@@ -113,8 +114,8 @@ tare_status tare_ops_add(struct tare_op_registry *registry, const struct tare_op
 /* Adds a finished definition (from an OpDef message); memory stays the caller's. */
 tare_status tare_ops_add_def(struct tare_op_registry *registry, const struct tare_op_def *def);
 const struct tare_op_def *tare_ops_find(const struct tare_op_registry *registry, const char *name);
-/* TARE_INTERNAL with the first fault when a row or definition that the program was built with does not parse (such an op
- * is not found); TARE_OK otherwise. */
+/* TARE_INTERNAL with the first fault when a row or definition that the program was built with does not parse (such an
+ * op is not found); TARE_OK otherwise. */
 tare_status tare_ops_check(const struct tare_op_registry *registry);
 /* Every definition with a row, the parent's included, sorted by name (the array belongs to the registry). */
 const struct tare_op_def *const *tare_ops_list(const struct tare_op_registry *registry, size_t *count);
@@ -133,7 +134,7 @@ struct tare_infer {
     const struct tare_node *node;
     size_t n_inputs;
     const int *input_dtypes;
-    const struct tare_shape *inputs;              /* possibly partial */
+    const struct tare_shape *inputs;               /* possibly partial */
     const struct tare_tensor *const *input_values; /* constants, NULL where the value is not known */
     size_t n_outputs;
     struct tare_shape *outputs; /* to fill; preset to unknown rank */
@@ -150,8 +151,8 @@ tare_status tare_infer_scalar(struct tare_infer *infer);    /* every output a sc
  * Contradictions are errors; what cannot be known stays unknown. */
 tare_status tare_graph_infer_shapes(struct tare_shape ***out, struct tare_arena *arena, const struct tare_graph *graph,
                                     const struct tare_shape *args);
-/* The same with the shapes of the variables behind resource arguments: handles[i] of argument i, NULL where it is none or
- * not known. */
+/* The same with the shapes of the variables behind resource arguments: handles[i] of argument i, NULL where it is none
+ * or not known. */
 tare_status tare_graph_infer_shapes_of(struct tare_shape ***out, struct tare_arena *arena,
                                        const struct tare_graph *graph, const struct tare_shape *args,
                                        const struct tare_shape *const *handles);
@@ -160,9 +161,9 @@ tare_status tare_graph_infer_shapes_of(struct tare_shape ***out, struct tare_are
 
 struct tare_session;
 
-/* What the graph does to output 0 next, element by element: + bias of the last dimension, + addend, relu (x < 0 ? 0 : x, and
- * no more than limit). A kernel may do it in its own pass, to the bit as the ops would, and says so in `applied`; else it
- * leaves all of it. */
+/* What the graph does to output 0 next, element by element: + bias of the last dimension, + addend, relu (x < 0 ? 0 :
+ * x, and no more than limit). A kernel may do it in its own pass, to the bit as the ops would, and says so in
+ * `applied`; else it leaves all of it. */
 struct tare_finish {
     const struct tare_tensor *bias, *addend; /* NULL: none; of any dtype and shape: the kernel checks */
     bool relu;
@@ -182,18 +183,18 @@ struct tare_kernel {
     struct tare_arena *scratch;  /* emptied after the node */
     struct tare_buffer_pool *pool;
     struct tare_session *session;
-    void *state; /* made by the row's prepare; NULL if it has none */
-    bool may_reuse_input0; /* input 0 ends with this node and its buffer is exclusive */
+    void *state;                /* made by the row's prepare; NULL if it has none */
+    bool may_reuse_input0;      /* input 0 ends with this node and its buffer is exclusive */
     struct tare_finish *finish; /* of rows with TARE_OP_FINISHES; NULL: nothing may be done along */
 };
 
 /* Makes output i; numeric memory is uninitialised. */
-tare_status tare_kernel_output(struct tare_kernel *kernel, size_t i, int dtype, const struct tare_shape *shape)
-    TARE_WARN_UNUSED;
+tare_status tare_kernel_output(struct tare_kernel *kernel, size_t i, int dtype,
+                               const struct tare_shape *shape) TARE_WARN_UNUSED;
 /* Output i is input j itself, or its elements under another shape. */
 tare_status tare_kernel_forward(struct tare_kernel *kernel, size_t i, size_t j) TARE_WARN_UNUSED;
-tare_status tare_kernel_forward_as(struct tare_kernel *kernel, size_t i, size_t j, const struct tare_shape *shape)
-    TARE_WARN_UNUSED;
+tare_status tare_kernel_forward_as(struct tare_kernel *kernel, size_t i, size_t j,
+                                   const struct tare_shape *shape) TARE_WARN_UNUSED;
 /* As tare_kernel_output with the dtype and shape of input 0; reuses its memory where that is allowed. */
 tare_status tare_kernel_output_like0(struct tare_kernel *kernel, size_t i) TARE_WARN_UNUSED;
 

@@ -206,8 +206,8 @@ static int share(tare_op_context *c, size_t i, const tare_op_tensor *tensor) {
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "the node has no output %zu (it has %zu)", i, c->kernel->n_outputs);
     if (c->kernel->outputs[i].dtype) return TARE_FAIL(TARE_INVALID_ARGUMENT, "output %zu is made twice", i);
     if (!value || value->dtype != tare_dtype_base(c->node->output_dtypes[i]))
-        return TARE_FAIL(TARE_TYPE, "output %zu is %s (the tensor is %s)", i, tare_dtype_name(c->node->output_dtypes[i]),
-                         value ? tare_dtype_name(value->dtype) : "none");
+        return TARE_FAIL(TARE_TYPE, "output %zu is %s (the tensor is %s)", i,
+                         tare_dtype_name(c->node->output_dtypes[i]), value ? tare_dtype_name(value->dtype) : "none");
     return tare_tensor_share(&c->kernel->outputs[i], value), TARE_OK;
 }
 
@@ -217,8 +217,8 @@ static tare_status check_call(const struct tare_graph *function, const char *nam
                               size_t n_results) {
     if (!function) return TARE_FAIL(TARE_NOT_FOUND, "attr '%s' names the function %s, which is not there", attr, name);
     if (function->n_args == n_args && function->n_returns == n_results) return TARE_OK;
-    return TARE_FAIL(TARE_INVALID_ARGUMENT, "a call of %s with %zu arguments and %zu results (wanted %zu and %zu)", name,
-                     n_args, n_results, function->n_args, function->n_returns);
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "a call of %s with %zu arguments and %zu results (wanted %zu and %zu)",
+                     name, n_args, n_results, function->n_args, function->n_returns);
 }
 
 /* The results belong to the context, which ends them with the run. */

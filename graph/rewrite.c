@@ -6,7 +6,9 @@
 
 #include <string.h>
 
-static bool same_edge(struct tare_edge a, struct tare_edge b) { return a.node == b.node && a.index == b.index; }
+static bool same_edge(struct tare_edge a, struct tare_edge b) {
+    return a.node == b.node && a.index == b.index;
+}
 
 static size_t replace(struct tare_edge *edge, struct tare_edge from, struct tare_edge to) {
     if (!same_edge(*edge, from)) return 0;
@@ -47,9 +49,11 @@ size_t tare_graph_replace_uses(struct tare_graph *graph, struct tare_edge from, 
     for (size_t i = 0; i < graph->n_nodes; i++) {
         struct tare_node *node = graph->nodes[i];
         if (node->dead || node == except) continue;
-        for (size_t k = 0; k < node->n_inputs; k++) r.changed += replace(&node->inputs[k], from, to);
+        for (size_t k = 0; k < node->n_inputs; k++)
+            r.changed += replace(&node->inputs[k], from, to);
     }
-    for (size_t i = 0; i < graph->n_returns; i++) r.changed += replace(&graph->returns[i].edge, from, to);
+    for (size_t i = 0; i < graph->n_returns; i++)
+        r.changed += replace(&graph->returns[i].edge, from, to);
     if (graph == graph->model->main) each_signature_edge(graph->model, replace_signature_edge, &r);
     return r.changed;
 }
@@ -76,12 +80,15 @@ size_t tare_graph_count_uses(const struct tare_graph *graph, struct tare_edge ed
             if (user) *user = node;
         }
     }
-    for (size_t i = 0; i < graph->n_returns; i++) count.uses += same_edge(graph->returns[i].edge, edge);
+    for (size_t i = 0; i < graph->n_returns; i++)
+        count.uses += same_edge(graph->returns[i].edge, edge);
     if (graph == graph->model->main) each_signature_edge(graph->model, count_signature_edge, &count);
     return count.uses;
 }
 
-void tare_node_remove(struct tare_node *node) { node->dead = true; }
+void tare_node_remove(struct tare_node *node) {
+    node->dead = true;
+}
 
 static void drop_dead_controls(struct tare_node *node) {
     size_t kept = 0;
@@ -125,7 +132,9 @@ static void mark(struct marks *marks, struct tare_node *node) {
     marks->stack[marks->depth++] = node;
 }
 
-static void mark_signature_edge(void *arg, struct tare_edge *edge) { mark(arg, edge->node); }
+static void mark_signature_edge(void *arg, struct tare_edge *edge) {
+    mark(arg, edge->node);
+}
 
 /* Constants that kept functions capture are inputs of those functions for whoever loads the model. */
 static void mark_captured_constants(struct marks *marks, const struct tare_model *model) {
@@ -138,8 +147,10 @@ static void mark_captured_constants(struct marks *marks, const struct tare_model
 
 static void mark_roots(struct marks *marks, const struct tare_graph *graph) {
     struct tare_model *model = graph->model;
-    for (size_t i = 0; i < graph->n_returns; i++) mark(marks, graph->returns[i].edge.node);
-    for (size_t i = 0; i < graph->n_control_returns; i++) mark(marks, graph->control_returns[i].node);
+    for (size_t i = 0; i < graph->n_returns; i++)
+        mark(marks, graph->returns[i].edge.node);
+    for (size_t i = 0; i < graph->n_control_returns; i++)
+        mark(marks, graph->control_returns[i].node);
     if (graph != model->main) {
         for (size_t i = 0; i < graph->n_nodes; i++)
             if (graph->nodes[i]->def && graph->nodes[i]->def->is_stateful) mark(marks, graph->nodes[i]);
@@ -147,11 +158,14 @@ static void mark_roots(struct marks *marks, const struct tare_graph *graph) {
     }
     each_signature_edge(model, mark_signature_edge, marks);
     mark(marks, model->init_node);
-    for (size_t i = 0; i < model->n_table_inits; i++) mark(marks, model->table_inits[i]);
-    for (size_t i = 0; i < model->n_assets; i++) mark(marks, model->assets[i].edge.node);
+    for (size_t i = 0; i < model->n_table_inits; i++)
+        mark(marks, model->table_inits[i]);
+    for (size_t i = 0; i < model->n_assets; i++)
+        mark(marks, model->assets[i].edge.node);
     for (size_t i = 0; i < model->n_variables; i++)
         if (!model->variables[i].removed) mark(marks, model->variables[i].node);
-    for (size_t i = 0; i < model->n_tables; i++) mark(marks, model->tables[i].node);
+    for (size_t i = 0; i < model->n_tables; i++)
+        mark(marks, model->tables[i].node);
     mark_captured_constants(marks, model);
 }
 
@@ -163,8 +177,10 @@ size_t tare_graph_remove_unreachable(struct tare_graph *graph) {
         mark_roots(&marks, graph);
         while (marks.depth) {
             struct tare_node *node = marks.stack[--marks.depth];
-            for (size_t k = 0; k < node->n_inputs; k++) mark(&marks, node->inputs[k].node);
-            for (size_t k = 0; k < node->n_controls; k++) mark(&marks, node->controls[k]);
+            for (size_t k = 0; k < node->n_inputs; k++)
+                mark(&marks, node->inputs[k].node);
+            for (size_t k = 0; k < node->n_controls; k++)
+                mark(&marks, node->controls[k]);
         }
         for (size_t i = 0; i < graph->n_nodes; i++) {
             if (marks.seen[i]) continue;

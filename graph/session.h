@@ -31,18 +31,20 @@ void tare_session_free(struct tare_session *session);
 /* Gives back memory that is kept from run to run for values of the same sizes: the next run has others. */
 void tare_session_trim(struct tare_session *session);
 
-/* Which nodes to observe: fn is called for outputs of nodes for which `wants` (NULL: all) is true, asked once a node. */
+/* Which nodes to observe: fn is called for outputs of nodes for which `wants` (NULL: all) is true, asked once a node.
+ */
 void tare_session_observe(struct tare_session *session, tare_observe_fn fn,
                           bool (*wants)(void *arg, const struct tare_node *node, size_t output), void *arg);
 
-/* Runs what `fetches` of the main graph need; feeds replace the edges' values (an edge may be any tensor; one whose value
- * has no dtype is not fed). Outputs are the caller's to reset. Targets are nodes to run for their effect. */
-tare_status tare_session_run(struct tare_session *session, const struct tare_edge *feeds, const struct tare_tensor *values,
-                             size_t n_feeds, const struct tare_edge *fetches, struct tare_tensor *results,
-                             size_t n_fetches, struct tare_node *const *targets, size_t n_targets);
+/* Runs what `fetches` of the main graph need; feeds replace the edges' values (an edge may be any tensor; one whose
+ * value has no dtype is not fed). Outputs are the caller's to reset. Targets are nodes to run for their effect. */
+tare_status tare_session_run(struct tare_session *session, const struct tare_edge *feeds,
+                             const struct tare_tensor *values, size_t n_feeds, const struct tare_edge *fetches,
+                             struct tare_tensor *results, size_t n_fetches, struct tare_node *const *targets,
+                             size_t n_targets);
 /* Runs a signature: inputs in the order of signature->inputs, outputs likewise; a sparse binding takes three tensors:
- * indices, values, dense_shape. An input that the graph computes itself may be left out (no dtype). dtypes and shapes are
- * checked. */
+ * indices, values, dense_shape. An input that the graph computes itself may be left out (no dtype). dtypes and shapes
+ * are checked. */
 tare_status tare_session_run_signature(struct tare_session *session, const struct tare_signature *signature,
                                        const struct tare_tensor *inputs, struct tare_tensor *outputs);
 /* Calls a function: all arguments, captures included. */
@@ -50,9 +52,9 @@ tare_status tare_session_call(struct tare_session *session, const struct tare_gr
                               const struct tare_tensor *args, size_t n_args, struct tare_tensor *results,
                               size_t n_results);
 
-/* Every op that the signature (NULL: all) and the initialisers reach and that no kernel runs: one line each "Op: used by
- * function/node, …" into `text`, with the reason behind the op where there are kernels for other dtypes; returns how many
- * lines. */
+/* Every op that the signature (NULL: all) and the initialisers reach and that no kernel runs: one line each "Op: used
+ * by function/node, …" into `text`, with the reason behind the op where there are kernels for other dtypes; returns how
+ * many lines. */
 struct tare_strbuf;
 size_t tare_session_missing_ops(const struct tare_model *model, const struct tare_signature *signature,
                                 struct tare_strbuf *text);
@@ -61,7 +63,8 @@ size_t tare_session_missing_ops(const struct tare_model *model, const struct tar
 size_t tare_session_state_ops(const struct tare_model *model, const struct tare_signature *signature,
                               struct tare_strbuf *text);
 
-/* TARE_UNSUPPORTED with all of that in one line that begins with the model's path, and how to bring the ops; TARE_OK when nothing is missing. */
+/* TARE_UNSUPPORTED with all of that in one line that begins with the model's path, and how to bring the ops; TARE_OK
+ * when nothing is missing. */
 tare_status tare_session_check_ops(const struct tare_model *model, const struct tare_signature *signature);
 
 /* One line of the profile. */
@@ -74,13 +77,14 @@ struct tare_profile_row {
 tare_status tare_session_profile(struct tare_profile_row **rows, size_t *count, struct tare_arena *arena,
                                  const struct tare_session *session);
 
-/* Named state for kernels: tables, variables, stacks, by container and name. Gives a borrowed object, NULL when absent. */
+/* Named state for kernels: tables, variables, stacks, by container and name. Gives a borrowed object, NULL when absent.
+ */
 struct tare_object *tare_session_find_resource(struct tare_session *session, const char *kind, const char *name);
 /* Takes over the caller's reference. */
 tare_status tare_session_add_resource(struct tare_session *session, const char *kind, const char *name,
                                       struct tare_object *object);
-/* An object of the present run from outside, by number: for handles that are plain strings. `add` takes over the caller's
- * reference and gives the number; `find` a borrowed object, NULL for a number that is none of this run's. */
+/* An object of the present run from outside, by number: for handles that are plain strings. `add` takes over the
+ * caller's reference and gives the number; `find` a borrowed object, NULL for a number that is none of this run's. */
 tare_status tare_session_add_run_object(size_t *number, struct tare_session *session, struct tare_object *object);
 struct tare_object *tare_session_find_run_object(const struct tare_session *session, int64_t number);
 /* How often the body of `function` was entered in this session, inlined calls in a plan included; 0 when never. Says

@@ -28,8 +28,10 @@ static bool is_one_of(const struct tare_node *node, const char *const *ops, size
 }
 
 static bool sees_shapes_only(const struct tare_node *node) {
-    static const char *const ops[] = { "Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike", "TensorListLength",
-                                       "TensorListElementShape", "VariableShape" };
+    static const char *const ops[] = {
+        "Shape",        "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike", "TensorListLength", "TensorListElementShape",
+        "VariableShape"
+    };
     return is_one_of(node, ops, sizeof ops / sizeof *ops);
 }
 

@@ -68,7 +68,8 @@ static void check_attr_names(struct tare_validator *validator, const struct tare
     for (size_t i = 0; i < node->n_attrs; i++) {
         const char *name = node->attrs[i].name;
         bool twice = node->n_attrs > FEW && tare_map_get(&seen, name);
-        for (size_t k = 0; k < i && node->n_attrs <= FEW && !twice; k++) twice = strcmp(node->attrs[k].name, name) == 0;
+        for (size_t k = 0; k < i && node->n_attrs <= FEW && !twice; k++)
+            twice = strcmp(node->attrs[k].name, name) == 0;
         if (twice) tare_fault_at(validator, node, "two attrs named %s", name);
         if (node->n_attrs > FEW && !tare_map_set(&seen, name, &node->attrs[i])) validator->out_of_memory = true;
     }

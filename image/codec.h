@@ -26,8 +26,8 @@ tare_status tare_jpeg_size(struct tare_str file, int64_t *height, int64_t *width
 
 /* Frames of a GIF and the size of the largest. */
 tare_status tare_gif_size(struct tare_str file, int64_t *frames, int64_t *height, int64_t *width);
-/* The first `frames` frames, each painted over the one before it, as RGB: pixels[frames][height][width][3]. What a frame
- * does not cover is black in the first. The numbers come from tare_gif_size. */
+/* The first `frames` frames, each painted over the one before it, as RGB: pixels[frames][height][width][3]. What a
+ * frame does not cover is black in the first. The numbers come from tare_gif_size. */
 tare_status tare_gif_decode(struct tare_str file, int64_t frames, int64_t height, int64_t width, uint8_t *pixels);
 
 tare_status tare_png_encode(struct tare_strbuf *out, const void *pixels, int64_t height, int64_t width, int channels,

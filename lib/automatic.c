@@ -12,8 +12,8 @@
 #include <string.h>
 
 static const char *const algorithms[] = { "min_max", "percentile", "percentile:p=99.99", "mse", "entropy" };
-static const char *const pass_lists[] = { "", "bias_correction", "gptq,bias_correction", "weight_clipping,gptq,bias_correction",
-                                          "smooth_quant,gptq,bias_correction" };
+static const char *const pass_lists[] = { "", "bias_correction", "gptq,bias_correction",
+                                          "weight_clipping,gptq,bias_correction", "smooth_quant,gptq,bias_correction" };
 enum { N_ALGORITHMS = sizeof algorithms / sizeof *algorithms, N_PASSES = sizeof pass_lists / sizeof *pass_lists };
 
 static const double WORTH_ALGORITHM = 0.1; /* dB that another algorithm must gain over the one before it in the list */
@@ -22,15 +22,16 @@ static const double WORTH_INPUT = 0.5;     /* for a layer's own algorithm, on th
 static const double WORTH_EXCEPTION = 3;   /* half a bit, of the layer alone: for all that costs speed or size */
 static const double POOR_DB = 15;          /* a layer that has less alone is looked at */
 static const double LARGE_SHARE = 0.4;     /* and one that makes so much of all layers' noise … */
-static const double MOST_OF_NOISE = 0.95;  /* where all layers together have less than POOR_DB: those that make most of it */
-static const double FINE_DB = 30;          /* … unless it has so much alone */
-static const double HOPELESS_DB = 10;      /* below it, and with nothing that helps, a layer stays float */
+static const double MOST_OF_NOISE =
+    0.95;                             /* where all layers together have less than POOR_DB: those that make most of it */
+static const double FINE_DB = 30;     /* … unless it has so much alone */
+static const double HOPELESS_DB = 10; /* below it, and with nothing that helps, a layer stays float */
 
 struct choosing {
     struct tare_automatic *out;
     const struct tare_automatic_task *task;
     struct tare_runner_options runner;
-    struct tare_comparison comparison; /* its first row is float */
+    struct tare_comparison comparison;       /* its first row is float */
     const struct tare_automatic_layer *only; /* the one that is quantized; NULL: all */
 };
 
@@ -164,11 +165,13 @@ static tare_status choose_passes(struct choosing *c) {
 /* ---- an algorithm for each layer ---- */
 
 /* SQNR of a layer's input on the grid that an algorithm makes; false: it was not observed. */
-static bool input_db(double *db, const struct choosing *c, const struct tare_automatic_layer *layer, const char *algorithm) {
+static bool input_db(double *db, const struct choosing *c, const struct tare_automatic_layer *layer,
+                     const char *algorithm) {
     struct tare_grid_scheme scheme = tare_grid_activation;
     const struct tare_calibration_tensor *tensor =
-        layer->input_node ? tare_calibration_find(c->task->calibration, layer->function, layer->input_node, layer->input_output)
-                          : NULL;
+        layer->input_node
+            ? tare_calibration_find(c->task->calibration, layer->function, layer->input_node, layer->input_output)
+            : NULL;
     struct tare_algorithm_choice choice;
     struct tare_range range;
     struct tare_bins bins;
@@ -187,7 +190,8 @@ static bool input_db(double *db, const struct choosing *c, const struct tare_aut
 }
 
 /* The layer's best algorithm by the values of its input, where it is worth it; NULL: that of all. */
-static const char *own_algorithm(struct choosing *c, const struct tare_automatic_layer *layer, double *db, double *before) {
+static const char *own_algorithm(struct choosing *c, const struct tare_automatic_layer *layer, double *db,
+                                 double *before) {
     const char *best = NULL;
     if (!input_db(before, c, layer, c->out->algorithm)) return NULL;
     *db = *before + WORTH_INPUT;
@@ -211,7 +215,8 @@ static tare_status choose_own_algorithms(struct choosing *c) {
         layer->algorithm = own_algorithm(c, layer, &own, &common);
         if (!layer->algorithm) continue;
         any = true;
-        layer->why = tare_arena_printf(&out->arena, "its input has %.1f dB so, %.1f by %s", own, common, out->algorithm);
+        layer->why =
+            tare_arena_printf(&out->arena, "its input has %.1f dB so, %.1f by %s", own, common, out->algorithm);
         if (!layer->why) return TARE_NO_MEMORY;
     }
     if (!any) return TARE_OK;
@@ -229,7 +234,9 @@ static tare_status choose_own_algorithms(struct choosing *c) {
 
 /* ---- layers that do badly ---- */
 
-static double noise_of(const struct tare_automatic_layer *layer) { return pow(10, -layer->alone_db / 10); }
+static double noise_of(const struct tare_automatic_layer *layer) {
+    return pow(10, -layer->alone_db / 10);
+}
 
 /* One exception: takes over from `other` when the layer alone gains enough. */
 static tare_status try_exception(bool *taken, struct choosing *c, struct tare_automatic_layer *layer,
@@ -268,7 +275,8 @@ static tare_status find_exception(struct choosing *c, struct tare_automatic_laye
     other.bits = 8;
     if (!taken && setting->bits == 4) TARE_TRY(try_exception(&taken, c, layer, &other, "8 bits"));
     other.method = "weight_only";
-    if (!taken && setting->method->integer_inputs) TARE_TRY(try_exception(&taken, c, layer, &other, "activations in float"));
+    if (!taken && setting->method->integer_inputs)
+        TARE_TRY(try_exception(&taken, c, layer, &other, "activations in float"));
     if (taken || !(layer->alone_db < HOPELESS_DB)) return TARE_OK;
     layer->method = "float";
     layer->why = tare_arena_printf(&c->out->arena, "%.1f dB alone, and nothing else helps", layer->alone_db);
@@ -290,9 +298,9 @@ static bool does_badly(const struct tare_automatic *a, const struct tare_automat
 }
 
 static tare_status explain_as_all(struct choosing *c, struct tare_automatic_layer *layer, double noise) {
-    layer->why = tare_arena_printf(&c->out->arena, "%s%sas all: %.1f dB alone, %.0f %% of the noise", layer->why,
-                                   *layer->why ? "; else " : "", layer->alone_db,
-                                   noise > 0 ? 100 * noise_of(layer) / noise : 0);
+    layer->why =
+        tare_arena_printf(&c->out->arena, "%s%sas all: %.1f dB alone, %.0f %% of the noise", layer->why,
+                          *layer->why ? "; else " : "", layer->alone_db, noise > 0 ? 100 * noise_of(layer) / noise : 0);
     return layer->why ? TARE_OK : TARE_NO_MEMORY;
 }
 
@@ -317,7 +325,8 @@ static tare_status confirm(struct choosing *c) {
     struct tare_automatic *out = c->out;
     bool any = false;
     double db;
-    for (size_t i = 0; i < out->count; i++) any |= out->layers[i].method || out->layers[i].bits || out->layers[i].granularity;
+    for (size_t i = 0; i < out->count; i++)
+        any |= out->layers[i].method || out->layers[i].bits || out->layers[i].granularity;
     TARE_TRY(measure(&db, c, NULL));
     if (db >= out->db || !any) {
         out->db = db;
@@ -360,8 +369,10 @@ static tare_status find_samples(struct choosing *c, struct tare_data_groups *gro
     for (size_t i = 0; i < groups->count; i++)
         if (strcmp(groups->items[i].signature->key, signature->key) == 0)
             c->runner = (struct tare_runner_options){ .paths = (const char *const *)groups->items[i].files.names,
-                                                      .n_paths = groups->items[i].files.count, .spec = task->spec,
-                                                      .limit = TARE_AUTOMATIC_RECORDS, .batch = BATCH,
+                                                      .n_paths = groups->items[i].files.count,
+                                                      .spec = task->spec,
+                                                      .limit = TARE_AUTOMATIC_RECORDS,
+                                                      .batch = BATCH,
                                                       .interrupted = task->interrupted };
     if (!c->runner.n_paths) status = TARE_FAIL(TARE_USAGE, "there are no samples of signature '%s'", signature->key);
 done:
@@ -370,7 +381,9 @@ done:
 }
 
 tare_status tare_automatic_choose(struct tare_automatic *out, const struct tare_automatic_task *task) {
-    const struct tare_progress_options progress = { .label = "choosing", .unit = "records", .total = -1, .quiet = task->quiet };
+    const struct tare_progress_options progress = {
+        .label = "choosing", .unit = "records", .total = -1, .quiet = task->quiet
+    };
     const struct tare_quant_setting *setting = &task->variant->quantization.options.setting;
     struct choosing c = { .out = out, .task = task, .comparison = { .threads = task->threads } };
     struct tare_data_groups groups = { 0 };

@@ -1,5 +1,5 @@
-/* Choosing how a model is quantized: range algorithms, accuracy passes and exceptions layer by layer, from statistics and
- * from the SQNR of the first output on representative samples. Labels are not looked at. */
+/* Choosing how a model is quantized: range algorithms, accuracy passes and exceptions layer by layer, from statistics
+ * and from the SQNR of the first output on representative samples. Labels are not looked at. */
 #ifndef TARE_LIB_AUTOMATIC_H
 #define TARE_LIB_AUTOMATIC_H
 
@@ -8,14 +8,16 @@
 
 /* Everything is borrowed. */
 struct tare_automatic_task {
-    const char *model; /* SavedModel directory */
+    const char *model;                  /* SavedModel directory */
     const struct tare_op_registry *ops; /* NULL: the built-in ones */
-    const struct tare_variant *variant; /* method, bits and granularity that layers get unless they do badly; no recipe */
+    const struct tare_variant
+        *variant; /* method, bits and granularity that layers get unless they do badly; no recipe */
     struct tare_calibration *calibration; /* with channels and Hessians */
     const char *signature;
-    const char *const *data; /* representative samples, as calibration takes them: the first TARE_AUTOMATIC_RECORDS are run */
+    const char *const
+        *data; /* representative samples, as calibration takes them: the first TARE_AUTOMATIC_RECORDS are run */
     size_t n_data;
-    const struct tare_dataset_spec *spec; /* what records become; NULL: they are samples */
+    const struct tare_dataset_spec *spec;     /* what records become; NULL: they are samples */
     const volatile sig_atomic_t *interrupted; /* NULL: never */
     int threads;
     bool quiet;
@@ -41,9 +43,9 @@ struct tare_automatic {
     const char *passes;    /* "gptq,bias_correction"; "": none */
     struct tare_automatic_layer *layers;
     size_t count;
-    double plain_db, db;   /* of the first output: before anything was chosen, and with all that was chosen */
+    double plain_db, db; /* of the first output: before anything was chosen, and with all that was chosen */
     int64_t records;
-    int models;            /* that were measured */
+    int models;                  /* that were measured */
     struct tare_variant variant; /* what was chosen, to be applied; its method is called "auto" */
 };
 

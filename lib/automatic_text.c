@@ -6,8 +6,11 @@
 #include <math.h>
 
 static const struct tare_text_table_column columns[] = {
-    { .heading = "layer", .left = true },  { .heading = "op", .left = true },
-    { .heading = "gets", .left = true, .always = true }, { .heading = "why", .left = true }, { 0 },
+    { .heading = "layer", .left = true },
+    { .heading = "op", .left = true },
+    { .heading = "gets", .left = true, .always = true },
+    { .heading = "why", .left = true },
+    { 0 },
 };
 
 static void put_word(struct tare_strbuf *out, const char *name, const char *value) {
@@ -15,7 +18,8 @@ static void put_word(struct tare_strbuf *out, const char *name, const char *valu
     tare_strbuf_printf(out, "%s%s", name, value);
 }
 
-static void put_settings(struct tare_strbuf *out, const struct tare_automatic *a, const struct tare_automatic_layer *layer) {
+static void put_settings(struct tare_strbuf *out, const struct tare_automatic *a,
+                         const struct tare_automatic_layer *layer) {
     const char *algorithm = layer->algorithm ? layer->algorithm : a->algorithm;
     if (layer->method) put_word(out, "", layer->method);
     if (layer->bits) put_word(out, "bits=", layer->bits == 4 ? "4" : "8");
@@ -44,8 +48,8 @@ void tare_automatic_table(struct tare_strbuf *out, const struct tare_automatic *
 }
 
 void tare_automatic_recipe(struct tare_strbuf *out, const struct tare_automatic *a) {
-    tare_strbuf_printf(out, "# for tare quantize --method %s: %.2f dB instead of %.2f on %lld samples\n", a->method, a->db,
-                       a->plain_db, (long long)a->records);
+    tare_strbuf_printf(out, "# for tare quantize --method %s: %.2f dB instead of %.2f on %lld samples\n", a->method,
+                       a->db, a->plain_db, (long long)a->records);
     if (*a->passes) tare_strbuf_printf(out, "passes=%s\n", a->passes);
     for (size_t i = 0; i < a->count; i++) {
         struct tare_strbuf settings = { 0 };

@@ -72,7 +72,8 @@ static bool wants_hessian(void *arg, const struct tare_node *node, size_t output
 
 /* ---- setting up ---- */
 
-/* The files by a hash: there may be thousands. Threads, batches and the number of bad records do not change a result. */
+/* The files by a hash: there may be thousands. Threads, batches and the number of bad records do not change a result.
+ */
 static tare_status describe_task(struct tare_calibrating *c) {
     const struct tare_calibrating_options *options = c->options;
     struct tare_strbuf text = { 0 };
@@ -81,13 +82,15 @@ static tare_status describe_task(struct tare_calibrating *c) {
         struct tare_hash hash;
         uint64_t sum[2];
         tare_hash_begin(&hash);
-        for (size_t k = 0; k < group->files.count; k++) tare_hash_add_text(&hash, group->files.names[k]);
+        for (size_t k = 0; k < group->files.count; k++)
+            tare_hash_add_text(&hash, group->files.names[k]);
         tare_hash_end(&hash, sum);
         tare_strbuf_printf(&text, "%s%s from %zu file%s #%08" PRIx64, i ? ", " : "", group->signature->key,
                            group->files.count, group->files.count == 1 ? "" : "s", sum[0] & 0xffffffff);
     }
     if (options->limit > 0) tare_strbuf_printf(&text, ", first %" PRId64 " records", options->limit);
-    if (options->shards > 1) tare_strbuf_printf(&text, ", share %" PRId64 " of %" PRId64, options->shard, options->shards);
+    if (options->shards > 1)
+        tare_strbuf_printf(&text, ", share %" PRId64 " of %" PRId64, options->shard, options->shards);
     if (options->spec) tare_strbuf_puts(&text, ", by a spec");
     c->task = text.failed ? NULL : tare_arena_strdup(&c->arena, tare_strbuf_text(&text));
     tare_strbuf_free(&text);
@@ -123,7 +126,9 @@ static struct tare_calibration_options engine_options(const struct tare_calibrat
     return (struct tare_calibration_options){
         .threads = options->threads,
         .batch = options->batch,
-        .wants = c->hessians ? wants_hessian : options->observe_all ? wants_all : wants_quantizable,
+        .wants = c->hessians            ? wants_hessian
+                 : options->observe_all ? wants_all
+                                        : wants_quantizable,
         .hessians = c->hessians,
         .wants_arg = (void *)(uintptr_t)c,
         .state_path = options->state_path,
@@ -153,7 +158,8 @@ tare_status tare_calibrating_start(struct tare_calibration **out, const struct t
 }
 
 tare_status tare_calibrating_resume(struct tare_calibration **out, const struct tare_calibrating *c) {
-    return tare_calibration_resume(out, c->options->state_path, c->fingerprint, c->settings, c->options->channels, c->task);
+    return tare_calibration_resume(out, c->options->state_path, c->fingerprint, c->settings, c->options->channels,
+                                   c->task);
 }
 
 tare_status tare_calibrating_save_state(struct tare_calibration *calibration, const struct tare_calibrating *c) {
@@ -177,16 +183,19 @@ static void advance(void *arg, int64_t records) {
 
 /* `source`: what the files are read by; NULL for samples of the caller's. */
 static tare_status run_samples(struct tare_calibration *calibration, struct tare_calibration_outcome *outcome,
-                            const struct tare_calibrating *c, const struct tare_data_group *group,
-                            const struct tare_sample_source *samples, const struct tare_source_options *source) {
-    const struct tare_progress_options look = { .label = "calibrating", .unit = "records", .total = -1,
-                                                .quiet = !c->options->progress, .told = c->options->told,
+                               const struct tare_calibrating *c, const struct tare_data_group *group,
+                               const struct tare_sample_source *samples, const struct tare_source_options *source) {
+    const struct tare_progress_options look = { .label = "calibrating",
+                                                .unit = "records",
+                                                .total = -1,
+                                                .quiet = !c->options->progress,
+                                                .told = c->options->told,
                                                 .told_arg = c->options->told_arg };
     struct tare_calibration_options options = engine_options(c);
     struct shown_progress shown = { .options = c->options, .progress = tare_progress_new(&look) };
-    struct tare_record_counter *counter =
-        source ? tare_record_counter_start((const char *const *)group->files.names, group->files.count, source, shown.progress)
-               : NULL;
+    struct tare_record_counter *counter = source ? tare_record_counter_start((const char *const *)group->files.names,
+                                                                             group->files.count, source, shown.progress)
+                                                 : NULL;
     tare_status status;
     options.progress = advance;
     options.progress_arg = &shown;
@@ -197,8 +206,8 @@ static tare_status run_samples(struct tare_calibration *calibration, struct tare
     return status;
 }
 
-/* Decoded samples that wait: two rounds of all workers. They may be large. One worker decodes plain samples itself: handing
- * them over costs more. */
+/* Decoded samples that wait: two rounds of all workers. They may be large. One worker decodes plain samples itself:
+ * handing them over costs more. */
 static size_t samples_ahead(const struct tare_calibrating_options *options) {
     enum { LEAST = 4, MOST = 256, AUTO = 8 };
     const int threads = options->threads > 0 ? options->threads : tare_cpu_count();
@@ -210,8 +219,11 @@ static size_t samples_ahead(const struct tare_calibrating_options *options) {
 static tare_status open_feed(struct tare_sample_feed *feed, struct tare_source_options *source,
                              const struct tare_calibrating *c, const struct tare_data_group *group) {
     const struct tare_calibrating_options *options = c->options;
-    *source = (struct tare_source_options){ .shard = options->shard, .shards = options->shards, .stop = options->limit,
-                                            .max_bad = options->max_bad, .spec = options->spec,
+    *source = (struct tare_source_options){ .shard = options->shard,
+                                            .shards = options->shards,
+                                            .stop = options->limit,
+                                            .max_bad = options->max_bad,
+                                            .spec = options->spec,
                                             .prefetch = samples_ahead(options) };
     return tare_sample_feed_open(feed, group->signature, (const char *const *)group->files.names, group->files.count,
                                  source);
@@ -263,7 +275,8 @@ static tare_status read_feed(struct tare_calibration *calibration, struct tare_t
         bool end = false;
         TARE_TRY(source->next(source->arg, inputs, &record, &end, wants_every, NULL));
         if (end) return tare_sample_feed_note_bad(calibration, feed);
-        for (size_t i = 0; i < n_inputs; i++) tare_tensor_reset(&inputs[i]);
+        for (size_t i = 0; i < n_inputs; i++)
+            tare_tensor_reset(&inputs[i]);
         const int32_t at = tare_calibration_find_input(calibration, feed->signature->key, source->files[record.file]);
         TARE_TRY(tare_record_set_add(&calibration->inputs[at].records, record.number, record.number + 1));
         if (interrupted && *interrupted) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
@@ -278,7 +291,8 @@ tare_status tare_calibrating_read(struct tare_calibration *calibration, const st
         struct tare_source_options source;
         struct tare_sample_feed feed;
         status = open_feed(&feed, &source, c, &c->groups.items[i]);
-        if (status == TARE_OK) status = inputs ? read_feed(calibration, inputs, n_inputs, &feed, c->options->interrupted) : TARE_NO_MEMORY;
+        if (status == TARE_OK)
+            status = inputs ? read_feed(calibration, inputs, n_inputs, &feed, c->options->interrupted) : TARE_NO_MEMORY;
         tare_sample_feed_close(&feed);
         tare_free(inputs);
     }

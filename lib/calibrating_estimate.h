@@ -5,10 +5,11 @@
 #include "lib/calibrating.h"
 
 struct tare_calibrating_estimate {
-    double seconds;     /* of the whole run */
-    int64_t measured;   /* records that were run to know; 0: none, the samples can be read only once */
-    int threads;        /* that ran them */
-    int64_t peak_bytes; /* the process's largest resident set up to now; a run of any number of records takes the same */
+    double seconds;   /* of the whole run */
+    int64_t measured; /* records that were run to know; 0: none, the samples can be read only once */
+    int threads;      /* that ran them */
+    int64_t
+        peak_bytes; /* the process's largest resident set up to now; a run of any number of records takes the same */
 };
 
 /* `calibration` says how many records there are (tare_calibrating_read). Runs the first records of each signature, more

@@ -44,11 +44,13 @@ static tare_status refuse_twins(const struct tare_data_group *group) {
     const char **sorted = tare_calloc(count + 1, sizeof *sorted);
     tare_status status = TARE_OK;
     if (!sorted) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < count; i++) sorted[i] = group->files.names[i];
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = group->files.names[i];
     qsort(sorted, count, sizeof *sorted, by_text);
     for (size_t i = 1; i < count && status == TARE_OK; i++)
         if (strcmp(sorted[i - 1], sorted[i]) == 0)
-            status = TARE_FAIL(TARE_USAGE, "--data %s is given twice for signature %s", sorted[i], group->signature->key);
+            status =
+                TARE_FAIL(TARE_USAGE, "--data %s is given twice for signature %s", sorted[i], group->signature->key);
     tare_free(sorted);
     return status;
 }
@@ -58,14 +60,15 @@ static tare_status check(const struct tare_data_groups *groups) {
     for (size_t i = 0; i < groups->count; i++) {
         const struct tare_data_group *group = &groups->items[i];
         TARE_TRY(refuse_twins(group));
-        for (size_t k = 0; k < group->files.count; k++) inputs += strcmp(group->files.names[k], "-") == 0;
+        for (size_t k = 0; k < group->files.count; k++)
+            inputs += strcmp(group->files.names[k], "-") == 0;
     }
     if (inputs > 1) return TARE_FAIL(TARE_USAGE, "--data -: standard input can be read only once");
     return TARE_OK;
 }
 
-tare_status tare_data_groups_make(struct tare_data_groups *out, const struct tare_model *model,
-                                  const char *const *data, size_t n_data, const struct tare_signature *plain) {
+tare_status tare_data_groups_make(struct tare_data_groups *out, const struct tare_model *model, const char *const *data,
+                                  size_t n_data, const struct tare_signature *plain) {
     *out = (struct tare_data_groups){ 0 };
     for (size_t i = 0; i < n_data; i++) {
         const struct tare_signature *signature;
@@ -89,7 +92,8 @@ tare_status tare_data_groups_make_one(struct tare_data_groups *out, const struct
 }
 
 void tare_data_groups_free(struct tare_data_groups *groups) {
-    for (size_t i = 0; i < groups->count; i++) tare_file_list_free(&groups->items[i].files);
+    for (size_t i = 0; i < groups->count; i++)
+        tare_file_list_free(&groups->items[i].files);
     tare_free(groups->items);
     *groups = (struct tare_data_groups){ 0 };
 }

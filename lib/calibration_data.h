@@ -17,11 +17,12 @@ struct tare_data_groups {
 };
 
 /* Sorts `data` ("FILE" or "SIGNATURE=FILE"; a pattern, or "-" for standard input) by signature. Files without a
- * signature in front belong to `plain` (NULL: serving_default, or the only signature). What stands before "=" is taken for a signature unless a file of the whole name
- * is there; TARE_NOT_FOUND lists the signatures when there is none of that name. TARE_USAGE for a file that is given twice
- * for one signature, and for standard input given twice. End with tare_data_groups_free, also after a failure. */
-tare_status tare_data_groups_make(struct tare_data_groups *out, const struct tare_model *model,
-                                  const char *const *data, size_t n_data, const struct tare_signature *plain);
+ * signature in front belong to `plain` (NULL: serving_default, or the only signature). What stands before "=" is taken
+ * for a signature unless a file of the whole name is there; TARE_NOT_FOUND lists the signatures when there is none of
+ * that name. TARE_USAGE for a file that is given twice for one signature, and for standard input given twice. End with
+ * tare_data_groups_free, also after a failure. */
+tare_status tare_data_groups_make(struct tare_data_groups *out, const struct tare_model *model, const char *const *data,
+                                  size_t n_data, const struct tare_signature *plain);
 /* One signature (NULL: serving_default, or the only one) without files, for samples from elsewhere. The same end. */
 tare_status tare_data_groups_make_one(struct tare_data_groups *out, const struct tare_model *model,
                                       const struct tare_signature *plain) TARE_WARN_UNUSED;

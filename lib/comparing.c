@@ -21,7 +21,8 @@ static tare_status apply_layer_options(struct tare_comparing *c) {
         struct tare_variant *variant = &c->variants.variants[i];
         if (!variant->granularity) continue;
         TARE_TRY(tare_layer_options_apply(&variant->quantization.options, &c->result.arena, &c->options->layers));
-        if (!variant->quantization.options.setting.method->takes_wide) variant->quantization.options.setting.activation_bits = 0;
+        if (!variant->quantization.options.setting.method->takes_wide)
+            variant->quantization.options.setting.activation_bits = 0;
         if (variant->algorithm || !tare_quant_needs_ranges(&variant->quantization.options)) continue;
         variant->algorithm = "min_max";
         TARE_TRY(tare_algorithm_parse(&variant->choice, variant->algorithm));
@@ -36,7 +37,8 @@ const char *const tare_comparing_chips[] = { "v2", "v3", "v4", "v5e", "v5p", "v6
 
 static const char *needing_samples(const struct tare_variant_list *list) {
     for (size_t i = 0; i < list->count; i++)
-        if (list->variants[i].algorithm || tare_quant_passes_need_channels(list->variants[i].quantization.options.passes))
+        if (list->variants[i].algorithm ||
+            tare_quant_passes_need_channels(list->variants[i].quantization.options.passes))
             return list->variants[i].method;
     return "";
 }
@@ -67,7 +69,8 @@ static tare_status calibrate_prepared(struct tare_comparing *c, const struct tar
                                                           .data = task->calibration_data,
                                                           .n_data = task->n_calibration_data,
                                                           .spec = task->spec,
-                                                          .channels = c->options->automatic || tare_variants_need_channels(&c->variants),
+                                                          .channels = c->options->automatic ||
+                                                                      tare_variants_need_channels(&c->variants),
                                                           .hessians = needs_hessians(c),
                                                           .interrupted = task->interrupted };
     c->result.calibrations += !task->calibration_file;
@@ -154,19 +157,27 @@ static tare_status compare_variant(struct tare_comparing *c, struct tare_variant
 /* Chosen on the samples, then measured as the others are. */
 static tare_status compare_automatic(struct tare_comparing *c) {
     const struct tare_comparing_task *task = c->task;
-    const struct tare_automatic_task automatic = { .model = task->model, .ops = task->ops,
+    const struct tare_automatic_task automatic = { .model = task->model,
+                                                   .ops = task->ops,
                                                    .variant = tare_comparing_first_quantizing(c),
-                                                   .calibration = c->calibration, .signature = c->options->signature,
-                                                   .data = task->calibration_data, .n_data = task->n_calibration_data,
-                                                   .spec = task->spec, .interrupted = task->interrupted,
-                                                   .threads = c->result.threads, .quiet = task->quiet };
+                                                   .calibration = c->calibration,
+                                                   .signature = c->options->signature,
+                                                   .data = task->calibration_data,
+                                                   .n_data = task->n_calibration_data,
+                                                   .spec = task->spec,
+                                                   .interrupted = task->interrupted,
+                                                   .threads = c->result.threads,
+                                                   .quiet = task->quiet };
     TARE_TRY(tare_automatic_choose(&c->automatic, &automatic));
     return compare_variant(c, &c->automatic.variant);
 }
 
 static struct tare_progress *new_progress(const struct tare_comparing *c, int64_t total) {
-    const struct tare_progress_options options = { .label = "comparing", .unit = "records", .total = total,
-                                                   .quiet = c->task->quiet, .told = c->task->told,
+    const struct tare_progress_options options = { .label = "comparing",
+                                                   .unit = "records",
+                                                   .total = total,
+                                                   .quiet = c->task->quiet,
+                                                   .told = c->task->told,
                                                    .told_arg = c->task->told_arg };
     return tare_progress_new(&options);
 }
@@ -179,7 +190,8 @@ static tare_status compare_all(struct tare_comparing *c) {
     status = compare_float(c);
     tare_progress_free(c->result.progress);
     c->result.progress = new_progress(c, c->result.records * (int64_t)(c->variants.count - 1));
-    for (size_t i = 1; i < c->variants.count && status == TARE_OK; i++) status = compare_variant(c, &c->variants.variants[i]);
+    for (size_t i = 1; i < c->variants.count && status == TARE_OK; i++)
+        status = compare_variant(c, &c->variants.variants[i]);
     tare_progress_free(c->result.progress);
     c->result.progress = NULL;
     return status;
@@ -193,10 +205,15 @@ static tare_status measure_sensitivity(struct tare_comparing *c) {
     const struct tare_comparing_options *options = c->options;
     struct tare_runner_options runner = c->runner;
     struct tare_variant variant;
-    const struct tare_sensitivity_task task = { .model = c->task->model, .ops = c->task->ops, .variant = &variant,
-                                                .calibration = c->calibration, .signature = options->signature,
-                                                .label = options->label, .runner = &runner,
-                                                .threads = c->result.threads, .quiet = c->task->quiet,
+    const struct tare_sensitivity_task task = { .model = c->task->model,
+                                                .ops = c->task->ops,
+                                                .variant = &variant,
+                                                .calibration = c->calibration,
+                                                .signature = options->signature,
+                                                .label = options->label,
+                                                .runner = &runner,
+                                                .threads = c->result.threads,
+                                                .quiet = c->task->quiet,
                                                 .memory = memory_of(options) };
     variant = *tare_comparing_first_quantizing(c);
     if (!runner.limit || runner.limit > options->sensitivity_limit) runner.limit = options->sensitivity_limit;
@@ -208,14 +225,19 @@ static tare_status measure_sensitivity(struct tare_comparing *c) {
 /* The search measures the sensitivity that it goes by. */
 static tare_status search_target(struct tare_comparing *c) {
     const struct tare_comparing_options *options = c->options;
-    const struct tare_targeting_task task = { .options = &options->target, .model = c->task->model, .ops = c->task->ops,
+    const struct tare_targeting_task task = { .options = &options->target,
+                                              .model = c->task->model,
+                                              .ops = c->task->ops,
                                               .variant = options->automatic ? &c->automatic.variant
                                                                             : tare_comparing_first_quantizing(c),
-                                              .calibration = c->calibration, .signature = options->signature,
-                                              .label = options->label, .runner = &c->runner,
+                                              .calibration = c->calibration,
+                                              .signature = options->signature,
+                                              .label = options->label,
+                                              .runner = &c->runner,
                                               .sensitivity_limit = options->sensitivity_limit,
                                               .sensitivity_memory = memory_of(options),
-                                              .threads = c->result.threads, .quiet = c->task->quiet };
+                                              .threads = c->result.threads,
+                                              .quiet = c->task->quiet };
     TARE_TRY(tare_targeting_run(&c->targeting, &task, NULL));
     if (options->sensitivity) c->result.sensitivity = &c->targeting.sensitivity;
     c->result.target = &c->targeting.result;
@@ -233,7 +255,8 @@ static void add_line(struct tare_comparing *c, const char *name, const char *val
 static const char *join(struct tare_arena *arena, const char *const *items, size_t count) {
     struct tare_strbuf text = { 0 };
     const char *joined;
-    for (size_t i = 0; i < count; i++) tare_strbuf_printf(&text, "%s%s", i ? ", " : "", items[i]);
+    for (size_t i = 0; i < count; i++)
+        tare_strbuf_printf(&text, "%s%s", i ? ", " : "", items[i]);
     joined = text.size ? tare_arena_strdup(arena, tare_strbuf_text(&text)) : NULL;
     tare_strbuf_free(&text);
     return joined;
@@ -242,7 +265,8 @@ static const char *join(struct tare_arena *arena, const char *const *items, size
 /* Silent where a file cannot be hashed (standard input). */
 static void add_hash(struct tare_comparing *c, const char *name, const char *const *paths, size_t count) {
     char hash[TARE_KEY_SIZE];
-    if (count && tare_files_key(hash, paths, count) == TARE_OK) add_line(c, name, tare_arena_strdup(&c->result.arena, hash));
+    if (count && tare_files_key(hash, paths, count) == TARE_OK)
+        add_line(c, name, tare_arena_strdup(&c->result.arena, hash));
     tare_error_clear();
 }
 
@@ -255,8 +279,9 @@ static void describe(struct tare_comparing *c, double seconds) {
     struct tm date;
     char text[32] = "";
     if (gmtime_r(&now, &date)) strftime(text, sizeof text, "%Y-%m-%d %H:%M UTC", &date);
-    add_line(c, "made", tare_arena_printf(arena, "%s by tare %s in %.1f s on %d threads", text, TARE_VERSION, seconds,
-                                          c->result.threads));
+    add_line(c, "made",
+             tare_arena_printf(arena, "%s by tare %s in %.1f s on %d threads", text, TARE_VERSION, seconds,
+                               c->result.threads));
     add_line(c, "model", task->model);
     if (tare_folder_key(hash, task->model) == TARE_OK) add_line(c, "hash of its files", tare_arena_strdup(arena, hash));
     tare_error_clear();
@@ -266,7 +291,8 @@ static void describe(struct tare_comparing *c, double seconds) {
     add_hash(c, "hash of the samples", task->calibration_data, task->n_calibration_data);
     add_line(c, "calibration file", task->calibration_file);
     if (task->calibration_file) add_hash(c, "hash of the calibration", &task->calibration_file, 1);
-    add_line(c, "calibrations", c->calibration ? tare_arena_printf(arena, "%lld", (long long)c->result.calibrations) : NULL);
+    add_line(c, "calibrations",
+             c->calibration ? tare_arena_printf(arena, "%lld", (long long)c->result.calibrations) : NULL);
     add_line(c, "methods", o->methods);
     add_line(c, "algorithms", o->algorithms);
     add_line(c, "granularities", o->granularities);
@@ -309,8 +335,11 @@ tare_status tare_comparing_open(struct tare_comparing *out, const struct tare_co
         return TARE_FAIL(TARE_USAGE, "--auto needs a method that quantizes");
     if (options->sensitivity && !tare_comparing_first_quantizing(out))
         return TARE_FAIL(TARE_USAGE, "--sensitivity needs a method that quantizes");
-    out->runner = (struct tare_runner_options){ .paths = task->data, .n_paths = task->n_data, .limit = options->limit,
-                                                .spec = task->spec, .batch = options->batch,
+    out->runner = (struct tare_runner_options){ .paths = task->data,
+                                                .n_paths = task->n_data,
+                                                .limit = options->limit,
+                                                .spec = task->spec,
+                                                .batch = options->batch,
                                                 .interrupted = task->interrupted };
     out->result.threads = options->threads ? options->threads : tare_cpu_count();
     out->result.chip = options->chip;

@@ -1,5 +1,5 @@
-/* Comparing float with quantized models as users put it: the options as rows, for `tare compare` and for the texts of the
- * public functions, and the work that follows from them. What is printed of it is eval/comparison.h's. */
+/* Comparing float with quantized models as users put it: the options as rows, for `tare compare` and for the texts of
+ * the public functions, and the work that follows from them. What is printed of it is eval/comparison.h's. */
 #ifndef TARE_LIB_COMPARING_H
 #define TARE_LIB_COMPARING_H
 
@@ -31,55 +31,100 @@ extern const char *const tare_comparing_chips[];
     .kind = TARE_OPTION_##kind_, .offset = offsetof(type, member) + offsetof(struct tare_comparing_options, field)
 /* The rows, for options that have a struct tare_comparing_options `member`. */
 #define TARE_COMPARING_OPTIONS(type, member)                                                                           \
-    { .name = "methods", TARE_COMPARING_ROW(type, member, STRING, methods),                                            \
-      .fallback = "float,static,weight_only", .placeholder = "M,…",                                                    \
+    { .name = "methods",                                                                                               \
+      TARE_COMPARING_ROW(type, member, STRING, methods),                                                               \
+      .fallback = "float,static,weight_only",                                                                          \
+      .placeholder = "M,…",                                                                                            \
       .help = "methods to compare; with +bfloat16 the rest is computed in bfloat16, with +PASS an accuracy pass runs " \
               "(equalization, smooth_quant, weight_clipping, gptq, bias_correction)" },                                \
-    { .name = "algorithms", TARE_COMPARING_ROW(type, member, STRING, algorithms), .fallback = "min_max",               \
-      .placeholder = "A,…", .help = "range algorithms, each with its parameters: percentile:p=99.9" },                 \
-    { .name = "granularities", TARE_COMPARING_ROW(type, member, STRING, granularities), .fallback = "per_channel",     \
-      .placeholder = "G,…", .help = "scales of the weights: per_channel, per_tensor, per_block:N" },                   \
-    { .name = "bits", TARE_COMPARING_ROW(type, member, INT, bits), .fallback = "8", .min = 4, .max = 8,                \
-      .help = "bits of the weights: 8 or 4" },                                                                         \
-    { .name = "signature", TARE_COMPARING_ROW(type, member, STRING, signature), .placeholder = "S",                    \
-      .help = "signature to run (default serving_default)" },                                                          \
-    { .name = "label", TARE_COMPARING_ROW(type, member, STRING, label), .fallback = "label", .placeholder = "KEY",     \
-      .help = "key of the class index in the records, or of an output: what it should be" },                           \
-    TARE_LAYER_OPTIONS(type, member.layers),                                                                           \
-    { .name = "limit", TARE_COMPARING_ROW(type, member, INT64, limit), .min = 0, .max = 1e15,                          \
-      .help = "records to measure with (default all)" },                                                               \
-    { .name = "batch", TARE_COMPARING_ROW(type, member, INT, batch), .fallback = "8", .min = 1, .max = 65536,          \
-      .help = "samples to run together" },                                                                             \
-    { .name = "sensitivity", TARE_COMPARING_ROW(type, member, FLAG, sensitivity),                                      \
-      .help = "also measure layer by layer what the first quantizing method loses" },                                  \
-    { .name = "sensitivity-limit", TARE_COMPARING_ROW(type, member, INT64, sensitivity_limit), .fallback = "200",      \
-      .min = 1, .max = 1e15, .help = "records for that" },                                                             \
-    { .name = "sensitivity-memory", TARE_COMPARING_ROW(type, member, INT64, sensitivity_memory), .fallback = "1000",   \
-      .min = 0, .max = 1e9, .placeholder = "MB",                                                                       \
-      .help = "memory for activations that models with the same first layers share; 0: every model runs as a whole" }, \
-    { .name = "chip", TARE_COMPARING_ROW(type, member, CHOICE, chip), .fallback = "v5e",                               \
-      .choices = tare_comparing_chips, .help = "Cloud TPU that times are estimated for" },                             \
-    { .name = "chip-batch", TARE_COMPARING_ROW(type, member, INT64, chip_batch), .fallback = "1", .min = 1,            \
-      .max = 65536, .help = "records that run together there" },                                                       \
-    { .name = "auto", TARE_COMPARING_ROW(type, member, FLAG, automatic),                                               \
-      .help = "also measure what is chosen for the first quantizing method: algorithm, passes and exceptions by layer" },\
-    TARE_TARGETING_OPTIONS(type, member.target),                                                                       \
-    { .name = "threads", TARE_COMPARING_ROW(type, member, INT, threads), .min = 0, .max = 1024,                        \
-      .help = "workers (default: one a processor)" }
+        { .name = "algorithms",                                                                                        \
+          TARE_COMPARING_ROW(type, member, STRING, algorithms),                                                        \
+          .fallback = "min_max",                                                                                       \
+          .placeholder = "A,…",                                                                                        \
+          .help = "range algorithms, each with its parameters: percentile:p=99.9" },                                   \
+        { .name = "granularities",                                                                                     \
+          TARE_COMPARING_ROW(type, member, STRING, granularities),                                                     \
+          .fallback = "per_channel",                                                                                   \
+          .placeholder = "G,…",                                                                                        \
+          .help = "scales of the weights: per_channel, per_tensor, per_block:N" },                                     \
+        { .name = "bits",                                                                                              \
+          TARE_COMPARING_ROW(type, member, INT, bits),                                                                 \
+          .fallback = "8",                                                                                             \
+          .min = 4,                                                                                                    \
+          .max = 8,                                                                                                    \
+          .help = "bits of the weights: 8 or 4" },                                                                     \
+        { .name = "signature",                                                                                         \
+          TARE_COMPARING_ROW(type, member, STRING, signature),                                                         \
+          .placeholder = "S",                                                                                          \
+          .help = "signature to run (default serving_default)" },                                                      \
+        { .name = "label",                                                                                             \
+          TARE_COMPARING_ROW(type, member, STRING, label),                                                             \
+          .fallback = "label",                                                                                         \
+          .placeholder = "KEY",                                                                                        \
+          .help = "key of the class index in the records, or of an output: what it should be" },                       \
+        TARE_LAYER_OPTIONS(type, member.layers),                                                                       \
+        { .name = "limit",                                                                                             \
+          TARE_COMPARING_ROW(type, member, INT64, limit),                                                              \
+          .min = 0,                                                                                                    \
+          .max = 1e15,                                                                                                 \
+          .help = "records to measure with (default all)" },                                                           \
+        { .name = "batch",                                                                                             \
+          TARE_COMPARING_ROW(type, member, INT, batch),                                                                \
+          .fallback = "8",                                                                                             \
+          .min = 1,                                                                                                    \
+          .max = 65536,                                                                                                \
+          .help = "samples to run together" },                                                                         \
+        { .name = "sensitivity",                                                                                       \
+          TARE_COMPARING_ROW(type, member, FLAG, sensitivity),                                                         \
+          .help = "also measure layer by layer what the first quantizing method loses" },                              \
+        { .name = "sensitivity-limit",                                                                                 \
+          TARE_COMPARING_ROW(type, member, INT64, sensitivity_limit),                                                  \
+          .fallback = "200",                                                                                           \
+          .min = 1,                                                                                                    \
+          .max = 1e15,                                                                                                 \
+          .help = "records for that" },                                                                                \
+        { .name = "sensitivity-memory",                                                                                \
+          TARE_COMPARING_ROW(type, member, INT64, sensitivity_memory),                                                 \
+          .fallback = "1000",                                                                                          \
+          .min = 0,                                                                                                    \
+          .max = 1e9,                                                                                                  \
+          .placeholder = "MB",                                                                                         \
+          .help =                                                                                                      \
+              "memory for activations that models with the same first layers share; 0: every model runs as a whole" }, \
+        { .name = "chip",                                                                                              \
+          TARE_COMPARING_ROW(type, member, CHOICE, chip),                                                              \
+          .fallback = "v5e",                                                                                           \
+          .choices = tare_comparing_chips,                                                                             \
+          .help = "Cloud TPU that times are estimated for" },                                                          \
+        { .name = "chip-batch",                                                                                        \
+          TARE_COMPARING_ROW(type, member, INT64, chip_batch),                                                         \
+          .fallback = "1",                                                                                             \
+          .min = 1,                                                                                                    \
+          .max = 65536,                                                                                                \
+          .help = "records that run together there" },                                                                 \
+        { .name = "auto",                                                                                              \
+          TARE_COMPARING_ROW(type, member, FLAG, automatic),                                                           \
+          .help = "also measure what is chosen for the first quantizing method: algorithm, passes and exceptions by "  \
+                  "layer" },                                                                                           \
+        TARE_TARGETING_OPTIONS(type, member.target), {                                                                 \
+        .name = "threads", TARE_COMPARING_ROW(type, member, INT, threads), .min = 0, .max = 1024,                      \
+        .help = "workers (default: one a processor)"                                                                   \
+    }
 
 /* What is compared; everything is borrowed. */
 struct tare_comparing_task {
-    const char *model; /* SavedModel directory */
+    const char *model;                  /* SavedModel directory */
     const struct tare_op_registry *ops; /* that it is opened with; NULL: the built-in ones */
-    const char *const *data; /* records to measure with */
+    const char *const *data;            /* records to measure with */
     size_t n_data;
     const char *const *calibration_data; /* representative samples … */
     size_t n_calibration_data;
-    const char *calibration_file; /* … or a calibration file … */
+    const char *calibration_file;         /* … or a calibration file … */
     struct tare_calibration *calibration; /* … or a calibration of the prepared model */
     const struct tare_dataset_spec *spec; /* what records become; NULL: they are samples */
-    bool quiet; /* no progress on standard error */
-    void (*told)(void *arg, const char *label, int64_t done, int64_t total); /* of progress (base/progress.h); NULL: not */
+    bool quiet;                           /* no progress on standard error */
+    void (*told)(void *arg, const char *label, int64_t done,
+                 int64_t total); /* of progress (base/progress.h); NULL: not */
     void *told_arg;
     const volatile sig_atomic_t *interrupted; /* NULL: never */
 };

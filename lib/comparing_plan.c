@@ -29,7 +29,8 @@ static tare_status count_answer(void *arg, const struct tare_sample *sample, con
     struct trial *trial = arg;
     (void)sample;
     (void)where;
-    for (size_t i = 0; i < trial->n_outputs; i++) trial->answer_bytes += (double)tare_tensor_bytes(&outputs[i]);
+    for (size_t i = 0; i < trial->n_outputs; i++)
+        trial->answer_bytes += (double)tare_tensor_bytes(&outputs[i]);
     trial->records++;
     return TARE_OK;
 }
@@ -45,7 +46,8 @@ static tare_status run_batches(struct trial *trial, struct tare_comparing *c, co
     if (!runner.limit || runner.limit > records) runner.limit = records;
     TARE_TRY(tare_session_check_ops(model, signature));
     TARE_TRY(tare_sessions_new(&sessions, threads, model, NULL));
-    status = tare_run_records_on(sessions, threads, signature, &runner, count_answer, trial); /* plans and kernels are made */
+    status = tare_run_records_on(sessions, threads, signature, &runner, count_answer,
+                                 trial); /* plans and kernels are made */
     *trial = (struct trial){ .signature = trial->signature, .n_outputs = trial->n_outputs };
     start = now_seconds();
     if (status == TARE_OK) status = tare_run_records_on(sessions, threads, signature, &runner, count_answer, trial);
@@ -75,8 +77,8 @@ done:
     return status;
 }
 
-static tare_status count_records(int64_t *out, const char *const *paths, size_t n_paths, const struct tare_dataset_spec *spec,
-                                 int64_t limit) {
+static tare_status count_records(int64_t *out, const char *const *paths, size_t n_paths,
+                                 const struct tare_dataset_spec *spec, int64_t limit) {
     const struct tare_source_options options = { .limit = limit, .spec = spec };
     struct tare_source *source;
     bool end = false;

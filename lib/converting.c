@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A path as the options have it: their text stands between single quotes in the shell, so that "${FILE}" comes through. */
+/* A path as the options have it: their text stands between single quotes in the shell, so that "${FILE}" comes through.
+ */
 static tare_status expand(struct tare_strbuf *out, const char *path) {
     while (*path) {
         const char *end = path[0] == '$' && path[1] == '{' ? strchr(path, '}') : NULL;
@@ -42,8 +43,10 @@ struct counting {
 static tare_status count_dataset(struct tare_calibration **out, const struct counting *counting,
                                  const struct tare_dataset_file *dataset) {
     struct tare_strbuf path = { 0 };
-    struct tare_calibrating_options options = { .signature = dataset->signature, .n_data = 1,
-                                                .channels = counting->channels, .interrupted = counting->interrupted };
+    struct tare_calibrating_options options = { .signature = dataset->signature,
+                                                .n_data = 1,
+                                                .channels = counting->channels,
+                                                .interrupted = counting->interrupted };
     const char *text;
     tare_status status = expand(&path, dataset->path);
     text = tare_strbuf_text(&path);
@@ -60,7 +63,8 @@ static tare_status calibrate(struct tare_calibration **out, const struct tare_co
                              const struct counting *counting) {
     const struct tare_quantization *quantization = &options->converter->quantization;
     if (options->calibration_file) return tare_calibration_load_for(out, counting->model, options->calibration_file);
-    if (!quantization->n_datasets && !counting->channels && !counting->hessians && tare_quant_is_trained(counting->model))
+    if (!quantization->n_datasets && !counting->channels && !counting->hessians &&
+        tare_quant_is_trained(counting->model))
         return TARE_OK;
     if (!quantization->n_datasets)
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
@@ -152,7 +156,8 @@ tare_status tare_converting_run(struct tare_converted *out, struct tare_arena *a
 /* What is the only reason of a failure stands in its text. */
 static void tell_findings(const struct tare_log *log, const struct tare_conversion *conversion, tare_status status) {
     size_t errors = 0;
-    for (size_t i = 0; i < conversion->n_findings; i++) errors += tare_tpu_finding_is_error(conversion->findings[i].kind);
+    for (size_t i = 0; i < conversion->n_findings; i++)
+        errors += tare_tpu_finding_is_error(conversion->findings[i].kind);
     if (status != TARE_OK && errors < 2) return;
     for (size_t i = 0; i < conversion->n_findings; i++) {
         bool error = status != TARE_OK && tare_tpu_finding_is_error(conversion->findings[i].kind);
@@ -165,16 +170,20 @@ static void tell_notes(const struct tare_log *log, const struct tare_conversion 
     if (existing->tpu_calls)
         tare_note(log, "the model has been converted for TPU before: %zu TPUPartitionedCall (%s) stay as they are",
                   existing->tpu_calls, existing->first);
-    for (size_t i = 0; i < conversion->split.n_notes; i++) tare_note(log, "%s", conversion->split.notes[i]);
+    for (size_t i = 0; i < conversion->split.n_notes; i++)
+        tare_note(log, "%s", conversion->split.notes[i]);
     for (size_t i = 0; i < conversion->composites.count; i++) {
         const struct tare_composite *composite = &conversion->composites.items[i];
         tare_note(log, "function %s (%s) %s%s", composite->function, composite->implements,
                   composite->reason ? "stays composite: " : "was fused", composite->reason ? composite->reason : "");
     }
-    for (size_t i = 0; i < conversion->batching.n_notes; i++) tare_note(log, "%s", conversion->batching.notes[i]);
-    for (size_t i = 0; i < conversion->n_advice; i++) tare_note(log, "%s", conversion->advice[i]);
+    for (size_t i = 0; i < conversion->batching.n_notes; i++)
+        tare_note(log, "%s", conversion->batching.notes[i]);
+    for (size_t i = 0; i < conversion->n_advice; i++)
+        tare_note(log, "%s", conversion->advice[i]);
     if (conversion->dropped.assertions)
-        tare_note(log, "%zu assertions left the TPU functions, as they would at compilation", conversion->dropped.assertions);
+        tare_note(log, "%zu assertions left the TPU functions, as they would at compilation",
+                  conversion->dropped.assertions);
 }
 
 void tare_converting_tell(const struct tare_log *log, const struct tare_converted *converted,

@@ -1,5 +1,5 @@
-/* The whole conversion of a loaded model, as `tare convert` and the public functions do it: calibration where the options
- * ask for it, quantization, the TPU half. Writing the model is the caller's. */
+/* The whole conversion of a loaded model, as `tare convert` and the public functions do it: calibration where the
+ * options ask for it, quantization, the TPU half. Writing the model is the caller's. */
 #ifndef TARE_LIB_CONVERTING_H
 #define TARE_LIB_CONVERTING_H
 
@@ -28,16 +28,18 @@ struct tare_converted {
     struct tare_conversion conversion;
     struct tare_pass_count prepared[TARE_PIPELINE_STEPS]; /* where the model was quantized */
     bool was_quantized;
-    struct tare_quant_report quantized; /* when it was */
+    struct tare_quant_report quantized;  /* when it was */
     struct tare_explanation_list layers; /* the same in detail */
 };
 
-/* Changes the model; after a failure it is of no more use, and `out` holds what a TPU would refuse (conversion.findings). */
+/* Changes the model; after a failure it is of no more use, and `out` holds what a TPU would refuse
+ * (conversion.findings). */
 tare_status tare_converting_run(struct tare_converted *out, struct tare_arena *arena, struct tare_model *model,
                                 const struct tare_converting_options *options) TARE_WARN_UNUSED;
 
-/* What a person should know of it, a line each: warnings, and notes on what was fused, batched and dropped. After a failure
- * only warnings; what a TPU would refuse begins with "error: ", and is left out where it is the text of the failure. */
+/* What a person should know of it, a line each: warnings, and notes on what was fused, batched and dropped. After a
+ * failure only warnings; what a TPU would refuse begins with "error: ", and is left out where it is the text of the
+ * failure. */
 void tare_converting_tell(const struct tare_log *log, const struct tare_converted *converted,
                           const struct tare_converter_options *converter, tare_status status);
 

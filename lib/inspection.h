@@ -27,8 +27,8 @@ struct inspect_ops {
     struct tare_map by_name;
     struct inspect_op_count **items;
     size_t count, capacity;
-    size_t quantizable; /* nodes that a quantizer may take up */
-    size_t not_on_tpu;  /* kinds */
+    size_t quantizable;         /* nodes that a quantizer may take up */
+    size_t not_on_tpu;          /* kinds */
     struct tare_strbuf missing; /* ops without kernel here, one line each */
     size_t n_missing;
 };
@@ -45,8 +45,8 @@ int64_t inspect_variable_bytes(const struct tare_variable *variable);
 
 /* The model, or with options->graph that graph, as JSON (docs/json.md); *out is the caller's, also after a failure. */
 tare_status inspect_json(json_t **out, const struct tare_model *model, const struct inspect_options *options);
-/* The same as text, indented, functions and nodes written one at a time: all of them together take many times the memory
- * of the model. */
+/* The same as text, indented, functions and nodes written one at a time: all of them together take many times the
+ * memory of the model. */
 tare_status inspect_write_json(FILE *out, const struct tare_model *model, const struct inspect_options *options);
 /* The part "suggest" of it. */
 tare_status inspect_add_suggestions(json_t *root, const struct tare_model *model);

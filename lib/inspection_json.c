@@ -36,7 +36,8 @@ static json_t *shape_json(const struct tare_shape *shape) {
     json_t *array;
     if (shape->rank < 0) return json_null();
     array = json_array();
-    for (int i = 0; i < shape->rank; i++) json_array_append_new(array, json_integer(shape->dims[i]));
+    for (int i = 0; i < shape->rank; i++)
+        json_array_append_new(array, json_integer(shape->dims[i]));
     return array;
 }
 
@@ -70,7 +71,8 @@ static json_t *signatures_json(const struct tare_model *model, const char *only)
 
 static json_t *aliases_json(const struct tare_model *model) {
     json_t *object = json_object();
-    for (size_t i = 0; i < model->n_aliases; i++) set(object, model->aliases[i].function, text_json(model->aliases[i].alias));
+    for (size_t i = 0; i < model->n_aliases; i++)
+        set(object, model->aliases[i].function, text_json(model->aliases[i].alias));
     return object;
 }
 
@@ -114,7 +116,8 @@ static void add_ops(json_t *root, const struct inspect_ops *ops) {
 
 static json_t *texts_json(const char *const *texts, size_t count) {
     json_t *array = json_array();
-    for (size_t i = 0; i < count; i++) json_array_append_new(array, text_json(texts[i]));
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(array, text_json(texts[i]));
     return array;
 }
 
@@ -164,7 +167,8 @@ static json_t *group_heading_json(const struct tare_function_group *group) {
     return value;
 }
 
-static tare_status add_group(json_t *groups, const struct tare_function_list *list, const struct tare_function_group *group) {
+static tare_status add_group(json_t *groups, const struct tare_function_list *list,
+                             const struct tare_function_group *group) {
     json_t *value = group_heading_json(group), *traces = json_array(), *trace;
     tare_status status = TARE_OK;
     for (size_t i = 0; i < group->n_traces && status == TARE_OK; i++) {
@@ -180,13 +184,15 @@ static tare_status add_functions(json_t *root, const struct tare_model *model, b
     struct tare_function_list list;
     json_t *names = json_array(), *groups;
     tare_status status;
-    for (size_t i = 0; i < model->n_functions; i++) json_array_append_new(names, text_json(model->functions[i]->name));
+    for (size_t i = 0; i < model->n_functions; i++)
+        json_array_append_new(names, text_json(model->functions[i]->name));
     set(root, "functions", names);
     if (!all) return TARE_OK;
     TARE_TRY(tare_function_list_make(&list, model));
     groups = json_array();
     status = TARE_OK;
-    for (size_t i = 0; i < list.n_groups && status == TARE_OK; i++) status = add_group(groups, &list, list.groups[i]);
+    for (size_t i = 0; i < list.n_groups && status == TARE_OK; i++)
+        status = add_group(groups, &list, list.groups[i]);
     set(root, "function_groups", groups);
     tare_function_list_free(&list);
     return status;
@@ -222,8 +228,10 @@ static tare_status add_graph(json_t *root, const struct tare_model *model, const
     json_t *nodes;
     TARE_TRY(inspect_find_graph(&graph, model, name));
     nodes = json_array();
-    for (size_t i = 0; i < graph->n_args; i++) json_array_append_new(nodes, node_json(graph->args[i]));
-    for (size_t i = 0; i < graph->n_nodes; i++) json_array_append_new(nodes, node_json(graph->nodes[i]));
+    for (size_t i = 0; i < graph->n_args; i++)
+        json_array_append_new(nodes, node_json(graph->args[i]));
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        json_array_append_new(nodes, node_json(graph->nodes[i]));
     set(root, "function", text_json(graph->name));
     set(root, "nodes", nodes);
     return TARE_OK;
@@ -238,11 +246,12 @@ tare_status inspect_add_suggestions(json_t *root, const struct tare_model *model
         json_array_append_new(functions, json_pack("{s:s, s:s?, s:I}", "function", s.items[i].function->name, "alias",
                                                    s.items[i].alias, "ops", (json_int_t)s.items[i].ops));
     for (size_t i = 0; status == TARE_OK && i < s.n_remarks; i++)
-        json_array_append_new(remarks, json_pack("{s:s, s:s}", "function", s.remarks[i].function->name, "text",
-                                                 s.remarks[i].text));
+        json_array_append_new(
+            remarks, json_pack("{s:s, s:s}", "function", s.remarks[i].function->name, "text", s.remarks[i].text));
     if (status == TARE_OK)
-        json_object_set_new(root, "suggest", json_pack("{s:O, s:O, s:I, s:I}", "functions", functions, "remarks", remarks,
-                                                       "covered", (json_int_t)s.covered, "ops", (json_int_t)s.ops));
+        json_object_set_new(root, "suggest",
+                            json_pack("{s:O, s:O, s:I, s:I}", "functions", functions, "remarks", remarks, "covered",
+                                      (json_int_t)s.covered, "ops", (json_int_t)s.ops));
     json_decref(functions);
     json_decref(remarks);
     tare_arena_free(&arena);
@@ -263,7 +272,8 @@ static tare_status add_model(json_t *root, const struct tare_model *model, const
     set(root, "aliases", aliases_json(model));
     set(root, "variables", variables_json(model));
     set(root, "checkpoint",
-        json_pack("{s:I, s:I}", "tensors", (json_int_t)info.checkpoint_tensors, "bytes", (json_int_t)info.checkpoint_bytes));
+        json_pack("{s:I, s:I}", "tensors", (json_int_t)info.checkpoint_tensors, "bytes",
+                  (json_int_t)info.checkpoint_bytes));
     if (status == TARE_OK) add_ops(root, &ops);
     inspect_ops_free(&ops);
     if (status == TARE_OK && options->suggest) status = inspect_add_suggestions(root, model);
@@ -278,10 +288,12 @@ tare_status inspect_json(json_t **out, const struct tare_model *model, const str
 
 /* ---- written as it comes ----
  *
- * The last member of an object may be a list as long as the model: it is written element by element, in the form in which
- * jansson would write all of it. */
+ * The last member of an object may be a list as long as the model: it is written element by element, in the form in
+ * which jansson would write all of it. */
 
-static void put_spaces(FILE *out, int count) { fprintf(out, "%*s", count, ""); }
+static void put_spaces(FILE *out, int count) {
+    fprintf(out, "%*s", count, "");
+}
 
 /* Takes the value; its lines but the first are moved to the right. `open`: leaves out what closes the object. */
 static tare_status put_value(FILE *out, json_t *value, int indent, bool open) {

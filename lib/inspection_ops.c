@@ -11,8 +11,9 @@
 
 /* What feeds a computation stays before it. */
 static bool stays_outside(const char *op) {
-    static const char *const ops[] = { "Placeholder", "PlaceholderWithDefault", "PlaceholderV2", "VarHandleOp", "VariableV2",
-                                       "Variable", NULL };
+    static const char *const ops[] = {
+        "Placeholder", "PlaceholderWithDefault", "PlaceholderV2", "VarHandleOp", "VariableV2", "Variable", NULL
+    };
     for (size_t i = 0; ops[i]; i++)
         if (strcmp(ops[i], op) == 0) return true;
     return false;
@@ -85,8 +86,10 @@ static tare_status count_reached(struct walk *walk, const struct tare_model *mod
         const struct tare_node *node = walk->stack[--walk->depth];
         TARE_TRY(count_node(walk->ops, node));
         TARE_TRY(tare_node_each_function(node, count_function, walk));
-        for (size_t i = 0; i < node->n_inputs; i++) push(walk, node->inputs[i].node);
-        for (size_t i = 0; i < node->n_controls; i++) push(walk, node->controls[i]);
+        for (size_t i = 0; i < node->n_inputs; i++)
+            push(walk, node->inputs[i].node);
+        for (size_t i = 0; i < node->n_controls; i++)
+            push(walk, node->controls[i]);
     }
     return TARE_OK;
 }
@@ -119,10 +122,12 @@ void inspect_ops_free(struct inspect_ops *ops) {
 tare_status inspect_find_graph(const struct tare_graph **out, const struct tare_model *model, const char *name) {
     *out = tare_model_find_function(model, name);
     for (size_t i = 0; i < model->n_aliases && !*out; i++)
-        if (strcmp(model->aliases[i].alias, name) == 0) *out = tare_model_find_function(model, model->aliases[i].function);
+        if (strcmp(model->aliases[i].alias, name) == 0)
+            *out = tare_model_find_function(model, model->aliases[i].function);
     if (!*out && (!*name || strcmp(name, "graph") == 0)) *out = model->main;
     if (*out) return TARE_OK;
-    return TARE_FAIL(TARE_NOT_FOUND, "%s: --graph: no function is named '%s' (--functions lists them)", model->path, name);
+    return TARE_FAIL(TARE_NOT_FOUND, "%s: --graph: no function is named '%s' (--functions lists them)", model->path,
+                     name);
 }
 
 void inspect_input_name(struct tare_strbuf *out, struct tare_edge edge) {

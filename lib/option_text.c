@@ -11,7 +11,8 @@ static tare_status next_word(char **out, struct tare_arena *arena, const char **
     const char *p = *text;
     bool quoted = false;
     size_t used = 2;
-    while (isspace((unsigned char)*p)) p++;
+    while (isspace((unsigned char)*p))
+        p++;
     *out = NULL;
     if (!*p) return TARE_OK;
     char *word = TARE_NEW_ARRAY(arena, char, strlen(p) + 3);
@@ -38,7 +39,8 @@ tare_status tare_option_text_read(void *values, struct tare_arena *arena, const 
     for (const char *rest = text ? text : "";;) {
         TARE_TRY(next_word(&words[count], arena, &rest));
         if (!words[count]) break;
-        if (strcmp(words[count], "--help") == 0) return TARE_FAIL(TARE_USAGE, "options '%s': there is no option 'help'", text);
+        if (strcmp(words[count], "--help") == 0)
+            return TARE_FAIL(TARE_USAGE, "options '%s': there is no option 'help'", text);
         if (++count == MOST) return TARE_FAIL(TARE_USAGE, "options '%.40s…': more than %d of them", text, MOST - 1);
     }
     return tare_options_parse(values, &outcome, set, count, words);

@@ -50,7 +50,8 @@ struct tare_record_counter *tare_record_counter_start(const char *const *paths, 
         tare_error_clear(); /* work goes on without the time left */
         return NULL;
     }
-    *counter = (struct tare_record_counter){ .paths = paths, .n_paths = n_paths, .options = *options, .progress = progress };
+    *counter =
+        (struct tare_record_counter){ .paths = paths, .n_paths = n_paths, .options = *options, .progress = progress };
     counter->options.prefetch = 0;
     counter->options.on_bad = NULL;
     counter->thread = tare_thread_start(count, counter);

@@ -8,8 +8,8 @@
 struct tare_record_counter;
 
 /* Tells `progress` how many records the options give (nothing is decoded). NULL, which is fine, when
- * there is no progress to tell, or when standard input or a pipe, which can be read only once, is among the files. Paths and progress
- * must outlive the counter. */
+ * there is no progress to tell, or when standard input or a pipe, which can be read only once, is among the files.
+ * Paths and progress must outlive the counter. */
 struct tare_record_counter *tare_record_counter_start(const char *const *paths, size_t n_paths,
                                                       const struct tare_source_options *options,
                                                       struct tare_progress *progress);

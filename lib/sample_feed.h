@@ -13,8 +13,9 @@ struct tare_sample_feed {
     struct tare_source *records;
 };
 
-/* Opens the files for samples of `signature`. A sample whose keys, dtypes or shapes do not fit the signature counts as a
- * bad record (datasets/source.h). The feed must stay where it is. End with tare_sample_feed_close, also after a failure. */
+/* Opens the files for samples of `signature`. A sample whose keys, dtypes or shapes do not fit the signature counts as
+ * a bad record (datasets/source.h). The feed must stay where it is. End with tare_sample_feed_close, also after a
+ * failure. */
 tare_status tare_sample_feed_open(struct tare_sample_feed *out, const struct tare_signature *signature,
                                   const char *const *paths, size_t n_paths,
                                   const struct tare_source_options *options) TARE_WARN_UNUSED;

@@ -16,7 +16,7 @@ struct targeting {
     const struct tare_targeting_task *task;
     const struct tare_sensitivity *sensitivity;
     struct tare_comparison comparison; /* its first row is the float model's */
-    const size_t *kept; /* of the mix at hand */
+    const size_t *kept;                /* of the mix at hand */
     size_t n_kept;
 };
 
@@ -107,21 +107,30 @@ static tare_status read_number(double *out, const char *name, const char *text) 
     return TARE_FAIL(TARE_USAGE, "--%s is '%s' (wanted a number)", name, text);
 }
 
-static tare_status read_target(struct tare_target *out, const struct tare_targeting_options *options, int64_t float_bytes) {
+static tare_status read_target(struct tare_target *out, const struct tare_targeting_options *options,
+                               int64_t float_bytes) {
     *out = (struct tare_target){ .max_drop = INFINITY, .min_sqnr_db = -INFINITY };
     if (options->max_drop) TARE_TRY(read_number(&out->max_drop, "max-drop", options->max_drop));
     if (options->min_sqnr) TARE_TRY(read_number(&out->min_sqnr_db, "min-sqnr", options->min_sqnr));
     if (options->max_size)
-        TARE_TRY(tare_error_prefix(tare_target_read_size(&out->max_bytes, options->max_size, float_bytes), "--max-size"));
+        TARE_TRY(
+            tare_error_prefix(tare_target_read_size(&out->max_bytes, options->max_size, float_bytes), "--max-size"));
     return TARE_OK;
 }
 
 static tare_status measure_sensitivity(struct tare_sensitivity *out, const struct tare_targeting_task *task) {
     struct tare_runner_options runner = *task->runner;
     const struct tare_sensitivity_task sensitivity = {
-        .model = task->model, .ops = task->ops, .variant = task->variant, .calibration = task->calibration,
-        .signature = task->signature, .label = task->label, .runner = &runner, .threads = task->threads,
-        .quiet = task->quiet, .memory = task->sensitivity_memory,
+        .model = task->model,
+        .ops = task->ops,
+        .variant = task->variant,
+        .calibration = task->calibration,
+        .signature = task->signature,
+        .label = task->label,
+        .runner = &runner,
+        .threads = task->threads,
+        .quiet = task->quiet,
+        .memory = task->sensitivity_memory,
     };
     if (!runner.limit || runner.limit > task->sensitivity_limit) runner.limit = task->sensitivity_limit;
     return tare_sensitivity_measure(out, &sensitivity);
@@ -130,11 +139,14 @@ static tare_status measure_sensitivity(struct tare_sensitivity *out, const struc
 tare_status tare_targeting_run(struct tare_targeting *out, const struct tare_targeting_task *task,
                                struct tare_sensitivity *sensitivity) {
     struct targeting t = { .task = task, .comparison = { .threads = task->threads }, .sensitivity = &out->sensitivity };
-    const struct tare_progress_options progress = { .label = "target", .unit = "records", .total = -1, .quiet = task->quiet };
+    const struct tare_progress_options progress = {
+        .label = "target", .unit = "records", .total = -1, .quiet = task->quiet
+    };
     struct tare_sensitivity_figures figures;
     struct tare_target target;
-    struct tare_target_task search = { .target = &target, .sensitivity = &out->sensitivity, .size = size_of,
-                                       .measure = measure, .arg = &t };
+    struct tare_target_task search = {
+        .target = &target, .sensitivity = &out->sensitivity, .size = size_of, .measure = measure, .arg = &t
+    };
     int64_t bytes;
     tare_status status;
     *out = (struct tare_targeting){ .result = { .chosen = NULL } };

@@ -1,5 +1,5 @@
-/* Mixed precision to a target, as users put it: options as rows, for `tare compare` and `tare quantize`, and the search on
- * a real model. */
+/* Mixed precision to a target, as users put it: options as rows, for `tare compare` and `tare quantize`, and the search
+ * on a real model. */
 #ifndef TARE_LIB_TARGETING_H
 #define TARE_LIB_TARGETING_H
 
@@ -11,16 +11,21 @@ struct tare_targeting_options {
 };
 
 #define TARE_TARGETING_ROW(type, member, field)                                                                        \
-    .kind = TARE_OPTION_STRING,                                                                                        \
-    .offset = offsetof(type, member) + offsetof(struct tare_targeting_options, field)
+    .kind = TARE_OPTION_STRING, .offset = offsetof(type, member) + offsetof(struct tare_targeting_options, field)
 /* The rows, for options that have a struct tare_targeting_options `member`. */
 #define TARE_TARGETING_OPTIONS(type, member)                                                                           \
-    { .name = "max-drop", TARE_TARGETING_ROW(type, member, max_drop), .placeholder = "POINTS",                         \
+    { .name = "max-drop",                                                                                              \
+      TARE_TARGETING_ROW(type, member, max_drop),                                                                      \
+      .placeholder = "POINTS",                                                                                         \
       .help = "leave the fewest layers in float with which top-1 is at most so much below the float model's" },        \
-    { .name = "min-sqnr", TARE_TARGETING_ROW(type, member, min_sqnr), .placeholder = "DB",                             \
-      .help = "the same for records without labels: the first output has at least this SQNR" },                        \
-    { .name = "max-size", TARE_TARGETING_ROW(type, member, max_size), .placeholder = "SIZE",                           \
-      .help = "weights of at most this size: bytes, 300kB, 1.5MB, or a share of the float model's as 60%" }
+        { .name = "min-sqnr",                                                                                          \
+          TARE_TARGETING_ROW(type, member, min_sqnr),                                                                  \
+          .placeholder = "DB",                                                                                         \
+          .help = "the same for records without labels: the first output has at least this SQNR" },                    \
+    {                                                                                                                  \
+        .name = "max-size", TARE_TARGETING_ROW(type, member, max_size), .placeholder = "SIZE",                         \
+        .help = "weights of at most this size: bytes, 300kB, 1.5MB, or a share of the float model's as 60%"            \
+    }
 
 /* Some target is given. */
 bool tare_targeting_wanted(const struct tare_targeting_options *options);
@@ -28,9 +33,9 @@ bool tare_targeting_wanted(const struct tare_targeting_options *options);
 /* What is searched; everything is borrowed. */
 struct tare_targeting_task {
     const struct tare_targeting_options *options;
-    const char *model; /* SavedModel directory */
-    const struct tare_op_registry *ops; /* NULL: the built-in ones */
-    const struct tare_variant *variant; /* what layers become that are quantized */
+    const char *model;                    /* SavedModel directory */
+    const struct tare_op_registry *ops;   /* NULL: the built-in ones */
+    const struct tare_variant *variant;   /* what layers become that are quantized */
     struct tare_calibration *calibration; /* NULL where the variant needs none */
     const char *signature, *label;
     const struct tare_runner_options *runner; /* records that finalists are measured with */

@@ -410,7 +410,8 @@ static tare_status read_parts(struct tare_tensor *out, struct tare_bundle *bundl
         status = new_box(out, entry, box);
     for (size_t i = 0; i < entry->n_slices && status == TARE_OK && !only; i++)
         if (parts[i].entry)
-            status = tare_error_prefix(copy_stored(out, box, bundle, parts[i].entry, &parts[i].slice, key), "slice %zu", i);
+            status =
+                tare_error_prefix(copy_stored(out, box, bundle, parts[i].entry, &parts[i].slice, key), "slice %zu", i);
     tare_free(parts);
     return status;
 }

@@ -1,6 +1,6 @@
-/* Putting a chunked message together. The last record is the index: a tree of parts, each with the way to its field. A part
- * that is a message is merged into the message at its place, bytes are appended. Every record is used once, so the result
- * cannot be larger than the file. */
+/* Putting a chunked message together. The last record is the index: a tree of parts, each with the way to its field. A
+ * part that is a message is merged into the message at its place, bytes are appended. Every record is used once, so the
+ * result cannot be larger than the file. */
 #include "proto/chunked.h"
 #include "base/alloc.h"
 #include "proto/field.h"
@@ -28,7 +28,8 @@ struct place {
 static tare_status find_chunk(const struct tare_riegeli_record **out, struct merger *m, uint64_t number) {
     const Tensorflow__ChunkMetadata__ChunkInfo *info;
     if (number >= m->index->n_chunks)
-        return TARE_FAIL(TARE_CORRUPT, "part %llu is not in the list of %zu", (unsigned long long)number, m->index->n_chunks);
+        return TARE_FAIL(TARE_CORRUPT, "part %llu is not in the list of %zu", (unsigned long long)number,
+                         m->index->n_chunks);
     if (m->used[number]) return TARE_FAIL(TARE_CORRUPT, "part %llu is used twice", (unsigned long long)number);
     m->used[number] = true;
     info = m->index->chunks[number];
@@ -47,7 +48,8 @@ static tare_status find_chunk(const struct tare_riegeli_record **out, struct mer
 
 /* ---- the way to a field ---- */
 
-static tare_status message_in(struct place *place, struct merger *m, const ProtobufCFieldDescriptor *field, void *slot) {
+static tare_status message_in(struct place *place, struct merger *m, const ProtobufCFieldDescriptor *field,
+                              void *slot) {
     ProtobufCMessage **child = slot;
     if (!slot) return TARE_NO_MEMORY;
     if (field->type != PROTOBUF_C_TYPE_MESSAGE) {
@@ -67,7 +69,8 @@ static tare_status step_map(struct place *place, struct merger *m, const Protobu
     const ProtobufCMessageDescriptor *entries = list->type == PROTOBUF_C_TYPE_MESSAGE ? list->descriptor : NULL;
     const ProtobufCFieldDescriptor *value = entries ? protobuf_c_message_descriptor_get_field(entries, 2) : NULL;
     size_t count = tare_field_count(place->message, list);
-    if (!value || entries->fields[0].type != PROTOBUF_C_TYPE_STRING || !key || key->type_case != TENSORFLOW__FIELD_INDEX__MAP_KEY__TYPE_S)
+    if (!value || entries->fields[0].type != PROTOBUF_C_TYPE_STRING || !key ||
+        key->type_case != TENSORFLOW__FIELD_INDEX__MAP_KEY__TYPE_S)
         return TARE_FAIL(TARE_UNSUPPORTED, "field %s is entered by a key that is no text", list->name);
     for (size_t i = 0; i < count; i++) {
         ProtobufCMessage *entry = *(ProtobufCMessage *const *)tare_field_value(place->message, list, i);
@@ -78,17 +81,20 @@ static tare_status step_map(struct place *place, struct merger *m, const Protobu
     return TARE_FAIL(TARE_CORRUPT, "field %s has no entry '%s'", list->name, key->s);
 }
 
-static tare_status step_index(struct place *place, struct merger *m, const ProtobufCFieldDescriptor *field, uint64_t index) {
+static tare_status step_index(struct place *place, struct merger *m, const ProtobufCFieldDescriptor *field,
+                              uint64_t index) {
     size_t count = tare_field_count(place->message, field);
     if (index > count)
-        return TARE_FAIL(TARE_CORRUPT, "field %s has no element %llu of %zu", field->name, (unsigned long long)index, count);
+        return TARE_FAIL(TARE_CORRUPT, "field %s has no element %llu of %zu", field->name, (unsigned long long)index,
+                         count);
     return message_in(place, m, field,
                       index < count ? (void *)(uintptr_t)tare_field_value(place->message, field, index)
                                     : tare_field_append(place->message, field, m->arena, 1));
 }
 
 /* One field, with the element behind it if there is one; *used tags were consumed. */
-static tare_status step(struct place *place, struct merger *m, Tensorflow__FieldIndex *const *tags, size_t count, size_t *used) {
+static tare_status step(struct place *place, struct merger *m, Tensorflow__FieldIndex *const *tags, size_t count,
+                        size_t *used) {
     const ProtobufCFieldDescriptor *field;
     *used = 1;
     if (place->field || tags[0]->kind_case != TENSORFLOW__FIELD_INDEX__KIND_FIELD)
@@ -146,12 +152,13 @@ static tare_status merge(struct place place, struct merger *m, const Tensorflow_
         TARE_TRY(place.field ? add_bytes(&place, m, record)
                              : tare_message_merge(place.message, m->arena, record->data, record->size, "a part"));
     }
-    for (size_t i = 0; i < part->n_chunked_fields; i++) TARE_TRY(merge_field(place, m, part->chunked_fields[i]));
+    for (size_t i = 0; i < part->n_chunked_fields; i++)
+        TARE_TRY(merge_field(place, m, part->chunked_fields[i]));
     return TARE_OK;
 }
 
-static tare_status read_all(ProtobufCMessage **out, const ProtobufCMessageDescriptor *descriptor, struct tare_arena *arena,
-                            const void *data, size_t size) {
+static tare_status read_all(ProtobufCMessage **out, const ProtobufCMessageDescriptor *descriptor,
+                            struct tare_arena *arena, const void *data, size_t size) {
     struct merger m = { .arena = arena };
     struct tare_riegeli_record *records;
     ProtobufCMessage *index, *message;

@@ -10,6 +10,7 @@
 /* Reads the file and puts the message together; everything is in the arena. `what` names the file in error texts.
  * TARE_CORRUPT, TARE_UNSUPPORTED, TARE_NO_MEMORY as tare_riegeli_read and tare_message_unpack. */
 tare_status tare_chunked_read(ProtobufCMessage **out, const ProtobufCMessageDescriptor *descriptor,
-                              struct tare_arena *arena, const void *data, size_t size, const char *what) TARE_WARN_UNUSED;
+                              struct tare_arena *arena, const void *data, size_t size,
+                              const char *what) TARE_WARN_UNUSED;
 
 #endif

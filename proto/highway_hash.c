@@ -50,7 +50,8 @@ static void update(struct state *s, const uint64_t lanes[LANES]) {
 
 static void update_packet(struct state *s, const uint8_t packet[PACKET]) {
     uint64_t lanes[LANES] = { 0 };
-    for (int i = 0; i < PACKET; i++) lanes[i / 8] |= (uint64_t)packet[i] << (i % 8 * 8);
+    for (int i = 0; i < PACKET; i++)
+        lanes[i / 8] |= (uint64_t)packet[i] << (i % 8 * 8);
     update(s, lanes);
 }
 
@@ -89,11 +90,13 @@ uint64_t tare_highway_hash64(const uint64_t key[4], const void *data, size_t siz
         s.v0[i] = INIT0[i] ^ key[i];
         s.v1[i] = INIT1[i] ^ swap_halves(key[i]);
     }
-    for (; size >= PACKET; size -= PACKET, at += PACKET) update_packet(&s, at);
+    for (; size >= PACKET; size -= PACKET, at += PACKET)
+        update_packet(&s, at);
     if (size) update_rest(&s, at, (unsigned)size);
     for (int i = 0; i < FINAL_ROUNDS; i++) {
         uint64_t turned[LANES];
-        for (int k = 0; k < LANES; k++) turned[k] = swap_halves(s.v0[(k + 2) % LANES]);
+        for (int k = 0; k < LANES; k++)
+            turned[k] = swap_halves(s.v0[(k + 2) % LANES]);
         update(&s, turned);
     }
     return s.v0[0] + s.v1[0] + s.mul0[0] + s.mul1[0];

@@ -180,7 +180,7 @@ static tare_status read_value(const struct reader *r, ProtobufCMessage *message,
     void *slot;
     if (field->type == PROTOBUF_C_TYPE_MESSAGE && is_left(r, message, record)) return TARE_OK;
     slot = field->label == PROTOBUF_C_LABEL_REPEATED ? tare_field_append(message, field, r->arena, 1)
-                                                           : tare_field_set(message, field);
+                                                     : tare_field_set(message, field);
     if (!slot) return TARE_NO_MEMORY;
     switch (field->type) {
     case PROTOBUF_C_TYPE_STRING:
@@ -243,7 +243,8 @@ static tare_status read_message(const struct reader *r, ProtobufCMessage *messag
 }
 
 static void set_limit(struct reader *r, size_t size) {
-    if (!tare_mul_size(&r->limit, size, TARE_MESSAGE_MAX_GROWTH) || !tare_add_size(&r->limit, r->limit, r->arena->bytes) ||
+    if (!tare_mul_size(&r->limit, size, TARE_MESSAGE_MAX_GROWTH) ||
+        !tare_add_size(&r->limit, r->limit, r->arena->bytes) ||
         !tare_add_size(&r->limit, r->limit, TARE_MESSAGE_FREE_GROWTH))
         r->limit = SIZE_MAX;
 }

@@ -34,12 +34,13 @@ tare_status tare_message_unpack(ProtobufCMessage **out, const ProtobufCMessageDe
                                 struct tare_arena *arena, const void *data, size_t size,
                                 const char *what) TARE_WARN_UNUSED;
 
-/* As unpack into a message that was made here (unpack, tare_message_new) in the same arena: repeated fields grow, the others
- * are replaced or merged. After a failure the message is partly changed. */
+/* As unpack into a message that was made here (unpack, tare_message_new) in the same arena: repeated fields grow, the
+ * others are replaced or merged. After a failure the message is partly changed. */
 tare_status tare_message_merge(ProtobufCMessage *message, struct tare_arena *arena, const void *data, size_t size,
                                const char *what) TARE_WARN_UNUSED;
 
-/* Reading a large message without having all of it in memory: parts of it are passed by, and read on their own later. */
+/* Reading a large message without having all of it in memory: parts of it are passed by, and read on their own later.
+ */
 struct tare_message_part {
     const uint8_t *data;
     size_t size;
@@ -47,7 +48,7 @@ struct tare_message_part {
 struct tare_message_reading {
     const void *start; /* of the file: offsets in error texts count from here */
     const char *what;
-    int depth;         /* messages around this one */
+    int depth; /* messages around this one */
     /* Asked for every message field, repeated or not: true leaves it out of `parent`. NULL: nothing is left out. */
     bool (*leave)(void *arg, ProtobufCMessage *parent, uint32_t field, struct tare_message_part part);
     void *arg;

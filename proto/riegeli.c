@@ -1,5 +1,5 @@
-/* Reading riegeli files. A header of 24 bytes stands at every 64 KiB, also in the midst of a chunk; it only helps to seek and
- * is passed over. */
+/* Reading riegeli files. A header of 24 bytes stands at every 64 KiB, also in the midst of a chunk; it only helps to
+ * seek and is passed over. */
 #include "proto/riegeli.h"
 #include "base/alloc.h"
 #include "proto/highway_hash.h"
@@ -38,7 +38,8 @@ struct chunk {
 
 static uint64_t load64(const uint8_t *p) {
     uint64_t x = 0;
-    for (int i = 0; i < 8; i++) x |= (uint64_t)p[i] << (8 * i);
+    for (int i = 0; i < 8; i++)
+        x |= (uint64_t)p[i] << (8 * i);
     return x;
 }
 
@@ -123,7 +124,8 @@ static void release(void *arg, void *block) {
     tare_free(block);
 }
 
-static tare_status inflate(uint8_t *out, uint64_t size, const uint8_t *data, size_t data_size, const struct chunk *chunk) {
+static tare_status inflate(uint8_t *out, uint64_t size, const uint8_t *data, size_t data_size,
+                           const struct chunk *chunk) {
     BrotliDecoderState *state = BrotliDecoderCreateInstance(allocate, release, NULL);
     size_t left = size;
     BrotliDecoderResult result;
@@ -134,7 +136,8 @@ static tare_status inflate(uint8_t *out, uint64_t size, const uint8_t *data, siz
     return corrupt(chunk, "bad brotli data");
 }
 #else
-static tare_status inflate(uint8_t *out, uint64_t size, const uint8_t *data, size_t data_size, const struct chunk *chunk) {
+static tare_status inflate(uint8_t *out, uint64_t size, const uint8_t *data, size_t data_size,
+                           const struct chunk *chunk) {
     (void)out, (void)size, (void)data, (void)data_size, (void)chunk;
     return TARE_FAIL(TARE_UNSUPPORTED, "the file is compressed with brotli, which this program was built without");
 }
@@ -184,7 +187,8 @@ static tare_status read_records(struct reader *r, const struct chunk *chunk) {
     end = sizes + sizes_size;
     for (uint64_t i = 0; i < chunk->n_records; i++) {
         uint64_t size;
-        if (!read_varint(&size, &sizes, end) || size > values_size) return corrupt(chunk, "its records run past its end");
+        if (!read_varint(&size, &sizes, end) || size > values_size)
+            return corrupt(chunk, "its records run past its end");
         TARE_TRY(add_record(r, chunk->begin + i, values, size));
         values += size;
         values_size -= size;

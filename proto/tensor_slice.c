@@ -118,7 +118,8 @@ tare_status tare_slice_copy(struct tare_tensor *target, const struct tare_slice 
     run = rank ? shared.shape.dims[rank - 1] : 1;
     for (int64_t done = 0; done < elements; done += run) {
         TARE_TRY(copy_run(target, place_of(to, &shared, index), source, place_of(from, &shared, index), run));
-        for (int d = rank - 2; d >= 0 && ++index[d] == shared.shape.dims[d]; d--) index[d] = 0;
+        for (int d = rank - 2; d >= 0 && ++index[d] == shared.shape.dims[d]; d--)
+            index[d] = 0;
     }
     return TARE_OK;
 }

@@ -1,14 +1,15 @@
 /* Error-compensated rounding.
  *
- * The error of a column is e' H e with e = w - ŵ. With rows in the order in which they are rounded and H = R R', R upper
- * triangular, it is
+ * The error of a column is e' H e with e = w - ŵ. With rows in the order in which they are rounded and H = R R', R
+ * upper triangular, it is
  *
  *     Σ_j R_jj² (e_j + Σ_{k<j} e_k R_kj / R_jj)²
  *
- * so that row j is rounded where w_j + Σ_{k<j} e_k R_kj / R_jj lies. That is GPTQ's update without the inverse of H (Frantar et
- * al., "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained Transformers", ICLR 2023), which is Babai's
- * nearest plane (Chen et al., "The Geometry of LLM Quantization: GPTQ as Babai's Nearest Plane Algorithm", 2025). R comes
- * from the Cholesky factor of H with its rows in reverse: index a here is the place in that reversed order. */
+ * so that row j is rounded where w_j + Σ_{k<j} e_k R_kj / R_jj lies. That is GPTQ's update without the inverse of H
+ * (Frantar et al., "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained Transformers", ICLR 2023),
+ * which is Babai's nearest plane (Chen et al., "The Geometry of LLM Quantization: GPTQ as Babai's Nearest Plane
+ * Algorithm", 2025). R comes from the Cholesky factor of H with its rows in reverse: index a here is the place in that
+ * reversed order. */
 #include "quant/compensated.h"
 
 #include "base/alloc.h"
@@ -32,10 +33,10 @@ struct work {
     int64_t rows, columns;
     int64_t first, end; /* columns to round */
     double qmin, qmax;
-    int64_t *order;  /* place a -> row */
-    double *factor;  /* L, rows * rows, by places; its lower half and diagonal */
-    double damping;  /* added to the diagonal of H: what is made least */
-    int64_t block;   /* first row of the factor's block at hand */
+    int64_t *order;         /* place a -> row */
+    double *factor;         /* L, rows * rows, by places; its lower half and diagonal */
+    double damping;         /* added to the diagonal of H: what is made least */
+    int64_t block;          /* first row of the factor's block at hand */
     double *before, *after; /* error by column */
     int threads;
 };
@@ -47,9 +48,12 @@ static double dot(const double *a, const double *b, int64_t count) {
     double lanes[LANES] = { 0 }, sum = 0;
     int64_t i = 0;
     for (; i + LANES <= count; i += LANES)
-        for (int k = 0; k < LANES; k++) lanes[k] += a[i + k] * b[i + k];
-    for (; i < count; i++) sum += a[i] * b[i];
-    for (int k = 0; k < LANES; k++) sum += lanes[k];
+        for (int k = 0; k < LANES; k++)
+            lanes[k] += a[i + k] * b[i + k];
+    for (; i < count; i++)
+        sum += a[i] * b[i];
+    for (int k = 0; k < LANES; k++)
+        sum += lanes[k];
     return sum;
 }
 
@@ -107,9 +111,9 @@ static tare_status choose_order(struct work *w) {
     if (!places) return TARE_NO_MEMORY;
     for (int64_t a = 0; a < w->rows; a++)
         places[a] = (struct place){ w->how->hessian[a * w->rows + a], a };
-    if (w->how->act_order)
-        qsort(places, (size_t)w->rows, sizeof *places, by_size);
-    for (int64_t a = 0; a < w->rows; a++) w->order[a] = w->how->act_order ? places[a].row : w->rows - 1 - a;
+    if (w->how->act_order) qsort(places, (size_t)w->rows, sizeof *places, by_size);
+    for (int64_t a = 0; a < w->rows; a++)
+        w->order[a] = w->how->act_order ? places[a].row : w->rows - 1 - a;
     tare_free(places);
     return TARE_OK;
 }
@@ -117,7 +121,8 @@ static tare_status choose_order(struct work *w) {
 /* More damping where rounding has made the matrix indefinite. *ready is false when there is nothing to go by. */
 static tare_status prepare_factor(bool *ready, struct work *w) {
     double mean = 0, damp = w->how->damp > 0 ? w->how->damp : 1e-9;
-    for (int64_t i = 0; i < w->rows; i++) mean += w->how->hessian[i * w->rows + i] / (double)w->rows;
+    for (int64_t i = 0; i < w->rows; i++)
+        mean += w->how->hessian[i * w->rows + i] / (double)w->rows;
     *ready = false;
     if (!(mean > 0) || !isfinite(mean)) return TARE_OK;
     for (int attempt = 0; attempt < 8 && !*ready; attempt++, damp *= 10) {
@@ -161,7 +166,8 @@ static void round_rows(struct slice *s) {
             error[n] = real - q * scale;
         }
         for (int64_t b = 0; b < a; b++)
-            for (int64_t n = 0; n < SLICE; n++) s->carried[b * SLICE + n] += error[n] * factor[b];
+            for (int64_t n = 0; n < SLICE; n++)
+                s->carried[b * SLICE + n] += error[n] * factor[b];
     }
 }
 
@@ -169,13 +175,17 @@ static void round_rows(struct slice *s) {
 static void measure(double errors[SLICE], struct slice *s) {
     const struct work *w = s->w;
     double *pull = s->carried; /* row i of H e */
-    for (int n = 0; n < SLICE; n++) errors[n] = 0;
+    for (int n = 0; n < SLICE; n++)
+        errors[n] = 0;
     for (int64_t i = 0; i < w->rows; i++) {
         const double *h = &w->how->hessian[i * w->rows], *e = &s->error[i * SLICE];
-        for (int n = 0; n < SLICE; n++) pull[n] = w->damping * e[n];
+        for (int n = 0; n < SLICE; n++)
+            pull[n] = w->damping * e[n];
         for (int64_t j = 0; j < w->rows; j++)
-            for (int n = 0; n < SLICE; n++) pull[n] += h[j] * s->error[j * SLICE + n];
-        for (int n = 0; n < SLICE; n++) errors[n] += e[n] * pull[n];
+            for (int n = 0; n < SLICE; n++)
+                pull[n] += h[j] * s->error[j * SLICE + n];
+        for (int n = 0; n < SLICE; n++)
+            errors[n] += e[n] * pull[n];
     }
 }
 

@@ -15,13 +15,14 @@ struct tare_compensation {
     int threads;           /* 0: one a processor; the result does not depend on it */
 };
 
-/* What came of it: Σ_columns e' H e of the weight as it was (rounded to nearest, say), and as it is, per row of samples. */
+/* What came of it: Σ_columns e' H e of the weight as it was (rounded to nearest, say), and as it is, per row of
+ * samples. */
 struct tare_compensated {
     double before, after;
 };
 
-/* Replaces the integers of `weight`, which are there (with scales), by better ones; a column that would be worse keeps its
- * own. `weight` has one batch. Does nothing where the Hessian is zero. */
+/* Replaces the integers of `weight`, which are there (with scales), by better ones; a column that would be worse keeps
+ * its own. `weight` has one batch. Does nothing where the Hessian is zero. */
 tare_status tare_round_compensated(struct tare_compensated *out, struct tare_quantized_weight *weight,
                                    const struct tare_qscheme *scheme, const struct tare_compensation *how);
 

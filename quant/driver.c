@@ -43,7 +43,8 @@ bool tare_quant_only_feeds_integers(const struct tare_quant_work *work, const st
     for (size_t i = 0; i < work->n_layers; i++) {
         const struct tare_quant_layer *user = &work->layers[i];
         if (user->refused || user->setting.method != layer->setting.method || user->kind == TARE_KIND_GATHER) continue;
-        as_integers += tare_edge_equal(user->input, layer->output) && same_params(&user->left_params, &layer->output_params);
+        as_integers +=
+            tare_edge_equal(user->input, layer->output) && same_params(&user->left_params, &layer->output_params);
         as_integers += !user->weight && tare_edge_equal(user->second, layer->output) &&
                        same_params(&user->right_params, &layer->output_params);
     }
@@ -59,7 +60,8 @@ tare_status tare_quant_check_setting(const struct tare_quant_setting *setting) {
     if (setting->activation_bits && setting->activation_bits != 8 && setting->activation_bits != 16)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "activations of %d bits (wanted 8 or 16)", setting->activation_bits);
     if (setting->activation_bits == 16 && !setting->method->takes_wide)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "method %s has no activations of 16 bits (static in the op set XLA has)",
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "method %s has no activations of 16 bits (static in the op set XLA has)",
                          setting->method->name);
     if (setting->granularity != TARE_PER_BLOCK) return TARE_OK;
     if (setting->block != 32 && setting->block != 64 && setting->block != 128 && setting->block != 256)
@@ -86,12 +88,14 @@ static const char *refuse_kind(const struct tare_quant_work *work, const struct 
     return tare_arena_printf(work->arena, "method %s leaves it alone (a rule for it can ask for it)", method->name);
 }
 
-static const char *refuse_operands(const struct tare_quant_work *work, const struct tare_quant_layer *layer, bool by_rule) {
+static const char *refuse_operands(const struct tare_quant_work *work, const struct tare_quant_layer *layer,
+                                   bool by_rule) {
     enum { SMALLEST_TABLE = 1024 };
     const struct tare_quant_method *method = layer->setting.method;
     int64_t least = work->options->min_elements ? work->options->min_elements : method->min_elements;
     if (!layer->weight) {
-        if (!method->takes_two_inputs) return "Non-constant weights are not supported at the moment, except matmul and einsum.";
+        if (!method->takes_two_inputs)
+            return "Non-constant weights are not supported at the moment, except matmul and einsum.";
         if (!by_rule && !work->options->two_inputs) return "its second input is no constant (two_inputs quantizes it)";
         return NULL;
     }
@@ -132,7 +136,8 @@ static tare_status plan_all(struct tare_quant_work *work) {
     bool *used = TARE_NEW_ARRAY(work->arena, bool, n_rules + 1);
     report->unused_rules = TARE_NEW_ARRAY(work->arena, const char *, n_rules + 1);
     if (!used || !report->unused_rules) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < work->n_layers; i++) TARE_TRY(plan_layer(work, &work->layers[i], used));
+    for (size_t i = 0; i < work->n_layers; i++)
+        TARE_TRY(plan_layer(work, &work->layers[i], used));
     for (size_t i = 0; i < n_rules; i++)
         if (!used[i]) report->unused_rules[report->n_unused_rules++] = tare_quant_recipe_rule(recipe, i)->where;
     return TARE_OK;
@@ -157,10 +162,13 @@ static tare_status add_outcomes(struct tare_quant_work *work) {
     for (size_t i = 0; i < work->n_layers; i++) {
         struct tare_quant_layer *layer = &work->layers[i];
         layer->outcome = &report->outcomes[report->count++];
-        *layer->outcome = (struct tare_quant_outcome){ .function = layer->op->graph->name, .node = layer->op->name,
-                                                       .op = layer->op->op, .refused = layer->refused,
-                                                       .input_node = layer->observed.node ? layer->observed.node->name : NULL,
-                                                       .input_output = layer->observed.index };
+        *layer->outcome =
+            (struct tare_quant_outcome){ .function = layer->op->graph->name,
+                                         .node = layer->op->name,
+                                         .op = layer->op->op,
+                                         .refused = layer->refused,
+                                         .input_node = layer->observed.node ? layer->observed.node->name : NULL,
+                                         .input_output = layer->observed.index };
         if (layer->refused) continue;
         layer->outcome->method = layer->setting.method->name;
         layer->outcome->setting = layer->setting;
@@ -184,7 +192,8 @@ static tare_status channel_spread(double *out, struct tare_arena *arena, const s
     if (!magnitudes) return TARE_NO_MEMORY;
     for (int64_t c = 0; c < layout->columns; c++) {
         double magnitude = 0;
-        for (int64_t r = 0; r < rows; r++) magnitude = fmax(magnitude, fabs((double)values[r * layout->columns + c]));
+        for (int64_t r = 0; r < rows; r++)
+            magnitude = fmax(magnitude, fabs((double)values[r * layout->columns + c]));
         if (magnitude > 0) magnitudes[count++] = magnitude;
     }
     qsort(magnitudes, count, sizeof *magnitudes, by_size);
@@ -199,7 +208,8 @@ static tare_status describe_weight(struct tare_quant_work *work, const struct ta
     outcome->weight_elements = q->values.elements;
     outcome->weight_scale_min = outcome->weight_scale_max = q->scales[0];
     outcome->n_weight_scales = q->n_scales;
-    for (int64_t i = 0; i < q->n_scales && i < TARE_OUTCOME_SCALES; i++) outcome->weight_scales[i] = q->scales[i];
+    for (int64_t i = 0; i < q->n_scales && i < TARE_OUTCOME_SCALES; i++)
+        outcome->weight_scales[i] = q->scales[i];
     for (int64_t i = 1; i < q->n_scales; i++) {
         if (q->scales[i] < outcome->weight_scale_min) outcome->weight_scale_min = q->scales[i];
         if (q->scales[i] > outcome->weight_scale_max) outcome->weight_scale_max = q->scales[i];
@@ -244,8 +254,9 @@ static tare_status find_all(struct tare_quant_work *work, const struct tare_bind
     const struct tare_model *model = work->model;
     tare_status status = tare_quant_find_layers(&list, work->arena, model->main, work->shapes, bindings);
     for (size_t i = 0; i < model->n_functions && status == TARE_OK; i++)
-        status = tare_error_prefix(tare_quant_find_layers(&list, work->arena, model->functions[i], work->shapes, bindings),
-                                   "function %s", model->functions[i]->name);
+        status =
+            tare_error_prefix(tare_quant_find_layers(&list, work->arena, model->functions[i], work->shapes, bindings),
+                              "function %s", model->functions[i]->name);
     work->layers = list.layers; /* also on failure: they hold tensors */
     work->n_layers = list.count;
     return status;
@@ -266,8 +277,9 @@ tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *a
                           const struct tare_quant_ranges *ranges, const struct tare_quant_options *options) {
     struct tare_model_shapes *shapes = NULL;
     struct tare_bindings *bindings = NULL;
-    struct tare_quant_work work = { .arena = arena, .model = model, .ranges = ranges, .options = options,
-                                    .report = report };
+    struct tare_quant_work work = {
+        .arena = arena, .model = model, .ranges = ranges, .options = options, .report = report
+    };
     tare_status status;
     memset(report, 0, sizeof *report);
     TARE_CHECK(tare_model_shapes_new(&shapes, model));
@@ -278,7 +290,8 @@ tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *a
     TARE_CHECK(tare_quant_check_variables(&work, bindings));
     TARE_CHECK(add_outcomes(&work));
     for (size_t i = 0; options->passes && options->passes[i]; i++)
-        TARE_CHECK(tare_error_prefix(options->passes[i]->run(&work, options->passes[i]), "%s", options->passes[i]->name));
+        TARE_CHECK(
+            tare_error_prefix(options->passes[i]->run(&work, options->passes[i]), "%s", options->passes[i]->name));
     for (size_t i = 0; i < work.n_layers; i++)
         if (!work.layers[i].refused) TARE_CHECK(rewrite_layer(&work, &work.layers[i]));
     sweep(&work);

@@ -4,8 +4,8 @@
 
 #include "graph/model.h"
 
-/* The range that a FakeQuant of 8 bits gives the activation, which makes it or reads it; false: none does, or its range is
- * no constant. */
+/* The range that a FakeQuant of 8 bits gives the activation, which makes it or reads it; false: none does, or its range
+ * is no constant. */
 bool tare_quant_fake_range(double *low, double *high, struct tare_edge edge);
 /* True when the model was trained with quantization: some op's name begins with FakeQuant, as TensorFlow decides it. */
 bool tare_quant_is_trained(const struct tare_model *model);

@@ -34,8 +34,9 @@ static double reach_of(const struct tare_calibration *calibration, struct tare_e
     return fmax(fabs(low), fabs(high));
 }
 
-static tare_status find_layers(struct tare_quant_layer_list *list, struct tare_arena *arena, const struct tare_model *model,
-                               const struct tare_model_shapes *shapes, const struct tare_bindings *bindings) {
+static tare_status find_layers(struct tare_quant_layer_list *list, struct tare_arena *arena,
+                               const struct tare_model *model, const struct tare_model_shapes *shapes,
+                               const struct tare_bindings *bindings) {
     TARE_TRY(tare_quant_find_layers(list, arena, model->main, shapes, bindings));
     for (size_t i = 0; i < model->n_functions; i++)
         TARE_TRY(tare_quant_find_layers(list, arena, model->functions[i], shapes, bindings));
@@ -78,7 +79,8 @@ done:
     return status;
 }
 
-const struct tare_hessian *tare_quant_hessian(const struct tare_quant_work *work, const struct tare_quant_layer *layer) {
+const struct tare_hessian *tare_quant_hessian(const struct tare_quant_work *work,
+                                              const struct tare_quant_layer *layer) {
     struct tare_hessian_form form;
     if (!work->ranges || !work->ranges->hessian || !tare_quant_hessian_form(&form, layer)) return NULL;
     return work->ranges->hessian(work->ranges->arg, layer->observed, &form);

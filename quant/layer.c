@@ -34,11 +34,14 @@ static struct tare_node *sole_user(struct tare_edge edge, const char *op) {
     return tare_edge_equal(user->inputs[0], edge) ? user : NULL;
 }
 
-static bool is_conv(const struct tare_quant_layer *layer) { return layer->product.spatial > 0; }
+static bool is_conv(const struct tare_quant_layer *layer) {
+    return layer->product.spatial > 0;
+}
 
 /* A bias is added along the last axis: it must be that of the columns. */
 static void find_bias(struct tare_quant_layer *layer) {
-    const bool fits = is_conv(layer) || (!layer->product.moves && layer->product.n_free_right == 1 && layer->product.batches == 1);
+    const bool fits =
+        is_conv(layer) || (!layer->product.moves && layer->product.n_free_right == 1 && layer->product.batches == 1);
     struct tare_node *bias = fits ? sole_user(layer->output, "BiasAdd") : NULL;
     const struct tare_tensor *value = bias ? tare_edge_constant(bias->inputs[1]) : NULL;
     if (!value || !tare_quant_takes_dtype(value->dtype) || value->elements != layer->product.columns) return;
@@ -204,7 +207,8 @@ static tare_status open_layer(struct tare_quant_layer *layer, struct tare_arena 
 }
 
 static tare_status add_layer(struct tare_quant_layer_list *list, struct tare_arena *arena, struct tare_node *node,
-                             const struct tare_model_shapes *shapes, const struct tare_bindings *bindings, size_t kind) {
+                             const struct tare_model_shapes *shapes, const struct tare_bindings *bindings,
+                             size_t kind) {
     struct tare_quant_layer *layer;
     struct tare_shape shape;
     struct tare_node *read;
@@ -222,7 +226,9 @@ static tare_status add_layer(struct tare_quant_layer_list *list, struct tare_are
         list->capacity += extra;
     }
     layer = &list->layers[list->count++];
-    *layer = (struct tare_quant_layer){ .op = node, .kind = ops[kind].kind, .left = ops[kind].left, .right = ops[kind].right };
+    *layer = (struct tare_quant_layer){
+        .op = node, .kind = ops[kind].kind, .left = ops[kind].left, .right = ops[kind].right
+    };
     return open_layer(layer, arena, shapes, bindings);
 }
 
@@ -233,14 +239,16 @@ tare_status tare_quant_find_layers(struct tare_quant_layer_list *list, struct ta
     TARE_TRY(tare_graph_order(&order, arena, graph));
     for (size_t i = 0; i < graph->n_nodes && order[i]; i++)
         for (size_t kind = 0; kind < sizeof ops / sizeof *ops; kind++)
-            if (strcmp(order[i]->op, ops[kind].op) == 0) TARE_TRY(add_layer(list, arena, order[i], shapes, bindings, kind));
+            if (strcmp(order[i]->op, ops[kind].op) == 0)
+                TARE_TRY(add_layer(list, arena, order[i], shapes, bindings, kind));
     return TARE_OK;
 }
 
 /* ---- weights ---- */
 
 struct tare_qscheme tare_quant_weight_scheme(const struct tare_quant_setting *setting) {
-    return (struct tare_qscheme){ .bits = setting->bits ? setting->bits : 8, .symmetric = true,
+    return (struct tare_qscheme){ .bits = setting->bits ? setting->bits : 8,
+                                  .symmetric = true,
                                   .narrow = !setting->full_range };
 }
 
@@ -268,7 +276,9 @@ tare_status tare_quant_make_real(struct tare_quant_layer *layer) {
 static void make_room_for_bias(struct tare_quant_layer *layer) {
     const double MOST = layer->left_params.qmax > 127 ? 0x1p46 : 0x1p30;
     struct tare_quantized_weight *q = &layer->quantized;
-    if (!layer->setting.method->takes_bias || layer->left_params.scale <= 0 || (!layer->bias_value && !layer->bias_real)) return;
+    if (!layer->setting.method->takes_bias || layer->left_params.scale <= 0 ||
+        (!layer->bias_value && !layer->bias_real))
+        return;
     for (int64_t c = 0; c < layer->product.columns; c++) {
         const double bias = layer->bias_real ? layer->bias_real[c] : tare_tensor_get_f64(layer->bias_value, c);
         const double least = fabs(bias) / (layer->left_params.scale * MOST);

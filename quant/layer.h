@@ -1,5 +1,6 @@
-/* A layer: one op that quantization is about, with the bias and activation behind it, what was decided about it, and its
- * weights on their way from float to integers. The driver makes them, passes may change them, methods rewrite them. */
+/* A layer: one op that quantization is about, with the bias and activation behind it, what was decided about it, and
+ * its weights on their way from float to integers. The driver makes them, passes may change them, methods rewrite them.
+ */
 #ifndef TARE_QUANT_LAYER_H
 #define TARE_QUANT_LAYER_H
 
@@ -15,7 +16,7 @@ struct tare_quant_layer {
     /* What the graph has. The three edges are those of the graph before any rewrite: statistics go by them. */
     struct tare_node *op;
     enum tare_quant_kind kind;
-    size_t left, right;    /* inputs of op: activation (of a table: indices), weight or second activation */
+    size_t left, right;      /* inputs of op: activation (of a table: indices), weight or second activation */
     struct tare_node *bias;  /* BiasAdd behind it; NULL: none */
     struct tare_node *clamp; /* Relu or Relu6 behind that; NULL: none */
     enum tare_quant_activation activation;
@@ -30,7 +31,7 @@ struct tare_quant_layer {
 
     /* What was decided. */
     struct tare_quant_setting setting;
-    const char *refused;             /* why it stays as it is; NULL: it is quantized */
+    const char *refused;                                          /* why it stays as it is; NULL: it is quantized */
     struct tare_qparams left_params, right_params, output_params; /* of activations, where the method has them */
     bool has_output_params;
 
@@ -40,16 +41,16 @@ struct tare_quant_layer {
     int64_t input_channels; /* how many */
 
     /* The weight: zeroed until somebody makes it. What a pass puts here is what the method uses. */
-    struct tare_tensor real;                 /* float32 whatever the weight is, shape product.arranged; default: the
-                                                constant, arranged */
-    double *bias_real;                       /* product.columns values; default: bias_value */
-    double *shift;                           /* product.columns values that methods which leave the bias where it is add to
-                                                the result; NULL: nothing */
-    struct tare_quantized_weight quantized;  /* default: `real` rounded to nearest */
-    bool changed;                            /* a pass changed `real` */
-    bool own_integers;                       /* a pass made them: they are no other layer's but where that says so: */
-    const struct tare_quant_layer *twin;     /* an earlier layer that has the same integers from a pass; NULL: none */
-    struct tare_edge integers;               /* `quantized` in the graph, once somebody has emitted it */
+    struct tare_tensor real; /* float32 whatever the weight is, shape product.arranged; default: the
+                                constant, arranged */
+    double *bias_real;       /* product.columns values; default: bias_value */
+    double *shift;           /* product.columns values that methods which leave the bias where it is add to
+                                the result; NULL: nothing */
+    struct tare_quantized_weight quantized; /* default: `real` rounded to nearest */
+    bool changed;                           /* a pass changed `real` */
+    bool own_integers;                      /* a pass made them: they are no other layer's but where that says so: */
+    const struct tare_quant_layer *twin;    /* an earlier layer that has the same integers from a pass; NULL: none */
+    struct tare_edge integers;              /* `quantized` in the graph, once somebody has emitted it */
 
     struct tare_edge replaced; /* the real output of the rewritten layer; node NULL: there is none */
     struct tare_quant_outcome *outcome;
@@ -83,8 +84,8 @@ struct tare_quant_layer_list {
     size_t count, capacity;
 };
 
-/* Adds every layer of a graph, in execution order, with what the graph has of it; `refused` is set where no method could
- * quantize it. Layers without constant weight are added when both operands are float. */
+/* Adds every layer of a graph, in execution order, with what the graph has of it; `refused` is set where no method
+ * could quantize it. Layers without constant weight are added when both operands are float. */
 tare_status tare_quant_find_layers(struct tare_quant_layer_list *list, struct tare_arena *arena,
                                    const struct tare_graph *graph, const struct tare_model_shapes *shapes,
                                    const struct tare_bindings *bindings);
@@ -117,14 +118,16 @@ tare_status tare_quant_scale_input(struct tare_arena *arena, struct tare_quant_l
 /* The statistics of the activation; NULL where it was not observed, or not by channel. */
 const struct tare_statistics *tare_quant_input_statistics(const struct tare_quant_work *work,
                                                           const struct tare_quant_layer *layer);
-/* Parameters of an activation whose range the algorithm chose as it was observed, when channel c is divided by scale[c]:
- * each end moves by as much as the extreme of the channels does. False: the range is not known. */
+/* Parameters of an activation whose range the algorithm chose as it was observed, when channel c is divided by
+ * scale[c]: each end moves by as much as the extreme of the channels does. False: the range is not known. */
 bool tare_quant_scaled_params(struct tare_qparams *out, const struct tare_quant_work *work, struct tare_edge observed,
                               const struct tare_statistics *statistics, const double *scale,
                               const struct tare_quant_setting *setting);
 
-/* bias-int32: round half away from zero of bias / scale, one scale a column or one in all, saturated. NULL: no memory. */
-double tare_quant_bias_code(const struct tare_quant_layer *layer, const double *scales, int64_t column); /* not saturated */
+/* bias-int32: round half away from zero of bias / scale, one scale a column or one in all, saturated. NULL: no memory.
+ */
+double tare_quant_bias_code(const struct tare_quant_layer *layer, const double *scales,
+                            int64_t column); /* not saturated */
 const int32_t *tare_quant_bias_integers(struct tare_arena *arena, const struct tare_quant_layer *layer,
                                         const double *scales);
 /* Whether numbers of the dtype are quantized: float32, bfloat16 and half. Scales are float32 for all of them. */
@@ -135,6 +138,8 @@ bool tare_quant_keeps_numbers(const struct tare_node *node);
 struct tare_qscheme tare_quant_weight_scheme(const struct tare_quant_setting *setting);
 struct tare_qscheme tare_quant_activation_scheme(const struct tare_quant_setting *setting);
 
-static inline bool tare_edge_equal(struct tare_edge a, struct tare_edge b) { return a.node == b.node && a.index == b.index; }
+static inline bool tare_edge_equal(struct tare_edge a, struct tare_edge b) {
+    return a.node == b.node && a.index == b.index;
+}
 
 #endif

@@ -1,4 +1,5 @@
-/* The channels of a layer's activation: which of the weights they meet, and what passes that scale them have to note. */
+/* The channels of a layer's activation: which of the weights they meet, and what passes that scale them have to note.
+ */
 #include "calib/statistics.h"
 #include "quant/layer.h"
 
@@ -25,9 +26,11 @@ tare_status tare_quant_scale_input(struct tare_arena *arena, struct tare_quant_l
         layer->input_scale = TARE_NEW_ARRAY(arena, double, (size_t)channels);
         if (!layer->input_scale) return TARE_NO_MEMORY;
         layer->input_channels = channels;
-        for (int64_t c = 0; c < channels; c++) layer->input_scale[c] = 1;
+        for (int64_t c = 0; c < channels; c++)
+            layer->input_scale[c] = 1;
     }
-    for (int64_t c = 0; c < channels; c++) layer->input_scale[c] *= factors[c];
+    for (int64_t c = 0; c < channels; c++)
+        layer->input_scale[c] *= factors[c];
     return TARE_OK;
 }
 
@@ -61,7 +64,8 @@ bool tare_quant_scaled_params(struct tare_qparams *out, const struct tare_quant_
                 ? ranges->find_by(ranges->arg, setting->algorithm, observed, &chosen_low, &chosen_high)
                 : ranges->find(ranges->arg, observed, &chosen_low, &chosen_high);
     if (!found) return false;
-    if (tare_qparams_from_range(out, moved(chosen_low, low, new_low), moved(chosen_high, high, new_high), &scheme) == TARE_OK)
+    if (tare_qparams_from_range(out, moved(chosen_low, low, new_low), moved(chosen_high, high, new_high), &scheme) ==
+        TARE_OK)
         return true;
     tare_error_clear();
     return false;

@@ -21,8 +21,8 @@ struct tare_quant_pass_parameter {
 /* Runs when every layer is planned and nothing is rewritten yet, and changes what the methods then use
  * (docs/architecture.md, "Accuracy passes"). */
 struct tare_quant_pass {
-    const char *name; /* "bias_correction": as options and reports have it */
-    const char *help; /* one line */
+    const char *name;    /* "bias_correction": as options and reports have it */
+    const char *help;    /* one line */
     bool needs_channels; /* asks the calibration for statistics per channel */
     bool needs_hessians; /* asks for sums of products of the layers' inputs (calib/hessian.h) */
     struct tare_quant_pass_parameter parameters[TARE_QUANT_PASS_PARAMETERS];
@@ -36,9 +36,9 @@ extern const struct tare_quant_pass *const tare_quant_passes[];
 /* By name; NULL when there is none. */
 const struct tare_quant_pass *tare_quant_pass_find(const char *name);
 
-/* The passes that a list of names with commas between asks for, each once and in the order of tare_quant_passes, ended by
- * NULL; arena memory. Parameters may stand behind a name: "gptq:damp=0.1,act_order=true"; a pass that has some is a copy of
- * its row. TARE_USAGE names what is not known and the nearest. */
+/* The passes that a list of names with commas between asks for, each once and in the order of tare_quant_passes, ended
+ * by NULL; arena memory. Parameters may stand behind a name: "gptq:damp=0.1,act_order=true"; a pass that has some is a
+ * copy of its row. TARE_USAGE names what is not known and the nearest. */
 struct tare_arena;
 tare_status tare_quant_passes_parse(const struct tare_quant_pass *const **out, struct tare_arena *arena,
                                     const char *text) TARE_WARN_UNUSED;

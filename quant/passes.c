@@ -9,7 +9,7 @@
 #include <string.h>
 
 const struct tare_quant_pass *const tare_quant_passes[] = {
-    &tare_quant_pass_equalization,    /* change the floats */
+    &tare_quant_pass_equalization, /* change the floats */
     &tare_quant_pass_smooth_quant,
     &tare_quant_pass_weight_clipping, /* then the scales */
     &tare_quant_pass_gptq,            /* then the integers */
@@ -34,8 +34,9 @@ static tare_status unknown(const char *name) {
         tare_strbuf_printf(&list, "%s%s", i ? ", " : "", known[i]);
     }
     nearest = tare_nearest_name(name, known);
-    status = nearest ? TARE_FAIL(TARE_USAGE, "there is no accuracy pass '%s' (did you mean '%s'?)", name, nearest)
-                     : TARE_FAIL(TARE_USAGE, "there is no accuracy pass '%s' (known: %s)", name, tare_strbuf_text(&list));
+    status = nearest
+                 ? TARE_FAIL(TARE_USAGE, "there is no accuracy pass '%s' (did you mean '%s'?)", name, nearest)
+                 : TARE_FAIL(TARE_USAGE, "there is no accuracy pass '%s' (known: %s)", name, tare_strbuf_text(&list));
     tare_strbuf_free(&list);
     return status;
 }
@@ -68,7 +69,8 @@ static tare_status read_parameters(const struct tare_quant_pass **out, struct ta
         char *value = strchr(at, '=');
         int i = 0;
         if (value) *value++ = '\0';
-        while (i < TARE_QUANT_PASS_PARAMETERS && copy->parameters[i].name && strcmp(copy->parameters[i].name, at) != 0) i++;
+        while (i < TARE_QUANT_PASS_PARAMETERS && copy->parameters[i].name && strcmp(copy->parameters[i].name, at) != 0)
+            i++;
         if (i == TARE_QUANT_PASS_PARAMETERS || !copy->parameters[i].name)
             return TARE_FAIL(TARE_USAGE, "accuracy pass %s has no parameter '%s'", copy->name, at);
         TARE_TRY(read_value(&copy->parameters[i], copy->name, value ? value : ""));
@@ -79,8 +81,8 @@ static tare_status read_parameters(const struct tare_quant_pass **out, struct ta
 
 /* ---- lists ---- */
 
-/* Ends the item at its comma and returns what follows; NULL: nothing. A piece that has '=' and no ':' belongs to the item
- * before it. */
+/* Ends the item at its comma and returns what follows; NULL: nothing. A piece that has '=' and no ':' belongs to the
+ * item before it. */
 static char *end_item(char *item) {
     char *comma = strchr(item, ',');
     while (comma) {
@@ -106,7 +108,8 @@ static tare_status read_item(const struct tare_quant_pass **wanted, struct tare_
     return TARE_OK;
 }
 
-tare_status tare_quant_passes_parse(const struct tare_quant_pass *const **out, struct tare_arena *arena, const char *text) {
+tare_status tare_quant_passes_parse(const struct tare_quant_pass *const **out, struct tare_arena *arena,
+                                    const char *text) {
     const struct tare_quant_pass **list = TARE_NEW_ARRAY(arena, const struct tare_quant_pass *, N_PASSES + 1);
     const struct tare_quant_pass *wanted[N_PASSES] = { NULL };
     char *copy = tare_arena_strdup(arena, text), *next, *to = copy;

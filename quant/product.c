@@ -254,7 +254,8 @@ static int64_t list_item(const struct tare_node *node, const char *name, size_t 
     return attr && attr->kind == TARE_ATTR_INT && i < attr->count ? attr->items[i].i : fallback;
 }
 
-/* same-padding: total = max((ceil(in / stride) - 1) * stride + (k - 1) * dilation + 1 - in, 0); the odd one goes high. */
+/* same-padding: total = max((ceil(in / stride) - 1) * stride + (k - 1) * dilation + 1 - in, 0); the odd one goes high.
+ */
 static void same_padding(struct tare_quant_product *p, struct tare_spatial *out, int64_t size) {
     int64_t outputs, total;
     if (size < 0 && out->stride > 1) {
@@ -405,7 +406,8 @@ tare_status tare_quant_restore(struct tare_tensor *out, const struct tare_quant_
         steps[product->order[i]] = step;
         step *= arranged->shape.dims[i];
     }
-    for (int i = 1; i < product->n_order; i++) moved |= product->order[i] < product->order[i - 1];
+    for (int i = 1; i < product->n_order; i++)
+        moved |= product->order[i] < product->order[i - 1];
     if (!moved) return tare_tensor_share_as(out, arranged, shape);
     TARE_TRY(tare_tensor_new(out, arranged->dtype, shape));
     tare_permute_steps(out->data, arranged->data, tare_dtype_size(arranged->dtype), shape->rank, shape->dims, steps);

@@ -76,7 +76,9 @@ tare_status tare_quant_recipe_add(struct tare_quant_recipe *recipe, const struct
     return TARE_OK;
 }
 
-const char *tare_quant_recipe_passes(const struct tare_quant_recipe *recipe) { return recipe ? recipe->passes : NULL; }
+const char *tare_quant_recipe_passes(const struct tare_quant_recipe *recipe) {
+    return recipe ? recipe->passes : NULL;
+}
 
 size_t tare_quant_recipe_count(const struct tare_quant_recipe *recipe) {
     return recipe ? recipe->count : 0;
@@ -170,8 +172,8 @@ static tare_status read_flag(bool *out, const char *name, const char *text) {
 
 tare_status tare_quant_setting_read(struct tare_quant_setting *setting, unsigned *sets, const char *name,
                                     const char *text) {
-    static const char *const names[] = { "bits", "granularity", "full_range", "symmetric", "algorithm", "activation_bits",
-                                         NULL };
+    static const char *const names[] = { "bits",      "granularity",     "full_range", "symmetric",
+                                         "algorithm", "activation_bits", NULL };
     struct tare_algorithm_choice choice;
     int part = 0;
     while (names[part] && strcmp(names[part], name) != 0)
@@ -179,7 +181,8 @@ tare_status tare_quant_setting_read(struct tare_quant_setting *setting, unsigned
     if (!names[part]) {
         const char *nearest = tare_nearest_name(name, names);
         return TARE_FAIL(TARE_USAGE, "there is no setting '%s' (%s%s)", name,
-                         nearest ? "did you mean " : "known: bits, granularity, full_range, symmetric, algorithm, activation_bits",
+                         nearest ? "did you mean "
+                                 : "known: bits, granularity, full_range, symmetric, algorithm, activation_bits",
                          nearest ? nearest : "");
     }
     *sets |= TARE_RULE_BITS << part;

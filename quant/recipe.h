@@ -6,8 +6,8 @@
  *   function=__inference_head_.*       -> float
  *   name=.*stem.*                      -> algorithm=percentile:p=99.9
  *
- * name, op and function are regular expressions (PCRE2) that must match the whole of the node's name, its op and the name
- * of its function (empty for the main graph); a rule without any holds for all layers. */
+ * name, op and function are regular expressions (PCRE2) that must match the whole of the node's name, its op and the
+ * name of its function (empty for the main graph); a rule without any holds for all layers. */
 #ifndef TARE_QUANT_RECIPE_H
 #define TARE_QUANT_RECIPE_H
 
@@ -35,7 +35,8 @@ struct tare_quant_rule {
 struct tare_quant_recipe; /* lives in the arena that it was made with */
 
 tare_status tare_quant_recipe_new(struct tare_quant_recipe **out, struct tare_arena *arena);
-/* Adds a rule; its texts are borrowed. TARE_INVALID_ARGUMENT names a regular expression that does not compile, and where. */
+/* Adds a rule; its texts are borrowed. TARE_INVALID_ARGUMENT names a regular expression that does not compile, and
+ * where. */
 tare_status tare_quant_recipe_add(struct tare_quant_recipe *recipe, const struct tare_quant_rule *rule);
 /* Adds the rules of a text. Errors name `where`, line and word. */
 tare_status tare_quant_recipe_read(struct tare_quant_recipe *recipe, const char *text, size_t size, const char *where);

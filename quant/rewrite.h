@@ -18,10 +18,11 @@ struct tare_quant_ranges {
     void *arg;
     /* The same by another algorithm, which a rule names; NULL: rules cannot name one. */
     bool (*find_by)(void *arg, const char *algorithm, struct tare_edge edge, double *low, double *high);
-    /* All that was counted of the tensor, for accuracy passes; NULL where it was not observed. The function may be NULL. */
-    const struct tare_statistics *(*statistics)(void *arg, struct tare_edge edge);
-    /* The Hessian of a layer's input (calib/hessian.h), for accuracy passes; NULL where there is none. The function may be
+    /* All that was counted of the tensor, for accuracy passes; NULL where it was not observed. The function may be
      * NULL. */
+    const struct tare_statistics *(*statistics)(void *arg, struct tare_edge edge);
+    /* The Hessian of a layer's input (calib/hessian.h), for accuracy passes; NULL where there is none. The function may
+     * be NULL. */
     const struct tare_hessian *(*hessian)(void *arg, struct tare_edge edge, const struct tare_hessian_form *form);
 };
 
@@ -45,12 +46,12 @@ struct tare_quant_work;   /* quant/layer.h */
 struct tare_quant_options {
     struct tare_quant_setting setting; /* of layers that no rule names */
     enum tare_quant_op_set op_set;
-    bool depthwise;                    /* quantize DepthwiseConv2dNative where a TPU gains nothing by it, too */
-    bool two_inputs;                   /* quantize products of two activations */
-    bool integer_adds;                 /* static: sums of two activations between static layers are sums of integers */
-    int64_t min_elements;              /* smallest weight worth quantizing; 0: the method's own */
-    int64_t min_table_elements;        /* the same for tables alone; 0: min_elements */
-    const struct tare_quant_recipe *recipe; /* rules for single layers; NULL: none */
+    bool depthwise;             /* quantize DepthwiseConv2dNative where a TPU gains nothing by it, too */
+    bool two_inputs;            /* quantize products of two activations */
+    bool integer_adds;          /* static: sums of two activations between static layers are sums of integers */
+    int64_t min_elements;       /* smallest weight worth quantizing; 0: the method's own */
+    int64_t min_table_elements; /* the same for tables alone; 0: min_elements */
+    const struct tare_quant_recipe *recipe;      /* rules for single layers; NULL: none */
     const struct tare_quant_pass *const *passes; /* in the order in which they run, ended by NULL; NULL: none */
     /* Told of each weight that was gone over and is not needed any more; NULL: nobody wants to know. */
     void (*forget)(const struct tare_tensor *weight);
@@ -64,15 +65,15 @@ enum { TARE_OUTCOME_SCALES = 8 };
 /* What happened to one weighted op, for reports. */
 struct tare_quant_outcome {
     const char *function, *node, *op;
-    const char *refused; /* why it stays float; NULL: quantized */
-    const char *method;  /* NULL when refused */
+    const char *refused;               /* why it stays float; NULL: quantized */
+    const char *method;                /* NULL when refused */
     struct tare_quant_setting setting; /* that it was quantized by */
-    int bits;            /* of the weight */
-    const char *input_node; /* whose output `input_output` is the activation, before any rewrite */
+    int bits;                          /* of the weight */
+    const char *input_node;            /* whose output `input_output` is the activation, before any rewrite */
     int input_output;
     struct tare_qparams input; /* of the activation; scale 0 when there is none or the model finds it while it runs */
     double weight_scales[TARE_OUTCOME_SCALES]; /* the first of them */
-    int64_t n_weight_scales;                    /* all */
+    int64_t n_weight_scales;                   /* all */
     double weight_scale_min, weight_scale_max;
     double channel_spread; /* greatest over median magnitude of the weight's columns (channels); 1: they are alike */
     double weight_sqnr_db; /* of the dequantized weight against the original */

@@ -24,7 +24,8 @@ static const struct {
     const char *op;
     enum form form;
     size_t first, behind; /* inputs that are activations */
-    size_t last;          /* of the inputs, in place of `behind`: the last that is one, counted from the end; 0: `behind` counts */
+    size_t
+        last; /* of the inputs, in place of `behind`: the last that is one, counted from the end; 0: `behind` counts */
 } forms[] = {
     { "Identity", MOVES, 0, 1, 0 },
     { "StopGradient", MOVES, 0, 1, 0 },
@@ -78,7 +79,8 @@ static bool is_activation_of(const struct tare_node *node, size_t input) {
     if (strcmp(node->op, "PadV2") == 0) return input == 0 || input == 2;
     for (size_t i = 0; i < N_FORMS; i++)
         if (strcmp(node->op, forms[i].op) == 0)
-            return input >= forms[i].first && input < (forms[i].last ? node->n_inputs + 1 - forms[i].last : forms[i].behind);
+            return input >= forms[i].first &&
+                   input < (forms[i].last ? node->n_inputs + 1 - forms[i].last : forms[i].behind);
     return false;
 }
 
@@ -301,15 +303,17 @@ static struct tare_edge emit_sum(struct tare_emit *emit, const struct tare_node 
     return y;
 }
 
-/* The codes have the scale of the layer that made them, as values beyond the range of the mean must not be clipped before
- * it; the mean, in float32, is rounded once. */
+/* The codes have the scale of the layer that made them, as values beyond the range of the mean must not be clipped
+ * before it; the mean, in float32, is rounded once. */
 static struct tare_edge emit_averaged(struct tare_emit *emit, const struct tare_node *op, struct tare_edge q,
                                       const struct tare_qparams *from, const struct tare_qparams *to) {
     struct tare_emit own = { .graph = emit->graph, .prefix = op->name, .status = emit->status };
     const struct tare_edge x = tare_emit_cast(&own, "int8/widen", q, TARE_DT_FLOAT);
     struct tare_edge y = emit_same(&own, op, &x, TARE_DT_FLOAT);
-    y = tare_emit_binary(&own, "Sub", "int8/centre", y, tare_emit_f32(&own, "int8/zero_point", (float)from->zero_point));
-    y = tare_emit_binary(&own, "Mul", "int8/scaled", y, tare_emit_f32(&own, "int8/factor", (float)(from->scale / to->scale)));
+    y = tare_emit_binary(&own, "Sub", "int8/centre", y,
+                         tare_emit_f32(&own, "int8/zero_point", (float)from->zero_point));
+    y = tare_emit_binary(&own, "Mul", "int8/scaled", y,
+                         tare_emit_f32(&own, "int8/factor", (float)(from->scale / to->scale)));
     y = emit_rounded(&own, y, to);
     emit->status = own.status;
     return y;
@@ -320,8 +324,9 @@ static tare_status integer_form(struct tare_edge *out, struct tare_quant_work *w
 
 tare_status tare_quant_share_integers(struct tare_quant_work *work, struct tare_edge real, struct tare_edge integer,
                                       const struct tare_qparams *params) {
-    const struct tare_quant_shared made = { .method = integers_of(work), .real = real, .integer = integer,
-                                            .params = params };
+    const struct tare_quant_shared made = {
+        .method = integers_of(work), .real = real, .integer = integer, .params = params
+    };
     const struct tare_quant_shared *added;
     const struct tare_graph *graph = real.node->graph;
     for (size_t n = 0; n < graph->n_nodes; n++) {

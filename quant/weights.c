@@ -9,7 +9,8 @@ struct extremes {
     float low, high;
 };
 
-int64_t tare_weight_scale_index(const struct tare_quantized_weight *weight, int64_t batch, int64_t row, int64_t column) {
+int64_t tare_weight_scale_index(const struct tare_quantized_weight *weight, int64_t batch, int64_t row,
+                                int64_t column) {
     const struct tare_weight_layout *layout = &weight->layout;
     if (layout->per_tensor) return 0;
     return (batch * weight->n_blocks + (weight->n_blocks > 1 ? row / layout->block : 0)) * layout->columns + column;

@@ -31,8 +31,8 @@ int64_t tare_weight_scale_index(const struct tare_quantized_weight *weight, int6
 tare_status tare_quantize_weight(struct tare_quantized_weight *out, struct tare_arena *arena,
                                  const struct tare_tensor *weight, const struct tare_weight_layout *layout,
                                  const struct tare_qscheme *scheme);
-/* The two halves of it: the scales and the rest of *out but the integers; and the integers by the scales that are there,
- * which somebody may have changed. */
+/* The two halves of it: the scales and the rest of *out but the integers; and the integers by the scales that are
+ * there, which somebody may have changed. */
 tare_status tare_weight_find_scales(struct tare_quantized_weight *out, struct tare_arena *arena,
                                     const struct tare_tensor *weight, const struct tare_weight_layout *layout,
                                     const struct tare_qscheme *scheme);
@@ -43,8 +43,8 @@ tare_status tare_quantize_weight_by_scales(struct tare_quantized_weight *out, co
 double tare_weight_sqnr_db(const struct tare_quantized_weight *weight, const struct tare_tensor *real);
 
 /* nibble-packing: two rows a byte, row r of the first half in the low four bits, row r of the second half in the high
- * ones; an odd number of rows gets a row of zeros. Shape [batches, ceil(rows / 2), columns], without the first axis when
- * batches is 1. */
+ * ones; an odd number of rows gets a row of zeros. Shape [batches, ceil(rows / 2), columns], without the first axis
+ * when batches is 1. */
 tare_status tare_weight_pack_nibbles(struct tare_tensor *out, const struct tare_quantized_weight *weight);
 
 #endif

@@ -187,16 +187,16 @@ static struct tare_edge emit_late_paddings(struct tare_emit *emit, struct tare_e
                                            const struct tare_quant_product *product) {
     const int n = product->spatial;
     int32_t strides[TARE_MOST_WINDOW], more[TARE_MOST_WINDOW], reaches[TARE_MOST_WINDOW], twos[] = { 2, 2, 2 };
-    const struct tare_emit_attr of_shape[] = { { "T", TARE_EMIT_TYPE, emit->status == TARE_OK ? tare_edge_dtype(x) : 0 },
+    const struct tare_emit_attr of_shape[] = { { "T", TARE_EMIT_TYPE,
+                                                 emit->status == TARE_OK ? tare_edge_dtype(x) : 0 },
                                                { "out_type", TARE_EMIT_TYPE, TARE_DT_INT32 },
                                                { 0 } };
     const struct tare_emit_attr of_slice[] = { { "T", TARE_EMIT_TYPE, TARE_DT_INT32 },
                                                { "Index", TARE_EMIT_TYPE, TARE_DT_INT32 },
                                                { 0 } };
-    const struct tare_emit_attr of_pack[] = { { "N", TARE_EMIT_INT, 2 },
-                                              { "T", TARE_EMIT_TYPE, TARE_DT_INT32 },
-                                              { "axis", TARE_EMIT_INT, 1 },
-                                              { 0 } };
+    const struct tare_emit_attr of_pack[] = {
+        { "N", TARE_EMIT_INT, 2 }, { "T", TARE_EMIT_TYPE, TARE_DT_INT32 }, { "axis", TARE_EMIT_INT, 1 }, { 0 }
+    };
     for (int i = 0; i < n; i++) {
         strides[i] = (int32_t)product->window[i].stride;
         more[i] = strides[i] - 1;
@@ -207,7 +207,8 @@ static struct tare_edge emit_late_paddings(struct tare_emit *emit, struct tare_e
                                      tare_emit_vector(emit, "pad/count", 1, &(int32_t){ n }) };
     const struct tare_edge size = tare_emit_node(emit, "Slice", "pad/size", cut, 3, of_slice);
     const struct tare_edge stride = tare_emit_vector(emit, "pad/stride", n, strides);
-    struct tare_edge total = tare_emit_binary(emit, "AddV2", "pad/up", size, tare_emit_vector(emit, "pad/more", n, more));
+    struct tare_edge total =
+        tare_emit_binary(emit, "AddV2", "pad/up", size, tare_emit_vector(emit, "pad/more", n, more));
     total = tare_emit_binary(emit, "FloorDiv", "pad/outputs", total, stride);
     total = tare_emit_binary(emit, "Mul", "pad/stepped", total, stride);
     total = tare_emit_binary(emit, "AddV2", "pad/reached", total, tare_emit_vector(emit, "pad/reach", n, reaches));
@@ -238,7 +239,8 @@ struct tare_edge tare_emit_pad(struct tare_emit *emit, struct tare_edge x, struc
     const struct tare_edge inputs[] = {
         x, product->pads_late ? emit_late_paddings(emit, x, product) : emit_paddings(emit, product), value
     };
-    for (int i = 0; i < product->spatial; i++) product->window[i].low = product->window[i].high = 0;
+    for (int i = 0; i < product->spatial; i++)
+        product->window[i].low = product->window[i].high = 0;
     product->pads_late = false;
     return tare_emit_node(emit, "PadV2", "pad", inputs, 3, attrs);
 }

@@ -12,7 +12,8 @@ struct tare_edge tare_emit_product(struct tare_emit *emit, const struct tare_qua
 /* The raw result with layer->shift added, where there is one. */
 struct tare_edge tare_emit_shift(struct tare_emit *emit, const struct tare_quant_layer *layer, struct tare_edge raw);
 /* The raw result with the axes of the op's output. */
-struct tare_edge tare_emit_result(struct tare_emit *emit, const struct tare_quant_product *product, struct tare_edge raw);
+struct tare_edge tare_emit_result(struct tare_emit *emit, const struct tare_quant_product *product,
+                                  struct tare_edge raw);
 /* PadV2 of the spatial dimensions with a constant; the product's padding becomes zero. */
 struct tare_edge tare_emit_pad(struct tare_emit *emit, struct tare_edge x, struct tare_quant_product *product,
                                struct tare_edge value);
@@ -25,8 +26,8 @@ struct tare_edge tare_emit_channels(struct tare_emit *emit, const char *name, co
 struct tare_edge tare_emit_weight(struct tare_emit *emit, struct tare_quant_layer *layer);
 /* The same as float32 numbers, each block of rows times its scales. */
 struct tare_edge tare_emit_real_weight(struct tare_emit *emit, struct tare_quant_layer *layer);
-/* GatherV2 of an integer table, as float32 numbers: what is read times its scale, which is read likewise where each entry
- * has its own. Every method quantizes tables so. */
+/* GatherV2 of an integer table, as float32 numbers: what is read times its scale, which is read likewise where each
+ * entry has its own. Every method quantizes tables so. */
 struct tare_edge tare_emit_table_lookup(struct tare_emit *emit, struct tare_quant_layer *layer);
 /* Puts y in the place of `edge`, the output of the layer's op or of the bias and activation behind it, as a number of
  * the dtype that this has; *out, which may be NULL, is what then stands there. */
@@ -48,7 +49,8 @@ struct tare_edge tare_emit_dynamic_codes(struct tare_emit *emit, struct tare_edg
 struct tare_edge tare_emit_dynamic_centred(struct tare_emit *emit, struct tare_edge x, struct tare_edge scale,
                                            struct tare_edge zero_point);
 
-/* Integers of an activation that a method made before, with the same parameters (NULL: any); NULL when there are none. */
+/* Integers of an activation that a method made before, with the same parameters (NULL: any); NULL when there are none.
+ */
 const struct tare_quant_shared *tare_quant_find_shared(const struct tare_quant_work *work,
                                                        const struct tare_quant_method *method, struct tare_edge real,
                                                        const struct tare_qparams *params);

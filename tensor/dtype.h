@@ -59,7 +59,7 @@ typedef enum tare_dtype {
 #define X(id, number, size, class, spec, name) TARE_DT_##id = number,
     TARE_DTYPE_LIST(X)
 #undef X
-    TARE_DT_COUNT = 33,
+        TARE_DT_COUNT = 33,
     TARE_DT_REF_OFFSET = 100, /* a reference dtype (TF1 variables) is the base dtype + 100 */
 } tare_dtype;
 
@@ -79,8 +79,12 @@ const char *tare_dtype_name(int dtype);
 int tare_dtype_from_name(const char *name, size_t size);
 /* 0 for a number that is no dtype. */
 size_t tare_dtype_size(int dtype);
-static inline bool tare_dtype_is_ref(int dtype) { return dtype > TARE_DT_REF_OFFSET; }
-static inline int tare_dtype_base(int dtype) { return dtype > TARE_DT_REF_OFFSET ? dtype - TARE_DT_REF_OFFSET : dtype; }
+static inline bool tare_dtype_is_ref(int dtype) {
+    return dtype > TARE_DT_REF_OFFSET;
+}
+static inline int tare_dtype_base(int dtype) {
+    return dtype > TARE_DT_REF_OFFSET ? dtype - TARE_DT_REF_OFFSET : dtype;
+}
 /* float, half, bfloat16, double (and float8): arithmetic on real numbers. */
 bool tare_dtype_is_floating(int dtype);
 /* int8 … uint64; not quantized types, not bool. */

@@ -23,15 +23,23 @@ static inline uint16_t tare_bfloat16_from_float(float x) {
     if ((bits & 0x7fffffffu) > 0x7f800000u) return (bits >> 31) ? 0xffc0 : 0x7fc0;
     return (uint16_t)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
-static inline float tare_float_from_bfloat16(uint16_t x) { return tare_float_from_bits((uint32_t)x << 16); }
+static inline float tare_float_from_bfloat16(uint16_t x) {
+    return tare_float_from_bits((uint32_t)x << 16);
+}
 
 /* half-rtne: IEEE binary16, ties to even, overflow to infinity, NaN quiet. */
 uint16_t tare_half_from_float(float x);
 float tare_float_from_half(uint16_t x);
 
 /* round-half-even and round-half-away-from-zero, whatever the floating-point environment. */
-static inline float tare_round_half_even_f(float x) { return __builtin_rintf(x); }
-static inline double tare_round_half_even(double x) { return __builtin_rint(x); }
-static inline double tare_round_half_away(double x) { return __builtin_round(x); }
+static inline float tare_round_half_even_f(float x) {
+    return __builtin_rintf(x);
+}
+static inline double tare_round_half_even(double x) {
+    return __builtin_rint(x);
+}
+static inline double tare_round_half_away(double x) {
+    return __builtin_round(x);
+}
 
 #endif

@@ -10,14 +10,19 @@ struct tare_shape tare_shape_make(int rank, ...) {
     struct tare_shape shape = { .rank = rank };
     va_list args;
     va_start(args, rank);
-    for (int i = 0; i < rank && i < TARE_MAX_RANK; i++) shape.dims[i] = va_arg(args, int);
+    for (int i = 0; i < rank && i < TARE_MAX_RANK; i++)
+        shape.dims[i] = va_arg(args, int);
     va_end(args);
     return shape;
 }
 
-struct tare_shape tare_shape_scalar(void) { return (struct tare_shape){ .rank = 0 }; }
+struct tare_shape tare_shape_scalar(void) {
+    return (struct tare_shape){ .rank = 0 };
+}
 
-struct tare_shape tare_shape_unknown(void) { return (struct tare_shape){ .rank = TARE_UNKNOWN_RANK }; }
+struct tare_shape tare_shape_unknown(void) {
+    return (struct tare_shape){ .rank = TARE_UNKNOWN_RANK };
+}
 
 tare_status tare_shape_from_dims(struct tare_shape *out, int rank, const int64_t *dims) {
     if (rank < 0 || rank > TARE_MAX_RANK)
@@ -39,8 +44,7 @@ bool tare_shape_is_known(const struct tare_shape *shape) {
 }
 
 bool tare_shape_equal(const struct tare_shape *a, const struct tare_shape *b) {
-    return a->rank == b->rank &&
-           (a->rank <= 0 || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0);
+    return a->rank == b->rank && (a->rank <= 0 || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0);
 }
 
 bool tare_shape_compatible(const struct tare_shape *a, const struct tare_shape *b) {
@@ -69,8 +73,10 @@ tare_status tare_shape_elements(int64_t *out, const struct tare_shape *shape) {
     char text[TARE_SHAPE_TEXT_SIZE];
     int64_t count = 1;
     bool empty = false;
-    if (!tare_shape_is_known(shape)) return TARE_FAIL(TARE_SHAPE, "shape %s is not known", tare_shape_text(text, shape));
-    for (int i = 0; i < shape->rank; i++) empty |= shape->dims[i] == 0;
+    if (!tare_shape_is_known(shape))
+        return TARE_FAIL(TARE_SHAPE, "shape %s is not known", tare_shape_text(text, shape));
+    for (int i = 0; i < shape->rank; i++)
+        empty |= shape->dims[i] == 0;
     for (int i = 0; i < shape->rank && !empty; i++)
         if (!tare_mul_i64(&count, count, shape->dims[i]))
             return TARE_FAIL(TARE_SHAPE, "shape %s has too many elements", tare_shape_text(text, shape));
@@ -112,7 +118,8 @@ const char *tare_shape_text(char text[TARE_SHAPE_TEXT_SIZE], const struct tare_s
         if (shape->dims[i] < 0)
             used += snprintf(text + used, TARE_SHAPE_TEXT_SIZE - (size_t)used, "%s?", comma);
         else
-            used += snprintf(text + used, TARE_SHAPE_TEXT_SIZE - (size_t)used, "%s%lld", comma, (long long)shape->dims[i]);
+            used +=
+                snprintf(text + used, TARE_SHAPE_TEXT_SIZE - (size_t)used, "%s%lld", comma, (long long)shape->dims[i]);
     }
     snprintf(text + used, TARE_SHAPE_TEXT_SIZE - (size_t)used, "]");
     return text;

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 enum {
-    TARE_MAX_RANK = 12,    /* TensorFlow's kernels end at 8; a file with a higher rank is refused when it is read */
+    TARE_MAX_RANK = 12, /* TensorFlow's kernels end at 8; a file with a higher rank is refused when it is read */
     TARE_UNKNOWN_DIM = -1,
     TARE_UNKNOWN_RANK = -1,
 };

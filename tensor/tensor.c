@@ -13,7 +13,7 @@ enum { SIZE_CLASSES = 160 };
 
 struct tare_buffer {
     _Atomic int references;
-    int dtype;              /* says how to end the elements */
+    int dtype; /* says how to end the elements */
     int64_t elements;
     struct tare_arena text; /* bytes of string elements */
     void (*release)(void *arg);
@@ -22,7 +22,7 @@ struct tare_buffer {
     struct tare_buffer *next; /* in the pool's free list */
     int size_class;
     size_t size; /* bytes that the pool counts for it */
-    void *data; /* memory of our own; NULL for wrapped memory */
+    void *data;  /* memory of our own; NULL for wrapped memory */
 };
 
 struct tare_buffer_pool {
@@ -94,7 +94,7 @@ static int size_class_of(size_t size, size_t *rounded) {
     if (size <= base) return *rounded = base, 0;
     while (class < SIZE_CLASSES - 1 && base < size) {
         base += unit;
-        class++;
+        class ++;
         if ((class & 3) == 0) unit = base / 4;
     }
     *rounded = base;
@@ -192,7 +192,8 @@ static void pool_return(struct tare_buffer *buffer) {
 static void buffer_unref(struct tare_buffer *buffer) {
     if (!buffer || atomic_fetch_sub_explicit(&buffer->references, 1, memory_order_acq_rel) != 1) return;
     if (buffer->dtype == TARE_DT_RESOURCE || buffer->dtype == TARE_DT_VARIANT)
-        for (int64_t i = 0; i < buffer->elements; i++) tare_object_unref(((struct tare_object **)buffer->data)[i]);
+        for (int64_t i = 0; i < buffer->elements; i++)
+            tare_object_unref(((struct tare_object **)buffer->data)[i]);
     if (buffer->pool) {
         pool_return(buffer);
         return;
@@ -328,12 +329,13 @@ tare_status tare_tensor_copy(struct tare_tensor *out, const struct tare_tensor *
         status = copy_strings(&made, tensor);
     } else if (class == TARE_CLASS_OBJECT) {
         for (int64_t i = 0; i < tensor->elements; i++)
-            TARE_DATA(struct tare_object *, &made)[i] =
-                tare_object_ref(TARE_DATA(struct tare_object *, tensor)[tensor->splat ? 0 : i]);
+            TARE_DATA(struct tare_object *, &made)
+            [i] = tare_object_ref(TARE_DATA(struct tare_object *, tensor)[tensor->splat ? 0 : i]);
     } else if (!tensor->splat) {
         if (made.elements) memcpy(made.data, tensor->data, tare_tensor_bytes(&made));
     } else {
-        for (int64_t i = 0; i < made.elements; i++) memcpy((char *)made.data + (size_t)i * size, tensor->data, size);
+        for (int64_t i = 0; i < made.elements; i++)
+            memcpy((char *)made.data + (size_t)i * size, tensor->data, size);
     }
     if (status != TARE_OK) {
         tare_tensor_reset(&made);
@@ -398,32 +400,46 @@ int64_t tare_tensor_get_i64(const struct tare_tensor *t, int64_t i) {
     case TARE_DT_UINT8:
     case TARE_DT_QUINT8:
     case TARE_DT_UINT4:
-    case TARE_DT_UINT2: return TARE_CONST_DATA(uint8_t, t)[i];
+    case TARE_DT_UINT2:
+        return TARE_CONST_DATA(uint8_t, t)[i];
     case TARE_DT_INT8:
     case TARE_DT_QINT8:
     case TARE_DT_INT4:
-    case TARE_DT_INT2: return TARE_CONST_DATA(int8_t, t)[i];
+    case TARE_DT_INT2:
+        return TARE_CONST_DATA(int8_t, t)[i];
     case TARE_DT_UINT16:
-    case TARE_DT_QUINT16: return TARE_CONST_DATA(uint16_t, t)[i];
+    case TARE_DT_QUINT16:
+        return TARE_CONST_DATA(uint16_t, t)[i];
     case TARE_DT_INT16:
-    case TARE_DT_QINT16: return TARE_CONST_DATA(int16_t, t)[i];
-    case TARE_DT_UINT32: return TARE_CONST_DATA(uint32_t, t)[i];
+    case TARE_DT_QINT16:
+        return TARE_CONST_DATA(int16_t, t)[i];
+    case TARE_DT_UINT32:
+        return TARE_CONST_DATA(uint32_t, t)[i];
     case TARE_DT_INT32:
-    case TARE_DT_QINT32: return TARE_CONST_DATA(int32_t, t)[i];
-    case TARE_DT_UINT64: return (int64_t)TARE_CONST_DATA(uint64_t, t)[i];
-    case TARE_DT_INT64: return TARE_CONST_DATA(int64_t, t)[i];
-    default: return 0;
+    case TARE_DT_QINT32:
+        return TARE_CONST_DATA(int32_t, t)[i];
+    case TARE_DT_UINT64:
+        return (int64_t)TARE_CONST_DATA(uint64_t, t)[i];
+    case TARE_DT_INT64:
+        return TARE_CONST_DATA(int64_t, t)[i];
+    default:
+        return 0;
     }
 }
 
 double tare_tensor_get_f64(const struct tare_tensor *t, int64_t i) {
     int64_t at = t->splat ? 0 : i;
     switch (t->dtype) {
-    case TARE_DT_FLOAT: return TARE_CONST_DATA(float, t)[at];
-    case TARE_DT_DOUBLE: return TARE_CONST_DATA(double, t)[at];
-    case TARE_DT_HALF: return tare_float_from_half(TARE_CONST_DATA(uint16_t, t)[at]);
-    case TARE_DT_BFLOAT16: return tare_float_from_bfloat16(TARE_CONST_DATA(uint16_t, t)[at]);
-    default: return (double)tare_tensor_get_i64(t, i);
+    case TARE_DT_FLOAT:
+        return TARE_CONST_DATA(float, t)[at];
+    case TARE_DT_DOUBLE:
+        return TARE_CONST_DATA(double, t)[at];
+    case TARE_DT_HALF:
+        return tare_float_from_half(TARE_CONST_DATA(uint16_t, t)[at]);
+    case TARE_DT_BFLOAT16:
+        return tare_float_from_bfloat16(TARE_CONST_DATA(uint16_t, t)[at]);
+    default:
+        return (double)tare_tensor_get_i64(t, i);
     }
 }
 
@@ -436,20 +452,29 @@ _Complex double tare_tensor_get_c128(const struct tare_tensor *t, int64_t i) {
 
 void tare_tensor_set_i64(struct tare_tensor *t, int64_t i, int64_t value) {
     switch (tare_dtype_size(t->dtype)) {
-    case 1: TARE_DATA(uint8_t, t)[i] = (uint8_t)value; break;
-    case 2: TARE_DATA(uint16_t, t)[i] = (uint16_t)value; break;
-    case 4: TARE_DATA(uint32_t, t)[i] = (uint32_t)value; break;
-    default: TARE_DATA(uint64_t, t)[i] = (uint64_t)value; break;
+    case 1:
+        TARE_DATA(uint8_t, t)[i] = (uint8_t)value;
+        break;
+    case 2:
+        TARE_DATA(uint16_t, t)[i] = (uint16_t)value;
+        break;
+    case 4:
+        TARE_DATA(uint32_t, t)[i] = (uint32_t)value;
+        break;
+    default:
+        TARE_DATA(uint64_t, t)[i] = (uint64_t)value;
+        break;
     }
 }
 
 /* Least and greatest value of an integer dtype, the latter below 2^63. */
 static void integer_limits(int dtype, double *low, double *high) {
     const struct tare_dtype_info *info = tare_dtype_get(dtype);
-    const int bits = dtype == TARE_DT_INT4 || dtype == TARE_DT_UINT4 ? 4
+    const int bits = dtype == TARE_DT_INT4 || dtype == TARE_DT_UINT4   ? 4
                      : dtype == TARE_DT_INT2 || dtype == TARE_DT_UINT2 ? 2
                                                                        : 8 * (int)info->size;
-    const bool is_unsigned = info->class == TARE_CLASS_UNSIGNED || (info->class == TARE_CLASS_QUANTIZED && info->spec_name[1] == 'u');
+    const bool is_unsigned =
+        info->class == TARE_CLASS_UNSIGNED || (info->class == TARE_CLASS_QUANTIZED && info->spec_name[1] == 'u');
     *low = is_unsigned ? 0 : -ldexp(1, bits - 1);
     *high = is_unsigned ? ldexp(1, bits) - 1 : ldexp(1, bits - 1) - 1;
 }
@@ -467,13 +492,27 @@ static int64_t saturated(double value, int dtype) {
 
 void tare_tensor_set_f64(struct tare_tensor *t, int64_t i, double value) {
     switch (t->dtype) {
-    case TARE_DT_FLOAT: TARE_DATA(float, t)[i] = (float)value; break;
-    case TARE_DT_DOUBLE: TARE_DATA(double, t)[i] = value; break;
-    case TARE_DT_HALF: TARE_DATA(uint16_t, t)[i] = tare_half_from_float((float)value); break;
-    case TARE_DT_BFLOAT16: TARE_DATA(uint16_t, t)[i] = tare_bfloat16_from_float((float)value); break;
-    case TARE_DT_COMPLEX64: TARE_DATA(_Complex float, t)[i] = (float)value; break;
-    case TARE_DT_COMPLEX128: TARE_DATA(_Complex double, t)[i] = value; break;
-    default: tare_tensor_set_i64(t, i, saturated(value, t->dtype)); break;
+    case TARE_DT_FLOAT:
+        TARE_DATA(float, t)[i] = (float)value;
+        break;
+    case TARE_DT_DOUBLE:
+        TARE_DATA(double, t)[i] = value;
+        break;
+    case TARE_DT_HALF:
+        TARE_DATA(uint16_t, t)[i] = tare_half_from_float((float)value);
+        break;
+    case TARE_DT_BFLOAT16:
+        TARE_DATA(uint16_t, t)[i] = tare_bfloat16_from_float((float)value);
+        break;
+    case TARE_DT_COMPLEX64:
+        TARE_DATA(_Complex float, t)[i] = (float)value;
+        break;
+    case TARE_DT_COMPLEX128:
+        TARE_DATA(_Complex double, t)[i] = value;
+        break;
+    default:
+        tare_tensor_set_i64(t, i, saturated(value, t->dtype));
+        break;
     }
 }
 
@@ -488,7 +527,8 @@ void tare_tensor_set_c128(struct tare_tensor *t, int64_t i, _Complex double valu
 
 static bool same_element(const struct tare_tensor *a, int64_t i, const struct tare_tensor *b, int64_t k) {
     if (a->dtype == TARE_DT_STRING) {
-        const struct tare_str *x = &TARE_CONST_DATA(struct tare_str, a)[i], *y = &TARE_CONST_DATA(struct tare_str, b)[k];
+        const struct tare_str *x = &TARE_CONST_DATA(struct tare_str, a)[i],
+                              *y = &TARE_CONST_DATA(struct tare_str, b)[k];
         return x->size == y->size && (x->size == 0 || memcmp(x->data, y->data, x->size) == 0);
     }
     const size_t size = tare_dtype_size(a->dtype);

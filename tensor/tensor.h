@@ -31,7 +31,7 @@ struct tare_object *tare_object_ref(struct tare_object *object);                
 void tare_object_unref(struct tare_object *object);
 
 struct tare_tensor {
-    int dtype; /* a base dtype, never a reference dtype; TARE_DT_INVALID: no tensor */
+    int dtype;  /* a base dtype, never a reference dtype; TARE_DT_INVALID: no tensor */
     bool splat; /* data holds one element that stands for all of them (a compressed constant); kernels never see one */
     struct tare_shape shape; /* always fully known */
     int64_t elements;        /* product of the dims */
@@ -39,9 +39,8 @@ struct tare_tensor {
     struct tare_buffer *buffer;
 };
 
-/* Makes a tensor with its own buffer: 64-byte aligned, numeric bytes uninitialised, strings and objects zeroed (empty). An
- * empty tensor has room for one element of zeros.
- * TARE_SHAPE for an unknown or absurd shape, TARE_NO_MEMORY. */
+/* Makes a tensor with its own buffer: 64-byte aligned, numeric bytes uninitialised, strings and objects zeroed (empty).
+ * An empty tensor has room for one element of zeros. TARE_SHAPE for an unknown or absurd shape, TARE_NO_MEMORY. */
 tare_status tare_tensor_new(struct tare_tensor *out, int dtype, const struct tare_shape *shape) TARE_WARN_UNUSED;
 /* A tensor over memory of another owner (a mapped checkpoint); `release(arg)` runs when the last reference ends (NULL:
  * the memory outlives every use). `data` must be aligned for the dtype: TARE_INVALID_ARGUMENT if not. */
@@ -67,8 +66,8 @@ void tare_tensor_reset(struct tare_tensor *tensor);
 size_t tare_tensor_bytes(const struct tare_tensor *tensor);
 
 /* Sets element i of a DT_STRING tensor to a copy of the bytes, held by the tensor's buffer. */
-tare_status tare_tensor_set_string(struct tare_tensor *tensor, int64_t i, const void *data, size_t size)
-    TARE_WARN_UNUSED;
+tare_status tare_tensor_set_string(struct tare_tensor *tensor, int64_t i, const void *data,
+                                   size_t size) TARE_WARN_UNUSED;
 /* Sets element i of a DT_RESOURCE or DT_VARIANT tensor; takes over the caller's reference. */
 void tare_tensor_set_object(struct tare_tensor *tensor, int64_t i, struct tare_object *object);
 
@@ -80,8 +79,8 @@ void tare_tensor_set_object(struct tare_tensor *tensor, int64_t i, struct tare_o
 tare_status tare_tensor_scalar_f32(struct tare_tensor *out, float value) TARE_WARN_UNUSED;
 tare_status tare_tensor_scalar_i32(struct tare_tensor *out, int32_t value) TARE_WARN_UNUSED;
 tare_status tare_tensor_scalar_i64(struct tare_tensor *out, int64_t value) TARE_WARN_UNUSED;
-tare_status tare_tensor_from(struct tare_tensor *out, int dtype, const struct tare_shape *shape, const void *values)
-    TARE_WARN_UNUSED;
+tare_status tare_tensor_from(struct tare_tensor *out, int dtype, const struct tare_shape *shape,
+                             const void *values) TARE_WARN_UNUSED;
 /* Element i of an integer or bool tensor as int64. */
 int64_t tare_tensor_get_i64(const struct tare_tensor *tensor, int64_t i);
 /* Element i of a real, integer or bool tensor as double. */
@@ -95,8 +94,8 @@ void tare_tensor_set_i64(struct tare_tensor *tensor, int64_t i, int64_t value);
 void tare_tensor_set_f64(struct tare_tensor *tensor, int64_t i, double value);
 /* The same for a complex number; what is not complex takes the real part. */
 void tare_tensor_set_c128(struct tare_tensor *tensor, int64_t i, _Complex double value);
-/* Same dtype, same shape, and the same bits in every element: -0 is not 0, a NaN is itself. Objects are the same when they
- * are one. */
+/* Same dtype, same shape, and the same bits in every element: -0 is not 0, a NaN is itself. Objects are the same when
+ * they are one. */
 bool tare_tensor_same_bits(const struct tare_tensor *a, const struct tare_tensor *b);
 
 /* A maker of buffers that keeps freed ones for reuse; one thread at a time. Buffers return to the pool that they came

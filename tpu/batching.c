@@ -200,10 +200,11 @@ static bool is_done(const struct batcher *b, const struct tare_graph *function) 
 }
 
 static tare_status refuse_on_tpu(const struct tare_graph *tpu_function) {
-    return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                     "it is called inside the TPU function %s, and batching cannot run on the TPU (batch a function that is "
-                     "called on the CPU, or leave the batch component unset)",
-                     tpu_function->name);
+    return TARE_FAIL(
+        TARE_INVALID_ARGUMENT,
+        "it is called inside the TPU function %s, and batching cannot run on the TPU (batch a function that is "
+        "called on the CPU, or leave the batch component unset)",
+        tpu_function->name);
 }
 
 static tare_status check_place(const struct batcher *b, const struct tare_graph *function) {
@@ -241,7 +242,8 @@ static tare_status find_named(struct tare_tpu_function **functions, size_t *coun
                                       : options->component == TARE_BATCH_CONCRETE ? TARE_TPU_BY_CONCRETE
                                                                                   : TARE_TPU_BY_SIGNATURE,
                                       options->name };
-    return tare_error_prefix(tare_tpu_find_functions(functions, count, b->arena, b->model, &choice, 1), "batch_options");
+    return tare_error_prefix(tare_tpu_find_functions(functions, count, b->arena, b->model, &choice, 1),
+                             "batch_options");
 }
 
 static tare_status batch_named(struct batcher *b, const struct tare_batch_options *options) {

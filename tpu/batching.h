@@ -26,9 +26,10 @@ struct tare_batching_result {
  * captured_tensors, everything else is batched. TARE_BATCH_TPU batches every placed function, and functions that called
  * the TPU before, unless a batcher stands before them already; batchers that the model brings get the new numbers.
  *
- * The op's four demands on shapes are checked as far as shapes are known, outputs by trying two batch sizes: TARE_SHAPE in
- * the runtime's words, with the tensor and the way out. What is open beyond dimension 0 is noted. TARE_INVALID_ARGUMENT when a function would be batched twice or inside another batch, or is
- * called on the TPU; TARE_NOT_FOUND when a name is unknown or there is nothing to batch. */
+ * The op's four demands on shapes are checked as far as shapes are known, outputs by trying two batch sizes: TARE_SHAPE
+ * in the runtime's words, with the tensor and the way out. What is open beyond dimension 0 is noted.
+ * TARE_INVALID_ARGUMENT when a function would be batched twice or inside another batch, or is called on the TPU;
+ * TARE_NOT_FOUND when a name is unknown or there is nothing to batch. */
 tare_status tare_tpu_batch(struct tare_batching_result *out, struct tare_arena *arena, struct tare_model *model,
                            const struct tare_batch_options *options, size_t n_options);
 

@@ -110,7 +110,8 @@ static tare_status check_following(const struct tare_graph *function, struct tar
         return TARE_FAIL(
             TARE_SHAPE,
             "Batched output tensor's 0th dimension does not equal the sum of the 0th dimension sizes of the input "
-            "tensors: output '%s' (node '%s') has shape %s for a batch of %lld (return a row a sample, or batch another "
+            "tensors: output '%s' (node '%s') has shape %s for a batch of %lld (return a row a sample, or batch "
+            "another "
             "function or signature)",
             ret->name, node->name, tare_shape_text(text, shape), (long long)size);
     }
@@ -165,19 +166,21 @@ tare_status tare_batch_note_shapes(struct tare_batching_result *out, struct tare
         const char *name = function->args[i]->name;
         if (captured[i]) continue;
         if (shape.rank == TARE_UNKNOWN_RANK)
-            TARE_TRY(add_note(out, arena,
-                              tare_arena_printf(arena,
-                                                "batching of function %s: the shape of input '%s' is not known (a scalar, or "
-                                                "requests of different shapes, will be refused when serving)",
-                                                function->name, name)));
+            TARE_TRY(add_note(
+                out, arena,
+                tare_arena_printf(arena,
+                                  "batching of function %s: the shape of input '%s' is not known (a scalar, or "
+                                  "requests of different shapes, will be refused when serving)",
+                                  function->name, name)));
         for (int d = 1; d < shape.rank; d++) {
             if (shape.dims[d] != TARE_UNKNOWN_DIM) continue;
-            TARE_TRY(add_note(out, arena,
-                              tare_arena_printf(arena,
-                                                "batching of function %s: input '%s' has shape %s, and requests whose "
-                                                "dimension %d differs will be refused: Dimensions of inputs should match "
-                                                "(pad them to one size)",
-                                                function->name, name, tare_shape_text(text, &shape), d)));
+            TARE_TRY(
+                add_note(out, arena,
+                         tare_arena_printf(arena,
+                                           "batching of function %s: input '%s' has shape %s, and requests whose "
+                                           "dimension %d differs will be refused: Dimensions of inputs should match "
+                                           "(pad them to one size)",
+                                           function->name, name, tare_shape_text(text, &shape), d)));
             break;
         }
     }

@@ -54,8 +54,8 @@ static bool is_promised(const struct tare_model *model, const struct tare_graph 
 
 static tare_status add_callee(void *arg, const struct tare_node *node, struct tare_graph *callee) {
     struct set *set = arg;
-    /* A batcher or an op of another kind passes float32 on: what it calls keeps its signature. So does the function behind
-     * a signature, which is found by the call in the main graph. */
+    /* A batcher or an op of another kind passes float32 on: what it calls keeps its signature. So does the function
+     * behind a signature, which is found by the call in the main graph. */
     bool is_entry = !tare_bf16_follows(node) || node->graph == set->model->main;
     struct tare_call_site site;
     TARE_TRY(tare_call_site(&site, set->arena, node));
@@ -204,8 +204,8 @@ static tare_status call_body(struct tare_graph *shell, const struct tare_graph *
     return TARE_OK;
 }
 
-/* An inner function that a loader may call by name keeps its dtypes as a shell around its body, and the callers in the set
- * call the body: float32 would stand between the two, and be cast twice, otherwise. */
+/* An inner function that a loader may call by name keeps its dtypes as a shell around its body, and the callers in the
+ * set call the body: float32 would stand between the two, and be cast twice, otherwise. */
 static tare_status part_promised(struct set *set) {
     const size_t count = set->count;
     for (size_t m = 0; m < count; m++) {

@@ -1,8 +1,8 @@
 /* Variables that only bfloat16 computation reads hold bfloat16 themselves: half the checkpoint, half the memory of the
  * TPU, and no cast behind the read. It works on what the rewriting left: a read whose every user casts it.
  *
- * Handles travel: through captures, calls, branches and loops. Every resource edge is a slot; slots that may stand for the
- * same variable form one class (union-find), and a class changes as a whole or not at all. */
+ * Handles travel: through captures, calls, branches and loops. Every resource edge is a slot; slots that may stand for
+ * the same variable form one class (union-find), and a class changes as a whole or not at all. */
 #include "base/map.h"
 #include "graph/calls.h"
 #include "tensor/spill.h"
@@ -287,7 +287,8 @@ static tare_status change_reads(struct sorter *s, const struct tare_bf16_job *jo
     struct tare_graph *graph = job->graph;
     for (size_t i = 0; i < graph->n_nodes; i++) {
         struct tare_node *node = graph->nodes[i];
-        if (node->dead || !is_read(node) || node->output_dtypes[0] != TARE_DT_FLOAT || !changes(s, node->inputs[0])) continue;
+        if (node->dead || !is_read(node) || node->output_dtypes[0] != TARE_DT_FLOAT || !changes(s, node->inputs[0]))
+            continue;
         TARE_TRY(tare_node_set_type(node, "dtype", TARE_DT_BFLOAT16));
         tare_node_remove_attr(node, "_output_shapes");
         TARE_TRY(tare_node_resolve(node));

@@ -178,11 +178,12 @@ static bool is_message(const struct tare_node *node) {
 static tare_status check_dtypes(struct checker *checker, const struct tare_node *node) {
     bool is_slow = false;
     if (strcmp(node->op, "ReadVariableOp") == 0 && !is_on_tpu(node->output_dtypes[0]))
-        return add(checker, TARE_TPU_BAD_TYPE, node->graph, node,
-                   tare_arena_printf(checker->arena,
-                                     "node '%s' (ReadVariableOp) in function %s reads a %s variable, and such variables "
-                                     "must not be in a TPU function (%s)",
-                                     node->name, node->graph->name, tare_dtype_name(node->output_dtypes[0]), MOVE_OUT));
+        return add(
+            checker, TARE_TPU_BAD_TYPE, node->graph, node,
+            tare_arena_printf(checker->arena,
+                              "node '%s' (ReadVariableOp) in function %s reads a %s variable, and such variables "
+                              "must not be in a TPU function (%s)",
+                              node->name, node->graph->name, tare_dtype_name(node->output_dtypes[0]), MOVE_OUT));
     for (size_t i = 0; i < node->n_outputs; i++) {
         int dtype = tare_dtype_base(node->output_dtypes[i]);
         is_slow |= dtype == TARE_DT_DOUBLE;
@@ -224,7 +225,7 @@ struct origin_walk {
     const struct tare_graph *graph;
     const bool *arg_constant;
     const bool *part; /* NULL: all nodes */
-    char *state; /* by position: 0 not seen, 1 on the way, 2 constant, 3 dynamic */
+    char *state;      /* by position: 0 not seen, 1 on the way, 2 constant, 3 dynamic */
     const struct tare_node *dynamic;
 };
 
@@ -383,12 +384,13 @@ static tare_status check_sparse(struct checker *checker, const struct tare_graph
     size_t count = outputs ? signature->n_outputs : signature->n_inputs;
     for (size_t i = 0; i < count; i++)
         if (bindings[i].kind == TARE_BINDING_SPARSE)
-            TARE_TRY(add(checker, TARE_TPU_BAD_BOUNDARY, function, NULL,
-                         tare_arena_printf(checker->arena,
-                                           "%s '%s' of signature %s is a SparseTensor, which TPU function %s must not %s "
-                                           "(%s)",
-                                           outputs ? "output" : "input", bindings[i].key, signature->key, function->name,
-                                           outputs ? "return" : "take", MAKE_DENSE)));
+            TARE_TRY(
+                add(checker, TARE_TPU_BAD_BOUNDARY, function, NULL,
+                    tare_arena_printf(checker->arena,
+                                      "%s '%s' of signature %s is a SparseTensor, which TPU function %s must not %s "
+                                      "(%s)",
+                                      outputs ? "output" : "input", bindings[i].key, signature->key, function->name,
+                                      outputs ? "return" : "take", MAKE_DENSE)));
     return TARE_OK;
 }
 
@@ -433,7 +435,8 @@ tare_status tare_tpu_check(struct tare_tpu_finding **out, size_t *count, struct 
     return TARE_OK;
 }
 
-tare_status tare_tpu_check_part(bool *refused, struct tare_arena *arena, const struct tare_graph *graph, const bool *part) {
+tare_status tare_tpu_check_part(bool *refused, struct tare_arena *arena, const struct tare_graph *graph,
+                                const bool *part) {
     bool *constant = TARE_NEW_ARRAY(arena, bool, graph->n_args + 1);
     if (!constant) return TARE_NO_MEMORY;
     for (size_t i = 0; i < graph->n_nodes; i++) {

@@ -21,7 +21,7 @@ struct tare_tpu_finding {
         TARE_TPU_NOT_CONSTANT,   /* an input that must be known when the program is compiled */
         TARE_TPU_ASSIGNS,        /* a variable is written: works, but on the TPU's copy */
         TARE_TPU_SLOW_TYPE,      /* float64: works, in software */
-    } kind; /* all but the last two are errors */
+    } kind;                      /* all but the last two are errors */
     const struct tare_graph *function;
     const struct tare_node *node; /* an argument's node, the node behind a return */
     const char *text;             /* one line: what, where, and the way out */
@@ -38,13 +38,14 @@ const char *tare_tpu_finding_name(enum tare_tpu_finding_kind kind);
 tare_status tare_tpu_check(struct tare_tpu_finding **out, size_t *count, struct tare_arena *arena,
                            const struct tare_model *model, struct tare_graph *const *functions, size_t n_functions);
 
-/* Looks at the nodes of `graph` that `part` marks (by position) as if they were a function of their own, which takes what
- * the others make and copies of constants: refused[position] is set for each that the TPU refuses there, or that writes
- * variables, by itself or by what it calls. Dtypes at the border are the caller's. */
-tare_status tare_tpu_check_part(bool *refused, struct tare_arena *arena, const struct tare_graph *graph, const bool *part);
+/* Looks at the nodes of `graph` that `part` marks (by position) as if they were a function of their own, which takes
+ * what the others make and copies of constants: refused[position] is set for each that the TPU refuses there, or that
+ * writes variables, by itself or by what it calls. Dtypes at the border are the caller's. */
+tare_status tare_tpu_check_part(bool *refused, struct tare_arena *arena, const struct tare_graph *graph,
+                                const bool *part);
 
-/* Whether there is a TPU kernel for the op, or the bridge lowers it itself. For whole models, where no function is chosen
- * yet: types and constants are not looked at. */
+/* Whether there is a TPU kernel for the op, or the bridge lowers it itself. For whole models, where no function is
+ * chosen yet: types and constants are not looked at. */
 bool tare_tpu_compiles(const char *op);
 
 #endif

@@ -45,7 +45,9 @@ static tare_status node_cost(struct tare_cost *cost, bool *int8, const struct co
                              const struct tare_node *node, struct tare_shape *const *shapes,
                              const struct tare_shape *arg_shapes) {
     struct tare_arena *arena = counter->arena;
-    struct tare_infer infer = { .node = node, .n_inputs = node->n_inputs, .n_outputs = node->n_outputs, .arena = arena };
+    struct tare_infer infer = {
+        .node = node, .n_inputs = node->n_inputs, .n_outputs = node->n_outputs, .arena = arena
+    };
     struct tare_shape *inputs = TARE_NEW_ARRAY(arena, struct tare_shape, node->n_inputs + 1);
     struct tare_shape *outputs = TARE_NEW_ARRAY(arena, struct tare_shape, node->n_outputs + 1);
     int *dtypes = TARE_NEW_ARRAY(arena, int, node->n_inputs + 1);
@@ -202,7 +204,8 @@ static tare_status count_graph(struct counter *counter, struct tare_cost_share *
     return TARE_OK;
 }
 
-/* The main-graph nodes that the signatures' outputs need: neither savers nor initialisers cost anything to a request. */
+/* The main-graph nodes that the signatures' outputs need: neither savers nor initialisers cost anything to a request.
+ */
 static tare_status mark_served(bool **out, struct tare_arena *arena, const struct tare_model *model) {
     const struct tare_graph *main = model->main;
     bool *served = TARE_NEW_ARRAY(arena, bool, main->n_nodes + 1);
@@ -299,7 +302,9 @@ done:
     return status;
 }
 
-static double percent(int64_t part, int64_t total) { return total ? 100.0 * (double)part / (double)total : 0; }
+static double percent(int64_t part, int64_t total) {
+    return total ? 100.0 * (double)part / (double)total : 0;
+}
 
 void tare_cost_report_print(struct tare_strbuf *out, const struct tare_cost_report *report) {
     static const char thick[] = "================================\n", thin[] = "--------------------------------\n";

@@ -2,8 +2,8 @@
  * (the first one of an argument: as the batch asked for).
  *
  * One unit is a thousand operations: multiply-accumulates, or, for ops that compute no products, elements moved or
- * computed (a quarter of the bytes that go in and out). An op costs at least one unit, but constants, identities, reshapes and
- * placement nodes cost nothing. A loop's body counts once. docs/converter.md gives the reasons. */
+ * computed (a quarter of the bytes that go in and out). An op costs at least one unit, but constants, identities,
+ * reshapes and placement nodes cost nothing. A loop's body counts once. docs/converter.md gives the reasons. */
 #ifndef TARE_TPU_COST_H
 #define TARE_TPU_COST_H
 
@@ -16,9 +16,9 @@ struct tare_cost_share {
     const char *label;
     const struct tare_graph *graph; /* the replicated function */
     int64_t cost;
-    double macs, int8_macs; /* int8_macs of macs are on 8-bit integers */
-    double bytes;           /* into and out of its ops */
-    double host_in, host_out; /* bytes that one call moves to and from the TPU */
+    double macs, int8_macs;         /* int8_macs of macs are on 8-bit integers */
+    double bytes;                   /* into and out of its ops */
+    double host_in, host_out;       /* bytes that one call moves to and from the TPU */
     double seconds[TARE_TPU_CHIPS]; /* least time of one call, op by op (tpu/chips.h) */
 };
 

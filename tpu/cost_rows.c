@@ -85,7 +85,8 @@ static void cost_fused_conv(const struct tare_infer *infer, struct tare_cost *co
 
 /* Output elements times the sizes of the labels that the output lacks. */
 static void cost_einsum(const struct tare_infer *infer, struct tare_cost *cost) {
-    const char *equation = tare_node_string(infer->node, "equation", ""), *arrow = strstr(equation, "->"), *at = equation;
+    const char *equation = tare_node_string(infer->node, "equation", ""), *arrow = strstr(equation, "->"),
+               *at = equation;
     bool counted[256] = { false };
     double depth = 1;
     if (!arrow || infer->n_inputs < 2) return;
@@ -205,9 +206,23 @@ void tare_tpu_op_cost(const struct tare_infer *infer, struct tare_cost *cost) {
 
 bool tare_tpu_op_is_free(const char *op) {
     static const char *const free_ops[] = {
-        "Const",       "Identity",       "IdentityN",  "NoOp",               "Placeholder",          "PlaceholderWithDefault",
-        "VarHandleOp", "ReadVariableOp", "VariableV2", "TPUOrdinalSelector", "TPUReplicateMetadata", "TPUReplicatedInput",
-        "Reshape",     "XlaSharding",    "StopGradient", "TPUReplicatedOutput", "TPUCompilationResult",
+        "Const",
+        "Identity",
+        "IdentityN",
+        "NoOp",
+        "Placeholder",
+        "PlaceholderWithDefault",
+        "VarHandleOp",
+        "ReadVariableOp",
+        "VariableV2",
+        "TPUOrdinalSelector",
+        "TPUReplicateMetadata",
+        "TPUReplicatedInput",
+        "Reshape",
+        "XlaSharding",
+        "StopGradient",
+        "TPUReplicatedOutput",
+        "TPUCompilationResult",
     };
     for (size_t i = 0; i < sizeof free_ops / sizeof *free_ops; i++)
         if (strcmp(op, free_ops[i]) == 0) return true;

@@ -40,16 +40,18 @@ static tare_status refuse(const struct tare_graph *entry, const struct tare_tpu_
     const struct tare_node *node = find(closure, "TPUPartitionedCall");
     if (!node) node = find(closure, "TPUReplicateMetadata");
     if (node)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                         "function %s is on the TPU already (node '%s' (%s) in %s): convert the model as it was exported, or "
-                         "give batch_options without tpu_functions to add or update batching",
-                         entry->name, node->name, node->op, node->graph->name);
+        return TARE_FAIL(
+            TARE_INVALID_ARGUMENT,
+            "function %s is on the TPU already (node '%s' (%s) in %s): convert the model as it was exported, or "
+            "give batch_options without tpu_functions to add or update batching",
+            entry->name, node->name, node->op, node->graph->name);
     node = find(closure, "BatchFunction");
     if (!node) return TARE_OK;
-    return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                     "function %s cannot go to the TPU: node '%s' (BatchFunction) in %s batches requests, which only the CPU "
-                     "can do (place the function that it calls instead)",
-                     entry->name, node->name, node->graph->name);
+    return TARE_FAIL(
+        TARE_INVALID_ARGUMENT,
+        "function %s cannot go to the TPU: node '%s' (BatchFunction) in %s batches requests, which only the CPU "
+        "can do (place the function that it calls instead)",
+        entry->name, node->name, node->graph->name);
 }
 
 tare_status tare_tpu_refuse_existing(struct tare_arena *arena, struct tare_graph *const *functions, size_t count) {

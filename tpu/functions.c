@@ -35,8 +35,8 @@ static tare_status unknown(const char *what, const char *name, const char *plura
         status = TARE_FAIL(TARE_NOT_FOUND, "%s \"%s\" does not exist (known %s: %s)", what, name, plural,
                            tare_strbuf_text(known));
     else
-        status = TARE_FAIL(TARE_NOT_FOUND, "%s \"%s\" does not exist: the model has no %s; %s", what, name, plural,
-                           way_out);
+        status =
+            TARE_FAIL(TARE_NOT_FOUND, "%s \"%s\" does not exist: the model has no %s; %s", what, name, plural, way_out);
     return status;
 }
 
@@ -51,7 +51,8 @@ static void list_name(struct tare_strbuf *list, const char *name) {
 static tare_status unknown_alias(const struct tare_model *model, const char *name) {
     struct tare_strbuf known = { 0 };
     tare_status status;
-    for (size_t i = 0; i < model->n_aliases; i++) list_name(&known, model->aliases[i].alias);
+    for (size_t i = 0; i < model->n_aliases; i++)
+        list_name(&known, model->aliases[i].alias);
     status = unknown("function_alias", name, "aliases", &known,
                      "export it again with SaveOptions(function_aliases=…), or use concrete_function_name or "
                      "signature_name");
@@ -62,7 +63,8 @@ static tare_status unknown_alias(const struct tare_model *model, const char *nam
 static tare_status unknown_signature(const struct tare_model *model, const char *name) {
     struct tare_strbuf known = { 0 };
     tare_status status;
-    for (size_t i = 0; i < model->n_signatures; i++) list_name(&known, model->signatures[i].key);
+    for (size_t i = 0; i < model->n_signatures; i++)
+        list_name(&known, model->signatures[i].key);
     status = unknown("signature_name", name, "signatures", &known, "use function_alias or concrete_function_name");
     tare_strbuf_free(&known);
     return status;
@@ -72,9 +74,11 @@ static tare_status unknown_function(const struct tare_model *model, const char *
     enum { SHOWN = 12 };
     struct tare_strbuf known = { 0 };
     tare_status status;
-    for (size_t i = 0; i < model->n_functions && i < SHOWN; i++) list_name(&known, model->functions[i]->name);
+    for (size_t i = 0; i < model->n_functions && i < SHOWN; i++)
+        list_name(&known, model->functions[i]->name);
     if (model->n_functions > SHOWN) tare_strbuf_puts(&known, ", …");
-    status = unknown("concrete_function_name", name, "functions", &known, "a TensorFlow 1 model must be migrated first");
+    status =
+        unknown("concrete_function_name", name, "functions", &known, "a TensorFlow 1 model must be migrated first");
     tare_strbuf_free(&known);
     return status;
 }
@@ -125,11 +129,12 @@ static tare_status by_signature(struct finder *finder, const struct tare_tpu_cho
     if (!signature) return unknown_signature(finder->model, choice->name);
     graph = tare_signature_function(signature);
     if (!graph)
-        return TARE_FAIL(TARE_UNSUPPORTED,
-                         "The converter does not support TensorFlow 1 models. TensorFlow 1 models should be migrated to "
-                         "TensorFlow 2 (signature_name \"%s\": its outputs do not come from one function call; wrap what "
-                         "it computes in a tf.function of a tf.Module and export that)",
-                         choice->name);
+        return TARE_FAIL(
+            TARE_UNSUPPORTED,
+            "The converter does not support TensorFlow 1 models. TensorFlow 1 models should be migrated to "
+            "TensorFlow 2 (signature_name \"%s\": its outputs do not come from one function call; wrap what "
+            "it computes in a tf.function of a tf.Module and export that)",
+            choice->name);
     return add(finder, graph, choice, signature->key);
 }
 
@@ -149,10 +154,14 @@ static tare_status by_jit(struct finder *finder, const struct tare_tpu_choice *c
 static tare_status find(struct finder *finder, const struct tare_tpu_choice *choice) {
     struct tare_graph *graph;
     switch (choice->kind) {
-    case TARE_TPU_BY_ALIAS: return by_alias(finder, choice);
-    case TARE_TPU_BY_SIGNATURE: return by_signature(finder, choice);
-    case TARE_TPU_BY_JIT: return by_jit(finder, choice);
-    case TARE_TPU_BY_CONCRETE: break;
+    case TARE_TPU_BY_ALIAS:
+        return by_alias(finder, choice);
+    case TARE_TPU_BY_SIGNATURE:
+        return by_signature(finder, choice);
+    case TARE_TPU_BY_JIT:
+        return by_jit(finder, choice);
+    case TARE_TPU_BY_CONCRETE:
+        break;
     }
     graph = tare_model_find_function(finder->model, choice->name);
     return graph ? add(finder, graph, choice, graph->name) : unknown_function(finder->model, choice->name);
@@ -180,10 +189,11 @@ static tare_status visit_callee(void *arg, const struct tare_node *node, struct 
     (void)node;
     if (is_chosen(walk->finder, callee)) {
         if (walk->direct) return TARE_OK;
-        return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                         "Unable to place both \"%s\" and \"%s\" on the TPU because \"%s\" indirectly calls \"%s\". This "
-                         "behavior is unsupported because it can cause invalid graphs to be generated.",
-                         walk->from->name, callee->name, walk->from->name, callee->name);
+        return TARE_FAIL(
+            TARE_INVALID_ARGUMENT,
+            "Unable to place both \"%s\" and \"%s\" on the TPU because \"%s\" indirectly calls \"%s\". This "
+            "behavior is unsupported because it can cause invalid graphs to be generated.",
+            walk->from->name, callee->name, walk->from->name, callee->name);
     }
     if (tare_map_get(&walk->seen, callee->name)) return TARE_OK;
     walk->stack[walk->depth++] = callee;
@@ -191,7 +201,8 @@ static tare_status visit_callee(void *arg, const struct tare_node *node, struct 
 }
 
 static tare_status visit_graph(struct call_walk *walk, const struct tare_graph *graph) {
-    for (size_t i = 0; i < graph->n_nodes; i++) TARE_TRY(tare_node_each_function(graph->nodes[i], visit_callee, walk));
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        TARE_TRY(tare_node_each_function(graph->nodes[i], visit_callee, walk));
     return TARE_OK;
 }
 
@@ -202,7 +213,8 @@ static tare_status check_indirect_calls(const struct finder *finder, const struc
     if (!walk.stack) return TARE_NO_MEMORY;
     status = visit_graph(&walk, from);
     walk.direct = false;
-    while (walk.depth && status == TARE_OK) status = visit_graph(&walk, walk.stack[--walk.depth]);
+    while (walk.depth && status == TARE_OK)
+        status = visit_graph(&walk, walk.stack[--walk.depth]);
     tare_map_free(&walk.seen);
     return status;
 }
@@ -211,8 +223,10 @@ tare_status tare_tpu_find_functions(struct tare_tpu_function **out, size_t *coun
                                     const struct tare_model *model, const struct tare_tpu_choice *choices,
                                     size_t n_choices) {
     struct finder finder = { .arena = arena, .model = model };
-    for (size_t i = 0; i < n_choices; i++) TARE_TRY(find(&finder, &choices[i]));
-    for (size_t i = 0; i < finder.count; i++) TARE_TRY(check_indirect_calls(&finder, finder.found[i].graph));
+    for (size_t i = 0; i < n_choices; i++)
+        TARE_TRY(find(&finder, &choices[i]));
+    for (size_t i = 0; i < finder.count; i++)
+        TARE_TRY(check_indirect_calls(&finder, finder.found[i].graph));
     *out = finder.found;
     *count = finder.count;
     return TARE_OK;

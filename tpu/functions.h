@@ -22,8 +22,8 @@ struct tare_tpu_function {
     const char *label; /* for reports: alias, signature or function name */
 };
 
-/* Finds the functions; arena memory. TARE_NOT_FOUND lists the known names, TARE_INVALID_ARGUMENT when a function is named
- * twice (and by which names) or when one TPU function calls another through a function that stays on the CPU. */
+/* Finds the functions; arena memory. TARE_NOT_FOUND lists the known names, TARE_INVALID_ARGUMENT when a function is
+ * named twice (and by which names) or when one TPU function calls another through a function that stays on the CPU. */
 tare_status tare_tpu_find_functions(struct tare_tpu_function **out, size_t *count, struct tare_arena *arena,
                                     const struct tare_model *model, const struct tare_tpu_choice *choices,
                                     size_t n_choices);

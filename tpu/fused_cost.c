@@ -32,7 +32,9 @@ struct fused_graph {
     struct tare_fused_cost *groups;  /* at their leaders */
 };
 
-static bool is_arg(const struct tare_node *node) { return strcmp(node->op, "_Arg") == 0; }
+static bool is_arg(const struct tare_node *node) {
+    return strcmp(node->op, "_Arg") == 0;
+}
 /* Reading a variable is free, but what is read then comes from memory. */
 static bool is_transparent(const struct tare_node *node) {
     return tare_tpu_op_is_free(node->op) && node->n_inputs > 0 && node->output_dtypes && node->n_outputs > 0 &&
@@ -44,8 +46,9 @@ static bool is_elementwise(const struct tare_node *node) {
 }
 
 static struct tare_shape shape_of(const struct fused_graph *g, struct tare_edge edge) {
-    struct tare_shape shape = is_arg(edge.node) ? g->arg_shapes ? g->arg_shapes[edge.node->position] : tare_shape_unknown()
-                                                : g->shapes[edge.node->position][edge.index];
+    struct tare_shape shape = is_arg(edge.node)
+                                  ? g->arg_shapes ? g->arg_shapes[edge.node->position] : tare_shape_unknown()
+                                  : g->shapes[edge.node->position][edge.index];
     if (shape.rank < 0) shape = tare_shape_scalar();
     for (int i = 0; i < shape.rank; i++)
         if (shape.dims[i] < 0) shape.dims[i] = 1;
@@ -57,13 +60,15 @@ static double bytes_of(const struct fused_graph *g, struct tare_edge edge) {
     const struct tare_shape shape = shape_of(g, edge);
     double bytes = dtype == TARE_DT_RESOURCE || dtype == TARE_DT_VARIANT ? 0 : (double)tare_dtype_size(dtype);
     if (dtype == TARE_DT_INT4 || dtype == TARE_DT_UINT4) bytes /= 2;
-    for (int i = 0; i < shape.rank; i++) bytes *= (double)shape.dims[i];
+    for (int i = 0; i < shape.rank; i++)
+        bytes *= (double)shape.dims[i];
     return bytes;
 }
 
 /* Where a value comes from, behind identities and reshapes. */
 static struct tare_edge source_of(struct tare_edge edge) {
-    while (!is_arg(edge.node) && is_transparent(edge.node)) edge = edge.node->inputs[0];
+    while (!is_arg(edge.node) && is_transparent(edge.node))
+        edge = edge.node->inputs[0];
     return edge;
 }
 
@@ -117,7 +122,8 @@ static void choose_groups(struct fused_graph *g) {
 static double constant_bytes(const struct fused_graph *g, struct tare_edge edge, int depth) {
     double bytes = 0;
     if (strcmp(edge.node->op, "Const") == 0 || depth > MOST_DEPTH) return bytes_of(g, edge);
-    for (size_t i = 0; i < edge.node->n_inputs; i++) bytes += constant_bytes(g, edge.node->inputs[i], depth + 1);
+    for (size_t i = 0; i < edge.node->n_inputs; i++)
+        bytes += constant_bytes(g, edge.node->inputs[i], depth + 1);
     return bytes;
 }
 
@@ -134,7 +140,9 @@ static double read_bytes(struct fused_graph *g, const struct tare_node *user, st
 
 static tare_status count_work(struct fused_graph *g, const struct tare_node *node, struct tare_fused_cost *group) {
     struct tare_arena *arena = g->f->arena;
-    struct tare_infer infer = { .node = node, .n_inputs = node->n_inputs, .n_outputs = node->n_outputs, .arena = arena };
+    struct tare_infer infer = {
+        .node = node, .n_inputs = node->n_inputs, .n_outputs = node->n_outputs, .arena = arena
+    };
     struct tare_shape *shapes = TARE_NEW_ARRAY(arena, struct tare_shape, node->n_inputs + node->n_outputs + 1);
     int *dtypes = TARE_NEW_ARRAY(arena, int, node->n_inputs + 1);
     struct tare_cost cost = { 0, 0 };
@@ -146,7 +154,8 @@ static tare_status count_work(struct fused_graph *g, const struct tare_node *nod
         dtypes[i] = tare_edge_dtype(node->inputs[i]);
         all += bytes_of(g, node->inputs[i]);
         read += read_bytes(g, node, node->inputs[i]);
-        if (i < 2) integer = integer && (dtypes[i] == TARE_DT_INT8 || dtypes[i] == TARE_DT_QINT8 || dtypes[i] == TARE_DT_INT4);
+        if (i < 2)
+            integer = integer && (dtypes[i] == TARE_DT_INT8 || dtypes[i] == TARE_DT_QINT8 || dtypes[i] == TARE_DT_INT4);
     }
     for (size_t i = 0; i < node->n_outputs; i++) {
         shapes[node->n_inputs + i] = shape_of(g, (struct tare_edge){ (struct tare_node *)node, (int)i });
@@ -214,7 +223,8 @@ static void add_groups(struct fused_graph *g) {
         struct tare_fused_cost *group = &g->groups[g->order[o]->position];
         if (!(group->bytes > 0) && !(group->macs > 0)) continue;
         for (size_t c = 0; c < TARE_TPU_CHIPS; c++) {
-            group->seconds[c] = tare_tpu_chip_seconds(&tare_tpu_chips[c], group->macs, group->integer_macs > 0, group->bytes);
+            group->seconds[c] =
+                tare_tpu_chip_seconds(&tare_tpu_chips[c], group->macs, group->integer_macs > 0, group->bytes);
             total->seconds[c] += group->seconds[c];
         }
         total->macs += group->macs;
@@ -231,7 +241,8 @@ static tare_status set_up(struct fused_graph *g) {
     if (!handles) return TARE_NO_MEMORY;
     TARE_TRY(tare_graph_infer_shapes_of(&g->shapes, arena, g->graph, g->arg_shapes, handles));
     TARE_TRY(tare_graph_order(&g->order, arena, g->graph));
-    while (g->n_order < g->graph->n_nodes && g->order[g->n_order]) g->n_order++;
+    while (g->n_order < g->graph->n_nodes && g->order[g->n_order])
+        g->n_order++;
     g->wanted = TARE_NEW_ARRAY(arena, bool, n);
     g->constant = TARE_NEW_ARRAY(arena, bool, n);
     g->leader = TARE_NEW_ARRAY(arena, const struct tare_node *, n);
@@ -262,7 +273,8 @@ static tare_status add_graph(struct fusing *f, const struct tare_graph *graph, c
 
 tare_status tare_tpu_fused_cost(struct tare_fused_cost *out, struct tare_arena *arena, const struct tare_model *model,
                                 const struct tare_signature *signature,
-                                void (*each)(void *arg, const struct tare_node *first, const struct tare_fused_cost *group),
+                                void (*each)(void *arg, const struct tare_node *first,
+                                             const struct tare_fused_cost *group),
                                 void *arg) {
     struct fusing f = { .arena = arena, .total = out, .each = each, .arg = arg };
     tare_status status;

@@ -26,7 +26,8 @@ static double bytes_of(int dtype, const struct tare_shape *shape, int64_t first)
 
 /* ---- weights ---- */
 
-/* The constant that the object graph binds an argument to; NULL: none. It is a weight, though it comes as an argument. */
+/* The constant that the object graph binds an argument to; NULL: none. It is a weight, though it comes as an argument.
+ */
 static const struct tare_tensor *captured(const struct tare_model *model, const struct tare_graph *graph, size_t arg) {
     for (size_t c = 0; c < model->n_concretes; c++) {
         const struct tare_concrete *concrete = &model->concretes[c];
@@ -125,9 +126,9 @@ static tare_status peak_of_call(double *out, struct meter *meter, const struct t
         if (!shapes) return TARE_NO_MEMORY;
         for (size_t i = 0; i < site.callees[c]->n_args; i++) {
             struct tare_edge edge = i < site.n_args ? node->inputs[site.first + i] : (struct tare_edge){ NULL, 0 };
-            shapes[i] = !edge.node                             ? tare_shape_unknown()
+            shapes[i] = !edge.node                           ? tare_shape_unknown()
                         : strcmp(edge.node->op, "_Arg") == 0 ? args[edge.node->position]
-                                                               : t->shapes[edge.node->position][edge.index];
+                                                             : t->shapes[edge.node->position][edge.index];
         }
         TARE_TRY(peak_of(&peak, meter, site.callees[c], shapes));
         if (peak > *out) *out = peak;

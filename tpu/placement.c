@@ -6,7 +6,9 @@
 
 #include <string.h>
 
-static struct tare_edge out0(struct tare_node *node) { return (struct tare_edge){ node, 0 }; }
+static struct tare_edge out0(struct tare_node *node) {
+    return (struct tare_edge){ node, 0 };
+}
 
 /* One function being placed. */
 struct job {
@@ -116,8 +118,8 @@ static tare_status replicate_output(struct job *job, struct tare_return *ret, si
 /* A runtime instantiates a function without the stateless nodes that nothing needs; the status must stay. */
 static tare_status keep_status(struct job *job) {
     struct tare_graph *graph = job->graph;
-    struct tare_control_return *grown = tare_arena_extend(&job->model->arena, graph->control_returns,
-                                                          graph->n_control_returns, 1, sizeof *grown);
+    struct tare_control_return *grown =
+        tare_arena_extend(&job->model->arena, graph->control_returns, graph->n_control_returns, 1, sizeof *grown);
     struct tare_node *status = tare_graph_find(graph, "TPUCompilationResult");
     if (!grown) return TARE_NO_MEMORY;
     grown[graph->n_control_returns++] = (struct tare_control_return){ status->name, status };
@@ -129,8 +131,10 @@ static tare_status build_replicated(struct job *job, const struct tare_tpu_shard
     job->n_body = job->graph->n_nodes;
     TARE_TRY(add_metadata(job, sharding));
     TARE_TRY(mark_body(job));
-    for (size_t i = 0; i < job->graph->n_args; i++) TARE_TRY(replicate_input(job, job->graph->args[i], i));
-    for (size_t i = 0; i < job->graph->n_returns; i++) TARE_TRY(replicate_output(job, &job->graph->returns[i], i));
+    for (size_t i = 0; i < job->graph->n_args; i++)
+        TARE_TRY(replicate_input(job, job->graph->args[i], i));
+    for (size_t i = 0; i < job->graph->n_returns; i++)
+        TARE_TRY(replicate_output(job, &job->graph->returns[i], i));
     return keep_status(job);
 }
 
@@ -140,14 +144,17 @@ static tare_status set_call_types(struct tare_node *call, const struct tare_grap
     struct tare_arena *arena = &call->graph->model->arena;
     int *in = TARE_NEW_ARRAY(arena, int, callee->n_args + 1), *out = TARE_NEW_ARRAY(arena, int, callee->n_returns + 1);
     if (!in || !out) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < callee->n_args; i++) in[i] = callee->args[i]->output_dtypes[0];
-    for (size_t i = 0; i < callee->n_returns; i++) out[i] = callee->returns[i].dtype;
+    for (size_t i = 0; i < callee->n_args; i++)
+        in[i] = callee->args[i]->output_dtypes[0];
+    for (size_t i = 0; i < callee->n_returns; i++)
+        out[i] = callee->returns[i].dtype;
     TARE_TRY(tare_node_set_type_list(call, "Tin", in, callee->n_args));
     return tare_node_set_type_list(call, "Tout", out, callee->n_returns);
 }
 
 /* Devices that are assigned are no longer the selector's to choose: the runtime refuses both together. */
-static tare_status add_ordinal(struct tare_node **out, struct tare_graph *stub, const struct tare_tpu_sharding *sharding) {
+static tare_status add_ordinal(struct tare_node **out, struct tare_graph *stub,
+                               const struct tare_tpu_sharding *sharding) {
     bool assigned = sharding && sharding->num_cores_per_replica > 1 && sharding->n_device_assignment;
     struct tare_tensor first;
     if (!assigned) {
@@ -166,12 +173,14 @@ static tare_status build_stub(struct tare_graph *stub, const struct tare_graph *
     TARE_TRY(add_ordinal(&selector, stub, sharding));
     call = tare_graph_add(stub, "TPUPartitionedCall", "TPUPartitionedCall");
     if (!call) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < stub->n_args; i++) TARE_TRY(tare_node_add_input(call, out0(stub->args[i])));
+    for (size_t i = 0; i < stub->n_args; i++)
+        TARE_TRY(tare_node_add_input(call, out0(stub->args[i])));
     TARE_TRY(tare_node_add_input(call, out0(selector)));
     TARE_TRY(tare_node_set_func(call, "f", replicated->name));
     TARE_TRY(set_call_types(call, replicated));
     TARE_TRY(tare_node_resolve(call));
-    for (size_t i = 0; i < stub->n_returns; i++) stub->returns[i].edge = (struct tare_edge){ call, (int)i };
+    for (size_t i = 0; i < stub->n_returns; i++)
+        stub->returns[i].edge = (struct tare_edge){ call, (int)i };
     stub->is_stateful = true;
     return TARE_OK;
 }
@@ -202,7 +211,8 @@ static tare_status make_callers_stateful(struct tare_model *model) {
     while (changed) {
         changed = false;
         TARE_TRY(make_stateful(model->main, &changed));
-        for (size_t i = 0; i < model->n_functions; i++) TARE_TRY(make_stateful(model->functions[i], &changed));
+        for (size_t i = 0; i < model->n_functions; i++)
+            TARE_TRY(make_stateful(model->functions[i], &changed));
     }
     return TARE_OK;
 }
@@ -235,7 +245,8 @@ static tare_status redirect_node(struct redirect *redirect, struct tare_node *no
 static tare_status redirect_direct_calls(struct redirect *redirect) {
     for (size_t f = 0; f < redirect->count; f++) {
         struct tare_graph *graph = redirect->functions[f].graph;
-        for (size_t i = 0; i < graph->n_nodes; i++) TARE_TRY(redirect_node(redirect, graph->nodes[i]));
+        for (size_t i = 0; i < graph->n_nodes; i++)
+            TARE_TRY(redirect_node(redirect, graph->nodes[i]));
     }
     for (size_t f = 0; f < redirect->count; f++)
         for (size_t i = 0; redirect->plain[f] && i < redirect->plain[f]->n_nodes; i++)
@@ -249,8 +260,8 @@ static tare_status place_one(struct tare_tpu_placed *out, struct tare_model *mod
                              const struct tare_tpu_function *function, const struct tare_tpu_sharding *sharding,
                              bool quantized) {
     struct job job = { .model = model };
-    const char *stem = tare_arena_printf(&model->arena, "tpu_fn_icv2_%s%s", function->graph->name,
-                                         quantized ? "_tf_quant" : "");
+    const char *stem =
+        tare_arena_printf(&model->arena, "tpu_fn_icv2_%s%s", function->graph->name, quantized ? "_tf_quant" : "");
     const char *name = stem ? tare_model_unused_name(model, stem) : NULL;
     if (!name) return TARE_NO_MEMORY;
     job.cluster = tare_arena_printf(&model->arena, "cluster_%s", function->graph->name);

@@ -6,7 +6,7 @@
 
 /* Attributes of TPUReplicateMetadata beyond the defaults. */
 struct tare_tpu_sharding {
-    int num_cores_per_replica; /* 0 and 1: no sharding */
+    int num_cores_per_replica;        /* 0 and 1: no sharding */
     const int64_t *device_assignment; /* flattened [x, y, z, core] */
     size_t n_device_assignment;
     const void *topology; /* serialized TopologyProto */

@@ -64,9 +64,9 @@ static tare_status note_crossing(struct crossings *c, const struct search *s, st
         if (c->seen[i].node == edge.node && c->seen[i].index == edge.index) return TARE_OK;
     if (c->count < SHOWN) {
         c->seen[c->count] = edge;
-        c->text = tare_arena_printf(s->arena, edge.index ? "%s%s'%s:%d' %s" : "%s%s'%s'%.0d %s", c->text ? c->text : "",
-                                    c->text ? ", " : "", edge.node->name, edge.index,
-                                    tare_dtype_name(tare_edge_dtype(edge)));
+        c->text =
+            tare_arena_printf(s->arena, edge.index ? "%s%s'%s:%d' %s" : "%s%s'%s'%.0d %s", c->text ? c->text : "",
+                              c->text ? ", " : "", edge.node->name, edge.index, tare_dtype_name(tare_edge_dtype(edge)));
     } else if (c->count == SHOWN) {
         c->text = tare_arena_printf(s->arena, "%s, …", c->text);
     }
@@ -75,19 +75,21 @@ static tare_status note_crossing(struct crossings *c, const struct search *s, st
 }
 
 /* "(12 ops; takes 'a' float32)": what the part computes, and the tensors in which it meets the rest. */
-static tare_status describe_part(const char **out, const struct search *s, const struct tare_tpu_parts *split, enum tare_tpu_place place) {
+static tare_status describe_part(const char **out, const struct search *s, const struct tare_tpu_parts *split,
+                                 enum tare_tpu_place place) {
     struct crossings crossings = { NULL, 0, { { NULL, 0 } } };
     for (size_t i = 0; i < split->graph->n_nodes; i++) {
         const struct tare_node *node = split->graph->nodes[i];
         for (size_t k = 0; !node->dead && k < node->n_inputs; k++) {
             const struct tare_node *from = node->inputs[k].node;
             const bool inside = is_part(split, node, place), begins = is_part(split, from, place);
-            if (place == TARE_TPU_BEHIND ? inside && !begins : !inside && begins) TARE_TRY(note_crossing(&crossings, s, node->inputs[k]));
+            if (place == TARE_TPU_BEHIND ? inside && !begins : !inside && begins)
+                TARE_TRY(note_crossing(&crossings, s, node->inputs[k]));
         }
     }
     const size_t ops = count_part(split, place);
-    *out = tare_arena_printf(s->arena, "(%zu op%s; %s %s)", ops, ops == 1 ? "" : "s", place == TARE_TPU_BEHIND ? "takes" : "gives",
-                             crossings.text ? crossings.text : "nothing");
+    *out = tare_arena_printf(s->arena, "(%zu op%s; %s %s)", ops, ops == 1 ? "" : "s",
+                             place == TARE_TPU_BEHIND ? "takes" : "gives", crossings.text ? crossings.text : "nothing");
     return *out ? TARE_OK : TARE_NO_MEMORY;
 }
 
@@ -98,16 +100,17 @@ static tare_status advise(const char **out, const struct search *s, const struct
     if (before) TARE_TRY(describe_part(&first, s, split, TARE_TPU_BEFORE));
     if (behind) TARE_TRY(describe_part(&last, s, split, TARE_TPU_BEHIND));
     if (before && behind)
-        *out = tare_arena_printf(s->arena,
-                                 "in the middle: split the function into three, and put the first %s and the last %s on the TPU",
-                                 first, last);
+        *out = tare_arena_printf(
+            s->arena, "in the middle: split the function into three, and put the first %s and the last %s on the TPU",
+            first, last);
     else if (before)
         *out = tare_arena_printf(
-            s->arena, "at the end: return what comes before it %s from a function of its own, and put that on the TPU", first);
+            s->arena, "at the end: return what comes before it %s from a function of its own, and put that on the TPU",
+            first);
     else if (behind)
         *out = tare_arena_printf(
-            s->arena, "at the beginning: move what comes behind it %s into a function of its own, and put that on the TPU",
-            last);
+            s->arena,
+            "at the beginning: move what comes behind it %s into a function of its own, and put that on the TPU", last);
     else
         *out = "nothing besides: leave it on the CPU";
     return *out ? TARE_OK : TARE_NO_MEMORY;
@@ -171,7 +174,8 @@ static tare_status suggest(struct search *s, const struct tare_graph *graph, con
     s->out->items[s->out->count++] =
         (struct tare_tpu_suggestion){ graph, tare_model_alias_of(s->model, graph->name), ops };
     for (size_t m = 1; m < closure->count; m++)
-        if (!tare_map_set(&s->covered, closure->members[m].graph->name, closure->members[m].graph)) return TARE_NO_MEMORY;
+        if (!tare_map_set(&s->covered, closure->members[m].graph->name, closure->members[m].graph))
+            return TARE_NO_MEMORY;
     return TARE_OK;
 }
 
@@ -217,7 +221,8 @@ static void drop_covered(struct search *s) {
     if (kept) qsort(out->items, kept, sizeof *out->items, by_ops);
 }
 
-tare_status tare_tpu_suggest(struct tare_tpu_suggestions *out, struct tare_arena *arena, const struct tare_model *model) {
+tare_status tare_tpu_suggest(struct tare_tpu_suggestions *out, struct tare_arena *arena,
+                             const struct tare_model *model) {
     struct search s = { .arena = arena, .model = model, .out = out };
     struct tare_graph **roots = TARE_NEW_ARRAY(arena, struct tare_graph *, model->n_signatures + 1);
     struct tare_tpu_closure closure;

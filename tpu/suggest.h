@@ -24,8 +24,9 @@ struct tare_tpu_suggestions {
     size_t n_remarks;
 };
 
-/* Goes down from the signatures' functions: one without errors (tpu/compatibility.h) is suggested, what keeps others off
- * is remarked on with the place of the incompatible part, and their callees are looked at. Arena memory. */
-tare_status tare_tpu_suggest(struct tare_tpu_suggestions *out, struct tare_arena *arena, const struct tare_model *model);
+/* Goes down from the signatures' functions: one without errors (tpu/compatibility.h) is suggested, what keeps others
+ * off is remarked on with the place of the incompatible part, and their callees are looked at. Arena memory. */
+tare_status tare_tpu_suggest(struct tare_tpu_suggestions *out, struct tare_arena *arena,
+                             const struct tare_model *model);
 
 #endif

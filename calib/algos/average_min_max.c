@@ -1,5 +1,5 @@
-/* average_min_max: the mean over samples of each sample's least (greatest) value. A sample is one record in one execution,
- * whatever the batch. */
+/* average_min_max: the mean over samples of each sample's least (greatest) value. A sample is one record in one
+ * execution, whatever the batch. */
 #include "calib/algos/rows.h"
 
 static tare_status range(struct tare_range *out, const struct tare_statistics *statistics, const struct tare_bins *bins,

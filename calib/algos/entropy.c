@@ -1,12 +1,13 @@
 /* entropy: the range whose codes tell most of the values' distribution (least Kullback-Leibler divergence).
  *
- * The histogram is spread over bins of equal width on [-m, m], m the greatest magnitude. For a threshold t the candidate
- * range is [max(low, -t), min(high, t)], widened to hold 0. P is the distribution inside, with what lies outside added to
- * the end bins; Q is what the codes can tell: the mass of each code's bins spread evenly over those of them that are not
- * empty. Zeros are left out of both: they are represented without error, and behind a rectifier they would outweigh all
- * the rest.
+ * The histogram is spread over bins of equal width on [-m, m], m the greatest magnitude. For a threshold t the
+ * candidate range is [max(low, -t), min(high, t)], widened to hold 0. P is the distribution inside, with what lies
+ * outside added to the end bins; Q is what the codes can tell: the mass of each code's bins spread evenly over those of
+ * them that are not empty. Zeros are left out of both: they are represented without error, and behind a rectifier they
+ * would outweigh all the rest.
  *
- * With prefix sums of n, n log n and of the bins that are not empty, one candidate takes time in the number of codes. */
+ * With prefix sums of n, n log n and of the bins that are not empty, one candidate takes time in the number of codes.
+ */
 #include "calib/algos/rows.h"
 
 #include "base/alloc.h"
@@ -18,8 +19,8 @@ enum {
     HALF = 4096, /* bins on each side of zero */
     BINS = 2 * HALF,
 };
-/* Below this magnitude a bin's width would leave the normal doubles' comfortable range for float data; such a tensor has
- * one scale whatever is chosen. */
+/* Below this magnitude a bin's width would leave the normal doubles' comfortable range for float data; such a tensor
+ * has one scale whatever is chosen. */
 static const double SMALLEST_REACH = 0x1p-110;
 
 struct linear {

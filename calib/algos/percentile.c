@@ -64,8 +64,8 @@ static tare_status range(struct tare_range *out, const struct tare_statistics *s
         from = 100 - to;
     }
     if (from >= to)
-        return TARE_FAIL(TARE_USAGE, "algorithm 'percentile': min_percentile is not below max_percentile (%g, %g)", from,
-                         to);
+        return TARE_FAIL(TARE_USAGE, "algorithm 'percentile': min_percentile is not below max_percentile (%g, %g)",
+                         from, to);
     if (scheme->symmetric) {
         out->high = magnitude_quantile(bins, (to - from) / 100);
         out->low = -out->high;

@@ -100,8 +100,9 @@ static struct tare_range search(struct search *s) {
 }
 
 struct tare_range tare_search_range(const struct tare_bins *bins, const struct tare_grid_scheme *scheme) {
-    struct search s = { .bins = bins, .scheme = scheme, .reach_low = fmax(0, -bins->low),
-                        .reach_high = fmax(0, bins->high) };
+    struct search s = {
+        .bins = bins, .scheme = scheme, .reach_low = fmax(0, -bins->low), .reach_high = fmax(0, bins->high)
+    };
     if (s.reach_low == 0 && s.reach_high == 0) return (struct tare_range){ .candidates = 1 };
     return search(&s);
 }

@@ -1,5 +1,5 @@
-/* What the program asks of the library that talks MPI. That library is loaded only under mpirun, so that the program itself
- * needs no MPI to start and none to be installed. Both are built from one tree: there is no version. */
+/* What the program asks of the library that talks MPI. That library is loaded only under mpirun, so that the program
+ * itself needs no MPI to start and none to be installed. Both are built from one tree: there is no version. */
 #ifndef TARE_CLI_MPI_TEAM_BACKEND_H
 #define TARE_CLI_MPI_TEAM_BACKEND_H
 

@@ -80,6 +80,12 @@ static int hear_verdict(int *good) {
 
 extern const struct tare_team_backend tare_team_backend;
 __attribute__((visibility("default"))) const struct tare_team_backend tare_team_backend = {
-    .begin = begin, .end = end, .send = send, .receive = receive, .release = free,
-    .announce = announce, .heard = heard, .hear_verdict = hear_verdict,
+    .begin = begin,
+    .end = end,
+    .send = send,
+    .receive = receive,
+    .release = free,
+    .announce = announce,
+    .heard = heard,
+    .hear_verdict = hear_verdict,
 };

@@ -1,4 +1,5 @@
-/* Folds batch normalisation, and multiplications and additions by constants, into the weights and bias of the op before.
+/* Folds batch normalisation, and multiplications and additions by constants, into the weights and bias of the op
+ * before.
  *
  * Everything that acts on output channel c as y = x * m[c] + b[c] is one "channel transform". Behind a weighted op (or
  * its BiasAdd) that has no other use it disappears: weights are multiplied by m, and bias' = bias * m + b. The products
@@ -11,16 +12,18 @@
 #include <string.h>
 
 struct transform {
-    struct tare_node *node;  /* computes y */
+    struct tare_node *node; /* computes y */
     struct tare_edge x;
-    int64_t channels;        /* 0: one value for every channel (a scalar) */
-    double *multiplier;      /* NULL: 1 */
-    double *addend;          /* NULL: 0 */
-    int rank;                /* of the constant: it must not make the output's rank higher */
-    bool any_layout;         /* follows data_format; else acts on the last axis */
+    int64_t channels;   /* 0: one value for every channel (a scalar) */
+    double *multiplier; /* NULL: 1 */
+    double *addend;     /* NULL: 0 */
+    int rank;           /* of the constant: it must not make the output's rank higher */
+    bool any_layout;    /* follows data_format; else acts on the last axis */
 };
 
-static bool is_op(const struct tare_node *node, const char *op) { return node && strcmp(node->op, op) == 0; }
+static bool is_op(const struct tare_node *node, const char *op) {
+    return node && strcmp(node->op, op) == 0;
+}
 
 /* A float constant that acts on the last axis only: [C], [1, …, 1, C] or a scalar. */
 static const struct tare_tensor *channel_constant(struct tare_edge edge, int64_t *channels) {
@@ -34,13 +37,15 @@ static const struct tare_tensor *channel_constant(struct tare_edge edge, int64_t
 
 static double *as_doubles(struct tare_arena *arena, const struct tare_tensor *value, double sign) {
     double *out = TARE_NEW_ARRAY(arena, double, (size_t)value->elements);
-    for (int64_t i = 0; out && i < value->elements; i++) out[i] = sign * tare_tensor_get_f64(value, i);
+    for (int64_t i = 0; out && i < value->elements; i++)
+        out[i] = sign * tare_tensor_get_f64(value, i);
     return out;
 }
 
 static bool other_outputs_used(const struct tare_node *node) {
     for (size_t i = 1; i < node->n_outputs; i++)
-        if (tare_graph_count_uses(node->graph, (struct tare_edge){ (struct tare_node *)node, (int)i }, NULL)) return true;
+        if (tare_graph_count_uses(node->graph, (struct tare_edge){ (struct tare_node *)node, (int)i }, NULL))
+            return true;
     return false;
 }
 
@@ -100,7 +105,9 @@ struct target {
     int64_t inner; /* weight element i belongs to channel (i / inner) % channels */
 };
 
-static bool used_once(struct tare_edge edge) { return tare_graph_count_uses(edge.node->graph, edge, NULL) == 1; }
+static bool used_once(struct tare_edge edge) {
+    return tare_graph_count_uses(edge.node->graph, edge, NULL) == 1;
+}
 
 static bool describe_weights(struct target *target) {
     const struct tare_node *op = target->weighted;
@@ -152,8 +159,8 @@ static tare_status multiply_weights(const struct target *target, const struct tr
     TARE_TRY(tare_tensor_new(&scaled, TARE_DT_FLOAT, &target->weights->shape));
     for (int64_t i = 0; i < scaled.elements; i++) {
         int64_t c = (i / target->inner) % target->channels;
-        TARE_DATA(float, &scaled)[i] =
-            (float)(tare_tensor_get_f64(target->weights, i) * at(t->multiplier, t->channels, c, 1));
+        TARE_DATA(float, &scaled)
+        [i] = (float)(tare_tensor_get_f64(target->weights, i) * at(t->multiplier, t->channels, c, 1));
     }
     constant = tare_graph_add_const(op->graph, op->inputs[1].node->name, &scaled);
     tare_tensor_reset(&scaled);
@@ -187,8 +194,8 @@ static tare_status write_bias(struct tare_node **out, const struct target *targe
     TARE_TRY(tare_tensor_new(&value, TARE_DT_FLOAT, &shape));
     for (int64_t c = 0; c < target->channels; c++) {
         double old = target->bias_value ? tare_tensor_get_f64(target->bias_value, c) : 0;
-        TARE_DATA(float, &value)[c] =
-            (float)(old * at(t->multiplier, t->channels, c, 1) + at(t->addend, t->channels, c, 0));
+        TARE_DATA(float, &value)
+        [c] = (float)(old * at(t->multiplier, t->channels, c, 1) + at(t->addend, t->channels, c, 0));
     }
     constant = tare_graph_add_const(graph, name, &value);
     tare_tensor_reset(&value);
@@ -249,7 +256,8 @@ static tare_status fold_graph(struct tare_graph *graph, size_t *changes) {
 
 static tare_status run(struct tare_model *model, size_t *changes) {
     TARE_TRY(fold_graph(model->main, changes));
-    for (size_t i = 0; i < model->n_functions; i++) TARE_TRY(fold_graph(model->functions[i], changes));
+    for (size_t i = 0; i < model->n_functions; i++)
+        TARE_TRY(fold_graph(model->functions[i], changes));
     return TARE_OK;
 }
 

@@ -14,7 +14,8 @@ static bool gather_inputs(const struct tare_node *node, struct tare_tensor *valu
         const struct tare_tensor *value = tare_edge_constant(node->inputs[i]);
         if (!value) return false;
         *bytes += value->splat ? tare_dtype_size(value->dtype) : tare_tensor_bytes(value);
-        if (value->splat ? tare_tensor_copy(&values[i], value) != TARE_OK : (tare_tensor_share(&values[i], value), false))
+        if (value->splat ? tare_tensor_copy(&values[i], value) != TARE_OK
+                         : (tare_tensor_share(&values[i], value), false))
             return false;
     }
     return true;
@@ -39,7 +40,8 @@ static tare_status fold(struct tare_node *node, size_t *changes) {
     if (!values) return TARE_NO_MEMORY;
     if (gather_inputs(node, values, &bytes)) {
         if (tare_node_evaluate(node, values, results) == TARE_OK) {
-            for (size_t i = 0; i < node->n_outputs; i++) result_bytes += tare_tensor_bytes(&results[i]);
+            for (size_t i = 0; i < node->n_outputs; i++)
+                result_bytes += tare_tensor_bytes(&results[i]);
             if (result_bytes <= bytes + LARGEST_GROWTH) {
                 status = replace_by_constants(node, results);
                 ++*changes;
@@ -48,7 +50,8 @@ static tare_status fold(struct tare_node *node, size_t *changes) {
             tare_error_clear(); /* what fails now fails when it runs, if it ever does */
         }
     }
-    for (size_t i = 0; i < node->n_inputs + node->n_outputs; i++) tare_tensor_reset(&values[i]);
+    for (size_t i = 0; i < node->n_inputs + node->n_outputs; i++)
+        tare_tensor_reset(&values[i]);
     tare_free(values);
     return status;
 }
@@ -72,7 +75,8 @@ static tare_status fold_graph(struct tare_graph *graph, size_t *changes) {
 
 static tare_status run(struct tare_model *model, size_t *changes) {
     TARE_TRY(fold_graph(model->main, changes));
-    for (size_t i = 0; i < model->n_functions; i++) TARE_TRY(fold_graph(model->functions[i], changes));
+    for (size_t i = 0; i < model->n_functions; i++)
+        TARE_TRY(fold_graph(model->functions[i], changes));
     return TARE_OK;
 }
 

@@ -1,6 +1,6 @@
 /* Freezing: reads of variables that nothing assigns become constants, inside the functions where they happen, so that
- * functions stay functions (a TPU function must). Captures that nobody uses any more are dropped. Large ones of a model that
- * no saved_model.pb could hold stay variables, marked as constant. */
+ * functions stay functions (a TPU function must). Captures that nobody uses any more are dropped. Large ones of a model
+ * that no saved_model.pb could hold stay variables, marked as constant. */
 #include "convert/pass.h"
 #include "base/alloc.h"
 #include "graph/bindings.h"
@@ -11,8 +11,10 @@
 
 /* Ops that take a handle or reference and leave the value alone. */
 static bool only_reads(const struct tare_node *node) {
-    static const char *const readers[] = { "ReadVariableOp",    "ResourceGather",       "ResourceGatherNd", "VariableShape",
-                                           "VarIsInitializedOp", "IsVariableInitialized", "Identity",        "NoOp",
+    static const char *const readers[] = { "ReadVariableOp",     "ResourceGather",
+                                           "ResourceGatherNd",   "VariableShape",
+                                           "VarIsInitializedOp", "IsVariableInitialized",
+                                           "Identity",           "NoOp",
                                            "TPUReplicatedInput" };
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
         if (strcmp(node->op, readers[i]) == 0) return true;
@@ -64,7 +66,8 @@ static void note_writes(const struct tare_bindings *bindings, const struct tare_
 }
 
 /* Several variables may bear one name: all but the first are told apart by their place. */
-static tare_status constant_for(struct tare_node **out, struct tare_graph *graph, const struct tare_variable *variable) {
+static tare_status constant_for(struct tare_node **out, struct tare_graph *graph,
+                                const struct tare_variable *variable) {
     struct tare_model *model = graph->model;
     bool first = tare_model_find_variable(model, variable->shared_name) == variable;
     const char *name = first ? tare_arena_printf(&model->arena, "%s/frozen", variable->shared_name)
@@ -78,7 +81,8 @@ static tare_status constant_for(struct tare_node **out, struct tare_graph *graph
     return node ? TARE_OK : TARE_NO_MEMORY;
 }
 
-/* ResourceGather(handle, indices) becomes GatherV2(constant, indices, 0); the constant may be the read of a variable. */
+/* ResourceGather(handle, indices) becomes GatherV2(constant, indices, 0); the constant may be the read of a variable.
+ */
 static tare_status freeze_gather(struct tare_node *node, struct tare_node *constant) {
     struct tare_graph *graph = node->graph;
     struct tare_tensor zero = { 0 };
@@ -96,7 +100,8 @@ static tare_status freeze_gather(struct tare_node *node, struct tare_node *const
     TARE_TRY(tare_node_set_type(gather, "Taxis", TARE_DT_INT32));
     TARE_TRY(tare_node_set_int(gather, "batch_dims", tare_node_int(node, "batch_dims", 0)));
     TARE_TRY(tare_node_resolve(gather));
-    for (size_t i = 0; i < node->n_controls; i++) TARE_TRY(tare_node_add_control(gather, node->controls[i]));
+    for (size_t i = 0; i < node->n_controls; i++)
+        TARE_TRY(tare_node_add_control(gather, node->controls[i]));
     tare_graph_replace_uses(graph, (struct tare_edge){ node, 0 }, (struct tare_edge){ gather, 0 }, NULL);
     tare_node_remove(node);
     return TARE_OK;
@@ -134,12 +139,14 @@ static const int64_t MOST_FROZEN = 1LL << 30, LARGE = 64 * 1024;
 static void mark_large(struct tare_model *model, const bool *written) {
     int64_t from = model->keep_variables_from, all = 0;
     for (size_t v = 0; v < model->n_variables; v++)
-        if (is_constant(model, written, &model->variables[v])) all += (int64_t)tare_tensor_bytes(&model->variables[v].value);
+        if (is_constant(model, written, &model->variables[v]))
+            all += (int64_t)tare_tensor_bytes(&model->variables[v].value);
     if (from == 0 && all > MOST_FROZEN) from = LARGE;
     for (size_t v = 0; v < model->n_variables && from > 0; v++) {
         struct tare_variable *variable = &model->variables[v];
-        variable->constant = variable->node && variable->node->n_outputs && !tare_dtype_is_ref(variable->node->output_dtypes[0]) &&
-                             variable->key && is_constant(model, written, variable) &&
+        variable->constant = variable->node && variable->node->n_outputs &&
+                             !tare_dtype_is_ref(variable->node->output_dtypes[0]) && variable->key &&
+                             is_constant(model, written, variable) &&
                              (int64_t)tare_tensor_bytes(&variable->value) >= from;
     }
 }
@@ -148,7 +155,8 @@ static void mark_large(struct tare_model *model, const bool *written) {
 static tare_status gather_read(struct tare_node *node, const struct tare_variable *variable) {
     struct tare_node *read;
     if (strcmp(node->op, "ResourceGather") != 0 || tare_node_int(node, "batch_dims", 0) != 0) return TARE_OK;
-    read = tare_graph_add(node->graph, "ReadVariableOp", tare_arena_printf(&node->graph->model->arena, "%s/read", node->name));
+    read = tare_graph_add(node->graph, "ReadVariableOp",
+                          tare_arena_printf(&node->graph->model->arena, "%s/read", node->name));
     if (!read) return TARE_NO_MEMORY;
     TARE_TRY(tare_node_add_input(read, node->inputs[0]));
     TARE_TRY(tare_node_set_type(read, "dtype", variable->dtype));
@@ -228,7 +236,8 @@ static tare_status run(struct tare_model *model, size_t *changes) {
     if (!written) return status;
     TARE_CHECK(tare_bindings_new(&bindings, model));
     note_writes(bindings, model->main, written, model);
-    for (size_t i = 0; i < model->n_functions; i++) note_writes(bindings, model->functions[i], written, model);
+    for (size_t i = 0; i < model->n_functions; i++)
+        note_writes(bindings, model->functions[i], written, model);
     mark_large(model, written);
     TARE_CHECK(freeze_graph(bindings, model->main, written, changes));
     for (size_t i = 0; i < model->n_functions; i++)

@@ -49,7 +49,8 @@ static bool same_constant(const struct tare_node *a, const struct tare_node *b) 
     const struct tare_tensor *x = a == b ? NULL : tare_node_tensor(a, "value"),
                              *y = x ? tare_node_tensor(b, "value") : NULL;
     if (a == b) return true;
-    if (!x || !y || x->dtype != y->dtype || x->splat != y->splat || !tare_shape_equal(&x->shape, &y->shape)) return false;
+    if (!x || !y || x->dtype != y->dtype || x->splat != y->splat || !tare_shape_equal(&x->shape, &y->shape))
+        return false;
     if (x->data == y->data) return true;
     return tare_dtype_size(x->dtype) && x->elements < LEAST_WORTH_COPYING &&
            memcmp(x->data, y->data, (size_t)(x->splat ? 1 : x->elements) * tare_dtype_size(x->dtype)) == 0;

@@ -37,7 +37,8 @@ static tare_status run(struct tare_model *model, size_t *changes) {
     tare_model_remove_functions(model, live);
     TARE_CHECK(remove_unused_variables(model, changes));
     *changes += before - model->n_functions;
-    for (size_t i = 0; i < model->n_functions; i++) *changes += tare_graph_remove_unreachable(model->functions[i]);
+    for (size_t i = 0; i < model->n_functions; i++)
+        *changes += tare_graph_remove_unreachable(model->functions[i]);
 done:
     tare_arena_free(&arena);
     return status;

@@ -18,7 +18,9 @@
 static const char options[] = "tpu_functions { function_alias: \"tpu_func\" } "
                               "external_feature_configs { quantization_options { } }";
 
-static void print_message(void *arg, const char *text) { fprintf((FILE *)arg, "%s\n", text); }
+static void print_message(void *arg, const char *text) {
+    fprintf((FILE *)arg, "%s\n", text);
+}
 
 /* The first output of the first record, whatever it is called. */
 static float first_answer(const tare_model *model, const char *samples) {
@@ -50,8 +52,9 @@ int main(int argc, char **argv) {
     CHECK(tare_model_convert(&converted, &report, model, options, calibration, 0));
     CHECK(tare_model_write(converted, argv[3], TARE_OVERWRITE));
     printf("%s\n", report);
-    fprintf(stderr, "%lld records; first answer %g, converted %g\n", (long long)tare_calibration_record_count(calibration),
-            first_answer(model, argv[2]), first_answer(converted, argv[2]));
+    fprintf(stderr, "%lld records; first answer %g, converted %g\n",
+            (long long)tare_calibration_record_count(calibration), first_answer(model, argv[2]),
+            first_answer(converted, argv[2]));
     tare_text_free(report);
     tare_model_close(converted);
     tare_calibration_close(calibration);

@@ -34,7 +34,9 @@ struct builder {
     int weighted; /* layers with weights so far: part of the checkpoint keys */
 };
 
-static struct tare_edge out0(struct tare_node *node) { return (struct tare_edge){ node, 0 }; }
+static struct tare_edge out0(struct tare_node *node) {
+    return (struct tare_edge){ node, 0 };
+}
 
 /* ---- architecture.txt ---- */
 
@@ -87,8 +89,7 @@ static tare_status add_variable(struct tare_edge *out, struct builder *b, const 
     snprintf(path, sizeof path, "%s/%s_%s.npy", b->folder, layer, part);
     TARE_TRY(tare_npy_read(&variable->value, path));
     variable->shared_name = tare_arena_printf(arena, "%s/%s", layer, part);
-    variable->key =
-        tare_arena_printf(arena, "layer_with_weights-%d/%s/.ATTRIBUTES/VARIABLE_VALUE", b->weighted, part);
+    variable->key = tare_arena_printf(arena, "layer_with_weights-%d/%s/.ATTRIBUTES/VARIABLE_VALUE", b->weighted, part);
     variable->dtype = variable->value.dtype;
     variable->shape = variable->value.shape;
     variable->object_id = -1;
@@ -110,7 +111,8 @@ static tare_status add_op(struct tare_node **out, struct builder *b, const char 
                           const struct tare_edge *inputs, size_t n_inputs) {
     *out = tare_graph_add(b->body, op, name);
     if (!*out) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < n_inputs; i++) TARE_TRY(tare_node_add_input(*out, inputs[i]));
+    for (size_t i = 0; i < n_inputs; i++)
+        TARE_TRY(tare_node_add_input(*out, inputs[i]));
     return tare_node_set_type(*out, "T", TARE_DT_FLOAT);
 }
 
@@ -134,7 +136,8 @@ static tare_status add_batch_norm(struct tare_edge *out, struct builder *b, cons
     static const char *const parts[] = { "gamma", "beta", "moving_mean", "moving_variance" };
     struct tare_edge inputs[5] = { x };
     struct tare_node *node;
-    for (int i = 0; i < 4; i++) TARE_TRY(add_variable(&inputs[i + 1], b, layer->name, parts[i]));
+    for (int i = 0; i < 4; i++)
+        TARE_TRY(add_variable(&inputs[i + 1], b, layer->name, parts[i]));
     b->weighted++;
     TARE_TRY(add_op(&node, b, "FusedBatchNormV3", layer->name, inputs, 5));
     TARE_TRY(tare_node_set_type(node, "U", TARE_DT_FLOAT));
@@ -250,8 +253,8 @@ static tare_status build_wrapper(struct tare_graph **out, struct builder *b) {
     if (!wrapper) return TARE_NO_MEMORY;
     wrapper->is_stateful = true;
     for (size_t i = 0; i < b->body->n_args; i++) {
-        struct tare_node *arg = tare_graph_add_arg(wrapper, i ? "unknown" : b->layers[0].name,
-                                                   b->body->args[i]->output_dtypes[0]);
+        struct tare_node *arg =
+            tare_graph_add_arg(wrapper, i ? "unknown" : b->layers[0].name, b->body->args[i]->output_dtypes[0]);
         if (!arg) return TARE_NO_MEMORY;
         inputs[i] = out0(arg);
     }
@@ -289,13 +292,19 @@ static tare_status build_main(struct builder *b, const struct tare_graph *wrappe
     b->model->variables = tare_arena_extend(arena, b->variables, b->n_variables, 1, sizeof *b->variables);
     if (!b->model->variables) return TARE_NO_MEMORY;
     b->model->n_variables = b->n_variables;
-    for (size_t i = 0; i < b->n_variables; i++) TARE_TRY(add_handle(&inputs[i + 1], b, &b->model->variables[i]));
+    for (size_t i = 0; i < b->n_variables; i++)
+        TARE_TRY(add_handle(&inputs[i + 1], b, &b->model->variables[i]));
     TARE_TRY(add_call(&call, b->model->main, wrapper, inputs, b->n_variables + 1));
     bindings[0] = (struct tare_binding){ .key = input->name, .dtype = TARE_DT_FLOAT, .shape = in, .edge = inputs[0] };
-    bindings[1] = (struct tare_binding){ .key = b->layers[b->n_layers - 1].name, .dtype = TARE_DT_FLOAT, .shape = out,
-                                         .edge = out0(call) };
-    *signature = (struct tare_signature){ .key = "serving_default", .method_name = "tensorflow/serving/predict",
-                                          .inputs = &bindings[0], .n_inputs = 1, .outputs = &bindings[1], .n_outputs = 1 };
+    bindings[1] = (struct tare_binding){
+        .key = b->layers[b->n_layers - 1].name, .dtype = TARE_DT_FLOAT, .shape = out, .edge = out0(call)
+    };
+    *signature = (struct tare_signature){ .key = "serving_default",
+                                          .method_name = "tensorflow/serving/predict",
+                                          .inputs = &bindings[0],
+                                          .n_inputs = 1,
+                                          .outputs = &bindings[1],
+                                          .n_outputs = 1 };
     *alias = (struct tare_alias){ b->body->name, "tpu_func" };
     b->model->signatures = signature;
     b->model->n_signatures = 1;

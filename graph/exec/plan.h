@@ -28,8 +28,8 @@ struct tare_chain {
     bool active; /* nobody looks at what lies between: for the present observer */
 };
 
-/* Steps that may run together with the one that this hangs on (tare_op.strip), each with its chain: every one reads what
- * the one before it ends with, and nobody else does. */
+/* Steps that may run together with the one that this hangs on (tare_op.strip), each with its chain: every one reads
+ * what the one before it ends with, and nobody else does. */
 enum { TARE_STRIP_STEPS_MOST = 12 };
 struct tare_strip_steps {
     int heads[TARE_STRIP_STEPS_MOST]; /* the first is the step itself */
@@ -54,7 +54,7 @@ struct tare_step {
     size_t n_drops;
     int *controls; /* steps that come before; only where steps may be left out */
     size_t n_controls;
-    bool *observed; /* by output; NULL: none */
+    bool *observed;                 /* by output; NULL: none */
     struct tare_chain *chain;       /* that begins here; NULL: none */
     struct tare_strip_steps *strip; /* that begins here; NULL: none */
 };
@@ -131,8 +131,8 @@ tare_status tare_plan_run(struct tare_session *session, struct tare_plan *plan, 
 /* The same for a plan with has_frames, called by tare_plan_run: the slots of the feeds are set in `frame`. */
 tare_status tare_flow_run(struct tare_session *session, struct tare_plan *plan, struct tare_exec_frame *frame);
 
-/* Runs one step on gathered inputs; `frame->ends` says which may be taken. Outputs are zero on failure. `finish`: NULL, or
- * what the kernel may do along. */
+/* Runs one step on gathered inputs; `frame->ends` says which may be taken. Outputs are zero on failure. `finish`: NULL,
+ * or what the kernel may do along. */
 tare_status tare_step_run(struct tare_session *session, const struct tare_step *step, struct tare_exec_frame *frame,
                           struct tare_tensor *outputs, struct tare_finish *finish);
 /* The row's prepare, once. On failure nothing but the error text is left. */

@@ -134,8 +134,8 @@ static tare_status make_asset_paths(struct tare_session *session) {
     return TARE_OK;
 }
 
-/* The table that a node makes once it has run. A reference cannot be fetched (that reads a variable): its node keeps the
- * table. */
+/* The table that a node makes once it has run. A reference cannot be fetched (that reads a variable): its node keeps
+ * the table. */
 static tare_status find_table(struct tare_table **out, struct tare_tensor *handle, struct tare_session *session,
                               struct tare_node *node) {
     const struct tare_edge made = { node, 0 };
@@ -146,8 +146,7 @@ static tare_status find_table(struct tare_table **out, struct tare_tensor *handl
     }
     TARE_TRY(tare_session_run(session, NULL, NULL, 0, NULL, NULL, 0, &node, 1));
     main = tare_exec_graph_of(session, node->graph);
-    if (!main || !main->nodes[node->position].kernel)
-        return TARE_FAIL(TARE_INTERNAL, "the node holds no table");
+    if (!main || !main->nodes[node->position].kernel) return TARE_FAIL(TARE_INTERNAL, "the node holds no table");
     TARE_TRY(tare_handle_new(handle, tare_object_ref(main->nodes[node->position].kernel)));
     return tare_table_from_handle(out, handle);
 }
@@ -306,7 +305,8 @@ tare_status tare_exec_count_side(struct tare_session *session, const struct tare
         found = TARE_NEW(&session->arena, struct tare_exec_side);
         if (!found) return TARE_NO_MEMORY;
         found->key = wanted.key;
-        if (!tare_map_set_n(&session->sides, (const char *)&found->key, sizeof found->key, found)) return TARE_NO_MEMORY;
+        if (!tare_map_set_n(&session->sides, (const char *)&found->key, sizeof found->key, found))
+            return TARE_NO_MEMORY;
     }
     found->runs++;
     return TARE_OK;

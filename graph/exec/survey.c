@@ -37,7 +37,8 @@ static tare_status note(struct search *search, const struct tare_node *node, con
     if (!tare_map_set_n(&search->noted, (const char *)key, sizeof *key, key)) return TARE_NO_MEMORY;
     if (!op) {
         op = TARE_NEW(&search->arena, struct found_op);
-        if (!op || !TARE_GROW(search->list, search->n_list, search->list_capacity) || !tare_map_set(&search->ops, name, op))
+        if (!op || !TARE_GROW(search->list, search->n_list, search->list_capacity) ||
+            !tare_map_set(&search->ops, name, op))
             return TARE_NO_MEMORY;
         op->op = name;
         op->has_reason = why != NULL;

@@ -29,8 +29,8 @@ struct tare_gemm_rows {
     const void *source;
 };
 
-/* What is done to a finished element before it is stored, each step rounded as its own op would: x + bias of its column,
- * x + addend, then with `relu` x < 0 ? 0 : x and x > limit ? limit : x. */
+/* What is done to a finished element before it is stored, each step rounded as its own op would: x + bias of its
+ * column, x + addend, then with `relu` x < 0 ? 0 : x and x > limit ? limit : x. */
 struct tare_gemm_finish {
     const float *bias;   /* one a column; NULL: none */
     const float *addend; /* as C, with its row stride; NULL: none */
@@ -57,8 +57,8 @@ void tare_gemm_at(enum tare_cpu_level level, float *c, int64_t ldc, const struct
 
 /* ---- for the variants and convolutions only ---- */
 
-/* C block (+)= A block · panels. Rows come in `lines` lines of `rows` each (a matrix is one line; a convolution's output has
- * several, which lie apart in the input). k is cut into `segments` of `length` floats, `step` apart in A. */
+/* C block (+)= A block · panels. Rows come in `lines` lines of `rows` each (a matrix is one line; a convolution's
+ * output has several, which lie apart in the input). k is cut into `segments` of `length` floats, `step` apart in A. */
 struct tare_gemm_block {
     float *c;
     int64_t ldc, c_line; /* floats from row to row and from line to line */

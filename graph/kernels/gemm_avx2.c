@@ -6,14 +6,13 @@
 
 enum { MAX_ROWS = 6 };
 
-/* A tile of the block: `c` is its first element, `a` its first row, `column` its first column in the block; `last` are the
- * lane masks of the last panel's two vectors. */
+/* A tile of the block: `c` is its first element, `a` its first row, `column` its first column in the block; `last` are
+ * the lane masks of the last panel's two vectors. */
 typedef void tile_function(const struct tare_gemm_block *block, float *c, const float *a, int64_t column,
                            const __m256i last[2]);
 
 TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tile(const struct tare_gemm_block *block, float *c, const float *a,
-                                              int64_t column, const __m256i last[2], const int rows,
-                                              const int panels) {
+                                              int64_t column, const __m256i last[2], const int rows, const int panels) {
     const int vectors = panels * 2;
     const int64_t ldc = block->ldc, lda = block->lda, panel_stride = block->panel_stride;
     const float *b = block->panels + column / 16 * panel_stride;

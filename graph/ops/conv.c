@@ -286,8 +286,8 @@ bool tare_conv_stage(struct tare_strip_stage *stage, struct tare_gemm_finish *ro
     stage->finish = tare_take_finish(room, kernel);
     kernel->outputs[0] = (struct tare_tensor){ 0 };
     if (kernel->finish != NULL && stage->finish == NULL) return false;
-    stage->weights = conv->groups > 1 ? filter->data
-                                      : packed_weights(kernel, conv, &state->weights, filter, filter->data);
+    stage->weights =
+        conv->groups > 1 ? filter->data : packed_weights(kernel, conv, &state->weights, filter, filter->data);
     return stage->weights != NULL;
 }
 

@@ -23,8 +23,8 @@ bool tare_sequence_each(struct tare_str sequence,
                         void (*context)(void *arg, struct tare_str name, struct tare_feature feature),
                         void (*list)(void *arg, struct tare_str name, struct tare_str bytes), void *arg);
 /* Calls fn (NULL: only counts) for each feature of a list; *count is their number. */
-bool tare_feature_list_each(int64_t *count, struct tare_str bytes,
-                            void (*fn)(void *arg, struct tare_feature feature), void *arg);
+bool tare_feature_list_each(int64_t *count, struct tare_str bytes, void (*fn)(void *arg, struct tare_feature feature),
+                            void *arg);
 /* Number of values. */
 bool tare_feature_count(int64_t *count, const struct tare_feature *feature);
 /* Writes all of them to `to` from element `at` on; `to` has the feature's dtype and room. *faulty is set for malformed

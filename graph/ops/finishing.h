@@ -5,8 +5,8 @@
 #include "graph/kernels/gemm.h"
 #include "graph/op.h"
 
-/* Fills `out` and marks the kernel's finish as applied, when there is one and it fits output 0, which was made: float32, a
- * bias of as many elements as the last dimension, an addend of the output's shape. NULL otherwise. */
+/* Fills `out` and marks the kernel's finish as applied, when there is one and it fits output 0, which was made:
+ * float32, a bias of as many elements as the last dimension, an addend of the output's shape. NULL otherwise. */
 const struct tare_gemm_finish *tare_take_finish(struct tare_gemm_finish *out, struct tare_kernel *kernel);
 
 #endif

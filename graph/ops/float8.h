@@ -1,5 +1,5 @@
-/* Eight-bit floats. Rule (docs/numerics.md, float8-rtne): to nearest, ties to even, in one rounding from any number; what
- * is too large becomes infinity where the format has one, else NaN. */
+/* Eight-bit floats. Rule (docs/numerics.md, float8-rtne): to nearest, ties to even, in one rounding from any number;
+ * what is too large becomes infinity where the format has one, else NaN. */
 #ifndef TARE_GRAPH_OPS_FLOAT8_H
 #define TARE_GRAPH_OPS_FLOAT8_H
 

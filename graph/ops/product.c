@@ -159,8 +159,8 @@ static tare_status run_float(const struct tare_product *p, struct tare_weights *
         const struct strided_rows strided = { (const float *)p->a + p->a_first[i], p->a_row, p->a_column };
         struct tare_gemm_rows rows = { .gather = gather_strided, .source = &strided };
         if (p->a_column == 1) rows = (struct tare_gemm_rows){ .data = strided.a, .stride = p->a_row };
-        tare_gemm((float *)p->c + i * p->m * p->n, p->n, &rows, packed + (size_t)index[i] * each, m, p->n, p->k, p->finish,
-                  block);
+        tare_gemm((float *)p->c + i * p->m * p->n, p->n, &rows, packed + (size_t)index[i] * each, m, p->n, p->k,
+                  p->finish, block);
     }
     return TARE_OK;
 }

@@ -217,7 +217,8 @@ static tare_status infer_set_size(struct tare_infer *infer) {
 /* Different elements of each row. */
 static tare_status run_set_size(struct tare_kernel *kernel) {
     struct operand set;
-    TARE_TRY(read_sparse(&set, kernel->scratch, kernel->inputs, tare_node_bool(kernel->node, "validate_indices", true)));
+    TARE_TRY(
+        read_sparse(&set, kernel->scratch, kernel->inputs, tare_node_bool(kernel->node, "validate_indices", true)));
     struct tare_shape shape = set.shape;
     shape.rank--;
     TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_INT32, &shape));

@@ -287,7 +287,7 @@ static tare_status write_joints(struct tare_kernel *kernel, const struct pair *p
         const struct tare_sparse *from = joints[i].a >= 0 ? &pair->a : &pair->b;
         for (int d = 0; d < rank; d++)
             TARE_DATA(int64_t, &kernel->outputs[0])
-            [i * rank + d] = tare_sparse_index(from, joints[i].a >= 0 ? joints[i].a : joints[i].b, d);
+        [i * rank + d] = tare_sparse_index(from, joints[i].a >= 0 ? joints[i].a : joints[i].b, d);
         memcpy((char *)kernel->outputs[1].data + (size_t)i * size, joints[i].value, size);
     }
     return TARE_OK;

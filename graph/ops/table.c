@@ -219,7 +219,7 @@ const struct tare_op tare_ops_table[] = {
     { .name = "MutableHashTableOfTensors",
       .outputs = "table_handle: Ref(string)",
       .attrs = "container: string = ''; shared_name: string = ''; use_node_name_sharing: bool = false; key_dtype: "
-                "type; value_dtype: type; value_shape: shape = { unknown_rank: true }",
+               "type; value_dtype: type; value_shape: shape = { unknown_rank: true }",
       .infer = tare_infer_scalar,
       .run = run_table,
       .aux = &mutable_table,
@@ -239,8 +239,8 @@ const struct tare_op tare_ops_table[] = {
       .inputs = "empty_key: key_dtype, deleted_key: key_dtype",
       .outputs = "table_handle: resource",
       .attrs = "container: string = ''; shared_name: string = ''; use_node_name_sharing: bool = false; key_dtype: "
-                "type; value_dtype: type; value_shape: shape = { unknown_rank: true }; initial_num_buckets: int = "
-                "131072; max_load_factor: float = 0.800000011920929",
+               "type; value_dtype: type; value_shape: shape = { unknown_rank: true }; initial_num_buckets: int = "
+               "131072; max_load_factor: float = 0.800000011920929",
       .infer = tare_infer_scalar,
       .run = run_table,
       .aux = &mutable_table,
@@ -251,8 +251,8 @@ const struct tare_op tare_ops_table[] = {
       .inputs = "empty_key: key_dtype",
       .outputs = "table_handle: Ref(string)",
       .attrs = "container: string = ''; shared_name: string = ''; use_node_name_sharing: bool = false; key_dtype: "
-                "type; value_dtype: type; value_shape: shape = { unknown_rank: true }; initial_num_buckets: int = "
-                "131072; max_load_factor: float = 0.800000011920929",
+               "type; value_dtype: type; value_shape: shape = { unknown_rank: true }; initial_num_buckets: int = "
+               "131072; max_load_factor: float = 0.800000011920929",
       .infer = tare_infer_scalar,
       .run = run_table,
       .aux = &mutable_table,
@@ -263,7 +263,7 @@ const struct tare_op tare_ops_table[] = {
       .inputs = "empty_key: key_dtype, deleted_key: key_dtype",
       .outputs = "table_handle: resource",
       .attrs = "key_dtype: type; value_dtype: type; value_shape: shape = { unknown_rank: true }; "
-                "initial_num_buckets: int = 131072; max_load_factor: float = 0.800000011920929",
+               "initial_num_buckets: int = 131072; max_load_factor: float = 0.800000011920929",
       .infer = tare_infer_scalar,
       .run = run_table,
       .aux = &anonymous_mutable_table,

@@ -1,5 +1,5 @@
-/* The script of a code point: UnicodeScript. The ranges are those of Unicode 14's Scripts.txt; the numbers are ICU's, as
- * TensorFlow gives them (scripts/unicode-scripts.sh makes the table). */
+/* The script of a code point: UnicodeScript. The ranges are those of Unicode 14's Scripts.txt; the numbers are ICU's,
+ * as TensorFlow gives them (scripts/unicode-scripts.sh makes the table). */
 #include "graph/ops/families.h"
 
 #include <stddef.h>

@@ -218,8 +218,9 @@ static tare_status float_conv(struct tare_kernel *kernel, float *result, const s
     }
     TARE_TRY(float_weights(kernel, &weights, general));
     const bool depthwise = tare_conv_is_depthwise(conv);
-    float *scratch = tare_arena_alloc(
-        kernel->scratch, (depthwise ? tare_conv_depthwise_scratch(conv) : tare_conv_dense_scratch(conv)) * sizeof(float));
+    float *scratch = tare_arena_alloc(kernel->scratch,
+                                      (depthwise ? tare_conv_depthwise_scratch(conv) : tare_conv_dense_scratch(conv)) *
+                                          sizeof(float));
     if (scratch == NULL) return TARE_NO_MEMORY;
     if (depthwise)
         tare_conv_depthwise(result, conv, lhs, weights, NULL, scratch);

@@ -1,5 +1,5 @@
-/* Ops of your own for tare: what a shared library for `--plugin LIB.so` includes, and all that it needs. docs/custom-ops.md
- * leads through it.
+/* Ops of your own for tare: what a shared library for `--plugin LIB.so` includes, and all that it needs.
+ * docs/custom-ops.md leads through it.
  *
  *     #include <tare/op.h>
  *
@@ -15,13 +15,13 @@
  *
  *     cc -shared -fPIC zero_out.c -o zero_out.so $(pkg-config --cflags tare)
  *
- * Nothing is linked: tare hands the library a table of functions, and the functions below call through it. The table only
- * grows at its end within one TARE_OP_ABI_MAJOR, and all types are opaque, so a library goes on working with later
+ * Nothing is linked: tare hands the library a table of functions, and the functions below call through it. The table
+ * only grows at its end within one TARE_OP_ABI_MAJOR, and all types are opaque, so a library goes on working with later
  * releases of tare until the major number changes.
  *
- * Functions that return int give 0 when all is well; otherwise the fault's text is set, and the caller returns the number.
- * TARE_OP_TRY does that. Memory and handles that tare gives belong to tare and are good until the function that got them
- * returns, but for the strings of attributes, which live as long as the node. C11 and C++11. */
+ * Functions that return int give 0 when all is well; otherwise the fault's text is set, and the caller returns the
+ * number. TARE_OP_TRY does that. Memory and handles that tare gives belong to tare and are good until the function that
+ * got them returns, but for the strings of attributes, which live as long as the node. C11 and C++11. */
 #ifndef TARE_OP_H
 #define TARE_OP_H
 
@@ -41,12 +41,13 @@ extern "C" {
 
 typedef struct tare_op_library tare_op_library; /* what TARE_OP_LIBRARY fills */
 typedef struct tare_op_entry tare_op_entry;     /* one op being registered */
-typedef struct tare_op_context tare_op_context; /* a node in a shape function, at the making of its state, or in a run */
+typedef struct tare_op_context
+    tare_op_context; /* a node in a shape function, at the making of its state, or in a run */
 typedef struct tare_op_tensor tare_op_tensor;
 typedef struct tare_op_shape tare_op_shape; /* possibly partial; NULL stands for a shape of which nothing is known */
 
-/* X(name, type) for each dtype of real numbers that C computes with: its name in specifications and its C type. half and
- * bfloat16 are left out: they are computed in float (tare_op_float_from_half). */
+/* X(name, type) for each dtype of real numbers that C computes with: its name in specifications and its C type. half
+ * and bfloat16 are left out: they are computed in float (tare_op_float_from_half). */
 #define TARE_OP_EACH_REAL_TYPE(X)                                                                                      \
     X(float, float)                                                                                                    \
     X(double, double)                                                                                                  \
@@ -67,7 +68,7 @@ enum tare_op_property {
     TARE_OP_IS_ELEMENTWISE = 2 /* each output element depends only on the input elements at its place */
 };
 
-typedef int (*tare_op_function)(tare_op_context *c);                   /* a shape function or a kernel */
+typedef int (*tare_op_function)(tare_op_context *c); /* a shape function or a kernel */
 typedef int (*tare_op_create_function)(tare_op_context *c, void **state);
 typedef void (*tare_op_destroy_function)(void *state);
 typedef int (*tare_op_range_function)(void *arg, int64_t first, int64_t last); /* items first … last-1 */
@@ -140,7 +141,8 @@ struct tare_op_host {
     int (*broadcast)(tare_op_context *c, const tare_op_shape *a, const tare_op_shape *b, const tare_op_shape **out);
     int (*subshape)(tare_op_context *c, const tare_op_shape *shape, int first, int last, const tare_op_shape **out);
     int (*concatenate)(tare_op_context *c, const tare_op_shape *a, const tare_op_shape *b, const tare_op_shape **out);
-    int (*replace_dim)(tare_op_context *c, const tare_op_shape *shape, int axis, int64_t dim, const tare_op_shape **out);
+    int (*replace_dim)(tare_op_context *c, const tare_op_shape *shape, int axis, int64_t dim,
+                       const tare_op_shape **out);
     int (*dim_merge)(int64_t a, int64_t b, int64_t *out);
     int (*dim_arithmetic)(int operation, int64_t a, int64_t b, int64_t *out);
 };
@@ -159,7 +161,9 @@ __attribute__((weak, visibility("hidden"))) const struct tare_op_host *tare_op_l
 /* The body registers the library's ops and returns 0. Once a library. */
 #define TARE_OP_LIBRARY(library)                                                                                       \
     static int tare_op_library_body(tare_op_library *library);                                                         \
-    uint32_t tare_op_library_abi(void) { return TARE_OP_ABI; }                                                         \
+    uint32_t tare_op_library_abi(void) {                                                                               \
+        return TARE_OP_ABI;                                                                                            \
+    }                                                                                                                  \
     int tare_op_library_register(const struct tare_op_host *host, tare_op_library *lib) {                              \
         tare_op_lent = host;                                                                                           \
         return tare_op_library_body(lib);                                                                              \
@@ -197,16 +201,22 @@ static inline tare_op_entry *tare_op_add(tare_op_library *library, const char *n
     return tare_op_lent->add(library, name);
 }
 /* "preserve_index: int >= 0 = 0", "T: {float, int32} = DT_INT32", "mode: {'sum', 'mean'}", "N: int >= 2" */
-static inline void tare_op_add_attr(tare_op_entry *op, const char *spec) { tare_op_lent->add_attr(op, spec); }
+static inline void tare_op_add_attr(tare_op_entry *op, const char *spec) {
+    tare_op_lent->add_attr(op, spec);
+}
 /* "to_zero: T", "values: N * T", "parts: Tparts" (list(type)), "ref: Ref(T)" */
-static inline void tare_op_add_input(tare_op_entry *op, const char *spec) { tare_op_lent->add_input(op, spec); }
-static inline void tare_op_add_output(tare_op_entry *op, const char *spec) { tare_op_lent->add_output(op, spec); }
+static inline void tare_op_add_input(tare_op_entry *op, const char *spec) {
+    tare_op_lent->add_input(op, spec);
+}
+static inline void tare_op_add_output(tare_op_entry *op, const char *spec) {
+    tare_op_lent->add_output(op, spec);
+}
 /* Without one, nothing is known of the outputs' shapes before a run. */
 static inline void tare_op_set_shape_function(tare_op_entry *op, tare_op_function fn) {
     tare_op_lent->set_shape_function(op, fn);
 }
-/* `types` says where the kernel serves: "T: float", "T: float, Tidx: int64"; NULL: everywhere. An op without a kernel can
- * be opened and converted, but not run. */
+/* `types` says where the kernel serves: "T: float", "T: float, Tidx: int64"; NULL: everywhere. An op without a kernel
+ * can be opened and converted, but not run. */
 static inline void tare_op_add_kernel(tare_op_entry *op, const char *types, tare_op_function run) {
     tare_op_lent->add_kernel(op, types, NULL, run, NULL);
 }
@@ -221,14 +231,22 @@ static inline void tare_op_set_properties(tare_op_entry *op, unsigned properties
     tare_op_lent->set_properties(op, properties);
 }
 /* One line or more on what the op does, for `tare ops`. */
-static inline void tare_op_set_doc(tare_op_entry *op, const char *text) { tare_op_lent->set_doc(op, text); }
+static inline void tare_op_set_doc(tare_op_entry *op, const char *text) {
+    tare_op_lent->set_doc(op, text);
+}
 
 /* ---- the node: in shape functions, create and run ---- */
 
-static inline const char *tare_op_node_name(const tare_op_context *c) { return tare_op_lent->node_name(c); }
+static inline const char *tare_op_node_name(const tare_op_context *c) {
+    return tare_op_lent->node_name(c);
+}
 /* Tensors, an `N * T` or list(type) argument counting as many as it has. */
-static inline size_t tare_op_input_count(const tare_op_context *c) { return tare_op_lent->input_count(c); }
-static inline size_t tare_op_output_count(const tare_op_context *c) { return tare_op_lent->output_count(c); }
+static inline size_t tare_op_input_count(const tare_op_context *c) {
+    return tare_op_lent->input_count(c);
+}
+static inline size_t tare_op_output_count(const tare_op_context *c) {
+    return tare_op_lent->output_count(c);
+}
 /* Which tensors belong to the argument of that name. */
 static inline int tare_op_input_range(const tare_op_context *c, const char *name, size_t *first, size_t *count) {
     return tare_op_lent->input_range(c, name, first, count);
@@ -237,7 +255,9 @@ static inline int tare_op_output_range(const tare_op_context *c, const char *nam
     return tare_op_lent->output_range(c, name, first, count);
 }
 /* 0 when there is no output i. */
-static inline int tare_op_output_dtype(const tare_op_context *c, size_t i) { return tare_op_lent->output_dtype(c, i); }
+static inline int tare_op_output_dtype(const tare_op_context *c, size_t i) {
+    return tare_op_lent->output_dtype(c, i);
+}
 
 /* The node's attribute, or its default. A wrong name or kind is a fault. */
 static inline int tare_op_attr_int(const tare_op_context *c, const char *name, int64_t *out) {
@@ -300,18 +320,30 @@ static inline int tare_op_attr_func_at(const tare_op_context *c, const char *nam
 
 /* ---- tensors: dense, row-major ---- */
 
-static inline int tare_op_dtype(const tare_op_tensor *tensor) { return tare_op_lent->tensor_dtype(tensor); }
-static inline int tare_op_rank(const tare_op_tensor *tensor) { return tare_op_lent->tensor_rank(tensor); }
+static inline int tare_op_dtype(const tare_op_tensor *tensor) {
+    return tare_op_lent->tensor_dtype(tensor);
+}
+static inline int tare_op_rank(const tare_op_tensor *tensor) {
+    return tare_op_lent->tensor_rank(tensor);
+}
 /* Axes below 0 count from the end; 0 for an axis that is not there. */
 static inline int64_t tare_op_dim(const tare_op_tensor *tensor, int axis) {
     return tare_op_lent->tensor_dim(tensor, axis);
 }
-static inline const int64_t *tare_op_dims(const tare_op_tensor *tensor) { return tare_op_lent->tensor_dims(tensor); }
-static inline int64_t tare_op_elements(const tare_op_tensor *tensor) { return tare_op_lent->tensor_elements(tensor); }
+static inline const int64_t *tare_op_dims(const tare_op_tensor *tensor) {
+    return tare_op_lent->tensor_dims(tensor);
+}
+static inline int64_t tare_op_elements(const tare_op_tensor *tensor) {
+    return tare_op_lent->tensor_elements(tensor);
+}
 /* Elements as they lie in memory; half and bfloat16 as uint16_t bits, bool as uint8_t. NULL for strings and handles. */
-static inline const void *tare_op_data(const tare_op_tensor *tensor) { return tare_op_lent->tensor_data(tensor); }
+static inline const void *tare_op_data(const tare_op_tensor *tensor) {
+    return tare_op_lent->tensor_data(tensor);
+}
 /* Of a tensor that tare_op_output or tare_op_assign made. */
-static inline void *tare_op_mutable_data(tare_op_tensor *tensor) { return tare_op_lent->tensor_mutable_data(tensor); }
+static inline void *tare_op_mutable_data(tare_op_tensor *tensor) {
+    return tare_op_lent->tensor_mutable_data(tensor);
+}
 /* TARE_OP_DATA(float, tensor)[i] */
 #define TARE_OP_DATA(type, tensor) ((const type *)tare_op_data(tensor))
 #define TARE_OP_MUTABLE_DATA(type, tensor) ((type *)tare_op_mutable_data(tensor))
@@ -323,16 +355,26 @@ static inline const char *tare_op_string(const tare_op_tensor *tensor, int64_t i
 static inline int tare_op_set_string(tare_op_tensor *tensor, int64_t i, const void *data, size_t size) {
     return tare_op_lent->tensor_set_string(tensor, i, data, size);
 }
-static inline float tare_op_float_from_half(uint16_t bits) { return tare_op_lent->float_from_half(bits); }
-static inline uint16_t tare_op_half_from_float(float value) { return tare_op_lent->half_from_float(value); }
-static inline float tare_op_float_from_bfloat16(uint16_t bits) { return tare_op_lent->float_from_bfloat16(bits); }
-static inline uint16_t tare_op_bfloat16_from_float(float value) { return tare_op_lent->bfloat16_from_float(value); }
+static inline float tare_op_float_from_half(uint16_t bits) {
+    return tare_op_lent->float_from_half(bits);
+}
+static inline uint16_t tare_op_half_from_float(float value) {
+    return tare_op_lent->half_from_float(value);
+}
+static inline float tare_op_float_from_bfloat16(uint16_t bits) {
+    return tare_op_lent->float_from_bfloat16(bits);
+}
+static inline uint16_t tare_op_bfloat16_from_float(float value) {
+    return tare_op_lent->bfloat16_from_float(value);
+}
 
 /* ---- in a kernel's run ---- */
 
 /* Input i, of the dtype that the registration says. Of a Ref(…) input: the variable's value, NULL (with a fault's text)
  * when it has none yet. NULL when there is no input i. */
-static inline const tare_op_tensor *tare_op_input(tare_op_context *c, size_t i) { return tare_op_lent->input(c, i); }
+static inline const tare_op_tensor *tare_op_input(tare_op_context *c, size_t i) {
+    return tare_op_lent->input(c, i);
+}
 /* Makes output i, of the dtype that the registration says. Numbers are not initialised, strings are empty. */
 static inline int tare_op_output(tare_op_context *c, size_t i, int rank, const int64_t *dims, tare_op_tensor **out) {
     return tare_op_lent->output(c, i, rank, dims, out);
@@ -360,21 +402,28 @@ static inline int tare_op_call(tare_op_context *c, const char *attr, const tare_
     return tare_op_lent->call(c, attr, -1, args, n_args, results, n_results);
 }
 /* Entry `index` of an attribute of type list(func). */
-static inline int tare_op_call_at(tare_op_context *c, const char *attr, int64_t index, const tare_op_tensor *const *args,
-                                  size_t n_args, const tare_op_tensor **results, size_t n_results) {
+static inline int tare_op_call_at(tare_op_context *c, const char *attr, int64_t index,
+                                  const tare_op_tensor *const *args, size_t n_args, const tare_op_tensor **results,
+                                  size_t n_results) {
     return tare_op_lent->call(c, attr, index, args, n_args, results, n_results);
 }
 /* Memory for the next value of the variable behind a Ref(…) input. It takes effect when the kernel ends well. */
-static inline int tare_op_assign(tare_op_context *c, size_t input, int rank, const int64_t *dims, tare_op_tensor **out) {
+static inline int tare_op_assign(tare_op_context *c, size_t input, int rank, const int64_t *dims,
+                                 tare_op_tensor **out) {
     return tare_op_lent->assign(c, input, rank, dims, out);
 }
 /* What create made; NULL without create. */
-static inline void *tare_op_state(const tare_op_context *c) { return tare_op_lent->state(c); }
+static inline void *tare_op_state(const tare_op_context *c) {
+    return tare_op_lent->state(c);
+}
 /* Memory until the run ends; NULL (with a fault's text) when there is none. */
-static inline void *tare_op_scratch(tare_op_context *c, size_t size) { return tare_op_lent->scratch(c, size); }
-/* Calls fn for all of 0 … count-1 in ranges of `chunk` items (the last may be shorter), on as many threads as the session
- * has for one op. The ranges do not depend on the number of threads, so neither does the result. fn may call
- * tare_op_fail and the functions on tensors, nothing that takes the context. Of several faults the first range's counts. */
+static inline void *tare_op_scratch(tare_op_context *c, size_t size) {
+    return tare_op_lent->scratch(c, size);
+}
+/* Calls fn for all of 0 … count-1 in ranges of `chunk` items (the last may be shorter), on as many threads as the
+ * session has for one op. The ranges do not depend on the number of threads, so neither does the result. fn may call
+ * tare_op_fail and the functions on tensors, nothing that takes the context. Of several faults the first range's
+ * counts. */
 static inline int tare_op_parallel_for(tare_op_context *c, int64_t count, int64_t chunk, tare_op_range_function fn,
                                        void *arg) {
     return tare_op_lent->parallel_for(c, count, chunk, fn, arg);
@@ -382,8 +431,8 @@ static inline int tare_op_parallel_for(tare_op_context *c, int64_t count, int64_
 
 /* ---- in a shape function ---- */
 
-/* Shapes may be partial: dims and ranks that are not known are TARE_OP_UNKNOWN, and a result says what follows from what
- * is known. A contradiction is a fault. */
+/* Shapes may be partial: dims and ranks that are not known are TARE_OP_UNKNOWN, and a result says what follows from
+ * what is known. A contradiction is a fault. */
 static inline const tare_op_shape *tare_op_input_shape(tare_op_context *c, size_t i) {
     return tare_op_lent->input_shape(c, i);
 }
@@ -398,7 +447,9 @@ static inline int tare_op_shape_from_input(tare_op_context *c, size_t i, const t
 static inline int tare_op_set_output_shape(tare_op_context *c, size_t i, const tare_op_shape *shape) {
     return tare_op_lent->set_output_shape(c, i, shape);
 }
-static inline int tare_op_shape_rank(const tare_op_shape *shape) { return tare_op_lent->shape_rank(shape); }
+static inline int tare_op_shape_rank(const tare_op_shape *shape) {
+    return tare_op_lent->shape_rank(shape);
+}
 /* Axes below 0 count from the end. */
 static inline int64_t tare_op_shape_dim(const tare_op_shape *shape, int axis) {
     return tare_op_lent->shape_dim(shape, axis);
@@ -420,7 +471,8 @@ static inline int tare_op_make_matrix(tare_op_context *c, int64_t rows, int64_t 
     return tare_op_lent->make_shape(c, 2, dims, out);
 }
 /* The shape, of which the rank is now known; a fault when it has another one. */
-static inline int tare_op_with_rank(tare_op_context *c, const tare_op_shape *shape, int rank, const tare_op_shape **out) {
+static inline int tare_op_with_rank(tare_op_context *c, const tare_op_shape *shape, int rank,
+                                    const tare_op_shape **out) {
     return tare_op_lent->with_rank(c, shape, rank, rank, out);
 }
 static inline int tare_op_with_rank_at_least(tare_op_context *c, const tare_op_shape *shape, int rank,
@@ -456,7 +508,9 @@ static inline int tare_op_replace_dim(tare_op_context *c, const tare_op_shape *s
 }
 /* Dims: one and the same; a dim that must have a value; sum, difference, product, quotient. An exact quotient has no
  * rest. A dim that is not known gives one, but for products with 0 and the like. */
-static inline int tare_op_merge_dim(int64_t a, int64_t b, int64_t *out) { return tare_op_lent->dim_merge(a, b, out); }
+static inline int tare_op_merge_dim(int64_t a, int64_t b, int64_t *out) {
+    return tare_op_lent->dim_merge(a, b, out);
+}
 static inline int tare_op_with_value(int64_t dim, int64_t value, int64_t *out) {
     return tare_op_lent->dim_merge(dim, value, out);
 }

@@ -1,5 +1,5 @@
-/* Files of samples: records that map names to tensors. Read: TFRecord files of RepresentativeDataSample or (with a spec)
- * tf.Example, GZIP or ZLIB compressed or not, NPZ, pictures. Written: RepresentativeDataSample, as TensorFlow's
+/* Files of samples: records that map names to tensors. Read: TFRecord files of RepresentativeDataSample or (with a
+ * spec) tf.Example, GZIP or ZLIB compressed or not, NPZ, pictures. Written: RepresentativeDataSample, as TensorFlow's
  * TfRecordRepresentativeDatasetSaver writes it. */
 #ifndef TARE_SAMPLES_H
 #define TARE_SAMPLES_H
@@ -19,8 +19,8 @@ typedef struct tare_writer_handle tare_writer;
 TARE_API tare_status tare_reader_open(tare_reader **out, const char *const *paths, size_t n_paths, const char *spec);
 /* NULL is fine. */
 TARE_API void tare_reader_close(tare_reader *reader);
-/* The next record: *arrays of *count tensors, the reader's, good until the next call. *arrays is NULL behind the last record.
- * Errors name file, record and byte; after one the reader can only be closed. */
+/* The next record: *arrays of *count tensors, the reader's, good until the next call. *arrays is NULL behind the last
+ * record. Errors name file, record and byte; after one the reader can only be closed. */
 TARE_API tare_status tare_reader_next(tare_reader *reader, const tare_array **arrays, size_t *count);
 
 /* Writes a file under a temporary name; compressed when `path` ends in ".gz". It appears with tare_writer_close. */

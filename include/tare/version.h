@@ -1,5 +1,5 @@
-/* The version of tare. Semantic versioning: within one major number (before 1.0.0: within one minor number) programs that
- * were built with an older release go on working with a newer libtare; the soname changes when that ends. */
+/* The version of tare. Semantic versioning: within one major number (before 1.0.0: within one minor number) programs
+ * that were built with an older release go on working with a newer libtare; the soname changes when that ends. */
 #ifndef TARE_VERSION_H
 #define TARE_VERSION_H
 

@@ -5,12 +5,17 @@
 #include <string.h>
 
 _Static_assert((int)TARE_ARRAY_MAX_RANK == (int)TARE_MAX_RANK, "dims of an array");
-_Static_assert(sizeof(tare_text) == sizeof(struct tare_str) && offsetof(tare_text, size) == offsetof(struct tare_str, size),
+_Static_assert(sizeof(tare_text) == sizeof(struct tare_str) &&
+                   offsetof(tare_text, size) == offsetof(struct tare_str, size),
                "elements of string arrays are handed out as they are");
 
-size_t tare_element_size(int32_t dtype) { return tare_dtype_is_ref(dtype) ? 0 : tare_dtype_size(dtype); }
+size_t tare_element_size(int32_t dtype) {
+    return tare_dtype_is_ref(dtype) ? 0 : tare_dtype_size(dtype);
+}
 
-const char *tare_element_name(int32_t dtype) { return tare_dtype_name(dtype); }
+const char *tare_element_name(int32_t dtype) {
+    return tare_dtype_name(dtype);
+}
 
 int32_t tare_element_from_name(const char *name) {
     int dtype = tare_dtype_from_name(name, strlen(name));
@@ -19,7 +24,8 @@ int32_t tare_element_from_name(const char *name) {
 
 void tare_public_array(tare_array *out, const char *name, const struct tare_tensor *tensor) {
     *out = (tare_array){ .name = name, .dtype = tensor->dtype, .rank = tensor->shape.rank, .data = tensor->data };
-    for (int i = 0; i < tensor->shape.rank; i++) out->dims[i] = tensor->shape.dims[i];
+    for (int i = 0; i < tensor->shape.rank; i++)
+        out->dims[i] = tensor->shape.dims[i];
 }
 
 static tare_status copy_elements(struct tare_tensor *out, const tare_array *array) {
@@ -30,7 +36,8 @@ static tare_status copy_elements(struct tare_tensor *out, const tare_array *arra
     }
     for (int64_t i = 0; i < out->elements; i++) {
         if (texts[i].size && !texts[i].data)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "string %lld has %zu bytes and no data", (long long)i, texts[i].size);
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "string %lld has %zu bytes and no data", (long long)i,
+                             texts[i].size);
         TARE_TRY(tare_tensor_set_string(out, i, texts[i].size ? texts[i].data : "", texts[i].size));
     }
     return TARE_OK;

@@ -20,19 +20,25 @@ tare_status tare_public_calibration(tare_calibration **out, struct tare_calibrat
 
 /* ---- options ---- */
 
-
 static const struct tare_option rows[] = {
     TARE_CALIBRATING_OPTIONS(struct tare_public_calibrating, how),
     TARE_DATA_OPTIONS(struct tare_public_calibrating, records),
-    { .name = "name", .kind = TARE_OPTION_STRING, .offset = offsetof(struct tare_public_calibrating, name),
-      .fallback = "memory", .placeholder = "N", .help = "what samples from memory are called in the calibration" },
-    { .name = "hessians", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct tare_public_calibrating, hessians),
+    { .name = "name",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct tare_public_calibrating, name),
+      .fallback = "memory",
+      .placeholder = "N",
+      .help = "what samples from memory are called in the calibration" },
+    { .name = "hessians",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct tare_public_calibrating, hessians),
       .help = "count per channel and look at the files a second time, for GPTQ" },
     { 0 },
 };
 static const struct tare_option_set set = { .program = "tare_model_calibrate", .options = rows };
 
-tare_status tare_public_calibrating_read(struct tare_public_calibrating *out, const tare_model *model, const char *text) {
+tare_status tare_public_calibrating_read(struct tare_public_calibrating *out, const tare_model *model,
+                                         const char *text) {
     const struct tare_context_handle *context = model->context;
     *out = (struct tare_public_calibrating){ 0 };
     TARE_TRY(tare_public_check_path(model));
@@ -41,7 +47,9 @@ tare_status tare_public_calibrating_read(struct tare_public_calibrating *out, co
     out->options = (struct tare_calibrating_options){
         .signature = out->how.signature,
         .spec = out->records.spec,
-        .threads = out->how.threads ? out->how.threads : context ? context->threads : 0,
+        .threads = out->how.threads ? out->how.threads
+                   : context        ? context->threads
+                                    : 0,
         .batch = out->how.batch,
         .limit = out->how.limit,
         .max_bad = out->how.max_bad,
@@ -81,8 +89,8 @@ done:
     return status;
 }
 
-tare_status tare_model_calibrate(tare_calibration **out, const tare_model *model, const char *const *paths, size_t n_paths,
-                                 const char *options) {
+tare_status tare_model_calibrate(tare_calibration **out, const tare_model *model, const char *const *paths,
+                                 size_t n_paths, const char *options) {
     tare_public_begin();
     return tare_public_end(calibrate(out, model, paths, n_paths, options));
 }

@@ -1,5 +1,5 @@
-/* Calibration of samples that a caller pushes: a queue between the caller's thread and one that runs the engine, which asks
- * for the next sample as it would ask a file. */
+/* Calibration of samples that a caller pushes: a queue between the caller's thread and one that runs the engine, which
+ * asks for the next sample as it would ask a file. */
 #include "base/alloc.h"
 #include "base/thread.h"
 #include "eval/model_inputs.h"
@@ -42,7 +42,8 @@ static tare_status next(void *arg, struct tare_tensor *inputs, struct tare_recor
     (void)wanted; /* the calibration is new: no record of it is done */
     (void)wanted_arg;
     pthread_mutex_lock(&q->lock);
-    while (!q->count && !q->closed) pthread_cond_wait(&q->changed, &q->lock);
+    while (!q->count && !q->closed)
+        pthread_cond_wait(&q->changed, &q->lock);
     if (q->count) {
         sample = q->items[q->first];
         q->first = (q->first + 1) % q->capacity;
@@ -116,7 +117,8 @@ tare_status tare_calibrator_open(tare_calibrator **out, const tare_model *model,
 }
 
 static void free_sample(tare_calibrator *c, struct tare_tensor *sample) {
-    for (size_t i = 0; i < c->n_feeds; i++) tare_tensor_reset(&sample[i]);
+    for (size_t i = 0; i < c->n_feeds; i++)
+        tare_tensor_reset(&sample[i]);
     tare_free(sample);
 }
 
@@ -140,7 +142,8 @@ static tare_status enqueue(tare_calibrator *c, struct tare_tensor *sample) {
     struct queue *q = &c->queue;
     tare_status status = TARE_OK;
     pthread_mutex_lock(&q->lock);
-    while (q->count == q->capacity && !q->ended) pthread_cond_wait(&q->changed, &q->lock);
+    while (q->count == q->capacity && !q->ended)
+        pthread_cond_wait(&q->changed, &q->lock);
     if (q->ended || q->closed) {
         status = c->status != TARE_OK ? failure(c)
                                       : TARE_FAIL(TARE_INVALID_ARGUMENT, "the calibrator takes no more samples");

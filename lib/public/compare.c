@@ -57,10 +57,13 @@ tare_status tare_model_compare(char **json, const tare_model *model, const char 
     if (!n_paths) TARE_CHECK(TARE_FAIL(TARE_INVALID_ARGUMENT, "there are no files to measure with"));
     TARE_CHECK(check_calibration(model, calibration));
     if (!values.how.threads && context) values.how.threads = context->threads;
-    const struct tare_comparing_task task = { .model = model->path, .ops = tare_public_ops(context),
-                                              .data = paths, .n_data = n_paths,
+    const struct tare_comparing_task task = { .model = model->path,
+                                              .ops = tare_public_ops(context),
+                                              .data = paths,
+                                              .n_data = n_paths,
                                               .calibration = calibration ? calibration->calibration : NULL,
-                                              .spec = values.records.spec, .quiet = true,
+                                              .spec = values.records.spec,
+                                              .quiet = true,
                                               .told = context ? context->progress : NULL,
                                               .told_arg = context ? context->progress_arg : NULL,
                                               .interrupted = tare_public_interrupted(context) };

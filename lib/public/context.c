@@ -7,9 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *tare_version(void) { return TARE_VERSION; }
+const char *tare_version(void) {
+    return TARE_VERSION;
+}
 
-void tare_public_begin(void) { tare_error_clear(); }
+void tare_public_begin(void) {
+    tare_error_clear();
+}
 
 tare_status tare_public_end(tare_status status) {
     if (status != TARE_OK && !*tare_error_text()) tare_fail(status, "%s", tare_status_name(status));
@@ -23,7 +27,9 @@ tare_status tare_public_text(char **out, const struct tare_strbuf *text) {
     return TARE_OK;
 }
 
-void tare_text_free(char *text) { free(text); }
+void tare_text_free(char *text) {
+    free(text);
+}
 
 tare_status tare_context_open(tare_context **out) {
     tare_public_begin();
@@ -47,7 +53,9 @@ tare_status tare_context_add_plugin(tare_context *context, const char *path) {
     return tare_public_end(add_plugin(context, path));
 }
 
-void tare_context_set_threads(tare_context *context, int threads) { context->threads = threads > 0 ? threads : 0; }
+void tare_context_set_threads(tare_context *context, int threads) {
+    context->threads = threads > 0 ? threads : 0;
+}
 
 void tare_context_on_progress(tare_context *context, tare_progress_function function, void *arg) {
     context->progress = function;
@@ -59,7 +67,9 @@ void tare_context_on_message(tare_context *context, tare_message_function functi
     context->message_arg = arg;
 }
 
-void tare_context_cancel(tare_context *context, int cancel) { context->cancelled = cancel != 0; }
+void tare_context_cancel(tare_context *context, int cancel) {
+    context->cancelled = cancel != 0;
+}
 
 const struct tare_op_registry *tare_public_ops(const struct tare_context_handle *context) {
     return context && context->plugins ? tare_plugins_ops(context->plugins) : tare_ops_builtin();

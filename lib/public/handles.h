@@ -1,4 +1,5 @@
-/* What the opaque handles of include/tare/ are, and what their files share. Nothing outside lib/public includes this. */
+/* What the opaque handles of include/tare/ are, and what their files share. Nothing outside lib/public includes this.
+ */
 #ifndef TARE_LIB_PUBLIC_HANDLES_H
 #define TARE_LIB_PUBLIC_HANDLES_H
 
@@ -37,14 +38,15 @@ struct tare_model_handle {
     char *path; /* it can be opened anew from there; NULL: it was made from another */
     struct tare_arena arena;
     struct tare_public_side *inputs, *outputs; /* one a signature */
-    pthread_mutex_t writing; /* an export works on the model's arena */
+    pthread_mutex_t writing;                   /* an export works on the model's arena */
 };
 
 struct tare_calibration_handle {
     struct tare_calibration *calibration;
 };
 
-/* Every public function that can fail begins and ends with these: no text of an earlier failure, none without a text. */
+/* Every public function that can fail begins and ends with these: no text of an earlier failure, none without a text.
+ */
 void tare_public_begin(void);
 tare_status tare_public_end(tare_status status);
 

@@ -20,11 +20,13 @@ static tare_status add(struct tare_public_side *side, struct tare_arena *arena, 
     array->name = tare_arena_strdup(arena, name);
     array->dtype = tare_dtype_base(dtype);
     array->rank = shape->rank;
-    for (int i = 0; i < shape->rank; i++) array->dims[i] = shape->dims[i];
+    for (int i = 0; i < shape->rank; i++)
+        array->dims[i] = shape->dims[i];
     return array->name ? TARE_OK : TARE_NO_MEMORY;
 }
 
-static tare_status add_sparse(struct tare_public_side *side, struct tare_arena *arena, const struct tare_binding *binding) {
+static tare_status add_sparse(struct tare_public_side *side, struct tare_arena *arena,
+                              const struct tare_binding *binding) {
     static const char *const parts[] = { "indices", "values", "dense_shape" };
     const struct tare_shape unknown = tare_shape_unknown();
     for (int i = 0; i < 3; i++) {
@@ -35,8 +37,8 @@ static tare_status add_sparse(struct tare_public_side *side, struct tare_arena *
     return TARE_OK;
 }
 
-static tare_status describe(struct tare_public_side *side, struct tare_arena *arena, const struct tare_binding *bindings,
-                            size_t count) {
+static tare_status describe(struct tare_public_side *side, struct tare_arena *arena,
+                            const struct tare_binding *bindings, size_t count) {
     side->items = TARE_NEW_ARRAY(arena, tare_array, 3 * count + 1);
     if (!side->items) return TARE_NO_MEMORY;
     for (size_t i = 0; i < count; i++) {
@@ -85,7 +87,9 @@ static tare_status side_item(tare_array *out, const tare_model *handle, const st
     return TARE_OK;
 }
 
-size_t tare_model_signature_count(const tare_model *model) { return model->model->n_signatures; }
+size_t tare_model_signature_count(const tare_model *model) {
+    return model->model->n_signatures;
+}
 
 const char *tare_model_signature_name(const tare_model *model, size_t i) {
     return i < model->model->n_signatures ? model->model->signatures[i].key : NULL;
@@ -181,7 +185,9 @@ tare_status tare_model_describe(char **json, const tare_model *model) {
     return tare_public_end(describe_model(json, model));
 }
 
-int64_t tare_model_weight_size(const tare_model *model) { return tare_model_weight_bytes(model->model); }
+int64_t tare_model_weight_size(const tare_model *model) {
+    return tare_model_weight_bytes(model->model);
+}
 
 static tare_status write_model(const tare_model *model, const char *directory, unsigned flags) {
     const struct tare_export_options options = { .overwrite = flags & TARE_OVERWRITE };

@@ -39,7 +39,8 @@ static tare_status quantize(struct tare_model *model, struct tare_arena *arena, 
     bool channels;
     TARE_TRY(tare_quantizing_read(&quantizing, arena, how));
     TARE_TRY(tare_error_prefix(tare_quantizing_prepare(model, how->keep_variables), "%s", from->path));
-    if (tare_quantizing_needs_samples(&quantizing, &channels) && !calibration && (channels || !tare_quant_is_trained(model)))
+    if (tare_quantizing_needs_samples(&quantizing, &channels) && !calibration &&
+        (channels || !tare_quant_is_trained(model)))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "method %s needs a calibration", how->method);
     if (used) TARE_TRY(tare_calibration_fit(&fitted, used, model, "the calibration"));
     status = tare_quantizing_run(&report, arena, model, &quantizing, fitted ? fitted : used);
@@ -91,7 +92,8 @@ static void step(void *arg) {
         steps->context->progress(steps->context->progress_arg, "converting", steps->done, TARE_CONVERTING_STEPS);
 }
 
-static tare_status check_calibration(const struct tare_converter_options *converter, const tare_calibration *calibration) {
+static tare_status check_calibration(const struct tare_converter_options *converter,
+                                     const tare_calibration *calibration) {
     if (!calibration) return TARE_OK;
     if (!converter->has_quantization)
         return TARE_FAIL(TARE_USAGE, "a calibration needs quantization_options in external_feature_configs");
@@ -106,7 +108,8 @@ static tare_status convert(struct tare_model *made, char **report, struct tare_a
     struct steps steps = { .context = model->context };
     const struct tare_converting_options options = { .converter = converter,
                                                      .calibration = calibration ? calibration->calibration : NULL,
-                                                     .step = step, .step_arg = &steps,
+                                                     .step = step,
+                                                     .step_arg = &steps,
                                                      .interrupted = tare_public_interrupted(model->context) };
     struct tare_converted converted;
     tare_status status = tare_converting_run(&converted, arena, made, &options);
@@ -132,7 +135,8 @@ tare_status tare_model_convert(tare_model **out, char **report, const tare_model
     converter.allow_incompatible = flags & TARE_ALLOW_INCOMPATIBLE;
     converter.automatic = flags & TARE_FIND_FUNCTIONS;
     if (converter.automatic && converter.n_functions)
-        TARE_CHECK(TARE_FAIL(TARE_INVALID_ARGUMENT, "TARE_FIND_FUNCTIONS and tpu_functions in the options exclude each other"));
+        TARE_CHECK(TARE_FAIL(TARE_INVALID_ARGUMENT,
+                             "TARE_FIND_FUNCTIONS and tpu_functions in the options exclude each other"));
     TARE_CHECK(check_calibration(&converter, calibration));
     TARE_CHECK(load(&made, model));
     TARE_CHECK(convert(made, report, &arena, model, &converter, calibration));

@@ -16,7 +16,8 @@ struct tare_runner_handle {
 };
 
 static void reset(struct tare_tensor *tensors, size_t count) {
-    for (size_t i = 0; i < count; i++) tare_tensor_reset(&tensors[i]);
+    for (size_t i = 0; i < count; i++)
+        tare_tensor_reset(&tensors[i]);
 }
 
 static tare_status open_runner(tare_runner *runner, const tare_model *model, const char *signature) {
@@ -74,7 +75,8 @@ static tare_status run(tare_runner *runner, const tare_array *inputs, size_t n_i
     if (status != TARE_OK) return status;
     status = tare_session_run_signature(runner->session, runner->signature, runner->inputs, runner->outputs);
     reset(runner->inputs, runner->n_inputs);
-    for (size_t i = 0; i < runner->n_outputs && status == TARE_OK; i++) status = expand(&runner->outputs[i]);
+    for (size_t i = 0; i < runner->n_outputs && status == TARE_OK; i++)
+        status = expand(&runner->outputs[i]);
     return status;
 }
 

@@ -46,12 +46,13 @@ static const char *plan(const struct tare_quant_work *work, struct tare_quant_la
 /* ---- integers ---- */
 
 /* zero_point * sum of each output channel's integers: what the sums hold too much because inputs are not centred. */
-static struct tare_edge emit_offset(struct tare_emit *emit, struct tare_arena *arena, const struct tare_quant_layer *layer) {
+static struct tare_edge emit_offset(struct tare_emit *emit, struct tare_arena *arena,
+                                    const struct tare_quant_layer *layer) {
     return tare_emit_weight_sums(emit, "zero_point_offset", arena, layer, layer->left_params.zero_point);
 }
 
-static struct tare_edge emit_bias(struct tare_emit *emit, struct tare_arena *arena, const struct tare_quant_layer *layer,
-                                  const double *scales) {
+static struct tare_edge emit_bias(struct tare_emit *emit, struct tare_arena *arena,
+                                  const struct tare_quant_layer *layer, const double *scales) {
     const int32_t *values = tare_quant_bias_integers(arena, layer, scales);
     if (values) return tare_emit_ints(emit, "bias", &layer->product.channel_shape, values);
     emit->status = TARE_NO_MEMORY;
@@ -69,8 +70,8 @@ static struct tare_edge emit_integer_product(struct tare_emit *emit, const struc
 }
 
 /* The sums of a layer with constant weight, zero point and bias accounted for. */
-static struct tare_edge emit_sums(struct tare_emit *emit, struct tare_quant_work *work,
-                                  struct tare_quant_layer *layer, struct tare_edge x, const double *scales) {
+static struct tare_edge emit_sums(struct tare_emit *emit, struct tare_quant_work *work, struct tare_quant_layer *layer,
+                                  struct tare_edge x, const double *scales) {
     struct tare_edge sums = emit_integer_product(emit, layer, x, tare_emit_weight(emit, layer));
     if (layer->left_params.zero_point)
         sums = tare_emit_binary(emit, "Sub", "sub_offset", sums, emit_offset(emit, work->arena, layer));
@@ -109,7 +110,8 @@ static struct tare_edge emit_wide_offset(struct tare_emit *emit, struct tare_are
     }
     for (int64_t b = 0; b < p->batches; b++)
         for (int64_t k = 0; k < p->rows; k++)
-            for (int64_t n = 0; n < p->columns; n++) sums[b * p->columns + n] += *q++ * 128;
+            for (int64_t n = 0; n < p->columns; n++)
+                sums[b * p->columns + n] += *q++ * 128;
     for (int64_t c = 0; c < channels; c++) {
         if (layer->bias || layer->bias_real) sums[c] += (int64_t)tare_quant_bias_code(layer, scales, c);
         narrow[c] = (int32_t)sums[c];
@@ -118,8 +120,8 @@ static struct tare_edge emit_wide_offset(struct tare_emit *emit, struct tare_are
                                   : tare_emit_longs(emit, "offset", &p->channel_shape, sums);
 }
 
-/* x = 256 h + l + 128 with h and l in int8: two products of bytes, as a TPU has no others of integers. Where the layer pads,
- * zero is h = 0 and l = -128. */
+/* x = 256 h + l + 128 with h and l in int8: two products of bytes, as a TPU has no others of integers. Where the layer
+ * pads, zero is h = 0 and l = -128. */
 static struct tare_edge emit_wide_sums(struct tare_emit *emit, struct tare_arena *arena, struct tare_quant_layer *layer,
                                        struct tare_edge x, const double *scales) {
     const int dtype = wide_sums(layer, scales);
@@ -131,7 +133,8 @@ static struct tare_edge emit_wide_sums(struct tare_emit *emit, struct tare_arena
     l = tare_emit_binary(emit, "BitwiseAnd", "low", wide, tare_emit_i32(emit, "low/mask", 255));
     l = tare_emit_binary(emit, "Sub", "low", l, tare_emit_i32(emit, "low/half", 128));
     l = tare_emit_cast(emit, "low", l, TARE_DT_INT8);
-    if (tare_quant_pads(&layer->product)) l = tare_emit_pad(emit, l, &padded.product, tare_emit_i8(emit, "low/zero", -128));
+    if (tare_quant_pads(&layer->product))
+        l = tare_emit_pad(emit, l, &padded.product, tare_emit_i8(emit, "low/zero", -128));
     h = tare_emit_product(emit, layer, h, w, TARE_DT_INT32);
     l = tare_emit_product(emit, &padded, l, w, TARE_DT_INT32);
     if (dtype == TARE_DT_INT64) {
@@ -169,8 +172,8 @@ static tare_status emit_pair(struct tare_edge *out, struct tare_quant_work *work
 
 /* ---- outputs ---- */
 
-/* static-factor: input scale times weight scale (over the output's scale), each step in float32, as TensorFlow's functions
- * compute it in the graph. */
+/* static-factor: input scale times weight scale (over the output's scale), each step in float32, as TensorFlow's
+ * functions compute it in the graph. */
 static double factor_of(const struct tare_qparams *input, double weight_scale) {
     return (double)((float)input->scale * (float)weight_scale);
 }
@@ -197,7 +200,8 @@ static struct tare_edge emit_integer_output(struct tare_emit *emit, struct tare_
         emit->status = TARE_NO_MEMORY;
         return y;
     }
-    for (int64_t i = 0; i < n_scales; i++) factors[i] = (double)((float)scales[i] / (float)out->scale);
+    for (int64_t i = 0; i < n_scales; i++)
+        factors[i] = (double)((float)scales[i] / (float)out->scale);
     if (layer->activation != TARE_ACTIVATION_NONE) low = fmaxf(low, (float)out->zero_point);
     if (layer->activation == TARE_ACTIVATION_RELU6) high = fminf(high, tare_quantize_number(6, out));
     y = tare_emit_binary(emit, "Mul", "requantize/mul", y,
@@ -211,8 +215,8 @@ static struct tare_edge emit_integer_output(struct tare_emit *emit, struct tare_
     return tare_emit_result(emit, &layer->product, y);
 }
 
-static tare_status replace_output(struct tare_quant_work *work, struct tare_quant_layer *layer,
-                                  struct tare_emit *emit, struct tare_edge sums, const double *scales, int64_t n_scales) {
+static tare_status replace_output(struct tare_quant_work *work, struct tare_quant_layer *layer, struct tare_emit *emit,
+                                  struct tare_edge sums, const double *scales, int64_t n_scales) {
     struct tare_edge y;
     const struct tare_qparams *wanted;
     if (tare_quant_demanded(&wanted, work, layer->output)) {

@@ -1,8 +1,8 @@
-/* The op set TF: each quantized layer is a call of a function made of TensorFlow's own ops on integers, with the scales and
- * zero points as its arguments, as TensorFlow's quantizer leaves them.
+/* The op set TF: each quantized layer is a call of a function made of TensorFlow's own ops on integers, with the scales
+ * and zero points as its arguments, as TensorFlow's quantizer leaves them.
  *
- * static:  quantized_<op>[_with_bias][_and_relu]_fn_N (input i8, filter i8, bias i32, scales, zero points) -> i8, or with
- *          _float_output -> float, which is clamped to what the output's int8 could say; activations become integers by
+ * static:  quantized_<op>[_with_bias][_and_relu]_fn_N (input i8, filter i8, bias i32, scales, zero points) -> i8, or
+ * with _float_output -> float, which is clamped to what the output's int8 could say; activations become integers by
  *          quantize_i8 (x, scale, zero point).
  * dynamic: quantized_<op>_fn_N (input float, filter i8, scale, zero point) -> float.
  * Integers are those of the op set XLA; convolutions of depthwise filters and in three dimensions sum in float32, as
@@ -89,7 +89,8 @@ static tare_status close_call(struct tare_edge *out, struct call *call, struct t
 /* ---- quantize_i8 ---- */
 
 /* clip(x / scale + zero point), rounded half to even; of any scale and zero point. */
-static struct tare_edge emit_codes(struct tare_emit *emit, struct tare_edge x, struct tare_edge scale, struct tare_edge zero) {
+static struct tare_edge emit_codes(struct tare_emit *emit, struct tare_edge x, struct tare_edge scale,
+                                   struct tare_edge zero) {
     struct tare_edge y = tare_emit_binary(emit, "Div", "div", x, scale);
     y = tare_emit_binary(emit, "AddV2", "add", y, zero);
     y = tare_emit_binary(emit, "Maximum", "maximum", y, tare_emit_f32(emit, "qmin", -128));
@@ -112,7 +113,8 @@ static tare_status quantize_function(struct tare_graph **out, struct tare_quant_
     const struct tare_edge zero = { tare_graph_add_arg(f, "zp", TARE_DT_INT32), 0 };
     if (!x.node || !scale.node || !zero.node) return TARE_NO_MEMORY;
     const struct tare_edge q = tare_emit_cast(
-        &emit, "cast", emit_codes(&emit, x, scale, tare_emit_cast(&emit, "zero_point", zero, TARE_DT_FLOAT)), TARE_DT_INT8);
+        &emit, "cast", emit_codes(&emit, x, scale, tare_emit_cast(&emit, "zero_point", zero, TARE_DT_FLOAT)),
+        TARE_DT_INT8);
     TARE_TRY(emit.status);
     TARE_TRY(tare_graph_add_return(f, "output", TARE_DT_INT8, q));
     *out = work->quantize_function = f;
@@ -172,7 +174,8 @@ static struct tare_edge emit_filter(struct tare_emit *emit, struct tare_quant_la
 }
 
 static struct tare_edge emit_filter_scale(struct tare_emit *emit, const struct tare_quant_layer *layer) {
-    return tare_emit_channels(emit, "filter/scale", &layer->product, layer->quantized.scales, layer->quantized.n_scales);
+    return tare_emit_channels(emit, "filter/scale", &layer->product, layer->quantized.scales,
+                              layer->quantized.n_scales);
 }
 
 /* ---- the op on integers ---- */
@@ -181,7 +184,8 @@ static bool sums_in_float(const struct tare_quant_layer *layer) {
     return layer->kind == TARE_KIND_DEPTHWISE || layer->kind == TARE_KIND_CONV3D;
 }
 
-static struct tare_edge emit_centred(struct tare_emit *emit, const char *name, struct tare_edge q, struct tare_edge zero) {
+static struct tare_edge emit_centred(struct tare_emit *emit, const char *name, struct tare_edge q,
+                                     struct tare_edge zero) {
     return tare_emit_binary(emit, "Sub", name, tare_emit_cast(emit, name, q, TARE_DT_INT32), zero);
 }
 
@@ -201,7 +205,8 @@ static struct tare_edge emit_op(struct tare_emit *emit, const struct tare_quant_
     inputs[layer->right] = w;
     node = tare_graph_add(emit->graph, mixed ? "BatchMatMulV2" : layer->op->op, "quantized/product");
     emit->status = node ? TARE_OK : TARE_NO_MEMORY;
-    for (size_t i = 0; i < 2 && emit->status == TARE_OK; i++) emit->status = tare_node_add_input(node, inputs[i]);
+    for (size_t i = 0; i < 2 && emit->status == TARE_OK; i++)
+        emit->status = tare_node_add_input(node, inputs[i]);
     if (emit->status == TARE_OK) emit->status = tare_node_copy_attrs(node, layer->op);
     if (emit->status == TARE_OK) emit->status = tare_node_set_type(node, "T", dtype);
     if (emit->status != TARE_OK) return x;
@@ -217,14 +222,16 @@ static struct tare_edge emit_op(struct tare_emit *emit, const struct tare_quant_
 /* ---- outputs of static layers, in the body ---- */
 
 /* sums * (input scale * filter scale / output scale) + zero point, cut by the activation, rounded. */
-static struct tare_edge emit_requantized(struct tare_emit *emit, const struct tare_quant_layer *layer, struct tare_edge y,
-                                         struct tare_edge factor, struct tare_edge scale, struct tare_edge zero) {
+static struct tare_edge emit_requantized(struct tare_emit *emit, const struct tare_quant_layer *layer,
+                                         struct tare_edge y, struct tare_edge factor, struct tare_edge scale,
+                                         struct tare_edge zero) {
     struct tare_edge low = tare_emit_f32(emit, "qmin", -128), high = tare_emit_f32(emit, "qmax", 127);
     factor = tare_emit_binary(emit, "Div", "rescale", factor, scale);
     zero = tare_emit_cast(emit, "zero_point", zero, TARE_DT_FLOAT);
     if (layer->activation != TARE_ACTIVATION_NONE) low = tare_emit_binary(emit, "Maximum", "low", low, zero);
     if (layer->activation == TARE_ACTIVATION_RELU6)
-        high = tare_emit_binary(emit, "Minimum", "high", high, emit_codes(emit, tare_emit_f32(emit, "six", 6), scale, zero));
+        high = tare_emit_binary(emit, "Minimum", "high", high,
+                                emit_codes(emit, tare_emit_f32(emit, "six", 6), scale, zero));
     y = tare_emit_binary(emit, "Mul", "scaled", y, factor);
     y = tare_emit_binary(emit, "AddV2", "shifted", y, zero);
     y = tare_emit_binary(emit, "Maximum", "maximum", y, low);
@@ -239,9 +246,11 @@ static struct tare_edge emit_limit(struct tare_emit *emit, const char *name, int
     return tare_emit_binary(emit, "Mul", name, tare_emit_cast(emit, name, centred, TARE_DT_FLOAT), scale);
 }
 
-static struct tare_edge emit_dequantized(struct tare_emit *emit, const struct tare_quant_layer *layer, struct tare_edge y,
-                                         struct tare_edge factor, struct tare_edge scale, struct tare_edge zero) {
-    struct tare_edge low = emit_limit(emit, "low", -128, scale, zero), high = emit_limit(emit, "high", 127, scale, zero);
+static struct tare_edge emit_dequantized(struct tare_emit *emit, const struct tare_quant_layer *layer,
+                                         struct tare_edge y, struct tare_edge factor, struct tare_edge scale,
+                                         struct tare_edge zero) {
+    struct tare_edge low = emit_limit(emit, "low", -128, scale, zero),
+                     high = emit_limit(emit, "high", 127, scale, zero);
     if (layer->activation != TARE_ACTIVATION_NONE) low = tare_emit_unary(emit, "Relu", "low", low);
     if (layer->activation == TARE_ACTIVATION_RELU6)
         high = tare_emit_binary(emit, "Minimum", "high", high, tare_emit_f32(emit, "six", 6));
@@ -295,7 +304,8 @@ static struct tare_edge pass_bias(struct call *call, struct tare_arena *arena, c
     const struct tare_quantized_weight *q = &layer->quantized;
     double *scales = TARE_NEW_ARRAY(arena, double, (size_t)q->n_scales);
     const int32_t *values;
-    for (int64_t i = 0; scales && i < q->n_scales; i++) scales[i] = layer->left_params.scale * q->scales[i];
+    for (int64_t i = 0; scales && i < q->n_scales; i++)
+        scales[i] = layer->left_params.scale * q->scales[i];
     values = scales ? tare_quant_bias_integers(arena, layer, scales) : NULL;
     if (!values) {
         call->body.status = TARE_NO_MEMORY;
@@ -318,11 +328,14 @@ static tare_status emit_static(struct tare_edge *result, struct tare_quant_work 
     struct tare_emit *body = &call.body;
     struct tare_edge x = pass(&call, "input", operands[0]), w = pass(&call, "filter", operands[1]);
     if (has_bias) bias = pass_bias(&call, work->arena, layer);
-    const struct tare_edge x_scale = pass(&call, "input_scale", tare_emit_f32(emit, "input/scale", (float)layer->left_params.scale));
-    const struct tare_edge x_zero = pass(&call, "input_zp", tare_emit_i32(emit, "input/zero_point", layer->left_params.zero_point));
+    const struct tare_edge x_scale =
+        pass(&call, "input_scale", tare_emit_f32(emit, "input/scale", (float)layer->left_params.scale));
+    const struct tare_edge x_zero =
+        pass(&call, "input_zp", tare_emit_i32(emit, "input/zero_point", layer->left_params.zero_point));
     const struct tare_edge w_scale =
-        pass(&call, "filter_scale", layer->weight ? emit_filter_scale(emit, layer)
-                                                  : tare_emit_f32(emit, "filter/scale", (float)layer->right_params.scale));
+        pass(&call, "filter_scale",
+             layer->weight ? emit_filter_scale(emit, layer)
+                           : tare_emit_f32(emit, "filter/scale", (float)layer->right_params.scale));
     const struct tare_edge w_zero_point = pass(&call, "filter_zp", tare_emit_i32(emit, "filter/zero_point", w_zero));
     const struct tare_edge y_scale = pass(&call, "out_scale", tare_emit_f32(emit, "out/scale", (float)out->scale));
     const struct tare_edge y_zero = pass(&call, "out_zp", tare_emit_i32(emit, "out/zero_point", out->zero_point));
@@ -346,7 +359,8 @@ static tare_status rewrite_static(struct tare_quant_work *work, struct tare_quan
     if (layer->weight)
         operands[1] = emit_filter(&emit, layer);
     else
-        TARE_TRY(tare_quant_integer_form(&operands[1], work, &emit, layer->op->inputs[layer->right], &layer->right_params));
+        TARE_TRY(
+            tare_quant_integer_form(&operands[1], work, &emit, layer->op->inputs[layer->right], &layer->right_params));
     TARE_TRY(emit.status);
     if (tare_quant_demanded(&wanted, work, layer->output)) {
         TARE_TRY(emit_static(&y, work, &emit, layer, operands, wanted, false));

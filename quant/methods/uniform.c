@@ -72,7 +72,8 @@ static struct tare_edge emit_quantized(struct tare_emit *emit, const char *name,
 
 /* A filter, or a matrix. */
 static struct tare_shape weight_shape(const struct tare_quant_layer *layer) {
-    return layer->product.spatial ? layer->product.arranged : tare_shape_make(2, layer->product.rows, layer->product.columns);
+    return layer->product.spatial ? layer->product.arranged
+                                  : tare_shape_make(2, layer->product.rows, layer->product.columns);
 }
 
 /* Two integers a byte, unpacked while the model runs: the ops have no quantized dtype of 4 bits, but their numbers fit
@@ -141,8 +142,9 @@ static struct tare_edge emit_quantize(struct tare_emit *emit, struct tare_edge x
 static void set_window(struct tare_emit *emit, struct tare_node *node, const struct tare_quant_product *p) {
     static const unsigned char flat[] = { 2 << 3,     3, 3 << 3 | 2, 2, 1,      2, 4 << 3,     2, 5 << 3, 3,
                                           6 << 3 | 2, 2, 0,          1, 8 << 3, 3, 9 << 3 | 2, 2, 1,      2 };
-    static const unsigned char deep[] = { 2 << 3, 4, 3 << 3 | 2, 3, 1, 2,      3, 4 << 3,     3, 5 << 3, 4, 6 << 3 | 2,
-                                          3,      0, 1,          2, 8 << 3, 4, 9 << 3 | 2, 3, 1,      2, 3 };
+    static const unsigned char deep[] = { 2 << 3, 4,      3 << 3 | 2, 3,          1, 2, 3, 4 << 3,
+                                          3,      5 << 3, 4,          6 << 3 | 2, 3, 0, 1, 2,
+                                          8 << 3, 4,      9 << 3 | 2, 3,          1, 2, 3 };
     int64_t strides[TARE_MOST_WINDOW], dilations[TARE_MOST_WINDOW], ones[TARE_MOST_WINDOW] = { 1, 1, 1 };
     int64_t pads[2 * TARE_MOST_WINDOW];
     for (int i = 0; i < p->spatial; i++) {
@@ -158,7 +160,8 @@ static void set_window(struct tare_emit *emit, struct tare_node *node, const str
     set_list(emit, node, "rhs_dilation", dilations, p->spatial);
     set_int(emit, node, "batch_group_count", 1);
     set_int(emit, node, "feature_group_count", p->groups);
-    set_text(emit, node, "dimension_numbers", p->spatial == 3 ? deep : flat, p->spatial == 3 ? sizeof deep : sizeof flat);
+    set_text(emit, node, "dimension_numbers", p->spatial == 3 ? deep : flat,
+             p->spatial == 3 ? sizeof deep : sizeof flat);
 }
 
 static struct tare_edge emit_product(struct tare_emit *emit, const struct tare_quant_layer *layer, struct tare_edge x,
@@ -268,7 +271,8 @@ static bool has_more_axes(const struct tare_quant_layer *layer) {
 }
 
 /* The output's shape; false when two of the activation's own axes are known to the running model alone. */
-static bool output_shape(struct tare_shape *out, const struct tare_quant_work *work, const struct tare_quant_layer *layer) {
+static bool output_shape(struct tare_shape *out, const struct tare_quant_work *work,
+                         const struct tare_quant_layer *layer) {
     const struct tare_shape left = tare_model_shape(work->shapes, layer->input);
     const struct tare_quant_product *p = &layer->product;
     int unknown = 0;
@@ -277,7 +281,8 @@ static bool output_shape(struct tare_shape *out, const struct tare_quant_work *w
         out->dims[out->rank++] = p->n_free_left == 1 ? -1 : left.rank > i ? left.dims[i] : -1;
         unknown += out->dims[i] < 0;
     }
-    for (int i = 0; i < p->n_free_right; i++) out->dims[out->rank++] = p->arranged.dims[p->n_contracted + i];
+    for (int i = 0; i < p->n_free_right; i++)
+        out->dims[out->rank++] = p->arranged.dims[p->n_contracted + i];
     return unknown <= 1;
 }
 
@@ -289,7 +294,9 @@ static struct tare_edge emit_matrix(struct tare_emit *emit, const struct tare_qu
 static struct tare_edge emit_whole(struct tare_emit *emit, const struct tare_quant_work *work,
                                    const struct tare_quant_layer *layer, struct tare_edge y) {
     struct tare_shape shape;
-    return has_more_axes(layer) && output_shape(&shape, work, layer) ? tare_emit_reshape(emit, "output/whole", y, &shape) : y;
+    return has_more_axes(layer) && output_shape(&shape, work, layer)
+               ? tare_emit_reshape(emit, "output/whole", y, &shape)
+               : y;
 }
 
 static const char *plan_form(const struct tare_quant_work *work, const struct tare_quant_layer *layer) {
@@ -297,7 +304,8 @@ static const char *plan_form(const struct tare_quant_work *work, const struct ta
     struct tare_shape shape;
     if (layer->kind == TARE_KIND_GATHER) return NULL;
     if (p->pads_late) return "SAME padding with a stride needs a known image size in UNIFORM_QUANTIZED";
-    if (!p->spatial && !is_matrix_product(p)) return "UNIFORM_QUANTIZED has products of matrices alone, none transposed";
+    if (!p->spatial && !is_matrix_product(p))
+        return "UNIFORM_QUANTIZED has products of matrices alone, none transposed";
     if (has_more_axes(layer) && !output_shape(&shape, work, layer))
         return "UNIFORM_QUANTIZED has products of matrices alone, and several of its input's axes are not known";
     return NULL;

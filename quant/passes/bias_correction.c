@@ -2,10 +2,10 @@
  *
  *     b'_c = b_c + Σ_rows E[x_row] · (W - Ŵ)_{row,c}
  *
- * with the mean of each input channel from calibration, or of each row where a Hessian was counted (Nagel et al., "Data-Free Quantization Through Weight Equalization
- * and Bias Correction", ICCV 2019, section 4.2, with measured means). Where a convolution pads with zeros the border's mean
- * is smaller than the channel's: it is corrected by the whole of it. Methods that leave the bias where it is add the
- * correction to their result. */
+ * with the mean of each input channel from calibration, or of each row where a Hessian was counted (Nagel et al.,
+ * "Data-Free Quantization Through Weight Equalization and Bias Correction", ICCV 2019, section 4.2, with measured
+ * means). Where a convolution pads with zeros the border's mean is smaller than the channel's: it is corrected by the
+ * whole of it. Methods that leave the bias where it is add the correction to their result. */
 #include "calib/statistics.h"
 #include "quant/hessian.h"
 #include "quant/layer.h"
@@ -14,7 +14,8 @@
 #include <math.h>
 
 /* Mean of the activation by input channel, as the layer takes it. NULL: not known. */
-static const double *input_means(struct tare_quant_work *work, const struct tare_quant_layer *layer, int64_t *channels) {
+static const double *input_means(struct tare_quant_work *work, const struct tare_quant_layer *layer,
+                                 int64_t *channels) {
     const struct tare_statistics *s = tare_quant_input_statistics(work, layer);
     double *means, count;
     if (!s || layer->product.batches != 1 || !tare_quant_has_input_channels(layer, s->channels)) return NULL;

@@ -1,9 +1,9 @@
 /* Cross-layer equalization: where a layer's output goes through nothing but ReLU into one other layer, channel c of the
  * first may be divided by s_c and what the second makes of it multiplied, without changing the function. With
- * s_c = sqrt(r1_c / r2_c), r the greatest magnitude of the channel's weights, both have the range sqrt(r1_c · r2_c), and a
- * channel's share of the tensor's grid grows (Nagel et al., "Data-Free Quantization Through Weight Equalization and Bias
- * Correction", ICCV 2019, section 4.1). The range of the activation between follows from its channels' extremes. For
- * methods that take the bias along; ReLU6 is not homogeneous and ends a chain. */
+ * s_c = sqrt(r1_c / r2_c), r the greatest magnitude of the channel's weights, both have the range sqrt(r1_c · r2_c),
+ * and a channel's share of the tensor's grid grows (Nagel et al., "Data-Free Quantization Through Weight Equalization
+ * and Bias Correction", ICCV 2019, section 4.1). The range of the activation between follows from its channels'
+ * extremes. For methods that take the bias along; ReLU6 is not homogeneous and ends a chain. */
 #include "calib/statistics.h"
 #include "quant/layer.h"
 #include "quant/pass.h"
@@ -17,7 +17,7 @@ struct pair {
     struct tare_quant_layer *first, *second;
     const struct tare_statistics *between;
     int64_t channels;
-    double *factors; /* s by channel, over all sweeps */
+    double *factors;                           /* s by channel, over all sweeps */
     double *step, *first_range, *second_range; /* of the sweep at hand */
 };
 
@@ -63,7 +63,8 @@ static tare_status find_pairs(struct pair **out, size_t *count, struct tare_quan
         pair->step = pair->factors + pair->channels;
         pair->first_range = pair->step + pair->channels;
         pair->second_range = pair->first_range + pair->channels;
-        for (int64_t c = 0; c < pair->channels; c++) pair->factors[c] = 1;
+        for (int64_t c = 0; c < pair->channels; c++)
+            pair->factors[c] = 1;
         (*count)++;
     }
     return TARE_OK;
@@ -74,8 +75,10 @@ static tare_status find_pairs(struct pair **out, size_t *count, struct tare_quan
 /* Greatest magnitudes by output channel of the first and input channel of the second. */
 static void find_ranges(struct pair *pair) {
     const struct tare_quant_product *p = &pair->first->product, *q = &pair->second->product;
-    const float *first = TARE_CONST_DATA(float, &pair->first->real), *second = TARE_CONST_DATA(float, &pair->second->real);
-    for (int64_t c = 0; c < pair->channels; c++) pair->first_range[c] = pair->second_range[c] = 0;
+    const float *first = TARE_CONST_DATA(float, &pair->first->real),
+                *second = TARE_CONST_DATA(float, &pair->second->real);
+    for (int64_t c = 0; c < pair->channels; c++)
+        pair->first_range[c] = pair->second_range[c] = 0;
     for (int64_t r = 0; r < p->rows; r++)
         for (int64_t k = 0; k < p->columns; k++)
             pair->first_range[k] = fmax(pair->first_range[k], fabs((double)first[r * p->columns + k]));
@@ -106,7 +109,8 @@ static void equalize(struct pair *pair) {
     for (int64_t r = 0; r < p->rows; r++)
         for (int64_t k = 0; k < p->columns; k++)
             first[r * p->columns + k] = (float)((double)first[r * p->columns + k] / pair->step[k]);
-    for (int64_t c = 0; c < pair->channels && pair->first->bias_real; c++) pair->first->bias_real[c] /= pair->step[c];
+    for (int64_t c = 0; c < pair->channels && pair->first->bias_real; c++)
+        pair->first->bias_real[c] /= pair->step[c];
     for (int64_t r = 0; r < q->rows; r++)
         for (int64_t k = 0; k < q->columns; k++) {
             const double s = pair->step[tare_quant_input_channel(pair->second, pair->channels, r, k)];
@@ -119,7 +123,8 @@ static void equalize(struct pair *pair) {
 static tare_status range_between(struct tare_quant_work *work, struct pair *pair) {
     struct tare_qparams params;
     TARE_TRY(tare_quant_scale_input(work->arena, pair->second, pair->factors, pair->channels));
-    if (!tare_quant_scaled_params(&params, work, pair->first->output, pair->between, pair->factors, &pair->second->setting))
+    if (!tare_quant_scaled_params(&params, work, pair->first->output, pair->between, pair->factors,
+                                  &pair->second->setting))
         return TARE_OK;
     pair->first->output_params = params;
     pair->second->left_params = params;
@@ -138,8 +143,10 @@ static tare_status run(struct tare_quant_work *work, const struct tare_quant_pas
         TARE_TRY(tare_quant_own_bias(work->arena, pairs[i].first));
     }
     for (int sweep = 0; sweep < SWEEPS; sweep++)
-        for (size_t i = 0; i < count; i++) equalize(&pairs[i]);
-    for (size_t i = 0; i < count; i++) TARE_TRY(range_between(work, &pairs[i]));
+        for (size_t i = 0; i < count; i++)
+            equalize(&pairs[i]);
+    for (size_t i = 0; i < count; i++)
+        TARE_TRY(range_between(work, &pairs[i]));
     return TARE_OK;
 }
 

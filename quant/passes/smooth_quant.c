@@ -3,10 +3,10 @@
  *     s_c = max|x_c|^alpha / max|w_c|^(1 - alpha)
  *
  * so that one scale for the whole activation does not leave the other channels few codes (Xiao et al., "SmoothQuant:
- * Accurate and Efficient Post-Training Quantization for Large Language Models", ICML 2023). All layers that read the same
- * activation share s. The division costs nothing where it goes into a quantized layer that makes the activation, or into
- * constants of the sums and products that make it (the gamma and beta of a LayerNorm); else a Mul by 1 / s stays in the
- * graph. Layers whose activations stay float gain nothing and are left alone. */
+ * Accurate and Efficient Post-Training Quantization for Large Language Models", ICML 2023). All layers that read the
+ * same activation share s. The division costs nothing where it goes into a quantized layer that makes the activation,
+ * or into constants of the sums and products that make it (the gamma and beta of a LayerNorm); else a Mul by 1 / s
+ * stays in the graph. Layers whose activations stay float gain nothing and are left alone. */
 #include "calib/statistics.h"
 #include "quant/emit.h"
 #include "quant/layer.h"
@@ -15,9 +15,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { ALPHA };                       /* parameters */
+enum { ALPHA };                           /* parameters */
 enum { MOST_DEPTH = 8, MOST_NODES = 32 }; /* of the ops between constants and the activation */
-static const double MOST = 1e5;       /* bound of s and 1 / s */
+static const double MOST = 1e5;           /* bound of s and 1 / s */
 
 /* An activation and the layers that read it. */
 struct group {
@@ -25,9 +25,9 @@ struct group {
     struct tare_edge edge;
     const struct tare_statistics *statistics;
     int64_t channels;
-    double *scale;   /* s by channel */
-    double *reach;   /* greatest magnitude of a channel's weights */
-    size_t n_layers; /* that take part */
+    double *scale;                                     /* s by channel */
+    double *reach;                                     /* greatest magnitude of a channel's weights */
+    size_t n_layers;                                   /* that take part */
     struct tare_edge from[MOST_NODES], to[MOST_NODES]; /* copies that were made, with their channels divided */
     size_t n_copies;
 };
@@ -113,8 +113,10 @@ static tare_status divide_columns(struct group *group, struct tare_quant_layer *
     TARE_TRY(tare_quant_own_bias(group->work->arena, maker));
     w = TARE_DATA(float, &maker->real);
     for (int64_t r = 0; r < p->rows; r++)
-        for (int64_t k = 0; k < p->columns; k++, w++) *w = (float)((double)*w / group->scale[k]);
-    for (int64_t k = 0; k < p->columns && maker->bias_real; k++) maker->bias_real[k] /= group->scale[k];
+        for (int64_t k = 0; k < p->columns; k++, w++)
+            *w = (float)((double)*w / group->scale[k]);
+    for (int64_t k = 0; k < p->columns && maker->bias_real; k++)
+        maker->bias_real[k] /= group->scale[k];
     return TARE_OK;
 }
 
@@ -212,7 +214,8 @@ static struct tare_edge multiplied(struct group *group, struct tare_emit *emit) 
     const struct tare_shape shape = tare_shape_make(1, (int)group->channels);
     double *inverse = TARE_NEW_ARRAY(group->work->arena, double, (size_t)group->channels);
     if (!inverse) return fail(emit, TARE_NO_MEMORY);
-    for (int64_t c = 0; c < group->channels; c++) inverse[c] = 1 / group->scale[c];
+    for (int64_t c = 0; c < group->channels; c++)
+        inverse[c] = 1 / group->scale[c];
     return tare_emit_binary(emit, "Mul", "smooth", tare_emit_float(emit, "smooth/float", group->edge),
                             tare_emit_floats(emit, "smooth/scale", &shape, inverse));
 }
@@ -222,7 +225,7 @@ static struct tare_edge multiplied(struct group *group, struct tare_emit *emit) 
 static tare_status replace_input(struct group *group, struct tare_quant_layer *leader, struct tare_edge *out) {
     struct tare_emit emit = { .graph = group->edge.node->graph, .prefix = leader->op->name };
     *out = can_divide(group, group->edge, 0) && !tare_edge_constant(group->edge) ? divided(group, &emit, group->edge)
-                                                                                : multiplied(group, &emit);
+                                                                                 : multiplied(group, &emit);
     return emit.status;
 }
 

@@ -1,10 +1,9 @@
 /* Weight clipping: scales of weights that make the mean square error least instead of covering the greatest value.
  *
- * For a symmetric grid of B bits that clips at s, values inside suffer s²·4⁻ᴮ/3 on average and values beyond (|x| - s)²;
- * the best s is the fixed point of
- *     s = Σ_{|x|>s} |x| / (4⁻ᴮ/3 · n_{|x|<=s} + n_{|x|>s})
- * (Sakr et al., "Optimal Clipping and Magnitude-aware Differentiation for Improved Quantization-aware Training", ICML
- * 2022: OCTAV). The error is then measured, and a scale that is no better than the plain one is not taken. */
+ * For a symmetric grid of B bits that clips at s, values inside suffer s²·4⁻ᴮ/3 on average and values beyond (|x| -
+ * s)²; the best s is the fixed point of s = Σ_{|x|>s} |x| / (4⁻ᴮ/3 · n_{|x|<=s} + n_{|x|>s}) (Sakr et al., "Optimal
+ * Clipping and Magnitude-aware Differentiation for Improved Quantization-aware Training", ICML 2022: OCTAV). The error
+ * is then measured, and a scale that is no better than the plain one is not taken. */
 #include "quant/layer.h"
 #include "quant/pass.h"
 #include "tensor/number.h"
@@ -26,7 +25,8 @@ struct clipping {
     double qmax;
 };
 
-static void each(struct clipping *c, void (*visit)(struct clipping *c, struct group *group, int64_t scale, double value)) {
+static void each(struct clipping *c,
+                 void (*visit)(struct clipping *c, struct group *group, int64_t scale, double value)) {
     const struct tare_weight_layout *layout = &c->weight->layout;
     int64_t i = 0;
     for (int64_t b = 0; b < layout->batches; b++)
@@ -74,9 +74,11 @@ static void iterate(struct clipping *c, int bits) {
     }
 }
 
-/* The iteration begins at the mean magnitude, from below: beginning at the maximum, nothing lies beyond it and it stays. */
+/* The iteration begins at the mean magnitude, from below: beginning at the maximum, nothing lies beyond it and it
+ * stays. */
 static void begin(struct clipping *c) {
-    for (int64_t g = 0; g < c->weight->n_scales; g++) c->groups[g] = (struct group){ .clip = -1 };
+    for (int64_t g = 0; g < c->weight->n_scales; g++)
+        c->groups[g] = (struct group){ .clip = -1 };
     each(c, count);
     for (int64_t g = 0; g < c->weight->n_scales; g++) {
         struct group *group = &c->groups[g];

@@ -1,6 +1,7 @@
-/* Damaged SavedModels: every file of every model below a folder is changed in single bytes and cut short, one change at a
- * time, and the damaged model goes through inspect, validate and copy. Whatever they answer, they must not crash, must not
- * ask for more than 1 GiB at once, and must end within 10 seconds; built with sanitizers, nothing may be reported.
+/* Damaged SavedModels: every file of every model below a folder is changed in single bytes and cut short, one change at
+ * a time, and the damaged model goes through inspect, validate and copy. Whatever they answer, they must not crash,
+ * must not ask for more than 1 GiB at once, and must end within 10 seconds; built with sanitizers, nothing may be
+ * reported.
  *
  * Changes follow from the file's name, the seed and their number, so that a failure can be made again with --only and
  * --first. The runs of one file share a process; when it dies the next one goes on behind the change that killed it. */
@@ -32,31 +33,50 @@ struct fuzz_options {
 };
 
 static const struct tare_option rows[] = {
-    { .name = "flips", .kind = TARE_OPTION_INT, .offset = offsetof(struct fuzz_options, flips), .fallback = "200",
+    { .name = "flips",
+      .kind = TARE_OPTION_INT,
+      .offset = offsetof(struct fuzz_options, flips),
+      .fallback = "200",
       .help = "changed bytes a file, one at a time" },
-    { .name = "cuts", .kind = TARE_OPTION_INT, .offset = offsetof(struct fuzz_options, cuts), .fallback = "50",
+    { .name = "cuts",
+      .kind = TARE_OPTION_INT,
+      .offset = offsetof(struct fuzz_options, cuts),
+      .fallback = "50",
       .help = "truncations a file" },
-    { .name = "seed", .kind = TARE_OPTION_INT64, .offset = offsetof(struct fuzz_options, seed), .fallback = "1",
+    { .name = "seed",
+      .kind = TARE_OPTION_INT64,
+      .offset = offsetof(struct fuzz_options, seed),
+      .fallback = "1",
       .help = "another seed makes other changes" },
-    { .name = "max_bytes", .kind = TARE_OPTION_INT64, .offset = offsetof(struct fuzz_options, max_bytes),
+    { .name = "max_bytes",
+      .kind = TARE_OPTION_INT64,
+      .offset = offsetof(struct fuzz_options, max_bytes),
       .help = "leave out models of more bytes; 0: take all" },
-    { .name = "only", .kind = TARE_OPTION_STRING, .offset = offsetof(struct fuzz_options, only), .placeholder = "TEXT",
+    { .name = "only",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct fuzz_options, only),
+      .placeholder = "TEXT",
       .help = "files whose MODEL/PATH holds this text" },
-    { .name = "first", .kind = TARE_OPTION_INT, .offset = offsetof(struct fuzz_options, first),
+    { .name = "first",
+      .kind = TARE_OPTION_INT,
+      .offset = offsetof(struct fuzz_options, first),
       .help = "number of the first change of each file" },
     { 0 },
 };
 static const struct tare_argument arguments[] = {
-    { .name = "FOLDER", .offset = offsetof(struct fuzz_options, folder), .help = "folder of models",
+    { .name = "FOLDER",
+      .offset = offsetof(struct fuzz_options, folder),
+      .help = "folder of models",
       .flags = TARE_OPTION_REQUIRED },
-    { .name = "SCRATCH", .offset = offsetof(struct fuzz_options, scratch), .help = "folder to work in, made and removed",
+    { .name = "SCRATCH",
+      .offset = offsetof(struct fuzz_options, scratch),
+      .help = "folder to work in, made and removed",
       .flags = TARE_OPTION_REQUIRED },
     { 0 },
 };
-static const struct tare_option_set set = { .program = "fuzz_models",
-                                            .summary = "Damages SavedModels and opens them.",
-                                            .options = rows,
-                                            .arguments = arguments };
+static const struct tare_option_set set = {
+    .program = "fuzz_models", .summary = "Damages SavedModels and opens them.", .options = rows, .arguments = arguments
+};
 
 /* What the processes tell each other. */
 struct shared {
@@ -88,7 +108,8 @@ static uint64_t mix(uint64_t x) {
 
 static uint64_t draw(const struct fuzz *fuzz, const char *label, int number, int what) {
     uint64_t x = mix((uint64_t)fuzz->options.seed);
-    for (; *label; label++) x = mix(x ^ (uint8_t)*label);
+    for (; *label; label++)
+        x = mix(x ^ (uint8_t)*label);
     return mix(mix(x ^ (uint64_t)number) ^ (uint64_t)what);
 }
 
@@ -98,11 +119,13 @@ static void must(bool done, const char *what) {
     _exit(3);
 }
 
-static void damage(const struct fuzz *fuzz, int fd, const struct tare_mapping *original, const char *label, int number) {
+static void damage(const struct fuzz *fuzz, int fd, const struct tare_mapping *original, const char *label,
+                   int number) {
     size_t at = (size_t)(draw(fuzz, label, number, 0) % original->size);
     if (number < fuzz->options.flips) {
         uint8_t byte = original->data[at] ^ (uint8_t)(1 + draw(fuzz, label, number, 1) % 255);
-        snprintf(fuzz->shared->change, sizeof fuzz->shared->change, "byte %zu: %02x for %02x", at, byte, original->data[at]);
+        snprintf(fuzz->shared->change, sizeof fuzz->shared->change, "byte %zu: %02x for %02x", at, byte,
+                 original->data[at]);
         must(pwrite(fd, &byte, 1, (off_t)at) == 1, "pwrite");
     } else {
         snprintf(fuzz->shared->change, sizeof fuzz->shared->change, "cut to %zu of %zu bytes", at, original->size);
@@ -111,7 +134,8 @@ static void damage(const struct fuzz *fuzz, int fd, const struct tare_mapping *o
 }
 
 /* Puts back what damage changed. */
-static void repair(const struct fuzz *fuzz, int fd, const struct tare_mapping *original, const char *label, int number) {
+static void repair(const struct fuzz *fuzz, int fd, const struct tare_mapping *original, const char *label,
+                   int number) {
     size_t at = (size_t)(draw(fuzz, label, number, 0) % original->size);
     size_t size = number < fuzz->options.flips ? 1 : original->size - at;
     must(pwrite(fd, original->data + at, size, (off_t)at) == (ssize_t)size, "pwrite");
@@ -168,7 +192,8 @@ static void run_change(struct fuzz *fuzz, const char *label, int number) {
 }
 
 /* One process: changes from `first` on. Ends normally, so that a leak checker has its say. */
-static void work(struct fuzz *fuzz, const char *label, const char *path, const struct tare_mapping *original, int first) {
+static void work(struct fuzz *fuzz, const char *label, const char *path, const struct tare_mapping *original,
+                 int first) {
     int fd = open(path, O_RDWR), null = open("/dev/null", O_WRONLY);
     must(fd >= 0 && null >= 0 && dup2(null, 1) == 1, "open");
     if (!getenv("FUZZ_VERBOSE")) {
@@ -330,8 +355,8 @@ int main(int argc, char **argv) {
     must(fuzz.shared != MAP_FAILED, "mmap");
     fuzz_models(&fuzz);
     shared = fuzz.shared;
-    printf("%lld files, %lld changes, %lld still opened, %lld failures\n", (long long)fuzz.files, (long long)shared->runs,
-           (long long)shared->accepted, (long long)fuzz.failures);
+    printf("%lld files, %lld changes, %lld still opened, %lld failures\n", (long long)fuzz.files,
+           (long long)shared->runs, (long long)shared->accepted, (long long)fuzz.failures);
     printf("longest run %.2f s (%s)\nlargest allocation %zu bytes (%s)\npeak memory %zu bytes\n", shared->longest,
            shared->worst_time, shared->largest, shared->worst_size, fuzz.peak_bytes);
     must(tare_file_remove_tree(fuzz.options.scratch) == TARE_OK, fuzz.options.scratch);

@@ -1,9 +1,9 @@
 /* Writes SavedModels that are nearly all graph, of a wanted number of nodes, to measure what a command needs for them:
  *
  *   graph_model main|function|functions|captures DIR NODES short|long
- *       main: all nodes in the main graph; function: in the body of one function; functions: in bodies of 100 nodes each;
- *       captures: functions of 100 arguments with hardly a body
- *       short: names of a few letters, one attribute; long: names of scopes, attributes with shapes, as exporters write
+ *       main: all nodes in the main graph; function: in the body of one function; functions: in bodies of 100 nodes
+ * each; captures: functions of 100 arguments with hardly a body short: names of a few letters, one attribute; long:
+ * names of scopes, attributes with shapes, as exporters write
  *
  * The bytes are put together here, field by field, so that a large model takes no more memory than its file. */
 #include <stdbool.h>
@@ -48,7 +48,9 @@ static void put_bytes(struct bytes *out, unsigned field, const void *data, size_
     put(out, data, size);
 }
 
-static void put_text(struct bytes *out, unsigned field, const char *text) { put_bytes(out, field, text, strlen(text)); }
+static void put_text(struct bytes *out, unsigned field, const char *text) {
+    put_bytes(out, field, text, strlen(text));
+}
 
 /* Puts `inner` as a field and empties it. */
 static void put_message(struct bytes *out, unsigned field, struct bytes *inner) {
@@ -118,7 +120,9 @@ static void put_node(struct bytes *out, unsigned field, size_t i, const char *fi
     for (int k = 0; k < 2 && !constant; k++) {
         if (i) name_of(name, k && behind == 2 ? i - 1 : i - behind, is_long);
         snprintf(input, sizeof input, "%s%s", i ? name : first,
-                 !i || !in_function ? "" : k && behind == 2 ? ":output:0" : ":z:0");
+                 !i || !in_function ? ""
+                 : k && behind == 2 ? ":output:0"
+                                    : ":z:0");
         put_text(&node, NODE_INPUT, input);
     }
     put_type(&node, constant ? "dtype" : "T", FLOAT);
@@ -128,7 +132,9 @@ static void put_node(struct bytes *out, unsigned field, size_t i, const char *fi
 }
 
 /* The number of the last node of `count` that is no constant. */
-static size_t last_of(size_t count) { return (count - 1) % 4 == 3 ? count - 2 : count - 1; }
+static size_t last_of(size_t count) {
+    return (count - 1) % 4 == 3 ? count - 2 : count - 1;
+}
 
 /* ---- graphs ---- */
 
@@ -158,7 +164,8 @@ static void put_function(struct bytes *library, const char *name, size_t n_args,
     }
     put_argument(&signature, 3, "y", FLOAT);
     put_message(&function, 1, &signature);
-    for (size_t i = 0; i < n_nodes; i++) put_node(&function, 3, i, "x", true, is_long);
+    for (size_t i = 0; i < n_nodes; i++)
+        put_node(&function, 3, i, "x", true, is_long);
     name_of(text, last_of(n_nodes), is_long);
     strcat(text, ":z:0");
     put_text(&ret, 1, "y");
@@ -177,11 +184,13 @@ static void put_call(struct bytes *graph, size_t i, const char *function, const 
     snprintf(text, sizeof text, "call_%zu", i);
     put_text(&node, NODE_NAME, text);
     put_text(&node, NODE_OP, "PartitionedCall");
-    for (size_t k = 0; k < n_args; k++) put_text(&node, NODE_INPUT, input);
+    for (size_t k = 0; k < n_args; k++)
+        put_text(&node, NODE_INPUT, input);
     put_text(&name, 1, function);
     put_message(&value, 10, &name);
     put_entry(&node, NODE_ATTR, "f", &value);
-    for (size_t k = 0; k < n_args; k++) put_number(&list, 6, FLOAT);
+    for (size_t k = 0; k < n_args; k++)
+        put_number(&list, 6, FLOAT);
     put_message(&value, 1, &list);
     put_entry(&node, NODE_ATTR, "Tin", &value);
     put_number(&list, 6, FLOAT);
@@ -247,7 +256,8 @@ int main(int argc, char **argv) {
     is_long = strcmp(argv[4], "long") == 0;
     put_placeholder(&graph);
     if (strcmp(argv[1], "main") == 0) {
-        for (size_t i = 0; i < nodes; i++) put_node(&graph, 1, i, "input", false, is_long);
+        for (size_t i = 0; i < nodes; i++)
+            put_node(&graph, 1, i, "input", false, is_long);
         name_of(result, last_of(nodes), is_long);
     } else if (strcmp(argv[1], "function") == 0) {
         put_calls(result, &graph, 1, 1, nodes, is_long);

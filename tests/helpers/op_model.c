@@ -1,15 +1,13 @@
 /* Writes SavedModels with ops of a library, and data to feed them, for command line tests:
  *
  *   op_model chain DIR LIB.so OP… / OP…
- *       the signature takes a float x; each OP (one float input and output, all attributes with defaults) takes what the one
- *       before gives: those in front of the / in the main graph, those behind it in a function. MatMul is by a constant
- *   op_model array FILE.npy TENSOR
- *       TENSOR as in support/tensor_text.h: "int32[2,2] 1 2 3 4"
- *   op_model samples FILE.tfrecord KEY TENSOR N
- *       N records of KEY with that value
+ *       the signature takes a float x; each OP (one float input and output, all attributes with defaults) takes what
+ * the one before gives: those in front of the / in the main graph, those behind it in a function. MatMul is by a
+ * constant op_model array FILE.npy TENSOR TENSOR as in support/tensor_text.h: "int32[2,2] 1 2 3 4" op_model samples
+ * FILE.tfrecord KEY TENSOR N N records of KEY with that value
  *
- * The definitions come from the library, as they come from tf.load_op_library where such a model is made; what is written
- * does not need the library to be opened. */
+ * The definitions come from the library, as they come from tf.load_op_library where such a model is made; what is
+ * written does not need the library to be opened. */
 #include "convert/saved_model.h"
 #include "base/alloc.h"
 #include "datasets/npy.h"

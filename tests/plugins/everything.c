@@ -225,7 +225,7 @@ static int twice_half(tare_op_context *c) {
     TARE_OP_TRY(tare_op_output_like(c, 0, in, &out));
     for (int64_t i = 0; i < tare_op_elements(in); i++)
         TARE_OP_MUTABLE_DATA(uint16_t, out)
-        [i] = tare_op_half_from_float(2 * tare_op_float_from_half(TARE_OP_DATA(uint16_t, in)[i]));
+    [i] = tare_op_half_from_float(2 * tare_op_float_from_half(TARE_OP_DATA(uint16_t, in)[i]));
     return 0;
 }
 
@@ -235,7 +235,7 @@ static int twice_bfloat16(tare_op_context *c) {
     TARE_OP_TRY(tare_op_output_like(c, 0, in, &out));
     for (int64_t i = 0; i < tare_op_elements(in); i++)
         TARE_OP_MUTABLE_DATA(uint16_t, out)
-        [i] = tare_op_bfloat16_from_float(2 * tare_op_float_from_bfloat16(TARE_OP_DATA(uint16_t, in)[i]));
+    [i] = tare_op_bfloat16_from_float(2 * tare_op_float_from_bfloat16(TARE_OP_DATA(uint16_t, in)[i]));
     return 0;
 }
 

@@ -36,8 +36,8 @@ struct op_case {
 /* Runs all checks; on a failure prints the case and what differs to stderr. */
 bool op_case_run(const struct op_case *test);
 /* Runs inference and the kernel on a case that need not make sense (expectations are not looked at). What is checked:
- * nothing crashes, a failure has a text, and a success makes every output with the definition's dtype. `*ran` says whether
- * the kernel was reached and succeeded. */
+ * nothing crashes, a failure has a text, and a success makes every output with the definition's dtype. `*ran` says
+ * whether the kernel was reached and succeeded. */
 bool op_case_survive(bool *ran, const struct op_case *test);
 /* Ends the tensors. */
 void op_case_reset(struct op_case *test);

@@ -44,8 +44,8 @@ struct tare_edge quantized_model_weight(struct quantized_model *m, const char *n
     struct tare_edge edge;
     mini_ok(tare_tensor_new(&tensor, TARE_DT_FLOAT, &shape));
     for (int64_t i = 0; i < tensor.elements; i++)
-        TARE_DATA(float, &tensor)[i] =
-            quantized_model_normal(&seed) * (float)(size * pow(spread, -(double)(rows ? i / columns : 0)));
+        TARE_DATA(float, &tensor)
+        [i] = quantized_model_normal(&seed) * (float)(size * pow(spread, -(double)(rows ? i / columns : 0)));
     edge = (struct tare_edge){ tare_graph_add_const(m->graph, name, &tensor), 0 };
     tare_tensor_reset(&tensor);
     return edge;
@@ -57,16 +57,17 @@ static tare_status observe(void *arg, const struct tare_node *node, size_t outpu
     const struct tare_edge edge = { (struct tare_node *)(uintptr_t)node, (int)output };
     const struct tare_calibration_tensor *tensor = tare_calibration_find_edge(m->calibration, edge);
     if (!tensor) return TARE_OK;
-    return tare_statistics_add(&((struct tare_calibration_tensor *)(uintptr_t)tensor)->statistics, m->tally, value, &place, 1,
-                               TARE_BATCH_SHARED);
+    return tare_statistics_add(&((struct tare_calibration_tensor *)(uintptr_t)tensor)->statistics, m->tally, value,
+                               &place, 1, TARE_BATCH_SHARED);
 }
 
-static tare_status observe_products(void *arg, const struct tare_node *node, size_t output, const struct tare_tensor *value) {
+static tare_status observe_products(void *arg, const struct tare_node *node, size_t output,
+                                    const struct tare_tensor *value) {
     return tare_hessians_observe(((struct quantized_model *)arg)->calibration->hessians, node, output, value);
 }
 
-static void look(struct quantized_model *m,
-                 tare_status (*fn)(void *arg, const struct tare_node *node, size_t output, const struct tare_tensor *value)) {
+static void look(struct quantized_model *m, tare_status (*fn)(void *arg, const struct tare_node *node, size_t output,
+                                                              const struct tare_tensor *value)) {
     struct tare_session *session = mini_session(m->model);
     struct tare_tensor result;
     tare_session_observe(session, fn, NULL, m);

@@ -1,5 +1,5 @@
-/* Reader of tests/ops/<name>.graphs: small graphs with state, functions and control flow, as text, for ops that a single
- * node cannot show. Lines:
+/* Reader of tests/ops/<name>.graphs: small graphs with state, functions and control flow, as text, for ops that a
+ * single node cannot show. Lines:
  *
  *   # comment
  *   graph NAME                       begins a script: an empty model; the name says what is shown

@@ -43,8 +43,8 @@ void seed_serve(struct tare_model *model, const struct tare_graph *function, con
             .key = name, .dtype = function->args[i]->output_dtypes[0], .shape = shapes[i], .edge = in[i]
         };
     }
-    call = mini_call(model->main, "StatefulPartitionedCall", "StatefulPartitionedCall", function,
-                     (int)function->n_args, in[0], in[1], in[2]);
+    call = mini_call(model->main, "StatefulPartitionedCall", "StatefulPartitionedCall", function, (int)function->n_args,
+                     in[0], in[1], in[2]);
     for (size_t i = 0; i < function->n_returns; i++)
         s->outputs[s->n_outputs++] = (struct tare_binding){ .key = function->returns[i].name,
                                                             .dtype = function->returns[i].dtype,

@@ -17,7 +17,8 @@ static uint64_t next_random(uint64_t *state) {
 
 static double sum_of(const double *terms, int count) {
     struct tare_exact_sum sum = { { 0 } };
-    for (int i = 0; i < count; i++) assert_true(tare_exact_sum_add(&sum, terms[i]));
+    for (int i = 0; i < count; i++)
+        assert_true(tare_exact_sum_add(&sum, terms[i]));
     return tare_exact_sum_value(&sum);
 }
 
@@ -44,16 +45,20 @@ static void exact_sum__rounds_once_ties_to_even(void **state) {
 
 static void exact_sum__single_terms_come_back(void **state) {
     (void)state;
-    const double terms[] = { DBL_MAX, -DBL_MAX, DBL_MIN, DBL_TRUE_MIN, -DBL_TRUE_MIN, 0x1.fffffffffffffp-1023, 1.0, 0x1.8p31 };
-    for (size_t i = 0; i < sizeof terms / sizeof *terms; i++) assert_double(sum_of(&terms[i], 1), terms[i]);
+    const double terms[] = { DBL_MAX, -DBL_MAX, DBL_MIN, DBL_TRUE_MIN, -DBL_TRUE_MIN, 0x1.fffffffffffffp-1023,
+                             1.0,     0x1.8p31 };
+    for (size_t i = 0; i < sizeof terms / sizeof *terms; i++)
+        assert_double(sum_of(&terms[i], 1), terms[i]);
 }
 
 static void exact_sum__overflow_is_infinite_and_comes_back(void **state) {
     (void)state;
     struct tare_exact_sum sum = { { 0 } };
-    for (int i = 0; i < 5; i++) tare_exact_sum_add(&sum, DBL_MAX);
+    for (int i = 0; i < 5; i++)
+        tare_exact_sum_add(&sum, DBL_MAX);
     assert_double(tare_exact_sum_value(&sum), INFINITY);
-    for (int i = 0; i < 4; i++) tare_exact_sum_add(&sum, -DBL_MAX);
+    for (int i = 0; i < 4; i++)
+        tare_exact_sum_add(&sum, -DBL_MAX);
     assert_double(tare_exact_sum_value(&sum), DBL_MAX);
 }
 
@@ -75,12 +80,15 @@ static void exact_sum__any_order_and_grouping_gives_the_same_bits(void **state) 
         terms[i] = ldexp((double)(int64_t)next_random(&seed), exponent - 63);
     }
     struct tare_exact_sum forward = { { 0 } }, parts[3] = { { { 0 } }, { { 0 } }, { { 0 } } };
-    for (int i = 0; i < COUNT; i++) tare_exact_sum_add(&forward, terms[i]);
-    for (int i = COUNT - 1; i >= 0; i--) tare_exact_sum_add(&parts[i % 3], terms[i]);
+    for (int i = 0; i < COUNT; i++)
+        tare_exact_sum_add(&forward, terms[i]);
+    for (int i = COUNT - 1; i >= 0; i--)
+        tare_exact_sum_add(&parts[i % 3], terms[i]);
     tare_exact_sum_merge(&parts[2], &parts[0]);
     tare_exact_sum_merge(&parts[1], &parts[2]);
     assert_true(tare_exact_sum_equal(&forward, &parts[1]));
-    for (int i = 0; i < COUNT; i++) tare_exact_sum_add(&forward, -terms[i]);
+    for (int i = 0; i < COUNT; i++)
+        tare_exact_sum_add(&forward, -terms[i]);
     assert_double(tare_exact_sum_value(&forward), 0.0);
 }
 

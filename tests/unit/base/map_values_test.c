@@ -26,7 +26,8 @@ static void values__are_found_by_the_keys_in_them(void **state) {
         assert_true(tare_map_set(&map, names[i], &things[i]));
     }
     assert_int_equal(map.count, COUNT);
-    for (int i = 0; i < COUNT; i++) assert_ptr_equal(tare_map_get(&map, names[i]), &things[i]);
+    for (int i = 0; i < COUNT; i++)
+        assert_ptr_equal(tare_map_get(&map, names[i]), &things[i]);
     assert_null(tare_map_get(&map, "n"));
     assert_ptr_equal(tare_map_get_n(&map, "n12345", 3), &things[12]); /* a part of a longer text */
     assert_true(tare_map_set(&map, other.name, &other));              /* replaces */
@@ -42,7 +43,8 @@ static void room__is_made_at_once(void **state) {
     (void)state;
     assert_true(tare_map_reserve(&map, COUNT));
     slots = map.slots;
-    for (int i = 0; i < COUNT; i++) assert_true(tare_map_set(&map, things[i].name, &things[i]));
+    for (int i = 0; i < COUNT; i++)
+        assert_true(tare_map_set(&map, things[i].name, &things[i]));
     assert_ptr_equal(map.slots, slots);
     tare_map_free(&map);
 }

@@ -129,8 +129,13 @@ static void note(void *arg, const char *label, int64_t done, int64_t total) {
 
 static void told__hears_ten_times_a_second_and_the_end_though_quiet(void **state) {
     struct told told = { 0 };
-    struct tare_progress_options options = { .label = "reading", .unit = "records", .total = 5, .quiet = true,
-                                             .clock = test_clock, .told = note, .told_arg = &told };
+    struct tare_progress_options options = { .label = "reading",
+                                             .unit = "records",
+                                             .total = 5,
+                                             .quiet = true,
+                                             .clock = test_clock,
+                                             .told = note,
+                                             .told_arg = &told };
     struct tare_progress *progress;
     (void)state;
     now = 100;

@@ -8,7 +8,10 @@
 #include <cmocka.h>
 
 static const struct tare_text_table_column columns[] = {
-    { .heading = "method", .left = true }, { .heading = "top-1" }, { .heading = "AUC" }, { .heading = "note", .left = true },
+    { .heading = "method", .left = true },
+    { .heading = "top-1" },
+    { .heading = "AUC" },
+    { .heading = "note", .left = true },
     { 0 },
 };
 
@@ -54,7 +57,8 @@ static void cells_beyond_the_columns__are_dropped(void **state) {
     struct tare_text_table *table = tare_text_table_new(columns);
     (void)state;
     tare_text_table_row(table);
-    for (int i = 0; i < 9; i++) tare_text_table_cell(table, "%d", i);
+    for (int i = 0; i < 9; i++)
+        tare_text_table_cell(table, "%d", i);
     prints(table, "method  top-1  AUC  note\n0           1    2  3\n");
 }
 

@@ -47,13 +47,15 @@ static void fill(struct tare_tally *tally, int kind) {
 static int set_up(void **state) {
     (void)state;
     struct tare_tally *tally = tare_tally_new();
-    for (int kind = 0; kind < DRAW_KINDS; kind++) fill(tally, kind);
+    for (int kind = 0; kind < DRAW_KINDS; kind++)
+        fill(tally, kind);
     tare_tally_free(tally);
     return 0;
 }
 static int tear_down(void **state) {
     (void)state;
-    for (int kind = 0; kind < DRAW_KINDS; kind++) tare_statistics_reset(&statistics[kind]);
+    for (int kind = 0; kind < DRAW_KINDS; kind++)
+        tare_statistics_reset(&statistics[kind]);
     return 0;
 }
 
@@ -69,7 +71,8 @@ static struct tare_range range_of(const char *text, int kind, const struct tare_
 
 static void assert_near(double got, double wanted, double tolerance, const char *what, int kind) {
     if (!(fabs(got - wanted) <= tolerance))
-        fail_msg("%s of %s: got %.9g, wanted %.9g within %g", what, draw_name((enum draw_kind)kind), got, wanted, tolerance);
+        fail_msg("%s of %s: got %.9g, wanted %.9g within %g", what, draw_name((enum draw_kind)kind), got, wanted,
+                 tolerance);
 }
 
 static void min_max__is_the_exact_extremes(void **state) {
@@ -99,7 +102,8 @@ static void assert_rank(double got, const float *sorted, double rank, int kind) 
     double high = sorted[above >= COUNT ? COUNT - 1 : above < 0 ? 0 : above];
     double slack = fmax(fabs(low), fabs(high)) / 512;
     if (got < low - slack || got > high + slack)
-        fail_msg("rank %.3f of %s: got %.9g, wanted %.9g to %.9g", rank, draw_name((enum draw_kind)kind), got, low, high);
+        fail_msg("rank %.3f of %s: got %.9g, wanted %.9g to %.9g", rank, draw_name((enum draw_kind)kind), got, low,
+                 high);
 }
 
 static void percentile__is_the_rank_of_the_sorted_values(void **state) {
@@ -123,7 +127,8 @@ static void percentile__symmetric_keeps_the_share_by_magnitude(void **state) {
     (void)state;
     static float magnitudes[COUNT];
     for (int kind = 0; kind < DRAW_KINDS; kind++) {
-        for (int i = 0; i < COUNT; i++) magnitudes[i] = fabsf(values[kind][i]);
+        for (int i = 0; i < COUNT; i++)
+            magnitudes[i] = fabsf(values[kind][i]);
         qsort(magnitudes, COUNT, sizeof *magnitudes, by_value);
         assert_rank(range_of("percentile:p=95", kind, &symmetric).high, magnitudes, COUNT * 0.90, kind);
         assert_rank(range_of("percentile", kind, &symmetric).high, magnitudes, COUNT * 0.99998, kind);
@@ -131,7 +136,8 @@ static void percentile__symmetric_keeps_the_share_by_magnitude(void **state) {
 }
 
 /* Squared error on the grid of a range, value by value, each at its bin's centre. */
-static double plain_error(const struct tare_bins *bins, double low, double high, const struct tare_grid_scheme *scheme) {
+static double plain_error(const struct tare_bins *bins, double low, double high,
+                          const struct tare_grid_scheme *scheme) {
     struct tare_grid grid = tare_grid_from_range(low, high, scheme);
     double error = 0;
     for (size_t i = 0; i < bins->count; i++) {
@@ -168,8 +174,8 @@ static void grid_error__equals_the_sum_over_bins(void **state) {
     }
 }
 
-/* The least error over ranges whose ends stand at equal steps from 0 to the extremes, as TensorFlow's brute force has them;
- * the error itself bin by bin. */
+/* The least error over ranges whose ends stand at equal steps from 0 to the extremes, as TensorFlow's brute force has
+ * them; the error itself bin by bin. */
 static double least_plain_error(const struct tare_bins *bins, const struct tare_grid_scheme *scheme) {
     enum { STEPS = 24 };
     double least = HUGE_VAL, reach_low = fmax(0, -bins->low), reach_high = fmax(0, bins->high);
@@ -230,7 +236,8 @@ static void mse__beats_the_extremes_on_heavy_tails(void **state) {
     (void)state;
     struct tare_bins bins;
     assert_int_equal(tare_bins_make(&bins, &statistics[DRAW_HEAVY]), TARE_OK);
-    struct tare_range whole = range_of("min_max", DRAW_HEAVY, &asymmetric), cut = range_of("mse", DRAW_HEAVY, &asymmetric);
+    struct tare_range whole = range_of("min_max", DRAW_HEAVY, &asymmetric),
+                      cut = range_of("mse", DRAW_HEAVY, &asymmetric);
     struct tare_range_quality a = tare_range_quality_of(&whole, &bins, &asymmetric);
     struct tare_range_quality b = tare_range_quality_of(&cut, &bins, &asymmetric);
     if (!(b.sqnr_db > a.sqnr_db)) fail_msg("mse %.3f dB, min_max %.3f dB", b.sqnr_db, a.sqnr_db);
@@ -248,7 +255,8 @@ static double plain_divergence(const double *n, int total_bins, int from, int to
     }
     if (inside == 0) return HUGE_VAL;
     double *p = tare_calloc((size_t)total_bins, sizeof *p);
-    for (int i = 0; i < total_bins; i++) p[i < from ? from : i >= to ? to - 1 : i] += n[i];
+    for (int i = 0; i < total_bins; i++)
+        p[i < from ? from : i >= to ? to - 1 : i] += n[i];
     for (int code = 0; code < codes; code++) {
         int start = from + (int)((int64_t)(to - from) * code / codes);
         int end = from + (int)((int64_t)(to - from) * (code + 1) / codes);
@@ -378,7 +386,8 @@ static void parse__says_what_is_wrong(void **state) {
     (void)state;
     const char *const cases[][2] = {
         { "percentil", "unknown algorithm 'percentil' (did you mean 'percentile'?)" },
-        { "xyzzy", "unknown algorithm 'xyzzy' (known: min_max, average_min_max, percentile, entropy, mse, mse_symmetric)" },
+        { "xyzzy",
+          "unknown algorithm 'xyzzy' (known: min_max, average_min_max, percentile, entropy, mse, mse_symmetric)" },
         { "percentile:q=3", "algorithm 'percentile' has no parameter 'q' (known: min_percentile, max_percentile, p)" },
         { "min_max:p=3", "algorithm 'min_max' has no parameter 'p' (known: none)" },
         { "percentile:p=101", "algorithm 'percentile': p is '101' (wanted a number from 50 to 100)" },
@@ -397,11 +406,13 @@ static void list__keeps_parameters_with_their_algorithm(void **state) {
     (void)state;
     struct tare_algorithm_choice choices[4];
     size_t count;
-    assert_int_equal(tare_algorithm_parse_list(choices, &count, 4,
-                                               "min_max,percentile:min_percentile=1,max_percentile=98.5,mse,percentile:p=99.9"),
-                     TARE_OK);
+    assert_int_equal(
+        tare_algorithm_parse_list(choices, &count, 4,
+                                  "min_max,percentile:min_percentile=1,max_percentile=98.5,mse,percentile:p=99.9"),
+        TARE_OK);
     assert_int_equal(count, 4);
-    const char *const wanted[] = { "min_max", "percentile:min_percentile=1,max_percentile=98.5", "mse", "percentile:p=99.9" };
+    const char *const wanted[] = { "min_max", "percentile:min_percentile=1,max_percentile=98.5", "mse",
+                                   "percentile:p=99.9" };
     for (size_t i = 0; i < count; i++) {
         struct tare_strbuf text = { 0 };
         tare_algorithm_print(&text, &choices[i]);

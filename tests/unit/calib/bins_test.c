@@ -27,7 +27,8 @@ static struct tare_statistics see(const float *values, int count) {
 
 static size_t count_below(const struct tare_bins *bins, double value) {
     size_t count = 0;
-    while (count < bins->count && bins->centers[count] < value) count++;
+    while (count < bins->count && bins->centers[count] < value)
+        count++;
     return count;
 }
 
@@ -51,9 +52,11 @@ static void assert_all_places(const struct tare_statistics *s) {
             assert_below(&bins, nextafterf((float)points[k], -INFINITY));
         }
     }
-    const double special[] = { 0, -0.0, 1e-300, -1e-300, 1e-46, -1e-46, FLT_MIN, -FLT_MIN, FLT_TRUE_MIN, -FLT_TRUE_MIN,
-                               FLT_MAX, -FLT_MAX, 1e39, -1e39, INFINITY, -INFINITY };
-    for (size_t i = 0; i < sizeof special / sizeof *special; i++) assert_below(&bins, special[i]);
+    const double special[] = { 0,       -0.0,     1e-300,       -1e-300,       1e-46,   -1e-46,
+                               FLT_MIN, -FLT_MIN, FLT_TRUE_MIN, -FLT_TRUE_MIN, FLT_MAX, -FLT_MAX,
+                               1e39,    -1e39,    INFINITY,     -INFINITY };
+    for (size_t i = 0; i < sizeof special / sizeof *special; i++)
+        assert_below(&bins, special[i]);
     for (int i = 0; i < 2000; i++) {
         double share = draw_unit(&seed), spread = exp2(300 * draw_unit(&seed) - 150);
         assert_below(&bins, 1.2 * (bins.low + share * (bins.high - bins.low)));

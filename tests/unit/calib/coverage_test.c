@@ -14,7 +14,8 @@ static void add_function(struct tare_model *model, const char *name, bool is_con
 static struct tare_model *make_model(void) {
     struct tare_model *model = mini_model_new();
     const char *const names[] = { "a", "b", "c" };
-    for (int i = 0; i < 3; i++) add_function(model, names[i], false);
+    for (int i = 0; i < 3; i++)
+        add_function(model, names[i], false);
     add_function(model, "again", true);
     return model;
 }
@@ -87,7 +88,8 @@ static void case__has_a_side_a_branch(void **state) {
     struct tare_attr *attr = (struct tare_attr *)(uintptr_t)tare_node_find_attr(node, "branches");
     union tare_attr_item *items = tare_arena_calloc(&model->arena, 3, sizeof *items);
     const char *const names[] = { "c", "a", "c" };
-    for (int k = 0; k < 3; k++) items[k].func.name = names[k];
+    for (int k = 0; k < 3; k++)
+        items[k].func.name = names[k];
     attr->is_list = true;
     attr->count = 3;
     attr->items = items;

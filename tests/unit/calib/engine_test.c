@@ -62,8 +62,9 @@ static struct memory_source all_records(void) {
 }
 
 static struct tare_sample_source source_of(struct memory_source *memory) {
-    return (struct tare_sample_source){ .arg = memory, .files = file_names, .n_files = FILES, .expected = -1,
-                                        .next = next };
+    return (struct tare_sample_source){
+        .arg = memory, .files = file_names, .n_files = FILES, .expected = -1, .next = next
+    };
 }
 
 /* ---- models ---- */
@@ -88,7 +89,8 @@ static void sign(struct tare_model *model, struct tare_edge x, struct tare_edge 
     s->inputs = TARE_NEW(&model->arena, struct tare_binding);
     s->outputs = TARE_NEW(&model->arena, struct tare_binding);
     s->n_inputs = s->n_outputs = 1;
-    *s->inputs = (struct tare_binding){ .key = "x", .dtype = TARE_DT_FLOAT, .shape = tare_shape_make(2, -1, -1), .edge = x };
+    *s->inputs =
+        (struct tare_binding){ .key = "x", .dtype = TARE_DT_FLOAT, .shape = tare_shape_make(2, -1, -1), .edge = x };
     *s->outputs = (struct tare_binding){ .key = "y", .dtype = TARE_DT_FLOAT, .shape = tare_shape_unknown(), .edge = y };
 }
 
@@ -135,7 +137,8 @@ static struct tare_model *make_model(enum kind kind) {
     }
     if (kind == COUNTING) {
         struct tare_edge counter = mini_variable(model, "counter", 1);
-        struct tare_node *count = mini_node(g, "AssignAddVariableOp", "count", 2, counter, mini_float(g, "one", 1)).node;
+        struct tare_node *count =
+            mini_node(g, "AssignAddVariableOp", "count", 2, counter, mini_float(g, "one", 1)).node;
         struct tare_node *read = mini_open(g, "ReadVariableOp", "read", 1, counter);
         mini_ok(tare_node_set_type(read, "dtype", TARE_DT_FLOAT));
         mini_ok(tare_node_add_control(read, count));
@@ -234,7 +237,8 @@ static void calibrate__counts_what_the_model_computes(void **state) {
     (void)state;
     struct tare_model *model = make_model(PLAIN);
     struct tare_calibration *c = run(model, all_records(), 2, 7, NULL);
-    const struct tare_calibration_tensor *x = tare_calibration_find(c, "", "x", 0), *relu = tare_calibration_find(c, "", "relu", 0);
+    const struct tare_calibration_tensor *x = tare_calibration_find(c, "", "x", 0),
+                                         *relu = tare_calibration_find(c, "", "relu", 0);
     assert_non_null(x);
     assert_non_null(relu);
     assert_null(tare_calibration_find(c, "", "w", 0)); /* constants are not observed */
@@ -314,8 +318,10 @@ static void calibrate__branches_tell_which_were_reached(void **state) {
     if (small <= 0 || small >= RECORDS) fail_msg("%lld of %d records reached 'small'", (long long)small, RECORDS);
     assert_int_equal(tare_calibration_find(c, "small", "scaled", 0)->statistics.samples, small);
     assert_int_equal(tare_calibration_find(c, "never", "scaled", 0)->statistics.samples, 0);
-    static const char *const sides[][3] = { { "if_huge", "then", "never" }, { "if_huge", "else", "large" },
-                                            { "if_large", "then", "large" }, { "if_large", "else", "small" } };
+    static const char *const sides[][3] = { { "if_huge", "then", "never" },
+                                            { "if_huge", "else", "large" },
+                                            { "if_large", "then", "large" },
+                                            { "if_large", "else", "small" } };
     assert_int_equal(c->coverage.count, 4);
     for (int i = 0; i < 4; i++) {
         char text[TARE_COVERAGE_SIDE_TEXT];
@@ -382,13 +388,15 @@ static void calibrate__errors_name_the_record(void **state) {
         struct tare_sample_source source = source_of(&memory);
         const struct tare_calibration_options options = { .threads = 2, .batch = batch };
         struct tare_calibration *c = new_calibration(model);
-        mini_fails(tare_calibration_run(c, NULL, model, &model->signatures[0], &source, &options), "second: record 21: ");
+        mini_fails(tare_calibration_run(c, NULL, model, &model->signatures[0], &source, &options),
+                   "second: record 21: ");
         tare_calibration_free(c);
         memory = all_records();
         memory.fail_at = 4;
         source = source_of(&memory);
         c = new_calibration(model);
-        mini_fails(tare_calibration_run(c, NULL, model, &model->signatures[0], &source, &options), "second: record 4: no good");
+        mini_fails(tare_calibration_run(c, NULL, model, &model->signatures[0], &source, &options),
+                   "second: record 4: no good");
         tare_calibration_free(c);
     }
     tare_model_free(model);
@@ -438,9 +446,13 @@ static void calibrate__interrupted_and_resumed_gives_the_same_bytes(void **state
         struct interrupt interrupt = { .at = 11 };
         struct memory_source memory = all_records();
         struct tare_sample_source source = source_of(&memory);
-        const struct tare_calibration_options options = { .threads = 1 + rounds % 2, .batch = 1 + rounds, .task = "all",
-                                                        .state_path = path, .progress = interrupt_at,
-                                                        .progress_arg = &interrupt, .interrupted = &interrupt.flag };
+        const struct tare_calibration_options options = { .threads = 1 + rounds % 2,
+                                                          .batch = 1 + rounds,
+                                                          .task = "all",
+                                                          .state_path = path,
+                                                          .progress = interrupt_at,
+                                                          .progress_arg = &interrupt,
+                                                          .interrupted = &interrupt.flag };
         status = tare_calibration_run(c, NULL, model, &model->signatures[0], &source, &options);
         assert_true(memory.decoded < 40); /* what is done is not decoded again */
         if (status != TARE_INTERRUPTED) break;
@@ -473,8 +485,9 @@ static void calibrate__killed_and_resumed_gives_the_same_bytes(void **state) {
     const char *path = temp_path("killed");
     struct memory_source memory = all_records();
     struct tare_sample_source source = source_of(&memory);
-    struct tare_calibration_options options = { .threads = 2, .batch = 3, .task = "all", .state_path = path,
-                                              .autosave_seconds = 0.005, .progress = die_at };
+    struct tare_calibration_options options = {
+        .threads = 2, .batch = 3, .task = "all", .state_path = path, .autosave_seconds = 0.005, .progress = die_at
+    };
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {

@@ -1,4 +1,5 @@
-/* The calibration file: round trip, equal bytes for equal contents, merging, and refusal of what is damaged or foreign. */
+/* The calibration file: round trip, equal bytes for equal contents, merging, and refusal of what is damaged or foreign.
+ */
 #include "calib/file.h"
 
 #include "base/alloc.h"
@@ -146,12 +147,14 @@ static void merge__refuses_what_does_not_belong_together(void **state) {
     assert_string_equal(tare_error_text(), "record 4 of 'a.tfrecord' is in both (is a shard given twice?)");
     struct tare_calibration *foreign = tare_calibration_new(other_model, "observe=quantizable", true);
     assert_int_equal(tare_calibration_merge(c, foreign), TARE_INVALID_ARGUMENT);
-    assert_string_equal(tare_error_text(), "calibrations of different models (fingerprints 00000000000012340000000000005678 "
-                                           "and 00000000000012340000000000005679)");
+    assert_string_equal(tare_error_text(),
+                        "calibrations of different models (fingerprints 00000000000012340000000000005678 "
+                        "and 00000000000012340000000000005679)");
     struct tare_calibration *all = tare_calibration_new(model, "observe=all", true);
     assert_int_equal(tare_calibration_merge(c, all), TARE_INVALID_ARGUMENT);
-    assert_string_equal(tare_error_text(), "calibrations with different settings ('observe=quantizable' with channels and "
-                                           "'observe=all' with channels)");
+    assert_string_equal(tare_error_text(),
+                        "calibrations with different settings ('observe=quantizable' with channels and "
+                        "'observe=all' with channels)");
     again->unfinished = tare_strdup("limit 5");
     assert_int_equal(tare_calibration_merge(c, again), TARE_INVALID_ARGUMENT);
     struct tare_strbuf after = bytes_of(c);
@@ -190,10 +193,12 @@ static void seal(struct tare_strbuf *bytes) {
     tare_hash_begin(&hash);
     tare_hash_add(&hash, bytes->data, bytes->size - 8);
     tare_hash_end(&hash, sum);
-    for (int i = 0; i < 8; i++) bytes->data[bytes->size - 8 + (size_t)i] = (char)(sum[0] >> (8 * i));
+    for (int i = 0; i < 8; i++)
+        bytes->data[bytes->size - 8 + (size_t)i] = (char)(sum[0] >> (8 * i));
 }
 
-/* One to three bytes changed, or some cut out or put in twice; the first part, where counts and names are, more often. */
+/* One to three bytes changed, or some cut out or put in twice; the first part, where counts and names are, more often.
+ */
 static void damage(struct tare_strbuf *bytes, const struct tare_strbuf *good, int turn, uint64_t *seed) {
     const size_t body = good->size - 8, reach = turn % 2 ? body : 400;
     const size_t at = 9 + draw_bits(seed) % (reach - 9), length = 1 + draw_bits(seed) % 12;
@@ -207,7 +212,9 @@ static void damage(struct tare_strbuf *bytes, const struct tare_strbuf *good, in
         tare_strbuf_append(bytes, good->data, end);
         tare_strbuf_append(bytes, good->data + at, good->size - at);
         return;
-    default: tare_strbuf_append(bytes, good->data, good->size); break;
+    default:
+        tare_strbuf_append(bytes, good->data, good->size);
+        break;
     }
     for (int i = 0; i <= turn % 5; i++)
         bytes->data[9 + draw_bits(seed) % (reach - 9)] = (char)(turn % 3 ? draw_bits(seed) : 0xff);
@@ -268,7 +275,8 @@ static void file__counts_beyond_the_file_are_refused_at_once(void **state) {
     for (size_t i = 0; i < 4; i++) {
         struct tare_strbuf changed = { 0 };
         tare_strbuf_append(&changed, bytes.data, first + i);
-        for (int k = 0; k < 9; k++) tare_strbuf_append(&changed, "\xff", 1);
+        for (int k = 0; k < 9; k++)
+            tare_strbuf_append(&changed, "\xff", 1);
         tare_strbuf_append(&changed, "\x01", 1);
         tare_strbuf_append(&changed, bytes.data + first + i + 1, bytes.size - first - i - 1);
         seal(&changed);
@@ -321,9 +329,10 @@ static void file__another_model_is_told(void **state) {
     assert_int_equal(tare_calibration_load(&back, path), TARE_OK);
     assert_int_equal(tare_calibration_check_model(back, model, "a.calib"), TARE_OK);
     assert_int_equal(tare_calibration_check_model(back, other_model, "a.calib"), TARE_INVALID_ARGUMENT);
-    assert_string_equal(tare_error_text(),
-                        "a.calib: this is the calibration of another model, or the model has changed since (fingerprint "
-                        "00000000000012340000000000005678, the model has 00000000000012340000000000005679)");
+    assert_string_equal(
+        tare_error_text(),
+        "a.calib: this is the calibration of another model, or the model has changed since (fingerprint "
+        "00000000000012340000000000005678, the model has 00000000000012340000000000005679)");
     tare_calibration_free(c);
     tare_calibration_free(back);
 }

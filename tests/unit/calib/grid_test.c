@@ -18,9 +18,9 @@ static void compare(double low, double high, int bits, bool symmetric, bool narr
     assert_int_equal(tare_qparams_from_range(&wanted, low, high, &wanted_scheme), TARE_OK);
     if (grid.scale != wanted.scale || grid.zero_point != wanted.zero_point || grid.qmin != wanted.qmin ||
         grid.qmax != wanted.qmax)
-        fail_msg("[%g, %g], %d bits, %s, %s: scale %.17g zero point %g codes %g … %g (wanted %.17g, %d, %d … %d)", low, high,
-                 bits, symmetric ? "symmetric" : "asymmetric", narrow ? "narrow" : "full", grid.scale, grid.zero_point,
-                 grid.qmin, grid.qmax, wanted.scale, wanted.zero_point, wanted.qmin, wanted.qmax);
+        fail_msg("[%g, %g], %d bits, %s, %s: scale %.17g zero point %g codes %g … %g (wanted %.17g, %d, %d … %d)", low,
+                 high, bits, symmetric ? "symmetric" : "asymmetric", narrow ? "narrow" : "full", grid.scale,
+                 grid.zero_point, grid.qmin, grid.qmax, wanted.scale, wanted.zero_point, wanted.qmin, wanted.qmax);
 }
 
 static void grid__is_that_of_quantization(void **state) {

@@ -30,7 +30,8 @@ static struct tare_tensor numbers(int rank, const int64_t *dims, uint64_t seed, 
     struct tare_tensor out;
     memcpy(shape.dims, dims, (size_t)rank * sizeof *dims);
     mini_ok(tare_tensor_new(&out, TARE_DT_FLOAT, &shape));
-    for (int64_t i = 0; i < out.elements; i++) TARE_DATA(float, &out)[i] = (float)(reach * (2 * draw_unit(&seed) - 1));
+    for (int64_t i = 0; i < out.elements; i++)
+        TARE_DATA(float, &out)[i] = (float)(reach * (2 * draw_unit(&seed) - 1));
     return out;
 }
 
@@ -45,8 +46,8 @@ static const struct tare_hessian *one(struct tare_hessians **set, const struct t
 }
 
 /* What the window's tap and channel `k` sees at an output position, by the definition of a convolution. */
-static double seen(const struct tare_hessian_form *form, const struct tare_tensor *value, int64_t image, int64_t oy, int64_t ox,
-                   int64_t k) {
+static double seen(const struct tare_hessian_form *form, const struct tare_tensor *value, int64_t image, int64_t oy,
+                   int64_t ox, int64_t k) {
     const int64_t c = k % form->channels, tap = k / form->channels, kx = tap % form->window[1].size,
                   ky = tap / form->window[1].size;
     const int64_t y = oy * form->window[0].stride - form->window[0].low + ky * form->window[0].dilation;
@@ -74,7 +75,8 @@ static void check_window(const struct tare_hessian_form *form, int64_t height, i
                 wanted += seen(form, &value, n, oy, ox, i) * seen(form, &value, n, oy, ox, j);
             }
             const double got = h->sums[i * h->stride + j] * h->step * h->step;
-            if (!(fabs(got - wanted) < 2e-3 * (double)h->rows)) fail_msg("sum %d, %d is %g, wanted %g", (int)i, (int)j, got, wanted);
+            if (!(fabs(got - wanted) < 2e-3 * (double)h->rows))
+                fail_msg("sum %d, %d is %g, wanted %g", (int)i, (int)j, got, wanted);
         }
     tare_hessians_free(set);
     tare_tensor_reset(&value);
@@ -138,8 +140,10 @@ static void rows_of_a_matrix__are_its_last_axes(void **state) {
     assert_int_equal(h->rows, 4);
     for (int i = 0; i < 6; i++) {
         double sum = 0;
-        for (int r = 0; r < 4; r++) sum += (double)TARE_DATA(float, &value)[r * 6 + i];
-        if (!(fabs(h->row_sums[i] * h->step - sum) < 4 * h->step)) fail_msg("sum %d is %g, wanted %g", i, h->row_sums[i] * h->step, sum);
+        for (int r = 0; r < 4; r++)
+            sum += (double)TARE_DATA(float, &value)[r * 6 + i];
+        if (!(fabs(h->row_sums[i] * h->step - sum) < 4 * h->step))
+            fail_msg("sum %d is %g, wanted %g", i, h->row_sums[i] * h->step, sum);
     }
     tare_hessians_free(set);
     tare_tensor_reset(&value);
@@ -164,7 +168,8 @@ static void sums__do_not_depend_on_order_and_batches(void **state) {
     b = tare_hessians_find(apart, x, &form);
     assert_int_equal(a->rows, b->rows);
     for (int64_t i = 0; i < a->size; i++)
-        assert_memory_equal(&a->sums[i * a->stride + i], &b->sums[i * a->stride + i], (size_t)(a->size - i) * sizeof *a->sums);
+        assert_memory_equal(&a->sums[i * a->stride + i], &b->sums[i * a->stride + i],
+                            (size_t)(a->size - i) * sizeof *a->sums);
     tare_hessians_free(together);
     tare_hessians_free(apart);
     tare_tensor_reset(&value);
@@ -180,15 +185,19 @@ static void the_fast_kernel__gives_the_bits_of_the_plain_one(void **state) {
         const int64_t stride = (size + 7) / 8 * 8;
         double rows[ROWS * MOST] = { 0 }, plain[MOST * MOST], fast[MOST * MOST];
         for (int64_t r = 0; r < ROWS; r++)
-            for (int64_t i = 0; i < size; i++) rows[r * stride + i] = rint(16384 * draw_unit(&seed) - 8192);
-        for (int i = 0; i < MOST * MOST; i++) plain[i] = fast[i] = rint(1e12 * draw_unit(&seed));
+            for (int64_t i = 0; i < size; i++)
+                rows[r * stride + i] = rint(16384 * draw_unit(&seed) - 8192);
+        for (int i = 0; i < MOST * MOST; i++)
+            plain[i] = fast[i] = rint(1e12 * draw_unit(&seed));
         tare_hessian_update_plain(plain, size, stride, rows, ROWS);
         tare_hessian_update_avx2(fast, size, stride, rows, ROWS);
         for (int64_t i = 0; i < size; i++)
             for (int64_t j = i; j < size; j++)
                 if (plain[i * stride + j] != fast[i * stride + j])
-                    fail_msg("size %d: %d, %d is %.17g, wanted %.17g", (int)size, (int)i, (int)j, fast[i * stride + j], plain[i * stride + j]);
-        for (int64_t i = size * stride; i < MOST * MOST; i++) assert_true(plain[i] == fast[i]); /* nothing beyond */
+                    fail_msg("size %d: %d, %d is %.17g, wanted %.17g", (int)size, (int)i, (int)j, fast[i * stride + j],
+                             plain[i * stride + j]);
+        for (int64_t i = size * stride; i < MOST * MOST; i++)
+            assert_true(plain[i] == fast[i]); /* nothing beyond */
     }
 #else
     skip();
@@ -220,7 +229,8 @@ static void a_value_of_another_form__is_named(void **state) {
     struct tare_hessians *set = tare_hessians_new();
     (void)state;
     mini_ok(tare_hessians_add(set, x, &form, 1));
-    mini_fails(tare_hessians_observe(set, x.node, 0, &value), "Placeholder 'x': an activation of 6 numbers is not of rows of 4");
+    mini_fails(tare_hessians_observe(set, x.node, 0, &value),
+               "Placeholder 'x': an activation of 6 numbers is not of rows of 4");
     assert_null(tare_hessians_find(set, x, &form)); /* nothing counted */
     tare_hessians_free(set);
     set = tare_hessians_new();

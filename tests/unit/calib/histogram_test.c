@@ -38,11 +38,16 @@ static void add(struct tare_histogram *histogram, const float *values, int64_t c
 /* Every kind of value, denormal numbers and both zeros among them. */
 static float any_float(uint64_t *seed) {
     switch (draw_bits(seed) % 8) {
-    case 0: return tare_float_from_bits((uint32_t)draw_bits(seed));
-    case 1: return draw_bits(seed) & 1 ? 0.0f : -0.0f;
-    case 2: return tare_float_from_bits((uint32_t)draw_bits(seed) & 0x807fffffu);
-    case 3: return draw_bits(seed) % 64 ? 1.5f : draw_bits(seed) & 1 ? INFINITY : draw_bits(seed) & 1 ? -INFINITY : NAN;
-    default: return draw_one(DRAW_NORMAL, seed);
+    case 0:
+        return tare_float_from_bits((uint32_t)draw_bits(seed));
+    case 1:
+        return draw_bits(seed) & 1 ? 0.0f : -0.0f;
+    case 2:
+        return tare_float_from_bits((uint32_t)draw_bits(seed) & 0x807fffffu);
+    case 3:
+        return draw_bits(seed) % 64 ? 1.5f : draw_bits(seed) & 1 ? INFINITY : draw_bits(seed) & 1 ? -INFINITY : NAN;
+    default:
+        return draw_one(DRAW_NORMAL, seed);
     }
 }
 
@@ -51,11 +56,13 @@ static void scan__every_variant_gives_the_same_bits(void **state) {
     enum { COUNT = 3 * TARE_SCAN_BLOCK + 77 };
     static float values[COUNT + 1];
     uint64_t seed = 3;
-    for (int i = 0; i <= COUNT; i++) values[i] = any_float(&seed);
-    tare_scan_fn *const variants[] = { tare_scan_plain,
+    for (int i = 0; i <= COUNT; i++)
+        values[i] = any_float(&seed);
+    tare_scan_fn *const variants[] = {
+        tare_scan_plain,
 #if TARE_KERNELS_X86
-                                       tare_cpu_level() >= TARE_CPU_AVX2 ? tare_scan_avx2 : tare_scan_plain,
-                                       tare_cpu_level() >= TARE_CPU_AVX512 ? tare_scan_avx512 : tare_scan_plain,
+        tare_cpu_level() >= TARE_CPU_AVX2 ? tare_scan_avx2 : tare_scan_plain,
+        tare_cpu_level() >= TARE_CPU_AVX512 ? tare_scan_avx512 : tare_scan_plain,
 #endif
     };
     for (int offset = 0; offset < 2; offset++) { /* aligned to a vector and not */
@@ -100,7 +107,8 @@ static void histogram__bins_are_ascending_and_hold_what_lies_in_their_bounds(voi
     static float values[COUNT];
     uint64_t seed = 11;
     for (int i = 0; i < COUNT; i++) {
-        do values[i] = any_float(&seed);
+        do
+            values[i] = any_float(&seed);
         while (!isfinite(values[i]));
     }
     struct tare_histogram histogram = { .zeros = 0 };
@@ -159,7 +167,8 @@ static void histogram__flat_and_direct_counting_agree_and_any_split_merges_to_th
     enum { COUNT = 50000 };
     static float values[COUNT];
     uint64_t seed = 5;
-    for (int i = 0; i < COUNT; i++) values[i] = any_float(&seed);
+    for (int i = 0; i < COUNT; i++)
+        values[i] = any_float(&seed);
     struct tare_histogram whole = { .zeros = 0 }, pieces = { .zeros = 0 }, other = { .zeros = 0 };
     add(&whole, values, COUNT); /* large: the flat table */
     int64_t at = 0;
@@ -177,7 +186,8 @@ static void histogram__flat_and_direct_counting_agree_and_any_split_merges_to_th
 static void histogram__memory_that_runs_out_is_a_failure_and_leaves_the_tally_clean(void **state) {
     (void)state;
     static float values[20000];
-    for (int i = 0; i < 20000; i++) values[i] = ldexpf(1.0f + (float)(i % 7) / 7, i % 40 - 20);
+    for (int i = 0; i < 20000; i++)
+        values[i] = ldexpf(1.0f + (float)(i % 7) / 7, i % 40 - 20);
     for (int64_t count = 100; count <= 20000; count += 19900) {
         bool done = false;
         for (int n = 1; !done; n++) {

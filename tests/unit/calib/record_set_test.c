@@ -12,7 +12,8 @@ static void record_set__runs_join_whatever_the_order(void **state) {
     (void)state;
     struct tare_record_set set = { 0 };
     const int64_t order[] = { 4, 2, 0, 1, 3, 7, 6 };
-    for (int i = 0; i < 7; i++) assert_int_equal(tare_record_set_add(&set, order[i], order[i] + 1), TARE_OK);
+    for (int i = 0; i < 7; i++)
+        assert_int_equal(tare_record_set_add(&set, order[i], order[i] + 1), TARE_OK);
     assert_int_equal(set.count, 2);
     assert_int_equal(set.runs[0].first, 0);
     assert_int_equal(set.runs[0].end, 5);
@@ -48,10 +49,12 @@ static void record_set__merging_random_parts_gives_the_whole(void **state) {
     struct tare_record_set parts[3] = { { 0 } }, whole = { 0 };
     for (int64_t i = 0; i < 500; i++)
         assert_int_equal(tare_record_set_add(&parts[draw_bits(&seed) % 3], i, i + 1), TARE_OK);
-    for (int i = 0; i < 3; i++) assert_int_equal(tare_record_set_merge(&whole, &parts[i]), TARE_OK);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(tare_record_set_merge(&whole, &parts[i]), TARE_OK);
     assert_int_equal(whole.count, 1);
     assert_int_equal(tare_record_set_size(&whole), 500);
-    for (int i = 0; i < 3; i++) tare_record_set_free(&parts[i]);
+    for (int i = 0; i < 3; i++)
+        tare_record_set_free(&parts[i]);
     tare_record_set_free(&whole);
 }
 

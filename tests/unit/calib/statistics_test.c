@@ -106,7 +106,9 @@ static void make_data(void) {
     draw_fill(data, RECORDS * PER_RECORD, DRAW_HEAVY, 21);
     for (int i = 0; i < RECORDS; i++) {
         places_of_all[i] = (struct tare_place){ i % 3, i / 3, i };
-        data[i * PER_RECORD + (int)(draw_bits(&seed) % PER_RECORD)] = i % 10 == 4 ? NAN : i % 10 == 7 ? -INFINITY : 0.0f;
+        data[i * PER_RECORD + (int)(draw_bits(&seed) % PER_RECORD)] = i % 10 == 4   ? NAN
+                                                                      : i % 10 == 7 ? -INFINITY
+                                                                                    : 0.0f;
     }
 }
 
@@ -121,12 +123,14 @@ static void statistics__batches_and_merge_order_leave_no_trace(void **state) {
     assert_true(one.has_nan && one.has_infinity);
     const int batches[] = { 2, 7, 32, RECORDS };
     for (int b = 0; b < 4; b++) {
-        struct tare_statistics parts[3] = { { .want_channels = true }, { .want_channels = true }, { .want_channels = true } };
+        struct tare_statistics parts[3] = { { .want_channels = true },
+                                            { .want_channels = true },
+                                            { .want_channels = true } };
         int turn = 0;
         for (int i = 0; i < RECORDS; i += batches[b], turn++) {
             int count = RECORDS - i < batches[b] ? RECORDS - i : batches[b];
-            add(&parts[turn % 3], TARE_DT_FLOAT, tare_shape_make(3, count * ROWS, WIDTH, CHANNELS), data + i * PER_RECORD,
-                &places_of_all[i], count, TARE_BATCH_SPLIT);
+            add(&parts[turn % 3], TARE_DT_FLOAT, tare_shape_make(3, count * ROWS, WIDTH, CHANNELS),
+                data + i * PER_RECORD, &places_of_all[i], count, TARE_BATCH_SPLIT);
         }
         for (int order = 0; order < 3; order++) {
             struct tare_statistics merged = { .want_channels = true };
@@ -135,7 +139,8 @@ static void statistics__batches_and_merge_order_leave_no_trace(void **state) {
             assert_true(tare_statistics_equal(&one, &merged));
             tare_statistics_reset(&merged);
         }
-        for (int i = 0; i < 3; i++) tare_statistics_reset(&parts[i]);
+        for (int i = 0; i < 3; i++)
+            tare_statistics_reset(&parts[i]);
     }
     tare_statistics_reset(&one);
 }
@@ -156,7 +161,8 @@ static tare_status add_turns(void *arg, int number) {
         int count = RECORDS - i < team->batch ? RECORDS - i : team->batch;
         struct tare_shape shape = tare_shape_make(3, count * team->rows, WIDTH / 100, CHANNELS);
         struct tare_tensor value;
-        status = tare_tensor_wrap(&value, TARE_DT_FLOAT, &shape, data + i * team->rows * (WIDTH / 100) * CHANNELS, NULL, NULL);
+        status = tare_tensor_wrap(&value, TARE_DT_FLOAT, &shape, data + i * team->rows * (WIDTH / 100) * CHANNELS, NULL,
+                                  NULL);
         if (status != TARE_OK) break;
         status = tare_statistics_add_shared(team->statistics, &team->lock, own, &value, &places_of_all[i], count,
                                             TARE_BATCH_SPLIT);
@@ -172,7 +178,9 @@ static void statistics__threads_that_share_them_leave_no_trace(void **state) {
     for (int channels = 0; channels < 2; channels++) {
         for (int64_t rows = 2; rows <= ROWS * 100; rows *= 100) { /* few values and many */
             struct tare_statistics one = { .want_channels = channels }, shared = { .want_channels = channels };
-            struct team team = { .statistics = &one, .lock = PTHREAD_MUTEX_INITIALIZER, .threads = 1, .batch = 1, .rows = rows };
+            struct team team = {
+                .statistics = &one, .lock = PTHREAD_MUTEX_INITIALIZER, .threads = 1, .batch = 1, .rows = rows
+            };
             assert_int_equal(add_turns(&team, 0), TARE_OK);
             team.statistics = &shared;
             team.threads = 4;
@@ -194,7 +202,8 @@ static void statistics__a_shared_tensor_counts_once_for_each_record(void **state
     const struct tare_place places[] = { { 0, 0, 0 }, { 0, 1, 1 }, { 0, 2, 2 } };
     struct tare_statistics batch = { 0 }, single = { 0 };
     add(&batch, TARE_DT_FLOAT, tare_shape_make(1, 3), values, places, 3, TARE_BATCH_SHARED);
-    for (int i = 0; i < 3; i++) add(&single, TARE_DT_FLOAT, tare_shape_make(1, 3), values, &places[i], 1, TARE_BATCH_SPLIT);
+    for (int i = 0; i < 3; i++)
+        add(&single, TARE_DT_FLOAT, tare_shape_make(1, 3), values, &places[i], 1, TARE_BATCH_SPLIT);
     assert_true(tare_statistics_equal(&batch, &single));
     add(&single, TARE_DT_FLOAT, tare_shape_make(1, 3), values, &places[2], 1, TARE_BATCH_SPLIT);
     assert_false(tare_statistics_equal(&batch, &single));
@@ -221,7 +230,8 @@ static void statistics__other_floating_dtypes_count_as_the_floats_they_are(void 
         add(&s[i], dtypes[i], tare_shape_make(2, 1, 5000), data_of[i], places_of_all, 1, TARE_BATCH_SPLIT);
         assert_true(tare_statistics_equal(&s[0], &s[i]));
     }
-    for (int i = 0; i < 4; i++) tare_statistics_reset(&s[i]);
+    for (int i = 0; i < 4; i++)
+        tare_statistics_reset(&s[i]);
 }
 
 static void statistics__what_cannot_be_counted_is_refused(void **state) {
@@ -243,7 +253,8 @@ static void statistics__what_cannot_be_counted_is_refused(void **state) {
 static void statistics__channels_of_changing_length_are_given_up(void **state) {
     (void)state;
     const float values[6] = { 1, 2, 3, 4, 5, 6 };
-    struct tare_statistics a = { .want_channels = true }, b = { .want_channels = true }, vector = { .want_channels = true };
+    struct tare_statistics a = { .want_channels = true }, b = { .want_channels = true },
+                           vector = { .want_channels = true };
     add(&a, TARE_DT_FLOAT, tare_shape_make(2, 2, 3), values, places_of_all, 1, TARE_BATCH_SPLIT);
     add(&b, TARE_DT_FLOAT, tare_shape_make(2, 3, 2), values, places_of_all, 1, TARE_BATCH_SPLIT);
     add(&vector, TARE_DT_FLOAT, tare_shape_make(1, 6), values, places_of_all, 1, TARE_BATCH_SPLIT);
@@ -263,7 +274,8 @@ static void statistics__stay_below_the_stated_bound(void **state) {
     enum { COUNT = 1 << 19 };
     float *values = tare_malloc_aligned(COUNT * sizeof *values);
     assert_non_null(values);
-    for (uint32_t i = 0; i < COUNT; i++) values[i] = tare_float_from_bits(i << 13);
+    for (uint32_t i = 0; i < COUNT; i++)
+        values[i] = tare_float_from_bits(i << 13);
     struct tare_statistics s = { .want_channels = true };
     add(&s, TARE_DT_FLOAT, tare_shape_make(2, COUNT / 64, 64), values, places_of_all, 1, TARE_BATCH_SPLIT);
     if (tare_statistics_bytes(&s) > tare_statistics_bound(64))

@@ -61,7 +61,8 @@ static void assert_warnings(const struct tare_calibration *c, const char *const 
 static void good_calibration__has_no_warning(void **state) {
     (void)state;
     struct tare_calibration *c = make(200);
-    for (int r = 0; r < 200; r++) see(c, "", "x", r, -1 - (float)(r % 7) / 100, 1 + (float)(r % 5) / 100);
+    for (int r = 0; r < 200; r++)
+        see(c, "", "x", r, -1 - (float)(r % 7) / 100, 1 + (float)(r % 5) / 100);
     assert_warnings(c, NULL, 0);
     tare_calibration_free(c);
 }
@@ -92,9 +93,12 @@ static void no_record__is_all_there_is_to_say(void **state) {
 static void bad_records__are_told_by_file(void **state) {
     (void)state;
     struct tare_calibration *c = make(200);
-    struct tare_calibration_bad bad[] = { { 9, 900, (char[]){ "corrupt" }, (char[]){ "record 9: corrupted record at 900" } },
-                                          { 4, 400, (char[]){ "refused" }, (char[]){ "record 4: key 'x' is missing" } } };
-    for (int i = 0; i < 2; i++) assert_int_equal(tare_calibration_add_bad(c, 0, &bad[i]), TARE_OK);
+    struct tare_calibration_bad bad[] = {
+        { 9, 900, (char[]){ "corrupt" }, (char[]){ "record 9: corrupted record at 900" } },
+        { 4, 400, (char[]){ "refused" }, (char[]){ "record 4: key 'x' is missing" } }
+    };
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(tare_calibration_add_bad(c, 0, &bad[i]), TARE_OK);
     static const char *const wanted[][2] = {
         { "bad_records", "2 records of 'a.tfrecord' passed over; the first: record 4: key 'x' is missing" },
     };
@@ -161,7 +165,8 @@ static void not_finite_values__are_named_by_their_first_record(void **state) {
     struct tare_calibration *c = make(200);
     const char *const names[] = { "a", "b", "c", "d", "e", "f", "g" };
     for (int r = 0; r < 200; r++) {
-        for (int t = 0; t < 7; t++) see(c, "", names[t], r, r == 17 || (r == 40 && t == 0) ? NAN : -1, r % 2 ? 1 : 0.5f);
+        for (int t = 0; t < 7; t++)
+            see(c, "", names[t], r, r == 17 || (r == 40 && t == 0) ? NAN : -1, r % 2 ? 1 : 0.5f);
         see(c, "fn", "log", r, r == 3 ? -INFINITY : 0, r % 2 ? 1 : 0.5f);
     }
     set_function(c, "fn", 200);
@@ -189,7 +194,8 @@ static void outlier__is_named_with_the_range_without_it(void **state) {
     assert_warnings(c, wanted, 1);
     struct tare_range_without range;
     assert_true(tare_statistics_range_without(&range, &tare_calibration_find(c, "", "relu", 0)->statistics));
-    assert_true(range.record == 120 && range.low == 0 && fabs(range.high - 5.1) < 1e-6 && fabs(range.share - 5.1 / 9) < 1e-6);
+    assert_true(range.record == 120 && range.low == 0 && fabs(range.high - 5.1) < 1e-6 &&
+                fabs(range.share - 5.1 / 9) < 1e-6);
     tare_calibration_free(c);
 }
 
@@ -197,7 +203,8 @@ static void outlier__is_named_with_the_range_without_it(void **state) {
 static void outlier__counts_only_with_zero_in_the_range(void **state) {
     (void)state;
     struct tare_calibration *c = make(200);
-    for (int r = 0; r < 200; r++) see(c, "", "x", r, 100, r == 7 ? 110 : 104);
+    for (int r = 0; r < 200; r++)
+        see(c, "", "x", r, 100, r == 7 ? 110 : 104);
     assert_warnings(c, NULL, 0);
     tare_calibration_free(c);
 }
@@ -206,7 +213,8 @@ static void outlier__needs_other_records_to_differ_from(void **state) {
     (void)state;
     for (int records = 9; records <= 10; records++) {
         struct tare_calibration *c = make(records);
-        for (int r = 0; r < records; r++) see(c, "", "x", r, -1, r == 4 ? 50 : 1);
+        for (int r = 0; r < records; r++)
+            see(c, "", "x", r, -1, r == 4 ? 50 : 1);
         struct tare_calibration_warning_list list;
         assert_int_equal(tare_calibration_warnings(&list, c), TARE_OK);
         assert_int_equal(list.count, records == 9 ? 1 : 2);
@@ -232,7 +240,8 @@ static void convergence__has_the_range_of_the_first_records(void **state) {
     (void)state;
     struct tare_calibration *c = make(100);
     struct tare_convergence_point points[TARE_STATISTICS_BUCKETS];
-    for (int r = 0; r < 100; r++) see(c, "", "x", r, -(float)r, 1);
+    for (int r = 0; r < 100; r++)
+        see(c, "", "x", r, -(float)r, 1);
     const struct tare_statistics *s = &tare_calibration_find(c, "", "x", 0)->statistics;
     size_t count = tare_convergence(points, s);
     assert_int_equal(count, 8); /* 1, 2, 4 … 128 */

@@ -1,5 +1,6 @@
 /* What the converter's documents say of single options and of models that do not fit, run on models made for it: jit,
- * bfloat16's scope, checks and filterlist, functions batched where they cannot be, everything that a TPU would refuse. */
+ * bfloat16's scope, checks and filterlist, functions batched where they cannot be, everything that a TPU would refuse.
+ */
 #include "base/file.h"
 #include "support/graph_check.h"
 #include "support/seed_model.h"
@@ -46,10 +47,12 @@ static struct tare_edge up_sampled(struct tare_graph *f, struct tare_edge x) {
     struct tare_edge zero = mini_int(f, "zero", 0), batch, sizes;
     struct tare_node *up;
     batch = mini_node(f, "Gather", "batch", 2, mini_node(f, "Shape", "shape", 1, x), zero);
-    sizes = mini_node(f, "Pack", "sizes", 4, batch, mini_int(f, "height", 4), mini_int(f, "width", 4), mini_int(f, "channels", 3));
+    sizes = mini_node(f, "Pack", "sizes", 4, batch, mini_int(f, "height", 4), mini_int(f, "width", 4),
+                      mini_int(f, "channels", 3));
     x = mini_node(f, "Reshape", "picture", 2, x, mini_ints(f, "picture/shape", 4, picture));
-    up = mini_open(f, "Conv2DBackpropInput", "up", 3, sizes,
-                   mini_node(f, "Reshape", "filter", 2, seed_weight(f, "w", 27, 1), mini_ints(f, "filter/shape", 4, filter)), x);
+    up = mini_open(
+        f, "Conv2DBackpropInput", "up", 3, sizes,
+        mini_node(f, "Reshape", "filter", 2, seed_weight(f, "w", 27, 1), mini_ints(f, "filter/shape", 4, filter)), x);
     mini_ok(tare_node_set_type(up, "T", TARE_DT_FLOAT));
     mini_ok(tare_node_set_int_list(up, "strides", strides, 4));
     mini_ok(tare_node_set_string(up, "padding", "SAME", 4));
@@ -129,10 +132,12 @@ static void unknown_names__come_with_the_known_ones(void **state) {
                  "signature_name \"predict\" does not exist (known signatures: \"serving_default\")");
     seed_refuses(path, "tpu_functions { concrete_function_name: \"f\" }",
                  "concrete_function_name \"f\" does not exist (known functions: \"__inference_");
-    seed_refuses(path, PLACE BATCH_OF("function_alias: \"other\""), "batch_options: function_alias \"other\" does not exist");
+    seed_refuses(path, PLACE BATCH_OF("function_alias: \"other\""),
+                 "batch_options: function_alias \"other\" does not exist");
     seed_refuses(path, PLACE "bfloat16_optimisation: DISABLED",
                  "ConverterOptions has no field 'bfloat16_optimisation' (did you mean 'bfloat16_optimization'?)");
-    seed_refuses(path, PLACE "io_shape_optimization: DISABLE", "State has no value 'DISABLE' (did you mean 'DISABLED'?)");
+    seed_refuses(path, PLACE "io_shape_optimization: DISABLE",
+                 "State has no value 'DISABLE' (did you mean 'DISABLED'?)");
 }
 
 /* ---- bfloat16 ---- */
@@ -152,10 +157,11 @@ static void the_scope__is_the_tpu_or_all(void **state) {
         { PLACE "bfloat16_optimization_options { scope: DEFAULT }", TARE_DT_FLOAT, TARE_DT_BFLOAT16 },
         { PLACE "bfloat16_optimization_options { scope: TPU }", TARE_DT_FLOAT, TARE_DT_BFLOAT16 },
         { PLACE "bfloat16_optimization_options { scope: ALL }", TARE_DT_BFLOAT16, TARE_DT_BFLOAT16 },
-        { PLACE "bfloat16_optimization: DISABLED bfloat16_optimization_options { scope: ALL }", TARE_DT_FLOAT, TARE_DT_FLOAT },
-        { PLACE "disable_default_optimizations: true bfloat16_optimization: ENABLED", TARE_DT_FLOAT, TARE_DT_BFLOAT16 },
-        { PLACE "bfloat16_optimization_options { filterlist: \"MatMul\" filterlist: \"tf.Mul\" scope: ALL }", TARE_DT_FLOAT,
+        { PLACE "bfloat16_optimization: DISABLED bfloat16_optimization_options { scope: ALL }", TARE_DT_FLOAT,
           TARE_DT_FLOAT },
+        { PLACE "disable_default_optimizations: true bfloat16_optimization: ENABLED", TARE_DT_FLOAT, TARE_DT_BFLOAT16 },
+        { PLACE "bfloat16_optimization_options { filterlist: \"MatMul\" filterlist: \"tf.Mul\" scope: ALL }",
+          TARE_DT_FLOAT, TARE_DT_FLOAT },
     };
     const char *path = model_of(dense, false);
     (void)state;
@@ -206,9 +212,11 @@ static void a_function_called_on_the_tpu__is_not_batched(void **state) {
                  "a batch inside a batch");
     seed_refuses(path, PLACE BATCH_OF("function_alias: \"serve\"") BATCH_OF("function_alias: \"serve\""),
                  "two batch_options apply to it");
-    seed_refuses(path, BATCH_OF("signature_name: \"serving_default\"") "batch_options { num_batch_threads: 1 max_batch_size: 2 } "
-                                                                      "batch_options { num_batch_threads: 1 max_batch_size: 2 }",
-                 "2 entries are for every TPU function (wanted one)");
+    seed_refuses(
+        path,
+        BATCH_OF("signature_name: \"serving_default\"") "batch_options { num_batch_threads: 1 max_batch_size: 2 } "
+                                                        "batch_options { num_batch_threads: 1 max_batch_size: 2 }",
+        "2 entries are for every TPU function (wanted one)");
     seed_refuses(path, SEED_BATCH "}\n", "there is nothing to batch");
 }
 
@@ -241,8 +249,8 @@ static struct tare_edge sparse(struct tare_graph *f, struct tare_edge x) {
     struct tare_node *shape = mini_open(f, "Shape", "shape", 1, x), *dense_shape;
     mini_ok(tare_node_set_type(shape, "out_type", TARE_DT_INT64));
     dense_shape = mini_done(shape).node;
-    struct tare_node *reorder = mini_open(f, "SparseReduceSum", "sum", 4, indices, values, (struct tare_edge){ dense_shape, 0 },
-                                          mini_int(f, "axis", 1));
+    struct tare_node *reorder = mini_open(f, "SparseReduceSum", "sum", 4, indices, values,
+                                          (struct tare_edge){ dense_shape, 0 }, mini_int(f, "axis", 1));
     return mini_done(reorder);
 }
 
@@ -251,19 +259,23 @@ static void what_a_tpu_lacks__is_refused_with_function_node_and_way_out(void **s
         { to_string_and_back, "'tf.AsString' op isn't compilable for TPU device. (node 'print' in function "
                               "__inference_tpu_func_10; keep it on the CPU" },
         { to_string_and_back, "'tf.StringToNumber' op isn't compilable for TPU device." },
-        { dynamic_shape, "input 'shape' of node 'reshape' (Reshape) in function __inference_tpu_func_10 must be a compile-time "
-                         "constant, but 'x' (_Arg) makes it dynamic (compute it from constants and shapes" },
-        { custom, "'tf.TestEffect' op isn't compilable for TPU device. (node 'mine' in function __inference_tpu_func_10" },
-        { sparse, "'tf.SparseReduceSum' op isn't compilable for TPU device. (node 'sum' in function __inference_tpu_func_10; "
-                  "call tf.sparse.to_dense on the CPU" },
+        { dynamic_shape,
+          "input 'shape' of node 'reshape' (Reshape) in function __inference_tpu_func_10 must be a compile-time "
+          "constant, but 'x' (_Arg) makes it dynamic (compute it from constants and shapes" },
+        { custom,
+          "'tf.TestEffect' op isn't compilable for TPU device. (node 'mine' in function __inference_tpu_func_10" },
+        { sparse,
+          "'tf.SparseReduceSum' op isn't compilable for TPU device. (node 'sum' in function __inference_tpu_func_10; "
+          "call tf.sparse.to_dense on the CPU" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *path = model_of(cases[i].build, false);
         struct process process;
         seed_refuses(path, PLACE, cases[i].words);
-        process_run(&process, (const char *const[]){ process_tare(), "convert", "--input_model_dir", path, "--dry-run",
-                                                     "--allow_incompatible", "--converter_options_string", PLACE, NULL });
+        process_run(&process,
+                    (const char *const[]){ process_tare(), "convert", "--input_model_dir", path, "--dry-run",
+                                           "--allow_incompatible", "--converter_options_string", PLACE, NULL });
         if (process.status || !strstr(process.err, "warning: ") || !strstr(process.err, cases[i].words))
             fail_msg("exit status %d with --allow_incompatible, and: %s", process.status, process.err);
         process_free(&process);
@@ -281,9 +293,10 @@ static struct tare_edge in_float64(struct tare_graph *f, struct tare_edge x) {
 /* It works, but not as fast as it looks: said, not refused. */
 static void float64__is_a_warning(void **state) {
     (void)state;
-    seed_says(model_of(in_float64, false), PLACE,
-              "warning: float64 is computed in software on a TPU: node 'exp' (Exp) in function __inference_tpu_func_10 (use "
-              "float32)");
+    seed_says(
+        model_of(in_float64, false), PLACE,
+        "warning: float64 is computed in software on a TPU: node 'exp' (Exp) in function __inference_tpu_func_10 (use "
+        "float32)");
 }
 
 /* tpu_func(x) = x + v, with v counting calls. */
@@ -315,7 +328,8 @@ static void a_written_variable__is_a_warning(void **state) {
     *s->outputs = (struct tare_binding){ .key = "y", .dtype = TARE_DT_FLOAT, .shape = shape, .edge = y };
     seed_alias(model, f->name, "tpu_func");
     seed_says(seed_write(model, "counter"), PLACE,
-              "warning: node 'count' (AssignAddVariableOp) in function __inference_tpu_func_10 writes a variable: an inference "
+              "warning: node 'count' (AssignAddVariableOp) in function __inference_tpu_func_10 writes a variable: an "
+              "inference "
               "TPU copies variables once and nobody sees what is written (keep it on the CPU");
     model = seed_load();
     assert_int_equal(model->variables[0].dtype, TARE_DT_FLOAT); /* what is written stays as it is */
@@ -338,14 +352,19 @@ static void a_sparse_input__is_refused(void **state) {
     seed_serve(model, f, shapes);
     seed_alias(model, f->name, "tpu_func");
     in = model->signatures[0].inputs;
-    in[0] = (struct tare_binding){ .key = "x", .dtype = TARE_DT_FLOAT, .shape = tare_shape_make(2, -1, 4),
-                                   .kind = TARE_BINDING_SPARSE, .indices = in[0].edge, .values = in[1].edge,
+    in[0] = (struct tare_binding){ .key = "x",
+                                   .dtype = TARE_DT_FLOAT,
+                                   .shape = tare_shape_make(2, -1, 4),
+                                   .kind = TARE_BINDING_SPARSE,
+                                   .indices = in[0].edge,
+                                   .values = in[1].edge,
                                    .dense_shape = in[2].edge };
     model->signatures[0].n_inputs = 1;
     path = seed_write(model, "sparse");
-    seed_refuses(path, "tpu_functions { signature_name: \"serving_default\" }",
-                 "input 'x' of signature serving_default is a SparseTensor, which TPU function __inference_tpu_func_10 must not "
-                 "take (call tf.sparse.to_dense on the CPU");
+    seed_refuses(
+        path, "tpu_functions { signature_name: \"serving_default\" }",
+        "input 'x' of signature serving_default is a SparseTensor, which TPU function __inference_tpu_func_10 must not "
+        "take (call tf.sparse.to_dense on the CPU");
     seed_refuses(path, BATCH_OF("signature_name: \"serving_default\""), "SparseTensor");
 }
 

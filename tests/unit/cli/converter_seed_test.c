@@ -124,9 +124,9 @@ static void the_first_example__places_and_batches(void **state) {
     struct tare_model *model;
     (void)state;
     seed_converts(path, "\n    tpu_functions {\n      function_alias: \"tpu_func\"\n    }\n    batch_options {\n"
-                   "      num_batch_threads: 2\n      max_batch_size: 8\n      batch_timeout_micros: 5000\n"
-                   "      allowed_batch_sizes: 2\n      allowed_batch_sizes: 4\n      allowed_batch_sizes: 8\n"
-                   "      max_enqueued_batches: 10\n    }\n");
+                        "      num_batch_threads: 2\n      max_batch_size: 8\n      batch_timeout_micros: 5000\n"
+                        "      allowed_batch_sizes: 2\n      allowed_batch_sizes: 4\n      allowed_batch_sizes: 8\n"
+                        "      max_enqueued_batches: 10\n    }\n");
     model = seed_load();
     assert_int_equal(seed_count(model, "TPUPartitionedCall"), 1);
     assert_int_equal(seed_count(model, "BatchFunction"), 1);
@@ -140,8 +140,8 @@ static void flags__take_a_space_instead_of_the_equals_sign(void **state) {
     (void)state;
     snprintf(seed_out, sizeof seed_out, "%s", temp_path("converted"));
     mini_ok(tare_file_remove_tree(seed_out));
-    process_run(&process, (const char *const[]){ process_tare(), "convert", "--input_model_dir", path, "--output_model_dir",
-                                                 seed_out, "--converter_options_string",
+    process_run(&process, (const char *const[]){ process_tare(), "convert", "--input_model_dir", path,
+                                                 "--output_model_dir", seed_out, "--converter_options_string",
                                                  "tpu_functions { function_alias: \"func_on_tpu\" }", NULL });
     assert_int_equal(process.status, 0);
     process_free(&process);
@@ -165,7 +165,7 @@ static void several_functions__give_the_report_of_the_example(void **state) {
     struct process process;
     (void)state;
     process = seed_convert(path, "tpu_functions {\n  function_alias: \"tpu_func_1\"\n}\ntpu_functions {\n"
-                            "  function_alias: \"tpu_func_2\"\n}\ndisable_default_optimizations: true");
+                                 "  function_alias: \"tpu_func_2\"\n}\ndisable_default_optimizations: true");
     assert_int_equal(process.status, 0);
     assert_string_equal(process.out, report);
     if (!strstr(process.err, "note: signature serving_default calls 2 TPU functions a request"))
@@ -178,7 +178,8 @@ static void several_functions__give_the_report_of_the_example(void **state) {
 static void a_table_larger_than_a_chip__is_said(void **state) {
     struct tare_model *model = mini_model_new();
     struct tare_graph *f = tare_model_add_function(model, "__inference_tpu_func_10");
-    struct tare_shape ids = tare_shape_make(1, -1), scalar = tare_shape_scalar(), shape = tare_shape_make(2, 1 << 20, 8192);
+    struct tare_shape ids = tare_shape_make(1, -1), scalar = tare_shape_scalar(),
+                      shape = tare_shape_make(2, 1 << 20, 8192);
     struct tare_edge x = mini_arg(f, "ids", TARE_DT_INT32), table;
     struct tare_tensor value;
     struct process process;
@@ -195,13 +196,15 @@ static void a_table_larger_than_a_chip__is_said(void **state) {
     seed_serve(model, f, &ids);
     seed_alias(model, f->name, "tpu_func");
     process = seed_convert(seed_write(model, "table"), TPU_FUNC);
-    if (process.status || !strstr(process.err, "of HBM at a batch of 1, more than a chip of v2, v5e has: embedding tables "
-                                               "that are too large stay on the CPU with their look-ups"))
+    if (process.status ||
+        !strstr(process.err, "of HBM at a batch of 1, more than a chip of v2, v5e has: embedding tables "
+                             "that are too large stay on the CPU with their look-ups"))
         fail_msg("exit status %d, and: %s", process.status, process.err);
     process_free(&process);
 }
 
-/* The example stands between single quotes with a backslash at the end of each line, and so does its ${TF_RECORD_FILE}. */
+/* The example stands between single quotes with a backslash at the end of each line, and so does its ${TF_RECORD_FILE}.
+ */
 static void quantization__takes_the_example_with_its_backslashes(void **state) {
     static const char options[] = " \\\n"
                                   "    tpu_functions { \\\n"
@@ -236,10 +239,10 @@ static void optimizations__are_disabled_as_the_example_says(void **state) {
     struct tare_model *model;
     (void)state;
     seed_converts(path, "tpu_functions { function_alias: \"tpu_func_1\" }\n# Disable both optimizations\n"
-                   "disable_default_optimizations: true\n");
+                        "disable_default_optimizations: true\n");
     seed_answers_as(path, tare_shape_make(2, 3, 1000));
     seed_converts(path, "tpu_functions { function_alias: \"tpu_func_1\" }\n# Or disable them individually\n"
-                   "io_shape_optimization: DISABLED\nbfloat16_optimization: DISABLED\n");
+                        "io_shape_optimization: DISABLED\nbfloat16_optimization: DISABLED\n");
     seed_answers_as(path, tare_shape_make(2, 3, 1000));
     model = seed_load();
     assert_int_equal(seed_count(model, "Reshape") + seed_count(model, "Cast"), 0);
@@ -262,8 +265,9 @@ static void a_concrete_function__does_without_alias(void **state) {
     model = seed_load();
     assert_non_null(tare_model_find_function(model, "tpu_fn_icv2___inference_serve_24"));
     tare_model_free(model);
-    seed_refuses(path, TPU_FUNC, "function_alias \"tpu_func\" does not exist: the model has no aliases; export it again with "
-                            "SaveOptions(function_aliases");
+    seed_refuses(path, TPU_FUNC,
+                 "function_alias \"tpu_func\" does not exist: the model has no aliases; export it again with "
+                 "SaveOptions(function_aliases");
 }
 
 static void signature_batching__batches_the_whole_model(void **state) {
@@ -359,9 +363,11 @@ static void existing_batching__is_added_and_updated(void **state) {
 #define PF_1X2X1 "\\n\\004\\001\\002\\001\\001\\020\\001\\030\\002\\042\\010\\000\\000\\000\\000\\000\\001\\000\\000"
 /* mesh_shape = [1,1,1,2], device_coordinates = flatten([0,0,0,0], [0,0,0,1]) */
 #define DF_1X1 "\\n\\004\\001\\001\\001\\002\\020\\001\\030\\002\\042\\010\\000\\000\\000\\000\\000\\000\\000\\001"
-/* mesh_shape = [2,2,1,2], device_coordinates = flatten([0,0,0,0],[0,0,0,1],[0,1,0,0],[0,1,0,1] [1,0,0,0],[1,0,0,1],…) */
+/* mesh_shape = [2,2,1,2], device_coordinates = flatten([0,0,0,0],[0,0,0,1],[0,1,0,0],[0,1,0,1] [1,0,0,0],[1,0,0,1],…)
+ */
 #define DF_2X2                                                                                                         \
-    "\\n\\004\\002\\002\\001\\002\\020\\001\\030\\010\\042\\040\\000\\000\\000\\000\\000\\000\\000\\001\\000\\001\\000\\000\\000\\001\\000\\001" \
+    "\\n\\004\\002\\002\\001\\002\\020\\001\\030\\010\\042\\040\\000\\000\\000\\000\\000\\000\\000\\001\\000\\001\\00" \
+    "0\\000\\000\\001\\000\\001"                                                                                       \
     "\\001\\000\\000\\000\\001\\000\\000\\001\\001\\001\\000\\000\\001\\001\\000\\001"
 
 /* tpu_func(x) = x W with x [8, 10]: eight rows split between two or eight cores. */
@@ -381,8 +387,9 @@ static void the_documents_topologies__are_taken_and_run(void **state) {
         const char *options;
         int cores;
     } cases[] = { { SHARDED("2", PF_1X2X1, ""), 2 },
-                  { SHARDED("2", DF_1X1, "device_assignment: 0 device_assignment: 0 device_assignment: 0 "
-                                         "device_assignment: 1 device_assignment: [0, 0, 0, 0]"),
+                  { SHARDED("2", DF_1X1,
+                            "device_assignment: 0 device_assignment: 0 device_assignment: 0 "
+                            "device_assignment: 1 device_assignment: [0, 0, 0, 0]"),
                     2 },
                   { SHARDED("8", DF_2X2, ""), 8 } };
     const char *path = eight_rows();
@@ -392,13 +399,14 @@ static void the_documents_topologies__are_taken_and_run(void **state) {
         struct tare_node *metadata;
         seed_converts(path, cases[i].options);
         model = seed_load();
-        metadata = graph_only(tare_model_find_function(model, "tpu_fn_icv2___inference_tpu_func_10"),
-                              "TPUReplicateMetadata");
+        metadata =
+            graph_only(tare_model_find_function(model, "tpu_fn_icv2___inference_tpu_func_10"), "TPUReplicateMetadata");
         assert_int_equal(tare_node_int(metadata, "num_cores_per_replica", 0), cases[i].cores);
         assert_true(tare_node_bool(metadata, "use_spmd_for_xla_partitioning", false));
         assert_int_equal(seed_count(model, "XlaSharding"), 1);
         /* devices that are assigned leave nothing to select */
-        assert_int_equal(seed_count(model, "TPUOrdinalSelector"), strstr(cases[i].options, "device_assignment") ? 0 : 1);
+        assert_int_equal(seed_count(model, "TPUOrdinalSelector"),
+                         strstr(cases[i].options, "device_assignment") ? 0 : 1);
         tare_model_free(model);
         seed_answers_as(path, tare_shape_make(2, 8, 10));
     }
@@ -416,14 +424,16 @@ static void an_open_batch__is_split_behind_a_batcher_whose_sizes_divide(void **s
     static const struct {
         const char *sizes;
         size_t split;
-    } cases[] = { { "allowed_batch_sizes: 2 allowed_batch_sizes: 8", 1 }, { "allowed_batch_sizes: 1 allowed_batch_sizes: 8", 0 }, { "", 0 } };
+    } cases[] = { { "allowed_batch_sizes: 2 allowed_batch_sizes: 8", 1 },
+                  { "allowed_batch_sizes: 1 allowed_batch_sizes: 8", 0 },
+                  { "", 0 } };
     const char *path = seed_write(toy("tpu_func"), "toy");
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char options[1024];
         struct tare_model *model;
-        snprintf(options, sizeof options, "%s batch_options { num_batch_threads: 2 max_batch_size: 8 %s }", SHARDED("2", DF_1X1, ""),
-                 cases[i].sizes);
+        snprintf(options, sizeof options, "%s batch_options { num_batch_threads: 2 max_batch_size: 8 %s }",
+                 SHARDED("2", DF_1X1, ""), cases[i].sizes);
         seed_converts(path, options);
         model = seed_load();
         assert_int_equal(seed_count(model, "XlaSharding"), cases[i].split);
@@ -434,7 +444,8 @@ static void an_open_batch__is_split_behind_a_batcher_whose_sizes_divide(void **s
 
 /* What the FAQ asks the user to do by hand, done: the strings stay on the CPU, the layer goes to the TPU. */
 static void a_model_with_strings__is_split_when_asked(void **state) {
-    static const char *const more[] = { "disable_default_optimizations: true", "disable_default_optimizations: true " BATCH "}" };
+    static const char *const more[] = { "disable_default_optimizations: true",
+                                        "disable_default_optimizations: true " BATCH "}" };
     const char *path = seed_write(language_model_in_one(), "language_model");
     (void)state;
     for (size_t i = 0; i < 2; i++) {
@@ -442,15 +453,18 @@ static void a_model_with_strings__is_split_when_asked(void **state) {
         struct process process;
         snprintf(seed_out, sizeof seed_out, "%s", temp_path("converted"));
         mini_ok(tare_file_remove_tree(seed_out));
-        process_run(&process, (const char *const[]){ process_tare(), "convert", "--input_model_dir", path, "--output_model_dir",
-                                                     seed_out, "--tpu_functions", "auto", "--converter_options_string", more[i], NULL });
+        process_run(&process, (const char *const[]){ process_tare(), "convert", "--input_model_dir", path,
+                                                     "--output_model_dir", seed_out, "--tpu_functions", "auto",
+                                                     "--converter_options_string", more[i], NULL });
         if (process.status != 0) fail_msg("%s", process.err);
-        assert_non_null(strstr(process.err, "of its work goes to the TPU, as function __inference_model_func_5_tpu; on the CPU stays: "
-                                            "'tf.AsString' op isn't compilable for TPU device. (node 'text' in function "));
+        assert_non_null(strstr(
+            process.err, "of its work goes to the TPU, as function __inference_model_func_5_tpu; on the CPU stays: "
+                         "'tf.AsString' op isn't compilable for TPU device. (node 'text' in function "));
         assert_non_null(strstr(process.out, "__inference_model_func_5_tpu\n"));
         process_free(&process);
         model = seed_load();
-        assert_int_equal(graph_count(tare_model_find_function(model, "tpu_fn_icv2___inference_model_func_5_tpu"), "MatMul"), 1);
+        assert_int_equal(
+            graph_count(tare_model_find_function(model, "tpu_fn_icv2___inference_model_func_5_tpu"), "MatMul"), 1);
         assert_int_equal(seed_count(model, "BatchFunction"), i);
         tare_model_free(model);
         seed_answers_as(path, tare_shape_make(2, 3, 4));
@@ -461,8 +475,9 @@ static void functions__are_named_or_found(void **state) {
     const char *path = seed_write(toy("tpu_func"), "toy");
     struct process process;
     (void)state;
-    process_run(&process, (const char *const[]){ process_tare(), "convert", "--dry-run", "--input_model_dir", path, "--tpu_functions",
-                                                 "auto", "--converter_options_string", SEED_TPU_FUNC, NULL });
+    process_run(&process,
+                (const char *const[]){ process_tare(), "convert", "--dry-run", "--input_model_dir", path,
+                                       "--tpu_functions", "auto", "--converter_options_string", SEED_TPU_FUNC, NULL });
     assert_int_equal(process.status, 2);
     assert_non_null(strstr(process.err, "--tpu_functions auto and tpu_functions in the options exclude each other"));
     process_free(&process);
@@ -471,19 +486,26 @@ static void functions__are_named_or_found(void **state) {
 static void what_cannot_be_sharded__is_refused(void **state) {
     const char *path = eight_rows();
     (void)state;
-    seed_refuses(path, "tpu_functions { function_alias: \"tpu_func\" } xla_sharding_options { num_cores_per_replica: 2 }",
-            "num_cores_per_replica is 2, which needs a topology");
+    seed_refuses(path,
+                 "tpu_functions { function_alias: \"tpu_func\" } xla_sharding_options { num_cores_per_replica: 2 }",
+                 "num_cores_per_replica is 2, which needs a topology");
     seed_refuses(path, SHARDED("4", DF_1X1, ""), "num_cores_per_replica is 4, but the topology has 2 devices");
     seed_refuses(path, SHARDED("2", DF_1X1, "device_assignment: 3"), "device_assignment has 1 entries (wanted 8");
     seed_refuses(path, SHARDED("2", DF_1X1, "device_assignment: [0, 0, 0, 0, 0, 0, 0, 7]"), "outside of the mesh");
     seed_refuses(path, SHARDED("2", "\\n\\002\\001\\002", ""), "mesh_shape has 2 entries (wanted 4: x, y, z, core)");
     seed_refuses(path, SHARDED("2", "\\377", ""), "topology is no TopologyProto");
     seed_refuses(path, SHARDED("-1", DF_1X1, ""), "num_cores_per_replica is -1 (wanted 1 or more)");
-    seed_refuses(path, SHARDED("2", "\\n\\004\\001\\001\\001\\002", ""), "device_coordinates has 0 entries (wanted four a device");
-    seed_refuses(path, SHARDED("2", "\\n\\004\\001\\001\\001\\002\\042\\010\\000\\000\\000\\000\\000\\000\\000\\000", ""),
+    seed_refuses(path, SHARDED("2", "\\n\\004\\001\\001\\001\\002", ""),
+                 "device_coordinates has 0 entries (wanted four a device");
+    seed_refuses(path,
+                 SHARDED("2", "\\n\\004\\001\\001\\001\\002\\042\\010\\000\\000\\000\\000\\000\\000\\000\\000", ""),
                  "are both at [0,0,0,0]");
-    seed_refuses(path, SHARDED("2", "\\n\\004\\001\\001\\001\\002\\020\\002\\030\\002\\042\\010\\000\\000\\000\\000\\000\\000\\000\\001", ""),
-                 "device_coordinates names 2 devices (wanted 2 tasks with 2 each)");
+    seed_refuses(
+        path,
+        SHARDED("2",
+                "\\n\\004\\001\\001\\001\\002\\020\\002\\030\\002\\042\\010\\000\\000\\000\\000\\000\\000\\000\\001",
+                ""),
+        "device_coordinates names 2 devices (wanted 2 tasks with 2 each)");
     seed_refuses(path, "tpu_functions { function_alias: \"tpu_func\" } xla_sharding_options { device_assignment: 0 }",
                  "device_assignment is given without num_cores_per_replica and topology");
 }
@@ -493,12 +515,14 @@ static void what_cannot_be_sharded__is_refused(void **state) {
 static void an_indirect_call__is_refused_in_the_documents_words(void **state) {
     const char *path = seed_write(indirect(), "indirect");
     (void)state;
-    seed_refuses(path, "tpu_functions { function_alias: \"tpu_func_2\" } tpu_functions { function_alias: \"tpu_func_4\" }",
-            "Unable to place both \"__inference_tpu_func_2_46\" and \"__inference_tpu_func_4_68\" on the TPU because "
-            "\"__inference_tpu_func_2_46\" indirectly calls \"__inference_tpu_func_4_68\". This behavior is unsupported "
-            "because it can cause invalid graphs to be generated.");
-    seed_converts(path, "tpu_functions { function_alias: \"between\" } tpu_functions { function_alias: \"tpu_func_4\" } "
-                   "disable_default_optimizations: true"); /* a direct call works */
+    seed_refuses(
+        path, "tpu_functions { function_alias: \"tpu_func_2\" } tpu_functions { function_alias: \"tpu_func_4\" }",
+        "Unable to place both \"__inference_tpu_func_2_46\" and \"__inference_tpu_func_4_68\" on the TPU because "
+        "\"__inference_tpu_func_2_46\" indirectly calls \"__inference_tpu_func_4_68\". This behavior is unsupported "
+        "because it can cause invalid graphs to be generated.");
+    seed_converts(path,
+                  "tpu_functions { function_alias: \"between\" } tpu_functions { function_alias: \"tpu_func_4\" } "
+                  "disable_default_optimizations: true"); /* a direct call works */
     seed_answers_as(path, tare_shape_make(2, 2, 3));
 }
 
@@ -508,9 +532,9 @@ static void a_string_model__is_refused_whole_and_split(void **state) {
     struct tare_model *model;
     (void)state;
     seed_refuses(path, "tpu_functions { signature_name: \"serving_default\" }",
-            "'tf.StringToNumber' op isn't compilable for TPU device.");
+                 "'tf.StringToNumber' op isn't compilable for TPU device.");
     seed_refuses(path, "tpu_functions { signature_name: \"serving_default\" }",
-            "parameter 'input_string' of TPU function __inference_model_func_5 is string");
+                 "parameter 'input_string' of TPU function __inference_model_func_5 is string");
     seed_converts(path, TPU_FUNC);
     model = seed_load();
     assert_int_equal(graph_count(tare_model_find_function(model, "__inference_model_func_5"), "StringToNumber"), 1);
@@ -527,8 +551,8 @@ static void a_function_named_twice__says_by_which_names(void **state) {
     const char *path = seed_write(toy("tpu_func"), "toy");
     (void)state;
     seed_refuses(path, TPU_FUNC "tpu_functions { concrete_function_name: \"__inference_tpu_func_10\" }",
-            "function __inference_tpu_func_10 is given twice: by function_alias: \"tpu_func\" and by "
-            "concrete_function_name: \"__inference_tpu_func_10\"");
+                 "function __inference_tpu_func_10 is given twice: by function_alias: \"tpu_func\" and by "
+                 "concrete_function_name: \"__inference_tpu_func_10\"");
     seed_refuses(path, "tpu_functions { function_alias: \"tpu\" }", "does not exist (known aliases: \"tpu_func\")");
     seed_refuses(path, "tpu_functions { jit_compile_functions: true }", "no function was traced with jit_compile=True");
     seed_refuses(path, "tpu_functions { function_alis: \"tpu_func\" }", "function_alias"); /* the nearest name */
@@ -537,18 +561,21 @@ static void a_function_named_twice__says_by_which_names(void **state) {
 static void bad_allowed_batch_sizes__are_refused(void **state) {
     const char *path = seed_write(toy("tpu_func"), "toy");
     (void)state;
-    seed_refuses(path, TPU_FUNC "batch_options { num_batch_threads: 1 max_batch_size: 8 allowed_batch_sizes: 4 "
-                           "allowed_batch_sizes: 4 }",
-            "allowed_batch_sizes entries must be monotonically increasing");
-    seed_refuses(path, TPU_FUNC "batch_options { num_batch_threads: 1 max_batch_size: 8 allowed_batch_sizes: 4 "
-                           "disable_large_batch_splitting: true }",
-            "final entry in allowed_batch_sizes must equal max_batch_size when enable_large_batch_splitting is False");
+    seed_refuses(path,
+                 TPU_FUNC "batch_options { num_batch_threads: 1 max_batch_size: 8 allowed_batch_sizes: 4 "
+                          "allowed_batch_sizes: 4 }",
+                 "allowed_batch_sizes entries must be monotonically increasing");
+    seed_refuses(
+        path,
+        TPU_FUNC "batch_options { num_batch_threads: 1 max_batch_size: 8 allowed_batch_sizes: 4 "
+                 "disable_large_batch_splitting: true }",
+        "final entry in allowed_batch_sizes must equal max_batch_size when enable_large_batch_splitting is False");
     seed_refuses(path, TPU_FUNC "batch_options { num_batch_threads: 1 max_batch_size: 8 allowed_batch_sizes: 16 }",
-            "final entry in allowed_batch_sizes must be at most max_batch_size (got 16, 8)");
+                 "final entry in allowed_batch_sizes must be at most max_batch_size (got 16, 8)");
     seed_refuses(path, TPU_FUNC "batch_options { num_batch_threads: 1 max_batch_size: 8 batch_timeout_micros: -1 }",
-            "batch_timeout_micros must be non-negative (got -1)");
+                 "batch_timeout_micros must be non-negative (got -1)");
     seed_refuses(path, TPU_FUNC "batch_options { num_batch_threads: 1 max_batch_size: 8 max_enqueued_batches: -1 }",
-            "max_enqueued_batches must be non-negative (got -1)");
+                 "max_enqueued_batches must be non-negative (got -1)");
     seed_refuses(path, TPU_FUNC "batch_options { num_batch_threads: 1 }", "max_batch_size must be positive (got 0)");
     seed_refuses(path, TPU_FUNC "batch_options { max_batch_size: 8 }", "num_batch_threads must be positive (got 0)");
     seed_converts(path, TPU_FUNC "batch_options { num_batch_threads: 1 max_batch_size: 8 allowed_batch_sizes: 4 }");
@@ -560,10 +587,11 @@ static void shapes_that_cannot_be_batched__are_refused(void **state) {
     struct tare_shape open = tare_shape_make(3, -1, 2, 4);
     (void)state;
     seed_refuses(seed_write(binary("AddV2", tare_shape_scalar(), open), "bad"), options,
-            "Batching input tensors must have at least one dimension");
-    seed_refuses(seed_write(my_func(tare_shape_make(3, 1, 3, 2), open), "bad"), options, "Dimensions of inputs should match");
+                 "Batching input tensors must have at least one dimension");
+    seed_refuses(seed_write(my_func(tare_shape_make(3, 1, 3, 2), open), "bad"), options,
+                 "Dimensions of inputs should match");
     seed_refuses(seed_write(binary("AddV2", tare_shape_make(3, 1, 2, 4), tare_shape_make(3, 5, 2, 4)), "bad"), options,
-            "Batching input tensors supplied in a given op invocation must have equal 0th-dimension size");
+                 "Batching input tensors supplied in a given op invocation must have equal 0th-dimension size");
 }
 
 static void an_output_without_the_batch__is_refused(void **state) {
@@ -579,8 +607,9 @@ static void an_output_without_the_batch__is_refused(void **state) {
     mini_return(f, "y", sum);
     seed_serve(model, f, &shape);
     seed_alias(model, f->name, "batch_func");
-    seed_refuses(seed_write(model, "total"), BATCH "  experimental { function_alias: \"batch_func\" }\n}\n",
-            "Batched output tensor's 0th dimension does not equal the sum of the 0th dimension sizes of the input tensors");
+    seed_refuses(
+        seed_write(model, "total"), BATCH "  experimental { function_alias: \"batch_func\" }\n}\n",
+        "Batched output tensor's 0th dimension does not equal the sum of the 0th dimension sizes of the input tensors");
 }
 
 static void a_tensorflow_1_model__is_refused_with_the_way_out(void **state) {
@@ -598,8 +627,9 @@ static void a_tensorflow_1_model__is_refused_with_the_way_out(void **state) {
                                          .dtype = TARE_DT_FLOAT,
                                          .shape = tare_shape_unknown(),
                                          .edge = mini_node(model->main, "Relu", "y", 1, x) };
-    seed_refuses(seed_write(model, "tf1"), "tpu_functions { signature_name: \"serving_default\" }",
-            "The converter does not support TensorFlow 1 models. TensorFlow 1 models should be migrated to TensorFlow 2");
+    seed_refuses(
+        seed_write(model, "tf1"), "tpu_functions { signature_name: \"serving_default\" }",
+        "The converter does not support TensorFlow 1 models. TensorFlow 1 models should be migrated to TensorFlow 2");
 }
 
 int main(void) {

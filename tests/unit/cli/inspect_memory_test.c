@@ -1,4 +1,5 @@
-/* tare inspect maps a checkpoint and reads none of it: a model whose values take 512 MiB is shown in the memory of its graph. */
+/* tare inspect maps a checkpoint and reads none of it: a model whose values take 512 MiB is shown in the memory of its
+ * graph. */
 #include "base/file.h"
 #include "proto/message.h"
 #include "proto/sorted_table.h"
@@ -32,7 +33,8 @@ static void write_index(const char *path) {
     struct tare_shape shape = tare_shape_make(1, ELEMENTS);
     struct tare_arena arena = { 0 };
     Tensorflow__BundleEntryProto entry = TENSORFLOW__BUNDLE_ENTRY_PROTO__INIT;
-    struct tare_table_entry entries[2] = { { "", 0, (const uint8_t *)"\x08\x01\x1a\x02\x08\x01", 6 }, { "v", 1, NULL, 0 } };
+    struct tare_table_entry entries[2] = { { "", 0, (const uint8_t *)"\x08\x01\x1a\x02\x08\x01", 6 },
+                                           { "v", 1, NULL, 0 } };
     uint8_t *bytes, *table;
     size_t size;
     entry.dtype = TENSORFLOW__DATA_TYPE__DT_FLOAT;

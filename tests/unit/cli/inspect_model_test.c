@@ -1,5 +1,5 @@
-/* tare inspect and tare copy over every real model: what is valid opens, quickly and in little memory, and comes back to
- * the byte; what is broken on purpose gives one line that names the fault. */
+/* tare inspect and tare copy over every real model: what is valid opens, quickly and in little memory, and comes back
+ * to the byte; what is broken on purpose gives one line that names the fault. */
 #include "base/file.h"
 #include "support/models.h"
 #include "support/process.h"
@@ -39,7 +39,8 @@ static const char *fault_of(const char *model) {
 
 static size_t count_lines(const char *text) {
     size_t lines = 0;
-    for (; *text; text++) lines += *text == '\n';
+    for (; *text; text++)
+        lines += *text == '\n';
     return lines;
 }
 
@@ -56,7 +57,8 @@ static int64_t model_file_size(const char *path) {
 static size_t judge_broken(const char *name, const struct process *inspect) {
     const char *fault = fault_of(name);
     if (inspect->status == 1 && strstr(inspect->err, fault) && count_lines(inspect->err) == 1) return 0;
-    print_error("%s: exit status %d: %s (wanted 1 and one line with: %s)\n", name, inspect->status, inspect->err, fault);
+    print_error("%s: exit status %d: %s (wanted 1 and one line with: %s)\n", name, inspect->status, inspect->err,
+                fault);
     return 1;
 }
 
@@ -84,7 +86,9 @@ static void inspect__opens_every_sound_model(void **state) {
     (void)state;
     for (size_t i = 0; i < models.count; i++) {
         const char *name = models.names[i];
-        const char *argv[] = { process_tare(), "inspect", models_path(name), "--functions", "--ops", "--variables", NULL };
+        const char *argv[] = {
+            process_tare(), "inspect", models_path(name), "--functions", "--ops", "--variables", NULL
+        };
         struct process inspect;
         process_run(&inspect, argv);
         failed += fault_of(name) ? judge_broken(name, &inspect) : judge_sound(name, &inspect);

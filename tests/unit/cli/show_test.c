@@ -65,7 +65,8 @@ static void export_model(void) {
     s->inputs = TARE_NEW(&model->arena, struct tare_binding);
     s->outputs = TARE_NEW(&model->arena, struct tare_binding);
     s->n_inputs = s->n_outputs = 1;
-    *s->inputs = (struct tare_binding){ .key = "x", .dtype = TARE_DT_FLOAT, .shape = tare_shape_make(2, -1, WIDTH), .edge = x };
+    *s->inputs =
+        (struct tare_binding){ .key = "x", .dtype = TARE_DT_FLOAT, .shape = tare_shape_make(2, -1, WIDTH), .edge = x };
     *s->outputs = (struct tare_binding){ .key = "y", .dtype = TARE_DT_FLOAT, .shape = tare_shape_unknown(), .edge = y };
     mini_ok(tare_saved_model_export(model, model_path, NULL));
     tare_model_free(model);
@@ -102,7 +103,8 @@ static int set_up(void **state) {
     snprintf(calibration_path, sizeof calibration_path, "%s", temp_path("model.calib"));
     export_model();
     write_records();
-    const char *const argv[] = { process_tare(), "calibrate", model_path, "--data", data_path, "-o", calibration_path, NULL };
+    const char *const argv[] = { process_tare(), "calibrate", model_path,       "--data",
+                                 data_path,      "-o",        calibration_path, NULL };
     process_run(&calibration, argv);
     return calibration.status;
 }
@@ -164,7 +166,8 @@ static void show_on_terminal(char *out, size_t room, const char *terminal, const
         execl(process_tare(), "tare", "show", calibration_path, (char *)NULL);
         _exit(127);
     }
-    for (ssize_t size; used + 1 < room && (size = read(master, out + used, room - used - 1)) > 0;) used += (size_t)size;
+    for (ssize_t size; used + 1 < room && (size = read(master, out + used, room - used - 1)) > 0;)
+        used += (size_t)size;
     out[used] = '\0';
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -183,8 +186,8 @@ static void show__has_colour_on_a_terminal_that_wants_it(void **state) {
         show_on_terminal(text, sizeof text, cases[i].terminal, cases[i].no_colour);
         assert_non_null(strstr(text, "Ranges on the int8 grid"));
         if ((strchr(text, '\033') != NULL) != cases[i].coloured)
-            fail_msg("TERM=%s NO_COLOR=%s: %s", cases[i].terminal, cases[i].no_colour ? cases[i].no_colour : "(not set)",
-                     cases[i].coloured ? "no colour" : "colour");
+            fail_msg("TERM=%s NO_COLOR=%s: %s", cases[i].terminal,
+                     cases[i].no_colour ? cases[i].no_colour : "(not set)", cases[i].coloured ? "no colour" : "colour");
     }
 }
 
@@ -245,8 +248,8 @@ static void show__says_what_is_wrong(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct process process = show(cases[i].option, cases[i].value);
         if (process.status != cases[i].status || strstr(process.err, cases[i].text) == NULL)
-            fail_msg("%s %s: status %d (wanted %d): %s", cases[i].option, cases[i].value, process.status, cases[i].status,
-                     process.err);
+            fail_msg("%s %s: status %d (wanted %d): %s", cases[i].option, cases[i].value, process.status,
+                     cases[i].status, process.err);
         assert_string_equal(process.out, "");
         process_free(&process);
     }

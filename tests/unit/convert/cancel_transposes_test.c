@@ -33,9 +33,9 @@ static struct tare_edge turned(struct tare_graph *g, const char *name, struct ta
 /* Channels-first around a channels-last convolution of 4 channels, as exporters write it. */
 static struct tare_edge conv(struct tare_graph *g, const char *name, struct tare_edge x) {
     static const int64_t strides[4] = { 1, 1, 1, 1 };
-    struct tare_node *node = mini_open(g, "Conv2D", name, 2, turned(g, "in", x, to_last),
-                                       constant(g, "filter", tare_shape_make(4, (int64_t)3, (int64_t)3, (int64_t)4,
-                                                                             (int64_t)4)));
+    struct tare_node *node =
+        mini_open(g, "Conv2D", name, 2, turned(g, "in", x, to_last),
+                  constant(g, "filter", tare_shape_make(4, (int64_t)3, (int64_t)3, (int64_t)4, (int64_t)4)));
     mini_ok(tare_node_set_int_list(node, "strides", strides, 4));
     mini_ok(tare_node_set_string(node, "padding", "SAME", 4));
     return turned(g, "out", mini_done(node), to_first);
@@ -67,7 +67,8 @@ static int count_transposes(const struct tare_node *node, bool seen[MOST_NODES])
 
 static struct tare_tensor answer(struct tare_model *model, struct tare_edge x, struct tare_edge y) {
     struct tare_session *session = mini_session(model);
-    struct tare_tensor fed = random_tensor(tare_shape_make(4, (int64_t)2, (int64_t)4, (int64_t)5, (int64_t)6), 8), result;
+    struct tare_tensor fed = random_tensor(tare_shape_make(4, (int64_t)2, (int64_t)4, (int64_t)5, (int64_t)6), 8),
+                       result;
     mini_ok(tare_session_run(session, &x, &fed, 1, &y, &result, 1, NULL, 0));
     tare_tensor_reset(&fed);
     tare_session_free(session);

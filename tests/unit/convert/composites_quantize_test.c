@@ -1,4 +1,5 @@
-/* Each fused composite is quantized by each method, placed on the TPU in bfloat16, and still computes what it should. */
+/* Each fused composite is quantized by each method, placed on the TPU in bfloat16, and still computes what it should.
+ */
 #include "convert/pipeline.h"
 #include "graph/validate.h"
 #include "support/draw.h"
@@ -69,12 +70,16 @@ static struct tare_graph *outer(struct fixture *f) {
 
 static void end(struct fixture *f, struct tare_graph *graph, struct tare_edge y) {
     mini_return(graph, "y", y);
-    f->output = (struct tare_binding){
-        .key = "y", .dtype = TARE_DT_FLOAT, .shape = tare_shape_unknown(),
-        .edge = mini_call(f->model->main, "PartitionedCall", "call", graph, 1, f->in)
-    };
-    f->signature = (struct tare_signature){ .key = "serving_default", .method_name = "tensorflow/serving/predict",
-                                            .inputs = &f->input, .n_inputs = 1, .outputs = &f->output, .n_outputs = 1 };
+    f->output = (struct tare_binding){ .key = "y",
+                                       .dtype = TARE_DT_FLOAT,
+                                       .shape = tare_shape_unknown(),
+                                       .edge = mini_call(f->model->main, "PartitionedCall", "call", graph, 1, f->in) };
+    f->signature = (struct tare_signature){ .key = "serving_default",
+                                            .method_name = "tensorflow/serving/predict",
+                                            .inputs = &f->input,
+                                            .n_inputs = 1,
+                                            .outputs = &f->output,
+                                            .n_outputs = 1 };
     f->model->signatures = &f->signature;
     f->model->n_signatures = 1;
 }
@@ -238,10 +243,11 @@ static void expect_fits(const struct fixture *f) {
 
 static void place(struct fixture *f, const char *what, const struct tare_tensor *want, bool allow) {
     static const struct tare_tpu_choice choice = { TARE_TPU_BY_SIGNATURE, "serving_default" };
-    const struct tare_converter_options options = {
-        .functions = (struct tare_tpu_choice *)(uintptr_t)&choice, .n_functions = 1, .bfloat16 = true, .io_shapes = true,
-        .allow_incompatible = allow
-    };
+    const struct tare_converter_options options = { .functions = (struct tare_tpu_choice *)(uintptr_t)&choice,
+                                                    .n_functions = 1,
+                                                    .bfloat16 = true,
+                                                    .io_shapes = true,
+                                                    .allow_incompatible = allow };
     struct tare_conversion conversion;
     struct tare_tensor got;
     mini_ok(tare_pipeline_place(&conversion, &f->arena, f->model, &options));
@@ -268,7 +274,8 @@ static void each_method(void (*make)(struct fixture *f), size_t wanted, bool all
         if (!methods[i]) want = answer(&f);
         if (methods[i]) mini_ok(tare_quantize(&report, &f.arena, f.model, &ranges, &options));
         for (size_t k = 0; methods[i] && report.quantized < wanted && k < report.count; k++)
-            if (report.outcomes[k].refused) print_error("%s: %s\n", report.outcomes[k].node, report.outcomes[k].refused);
+            if (report.outcomes[k].refused)
+                print_error("%s: %s\n", report.outcomes[k].node, report.outcomes[k].refused);
         if (methods[i]) assert_int_equal(report.quantized, wanted);
         expect_fits(&f);
         got = answer(&f);

@@ -55,7 +55,8 @@ static struct tare_attr float_attr(struct fixture *f, const char *name, float va
 }
 
 static void annotate(struct fixture *f, struct tare_attr attr) {
-    struct tare_attr *grown = tare_arena_extend(&f->model->arena, f->function->attrs, f->function->n_attrs, 1, sizeof *grown);
+    struct tare_attr *grown =
+        tare_arena_extend(&f->model->arena, f->function->attrs, f->function->n_attrs, 1, sizeof *grown);
     grown[f->function->n_attrs++] = attr;
     f->function->attrs = grown;
 }
@@ -78,8 +79,8 @@ static void call_with(struct fixture *f, const struct tare_shape *shapes) {
         mini_ok(tare_node_set_shape(node, "shape", &shapes[i]));
         in[i] = mini_done(node);
     }
-    mini_call(f->model->main, "PartitionedCall", "call", f->function, (int)f->function->n_args, in[0], in[1], in[2], in[3],
-              in[4], in[5]);
+    mini_call(f->model->main, "PartitionedCall", "call", f->function, (int)f->function->n_args, in[0], in[1], in[2],
+              in[3], in[4], in[5]);
 }
 
 static void fuse(struct fixture *f) {
@@ -140,7 +141,8 @@ static void expect_same_values(struct fixture *f, const struct tare_shape *shape
 
 /* One-hot times the table, the composite form. */
 static void embedding_body(struct fixture *f, int id_type) {
-    struct tare_edge table = mini_arg(f->function, "embs", TARE_DT_FLOAT), ids = mini_arg(f->function, "ids_vec", id_type), hot;
+    struct tare_edge table = mini_arg(f->function, "embs", TARE_DT_FLOAT),
+                     ids = mini_arg(f->function, "ids_vec", id_type), hot;
     struct tare_node *node = mini_open(f->function, "OneHot", "hot", 4, ids, mini_int(f->function, "depth", 5),
                                        mini_float(f->function, "on", 1), mini_float(f->function, "off", 0));
     mini_ok(tare_node_set_type(node, "TI", id_type));
@@ -170,7 +172,8 @@ static void an_embedding__of_other_form_stays(void **state) {
     (void)state;
     set_up(&f);
     mini_arg(f.function, "embs", TARE_DT_FLOAT);
-    mini_return(f.function, "rets", mini_node(f.function, "Relu", "relu", 1, (struct tare_edge){ f.function->args[0], 0 }));
+    mini_return(f.function, "rets",
+                mini_node(f.function, "Relu", "relu", 1, (struct tare_edge){ f.function->args[0], 0 }));
     annotate(&f, text_attr(&f, "_implements", "embedding_matmul"));
     fuse(&f);
     expect_reason(&f, "it has 1 arguments and 1 results (wanted 2 and 1)");
@@ -215,7 +218,8 @@ static void lstm_body(struct fixture *f, bool backwards) {
     struct tare_graph *g = f->function;
     struct tare_edge x = mini_arg(g, "inputs", TARE_DT_FLOAT), h = mini_arg(g, "init_h", TARE_DT_FLOAT);
     struct tare_edge state = mini_arg(g, "init_c", TARE_DT_FLOAT), kernel = mini_arg(g, "kernel", TARE_DT_FLOAT);
-    struct tare_edge recurrent = mini_arg(g, "recurrent_kernel", TARE_DT_FLOAT), bias = mini_arg(g, "bias", TARE_DT_FLOAT);
+    struct tare_edge recurrent = mini_arg(g, "recurrent_kernel", TARE_DT_FLOAT),
+                     bias = mini_arg(g, "bias", TARE_DT_FLOAT);
     struct tare_edge steps = mini_unpack(g, x, STEPS, 1), outputs[STEPS];
     for (int t = 0; t < STEPS; t++) {
         struct tare_edge z = two(g, "MatMul", mini_output(steps, backwards ? STEPS - 1 - t : t), kernel), s, keep, take;
@@ -238,12 +242,11 @@ static void lstm_body(struct fixture *f, bool backwards) {
     annotate(f, bool_attr(f, "go_backwards", backwards));
 }
 
-static const struct tare_shape lstm_shapes[] = { { .rank = 3, .dims = { BATCH, STEPS, FEATURES } },
-                                                 { .rank = 2, .dims = { BATCH, UNITS } },
-                                                 { .rank = 2, .dims = { BATCH, UNITS } },
-                                                 { .rank = 2, .dims = { FEATURES, 4 * UNITS } },
-                                                 { .rank = 2, .dims = { UNITS, 4 * UNITS } },
-                                                 { .rank = 1, .dims = { 4 * UNITS } } };
+static const struct tare_shape lstm_shapes[] = {
+    { .rank = 3, .dims = { BATCH, STEPS, FEATURES } }, { .rank = 2, .dims = { BATCH, UNITS } },
+    { .rank = 2, .dims = { BATCH, UNITS } },           { .rank = 2, .dims = { FEATURES, 4 * UNITS } },
+    { .rank = 2, .dims = { UNITS, 4 * UNITS } },       { .rank = 1, .dims = { 4 * UNITS } }
+};
 
 static void a_keras_lstm__is_fused_bit_for_bit(void **state) {
     (void)state;
@@ -307,8 +310,9 @@ static void a_keras_lstm__of_many_steps_becomes_a_loop(void **state) {
     mini_ok(tare_tensor_new(&value, TARE_DT_FLOAT, &weight));
     draw_fill(value.data, (size_t)value.elements, DRAW_NORMAL, 9);
     mini_return(f.function, "last_output", h);
-    mini_return(f.function, "outputs", mini_node(f.function, "BatchMatMulV2", "all", 2, x,
-                                                 (struct tare_edge){ tare_graph_add_const(f.function, "w", &value), 0 }));
+    mini_return(f.function, "outputs",
+                mini_node(f.function, "BatchMatMulV2", "all", 2, x,
+                          (struct tare_edge){ tare_graph_add_const(f.function, "w", &value), 0 }));
     mini_return(f.function, "new_h", h);
     mini_return(f.function, "new_c", h);
     mini_return(f.function, "runtime", mini_float(f.function, "runtime_is", 1));
@@ -387,7 +391,9 @@ static void a_keras_gru__is_fused_bit_for_bit(void **state) {
 /* ---- layer normalisation ---- */
 
 static void a_layer_norm__is_fused_and_needs_its_epsilon(void **state) {
-    static const struct tare_shape shapes[] = { { .rank = 2, .dims = { 2, 4 } }, { .rank = 1, .dims = { 4 } }, { .rank = 1, .dims = { 4 } } };
+    static const struct tare_shape shapes[] = { { .rank = 2, .dims = { 2, 4 } },
+                                                { .rank = 1, .dims = { 4 } },
+                                                { .rank = 1, .dims = { 4 } } };
     struct tare_attr epsilon;
     struct tare_session *session;
     struct tare_tensor args[3], y;
@@ -397,7 +403,8 @@ static void a_layer_norm__is_fused_and_needs_its_epsilon(void **state) {
     set_up(&f);
     for (int i = 0; i < 3; i++)
         mini_arg(f.function, i == 0 ? "x" : i == 1 ? "gamma" : "beta", TARE_DT_FLOAT);
-    mini_return(f.function, "y", mini_node(f.function, "Relu", "placeholder_body", 1, (struct tare_edge){ f.function->args[0], 0 }));
+    mini_return(f.function, "y",
+                mini_node(f.function, "Relu", "placeholder_body", 1, (struct tare_edge){ f.function->args[0], 0 }));
     annotate_with(&f, "layer_norm", 0, NULL);
     call_with(&f, shapes);
     fuse(&f);

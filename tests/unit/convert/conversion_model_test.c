@@ -1,6 +1,7 @@
-/* Every signature of every real model that a TPU can compile goes through the whole conversion, with the default options,
- * without bfloat16, with batching and quantized; what is written is loaded again, has no fault, and runs: bit for bit as
- * the original without bfloat16, near it with. Those that a TPU refuses in part are split, and run as they did. */
+/* Every signature of every real model that a TPU can compile goes through the whole conversion, with the default
+ * options, without bfloat16, with batching and quantized; what is written is loaded again, has no fault, and runs: bit
+ * for bit as the original without bfloat16, near it with. Those that a TPU refuses in part are split, and run as they
+ * did. */
 #include "base/alloc.h"
 #include "base/file.h"
 #include "convert/pipeline.h"
@@ -25,7 +26,7 @@
 
 #define PLACE "tpu_functions { signature_name: \"%s\" } "
 #define BATCH                                                                                                          \
-    "batch_options { num_batch_threads: 2 max_batch_size: 8 batch_timeout_micros: 5000 allowed_batch_sizes: 2 "       \
+    "batch_options { num_batch_threads: 2 max_batch_size: 8 batch_timeout_micros: 5000 allowed_batch_sizes: 2 "        \
     "allowed_batch_sizes: 4 allowed_batch_sizes: 8 max_enqueued_batches: 10 } "
 #define QUANTIZE "external_feature_configs { quantization_options { signature_keys: \"%s\" } } "
 
@@ -145,7 +146,9 @@ static tare_status quantize(struct tare_model *model, struct tare_arena *arena, 
     tare_status status;
     TARE_TRY(tare_pipeline_prepare(model, NULL));
     TARE_TRY(tare_algorithm_parse(&calibrated.algorithm, "min_max"));
-    const struct tare_calibrating_options calibrating = { .signature = options->signatures[0], .data = &inputs, .n_data = 1 };
+    const struct tare_calibrating_options calibrating = { .signature = options->signatures[0],
+                                                          .data = &inputs,
+                                                          .n_data = 1 };
     TARE_TRY(tare_calibrate_files(&calibrated.calibration, model, &calibrating));
     ranges = tare_ranges_of(&calibrated);
     status = tare_pipeline_quantize(&report, arena, model, options, &ranges);
@@ -186,10 +189,8 @@ static size_t check_faults(const char *variant, const char *key, const struct ta
 /* What batching cannot do for reasons of shape: said in the runtime's words. */
 static bool is_refused_shape(const char *text) {
     static const char *const reasons[] = { "Batching input tensors must have at least one dimension",
-                                           "Dimensions of inputs should match",
-                                           "must have equal 0th-dimension size",
-                                           "Batched output tensor",
-                                           "it has no input to batch" };
+                                           "Dimensions of inputs should match", "must have equal 0th-dimension size",
+                                           "Batched output tensor", "it has no input to batch" };
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
         if (strstr(text, reasons[i])) return true;
     return false;
@@ -250,7 +251,7 @@ static bool is_compilable(const struct tare_model *model, const char *key) {
 
 static void try_signature(struct tare_model *model, const char *path, const char *key, bool compiles) {
     const double bfloat16 = strcmp(model_name, "basic-pitch") == 0 ? TOLERANCE_BFLOAT16_LOG_SPECTROGRAM
-                            : strcmp(key, "train") == 0           ? TOLERANCE_BFLOAT16_TRAINING
+                            : strcmp(key, "train") == 0            ? TOLERANCE_BFLOAT16_TRAINING
                                                                    : TOLERANCE_BFLOAT16;
     const double int8 = strcmp(model_name, "basic-pitch") == 0 ? TOLERANCE_INT8_LOG_SPECTROGRAM : TOLERANCE_INT8;
     struct original original = { .path = path, .key = key };
@@ -272,8 +273,7 @@ static void try_signature(struct tare_model *model, const char *path, const char
     try_variant(&original, "default", PLACE, bfloat16);
     batched += try_variant(&original, "batched", PLACE BATCH "bfloat16_optimization: DISABLED", 0);
     if (original.inputs)
-        quantized += try_variant(&original, "quantized", PLACE QUANTIZE "bfloat16_optimization: DISABLED",
-                                 int8);
+        quantized += try_variant(&original, "quantized", PLACE QUANTIZE "bfloat16_optimization: DISABLED", int8);
     free_answers(&original.answers);
 }
 

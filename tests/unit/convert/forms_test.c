@@ -1,5 +1,6 @@
-/* What a SavedModel may be made of on disk: text or binary, every dtype in the checkpoint, several data files, partitioned
- * variables, files that nobody here understands, unknown fields. What is not understood is carried along. */
+/* What a SavedModel may be made of on disk: text or binary, every dtype in the checkpoint, several data files,
+ * partitioned variables, files that nobody here understands, unknown fields. What is not understood is carried along.
+ */
 #include "convert/saved_model.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -47,11 +48,11 @@ static struct tare_model *open_model(const char *path) {
 
 /* ---- dtypes ---- */
 
-static const int dtypes[] = { TARE_DT_FLOAT,   TARE_DT_DOUBLE,   TARE_DT_INT32,  TARE_DT_UINT8,      TARE_DT_INT16,
-                              TARE_DT_INT8,    TARE_DT_STRING,   TARE_DT_COMPLEX64, TARE_DT_INT64,   TARE_DT_BOOL,
-                              TARE_DT_QINT8,   TARE_DT_QUINT8,   TARE_DT_QINT32, TARE_DT_BFLOAT16,   TARE_DT_QINT16,
-                              TARE_DT_QUINT16, TARE_DT_UINT16,   TARE_DT_COMPLEX128, TARE_DT_HALF,   TARE_DT_UINT32,
-                              TARE_DT_UINT64,  TARE_DT_INT4,     TARE_DT_UINT4 };
+static const int dtypes[] = { TARE_DT_FLOAT,   TARE_DT_DOUBLE, TARE_DT_INT32,      TARE_DT_UINT8,    TARE_DT_INT16,
+                              TARE_DT_INT8,    TARE_DT_STRING, TARE_DT_COMPLEX64,  TARE_DT_INT64,    TARE_DT_BOOL,
+                              TARE_DT_QINT8,   TARE_DT_QUINT8, TARE_DT_QINT32,     TARE_DT_BFLOAT16, TARE_DT_QINT16,
+                              TARE_DT_QUINT16, TARE_DT_UINT16, TARE_DT_COMPLEX128, TARE_DT_HALF,     TARE_DT_UINT32,
+                              TARE_DT_UINT64,  TARE_DT_INT4,   TARE_DT_UINT4 };
 enum { DTYPES = sizeof dtypes / sizeof *dtypes, ELEMENTS = 3 };
 
 /* Three elements whose bytes depend on the dtype; bool and 4-bit values stay in their ranges. */
@@ -72,14 +73,17 @@ static struct tare_tensor make_value(int dtype) {
 static void write_dtypes(void) {
     struct tare_strbuf text = { 0 };
     struct tare_bundle_writer *writer;
-    tare_strbuf_puts(&text, "saved_model_schema_version: 1 meta_graphs { meta_info_def { tags: 'serve' } graph_def {\n");
+    tare_strbuf_puts(&text,
+                     "saved_model_schema_version: 1 meta_graphs { meta_info_def { tags: 'serve' } graph_def {\n");
     assert_int_equal(tare_bundle_writer_open_shards(&writer, inner("variables/variables"), 3), TARE_OK);
     for (int i = 0; i < DTYPES; i++) {
         struct tare_tensor value = make_value(dtypes[i]);
         char name[32];
         snprintf(name, sizeof name, "v%d", dtypes[i]);
-        tare_strbuf_printf(&text, "node { name: '%s' op: 'VarHandleOp' attr { key: 'dtype' value { type: %d } } "
-                                  "attr { key: 'shape' value { shape { dim { size: 3 } } } } }\n", name, dtypes[i]);
+        tare_strbuf_printf(&text,
+                           "node { name: '%s' op: 'VarHandleOp' attr { key: 'dtype' value { type: %d } } "
+                           "attr { key: 'shape' value { shape { dim { size: 3 } } } } }\n",
+                           name, dtypes[i]);
         tare_bundle_writer_use_shard(writer, i % 3);
         assert_int_equal(tare_bundle_writer_add(writer, name, &value), TARE_OK);
         tare_tensor_reset(&value);
@@ -113,7 +117,8 @@ static void checkpoints__hold_every_dtype_in_several_files(void **state) {
     write_dtypes();
     model = open_model(temp_path("model"));
     assert_int_equal(model->n_variables, DTYPES);
-    for (int i = 0; i < DTYPES; i++) check_value(&model->variables[i].value, dtypes[i]);
+    for (int i = 0; i < DTYPES; i++)
+        check_value(&model->variables[i].value, dtypes[i]);
     tare_model_free(model);
 }
 
@@ -146,8 +151,12 @@ static void same_file(const char *a, const char *b) {
 }
 
 static void copy__carries_what_it_does_not_understand(void **state) {
-    static const char *const names[] = { "fingerprint.pb", "keras_metadata.pb", "assets.extra/tf_serving_warmup_requests",
-                                         "debug/saved_model_debug_info.pb", "assets/vocabulary.txt", "notes" };
+    static const char *const names[] = { "fingerprint.pb",
+                                         "keras_metadata.pb",
+                                         "assets.extra/tf_serving_warmup_requests",
+                                         "debug/saved_model_debug_info.pb",
+                                         "assets/vocabulary.txt",
+                                         "notes" };
     (void)state;
     start_model();
     write_dtypes();
@@ -167,7 +176,8 @@ static void copy__carries_what_it_does_not_understand(void **state) {
         same_file(inner(names[i]), temp_path(out));
     }
     same_file(inner("saved_model.pbtxt"), temp_path("out/saved_model.pbtxt"));
-    same_file(inner("variables/variables.data-00002-of-00003"), temp_path("out/variables/variables.data-00002-of-00003"));
+    same_file(inner("variables/variables.data-00002-of-00003"),
+              temp_path("out/variables/variables.data-00002-of-00003"));
     assert_int_equal(tare_file_remove_tree(temp_path("out")), TARE_OK);
 }
 
@@ -179,10 +189,12 @@ static void same_tree_is_copied(void) {
 
 /* Which MetaGraph nobody needs to say: all of them are copied. */
 static void copy__takes_every_meta_graph(void **state) {
-    static const char sound[] = "saved_model_schema_version: 1 meta_graphs { meta_info_def { tags: 'a' } graph_def { } }"
-                                " meta_graphs { meta_info_def { tags: 'b' } graph_def { } }";
-    static const char broken[] = "saved_model_schema_version: 1 meta_graphs { meta_info_def { tags: 'a' } graph_def { } }"
-                                 " meta_graphs { meta_info_def { tags: 'b' } graph_def { node { name: 'n' op: 'NoOp' input: '^m' } } }";
+    static const char sound[] =
+        "saved_model_schema_version: 1 meta_graphs { meta_info_def { tags: 'a' } graph_def { } }"
+        " meta_graphs { meta_info_def { tags: 'b' } graph_def { } }";
+    static const char broken[] =
+        "saved_model_schema_version: 1 meta_graphs { meta_info_def { tags: 'a' } graph_def { } }"
+        " meta_graphs { meta_info_def { tags: 'b' } graph_def { node { name: 'n' op: 'NoOp' input: '^m' } } }";
     struct tare_model *model;
     (void)state;
     start_model();
@@ -204,12 +216,14 @@ static void fails_to_open(const char *part) {
 }
 
 static void checkpoints__without_index_are_explained(void **state) {
-    static const char empty[] = "saved_model_schema_version: 1 meta_graphs { meta_info_def { tags: 'serve' } graph_def { } }";
+    static const char empty[] =
+        "saved_model_schema_version: 1 meta_graphs { meta_info_def { tags: 'serve' } graph_def { } }";
     static const struct {
         const char *file, *part;
     } cases[] = {
         { "variables/variables", "variables/variables is a checkpoint of TensorFlow's first format" },
-        { "variables/variables-00000-of-00002", "variables/variables-00000-of-00002 is a checkpoint of TensorFlow's first" },
+        { "variables/variables-00000-of-00002",
+          "variables/variables-00000-of-00002 is a checkpoint of TensorFlow's first" },
         { "variables/variables.data-00001-of-00002",
           "variables/variables.index is missing, which says what variables/variables.data-00001-of-00002 holds" },
     };
@@ -230,14 +244,19 @@ static void checkpoints__without_index_are_explained(void **state) {
 
 static const char plain[] =
     "saved_model_schema_version: 1 meta_graphs { meta_info_def { tags: 'serve' } graph_def {"
-    " node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'shape' value { shape { } } } }"
+    " node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'shape' value { "
+    "shape { } } } }"
     " node { name: 'call' op: 'PartitionedCall' input: 'x' attr { key: 'Tin' value { list { type: DT_FLOAT } } }"
     "   attr { key: 'Tout' value { list { type: DT_FLOAT } } } attr { key: 'f' value { func { name: 'f' } } } }"
     " versions { producer: 1205 }"
-    " library { function { signature { name: 'f' input_arg { name: 'a' type: DT_FLOAT } output_arg { name: 'b' type: DT_FLOAT } }"
-    "   node_def { name: 'n' op: 'Relu' input: 'a' attr { key: 'T' value { type: DT_FLOAT } } } ret { key: 'b' value: 'n:activations:0' } } } }"
-    " signature_def { key: 'serving_default' value { inputs { key: 'x' value { name: 'x:0' dtype: DT_FLOAT tensor_shape { } } }"
-    "   outputs { key: 'y' value { name: 'call:0' dtype: DT_FLOAT tensor_shape { } } } method_name: 'tensorflow/serving/predict' } } }";
+    " library { function { signature { name: 'f' input_arg { name: 'a' type: DT_FLOAT } output_arg { name: 'b' type: "
+    "DT_FLOAT } }"
+    "   node_def { name: 'n' op: 'Relu' input: 'a' attr { key: 'T' value { type: DT_FLOAT } } } ret { key: 'b' value: "
+    "'n:activations:0' } } } }"
+    " signature_def { key: 'serving_default' value { inputs { key: 'x' value { name: 'x:0' dtype: DT_FLOAT "
+    "tensor_shape { } } }"
+    "   outputs { key: 'y' value { name: 'call:0' dtype: DT_FLOAT tensor_shape { } } } method_name: "
+    "'tensorflow/serving/predict' } } }";
 
 /* The messages that get an unknown field 9999 with a number of their own; false past the last. */
 static bool pick(ProtobufCMessage **out, Tensorflow__SavedModel *saved, int i) {
@@ -267,8 +286,8 @@ static void write_with_unknown_fields(void) {
     ProtobufCMessage *message, *part;
     uint8_t *bytes;
     size_t size;
-    if (tare_text_format_read(&message, &tensorflow__saved_model__descriptor, &arena, plain, strlen(plain), TARE_TEXT_STRICT,
-                              "plain") != TARE_OK)
+    if (tare_text_format_read(&message, &tensorflow__saved_model__descriptor, &arena, plain, strlen(plain),
+                              TARE_TEXT_STRICT, "plain") != TARE_OK)
         fail_msg("%s", tare_error_text());
     for (int i = 0; pick(&part, (Tensorflow__SavedModel *)message, i); i++) {
         uint8_t value = (uint8_t)(i + 1);
@@ -292,10 +311,12 @@ static void export__keeps_unknown_fields(void **state) {
     if (tare_saved_model_export(model, temp_path("exported"), NULL) != TARE_OK) fail_msg("%s", tare_error_text());
     tare_model_free(model);
     assert_int_equal(tare_file_map(&file, temp_path("exported/saved_model.pb")), TARE_OK);
-    assert_int_equal(tare_message_unpack(&message, &tensorflow__saved_model__descriptor, &arena, file.data, file.size, "out"),
-                     TARE_OK);
+    assert_int_equal(
+        tare_message_unpack(&message, &tensorflow__saved_model__descriptor, &arena, file.data, file.size, "out"),
+        TARE_OK);
     for (int i = 0; pick(&part, (Tensorflow__SavedModel *)message, i); i++) {
-        if (part->n_unknown_fields != 1) fail_msg("message %d (%s) has %u unknown fields", i, part->descriptor->name, part->n_unknown_fields);
+        if (part->n_unknown_fields != 1)
+            fail_msg("message %d (%s) has %u unknown fields", i, part->descriptor->name, part->n_unknown_fields);
         assert_int_equal(part->unknown_fields[0].tag, 9999);
         assert_int_equal(part->unknown_fields[0].data[0], i + 1);
     }

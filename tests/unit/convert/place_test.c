@@ -1,4 +1,5 @@
-/* The TPU half of a conversion on models in memory: what functions captured, and what a second conversion leaves alone. */
+/* The TPU half of a conversion on models in memory: what functions captured, and what a second conversion leaves alone.
+ */
 #include "convert/pipeline.h"
 #include "support/graph_check.h"
 #include "support/mini_model.h"
@@ -27,12 +28,14 @@ static void set_up(struct fixture *f) {
     mini_return(f->f, "y", mini_node(f->f, "Relu", "relu", 1, mini_node(f->f, "Reshape", "reshape", 2, x, dims)));
     f->x = mini_placeholder(f->model->main, "x", TARE_DT_FLOAT);
     f->input = (struct tare_binding){ .key = "x", .dtype = TARE_DT_FLOAT, .shape = tare_shape_unknown(), .edge = f->x };
-    f->output = (struct tare_binding){
-        .key = "y", .dtype = TARE_DT_FLOAT, .shape = tare_shape_unknown(),
-        .edge = mini_call(f->model->main, "PartitionedCall", "call", f->f, 2, f->x, mini_ints(f->model->main, "shape", 2, shape))
+    f->output = (struct tare_binding){ .key = "y",
+                                       .dtype = TARE_DT_FLOAT,
+                                       .shape = tare_shape_unknown(),
+                                       .edge = mini_call(f->model->main, "PartitionedCall", "call", f->f, 2, f->x,
+                                                         mini_ints(f->model->main, "shape", 2, shape)) };
+    f->signature = (struct tare_signature){
+        .key = "serving_default", .inputs = &f->input, .n_inputs = 1, .outputs = &f->output, .n_outputs = 1
     };
-    f->signature = (struct tare_signature){ .key = "serving_default", .inputs = &f->input, .n_inputs = 1,
-                                            .outputs = &f->output, .n_outputs = 1 };
     f->model->signatures = &f->signature;
     f->model->n_signatures = 1;
 }

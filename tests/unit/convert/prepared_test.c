@@ -7,7 +7,8 @@ static struct tare_calibrated_ranges ranges_of(const char *algorithm, bool symme
     const struct tare_shape shape = { .rank = 2, .dims = { 1, 4 } };
     const struct tare_place place = { 0 };
     const float values[] = { -1, 0.5f, 2, 3 };
-    struct tare_calibrated_ranges ranges = { .calibration = tare_calibration_new(fingerprint, "test", false), .symmetric = symmetric };
+    struct tare_calibrated_ranges ranges = { .calibration = tare_calibration_new(fingerprint, "test", false),
+                                             .symmetric = symmetric };
     struct tare_calibration_tensor *tensor;
     struct tare_tally *tally = tare_tally_new();
     struct tare_tensor value;

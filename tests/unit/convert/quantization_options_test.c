@@ -149,8 +149,10 @@ static void granularity__follows_the_flag(void **state) {
     assert_int_equal(read("enable_per_channel_quantization: true").options.setting.granularity, TARE_PER_CHANNEL);
     assert_int_equal(read("enable_per_channel_quantization: false").options.setting.granularity, TARE_PER_TENSOR);
     assert_int_equal(read("op_set: TF").options.setting.granularity, TARE_PER_TENSOR);
-    assert_int_equal(read("op_set: TF extensions { granularity: \"per_channel\" }").options.setting.granularity, TARE_PER_CHANNEL);
-    refuses("enable_per_channel_quantization: true op_set: TF", "Currently, per-channel quantization is supported for Uniform");
+    assert_int_equal(read("op_set: TF extensions { granularity: \"per_channel\" }").options.setting.granularity,
+                     TARE_PER_CHANNEL);
+    refuses("enable_per_channel_quantization: true op_set: TF",
+            "Currently, per-channel quantization is supported for Uniform");
     refuses("enable_per_channel_quantization: true quantization_method { experimental_method: DYNAMIC_RANGE }",
             "Currently, per-channel quantization is supported for Uniform Quantized opset, weight only quantization, "
             "or XLA "
@@ -251,7 +253,8 @@ static void extensions__say_what_tensorflow_cannot(void **state) {
     assert_int_equal(q.options.setting.bits, 4);
     assert_int_equal(q.options.setting.granularity, TARE_PER_BLOCK);
     assert_int_equal(q.options.setting.block, 64);
-    assert_true(q.options.setting.full_range && q.options.depthwise && q.options.setting.symmetric && q.options.integer_adds);
+    assert_true(q.options.setting.full_range && q.options.depthwise && q.options.setting.symmetric &&
+                q.options.integer_adds);
     assert_null(method_of(&q, "MatMul", "x"));
     assert_string_equal(q.options.passes[0]->name, "smooth_quant");
     assert_true(q.options.passes[0]->parameters[0].value == 0.75);

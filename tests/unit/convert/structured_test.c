@@ -87,8 +87,10 @@ static void spec__is_a_line_or_a_nest_with_markers(void **state) {
     check(tare_structured_spec, "int64_value: 5", "5");
     check(tare_structured_spec,
           "tuple_value { values { tensor_spec_value { dtype: DT_BOOL } } values { list_value { "
-          "values { string_value: 'n' } values { tensor_spec_value { dtype: DT_FLOAT shape { unknown_rank: true } } } } } }",
-          "(<1>, [<2>, <3>])\n      <1>: bool Tensor, shape=()\n      <2>: 'n'\n      <3>: float32 Tensor, shape=<unknown>");
+          "values { string_value: 'n' } values { tensor_spec_value { dtype: DT_FLOAT shape { unknown_rank: true } } } "
+          "} } }",
+          "(<1>, [<2>, <3>])\n      <1>: bool Tensor, shape=()\n      <2>: 'n'\n      <3>: float32 Tensor, "
+          "shape=<unknown>");
 }
 
 int main(void) {

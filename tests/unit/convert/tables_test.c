@@ -1,5 +1,5 @@
-/* Lookup tables that the checkpoint fills: what the restore operation imports is there when the model runs, and in what is
- * written of it. */
+/* Lookup tables that the checkpoint fills: what the restore operation imports is there when the model runs, and in what
+ * is written of it. */
 #include "convert/saved_model.h"
 #include "base/file.h"
 #include "graph/session.h"
@@ -13,15 +13,21 @@
 
 #define TYPE(key, type) " attr { key: '" key "' value { type: " type " } }"
 #define TEXTS(name, count, values)                                                                                     \
-    "name: '" name "' op: 'Const'" TYPE("dtype", "DT_STRING") " attr { key: 'value' value { tensor { dtype: DT_STRING"   \
-    " tensor_shape { dim { size: " count " } } " values " } } }"
-#define FILE_NODE "node { name: 'file' op: 'Placeholder'" TYPE("dtype", "DT_STRING") " attr { key: 'shape' value { shape { } } } }\n"
+    "name: '" name "' op: 'Const'" TYPE("dtype", "DT_STRING") " attr { key: 'value' value { tensor { dtype: DT_STRING" \
+                                                              " tensor_shape { dim { size: " count " } } " values      \
+                                                              " } } }"
+#define FILE_NODE                                                                                                      \
+    "node { name: 'file' op: 'Placeholder'" TYPE("dtype", "DT_STRING") " attr { key: 'shape' value { shape { } } } "   \
+                                                                       "}\n"
 #define LOOKUP(op, table)                                                                                              \
-    "node { name: 'ids' op: 'Placeholder'" TYPE("dtype", "DT_INT64") " attr { key: 'shape' value { shape { dim { size: -1 } } } } }\n" \
-    "node { name: 'none' op: 'Const'" TYPE("dtype", "DT_FLOAT")                                                          \
-    " attr { key: 'value' value { tensor { dtype: DT_FLOAT tensor_shape { } float_val: -1 } } } }\n"                   \
-    "node { name: 'find' op: '" op "' input: '" table "' input: 'ids' input: 'none'" TYPE("Tin", "DT_INT64")             \
-    TYPE("Tout", "DT_FLOAT") " }\n"
+    "node { name: 'ids' op: 'Placeholder'" TYPE(                                                                       \
+        "dtype", "DT_INT64") " attr { key: 'shape' value { shape { dim { size: -1 } } } } }\n"                         \
+                             "node { name: 'none' op: 'Const'" TYPE(                                                   \
+                                 "dtype", "DT_FLOAT") " attr { key: 'value' value { tensor { dtype: DT_FLOAT "         \
+                                                      "tensor_shape { } float_val: -1 } } } }\n"                       \
+                                                      "node { name: 'find' op: '" op "' input: '" table                \
+                                                      "' input: 'ids' input: 'none'" TYPE("Tin", "DT_INT64")           \
+                                                          TYPE("Tout", "DT_FLOAT") " }\n"
 #define NAMES TEXTS("names", "2", "string_val: 'words-keys' string_val: 'words-values'")
 #define SLICES TEXTS("slices", "2", "string_val: ''")
 #define DTYPES " attr { key: 'dtypes' value { list { type: [DT_INT64, DT_FLOAT] } } }"
@@ -42,8 +48,9 @@ static void write_text(const char *graph) {
     mkdir(temp_path("model/variables"), 0700);
     file = fopen(temp_path("model/saved_model.pbtxt"), "w");
     assert_non_null(file);
-    fprintf(file, "saved_model_schema_version: 1 meta_graphs { meta_info_def { tags: 'serve' } graph_def {\n%s}\n%s%s}\n", graph,
-            signature, objects);
+    fprintf(file,
+            "saved_model_schema_version: 1 meta_graphs { meta_info_def { tags: 'serve' } graph_def {\n%s}\n%s%s}\n",
+            graph, signature, objects);
     assert_int_equal(fclose(file), 0);
 }
 
@@ -102,12 +109,14 @@ static void is_filled_here_and_when_written(const char *graph) {
 /* ---- by nodes of the main graph, with both kinds of handle ---- */
 
 #define BY_NODES(make, find, import)                                                                                   \
-    "node { name: 'words' op: '" make "'" TYPE("key_dtype", "DT_INT64") TYPE("value_dtype", "DT_FLOAT") " }\n"           \
-    LOOKUP(find, "words") FILE_NODE "node { " NAMES " }\nnode { " SLICES " }\n"                                        \
-    "node { name: 'restore' op: 'RestoreV2' input: 'file' input: 'names' input: 'slices'" DTYPES " }\n"                \
-    "node { name: 'import' op: '" import "' input: 'words' input: 'restore' input: 'restore:1'" TYPE("Tin", "DT_INT64")  \
-    TYPE("Tout", "DT_FLOAT") " }\n"                                                                                      \
-    "node { name: 'restore_all' op: 'NoOp' input: '^import' }\n"
+    "node { name: 'words' op: '" make "'" TYPE("key_dtype", "DT_INT64")                                                \
+        TYPE("value_dtype", "DT_FLOAT") " }\n" LOOKUP(find, "words") FILE_NODE                                         \
+        "node { " NAMES " }\nnode { " SLICES " }\n"                                                                    \
+        "node { name: 'restore' op: 'RestoreV2' input: 'file' input: 'names' input: 'slices'" DTYPES " }\n"            \
+        "node { name: 'import' op: '" import                                                                           \
+        "' input: 'words' input: 'restore' input: 'restore:1'" TYPE("Tin", "DT_INT64")                                 \
+            TYPE("Tout", "DT_FLOAT") " }\n"                                                                            \
+                                     "node { name: 'restore_all' op: 'NoOp' input: '^import' }\n"
 static const char by_nodes[] = BY_NODES("MutableHashTableV2", "LookupTableFindV2", "LookupTableImportV2");
 static const char by_references[] = BY_NODES("MutableHashTable", "LookupTableFind", "LookupTableImport");
 
@@ -119,27 +128,34 @@ static void nodes__fill_tables(void **state) {
 
 /* ---- by functions: one restores and calls another one, which imports ---- */
 
-static const char by_functions[] =
-    "node { name: 'words' op: 'MutableHashTableV2'" TYPE("key_dtype", "DT_INT64") TYPE("value_dtype", "DT_FLOAT")
-    " attr { key: 'shared_name' value { s: 'words' } } }\n"
-    LOOKUP("LookupTableFindV2", "words") FILE_NODE
+static const char by_functions[] = "node { name: 'words' op: 'MutableHashTableV2'" TYPE("key_dtype", "DT_INT64")
+    TYPE("value_dtype", "DT_FLOAT") " attr { key: 'shared_name' value { s: 'words' } } }\n" LOOKUP("LookupTableFindV2",
+                                                                                                   "words") FILE_NODE
     "node { name: 'restore_all' op: 'StatefulPartitionedCall' input: 'file' input: 'words'"
-    " attr { key: 'f' value { func { name: 'outer' } } } attr { key: 'Tin' value { list { type: [DT_STRING, DT_RESOURCE] } } }"
+    " attr { key: 'f' value { func { name: 'outer' } } } attr { key: 'Tin' value { list { type: [DT_STRING, "
+    "DT_RESOURCE] } } }"
     " attr { key: 'Tout' value { list { type: DT_STRING } } } }\n"
     "library { function { signature { name: 'outer' is_stateful: true input_arg { name: 'file' type: DT_STRING }"
     " input_arg { name: 'table' type: DT_RESOURCE } output_arg { name: 'done' type: DT_STRING } }\n"
     "node_def { " NAMES " }\nnode_def { " SLICES " }\n"
-    "node_def { name: 'restore' op: 'RestoreV2' input: 'file' input: 'names:output:0' input: 'slices:output:0'" DTYPES " }\n"
-    "node_def { name: 'call' op: 'StatefulPartitionedCall' input: 'restore:tensors:1' input: 'table' input: 'restore:tensors:0'"
+    "node_def { name: 'restore' op: 'RestoreV2' input: 'file' input: 'names:output:0' input: 'slices:output:0'" DTYPES
+    " }\n"
+    "node_def { name: 'call' op: 'StatefulPartitionedCall' input: 'restore:tensors:1' input: 'table' input: "
+    "'restore:tensors:0'"
     " attr { key: 'f' value { func { name: 'inner' } } }"
-    " attr { key: 'Tin' value { list { type: [DT_FLOAT, DT_RESOURCE, DT_INT64] } } } attr { key: 'Tout' value { list { } } } }\n"
-    "node_def { name: 'id' op: 'Identity' input: 'file' input: '^call'" TYPE("T", "DT_STRING") " }\n"
-    "ret { key: 'done' value: 'id:output:0' } }\n"
-    "function { signature { name: 'inner' is_stateful: true input_arg { name: 'v' type: DT_FLOAT }"
-    " input_arg { name: 't' type: DT_RESOURCE } input_arg { name: 'k' type: DT_INT64 } }\n"
-    "node_def { name: 'same' op: 'Identity' input: 'k'" TYPE("T", "DT_INT64") " }\n"
-    "node_def { name: 'import' op: 'LookupTableImportV2' input: 't' input: 'same:output:0' input: 'v'" TYPE("Tin", "DT_INT64")
-    TYPE("Tout", "DT_FLOAT") " } } }\n";
+    " attr { key: 'Tin' value { list { type: [DT_FLOAT, DT_RESOURCE, DT_INT64] } } } attr { key: 'Tout' value { list { "
+    "} } } }\n"
+    "node_def { name: 'id' op: 'Identity' input: 'file' input: '^call'" TYPE(
+        "T",
+        "DT_STRING") " }\n"
+                     "ret { key: 'done' value: 'id:output:0' } }\n"
+                     "function { signature { name: 'inner' is_stateful: true input_arg { name: 'v' type: DT_FLOAT }"
+                     " input_arg { name: 't' type: DT_RESOURCE } input_arg { name: 'k' type: DT_INT64 } }\n"
+                     "node_def { name: 'same' op: 'Identity' input: 'k'" TYPE(
+                         "T", "DT_INT64") " }\n"
+                                          "node_def { name: 'import' op: 'LookupTableImportV2' input: 't' input: "
+                                          "'same:output:0' input: 'v'" TYPE("Tin", "DT_INT64")
+                                              TYPE("Tout", "DT_FLOAT") " } } }\n";
 
 static void functions__fill_tables(void **state) {
     (void)state;
@@ -162,7 +178,8 @@ static void saveables__keep_their_functions(void **state) {
     mini_ok(tare_saved_model_export(model, temp_path("out"), NULL));
     tare_model_free(model);
     model = load("out");
-    for (size_t i = 0; i < 2; i++) assert_non_null(tare_model_find_function(model, functions[i]));
+    for (size_t i = 0; i < 2; i++)
+        assert_non_null(tare_model_find_function(model, functions[i]));
     tare_model_free(model);
     mini_ok(tare_file_remove_tree(temp_path("out")));
     objects = "";
@@ -193,13 +210,14 @@ static void tables__that_are_not_stored_stay_empty(void **state) {
 
 /* An import into something else is none of ours: running it would say what is wrong. */
 static void imports__into_no_table_are_left(void **state) {
-    static const char variable[] =
-        "node { name: 'words' op: 'VariableV2'" TYPE("dtype", "DT_STRING") " attr { key: 'shape' value { shape { } } } }\n"
-        LOOKUP("LookupTableFind", "words") FILE_NODE "node { " NAMES " }\nnode { " SLICES " }\n"
+    static const char variable[] = "node { name: 'words' op: 'VariableV2'" TYPE(
+        "dtype", "DT_STRING") " attr { key: 'shape' value { shape { } } } }\n" LOOKUP("LookupTableFind", "words")
+        FILE_NODE
+        "node { " NAMES " }\nnode { " SLICES " }\n"
         "node { name: 'restore' op: 'RestoreV2' input: 'file' input: 'names' input: 'slices'" DTYPES " }\n"
-        "node { name: 'import' op: 'LookupTableImport' input: 'words' input: 'restore' input: 'restore:1'"
-        TYPE("Tin", "DT_INT64") TYPE("Tout", "DT_FLOAT") " }\n"
-        "node { name: 'restore_all' op: 'NoOp' input: '^import' }\n";
+        "node { name: 'import' op: 'LookupTableImport' input: 'words' input: 'restore' input: 'restore:1'" TYPE(
+            "Tin", "DT_INT64") TYPE("Tout", "DT_FLOAT") " }\n"
+                                                        "node { name: 'restore_all' op: 'NoOp' input: '^import' }\n";
     struct tare_model *model;
     (void)state;
     write_model(variable, TARE_DT_INT64);
@@ -211,16 +229,41 @@ static void imports__into_no_table_are_left(void **state) {
 
 /* A value that comes from itself has no origin; looking for it ends. */
 static void circles__have_no_origin(void **state) {
-    static const char circle[] =
-        "node { name: 'a' op: 'Identity' input: 'b'" TYPE("T", "DT_FLOAT") " }\n"
-        "node { name: 'b' op: 'Identity' input: 'a'" TYPE("T", "DT_FLOAT") " }\n"
-        "node { name: 'v' op: 'VarHandleOp'" TYPE("dtype", "DT_FLOAT") " attr { key: 'shape' value { shape { } } } }\n"
-        "node { name: 'h' op: 'Identity' input: 'i'" TYPE("T", "DT_RESOURCE") " }\n"
-        "node { name: 'i' op: 'Identity' input: 'h'" TYPE("T", "DT_RESOURCE") " }\n"
-        "node { name: 'assign' op: 'AssignVariableOp' input: 'v' input: 'a'" TYPE("dtype", "DT_FLOAT") " }\n"
-        "node { name: 'assign_1' op: 'AssignVariableOp' input: 'h' input: 'a'" TYPE("dtype", "DT_FLOAT") " }\n"
-        "node { name: 'file' op: 'NoOp' }\nnode { name: 'restore_all' op: 'NoOp' input: '^assign' input: '^assign_1' }\n"
-        "node { name: 'ids' op: 'NoOp' }\nnode { name: 'find' op: 'NoOp' }\n";
+    static const char circle[] = "node { name: 'a' op: 'Identity' input: 'b'" TYPE(
+        "T",
+        "DT_FLOAT") " }\n"
+                    "node { name: 'b' op: 'Identity' input: 'a'" TYPE(
+                        "T",
+                        "DT_FLOAT") " }\n"
+                                    "node { name: 'v' op: 'VarHandleOp'" TYPE(
+                                        "dtype",
+                                        "DT_FLOAT") " attr { key: 'shape' value { shape { } } } }\n"
+                                                    "node { name: 'h' op: 'Identity' input: 'i'" TYPE(
+                                                        "T",
+                                                        "DT_RESOURCE") " }\n"
+                                                                       "node { name: 'i' op: 'Identity' input: "
+                                                                       "'h'" TYPE(
+                                                                           "T",
+                                                                           "DT_RESOURCE") " }\n"
+                                                                                          "node { name: 'assign' op: "
+                                                                                          "'AssignVariableOp' input: "
+                                                                                          "'v' input: 'a'" TYPE(
+                                                                                              "dtype",
+                                                                                              "DT_FLOAT") " }\n"
+                                                                                                          "node { "
+                                                                                                          "name: "
+                                                                                                          "'assign_1' "
+                                                                                                          "op: "
+                                                                                                          "'AssignVaria"
+                                                                                                          "bleOp' "
+                                                                                                          "input: 'h' "
+                                                                                                          "input: "
+                                                                                                          "'a'" TYPE(
+                                                                                                              "dtype",
+                                                                                                              "DT_"
+                                                                                                              "FLOAT") " }\n"
+                                                                                                                       "node { name: 'file' op: 'NoOp' }\nnode { name: 'restore_all' op: 'NoOp' input: '^assign' input: '^assign_1' }\n"
+                                                                                                                       "node { name: 'ids' op: 'NoOp' }\nnode { name: 'find' op: 'NoOp' }\n";
     struct tare_model *model = NULL;
     (void)state;
     write_model(circle, TARE_DT_INT64);
@@ -235,27 +278,42 @@ static void calls__beyond_number_end(void **state) {
     char *at = graph, *end = graph + sizeof graph;
     struct tare_model *model;
     (void)state;
-    at += snprintf(at, (size_t)(end - at),
-                   "node { name: 'file' op: 'Placeholder'" TYPE("dtype", "DT_STRING") " attr { key: 'shape' value { shape { } } } }\n"
-                   "node { name: 'v' op: 'VarHandleOp'" TYPE("dtype", "DT_FLOAT") " attr { key: 'shape' value { shape { } } } }\n"
-                   "node { name: 'restore_all' op: 'StatefulPartitionedCall' input: 'file' input: 'v' attr { key: 'f' value {"
-                   " func { name: 'f0' } } } attr { key: 'Tin' value { list { type: [DT_STRING, DT_RESOURCE] } } }"
-                   " attr { key: 'Tout' value { list { } } } }\n"
-                   "node { name: 'ids' op: 'Placeholder'" TYPE("dtype", "DT_INT64") " attr { key: 'shape' value { shape { } } } }\n"
-                   "node { name: 'find' op: 'Identity' input: 'ids'" TYPE("T", "DT_INT64") " }\nlibrary {\n");
+    at += snprintf(
+        at, (size_t)(end - at),
+        "node { name: 'file' op: 'Placeholder'" TYPE(
+            "dtype",
+            "DT_STRING") " attr { key: 'shape' value { shape { } } } }\n"
+                         "node { name: 'v' op: 'VarHandleOp'" TYPE(
+                             "dtype",
+                             "DT_FLOAT") " attr { key: 'shape' value { shape { } } } }\n"
+                                         "node { name: 'restore_all' op: 'StatefulPartitionedCall' input: 'file' "
+                                         "input: 'v' attr { key: 'f' value {"
+                                         " func { name: 'f0' } } } attr { key: 'Tin' value { list { type: [DT_STRING, "
+                                         "DT_RESOURCE] } } }"
+                                         " attr { key: 'Tout' value { list { } } } }\n"
+                                         "node { name: 'ids' op: 'Placeholder'" TYPE(
+                                             "dtype",
+                                             "DT_INT64") " attr { key: 'shape' value { shape { } } } }\n"
+                                                         "node { name: 'find' op: 'Identity' input: 'ids'" TYPE(
+                                                             "T", "DT_INT64") " }\nlibrary {\n");
     for (int d = 0; d < DEPTH; d++) {
-        at += snprintf(at, (size_t)(end - at),
-                       "function { signature { name: 'f%d' is_stateful: true input_arg { name: 'p' type: DT_STRING }"
-                       " input_arg { name: 'v' type: DT_RESOURCE } }\n"
-                       "node_def { " NAMES " }\nnode_def { " SLICES " }\n"
-                       "node_def { name: 'r' op: 'RestoreV2' input: 'p' input: 'names:output:0' input: 'slices:output:0'" DTYPES " }\n"
-                       "node_def { name: 'a' op: 'AssignVariableOp' input: 'v' input: 'r:tensors:1'" TYPE("dtype", "DT_FLOAT") " }\n",
-                       d);
+        at += snprintf(
+            at, (size_t)(end - at),
+            "function { signature { name: 'f%d' is_stateful: true input_arg { name: 'p' type: DT_STRING }"
+            " input_arg { name: 'v' type: DT_RESOURCE } }\n"
+            "node_def { " NAMES " }\nnode_def { " SLICES " }\n"
+            "node_def { name: 'r' op: 'RestoreV2' input: 'p' input: 'names:output:0' input: 'slices:output:0'" DTYPES
+            " }\n"
+            "node_def { name: 'a' op: 'AssignVariableOp' input: 'v' input: 'r:tensors:1'" TYPE("dtype",
+                                                                                               "DT_FLOAT") " }\n",
+            d);
         for (int c = 0; c < CALLS && d + 1 < DEPTH; c++)
-            at += snprintf(at, (size_t)(end - at),
-                           "node_def { name: 'c%d' op: 'StatefulPartitionedCall' input: 'p' input: 'v' attr { key: 'f' value {"
-                           " func { name: 'f%d' } } } attr { key: 'Tin' value { list { type: [DT_STRING, DT_RESOURCE] } } }"
-                           " attr { key: 'Tout' value { list { } } } }\n", c, d + 1);
+            at += snprintf(
+                at, (size_t)(end - at),
+                "node_def { name: 'c%d' op: 'StatefulPartitionedCall' input: 'p' input: 'v' attr { key: 'f' value {"
+                " func { name: 'f%d' } } } attr { key: 'Tin' value { list { type: [DT_STRING, DT_RESOURCE] } } }"
+                " attr { key: 'Tout' value { list { } } } }\n",
+                c, d + 1);
         at += snprintf(at, (size_t)(end - at), "}\n");
     }
     snprintf(at, (size_t)(end - at), "}\n");

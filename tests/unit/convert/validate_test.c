@@ -27,16 +27,20 @@ static const char sound[] =
     "  meta_info_def { tags: 'serve' function_aliases { key: 'f' value: 'tpu_func' } }\n"
     "  graph_def {\n"
     "    node { name: 'v' op: 'VarHandleOp' attr { key: 'dtype' value { type: DT_FLOAT } }\n"
-    "           attr { key: 'shape' value { shape { dim { size: 2 } } } } attr { key: 'shared_name' value { s: 'v' } } }\n"
+    "           attr { key: 'shape' value { shape { dim { size: 2 } } } } attr { key: 'shared_name' value { s: 'v' } } "
+    "}\n"
     "    node { name: 'file' op: 'Placeholder' attr { key: 'dtype' value { type: DT_STRING } }\n"
     "           attr { key: 'shape' value { shape { } } } }\n"
     "    node { name: 'names' op: 'Const' attr { key: 'dtype' value { type: DT_STRING } }\n"
-    "           attr { key: 'value' value { tensor { dtype: DT_STRING tensor_shape { dim { size: 1 } } string_val: 'v/KEY' } } } }\n"
+    "           attr { key: 'value' value { tensor { dtype: DT_STRING tensor_shape { dim { size: 1 } } string_val: "
+    "'v/KEY' } } } }\n"
     "    node { name: 'slices' op: 'Const' attr { key: 'dtype' value { type: DT_STRING } }\n"
-    "           attr { key: 'value' value { tensor { dtype: DT_STRING tensor_shape { dim { size: 1 } } string_val: '' } } } }\n"
+    "           attr { key: 'value' value { tensor { dtype: DT_STRING tensor_shape { dim { size: 1 } } string_val: '' "
+    "} } } }\n"
     "    node { name: 'restore' op: 'RestoreV2' input: 'file' input: 'names' input: 'slices'\n"
     "           attr { key: 'dtypes' value { list { type: DT_FLOAT } } } }\n"
-    "    node { name: 'assign' op: 'AssignVariableOp' input: 'v' input: 'restore' attr { key: 'dtype' value { type: DT_FLOAT } } }\n"
+    "    node { name: 'assign' op: 'AssignVariableOp' input: 'v' input: 'restore' attr { key: 'dtype' value { type: "
+    "DT_FLOAT } } }\n"
     "    library { function {\n"
     "      signature { name: 'f' input_arg { name: 'x' type: DT_FLOAT } input_arg { name: 'r' type: DT_RESOURCE }\n"
     "                  output_arg { name: 'y' type: DT_FLOAT } }\n"
@@ -44,7 +48,8 @@ static const char sound[] =
     "      ret { key: 'y' value: 'id:output:0' } } }\n"
     "  }\n"
     "  saver_def { filename_tensor_name: 'file:0' restore_op_name: 'assign' version: V2 }\n"
-    "  signature_def { key: 'serving_default' value { outputs { key: 'y' value { name: 'restore:0' dtype: DT_FLOAT } } } }\n"
+    "  signature_def { key: 'serving_default' value { outputs { key: 'y' value { name: 'restore:0' dtype: DT_FLOAT } } "
+    "} }\n"
     "  asset_file_def { tensor_info { name: 'file:0' } filename: 'words.txt' }\n"
     "  object_graph_def {\n"
     "    nodes { children { node_id: 1 local_name: 'f' } children { node_id: 2 local_name: 'v' } user_object { } }\n"
@@ -56,8 +61,9 @@ static const char sound[] =
     "  }\n"
     "}\n";
 
-static const char trackable[] = "nodes { children { node_id: 1 local_name: 'v' } }\n"
-                                "nodes { attributes { name: 'VARIABLE_VALUE' full_name: 'v' checkpoint_key: 'v/KEY' } }\n";
+static const char trackable[] =
+    "nodes { children { node_id: 1 local_name: 'v' } }\n"
+    "nodes { attributes { name: 'VARIABLE_VALUE' full_name: 'v' checkpoint_key: 'v/KEY' } }\n";
 
 /* ---- making models ---- */
 
@@ -148,8 +154,8 @@ static void make_binary(void) {
     uint8_t *bytes;
     size_t size;
     assert_int_equal(tare_file_map(&text, temp_path("model/saved_model.pbtxt")), TARE_OK);
-    assert_int_equal(tare_text_format_read(&message, &tensorflow__saved_model__descriptor, &arena, (const char *)text.data,
-                                           text.size, TARE_TEXT_STRICT, "text"),
+    assert_int_equal(tare_text_format_read(&message, &tensorflow__saved_model__descriptor, &arena,
+                                           (const char *)text.data, text.size, TARE_TEXT_STRICT, "text"),
                      TARE_OK);
     assert_int_equal(tare_message_pack(&bytes, &size, message), TARE_OK);
     assert_int_equal(tare_file_write(temp_path("model/saved_model.pb"), bytes, size), TARE_OK);
@@ -164,14 +170,17 @@ static void expect_now(const char *const *wanted) {
     if (tare_saved_model_validate(&faults, temp_path("model"), NULL) != TARE_OK) fail_msg("%s", tare_error_text());
     for (; wanted[count]; count++) {
         bool found = false;
-        for (size_t i = 0; i < faults.count; i++) found = found || strcmp(faults.items[i], wanted[count]) == 0;
+        for (size_t i = 0; i < faults.count; i++)
+            found = found || strcmp(faults.items[i], wanted[count]) == 0;
         if (!found) print_error("not found: %s\n", wanted[count]);
         if (!found)
-            for (size_t i = 0; i < faults.count; i++) print_error("  got: %s\n", faults.items[i]);
+            for (size_t i = 0; i < faults.count; i++)
+                print_error("  got: %s\n", faults.items[i]);
         assert_true(found);
     }
     if (faults.count != count)
-        for (size_t i = 0; i < faults.count; i++) print_error("  got: %s\n", faults.items[i]);
+        for (size_t i = 0; i < faults.count; i++)
+            print_error("  got: %s\n", faults.items[i]);
     assert_int_equal(faults.count, count);
     tare_faults_free(&faults);
 }
@@ -184,9 +193,11 @@ static void expect(const struct change *change, const char *const *wanted) {
     expect_now(wanted);
 }
 #define EXPECT(with, ...) expect(&(struct change)with, (const char *const[]){ __VA_ARGS__ })
-#define CHANGE(...) { __VA_ARGS__ }
+#define CHANGE(...)                                                                                                    \
+    { __VA_ARGS__ }
 /* saved_model.pbtxt with one text for another. */
-#define TEXT(old, new) { .from = old, .to = new }
+#define TEXT(old, new)                                                                                                 \
+    { .from = old, .to = new }
 
 static void sound_model__has_no_fault(void **state) {
     (void)state;
@@ -208,14 +219,15 @@ static void file__rules(void **state) {
 
 static void object_graph__rules(void **state) {
     (void)state;
-    EXPECT(TEXT("node_id: 2 local_name: 'v'", "node_id: 9 local_name: 'v'"),
-           "object graph: node 0 has child 9 of 5", NULL);
+    EXPECT(TEXT("node_id: 2 local_name: 'v'", "node_id: 9 local_name: 'v'"), "object graph: node 0 has child 9 of 5",
+           NULL);
     EXPECT(TEXT("function { concrete_functions: 'f' }", "function { concrete_functions: 'g' }"),
            "object graph: function g has no concrete function entry", NULL);
     EXPECT(TEXT("concrete_function_name: 'f'", "concrete_function_name: 'g'"),
            "object graph: bare function g has no entry", NULL);
-    EXPECT(TEXT("    concrete_functions { key: 'f'", "    concrete_functions { key: 'g' } concrete_functions { key: 'f'"),
-           "object graph: concrete function g is not in the library", NULL);
+    EXPECT(
+        TEXT("    concrete_functions { key: 'f'", "    concrete_functions { key: 'g' } concrete_functions { key: 'f'"),
+        "object graph: concrete function g is not in the library", NULL);
     EXPECT(TEXT("asset_file_def_index: 0", "asset_file_def_index: 1"), "object graph: node 3 is asset 1 of 1", NULL);
     EXPECT(TEXT("bound_inputs: 2", "bound_inputs: 1 bound_inputs: 2 bound_inputs: 2"),
            "object graph: f has more bound inputs than arguments (3, 2)", NULL);
@@ -230,8 +242,8 @@ static void checkpoint__rules(void **state) {
            "checkpoint: object graph names w/KEY, which is not stored", NULL);
     EXPECT(CHANGE(.objects_from = "node_id: 1", .objects_to = "node_id: 2"),
            "checkpoint: object graph: node 0 has child 2 of 2", NULL);
-    EXPECT(CHANGE(.objects_from = trackable, .objects_to = ""), "checkpoint: its object graph has 0 nodes for 1 variables",
-           NULL);
+    EXPECT(CHANGE(.objects_from = trackable, .objects_to = ""),
+           "checkpoint: its object graph has 0 nodes for 1 variables", NULL);
     EXPECT(CHANGE(.key = "other"), "graph/v (VarHandleOp): variable v has no value in the checkpoint",
            "graph/restore (RestoreV2): restores v/KEY, which the checkpoint lacks",
            "checkpoint: object graph names v/KEY, which is not stored", NULL);
@@ -256,10 +268,11 @@ static void variables__must_fit_what_is_stored(void **state) {
 static void nodes__are_named_with_their_faults(void **state) {
     (void)state;
     EXPECT(TEXT("name: 'id' op: 'Identity'", "name: 'id' op: 'Identify'"), "f/id (Identify): unknown op", NULL);
-    EXPECT(TEXT("input: 'x' attr { key: 'T' value { type: DT_FLOAT } }", "input: 'x' attr { key: 'T' value { type: DT_INT32 } }"),
+    EXPECT(TEXT("input: 'x' attr { key: 'T' value { type: DT_FLOAT } }",
+                "input: 'x' attr { key: 'T' value { type: DT_INT32 } }"),
            "f/id (Identity): input 0 is float32 (wanted int32)", "f: output y has int32, declared float32", NULL);
     EXPECT(TEXT("attr { key: 'dtypes' value { list { type: DT_FLOAT } } }",
-                  "attr { key: 'dtypes' value { list { type: DT_FLOAT } } } attr { key: 'speed' value { i: 1 } }"),
+                "attr { key: 'dtypes' value { list { type: DT_FLOAT } } } attr { key: 'speed' value { i: 1 } }"),
            "graph/restore (RestoreV2): NodeDef mentions attribute speed which is not in the op definition", NULL);
 }
 

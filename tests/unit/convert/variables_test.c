@@ -1,5 +1,5 @@
-/* Which checkpoint tensor a variable gets. Names repeat in real models (two metrics called "total"), and here they lie: the
- * right answer comes from the assignments of the restore operation, from captures and object graphs. */
+/* Which checkpoint tensor a variable gets. Names repeat in real models (two metrics called "total"), and here they lie:
+ * the right answer comes from the assignments of the restore operation, from captures and object graphs. */
 #include "convert/saved_model.h"
 #include "convert/pass.h"
 #include "base/alloc.h"
@@ -23,7 +23,8 @@
     "node { name: '" name "' op: 'VarHandleOp' attr { key: 'dtype' value { type: DT_FLOAT } }"                         \
     " attr { key: 'shape' value { shape { } } } attr { key: 'shared_name' value { s: '" shared "' } } }\n"
 #define TEXTS(name, count, values)                                                                                     \
-    "name: '" name "' op: 'Const' attr { key: 'dtype' value { type: DT_STRING } } attr { key: 'value' value { tensor {" \
+    "name: '" name                                                                                                     \
+    "' op: 'Const' attr { key: 'dtype' value { type: DT_STRING } } attr { key: 'value' value { tensor {"               \
     " dtype: DT_STRING tensor_shape { dim { size: " count " } } " values " } } }"
 #define FILE_NODE                                                                                                      \
     "node { name: 'file' op: 'Placeholder' attr { key: 'dtype' value { type: DT_STRING } }"                            \
@@ -74,7 +75,8 @@ static struct tare_model *open_model(const char *graph, const char *rest, const 
     mkdir(temp_path("model/variables"), 0700);
     file = fopen(temp_path("model/saved_model.pbtxt"), "w");
     assert_non_null(file);
-    fprintf(file, "saved_model_schema_version: 1 meta_graphs { meta_info_def { tags: 'serve' } graph_def {\n%s}\n%s}\n", graph, rest);
+    fprintf(file, "saved_model_schema_version: 1 meta_graphs { meta_info_def { tags: 'serve' } graph_def {\n%s}\n%s}\n",
+            graph, rest);
     assert_int_equal(fclose(file), 0);
     write_checkpoint(objects);
     if (tare_saved_model_load(&model, temp_path("model"), NULL) != TARE_OK) fail_msg("%s", tare_error_text());
@@ -99,8 +101,7 @@ static void check(const struct tare_model *model, const char *node, const char *
     assert_string_equal(variable->key, key);
     assert_int_equal(variable->object_id, object);
     for (size_t i = 0; i < sizeof stored / sizeof *stored; i++)
-        if (strcmp(stored[i].key, key) == 0)
-            assert_true(*TARE_CONST_DATA(float, &variable->value) == stored[i].value);
+        if (strcmp(stored[i].key, key) == 0) assert_true(*TARE_CONST_DATA(float, &variable->value) == stored[i].value);
 }
 
 /* TF2: the call passes handles in one order, the function assigns them in the other. */
@@ -109,22 +110,69 @@ static void restore_function__decides_against_names(void **state) {
         VARIABLE("total", "total") VARIABLE("total_1", "total_1") FILE_NODE
         "node { name: 'restore' op: 'StatefulPartitionedCall' input: 'file' input: 'total' input: 'total_1'"
         " attr { key: 'Tin' value { list { type: [DT_STRING, DT_RESOURCE, DT_RESOURCE] } } }"
-        " attr { key: 'Tout' value { list { type: DT_STRING } } } attr { key: 'f' value { func { name: 'traced_restore' } } } }\n"
+        " attr { key: 'Tout' value { list { type: DT_STRING } } } attr { key: 'f' value { func { name: "
+        "'traced_restore' } } } }\n"
         "library { function { signature { name: 'traced_restore' input_arg { name: 'prefix' type: DT_STRING }"
         "  input_arg { name: 'a' type: DT_RESOURCE } input_arg { name: 'b' type: DT_RESOURCE }"
         "  output_arg { name: 'out' type: DT_STRING } is_stateful: true }\n"
-        "  node_def { " TEXTS("names", "2", "string_val: 'metrics/0/total' string_val: 'metrics/1/total'") " }\n"
-        "  node_def { " TEXTS("slices", "2", "string_val: ''") " }\n"
-        "  node_def { name: 'read' op: 'RestoreV2' input: 'prefix' input: 'names:output:0' input: 'slices:output:0'"
-        "    attr { key: 'dtypes' value { list { type: [DT_FLOAT, DT_FLOAT] } } } }\n"
-        "  node_def { name: 'first' op: 'Identity' input: 'read:tensors:0' attr { key: 'T' value { type: DT_FLOAT } } }\n"
-        "  node_def { name: 'to_b' op: 'AssignVariableOp' input: 'b' input: 'first:output:0' attr { key: 'dtype' value { type: DT_FLOAT } } }\n"
-        "  node_def { name: 'to_a' op: 'AssignVariableOp' input: 'a' input: 'read:tensors:1' attr { key: 'dtype' value { type: DT_FLOAT } } }\n"
-        "  node_def { name: 'out' op: 'Identity' input: 'prefix' input: '^to_a' input: '^to_b' attr { key: 'T' value { type: DT_STRING } } }\n"
-        "  ret { key: 'out' value: 'out:output:0' } } }\n",
+        "  node_def { " TEXTS(
+            "names", "2",
+            "string_val: 'metrics/0/total' string_val: 'metrics/1/total'") " }\n"
+                                                                           "  node_def { " TEXTS(
+                                                                               "slices", "2",
+                                                                               "string_val: ''") " }\n"
+                                                                                                 "  node_def { name: "
+                                                                                                 "'read' op: "
+                                                                                                 "'RestoreV2' input: "
+                                                                                                 "'prefix' input: "
+                                                                                                 "'names:output:0' "
+                                                                                                 "input: "
+                                                                                                 "'slices:output:0'"
+                                                                                                 "    attr { key: "
+                                                                                                 "'dtypes' value { "
+                                                                                                 "list { type: "
+                                                                                                 "[DT_FLOAT, DT_FLOAT] "
+                                                                                                 "} } } }\n"
+                                                                                                 "  node_def { name: "
+                                                                                                 "'first' op: "
+                                                                                                 "'Identity' input: "
+                                                                                                 "'read:tensors:0' "
+                                                                                                 "attr { key: 'T' "
+                                                                                                 "value { type: "
+                                                                                                 "DT_FLOAT } } }\n"
+                                                                                                 "  node_def { name: "
+                                                                                                 "'to_b' op: "
+                                                                                                 "'AssignVariableOp' "
+                                                                                                 "input: 'b' input: "
+                                                                                                 "'first:output:0' "
+                                                                                                 "attr { key: 'dtype' "
+                                                                                                 "value { type: "
+                                                                                                 "DT_FLOAT } } }\n"
+                                                                                                 "  node_def { name: "
+                                                                                                 "'to_a' op: "
+                                                                                                 "'AssignVariableOp' "
+                                                                                                 "input: 'a' input: "
+                                                                                                 "'read:tensors:1' "
+                                                                                                 "attr { key: 'dtype' "
+                                                                                                 "value { type: "
+                                                                                                 "DT_FLOAT } } }\n"
+                                                                                                 "  node_def { name: "
+                                                                                                 "'out' op: 'Identity' "
+                                                                                                 "input: 'prefix' "
+                                                                                                 "input: '^to_a' "
+                                                                                                 "input: '^to_b' attr "
+                                                                                                 "{ key: 'T' value { "
+                                                                                                 "type: DT_STRING } } "
+                                                                                                 "}\n"
+                                                                                                 "  ret { key: 'out' "
+                                                                                                 "value: "
+                                                                                                 "'out:output:0' } } "
+                                                                                                 "}\n",
         "saver_def { filename_tensor_name: 'file:0' restore_op_name: 'restore' version: V2 }\n"
-        "object_graph_def { nodes { children { node_id: 1 local_name: 'first' } children { node_id: 2 local_name: 'second' } user_object { } }\n"
-        "  nodes { variable { dtype: DT_FLOAT shape { } name: 'total' } } nodes { variable { dtype: DT_FLOAT shape { } name: 'total' } } }\n",
+        "object_graph_def { nodes { children { node_id: 1 local_name: 'first' } children { node_id: 2 local_name: "
+        "'second' } user_object { } }\n"
+        "  nodes { variable { dtype: DT_FLOAT shape { } name: 'total' } } nodes { variable { dtype: DT_FLOAT shape { } "
+        "name: 'total' } } }\n",
         "nodes { children { node_id: 2 local_name: 'first' } children { node_id: 1 local_name: 'second' } }\n"
         "nodes { attributes { name: 'VARIABLE_VALUE' full_name: 'total' checkpoint_key: 'metrics/1/total' } }\n"
         "nodes { attributes { name: 'VARIABLE_VALUE' full_name: 'total' checkpoint_key: 'metrics/0/total' } }\n");
@@ -137,16 +185,22 @@ static void restore_function__decides_against_names(void **state) {
 /* No restore function: the signature's call passes the objects that its function captured. */
 static void captures__tie_variables_to_objects(void **state) {
     struct tare_model *model = open_model(
-        VARIABLE("total", "total") VARIABLE("total_1", "total_1")
-        "node { name: 'call' op: 'StatefulPartitionedCall' input: 'total_1' input: 'total'"
-        " attr { key: 'Tin' value { list { type: [DT_RESOURCE, DT_RESOURCE] } } }"
-        " attr { key: 'Tout' value { list { type: DT_FLOAT } } } attr { key: 'f' value { func { name: 'wrapper' } } } }\n"
-        "library { function { signature { name: 'wrapper' input_arg { name: 'unknown' type: DT_RESOURCE }"
-        "  input_arg { name: 'unknown_0' type: DT_RESOURCE } output_arg { name: 'y' type: DT_FLOAT } is_stateful: true }\n"
-        "  node_def { name: 'read' op: 'ReadVariableOp' input: 'unknown' attr { key: 'dtype' value { type: DT_FLOAT } } }\n"
-        "  ret { key: 'y' value: 'read:value:0' } } }\n",
-        "object_graph_def { nodes { children { node_id: 1 local_name: 'first' } children { node_id: 2 local_name: 'second' } user_object { } }\n"
-        "  nodes { variable { dtype: DT_FLOAT shape { } name: 'total' } } nodes { variable { dtype: DT_FLOAT shape { } name: 'total' } }\n"
+        VARIABLE("total", "total") VARIABLE(
+            "total_1", "total_1") "node { name: 'call' op: 'StatefulPartitionedCall' input: 'total_1' input: 'total'"
+                                  " attr { key: 'Tin' value { list { type: [DT_RESOURCE, DT_RESOURCE] } } }"
+                                  " attr { key: 'Tout' value { list { type: DT_FLOAT } } } attr { key: 'f' value { "
+                                  "func { name: 'wrapper' } } } }\n"
+                                  "library { function { signature { name: 'wrapper' input_arg { name: 'unknown' type: "
+                                  "DT_RESOURCE }"
+                                  "  input_arg { name: 'unknown_0' type: DT_RESOURCE } output_arg { name: 'y' type: "
+                                  "DT_FLOAT } is_stateful: true }\n"
+                                  "  node_def { name: 'read' op: 'ReadVariableOp' input: 'unknown' attr { key: 'dtype' "
+                                  "value { type: DT_FLOAT } } }\n"
+                                  "  ret { key: 'y' value: 'read:value:0' } } }\n",
+        "object_graph_def { nodes { children { node_id: 1 local_name: 'first' } children { node_id: 2 local_name: "
+        "'second' } user_object { } }\n"
+        "  nodes { variable { dtype: DT_FLOAT shape { } name: 'total' } } nodes { variable { dtype: DT_FLOAT shape { } "
+        "name: 'total' } }\n"
         "  concrete_functions { key: 'wrapper' value { bound_inputs: [1, 2] } } }\n",
         "nodes { children { node_id: 1 local_name: 'first' } children { node_id: 2 local_name: 'second' } }\n"
         "nodes { attributes { name: 'VARIABLE_VALUE' full_name: 'total' checkpoint_key: 'metrics/0/total' } }\n"
@@ -160,15 +214,29 @@ static void captures__tie_variables_to_objects(void **state) {
 /* TF1: Assign nodes behind RestoreV2, a reference variable beside a resource one. */
 static void saver_nodes__decide_against_names(void **state) {
     struct tare_model *model = open_model(
-        "node { name: 'total' op: 'VariableV2' attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'shape' value { shape { } } } }\n"
-        VARIABLE("handle", "total_1") FILE_NODE
-        "node { " TEXTS("names", "2", "string_val: 'total_1' string_val: 'total'") " }\n"
-        "node { " TEXTS("slices", "2", "string_val: ''") " }\n"
-        "node { name: 'save/RestoreV2' op: 'RestoreV2' input: 'file' input: 'names' input: 'slices'"
-        " attr { key: 'dtypes' value { list { type: [DT_FLOAT, DT_FLOAT] } } } }\n"
-        "node { name: 'save/Assign' op: 'Assign' input: 'total' input: 'save/RestoreV2' attr { key: 'T' value { type: DT_FLOAT } } }\n"
-        "node { name: 'save/Assign_1' op: 'AssignVariableOp' input: 'handle' input: 'save/RestoreV2:1' attr { key: 'dtype' value { type: DT_FLOAT } } }\n"
-        "node { name: 'save/restore_all' op: 'NoOp' input: '^save/Assign' input: '^save/Assign_1' }\n",
+        "node { name: 'total' op: 'VariableV2' attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'shape' "
+        "value { shape { } } } }\n" VARIABLE("handle", "total_1") FILE_NODE "node { " TEXTS(
+            "names", "2",
+            "string_val: 'total_1' string_val: 'total'") " }\n"
+                                                         "node { " TEXTS(
+                                                             "slices", "2",
+                                                             "string_val: ''") " }\n"
+                                                                               "node { name: 'save/RestoreV2' op: "
+                                                                               "'RestoreV2' input: 'file' input: "
+                                                                               "'names' input: 'slices'"
+                                                                               " attr { key: 'dtypes' value { list { "
+                                                                               "type: [DT_FLOAT, DT_FLOAT] } } } }\n"
+                                                                               "node { name: 'save/Assign' op: "
+                                                                               "'Assign' input: 'total' input: "
+                                                                               "'save/RestoreV2' attr { key: 'T' value "
+                                                                               "{ type: DT_FLOAT } } }\n"
+                                                                               "node { name: 'save/Assign_1' op: "
+                                                                               "'AssignVariableOp' input: 'handle' "
+                                                                               "input: 'save/RestoreV2:1' attr { key: "
+                                                                               "'dtype' value { type: DT_FLOAT } } }\n"
+                                                                               "node { name: 'save/restore_all' op: "
+                                                                               "'NoOp' input: '^save/Assign' input: "
+                                                                               "'^save/Assign_1' }\n",
         "saver_def { filename_tensor_name: 'file:0' restore_op_name: 'save/restore_all' version: V2 }\n", NULL);
     (void)state;
     check(model, "total", "total_1", -1);
@@ -177,7 +245,8 @@ static void saver_nodes__decide_against_names(void **state) {
 }
 
 #define READ(name, variable)                                                                                           \
-    "node { name: '" name "' op: 'ReadVariableOp' input: '" variable "' attr { key: 'dtype' value { type: DT_FLOAT } } }\n"
+    "node { name: '" name "' op: 'ReadVariableOp' input: '" variable                                                   \
+    "' attr { key: 'dtype' value { type: DT_FLOAT } } }\n"
 
 static float frozen_input(const struct tare_model *model, size_t i) {
     const struct tare_tensor *value = tare_edge_constant(tare_graph_find(model->main, "sub")->inputs[i]);
@@ -187,19 +256,61 @@ static float frozen_input(const struct tare_model *model, size_t i) {
 
 /* Two variables of one name in one graph become two constants. */
 static void freezing__keeps_variables_of_one_name_apart(void **state) {
-    struct tare_model *model = open_model(
-        VARIABLE("first", "total") VARIABLE("second", "total") FILE_NODE READ("read", "first") READ("read_1", "second")
-        "node { name: 'sub' op: 'Sub' input: 'read' input: 'read_1' attr { key: 'T' value { type: DT_FLOAT } } }\n"
-        "node { " TEXTS("names", "2", "string_val: 'metrics/0/total' string_val: 'metrics/1/total'") " }\n"
-        "node { " TEXTS("slices", "2", "string_val: ''") " }\n"
-        "node { name: 'save/RestoreV2' op: 'RestoreV2' input: 'file' input: 'names' input: 'slices'"
-        " attr { key: 'dtypes' value { list { type: [DT_FLOAT, DT_FLOAT] } } } }\n"
-        "node { name: 'assign' op: 'AssignVariableOp' input: 'first' input: 'save/RestoreV2' attr { key: 'dtype' value { type: DT_FLOAT } } }\n"
-        "node { name: 'assign_1' op: 'AssignVariableOp' input: 'second' input: 'save/RestoreV2:1' attr { key: 'dtype' value { type: DT_FLOAT } } }\n"
-        "node { name: 'restore_all' op: 'NoOp' input: '^assign' input: '^assign_1' }\n",
-        "saver_def { filename_tensor_name: 'file:0' restore_op_name: 'restore_all' version: V2 }\n"
-        "signature_def { key: 'serving_default' value { outputs { key: 'y' value { name: 'sub:0' dtype: DT_FLOAT } } } }\n",
-        NULL);
+    struct tare_model *model =
+        open_model(VARIABLE("first", "total") VARIABLE("second", "total") FILE_NODE READ("read", "first") READ(
+                       "read_1", "second") "node { name: 'sub' op: 'Sub' input: 'read' input: 'read_1' attr { key: 'T' "
+                                           "value { type: DT_FLOAT } } }\n"
+                                           "node { " TEXTS("names", "2",
+                                                           "string_val: 'metrics/0/total' string_val: "
+                                                           "'metrics/1/total'") " }\n"
+                                                                                "node { " TEXTS(
+                                                                                    "slices", "2",
+                                                                                    "string_val: ''") " }\n"
+                                                                                                      "node { name: "
+                                                                                                      "'save/"
+                                                                                                      "RestoreV2' op: "
+                                                                                                      "'RestoreV2' "
+                                                                                                      "input: 'file' "
+                                                                                                      "input: 'names' "
+                                                                                                      "input: 'slices'"
+                                                                                                      " attr { key: "
+                                                                                                      "'dtypes' value "
+                                                                                                      "{ list { type: "
+                                                                                                      "[DT_FLOAT, "
+                                                                                                      "DT_FLOAT] } } } "
+                                                                                                      "}\n"
+                                                                                                      "node { name: "
+                                                                                                      "'assign' op: "
+                                                                                                      "'AssignVariableO"
+                                                                                                      "p' input: "
+                                                                                                      "'first' input: "
+                                                                                                      "'save/"
+                                                                                                      "RestoreV2' attr "
+                                                                                                      "{ key: 'dtype' "
+                                                                                                      "value { type: "
+                                                                                                      "DT_FLOAT } } }\n"
+                                                                                                      "node { name: "
+                                                                                                      "'assign_1' op: "
+                                                                                                      "'AssignVariableO"
+                                                                                                      "p' input: "
+                                                                                                      "'second' input: "
+                                                                                                      "'save/"
+                                                                                                      "RestoreV2:1' "
+                                                                                                      "attr { key: "
+                                                                                                      "'dtype' value { "
+                                                                                                      "type: DT_FLOAT "
+                                                                                                      "} } }\n"
+                                                                                                      "node { name: "
+                                                                                                      "'restore_all' "
+                                                                                                      "op: 'NoOp' "
+                                                                                                      "input: "
+                                                                                                      "'^assign' "
+                                                                                                      "input: "
+                                                                                                      "'^assign_1' }\n",
+                   "saver_def { filename_tensor_name: 'file:0' restore_op_name: 'restore_all' version: V2 }\n"
+                   "signature_def { key: 'serving_default' value { outputs { key: 'y' value { name: 'sub:0' dtype: "
+                   "DT_FLOAT } } } }\n",
+                   NULL);
     size_t changes = 0;
     (void)state;
     assert_int_equal(tare_pass_prune.run(model, &changes), TARE_OK);
@@ -211,25 +322,101 @@ static void freezing__keeps_variables_of_one_name_apart(void **state) {
 
 /* TF1: a partitioned variable is one tensor of the checkpoint, of which each part restores its rows. */
 #define PART(name, rows)                                                                                               \
-    "node { name: '" name "' op: 'VariableV2' attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'shape' value {" \
+    "node { name: '" name                                                                                              \
+    "' op: 'VariableV2' attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'shape' value {"                    \
     " shape { dim { size: " rows " } dim { size: 2 } } } } }\n"
 #define ASSIGN(name, variable, value)                                                                                  \
-    "node { name: '" name "' op: 'Assign' input: '" variable "' input: '" value "' attr { key: 'T' value { type: DT_FLOAT } } }\n"
+    "node { name: '" name "' op: 'Assign' input: '" variable "' input: '" value                                        \
+    "' attr { key: 'T' value { type: DT_FLOAT } } }\n"
 static const char parts_graph[] =
-    PART("table/part_0", "2") PART("table/part_1", "1") FILE_NODE
-    "node { " TEXTS("names", "2", "string_val: 'table' string_val: 'table'") " }\n"
-    "node { " TEXTS("slices", "2", "string_val: '3 2 0,2:-' string_val: '3 2 2,1:0,2'") " }\n"
-    "node { name: 'save/RestoreV2' op: 'RestoreV2' input: 'file' input: 'names' input: 'slices'"
-    " attr { key: 'dtypes' value { list { type: [DT_FLOAT, DT_FLOAT] } } } }\n"
-    ASSIGN("save/Assign", "table/part_0", "save/RestoreV2") ASSIGN("save/Assign_1", "table/part_1", "save/RestoreV2:1")
-    "node { name: 'save/restore_all' op: 'NoOp' input: '^save/Assign' input: '^save/Assign_1' }\n"
-    "node { name: 'axis' op: 'Const' attr { key: 'dtype' value { type: DT_INT32 } }"
-    " attr { key: 'value' value { tensor { dtype: DT_INT32 tensor_shape { } int_val: 0 } } } }\n"
-    "node { name: 'table' op: 'ConcatV2' input: 'table/part_0' input: 'table/part_1' input: 'axis'"
-    " attr { key: 'N' value { i: 2 } } attr { key: 'T' value { type: DT_FLOAT } } attr { key: 'Tidx' value { type: DT_INT32 } } }\n";
+    PART("table/part_0", "2") PART("table/part_1", "1") FILE_NODE "node { " TEXTS(
+        "names", "2", "string_val: 'table' string_val: 'table'") " }\n"
+                                                                 "node { " TEXTS(
+                                                                     "slices", "2",
+                                                                     "string_val: '3 2 0,2:-' string_val: '3 2 "
+                                                                     "2,1:0,2'") " }\n"
+                                                                                 "node { name: 'save/RestoreV2' op: "
+                                                                                 "'RestoreV2' input: 'file' input: "
+                                                                                 "'names' input: 'slices'"
+                                                                                 " attr { key: 'dtypes' value { list { "
+                                                                                 "type: [DT_FLOAT, DT_FLOAT] } } } "
+                                                                                 "}\n" ASSIGN("save/Assign",
+                                                                                              "table/part_0",
+                                                                                              "save/RestoreV2")
+                                                                                     ASSIGN(
+                                                                                         "save/Assign_1",
+                                                                                         "table/part_1",
+                                                                                         "save/RestoreV2:1") "node { "
+                                                                                                             "name: "
+                                                                                                             "'save/"
+                                                                                                             "restore_"
+                                                                                                             "all' op: "
+                                                                                                             "'NoOp' "
+                                                                                                             "input: "
+                                                                                                             "'^save/"
+                                                                                                             "Assign' "
+                                                                                                             "input: "
+                                                                                                             "'^save/"
+                                                                                                             "Assign_1'"
+                                                                                                             " }\n"
+                                                                                                             "node { "
+                                                                                                             "name: "
+                                                                                                             "'axis' "
+                                                                                                             "op: "
+                                                                                                             "'Const' "
+                                                                                                             "attr { "
+                                                                                                             "key: "
+                                                                                                             "'dtype' "
+                                                                                                             "value { "
+                                                                                                             "type: "
+                                                                                                             "DT_INT32 "
+                                                                                                             "} }"
+                                                                                                             " attr { "
+                                                                                                             "key: "
+                                                                                                             "'value' "
+                                                                                                             "value { "
+                                                                                                             "tensor { "
+                                                                                                             "dtype: "
+                                                                                                             "DT_INT32 "
+                                                                                                             "tensor_"
+                                                                                                             "shape { "
+                                                                                                             "} "
+                                                                                                             "int_val: "
+                                                                                                             "0 } } } "
+                                                                                                             "}\n"
+                                                                                                             "node { "
+                                                                                                             "name: "
+                                                                                                             "'table' "
+                                                                                                             "op: "
+                                                                                                             "'ConcatV2"
+                                                                                                             "' input: "
+                                                                                                             "'table/"
+                                                                                                             "part_0' "
+                                                                                                             "input: "
+                                                                                                             "'table/"
+                                                                                                             "part_1' "
+                                                                                                             "input: "
+                                                                                                             "'axis'"
+                                                                                                             " attr { "
+                                                                                                             "key: 'N' "
+                                                                                                             "value { "
+                                                                                                             "i: 2 } } "
+                                                                                                             "attr { "
+                                                                                                             "key: 'T' "
+                                                                                                             "value { "
+                                                                                                             "type: "
+                                                                                                             "DT_FLOAT "
+                                                                                                             "} } attr "
+                                                                                                             "{ key: "
+                                                                                                             "'Tidx' "
+                                                                                                             "value { "
+                                                                                                             "type: "
+                                                                                                             "DT_INT32 "
+                                                                                                             "} } }\n";
 static const char parts_rest[] =
     "saver_def { filename_tensor_name: 'file:0' restore_op_name: 'save/restore_all' version: V2 }\n"
-    "signature_def { key: 'serving_default' value { outputs { key: 'table' value { name: 'table:0' dtype: DT_FLOAT } } } }\n";
+    "signature_def { key: 'serving_default' value { outputs { key: 'table' value { name: 'table:0' dtype: DT_FLOAT } } "
+    "} }\n";
 
 static void write_table(void) {
     const float rows[] = { 1, 2, 3, 4, 5, 6 };

@@ -12,7 +12,8 @@
 static double area(const double *scores, const char *classes) {
     struct tare_auc auc = { 0 };
     double value;
-    for (size_t i = 0; classes[i]; i++) assert_int_equal(tare_auc_add(&auc, scores[i], classes[i] == '+'), TARE_OK);
+    for (size_t i = 0; classes[i]; i++)
+        assert_int_equal(tare_auc_add(&auc, scores[i], classes[i] == '+'), TARE_OK);
     value = tare_auc_value(&auc);
     tare_auc_reset(&auc);
     return value;
@@ -66,8 +67,10 @@ static void any_data__equals_counting_pairs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(perfect_order__is_one_and_its_reverse_zero), cmocka_unit_test(ties__count_half),
-        cmocka_unit_test(one_class_alone__has_no_area),               cmocka_unit_test(nan__ranks_below_all),
+        cmocka_unit_test(perfect_order__is_one_and_its_reverse_zero),
+        cmocka_unit_test(ties__count_half),
+        cmocka_unit_test(one_class_alone__has_no_area),
+        cmocka_unit_test(nan__ranks_below_all),
         cmocka_unit_test(any_data__equals_counting_pairs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,8 @@ static void see(struct tare_calibration *c, struct tare_tally *tally, const char
     tare_tensor_reset(&value);
 }
 
-/* Tensors of every distribution; a NaN in record 17 of the second file; a branch that nothing took; a name with markup. */
+/* Tensors of every distribution; a NaN in record 17 of the second file; a branch that nothing took; a name with markup.
+ */
 static struct tare_calibration *make(void) {
     struct tare_calibration *c = tare_calibration_new(fingerprint, "observe=quantizable", true);
     struct tare_tally *tally = tare_tally_new();
@@ -43,7 +44,8 @@ static struct tare_calibration *make(void) {
     assert_non_null(c);
     assert_non_null(tally);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(tare_calibration_add_input(c, "serving_default", i ? "b.tfrecord" : "a.tfrecord", NULL), TARE_OK);
+        assert_int_equal(tare_calibration_add_input(c, "serving_default", i ? "b.tfrecord" : "a.tfrecord", NULL),
+                         TARE_OK);
         assert_int_equal(tare_record_set_add(&c->inputs[i].records, 0, RECORDS / 2), TARE_OK);
     }
     for (int64_t r = 0; r < RECORDS; r++) {
@@ -175,7 +177,8 @@ static void text__has_the_numbers_of_the_json(void **state) {
             const char *line = strstr(at, json_string_value(json_object_get(range, "algorithm")));
             assert_non_null(line);
             assert_int_equal(sscanf(line, "%63s %31s %31s %31s %31s %31s %31s", algorithm, low, high, scale, zero_point,
-                                    clipped, sqnr), 7);
+                                    clipped, sqnr),
+                             7);
             snprintf(wanted, sizeof wanted, "%.5g", real(range, "low"));
             assert_string_equal(low, wanted);
             snprintf(wanted, sizeof wanted, "%.5g", real(range, "high"));
@@ -201,7 +204,8 @@ static void page__marks_what_one_record_makes_wide_and_what_none_reached(void **
         const json_t *without = json_object_get(tensor, "without");
         char note[128];
         if (without == NULL) continue;
-        snprintf(note, sizeof note, "Record %.0f:%.0f alone sets this range; without it the values go from %.5g to %.5g.",
+        snprintf(note, sizeof note,
+                 "Record %.0f:%.0f alone sets this range; without it the values go from %.5g to %.5g.",
                  real(without, "input") + 1, real(without, "record"), real(without, "low"), real(without, "high"));
         bool is_marked = strstr(tare_strbuf_text(&s.html), note) != NULL;
         assert_int_equal(is_marked, real(without, "share") <= tare_warning_outlier_share);
@@ -216,7 +220,8 @@ static void page__stands_alone(void **state) {
     (void)state;
     struct shown s = show(&all_of_it);
     regex_t outside;
-    const char *const pattern = "(src|href|data|action|xmlns)=|https?:|//|@import|url\\(|<(script|link|img|iframe|object)";
+    const char *const pattern =
+        "(src|href|data|action|xmlns)=|https?:|//|@import|url\\(|<(script|link|img|iframe|object)";
     assert_int_equal(regcomp(&outside, pattern, REG_EXTENDED | REG_ICASE | REG_NOSUB), 0);
     assert_int_equal(regexec(&outside, tare_strbuf_text(&s.html), 0, NULL, 0), REG_NOMATCH);
     assert_null(strstr(tare_strbuf_text(&s.html), "<b>"));
@@ -259,7 +264,8 @@ static void warnings__are_in_every_form(void **state) {
     int found = 0;
     json_array_foreach(json_object_get(s.root, "warnings"), i, warning) {
         const char *kind = json_string_value(json_object_get(warning, "kind"));
-        for (int k = 0; k < 4; k++) found += strcmp(kind, kinds[k]) == 0;
+        for (int k = 0; k < 4; k++)
+            found += strcmp(kind, kinds[k]) == 0;
         assert_non_null(strstr(tare_strbuf_text(&s.text), json_string_value(json_object_get(warning, "text"))));
         if (strcmp(kind, "nan") != 0) continue;
         assert_string_equal(json_string_value(json_object_get(warning, "text")),
@@ -277,7 +283,8 @@ static void json__tells_what_the_statistics_have(void **state) {
     (void)state;
     struct shown s = show(&all_of_it);
     const json_t *heavy = tensor_of(&s, draw_name(DRAW_HEAVY)), *normal = tensor_of(&s, draw_name(DRAW_NORMAL));
-    const struct tare_statistics *have = &tare_calibration_find(s.calibration, "", draw_name(DRAW_HEAVY), 0)->statistics;
+    const struct tare_statistics *have =
+        &tare_calibration_find(s.calibration, "", draw_name(DRAW_HEAVY), 0)->statistics;
     assert_true(real(json_object_get(heavy, "max"), "value") == (double)have->highest[0].value);
     assert_true(real(json_object_get(heavy, "max"), "record") == (double)have->highest[0].record);
     assert_true(real(heavy, "elements") == RECORDS * WIDTH);
@@ -316,7 +323,8 @@ static void options__choose_tensors_and_algorithms(void **state) {
     assert_int_equal(json_array_size(json_object_get(s.root, "tensors")), 2);
     const json_t *ranges = json_object_get(tensor_of(&s, draw_name(DRAW_HEAVY)), "ranges");
     assert_int_equal(json_array_size(ranges), 2);
-    assert_string_equal(json_string_value(json_object_get(json_array_get(ranges, 0), "algorithm")), "percentile:p=99.9");
+    assert_string_equal(json_string_value(json_object_get(json_array_get(ranges, 0), "algorithm")),
+                        "percentile:p=99.9");
     assert_non_null(strstr(tare_strbuf_text(&s.text), "40 records, 2 of 9 tensors"));
     assert_null(strstr(tare_strbuf_text(&s.html), "laplace"));
     end(&s);
@@ -337,8 +345,10 @@ static void colour__is_the_only_difference(void **state) {
     struct tare_strbuf coloured = { 0 }, plain = { 0 };
     tare_calibration_report_text(&coloured, &s.report, true);
     for (const char *at = tare_strbuf_text(&coloured); *at; at++) {
-        if (*at == '\033') at = strchr(at, 'm');
-        else tare_strbuf_putc(&plain, *at);
+        if (*at == '\033')
+            at = strchr(at, 'm');
+        else
+            tare_strbuf_putc(&plain, *at);
     }
     assert_true(coloured.size > plain.size);
     assert_string_equal(tare_strbuf_text(&plain), tare_strbuf_text(&s.text));
@@ -405,13 +415,15 @@ static void forge(struct tare_strbuf *bytes, const struct tare_strbuf *good, uin
     tare_hash_begin(&hash);
     tare_hash_add(&hash, bytes->data, body);
     tare_hash_end(&hash, sum);
-    for (int i = 0; i < 8; i++) bytes->data[body + (size_t)i] = (char)(sum[0] >> (8 * i));
+    for (int i = 0; i < 8; i++)
+        bytes->data[body + (size_t)i] = (char)(sum[0] >> (8 * i));
 }
 
 /* What a forged file says may be wrong, but it is shown. */
 static void report__shows_any_calibration_that_can_be_read(void **state) {
     (void)state;
-    const struct tare_calibration_report_options options = { .algorithms = "min_max,average_min_max,percentile,mse_symmetric" };
+    const struct tare_calibration_report_options options = { .algorithms =
+                                                                 "min_max,average_min_max,percentile,mse_symmetric" };
     struct tare_calibration *c = make(), *read;
     struct tare_strbuf good = { 0 };
     uint64_t seed = 5;

@@ -10,8 +10,8 @@ struct keyed {
     struct tare_edge_keys keys;
 };
 
-static struct tare_edge_key key_of(struct keyed *k, const struct tare_model *model, struct tare_edge x, struct tare_edge of,
-                                   uint64_t serial) {
+static struct tare_edge_key key_of(struct keyed *k, const struct tare_model *model, struct tare_edge x,
+                                   struct tare_edge of, uint64_t serial) {
     memset(k, 0, sizeof *k);
     mini_ok(tare_edge_keys_of(&k->keys, &k->arena, model, &x, 1, serial));
     return tare_edge_key_of(&k->keys, of);
@@ -22,8 +22,10 @@ static struct tare_edge_key key_of_sum(const char *prefix, float constant, bool 
     struct tare_model *model = mini_model_new();
     char names[3][32];
     struct keyed k;
-    for (int i = 0; i < 3; i++) snprintf(names[i], sizeof names[i], "%s%d", prefix, i);
-    struct tare_edge x = mini_placeholder(model->main, names[0], TARE_DT_FLOAT), c = mini_float(model->main, names[1], constant);
+    for (int i = 0; i < 3; i++)
+        snprintf(names[i], sizeof names[i], "%s%d", prefix, i);
+    struct tare_edge x = mini_placeholder(model->main, names[0], TARE_DT_FLOAT),
+                     c = mini_float(model->main, names[1], constant);
     struct tare_edge y = mini_node(model->main, "AddV2", names[2], 2, x, c);
     struct tare_edge_key key = key_of(&k, model, x, y, 1);
     assert_false(k.keys.fed[c.node->position]);
@@ -34,7 +36,9 @@ static struct tare_edge_key key_of_sum(const char *prefix, float constant, bool 
     return key;
 }
 
-static bool same(struct tare_edge_key a, struct tare_edge_key b) { return memcmp(&a, &b, sizeof a) == 0; }
+static bool same(struct tare_edge_key a, struct tare_edge_key b) {
+    return memcmp(&a, &b, sizeof a) == 0;
+}
 
 static void keys__follow_what_is_computed_and_not_names(void **state) {
     bool fed, shared;
@@ -65,7 +69,8 @@ static void drawn_numbers__are_shared_with_no_other_model(void **state) {
     struct tare_model *model = mini_model_new();
     struct keyed k;
     struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
-    struct tare_node *node = mini_open(model->main, "RandomUniform", "r", 1, mini_ints(model->main, "shape", 1, (const int32_t[]){ 1 }));
+    struct tare_node *node =
+        mini_open(model->main, "RandomUniform", "r", 1, mini_ints(model->main, "shape", 1, (const int32_t[]){ 1 }));
     (void)state;
     mini_ok(tare_node_set_type(node, "dtype", TARE_DT_FLOAT));
     struct tare_edge y = mini_node(model->main, "AddV2", "y", 2, x, mini_done(node));
@@ -81,7 +86,8 @@ static void drawn_numbers__are_shared_with_no_other_model(void **state) {
 /* y = If(p, then: a + constant, else: a) */
 static struct tare_edge_key key_of_branch(float constant) {
     struct tare_model *model = mini_model_new();
-    struct tare_graph *then = tare_model_add_function(model, "then"), *otherwise = tare_model_add_function(model, "else");
+    struct tare_graph *then = tare_model_add_function(model, "then"),
+                      *otherwise = tare_model_add_function(model, "else");
     struct tare_edge a = mini_arg(then, "a", TARE_DT_FLOAT), x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
     struct keyed k;
     mini_return(then, "r", mini_node(then, "AddV2", "s", 2, a, mini_float(then, "c", constant)));

@@ -54,9 +54,16 @@ static struct tare_explanation explain(struct tare_quant_outcome outcome, const 
     return list.items[0];
 }
 
-static const struct tare_quant_outcome layer = { .function = "", .node = "y", .op = "MatMul", .method = "static", .bits = 8,
-                                                 .input_node = "x", .input = { .scale = 0.01, .qmin = -128, .qmax = 127 },
-                                                 .weight_elements = 100, .weight_sqnr_db = 40, .channel_spread = 1.5 };
+static const struct tare_quant_outcome layer = { .function = "",
+                                                 .node = "y",
+                                                 .op = "MatMul",
+                                                 .method = "static",
+                                                 .bits = 8,
+                                                 .input_node = "x",
+                                                 .input = { .scale = 0.01, .qmin = -128, .qmax = 127 },
+                                                 .weight_elements = 100,
+                                                 .weight_sqnr_db = 40,
+                                                 .channel_spread = 1.5 };
 
 /* Two million steps of 0 … 1 and one value of 2: clipping it costs less than the grid that it stretches. */
 static void an_outlier__leaves_codes_unused_and_names_a_better_algorithm(void **state) {
@@ -64,7 +71,8 @@ static void an_outlier__leaves_codes_unused_and_names_a_better_algorithm(void **
     float *values = test_calloc(COUNT + 1, sizeof *values);
     struct tare_explanation e;
     (void)state;
-    for (int i = 0; i < COUNT; i++) values[i] = (float)i / COUNT;
+    for (int i = 0; i < COUNT; i++)
+        values[i] = (float)i / COUNT;
     values[COUNT] = 2;
     observe(values, COUNT + 1);
     test_free(values);
@@ -80,20 +88,23 @@ static void even_values__use_every_code_and_need_no_remedy(void **state) {
     float values[4096];
     struct tare_explanation e;
     (void)state;
-    for (int i = 0; i < 4096; i++) values[i] = (float)i / 4095;
+    for (int i = 0; i < 4096; i++)
+        values[i] = (float)i / 4095;
     observe(values, 4096);
     e = explain(layer, "min_max", TARE_PER_CHANNEL);
     assert_int_equal(e.unused_codes, 0);
     assert_null(e.remedy);
     /* rounding to a step of 1/255: mean square step²/12 */
-    if (fabs(e.rounding_mse * 12 * 255 * 255 - 1) > 0.05) fail_msg("rounding %g of step²/12", e.rounding_mse * 12 * 255 * 255);
+    if (fabs(e.rounding_mse * 12 * 255 * 255 - 1) > 0.05)
+        fail_msg("rounding %g of step²/12", e.rounding_mse * 12 * 255 * 255);
 }
 
 static void clipping__is_told_from_rounding(void **state) {
     float values[1000];
     struct tare_explanation e;
     (void)state;
-    for (int i = 0; i < 1000; i++) values[i] = (float)(i % 100 == 0 ? 2 : 1) * (float)i / 1000;
+    for (int i = 0; i < 1000; i++)
+        values[i] = (float)(i % 100 == 0 ? 2 : 1) * (float)i / 1000;
     observe(values, 1000);
     e = explain(layer, "percentile:max_percentile=90", TARE_PER_CHANNEL);
     assert_true(e.clipping_mse > e.rounding_mse);
@@ -110,7 +121,9 @@ static void wide_channels_under_one_scale__ask_for_one_each(void **state) {
 }
 
 static void a_layer_that_stays_float__says_why(void **state) {
-    struct tare_quant_outcome refused = { .function = "", .node = "y", .op = "MatMul", .refused = "left in float on request" };
+    struct tare_quant_outcome refused = {
+        .function = "", .node = "y", .op = "MatMul", .refused = "left in float on request"
+    };
     float values[] = { 0, 1 };
     struct tare_explanation e;
     (void)state;

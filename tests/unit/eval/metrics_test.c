@@ -103,7 +103,8 @@ static void integer_output__is_the_class_itself(void **state) {
     (void)state;
     mini_ok(tare_tensor_from(&value, TARE_DT_INT64, &shape, classes));
     mini_ok(tare_tensor_from(&reference, TARE_DT_INT64, &shape, others));
-    mini_ok(tare_metrics_add(&m, &(struct tare_measured){ .value = &value, .reference = &reference, .rows = 2, .labels = labels }));
+    mini_ok(tare_metrics_add(
+        &m, &(struct tare_measured){ .value = &value, .reference = &reference, .rows = 2, .labels = labels }));
     assert_int_equal(m.agree, 1);
     assert_int_equal(m.top1, 1);
     assert_int_equal(m.lost, 1);
@@ -117,7 +118,8 @@ static void two_classes__have_an_area_under_the_curve(void **state) {
     const float scores[][2] = { { 0.9f, 0.1f }, { 0.6f, 0.4f }, { 0.7f, 0.3f }, { 0.2f, 0.8f } };
     const int64_t labels[] = { 0, 1, 0, 1 };
     (void)state;
-    for (int i = 0; i < 4; i++) add(&m, 1, 2, scores[i], NULL, &labels[i], i);
+    for (int i = 0; i < 4; i++)
+        add(&m, 1, 2, scores[i], NULL, &labels[i], i);
     near(tare_auc_value(&m.auc), 1);
     tare_metrics_reset(&m);
 }

@@ -53,7 +53,8 @@ static void page__refers_to_nothing_outside(void **state) {
 static void table__has_its_cells_in_their_columns(void **state) {
     (void)state;
     static const struct tare_page_column columns[] = { { .heading = "name", .left = true, .wraps = true },
-                                                       { .heading = "a<b", .help = "less \"than\"" }, { 0 } };
+                                                       { .heading = "a<b", .help = "less \"than\"" },
+                                                       { 0 } };
     struct tare_strbuf page = { 0 };
     struct tare_page_table table;
     tare_page_table_begin(&table, &page, columns);
@@ -102,17 +103,20 @@ static void round_numbers__fill_the_interval(void **state) {
         size_t most, count;
         double first, last;
     } cases[] = {
-        { 0, 10, 6, 6, 0, 10 }, { -1, 1, 6, 5, -1, 1 }, { 0.9371, 0.9489, 5, 5, 0.9375, 0.9475 }, { 3, 4, 2, 2, 3, 4 },
-        { -3e-9, 5e-9, 6, 4, -2e-9, 4e-9 }, { 12e6, 95e6, 6, 4, 20e6, 80e6 },
+        { 0, 10, 6, 6, 0, 10 },
+        { -1, 1, 6, 5, -1, 1 },
+        { 0.9371, 0.9489, 5, 5, 0.9375, 0.9475 },
+        { 3, 4, 2, 2, 3, 4 },
+        { -3e-9, 5e-9, 6, 4, -2e-9, 4e-9 },
+        { 12e6, 95e6, 6, 4, 20e6, 80e6 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         double numbers[8], slack = 1e-9 * (cases[i].high - cases[i].low);
         size_t count = tare_plot_round_numbers(numbers, cases[i].most, cases[i].low, cases[i].high);
         if (count != cases[i].count || fabs(numbers[0] - cases[i].first) > slack ||
             fabs(numbers[count - 1] - cases[i].last) > slack)
-            fail_msg("case %zu: %zu numbers from %g to %g (wanted %zu from %g to %g)", i, count,
-                     count ? numbers[0] : 0, count ? numbers[count - 1] : 0, cases[i].count, cases[i].first,
-                     cases[i].last);
+            fail_msg("case %zu: %zu numbers from %g to %g (wanted %zu from %g to %g)", i, count, count ? numbers[0] : 0,
+                     count ? numbers[count - 1] : 0, cases[i].count, cases[i].first, cases[i].last);
     }
     double numbers[8];
     assert_int_equal(tare_plot_round_numbers(numbers, 6, 1, 1), 0);

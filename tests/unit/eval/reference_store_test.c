@@ -8,7 +8,8 @@ static struct tare_tensor numbers(int64_t count, float first) {
     const struct tare_shape shape = { .rank = 1, .dims = { count } };
     struct tare_tensor tensor;
     mini_ok(tare_tensor_new(&tensor, TARE_DT_FLOAT, &shape));
-    for (int64_t i = 0; i < count; i++) TARE_DATA(float, &tensor)[i] = first + (float)i;
+    for (int64_t i = 0; i < count; i++)
+        TARE_DATA(float, &tensor)[i] = first + (float)i;
     return tensor;
 }
 

@@ -1,5 +1,5 @@
-/* Recorded answers: every signature of every real model that has them runs on the recorded inputs and gives the recorded
- * outputs, floats within a tolerance of the largest magnitude, integers exactly. */
+/* Recorded answers: every signature of every real model that has them runs on the recorded inputs and gives the
+ * recorded outputs, floats within a tolerance of the largest magnitude, integers exactly. */
 #include "base/alloc.h"
 #include "base/file.h"
 #include "convert/saved_model.h"
@@ -84,7 +84,8 @@ static tare_status on_record(void *arg, const struct tare_sample *sample, const 
 
 static double largest_magnitude(const struct tare_tensor *tensor) {
     double largest = 0;
-    for (int64_t i = 0; i < tensor->elements; i++) largest = fmax(largest, fabs(tare_tensor_get_f64(tensor, i)));
+    for (int64_t i = 0; i < tensor->elements; i++)
+        largest = fmax(largest, fabs(tare_tensor_get_f64(tensor, i)));
     return largest;
 }
 
@@ -119,7 +120,8 @@ static bool check_line(char *line, int *checked) {
     double tolerance;
     tare_status status;
     bool holds;
-    for (int i = 0; i < 8; i++) field[i] = strtok_r(i ? NULL : line, "\t\n", &save);
+    for (int i = 0; i < 8; i++)
+        field[i] = strtok_r(i ? NULL : line, "\t\n", &save);
     if (!field[6] || line[0] == '#' || strcmp(field[6], "record") == 0 || is_excluded(field[0], field[1])) return true;
     snprintf(model_path, sizeof model_path, "%s/models/%s", data_folder, field[0]);
     snprintf(inputs, sizeof inputs, "%s/references/%s/%s/inputs.tfrecord.gz", data_folder, field[0], field[1]);
@@ -129,12 +131,12 @@ static bool check_line(char *line, int *checked) {
         return true; /* not runnable, or strings */
     status = tare_npy_read(&e.recorded, recorded);
     if (status == TARE_OK) status = run_signature(&e, model_path, field[1], field[2], inputs);
-    tolerance = (strcmp(field[0], "basic-pitch") == 0 ? TOLERANCE_LOG_SPECTROGRAM : TOLERANCE) *
-                largest_magnitude(&e.recorded);
+    tolerance =
+        (strcmp(field[0], "basic-pitch") == 0 ? TOLERANCE_LOG_SPECTROGRAM : TOLERANCE) * largest_magnitude(&e.recorded);
     holds = status == TARE_OK && !e.wrong && e.at == e.recorded.elements && e.worst <= tolerance;
     if (!holds)
-        print_error("%s %s %s: %s; worst %g (wanted %g), %lld wrong, %lld of %lld elements\n", field[0], field[1], field[2],
-                    status == TARE_OK ? "differs" : tare_error_text(), e.worst, tolerance, (long long)e.wrong,
+        print_error("%s %s %s: %s; worst %g (wanted %g), %lld wrong, %lld of %lld elements\n", field[0], field[1],
+                    field[2], status == TARE_OK ? "differs" : tare_error_text(), e.worst, tolerance, (long long)e.wrong,
                     (long long)e.at, (long long)e.recorded.elements);
     tare_tensor_reset(&e.recorded);
     ++*checked;
@@ -149,7 +151,8 @@ static void references__recorded_answers_are_matched(void **state) {
     snprintf(path, sizeof path, "%s/references/REFERENCES.tsv", data_folder);
     file = fopen(path, "r");
     assert_non_null(file);
-    while (fgets(line, sizeof line, file)) failed += !check_line(line, &checked);
+    while (fgets(line, sizeof line, file))
+        failed += !check_line(line, &checked);
     fclose(file);
     assert_int_equal(failed, 0);
     assert_true(checked > 100);

@@ -45,8 +45,9 @@ struct answers {
 static void add_signature(struct tare_model *model, struct tare_edge x, struct tare_edge y) {
     struct tare_binding *bindings = TARE_NEW_ARRAY(&model->arena, struct tare_binding, 2);
     struct tare_signature *signature = TARE_NEW(&model->arena, struct tare_signature);
-    bindings[0] = (struct tare_binding){ .key = "x", .dtype = TARE_DT_FLOAT, .edge = x,
-                                         .shape = tare_shape_make(2, (int64_t)-1, (int64_t)WIDTH) };
+    bindings[0] = (struct tare_binding){
+        .key = "x", .dtype = TARE_DT_FLOAT, .edge = x, .shape = tare_shape_make(2, (int64_t)-1, (int64_t)WIDTH)
+    };
     bindings[1] = (struct tare_binding){ .key = "y", .dtype = TARE_DT_FLOAT, .shape = tare_shape_unknown(), .edge = y };
     *signature = (struct tare_signature){ "serving_default", "", &bindings[0], 1, &bindings[1], 1, NULL };
     model->signatures = signature;
@@ -61,11 +62,13 @@ static tare_status make(void *arg, struct tare_model **out, size_t number) {
         char names[2][16];
         snprintf(names[0], sizeof *names, "c%zu", s);
         snprintf(names[1], sizeof *names, "m%zu", s);
-        y = mini_node(model->main, "Mul", names[1], 2, y, mini_float(model->main, names[0], constants[s] + (number == s)));
+        y = mini_node(model->main, "Mul", names[1], 2, y,
+                      mini_float(model->main, names[0], constants[s] + (number == s)));
         snprintf(names[1], sizeof *names, "t%zu", s);
         y = mini_node(model->main, "Tanh", names[1], 1, y);
     }
-    if (answers->sum) y = mini_node(model->main, "Sum", "sum", 2, y, mini_ints(model->main, "axes", 2, (const int32_t[]){ 0, 1 }));
+    if (answers->sum)
+        y = mini_node(model->main, "Sum", "sum", 2, y, mini_ints(model->main, "axes", 2, (const int32_t[]){ 0, 1 }));
     add_signature(model, x, y);
     answers->made++;
     *out = model;
@@ -83,8 +86,13 @@ static tare_status note(void *arg, size_t number, const struct tare_sample *samp
 static struct tare_rerun_report run(struct answers *answers, int threads, int batch, int64_t memory) {
     const char *path = temp_path("rerun.tfrecord");
     const struct tare_runner_options runner = { .paths = &path, .n_paths = 1, .batch = batch };
-    const struct tare_rerun_task task = { .n_models = MODELS, .make = make, .record = note, .arg = answers, .runner = &runner,
-                                          .threads = threads, .memory = memory };
+    const struct tare_rerun_task task = { .n_models = MODELS,
+                                          .make = make,
+                                          .record = note,
+                                          .arg = answers,
+                                          .runner = &runner,
+                                          .threads = threads,
+                                          .memory = memory };
     struct tare_rerun_report report;
     const bool sum = answers->sum;
     memset(answers, 0, sizeof *answers);
@@ -110,7 +118,8 @@ static void answers__are_those_of_whole_models(void **state) {
         }
 }
 
-/* Model 0 is the first; model 1 differs in steps 0 and 1 and shares nothing; 2 shares step 0 with 1, 3 steps 0 and 1. */
+/* Model 0 is the first; model 1 differs in steps 0 and 1 and shares nothing; 2 shares step 0 with 1, 3 steps 0 and 1.
+ */
 static void steps_that_an_earlier_model_ran__do_not_run_again(void **state) {
     static struct answers answers;
     struct tare_rerun_report report = run(&answers, 1, 4, 1 << 20);

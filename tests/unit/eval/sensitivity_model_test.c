@@ -1,5 +1,5 @@
-/* Sensitivity of resnet8 on CIFAR-10: models that run from the layer on that differs give the figures of whole models, bit
- * for bit, whatever the memory and the threads. */
+/* Sensitivity of resnet8 on CIFAR-10: models that run from the layer on that differs give the figures of whole models,
+ * bit for bit, whatever the memory and the threads. */
 #include "base/file.h"
 #include "convert/prepared.h"
 #include "eval/sensitivity.h"
@@ -26,13 +26,18 @@ static struct tare_calibration *calibrate(const char *path) {
     return calibration;
 }
 
-static void measure(struct tare_sensitivity *out, struct tare_calibration *calibration, const struct tare_variant *variant,
-                    int threads, int64_t memory) {
+static void measure(struct tare_sensitivity *out, struct tare_calibration *calibration,
+                    const struct tare_variant *variant, int threads, int64_t memory) {
     const char *data = records;
     const struct tare_runner_options runner = { .paths = &data, .n_paths = 1, .limit = RECORDS, .batch = 8 };
-    const struct tare_sensitivity_task task = { .model = models_path("resnet8_cifar10"), .variant = variant, .label = "label",
-                                                .calibration = calibration, .runner = &runner, .threads = threads,
-                                                .quiet = true, .memory = memory };
+    const struct tare_sensitivity_task task = { .model = models_path("resnet8_cifar10"),
+                                                .variant = variant,
+                                                .label = "label",
+                                                .calibration = calibration,
+                                                .runner = &runner,
+                                                .threads = threads,
+                                                .quiet = true,
+                                                .memory = memory };
     mini_ok(tare_sensitivity_measure(out, &task));
     assert_int_equal(out->records, RECORDS);
 }
@@ -59,7 +64,8 @@ static void check_method(const char *method) {
     measure(&whole, calibration, &list.variants[1], 2, -1);
     assert_true(whole.whole && whole.count >= 7);
     for (int threads = 1; threads <= 2; threads++)
-        for (int64_t memory = 0; memory <= 4000000; memory += 2000000) { /* a gigabyte, then less than one batch takes */
+        for (int64_t memory = 0; memory <= 4000000;
+             memory += 2000000) { /* a gigabyte, then less than one batch takes */
             measure(&parts, calibration, &list.variants[1], threads, memory);
             assert_false(parts.whole);
             assert_true(parts.run_nodes < parts.whole_nodes);

@@ -14,7 +14,7 @@ struct world {
     double noise[MOST]; /* of a layer that is quantized, as a share of the signal */
     int64_t weights[MOST];
     size_t count;
-    double together;    /* noise of layers 0 and 1 when both are quantized */
+    double together; /* noise of layers 0 and 1 when both are quantized */
     int measured, sized;
     struct tare_sensitivity sensitivity;
     struct tare_sensitive_layer layers[MOST];
@@ -36,7 +36,8 @@ static double noise_of(const struct world *w, const size_t *kept, size_t n_kept)
 
 static int64_t bytes_of(const struct world *w, const size_t *kept, size_t n_kept) {
     int64_t bytes = 100;
-    for (size_t i = 0; i < w->count; i++) bytes += w->weights[i] * (in(kept, n_kept, i) ? 4 : 1);
+    for (size_t i = 0; i < w->count; i++)
+        bytes += w->weights[i] * (in(kept, n_kept, i) ? 4 : 1);
     return bytes;
 }
 
@@ -64,7 +65,9 @@ static void make(struct world *w, size_t count, uint64_t seed) {
     for (size_t i = 0; i < count; i++) {
         w->noise[i] = pow(10, -1 - 4 * draw_unit(&seed));
         w->weights[i] = 10 + (int64_t)(1000 * draw_unit(&seed));
-        w->layers[i] = (struct tare_sensitive_layer){ .function = "", .node = names[i], .op = "MatMul",
+        w->layers[i] = (struct tare_sensitive_layer){ .function = "",
+                                                      .node = names[i],
+                                                      .op = "MatMul",
                                                       .weight_elements = w->weights[i],
                                                       .alone.sqnr_db = -10 * log10(w->noise[i]) };
     }
@@ -73,8 +76,12 @@ static void make(struct world *w, size_t count, uint64_t seed) {
 
 static tare_status search(struct tare_target_result *out, struct world *w, double drop, double db, int64_t bytes) {
     const struct tare_target target = { drop, db, bytes };
-    const struct tare_target_task task = { .target = &target, .sensitivity = &w->sensitivity, .float_top1 = 0.8,
-                                           .size = size_of, .measure = measure, .arg = w };
+    const struct tare_target_task task = { .target = &target,
+                                           .sensitivity = &w->sensitivity,
+                                           .float_top1 = 0.8,
+                                           .size = size_of,
+                                           .measure = measure,
+                                           .arg = w };
     return tare_target_search(out, &task);
 }
 
@@ -85,7 +92,8 @@ static size_t fewest_by_hand(const struct world *w, double db, int64_t bytes) {
         size_t kept[MOST], n = 0;
         for (size_t i = 0; i < w->count; i++)
             if (set >> i & 1) kept[n++] = i;
-        if (-10 * log10(noise_of(w, kept, n)) >= db && (!bytes || bytes_of(w, kept, n) <= bytes) && n < fewest) fewest = n;
+        if (-10 * log10(noise_of(w, kept, n)) >= db && (!bytes || bytes_of(w, kept, n) <= bytes) && n < fewest)
+            fewest = n;
     }
     return fewest;
 }
@@ -100,7 +108,8 @@ static void layers_that_add_up__are_as_few_as_any_set(void **state) {
             mini_ok(search(&r, &w, INFINITY, db, 0));
             assert_non_null(r.chosen);
             if (r.chosen->n_kept != fewest_by_hand(&w, db, 0))
-                fail_msg("seed %d, %g dB: %zu layers in float, wanted %zu", (int)seed, db, r.chosen->n_kept, fewest_by_hand(&w, db, 0));
+                fail_msg("seed %d, %g dB: %zu layers in float, wanted %zu", (int)seed, db, r.chosen->n_kept,
+                         fewest_by_hand(&w, db, 0));
             assert_true(r.chosen->figures.sqnr_db >= db && r.chosen->meets && r.chosen->pareto);
             if (w.measured > 6 + LAYERS) fail_msg("%d of %d mixes measured", w.measured, 1 << LAYERS);
             tare_target_free(&r);
@@ -124,7 +133,8 @@ static void a_layer_that_need_not_stay__goes_back(void **state) {
     struct tare_target_result r;
     (void)state;
     make(&w, 5, 8);
-    for (size_t i = 0; i < 5; i++) w.noise[i] = 1e-4;
+    for (size_t i = 0; i < 5; i++)
+        w.noise[i] = 1e-4;
     w.together = 0.1;
     w.layers[2].alone.sqnr_db = 1; /* looks bad, and is not */
     w.layers[3].alone.sqnr_db = 2;
@@ -195,7 +205,8 @@ static void a_recipe__names_the_layers(void **state) {
     w.layers[1].alone.sqnr_db = 3.01;
     mini_ok(search(&r, &w, INFINITY, 9, 0));
     tare_target_recipe(&text, &r);
-    assert_non_null(strstr(tare_strbuf_text(&text), "# static: at least 9 dB\nname=\"x/a\\.b\" function=\"\" -> float  # alone 3.01 dB\n"));
+    assert_non_null(strstr(tare_strbuf_text(&text),
+                           "# static: at least 9 dB\nname=\"x/a\\.b\" function=\"\" -> float  # alone 3.01 dB\n"));
     tare_strbuf_free(&text);
     tare_target_free(&r);
 }
@@ -217,7 +228,8 @@ static void sizes__are_bytes_units_and_shares(void **state) {
     static const struct {
         const char *text;
         int64_t bytes;
-    } cases[] = { { "250000", 250000 }, { "60%", 600 }, { "1.5MB", 1500000 }, { "300kB", 300000 }, { "2GB", 2000000000 }, { "7B", 7 } };
+    } cases[] = { { "250000", 250000 }, { "60%", 600 },        { "1.5MB", 1500000 },
+                  { "300kB", 300000 },  { "2GB", 2000000000 }, { "7B", 7 } };
     static const char *const wrong[] = { "", "big", "0", "-5", "60%x", "1e30", "nan" };
     int64_t bytes;
     (void)state;

@@ -48,7 +48,8 @@ static void methods_without_ranges__do_not_multiply_with_algorithms(void **state
 static void bfloat16__goes_with_a_quantization(void **state) {
     (void)state;
     check("static+bfloat16", "min_max", "per_channel", "float static+bfloat16/min_max/per_channel");
-    refuse("float+bfloat16", "min_max", "per_channel", "--methods: there is nothing to add to 'float' (got 'bfloat16')");
+    refuse("float+bfloat16", "min_max", "per_channel",
+           "--methods: there is nothing to add to 'float' (got 'bfloat16')");
 }
 
 static void accuracy_passes__go_with_a_quantization(void **state) {

@@ -31,19 +31,23 @@ static struct tare_edge constant(struct tare_graph *g, const char *name, struct 
     return (struct tare_edge){ node, 0 };
 }
 
-static struct tare_edge conv(struct tare_graph *g, const char *op, const char *name, struct tare_edge x, unsigned seed) {
+static struct tare_edge conv(struct tare_graph *g, const char *op, const char *name, struct tare_edge x,
+                             unsigned seed) {
     static const int64_t strides[4] = { 1, 1, 1, 1 };
     const bool depthwise = op[0] == 'D';
     char filter[40];
     snprintf(filter, sizeof filter, "%s_filter", name);
-    const struct tare_shape shape = tare_shape_make(4, (int64_t)3, (int64_t)3, (int64_t)C, (int64_t)(depthwise ? 1 : C));
+    const struct tare_shape shape =
+        tare_shape_make(4, (int64_t)3, (int64_t)3, (int64_t)C, (int64_t)(depthwise ? 1 : C));
     struct tare_node *node = mini_open(g, op, name, 2, x, constant(g, filter, shape, seed));
     mini_ok(tare_node_set_int_list(node, "strides", strides, 4));
     mini_ok(tare_node_set_string(node, "padding", "SAME", 4));
     return mini_done(node);
 }
 
-static struct tare_shape channels(void) { return tare_shape_make(1, (int64_t)C); }
+static struct tare_shape channels(void) {
+    return tare_shape_make(1, (int64_t)C);
+}
 
 struct seen {
     const char *only; /* node to look at; NULL: all */

@@ -69,7 +69,8 @@ static void case__takes_the_last_branch_for_an_index_outside(void **state) {
     assert_float_equal(mini_number(session, i, 7, y), 3, 0);
     assert_float_equal(mini_number(session, i, -1, y), 3, 0);
     const int64_t sides[] = { 1, 1, 3 };
-    for (size_t k = 0; k < 3; k++) assert_int_equal(tare_session_side_runs(session, node, k), sides[k]);
+    for (size_t k = 0; k < 3; k++)
+        assert_int_equal(tare_session_side_runs(session, node, k), sides[k]);
     tare_session_free(session);
     tare_model_free(model);
 }

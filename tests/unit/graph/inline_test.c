@@ -17,10 +17,12 @@ static struct tare_model *nested_model(struct tare_edge *x, struct tare_edge *y)
     struct tare_graph *twice = function(model, "twice"), *outer = function(model, "outer");
     struct tare_edge a = mini_arg(twice, "a", TARE_DT_FLOAT), b = mini_arg(outer, "b", TARE_DT_FLOAT);
     mini_return(twice, "r", mini_node(twice, "TestAdd", "sum", 2, a, a));
-    mini_return(outer, "r", mini_node(outer, "TestAdd", "one_more", 2, mini_call(outer, "PartitionedCall", "inner", twice, 1, b),
-                                      mini_float(outer, "one", 1)));
+    mini_return(outer, "r",
+                mini_node(outer, "TestAdd", "one_more", 2, mini_call(outer, "PartitionedCall", "inner", twice, 1, b),
+                          mini_float(outer, "one", 1)));
     *x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
-    *y = mini_node(model->main, "Identity", "y", 1, mini_call(model->main, "StatefulPartitionedCall", "call", outer, 1, *x));
+    *y = mini_node(model->main, "Identity", "y", 1,
+                   mini_call(model->main, "StatefulPartitionedCall", "call", outer, 1, *x));
     return model;
 }
 
@@ -102,12 +104,15 @@ static void calls_that_double_at_every_level__are_refused(void **state) {
     tare_model_free(model);
 }
 
-static bool is_named(void *arg, const struct tare_graph *callee) { return strcmp(callee->name, arg) == 0; }
+static bool is_named(void *arg, const struct tare_graph *callee) {
+    return strcmp(callee->name, arg) == 0;
+}
 
 /* outer(x) waits for inner's effect and returns what inner returns; the clean function stays a call. */
 static void a_functions_calls__give_way_with_their_effects(void **state) {
     struct tare_model *model = mini_model_new();
-    struct tare_graph *inner = function(model, "inner"), *clean = function(model, "clean"), *outer = function(model, "outer");
+    struct tare_graph *inner = function(model, "inner"), *clean = function(model, "clean"),
+                      *outer = function(model, "outer");
     struct tare_edge a = mini_arg(inner, "a", TARE_DT_FLOAT), x, y;
     struct tare_node *effect = mini_node(inner, "TestEffect", "effect", 1, a).node, *call, *after;
     size_t count;

@@ -190,7 +190,8 @@ static void strip_plan__keeps_what_lies_between_in_the_room_given(void **unused)
     struct tare_strip strip;
     expand(&strip, 5, 32);
     assert_true(tare_strip_plan(&strip, 50000));
-    assert_int_equal(strip.lines, 8); /* 64 * (8 + 32 + 32 + 8) floats a line, 2 lines more in front of the depthwise one */
+    assert_int_equal(strip.lines,
+                     8); /* 64 * (8 + 32 + 32 + 8) floats a line, 2 lines more in front of the depthwise one */
     assert_int_equal(strip.room[1], 10);
     assert_int_equal(strip.room[2], 8);
     assert_int_equal(strip.images, 1);

@@ -22,7 +22,8 @@ static void fingerprint64__equals_farmhash(void **state) {
     };
     char text[300];
     (void)state;
-    for (size_t i = 0; i < sizeof text; i++) text[i] = (char)('a' + i * 7 % 26);
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = (char)('a' + i * 7 % 26);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         assert_int_equal(tare_fingerprint64(text, known[i].size), known[i].hash);
 }
@@ -31,7 +32,8 @@ static void fingerprint64__equals_farmhash(void **state) {
 static void siphash24__equals_the_published_vector(void **state) {
     unsigned char message[15];
     (void)state;
-    for (size_t i = 0; i < sizeof message; i++) message[i] = (unsigned char)i;
+    for (size_t i = 0; i < sizeof message; i++)
+        message[i] = (unsigned char)i;
     assert_int_equal(tare_siphash24(message, sizeof message, 0x0706050403020100u, 0x0f0e0d0c0b0a0908u),
                      0xa129ca6149be45e5u);
 }

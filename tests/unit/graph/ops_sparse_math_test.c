@@ -1,3 +1,5 @@
 #include "support/op_family.h"
 
-int main(void) { return op_family_main(TARE_SOURCE_DIR, "sparse_math", NULL, 0); }
+int main(void) {
+    return op_family_main(TARE_SOURCE_DIR, "sparse_math", NULL, 0);
+}

@@ -268,7 +268,8 @@ static void arg_faults__say_what_and_where(void **state) {
 static void items__one_a_string(void **state) {
     const char *attrs[] = { "T: {float, int32} = DT_INT32", " preserve_index : int >= 0 = 0 " };
     const char *inputs[] = { "to_zero: T" }, *outputs[] = { "zeroed: T" };
-    const char *two[] = { "b: int", "a: int; c: int" }, *unknown[] = { "x: int32", "  y: U" }, *pair[] = { "x: T, y: T" };
+    const char *two[] = { "b: int", "a: int; c: int" }, *unknown[] = { "x: int32", "  y: U" },
+               *pair[] = { "x: T, y: T" };
     struct tare_opspec_source source = {
         .name = "ZeroOut", .attrs = { attrs, 2, 0 }, .inputs = { inputs, 1, 0 }, .outputs = { outputs, 1, 0 }
     };
@@ -306,19 +307,21 @@ static void expect_printed(const char *attrs, const char *wanted) {
 
 static void print__is_the_registration(void **state) {
     struct tare_strbuf text = { 0 };
-    const struct tare_op_def *def =
-        parse("a: T, b: N * T, c: Ref(T), d: L, e: int32, f: N*float, i: Ref(N * T)", NULL, "T: type; N: int; L: list(type)");
+    const struct tare_op_def *def = parse("a: T, b: N * T, c: Ref(T), d: L, e: int32, f: N*float, i: Ref(N * T)", NULL,
+                                          "T: type; N: int; L: list(type)");
     (void)state;
     for (size_t i = 0; i < def->n_inputs; i++) {
         if (i) tare_strbuf_puts(&text, ", ");
         tare_opspec_print_arg(&text, &def->inputs[i]);
     }
-    assert_string_equal(tare_strbuf_text(&text), "a: T, b: N * T, c: Ref(T), d: L, e: int32, f: N * float, i: Ref(N * T)");
+    assert_string_equal(tare_strbuf_text(&text),
+                        "a: T, b: N * T, c: Ref(T), d: L, e: int32, f: N * float, i: Ref(N * T)");
     tare_strbuf_free(&text);
     expect_printed("a:{'apple','orange'}='apple'", "a: {\"apple\", \"orange\"} = \"apple\"");
     expect_printed("a: list({int32,float})>=3", "a: list({int32, float}) >= 3");
     expect_printed("ty: type = DT_INT32", "ty: type = DT_INT32");
-    expect_printed("sh: shape = { dim { size: 1 } dim { size: -1 } }", "sh: shape = { dim { size: 1 } dim { size: -1 } }");
+    expect_printed("sh: shape = { dim { size: 1 } dim { size: -1 } }",
+                   "sh: shape = { dim { size: 1 } dim { size: -1 } }");
     expect_printed("sh: shape = { unknown_rank: true }", "sh: shape = { unknown_rank: true }");
     expect_printed("te: tensor = { dtype: DT_INT32 int_val: 5 }", "te: tensor = { dtype: DT_INT32 int_val: 5 }");
     expect_printed("l: list(float) = [1, -2.5, inf]", "l: list(float) = [1, -2.5, inf]");
@@ -328,19 +331,29 @@ static void print__is_the_registration(void **state) {
 /* What is written reads as the same definition. */
 static void print__reads_again(void **state) {
     static const char *const specs[] = {
-        "s: string = 'foo'", "i: int = 0", "f: float = 1.0", "f: float = -1e-05", "b: bool = true",
-        "t: {half, bfloat16, qint8} = DT_HALF", "l: list({'a', 'b;c'}) >= 1 = ['b;c', 'a']", "l: list(int) = []",
-        "l: list(bool) = [true, false]", "l: list(type) = [DT_FLOAT, DT_INT32_REF]",
+        "s: string = 'foo'",
+        "i: int = 0",
+        "f: float = 1.0",
+        "f: float = -1e-05",
+        "b: bool = true",
+        "t: {half, bfloat16, qint8} = DT_HALF",
+        "l: list({'a', 'b;c'}) >= 1 = ['b;c', 'a']",
+        "l: list(int) = []",
+        "l: list(bool) = [true, false]",
+        "l: list(type) = [DT_FLOAT, DT_INT32_REF]",
         "l: list(shape) = [{ dim { size: 1 } }, { unknown_rank: true }, { }]",
         "te: tensor = { dtype: DT_FLOAT tensor_shape { dim { size: 3 } } float_val: [1.5, -2, inf] }",
         "te: tensor = { dtype: DT_FLOAT tensor_shape { dim { size: 2 } } float_val: [nan, 1] }",
         "te: tensor = { dtype: DT_INT64 tensor_shape { dim { size: 40 } } int64_val: -9223372036854775807 }",
         "te: tensor = { dtype: DT_STRING tensor_shape { dim { size: 2 } } string_val: ['x\\000y', ''] }",
-        "te: tensor = { dtype: DT_HALF half_val: 15360 }", "te: tensor = { dtype: DT_BOOL bool_val: true }",
+        "te: tensor = { dtype: DT_HALF half_val: 15360 }",
+        "te: tensor = { dtype: DT_BOOL bool_val: true }",
         "te: tensor = { dtype: DT_INT32 tensor_shape { dim { size: 0 } } }",
         "te: list(tensor) = [{ dtype: DT_DOUBLE double_val: 0.1 }]",
-        "f: func = { name: 'g' attr { key: 'T' value { type: DT_FLOAT } } attr { key: 'n' value { list { i: 1 i: 2 } } } }",
-        "a: any", "i: int >= -5 = -3",
+        "f: func = { name: 'g' attr { key: 'T' value { type: DT_FLOAT } } attr { key: 'n' value { list { i: 1 i: 2 } } "
+        "} }",
+        "a: any",
+        "i: int >= -5 = -3",
     };
     (void)state;
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {

@@ -89,7 +89,8 @@ static void effects__keep_their_order(void **state) {
     assert_int_equal(f.inner->n_control_returns, 2);
     assert_true(value(&f, 3) == 11);
     const char *first = strstr(mini_log.order, "before "), *second = strstr(mini_log.order, "during ");
-    if (!first || !second || first > second || !strstr(second, "after ")) fail_msg("ran in the order %s", mini_log.order);
+    if (!first || !second || first > second || !strstr(second, "after "))
+        fail_msg("ran in the order %s", mini_log.order);
     tare_model_free(f.model);
 }
 

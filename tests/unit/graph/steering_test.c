@@ -61,7 +61,8 @@ static void a_branch__is_not_steered_by_a_constant_or_a_shape(void **state) {
 static void a_branch__is_steered_through_functions(void **state) {
     (void)state;
     struct fixture f = open_fixture();
-    struct tare_graph *inner = tare_model_add_function(f.model, "inner"), *outer = tare_model_add_function(f.model, "outer");
+    struct tare_graph *inner = tare_model_add_function(f.model, "inner"),
+                      *outer = tare_model_add_function(f.model, "outer");
     struct tare_edge x = mini_arg(inner, "x", TARE_DT_FLOAT);
     mini_return(inner, "less", mini_node(inner, "TestLess", "less", 2, x, mini_float(inner, "c", 1)));
     x = mini_arg(outer, "x", TARE_DT_FLOAT);
@@ -72,7 +73,8 @@ static void a_branch__is_steered_through_functions(void **state) {
 
 /* while (a < limit) a += step */
 static void add_while(struct fixture *f, struct tare_edge a, struct tare_edge step) {
-    struct tare_graph *cond = tare_model_add_function(f->model, "cond"), *body = tare_model_add_function(f->model, "body");
+    struct tare_graph *cond = tare_model_add_function(f->model, "cond"),
+                      *body = tare_model_add_function(f->model, "body");
     struct tare_edge x = mini_arg(cond, "a", TARE_DT_FLOAT);
     mini_arg(cond, "step", TARE_DT_FLOAT);
     mini_return(cond, "again", mini_node(cond, "TestLess", "less", 2, x, mini_float(cond, "limit", 10)));

@@ -36,7 +36,8 @@ static void fill_signature(struct tare_model *model, struct tare_signature *s, c
     s->inputs = TARE_NEW(&model->arena, struct tare_binding);
     s->outputs = TARE_NEW(&model->arena, struct tare_binding);
     s->n_inputs = s->n_outputs = 1;
-    *s->inputs = (struct tare_binding){ .key = "x", .dtype = TARE_DT_FLOAT, .shape = tare_shape_make(2, -1, WIDTH), .edge = x };
+    *s->inputs =
+        (struct tare_binding){ .key = "x", .dtype = TARE_DT_FLOAT, .shape = tare_shape_make(2, -1, WIDTH), .edge = x };
     *s->outputs = (struct tare_binding){ .key = "y", .dtype = TARE_DT_FLOAT, .shape = tare_shape_unknown(), .edge = y };
 }
 
@@ -174,8 +175,9 @@ static void calibration__of_several_signatures_is_that_of_its_shares(void **stat
     snprintf(encode, sizeof encode, "encode=%s", write_samples("enc", 3, -1));
     snprintf(decode, sizeof decode, "decode=%s", write_samples("dec", -1, -1));
     const char *const data[] = { encode, decode };
-    struct tare_calibrating_options options = { .threads = 2, .max_bad = 1, .limit = 10, .observe_all = true,
-                                                .channels = true };
+    struct tare_calibrating_options options = {
+        .threads = 2, .max_bad = 1, .limit = 10, .observe_all = true, .channels = true
+    };
     struct tare_calibration *whole = calibrate(model, options, data, 2), *sum = NULL;
     assert_non_null(whole);
     assert_int_equal(tare_calibration_records(whole), 2 * 10 - 1); /* the bad one is among the first ten */

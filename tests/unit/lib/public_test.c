@@ -1,5 +1,5 @@
-/* The public functions of include/tare/ on the example model: what a program gets from them, and what it is told when it asks
- * for something wrong. */
+/* The public functions of include/tare/ on the example model: what a program gets from them, and what it is told when
+ * it asks for something wrong. */
 #include "include/tare/tare.h"
 
 #include "support/temp.h"
@@ -23,8 +23,9 @@ static void ok_at(tare_status status, int line) {
 #define OK(call) ok_at((call), __LINE__)
 
 static void refused_at(tare_status status, tare_status wanted, const char *text, int line) {
-    if (status != wanted) fail_msg("line %d: status %s (wanted %s): %s", line, tare_status_name(status),
-                                   tare_status_name(wanted), tare_error_text());
+    if (status != wanted)
+        fail_msg("line %d: status %s (wanted %s): %s", line, tare_status_name(status), tare_status_name(wanted),
+                 tare_error_text());
     if (!strstr(tare_error_text(), text)) fail_msg("line %d: '%s' has no '%s'", line, tare_error_text(), text);
 }
 #define REFUSED(call, status, text) refused_at((call), (status), (text), __LINE__)
@@ -141,7 +142,8 @@ static void runner__answers_as_the_trainer_did(void **state) {
 
 static void runner__says_what_does_not_fit(void **state) {
     static float pixels[28 * 28];
-    tare_array image = { .name = "image", .dtype = TARE_FLOAT, .rank = 4, .dims = { 1, 28, 28, 1 }, .data = pixels }, wrong;
+    tare_array image = { .name = "image", .dtype = TARE_FLOAT, .rank = 4, .dims = { 1, 28, 28, 1 }, .data = pixels },
+               wrong;
     tare_model *model = open_glyphs(NULL);
     const tare_array *outputs;
     size_t count;
@@ -228,8 +230,10 @@ static void calibrator__counts_as_from_a_file(void **state) {
     assert_int_equal(push_all(calibrator), 300);
     OK(tare_calibrator_finish(&pushed, calibrator));
     REFUSED(tare_calibrator_finish(&none, calibrator), TARE_INVALID_ARGUMENT, "has given its calibration already");
-    REFUSED(tare_calibrator_push(calibrator, &(tare_array){ .name = "image", .dtype = TARE_FLOAT, .rank = 4, .dims = { 0, 28, 28, 1 } }, 1),
-            TARE_INVALID_ARGUMENT, "takes no more samples");
+    REFUSED(
+        tare_calibrator_push(
+            calibrator, &(tare_array){ .name = "image", .dtype = TARE_FLOAT, .rank = 4, .dims = { 0, 28, 28, 1 } }, 1),
+        TARE_INVALID_ARGUMENT, "takes no more samples");
     tare_calibrator_close(calibrator);
     assert_int_equal(tare_calibration_record_count(pushed), 300);
     OK(tare_model_quantize(&a, model, "static", pushed, NULL));
@@ -273,7 +277,8 @@ static void quantize__says_what_is_missing(void **state) {
     assert_null(made);
     OK(tare_model_quantize(&made, model, "weight_only", NULL, "bits=4 granularity=per_tensor"));
     assert_true(tare_model_weight_size(made) < tare_model_weight_size(model) / 3);
-    REFUSED(tare_model_quantize(&again, made, "weight_only", NULL, NULL), TARE_INVALID_ARGUMENT, "was made from another");
+    REFUSED(tare_model_quantize(&again, made, "weight_only", NULL, NULL), TARE_INVALID_ARGUMENT,
+            "was made from another");
     tare_model_close(made);
     tare_model_close(model);
 }
@@ -286,7 +291,8 @@ static void hessians__are_counted_for_gptq(void **state) {
     OK(tare_model_quantize(&plain, model, "weight_only", without, "bits=4"));
     OK(tare_model_quantize(&made, model, "weight_only", with, "bits=4 passes=gptq"));
     tare_model_close(made);
-    REFUSED(tare_model_quantize(&made, model, "weight_only", without, "bits=4 passes=gptq"), TARE_INVALID_ARGUMENT, "gptq");
+    REFUSED(tare_model_quantize(&made, model, "weight_only", without, "bits=4 passes=gptq"), TARE_INVALID_ARGUMENT,
+            "gptq");
     REFUSED(tare_calibrator_open(&calibrator, model, "hessians"), TARE_UNSUPPORTED, "give files");
     tare_model_close(plain);
     tare_calibration_close(with);
@@ -314,7 +320,8 @@ static void on_message(void *arg, const char *text) {
     snprintf(told->text, sizeof told->text, "%s", text);
 }
 
-static const char tpu[] = "tpu_functions { function_alias: \"tpu_func\" } external_feature_configs { quantization_options { } }";
+static const char tpu[] =
+    "tpu_functions { function_alias: \"tpu_func\" } external_feature_configs { quantization_options { } }";
 
 static void convert__gives_model_and_report(void **state) {
     struct told told = { 0 };
@@ -333,11 +340,13 @@ static void convert__gives_model_and_report(void **state) {
     assert_int_equal(told.done, 3);
     tare_text_free(report);
     tare_model_close(made);
-    REFUSED(tare_model_convert(&made, &report, model, "tpu_function { }", NULL, 0), TARE_INVALID_ARGUMENT, "tpu_functions");
+    REFUSED(tare_model_convert(&made, &report, model, "tpu_function { }", NULL, 0), TARE_INVALID_ARGUMENT,
+            "tpu_functions");
     assert_null(report);
     REFUSED(tare_model_convert(&made, NULL, model, "", calibration, 0), TARE_USAGE, "needs quantization_options");
     REFUSED(tare_model_convert(&made, NULL, model, tpu, NULL, 8), TARE_INVALID_ARGUMENT, "flags 0x8");
-    REFUSED(tare_model_convert(&made, NULL, model, tpu, NULL, TARE_FIND_FUNCTIONS), TARE_INVALID_ARGUMENT, "exclude each other");
+    REFUSED(tare_model_convert(&made, NULL, model, tpu, NULL, TARE_FIND_FUNCTIONS), TARE_INVALID_ARGUMENT,
+            "exclude each other");
     assert_null(made);
     OK(tare_model_convert(&made, NULL, model, "", NULL, TARE_FIND_FUNCTIONS));
     tare_model_close(made);
@@ -373,7 +382,8 @@ static void cancel__stops_calibration_and_comparison(void **state) {
     tare_context_on_progress(context, on_progress, &told);
     REFUSED(tare_model_calibrate(&calibration, model, &samples, 1, "batch=1"), TARE_INTERRUPTED, "interrupted");
     assert_null(calibration);
-    REFUSED(tare_model_compare(&json, model, &records, 1, NULL, "methods=weight_only"), TARE_INTERRUPTED, "interrupted");
+    REFUSED(tare_model_compare(&json, model, &records, 1, NULL, "methods=weight_only"), TARE_INTERRUPTED,
+            "interrupted");
     told.cancel = NULL;
     tare_context_cancel(context, 0);
     OK(tare_model_calibrate(&calibration, model, &samples, 1, "limit=20"));
@@ -413,12 +423,15 @@ static void writer__writes_what_the_reader_reads(void **state) {
     tare_writer_discard(writer);
     tare_writer_discard(NULL);
     tare_reader_close(NULL);
-    REFUSED(tare_reader_open(&reader, (const char *const[]){ "/nowhere.tfrecord" }, 1, NULL), TARE_NOT_FOUND, "/nowhere.tfrecord");
+    REFUSED(tare_reader_open(&reader, (const char *const[]){ "/nowhere.tfrecord" }, 1, NULL), TARE_NOT_FOUND,
+            "/nowhere.tfrecord");
 }
 
 static void *run_many(void *arg) {
     static float pixels[28 * 28];
-    const tare_array image = { .name = "image", .dtype = TARE_FLOAT, .rank = 4, .dims = { 1, 28, 28, 1 }, .data = pixels };
+    const tare_array image = {
+        .name = "image", .dtype = TARE_FLOAT, .rank = 4, .dims = { 1, 28, 28, 1 }, .data = pixels
+    };
     const tare_array *outputs;
     tare_runner *runner;
     size_t count;
@@ -434,7 +447,8 @@ static void model__serves_runners_on_several_threads(void **state) {
     pthread_t threads[4];
     void *wrong;
     (void)state;
-    for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, run_many, model), 0);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, run_many, model), 0);
     for (int i = 0; i < 4; i++) {
         pthread_join(threads[i], &wrong);
         assert_null(wrong);

@@ -1,4 +1,5 @@
-/* Large tensors of a checkpoint pass through without staying in memory: read, copied and read again they are the same. */
+/* Large tensors of a checkpoint pass through without staying in memory: read, copied and read again they are the same.
+ */
 #include "base/file.h"
 #include "proto/bundle.h"
 #include "support/temp.h"
@@ -18,7 +19,9 @@ static void ok(tare_status status) {
     if (status != TARE_OK) fail_msg("%s", tare_error_text());
 }
 
-static float value_at(int64_t i) { return (float)(i * 7 % 1000003); }
+static float value_at(int64_t i) {
+    return (float)(i * 7 % 1000003);
+}
 
 static size_t resident_pages(const void *data, size_t size) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = (uintptr_t)data / page * page;

@@ -425,7 +425,8 @@ static void read__puts_slices_together(void **state) {
     check_slice(bundle, "2 3 -:2,1", (const int8_t[]){ 3, 6 }, 2, true); /* stored as it is asked for */
     check_slice(bundle, "", (const int8_t[]){ 1, 2, 3, 4, 5, 6 }, 6, false);
     assert_int_equal(tare_bundle_read_slice(&tensor, bundle, "w", "3 2 -:0,1"), TARE_SHAPE);
-    assert_string_equal(tare_error_text(), "w: slice '3 2 -:0,1' is of a tensor of shape [3,2], the checkpoint has [2,3]");
+    assert_string_equal(tare_error_text(),
+                        "w: slice '3 2 -:0,1' is of a tensor of shape [3,2], the checkpoint has [2,3]");
     tare_bundle_close(bundle);
     /* one of the slices is missing */
     write_index("sliced.index",

@@ -26,7 +26,8 @@ static char **sorted_lines(size_t *count, struct tare_arena *arena, const Protob
     assert_int_equal(tare_text_format_write(&text, message), TARE_OK);
     lines = TARE_NEW_ARRAY(arena, char *, text.size);
     at = tare_arena_strdup(arena, tare_strbuf_text(&text));
-    for (char *line = strtok(at, "\n"); line; line = strtok(NULL, "\n")) lines[(*count)++] = line;
+    for (char *line = strtok(at, "\n"); line; line = strtok(NULL, "\n"))
+        lines[(*count)++] = line;
     qsort(lines, *count, sizeof *lines, by_text);
     tare_strbuf_free(&text);
     return lines;
@@ -42,16 +43,18 @@ static void chunked_model__says_what_its_text_says(void **state) {
     if (tare_file_map(&chunked, models_path("tf-chunked/saved_model.cpb")) != TARE_OK ||
         tare_file_map(&text, models_path("tf-chunked/saved_model.pbtxt")) != TARE_OK)
         fail_msg("%s", tare_error_text());
-    if (tare_chunked_read(&a, &tensorflow__saved_model__descriptor, &arena, chunked.data, chunked.size, "cpb") != TARE_OK)
+    if (tare_chunked_read(&a, &tensorflow__saved_model__descriptor, &arena, chunked.data, chunked.size, "cpb") !=
+        TARE_OK)
         fail_msg("%s", tare_error_text());
-    assert_int_equal(tare_text_format_read(&b, &tensorflow__saved_model__descriptor, &arena, (const char *)text.data, text.size,
-                                           TARE_TEXT_STRICT, "pbtxt"),
+    assert_int_equal(tare_text_format_read(&b, &tensorflow__saved_model__descriptor, &arena, (const char *)text.data,
+                                           text.size, TARE_TEXT_STRICT, "pbtxt"),
                      TARE_OK);
     assert_true(protobuf_c_message_get_packed_size(a) > 180000); /* the constant of 150 x 150 doubles is in it */
     x = sorted_lines(&n_x, &arena, a);
     y = sorted_lines(&n_y, &arena, b);
     assert_int_equal(n_x, n_y);
-    for (size_t i = 0; i < n_x; i++) assert_string_equal(x[i], y[i]);
+    for (size_t i = 0; i < n_x; i++)
+        assert_string_equal(x[i], y[i]);
     tare_file_unmap(&chunked);
     tare_file_unmap(&text);
     tare_arena_free(&arena);

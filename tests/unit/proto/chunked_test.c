@@ -1,5 +1,5 @@
-/* Chunked messages and the riegeli files that hold them: files made here, uncompressed, to the letter of the format. The real
- * one, compressed, is in chunked_model_test.c. */
+/* Chunked messages and the riegeli files that hold them: files made here, uncompressed, to the letter of the format.
+ * The real one, compressed, is in chunked_model_test.c. */
 #include "proto/chunked.h"
 #include "base/alloc.h"
 #include "base/strbuf.h"
@@ -24,7 +24,8 @@ static const uint64_t KEY[4] = { 0x2f696c6567656952u, 0x0a7364726f636572u, 0x2f6
 /* ---- writing riegeli ---- */
 
 static void put64(uint8_t *out, uint64_t x) {
-    for (int i = 0; i < 8; i++) out[i] = (uint8_t)(x >> (8 * i));
+    for (int i = 0; i < 8; i++)
+        out[i] = (uint8_t)(x >> (8 * i));
 }
 
 /* Bytes of a chunk; at every 64 KiB stands a block header, which readers pass over (here without meaning). */
@@ -36,7 +37,8 @@ static void put_bytes(struct tare_strbuf *file, const uint8_t *data, size_t size
     }
 }
 
-static void put_chunk(struct tare_strbuf *file, char type, uint64_t n_records, uint64_t decoded, const void *data, size_t size) {
+static void put_chunk(struct tare_strbuf *file, char type, uint64_t n_records, uint64_t decoded, const void *data,
+                      size_t size) {
     uint8_t header[40];
     put64(header + 8, size);
     put64(header + 16, tare_highway_hash64(KEY, data, size));
@@ -48,7 +50,8 @@ static void put_chunk(struct tare_strbuf *file, char type, uint64_t n_records, u
 }
 
 static void put_varint(struct tare_strbuf *out, uint64_t value) {
-    for (; value >= 0x80; value >>= 7) tare_strbuf_putc(out, (char)(value | 0x80));
+    for (; value >= 0x80; value >>= 7)
+        tare_strbuf_putc(out, (char)(value | 0x80));
     tare_strbuf_putc(out, (char)value);
 }
 
@@ -67,7 +70,8 @@ static void put_records(struct tare_strbuf *file, char compression, size_t count
     tare_strbuf_putc(&data, compression);
     put_varint(&data, lengths.size);
     tare_strbuf_append(&data, lengths.data, lengths.size);
-    for (size_t i = 0; i < count; i++) tare_strbuf_append(&data, records[i], sizes[i]);
+    for (size_t i = 0; i < count; i++)
+        tare_strbuf_append(&data, records[i], sizes[i]);
     put_chunk(file, 'r', count, decoded, data.data, data.size);
     tare_strbuf_free(&lengths);
     tare_strbuf_free(&data);
@@ -77,8 +81,8 @@ static void put_records(struct tare_strbuf *file, char compression, size_t count
 
 /* The first 64 bytes of every file are fixed by the format: our own writer above must give them. */
 static void signature__has_the_bytes_of_the_format(void **state) {
-    static const uint8_t wanted[40] = { 0x91, 0xba, 0xc2, 0x3c, 0x92, 0x87, 0xe1, 0xa9, 0, 0, 0, 0, 0, 0, 0, 0, 0xe1, 0x9f,
-                                        0x13, 0xc0, 0xe9, 0xb1, 0xc3, 0x72, 0x73 };
+    static const uint8_t wanted[40] = { 0x91, 0xba, 0xc2, 0x3c, 0x92, 0x87, 0xe1, 0xa9, 0,    0,    0,    0,   0,
+                                        0,    0,    0,    0xe1, 0x9f, 0x13, 0xc0, 0xe9, 0xb1, 0xc3, 0x72, 0x73 };
     struct tare_strbuf file = { 0 };
     (void)state;
     start(&file);
@@ -102,7 +106,8 @@ static void records__are_read_across_blocks(void **state) {
     const size_t sizes[] = { 3, LARGE, 0 };
     size_t count;
     (void)state;
-    for (size_t i = 0; i < LARGE; i++) large[i] = (uint8_t)(i * 7 + i / 256);
+    for (size_t i = 0; i < LARGE; i++)
+        large[i] = (uint8_t)(i * 7 + i / 256);
     start(&file);
     put_records(&file, 0, 3, first, sizes);
     put_chunk(&file, 'p', 0, 0, "pad", 3);
@@ -197,14 +202,16 @@ static void sizes__are_bounded_by_the_file(void **state) {
 
 /* ---- chunked messages ---- */
 
-static ProtobufCMessage *from_text(struct tare_arena *arena, const ProtobufCMessageDescriptor *descriptor, const char *text) {
+static ProtobufCMessage *from_text(struct tare_arena *arena, const ProtobufCMessageDescriptor *descriptor,
+                                   const char *text) {
     ProtobufCMessage *message;
     if (tare_text_format_read(&message, descriptor, arena, text, strlen(text), TARE_TEXT_STRICT, "text") != TARE_OK)
         fail_msg("%s", tare_error_text());
     return message;
 }
 
-/* A file of parts: GraphDefs and NodeDefs as text, raw bytes with a leading '='; positions are 64, 65 … Then the index. */
+/* A file of parts: GraphDefs and NodeDefs as text, raw bytes with a leading '='; positions are 64, 65 … Then the index.
+ */
 static void make_file(struct tare_strbuf *file, struct tare_arena *arena, const char *const *parts, const char *index) {
     const void *records[16];
     size_t sizes[16], count = 0;
@@ -215,13 +222,20 @@ static void make_file(struct tare_strbuf *file, struct tare_arena *arena, const 
             sizes[count] = strlen(parts[count] + 1);
             continue;
         }
-        assert_int_equal(tare_message_pack(&bytes, &sizes[count], from_text(arena, *parts[count] == 'G' ? &tensorflow__graph_def__descriptor : &tensorflow__node_def__descriptor, parts[count] + 1)), TARE_OK);
+        assert_int_equal(tare_message_pack(&bytes, &sizes[count],
+                                           from_text(arena,
+                                                     *parts[count] == 'G' ? &tensorflow__graph_def__descriptor
+                                                                          : &tensorflow__node_def__descriptor,
+                                                     parts[count] + 1)),
+                         TARE_OK);
         records[count] = tare_arena_strndup(arena, (char *)bytes, sizes[count]);
         tare_free(bytes);
     }
     {
         uint8_t *bytes;
-        assert_int_equal(tare_message_pack(&bytes, &sizes[count], from_text(arena, &tensorflow__chunk_metadata__descriptor, index)), TARE_OK);
+        assert_int_equal(
+            tare_message_pack(&bytes, &sizes[count], from_text(arena, &tensorflow__chunk_metadata__descriptor, index)),
+            TARE_OK);
         records[count] = tare_arena_strndup(arena, (char *)bytes, sizes[count]);
         tare_free(bytes);
         count++;
@@ -232,7 +246,8 @@ static void make_file(struct tare_strbuf *file, struct tare_arena *arena, const 
 
 #define CHUNKS "chunks { offset: 64 } chunks { offset: 65 } chunks { offset: 66 } chunks { offset: 67 } "
 
-static tare_status read_graph(ProtobufCMessage **out, struct tare_arena *arena, const char *const *parts, const char *index) {
+static tare_status read_graph(ProtobufCMessage **out, struct tare_arena *arena, const char *const *parts,
+                              const char *index) {
     struct tare_strbuf file = { 0 };
     tare_status status;
     make_file(&file, arena, parts, index);
@@ -255,18 +270,22 @@ static void expect_graph(const char *const *parts, const char *index, const char
 static void parts__go_to_their_fields(void **state) {
     (void)state;
     /* Elements of a list: of the parent's own type, by number, and behind the last. */
-    expect_graph((const char *const[]){ "Gnode { name: 'a' }", "Gnode { name: 'b' } version: 3", "Nop: 'Relu'", "Nname: 'c'", NULL },
-                 CHUNKS "message { chunk_index: 0 chunked_fields { message { chunk_index: 1 } }"
-                        " chunked_fields { field_tag { field: 1 } field_tag { index: 0 } message { chunk_index: 2 } }"
-                        " chunked_fields { field_tag { field: 1 } field_tag { index: 2 } message { chunk_index: 3 } } }",
-                 "node {\n  name: \"a\"\n  op: \"Relu\"\n}\nnode {\n  name: \"b\"\n}\nnode {\n  name: \"c\"\n}\nversion: 3\n");
+    expect_graph(
+        (const char *const[]){ "Gnode { name: 'a' }", "Gnode { name: 'b' } version: 3", "Nop: 'Relu'", "Nname: 'c'",
+                               NULL },
+        CHUNKS "message { chunk_index: 0 chunked_fields { message { chunk_index: 1 } }"
+               " chunked_fields { field_tag { field: 1 } field_tag { index: 0 } message { chunk_index: 2 } }"
+               " chunked_fields { field_tag { field: 1 } field_tag { index: 2 } message { chunk_index: 3 } } }",
+        "node {\n  name: \"a\"\n  op: \"Relu\"\n}\nnode {\n  name: \"b\"\n}\nnode {\n  name: \"c\"\n}\nversion: 3\n");
     /* Bytes, in two parts, deep in an entry of a map; the entry's oneof is entered on the way. */
-    expect_graph((const char *const[]){ "Gnode { name: 'a' attr { key: 'value' value { } } }", "=12", "=345", NULL },
-                 CHUNKS "message { chunk_index: 0 chunked_fields { field_tag { field: 1 } field_tag { index: 0 } field_tag { field: 5 }"
-                        " field_tag { map_key { s: 'value' } } field_tag { field: 2 } message { chunk_index: 1 } } "
-                        "chunked_fields { field_tag { field: 1 } field_tag { index: 0 } field_tag { field: 5 }"
-                        " field_tag { map_key { s: 'value' } } field_tag { field: 2 } message { chunk_index: 2 } } }",
-                 "node {\n  name: \"a\"\n  attr {\n    key: \"value\"\n    value {\n      s: \"12345\"\n    }\n  }\n}\n");
+    expect_graph(
+        (const char *const[]){ "Gnode { name: 'a' attr { key: 'value' value { } } }", "=12", "=345", NULL },
+        CHUNKS
+        "message { chunk_index: 0 chunked_fields { field_tag { field: 1 } field_tag { index: 0 } field_tag { field: 5 }"
+        " field_tag { map_key { s: 'value' } } field_tag { field: 2 } message { chunk_index: 1 } } "
+        "chunked_fields { field_tag { field: 1 } field_tag { index: 0 } field_tag { field: 5 }"
+        " field_tag { map_key { s: 'value' } } field_tag { field: 2 } message { chunk_index: 2 } } }",
+        "node {\n  name: \"a\"\n  attr {\n    key: \"value\"\n    value {\n      s: \"12345\"\n    }\n  }\n}\n");
     /* A part without chunk only leads on. */
     expect_graph((const char *const[]){ "Nname: 'n'", NULL },
                  CHUNKS "message { chunked_fields { field_tag { field: 1 } message { chunk_index: 0 } } }",
@@ -276,7 +295,8 @@ static void parts__go_to_their_fields(void **state) {
 static void expect_fault(const char *index, const char *wanted) {
     struct tare_arena arena = { 0 };
     ProtobufCMessage *message;
-    assert_int_not_equal(read_graph(&message, &arena, (const char *const[]){ "Gnode { name: 'a' }", NULL }, index), TARE_OK);
+    assert_int_not_equal(read_graph(&message, &arena, (const char *const[]){ "Gnode { name: 'a' }", NULL }, index),
+                         TARE_OK);
     assert_string_equal(tare_error_text(), wanted);
     assert_null(message);
     tare_arena_free(&arena);
@@ -298,8 +318,9 @@ static void wrong_indices__are_refused(void **state) {
     expect_fault(CHUNKS "message { chunk_index: 0 chunked_fields { field_tag { field: 1 } field_tag { index: 0 }"
                         " field_tag { field: 5 } field_tag { map_key { s: 'value' } } } }",
                  "model.cpb: field attr has no entry 'value'");
-    expect_fault(CHUNKS "message { chunked_fields { field_tag { field: 1 } field_tag { index: 0 } field_tag { field: 1 }"
-                        " message { chunk_index: 0 } } }",
+    expect_fault(CHUNKS
+                 "message { chunked_fields { field_tag { field: 1 } field_tag { index: 0 } field_tag { field: 1 }"
+                 " message { chunk_index: 0 } } }",
                  "model.cpb: a part is the text name");
 }
 

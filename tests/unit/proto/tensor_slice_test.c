@@ -99,8 +99,10 @@ static void copy__takes_texts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parse__reads_dimensions_and_extents), cmocka_unit_test(parse__refuses_what_is_no_slice),
-        cmocka_unit_test(overlap__is_what_both_hold),          cmocka_unit_test(copy__takes_the_shared_elements),
+        cmocka_unit_test(parse__reads_dimensions_and_extents),
+        cmocka_unit_test(parse__refuses_what_is_no_slice),
+        cmocka_unit_test(overlap__is_what_both_hold),
+        cmocka_unit_test(copy__takes_the_shared_elements),
         cmocka_unit_test(copy__takes_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* Error-compensated rounding: the integers of tests/golden/gptq.py (which goes by the inverse Hessian), and what must hold
- * whatever they are. */
+/* Error-compensated rounding: the integers of tests/golden/gptq.py (which goes by the inverse Hessian), and what must
+ * hold whatever they are. */
 #include "quant/compensated.h"
 
 #include "base/alloc.h"
@@ -36,8 +36,10 @@ static struct tare_compensated round_columns(int8_t *out, const struct problem *
                                            .count = count,
                                            .threads = threads };
     const struct tare_shape shape = { .rank = 2, .dims = { p->rows, p->columns } };
-    struct tare_quantized_weight weight = { .scales = (double *)(uintptr_t)p->scales, .n_blocks = blocks,
-                                            .n_scales = blocks * p->columns, .bits = p->bits,
+    struct tare_quantized_weight weight = { .scales = (double *)(uintptr_t)p->scales,
+                                            .n_blocks = blocks,
+                                            .n_scales = blocks * p->columns,
+                                            .bits = p->bits,
                                             .layout = { 1, p->rows, p->columns, p->block, false } };
     struct tare_compensated result;
     mini_ok(tare_tensor_new(&weight.values, TARE_DT_INT8, &shape));
@@ -56,7 +58,8 @@ static const char *next_problem(struct problem *p, const char *at) {
     int32_t head[5];
     take(head, &at, sizeof head);
     *p = (struct problem){ head[0], head[1], head[2], head[3], head[4], 0, NULL, NULL, NULL, NULL };
-    const size_t cells = (size_t)(p->rows * p->columns), blocks = p->block ? (size_t)((p->rows + p->block - 1) / p->block) : 1;
+    const size_t cells = (size_t)(p->rows * p->columns),
+                 blocks = p->block ? (size_t)((p->rows + p->block - 1) / p->block) : 1;
     take(&p->damp, &at, sizeof p->damp);
     p->real = memcpy(tare_malloc(4 * cells), at, 4 * cells);
     at += 4 * cells;
@@ -98,8 +101,8 @@ static void check_golden(const struct problem *p) {
     round_problem(got, p, 1);
     for (int i = 0; i < p->rows * p->columns; i++)
         if (got[i] != p->wanted[i])
-            fail_msg("%d x %d, %d bits: row %d column %d is %d, wanted %d", p->rows, p->columns, p->bits, i / p->columns,
-                     i % p->columns, got[i], p->wanted[i]);
+            fail_msg("%d x %d, %d bits: row %d column %d is %d, wanted %d", p->rows, p->columns, p->bits,
+                     i / p->columns, i % p->columns, got[i], p->wanted[i]);
 }
 
 static void integers__are_those_of_the_inverse_hessian(void **state) {
@@ -134,12 +137,16 @@ static void threads__change_nothing(void **state) {
     const struct problem p = { ROWS, COLUMNS, 0, 4, 1, 0.01, real, hessian, scales, NULL };
     uint64_t seed = 6;
     (void)state;
-    for (int i = 0; i < ROWS * COLUMNS; i++) real[i] = (float)(2 * draw_unit(&seed) - 1);
-    for (int n = 0; n < COLUMNS; n++) scales[n] = 1.0 / 7;
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        real[i] = (float)(2 * draw_unit(&seed) - 1);
+    for (int n = 0; n < COLUMNS; n++)
+        scales[n] = 1.0 / 7;
     for (int sample = 0; sample < 400; sample++) {
         double x[ROWS], common = draw_unit(&seed);
-        for (int i = 0; i < ROWS; i++) x[i] = common + draw_unit(&seed);
-        for (int i = 0; i < ROWS * ROWS; i++) hessian[i] += x[i / ROWS] * x[i % ROWS];
+        for (int i = 0; i < ROWS; i++)
+            x[i] = common + draw_unit(&seed);
+        for (int i = 0; i < ROWS * ROWS; i++)
+            hessian[i] += x[i / ROWS] * x[i % ROWS];
     }
     round_problem(one, &p, 1);
     round_problem(three, &p, 3);
@@ -153,7 +160,8 @@ static void threads__change_nothing(void **state) {
 /* Σ e' H e by the formula, damping included. */
 static double error_of(const struct problem *p, const int8_t *q) {
     double sum = 0, mean = 0;
-    for (int i = 0; i < p->rows; i++) mean += p->hessian[i * p->rows + i] / p->rows;
+    for (int i = 0; i < p->rows; i++)
+        mean += p->hessian[i * p->rows + i] / p->rows;
     for (int n = 0; n < p->columns; n++) {
         double e[70];
         for (int i = 0; i < p->rows; i++)

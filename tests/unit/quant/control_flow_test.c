@@ -19,7 +19,8 @@ static struct tare_edge weight(struct tare_graph *f, const char *name, int first
     const struct tare_shape shape = tare_shape_make(2, WIDTH, WIDTH);
     struct tare_tensor tensor;
     mini_ok(tare_tensor_new(&tensor, TARE_DT_FLOAT, &shape));
-    for (int64_t i = 0; i < tensor.elements; i++) TARE_DATA(float, &tensor)[i] = value(i + first);
+    for (int64_t i = 0; i < tensor.elements; i++)
+        TARE_DATA(float, &tensor)[i] = value(i + first);
     struct tare_edge edge = { tare_graph_add_const(f, name, &tensor), 0 };
     tare_tensor_reset(&tensor);
     return edge;
@@ -65,9 +66,11 @@ static struct tare_graph *branch(struct tare_model *model, const char *name, int
 static struct tare_edge choice(struct tare_model *model, struct tare_edge x) {
     branch(model, "yes", 5);
     branch(model, "no", 11);
-    const struct tare_edge sum = mini_node(model->main, "Sum", "sum", 2, x, mini_ints(model->main, "axes", 2, (const int32_t[]){ 0, 1 }));
-    struct tare_node *node = mini_open(model->main, "StatelessIf", "choice", 2,
-                                       mini_node(model->main, "Less", "less", 2, sum, mini_float(model->main, "half", 0.5f)), x);
+    const struct tare_edge sum =
+        mini_node(model->main, "Sum", "sum", 2, x, mini_ints(model->main, "axes", 2, (const int32_t[]){ 0, 1 }));
+    struct tare_node *node =
+        mini_open(model->main, "StatelessIf", "choice", 2,
+                  mini_node(model->main, "Less", "less", 2, sum, mini_float(model->main, "half", 0.5f)), x);
     mini_ok(tare_node_set_type(node, "Tcond", TARE_DT_BOOL));
     mini_ok(tare_node_set_type_list(node, "Tin", (const int[]){ TARE_DT_FLOAT }, 1));
     mini_ok(tare_node_set_type_list(node, "Tout", (const int[]){ TARE_DT_FLOAT }, 1));
@@ -88,7 +91,8 @@ static struct tare_edge nested(struct tare_model *model, struct tare_edge x) {
     struct tare_graph *f = branch(model, "inner", 13), *g = tare_model_add_function(model, "outer");
     mini_return(g, "y", mini_call(g, "PartitionedCall", "call", f, 1, mini_arg(g, "x", TARE_DT_FLOAT)));
     branch(model, "other", 17);
-    struct tare_node *node = mini_open(model->main, "StatelessIf", "choice", 2, mini_bool(model->main, "true", true), x);
+    struct tare_node *node =
+        mini_open(model->main, "StatelessIf", "choice", 2, mini_bool(model->main, "true", true), x);
     mini_ok(tare_node_set_type(node, "Tcond", TARE_DT_BOOL));
     mini_ok(tare_node_set_type_list(node, "Tin", (const int[]){ TARE_DT_FLOAT }, 1));
     mini_ok(tare_node_set_type_list(node, "Tout", (const int[]){ TARE_DT_FLOAT }, 1));
@@ -127,7 +131,8 @@ static struct tare_tensor answer(const struct form *form, const struct tare_quan
                             strcmp(model->functions[i]->nodes[n]->op, "MatMul") != 0);
     }
     mini_ok(tare_tensor_new(&fed, TARE_DT_FLOAT, &shape));
-    for (int64_t i = 0; i < WIDTH; i++) TARE_DATA(float, &fed)[i] = 3 * value(i + 29);
+    for (int64_t i = 0; i < WIDTH; i++)
+        TARE_DATA(float, &fed)[i] = 3 * value(i + 29);
     struct tare_session *session = mini_session(model);
     mini_ok(tare_session_run(session, &x, &fed, 1, &y, &result, 1, NULL, 0));
     tare_tensor_reset(&fed);

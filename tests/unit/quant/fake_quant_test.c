@@ -1,5 +1,5 @@
-/* Models trained with quantization: ranges come from their FakeQuant ops, which the integers make superfluous; the answer is
- * that of the same layers without them, quantized by the same ranges. */
+/* Models trained with quantization: ranges come from their FakeQuant ops, which the integers make superfluous; the
+ * answer is that of the same layers without them, quantized by the same ranges. */
 #include "support/mini_model.h"
 
 #include "base/arena.h"
@@ -16,7 +16,8 @@ static struct tare_edge constant(struct tare_graph *f, const char *name, int row
     struct tare_shape shape = tare_shape_make(rows ? 2 : 1, WIDTH, WIDTH);
     struct tare_tensor tensor;
     mini_ok(tare_tensor_new(&tensor, TARE_DT_FLOAT, &shape));
-    for (int64_t i = 0; i < tensor.elements; i++) TARE_DATA(float, &tensor)[i] = (float)((i + first) * 7919 % 2003 - 1001) / 900.0f;
+    for (int64_t i = 0; i < tensor.elements; i++)
+        TARE_DATA(float, &tensor)[i] = (float)((i + first) * 7919 % 2003 - 1001) / 900.0f;
     struct tare_edge edge = { tare_graph_add_const(f, name, &tensor), 0 };
     tare_tensor_reset(&tensor);
     return edge;
@@ -66,9 +67,11 @@ static struct tare_tensor answer(int bits, const struct tare_quant_ranges *range
     mini_ok(tare_quantize(&report, &arena, model, ranges, &options));
     *quantized = report.quantized;
     *fakes = 0;
-    for (size_t n = 0; n < f->n_nodes; n++) *fakes += strncmp(f->nodes[n]->op, "FakeQuant", 9) == 0;
+    for (size_t n = 0; n < f->n_nodes; n++)
+        *fakes += strncmp(f->nodes[n]->op, "FakeQuant", 9) == 0;
     mini_ok(tare_tensor_new(&fed, TARE_DT_FLOAT, &shape));
-    for (int64_t i = 0; i < fed.elements; i++) TARE_DATA(float, &fed)[i] = (float)(i * 61 % 127) * 0.03f - 1.5f;
+    for (int64_t i = 0; i < fed.elements; i++)
+        TARE_DATA(float, &fed)[i] = (float)(i * 61 % 127) * 0.03f - 1.5f;
     struct tare_session *session = mini_session(model);
     mini_ok(tare_session_run(session, &in, &fed, 1, &y, &result, 1, NULL, 0));
     tare_tensor_reset(&fed);

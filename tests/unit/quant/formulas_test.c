@@ -50,7 +50,8 @@ static struct tare_edge second_layer(struct tare_graph *graph, const struct tare
 /* The shape of an image with sizes that only the running model knows. */
 static struct tare_shape open_shape(const struct tare_shape *shape) {
     struct tare_shape open = *shape;
-    for (int i = 0; i < open.rank - 1; i++) open.dims[i] = -1;
+    for (int i = 0; i < open.rank - 1; i++)
+        open.dims[i] = -1;
     return open;
 }
 

@@ -1,5 +1,5 @@
-/* GPTQ as a pass: what it gains on layers with inputs that hang together, with which methods and grids, and what it leaves
- * alone. */
+/* GPTQ as a pass: what it gains on layers with inputs that hang together, with which methods and grids, and what it
+ * leaves alone. */
 #include "support/quantized_model.h"
 
 #include <math.h>
@@ -31,7 +31,8 @@ static void build_convolution(struct quantized_model *m) {
     x = mini_node(m->graph, "Reshape", "image", 2, m->in, mini_ints(m->graph, "shape", 4, image));
     x = mini_node(m->graph, "Relu", "relu", 1, x);
     mini_ok(tare_tensor_new(&filter, TARE_DT_FLOAT, &shape));
-    for (int64_t i = 0; i < filter.elements; i++) TARE_DATA(float, &filter)[i] = quantized_model_normal(&seed);
+    for (int64_t i = 0; i < filter.elements; i++)
+        TARE_DATA(float, &filter)[i] = quantized_model_normal(&seed);
     w = (struct tare_edge){ tare_graph_add_const(m->graph, "w", &filter), 0 };
     tare_tensor_reset(&filter);
     conv = mini_open(m->graph, "Conv2D", "conv", 2, x, w);
@@ -116,7 +117,8 @@ static void build_stacked(struct quantized_model *m) {
         m, mini_node(m->graph, "MatMul", "a", 2, x, quantized_model_weight(m, "w", IN / 2, OUT, 1, 1, 43)));
 }
 
-static double loss_of(void (*make)(struct quantized_model *m), const struct tare_quant_setting *setting, const char *passes) {
+static double loss_of(void (*make)(struct quantized_model *m), const struct tare_quant_setting *setting,
+                      const char *passes) {
     const struct tare_quant_options options = { .setting = *setting, .min_elements = 1, .depthwise = true };
     struct quantized_model m;
     struct tare_tensor wanted, got;
@@ -132,8 +134,8 @@ static double loss_of(void (*make)(struct quantized_model *m), const struct tare
     return loss;
 }
 
-static void check_gain(void (*make)(struct quantized_model *m), const struct tare_quant_setting *setting, const char *passes,
-                       double gain) {
+static void check_gain(void (*make)(struct quantized_model *m), const struct tare_quant_setting *setting,
+                       const char *passes, double gain) {
     const double nearest = loss_of(make, setting, ""), better = loss_of(make, setting, passes);
     if (!(better < nearest / gain)) fail_msg("%s: loss %g, with %s %g", setting->method->name, nearest, passes, better);
 }
@@ -148,14 +150,16 @@ static const struct tare_quant_setting four_bits[] = {
 
 static void products__lose_less_than_by_rounding_to_nearest(void **state) {
     (void)state;
-    for (size_t i = 0; i < sizeof four_bits / sizeof *four_bits; i++) check_gain(build, &four_bits[i], "gptq", 1.3);
+    for (size_t i = 0; i < sizeof four_bits / sizeof *four_bits; i++)
+        check_gain(build, &four_bits[i], "gptq", 1.3);
     check_gain(build, &four_bits[0], "gptq:act_order=false", 1.3);
     check_gain(build, &four_bits[0], "gptq:damp=0.1", 1.3);
 }
 
 static void convolutions__gain_by_what_their_windows_see(void **state) {
     (void)state;
-    for (size_t i = 0; i < 2; i++) check_gain(build_convolution, &four_bits[i], "gptq", 1.1);
+    for (size_t i = 0; i < 2; i++)
+        check_gain(build_convolution, &four_bits[i], "gptq", 1.1);
 }
 
 /* Each group of a convolution is one of its own. */

@@ -140,7 +140,8 @@ struct block_case {
 
 static struct tare_edge block_layer(struct tare_graph *f, const struct block_case *c, struct tare_edge x,
                                     const struct tare_tensor *weight) {
-    struct tare_node *op = mini_open(f, c->op, "layer", 2, x, (struct tare_edge){ tare_graph_add_const(f, "w", weight), 0 });
+    struct tare_node *op =
+        mini_open(f, c->op, "layer", 2, x, (struct tare_edge){ tare_graph_add_const(f, "w", weight), 0 });
     if (c->equation) mini_ok(tare_node_set_string(op, "equation", c->equation, strlen(c->equation)));
     if (strncmp(c->op, "Conv", 4) == 0) {
         mini_ok(tare_node_set_int_list(op, "strides", (const int64_t[]){ 1, 1, 1, 1, 1 }, (size_t)c->x.rank));
@@ -168,8 +169,9 @@ static struct tare_tensor block_answer(const struct block_case *c, const struct 
 }
 
 static void check_blocks(const struct block_case *c, int64_t block, int bits) {
-    const struct tare_quant_setting setting = { .method = &tare_method_weight_only, .granularity = TARE_PER_BLOCK,
-                                                .block = block, .bits = bits };
+    const struct tare_quant_setting setting = {
+        .method = &tare_method_weight_only, .granularity = TARE_PER_BLOCK, .block = block, .bits = bits
+    };
     const int64_t matrix = c->rows * c->columns;
     struct tare_tensor w = filled(&c->w), x = filled(&c->x), real;
     double *values = calloc((size_t)matrix, sizeof *values);
@@ -177,7 +179,8 @@ static void check_blocks(const struct block_case *c, int64_t block, int bits) {
     mini_ok(tare_tensor_new(&real, TARE_DT_FLOAT, &c->w));
     for (int64_t b = 0; b < c->batches; b++) {
         dequantized(values, TARE_DATA(float, &w) + b * matrix, c->rows, c->columns, block, false, bits, false);
-        for (int64_t i = 0; i < matrix; i++) TARE_DATA(float, &real)[b * matrix + i] = (float)values[i];
+        for (int64_t i = 0; i < matrix; i++)
+            TARE_DATA(float, &real)[b * matrix + i] = (float)values[i];
     }
     struct tare_tensor got = block_answer(c, &w, &x, &setting), wanted = block_answer(c, &real, &x, NULL);
     assert_true(got.elements == wanted.elements);

@@ -82,7 +82,8 @@ static void range__nan_infinity_and_reversed_are_refused(void **state) {
 }
 
 static void bits__four_give_minus_eight_to_seven(void **state) {
-    const struct tare_qscheme full = { .bits = 4, .symmetric = true }, narrow = { .bits = 4, .symmetric = true, .narrow = true };
+    const struct tare_qscheme full = { .bits = 4, .symmetric = true },
+                              narrow = { .bits = 4, .symmetric = true, .narrow = true };
     struct tare_qparams p = params(-1, 1, &full);
     (void)state;
     assert_int_equal(p.qmin, -8);
@@ -113,7 +114,9 @@ static void weight__each_channel_has_its_own_scale(void **state) {
     const int8_t *out;
     (void)state;
     assert_int_equal(tare_tensor_from(&weight, TARE_DT_FLOAT, &shape, values), TARE_OK);
-    assert_int_equal(tare_quantize_weight(&q, &arena, &weight, &(struct tare_weight_layout){ 1, 2, 3, 0, false }, &tare_qscheme_weight), TARE_OK);
+    assert_int_equal(tare_quantize_weight(&q, &arena, &weight, &(struct tare_weight_layout){ 1, 2, 3, 0, false },
+                                          &tare_qscheme_weight),
+                     TARE_OK);
     out = TARE_CONST_DATA(int8_t, &q.values);
     assert_int_equal(q.n_scales, 3);
     assert_true(fabs(q.scales[0] - 0.01) < 1e-8);
@@ -136,8 +139,12 @@ static void weight__one_channel_is_the_same_as_per_tensor(void **state) {
     struct tare_tensor weight;
     (void)state;
     assert_int_equal(tare_tensor_from(&weight, TARE_DT_FLOAT, &shape, values), TARE_OK);
-    assert_int_equal(tare_quantize_weight(&a, &arena, &weight, &(struct tare_weight_layout){ 1, 4, 1, 0, false }, &tare_qscheme_weight), TARE_OK);
-    assert_int_equal(tare_quantize_weight(&b, &arena, &weight, &(struct tare_weight_layout){ 1, 4, 1, 0, true }, &tare_qscheme_weight), TARE_OK);
+    assert_int_equal(tare_quantize_weight(&a, &arena, &weight, &(struct tare_weight_layout){ 1, 4, 1, 0, false },
+                                          &tare_qscheme_weight),
+                     TARE_OK);
+    assert_int_equal(tare_quantize_weight(&b, &arena, &weight, &(struct tare_weight_layout){ 1, 4, 1, 0, true },
+                                          &tare_qscheme_weight),
+                     TARE_OK);
     assert_memory_equal(a.values.data, b.values.data, 4);
     assert_true(a.scales[0] == b.scales[0]);
     tare_tensor_reset(&a.values);
@@ -154,7 +161,9 @@ static void weight__nan_is_refused(void **state) {
     struct tare_tensor weight;
     (void)state;
     assert_int_equal(tare_tensor_from(&weight, TARE_DT_FLOAT, &shape, values), TARE_OK);
-    assert_int_equal(tare_quantize_weight(&q, &arena, &weight, &(struct tare_weight_layout){ 1, 1, 2, 0, false }, &tare_qscheme_weight), TARE_INVALID_ARGUMENT);
+    assert_int_equal(tare_quantize_weight(&q, &arena, &weight, &(struct tare_weight_layout){ 1, 1, 2, 0, false },
+                                          &tare_qscheme_weight),
+                     TARE_INVALID_ARGUMENT);
     tare_tensor_reset(&weight);
     tare_arena_free(&arena);
 }

@@ -26,7 +26,8 @@ struct network {
 
 /* ---- the network ---- */
 
-static struct tare_edge constant(struct tare_graph *graph, const char *name, int rows, int columns, const float *values) {
+static struct tare_edge constant(struct tare_graph *graph, const char *name, int rows, int columns,
+                                 const float *values) {
     const struct tare_shape shape = { .rank = rows ? 2 : 1, .dims = { rows ? rows : columns, columns } };
     struct tare_tensor tensor;
     struct tare_edge edge;
@@ -50,11 +51,15 @@ static void build_to(struct network *n, double spread, bool only_first) {
     memset(n, 0, sizeof *n);
     n->model = mini_model_new();
     graph = tare_model_add_function(n->model, "f");
-    for (int i = 0; i < IN * MIDDLE; i++) first[i] = normal(&seed) * (float)pow(spread, i % MIDDLE);
-    for (int c = 0; c < MIDDLE; c++) bias[c] = 0.1f * normal(&seed) * (float)pow(spread, c);
-    for (int i = 0; i < MIDDLE * OUT; i++) second[i] = normal(&seed) / (float)pow(spread, i / OUT);
+    for (int i = 0; i < IN * MIDDLE; i++)
+        first[i] = normal(&seed) * (float)pow(spread, i % MIDDLE);
+    for (int c = 0; c < MIDDLE; c++)
+        bias[c] = 0.1f * normal(&seed) * (float)pow(spread, c);
+    for (int i = 0; i < MIDDLE * OUT; i++)
+        second[i] = normal(&seed) / (float)pow(spread, i / OUT);
     mini_ok(tare_tensor_new(&n->samples, TARE_DT_FLOAT, &shape));
-    for (int i = 0; i < SAMPLES * IN; i++) TARE_DATA(float, &n->samples)[i] = 1 + normal(&seed);
+    for (int i = 0; i < SAMPLES * IN; i++)
+        TARE_DATA(float, &n->samples)[i] = 1 + normal(&seed);
     y = mini_arg(graph, "in", TARE_DT_FLOAT);
     y = mini_node(graph, "MatMul", "first", 2, y, constant(graph, "w1", IN, MIDDLE, first));
     y = mini_node(graph, "BiasAdd", "bias", 2, y, constant(graph, "b1", 0, MIDDLE, bias));
@@ -67,10 +72,13 @@ static void build_to(struct network *n, double spread, bool only_first) {
     n->y = mini_call(n->model->main, "PartitionedCall", "call", graph, 1, n->x);
 }
 
-static void build(struct network *n, double spread) { build_to(n, spread, false); }
+static void build(struct network *n, double spread) {
+    build_to(n, spread, false);
+}
 
 static void finish(struct network *n) {
-    for (size_t i = 0; i < n->n_edges; i++) tare_statistics_reset(&n->seen[i]);
+    for (size_t i = 0; i < n->n_edges; i++)
+        tare_statistics_reset(&n->seen[i]);
     tare_tally_free(n->tally);
     tare_tensor_reset(&n->samples);
     tare_model_free(n->model);
@@ -175,7 +183,8 @@ static double error_of(double spread, const struct tare_quant_method *method, in
 /* ---- bias correction ---- */
 
 static void bias_correction__of_one_layer_keeps_the_mean(void **state) {
-    const struct tare_quant_options base = { .setting = { .method = &tare_method_weight_only, .bits = 4 }, .min_elements = 1 };
+    const struct tare_quant_options base = { .setting = { .method = &tare_method_weight_only, .bits = 4 },
+                                             .min_elements = 1 };
     double biases[2];
     (void)state;
     for (int with = 0; with < 2; with++) {
@@ -194,7 +203,9 @@ static void bias_correction__of_one_layer_keeps_the_mean(void **state) {
         for (int c = 0; c < MIDDLE; c++) {
             double mean = 0;
             for (int i = 0; i < SAMPLES; i++)
-                mean += ((double)TARE_DATA(float, &got)[i * MIDDLE + c] - (double)TARE_DATA(float, &wanted)[i * MIDDLE + c]) / SAMPLES;
+                mean += ((double)TARE_DATA(float, &got)[i * MIDDLE + c] -
+                         (double)TARE_DATA(float, &wanted)[i * MIDDLE + c]) /
+                        SAMPLES;
             biases[with] = fmax(biases[with], fabs(mean));
         }
         tare_tensor_reset(&got);
@@ -213,7 +224,8 @@ static void bias_correction__lessens_the_error_of_every_method(void **state) {
         double error = error_of(1, methods[m], 4, TARE_PER_TENSOR, "", &bias);
         double corrected = error_of(1, methods[m], 4, TARE_PER_TENSOR, "bias_correction", &corrected_bias);
         if (!(corrected < error) || !(corrected_bias < 0.5 * bias))
-            fail_msg("%s: error %g, corrected %g; means move by %g, %g", methods[m]->name, error, corrected, bias, corrected_bias);
+            fail_msg("%s: error %g, corrected %g; means move by %g, %g", methods[m]->name, error, corrected, bias,
+                     corrected_bias);
     }
 }
 
@@ -235,7 +247,8 @@ static void bias_correction__reaches_dynamic_layers_of_every_op_set(void **state
 static void equalization__recovers_channels_of_unlike_size(void **state) {
     double bias, plain, equalized;
     (void)state;
-    plain = error_of(1.5, &tare_method_static, 8, TARE_PER_TENSOR, "", &bias); /* the widest channel is 440 times the least */
+    plain = error_of(1.5, &tare_method_static, 8, TARE_PER_TENSOR, "",
+                     &bias); /* the widest channel is 440 times the least */
     equalized = error_of(1.5, &tare_method_static, 8, TARE_PER_TENSOR, "equalization", &bias);
     if (!(equalized < plain / 20)) fail_msg("error %g, equalized %g", plain, equalized);
 }
@@ -283,7 +296,8 @@ static double best_sqnr(void) {
 }
 
 static void weight_clipping__comes_near_the_best_scale(void **state) {
-    double scale, clipped_scale, plain = weight_sqnr("", &scale), clipped = weight_sqnr("weight_clipping", &clipped_scale);
+    double scale, clipped_scale, plain = weight_sqnr("", &scale),
+                                 clipped = weight_sqnr("weight_clipping", &clipped_scale);
     double best = best_sqnr();
     (void)state;
     if (!(clipped > plain + 0.3) || !(clipped > best - 0.5) || !(clipped_scale < scale))
@@ -298,7 +312,8 @@ static void weight_clipping__is_never_worse(void **state) {
             build(&plain, 1);
             build(&clipped, 1);
             quantize(&plain, &tare_method_weight_only, bits, g ? TARE_PER_TENSOR : TARE_PER_CHANNEL, "");
-            quantize(&clipped, &tare_method_weight_only, bits, g ? TARE_PER_TENSOR : TARE_PER_CHANNEL, "weight_clipping");
+            quantize(&clipped, &tare_method_weight_only, bits, g ? TARE_PER_TENSOR : TARE_PER_CHANNEL,
+                     "weight_clipping");
             for (size_t i = 0; i < 2; i++)
                 if (clipped.report.outcomes[i].weight_sqnr_db < plain.report.outcomes[i].weight_sqnr_db - 1e-9)
                     fail_msg("%d bits: %g dB, clipped %g dB", bits, plain.report.outcomes[i].weight_sqnr_db,

@@ -122,7 +122,8 @@ static void endless_pattern__is_stopped(void **state) {
 }
 
 static void passes__hold_for_the_whole_model(void **state) {
-    struct tare_quant_recipe *recipe = read("# what --auto wrote\n passes=gptq:damp=0.1,act_order=false,bias_correction # all\nop=MatMul -> float\n");
+    struct tare_quant_recipe *recipe =
+        read("# what --auto wrote\n passes=gptq:damp=0.1,act_order=false,bias_correction # all\nop=MatMul -> float\n");
     (void)state;
     assert_string_equal(tare_quant_recipe_passes(recipe), "gptq:damp=0.1,act_order=false,bias_correction");
     assert_int_equal(tare_quant_recipe_count(recipe), 1);

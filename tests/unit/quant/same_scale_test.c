@@ -76,17 +76,19 @@ static struct tare_edge choose_and_cut(struct tare_graph *f, struct tare_edge x)
     const struct tare_shape pair = tare_shape_make(2, 4, 2), mask_shape = tare_shape_make(1, SIDE + 1);
     const int32_t pads[] = { 0, 0, 0, 0, 0, 1, 0, 0 }, none[] = { 0, 0, 0, 0, 0, 1, 0, 0 };
     const bool mask[SIDE + 1] = { true, false, true, true, false };
-    const struct tare_edge padded = mini_node(f, "PadV2", "padded", 3, x, constant_of(f, "p", TARE_DT_INT32, &pair, pads),
-                                              mini_float(f, "filler", -0.7f));
-    struct tare_node *mirror = mini_open(f, "MirrorPad", "mirror", 2, x, constant_of(f, "m", TARE_DT_INT32, &pair, none));
+    const struct tare_edge padded = mini_node(
+        f, "PadV2", "padded", 3, x, constant_of(f, "p", TARE_DT_INT32, &pair, pads), mini_float(f, "filler", -0.7f));
+    struct tare_node *mirror =
+        mini_open(f, "MirrorPad", "mirror", 2, x, constant_of(f, "m", TARE_DT_INT32, &pair, none));
     mini_ok(tare_node_set_string(mirror, "mode", "REFLECT", 7));
-    const struct tare_edge chosen = mini_node(
-        f, "SelectV2", "select", 3,
-        mini_node(f, "Reshape", "mask", 2, constant_of(f, "bits", TARE_DT_BOOL, &mask_shape, mask),
-                  mini_ints(f, "mask_shape", 2, (const int32_t[]){ -1, 1 })),
-        padded, mini_done(mirror));
-    const struct tare_edge cut = mini_node(f, "Slice", "slice", 3, chosen, mini_ints(f, "begin", 4, (const int32_t[]){ 0, 1, 1, 0 }),
-                                           mini_ints(f, "size", 4, (const int32_t[]){ 1, 2, SIDE, CHANNELS }));
+    const struct tare_edge chosen =
+        mini_node(f, "SelectV2", "select", 3,
+                  mini_node(f, "Reshape", "mask", 2, constant_of(f, "bits", TARE_DT_BOOL, &mask_shape, mask),
+                            mini_ints(f, "mask_shape", 2, (const int32_t[]){ -1, 1 })),
+                  padded, mini_done(mirror));
+    const struct tare_edge cut =
+        mini_node(f, "Slice", "slice", 3, chosen, mini_ints(f, "begin", 4, (const int32_t[]){ 0, 1, 1, 0 }),
+                  mini_ints(f, "size", 4, (const int32_t[]){ 1, 2, SIDE, CHANNELS }));
     return mini_node(f, "ReverseV2", "reverse", 2, cut, mini_ints(f, "axes", 1, (const int32_t[]){ 2 }));
 }
 
@@ -94,10 +96,11 @@ static struct tare_edge choose_and_cut(struct tare_graph *f, struct tare_edge x)
 static struct tare_edge flat_by_shape(struct tare_graph *f, struct tare_edge x) {
     struct tare_node *shape = mini_open(f, "Shape", "asked", 1, x);
     mini_ok(tare_node_set_type(shape, "out_type", TARE_DT_INT32));
-    const struct tare_edge batch = mini_node(f, "Slice", "batch", 3, mini_done(shape), mini_ints(f, "zero", 1, (const int32_t[]){ 0 }),
-                                             mini_ints(f, "one", 1, (const int32_t[]){ 1 }));
-    struct tare_node *dims = mini_open(f, "ConcatV2", "dims", 3, batch, mini_ints(f, "rest", 1, (const int32_t[]){ -1 }),
-                                       mini_int(f, "dims_axis", 0));
+    const struct tare_edge batch =
+        mini_node(f, "Slice", "batch", 3, mini_done(shape), mini_ints(f, "zero", 1, (const int32_t[]){ 0 }),
+                  mini_ints(f, "one", 1, (const int32_t[]){ 1 }));
+    struct tare_node *dims = mini_open(f, "ConcatV2", "dims", 3, batch,
+                                       mini_ints(f, "rest", 1, (const int32_t[]){ -1 }), mini_int(f, "dims_axis", 0));
     return mini_node(f, "Reshape", "by_shape", 2, x, mini_done(dims));
 }
 
@@ -154,7 +157,9 @@ struct outcome {
 /* whole: chain and layer, quantized; else the chain alone (rows 0) or the layer alone. */
 static struct outcome run(int which, bool with_chain, bool with_layer, const struct tare_tensor *x, int bits) {
     /* of the quantization, and of what is left of constants */
-    static const char *const kinds[] = { "_Arg", "Const", "Div", "AddV2", "Maximum", "Minimum", "Round", "Cast", "Mul" };
+    static const char *const kinds[] = {
+        "_Arg", "Const", "Div", "AddV2", "Maximum", "Minimum", "Round", "Cast", "Mul"
+    };
     const struct tare_quant_ranges ranges = { .find = find };
     const struct tare_quant_options options = { .setting = { .method = &tare_method_static, .activation_bits = bits } };
     struct tare_model *model = mini_model_new();
@@ -174,7 +179,8 @@ static struct outcome run(int which, bool with_chain, bool with_layer, const str
     assert_int_equal(report.quantized, with_layer);
     for (size_t i = 0; i < f->n_nodes; i++) {
         bool known = false;
-        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) known |= strcmp(f->nodes[i]->op, kinds[k]) == 0;
+        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+            known |= strcmp(f->nodes[i]->op, kinds[k]) == 0;
         out.float_ops += !known && tare_edge_dtype((struct tare_edge){ f->nodes[i], 0 }) == TARE_DT_FLOAT;
     }
     struct tare_session *session = mini_session(model);
@@ -214,7 +220,8 @@ static struct tare_edge pointwise(struct tare_graph *f, const char *name, struct
     const struct tare_shape shape = tare_shape_make(4, 1, 1, 1, 1);
     char weight_name[32];
     snprintf(weight_name, sizeof weight_name, "%s_w", name);
-    struct tare_node *conv = mini_open(f, "Conv2D", name, 2, x, constant_of(f, weight_name, TARE_DT_FLOAT, &shape, &(float){ 1 }));
+    struct tare_node *conv =
+        mini_open(f, "Conv2D", name, 2, x, constant_of(f, weight_name, TARE_DT_FLOAT, &shape, &(float){ 1 }));
     mini_ok(tare_node_set_int_list(conv, "strides", (const int64_t[]){ 1, 1, 1, 1 }, 4));
     mini_ok(tare_node_set_string(conv, "padding", "VALID", 5));
     return mini_done(conv);
@@ -229,8 +236,9 @@ static bool find_average(void *arg, struct tare_edge edge, double *low, double *
     return true;
 }
 
-/* first(x) -> AvgPool -> second: the mean of the first layer's codes, in its scale, is rounded once, to the scale of the
- * second. Without the first layer the pool stays float: codes made for it alone would be rounded twice for nothing. */
+/* first(x) -> AvgPool -> second: the mean of the first layer's codes, in its scale, is rounded once, to the scale of
+ * the second. Without the first layer the pool stays float: codes made for it alone would be rounded twice for nothing.
+ */
 static void average__is_of_codes_that_a_layer_made(void **state) {
     const struct tare_quant_ranges ranges = { .find = find_average };
     const struct tare_quant_options options = { .setting.method = &tare_method_static };
@@ -259,7 +267,8 @@ static void average__is_of_codes_that_a_layer_made(void **state) {
         mini_ok(tare_tensor_from(&x, TARE_DT_FLOAT, &shape, values));
         struct tare_session *session = mini_session(model);
         mini_ok(tare_session_run(session, &feed, &x, 1, &fetched, &y, 1, NULL, 0));
-        for (int i = 0; i < 4; i++) sum += with_first ? nearbyint((double)values[i] / scale + zero) : (double)values[i];
+        for (int i = 0; i < 4; i++)
+            sum += with_first ? nearbyint((double)values[i] / scale + zero) : (double)values[i];
         wanted = with_first ? (sum / 4 - zero) * scale : sum / 4;
         wanted = (nearbyint(wanted / (scale / 2) + zero) - zero) * (scale / 2);
         assert_float_equal(TARE_DATA(float, &y)[0], wanted, 1e-5);

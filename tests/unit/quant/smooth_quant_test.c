@@ -7,7 +7,8 @@
 enum { ROWS = 200, IN = 16, MIDDLE = 16, OUT = 8 };
 
 static const struct tare_quant_options plain_static = { .setting = { .method = &tare_method_static } };
-static const struct tare_quant_options plain_dynamic = { .setting = { .method = &tare_method_dynamic }, .min_elements = 1 };
+static const struct tare_quant_options plain_dynamic = { .setting = { .method = &tare_method_dynamic },
+                                                         .min_elements = 1 };
 
 /* How x gets to the product. */
 enum shape { BARE, NORMALIZED, BEHIND_LAYER };
@@ -78,7 +79,7 @@ static void constants_before_the_activation__take_the_division(void **state) {
 
 static void a_static_layer_before_the_activation__takes_the_division(void **state) {
     (void)state;
-    compare(BEHIND_LAYER, &plain_static, 1); /* that of the first layer's own activation */
+    compare(BEHIND_LAYER, &plain_static, 1);  /* that of the first layer's own activation */
     compare(BEHIND_LAYER, &plain_dynamic, 2); /* the first layer's bias is not its own: a product more */
 }
 
@@ -97,8 +98,10 @@ static void factors_by_hand(double *s, struct quantized_model *m, double alpha) 
     const float *w2 = TARE_CONST_DATA(float, tare_edge_constant(tare_graph_find(m->graph, "right")->inputs[1]));
     for (int c = 0; c < IN; c++) {
         double x = 0, w = 0;
-        for (int r = 0; r < ROWS; r++) x = fmax(x, fabs((double)TARE_DATA(float, &m->samples)[r * IN + c]));
-        for (int k = 0; k < OUT; k++) w = fmax(w, fmax(fabs((double)w1[c * OUT + k]), fabs((double)w2[c * OUT + k])));
+        for (int r = 0; r < ROWS; r++)
+            x = fmax(x, fabs((double)TARE_DATA(float, &m->samples)[r * IN + c]));
+        for (int k = 0; k < OUT; k++)
+            w = fmax(w, fmax(fabs((double)w1[c * OUT + k]), fabs((double)w2[c * OUT + k])));
         s[c] = pow(x, alpha) / pow(w, 1 - alpha);
     }
 }
@@ -118,7 +121,8 @@ static void factors__are_those_of_the_formula(void **state) {
         assert_non_null(mul);
         for (int c = 0; c < IN; c++) {
             const double got = tare_tensor_get_f64(tare_edge_constant(mul->inputs[1]), c);
-            if (!(fabs(got * s[c] - 1) < 1e-6)) fail_msg("alpha %g, channel %d: 1/s is %g, wanted %g", alphas[i], c, got, 1 / s[c]);
+            if (!(fabs(got * s[c] - 1) < 1e-6))
+                fail_msg("alpha %g, channel %d: 1/s is %g, wanted %g", alphas[i], c, got, 1 / s[c]);
         }
         quantized_model_end(&m);
     }
@@ -128,7 +132,8 @@ static void alpha__is_checked(void **state) {
     struct tare_arena arena = { 0 };
     const struct tare_quant_pass *const *passes;
     (void)state;
-    mini_fails(tare_quant_passes_parse(&passes, &arena, "smooth_quant:alpha=1.5"), "alpha is '1.5' (wanted a number from 0 to 1)");
+    mini_fails(tare_quant_passes_parse(&passes, &arena, "smooth_quant:alpha=1.5"),
+               "alpha is '1.5' (wanted a number from 0 to 1)");
     mini_fails(tare_quant_passes_parse(&passes, &arena, "smooth_quant:beta=1"), "smooth_quant has no parameter 'beta'");
     mini_ok(tare_quant_passes_parse(&passes, &arena, "bias_correction,smooth_quant:alpha=0.25"));
     assert_true(passes[0]->parameters[0].value == 0.25);
@@ -154,7 +159,8 @@ static void build_product(struct quantized_model *m, const char *op) {
     struct tare_edge x, w;
     struct tare_node *node;
     quantized_model_begin(m, ROWS, IN, 1.6, 3);
-    x = mini_node(m->graph, "Reshape", "parts", 2, m->in, mini_ints(m->graph, "shape", conv ? 4 : 3, conv ? image : cube));
+    x = mini_node(m->graph, "Reshape", "parts", 2, m->in,
+                  mini_ints(m->graph, "shape", conv ? 4 : 3, conv ? image : cube));
     w = quantized_model_weight(m, "w", IN, OUT, 1, 1.6, 9);
     if (conv) {
         const int32_t filter[] = { 1, 1, IN, OUT };

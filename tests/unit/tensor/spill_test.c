@@ -11,14 +11,16 @@ static struct tare_tensor numbers(void) {
     const struct tare_shape shape = tare_shape_make(2, 300, 7);
     struct tare_tensor tensor;
     assert_int_equal(tare_tensor_new(&tensor, TARE_DT_INT32, &shape), TARE_OK);
-    for (int32_t i = 0; i < 2100; i++) TARE_DATA(int32_t, &tensor)[i] = i * i - 5;
+    for (int32_t i = 0; i < 2100; i++)
+        TARE_DATA(int32_t, &tensor)[i] = i * i - 5;
     return tensor;
 }
 
 static void check(const struct tare_tensor *tensor) {
     assert_int_equal(tensor->dtype, TARE_DT_INT32);
     assert_int_equal(tensor->shape.dims[1], 7);
-    for (int32_t i = 0; i < 2100; i++) assert_int_equal(TARE_CONST_DATA(int32_t, tensor)[i], i * i - 5);
+    for (int32_t i = 0; i < 2100; i++)
+        assert_int_equal(TARE_CONST_DATA(int32_t, tensor)[i], i * i - 5);
 }
 
 static void spilled_tensor__has_its_elements(void **state) {

@@ -274,8 +274,9 @@ static void open_dimensions__are_noted(void **state) {
     place(&f);
     mini_ok(batch(&f, &plain, 1));
     assert_int_equal(f.result.n_notes, 1);
-    assert_non_null(strstr(f.result.notes[0], "input 'x' has shape [?,?,4], and requests whose dimension 1 differs will be "
-                                              "refused: Dimensions of inputs should match"));
+    assert_non_null(strstr(f.result.notes[0],
+                           "input 'x' has shape [?,?,4], and requests whose dimension 1 differs will be "
+                           "refused: Dimensions of inputs should match"));
     tear_down(&f);
 }
 

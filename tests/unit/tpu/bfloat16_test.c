@@ -274,7 +274,8 @@ static void an_inner_function_that_others_call__is_copied(void **state) {
     tare_model_free(model);
 }
 
-/* A loader that calls it by its alias gets float32; who calls it on the TPU gets its body in bfloat16, without casts. */
+/* A loader that calls it by its alias gets float32; who calls it on the TPU gets its body in bfloat16, without casts.
+ */
 static void an_inner_function_with_an_alias__becomes_a_shell(void **state) {
     struct tare_model *model = mini_model_new();
     struct tare_graph *inner = affine(model, "inner"), *graph = function(model, "f"), *body;

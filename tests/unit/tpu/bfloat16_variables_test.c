@@ -11,8 +11,9 @@ static const float third = 1.0f / 3; /* 0x3eaaaaab: rounds up to 0x3eab */
 
 /* x in the main graph, given to a call of `function` with the handles; y is what the signature returns. */
 static void serve(struct tare_model *model, const struct tare_graph *function, int n, const struct tare_edge *handles) {
-    struct tare_signature *grown =
-        tare_arena_extend(&model->arena, model->signatures, model->n_signatures, 1, sizeof *grown), *s;
+    struct tare_signature *grown = tare_arena_extend(&model->arena, model->signatures, model->n_signatures, 1,
+                                                     sizeof *grown),
+                          *s;
     struct tare_edge in[3] = { mini_placeholder(model->main, "x", TARE_DT_FLOAT) }, call;
     assert_non_null(grown);
     for (int i = 0; i < n; i++)
@@ -60,8 +61,9 @@ static void assert_variable(const struct tare_model *model, size_t i, int dtype)
     const struct tare_variable *v = &model->variables[i];
     int handle = tare_node_type(v->node, "dtype", 0);
     if (v->dtype != dtype || v->value.dtype != dtype || handle != dtype)
-        fail_msg("variable %s is %s, its value %s, its handle %s (wanted %s)", v->shared_name, tare_dtype_name(v->dtype),
-                 tare_dtype_name(v->value.dtype), tare_dtype_name(handle), tare_dtype_name(dtype));
+        fail_msg("variable %s is %s, its value %s, its handle %s (wanted %s)", v->shared_name,
+                 tare_dtype_name(v->dtype), tare_dtype_name(v->value.dtype), tare_dtype_name(handle),
+                 tare_dtype_name(dtype));
 }
 
 static void read_as_bfloat16_only__holds_bfloat16(void **state) {
@@ -101,7 +103,8 @@ static void the_savers_read__does_not_count(void **state) {
     struct tare_graph *graph = binary(model, "f", "Mul");
     (void)state;
     serve(model, graph, 1, &handle);
-    mini_node(model->main, "Neg", "saved", 1, read(model->main, "v/Read/ReadVariableOp", handle)); /* no signature needs it */
+    mini_node(model->main, "Neg", "saved", 1,
+              read(model->main, "v/Read/ReadVariableOp", handle)); /* no signature needs it */
     size_t changes = 0;
     mini_ok(tare_tpu_bfloat16(model, &graph, 1, &defaults, &changes));
     assert_variable(model, 0, TARE_DT_BFLOAT16);
@@ -112,11 +115,13 @@ static void the_savers_read__does_not_count(void **state) {
 static void the_savers_function__is_not_converted_with_the_main_graph(void **state) {
     struct tare_model *model = mini_model_new();
     struct tare_edge handle = mini_variable(model, "v", third);
-    struct tare_graph *graph = binary(model, "f", "Mul"), *save = tare_model_add_function(model, "__inference__traced_save");
+    struct tare_graph *graph = binary(model, "f", "Mul"),
+                      *save = tare_model_add_function(model, "__inference__traced_save");
     struct tare_graph *main = model->main;
     size_t changes = 0;
     (void)state;
-    mini_return(save, "x", mini_node(save, "Neg", "saved", 1, read(save, "read", mini_arg(save, "v", TARE_DT_RESOURCE))));
+    mini_return(save, "x",
+                mini_node(save, "Neg", "saved", 1, read(save, "read", mini_arg(save, "v", TARE_DT_RESOURCE))));
     serve(model, graph, 1, &handle);
     mini_call(main, "StatefulPartitionedCall", "save", save, 1, handle);
     mini_ok(tare_tpu_bfloat16(model, &main, 1, &defaults, &changes));
@@ -142,8 +147,8 @@ static void a_written_variable__stays_float32(void **state) {
     struct tare_model *model = mini_model_new();
     struct tare_edge handle = mini_variable(model, "v", third);
     struct tare_graph *graph = binary(model, "f", "Mul");
-    struct tare_node *assign = mini_open(graph, "AssignAddVariableOp", "assign", 2, (struct tare_edge){ graph->args[1], 0 },
-                                         mini_float(graph, "one", 1));
+    struct tare_node *assign = mini_open(graph, "AssignAddVariableOp", "assign", 2,
+                                         (struct tare_edge){ graph->args[1], 0 }, mini_float(graph, "one", 1));
     (void)state;
     mini_ok(tare_node_set_type(assign, "dtype", TARE_DT_FLOAT));
     mini_done(assign);
@@ -170,7 +175,8 @@ static void variables_of_one_reader__change_together(void **state) {
     for (int other = 0; other < 2; other++) {
         struct tare_model *model = mini_model_new();
         struct tare_edge handles[] = { mini_variable(model, "v", third), mini_variable(model, "w", 2 * third) };
-        struct tare_graph *inner = binary(model, "inner", "Mul"), *outer = tare_model_add_function(model, "outer"), *plain;
+        struct tare_graph *inner = binary(model, "inner", "Mul"), *outer = tare_model_add_function(model, "outer"),
+                          *plain;
         struct tare_edge x = mini_arg(outer, "x", TARE_DT_FLOAT), v = mini_arg(outer, "v", TARE_DT_RESOURCE);
         struct tare_edge w = mini_arg(outer, "w", TARE_DT_RESOURCE);
         x = mini_call(outer, "PartitionedCall", "first", inner, 2, x, v);
@@ -225,7 +231,8 @@ static void an_embedding_table__is_gathered_as_bfloat16(void **state) {
     struct tare_shape shape = tare_shape_make(2, 3, 1);
     struct tare_node *variable = mini_open(model->main, "VarHandleOp", "table", 0), *gather;
     struct tare_graph *graph = tare_model_add_function(model, "f");
-    struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT), table = mini_arg(graph, "table", TARE_DT_RESOURCE), handle;
+    struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT), table = mini_arg(graph, "table", TARE_DT_RESOURCE),
+                     handle;
     struct tare_tensor value;
     (void)state;
     mini_ok(tare_node_set_type(variable, "dtype", TARE_DT_FLOAT));

@@ -59,7 +59,8 @@ static void plain_arithmetic__passes(void **state) {
 
 /* Transposed convolutions of decoders; the table once lacked them. */
 static void gradients_of_convolutions__are_compiled_with_sizes_that_are_known(void **state) {
-    static const char *const input[] = { "Conv2DBackpropInput", "Conv3DBackpropInputV2", "DepthwiseConv2dNativeBackpropInput" };
+    static const char *const input[] = { "Conv2DBackpropInput", "Conv3DBackpropInputV2",
+                                         "DepthwiseConv2dNativeBackpropInput" };
     (void)state;
     for (size_t k = 0; k < sizeof input / sizeof *input; k++) {
         const struct tare_xla_op *found = tare_tpu_find_op(input[k]);

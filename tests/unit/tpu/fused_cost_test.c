@@ -67,7 +67,8 @@ static void elementwise_ops_behind_it__cost_no_traffic(void **state) {
     struct fixture f;
     (void)state;
     set_up(&f);
-    struct tare_edge y = mini_node(f.model->main, "Relu", "relu", 1, mini_node(f.model->main, "Identity", "i", 1, f.product));
+    struct tare_edge y =
+        mini_node(f.model->main, "Relu", "relu", 1, mini_node(f.model->main, "Identity", "i", 1, f.product));
     count(&f, mini_node(f.model->main, "Tanh", "tanh", 1, y));
     assert_int_equal(f.cost.bytes, IN + WEIGHT + OUT);
     assert_int_equal(f.groups, 1);

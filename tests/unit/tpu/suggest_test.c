@@ -23,7 +23,8 @@ static void set_up(struct fixture *f) {
 /* A signature over `top` with one argument. */
 static void suggest(struct fixture *f) {
     struct tare_edge x = mini_placeholder(f->model->main, "x", f->top->args[0]->output_dtypes[0]);
-    f->out = (struct tare_binding){ .key = "y", .edge = mini_call(f->model->main, "PartitionedCall", "call", f->top, 1, x) };
+    f->out =
+        (struct tare_binding){ .key = "y", .edge = mini_call(f->model->main, "PartitionedCall", "call", f->top, 1, x) };
     f->signature = (struct tare_signature){ .key = "serving_default", .outputs = &f->out, .n_outputs = 1 };
     f->model->signatures = &f->signature;
     f->model->n_signatures = 1;
@@ -114,7 +115,8 @@ static void strings_at_the_end__ask_for_what_comes_before(void **state) {
     x = mini_node(f.top, "Sqrt", "first", 1, mini_arg(f.top, "x", TARE_DT_FLOAT));
     mini_return(f.top, "y", mini_node(f.top, "AsString", "print", 1, x));
     suggest(&f);
-    expect_remark(&f, "at the end: return what comes before it (1 op; gives 'first' float32) from a function of its own");
+    expect_remark(&f,
+                  "at the end: return what comes before it (1 op; gives 'first' float32) from a function of its own");
     tear_down(&f);
 }
 
@@ -128,7 +130,8 @@ static void a_function_inside_another__is_not_suggested_besides(void **state) {
     small = dense(&f, "small");
     large = tare_model_add_function(f.model, "large");
     x = mini_arg(large, "x", TARE_DT_FLOAT);
-    mini_return(large, "y", mini_node(large, "Exp", "exp", 1, mini_call(large, "PartitionedCall", "call", small, 1, x)));
+    mini_return(large, "y",
+                mini_node(large, "Exp", "exp", 1, mini_call(large, "PartitionedCall", "call", small, 1, x)));
     x = mini_node(f.top, "StringToNumber", "parse", 1, mini_arg(f.top, "s", TARE_DT_STRING));
     x = mini_call(f.top, "PartitionedCall", "first", small, 1, x);
     mini_return(f.top, "y", mini_call(f.top, "PartitionedCall", "second", large, 1, x));
