@@ -1,7 +1,7 @@
 /* Measures convolutions against OpenBLAS sgemm's peak in the same run (a 1024-cube, one thread), best of several.
  * Prints one line a convolution: GFLOP/s and its ratio to that peak; int8 ones in GOP/s. */
 #include "base/alloc.h"
-#include "graph/kernels/conv_int.h"
+#include "interpreter/kernels/conv_int.h"
 
 #include <cblas.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Measures the matrix product against OpenBLAS sgemm with one thread, in the same run and alternating, best of several.
  * Prints one line a size: GFLOP/s of both and the ratio. */
 #include "base/alloc.h"
-#include "graph/kernels/gemm.h"
+#include "interpreter/kernels/gemm.h"
 
 #include <cblas.h>
 #include <math.h>

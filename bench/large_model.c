@@ -3,6 +3,7 @@
  *
  *   large_model OUT [VARIABLES [SIDE]]      8 variables of 8192 x 8192 float32 are 2 GiB */
 #include "convert/saved_model.h"
+#include "interpreter/ops/builtin.h"
 #include "graph/op.h"
 
 #include <stdio.h>
@@ -138,7 +139,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: large_model OUT [VARIABLES [SIDE]]\n");
         return 2;
     }
-    b.model = tare_model_new();
+    b.model = tare_model_new(tare_ops_builtin());
     status = b.model ? make(&b, argv[1]) : TARE_NO_MEMORY;
     if (status != TARE_OK) fprintf(stderr, "large_model: %s\n", tare_error_text());
     tare_model_free(b.model);

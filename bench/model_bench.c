@@ -8,7 +8,7 @@
 #include "base/thread.h"
 #include "convert/prepared.h"
 #include "eval/model_inputs.h"
-#include "graph/session.h"
+#include "interpreter/session.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,6 +6,7 @@
  * normalisation is in weight and bias already, as every runtime has it before the first run. The weights are the same
  * numbers every time, and large enough that the activations neither die nor grow. */
 #include "convert/saved_model.h"
+#include "interpreter/ops/builtin.h"
 #include "graph/op.h"
 
 #include <math.h>
@@ -263,7 +264,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: network_model resnet50|mobilenetv2 OUT\n");
         return 2;
     }
-    net.model = tare_model_new();
+    net.model = tare_model_new(tare_ops_builtin());
     status = net.model ? make(&net, argv[1], argv[2]) : TARE_NO_MEMORY;
     if (status != TARE_OK) fprintf(stderr, "network_model: %s\n", tare_error_text());
     tare_model_free(net.model);

@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/strbuf.h"
-#include "tensor/shape.h"
+#include "base/tensor/shape.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,7 +8,7 @@
  * convolutional networks with one input and one output; anything else is refused by name. */
 #include "convert/prepared.h"
 #include "eval/model_inputs.h"
-#include "graph/session.h"
+#include "interpreter/session.h"
 #include "onnx_message.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "calib/bins.h"
 
 #include "base/alloc.h"
-#include "tensor/number.h"
+#include "base/tensor/number.h"
 
 #include <float.h>
 #include <string.h>

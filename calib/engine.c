@@ -9,8 +9,8 @@
 #include "calib/feed.h"
 #include "calib/file.h"
 #include "calib/probe.h"
-#include "graph/model_shapes.h"
-#include "graph/steering.h"
+#include "interpreter/inference/model_shapes.h"
+#include "graph/data_dependence.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 
 #include "calib/calibration.h"
 #include "calib/source.h"
-#include "graph/session.h"
+#include "interpreter/session.h"
 
 #include <signal.h>
 

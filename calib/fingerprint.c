@@ -2,7 +2,7 @@
 
 #include "base/alloc.h"
 #include "calib/hash.h"
-#include "tensor/number.h"
+#include "base/tensor/number.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "calib/grid.h"
 
-#include "tensor/number.h"
+#include "base/tensor/number.h"
 
 #include <float.h>
 #include <math.h>

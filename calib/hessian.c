@@ -2,7 +2,7 @@
 #include "calib/hessian.h"
 
 #include "base/alloc.h"
-#include "graph/kernels/cpu.h"
+#include "interpreter/kernels/cpu.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -12,7 +12,7 @@
 #define TARE_CALIB_HESSIAN_H
 
 #include "graph/graph.h"
-#include "tensor/tensor.h"
+#include "base/tensor/tensor.h"
 
 #include <stdbool.h>
 #include <stdint.h>

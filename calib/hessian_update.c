@@ -1,7 +1,7 @@
 /* The sums of products of a chunk of rows. All terms are whole numbers that doubles hold exactly, so every order of
  * adding gives the same bits. */
 #include "calib/hessian.h"
-#include "graph/kernels/cpu.h"
+#include "interpreter/kernels/cpu.h"
 
 void tare_hessian_update_plain(double *sums, int64_t size, int64_t stride, const double *x, int64_t rows) {
     for (int64_t r = 0; r < rows; r++, x += stride)

@@ -2,7 +2,7 @@
 #include "calib/histogram.h"
 
 #include "base/alloc.h"
-#include "tensor/number.h"
+#include "base/tensor/number.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The plain scan, and what the variants share. */
 #include "calib/scan.h"
 
-#include "tensor/number.h"
+#include "base/tensor/number.h"
 
 #include <limits.h>
 

@@ -3,7 +3,7 @@
 #ifndef TARE_CALIB_SCAN_H
 #define TARE_CALIB_SCAN_H
 
-#include "graph/kernels/cpu.h"
+#include "interpreter/kernels/cpu.h"
 
 #include <stdint.h>
 

@@ -4,7 +4,7 @@
 #define TARE_CALIB_SOURCE_H
 
 #include "base/status.h"
-#include "tensor/tensor.h"
+#include "base/tensor/tensor.h"
 
 #include <stdbool.h>
 #include <stdint.h>

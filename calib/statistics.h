@@ -5,7 +5,7 @@
 
 #include "base/exact_sum.h"
 #include "calib/histogram.h"
-#include "tensor/tensor.h"
+#include "base/tensor/tensor.h"
 
 #include <pthread.h>
 #include <stdbool.h>

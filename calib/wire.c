@@ -1,7 +1,7 @@
 #include "calib/wire.h"
 
 #include "base/alloc.h"
-#include "tensor/number.h"
+#include "base/tensor/number.h"
 
 #include <math.h>
 #include <string.h>

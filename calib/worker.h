@@ -6,7 +6,7 @@
 #include "calib/hessian.h"
 #include "calib/observed.h"
 #include "calib/statistics.h"
-#include "graph/session.h"
+#include "interpreter/session.h"
 
 /* What all workers of a run share; constant while they run. */
 struct tare_worker_plan {

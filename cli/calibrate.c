@@ -11,9 +11,9 @@
 #include "cli/team.h"
 #include "datasets/source.h"
 #include "eval/function_signature.h"
-#include "graph/session.h"
-#include "lib/calibrating.h"
-#include "lib/data_options.h"
+#include "interpreter/session.h"
+#include "workflow/calibrate.h"
+#include "workflow/data_options.h"
 #include "quant/rewrite.h"
 
 #include <inttypes.h>

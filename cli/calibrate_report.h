@@ -4,8 +4,8 @@
 
 #include "base/log.h"
 #include "cli/team.h"
-#include "lib/calibrating.h"
-#include "lib/calibrating_estimate.h"
+#include "workflow/calibrate.h"
+#include "workflow/calibrate_estimate.h"
 
 /* The memory that statistics take at most. */
 void tare_calibrate_print_size(const struct tare_log *log, const struct tare_calibrating_size *size,

@@ -3,8 +3,8 @@
 #include "cli/command.h"
 #include "cli/plugins.h"
 #include "cli/report_file.h"
-#include "lib/comparing.h"
-#include "lib/data_options.h"
+#include "workflow/compare.h"
+#include "workflow/data_options.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,13 +6,13 @@
 #include "base/progress.h"
 #include "base/strbuf.h"
 #include "cli/command.h"
-#include "lib/convert_report.h"
+#include "workflow/convert_report.h"
 #include "cli/dry_run.h"
 #include "cli/plugins.h"
 #include "cli/quant_report.h"
 #include "convert/saved_model.h"
-#include "lib/convert_report.h"
-#include "lib/converting.h"
+#include "workflow/convert_report.h"
+#include "workflow/convert.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,7 +122,7 @@ static void print_report(const struct tare_conversion *conversion) {
     tare_strbuf_free(&text);
 }
 
-/* Steps of the work as a person waits for them: loading, those of lib/converting.h, writing. */
+/* Steps of the work as a person waits for them: loading, those of workflow/convert.h, writing. */
 enum { STEPS = TARE_CONVERTING_STEPS + 2 };
 
 static void advance(void *progress) {

@@ -3,7 +3,7 @@
 #include "base/strbuf.h"
 #include "cli/dataset.h"
 #include "datasets/data_file.h"
-#include "lib/data_options.h"
+#include "workflow/data_options.h"
 
 #include <inttypes.h>
 #include <jansson.h>

@@ -6,7 +6,7 @@
 #include "cli/dataset.h"
 #include "datasets/spec_draft.h"
 #include "datasets/survey.h"
-#include "lib/data_options.h"
+#include "workflow/data_options.h"
 
 #include <inttypes.h>
 #include <jansson.h>

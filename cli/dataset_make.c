@@ -4,7 +4,7 @@
 #include "cli/dataset.h"
 #include "datasets/data_file.h"
 #include "datasets/make.h"
-#include "lib/data_options.h"
+#include "workflow/data_options.h"
 
 #include <inttypes.h>
 #include <stdio.h>

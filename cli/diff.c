@@ -5,7 +5,7 @@
 #include "cli/report_file.h"
 #include "convert/saved_model.h"
 #include "eval/model_diff.h"
-#include "eval/report_diff.h"
+#include "eval/report/report_diff.h"
 
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
 #include "cli/plugins.h"
 #include "cli/tags.h"
 #include "convert/saved_model.h"
-#include "lib/inspection.h"
+#include "workflow/inspection.h"
 
 #include <stdio.h>
 

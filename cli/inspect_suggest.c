@@ -1,5 +1,5 @@
 /* tare inspect --suggest: functions for the TPU, as options to paste, and how to split what cannot go. */
-#include "lib/inspection.h"
+#include "workflow/inspection.h"
 #include "tpu/suggest.h"
 
 #include <stdio.h>

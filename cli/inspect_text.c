@@ -1,7 +1,7 @@
 /* tare inspect for people. */
 #include "convert/functions.h"
 #include "convert/saved_model.h"
-#include "lib/inspection.h"
+#include "workflow/inspection.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 #include "cli/plugins.h"
 #include "include/tare/version.h"
 #include "graph/attr_text.h"
-#include "graph/opspec.h"
-#include "graph/plugin.h"
+#include "graph/definitions/opspec.h"
+#include "interpreter/plugins/plugin.h"
 #include "tpu/compatibility.h"
 
 #include <jansson.h>

@@ -1,9 +1,10 @@
 /* One op on its own: asked for its outputs' shapes, or written as a model. */
 #include "cli/ops_node.h"
+#include "interpreter/inference/infer.h"
 #include "convert/saved_model.h"
 #include "graph/model.h"
-#include "graph/opdef.h"
-#include "graph/opspec.h"
+#include "graph/definitions/opdef.h"
+#include "graph/definitions/opspec.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -187,7 +188,7 @@ static tare_status build(struct tare_model *model, struct tare_opspec_memory *me
 /* path NULL: print shapes. */
 static tare_status on_model(const char *path, const struct tare_op_registry *registry,
                             const struct tare_ops_node *given) {
-    struct tare_model *model = tare_model_new();
+    struct tare_model *model = tare_model_new(registry);
     struct tare_opspec_memory memory = { 0 };
     tare_status status = TARE_NO_MEMORY;
     if (model) model->custom_ops = tare_ops_new(registry);

@@ -1,8 +1,8 @@
 /* An earlier list of ops against what is registered now. */
 #include "cli/ops_published.h"
-#include "graph/op_compat.h"
-#include "graph/opspec.h"
-#include "graph/plugin.h"
+#include "graph/definitions/op_compat.h"
+#include "graph/definitions/opspec.h"
+#include "interpreter/plugins/plugin.h"
 
 #include <jansson.h>
 #include <stdio.h>

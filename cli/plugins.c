@@ -1,9 +1,10 @@
 /* The libraries that --plugin named: one set a process, as shared libraries are. */
 #include "cli/plugins.h"
+#include "interpreter/ops/builtin.h"
 #include "base/log.h"
 #include "convert/prepared.h"
 #include "convert/saved_model.h"
-#include "graph/plugin.h"
+#include "interpreter/plugins/plugin.h"
 
 #include <string.h>
 

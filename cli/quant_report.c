@@ -2,7 +2,7 @@
 #include "cli/quant_report.h"
 #include "base/strbuf.h"
 #include "cli/command.h"
-#include "eval/json_text.h"
+#include "eval/report/json_text.h"
 
 #include <stdio.h>
 

@@ -8,12 +8,12 @@
 #include "cli/report_file.h"
 #include "convert/saved_model.h"
 #include "eval/comparison.h"
-#include "lib/automatic.h"
-#include "lib/calibrating.h"
-#include "lib/data_options.h"
-#include "lib/quantizing.h"
+#include "workflow/autotune.h"
+#include "workflow/calibrate.h"
+#include "workflow/data_options.h"
+#include "workflow/quantize.h"
 #include "quant/fake_quant.h"
-#include "lib/targeting.h"
+#include "workflow/mixed_precision_search.h"
 #include "quant/recipe.h"
 
 #include <stdio.h>

@@ -13,8 +13,8 @@
 #include "eval/function_signature.h"
 #include "eval/model_inputs.h"
 #include "eval/runner.h"
-#include "lib/data_options.h"
-#include "lib/record_count.h"
+#include "workflow/data_options.h"
+#include "workflow/record_count.h"
 
 #include <stdio.h>
 #include <string.h>

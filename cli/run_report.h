@@ -3,7 +3,7 @@
 #define TARE_CLI_RUN_REPORT_H
 
 #include "cli/run_outputs.h"
-#include "graph/session.h"
+#include "interpreter/session.h"
 
 struct tare_run_summary {
     const char *model, *signature;

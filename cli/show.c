@@ -3,7 +3,7 @@
 #include "base/strbuf.h"
 #include "calib/file.h"
 #include "cli/command.h"
-#include "eval/calibration_report.h"
+#include "eval/report/calibration_report.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-# Manual pages and completion scripts: the program writes them from its option rows (cli/man.c, cli/completion.c).
+# Manual pages and completion scripts: the program writes them from its option rows (cli/man.c, cli/completion/completion.c).
 set(TARE_PAGES ${PROJECT_BINARY_DIR}/pages)
 set(commands COMMAND ${CMAKE_COMMAND} -E rm -rf ${TARE_PAGES}
              COMMAND tare man --output-dir ${TARE_PAGES}/man

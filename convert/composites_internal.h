@@ -2,7 +2,7 @@
 #ifndef TARE_CONVERT_COMPOSITES_INTERNAL_H
 #define TARE_CONVERT_COMPOSITES_INTERNAL_H
 
-#include "graph/model_shapes.h"
+#include "interpreter/inference/model_shapes.h"
 
 /* One function being looked at. */
 struct tare_composing {

@@ -1,5 +1,6 @@
 /* Rows of composite functions: look-ups, layer normalisation, ops of plugins. */
 #include "convert/composites_internal.h"
+#include "interpreter/ops/builtin.h"
 #include "graph/op.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
 /* Definitions of ops that come from the user's libraries: a model takes them along, so that it opens where the library
  * is not at hand. TensorFlow writes every op's; those that are built in are left out here. */
 #include "convert/export.h"
+#include "interpreter/ops/builtin.h"
 #include "graph/attr_text.h"
 #include "graph/op.h"
 

@@ -3,7 +3,7 @@
 #include "convert/attr_pool.h"
 #include "convert/import.h"
 #include "convert/source.h"
-#include "graph/opdef.h"
+#include "graph/definitions/opdef.h"
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* Ops that only the file knows: definitions from its stripped op list, and names of outputs for the rest. */
 #include "convert/import.h"
 #include "convert/source.h"
-#include "graph/op_compat.h"
-#include "graph/plugin.h"
+#include "graph/definitions/op_compat.h"
+#include "interpreter/plugins/plugin.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "proto/bundle.h"
 #include "tpu/bfloat16.h"
-#include "tpu/existing.h"
+#include "tpu/detect_converted.h"
 #include "tpu/sharding.h"
 #include "tpu/topology.h"
 #include "tpu/transposed_conv.h"

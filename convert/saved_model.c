@@ -1,5 +1,6 @@
 /* Loading a SavedModel into the IR. */
 #include "convert/saved_model.h"
+#include "interpreter/ops/builtin.h"
 #include "base/alloc.h"
 #include "convert/attr_pool.h"
 #include "convert/import.h"
@@ -119,11 +120,12 @@ static tare_status import(struct tare_model *model, struct tare_saved_model *sou
 
 tare_status tare_saved_model_import(struct tare_model **out, struct tare_saved_model *source,
                                     const struct tare_saved_model_options *options) {
-    struct tare_model *model = tare_model_new();
+    const struct tare_op_registry *ops = options && options->ops ? options->ops : tare_ops_builtin();
+    struct tare_model *model = tare_model_new(ops);
     tare_status status;
     *out = NULL;
     if (!model) return TARE_NO_MEMORY;
-    model->custom_ops = tare_ops_new(options && options->ops ? options->ops : tare_ops_builtin());
+    model->custom_ops = tare_ops_new(ops);
     status = model->custom_ops ? import(model, source) : TARE_NO_MEMORY;
     if (status != TARE_OK) {
         tare_model_free(model);

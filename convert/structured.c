@@ -2,7 +2,7 @@
 #include "convert/structured.h"
 #include "base/alloc.h"
 #include "proto/tensor_message.h"
-#include "tensor/dtype.h"
+#include "base/tensor/dtype.h"
 
 #include <math.h>
 #include <stdio.h>

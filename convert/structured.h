@@ -4,7 +4,7 @@
 
 #include "base/strbuf.h"
 #include "proto/tensorflow/object_graph.pb-c.h"
-#include "tensor/shape.h"
+#include "base/tensor/shape.h"
 
 #include <stdbool.h>
 

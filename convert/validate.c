@@ -1,5 +1,6 @@
 /* The rules of the files of a SavedModel, around those of its graphs. */
 #include "convert/validate.h"
+#include "interpreter/ops/builtin.h"
 #include "base/alloc.h"
 #include "convert/import.h"
 #include "convert/validate_internal.h"

@@ -1,10 +1,10 @@
-/* The rules of a SavedModel that loads: those of its graphs (graph/validate.h), and those of the file around them:
- * schema, saver, object graph, checkpoint, assets. docs/validation.md lists them. */
+/* The rules of a SavedModel that loads: those of its graphs (interpreter/validation/validate.h), and those of the file
+ * around them: schema, saver, object graph, checkpoint, assets. docs/validation.md lists them. */
 #ifndef TARE_CONVERT_VALIDATE_H
 #define TARE_CONVERT_VALIDATE_H
 
 #include "convert/saved_model.h"
-#include "graph/validate.h"
+#include "interpreter/validation/validate.h"
 
 /* Adds the faults of a SavedModel to a zeroed (or earlier) list: of the MetaGraph that options->tags select, else of
  * every one. Every tensor of the checkpoint is read. A graph that cannot be imported is one fault, its first; the rules

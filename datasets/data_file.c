@@ -7,7 +7,7 @@
 #include "datasets/record_kind.h"
 #include "datasets/stream.h"
 #include "datasets/tfrecord.h"
-#include "image/picture.h"
+#include "base/image/picture.h"
 
 #include <stdio.h>
 #include <string.h>

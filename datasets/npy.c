@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/output.h"
 #include "base/strbuf.h"
-#include "tensor/number.h"
+#include "base/tensor/number.h"
 
 #include <errno.h>
 #include <stdlib.h>

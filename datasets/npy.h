@@ -2,7 +2,7 @@
 #ifndef TARE_DATASETS_NPY_H
 #define TARE_DATASETS_NPY_H
 
-#include "tensor/tensor.h"
+#include "base/tensor/tensor.h"
 
 /* An array in memory (format 1.0, 2.0, 3.0; bool, integers, float16/32/64, complex, bytes (S) and text (U), which
  * become strings in UTF-8; C or Fortran order, either byte order). Borrows the bytes. */

@@ -3,7 +3,7 @@
 #define TARE_DATASETS_SAMPLE_H
 
 #include "base/arena.h"
-#include "tensor/tensor.h"
+#include "base/tensor/tensor.h"
 
 struct tare_sample {
     struct tare_arena arena; /* keys, and what tensors borrow */

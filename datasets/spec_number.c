@@ -1,6 +1,6 @@
 /* Numbers of features: scaling and changing the element type. */
 #include "datasets/spec_input.h"
-#include "tensor/number.h"
+#include "base/tensor/number.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Pictures in features. */
 #include "datasets/spec_input.h"
-#include "image/picture.h"
+#include "base/image/picture.h"
 
 static tare_status run_resize(struct tare_tensor *picture, const Tare__DatasetResize *resize) {
     static const enum tare_resize_rule rules[] = {

@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "datasets/data_file.h"
-#include "image/picture.h"
+#include "base/image/picture.h"
 
 #include <math.h>
 #include <string.h>

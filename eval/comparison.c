@@ -6,7 +6,7 @@
 #include "datasets/label.h"
 #include "eval/model_inputs.h"
 #include "graph/calls.h"
-#include "graph/steering.h"
+#include "graph/data_dependence.h"
 
 #include <string.h>
 #include <time.h>

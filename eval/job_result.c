@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/output.h"
-#include "eval/json_text.h"
+#include "eval/report/json_text.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include "base/strbuf.h"
-#include "eval/report_table.h"
+#include "eval/report/report_table.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,7 +6,7 @@
 #define TARE_EVAL_METRICS_H
 
 #include "eval/auc.h"
-#include "tensor/tensor.h"
+#include "base/tensor/tensor.h"
 
 /* Zero it to start; end with tare_metrics_reset. A row is one example: a record, or where the signature leaves the
  * first dimension open one index of it. */

@@ -3,7 +3,7 @@
 #ifndef TARE_EVAL_REFERENCE_STORE_H
 #define TARE_EVAL_REFERENCE_STORE_H
 
-#include "tensor/tensor.h"
+#include "base/tensor/tensor.h"
 
 /* Zero it to start. */
 struct tare_reference_store {

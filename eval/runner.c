@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "base/thread.h"
 #include "eval/records.h"
-#include "eval/together.h"
+#include "eval/batch_check.h"
 
 #include <pthread.h>
 #include <string.h>

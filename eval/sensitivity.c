@@ -4,7 +4,7 @@
 #include "base/progress.h"
 #include "convert/saved_model.h"
 #include "eval/model_inputs.h"
-#include "eval/rerun.h"
+#include "eval/prefix_cache.h"
 
 #include <math.h>
 #include <stdlib.h>

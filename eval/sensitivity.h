@@ -4,7 +4,7 @@
 #define TARE_EVAL_SENSITIVITY_H
 
 #include "eval/comparison.h"
-#include "eval/report_table.h"
+#include "eval/report/report_table.h"
 #include "eval/variant.h"
 
 /* The first output against the float model's. NaN where the records say nothing. */
@@ -43,8 +43,8 @@ struct tare_sensitivity_task {
     const struct tare_runner_options *runner;
     int threads;
     bool quiet;     /* no progress */
-    int64_t memory; /* bytes for activations that are kept and fed to later models (eval/rerun.h); 0: a gigabyte; below:
-                       none are kept, every model runs as a whole. Figures are the same whatever it is */
+    int64_t memory; /* bytes for activations that are kept and fed to later models (eval/prefix_cache.h); 0: a gigabyte;
+                       below: none are kept, every model runs as a whole. Figures are the same whatever it is */
 };
 
 /* Measures 3 n + 1 models of n layers, each from the first layer on that differs from the models before it. `out` is

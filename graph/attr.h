@@ -3,7 +3,7 @@
 #define TARE_GRAPH_ATTR_H
 
 #include "base/arena.h"
-#include "tensor/tensor.h"
+#include "base/tensor/tensor.h"
 
 enum tare_attr_kind {
     TARE_ATTR_NONE, /* an AttrValue without a value */

@@ -2,7 +2,7 @@
 #include "graph/emit.h"
 #include "graph/model.h"
 #include "graph/op.h"
-#include "tensor/number.h"
+#include "base/tensor/number.h"
 
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "graph/model.h"
 #include "graph/op.h"
-#include "graph/opdef.h"
+#include "graph/definitions/opdef.h"
 
 #include <string.h>
 
@@ -29,15 +29,18 @@ static const char *unused_node_name(struct tare_graph *graph, const char *stem) 
     return name;
 }
 
+static const struct tare_op_registry *registry_of(const struct tare_model *model) {
+    return model->custom_ops ? model->custom_ops : model->ops;
+}
+
 static struct tare_node *new_node(struct tare_graph *graph, const char *op, const char *name) {
     struct tare_node *node = TARE_NEW(arena_of(graph), struct tare_node);
-    const struct tare_op_registry *custom = graph->model->custom_ops;
     const struct tare_graph *callee = tare_model_find_function(graph->model, op);
     if (!node) return NULL;
     node->graph = graph;
     node->name = unused_node_name(graph, name);
     /* A function of the model hides a built-in op of that name, as in TensorFlow. */
-    if (!callee) node->def = tare_ops_find(custom ? custom : tare_ops_builtin(), op);
+    if (!callee) node->def = tare_ops_find(registry_of(graph->model), op);
     if (callee)
         node->op = callee->name;
     else
@@ -159,7 +162,7 @@ tare_status tare_node_resolve(struct tare_node *node) {
     if (node->def) return tare_opdef_output_dtypes(arena_of(node->graph), node, &node->output_dtypes, &node->n_outputs);
     callee = tare_model_find_function(node->graph->model, node->op);
     if (callee) return resolve_call(node, callee);
-    TARE_TRY(tare_ops_check(tare_ops_builtin()));
+    TARE_TRY(tare_ops_check(registry_of(node->graph->model)));
     return TARE_FAIL(TARE_NOT_FOUND,
                      "Op type not registered '%s' (node %s); an op of your own comes in with --plugin LIB.so", node->op,
                      node->name);

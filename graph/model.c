@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct tare_model *tare_model_new(void) {
+struct tare_model *tare_model_new(const struct tare_op_registry *ops) {
     struct tare_model *model = tare_calloc(1, sizeof *model);
     if (!model) return NULL;
     model->main = TARE_NEW(&model->arena, struct tare_graph);
@@ -14,6 +14,7 @@ struct tare_model *tare_model_new(void) {
         tare_model_free(model);
         return NULL;
     }
+    model->ops = ops;
     model->main->model = model;
     model->main->name = "";
     return model;

@@ -116,7 +116,8 @@ struct tare_model {
     struct tare_node *init_node;    /* main op to run after the variables are restored; NULL: none */
     struct tare_node **table_inits; /* collection table_initializer (TF1) */
     size_t n_table_inits;
-    struct tare_op_registry *custom_ops; /* definitions that the file itself brings for ops nobody else defined */
+    const struct tare_op_registry *ops;  /* definitions of the ops that nodes may name; borrowed */
+    struct tare_op_registry *custom_ops; /* definitions that the model file adds; its parent is `ops`; NULL: none */
     struct tare_attr_pool
         *pool; /* the importer's (convert/attr_pool.h), while it fills a model that is only looked at */
     struct tare_map unknown_outputs; /* op that nobody defines -> struct tare_name_list: outputs that functions name */
@@ -126,7 +127,9 @@ struct tare_model {
     void *release_arg;
 };
 
-struct tare_model *tare_model_new(void);
+/* An empty model whose nodes resolve to definitions of `ops` (borrowed; must outlive the model). NULL: out of memory.
+ */
+struct tare_model *tare_model_new(const struct tare_op_registry *ops);
 void tare_model_free(struct tare_model *model);
 /* An empty function; NULL when the name is taken or memory is out. */
 struct tare_graph *tare_model_add_function(struct tare_model *model, const char *name);

@@ -1,7 +1,8 @@
 /* Ops: a row says what an op is (specification strings), how shapes flow and how it runs. One row an op, beside its
- * kernel in graph/ops/<family>.c; graph/registry.c lists the families. Plugins bring rows through the same door.
+ * kernel in interpreter/ops/<family>.c; graph/definitions/registry.c lists the families. Plugins bring rows through the
+ * same door.
  *
- * Specification strings follow TensorFlow's registration grammar (facts: graph/opspec.h):
+ * Specification strings follow TensorFlow's registration grammar (facts: graph/definitions/opspec.h):
  *   inputs   "input: T, filter: T"        outputs  "output: T"
  *   attrs    "T: {half, float}; strides: list(int); padding: {'SAME', 'VALID'}; dilations: list(int) = [1, 1, 1, 1]"
  * Inputs and outputs are parted by commas, attributes by semicolons (outside quotes and brackets). */
@@ -18,7 +19,7 @@ enum tare_op_flag {
     TARE_OP_NO_FOLD = 1 << 1,     /* not folded to a constant though all inputs are */
     TARE_OP_ELEMENTWISE = 1 << 2, /* each output element depends on the input elements at its place only */
     TARE_OP_MOVE = 1 << 3,        /* moves elements, computes nothing */
-    TARE_OP_CONTROL = 1 << 4,     /* calls functions or is control flow: the executor runs it (graph/exec) */
+    TARE_OP_CONTROL = 1 << 4,     /* calls functions or is control flow: the executor runs it (interpreter/execution) */
     TARE_OP_IN_PLACE = 1 << 5,    /* the kernel may write its output into input 0 */
     TARE_OP_WRITES = 1 << 6,      /* changes what later runs of the session see: variables, tables */
     TARE_OP_FINISHES =
@@ -103,9 +104,6 @@ struct tare_op_def {
 
 struct tare_op_registry;
 
-/* The built-in registry: every family row, and a catalogue of definitions without kernels. Made on first use, thread
- * safe; lives as long as the process. */
-const struct tare_op_registry *tare_ops_builtin(void);
 /* An own registry that looks into `parent` (may be NULL) for what it lacks. */
 struct tare_op_registry *tare_ops_new(const struct tare_op_registry *parent);
 void tare_ops_free(struct tare_op_registry *registry);
@@ -127,75 +125,5 @@ tare_status tare_ops_list_all(const struct tare_op_def *const **out, size_t *cou
 /* Flat range of the tensors of output (input) argument `arg` of a node: *first and *count. */
 tare_status tare_node_output_range(const struct tare_node *node, size_t arg, size_t *first, size_t *count);
 tare_status tare_node_input_range(const struct tare_node *node, size_t arg, size_t *first, size_t *count);
-
-/* ---- shape inference ---- */
-
-struct tare_infer {
-    const struct tare_node *node;
-    size_t n_inputs;
-    const int *input_dtypes;
-    const struct tare_shape *inputs;               /* possibly partial */
-    const struct tare_tensor *const *input_values; /* constants, NULL where the value is not known */
-    size_t n_outputs;
-    struct tare_shape *outputs; /* to fill; preset to unknown rank */
-    struct tare_arena *arena;
-};
-
-/* Shared inference functions, usable in rows. */
-tare_status tare_infer_same(struct tare_infer *infer);      /* every output as input 0 */
-tare_status tare_infer_broadcast(struct tare_infer *infer); /* output 0 = all inputs broadcast */
-tare_status tare_infer_scalar(struct tare_infer *infer);    /* every output a scalar */
-
-/* Infers every output shape of a graph from the shapes of its arguments (or Placeholders' attributes when `args` is
- * NULL). Calls of functions are followed. *out maps node position and output index: out[position][index]; arena memory.
- * Contradictions are errors; what cannot be known stays unknown. */
-tare_status tare_graph_infer_shapes(struct tare_shape ***out, struct tare_arena *arena, const struct tare_graph *graph,
-                                    const struct tare_shape *args);
-/* The same with the shapes of the variables behind resource arguments: handles[i] of argument i, NULL where it is none
- * or not known. */
-tare_status tare_graph_infer_shapes_of(struct tare_shape ***out, struct tare_arena *arena,
-                                       const struct tare_graph *graph, const struct tare_shape *args,
-                                       const struct tare_shape *const *handles);
-
-/* ---- kernels ---- */
-
-struct tare_session;
-
-/* What the graph does to output 0 next, element by element: + bias of the last dimension, + addend, relu (x < 0 ? 0 :
- * x, and no more than limit). A kernel may do it in its own pass, to the bit as the ops would, and says so in
- * `applied`; else it leaves all of it. */
-struct tare_finish {
-    const struct tare_tensor *bias, *addend; /* NULL: none; of any dtype and shape: the kernel checks */
-    bool relu;
-    float limit; /* INFINITY: none */
-    bool applied;
-};
-
-/* One execution of one node. Inputs are borrowed; a kernel makes every output (tare_kernel_output …) or fails. Fault
- * texts say what is wrong with the value; the executor puts the node and op in front. */
-struct tare_kernel {
-    const struct tare_node *node;
-    const struct tare_op *op;
-    size_t n_inputs;
-    const struct tare_tensor *inputs; /* dtypes were checked against the definition */
-    size_t n_outputs;
-    struct tare_tensor *outputs; /* zeroed */
-    struct tare_arena *scratch;  /* emptied after the node */
-    struct tare_buffer_pool *pool;
-    struct tare_session *session;
-    void *state;                /* made by the row's prepare; NULL if it has none */
-    bool may_reuse_input0;      /* input 0 ends with this node and its buffer is exclusive */
-    struct tare_finish *finish; /* of rows with TARE_OP_FINISHES; NULL: nothing may be done along */
-};
-
-/* Makes output i; numeric memory is uninitialised. */
-tare_status tare_kernel_output(struct tare_kernel *kernel, size_t i, int dtype,
-                               const struct tare_shape *shape) TARE_WARN_UNUSED;
-/* Output i is input j itself, or its elements under another shape. */
-tare_status tare_kernel_forward(struct tare_kernel *kernel, size_t i, size_t j) TARE_WARN_UNUSED;
-tare_status tare_kernel_forward_as(struct tare_kernel *kernel, size_t i, size_t j,
-                                   const struct tare_shape *shape) TARE_WARN_UNUSED;
-/* As tare_kernel_output with the dtype and shape of input 0; reuses its memory where that is allowed. */
-tare_status tare_kernel_output_like0(struct tare_kernel *kernel, size_t i) TARE_WARN_UNUSED;
 
 #endif

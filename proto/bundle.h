@@ -2,7 +2,7 @@
 #ifndef TARE_PROTO_BUNDLE_H
 #define TARE_PROTO_BUNDLE_H
 
-#include "tensor/tensor.h"
+#include "base/tensor/tensor.h"
 
 struct tare_bundle;
 

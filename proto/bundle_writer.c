@@ -2,7 +2,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/file.h"
-#include "tensor/spill.h"
+#include "base/tensor/spill.h"
 #include "base/output.h"
 #include "proto/bundle.h"
 #include "proto/crc32c.h"

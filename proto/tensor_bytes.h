@@ -3,7 +3,7 @@
 #define TARE_PROTO_TENSOR_BYTES_H
 
 #include "base/status.h"
-#include "tensor/tensor.h"
+#include "base/tensor/tensor.h"
 
 #include <stddef.h>
 #include <stdint.h>

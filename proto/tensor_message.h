@@ -5,8 +5,8 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include "proto/tensorflow/tensor.pb-c.h"
-#include "tensor/shape.h"
-#include "tensor/tensor.h"
+#include "base/tensor/shape.h"
+#include "base/tensor/tensor.h"
 
 /* Whose memory holds the elements of what is made. */
 enum tare_tensor_memory {

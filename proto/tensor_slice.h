@@ -2,7 +2,7 @@
 #ifndef TARE_PROTO_TENSOR_SLICE_H
 #define TARE_PROTO_TENSOR_SLICE_H
 
-#include "tensor/tensor.h"
+#include "base/tensor/tensor.h"
 
 /* A box inside a tensor: shape.dims[d] elements from start[d] on, in every dimension. */
 struct tare_slice {

@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "graph/op.h"
-#include "tensor/number.h"
+#include "base/tensor/number.h"
 
 #include <math.h>
 #include <string.h>

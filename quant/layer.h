@@ -5,7 +5,7 @@
 #define TARE_QUANT_LAYER_H
 
 #include "graph/bindings.h"
-#include "graph/model_shapes.h"
+#include "interpreter/inference/model_shapes.h"
 #include "quant/product.h"
 #include "quant/rewrite.h"
 #include "quant/weights.h"

@@ -1,6 +1,6 @@
 /* Quantization parameters. */
 #include "quant/params.h"
-#include "tensor/number.h"
+#include "base/tensor/number.h"
 
 #include <math.h>
 

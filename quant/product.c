@@ -1,6 +1,6 @@
 /* What a layer computes. MatMul, BatchMatMulV2 and Einsum are all read as labels: one letter an axis. */
 #include "quant/product.h"
-#include "graph/kernels/permute.h"
+#include "interpreter/kernels/permute.h"
 #include "graph/model.h"
 
 #include <string.h>

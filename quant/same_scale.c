@@ -1,7 +1,7 @@
 /* Ops that keep the scale of their activation. */
 #include "quant/same_scale.h"
 #include "quant/fake_quant.h"
-#include "tensor/number.h"
+#include "base/tensor/number.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Integers in variables. */
 #include "quant/variables.h"
 #include "graph/model.h"
-#include "tensor/spill.h"
+#include "base/tensor/spill.h"
 
 #include <string.h>
 

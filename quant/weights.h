@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "quant/params.h"
-#include "tensor/tensor.h"
+#include "base/tensor/tensor.h"
 
 /* Which elements of [batches, rows, columns] share a scale. */
 struct tare_weight_layout {

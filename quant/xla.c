@@ -1,7 +1,7 @@
 /* XlaConvV2 and XlaDotV2 nodes. */
 #include "quant/xla.h"
 #include "graph/model.h"
-#include "graph/ops/dims_wire.h"
+#include "interpreter/ops/support/dims_wire.h"
 #include "quant/variables.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The table of graph/ops/unicode_script.c: code point ranges from Perl's Unicode data, numbers from ICU's header
+# The table of interpreter/ops/string/unicode_script.c: code point ranges from Perl's Unicode data, numbers from ICU's header
 # (Debian's perl and libicu-dev). Prints "{ first, last, script }," lines.
 set -euo pipefail
 header=${1:-/usr/include/unicode/uscript.h}

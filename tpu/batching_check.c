@@ -2,7 +2,7 @@
 #include "tpu/batching_internal.h"
 
 #include "graph/bindings.h"
-#include "graph/op.h"
+#include "interpreter/inference/infer.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #ifndef TARE_TPU_BATCHING_INTERNAL_H
 #define TARE_TPU_BATCHING_INTERNAL_H
 
-#include "graph/model_shapes.h"
+#include "interpreter/inference/model_shapes.h"
 #include "tpu/batching.h"
 
 /* captured[i]: argument i is passed on as it is instead of being batched. Arena memory. */

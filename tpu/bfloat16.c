@@ -1,5 +1,6 @@
 /* The bfloat16 pass over a set of functions: which graphs, what their signatures become, in which order. */
 #include "tpu/bfloat16.h"
+#include "interpreter/ops/builtin.h"
 #include "base/option.h"
 #include "graph/calls.h"
 #include "graph/clone.h"

@@ -1,5 +1,6 @@
 /* Which nodes compute in bfloat16. */
 #include "tpu/bfloat16_internal.h"
+#include "interpreter/ops/builtin.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Changing the nodes of one graph to bfloat16, and casting where neighbours differ. */
-#include "graph/opdef.h"
+#include "graph/definitions/opdef.h"
 #include "tpu/bfloat16_internal.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Rounding whole tensors to bfloat16. */
-#include "tensor/number.h"
+#include "base/tensor/number.h"
 #include "tpu/bfloat16_internal.h"
 
 /* bfloat16-rtne, but a finite value stays finite: masks built with the largest float32 would become infinite, and zero

@@ -5,7 +5,7 @@
  * the same variable form one class (union-find), and a class changes as a whole or not at all. */
 #include "base/map.h"
 #include "graph/calls.h"
-#include "tensor/spill.h"
+#include "base/tensor/spill.h"
 #include "tpu/bfloat16_internal.h"
 
 #include <string.h>

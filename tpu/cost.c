@@ -3,7 +3,7 @@
 #include "base/strbuf.h"
 #include "graph/bindings.h"
 #include "graph/calls.h"
-#include "graph/op.h"
+#include "interpreter/inference/infer.h"
 #include "tpu/cost_rows.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Costs of ops by row: multiply-accumulates of products of all kinds, bytes of ops that read a part of their inputs. */
 #include "tpu/cost_rows.h"
 #include "base/status.h"
-#include "graph/ops/dims_wire.h"
+#include "interpreter/ops/support/dims_wire.h"
 
 #include <math.h>
 #include <string.h>

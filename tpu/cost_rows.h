@@ -1,8 +1,8 @@
-/* What one op costs where its own row in graph/ops does not say. */
+/* What one op costs where its own row in interpreter/ops does not say. */
 #ifndef TARE_TPU_COST_ROWS_H
 #define TARE_TPU_COST_ROWS_H
 
-#include "graph/op.h"
+#include "interpreter/inference/infer.h"
 
 /* Sets macs and, for ops that read only a part of their inputs, bytes; the caller has set bytes to all inputs and
  * outputs. Shapes are fully known. The op's own row comes first, then the table of this module. */

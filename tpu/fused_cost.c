@@ -2,7 +2,7 @@
 #include "tpu/fused_cost.h"
 #include "graph/bindings.h"
 #include "graph/calls.h"
-#include "graph/op.h"
+#include "interpreter/inference/infer.h"
 #include "tpu/cost_rows.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Flattening and narrowing of what crosses between host and TPU. */
 #include "tpu/io_shapes.h"
-#include "graph/model_shapes.h"
+#include "interpreter/inference/model_shapes.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
 #include "tpu/memory.h"
 #include "graph/bindings.h"
 #include "graph/calls.h"
-#include "graph/model_shapes.h"
-#include "graph/op.h"
+#include "interpreter/inference/model_shapes.h"
+#include "interpreter/inference/infer.h"
 #include "tpu/closure.h"
 
 #include <string.h>

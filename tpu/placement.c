@@ -1,5 +1,6 @@
 /* The replicated form that TPUPartitionedCall expects (docs/formats.md, "TPU functions"). */
 #include "tpu/placement.h"
+#include "interpreter/ops/builtin.h"
 #include "base/alloc.h"
 #include "graph/clone.h"
 #include "graph/op.h"

@@ -1,6 +1,6 @@
 /* XlaSharding nodes; the OpSharding message (xla/xla_data.proto) is small enough to be written by hand. */
 #include "tpu/sharding.h"
-#include "graph/model_shapes.h"
+#include "interpreter/inference/model_shapes.h"
 
 #include <string.h>
 

@@ -2,12 +2,12 @@
 #include "tpu/split.h"
 #include "graph/calls.h"
 #include "graph/inline.h"
-#include "graph/model_shapes.h"
+#include "interpreter/inference/model_shapes.h"
 #include "graph/outline.h"
 #include "tpu/closure.h"
 #include "tpu/compatibility.h"
 #include "tpu/cost_rows.h"
-#include "tpu/parts.h"
+#include "tpu/partition.h"
 
 #include <string.h>
 

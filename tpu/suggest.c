@@ -5,7 +5,7 @@
 #include "tpu/compatibility.h"
 #include "tpu/cost_rows.h"
 #include "tpu/functions.h"
-#include "tpu/parts.h"
+#include "tpu/partition.h"
 
 #include <stdlib.h>
 #include <string.h>

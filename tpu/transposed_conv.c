@@ -3,9 +3,9 @@
  * channels change places by dimension numbers alone. */
 #include "tpu/transposed_conv.h"
 #include "graph/emit.h"
-#include "graph/model_shapes.h"
-#include "graph/ops/dims_wire.h"
-#include "graph/ops/window.h"
+#include "interpreter/inference/model_shapes.h"
+#include "interpreter/ops/support/dims_wire.h"
+#include "interpreter/ops/support/window.h"
 #include "tpu/closure.h"
 
 #include <stdio.h>

@@ -7,7 +7,7 @@
  * Transposes go than come. Elements are only moved: every result keeps its bits. */
 #include "convert/pass.h"
 #include "base/alloc.h"
-#include "graph/kernels/permute.h"
+#include "interpreter/kernels/permute.h"
 #include "graph/op.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
  * stay computations when they are large: a file should not grow by a Fill. */
 #include "convert/pass.h"
 #include "base/alloc.h"
-#include "graph/evaluate.h"
+#include "interpreter/inference/evaluate.h"
 
 #include <string.h>
 

@@ -5,6 +5,7 @@
  * The result has the form of TF2 Keras exports: variables captured as resource handles, a function tpu_func (alias
  * "tpu_func") called by a signature wrapper, an object graph and a checkpoint. */
 #include "convert/saved_model.h"
+#include "interpreter/ops/builtin.h"
 #include "datasets/npy.h"
 #include "graph/op.h"
 
@@ -331,7 +332,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     builder.folder = argv[1];
-    builder.model = tare_model_new();
+    builder.model = tare_model_new(tare_ops_builtin());
     status = builder.model ? make(&builder, argv[2]) : TARE_NO_MEMORY;
     tare_model_free(builder.model);
     if (status != TARE_OK) fprintf(stderr, "make_savedmodel: %s\n", tare_error_text());

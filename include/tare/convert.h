@@ -9,9 +9,8 @@ extern "C" {
 #endif
 
 enum tare_convert_flags {
-    TARE_ALLOW_INCOMPATIBLE = 1, /* functions that a TPU would refuse are converted, with a warning for each reason */
-    TARE_FIND_FUNCTIONS =
-        2 /* what goes to the TPU is found, and split where a TPU refuses a part; the options name none */
+    TARE_ALLOW_INCOMPATIBLE = 1, /* convert functions that a TPU cannot compile, with a warning for each reason */
+    TARE_FIND_FUNCTIONS = 2,     /* choose the TPU functions automatically; the options must not name any */
 };
 
 /* `converter_options`: the ConverterOptions message in text format (docs/converter.md), as `tare convert

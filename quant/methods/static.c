@@ -7,7 +7,7 @@
  * Activations of 16 bits are two bytes: their sums are 256 times those of the high bytes and those of the low ones. */
 #include "quant/fake_quant.h"
 #include "quant/same_scale.h"
-#include "tensor/number.h"
+#include "base/tensor/number.h"
 
 #include <math.h>
 

@@ -7,7 +7,7 @@
 #include "graph/model.h"
 #include "quant/variables.h"
 #include "quant/xla.h"
-#include "tensor/number.h"
+#include "base/tensor/number.h"
 
 #include <math.h>
 #include <stdio.h>

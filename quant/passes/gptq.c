@@ -1,10 +1,10 @@
-/* GPTQ: weights rounded so that the error of the layer's output over the samples is small (quant/compensated.c has the
- * maths). The Hessian is that of the float model's activations. With bias_correction, which takes the mean error back
- * whatever it is, the error that counts is that around the mean: the Hessian is then the covariance. Works on the
+/* GPTQ: weights rounded so that the error of the layer's output over the samples is small (quant/gptq_rounding.c has
+ * the maths). The Hessian is that of the float model's activations. With bias_correction, which takes the mean error
+ * back whatever it is, the error that counts is that around the mean: the Hessian is then the covariance. Works on the
  * scales that are there: per tensor, channel or block, clipped or not. Each group of a convolution, each channel of a
  * depthwise one, has a Hessian of its own; a variable that several layers read gets the integers that are best for all
  * of them. */
-#include "quant/compensated.h"
+#include "quant/gptq_rounding.h"
 #include "quant/hessian.h"
 #include "quant/layer.h"
 #include "quant/pass.h"

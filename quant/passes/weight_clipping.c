@@ -6,7 +6,7 @@
  * is then measured, and a scale that is no better than the plain one is not taken. */
 #include "quant/layer.h"
 #include "quant/pass.h"
-#include "tensor/number.h"
+#include "base/tensor/number.h"
 
 #include <math.h>
 

@@ -9,11 +9,12 @@
  * The definitions come from the library, as they come from tf.load_op_library where such a model is made; what is
  * written does not need the library to be opened. */
 #include "convert/saved_model.h"
+#include "interpreter/ops/builtin.h"
 #include "base/alloc.h"
 #include "datasets/npy.h"
 #include "datasets/sample.h"
 #include "datasets/tfrecord.h"
-#include "graph/plugin.h"
+#include "interpreter/plugins/plugin.h"
 #include "support/tensor_text.h"
 
 #include <stdio.h>
@@ -90,7 +91,7 @@ static tare_status add_chains(struct tare_model *model, char *const *ops, size_t
 
 static tare_status write_model(int argc, char *const *argv) {
     struct tare_plugins *plugins = tare_plugins_new(tare_ops_builtin());
-    struct tare_model *model = tare_model_new();
+    struct tare_model *model = tare_model_new(tare_ops_builtin());
     tare_status status = plugins && model ? TARE_OK : TARE_NO_MEMORY;
     if (status == TARE_OK) status = tare_plugins_load(plugins, argv[3]);
     if (status == TARE_OK) model->custom_ops = tare_ops_new(tare_plugins_ops(plugins));

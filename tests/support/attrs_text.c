@@ -1,6 +1,6 @@
 #include "support/attrs_text.h"
 
-#include "graph/opdef.h"
+#include "graph/definitions/opdef.h"
 #include "support/tensor_text.h"
 
 #include <ctype.h>

@@ -4,7 +4,7 @@
 #define TARE_TESTS_ATTRS_TEXT_H
 
 #include "graph/graph.h"
-#include "graph/opspec.h"
+#include "graph/definitions/opspec.h"
 
 /* Sets each on the node, by the kind that the op's definition says; `memory` holds the values until the model has its
  * copies. NULL text: none. */

@@ -1,7 +1,7 @@
 /* Checks of whole graphs. */
 #include "support/graph_check.h"
 #include "graph/calls.h"
-#include "graph/opdef.h"
+#include "graph/definitions/opdef.h"
 #include "support/mini_model.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
 #include "support/mini_model.h"
+#include "interpreter/ops/builtin.h"
 
-#include "graph/op.h"
+#include "interpreter/kernel.h"
 
 #include <string.h>
 
@@ -76,7 +77,7 @@ void mini_fails(tare_status status, const char *part) {
 }
 
 struct tare_model *mini_model_new(void) {
-    struct tare_model *model = tare_model_new();
+    struct tare_model *model = tare_model_new(tare_ops_builtin());
     assert_non_null(model);
     memset(&mini_log, 0, sizeof mini_log);
     model->custom_ops = tare_ops_new(tare_ops_builtin());

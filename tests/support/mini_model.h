@@ -2,7 +2,7 @@
 #ifndef TARE_TESTS_SUPPORT_MINI_MODEL_H
 #define TARE_TESTS_SUPPORT_MINI_MODEL_H
 
-#include "graph/session.h"
+#include "interpreter/session.h"
 
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,9 +1,11 @@
 #include "support/op_case.h"
+#include "interpreter/kernel.h"
+#include "interpreter/ops/builtin.h"
 
 #include "base/alloc.h"
 #include "graph/model.h"
-#include "graph/opdef.h"
-#include "graph/opspec.h"
+#include "graph/definitions/opdef.h"
+#include "graph/definitions/opspec.h"
 #include "support/attrs_text.h"
 #include "support/tensor_text.h"
 
@@ -52,7 +54,7 @@ static tare_status check_inputs(struct run *run) {
 
 static tare_status open_node(struct run *run) {
     const struct op_case *test = run->test;
-    run->model = tare_model_new();
+    run->model = tare_model_new(tare_ops_builtin());
     if (run->model == NULL) return TARE_NO_MEMORY;
     struct tare_graph *graph = tare_model_add_function(run->model, "case");
     if (graph == NULL) return TARE_NO_MEMORY;

@@ -1,4 +1,5 @@
 #include "support/plugin_fixture.h"
+#include "interpreter/ops/builtin.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ int plugin_tear_down(void **state) {
 }
 
 struct tare_model *plugin_model(void) {
-    struct tare_model *model = tare_model_new();
+    struct tare_model *model = tare_model_new(tare_ops_builtin());
     mini_ok(tare_plugins_load(plugins, plugin_path("everything")));
     assert_non_null(model);
     model->custom_ops = tare_ops_new(tare_plugins_ops(plugins));

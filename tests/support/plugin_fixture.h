@@ -2,7 +2,7 @@
 #ifndef TARE_TESTS_SUPPORT_PLUGIN_FIXTURE_H
 #define TARE_TESTS_SUPPORT_PLUGIN_FIXTURE_H
 
-#include "graph/plugin.h"
+#include "interpreter/plugins/plugin.h"
 #include "support/mini_model.h"
 
 /* The registry of the running test. */

@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "convert/saved_model.h"
-#include "graph/validate.h"
+#include "interpreter/validation/validate.h"
 #include "support/draw.h"
 #include "support/graph_check.h"
 #include "support/temp.h"

@@ -3,7 +3,7 @@
 #define TARE_TESTS_TENSOR_COMPARE_H
 
 #include "base/strbuf.h"
-#include "tensor/tensor.h"
+#include "base/tensor/tensor.h"
 
 /* A value fits when |got - wanted| <= absolute + relative * |wanted|, or when the two are at most `ulps` representable
  * values apart. NaN fits NaN. All zero: the same bits (so -0 is not 0), NaN payloads aside. Integers, strings and bools

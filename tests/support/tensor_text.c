@@ -1,6 +1,6 @@
 #include "support/tensor_text.h"
 
-#include "tensor/number.h"
+#include "base/tensor/number.h"
 
 #include <complex.h>
 #include <ctype.h>

@@ -9,7 +9,7 @@
 #define TARE_TESTS_TENSOR_TEXT_H
 
 #include "base/strbuf.h"
-#include "tensor/tensor.h"
+#include "base/tensor/tensor.h"
 
 tare_status tensor_from_text(struct tare_tensor *out, const char *text);
 /* "[2,?]", "[]", "<unknown>"; *end gets the first character behind it. */

@@ -2,7 +2,7 @@
 #include "calib/bins.h"
 
 #include "support/draw.h"
-#include "tensor/number.h"
+#include "base/tensor/number.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Hessians of layer inputs: windows against a plain loop, exact sums whatever the order, and values out of the way. */
 #include "calib/hessian.h"
 
-#include "graph/kernels/cpu.h"
+#include "interpreter/kernels/cpu.h"
 #include "graph/model.h"
 #include "support/draw.h"
 #include "support/mini_model.h"

@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "support/draw.h"
-#include "tensor/number.h"
+#include "base/tensor/number.h"
 
 #include <float.h>
 #include <math.h>

@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "base/thread.h"
 #include "support/draw.h"
-#include "tensor/number.h"
+#include "base/tensor/number.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* Each fused composite is quantized by each method, placed on the TPU in bfloat16, and still computes what it should.
  */
 #include "convert/pipeline.h"
-#include "graph/validate.h"
+#include "interpreter/validation/validate.h"
 #include "support/draw.h"
 #include "support/graph_check.h"
 #include "support/mini_model.h"

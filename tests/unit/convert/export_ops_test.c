@@ -1,6 +1,7 @@
 /* A saved model brings the definitions of ops that no release has. */
 #include "convert/saved_model.h"
-#include "graph/op_compat.h"
+#include "interpreter/ops/builtin.h"
+#include "graph/definitions/op_compat.h"
 #include "support/mini_model.h"
 #include "support/temp.h"
 
@@ -18,7 +19,7 @@ static const struct tare_op row = {
 
 /* A model with one node of the op, exported to `path`. */
 static void export(const char *path) {
-    struct tare_model *model = tare_model_new();
+    struct tare_model *model = tare_model_new(tare_ops_builtin());
     struct tare_node *node, *variable;
     struct tare_edge x, parts[3];
     struct tare_shape scalar = tare_shape_scalar();

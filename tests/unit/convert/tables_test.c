@@ -2,7 +2,7 @@
  * is written of it. */
 #include "convert/saved_model.h"
 #include "base/file.h"
-#include "graph/session.h"
+#include "interpreter/session.h"
 #include "proto/bundle.h"
 #include "support/mini_model.h"
 #include "support/temp.h"

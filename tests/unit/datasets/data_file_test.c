@@ -5,7 +5,7 @@
 #include "base/strbuf.h"
 #include "datasets/array_file.h"
 #include "datasets/source.h"
-#include "image/codec.h"
+#include "base/image/codec.h"
 #include "support/memory_use.h"
 #include "support/temp.h"
 

@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "convert/prepared.h"
 #include "eval/sensitivity.h"
-#include "lib/calibrating.h"
+#include "workflow/calibrate.h"
 #include "support/mini_model.h"
 #include "support/models.h"
 

@@ -6,7 +6,7 @@
 #include "base/strbuf.h"
 #include "convert/saved_model.h"
 #include "eval/model_inputs.h"
-#include "graph/session.h"
+#include "interpreter/session.h"
 
 #include <dirent.h>
 #include <setjmp.h>

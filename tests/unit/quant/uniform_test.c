@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "quant/recipe.h"
 #include "quant/rewrite.h"
-#include "tensor/number.h"
+#include "base/tensor/number.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "tpu/bfloat16.h"
 #include "support/graph_check.h"
 #include "support/mini_model.h"
-#include "tensor/number.h"
+#include "base/tensor/number.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Transposed convolutions in TPU functions: written as XlaConvV2, with the same bits. */
 #include "tpu/transposed_conv.h"
-#include "graph/model_shapes.h"
+#include "interpreter/inference/model_shapes.h"
 #include "support/graph_check.h"
 #include "support/mini_model.h"
 #include "support/tensor_compare.h"

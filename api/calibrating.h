@@ -1,0 +1,25 @@
+/* What a calibration of a public model is made of: its options, and the model in the form that is calibrated. */
+#ifndef TARE_API_CALIBRATING_H
+#define TARE_API_CALIBRATING_H
+
+#include "convert/prepared.h"
+#include "workflow/calibrate.h"
+#include "workflow/data_options.h"
+#include "api/handles.h"
+
+struct tare_public_calibrating {
+    struct tare_arena arena; /* strings of the options */
+    struct tare_calibrating_choice how;
+    struct tare_data_options records;
+    const char *name;
+    bool hessians;
+    struct tare_calibrating_options options; /* without samples or files */
+    struct tare_model *prepared;
+};
+
+/* Reads a text of options and loads the model. End with tare_public_calibrating_free, also after a failure. */
+tare_status tare_public_calibrating_read(struct tare_public_calibrating *out, const tare_model *model,
+                                         const char *text) TARE_WARN_UNUSED;
+void tare_public_calibrating_free(struct tare_public_calibrating *calibrating);
+
+#endif

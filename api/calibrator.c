@@ -1,0 +1,209 @@
+/* Calibration of samples that a caller pushes: a queue between the caller's thread and one that runs the engine, which
+ * asks for the next sample as it would ask a file. */
+#include "base/alloc.h"
+#include "base/thread.h"
+#include "eval/model_inputs.h"
+#include "interpreter/session.h"
+#include "api/calibrating.h"
+
+#include <string.h>
+
+struct queue {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct tare_tensor **items; /* a ring; each the tensors of one sample, in feed order */
+    size_t capacity, first, count;
+    bool closed; /* nothing more comes */
+    bool ended;  /* nobody takes any more */
+};
+
+struct tare_calibrator_handle {
+    struct tare_public_calibrating work;
+    struct tare_calibrating calibrating;
+    struct tare_calibration *calibration;
+    const struct tare_signature *signature;
+    size_t n_feeds;
+    struct tare_sample_source source;
+    int64_t taken;
+    struct queue queue;
+    pthread_t thread;
+    bool running;
+    tare_status status; /* of the engine's thread; read when the queue has ended */
+    char *text;
+};
+
+/* ---- the engine's side ---- */
+
+static tare_status next(void *arg, struct tare_tensor *inputs, struct tare_record *record, bool *end,
+                        bool (*wanted)(void *wanted_arg, const struct tare_record *record), void *wanted_arg) {
+    tare_calibrator *c = arg;
+    struct queue *q = &c->queue;
+    struct tare_tensor *sample = NULL;
+    (void)wanted; /* the calibration is new: no record of it is done */
+    (void)wanted_arg;
+    pthread_mutex_lock(&q->lock);
+    while (!q->count && !q->closed)
+        pthread_cond_wait(&q->changed, &q->lock);
+    if (q->count) {
+        sample = q->items[q->first];
+        q->first = (q->first + 1) % q->capacity;
+        q->count--;
+        *record = (struct tare_record){ .file = 0, .number = c->taken, .index = c->taken };
+        c->taken++;
+    }
+    pthread_cond_broadcast(&q->changed);
+    pthread_mutex_unlock(&q->lock);
+    *end = !sample;
+    if (sample) memcpy(inputs, sample, c->n_feeds * sizeof *inputs);
+    tare_free(sample);
+    return TARE_OK;
+}
+
+static void *work(void *arg) {
+    tare_calibrator *c = arg;
+    struct tare_calibrating_outcome outcome;
+    tare_status status = tare_calibrating_run(c->calibration, &outcome, &c->calibrating);
+    pthread_mutex_lock(&c->queue.lock);
+    c->status = status;
+    if (status != TARE_OK) c->text = tare_strdup(tare_error_text());
+    c->queue.ended = true;
+    pthread_cond_broadcast(&c->queue.changed);
+    pthread_mutex_unlock(&c->queue.lock);
+    return NULL;
+}
+
+/* ---- the caller's side ---- */
+
+static tare_status failure(const tare_calibrator *c) {
+    tare_error_set(c->text ? c->text : "");
+    return c->status;
+}
+
+static tare_status start(tare_calibrator *c, const tare_model *model, const char *options) {
+    const char **files;
+    TARE_TRY(tare_public_calibrating_read(&c->work, model, options));
+    if (c->work.hessians) return TARE_FAIL(TARE_UNSUPPORTED, "hessians need a second look at the samples: give files");
+    TARE_TRY(tare_pick_signature(&c->signature, c->work.prepared, c->work.how.signature));
+    TARE_TRY(tare_session_check_ops(c->work.prepared, c->signature));
+    files = TARE_NEW_ARRAY(&c->work.arena, const char *, 1);
+    if (!files) return TARE_NO_MEMORY;
+    files[0] = c->work.name;
+    c->n_feeds = tare_signature_feed_count(c->signature);
+    c->source = (struct tare_sample_source){ .arg = c, .files = files, .n_files = 1, .expected = -1, .next = next };
+    c->work.options.samples = &c->source;
+    TARE_TRY(tare_calibrating_open(&c->calibrating, c->work.prepared, &c->work.options));
+    TARE_TRY(tare_calibrating_start(&c->calibration, &c->calibrating));
+    c->queue.capacity = 4 * (size_t)(c->work.options.threads > 0 ? c->work.options.threads : tare_cpu_count());
+    c->queue.items = tare_calloc(c->queue.capacity, sizeof *c->queue.items);
+    if (!c->queue.items) return TARE_NO_MEMORY;
+    c->running = pthread_create(&c->thread, NULL, work, c) == 0;
+    return c->running ? TARE_OK : TARE_FAIL(TARE_NO_MEMORY, "a thread cannot be started");
+}
+
+tare_status tare_calibrator_open(tare_calibrator **out, const tare_model *model, const char *options) {
+    tare_calibrator *c = tare_calloc(1, sizeof *c);
+    tare_status status;
+    tare_public_begin();
+    *out = NULL;
+    if (!c) return tare_public_end(TARE_NO_MEMORY);
+    pthread_mutex_init(&c->queue.lock, NULL);
+    pthread_cond_init(&c->queue.changed, NULL);
+    status = start(c, model, options);
+    if (status == TARE_OK)
+        *out = c;
+    else
+        tare_calibrator_close(c);
+    return tare_public_end(status);
+}
+
+static void free_sample(tare_calibrator *c, struct tare_tensor *sample) {
+    for (size_t i = 0; i < c->n_feeds; i++)
+        tare_tensor_reset(&sample[i]);
+    tare_free(sample);
+}
+
+static tare_status bind(struct tare_tensor **out, const tare_calibrator *c, const tare_array *inputs, size_t n_inputs) {
+    struct tare_tensor *values = tare_calloc(c->n_feeds + 1, sizeof *values);
+    struct tare_sample sample;
+    tare_status status;
+    if (!values) return TARE_NO_MEMORY;
+    status = tare_public_sample(&sample, inputs, n_inputs);
+    if (status == TARE_OK) status = tare_bind_sample(values, c->signature, &sample, NULL);
+    tare_sample_reset(&sample);
+    if (status == TARE_OK)
+        *out = values;
+    else
+        tare_free(values);
+    return status;
+}
+
+/* Takes the sample over, also on failure. */
+static tare_status enqueue(tare_calibrator *c, struct tare_tensor *sample) {
+    struct queue *q = &c->queue;
+    tare_status status = TARE_OK;
+    pthread_mutex_lock(&q->lock);
+    while (q->count == q->capacity && !q->ended)
+        pthread_cond_wait(&q->changed, &q->lock);
+    if (q->ended || q->closed) {
+        status = c->status != TARE_OK ? failure(c)
+                                      : TARE_FAIL(TARE_INVALID_ARGUMENT, "the calibrator takes no more samples");
+    } else {
+        q->items[(q->first + q->count++) % q->capacity] = sample;
+        pthread_cond_broadcast(&q->changed);
+        sample = NULL;
+    }
+    pthread_mutex_unlock(&q->lock);
+    if (sample) free_sample(c, sample);
+    return status;
+}
+
+tare_status tare_calibrator_push(tare_calibrator *c, const tare_array *inputs, size_t n_inputs) {
+    const volatile sig_atomic_t *interrupted = c->work.options.interrupted;
+    struct tare_tensor *sample;
+    tare_status status;
+    tare_public_begin();
+    if (interrupted && *interrupted) return tare_public_end(TARE_FAIL(TARE_INTERRUPTED, "interrupted"));
+    status = bind(&sample, c, inputs, n_inputs);
+    if (status == TARE_OK) status = enqueue(c, sample);
+    return tare_public_end(status);
+}
+
+static void end_work(tare_calibrator *c) {
+    if (!c->running) return;
+    pthread_mutex_lock(&c->queue.lock);
+    c->queue.closed = true;
+    pthread_cond_broadcast(&c->queue.changed);
+    pthread_mutex_unlock(&c->queue.lock);
+    pthread_join(c->thread, NULL);
+    c->running = false;
+}
+
+static tare_status finish(tare_calibration **out, tare_calibrator *c) {
+    struct tare_calibration *made = c->calibration;
+    *out = NULL;
+    end_work(c);
+    if (c->status != TARE_OK) return failure(c);
+    if (!made) return TARE_FAIL(TARE_INVALID_ARGUMENT, "the calibrator has given its calibration already");
+    c->calibration = NULL;
+    return tare_public_calibration(out, made);
+}
+
+tare_status tare_calibrator_finish(tare_calibration **out, tare_calibrator *calibrator) {
+    tare_public_begin();
+    return tare_public_end(finish(out, calibrator));
+}
+
+void tare_calibrator_close(tare_calibrator *c) {
+    if (!c) return;
+    end_work(c);
+    for (; c->queue.count; c->queue.count--, c->queue.first++)
+        free_sample(c, c->queue.items[c->queue.first % c->queue.capacity]);
+    tare_free(c->queue.items);
+    pthread_cond_destroy(&c->queue.changed);
+    pthread_mutex_destroy(&c->queue.lock);
+    tare_calibrating_close(&c->calibrating);
+    tare_calibration_free(c->calibration);
+    tare_public_calibrating_free(&c->work);
+    tare_free(c->text);
+    tare_free(c);
+}

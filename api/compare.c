@@ -1,0 +1,78 @@
+/* Comparisons. */
+#include "base/strbuf.h"
+#include "calib/fingerprint.h"
+#include "convert/prepared.h"
+#include "workflow/compare.h"
+#include "workflow/data_options.h"
+#include "workflow/option_text.h"
+#include "api/handles.h"
+
+struct compare_values {
+    struct tare_comparing_options how;
+    struct tare_data_options records;
+};
+
+static const struct tare_option rows[] = {
+    TARE_COMPARING_OPTIONS(struct compare_values, how),
+    TARE_DATA_OPTIONS(struct compare_values, records),
+    { 0 },
+};
+static const struct tare_option_set set = { .program = "tare_model_compare", .options = rows };
+
+/* Variants are quantized by names; those of another model would fit by chance. */
+static tare_status check_calibration(const tare_model *model, const tare_calibration *calibration) {
+    struct tare_model *prepared;
+    tare_status status;
+    if (!calibration) return TARE_OK;
+    TARE_TRY(tare_load_prepared_with(&prepared, model->path, tare_public_ops(model->context)));
+    status = tare_public_check_calibration(calibration, prepared);
+    tare_model_free(prepared);
+    return status;
+}
+
+static tare_status run(struct tare_strbuf *text, const struct tare_comparing_options *how,
+                       const struct tare_comparing_task *task) {
+    struct tare_comparing comparing;
+    tare_status status;
+    TARE_CHECK(tare_comparing_open(&comparing, how, task));
+    TARE_CHECK(tare_comparing_run(&comparing));
+    status = tare_comparison_json(text, &comparing.result);
+done:
+    tare_comparing_close(&comparing);
+    return status;
+}
+
+tare_status tare_model_compare(char **json, const tare_model *model, const char *const *paths, size_t n_paths,
+                               const tare_calibration *calibration, const char *options) {
+    const struct tare_context_handle *context = model->context;
+    struct compare_values values = { 0 };
+    struct tare_arena arena = { 0 };
+    struct tare_strbuf text = { 0 };
+    tare_status status;
+    tare_public_begin();
+    *json = NULL;
+    TARE_CHECK(tare_public_check_path(model));
+    TARE_CHECK(tare_option_text_read(&values, &arena, &set, options));
+    TARE_CHECK(tare_data_options_open(&values.records));
+    if (!n_paths) TARE_CHECK(TARE_FAIL(TARE_INVALID_ARGUMENT, "there are no files to measure with"));
+    TARE_CHECK(check_calibration(model, calibration));
+    if (!values.how.threads && context) values.how.threads = context->threads;
+    const struct tare_comparing_task task = { .model = model->path,
+                                              .ops = tare_public_ops(context),
+                                              .data = paths,
+                                              .n_data = n_paths,
+                                              .calibration = calibration ? calibration->calibration : NULL,
+                                              .spec = values.records.spec,
+                                              .quiet = true,
+                                              .told = context ? context->progress : NULL,
+                                              .told_arg = context ? context->progress_arg : NULL,
+                                              .interrupted = tare_public_interrupted(context) };
+    TARE_CHECK(run(&text, &values.how, &task));
+    status = tare_public_text(json, &text);
+done:
+    tare_strbuf_free(&text);
+    tare_data_options_close(&values.records);
+    tare_options_free(&values, &set);
+    tare_arena_free(&arena);
+    return tare_public_end(status);
+}

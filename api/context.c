@@ -1,0 +1,93 @@
+/* Contexts, texts and what every public function begins and ends with. */
+#include "base/alloc.h"
+#include "interpreter/ops/builtin.h"
+#include "base/strbuf.h"
+#include "interpreter/plugins/plugin.h"
+#include "api/handles.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *tare_version(void) {
+    return TARE_VERSION;
+}
+
+void tare_public_begin(void) {
+    tare_error_clear();
+}
+
+tare_status tare_public_end(tare_status status) {
+    if (status != TARE_OK && !*tare_error_text()) tare_fail(status, "%s", tare_status_name(status));
+    return status;
+}
+
+tare_status tare_public_text(char **out, const struct tare_strbuf *text) {
+    *out = text->failed ? NULL : malloc(text->size + 1);
+    if (!*out) return TARE_NO_MEMORY;
+    memcpy(*out, tare_strbuf_text(text), text->size + 1);
+    return TARE_OK;
+}
+
+void tare_text_free(char *text) {
+    free(text);
+}
+
+tare_status tare_context_open(tare_context **out) {
+    tare_public_begin();
+    *out = tare_calloc(1, sizeof **out);
+    return tare_public_end(*out ? TARE_OK : TARE_NO_MEMORY);
+}
+
+void tare_context_close(tare_context *context) {
+    if (!context) return;
+    tare_plugins_free(context->plugins);
+    tare_free(context);
+}
+
+static tare_status add_plugin(tare_context *context, const char *path) {
+    if (!context->plugins) context->plugins = tare_plugins_new(tare_ops_builtin());
+    return context->plugins ? tare_plugins_load(context->plugins, path) : TARE_NO_MEMORY;
+}
+
+tare_status tare_context_add_plugin(tare_context *context, const char *path) {
+    tare_public_begin();
+    return tare_public_end(add_plugin(context, path));
+}
+
+void tare_context_set_threads(tare_context *context, int threads) {
+    context->threads = threads > 0 ? threads : 0;
+}
+
+void tare_context_on_progress(tare_context *context, tare_progress_function function, void *arg) {
+    context->progress = function;
+    context->progress_arg = arg;
+}
+
+void tare_context_on_message(tare_context *context, tare_message_function function, void *arg) {
+    context->message = function;
+    context->message_arg = arg;
+}
+
+void tare_context_cancel(tare_context *context, int cancel) {
+    context->cancelled = cancel != 0;
+}
+
+const struct tare_op_registry *tare_public_ops(const struct tare_context_handle *context) {
+    return context && context->plugins ? tare_plugins_ops(context->plugins) : tare_ops_builtin();
+}
+
+const volatile sig_atomic_t *tare_public_interrupted(const struct tare_context_handle *context) {
+    return context ? &context->cancelled : NULL;
+}
+
+static void say(void *arg, enum tare_log_level level, const char *text) {
+    const struct tare_context_handle *context = arg;
+    (void)level;
+    context->message(context->message_arg, text);
+}
+
+struct tare_log tare_public_log(const struct tare_context_handle *context) {
+    static const enum tare_log_level most = TARE_LOG_NOTE;
+    if (!context || !context->message) return (struct tare_log){ 0 };
+    return (struct tare_log){ .most = most, .write = say, .arg = (void *)(uintptr_t)context };
+}

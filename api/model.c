@@ -1,0 +1,206 @@
+/* Models: opening, looking at and writing them. */
+#include "base/alloc.h"
+#include "base/strbuf.h"
+#include "calib/fingerprint.h"
+#include "calib/file.h"
+#include "convert/saved_model.h"
+#include "eval/comparison.h"
+#include "eval/model_inputs.h"
+#include "workflow/inspection.h"
+#include "api/handles.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- signatures ---- */
+
+static tare_status add(struct tare_public_side *side, struct tare_arena *arena, const char *name, int dtype,
+                       const struct tare_shape *shape) {
+    tare_array *array = &side->items[side->count++];
+    array->name = tare_arena_strdup(arena, name);
+    array->dtype = tare_dtype_base(dtype);
+    array->rank = shape->rank;
+    for (int i = 0; i < shape->rank; i++)
+        array->dims[i] = shape->dims[i];
+    return array->name ? TARE_OK : TARE_NO_MEMORY;
+}
+
+static tare_status add_sparse(struct tare_public_side *side, struct tare_arena *arena,
+                              const struct tare_binding *binding) {
+    static const char *const parts[] = { "indices", "values", "dense_shape" };
+    const struct tare_shape unknown = tare_shape_unknown();
+    for (int i = 0; i < 3; i++) {
+        const char *name = tare_arena_printf(arena, "%s.%s", binding->key, parts[i]);
+        if (!name) return TARE_NO_MEMORY;
+        TARE_TRY(add(side, arena, name, i == 1 ? binding->dtype : TARE_DT_INT64, &unknown));
+    }
+    return TARE_OK;
+}
+
+static tare_status describe(struct tare_public_side *side, struct tare_arena *arena,
+                            const struct tare_binding *bindings, size_t count) {
+    side->items = TARE_NEW_ARRAY(arena, tare_array, 3 * count + 1);
+    if (!side->items) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        if (bindings[i].kind == TARE_BINDING_SPARSE)
+            TARE_TRY(add_sparse(side, arena, &bindings[i]));
+        else
+            TARE_TRY(add(side, arena, bindings[i].key, bindings[i].dtype, &bindings[i].shape));
+    }
+    return TARE_OK;
+}
+
+static tare_status describe_signatures(tare_model *handle) {
+    const struct tare_model *model = handle->model;
+    handle->inputs = TARE_NEW_ARRAY(&handle->arena, struct tare_public_side, model->n_signatures + 1);
+    handle->outputs = TARE_NEW_ARRAY(&handle->arena, struct tare_public_side, model->n_signatures + 1);
+    if (!handle->inputs || !handle->outputs) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < model->n_signatures; i++) {
+        const struct tare_signature *s = &model->signatures[i];
+        TARE_TRY(describe(&handle->inputs[i], &handle->arena, s->inputs, s->n_inputs));
+        TARE_TRY(describe(&handle->outputs[i], &handle->arena, s->outputs, s->n_outputs));
+    }
+    return TARE_OK;
+}
+
+/* NULL when there is no such signature; no text. */
+static const struct tare_public_side *find_side(const tare_model *handle, const struct tare_public_side *sides,
+                                                const char *signature) {
+    const struct tare_signature *found;
+    if (tare_pick_signature(&found, handle->model, signature) != TARE_OK) return NULL;
+    return &sides[found - handle->model->signatures];
+}
+
+static size_t side_count(const tare_model *handle, const struct tare_public_side *sides, const char *signature) {
+    const struct tare_public_side *side = find_side(handle, sides, signature);
+    if (!side) tare_error_clear();
+    return side ? side->count : 0;
+}
+
+static tare_status side_item(tare_array *out, const tare_model *handle, const struct tare_public_side *sides,
+                             const char *signature, size_t i) {
+    const struct tare_public_side *side = find_side(handle, sides, signature);
+    *out = (tare_array){ 0 };
+    if (!side) return TARE_NOT_FOUND;
+    if (i >= side->count) return TARE_FAIL(TARE_NOT_FOUND, "there is no number %zu (there are %zu)", i, side->count);
+    *out = side->items[i];
+    return TARE_OK;
+}
+
+size_t tare_model_signature_count(const tare_model *model) {
+    return model->model->n_signatures;
+}
+
+const char *tare_model_signature_name(const tare_model *model, size_t i) {
+    return i < model->model->n_signatures ? model->model->signatures[i].key : NULL;
+}
+
+size_t tare_model_input_count(const tare_model *model, const char *signature) {
+    return side_count(model, model->inputs, signature);
+}
+
+size_t tare_model_output_count(const tare_model *model, const char *signature) {
+    return side_count(model, model->outputs, signature);
+}
+
+tare_status tare_model_input(tare_array *out, const tare_model *model, const char *signature, size_t i) {
+    tare_public_begin();
+    return tare_public_end(tare_error_prefix(side_item(out, model, model->inputs, signature, i), "input"));
+}
+
+tare_status tare_model_output(tare_array *out, const tare_model *model, const char *signature, size_t i) {
+    tare_public_begin();
+    return tare_public_end(tare_error_prefix(side_item(out, model, model->outputs, signature, i), "output"));
+}
+
+/* ---- opening and closing ---- */
+
+tare_status tare_public_model(tare_model **out, struct tare_context_handle *context, struct tare_model *model,
+                              const char *path) {
+    tare_model *handle = tare_calloc(1, sizeof *handle);
+    tare_status status = TARE_NO_MEMORY;
+    *out = NULL;
+    if (!handle) {
+        tare_model_free(model);
+        return TARE_NO_MEMORY;
+    }
+    *handle = (struct tare_model_handle){ .context = context, .model = model };
+    pthread_mutex_init(&handle->writing, NULL);
+    if (path) handle->path = tare_strdup(path);
+    if (!path || handle->path) status = describe_signatures(handle);
+    if (status == TARE_OK)
+        *out = handle;
+    else
+        tare_model_close(handle);
+    return status;
+}
+
+static tare_status open_model(tare_model **out, tare_context *context, const char *directory) {
+    const struct tare_saved_model_options options = { .ops = tare_public_ops(context) };
+    struct tare_model *model;
+    *out = NULL;
+    TARE_TRY(tare_saved_model_load(&model, directory, &options));
+    return tare_public_model(out, context, model, directory);
+}
+
+tare_status tare_model_open(tare_model **out, tare_context *context, const char *directory) {
+    tare_public_begin();
+    return tare_public_end(open_model(out, context, directory));
+}
+
+void tare_model_close(tare_model *model) {
+    if (!model) return;
+    tare_model_free(model->model);
+    pthread_mutex_destroy(&model->writing);
+    tare_arena_free(&model->arena);
+    tare_free(model->path);
+    tare_free(model);
+}
+
+tare_status tare_public_check_path(const tare_model *model) {
+    if (model->path) return TARE_OK;
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "the model was made from another: write it and open it from its directory");
+}
+
+tare_status tare_public_check_calibration(const tare_calibration *calibration, const struct tare_model *prepared) {
+    uint64_t fingerprint[2];
+    if (!calibration) return TARE_OK;
+    TARE_TRY(tare_model_fingerprint(fingerprint, prepared));
+    return tare_calibration_check_model(calibration->calibration, fingerprint, "the calibration");
+}
+
+/* ---- describing and writing ---- */
+
+static tare_status describe_model(char **json, const tare_model *model) {
+    const struct inspect_options options = { .functions = true };
+    json_t *root;
+    tare_status status = inspect_json(&root, model->model, &options);
+    *json = status == TARE_OK ? json_dumps(root, JSON_INDENT(2)) : NULL;
+    json_decref(root);
+    return status == TARE_OK && !*json ? TARE_NO_MEMORY : status;
+}
+
+tare_status tare_model_describe(char **json, const tare_model *model) {
+    tare_public_begin();
+    return tare_public_end(describe_model(json, model));
+}
+
+int64_t tare_model_weight_size(const tare_model *model) {
+    return tare_model_weight_bytes(model->model);
+}
+
+static tare_status write_model(const tare_model *model, const char *directory, unsigned flags) {
+    const struct tare_export_options options = { .overwrite = flags & TARE_OVERWRITE };
+    pthread_mutex_t *writing = (pthread_mutex_t *)(uintptr_t)&model->writing;
+    tare_status status;
+    if (flags & ~(unsigned)TARE_OVERWRITE) return TARE_FAIL(TARE_INVALID_ARGUMENT, "flags %#x are not known", flags);
+    pthread_mutex_lock(writing);
+    status = tare_saved_model_export(model->model, directory, &options);
+    pthread_mutex_unlock(writing);
+    return status;
+}
+
+tare_status tare_model_write(const tare_model *model, const char *directory, unsigned flags) {
+    tare_public_begin();
+    return tare_public_end(write_model(model, directory, flags));
+}

@@ -1,0 +1,153 @@
+/* Quantized and converted models. */
+#include "base/alloc.h"
+#include "convert/saved_model.h"
+#include "workflow/convert_report.h"
+#include "workflow/convert.h"
+#include "workflow/option_text.h"
+#include "api/handles.h"
+#include "workflow/quantize.h"
+#include "quant/fake_quant.h"
+
+#include <string.h>
+
+/* Loads the model anew, as the one that will be changed. */
+static tare_status load(struct tare_model **out, const tare_model *model) {
+    const struct tare_saved_model_options options = { .ops = tare_public_ops(model->context) };
+    TARE_TRY(tare_public_check_path(model));
+    return tare_saved_model_load(out, model->path, &options);
+}
+
+/* ---- quantizing ---- */
+
+struct quantize_values {
+    struct tare_quantizing_options how;
+};
+
+static const struct tare_option rows[] = {
+    TARE_QUANTIZING_OPTIONS(struct quantize_values, how),
+    { 0 },
+};
+static const struct tare_option_set set = { .program = "tare_model_quantize", .options = rows };
+
+static tare_status quantize(struct tare_model *model, struct tare_arena *arena, const tare_model *from,
+                            const struct tare_quantizing_options *how, const tare_calibration *calibration) {
+    const struct tare_log log = tare_public_log(from->context);
+    struct tare_calibration *used = calibration ? calibration->calibration : NULL, *fitted = NULL;
+    struct tare_quantizing quantizing;
+    struct tare_quant_report report;
+    tare_status status;
+    bool channels;
+    TARE_TRY(tare_quantizing_read(&quantizing, arena, how));
+    TARE_TRY(tare_error_prefix(tare_quantizing_prepare(model, how->keep_variables), "%s", from->path));
+    if (tare_quantizing_needs_samples(&quantizing, &channels) && !calibration &&
+        (channels || !tare_quant_is_trained(model)))
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "method %s needs a calibration", how->method);
+    if (used) TARE_TRY(tare_calibration_fit(&fitted, used, model, "the calibration"));
+    status = tare_quantizing_run(&report, arena, model, &quantizing, fitted ? fitted : used);
+    tare_calibration_free(fitted);
+    TARE_TRY(status);
+    for (size_t i = 0; i < report.n_unused_rules; i++)
+        tare_warn(&log, "%s: the rule matches no layer", report.unused_rules[i]);
+    return TARE_OK;
+}
+
+/* The argument stands in front, so that the text can say otherwise. */
+static tare_status read_options(struct quantize_values *out, struct tare_arena *arena, const char *method,
+                                const char *options) {
+    const char *text = tare_arena_printf(arena, "method=\"%s\" %s", method ? method : "static", options ? options : "");
+    return text ? tare_option_text_read(out, arena, &set, text) : TARE_NO_MEMORY;
+}
+
+tare_status tare_model_quantize(tare_model **out, const tare_model *model, const char *method,
+                                const tare_calibration *calibration, const char *options) {
+    struct quantize_values values = { 0 };
+    struct tare_arena arena = { 0 };
+    struct tare_model *made = NULL;
+    tare_status status;
+    tare_public_begin();
+    *out = NULL;
+    TARE_CHECK(read_options(&values, &arena, method, options));
+    TARE_CHECK(load(&made, model));
+    TARE_CHECK(quantize(made, &arena, model, &values.how, calibration));
+    status = tare_public_model(out, model->context, made, NULL);
+    made = NULL;
+done:
+    tare_model_free(made);
+    tare_options_free(&values, &set);
+    tare_arena_free(&arena);
+    return tare_public_end(status);
+}
+
+/* ---- converting ---- */
+
+struct steps {
+    const struct tare_context_handle *context;
+    int64_t done;
+};
+
+static void step(void *arg) {
+    struct steps *steps = arg;
+    steps->done++;
+    if (steps->context && steps->context->progress)
+        steps->context->progress(steps->context->progress_arg, "converting", steps->done, TARE_CONVERTING_STEPS);
+}
+
+static tare_status check_calibration(const struct tare_converter_options *converter,
+                                     const tare_calibration *calibration) {
+    if (!calibration) return TARE_OK;
+    if (!converter->has_quantization)
+        return TARE_FAIL(TARE_USAGE, "a calibration needs quantization_options in external_feature_configs");
+    if (converter->quantization.n_datasets)
+        return TARE_FAIL(TARE_USAGE, "a calibration and representative_datasets exclude each other");
+    return TARE_OK;
+}
+
+static tare_status convert(struct tare_model *made, char **report, struct tare_arena *arena, const tare_model *model,
+                           const struct tare_converter_options *converter, const tare_calibration *calibration) {
+    const struct tare_log log = tare_public_log(model->context);
+    struct steps steps = { .context = model->context };
+    const struct tare_converting_options options = { .converter = converter,
+                                                     .calibration = calibration ? calibration->calibration : NULL,
+                                                     .step = step,
+                                                     .step_arg = &steps,
+                                                     .interrupted = tare_public_interrupted(model->context) };
+    struct tare_converted converted;
+    tare_status status = tare_converting_run(&converted, arena, made, &options);
+    tare_converting_tell(&log, &converted, converter, status);
+    if (status != TARE_OK || !report) return status;
+    return tare_convert_report_json(report, &converted.conversion, converter,
+                                    converted.was_quantized ? converted.prepared : NULL);
+}
+
+tare_status tare_model_convert(tare_model **out, char **report, const tare_model *model, const char *converter_options,
+                               const tare_calibration *calibration, unsigned flags) {
+    const char *text = converter_options ? converter_options : "";
+    struct tare_converter_options converter;
+    struct tare_arena arena = { 0 };
+    struct tare_model *made = NULL;
+    tare_status status;
+    tare_public_begin();
+    *out = NULL;
+    if (report) *report = NULL;
+    if (flags & ~(unsigned)(TARE_ALLOW_INCOMPATIBLE | TARE_FIND_FUNCTIONS))
+        TARE_CHECK(TARE_FAIL(TARE_INVALID_ARGUMENT, "flags %#x are not known", flags));
+    TARE_CHECK(tare_converter_options_parse(&converter, &arena, text, strlen(text)));
+    converter.allow_incompatible = flags & TARE_ALLOW_INCOMPATIBLE;
+    converter.automatic = flags & TARE_FIND_FUNCTIONS;
+    if (converter.automatic && converter.n_functions)
+        TARE_CHECK(TARE_FAIL(TARE_INVALID_ARGUMENT,
+                             "TARE_FIND_FUNCTIONS and tpu_functions in the options exclude each other"));
+    TARE_CHECK(check_calibration(&converter, calibration));
+    TARE_CHECK(load(&made, model));
+    TARE_CHECK(convert(made, report, &arena, model, &converter, calibration));
+    status = tare_public_model(out, model->context, made, NULL);
+    made = NULL;
+done:
+    if (status != TARE_OK && report) {
+        tare_text_free(*report);
+        *report = NULL;
+    }
+    tare_model_free(made);
+    tare_arena_free(&arena);
+    return tare_public_end(status);
+}

@@ -1,0 +1,124 @@
+/* Decoding and cutting pictures. */
+#include "base/image/picture.h"
+#include "base/image/codec.h"
+
+#include <string.h>
+
+enum {
+    FREE_PIXELS = 64 << 20, /* bytes of pixels that any file may give; beyond them … */
+    LARGEST_GAIN = 2048,    /* … so many for each byte of the file: a JPEG block takes a bit, deflate gains 1032 */
+};
+
+enum tare_picture_format tare_picture_format_of(struct tare_str file) {
+    if (file.size >= 3 && memcmp(file.data, "\xff\xd8\xff", 3) == 0) return TARE_PICTURE_JPEG;
+    if (file.size >= 8 && memcmp(file.data, "\x89PNG\r\n\x1a\n", 8) == 0) return TARE_PICTURE_PNG;
+    if (file.size >= 2 && memcmp(file.data, "BM", 2) == 0) return TARE_PICTURE_BMP;
+    return TARE_PICTURE_ANY;
+}
+
+struct making {
+    struct tare_tensor *out;
+    size_t file_size;
+    tare_status status;
+};
+
+static tare_status check_size(size_t file_size, int64_t height, int64_t width, int64_t channels) {
+    const struct tare_shape shape = tare_shape_make(3, -1, -1, (int)channels);
+    struct tare_shape whole = shape;
+    int64_t bytes;
+    whole.dims[0] = height;
+    whole.dims[1] = width;
+    TARE_TRY(tare_shape_elements(&bytes, &whole));
+    if (height < 1 || width < 1) return TARE_FAIL(TARE_SHAPE, "the picture has no pixels");
+    if (bytes > FREE_PIXELS && (uint64_t)bytes / LARGEST_GAIN > file_size)
+        return TARE_FAIL(TARE_SHAPE, "a picture of %lld x %lld pixels cannot be in %zu bytes", (long long)height,
+                         (long long)width, file_size);
+    return TARE_OK;
+}
+
+static void *make_pixels(void *arg, int64_t height, int64_t width, int64_t channels) {
+    struct making *making = arg;
+    struct tare_shape shape = { .rank = 3, .dims = { height, width, channels } };
+    making->status = check_size(making->file_size, height, width, channels);
+    if (making->status == TARE_OK) making->status = tare_tensor_new(making->out, TARE_DT_UINT8, &shape);
+    return making->status == TARE_OK ? making->out->data : NULL;
+}
+
+/* The library makes room for a whole progressive image before it asks for the pixels' memory: look at the size first.
+ */
+static tare_status decode_jpeg(struct making *making, struct tare_str file, int channels) {
+    static const struct tare_jpeg_options options = { .ratio = 1, .fancy_upscaling = true };
+    int64_t height, width, in_file;
+    if (channels > 3) return TARE_FAIL(TARE_UNSUPPORTED, "a JPEG has no alpha channel (wanted %d channels)", channels);
+    TARE_TRY(tare_jpeg_size(file, &height, &width, &in_file));
+    TARE_TRY(check_size(file.size, height, width, in_file));
+    return tare_jpeg_decode(file, channels, &options, make_pixels, making);
+}
+
+static tare_status decode(struct making *making, struct tare_str file, enum tare_picture_format format, int channels) {
+    switch (format) {
+    case TARE_PICTURE_JPEG:
+        return decode_jpeg(making, file, channels);
+    case TARE_PICTURE_PNG:
+        return tare_png_decode(file, channels, false, make_pixels, making);
+    case TARE_PICTURE_BMP:
+        return tare_bmp_decode(file, channels, make_pixels, making);
+    default:
+        return TARE_FAIL(TARE_TYPE, "the bytes are no picture (wanted JPEG, PNG or BMP)");
+    }
+}
+
+tare_status tare_picture_decode(struct tare_tensor *out, struct tare_str file, enum tare_picture_format format,
+                                int channels) {
+    static const char *const names[] = { "no picture", "a JPEG", "a PNG", "a BMP" };
+    enum tare_picture_format is = tare_picture_format_of(file);
+    struct making making = { .out = out, .file_size = file.size };
+    tare_status status;
+    memset(out, 0, sizeof *out);
+    if (format != TARE_PICTURE_ANY && is != format)
+        return TARE_FAIL(TARE_TYPE, "the bytes are %s (wanted %s)", names[is], names[format]);
+    status = decode(&making, file, is, channels);
+    if (status == TARE_OK) return TARE_OK;
+    tare_tensor_reset(out);
+    if (making.status != TARE_OK) return making.status;
+    return status == TARE_INVALID_ARGUMENT ? TARE_CORRUPT : status;
+}
+
+static tare_status cut(struct tare_tensor *picture, int64_t top, int64_t left, int64_t height, int64_t width) {
+    struct tare_shape shape = { .rank = 3, .dims = { height, width, picture->shape.dims[2] } };
+    size_t pixel = (size_t)shape.dims[2] * tare_dtype_size(picture->dtype);
+    struct tare_tensor out;
+    TARE_TRY(tare_tensor_new(&out, picture->dtype, &shape));
+    for (int64_t y = 0; y < height; y++)
+        memcpy(TARE_DATA(uint8_t, &out) + (size_t)(y * width) * pixel,
+               TARE_CONST_DATA(uint8_t, picture) + (size_t)((top + y) * picture->shape.dims[1] + left) * pixel,
+               (size_t)width * pixel);
+    tare_tensor_reset(picture);
+    *picture = out;
+    return TARE_OK;
+}
+
+tare_status tare_picture_crop(struct tare_tensor *picture, int64_t height, int64_t width) {
+    int64_t rows = picture->shape.dims[0], columns = picture->shape.dims[1];
+    if (height < 1 || width < 1 || height > rows || width > columns)
+        return TARE_FAIL(TARE_SHAPE, "a crop of %lld x %lld does not fit a picture of %lld x %lld", (long long)height,
+                         (long long)width, (long long)rows, (long long)columns);
+    return cut(picture, (rows - height) / 2, (columns - width) / 2, height, width);
+}
+
+/* Pixels that go off at each end. */
+static int64_t border(int64_t size, double fraction) {
+    return (int64_t)(((double)size - (double)size * fraction) / 2);
+}
+
+tare_status tare_picture_crop_fraction(struct tare_tensor *picture, double fraction) {
+    int64_t rows = picture->shape.dims[0], columns = picture->shape.dims[1], top, left;
+    if (!(fraction > 0 && fraction <= 1))
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "a crop to %g of each side (wanted over 0, up to 1)", fraction);
+    top = border(rows, fraction);
+    left = border(columns, fraction);
+    if (rows <= 2 * top || columns <= 2 * left)
+        return TARE_FAIL(TARE_SHAPE, "a crop to %g leaves nothing of a picture of %lld x %lld", fraction,
+                         (long long)rows, (long long)columns);
+    return cut(picture, top, left, rows - 2 * top, columns - 2 * left);
+}

@@ -1,0 +1,43 @@
+/* Shapes: known, partly known, or of unknown rank. */
+#ifndef TARE_BASE_TENSOR_SHAPE_H
+#define TARE_BASE_TENSOR_SHAPE_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    TARE_MAX_RANK = 12, /* TensorFlow's kernels end at 8; a file with a higher rank is refused when it is read */
+    TARE_UNKNOWN_DIM = -1,
+    TARE_UNKNOWN_RANK = -1,
+};
+
+struct tare_shape {
+    int rank; /* TARE_UNKNOWN_RANK: nothing is known */
+    int64_t dims[TARE_MAX_RANK];
+};
+
+/* tare_shape_make(3, 2, 4, -1): rank, then dims as int. */
+struct tare_shape tare_shape_make(int rank, ...);
+struct tare_shape tare_shape_scalar(void);
+struct tare_shape tare_shape_unknown(void);
+/* From a dims array; TARE_SHAPE when rank > TARE_MAX_RANK or a dim < -1. */
+tare_status tare_shape_from_dims(struct tare_shape *out, int rank, const int64_t *dims);
+bool tare_shape_is_known(const struct tare_shape *shape);
+bool tare_shape_equal(const struct tare_shape *a, const struct tare_shape *b);
+/* True when the two could be the same tensor's: unknown dims and ranks fit all. */
+bool tare_shape_compatible(const struct tare_shape *a, const struct tare_shape *b);
+/* What both say together; TARE_SHAPE when they contradict each other. */
+tare_status tare_shape_merge(struct tare_shape *out, const struct tare_shape *a, const struct tare_shape *b);
+/* Elements of a known shape; TARE_SHAPE when it is not known, is negative or overflows int64. */
+tare_status tare_shape_elements(int64_t *out, const struct tare_shape *shape);
+/* NumPy broadcasting of two (possibly partial) shapes. */
+tare_status tare_shape_broadcast(struct tare_shape *out, const struct tare_shape *a, const struct tare_shape *b);
+
+enum { TARE_SHAPE_TEXT_SIZE = 256 };
+/* "[2,3,?]", "<unknown>" into `text`; returns `text`. */
+const char *tare_shape_text(char text[TARE_SHAPE_TEXT_SIZE], const struct tare_shape *shape);
+
+#endif

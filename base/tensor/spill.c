@@ -1,0 +1,71 @@
+/* Tensors in files without a name. */
+#include "base/tensor/spill.h"
+#include "base/alloc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct spilled {
+    void *data;
+    size_t size;
+};
+
+static void release(void *arg) {
+    struct spilled *spilled = arg;
+    munmap(spilled->data, spilled->size);
+    tare_free(spilled);
+}
+
+static int open_unnamed(void) {
+    const char *folder = getenv("TMPDIR");
+    char path[4096];
+    int fd;
+    if (snprintf(path, sizeof path, "%s/tare-XXXXXX", folder && *folder ? folder : "/var/tmp") >= (int)sizeof path)
+        return -1;
+    fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0) unlink(path);
+    return fd;
+}
+
+static bool write_all(int fd, const char *data, size_t size) {
+    while (size) {
+        const ssize_t count = write(fd, data, size);
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) return false;
+        data += count;
+        size -= (size_t)count;
+    }
+    return true;
+}
+
+void tare_tensor_spill(struct tare_tensor *tensor) {
+    struct spilled *spilled = tare_calloc(1, sizeof *spilled);
+    struct tare_tensor mapped;
+    const int fd = spilled ? open_unnamed() : -1;
+    if (fd >= 0) {
+        spilled->size = tare_tensor_bytes(tensor);
+        spilled->data = write_all(fd, tensor->data, spilled->size)
+                            ? mmap(NULL, spilled->size, PROT_READ, MAP_SHARED, fd, 0)
+                            : MAP_FAILED;
+        close(fd);
+    }
+    if (fd < 0 || spilled->data == MAP_FAILED) {
+        tare_free(spilled);
+        return;
+    }
+    if (tare_tensor_wrap(&mapped, tensor->dtype, &tensor->shape, spilled->data, release, spilled) != TARE_OK) {
+        tare_error_clear();
+        release(spilled);
+        return;
+    }
+    tare_tensor_reset(tensor);
+    *tensor = mapped;
+}
+
+bool tare_tensor_is_spilled(const struct tare_tensor *tensor) {
+    return tare_tensor_is_view_of(tensor, release);
+}

@@ -1,0 +1,84 @@
+/* tare completion: a script that makes a shell complete commands, options and their values. */
+#include "cli/completion/completion.h"
+#include "cli/command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct completion_options {
+    const char *shell;
+};
+
+static const struct {
+    const char *name;
+    void (*write)(struct tare_strbuf *out);
+} shells[] = { { "bash", tare_completion_bash }, { "zsh", tare_completion_zsh }, { "fish", tare_completion_fish } };
+
+static const struct tare_argument arguments[] = {
+    { .name = "SHELL",
+      .offset = offsetof(struct completion_options, shell),
+      .help = "bash, zsh or fish",
+      .flags = TARE_OPTION_REQUIRED },
+    { 0 },
+};
+static const char *const examples[] = {
+    "source <(tare completion bash)",
+    "tare completion zsh > ~/.zsh/completions/_tare",
+    "tare completion fish > ~/.config/fish/completions/tare.fish",
+    NULL,
+};
+static const struct tare_option_set set = {
+    .program = "tare completion",
+    .summary = "Prints a script that makes the shell complete commands, options and their values. An installed package "
+               "brings the three scripts with it.",
+    .arguments = arguments,
+    .examples = examples,
+};
+
+enum tare_completion_kind tare_completion_of(const struct tare_option *row) {
+    const char *placeholder = tare_option_placeholder(row);
+    if (row->kind == TARE_OPTION_FLAG || !placeholder) return TARE_COMPLETE_NOTHING;
+    if (row->choices) return TARE_COMPLETE_WORDS;
+    if (strcmp(placeholder, "DIR") == 0) return TARE_COMPLETE_FOLDERS;
+    if (strstr(placeholder, "FILE") || strstr(placeholder, "LIB") || strstr(placeholder, ".tfrecord"))
+        return TARE_COMPLETE_FILES;
+    return TARE_COMPLETE_TEXT;
+}
+
+static void append_name(void *arg, const struct tare_command *command, const char *path) {
+    if (strcmp(command->name, path) == 0) tare_strbuf_printf(arg, "%s ", path);
+}
+
+bool tare_completion_words(struct tare_strbuf *out, const struct tare_argument *row) {
+    if (strcmp(row->name, "COMMAND") == 0) return tare_command_each(append_name, out), true;
+    if (strcmp(row->name, "SHELL") != 0) return false;
+    for (size_t i = 0; i < sizeof shells / sizeof *shells; i++)
+        tare_strbuf_printf(out, "%s ", shells[i].name);
+    return true;
+}
+
+static tare_status print_script(const char *shell) {
+    struct tare_strbuf text = { 0 };
+    bool failed;
+    size_t i = 0;
+    while (i < sizeof shells / sizeof *shells && strcmp(shells[i].name, shell) != 0)
+        i++;
+    if (i == sizeof shells / sizeof *shells)
+        return TARE_FAIL(TARE_USAGE, "completion: unknown shell (got '%s', wanted bash, zsh or fish)", shell);
+    shells[i].write(&text);
+    failed = text.failed;
+    if (!failed) fputs(tare_strbuf_text(&text), stdout);
+    tare_strbuf_free(&text);
+    return failed ? TARE_NO_MEMORY : TARE_OK;
+}
+
+static tare_status run(int argc, char *const *argv) {
+    struct completion_options options;
+    bool done;
+    TARE_TRY(tare_command_parse(&options, &done, &set, argc, argv));
+    return done ? TARE_OK : print_script(options.shell);
+}
+
+const struct tare_command tare_command_completion = {
+    .name = "completion", .summary = "print a completion script for bash, zsh or fish", .run = run, .options = &set
+};

@@ -1,0 +1,106 @@
+/* Completion in bash. The tables come from the rows; the function that reads them is the same for all commands and
+ * needs nothing but bash (the package bash-completion only loads it). bash cuts words at '=', which the function
+ * undoes. */
+#include "cli/command.h"
+#include "cli/completion/completion.h"
+
+#include <string.h>
+
+static const char reader[] =
+    "_tare() {\n"
+    "    local cur=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} what=\n"
+    "    COMPREPLY=()\n"
+    "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
+    "        mapfile -t COMPREPLY < <(compgen -W \"$(_tare_arguments '') --help --version\" -- \"$cur\")\n"
+    "        return\n"
+    "    fi\n"
+    "    if [ \"$COMP_CWORD\" -gt 2 ] && [ -n \"$(_tare_options \"$command ${COMP_WORDS[2]}\")\" ]; then\n"
+    "        command+=\" ${COMP_WORDS[2]}\"\n"
+    "    fi\n"
+    "    if [ \"$cur\" = '=' ]; then\n"
+    "        cur=\n"
+    "    elif [ \"$option\" = '=' ]; then\n"
+    "        option=${COMP_WORDS[COMP_CWORD - 2]}\n"
+    "    fi\n"
+    "    case $option in -*) what=$(_tare_value \"$command ${option//_/-}\") ;; esac\n"
+    "    if [ -z \"$what\" ]; then\n"
+    "        case $cur in\n"
+    "        -*) what=$(_tare_options \"$command\") ;;\n"
+    "        *) what=$(_tare_arguments \"$command\") ;;\n"
+    "        esac\n"
+    "    fi\n"
+    "    case $what in\n"
+    "    :files)\n"
+    "        compopt -o filenames 2>/dev/null\n"
+    "        mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n"
+    "        ;;\n"
+    "    :folders)\n"
+    "        compopt -o filenames 2>/dev/null\n"
+    "        mapfile -t COMPREPLY < <(compgen -d -- \"$cur\")\n"
+    "        ;;\n"
+    "    :text) ;;\n"
+    "    *) mapfile -t COMPREPLY < <(compgen -W \"$what\" -- \"$cur\") ;;\n"
+    "    esac\n"
+    "}\n"
+    "complete -F _tare tare\n";
+
+static void put_options(void *arg, const struct tare_command *command, const char *path) {
+    struct tare_strbuf *out = arg;
+    tare_strbuf_printf(out, "    '%s') echo '", path);
+    for (const struct tare_option *row = command->options->options; row && row->name; row++) {
+        if (row->flags & TARE_OPTION_HIDDEN) continue;
+        tare_strbuf_printf(out, "--%s ", row->name);
+        if (row->kind == TARE_OPTION_FLAG && row->fallback) tare_strbuf_printf(out, "--no-%s ", row->name);
+    }
+    tare_strbuf_puts(out, "--help' ;;\n");
+}
+
+/* The option as the reader asks for it: with '-' for '_'. */
+static void put_label(struct tare_strbuf *out, const char *path, const struct tare_option *row) {
+    tare_strbuf_printf(out, "    '%s --", path);
+    for (const char *c = row->name; *c; c++)
+        tare_strbuf_putc(out, *c == '_' ? '-' : *c);
+    tare_strbuf_putc(out, '\'');
+    if (row->letter) tare_strbuf_printf(out, " | '%s -%c'", path, row->letter);
+}
+
+static void put_values(void *arg, const struct tare_command *command, const char *path) {
+    static const char *const names[] = { "", "", ":files", ":folders", ":text" };
+    struct tare_strbuf *out = arg;
+    for (const struct tare_option *row = command->options->options; row && row->name; row++) {
+        enum tare_completion_kind kind = tare_completion_of(row);
+        if (kind == TARE_COMPLETE_NOTHING || (row->flags & TARE_OPTION_HIDDEN)) continue;
+        put_label(out, path, row);
+        tare_strbuf_printf(out, ") echo '%s", names[kind]);
+        if (kind == TARE_COMPLETE_WORDS)
+            for (const char *const *choice = row->choices; *choice; choice++)
+                tare_strbuf_printf(out, choice == row->choices ? "%s" : " %s", *choice);
+        tare_strbuf_puts(out, "' ;;\n");
+    }
+}
+
+static void put_arguments(void *arg, const struct tare_command *command, const char *path) {
+    struct tare_strbuf *out = arg, words = { 0 };
+    const struct tare_argument *row = command->options->arguments;
+    for (const struct tare_command *const *part = command->parts; part && *part; part++)
+        tare_strbuf_printf(&words, "%s ", (*part)->name);
+    if (words.size || (row && row->name && tare_completion_words(&words, row)))
+        tare_strbuf_printf(out, "    '%s') echo '%s' ;;\n", path, tare_strbuf_text(&words));
+    tare_strbuf_free(&words);
+}
+
+void tare_completion_bash(struct tare_strbuf *out) {
+    static const struct tare_argument commands = { .name = "COMMAND" };
+    tare_strbuf_puts(out, "# bash completion of tare, made by 'tare completion bash'\n\n"
+                          "_tare_options() { # COMMAND\n    case $1 in\n");
+    tare_command_each(put_options, out);
+    tare_strbuf_puts(out, "    esac\n}\n_tare_value() { # 'COMMAND OPTION'; nothing for a flag\n    case $1 in\n");
+    tare_command_each(put_values, out);
+    tare_strbuf_puts(out,
+                     "    esac\n}\n_tare_arguments() { # COMMAND; '' for the commands\n    case $1 in\n    '') echo '");
+    tare_completion_words(out, &commands);
+    tare_strbuf_puts(out, "' ;;\n");
+    tare_command_each(put_arguments, out);
+    tare_strbuf_puts(out, "    *) echo :files ;;\n    esac\n}\n");
+    tare_strbuf_puts(out, reader);
+}

@@ -1,0 +1,450 @@
+/* Running models part by part of the records, and of each model the part that differs. */
+#include "eval/prefix_cache.h"
+#include "base/alloc.h"
+#include "base/thread.h"
+#include "eval/comparison.h"
+#include "eval/model_inputs.h"
+#include "eval/prefix_cache_plan.h"
+#include "eval/runner.h"
+#include "eval/batch_check.h"
+#include "graph/inline.h"
+
+#include <pthread.h>
+#include <string.h>
+
+enum { MOST_RECORDS = 65536 }; /* of a part */
+
+/* A model that is made, inlined. */
+struct made {
+    struct tare_model *model;
+    const struct tare_signature *signature;
+    struct tare_record_edges edges;
+};
+
+struct rerun {
+    const struct tare_rerun_task *task;
+    struct tare_rerun_report *report;
+    struct tare_rerun_plan plan;
+    struct made *kept;    /* by model; those that fit into the memory */
+    int64_t models_bytes; /* of them */
+    struct tare_source *source;
+    const char *const *files;
+    struct tare_record_edges binding;  /* of the first model; its signature binds the records */
+    struct made first;                 /* what `binding` belongs to */
+    struct tare_bound_record *records; /* of this part */
+    size_t count, capacity, part;      /* part: how many to take */
+    size_t batch;                      /* records that run together */
+    bool at_end;
+    int64_t bytes;        /* that kept values take now */
+    pthread_mutex_t lock; /* guards `bytes` and what values hold while batches run */
+};
+
+/* ---- models ---- */
+
+static void unmake(struct made *made) {
+    tare_record_edges_free(&made->edges);
+    tare_model_free(made->model);
+    *made = (struct made){ 0 };
+}
+
+static tare_status make(struct made *out, struct rerun *r, size_t number) {
+    tare_status status;
+    *out = (struct made){ 0 };
+    TARE_TRY(r->task->make(r->task->arg, &out->model, number));
+    status = tare_model_inline_calls(out->model);
+    if (status == TARE_UNSUPPORTED) {
+        r->report->unsuited = true;
+        tare_error_clear();
+        unmake(out);
+        return TARE_OK;
+    }
+    if (status != TARE_OK) goto done;
+    TARE_CHECK(tare_pick_signature(&out->signature, out->model, r->task->signature));
+    TARE_CHECK(tare_record_edges_of(&out->edges, out->signature));
+done:
+    if (status != TARE_OK) unmake(out);
+    return status;
+}
+
+/* Looks at every model once; those that fit are kept for the runs. */
+static tare_status plan_models(struct rerun *r) {
+    const int64_t room = r->task->memory / 4;
+    for (size_t i = 0; i < r->task->n_models && !r->report->unsuited; i++) {
+        struct made made;
+        int64_t bytes;
+        tare_status status;
+        TARE_TRY(make(&made, r, i));
+        if (r->report->unsuited) return TARE_OK;
+        status = tare_rerun_plan_add(&r->plan, made.model, &made.edges, i);
+        bytes = tare_model_weight_bytes(made.model);
+        if (status == TARE_OK && r->models_bytes + bytes <= room) {
+            r->models_bytes += bytes;
+            r->kept[i] = made;
+        } else {
+            unmake(&made);
+        }
+        TARE_TRY(status);
+    }
+    return TARE_OK;
+}
+
+/* ---- one batch of one model ---- */
+
+struct run {
+    struct rerun *r;
+    const struct made *made;
+    const struct tare_rerun_route *route;
+    struct tare_session **sessions;
+    int threads;
+    size_t n_batches;
+};
+
+/* All that goes in and out of one run. */
+struct exchange {
+    struct tare_edge *edges;     /* fed values, inputs; outputs, left values */
+    struct tare_tensor *tensors; /* the same */
+    size_t n_feeds, n_fetches;
+    int64_t rows;
+};
+
+static bool runs_together(const struct rerun *r, size_t count) {
+    return r->batch > 1 && count > 0;
+}
+
+static tare_status add_inputs(struct exchange *x, const struct run *run, const struct tare_bound_record *records,
+                              size_t count) {
+    const struct tare_record_edges *edges = &run->made->edges;
+    struct tare_tensor *to = x->tensors + x->n_feeds;
+    bool fits;
+    for (size_t i = 0; i < edges->n_feeds; i++)
+        x->edges[x->n_feeds + i] = edges->feeds[i];
+    x->n_feeds += edges->n_feeds;
+    if (runs_together(run->r, count)) {
+        TARE_TRY(tare_records_join(to, &x->rows, &fits, records, count, edges));
+        return fits ? TARE_OK : TARE_FAIL(TARE_INTERNAL, "records that fitted together do so no more");
+    }
+    for (size_t i = 0; i < edges->n_feeds; i++)
+        if (records->values[i].dtype) tare_tensor_share(&to[i], &records->values[i]);
+    return TARE_OK;
+}
+
+static tare_status set_up(struct exchange *x, const struct run *run, size_t batch,
+                          const struct tare_bound_record *records, size_t count) {
+    const struct tare_rerun_route *route = run->route;
+    const struct tare_record_edges *edges = &run->made->edges;
+    const size_t room = route->n_fed + edges->n_feeds + edges->n_outputs + route->n_left + 1;
+    x->edges = tare_calloc(room, sizeof *x->edges);
+    x->tensors = tare_calloc(room, sizeof *x->tensors);
+    if (!x->edges || !x->tensors) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < route->n_fed; i++) {
+        x->edges[i] = route->fed[i];
+        tare_tensor_share(&x->tensors[i], &route->fed_values[i]->tensors[batch]);
+    }
+    x->n_feeds = route->n_fed;
+    if (route->needs_inputs) TARE_TRY(add_inputs(x, run, records, count));
+    for (size_t i = 0; i < edges->n_outputs; i++)
+        x->edges[x->n_feeds + i] = edges->fetches[i];
+    for (size_t i = 0; i < route->n_left; i++)
+        x->edges[x->n_feeds + edges->n_outputs + i] = route->left[i];
+    x->n_fetches = edges->n_outputs + route->n_left;
+    return TARE_OK;
+}
+
+static void tear_down(struct exchange *x) {
+    if (x->tensors) tare_tensors_reset(x->tensors, x->n_feeds + x->n_fetches);
+    tare_free(x->edges);
+    tare_free(x->tensors);
+}
+
+/* Copies, so that what a session pooled ends with it. A value that finds no room is not kept at all. */
+static tare_status keep(struct run *run, size_t batch, const struct tare_tensor *left) {
+    struct rerun *r = run->r;
+    tare_status status = TARE_OK;
+    for (size_t i = 0; i < run->route->n_left && status == TARE_OK; i++) {
+        struct tare_rerun_value *value = run->route->left_values[i];
+        const int64_t bytes = (int64_t)tare_tensor_bytes(&left[i]);
+        bool take;
+        pthread_mutex_lock(&r->lock);
+        take = !value->refused && r->bytes + bytes <= r->task->memory - r->models_bytes;
+        value->refused = !take;
+        if (take) {
+            r->bytes += bytes;
+            value->bytes += bytes;
+        }
+        pthread_mutex_unlock(&r->lock);
+        if (take) status = tare_tensor_copy(&value->tensors[batch], &left[i]);
+    }
+    return status;
+}
+
+static size_t batch_size(const struct rerun *r, size_t batch) {
+    const size_t first = batch * r->batch;
+    return r->count - first < r->batch ? r->count - first : r->batch;
+}
+
+static tare_status hand_on(struct run *run, size_t batch, const struct exchange *x) {
+    struct rerun *r = run->r;
+    struct tare_bound_record *records = &r->records[batch * r->batch];
+    const struct tare_record_edges *edges = &run->made->edges;
+    const struct tare_tensor *outputs = x->tensors + x->n_feeds;
+    const size_t count = batch_size(r, batch);
+    TARE_TRY(keep(run, batch, outputs + edges->n_outputs));
+    if (!runs_together(r, count)) {
+        for (size_t i = 0; i < edges->n_outputs; i++)
+            tare_tensor_share(&records->outputs[i], &outputs[i]);
+        return TARE_OK;
+    }
+    return tare_records_split(records, count, outputs, edges);
+}
+
+static int64_t rows_of(const struct tare_bound_record *records, size_t count) {
+    int64_t rows = 0;
+    for (size_t i = 0; i < count; i++)
+        rows += records[i].values[0].shape.dims[0];
+    return rows;
+}
+
+static tare_status run_batch(struct run *run, struct tare_session *session, size_t batch) {
+    struct rerun *r = run->r;
+    const struct tare_bound_record *records = &r->records[batch * r->batch];
+    const size_t count = batch_size(r, batch);
+    struct exchange x = { 0 };
+    tare_status status = set_up(&x, run, batch, records, count);
+    if (status == TARE_OK)
+        status = tare_session_run(session, x.edges, x.tensors, x.n_feeds, x.edges + x.n_feeds, x.tensors + x.n_feeds,
+                                  x.n_fetches, NULL, 0);
+    if (status == TARE_OK && runs_together(r, count) &&
+        !tare_records_can_split(x.tensors + x.n_feeds, rows_of(records, count), &run->made->edges)) {
+        pthread_mutex_lock(&r->lock);
+        r->report->unsuited = true;
+        pthread_mutex_unlock(&r->lock);
+    } else if (status == TARE_OK) {
+        status = hand_on(run, batch, &x);
+    }
+    tear_down(&x);
+    return tare_records_locate(status, r->files, &records[0].where, &records[count - 1].where);
+}
+
+/* ---- one model over a part of the records ---- */
+
+static tare_status work(void *arg, int worker) {
+    struct run *run = arg;
+    const struct tare_runner_options *options = run->r->task->runner;
+    for (size_t b = (size_t)worker; b < run->n_batches; b += (size_t)run->threads) {
+        if (options->interrupted && *options->interrupted) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
+        TARE_TRY(run_batch(run, run->sessions[worker], b));
+    }
+    return TARE_OK;
+}
+
+static void reset_outputs(struct rerun *r) {
+    for (size_t i = 0; i < r->count; i++)
+        tare_tensors_reset(r->records[i].outputs, r->binding.n_outputs);
+}
+
+static tare_status make_room(struct tare_rerun_route *route, size_t n_batches) {
+    for (size_t i = 0; i < route->n_left; i++) {
+        struct tare_rerun_value *value = route->left_values[i];
+        value->tensors = tare_calloc(n_batches + 1, sizeof *value->tensors);
+        if (!value->tensors) return TARE_NO_MEMORY;
+        value->n_tensors = n_batches;
+    }
+    return TARE_OK;
+}
+
+/* What the models after `number` are not fed, and what did not fit. */
+static void drop_values(struct rerun *r, size_t number) {
+    for (size_t i = 0; i < r->plan.n_values; i++) {
+        struct tare_rerun_value *value = r->plan.values[i];
+        if (!value->tensors || (value->last_user > number && !value->refused)) continue;
+        r->bytes -= value->bytes;
+        tare_rerun_value_drop(value);
+    }
+}
+
+static tare_status run_sessions(struct run *run) {
+    struct rerun *r = run->r;
+    tare_status status;
+    TARE_TRY(tare_sessions_new(&run->sessions, run->threads, run->made->model, NULL));
+    status = tare_threads_run(run->threads, work, run);
+    tare_sessions_free(run->sessions, run->threads);
+    if (r->bytes > r->report->kept_bytes) r->report->kept_bytes = r->bytes;
+    return status;
+}
+
+static tare_status run_model(struct rerun *r, const struct made *made, size_t number) {
+    struct tare_rerun_route route;
+    struct run run = { .r = r, .made = made, .route = &route, .n_batches = (r->count + r->batch - 1) / r->batch };
+    tare_status status;
+    run.threads = r->task->threads > 1 ? r->task->threads : 1;
+    if ((size_t)run.threads > run.n_batches) run.threads = (int)run.n_batches;
+    TARE_CHECK(tare_rerun_route_of(&route, &r->plan, made->model, &made->edges, number));
+    TARE_CHECK(make_room(&route, run.n_batches));
+    TARE_CHECK(run_sessions(&run));
+    r->report->nodes += route.nodes * (int64_t)r->count;
+    r->report->whole_nodes += route.whole * (int64_t)r->count;
+    for (size_t i = 0; i < r->count && !r->report->unsuited && status == TARE_OK; i++)
+        status = r->task->record(r->task->arg, number, &r->records[i].sample, r->records[i].outputs);
+done:
+    reset_outputs(r);
+    drop_values(r, number);
+    tare_rerun_route_free(&route);
+    return status;
+}
+
+static tare_status run_part(struct rerun *r) {
+    for (size_t i = 0; i < r->task->n_models && !r->report->unsuited; i++) {
+        struct made made = r->kept[i];
+        tare_status status = TARE_OK;
+        if (!made.model) status = make(&made, r, i);
+        if (status == TARE_OK) status = run_model(r, &made, i);
+        if (!r->kept[i].model) unmake(&made);
+        TARE_TRY(status);
+    }
+    r->report->parts++;
+    return TARE_OK;
+}
+
+/* ---- records ---- */
+
+static tare_status read_records(struct rerun *r, size_t wanted) {
+    while (r->count < wanted && !r->at_end) {
+        struct tare_sample sample;
+        struct tare_provenance where;
+        TARE_TRY(tare_source_next(&sample, &where, &r->at_end, r->source, NULL, NULL));
+        if (r->at_end) break;
+        if (!TARE_GROW(r->records, r->count, r->capacity)) {
+            tare_sample_reset(&sample);
+            return TARE_NO_MEMORY;
+        }
+        TARE_TRY(tare_records_locate(tare_record_take(&r->records[r->count], &r->binding, &sample, &where), r->files,
+                                     &where, &where));
+        r->count++;
+    }
+    return TARE_OK;
+}
+
+static void forget_records(struct rerun *r) {
+    for (size_t i = 0; i < r->count; i++)
+        tare_record_reset(&r->records[i], &r->binding);
+    r->count = 0;
+}
+
+static int64_t record_bytes(const struct rerun *r) {
+    int64_t bytes = 0;
+    for (size_t i = 0; i < r->binding.n_feeds; i++)
+        bytes += (int64_t)tare_tensor_bytes(&r->records[0].values[i]);
+    return bytes;
+}
+
+/* Runs the first model on the first records, for nobody: whether records can be put together, and what they leave. */
+static tare_status probe(struct rerun *r, const struct made *made) {
+    struct tare_rerun_route route;
+    struct run run = { .r = r, .made = made, .route = &route, .threads = 1, .n_batches = 1 };
+    const size_t all = r->count;
+    int64_t bytes;
+    tare_status status;
+    r->count = all < r->batch ? all : r->batch;
+    TARE_CHECK(tare_rerun_route_of(&route, &r->plan, made->model, &made->edges, 0));
+    TARE_CHECK(make_room(&route, 1));
+    TARE_CHECK(run_sessions(&run));
+    bytes = 2 * (r->bytes / (int64_t)r->count + record_bytes(r)); /* as much again for what later models leave */
+    r->part = (size_t)((r->task->memory - r->models_bytes) / (bytes > 0 ? bytes : 1));
+    if (r->part < r->batch * (size_t)(r->task->threads > 1 ? r->task->threads : 1))
+        r->part = r->batch * (size_t)(r->task->threads > 1 ? r->task->threads : 1);
+    if (r->part > MOST_RECORDS) r->part = MOST_RECORDS;
+done:
+    reset_outputs(r);
+    drop_values(r, SIZE_MAX);
+    tare_rerun_route_free(&route);
+    r->count = all;
+    return status;
+}
+
+/* Sets *wanted to 1 for records whose answers depend on what runs beside them. */
+static tare_status check_together(struct rerun *r, size_t *wanted) {
+    struct tare_session **sessions;
+    enum tare_together found = TARE_TOGETHER_UNKNOWN;
+    bool may = false;
+    tare_status status;
+    if (*wanted > 1 && r->count > 1) TARE_TRY(tare_records_may_join(&may, &r->binding));
+    if (may) {
+        TARE_TRY(tare_sessions_new(&sessions, 1, r->first.model, NULL));
+        status = tare_records_try(&found, sessions[0], &r->binding, r->records);
+        tare_sessions_free(sessions, 1);
+        TARE_TRY(tare_records_locate(status, r->files, &r->records[0].where, &r->records[1].where));
+    }
+    if (found != TARE_TOGETHER_SAME) *wanted = 1;
+    return TARE_OK;
+}
+
+/* Records of different shapes run one by one. */
+static tare_status choose_batch(struct rerun *r, size_t wanted) {
+    struct tare_tensor *joined = tare_calloc(r->binding.n_feeds + 1, sizeof *joined);
+    bool fits = wanted > 1;
+    tare_status status = joined ? TARE_OK : TARE_NO_MEMORY;
+    r->batch = wanted;
+    for (size_t first = 0; first < r->count && fits && status == TARE_OK; first += wanted) {
+        const size_t count = r->count - first < wanted ? r->count - first : wanted;
+        int64_t rows;
+        status = tare_records_join(joined, &rows, &fits, &r->records[first], count, &r->binding);
+        tare_tensors_reset(joined, r->binding.n_feeds);
+    }
+    if (!fits) r->batch = 1;
+    tare_free(joined);
+    return status;
+}
+
+static tare_status run_parts(struct rerun *r) {
+    size_t wanted = r->task->runner->batch > 1 ? (size_t)r->task->runner->batch : 1;
+    TARE_TRY(read_records(r, wanted));
+    if (!r->count) return TARE_OK;
+    TARE_TRY(check_together(r, &wanted));
+    TARE_TRY(choose_batch(r, wanted));
+    TARE_TRY(probe(r, &r->first));
+    if (r->report->unsuited && r->batch > 1) { /* outputs that are not split by records */
+        r->report->unsuited = false;
+        r->batch = wanted = 1;
+        TARE_TRY(probe(r, &r->first));
+    }
+    while (r->count && !r->report->unsuited) {
+        TARE_TRY(read_records(r, r->part));
+        TARE_TRY(choose_batch(r, wanted));
+        TARE_TRY(run_part(r));
+        forget_records(r);
+        TARE_TRY(read_records(r, 1));
+    }
+    return TARE_OK;
+}
+
+/* ---- all of it ---- */
+
+tare_status tare_rerun(struct tare_rerun_report *out, const struct tare_rerun_task *task) {
+    struct tare_source_options options = { .limit = task->runner->limit, .spec = task->runner->spec };
+    struct rerun r = { .task = task, .report = out };
+    size_t n_files;
+    tare_status status;
+    *out = (struct tare_rerun_report){ 0 };
+    pthread_mutex_init(&r.lock, NULL);
+    r.kept = tare_calloc(task->n_models + 1, sizeof *r.kept);
+    TARE_CHECK(r.kept ? TARE_OK : TARE_NO_MEMORY);
+    TARE_CHECK(plan_models(&r));
+    if (out->unsuited) goto done;
+    TARE_CHECK(make(&r.first, &r, 0));
+    TARE_CHECK(tare_record_edges_of(&r.binding, r.first.signature));
+    TARE_CHECK(tare_source_new(&r.source, task->runner->paths, task->runner->n_paths, &options));
+    r.files = tare_source_files(r.source, &n_files);
+    status = run_parts(&r);
+done:
+    forget_records(&r);
+    tare_free(r.records);
+    tare_source_free(r.source);
+    tare_record_edges_free(&r.binding);
+    unmake(&r.first);
+    for (size_t i = 0; r.kept && i < task->n_models; i++)
+        unmake(&r.kept[i]);
+    tare_free(r.kept);
+    tare_rerun_plan_free(&r.plan);
+    pthread_mutex_destroy(&r.lock);
+    return status;
+}

@@ -1,0 +1,200 @@
+/* Finding where models part from each other. */
+#include "eval/prefix_cache_plan.h"
+#include "base/alloc.h"
+
+#include <string.h>
+
+/* ---- walking back from the outputs ---- */
+
+struct walk {
+    struct tare_rerun_plan *plan;
+    const struct tare_graph *graph;
+    const struct tare_record_edges *edges;
+    struct tare_edge_keys keys;
+    struct tare_arena *arena;
+    size_t number;
+    enum { PLANNING, RUNNING, WHOLE } purpose; /* what will be kept counts, or what is, or nothing */
+    bool *seen;                                /* by position */
+    struct tare_node **stack;
+    size_t depth;
+    struct tare_rerun_route *route; /* NULL while planning */
+};
+
+/* What can be kept: it changes from record to record and any model may be fed it. */
+static bool is_keepable(const struct walk *w, struct tare_edge edge) {
+    const int dtype = edge.node->output_dtypes[edge.index];
+    return w->keys.shared[edge.node->position] && w->keys.fed[edge.node->position] && !tare_dtype_is_ref(dtype) &&
+           dtype != TARE_DT_STRING && dtype != TARE_DT_RESOURCE && dtype != TARE_DT_VARIANT;
+}
+
+static struct tare_rerun_value *value_of(const struct walk *w, struct tare_edge edge) {
+    struct tare_edge_key key = tare_edge_key_of(&w->keys, edge);
+    return is_keepable(w, edge) ? tare_map_get_n(&w->plan->by_key, (const char *)&key, sizeof key) : NULL;
+}
+
+static bool is_input(const struct walk *w, const struct tare_node *node) {
+    for (size_t i = 0; i < w->edges->n_feeds; i++)
+        if (w->edges->feeds[i].node == node) return true;
+    return false;
+}
+
+static tare_status feed(struct walk *w, struct tare_edge edge, struct tare_rerun_value *value) {
+    struct tare_rerun_route *route = w->route;
+    struct tare_edge *fed;
+    struct tare_rerun_value **values;
+    if (w->purpose == PLANNING) {
+        value->last_user = w->number;
+        return TARE_OK;
+    }
+    for (size_t i = 0; i < route->n_fed; i++)
+        if (route->fed[i].node == edge.node && route->fed[i].index == edge.index) return TARE_OK;
+    fed = tare_arena_extend(w->arena, route->fed, route->n_fed, 1, sizeof *fed);
+    values = tare_arena_extend(w->arena, route->fed_values, route->n_fed, 1, sizeof *values);
+    if (!fed || !values) return TARE_NO_MEMORY;
+    fed[route->n_fed] = edge;
+    values[route->n_fed++] = value;
+    route->fed = fed;
+    route->fed_values = values;
+    return TARE_OK;
+}
+
+static void push(struct walk *w, struct tare_node *node) {
+    if (!node || node->dead || w->seen[node->position]) return;
+    w->seen[node->position] = true;
+    w->stack[w->depth++] = node;
+}
+
+/* Stops at a kept value, else goes on behind the edge. */
+static tare_status visit(struct walk *w, struct tare_edge edge) {
+    struct tare_rerun_value *value;
+    if (!edge.node || edge.node->dead) return TARE_OK;
+    value = w->purpose == WHOLE || is_input(w, edge.node) ? NULL : value_of(w, edge);
+    if (value && (w->purpose == PLANNING ? value->owner < w->number : value->tensors != NULL))
+        return feed(w, edge, value);
+    push(w, edge.node);
+    return TARE_OK;
+}
+
+static tare_status walk_back(struct walk *w) {
+    for (size_t i = 0; i < w->edges->n_outputs; i++)
+        TARE_TRY(visit(w, w->edges->fetches[i]));
+    while (w->depth) {
+        struct tare_node *node = w->stack[--w->depth];
+        if (is_input(w, node)) continue;
+        for (size_t i = 0; i < node->n_inputs; i++)
+            TARE_TRY(visit(w, node->inputs[i]));
+        for (size_t i = 0; i < node->n_controls; i++)
+            push(w, node->controls[i]);
+    }
+    return TARE_OK;
+}
+
+static tare_status begin(struct walk *w, const struct tare_model *model) {
+    w->graph = model->main;
+    w->seen = TARE_NEW_ARRAY(w->arena, bool, w->graph->n_nodes + 1);
+    w->stack = TARE_NEW_ARRAY(w->arena, struct tare_node *, w->graph->n_nodes + 1);
+    if (!w->seen || !w->stack) return TARE_NO_MEMORY;
+    return tare_edge_keys_of(&w->keys, w->arena, model, w->edges->feeds, w->edges->n_feeds, w->number + 1);
+}
+
+/* ---- planning ---- */
+
+static tare_status own(struct walk *w, struct tare_edge edge) {
+    struct tare_rerun_plan *plan = w->plan;
+    struct tare_rerun_value *value;
+    if (!is_keepable(w, edge) || value_of(w, edge)) return TARE_OK;
+    value = TARE_NEW(&plan->arena, struct tare_rerun_value);
+    if (!value || !TARE_GROW(plan->values, plan->n_values, plan->capacity)) return TARE_NO_MEMORY;
+    *value = (struct tare_rerun_value){ .key = tare_edge_key_of(&w->keys, edge),
+                                        .owner = w->number,
+                                        .last_user = w->number };
+    plan->values[plan->n_values++] = value;
+    return tare_map_set_n(&plan->by_key, (const char *)&value->key, sizeof value->key, value) ? TARE_OK
+                                                                                              : TARE_NO_MEMORY;
+}
+
+tare_status tare_rerun_plan_add(struct tare_rerun_plan *plan, const struct tare_model *model,
+                                const struct tare_record_edges *edges, size_t number) {
+    struct tare_arena scratch = { 0 };
+    struct walk w = { .plan = plan, .edges = edges, .arena = &scratch, .number = number };
+    tare_status status;
+    TARE_CHECK(begin(&w, model));
+    TARE_CHECK(walk_back(&w));
+    for (size_t i = 0; i < w.graph->n_nodes; i++) {
+        struct tare_node *node = w.graph->nodes[i];
+        for (size_t k = 0; k < node->n_outputs && w.seen[i]; k++)
+            TARE_CHECK(own(&w, (struct tare_edge){ node, (int)k }));
+    }
+done:
+    tare_arena_free(&scratch);
+    return status;
+}
+
+/* ---- running ---- */
+
+static tare_status leave(struct walk *w, struct tare_edge edge) {
+    struct tare_rerun_route *route = w->route;
+    struct tare_rerun_value *value = value_of(w, edge), **values;
+    struct tare_edge *left;
+    if (!value || value->owner != w->number || value->last_user == w->number || value->refused) return TARE_OK;
+    for (size_t i = 0; i < route->n_left; i++) /* two nodes of the graph compute the same */
+        if (route->left_values[i] == value) return TARE_OK;
+    left = tare_arena_extend(w->arena, route->left, route->n_left, 1, sizeof *left);
+    values = tare_arena_extend(w->arena, route->left_values, route->n_left, 1, sizeof *values);
+    if (!left || !values) return TARE_NO_MEMORY;
+    left[route->n_left] = edge;
+    values[route->n_left++] = value;
+    route->left = left;
+    route->left_values = values;
+    return TARE_OK;
+}
+
+static int64_t count_nodes(const struct walk *w) {
+    int64_t count = 0;
+    for (size_t i = 0; i < w->graph->n_nodes; i++)
+        count += w->seen[i] && w->keys.fed[i] && !is_input(w, w->graph->nodes[i]);
+    return count;
+}
+
+tare_status tare_rerun_route_of(struct tare_rerun_route *out, struct tare_rerun_plan *plan,
+                                const struct tare_model *model, const struct tare_record_edges *edges, size_t number) {
+    struct walk w = { .plan = plan, .edges = edges, .arena = &out->arena, .number = number, .route = out };
+    *out = (struct tare_rerun_route){ 0 };
+    TARE_TRY(begin(&w, model));
+    w.purpose = WHOLE;
+    TARE_TRY(walk_back(&w));
+    out->whole = count_nodes(&w);
+    memset(w.seen, 0, w.graph->n_nodes * sizeof *w.seen);
+    w.purpose = RUNNING;
+    TARE_TRY(walk_back(&w));
+    out->nodes = count_nodes(&w);
+    for (size_t i = 0; i < w.graph->n_nodes; i++) {
+        struct tare_node *node = w.graph->nodes[i];
+        if (!w.seen[i]) continue;
+        out->needs_inputs = out->needs_inputs || is_input(&w, node);
+        for (size_t k = 0; k < node->n_outputs && !is_input(&w, node); k++)
+            TARE_TRY(leave(&w, (struct tare_edge){ node, (int)k }));
+    }
+    return TARE_OK;
+}
+
+void tare_rerun_route_free(struct tare_rerun_route *route) {
+    tare_arena_free(&route->arena);
+}
+
+void tare_rerun_value_drop(struct tare_rerun_value *value) {
+    tare_tensors_reset(value->tensors, value->n_tensors);
+    tare_free(value->tensors);
+    value->tensors = NULL;
+    value->n_tensors = 0;
+    value->bytes = 0;
+}
+
+void tare_rerun_plan_free(struct tare_rerun_plan *plan) {
+    for (size_t i = 0; i < plan->n_values; i++)
+        tare_rerun_value_drop(plan->values[i]);
+    tare_free(plan->values);
+    tare_map_free(&plan->by_key);
+    tare_arena_free(&plan->arena);
+    memset(plan, 0, sizeof *plan);
+}

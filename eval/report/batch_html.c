@@ -1,0 +1,92 @@
+/* The report over all jobs of a batch as a page. */
+#include "eval/job_result.h"
+#include "eval/report/page.h"
+#include "include/tare/version.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What somebody has to look at comes first. */
+static void reasons(struct tare_strbuf *out, const struct tare_batch_report *report) {
+    static const struct tare_page_column columns[] = {
+        { .heading = "job", .left = true, .wraps = true },
+        { .heading = "outcome", .left = true },
+        { .heading = "reason", .left = true, .wraps = true },
+        { 0 },
+    };
+    struct tare_page_table table;
+    tare_page_element(out, "h2", NULL, "Failed or rejected");
+    tare_page_table_begin(&table, out, columns);
+    for (size_t i = 0; i < report->count; i++) {
+        const struct tare_job_result *r = &report->results[i];
+        if (r->outcome == TARE_JOB_DONE) continue;
+        tare_page_table_row(&table);
+        tare_page_table_cell(&table, "%s", r->name);
+        tare_page_table_series_cell(&table, tare_job_outcomes[r->outcome].series, "%s",
+                                    tare_job_outcomes[r->outcome].name);
+        if (r->reason)
+            tare_page_table_cell(&table, "%s", r->reason);
+        else
+            tare_page_table_skip(&table);
+    }
+    tare_page_table_end(&table);
+}
+
+/* By these a later run says whether anything has changed (batch --resume), and whoever has a model which run made it.
+ */
+static void manifest(struct tare_strbuf *out, const struct tare_batch_report *report) {
+    static const struct tare_report_column columns[] = {
+        { .heading = "job", .left = true, .wraps = true },
+        { .heading = "hash of what it was made of",
+          .left = true,
+          .wraps = true,
+          .help = "model, data, options, version" },
+        { .heading = "written", .left = true, .wraps = true },
+        { .heading = "hash of its files", .left = true, .wraps = true },
+        { 0 },
+    };
+    struct tare_report_table *table = tare_report_table_new(TARE_IN_PAGE, columns);
+    for (size_t i = 0; i < report->count; i++) {
+        const struct tare_job_result *r = &report->results[i];
+        tare_report_table_row(table);
+        tare_report_table_text(table, r->name);
+        tare_report_table_text(table, r->key && *r->key ? r->key : NULL);
+        tare_report_table_text(table, r->output);
+        tare_report_table_text(table, r->output_hash);
+    }
+    tare_page_element(out, "h2", NULL, "Made with");
+    tare_page_element(out, "p", "soft small", "%s, by tare %s.", report->title, TARE_VERSION);
+    tare_report_table_end(out, table);
+}
+
+void tare_batch_html(struct tare_strbuf *out, const struct tare_batch_report *report) {
+    const char *slash = strrchr(report->title, '/');
+    size_t counts[3] = { 0 };
+    double made = 0, given = 0;
+    for (size_t i = 0; i < report->count; i++) {
+        const struct tare_job_result *r = &report->results[i];
+        counts[r->outcome]++;
+        if (r->outcome != TARE_JOB_DONE) continue;
+        made += (double)r->size_bytes;
+        given += (double)r->float_bytes;
+    }
+    tare_page_begin(out, slash && slash[1] ? slash + 1 : report->title);
+    tare_page_element(out, "p", "soft", "%zu jobs in %.1f s by tare %s.", report->count, report->seconds, TARE_VERSION);
+    if (report->skipped)
+        tare_page_element(out, "p", "soft", "%zu of them were finished before and unchanged.", report->skipped);
+    if (counts[TARE_JOB_REJECTED] + counts[TARE_JOB_FAILED])
+        tare_page_note(out, "warning", "%zu done, %zu rejected by their limits, %zu failed.", counts[TARE_JOB_DONE],
+                       counts[TARE_JOB_REJECTED], counts[TARE_JOB_FAILED]);
+    else
+        tare_page_note(out, "good", "All %zu jobs are done.", report->count);
+    if (given > 0)
+        tare_page_element(out, "p", NULL,
+                          "The models that were made have %.2f MB of weights, %.0f %% of the %.2f MB that "
+                          "they were made of.",
+                          made / 1e6, 100 * made / given, given / 1e6);
+    if (counts[TARE_JOB_REJECTED] + counts[TARE_JOB_FAILED]) reasons(out, report);
+    tare_page_element(out, "h2", NULL, "All jobs");
+    tare_batch_jobs(out, TARE_IN_PAGE, report);
+    manifest(out, report);
+    tare_page_end(out);
+}

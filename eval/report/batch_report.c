@@ -1,0 +1,89 @@
+/* The report over all jobs of a batch: table and CSV. */
+#include "eval/report/csv.h"
+#include "eval/job_result.h"
+
+#include <math.h>
+
+const struct tare_job_outcome_look tare_job_outcomes[] = { { "done", 2 }, { "rejected", 1 }, { "FAILED", 4 } };
+
+size_t tare_batch_failed(const struct tare_batch_report *report) {
+    size_t failed = 0;
+    for (size_t i = 0; i < report->count; i++)
+        failed += report->results[i].outcome != TARE_JOB_DONE;
+    return failed;
+}
+
+/* ---- table ---- */
+
+static double megabytes(int64_t bytes) {
+    return bytes ? (double)bytes / 1e6 : NAN;
+}
+
+static void result_row(struct tare_report_table *table, const struct tare_job_result *r) {
+    tare_report_table_row(table);
+    tare_report_table_text(table, r->name);
+    tare_report_table_series(table, tare_job_outcomes[r->outcome].series, tare_job_outcomes[r->outcome].name);
+    tare_report_table_share(table, 2, r->float_top1);
+    tare_report_table_share(table, 2, r->top1);
+    tare_report_table_share(table, 2, r->agreement);
+    tare_report_table_db(table, r->sqnr_db);
+    tare_report_table_number(table, "%.3f", megabytes(r->size_bytes));
+    tare_report_table_bar(table, 0,
+                          r->size_bytes && r->float_bytes ? (double)r->size_bytes / (double)r->float_bytes : NAN);
+    tare_report_table_number(table, "%.0f", megabytes(r->peak_bytes));
+    tare_report_table_cell(table, "%.2f", r->seconds);
+    tare_report_table_text(table, r->reason);
+}
+
+void tare_batch_jobs(struct tare_strbuf *out, enum tare_report_form form, const struct tare_batch_report *report) {
+    static const struct tare_report_column columns[] = {
+        { .heading = "job", .left = true, .wraps = true },
+        { .heading = "outcome", .left = true },
+        { .heading = "float", .help = "top-1 of the float model" },
+        { .heading = "top-1", .help = "of the model that was made" },
+        { .heading = "agree", .help = "share of the records where both choose the same class" },
+        { .heading = "SQNR dB", .help = "of the first output against the float model" },
+        { .heading = "weights MB" },
+        { .heading = "of float", .left = true, .help = "size of the weights" },
+        { .heading = "peak MB", .help = "memory of the job's process" },
+        { .heading = "seconds" },
+        { .heading = "reason", .left = true, .only = TARE_IN_TEXT },
+        { 0 },
+    };
+    struct tare_report_table *table = tare_report_table_new(form, columns);
+    tare_report_table_fit(table, report->text_width);
+    for (size_t i = 0; i < report->count; i++)
+        result_row(table, &report->results[i]);
+    tare_report_table_end(out, table);
+}
+
+void tare_batch_table(struct tare_strbuf *out, const struct tare_batch_report *report) {
+    const size_t failed = tare_batch_failed(report);
+    tare_batch_jobs(out, TARE_IN_TEXT, report);
+    tare_strbuf_printf(out, "\n%zu jobs: %zu done", report->count, report->count - failed);
+    tare_strbuf_printf(out, ", %zu failed or rejected", failed);
+    if (report->skipped) tare_strbuf_printf(out, "; %zu were finished before and unchanged", report->skipped);
+    tare_strbuf_printf(out, "; %.1f s\n", report->seconds);
+}
+
+/* ---- CSV ---- */
+
+void tare_batch_csv(struct tare_strbuf *out, const struct tare_batch_report *report) {
+    tare_strbuf_puts(out, "job,outcome,reason,output,records,float_top1,top1,agreement,sqnr_db,size_bytes,float_bytes,"
+                          "peak_bytes,seconds,key,output_hash\r\n");
+    for (size_t i = 0; i < report->count; i++) {
+        const struct tare_job_result *r = &report->results[i];
+        const double figures[] = { r->float_top1, r->top1, r->agreement, r->sqnr_db };
+        tare_csv_text(out, r->name);
+        tare_strbuf_printf(out, ",%s,", tare_job_outcomes[r->outcome].name);
+        tare_csv_text(out, r->reason);
+        tare_strbuf_putc(out, ',');
+        tare_csv_text(out, r->output);
+        tare_strbuf_printf(out, ",%lld", (long long)r->records);
+        for (size_t k = 0; k < 4; k++)
+            tare_csv_number(out, figures[k]);
+        tare_strbuf_printf(out, ",%lld,%lld,%lld,%.3f,%s,%s\r\n", (long long)r->size_bytes, (long long)r->float_bytes,
+                           (long long)r->peak_bytes, r->seconds, r->key ? r->key : "",
+                           r->output_hash ? r->output_hash : "");
+    }
+}

@@ -1,0 +1,158 @@
+/* The comparison as JSON (docs/json.md). */
+#include "eval/comparison.h"
+#include "eval/report/json_text.h"
+#include "eval/sensitivity.h"
+#include "eval/target.h"
+#include "eval/significance.h"
+
+#include <math.h>
+
+static void put_label_metrics(json_t *object, const struct tare_metrics *m, bool is_reference) {
+    double low, high;
+    if (!m->labelled) return;
+    tare_share_interval(&low, &high, m->top1, m->labelled);
+    json_object_set_new(object, "labelled", json_integer((json_int_t)m->labelled));
+    json_object_set_new(object, "top1", json_real(tare_metrics_share(m->top1, m->labelled)));
+    json_object_set_new(object, "top1_low", json_real(low));
+    json_object_set_new(object, "top1_high", json_real(high));
+    json_object_set_new(object, "top5", json_real(tare_metrics_share(m->top5, m->labelled)));
+    if (is_reference) return;
+    json_object_set_new(object, "gained", json_integer((json_int_t)m->gained));
+    json_object_set_new(object, "lost", json_integer((json_int_t)m->lost));
+    json_object_set_new(object, "paired_p", json_real(tare_paired_p(m->gained, m->lost)));
+    json_object_set_new(object, "distinguishable", json_boolean(tare_comparison_distinguishable(m)));
+}
+
+static void put_metrics(json_t *object, struct tare_metrics *m, bool is_reference) {
+    double auc = tare_auc_value(&m->auc);
+    put_label_metrics(object, m, is_reference);
+    if (!isnan(auc)) json_object_set_new(object, "auc", json_real(auc));
+    if (m->expected_elements) {
+        json_object_set_new(object, "expected_mean_abs_error",
+                            json_real(m->expected_error / (double)m->expected_elements));
+        json_object_set_new(object, "expected_rms_error",
+                            json_real(sqrt(m->expected_squared_error / (double)m->expected_elements)));
+    }
+    if (m->ranked) json_object_set_new(object, "agreement", json_real(tare_metrics_share(m->agree, m->ranked)));
+    json_object_set_new(object, "sqnr_db", tare_json_number(tare_metrics_sqnr_db(m)));
+    json_object_set_new(object, "cosine", tare_json_number(tare_metrics_cosine(m)));
+    json_object_set_new(object, "max_abs_error", tare_json_number(m->max_abs_error));
+    json_object_set_new(object, "max_abs_error_record", json_integer((json_int_t)m->max_abs_record));
+    json_object_set_new(object, "mean_abs_error", tare_json_number(tare_metrics_mean_error(m)));
+    json_object_set_new(object, "relative_error", tare_json_number(tare_metrics_relative_error(m)));
+    json_object_set_new(object, "not_finite", json_integer((json_int_t)m->not_finite));
+}
+
+static void put_known(json_t *object, const char *key, double value) {
+    if (!isnan(value)) json_object_set_new(object, key, json_real(value));
+}
+
+static void put_cost(json_t *object, const struct tare_comparison_row *row) {
+    put_known(object, "macs", row->macs);
+    if (row->macs > 0) put_known(object, "integer_share", row->integer_macs / row->macs);
+    put_known(object, "tpu_seconds", row->tpu_seconds);
+    put_known(object, "hbm_bytes", row->hbm_bytes);
+    put_known(object, "hbm_activation_bytes", row->activation_bytes);
+}
+
+static json_t *slowest_json(const struct tare_comparison *c) {
+    json_t *ops = json_array();
+    for (size_t i = 0; i < c->n_slowest; i++) {
+        const struct tare_comparison_op *op = &c->slowest[i];
+        json_array_append_new(ops, json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:b}", "function", op->function, "node",
+                                             op->node, "op", op->op, "macs", op->macs, "bytes", op->bytes, "seconds",
+                                             op->seconds, "integer", (int)op->integer));
+    }
+    return ops;
+}
+
+static json_t *row_json(const struct tare_comparison *c, const struct tare_comparison_row *row, bool is_reference) {
+    json_t *object = json_object(), *outputs = json_object();
+    json_object_set_new(object, "method", json_string(row->method));
+    if (row->algorithm) json_object_set_new(object, "algorithm", json_string(row->algorithm));
+    if (row->granularity) json_object_set_new(object, "granularity", json_string(row->granularity));
+    put_metrics(object, &row->outputs[0], is_reference); /* the first output's figures stand for the model */
+    json_object_set_new(object, "size_bytes", json_integer((json_int_t)row->size_bytes));
+    json_object_set_new(object, "quantized_ops", json_integer((json_int_t)row->quantized));
+    json_object_set_new(object, "quantizable_ops", json_integer((json_int_t)row->quantizable));
+    json_object_set_new(object, "seconds", json_real(row->seconds));
+    if (*row->answers) json_object_set_new(object, "answers_hash", json_string(row->answers));
+    put_cost(object, row);
+    for (size_t i = 0; i < c->n_outputs; i++) {
+        json_t *metrics = json_object();
+        put_metrics(metrics, &row->outputs[i], is_reference);
+        json_object_set_new(outputs, c->output_keys[i], metrics);
+    }
+    json_object_set_new(object, "outputs", outputs);
+    return object;
+}
+
+static json_t *manifest_json(const struct tare_comparison *c) {
+    json_t *object = json_object();
+    for (size_t i = 0; i < c->n_manifest; i++)
+        json_object_set_new(object, c->manifest[i].name, json_string(c->manifest[i].value));
+    return object;
+}
+
+static json_t *figures_json(const struct tare_sensitivity_figures *f) {
+    json_t *object = json_object();
+    json_object_set_new(object, "sqnr_db", tare_json_number(f->sqnr_db));
+    if (!isnan(f->top1)) json_object_set_new(object, "top1", json_real(f->top1));
+    if (!isnan(f->agreement)) json_object_set_new(object, "agreement", json_real(f->agreement));
+    return object;
+}
+
+static json_t *sensitivity_json(const struct tare_sensitivity *s) {
+    json_t *layers = json_array();
+    for (size_t i = 0; i < s->count; i++) {
+        const struct tare_sensitive_layer *layer = &s->layers[i];
+        json_array_append_new(
+            layers, json_pack("{s:s, s:s, s:s, s:I, s:o, s:o, s:o}", "function", layer->function, "layer", layer->node,
+                              "op", layer->op, "weight_elements", (json_int_t)layer->weight_elements, "alone",
+                              figures_json(&layer->alone), "all_but_it", figures_json(&layer->restored), "kept_so_far",
+                              figures_json(&layer->kept)));
+    }
+    return json_pack("{s:s, s:s?, s:s?, s:I, s:o, s:o, s:o, s:f, s:I, s:I, s:I}", "method", s->method, "algorithm",
+                     s->algorithm, "granularity", s->granularity, "records", (json_int_t)s->records, "float",
+                     figures_json(&s->float_model), "all_layers", figures_json(&s->all), "layers", layers, "seconds",
+                     s->seconds, "nodes_run", (json_int_t)s->run_nodes, "nodes_of_whole_models",
+                     (json_int_t)s->whole_nodes, "kept_bytes", (json_int_t)s->kept_bytes);
+}
+
+static json_t *target_json(const struct tare_target_result *r) {
+    json_t *points = json_array(), *root = json_object();
+    for (size_t i = 0; i < r->n_points; i++) {
+        const struct tare_target_point *p = &r->points[i];
+        json_t *point = figures_json(&p->figures), *kept = json_array();
+        for (size_t k = 0; k < p->n_kept; k++)
+            json_array_append_new(kept, json_string(r->sensitivity->layers[p->kept[k]].node));
+        json_object_set_new(point, "size_bytes", json_integer(p->size_bytes));
+        json_object_set_new(point, "in_float", kept);
+        json_object_set_new(point, "meets", json_boolean(p->meets));
+        json_object_set_new(point, "pareto", json_boolean(p->pareto));
+        json_object_set_new(point, "chosen", json_boolean(p == r->chosen));
+        json_array_append_new(points, point);
+    }
+    json_object_set_new(root, "method", json_string(r->sensitivity->method));
+    json_object_set_new(root, "layers", json_integer((json_int_t)r->sensitivity->count));
+    json_object_set_new(root, "points", points);
+    return root;
+}
+
+tare_status tare_comparison_json(struct tare_strbuf *out, const struct tare_comparison *c) {
+    json_t *results = json_array(), *root;
+    for (size_t r = 0; r < c->n_rows; r++)
+        json_array_append_new(results, row_json(c, &c->rows[r], r == 0));
+    root =
+        json_pack("{s:s, s:s, s:s, s:I, s:I, s:o}", "model", c->model, "data", c->data, "signature", c->signature,
+                  "records", (json_int_t)c->records, "calibrations", (json_int_t)c->calibrations, "results", results);
+    if (root) json_object_set_new(root, "chip", json_string(tare_comparison_chip_name(c)));
+    if (root) json_object_set_new(root, "chip_batch", json_integer(c->chip_batch > 0 ? c->chip_batch : 1));
+    if (root && c->n_slowest) json_object_set_new(root, "slowest_ops", slowest_json(c));
+    if (root && c->n_manifest) json_object_set_new(root, "manifest", manifest_json(c));
+    if (root && c->explanations.count)
+        json_object_set_new(root, "explanations", tare_explanations_json(&c->explanations));
+    if (root && c->sensitivity) json_object_set_new(root, "sensitivity", sensitivity_json(c->sensitivity));
+    if (root && c->target) json_object_set_new(root, "target", target_json(c->target));
+    return tare_json_write(out, root);
+}

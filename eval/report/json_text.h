@@ -1,0 +1,16 @@
+/* jansson trees as text. */
+#ifndef TARE_EVAL_REPORT_JSON_TEXT_H
+#define TARE_EVAL_REPORT_JSON_TEXT_H
+
+#include "base/status.h"
+#include "base/strbuf.h"
+
+#include <jansson.h>
+
+/* Appends the tree, indented, with numbers that read back to the same 15 digits, and a newline. Takes over `root`; NULL
+ * (an object that could not be made) is TARE_NO_MEMORY. */
+tare_status tare_json_write(struct tare_strbuf *out, json_t *root) TARE_WARN_UNUSED;
+/* A finite number, else null. */
+json_t *tare_json_number(double value);
+
+#endif

@@ -1,0 +1,143 @@
+/* What became of each layer, as a table and as JSON. */
+#include "base/strbuf.h"
+#include "base/text_table.h"
+#include "eval/explain.h"
+#include "eval/report/json_text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- table ---- */
+
+static const struct tare_text_table_column columns[] = {
+    { .heading = "layer", .left = true },
+    { .heading = "op", .left = true },
+    { .heading = "method", .left = true },
+    { .heading = "scale" },
+    { .heading = "zero point" },
+    { .heading = "input dB" },
+    { .heading = "rounding" },
+    { .heading = "clipping" },
+    { .heading = "clipped" },
+    { .heading = "weight scales", .left = true },
+    { .heading = "weight dB" },
+    { 0 },
+};
+
+/* "static int16, int4 per_block:64": what is not the usual is said. */
+static void put_method(struct tare_text_table *table, const struct tare_explanation *e) {
+    const struct tare_quant_setting *s = &e->setting;
+    char granularity[32] = "";
+    if (s->granularity == TARE_PER_BLOCK) snprintf(granularity, sizeof granularity, " per_block:%" PRId64, s->block);
+    if (s->granularity == TARE_PER_TENSOR) snprintf(granularity, sizeof granularity, " per_tensor");
+    tare_text_table_cell(table, "%s%s%s%s", e->method, s->activation_bits == 16 ? " int16" : "",
+                         e->bits == 4 ? " int4" : "", granularity);
+}
+
+static void put_input(struct tare_text_table *table, const struct tare_explanation *e) {
+    if (e->input.scale > 0) {
+        tare_text_table_cell(table, "%.6g", e->input.scale);
+        tare_text_table_cell(table, "%d", e->input.zero_point);
+    } else {
+        tare_text_table_skip(table);
+        tare_text_table_skip(table);
+    }
+    if (!e->has_input) {
+        for (int i = 0; i < 4; i++)
+            tare_text_table_skip(table);
+        return;
+    }
+    tare_text_table_cell(table, "%.1f", e->input_sqnr_db);
+    tare_text_table_cell(table, "%.3g", e->rounding_mse);
+    tare_text_table_cell(table, "%.3g", e->clipping_mse);
+    tare_text_table_cell(table, "%.3g%%", 100 * e->clipped);
+}
+
+static void put_weight(struct tare_text_table *table, const struct tare_explanation *e) {
+    enum { SHOWN = 3 };
+    char text[96];
+    int size = 0;
+    if (!e->weight_elements) {
+        tare_text_table_skip(table);
+        tare_text_table_skip(table);
+        return;
+    }
+    for (int64_t i = 0; i < e->n_weight_scales && i < SHOWN; i++)
+        size += snprintf(text + size, sizeof text - (size_t)size, "%s%.4g", i ? " " : "", e->weight_scales[i]);
+    if (e->n_weight_scales > SHOWN)
+        snprintf(text + size, sizeof text - (size_t)size, " … (%" PRId64 ")", e->n_weight_scales);
+    tare_text_table_cell(table, "%s", text);
+    tare_text_table_cell(table, "%.1f", e->weight_sqnr_db);
+}
+
+void tare_layers_table(struct tare_strbuf *out, const struct tare_explanation_list *list, size_t width) {
+    struct tare_text_table *table = tare_text_table_new(columns);
+    size_t quantized = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct tare_explanation *e = &list->items[i];
+        if (e->refused) continue;
+        quantized++;
+        tare_text_table_row(table);
+        tare_text_table_cell(table, "%s", e->node);
+        tare_text_table_cell(table, "%s", e->op);
+        put_method(table, e);
+        put_input(table, e);
+        put_weight(table, e);
+    }
+    tare_text_table_fit(table, width);
+    if (quantized) tare_text_table_print(out, table);
+    tare_text_table_free(table);
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].refused)
+            tare_strbuf_printf(out, "%s (%s): Quantization disabled on this op: %s\n", list->items[i].node,
+                               list->items[i].op, list->items[i].refused);
+}
+
+/* ---- JSON ---- */
+
+static json_t *scales_json(const struct tare_explanation *e) {
+    json_t *array = json_array();
+    for (int64_t i = 0; i < e->n_weight_scales && i < TARE_OUTCOME_SCALES; i++)
+        json_array_append_new(array, json_real(e->weight_scales[i]));
+    return array;
+}
+
+static void put_weight_json(json_t *object, const struct tare_explanation *e) {
+    static const char *const granularities[] = { "per_channel", "per_tensor", "per_block" };
+    json_object_set_new(object, "weight_bits", json_integer(e->bits));
+    json_object_set_new(object, "granularity", json_string(granularities[e->setting.granularity]));
+    if (e->setting.granularity == TARE_PER_BLOCK) json_object_set_new(object, "block", json_integer(e->setting.block));
+    json_object_set_new(object, "weight_scales", scales_json(e));
+    json_object_set_new(object, "n_weight_scales", json_integer(e->n_weight_scales));
+    json_object_set_new(object, "weight_sqnr_db", tare_json_number(e->weight_sqnr_db));
+    json_object_set_new(object, "channel_spread", tare_json_number(e->spread));
+}
+
+static json_t *explanation_json(const struct tare_explanation *e) {
+    json_t *object = json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:I, s:s?}", "function", e->function, "layer", e->node,
+                               "op", e->op, "quantized", e->method, "refused", e->refused, "weight_elements",
+                               (json_int_t)e->weight_elements, "remedy", e->remedy);
+    if (!object) return NULL;
+    if (e->weight_elements) put_weight_json(object, e);
+    if (e->input.scale > 0) {
+        json_object_set_new(object, "activation_bits", json_integer(e->input.qmax > 127 ? 16 : 8));
+        json_object_set_new(object, "scale", json_real(e->input.scale));
+        json_object_set_new(object, "zero_point", json_integer(e->input.zero_point));
+    }
+    if (!e->has_input) return object;
+    json_object_set_new(object, "input_sqnr_db", tare_json_number(e->input_sqnr_db));
+    json_object_set_new(object, "rounding_mse", tare_json_number(e->rounding_mse));
+    json_object_set_new(object, "clipping_mse", tare_json_number(e->clipping_mse));
+    json_object_set_new(object, "clipped", tare_json_number(e->clipped));
+    json_object_set_new(object, "unused_codes", json_integer(e->unused_codes));
+    return object;
+}
+
+json_t *tare_explanations_json(const struct tare_explanation_list *list) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < list->count; i++)
+        json_array_append_new(array, explanation_json(&list->items[i]));
+    return array;
+}

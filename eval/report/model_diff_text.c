@@ -1,0 +1,210 @@
+/* The difference of two models as tables, as a page and as JSON. */
+#include "base/strbuf.h"
+#include "eval/report/json_text.h"
+#include "eval/model_diff.h"
+#include "eval/report/page.h"
+#include "eval/report/report_table.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+static const char *const change_names[] = { "same", "changed", "other type", "only in the first",
+                                            "only in the second" };
+
+/* ---- tables, for a terminal or a page ---- */
+
+static void integers_row(struct tare_report_table *table, const char *name, const int64_t values[2]) {
+    tare_report_table_row(table);
+    tare_report_table_text(table, name);
+    for (int i = 0; i < 2; i++)
+        tare_report_table_cell(table, "%" PRId64, values[i]);
+    tare_report_table_cell(table, "%+" PRId64, values[1] - values[0]);
+}
+
+static void sizes(struct tare_strbuf *out, enum tare_report_form form, const struct tare_model_diff *d) {
+    static const struct tare_report_column columns[] = {
+        { .heading = "", .left = true, .wraps = true },
+        { .heading = "first" },
+        { .heading = "second" },
+        { .heading = "change" },
+        { 0 },
+    };
+    struct tare_report_table *table = tare_report_table_new(form, columns);
+    tare_report_table_fit(table, d->text_width);
+    integers_row(table, "bytes of weights", d->weight_bytes);
+    integers_row(table, "functions", d->functions);
+    integers_row(table, "nodes", d->nodes);
+    for (size_t i = 0; i < d->n_ops; i++)
+        if (d->ops[i].counts[0] != d->ops[i].counts[1]) integers_row(table, d->ops[i].op, d->ops[i].counts);
+    tare_report_table_end(out, table);
+}
+
+static void signatures(struct tare_strbuf *out, enum tare_report_form form, const struct tare_model_diff *d) {
+    static const struct tare_report_column columns[] = {
+        { .heading = "signature", .left = true, .wraps = true },
+        { .heading = "first", .left = true, .wraps = true },
+        { .heading = "second", .left = true, .wraps = true },
+        { 0 },
+    };
+    struct tare_report_table *table = tare_report_table_new(form, columns);
+    tare_report_table_fit(table, d->text_width);
+    for (size_t i = 0; i < d->n_signatures; i++) {
+        tare_report_table_row(table);
+        tare_report_table_text(table, d->signatures[i].name);
+        tare_report_table_text(table, d->signatures[i].texts[0]);
+        tare_report_table_text(table, d->signatures[i].texts[1]);
+    }
+    tare_report_table_end(out, table);
+}
+
+static void weight_row(struct tare_report_table *table, const struct tare_weight_difference *w) {
+    tare_report_table_row(table);
+    tare_report_table_text(table, w->name);
+    tare_report_table_text(table, change_names[w->change]);
+    tare_report_table_text(table, w->types[0]);
+    tare_report_table_text(table, w->types[1]);
+    if (isnan(w->max_abs)) return;
+    tare_report_table_number(table, "%.4g", w->max_abs);
+    tare_report_table_db(table, w->sqnr_db);
+}
+
+static size_t differing_weights(const struct tare_model_diff *d) {
+    size_t count = 0;
+    for (size_t i = 0; i < d->n_weights; i++)
+        count += d->weights[i].change != TARE_WEIGHT_SAME;
+    return count;
+}
+
+/* At most `most` rows (0: all); gives their number. */
+static size_t weights(struct tare_strbuf *out, enum tare_report_form form, const struct tare_model_diff *d,
+                      size_t most) {
+    static const struct tare_report_column columns[] = {
+        { .heading = "weight", .left = true, .wraps = true },
+        { .heading = "change", .left = true },
+        { .heading = "first", .left = true },
+        { .heading = "second", .left = true },
+        { .heading = "max error", .help = "greatest difference of the second from the first" },
+        { .heading = "SQNR dB", .help = "square of the first over that of the difference" },
+        { 0 },
+    };
+    struct tare_report_table *table = tare_report_table_new(form, columns);
+    tare_report_table_fit(table, d->text_width);
+    size_t shown = 0;
+    for (size_t i = 0; i < d->n_weights && !(most && shown == most); i++) {
+        if (d->weights[i].change == TARE_WEIGHT_SAME) continue;
+        weight_row(table, &d->weights[i]);
+        shown++;
+    }
+    tare_report_table_end(out, table);
+    return shown;
+}
+
+static size_t numbers(struct tare_strbuf *out, enum tare_report_form form, const struct tare_model_diff *d,
+                      size_t most) {
+    static const struct tare_report_column columns[] = {
+        { .heading = "scale, zero point or other number", .left = true, .wraps = true },
+        { .heading = "first" },
+        { .heading = "second" },
+        { .heading = "times" },
+        { 0 },
+    };
+    struct tare_report_table *table = tare_report_table_new(form, columns);
+    tare_report_table_fit(table, d->text_width);
+    const size_t shown = most && most < d->n_numbers ? most : d->n_numbers;
+    for (size_t i = 0; i < shown; i++) {
+        const struct tare_number_difference *n = &d->numbers[i];
+        tare_report_table_row(table);
+        tare_report_table_text(table, n->name);
+        tare_report_table_number(table, "%.7g", n->values[0]);
+        tare_report_table_number(table, "%.7g", n->values[1]);
+        tare_report_table_number(table, "%.7g", n->values[0] != 0 ? n->values[1] / n->values[0] : NAN);
+    }
+    tare_report_table_end(out, table);
+    return shown;
+}
+
+/* ---- text ---- */
+
+static void put_more(struct tare_strbuf *out, size_t shown, size_t all) {
+    if (shown < all) tare_strbuf_printf(out, "… and %zu more (--all shows them)\n", all - shown);
+}
+
+void tare_model_diff_text(struct tare_strbuf *out, const struct tare_model_diff *d, size_t most) {
+    const size_t differing = differing_weights(d);
+    tare_strbuf_printf(out, "first   %s\nsecond  %s\n\n", d->names[0], d->names[1]);
+    if (tare_model_diff_is_empty(d)) {
+        tare_strbuf_puts(out, "Ops, weights and signatures are the same.\n");
+        return;
+    }
+    sizes(out, TARE_IN_TEXT, d);
+    if (d->n_signatures) tare_strbuf_putc(out, '\n');
+    signatures(out, TARE_IN_TEXT, d);
+    tare_strbuf_printf(out, "\n%zu of %zu weights differ\n", differing, d->n_weights);
+    put_more(out, weights(out, TARE_IN_TEXT, d, most), differing);
+    if (d->n_numbers) tare_strbuf_printf(out, "\n%zu numbers differ\n", d->n_numbers);
+    put_more(out, numbers(out, TARE_IN_TEXT, d, most), d->n_numbers);
+}
+
+/* ---- page ---- */
+
+enum { MOST_IN_PAGE = 2000 }; /* rows of a table: what a browser lays out without a pause */
+
+static void page_more(struct tare_strbuf *out, size_t shown, size_t all) {
+    if (shown < all)
+        tare_page_element(out, "p", "soft", "… and %zu more; tare diff --all --json has them all.", all - shown);
+}
+
+void tare_model_diff_html(struct tare_strbuf *out, const struct tare_model_diff *d) {
+    const size_t differing = differing_weights(d);
+    tare_page_begin(out, "Two models side by side");
+    tare_page_sides(out, d->names[0], d->names[1]);
+    if (tare_model_diff_is_empty(d)) {
+        tare_page_note(out, "good", "Ops, weights and signatures are the same.");
+        tare_page_end(out);
+        return;
+    }
+    tare_page_note(out, "warning", "%zu of %zu weights differ, and %zu scales or other numbers%s.", differing,
+                   d->n_weights, d->n_numbers, d->n_signatures ? "; signatures differ, too" : "");
+    tare_page_element(out, "h2", NULL, "Sizes and ops");
+    sizes(out, TARE_IN_PAGE, d);
+    if (d->n_signatures) tare_page_element(out, "h2", NULL, "Signatures");
+    signatures(out, TARE_IN_PAGE, d);
+    if (differing) tare_page_element(out, "h2", NULL, "Weights");
+    page_more(out, weights(out, TARE_IN_PAGE, d, MOST_IN_PAGE), differing);
+    if (d->n_numbers) tare_page_element(out, "h2", NULL, "Scales, zero points and other numbers");
+    page_more(out, numbers(out, TARE_IN_PAGE, d, MOST_IN_PAGE), d->n_numbers);
+    tare_page_end(out);
+}
+
+/* ---- JSON ---- */
+
+static json_t *weight_json(const struct tare_weight_difference *w) {
+    json_t *object = json_pack("{s:s, s:s, s:s?, s:s?, s:I, s:I}", "name", w->name, "change", change_names[w->change],
+                               "first", w->types[0], "second", w->types[1], "first_bytes", (json_int_t)w->bytes[0],
+                               "second_bytes", (json_int_t)w->bytes[1]);
+    if (!isnan(w->max_abs)) json_object_set_new(object, "max_abs_error", json_real(w->max_abs));
+    if (isfinite(w->sqnr_db)) json_object_set_new(object, "sqnr_db", json_real(w->sqnr_db));
+    return object;
+}
+
+tare_status tare_model_diff_json(struct tare_strbuf *out, const struct tare_model_diff *d) {
+    json_t *ops = json_array(), *texts = json_array(), *values = json_array(), *scalars = json_array(), *root;
+    for (size_t i = 0; i < d->n_ops; i++)
+        json_array_append_new(ops,
+                              json_pack("{s:s, s:I, s:I}", "op", d->ops[i].op, "first", (json_int_t)d->ops[i].counts[0],
+                                        "second", (json_int_t)d->ops[i].counts[1]));
+    for (size_t i = 0; i < d->n_signatures; i++)
+        json_array_append_new(texts, json_pack("{s:s, s:s?, s:s?}", "name", d->signatures[i].name, "first",
+                                               d->signatures[i].texts[0], "second", d->signatures[i].texts[1]));
+    for (size_t i = 0; i < d->n_weights; i++)
+        json_array_append_new(values, weight_json(&d->weights[i]));
+    for (size_t i = 0; i < d->n_numbers; i++)
+        json_array_append_new(scalars, json_pack("{s:s, s:o, s:o}", "name", d->numbers[i].name, "first",
+                                                 tare_json_number(d->numbers[i].values[0]), "second",
+                                                 tare_json_number(d->numbers[i].values[1])));
+    root = json_pack("{s:s, s:s, s:b, s:I, s:I, s:o, s:o, s:o, s:o}", "first", d->names[0], "second", d->names[1],
+                     "same", tare_model_diff_is_empty(d), "first_weight_bytes", (json_int_t)d->weight_bytes[0],
+                     "second_weight_bytes", (json_int_t)d->weight_bytes[1], "ops", ops, "signatures", texts, "weights",
+                     values, "numbers", scalars);
+    return tare_json_write(out, root);
+}

@@ -1,0 +1,18 @@
+/* What an op definition says of one node: the flat lists of its tensors' dtypes, and whether its attributes fit. */
+#ifndef TARE_GRAPH_DEFINITIONS_OPDEF_H
+#define TARE_GRAPH_DEFINITIONS_OPDEF_H
+
+#include "graph/op.h"
+
+/* Flat list of the node's output (input) dtypes from its definition and attributes; reference outputs + 100. Arena
+ * memory. TARE_INVALID_ARGUMENT when an attribute is missing, of the wrong kind, or a count is negative or absurd. */
+tare_status tare_opdef_output_dtypes(struct tare_arena *arena, const struct tare_node *node, int **dtypes,
+                                     size_t *count);
+tare_status tare_opdef_input_dtypes(struct tare_arena *arena, const struct tare_node *node, int **dtypes,
+                                    size_t *count);
+/* Number and base dtypes of the inputs; each must be an output of a live node of the same graph. */
+tare_status tare_opdef_check_inputs(const struct tare_node *node);
+/* Required attributes, kinds, allowed values, minima. */
+tare_status tare_opdef_check_attrs(const struct tare_node *node);
+
+#endif

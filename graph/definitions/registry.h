@@ -1,0 +1,20 @@
+/* The representation of a registry of op definitions, for the modules that fill one (the functions are in graph/op.h).
+ */
+#ifndef TARE_GRAPH_DEFINITIONS_REGISTRY_H
+#define TARE_GRAPH_DEFINITIONS_REGISTRY_H
+
+#include "base/map.h"
+#include "graph/definitions/opspec.h"
+
+struct tare_op_registry {
+    const struct tare_op_registry *parent;
+    struct tare_opspec_memory memory;
+    struct tare_map by_name;
+    const struct tare_op_def **rows; /* definitions with a row, the parent's included, sorted by name */
+    size_t n_rows, rows_capacity;
+    const struct tare_op_def **defs; /* own definitions, with and without a row, in insertion order */
+    size_t n_defs, defs_capacity;
+    char *error; /* first built-in row or entry that does not parse; NULL: none */
+};
+
+#endif

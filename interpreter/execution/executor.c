@@ -1,0 +1,261 @@
+/* Runs plans: straight graphs, with the dead values of TF1 conditionals. Loops of frames are in frames.c. */
+#include "base/alloc.h"
+#include "interpreter/execution/plan.h"
+
+#include <string.h>
+
+static struct tare_exec_frame *new_frame(const struct tare_plan *plan) {
+    struct tare_exec_frame *frame = tare_calloc(1, sizeof *frame);
+    if (!frame) return NULL;
+    frame->slots = tare_calloc(plan->n_slots + 1, sizeof *frame->slots);
+    frame->inputs = tare_calloc(plan->max_inputs + 1, sizeof *frame->inputs);
+    frame->ends = tare_calloc(plan->max_inputs + 1, sizeof *frame->ends);
+    frame->dead = tare_calloc(plan->n_steps + 1, sizeof *frame->dead);
+    if (frame->slots && frame->inputs && frame->ends && frame->dead) return frame;
+    tare_free(frame->slots);
+    tare_free(frame->inputs);
+    tare_free(frame->ends);
+    tare_free(frame->dead);
+    tare_free(frame);
+    return NULL;
+}
+
+/* A recursive call finds no spare frame and makes its own. */
+static struct tare_exec_frame *take_frame(struct tare_plan *plan) {
+    struct tare_exec_frame *frame = plan->spare;
+    plan->spare = NULL;
+    return frame ? frame : new_frame(plan);
+}
+
+static void give_frame(struct tare_plan *plan, struct tare_exec_frame *frame) {
+    for (size_t v = 0; v < plan->n_slots; v++)
+        if (frame->slots[v].dtype) tare_tensor_reset(&frame->slots[v]);
+    if (!plan->spare) {
+        plan->spare = frame;
+        return;
+    }
+    tare_free(frame->slots);
+    tare_free(frame->inputs);
+    tare_free(frame->ends);
+    tare_free(frame->dead);
+    tare_arena_free(&frame->scratch);
+    tare_free(frame);
+}
+
+const struct tare_tensor *tare_plan_value(const struct tare_plan *plan, const struct tare_exec_frame *frame,
+                                          int value) {
+    const struct tare_plan_constant *constant;
+    if (value >= 0) return &frame->slots[value];
+    constant = &plan->constants[~value];
+    return &constant->state->values[constant->output];
+}
+
+/* ---- observation ---- */
+
+static tare_status ask(struct tare_session *session, struct tare_step *step, bool *any) {
+    *any = false;
+    if (!session->observe) {
+        step->observed = NULL;
+        return TARE_OK;
+    }
+    if (!step->observed) step->observed = TARE_NEW_ARRAY(&session->arena, bool, step->n_outputs + 1);
+    if (!step->observed) return TARE_NO_MEMORY;
+    for (size_t k = 0; k < step->n_outputs; k++) {
+        step->observed[k] = !session->wants || session->wants(session->observe_arg, step->node, k);
+        *any |= step->observed[k];
+    }
+    if (!*any) step->observed = NULL;
+    return TARE_OK;
+}
+
+static tare_status ask_observer(struct tare_session *session, struct tare_plan *plan) {
+    bool any;
+    for (size_t s = 0; s < plan->n_steps; s++)
+        TARE_TRY(ask(session, &plan->steps[s], &any));
+    for (size_t s = 0; s < plan->n_constant_steps; s++) {
+        TARE_TRY(ask(session, &plan->constant_steps[s], &any));
+        if (!any) continue;
+        plan->constant_steps[s].state->keep = true;
+        plan->constants_ready = false;
+    }
+    tare_plan_choose_chains(session, plan);
+    tare_plan_choose_strips(session, plan);
+    plan->observe_epoch = session->observe_epoch;
+    return TARE_OK;
+}
+
+static tare_status observe_constants(struct tare_session *session, const struct tare_plan *plan) {
+    for (size_t s = 0; s < plan->n_constant_steps; s++) {
+        const struct tare_step *step = &plan->constant_steps[s];
+        for (size_t k = 0; k < step->n_outputs && step->observed; k++) {
+            if (!step->observed[k]) continue;
+            TARE_TRY(tare_exec_locate(session, step->node,
+                                      session->observe(session->observe_arg, step->node, k, &step->state->values[k])));
+        }
+    }
+    return TARE_OK;
+}
+
+/* ---- constants ---- */
+
+/* Kernels never see a compressed constant. */
+static tare_status expand(struct tare_tensor *values, size_t count) {
+    for (size_t k = 0; k < count; k++) {
+        struct tare_tensor copy;
+        if (!values[k].splat) continue;
+        TARE_TRY(tare_tensor_copy(&copy, &values[k]));
+        tare_tensor_reset(&values[k]);
+        values[k] = copy;
+    }
+    return TARE_OK;
+}
+
+static tare_status compute(struct tare_session *session, const struct tare_plan *plan, struct tare_step *step,
+                           struct tare_exec_frame *frame) {
+    struct tare_node_state *state = step->state;
+    bool *observed = step->observed;
+    tare_status status;
+    if (!state->values) state->values = TARE_NEW_ARRAY(&session->arena, struct tare_tensor, step->n_outputs + 1);
+    if (!state->values) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < step->n_inputs; i++) {
+        frame->inputs[i] = *tare_plan_value(plan, frame, step->inputs[i]);
+        frame->ends[i] = NULL;
+    }
+    step->observed = NULL; /* shown at each run instead */
+    status = tare_step_run(session, step, frame, state->values, NULL);
+    step->observed = observed;
+    if (status == TARE_OK) status = expand(state->values, step->n_outputs);
+    state->computed = status == TARE_OK;
+    return status;
+}
+
+static void drop_values(const struct tare_step *step) {
+    struct tare_node_state *state = step->state;
+    if (!state->values) return;
+    for (size_t k = 0; k < step->n_outputs; k++)
+        tare_tensor_reset(&state->values[k]);
+    state->computed = false;
+}
+
+/* Computes what is not there yet; values that only led to other constants go again. */
+static tare_status make_constants(struct tare_session *session, struct tare_plan *plan, struct tare_exec_frame *frame) {
+    tare_status status = TARE_OK;
+    bool missing = false;
+    for (size_t s = 0; s < plan->n_constant_steps && !missing; s++)
+        missing = plan->constant_steps[s].state->keep && !plan->constant_steps[s].state->computed;
+    for (size_t s = 0; s < plan->n_constant_steps && status == TARE_OK && missing; s++)
+        if (!plan->constant_steps[s].state->computed) status = compute(session, plan, &plan->constant_steps[s], frame);
+    for (size_t s = 0; s < plan->n_constant_steps; s++)
+        if (!plan->constant_steps[s].state->keep) drop_values(&plan->constant_steps[s]);
+    plan->constants_ready = status == TARE_OK;
+    return status;
+}
+
+/* ---- steps ---- */
+
+/* Dead values spread: a step is left out when an input or a control input was, a Merge when all its inputs were. */
+static bool is_dead(const struct tare_plan *plan, const struct tare_exec_frame *frame, const struct tare_step *step) {
+    size_t missing = 0;
+    for (size_t i = 0; i < step->n_controls; i++)
+        if (frame->dead[step->controls[i]]) return true;
+    for (size_t i = 0; i < step->n_inputs; i++)
+        missing += tare_plan_value(plan, frame, step->inputs[i])->dtype == TARE_DT_INVALID;
+    return step->kind == TARE_STEP_MERGE ? missing == step->n_inputs : missing > 0;
+}
+
+static tare_status gather(const struct tare_plan *plan, struct tare_exec_frame *frame, const struct tare_step *step) {
+    for (size_t i = 0; i < step->n_inputs; i++) {
+        const struct tare_tensor *value = tare_plan_value(plan, frame, step->inputs[i]);
+        frame->ends[i] = step->ends[i] ? &frame->slots[step->inputs[i]] : NULL;
+        if (!step->reads || !step->reads[i] || !value->dtype) {
+            frame->inputs[i] = *value;
+            continue;
+        }
+        frame->ends[i] = NULL;
+        tare_status status = tare_step_read(&frame->inputs[i], value);
+        if (status == TARE_OK) continue;
+        while (i-- > 0)
+            if (step->reads[i] && frame->inputs[i].dtype) tare_tensor_reset(&frame->inputs[i]);
+        return status;
+    }
+    return TARE_OK;
+}
+
+static tare_status run_step(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
+                            const struct tare_step *step) {
+    if (step->strip) {
+        bool done;
+        TARE_TRY(tare_strip_steps_run(session, plan, frame, step, &done));
+        if (done) return TARE_OK;
+    }
+    tare_status status = gather(plan, frame, step);
+    if (status != TARE_OK) return tare_exec_locate(session, step->node, status);
+    for (int i = 0; step->chain && i < step->chain->n_steps; i++)
+        frame->dead[step->chain->steps[i]] = false;
+    if (step->chain && step->chain->active)
+        status = tare_chain_run(session, plan, frame, step,
+                                step->chain->has_bias ? tare_plan_value(plan, frame, step->chain->bias) : NULL,
+                                step->chain->has_addend ? tare_plan_value(plan, frame, step->chain->addend) : NULL);
+    else
+        status = tare_step_run(session, step, frame, frame->slots + step->first_output, NULL);
+    for (size_t i = 0; i < step->n_inputs && step->reads; i++)
+        if (step->reads[i] && frame->inputs[i].dtype) tare_tensor_reset(&frame->inputs[i]);
+    return status;
+}
+
+static tare_status run_steps(struct tare_session *session, const struct tare_plan *plan,
+                             struct tare_exec_frame *frame) {
+    for (size_t s = 0; s < plan->n_steps; s++) {
+        const struct tare_step *step = &plan->steps[s];
+        if (plan->may_die) frame->dead[s] = is_dead(plan, frame, step);
+        if (!frame->dead[s]) TARE_TRY(run_step(session, plan, frame, step));
+        for (size_t i = 0; i < step->n_drops; i++)
+            if (frame->slots[step->drops[i]].dtype) tare_tensor_reset(&frame->slots[step->drops[i]]);
+    }
+    return TARE_OK;
+}
+
+static tare_status collect(const struct tare_plan *plan, const struct tare_exec_frame *frame,
+                           struct tare_tensor *results) {
+    for (size_t i = 0; i < plan->n_fetches; i++) {
+        const struct tare_tensor *value = tare_plan_value(plan, frame, plan->fetches[i]);
+        if (!value->dtype)
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "result %zu has no value: it lies on a branch that was not taken",
+                             i);
+        if (plan->fetch_reads[i])
+            TARE_TRY(tare_step_read(&results[i], value));
+        else
+            tare_tensor_share(&results[i], value);
+    }
+    return TARE_OK;
+}
+
+static tare_status run_in_frame(struct tare_session *session, struct tare_plan *plan, struct tare_exec_frame *frame) {
+    if (plan->observe_epoch != session->observe_epoch) TARE_TRY(ask_observer(session, plan));
+    if (!plan->constants_ready) TARE_TRY(make_constants(session, plan, frame));
+    if (session->observe) TARE_TRY(observe_constants(session, plan));
+    return plan->has_frames ? tare_flow_run(session, plan, frame) : run_steps(session, plan, frame);
+}
+
+tare_status tare_plan_run(struct tare_session *session, struct tare_plan *plan, struct tare_tensor *feeds,
+                          struct tare_tensor *results) {
+    struct tare_exec_frame *frame = take_frame(plan);
+    tare_status status = TARE_NO_MEMORY;
+    for (size_t i = 0; i < plan->n_fetches; i++)
+        results[i] = (struct tare_tensor){ 0 };
+    if (!frame) {
+        for (size_t i = 0; i < plan->n_feeds; i++)
+            tare_tensor_reset(&feeds[i]);
+        return status;
+    }
+    if (plan->n_feeds) memcpy(frame->slots, feeds, plan->n_feeds * sizeof *feeds);
+    for (size_t i = 0; i < plan->n_feeds; i++)
+        feeds[i] = (struct tare_tensor){ 0 };
+    status = run_in_frame(session, plan, frame);
+    if (status == TARE_OK) status = collect(plan, frame, results);
+    if (status != TARE_OK)
+        for (size_t i = 0; i < plan->n_fetches; i++)
+            tare_tensor_reset(&results[i]);
+    give_frame(plan, frame);
+    return status;
+}

@@ -1,0 +1,154 @@
+/* Which nodes a run needs, and their order. Among nodes that do not depend on each other the file's order holds: it is
+ * mostly the order in which the model was written, and keeps lifetimes short. */
+#include "base/alloc.h"
+#include "interpreter/execution/plan.h"
+
+#include <string.h>
+
+enum { UNSEEN, OPEN, CLOSED };
+
+struct walk_frame {
+    struct tare_node *node;
+    size_t next; /* of its inputs, then its controls */
+};
+
+struct walk {
+    const struct tare_plan_request *request;
+    const struct tare_graph *graph;
+    unsigned char *fed; /* by node position: all outputs are fed */
+    unsigned char *needed, *state;
+    struct walk_frame *stack;
+};
+
+static bool is_arg(const struct tare_graph *graph, const struct tare_node *node) {
+    return node->position < graph->n_args && graph->args[node->position] == node;
+}
+
+static bool is_back_edge(const struct tare_node *from) {
+    return strcmp(from->op, "NextIteration") == 0 || strcmp(from->op, "RefNextIteration") == 0;
+}
+
+static bool is_fed(const struct walk *walk, struct tare_edge edge) {
+    const struct tare_plan_request *request = walk->request;
+    if (walk->fed[edge.node->position]) return true;
+    for (size_t i = 0; i < request->n_feeds; i++)
+        if (request->feeds[i].node == edge.node && request->feeds[i].index == edge.index) return true;
+    return false;
+}
+
+/* A node whose outputs are all fed does not run, also where it is a control input: the feeds stand in its place. */
+static void mark_fed(struct walk *walk) {
+    const struct tare_plan_request *request = walk->request;
+    for (size_t i = 0; i < request->n_feeds; i++) {
+        const struct tare_node *node = request->feeds[i].node;
+        bool all = true;
+        if (is_arg(walk->graph, node)) continue;
+        for (size_t k = 0; k < node->n_outputs && all; k++)
+            all = is_fed(walk, (struct tare_edge){ request->feeds[i].node, (int)k });
+        walk->fed[node->position] = all;
+    }
+}
+
+/* The i-th node that must run before `node`; NULL when that one is no matter (an argument, a feed). */
+static struct tare_node *predecessor(const struct walk *walk, const struct tare_node *node, size_t i) {
+    struct tare_node *before;
+    if (i < node->n_inputs) {
+        before = node->inputs[i].node;
+        if (!before || is_arg(walk->graph, before) || is_fed(walk, node->inputs[i])) return NULL;
+    } else {
+        before = node->controls[i - node->n_inputs];
+        if (!before || is_arg(walk->graph, before) || walk->fed[before->position]) return NULL;
+    }
+    return before->dead ? NULL : before;
+}
+
+static void need(struct walk *walk, struct tare_node *root) {
+    size_t depth = 0;
+    if (!root || root->dead || is_arg(walk->graph, root) || walk->needed[root->position]) return;
+    walk->needed[root->position] = 1;
+    walk->stack[depth++].node = root;
+    while (depth) {
+        const struct tare_node *node = walk->stack[--depth].node;
+        for (size_t i = 0; i < node->n_inputs + node->n_controls; i++) {
+            struct tare_node *before = predecessor(walk, node, i);
+            if (!before || walk->needed[before->position]) continue;
+            walk->needed[before->position] = 1;
+            walk->stack[depth++].node = before;
+        }
+    }
+}
+
+bool tare_plan_is_root(const struct tare_node *node) {
+    static const char *const silent[] = { "ReadVariableOp", "VarHandleOp",   "VarIsInitializedOp",
+                                          "Placeholder",    "VariableShape", "ResourceGather" };
+    const struct tare_graph *callee = node->def ? NULL : tare_model_find_function(node->graph->model, node->op);
+    if (callee) return callee->is_stateful;
+    if (!node->def || !node->def->is_stateful) return false;
+    for (size_t i = 0; i < sizeof silent / sizeof *silent; i++)
+        if (strcmp(node->op, silent[i]) == 0) return false; /* without effect: no use, no run */
+    return true;
+}
+
+static void need_roots(struct walk *walk) {
+    const struct tare_plan_request *request = walk->request;
+    const struct tare_graph *graph = walk->graph;
+    if (graph != graph->model->main) {
+        for (size_t i = 0; i < graph->n_returns; i++)
+            need(walk, graph->returns[i].edge.node);
+        for (size_t i = 0; i < graph->n_control_returns; i++)
+            need(walk, graph->control_returns[i].node);
+        for (size_t i = 0; i < graph->n_nodes; i++)
+            if (tare_plan_is_root(graph->nodes[i])) need(walk, graph->nodes[i]);
+    }
+    for (size_t i = 0; i < request->n_fetches; i++)
+        if (!is_fed(walk, request->fetches[i])) need(walk, request->fetches[i].node);
+    for (size_t i = 0; i < request->n_targets; i++)
+        need(walk, request->targets[i]);
+}
+
+static tare_status visit(struct walk *walk, struct tare_node *root, struct tare_node **order, size_t *count) {
+    size_t depth = 0;
+    walk->stack[depth++] = (struct walk_frame){ root, 0 };
+    walk->state[root->position] = OPEN;
+    while (depth) {
+        struct walk_frame *top = &walk->stack[depth - 1];
+        struct tare_node *before;
+        if (top->next == top->node->n_inputs + top->node->n_controls) {
+            walk->state[top->node->position] = CLOSED;
+            order[(*count)++] = top->node;
+            depth--;
+            continue;
+        }
+        before = predecessor(walk, top->node, top->next++);
+        if (!before || is_back_edge(before) || walk->state[before->position] == CLOSED) continue;
+        if (walk->state[before->position] == OPEN)
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "the graph has a cycle through node %s", before->name);
+        walk->state[before->position] = OPEN;
+        walk->stack[depth++] = (struct walk_frame){ before, 0 };
+    }
+    return TARE_OK;
+}
+
+tare_status tare_plan_order(struct tare_node ***out, size_t *count, struct tare_arena *arena,
+                            const struct tare_plan_request *request) {
+    const struct tare_graph *graph = request->graph;
+    size_t n = graph->n_nodes + 1;
+    struct walk walk = {
+        .request = request, .graph = graph, .fed = tare_calloc(3, n), .stack = tare_calloc(n, sizeof *walk.stack)
+    };
+    struct tare_node **order = TARE_NEW_ARRAY(arena, struct tare_node *, n);
+    tare_status status = walk.fed && walk.stack && order ? TARE_OK : TARE_NO_MEMORY;
+    *count = 0;
+    if (status == TARE_OK) {
+        walk.needed = walk.fed + n;
+        walk.state = walk.needed + n;
+        mark_fed(&walk);
+        need_roots(&walk);
+    }
+    for (size_t i = 0; i < graph->n_nodes && status == TARE_OK; i++)
+        if (walk.needed[i] && walk.state[i] == UNSEEN) status = visit(&walk, graph->nodes[i], order, count);
+    tare_free(walk.fed);
+    tare_free(walk.stack);
+    *out = order;
+    return status;
+}

@@ -1,0 +1,346 @@
+/* Runs from outside: the main graph and functions; and calls from node to function. */
+#include "base/alloc.h"
+#include "interpreter/execution/plan.h"
+#include "interpreter/execution/variable.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A run from outside begins: nothing of the run before it may show in this one's faults or random numbers. */
+static void begin_run(struct tare_session *session) {
+    if (session->depth) return;
+    session->located = false;
+    session->random = 0;
+    session->nested_ns = 0;
+    tare_session_drop_run_objects(session);
+}
+
+/* ---- the main graph ---- */
+
+static struct tare_plan *find_plan(struct tare_session *session, const struct tare_plan_request *request, char **key,
+                                   size_t *size) {
+    size_t edges = request->n_feeds + request->n_fetches;
+    size_t *words;
+    size_t n = 0;
+    *size = (2 + 2 * edges + request->n_targets) * sizeof *words;
+    words = tare_calloc(1, *size);
+    *key = (char *)words;
+    if (!words) return NULL;
+    words[n++] = request->n_feeds;
+    words[n++] = request->n_fetches;
+    for (size_t i = 0; i < edges; i++) {
+        struct tare_edge edge = i < request->n_feeds ? request->feeds[i] : request->fetches[i - request->n_feeds];
+        words[n++] = (size_t)(uintptr_t)edge.node;
+        words[n++] = (size_t)edge.index;
+    }
+    for (size_t i = 0; i < request->n_targets; i++)
+        words[n++] = (size_t)(uintptr_t)request->targets[i];
+    return tare_map_get_n(&session->plans, *key, *size);
+}
+
+static tare_status plan_for(struct tare_plan **out, struct tare_session *session,
+                            const struct tare_plan_request *request) {
+    char *key, *kept;
+    size_t size;
+    tare_status status = TARE_OK;
+    *out = find_plan(session, request, &key, &size);
+    if (!key) return TARE_NO_MEMORY;
+    if (!*out) {
+        status = tare_plan_new(out, session, request);
+        kept = status == TARE_OK ? tare_arena_strndup(&session->arena, key, size) : NULL;
+        if (status == TARE_OK && (!kept || !tare_map_set_n(&session->plans, kept, size, *out))) status = TARE_NO_MEMORY;
+    }
+    tare_free(key);
+    return status;
+}
+
+static tare_status check_edge(const struct tare_session *session, const char *what, struct tare_edge edge) {
+    if (!edge.node || edge.node->dead || edge.node->graph != session->model->main)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s %s is not in the main graph", what,
+                         edge.node ? edge.node->name : "(no node)");
+    if (edge.index < 0 || (size_t)edge.index >= edge.node->n_outputs)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s %s:%d: the node has %zu outputs", what, edge.node->name, edge.index,
+                         edge.node->n_outputs);
+    return TARE_OK;
+}
+
+static bool same_value(const struct tare_tensor *a, const struct tare_tensor *b) {
+    const size_t size = tare_dtype_size(a->dtype);
+    if (a->dtype != b->dtype || !tare_shape_equal(&a->shape, &b->shape)) return false;
+    if (a->dtype == TARE_DT_RESOURCE || a->dtype == TARE_DT_VARIANT) return false;
+    for (int64_t i = 0; a->dtype == TARE_DT_STRING && i < a->elements; i++) {
+        const struct tare_str *x = &TARE_CONST_DATA(struct tare_str, a)[i],
+                              *y = &TARE_CONST_DATA(struct tare_str, b)[i];
+        if (x->size != y->size || (x->size && memcmp(x->data, y->data, x->size) != 0)) return false;
+    }
+    return a->dtype == TARE_DT_STRING || !a->elements || memcmp(a->data, b->data, (size_t)a->elements * size) == 0;
+}
+
+/* Two inputs of a signature may be one tensor: it is fed once, if they agree. */
+static tare_status drop_repeated(struct tare_edge *feeds, struct tare_tensor *values, size_t *count) {
+    size_t kept = 0;
+    for (size_t i = 0; i < *count; i++) {
+        size_t k = 0;
+        while (k < kept && (!feeds[i].node || feeds[k].node != feeds[i].node || feeds[k].index != feeds[i].index))
+            k++;
+        if (k < kept && !same_value(&values[k], &values[i]))
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s:%d is fed twice, with different values", feeds[i].node->name,
+                             feeds[i].index);
+        if (k < kept) {
+            tare_tensor_reset(&values[i]);
+            values[i] = (struct tare_tensor){ 0 };
+            continue;
+        }
+        feeds[kept] = feeds[i];
+        if (kept != i) {
+            values[kept] = values[i];
+            values[i] = (struct tare_tensor){ 0 };
+        }
+        kept++;
+    }
+    *count = kept;
+    return TARE_OK;
+}
+
+static tare_status check_request(const struct tare_session *session, const struct tare_plan_request *request,
+                                 const struct tare_tensor *values) {
+    for (size_t i = 0; i < request->n_feeds; i++) {
+        struct tare_edge edge = request->feeds[i];
+        TARE_TRY(check_edge(session, "feed", edge));
+        if (values[i].dtype != tare_edge_dtype(edge))
+            return TARE_FAIL(TARE_TYPE, "feed %s:%d is %s (wanted %s)", edge.node->name, edge.index,
+                             tare_dtype_name(values[i].dtype), tare_dtype_name(tare_edge_dtype(edge)));
+    }
+    for (size_t i = 0; i < request->n_fetches; i++)
+        TARE_TRY(check_edge(session, "fetch", request->fetches[i]));
+    for (size_t i = 0; i < request->n_targets; i++)
+        if (!request->targets[i] || request->targets[i]->dead || request->targets[i]->graph != session->model->main)
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "target %zu is not in the main graph", i);
+    return TARE_OK;
+}
+
+/* The asset paths that the caller did not feed himself go with the feeds. */
+static void add_assets(const struct tare_session *session, struct tare_edge *feeds, struct tare_tensor *values,
+                       size_t *n_feeds) {
+    const struct tare_model *model = session->model;
+    for (size_t i = 0; i < model->n_assets; i++) {
+        struct tare_edge edge = model->assets[i].edge;
+        bool fed = !edge.node || edge.node->dead || tare_edge_dtype(edge) != TARE_DT_STRING;
+        for (size_t k = 0; k < *n_feeds && !fed; k++)
+            fed = feeds[k].node == edge.node && feeds[k].index == edge.index;
+        if (fed) continue;
+        feeds[*n_feeds] = edge;
+        tare_tensor_share(&values[(*n_feeds)++], &session->assets[i]);
+    }
+}
+
+static tare_status share_feed(struct tare_tensor *out, const struct tare_tensor *value) {
+    if (value->splat) return tare_tensor_copy(out, value);
+    tare_tensor_share(out, value);
+    return TARE_OK;
+}
+
+/* Asks once a plan and observer which of the fed tensors are wanted. */
+static tare_status ask_for_fed(struct tare_session *session, struct tare_plan *plan, const struct tare_edge *edges,
+                               size_t count) {
+    if (plan->fed_wanted && plan->fed_epoch == session->observe_epoch) return TARE_OK;
+    if (!plan->fed_wanted) plan->fed_wanted = TARE_NEW_ARRAY(&session->arena, bool, plan->n_feeds + 1);
+    if (!plan->fed_wanted) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        plan->fed_wanted[i] =
+            !session->wants || session->wants(session->observe_arg, edges[i].node, (size_t)edges[i].index);
+    plan->fed_epoch = session->observe_epoch;
+    return TARE_OK;
+}
+
+/* What comes in from outside is observed like what nodes make: an argument or a fed placeholder may be the input of a
+ * convolution. */
+static tare_status observe_fed(struct tare_session *session, struct tare_plan *plan, const struct tare_edge *edges,
+                               const struct tare_tensor *values, size_t count) {
+    if (!session->observe) return TARE_OK;
+    TARE_TRY(ask_for_fed(session, plan, edges, count));
+    for (size_t i = 0; i < count; i++)
+        if (plan->fed_wanted[i] && tare_dtype_is_floating(values[i].dtype))
+            TARE_TRY(session->observe(session->observe_arg, edges[i].node, (size_t)edges[i].index, &values[i]));
+    return TARE_OK;
+}
+
+static tare_status observe_arguments(struct tare_session *session, struct tare_plan *plan,
+                                     const struct tare_graph *function, const struct tare_tensor *args) {
+    struct tare_arena scratch = { 0 };
+    struct tare_edge *edges;
+    tare_status status;
+    if (!session->observe) return TARE_OK;
+    edges = TARE_NEW_ARRAY(&scratch, struct tare_edge, function->n_args + 1);
+    for (size_t i = 0; edges && i < function->n_args; i++)
+        edges[i] = (struct tare_edge){ function->args[i], 0 };
+    status = edges ? observe_fed(session, plan, edges, args, function->n_args) : TARE_NO_MEMORY;
+    tare_arena_free(&scratch);
+    return status;
+}
+
+tare_status tare_session_run(struct tare_session *session, const struct tare_edge *feeds,
+                             const struct tare_tensor *values, size_t n_feeds, const struct tare_edge *fetches,
+                             struct tare_tensor *results, size_t n_fetches, struct tare_node *const *targets,
+                             size_t n_targets) {
+    struct tare_arena scratch = { 0 };
+    size_t room = n_feeds + session->model->n_assets + 1, n = 0, n_given = 0;
+    struct tare_edge *edges = TARE_NEW_ARRAY(&scratch, struct tare_edge, room);
+    struct tare_tensor *fed = TARE_NEW_ARRAY(&scratch, struct tare_tensor, room);
+    struct tare_plan_request request = { session->model->main, edges, 0, fetches, n_fetches, targets, n_targets };
+    struct tare_plan *plan;
+    tare_status status = edges && fed ? TARE_OK : TARE_NO_MEMORY;
+
+    for (size_t i = 0; i < n_fetches; i++)
+        results[i] = (struct tare_tensor){ 0 };
+    if (status != TARE_OK) goto done;
+    begin_run(session);
+    for (size_t i = 0; i < n_feeds; i++) {
+        if (!values[i].dtype) continue;
+        edges[n] = feeds[i];
+        TARE_CHECK(share_feed(&fed[n++], &values[i]));
+    }
+    n_given = n;
+    TARE_CHECK(drop_repeated(edges, fed, &n));
+    add_assets(session, edges, fed, &n);
+    request.n_feeds = n;
+    TARE_CHECK(check_request(session, &request, fed));
+    TARE_CHECK(plan_for(&plan, session, &request));
+    TARE_CHECK(observe_fed(session, plan, edges, fed, n));
+    status = tare_plan_run(session, plan, fed, results);
+done:
+    for (size_t i = 0; i < (n > n_given ? n : n_given) && fed; i++)
+        if (fed[i].dtype) tare_tensor_reset(&fed[i]);
+    tare_arena_free(&scratch);
+    return status;
+}
+
+/* ---- functions ---- */
+
+static tare_status report_depth(const struct tare_session *session, const struct tare_graph *function) {
+    char text[512];
+    size_t used = 0;
+    const struct tare_exec_call *first = session->call;
+    while (first && first->function != function)
+        first = first->caller;
+    if (!first)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "functions nest deeper than %d calls", session->options.max_call_depth);
+    /* the chain is linked from the innermost call outwards: print it by walking to each place from the inside */
+    size_t length = 0;
+    for (const struct tare_exec_call *call = session->call; call != first; call = call->caller)
+        length++;
+    text[0] = '\0';
+    for (size_t k = length; k-- > 0 && used < sizeof text - 1;) {
+        const struct tare_exec_call *call = session->call;
+        for (size_t i = 0; i < k; i++)
+            call = call->caller;
+        int n = snprintf(text + used, sizeof text - used, " calls %s", call->function->name);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "recursive function %s (%s%s calls %s)", function->name, function->name,
+                     text, function->name);
+}
+
+static tare_status check_args(const struct tare_graph *function, const struct tare_tensor *args, size_t n_args,
+                              size_t n_results) {
+    if (n_args != function->n_args)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "cannot compute %s as it was called with %zu arguments (wanted %zu)",
+                         function->name, n_args, function->n_args);
+    if (n_results != function->n_returns)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s was asked for %zu results (it returns %zu)", function->name,
+                         n_results, function->n_returns);
+    for (size_t i = 0; i < n_args; i++) {
+        int wanted = tare_dtype_base(function->args[i]->output_dtypes[0]);
+        if (args[i].dtype == wanted) continue;
+        return TARE_FAIL(
+            TARE_TYPE, "cannot compute %s as input #%zu(zero-based) was expected to be a %s tensor but is a %s tensor",
+            function->name, i, tare_dtype_get(wanted) ? tare_dtype_get(wanted)->spec_name : "?",
+            tare_dtype_get(args[i].dtype) ? tare_dtype_get(args[i].dtype)->spec_name : "missing");
+    }
+    return TARE_OK;
+}
+
+static tare_status run_function(struct tare_session *session, const struct tare_graph *function,
+                                struct tare_tensor *args, struct tare_tensor *results) {
+    struct tare_exec_graph *record = tare_exec_graph_of(session, function);
+    struct tare_exec_call call = { function, session->call };
+    struct tare_plan_request request = { .graph = function };
+    tare_status status = TARE_OK;
+    if (!record) return TARE_NO_MEMORY;
+    if (!record->plan) status = tare_plan_new(&record->plan, session, &request);
+    if (status == TARE_OK) status = observe_arguments(session, record->plan, function, args);
+    if (status != TARE_OK) return status;
+    record->runs++;
+    session->call = &call;
+    session->depth++;
+    status = tare_plan_run(session, record->plan, args, results);
+    session->depth--;
+    session->call = call.caller;
+    return status;
+}
+
+tare_status tare_exec_call(struct tare_session *session, const struct tare_graph *function, struct tare_tensor *args,
+                           size_t n_args, struct tare_tensor *results, size_t n_results) {
+    tare_status status;
+    for (size_t i = 0; i < n_results; i++)
+        results[i] = (struct tare_tensor){ 0 };
+    status = session->depth >= session->options.max_call_depth ? report_depth(session, function)
+                                                               : check_args(function, args, n_args, n_results);
+    if (status == TARE_OK) status = run_function(session, function, args, results);
+    for (size_t i = 0; i < n_args; i++)
+        if (args[i].dtype) tare_tensor_reset(&args[i]);
+    return status;
+}
+
+/* The shape that the function says of an argument: `_output_shapes` (what importers keep), unknown when it says none.
+ */
+static struct tare_shape declared_shape(const struct tare_node *arg) {
+    const struct tare_attr *list = tare_node_find_attr(arg, "_output_shapes");
+    if (list && list->is_list && list->kind == TARE_ATTR_SHAPE && list->count == 1) return *list->items[0].shape;
+    return tare_shape_unknown();
+}
+
+static tare_status check_shapes(const struct tare_graph *function, const struct tare_tensor *args, size_t n_args) {
+    char got[TARE_SHAPE_TEXT_SIZE], wanted[TARE_SHAPE_TEXT_SIZE];
+    for (size_t i = 0; i < n_args && i < function->n_args; i++) {
+        struct tare_shape shape = declared_shape(function->args[i]);
+        if (args[i].dtype && !tare_shape_compatible(&args[i].shape, &shape))
+            return TARE_FAIL(
+                TARE_SHAPE,
+                "cannot compute %s as input #%zu(zero-based) was expected to have shape %s but has shape %s",
+                function->name, i, tare_shape_text(wanted, &shape), tare_shape_text(got, &args[i].shape));
+    }
+    return TARE_OK;
+}
+
+static tare_status call_with_shares(struct tare_session *session, const struct tare_graph *function,
+                                    const struct tare_tensor *args, size_t n_args, struct tare_tensor *results,
+                                    size_t n_results) {
+    struct tare_tensor *shares = tare_calloc(n_args + 1, sizeof *shares);
+    tare_status status = TARE_OK;
+    if (!shares) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < n_args && status == TARE_OK; i++)
+        status = share_feed(&shares[i], &args[i]);
+    if (status == TARE_OK) status = tare_exec_call(session, function, shares, n_args, results, n_results);
+    for (size_t i = 0; i < n_args; i++)
+        if (shares[i].dtype) tare_tensor_reset(&shares[i]);
+    tare_free(shares);
+    return status;
+}
+
+tare_status tare_session_call(struct tare_session *session, const struct tare_graph *function,
+                              const struct tare_tensor *args, size_t n_args, struct tare_tensor *results,
+                              size_t n_results) {
+    for (size_t i = 0; i < n_results; i++)
+        results[i] = (struct tare_tensor){ 0 };
+    begin_run(session);
+    TARE_TRY(check_shapes(function, args, n_args));
+    return call_with_shares(session, function, args, n_args, results, n_results);
+}
+
+tare_status tare_kernel_call(struct tare_kernel *kernel, const struct tare_graph *function,
+                             const struct tare_tensor *args, size_t n_args, struct tare_tensor *results,
+                             size_t n_results) {
+    if (!kernel->session) return TARE_FAIL(TARE_INTERNAL, "a function call outside a session");
+    return call_with_shares(kernel->session, function, args, n_args, results, n_results);
+}

@@ -1,0 +1,113 @@
+/* Running a signature: its inputs and outputs are edges of the main graph with a dtype and a shape that must fit. */
+#include "base/arena.h"
+#include "interpreter/session.h"
+
+#include <string.h>
+
+/* A signature may feed tensors that the graph computes; such a one may be left to the graph. */
+static bool may_be_absent(struct tare_edge edge) {
+    return edge.node && strcmp(edge.node->op, "Placeholder") != 0 && strcmp(edge.node->op, "PlaceholderV2") != 0;
+}
+
+static tare_status check_binding(const struct tare_binding *binding, const struct tare_tensor *value) {
+    char got[TARE_SHAPE_TEXT_SIZE], wanted[TARE_SHAPE_TEXT_SIZE];
+    if (!value->dtype) return TARE_FAIL(TARE_INVALID_ARGUMENT, "input '%s' is missing", binding->key);
+    if (value->dtype != tare_dtype_base(binding->dtype))
+        return TARE_FAIL(TARE_TYPE, "input '%s' is %s (wanted %s)", binding->key, tare_dtype_name(value->dtype),
+                         tare_dtype_name(binding->dtype));
+    if (!tare_shape_compatible(&value->shape, &binding->shape))
+        return TARE_FAIL(TARE_SHAPE, "input '%s' has shape %s (wanted %s)", binding->key,
+                         tare_shape_text(got, &value->shape), tare_shape_text(wanted, &binding->shape));
+    return TARE_OK;
+}
+
+struct feed_list {
+    struct tare_edge *edges;
+    struct tare_tensor *values; /* borrowed */
+    size_t count;
+};
+
+static void add_feed(struct feed_list *list, struct tare_edge edge, const struct tare_tensor *value) {
+    if (!edge.node || !value->dtype) return;
+    list->edges[list->count] = edge;
+    list->values[list->count++] = *value;
+}
+
+static tare_status feed_bindings(struct feed_list *list, const struct tare_signature *signature,
+                                 const struct tare_tensor *inputs) {
+    for (size_t i = 0; i < signature->n_inputs; i++) {
+        const struct tare_binding *binding = &signature->inputs[i];
+        if (binding->kind == TARE_BINDING_SPARSE) {
+            add_feed(list, binding->indices, &inputs[0]);
+            add_feed(list, binding->values, &inputs[1]);
+            add_feed(list, binding->dense_shape, &inputs[2]);
+            inputs += 3;
+            continue;
+        }
+        if (binding->kind == TARE_BINDING_COMPOSITE)
+            return TARE_FAIL(TARE_UNSUPPORTED, "input '%s' is a composite tensor: it cannot be fed", binding->key);
+        if (inputs->dtype || !may_be_absent(binding->edge)) {
+            TARE_TRY(check_binding(binding, inputs));
+            add_feed(list, binding->edge, inputs);
+        }
+        inputs++;
+    }
+    return TARE_OK;
+}
+
+static tare_status fetch_bindings(struct tare_edge *fetches, size_t *count, const struct tare_signature *signature) {
+    for (size_t i = 0; i < signature->n_outputs; i++) {
+        const struct tare_binding *binding = &signature->outputs[i];
+        if (binding->kind == TARE_BINDING_COMPOSITE)
+            return TARE_FAIL(TARE_UNSUPPORTED, "output '%s' is a composite tensor", binding->key);
+        if (binding->kind == TARE_BINDING_SPARSE) {
+            fetches[(*count)++] = binding->indices;
+            fetches[(*count)++] = binding->values;
+            fetches[(*count)++] = binding->dense_shape;
+        } else {
+            fetches[(*count)++] = binding->edge;
+        }
+    }
+    return TARE_OK;
+}
+
+static tare_status check_results(const struct tare_signature *signature, const struct tare_tensor *outputs) {
+    for (size_t i = 0; i < signature->n_outputs; i++) {
+        const struct tare_binding *binding = &signature->outputs[i];
+        char got[TARE_SHAPE_TEXT_SIZE], wanted[TARE_SHAPE_TEXT_SIZE];
+        if (binding->kind == TARE_BINDING_SPARSE) {
+            outputs += 3;
+            continue;
+        }
+        if (binding->dtype && outputs->dtype != tare_dtype_base(binding->dtype))
+            return TARE_FAIL(TARE_TYPE, "output '%s' is %s (wanted %s)", binding->key, tare_dtype_name(outputs->dtype),
+                             tare_dtype_name(binding->dtype));
+        if (!tare_shape_compatible(&outputs->shape, &binding->shape))
+            return TARE_FAIL(TARE_SHAPE, "output '%s' has shape %s (wanted %s)", binding->key,
+                             tare_shape_text(got, &outputs->shape), tare_shape_text(wanted, &binding->shape));
+        outputs++;
+    }
+    return TARE_OK;
+}
+
+tare_status tare_session_run_signature(struct tare_session *session, const struct tare_signature *signature,
+                                       const struct tare_tensor *inputs, struct tare_tensor *outputs) {
+    struct tare_arena scratch = { 0 };
+    struct feed_list list = { TARE_NEW_ARRAY(&scratch, struct tare_edge, 3 * signature->n_inputs + 1),
+                              TARE_NEW_ARRAY(&scratch, struct tare_tensor, 3 * signature->n_inputs + 1), 0 };
+    struct tare_edge *fetches = TARE_NEW_ARRAY(&scratch, struct tare_edge, 3 * signature->n_outputs + 1);
+    size_t n_fetches = 0;
+    tare_status status = list.edges && list.values && fetches ? TARE_OK : TARE_NO_MEMORY;
+    if (status != TARE_OK) goto done;
+    TARE_CHECK(fetch_bindings(fetches, &n_fetches, signature));
+    for (size_t i = 0; i < n_fetches; i++)
+        outputs[i] = (struct tare_tensor){ 0 };
+    TARE_CHECK(feed_bindings(&list, signature, inputs));
+    TARE_CHECK(tare_session_run(session, list.edges, list.values, list.count, fetches, outputs, n_fetches, NULL, 0));
+    status = check_results(signature, outputs);
+    for (size_t i = 0; i < n_fetches && status != TARE_OK; i++)
+        tare_tensor_reset(&outputs[i]);
+done:
+    tare_arena_free(&scratch);
+    return tare_error_prefix(status, "signature '%s'", signature->key);
+}

@@ -1,0 +1,196 @@
+/* Running one node: the kernel, what it must have made, and what a session wants to see of it. */
+#include "interpreter/execution/plan.h"
+#include "interpreter/execution/variable.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+tare_status tare_exec_locate(struct tare_session *session, const struct tare_node *node, tare_status status) {
+    const char *function = node->graph ? node->graph->name : "";
+    if (session->located || status == TARE_OK) return status;
+    session->located = true;
+    return tare_error_prefix(status, "%s%s%s (%s)", function, *function ? "/" : "", node->name, node->op);
+}
+
+tare_status tare_step_read(struct tare_tensor *out, const struct tare_tensor *handle) {
+    struct tare_variable_object *variable = NULL;
+    if (handle->dtype != TARE_DT_RESOURCE) { /* a fed value in a reference's place */
+        tare_tensor_share(out, handle);
+        return TARE_OK;
+    }
+    TARE_TRY(tare_variable_from_handle(&variable, handle));
+    return tare_variable_read(out, variable);
+}
+
+void tare_exec_take_input(struct tare_kernel *kernel, size_t i, struct tare_tensor *out) {
+    struct tare_tensor *slot = kernel->session && kernel->session->ends ? kernel->session->ends[i] : NULL;
+    if (!slot) {
+        tare_tensor_share(out, &kernel->inputs[i]);
+        return;
+    }
+    *out = *slot;
+    memset(slot, 0, sizeof *slot);
+}
+
+int64_t tare_step_clock(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void reset_all(struct tare_tensor *tensors, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (tensors[i].dtype) tare_tensor_reset(&tensors[i]);
+}
+
+/* ---- what a kernel must have made ---- */
+
+static tare_status check_outputs(const struct tare_step *step, const struct tare_tensor *outputs) {
+    for (size_t k = 0; k < step->n_outputs; k++) {
+        int wanted = step->node->output_dtypes[k];
+        int got = outputs[k].dtype;
+        if (got == wanted) continue;
+        if (got == TARE_DT_INVALID && step->kind == TARE_STEP_SWITCH) continue;
+        if (tare_dtype_is_ref(wanted) && (got == TARE_DT_RESOURCE || got == tare_dtype_base(wanted))) continue;
+        if (got == TARE_DT_INVALID) return TARE_FAIL(TARE_INTERNAL, "output %zu was not made", k);
+        return TARE_FAIL(TARE_TYPE, "output %zu is %s (wanted %s)", k, tare_dtype_name(got), tare_dtype_name(wanted));
+    }
+    return TARE_OK;
+}
+
+static tare_status check_numerics(const struct tare_step *step, const struct tare_tensor *outputs) {
+    for (size_t k = 0; k < step->n_outputs; k++) {
+        if (!tare_dtype_is_floating(outputs[k].dtype) || tare_dtype_size(outputs[k].dtype) < 2) continue;
+        for (int64_t i = 0; i < outputs[k].elements; i++) {
+            double x = tare_tensor_get_f64(&outputs[k], i);
+            if (!isfinite(x))
+                return TARE_FAIL(TARE_INVALID_ARGUMENT, "output %zu has %s at element %lld", k,
+                                 isnan(x) ? "NaN" : "an infinity", (long long)i);
+        }
+    }
+    return TARE_OK;
+}
+
+static void print_tensors(const struct tare_tensor *tensors, size_t count) {
+    char text[TARE_SHAPE_TEXT_SIZE];
+    for (size_t i = 0; i < count; i++)
+        fprintf(stderr, " %s%s", tensors[i].dtype ? tare_dtype_name(tensors[i].dtype) : "dead",
+                tensors[i].dtype ? tare_shape_text(text, &tensors[i].shape) : "");
+}
+
+static void trace(const struct tare_kernel *kernel) {
+    const struct tare_node *node = kernel->node;
+    const char *function = node->graph->name;
+    fprintf(stderr, "%s%s%s (%s):", function, *function ? "/" : "", node->name, node->op);
+    print_tensors(kernel->inputs, kernel->n_inputs);
+    fputs(" ->", stderr);
+    print_tensors(kernel->outputs, kernel->n_outputs);
+    fputc('\n', stderr);
+}
+
+/* ---- running ---- */
+
+static tare_status call_by_name(struct tare_kernel *kernel, const struct tare_graph *callee) {
+    struct tare_tensor *args = TARE_NEW_ARRAY(kernel->scratch, struct tare_tensor, kernel->n_inputs + 1);
+    if (!args) return TARE_NO_MEMORY;
+    if (kernel->n_outputs != callee->n_returns)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%zu outputs (wanted %zu)", kernel->n_outputs, callee->n_returns);
+    for (size_t i = 0; i < kernel->n_inputs; i++)
+        tare_exec_take_input(kernel, i, &args[i]);
+    return tare_exec_call(kernel->session, callee, args, kernel->n_inputs, kernel->outputs, kernel->n_outputs);
+}
+
+tare_status tare_step_prepare(struct tare_kernel *kernel, struct tare_node_state *state) {
+    if (!kernel->op->prepare || state->prepared) return TARE_OK;
+    tare_status status = kernel->op->prepare(kernel);
+    state->kernel = kernel->state; /* also on failure: the session ends it */
+    state->prepared = status == TARE_OK;
+    return status;
+}
+
+static tare_status run_row(struct tare_kernel *kernel, struct tare_node_state *state) {
+    const struct tare_op *op = kernel->op;
+    TARE_TRY(tare_step_prepare(kernel, state));
+    if (kernel->session->options.use_reference_kernels && op->reference) return op->reference(kernel);
+    return op->run(kernel);
+}
+
+static tare_status run_kernel(struct tare_kernel *kernel, const struct tare_step *step) {
+    if (step->callee) return call_by_name(kernel, step->callee);
+    if (!step->op || !step->op->run)
+        return TARE_FAIL(TARE_UNSUPPORTED, "%s",
+                         step->node->def ? "this op has a definition, but no kernel" : "this op is not known");
+    return run_row(kernel, step->state);
+}
+
+/* Time in nodes of called functions is theirs. */
+static tare_status run_timed(struct tare_kernel *kernel, const struct tare_step *step) {
+    struct tare_session *session = kernel->session;
+    int64_t outer = session->nested_ns, start = tare_step_clock(), elapsed;
+    tare_status status;
+    session->nested_ns = 0;
+    status = run_kernel(kernel, step);
+    elapsed = tare_step_clock() - start;
+    step->state->calls++;
+    step->state->nanoseconds += elapsed - session->nested_ns;
+    session->nested_ns = outer + elapsed;
+    return status;
+}
+
+tare_status tare_step_show(struct tare_session *session, const struct tare_step *step,
+                           const struct tare_tensor *outputs) {
+    for (size_t k = 0; k < step->n_outputs && step->observed; k++) {
+        struct tare_tensor value;
+        tare_status status;
+        if (!step->observed[k] || !outputs[k].dtype) continue;
+        if (!tare_dtype_is_ref(step->node->output_dtypes[k])) {
+            TARE_TRY(session->observe(session->observe_arg, step->node, k, &outputs[k]));
+            continue;
+        }
+        if (tare_step_read(&value, &outputs[k]) != TARE_OK) { /* not initialised: nothing to see */
+            tare_error_clear();
+            continue;
+        }
+        status = session->observe(session->observe_arg, step->node, k, &value);
+        tare_tensor_reset(&value);
+        if (status != TARE_OK) return status;
+    }
+    return TARE_OK;
+}
+
+static tare_status inspect(const struct tare_kernel *kernel, const struct tare_step *step) {
+    struct tare_session *session = kernel->session;
+    if (session->options.trace) trace(kernel);
+    if (session->options.check_numerics) TARE_TRY(check_numerics(step, kernel->outputs));
+    return tare_step_show(session, step, kernel->outputs);
+}
+
+tare_status tare_step_run(struct tare_session *session, const struct tare_step *step, struct tare_exec_frame *frame,
+                          struct tare_tensor *outputs, struct tare_finish *finish) {
+    const struct tare_op *op = step->op;
+    struct tare_kernel kernel = { .node = step->node,
+                                  .op = op,
+                                  .n_inputs = step->n_inputs,
+                                  .inputs = frame->inputs,
+                                  .n_outputs = step->n_outputs,
+                                  .outputs = outputs,
+                                  .scratch = &frame->scratch,
+                                  .pool = session->pool,
+                                  .session = session,
+                                  .state = step->state->kernel,
+                                  .finish = finish };
+    tare_status status;
+    if (op && (op->flags & TARE_OP_IN_PLACE) && step->n_inputs)
+        kernel.may_reuse_input0 = frame->ends[0] && tare_tensor_is_exclusive(&frame->inputs[0]);
+    session->ends = frame->ends;
+    status = session->options.profile ? run_timed(&kernel, step) : run_kernel(&kernel, step);
+    if (status == TARE_OK) status = check_outputs(step, outputs);
+    if (status == TARE_OK && (step->observed || session->options.trace || session->options.check_numerics))
+        status = inspect(&kernel, step);
+    tare_arena_reset(&frame->scratch);
+    if (status == TARE_OK) return TARE_OK;
+    reset_all(outputs, step->n_outputs);
+    return tare_exec_locate(session, step->node, status);
+}

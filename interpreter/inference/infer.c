@@ -1,0 +1,96 @@
+/* Shape inference shared by op families. */
+#include "interpreter/inference/infer.h"
+
+tare_status tare_infer_same(struct tare_infer *infer) {
+    for (size_t i = 0; i < infer->n_outputs && infer->n_inputs; i++)
+        infer->outputs[i] = infer->inputs[0];
+    return TARE_OK;
+}
+
+tare_status tare_infer_broadcast(struct tare_infer *infer) {
+    struct tare_shape shape = tare_shape_scalar();
+    for (size_t i = 0; i < infer->n_inputs; i++)
+        TARE_TRY(tare_shape_broadcast(&shape, &shape, &infer->inputs[i]));
+    if (infer->n_outputs) infer->outputs[0] = shape;
+    return TARE_OK;
+}
+
+tare_status tare_infer_scalar(struct tare_infer *infer) {
+    for (size_t i = 0; i < infer->n_outputs; i++)
+        infer->outputs[i] = tare_shape_scalar();
+    return TARE_OK;
+}
+
+tare_status tare_infer_want_rank(const struct tare_infer *infer, size_t i, int rank) {
+    const struct tare_shape *shape = &infer->inputs[i];
+    if (shape->rank < 0 || shape->rank == rank) return TARE_OK;
+    return TARE_FAIL(TARE_SHAPE, "input %zu has rank %d (wanted %d)", i, shape->rank, rank);
+}
+
+tare_status tare_infer_axis(int *out, int64_t axis, int rank) {
+    if (axis < -(int64_t)rank || axis >= rank)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "axis %lld is out of range (wanted %d to %d)", (long long)axis, -rank,
+                         rank - 1);
+    *out = (int)(axis < 0 ? axis + rank : axis);
+    return TARE_OK;
+}
+
+static struct tare_shape unknown_dims(int rank) {
+    struct tare_shape shape = { .rank = rank };
+    for (int i = 0; i < rank; i++)
+        shape.dims[i] = TARE_UNKNOWN_DIM;
+    return shape;
+}
+
+tare_status tare_infer_shape_input(struct tare_shape *out, const struct tare_infer *infer, size_t i) {
+    const struct tare_tensor *value = infer->input_values[i];
+    const struct tare_shape *vector = &infer->inputs[i];
+    int64_t dims[TARE_MAX_RANK];
+    *out = tare_shape_unknown();
+    if (!value) {
+        if (vector->rank == 1 && vector->dims[0] >= 0 && vector->dims[0] <= TARE_MAX_RANK)
+            *out = unknown_dims((int)vector->dims[0]);
+        return TARE_OK;
+    }
+    if (value->shape.rank == 0 && tare_tensor_get_i64(value, 0) == -1) return TARE_OK; /* the scalar -1: unknown */
+    if (value->shape.rank != 1)
+        return TARE_FAIL(TARE_SHAPE, "input %zu is a shape of rank %d (wanted 1)", i, value->shape.rank);
+    if (value->elements > TARE_MAX_RANK)
+        return TARE_FAIL(TARE_SHAPE, "input %zu is a shape of %lld dimensions (wanted at most %d)", i,
+                         (long long)value->elements, TARE_MAX_RANK);
+    for (int64_t k = 0; k < value->elements; k++)
+        dims[k] = tare_tensor_get_i64(value, k);
+    return tare_shape_from_dims(out, (int)value->elements, dims);
+}
+
+tare_status tare_infer_reduced(struct tare_shape *out, const struct tare_shape *shape, const struct tare_infer *infer,
+                               size_t i, bool keep_dims) {
+    const struct tare_tensor *axes = infer->input_values[i];
+    bool gone[TARE_MAX_RANK] = { false };
+    *out = tare_shape_unknown();
+    if (shape->rank < 0) return TARE_OK;
+    if (!axes) {
+        const struct tare_shape *vector = &infer->inputs[i];
+        if (keep_dims) *out = unknown_dims(shape->rank);
+        if (!keep_dims && vector->rank == 1 && vector->dims[0] == 0) *out = *shape;
+        return TARE_OK;
+    }
+    for (int64_t k = 0; k < axes->elements; k++) {
+        int axis = 0;
+        TARE_TRY(tare_infer_axis(&axis, tare_tensor_get_i64(axes, k), shape->rank));
+        gone[axis] = true;
+    }
+    out->rank = 0;
+    for (int d = 0; d < shape->rank; d++) {
+        if (!gone[d])
+            out->dims[out->rank++] = shape->dims[d];
+        else if (keep_dims)
+            out->dims[out->rank++] = 1;
+    }
+    return TARE_OK;
+}
+
+tare_status tare_infer_reduce(struct tare_infer *infer) {
+    return tare_infer_reduced(&infer->outputs[0], &infer->inputs[0], infer, 1,
+                              tare_node_bool(infer->node, "keep_dims", false));
+}

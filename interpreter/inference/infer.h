@@ -1,0 +1,49 @@
+/* Shape inference shared by op families, beside the row functions of graph/op.h. Windows of convolutions and pools are
+ * in interpreter/ops/support/window.h. */
+#ifndef TARE_INTERPRETER_INFERENCE_INFER_H
+#define TARE_INTERPRETER_INFERENCE_INFER_H
+
+#include "graph/op.h"
+
+struct tare_infer {
+    const struct tare_node *node;
+    size_t n_inputs;
+    const int *input_dtypes;
+    const struct tare_shape *inputs;               /* possibly partial */
+    const struct tare_tensor *const *input_values; /* constants, NULL where the value is not known */
+    size_t n_outputs;
+    struct tare_shape *outputs; /* to fill; preset to unknown rank */
+    struct tare_arena *arena;
+};
+
+/* Shared inference functions, usable in rows. */
+tare_status tare_infer_same(struct tare_infer *infer);      /* every output as input 0 */
+tare_status tare_infer_broadcast(struct tare_infer *infer); /* output 0 = all inputs broadcast */
+tare_status tare_infer_scalar(struct tare_infer *infer);    /* every output a scalar */
+
+/* Infers every output shape of a graph from the shapes of its arguments (or Placeholders' attributes when `args` is
+ * NULL). Calls of functions are followed. *out maps node position and output index: out[position][index]; arena memory.
+ * Contradictions are errors; what cannot be known stays unknown. */
+tare_status tare_graph_infer_shapes(struct tare_shape ***out, struct tare_arena *arena, const struct tare_graph *graph,
+                                    const struct tare_shape *args);
+/* The same with the shapes of the variables behind resource arguments: handles[i] of argument i, NULL where it is none
+ * or not known. */
+tare_status tare_graph_infer_shapes_of(struct tare_shape ***out, struct tare_arena *arena,
+                                       const struct tare_graph *graph, const struct tare_shape *args,
+                                       const struct tare_shape *const *handles);
+
+/* Shape that input `i`, a vector of dims, stands for: its dims when its value is known (-1: unknown), else unknown dims
+ * of the vector's length, else unknown. TARE_SHAPE for a value below -1 or too many dims. */
+tare_status tare_infer_shape_input(struct tare_shape *out, const struct tare_infer *infer, size_t i);
+/* `shape` without the axes in the values of input `i` (negative ones count from the end), or with 1 in their place.
+ * Axes not known: unknown dims when kept, else unknown. */
+tare_status tare_infer_reduced(struct tare_shape *out, const struct tare_shape *shape, const struct tare_infer *infer,
+                               size_t i, bool keep_dims);
+/* Row function: output 0 is input 0 reduced over the axes in input 1, attribute keep_dims. */
+tare_status tare_infer_reduce(struct tare_infer *infer);
+/* An axis in 0 … rank-1 from one that may be negative; TARE_INVALID_ARGUMENT. */
+tare_status tare_infer_axis(int *out, int64_t axis, int rank);
+/* Input `i` has this rank or an unknown one; TARE_SHAPE "input 0 has rank 3 (wanted 4)". */
+tare_status tare_infer_want_rank(const struct tare_infer *infer, size_t i, int rank);
+
+#endif

@@ -1,0 +1,155 @@
+/* Shape inference through calls: the callee is inferred with what the call passes. */
+#include "graph/calls.h"
+#include "interpreter/inference/infer_walk.h"
+
+#include <string.h>
+
+enum { DEEPEST = 64, LOOP_TURNS = 4 };
+
+/* What is true of both. */
+static struct tare_shape common(const struct tare_shape *a, const struct tare_shape *b) {
+    struct tare_shape out = *a;
+    if (a->rank != b->rank) return tare_shape_unknown();
+    for (int i = 0; i < a->rank; i++)
+        if (a->dims[i] != b->dims[i]) out.dims[i] = TARE_UNKNOWN_DIM;
+    return out;
+}
+
+/* The facts of the callee's returns. Values die with no call: all memory is the root's. */
+static tare_status infer_callee(struct tare_infer_walk *walk, const struct tare_graph *callee,
+                                const struct tare_fact *args, size_t n_args, struct tare_fact *returns) {
+    struct tare_infer_root *root = walk->root;
+    struct tare_infer_walk inner = { .root = root, .graph = callee, .args = args };
+    tare_status status;
+    for (size_t i = 0; i < callee->n_returns; i++)
+        returns[i] = tare_fact_unknown();
+    if (n_args != callee->n_args)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "calls %s with %zu arguments (wanted %zu)", callee->name, n_args,
+                         callee->n_args);
+    if (root->depth >= DEEPEST || root->nodes_left < (int64_t)callee->n_nodes) return TARE_OK;
+    root->nodes_left -= (int64_t)callee->n_nodes;
+    root->depth++;
+    status = tare_infer_graph(&inner);
+    root->depth--;
+    if (status != TARE_OK) return tare_error_prefix(status, "%s", callee->name);
+    for (size_t i = 0; i < callee->n_returns; i++) {
+        const struct tare_edge edge = callee->returns[i].edge;
+        if (edge.node && edge.index >= 0 && (size_t)edge.index < edge.node->n_outputs)
+            returns[i] = tare_infer_fact_of(&inner, edge);
+    }
+    return TARE_OK;
+}
+
+static struct tare_fact *new_returns(struct tare_infer_walk *walk, const struct tare_graph *callee) {
+    return TARE_NEW_ARRAY(&walk->root->arena, struct tare_fact, callee->n_returns + 1);
+}
+
+static tare_status check_returns(const struct tare_node *node, const struct tare_graph *callee) {
+    if (callee->n_returns == node->n_outputs) return TARE_OK;
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "expects %zu outputs of %s, which has %zu", node->n_outputs, callee->name,
+                     callee->n_returns);
+}
+
+/* BatchFunction runs its callee on batches of another size than the caller's; values of the batch are not known. */
+static void open_batch(struct tare_fact *fact) {
+    if (fact->shape.rank > 0) fact->shape.dims[0] = TARE_UNKNOWN_DIM;
+    fact->value = NULL;
+    fact->partial = NULL;
+}
+
+static tare_status infer_batch(struct tare_infer_walk *walk, const struct tare_node *node,
+                               const struct tare_graph *callee, struct tare_fact *inputs, struct tare_fact *outputs) {
+    const struct tare_attr *tin = tare_node_list(node, "Tin");
+    size_t batched = tin && tin->count < node->n_inputs ? tin->count : node->n_inputs;
+    int64_t batch = batched && inputs[0].shape.rank > 0 ? inputs[0].shape.dims[0] : TARE_UNKNOWN_DIM;
+    for (size_t i = 0; i < batched; i++)
+        open_batch(&inputs[i]);
+    TARE_TRY(infer_callee(walk, callee, inputs, node->n_inputs, outputs));
+    for (size_t i = 0; i < node->n_outputs; i++) {
+        open_batch(&outputs[i]);
+        if (outputs[i].shape.rank > 0) outputs[i].shape.dims[0] = batch;
+    }
+    return TARE_OK;
+}
+
+/* A branch that does not fit is one that is not taken: it says nothing. */
+static tare_status infer_branches(struct tare_infer_walk *walk, const struct tare_node *node,
+                                  const struct tare_call_site *site, const struct tare_fact *inputs,
+                                  struct tare_fact *outputs) {
+    for (size_t c = 0; c < site->n_callees; c++) {
+        struct tare_fact *returns = new_returns(walk, site->callees[c]);
+        tare_status status;
+        if (!returns) return TARE_NO_MEMORY;
+        TARE_TRY(check_returns(node, site->callees[c]));
+        status = infer_callee(walk, site->callees[c], inputs + site->first, site->n_args, returns);
+        if (status == TARE_NO_MEMORY) return status;
+        if (status != TARE_OK) tare_error_clear();
+        for (size_t i = 0; i < node->n_outputs; i++) {
+            returns[i].value = NULL;
+            returns[i].partial = NULL;
+            if (c) returns[i].shape = common(&outputs[i].shape, &returns[i].shape);
+            if (c && returns[i].handle != outputs[i].handle) returns[i].handle = NULL;
+            outputs[i] = returns[i];
+        }
+    }
+    return TARE_OK;
+}
+
+/* Dims of loop variables that the body changes are not known; found by running the body on shapes until none changes.
+ */
+static tare_status infer_loop(struct tare_infer_walk *walk, const struct tare_node *node, const struct tare_graph *body,
+                              const struct tare_fact *inputs, struct tare_fact *outputs) {
+    struct tare_fact *args = TARE_NEW_ARRAY(&walk->root->arena, struct tare_fact, node->n_inputs + 1);
+    struct tare_fact *returns = new_returns(walk, body);
+    bool changed = true;
+    if (!args || !returns) return TARE_NO_MEMORY;
+    TARE_TRY(check_returns(node, body));
+    if (body->n_args != node->n_inputs || body->n_returns != node->n_inputs)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "loop body %s has %zu arguments and %zu results (wanted %zu)",
+                         body->name, body->n_args, body->n_returns, node->n_inputs);
+    for (size_t i = 0; i < node->n_inputs; i++) {
+        const struct tare_edge edge = body->returns[i].edge;
+        bool invariant = edge.node && edge.node == body->args[i];
+        args[i] = inputs[i];
+        if (!invariant) args[i].value = NULL, args[i].partial = NULL;
+    }
+    for (int turn = 0; changed && turn < LOOP_TURNS; turn++) {
+        tare_status status = infer_callee(walk, body, args, node->n_inputs, returns);
+        if (status == TARE_NO_MEMORY) return status;
+        if (status != TARE_OK) tare_error_clear(); /* perhaps a loop that runs no turn: nothing is known behind it */
+        changed = false;
+        for (size_t i = 0; i < node->n_inputs; i++) {
+            struct tare_shape both = common(&args[i].shape, &returns[i].shape);
+            changed |= !tare_shape_equal(&both, &args[i].shape);
+            args[i].shape = both;
+        }
+    }
+    for (size_t i = 0; i < node->n_outputs; i++) {
+        outputs[i] = args[i];
+        if (changed) outputs[i].shape = tare_shape_unknown();
+    }
+    return TARE_OK;
+}
+
+tare_status tare_infer_call(struct tare_infer_walk *walk, const struct tare_node *node, const struct tare_fact *inputs,
+                            struct tare_fact *outputs, bool *called) {
+    struct tare_call_site site;
+    struct tare_fact *copy;
+    TARE_TRY(tare_call_site(&site, &walk->root->arena, node));
+    *called = site.kind != TARE_CALL_NONE && site.kind != TARE_CALL_OTHER;
+    if (!*called) return TARE_OK;
+    switch (site.kind) {
+    case TARE_CALL_BRANCH:
+        return infer_branches(walk, node, &site, inputs, outputs);
+    case TARE_CALL_LOOP:
+        return site.n_callees > 1 ? infer_loop(walk, node, site.callees[1], inputs, outputs) : TARE_OK;
+    default:
+        break;
+    }
+    TARE_TRY(check_returns(node, site.callees[0]));
+    if (strcmp(node->op, "BatchFunction") != 0)
+        return infer_callee(walk, site.callees[0], inputs + site.first, site.n_args, outputs);
+    copy = tare_arena_extend(&walk->root->arena, inputs, node->n_inputs, 1, sizeof *copy);
+    if (!copy) return TARE_NO_MEMORY;
+    return infer_batch(walk, node, site.callees[0], copy, outputs);
+}

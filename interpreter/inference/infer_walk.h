@@ -1,0 +1,51 @@
+/* State of one shape inference, shared by infer_shapes.c (nodes), infer_calls.c (functions) and infer_values.c (small
+ * integer values that shapes depend on). Nothing else includes this. */
+#ifndef TARE_INTERPRETER_INFERENCE_INFER_WALK_H
+#define TARE_INTERPRETER_INFERENCE_INFER_WALK_H
+
+#include "interpreter/inference/infer.h"
+
+/* What is known of one tensor. */
+struct tare_fact {
+    struct tare_shape shape;
+    const struct tare_tensor *value; /* NULL: not known */
+    /* A scalar or vector of integers of which some are known: as many dims as elements, -1 where not. NULL: nothing. */
+    const struct tare_shape *partial;
+    const struct tare_shape *handle; /* of a resource: the shape of the variable behind it; NULL: not known */
+};
+
+struct tare_kept_value {
+    struct tare_tensor tensor;
+    struct tare_kept_value *next;
+};
+
+/* One call of tare_graph_infer_shapes. */
+struct tare_infer_root {
+    struct tare_arena arena; /* until the end of the inference */
+    struct tare_kept_value *values;
+    int64_t nodes_left; /* that callees may still have: a file can nest calls without end */
+    int depth;
+};
+
+/* One graph in one calling context. */
+struct tare_infer_walk {
+    struct tare_infer_root *root;
+    const struct tare_graph *graph;
+    const struct tare_fact *args; /* one an argument */
+    struct tare_fact **facts;     /* [position][output]; NULL: not inferred (yet) */
+};
+
+/* A fact that says nothing. */
+struct tare_fact tare_fact_unknown(void);
+/* The fact of an edge of the walk's graph. */
+struct tare_fact tare_infer_fact_of(const struct tare_infer_walk *walk, struct tare_edge edge);
+/* Fills walk->facts of every live node. */
+tare_status tare_infer_graph(struct tare_infer_walk *walk);
+/* Infers through the functions that `node` calls; *called is false when it calls none. */
+tare_status tare_infer_call(struct tare_infer_walk *walk, const struct tare_node *node, const struct tare_fact *inputs,
+                            struct tare_fact *outputs, bool *called);
+/* Adds values to the outputs, and what partly known values say of their shapes. Shapes were inferred before. */
+tare_status tare_infer_node_values(struct tare_infer_walk *walk, const struct tare_node *node,
+                                   const struct tare_fact *inputs, struct tare_fact *outputs);
+
+#endif

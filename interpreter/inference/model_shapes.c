@@ -1,0 +1,156 @@
+/* Shapes down the call graph: a graph is inferred when all of its callers are, so callers come first. */
+#include "interpreter/inference/model_shapes.h"
+#include "base/alloc.h"
+#include "graph/bindings.h"
+#include "graph/calls.h"
+#include "interpreter/inference/infer.h"
+
+#include <string.h>
+
+struct graph_shapes {
+    const struct tare_graph *graph;
+    struct tare_shape *args;   /* merged over call sites */
+    bool *seen;                /* some call site passed argument i */
+    struct tare_shape **nodes; /* [position][output]; NULL until inferred */
+    size_t n_nodes;
+    size_t callers; /* call sites not inferred yet */
+};
+
+struct tare_model_shapes {
+    struct tare_arena arena;
+    struct tare_map by_name;
+    struct graph_shapes *graphs; /* [0] is main */
+    size_t count;
+    struct tare_bindings *bindings; /* while building: which variables the arguments are */
+};
+
+static struct graph_shapes *find(const struct tare_model_shapes *shapes, const struct tare_graph *graph) {
+    return tare_map_get(&shapes->by_name, graph->name);
+}
+
+struct tare_shape tare_model_shape(const struct tare_model_shapes *shapes, struct tare_edge edge) {
+    const struct graph_shapes *entry = edge.node ? find(shapes, edge.node->graph) : NULL;
+    if (!entry) return tare_shape_unknown();
+    if (strcmp(edge.node->op, "_Arg") == 0) {
+        size_t i = edge.node->position;
+        return entry->args && entry->seen[i] ? entry->args[i] : tare_shape_unknown();
+    }
+    if (!entry->nodes || edge.node->position >= entry->n_nodes) return tare_shape_unknown(); /* a node made since */
+    return entry->nodes[edge.node->position][edge.index];
+}
+
+/* What two call sites pass has in common. */
+static struct tare_shape common(const struct tare_shape *a, const struct tare_shape *b) {
+    struct tare_shape out = *a;
+    if (a->rank != b->rank) return tare_shape_unknown();
+    for (int i = 0; i < a->rank; i++)
+        if (a->dims[i] != b->dims[i]) out.dims[i] = TARE_UNKNOWN_DIM;
+    return out;
+}
+
+/* Resource arguments have no shape of interest; a loop's variables may change shape from turn to turn. */
+static void pass_shapes(struct tare_model_shapes *shapes, const struct tare_node *node,
+                        const struct tare_call_site *site) {
+    for (size_t c = 0; c < site->n_callees; c++) {
+        struct graph_shapes *callee = find(shapes, site->callees[c]);
+        for (size_t i = 0; callee && i < site->n_args && i < callee->graph->n_args; i++) {
+            struct tare_shape shape = tare_model_shape(shapes, node->inputs[site->first + i]);
+            if (site->kind == TARE_CALL_LOOP) shape = tare_shape_unknown();
+            callee->args[i] = callee->seen[i] ? common(&callee->args[i], &shape) : shape;
+            callee->seen[i] = true;
+        }
+        if (callee) callee->callers--;
+    }
+}
+
+typedef tare_status (*site_fn)(struct tare_model_shapes *shapes, const struct tare_node *node,
+                               const struct tare_call_site *site);
+
+static tare_status each_site(struct tare_model_shapes *shapes, const struct tare_graph *graph, site_fn fn) {
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        struct tare_call_site site;
+        if (graph->nodes[i]->dead) continue;
+        TARE_TRY(tare_call_site(&site, &shapes->arena, graph->nodes[i]));
+        if (site.kind != TARE_CALL_NONE) TARE_TRY(fn(shapes, graph->nodes[i], &site));
+    }
+    return TARE_OK;
+}
+
+static tare_status count_callers(struct tare_model_shapes *shapes, const struct tare_node *node,
+                                 const struct tare_call_site *site) {
+    (void)node;
+    for (size_t c = 0; c < site->n_callees; c++) {
+        struct graph_shapes *callee = find(shapes, site->callees[c]);
+        if (callee) callee->callers++;
+    }
+    return TARE_OK;
+}
+
+static tare_status pass_site(struct tare_model_shapes *shapes, const struct tare_node *node,
+                             const struct tare_call_site *site) {
+    pass_shapes(shapes, node, site);
+    return TARE_OK;
+}
+
+static tare_status infer(struct tare_model_shapes *shapes, struct graph_shapes *entry) {
+    for (size_t i = 0; i < entry->graph->n_args; i++)
+        if (!entry->seen[i]) entry->args[i] = tare_shape_unknown();
+    const struct tare_shape **handles = tare_bindings_handles(shapes->bindings, &shapes->arena, entry->graph);
+    if (!handles) return TARE_NO_MEMORY;
+    TARE_TRY(tare_graph_infer_shapes_of(&entry->nodes, &shapes->arena, entry->graph, entry->args, handles));
+    entry->n_nodes = entry->graph->n_nodes;
+    return each_site(shapes, entry->graph, pass_site);
+}
+
+static tare_status add_graph(struct tare_model_shapes *shapes, const struct tare_graph *graph) {
+    struct graph_shapes *entry = &shapes->graphs[shapes->count++];
+    entry->graph = graph;
+    entry->args = TARE_NEW_ARRAY(&shapes->arena, struct tare_shape, graph->n_args + 1);
+    entry->seen = TARE_NEW_ARRAY(&shapes->arena, bool, graph->n_args + 1);
+    if (!entry->args || !entry->seen || !tare_map_set(&shapes->by_name, graph->name, entry)) return TARE_NO_MEMORY;
+    return TARE_OK;
+}
+
+static tare_status build(struct tare_model_shapes *shapes, const struct tare_model *model) {
+    bool progress = true;
+    shapes->graphs = TARE_NEW_ARRAY(&shapes->arena, struct graph_shapes, model->n_functions + 1);
+    if (!shapes->graphs) return TARE_NO_MEMORY;
+    TARE_TRY(add_graph(shapes, model->main));
+    for (size_t i = 0; i < model->n_functions; i++)
+        TARE_TRY(add_graph(shapes, model->functions[i]));
+    for (size_t i = 0; i < shapes->count; i++)
+        TARE_TRY(each_site(shapes, shapes->graphs[i].graph, count_callers));
+    while (progress) {
+        progress = false;
+        for (size_t i = 0; i < shapes->count; i++) {
+            struct graph_shapes *entry = &shapes->graphs[i];
+            if (entry->nodes || entry->callers) continue;
+            TARE_TRY(
+                tare_error_prefix(infer(shapes, entry), "%s", *entry->graph->name ? entry->graph->name : "main graph"));
+            progress = true;
+        }
+    }
+    return TARE_OK;
+}
+
+tare_status tare_model_shapes_new(struct tare_model_shapes **out, const struct tare_model *model) {
+    struct tare_model_shapes *shapes = tare_calloc(1, sizeof *shapes);
+    tare_status status = shapes ? tare_bindings_new(&shapes->bindings, model) : TARE_NO_MEMORY;
+    if (status == TARE_OK) {
+        status = build(shapes, model);
+        tare_bindings_free(shapes->bindings);
+        shapes->bindings = NULL;
+    }
+    if (status == TARE_OK)
+        *out = shapes;
+    else
+        tare_model_shapes_free(shapes);
+    return status;
+}
+
+void tare_model_shapes_free(struct tare_model_shapes *shapes) {
+    if (!shapes) return;
+    tare_map_free(&shapes->by_name);
+    tare_arena_free(&shapes->arena);
+    tare_free(shapes);
+}

@@ -1,0 +1,47 @@
+/* The interface between the interpreter and op kernels: one execution of one node. */
+#ifndef TARE_INTERPRETER_KERNEL_H
+#define TARE_INTERPRETER_KERNEL_H
+
+#include "graph/op.h"
+#include "interpreter/inference/infer.h"
+
+struct tare_session;
+
+/* What the graph does to output 0 next, element by element: + bias of the last dimension, + addend, relu (x < 0 ? 0 :
+ * x, and no more than limit). A kernel may do it in its own pass, to the bit as the ops would, and says so in
+ * `applied`; else it leaves all of it. */
+struct tare_finish {
+    const struct tare_tensor *bias, *addend; /* NULL: none; of any dtype and shape: the kernel checks */
+    bool relu;
+    float limit; /* INFINITY: none */
+    bool applied;
+};
+
+/* One execution of one node. Inputs are borrowed; a kernel makes every output (tare_kernel_output …) or fails. Fault
+ * texts say what is wrong with the value; the executor puts the node and op in front. */
+struct tare_kernel {
+    const struct tare_node *node;
+    const struct tare_op *op;
+    size_t n_inputs;
+    const struct tare_tensor *inputs; /* dtypes were checked against the definition */
+    size_t n_outputs;
+    struct tare_tensor *outputs; /* zeroed */
+    struct tare_arena *scratch;  /* emptied after the node */
+    struct tare_buffer_pool *pool;
+    struct tare_session *session;
+    void *state;                /* made by the row's prepare; NULL if it has none */
+    bool may_reuse_input0;      /* input 0 ends with this node and its buffer is exclusive */
+    struct tare_finish *finish; /* of rows with TARE_OP_FINISHES; NULL: nothing may be done along */
+};
+
+/* Makes output i; numeric memory is uninitialised. */
+tare_status tare_kernel_output(struct tare_kernel *kernel, size_t i, int dtype,
+                               const struct tare_shape *shape) TARE_WARN_UNUSED;
+/* Output i is input j itself, or its elements under another shape. */
+tare_status tare_kernel_forward(struct tare_kernel *kernel, size_t i, size_t j) TARE_WARN_UNUSED;
+tare_status tare_kernel_forward_as(struct tare_kernel *kernel, size_t i, size_t j,
+                                   const struct tare_shape *shape) TARE_WARN_UNUSED;
+/* As tare_kernel_output with the dtype and shape of input 0; reuses its memory where that is allowed. */
+tare_status tare_kernel_output_like0(struct tare_kernel *kernel, size_t i) TARE_WARN_UNUSED;
+
+#endif

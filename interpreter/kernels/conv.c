@@ -1,0 +1,234 @@
+#include "interpreter/kernels/conv.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+tare_status tare_conv_check(const struct tare_conv *conv) {
+    int64_t in = conv->in_channels, out = conv->out_channels, taps = 1;
+    if (conv->batch < 0 || in < 0 || out < 0) return TARE_FAIL(TARE_SHAPE, "negative dimension");
+    if (conv->groups < 1 || in % conv->groups != 0 || out % conv->groups != 0)
+        return TARE_FAIL(TARE_SHAPE, "%lld groups do not divide %lld input and %lld output channels",
+                         (long long)conv->groups, (long long)in, (long long)out);
+    int64_t in_size = conv->batch, out_size = conv->batch;
+    for (int i = 0; i < 3; i++) {
+        if (conv->stride[i] < 1 || conv->dilation[i] < 1 || conv->base_dilation[i] < 1)
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "stride and dilation must be positive (got %lld and %lld)",
+                             (long long)conv->stride[i],
+                             (long long)(conv->dilation[i] < 1 ? conv->dilation[i] : conv->base_dilation[i]));
+        if (conv->in[i] < 0 || conv->kernel[i] < 0 || conv->out[i] < 0)
+            return TARE_FAIL(TARE_SHAPE, "negative dimension");
+        int64_t reach, step;
+        if (!tare_mul_i64(&reach, conv->out[i], conv->stride[i]) ||
+            !tare_mul_i64(&step, conv->kernel[i], conv->dilation[i]) || !tare_add_i64(&reach, reach, step) ||
+            reach > INT64_MAX / 4 || conv->pad[i] > INT64_MAX / 4 || conv->pad[i] < INT64_MIN / 4 ||
+            !tare_mul_i64(&taps, taps, conv->kernel[i]) || !tare_mul_i64(&in_size, in_size, conv->in[i]) ||
+            !tare_mul_i64(&step, conv->in[i], conv->base_dilation[i]) ||
+            !tare_mul_i64(&out_size, out_size, conv->out[i]))
+            return TARE_FAIL(TARE_SHAPE, "window reaches too far");
+    }
+    int64_t bytes;
+    if (!tare_mul_i64(&taps, taps, in / conv->groups + 1) || !tare_mul_i64(&bytes, taps, (out + 16) * 16) ||
+        !tare_mul_i64(&bytes, in_size, in * 16) || !tare_mul_i64(&bytes, out_size, out * 16))
+        return TARE_FAIL(TARE_SHAPE, "convolution too large");
+    return TARE_OK;
+}
+
+bool tare_conv_is_depthwise(const struct tare_conv *conv) {
+    return conv->groups > 1 && conv->groups == conv->in_channels && conv->base_dilation[0] == 1 &&
+           conv->base_dilation[1] == 1 && conv->base_dilation[2] == 1;
+}
+int64_t tare_conv_rows(const struct tare_conv *conv) {
+    return conv->batch * conv->out[0] * conv->out[1] * conv->out[2];
+}
+int64_t tare_conv_patch(const struct tare_conv *conv) {
+    return conv->kernel[0] * conv->kernel[1] * conv->kernel[2] * (conv->in_channels / conv->groups);
+}
+
+/* Input index of a tap on axis `axis`, -1 where there is only padding or a dilation's zero. */
+static int64_t input_index(const struct tare_conv *conv, int axis, int64_t out, int64_t tap) {
+    const int64_t at = out * conv->stride[axis] + tap * conv->dilation[axis] - conv->pad[axis];
+    const int64_t step = conv->base_dilation[axis];
+    if (step == 1) return at >= 0 && at < conv->in[axis] ? at : -1; /* a division costs more than the copy it finds */
+    if (at < 0 || at % step != 0 || at / step >= conv->in[axis]) return -1;
+    return at / step;
+}
+
+/* ---- patches ---- */
+
+static int64_t clamp(int64_t x, int64_t low, int64_t high) {
+    return x < low ? low : x > high ? high : x;
+}
+
+/* memcpy for pieces that are mostly short: moves of a fixed size, of which the last overlaps the one before it. */
+static void copy(char *to, const char *from, int64_t size) {
+    if (size > 256) {
+        memcpy(to, from, (size_t)size);
+    } else if (size >= 16) {
+        for (int64_t i = 0; i < size - 16; i += 16)
+            memcpy(to + i, from + i, 16);
+        memcpy(to + size - 16, from + size - 16, 16);
+    } else if (size >= 8) {
+        memcpy(to, from, 8);
+        memcpy(to + size - 8, from + size - 8, 8);
+    } else if (size >= 4) {
+        memcpy(to, from, 4);
+        memcpy(to + size - 4, from + size - 4, 4);
+    } else {
+        for (int64_t i = 0; i < size; i++)
+            to[i] = from[i];
+    }
+}
+
+/* What stays the same over the rows of one gathering. */
+struct gathering {
+    const struct tare_conv *conv;
+    int64_t size, channels; /* bytes an element; channels of the group */
+    int64_t pixel;          /* bytes from one position of a line to the next */
+    bool side_by_side;      /* the taps of a line lie side by side in the input */
+};
+
+/* Elements [first, last) of the part of a patch that lies in one input line: taps of kernel width by channels. `line`
+ * is the input line at the group's first channel. */
+static void gather_line(const struct gathering *g, char *to, const char *line, int64_t out_w, int64_t first,
+                        int64_t last) {
+    const struct tare_conv *conv = g->conv;
+    if (g->side_by_side) {
+        const int64_t start = (out_w * conv->stride[2] - conv->pad[2]) * g->channels;
+        const int64_t low = clamp(-start, first, last);
+        const int64_t high = clamp(conv->in[2] * g->channels - start, low, last);
+        if (low > first) memset(to, 0, (size_t)((low - first) * g->size));
+        if (high > low) copy(to + (low - first) * g->size, line + (start + low) * g->size, (high - low) * g->size);
+        if (last > high) memset(to + (high - first) * g->size, 0, (size_t)((last - high) * g->size));
+        return;
+    }
+    int64_t tap = first / g->channels, c = first % g->channels;
+    for (int64_t at = first; at < last; tap++, c = 0) {
+        const int64_t count = g->channels - c < last - at ? g->channels - c : last - at;
+        const int64_t w = input_index(conv, 2, out_w, tap);
+        if (w < 0)
+            memset(to, 0, (size_t)(count * g->size));
+        else
+            copy(to, line + w * g->pixel + c * g->size, count * g->size);
+        to += count * g->size;
+        at += count;
+    }
+}
+
+/* One row of the block: the patch at out[] of an image, from tap line (kd, kh) and element `first` in it on. */
+static void gather_row(const struct gathering *g, char *to, const char *image, const int64_t out[3], int64_t kd,
+                       int64_t kh, int64_t first, int64_t count) {
+    const struct tare_conv *conv = g->conv;
+    const int64_t line_length = conv->kernel[2] * g->channels, line_size = conv->in[2] * g->pixel;
+    int64_t d = input_index(conv, 0, out[0], kd);
+    while (count > 0) {
+        const int64_t last = line_length - first < count ? line_length : first + count;
+        const int64_t h = d < 0 ? -1 : input_index(conv, 1, out[1], kh);
+        if (h < 0)
+            memset(to, 0, (size_t)((last - first) * g->size));
+        else
+            gather_line(g, to, image + (d * conv->in[1] + h) * line_size, out[2], first, last);
+        to += (last - first) * g->size;
+        count -= last - first;
+        first = 0;
+        if (++kh == conv->kernel[1]) {
+            kh = 0;
+            d = input_index(conv, 0, out[0], ++kd);
+        }
+    }
+}
+
+void tare_conv_gather(const struct tare_conv_patches *patches, void *block, int64_t stride, int64_t first_row,
+                      int64_t rows, int64_t first_k, int64_t count_k) {
+    const struct tare_conv *conv = patches->conv;
+    const int64_t channels = conv->in_channels / conv->groups, size = (int64_t)patches->element_size;
+    const struct gathering g = { .conv = conv,
+                                 .size = size,
+                                 .channels = channels,
+                                 .pixel = conv->in_channels * size,
+                                 .side_by_side =
+                                     conv->groups == 1 && conv->dilation[2] == 1 && conv->base_dilation[2] == 1 };
+    const int64_t image_size = conv->in[0] * conv->in[1] * conv->in[2] * g.pixel;
+    const int64_t line_length = conv->kernel[2] * channels, tap_line = first_k / line_length;
+    const int64_t line = first_row / conv->out[2], slice = line / conv->out[1];
+    int64_t out[3] = { slice % conv->out[0], line % conv->out[1], first_row % conv->out[2] };
+    const char *image =
+        (const char *)patches->input + slice / conv->out[0] * image_size + patches->group * channels * size;
+    for (int64_t i = 0; i < rows; i++) {
+        gather_row(&g, (char *)block + i * stride * size, image, out, tap_line / conv->kernel[1],
+                   tap_line % conv->kernel[1], first_k % line_length, count_k);
+        if (++out[2] < conv->out[2]) continue;
+        out[2] = 0;
+        if (++out[1] < conv->out[1]) continue;
+        out[1] = 0;
+        if (++out[0] < conv->out[0]) continue;
+        out[0] = 0;
+        image += image_size;
+    }
+}
+
+static void gather_floats(const void *source, float *block, int64_t stride, int64_t first_row, int64_t rows,
+                          int64_t first_k, int64_t count_k) {
+    tare_conv_gather(source, block, stride, first_row, rows, first_k, count_k);
+}
+
+/* ---- dense ---- */
+
+size_t tare_conv_packed_floats(const struct tare_conv *conv) {
+    return (size_t)conv->groups * tare_gemm_packed_floats(tare_conv_patch(conv), conv->out_channels / conv->groups);
+}
+
+void tare_conv_pack(float *packed, const struct tare_conv *conv, const float *filter) {
+    const int64_t k = tare_conv_patch(conv), n = conv->out_channels / conv->groups;
+    for (int64_t g = 0; g < conv->groups; g++, packed += tare_gemm_packed_floats(k, n))
+        tare_gemm_pack(packed, filter + g * n, k, n, conv->out_channels, 1);
+}
+
+void tare_conv_pack_int8(float *packed, const struct tare_conv *conv, const int8_t *filter) {
+    const int64_t k = tare_conv_patch(conv), n = conv->out_channels / conv->groups;
+    for (int64_t g = 0; g < conv->groups; g++, packed += tare_gemm_packed_floats(k, n))
+        tare_gemm_pack_int8(packed, filter + g * n, k, n, conv->out_channels, 1);
+}
+
+/* One tap, no stride, no padding: the input is the matrix. */
+static bool is_pointwise(const struct tare_conv *conv) {
+    for (int i = 0; i < 3; i++) {
+        if (conv->kernel[i] != 1 || conv->stride[i] != 1 || conv->base_dilation[i] != 1 || conv->pad[i] != 0 ||
+            conv->out[i] != conv->in[i])
+            return false;
+    }
+    return true;
+}
+
+size_t tare_conv_dense_scratch(const struct tare_conv *conv) {
+    if (!is_pointwise(conv) && tare_conv_is_direct(conv)) return tare_conv_direct_scratch(conv);
+    return tare_gemm_scratch_floats();
+}
+
+void tare_conv_dense_at(enum tare_cpu_level level, float *output, const struct tare_conv *conv, const float *input,
+                        const float *packed, const struct tare_gemm_finish *finish, float *scratch) {
+    const int64_t k = tare_conv_patch(conv), n = conv->out_channels / conv->groups;
+    const int64_t m = tare_conv_rows(conv);
+    if (!is_pointwise(conv) && tare_conv_is_direct(conv)) {
+        tare_conv_direct_at(level, output, conv, input, packed, finish, scratch);
+        return;
+    }
+    for (int64_t g = 0; g < conv->groups; g++) {
+        const struct tare_conv_patches patches = { conv, input, g, sizeof(float) };
+        struct tare_gemm_rows rows = { .gather = gather_floats, .source = &patches };
+        struct tare_gemm_finish group = finish == NULL ? (struct tare_gemm_finish){ 0 } : *finish;
+        if (group.bias != NULL) group.bias += g * n;
+        if (group.addend != NULL) group.addend += g * n;
+        if (is_pointwise(conv))
+            rows = (struct tare_gemm_rows){ .data = input + g * (conv->in_channels / conv->groups),
+                                            .stride = conv->in_channels };
+        tare_gemm_at(level, output + g * n, conv->out_channels, &rows, packed, m, n, k, finish == NULL ? NULL : &group,
+                     scratch);
+        packed += tare_gemm_packed_floats(k, n);
+    }
+}
+
+void tare_conv_dense(float *output, const struct tare_conv *conv, const float *input, const float *packed,
+                     const struct tare_gemm_finish *finish, float *scratch) {
+    tare_conv_dense_at(tare_cpu_level(), output, conv, input, packed, finish, scratch);
+}

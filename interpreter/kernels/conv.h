@@ -1,0 +1,106 @@
+/* Convolutions over channels-last arrays: geometry, the gathering of patches for the matrix product, and depthwise.
+ *
+ * Arrays: input [batch, depth, height, width, in_channels], filter [kernel…, in_channels / groups, out_channels],
+ * output [batch, out…, out_channels]. Two spatial dimensions have depth 1. An output element is one chain
+ * (dot-fma-chain) over kernel depth, height, width, then channel; padding multiplies zeros (dense) or is skipped
+ * (depthwise). */
+#ifndef TARE_INTERPRETER_KERNELS_CONV_H
+#define TARE_INTERPRETER_KERNELS_CONV_H
+
+#include "base/status.h"
+#include "interpreter/kernels/gemm.h"
+
+struct tare_conv {
+    int64_t batch;
+    int64_t in[3], in_channels; /* depth, height, width */
+    int64_t kernel[3];
+    int64_t out[3], out_channels;
+    int64_t stride[3], dilation[3];
+    int64_t base_dilation[3]; /* zeros between the input's elements: 1 is none, 2 is one */
+    int64_t pad[3];           /* in front, of the dilated input; may be negative */
+    int64_t groups;
+};
+
+/* TARE_SHAPE / TARE_INVALID_ARGUMENT when the numbers cannot be a convolution (non-positive stride, channels that the
+ * groups do not divide, a product that overflows). */
+tare_status tare_conv_check(const struct tare_conv *conv);
+/* True when each group has one input channel, there are several, and the input is not dilated: the depthwise kernel. */
+bool tare_conv_is_depthwise(const struct tare_conv *conv);
+/* Output positions of all images; elements of a patch (k of the matrix product). */
+int64_t tare_conv_rows(const struct tare_conv *conv);
+int64_t tare_conv_patch(const struct tare_conv *conv);
+
+/* A block of patches: of group `group`, from an input of `element_size` bytes an element, as tare_gemm_rows.gather. */
+struct tare_conv_patches {
+    const struct tare_conv *conv;
+    const void *input;
+    int64_t group;
+    size_t element_size;
+};
+/* Row stride in elements. Padding is zero bytes. */
+void tare_conv_gather(const struct tare_conv_patches *patches, void *block, int64_t stride, int64_t first_row,
+                      int64_t rows, int64_t first_k, int64_t count_k);
+
+/* Packed weights of a dense convolution: one packed matrix a group. */
+size_t tare_conv_packed_floats(const struct tare_conv *conv);
+void tare_conv_pack(float *packed, const struct tare_conv *conv, const float *filter);
+void tare_conv_pack_int8(float *packed, const struct tare_conv *conv, const int8_t *filter);
+/* Dense or grouped, finished (NULL: as it is; an addend lies as the output does). `scratch` holds
+ * tare_conv_dense_scratch floats. */
+size_t tare_conv_dense_scratch(const struct tare_conv *conv);
+void tare_conv_dense(float *output, const struct tare_conv *conv, const float *input, const float *packed,
+                     const struct tare_gemm_finish *finish, float *scratch);
+void tare_conv_dense_at(enum tare_cpu_level level, float *output, const struct tare_conv *conv, const float *input,
+                        const float *packed, const struct tare_gemm_finish *finish, float *scratch);
+
+/* Depthwise with out_channels / in_channels outputs a channel; the filter is [kernel…, out_channels], not packed.
+ * Finished as tare_conv_dense. `scratch` holds tare_conv_depthwise_scratch floats (0 for multiplier 1). */
+size_t tare_conv_depthwise_scratch(const struct tare_conv *conv);
+void tare_conv_depthwise(float *output, const struct tare_conv *conv, const float *input, const float *filter,
+                         const struct tare_gemm_finish *finish, float *scratch);
+void tare_conv_depthwise_at(enum tare_cpu_level level, float *output, const struct tare_conv *conv, const float *input,
+                            const float *filter, const struct tare_gemm_finish *finish, float *scratch);
+
+/* The plain loops that everything above is tested against: same chain, one output after another. Integers wrap. */
+void tare_conv_plain_f32(float *output, const struct tare_conv *conv, const float *input, const float *filter);
+void tare_conv_plain_f64(double *output, const struct tare_conv *conv, const double *input, const double *filter);
+void tare_conv_plain_i32(int32_t *output, const struct tare_conv *conv, const int32_t *input, const int32_t *filter);
+
+/* ---- dense without gathering: called by tare_conv_dense ---- */
+
+/* Where the taps of a line lie side by side in the input and it is worth it. */
+bool tare_conv_is_direct(const struct tare_conv *conv);
+size_t tare_conv_direct_scratch(const struct tare_conv *conv);
+void tare_conv_direct_at(enum tare_cpu_level level, float *output, const struct tare_conv *conv, const float *input,
+                         const float *packed, const struct tare_gemm_finish *finish, float *scratch);
+
+/* ---- for the depthwise variants only ---- */
+
+/* One output row segment of `count` positions, all whose taps lie inside horizontally: for channels [0, channels),
+ * taps [h0, h1) x [w0, w1) of one depth slice. Strides in elements. */
+struct tare_depthwise_row {
+    void *output;       /* float; int32 of the integer kernels */
+    const void *input;  /* of tap (0, 0) at the first position (may point outside; only valid taps are read) */
+    const void *filter; /* of tap (0, 0); float or int8, both */
+    int64_t count, channels;
+    int64_t output_step, input_step; /* between positions */
+    int64_t h0, h1, w0, w1;
+    int64_t input_h, input_w;              /* between taps */
+    int64_t filter_h, filter_w;            /* between taps */
+    int64_t first_column, columns;         /* for lines: the column of tap 0 at the first position, the input's width */
+    bool accumulate;                       /* go on with the chain in output */
+    const struct tare_gemm_finish *finish; /* of the first position and channel; NULL: nothing is to do (integers) */
+};
+typedef void tare_depthwise_kernel(const struct tare_depthwise_row *row);
+tare_depthwise_kernel tare_depthwise_row_plain, tare_depthwise_row_avx2, tare_depthwise_row_avx512;
+tare_depthwise_kernel tare_depthwise_row_int8_plain, tare_depthwise_row_int8_avx2, tare_depthwise_row_int8_avx512;
+/* For taps side by side: takes whole lines, of which some taps may lie outside horizontally. NULL: none of that width.
+ */
+tare_depthwise_kernel *tare_depthwise_line_avx512(int64_t size, int64_t stride);
+/* Walks over an image's output rows with multiplier 1; bytes an element of input and filter, and of the output. `line`
+ * may be NULL. */
+void tare_depthwise_image(tare_depthwise_kernel *kernel, tare_depthwise_kernel *line, const struct tare_conv *conv,
+                          void *output, const void *image, const void *filter, size_t in_size, size_t out_size,
+                          const struct tare_gemm_finish *finish);
+
+#endif

@@ -1,0 +1,71 @@
+#include "interpreter/kernels/conv_int.h"
+
+#include "base/alloc.h"
+
+/* ---- dense ---- */
+
+static size_t group_bytes(enum tare_igemm_form form, const struct tare_conv *conv) {
+    return tare_igemm_packed_bytes(form, tare_conv_patch(conv), conv->out_channels / conv->groups);
+}
+
+size_t tare_conv_int_packed_bytes(enum tare_igemm_form form, const struct tare_conv *conv) {
+    return group_bytes(form, conv) * (size_t)conv->groups;
+}
+
+void tare_conv_int_pack(void *packed, enum tare_igemm_form form, const struct tare_conv *conv, const int8_t *filter) {
+    const int64_t n = conv->out_channels / conv->groups;
+    for (int64_t g = 0; g < conv->groups; g++)
+        tare_igemm_pack((char *)packed + (size_t)g * group_bytes(form, conv), form, filter + g * n,
+                        tare_conv_patch(conv), n, conv->out_channels, 1);
+}
+
+bool tare_conv_int_pack_int32(void *packed, const struct tare_conv *conv, const int32_t *filter) {
+    const int64_t n = conv->out_channels / conv->groups;
+    for (int64_t g = 0; g < conv->groups; g++) {
+        if (!tare_igemm_pack_int32((char *)packed + (size_t)g * group_bytes(TARE_IGEMM_PAIRS, conv), filter + g * n,
+                                   tare_conv_patch(conv), n, conv->out_channels, 1))
+            return false;
+    }
+    return true;
+}
+
+static void gather(const void *source, void *block, int64_t stride, int64_t first_row, int64_t rows, int64_t first_k,
+                   int64_t count_k) {
+    tare_conv_gather(source, block, stride, first_row, rows, first_k, count_k);
+}
+
+void tare_conv_int_dense(int32_t *output, const struct tare_conv *conv, const void *input, enum tare_igemm_form form,
+                         const void *packed, void *scratch) {
+    const int64_t n = conv->out_channels / conv->groups;
+    for (int64_t g = 0; g < conv->groups; g++) {
+        const struct tare_conv_patches patches = { conv, input, g, form == TARE_IGEMM_QUADS ? 1 : 2 };
+        const struct tare_igemm_rows rows = { .gather = gather, .source = &patches };
+        tare_igemm(output + g * n, conv->out_channels, &rows, form,
+                   (const char *)packed + (size_t)g * group_bytes(form, conv), tare_conv_rows(conv), n,
+                   tare_conv_patch(conv), scratch);
+    }
+}
+
+/* ---- depthwise ---- */
+
+static tare_depthwise_kernel *kernel_of(enum tare_cpu_level level) {
+#if TARE_KERNELS_X86
+    if (level >= TARE_CPU_AVX512) return tare_depthwise_row_int8_avx512;
+    if (level >= TARE_CPU_AVX2) return tare_depthwise_row_int8_avx2;
+#endif
+    (void)level;
+    return tare_depthwise_row_int8_plain;
+}
+
+void tare_conv_int_depthwise_at(enum tare_cpu_level level, int32_t *output, const struct tare_conv *conv,
+                                const int8_t *input, const int8_t *filter) {
+    const int64_t in = conv->in[0] * conv->in[1] * conv->in[2] * conv->in_channels;
+    const int64_t out = conv->out[0] * conv->out[1] * conv->out[2] * conv->out_channels;
+    for (int64_t b = 0; b < conv->batch; b++)
+        tare_depthwise_image(kernel_of(level), NULL, conv, output + b * out, input + b * in, filter, sizeof(int8_t),
+                             sizeof(int32_t), NULL);
+}
+
+void tare_conv_int_depthwise(int32_t *output, const struct tare_conv *conv, const int8_t *input, const int8_t *filter) {
+    tare_conv_int_depthwise_at(tare_cpu_level(), output, conv, input, filter);
+}

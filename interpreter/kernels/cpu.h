@@ -1,0 +1,43 @@
+/* Which instruction sets the fast kernels may use. The library is built for the x86-64 baseline; kernels for more carry
+ * target attributes and are chosen here at run time. Every variant of a kernel gives the same bits. */
+#ifndef TARE_INTERPRETER_KERNELS_CPU_H
+#define TARE_INTERPRETER_KERNELS_CPU_H
+
+enum tare_cpu_level {
+    TARE_CPU_PLAIN,  /* portable C */
+    TARE_CPU_AVX2,   /* AVX2 and FMA */
+    TARE_CPU_AVX512, /* F, BW, VL, DQ */
+    TARE_CPU_VNNI,   /* AVX-512 with VNNI */
+};
+
+/* The best level that this machine has; the environment variable TARE_CPU (plain, avx2, avx512, vnni) lowers it.
+ * Constant from the first call on. */
+enum tare_cpu_level tare_cpu_level(void);
+/* "plain", "avx2", … */
+const char *tare_cpu_level_name(enum tare_cpu_level level);
+
+#if defined(__x86_64__)
+#define TARE_KERNELS_X86 1
+#define TARE_TARGET_AVX2 __attribute__((target("avx2,fma")))
+#define TARE_TARGET_AVX512 __attribute__((target("avx2,fma,prfchw,avx512f,avx512bw,avx512vl,avx512dq")))
+#define TARE_TARGET_VNNI __attribute__((target("avx2,fma,prfchw,avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
+#else
+#define TARE_KERNELS_X86 0
+#endif
+
+/* Loops over registers must be unrolled whole, or the accumulators live in memory. */
+#if defined(__clang__)
+#define TARE_UNROLL _Pragma("unroll")
+#else
+#define TARE_UNROLL _Pragma("GCC unroll 16")
+#endif
+/* Before a loop whose iterations touch no element of each other (output and input may be the same memory): vector code
+ * then needs no check for overlap. clang has the like only with a warning where it makes no vector code. */
+#if defined(__clang__)
+#define TARE_INDEPENDENT
+#else
+#define TARE_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+#define TARE_ALWAYS_INLINE static inline __attribute__((always_inline))
+
+#endif

@@ -1,0 +1,171 @@
+/* Depthwise convolution: rows of output positions, cut so that the kernels see only positions whose taps all lie inside
+ * the input; border positions go one at a time with fewer taps. */
+#include "interpreter/kernels/conv.h"
+
+#include <math.h>
+#include <string.h>
+
+void tare_depthwise_row_plain(const struct tare_depthwise_row *row) {
+    for (int64_t i = 0; i < row->count; i++) {
+        const float *input = (const float *)row->input + i * row->input_step, *filter = row->filter;
+        float *output = (float *)row->output + i * row->output_step;
+        for (int64_t c = 0; c < row->channels; c++) {
+            float sum = row->accumulate ? output[c] : 0;
+            for (int64_t h = row->h0; h < row->h1; h++) {
+                for (int64_t w = row->w0; w < row->w1; w++)
+                    sum = fmaf(input[h * row->input_h + w * row->input_w + c],
+                               filter[h * row->filter_h + w * row->filter_w + c], sum);
+            }
+            output[c] = row->finish == NULL ? sum : tare_gemm_finished(row->finish, sum, i * row->output_step + c, c);
+        }
+    }
+}
+
+void tare_depthwise_row_int8_plain(const struct tare_depthwise_row *row) {
+    for (int64_t i = 0; i < row->count; i++) {
+        const int8_t *input = (const int8_t *)row->input + i * row->input_step, *filter = row->filter;
+        int32_t *output = (int32_t *)row->output + i * row->output_step;
+        for (int64_t c = 0; c < row->channels; c++) {
+            uint32_t sum = row->accumulate ? (uint32_t)output[c] : 0;
+            for (int64_t h = row->h0; h < row->h1; h++) {
+                for (int64_t w = row->w0; w < row->w1; w++)
+                    sum += (uint32_t)(input[h * row->input_h + w * row->input_w + c] *
+                                      filter[h * row->filter_h + w * row->filter_w + c]);
+            }
+            output[c] = (int32_t)sum;
+        }
+    }
+}
+
+static tare_depthwise_kernel *kernel_of(enum tare_cpu_level level) {
+#if TARE_KERNELS_X86
+    if (level >= TARE_CPU_AVX512) return tare_depthwise_row_avx512;
+    if (level >= TARE_CPU_AVX2) return tare_depthwise_row_avx2;
+#endif
+    (void)level;
+    return tare_depthwise_row_plain;
+}
+
+static tare_depthwise_kernel *line_of(enum tare_cpu_level level, const struct tare_conv *conv) {
+#if TARE_KERNELS_X86
+    if (level >= TARE_CPU_AVX512 && conv->dilation[2] == 1)
+        return tare_depthwise_line_avx512(conv->kernel[2], conv->stride[2]);
+#endif
+    (void)level, (void)conv;
+    return NULL;
+}
+
+/* Taps [*first, *last) of axis that lie inside the input at output position `out`. */
+static void inside_taps(const struct tare_conv *conv, int axis, int64_t out, int64_t *first, int64_t *last) {
+    const int64_t at = out * conv->stride[axis] - conv->pad[axis], step = conv->dilation[axis];
+    *first = at >= 0 ? 0 : (-at + step - 1) / step;
+    const int64_t room = conv->in[axis] - at;
+    *last = room <= 0 ? 0 : (room + step - 1) / step;
+    if (*last > conv->kernel[axis]) *last = conv->kernel[axis];
+    if (*first > *last) *first = *last;
+}
+
+/* Positions [*first, *last) of the output's width where every tap lies inside. */
+static void inner_positions(const struct tare_conv *conv, int64_t *first, int64_t *last) {
+    const int64_t reach = (conv->kernel[2] - 1) * conv->dilation[2], step = conv->stride[2];
+    *first = conv->pad[2] <= 0 ? 0 : (conv->pad[2] + step - 1) / step;
+    const int64_t room = conv->in[2] + conv->pad[2] - reach - 1; /* the last position starts at most here */
+    *last = room < 0 ? 0 : room / step + 1;
+    if (*last > conv->out[2]) *last = conv->out[2];
+    if (*first > *last) *first = *last;
+}
+
+/* What an image is walked with. */
+struct walk {
+    tare_depthwise_kernel *kernel, *line;
+    const struct tare_conv *conv;
+    const char *image, *filter;
+    int64_t in_size, out_size; /* bytes an element */
+    const struct tare_gemm_finish *finish;
+};
+
+/* One output line: slice `d`, line `h`, whose first element is element `at` of the image's output. */
+static void line(const struct walk *walk, char *output, int64_t at, int64_t d, int64_t h) {
+    const struct tare_conv *conv = walk->conv;
+    struct tare_gemm_finish finish = walk->finish == NULL ? (struct tare_gemm_finish){ 0 } : *walk->finish;
+    const int64_t channels = conv->out_channels, line_size = conv->in[2] * channels;
+    struct tare_depthwise_row row = {
+        .channels = channels,
+        .output_step = channels,
+        .input_step = conv->stride[2] * channels,
+        .input_h = conv->dilation[1] * line_size,
+        .input_w = conv->dilation[2] * channels,
+        .filter_h = conv->kernel[2] * channels,
+        .filter_w = channels,
+        .first_column = -conv->pad[2],
+        .columns = conv->in[2],
+    };
+    int64_t d0, d1, inner_first, inner_last;
+    inside_taps(conv, 0, d, &d0, &d1);
+    inside_taps(conv, 1, h, &row.h0, &row.h1);
+    inner_positions(conv, &inner_first, &inner_last);
+    if (d0 >= d1) d1 = d0 + 1, row.h1 = row.h0; /* no tap at all: zeros */
+    for (int64_t kd = d0; kd < d1; kd++) {
+        const int64_t in_d = d * conv->stride[0] - conv->pad[0] + kd * conv->dilation[0];
+        const int64_t in_h = h * conv->stride[1] - conv->pad[1];
+        row.filter = walk->filter + kd * conv->kernel[1] * row.filter_h * walk->in_size;
+        row.accumulate = kd > d0;
+        for (int64_t w = 0; w < conv->out[2];) {
+            const bool inner = walk->line != NULL || (w >= inner_first && w < inner_last);
+            row.count = walk->line != NULL ? conv->out[2] : inner ? inner_last - w : 1;
+            row.w0 = 0, row.w1 = conv->kernel[2];
+            if (!inner) inside_taps(conv, 2, w, &row.w0, &row.w1);
+            const int64_t in_w = w * conv->stride[2] - conv->pad[2];
+            row.input = walk->image + ((in_d * conv->in[1] + in_h) * conv->in[2] + in_w) * channels * walk->in_size;
+            row.output = output + w * channels * walk->out_size;
+            if (finish.addend != NULL) finish.addend = walk->finish->addend + at + w * channels;
+            row.finish = walk->finish != NULL && kd == d1 - 1 ? &finish : NULL;
+            (walk->line != NULL ? walk->line : walk->kernel)(&row);
+            w += row.count;
+        }
+    }
+}
+
+void tare_depthwise_image(tare_depthwise_kernel *kernel, tare_depthwise_kernel *line_kernel,
+                          const struct tare_conv *conv, void *output, const void *image, const void *filter,
+                          size_t in_size, size_t out_size, const struct tare_gemm_finish *finish) {
+    const struct walk walk = { kernel, line_kernel, conv, image, filter, (int64_t)in_size, (int64_t)out_size, finish };
+    const int64_t line_size = conv->out[2] * conv->out_channels;
+    for (int64_t i = 0; i < conv->out[0] * conv->out[1]; i++)
+        line(&walk, (char *)output + i * line_size * (int64_t)out_size, i * line_size, i / conv->out[1],
+             i % conv->out[1]);
+}
+
+size_t tare_conv_depthwise_scratch(const struct tare_conv *conv) {
+    if (conv->out_channels == conv->in_channels) return 0;
+    return (size_t)(conv->in[0] * conv->in[1] * conv->in[2] * conv->out_channels);
+}
+
+void tare_conv_depthwise_at(enum tare_cpu_level level, float *output, const struct tare_conv *conv, const float *input,
+                            const float *filter, const struct tare_gemm_finish *finish, float *scratch) {
+    tare_depthwise_kernel *kernel = kernel_of(level);
+    const int64_t pixels = conv->in[0] * conv->in[1] * conv->in[2];
+    const int64_t multiplier = conv->in_channels ? conv->out_channels / conv->in_channels : 0;
+    const int64_t image_out = conv->out[0] * conv->out[1] * conv->out[2] * conv->out_channels;
+    struct tare_gemm_finish image_finish = finish == NULL ? (struct tare_gemm_finish){ 0 } : *finish;
+    for (int64_t b = 0; b < conv->batch; b++) {
+        if (image_finish.addend != NULL) image_finish.addend = finish->addend + b * image_out;
+        const float *image = input + b * pixels * conv->in_channels;
+        if (multiplier > 1) { /* each channel as often as it has outputs: then the multiplier is 1 */
+            float *to = scratch;
+            for (int64_t i = 0; i < pixels * conv->in_channels; i++) {
+                for (int64_t j = 0; j < multiplier; j++)
+                    *to++ = image[i];
+            }
+            image = scratch;
+        }
+        tare_depthwise_image(kernel, line_of(level, conv), conv, output, image, filter, sizeof(float), sizeof(float),
+                             finish == NULL ? NULL : &image_finish);
+        output += image_out;
+    }
+}
+
+void tare_conv_depthwise(float *output, const struct tare_conv *conv, const float *input, const float *filter,
+                         const struct tare_gemm_finish *finish, float *scratch) {
+    tare_conv_depthwise_at(tare_cpu_level(), output, conv, input, filter, finish, scratch);
+}

@@ -1,0 +1,18 @@
+/* Discrete Fourier transforms of any length, in complex double. */
+#ifndef TARE_INTERPRETER_KERNELS_FOURIER_H
+#define TARE_INTERPRETER_KERNELS_FOURIER_H
+
+#include "base/arena.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What transforms of one length share: roots of unity, and work memory. Lives in the arena that made it. */
+struct tare_fourier;
+
+/* n >= 1. NULL: no memory, or n is too large. */
+struct tare_fourier *tare_fourier_new(struct tare_arena *arena, int64_t n);
+/* x[k] = sum over j of x[j] exp(-2 pi i j k / n) in place; inverse: exp(+…), divided by n. */
+void tare_fourier_run(struct tare_fourier *fourier, _Complex double *x, bool inverse);
+
+#endif

@@ -1,0 +1,143 @@
+#include "interpreter/kernels/gemm.h"
+
+#include "base/alloc.h"
+
+#include <math.h>
+#include <string.h>
+
+size_t tare_gemm_packed_floats(int64_t k, int64_t n) {
+    int64_t padded, floats;
+    if (k < 0 || n < 0 || !tare_add_i64(&padded, n, TARE_GEMM_PANEL - 1)) return 0;
+    padded -= padded % TARE_GEMM_PANEL;
+    if (!tare_mul_i64(&floats, padded, k) || floats > INT64_MAX / (int64_t)sizeof(float)) return 0;
+    return (size_t)floats;
+}
+
+#define PACK(name, type)                                                                                               \
+    void name(float *packed, const type *b, int64_t k, int64_t n, int64_t row_stride, int64_t column_stride) {         \
+        for (int64_t first = 0; first < n; first += TARE_GEMM_PANEL) {                                                 \
+            const int64_t columns = n - first < TARE_GEMM_PANEL ? n - first : TARE_GEMM_PANEL;                         \
+            for (int64_t i = 0; i < k; i++, packed += TARE_GEMM_PANEL) {                                               \
+                const type *row = b + i * row_stride + first * column_stride;                                          \
+                for (int64_t j = 0; j < columns; j++)                                                                  \
+                    packed[j] = (float)row[j * column_stride];                                                         \
+                for (int64_t j = columns; j < TARE_GEMM_PANEL; j++)                                                    \
+                    packed[j] = 0;                                                                                     \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+PACK(tare_gemm_pack, float)
+PACK(tare_gemm_pack_int8, int8_t)
+#undef PACK
+
+/* Gathered rows lie a few cache lines more than a block apart, so that a power of two in the model does not put them
+ * all into one cache set. */
+enum { BLOCK_STRIDE = TARE_GEMM_BLOCK_K + 16 };
+
+size_t tare_gemm_scratch_floats(void) {
+    return (size_t)TARE_GEMM_BLOCK_ROWS * BLOCK_STRIDE;
+}
+
+void tare_gemm_block_plain(const struct tare_gemm_block *block) {
+    for (int64_t i = 0; i < block->lines * block->rows; i++) {
+        const int64_t at = i / block->rows * block->c_line + i % block->rows * block->ldc;
+        const float *a = block->a + i / block->rows * block->a_line + i % block->rows * block->lda;
+        for (int64_t j = 0; j < block->n; j++) {
+            const float *b = block->panels + j / TARE_GEMM_PANEL * block->panel_stride + j % TARE_GEMM_PANEL;
+            float sum = block->accumulate ? block->c[at + j] : 0;
+            for (int64_t s = 0; s < block->segments; s++) {
+                for (int64_t p = 0; p < block->length; p++, b += TARE_GEMM_PANEL)
+                    sum = fmaf(a[s * block->step + p], *b, sum);
+            }
+            block->c[at + j] = block->finish == NULL ? sum : tare_gemm_finished(block->finish, sum, at + j, j);
+        }
+    }
+}
+
+tare_gemm_block_function *tare_gemm_block_at(enum tare_cpu_level level) {
+#if TARE_KERNELS_X86
+    if (level >= TARE_CPU_AVX512) return tare_gemm_block_avx512;
+    if (level >= TARE_CPU_AVX2) return tare_gemm_block_avx2;
+#endif
+    (void)level;
+    return tare_gemm_block_plain;
+}
+
+int64_t tare_gemm_even_piece(int64_t wanted, int64_t limit, int64_t unit) {
+    const int64_t pieces = (wanted + limit - 1) / limit;
+    const int64_t piece = (wanted + pieces - 1) / pieces;
+    return (piece + unit - 1) / unit * unit;
+}
+
+/* Few rows, or few columns: each weight (each element of A) is used a few times only, so nothing is cut. */
+enum { FEW_ROWS = 6, FEW_COLUMNS = 64, MOST_K_UNCUT = 512 };
+
+static bool is_one_block(const struct tare_gemm_rows *a, int64_t m, int64_t n, int64_t k) {
+    if (a->data == NULL) return false;
+    return m <= FEW_ROWS || (n <= FEW_COLUMNS && k <= MOST_K_UNCUT);
+}
+
+/* Rows that lie a multiple of this many floats apart fall into one set of the first-level cache, which holds 8 or 12 of
+ * them: they are copied apart. Others are read where they lie. */
+enum { ONE_SET = 1024 };
+
+/* Sets the block's rows of A: [row, row + block->rows), from k0 on. */
+static void take_rows(struct tare_gemm_block *block, const struct tare_gemm_rows *a, int64_t row, int64_t k0,
+                      float *scratch) {
+    if (a->data != NULL && a->stride % ONE_SET != 0) {
+        block->a = a->data + row * a->stride + k0;
+        block->lda = a->stride;
+        return;
+    }
+    block->a = scratch;
+    block->lda = BLOCK_STRIDE;
+    if (a->data == NULL) {
+        a->gather(a->source, scratch, BLOCK_STRIDE, row, block->rows, k0, block->length);
+        return;
+    }
+    for (int64_t i = 0; i < block->rows; i++)
+        memcpy(scratch + i * BLOCK_STRIDE, a->data + (row + i) * a->stride + k0, (size_t)block->length * sizeof(float));
+}
+
+void tare_gemm_at(enum tare_cpu_level level, float *c, int64_t ldc, const struct tare_gemm_rows *a, const float *packed,
+                  int64_t m, int64_t n, int64_t k, const struct tare_gemm_finish *finish, float *scratch) {
+    tare_gemm_block_function *run = tare_gemm_block_at(level);
+    struct tare_gemm_block block = { .c = c,
+                                     .ldc = ldc,
+                                     .a = a->data,
+                                     .lda = a->stride,
+                                     .lines = 1,
+                                     .rows = m,
+                                     .n = n,
+                                     .segments = 1,
+                                     .length = k,
+                                     .panels = packed,
+                                     .panel_stride = k * TARE_GEMM_PANEL,
+                                     .finish = finish };
+    if (m <= 0 || n <= 0) return;
+    if (k == 0 || is_one_block(a, m, n, k)) {
+        run(&block);
+        return;
+    }
+    const int64_t block_rows = tare_gemm_even_piece(m, TARE_GEMM_BLOCK_ROWS, TARE_GEMM_TILE_ROWS);
+    const int64_t block_k = tare_gemm_even_piece(k, TARE_GEMM_BLOCK_K, 4);
+    struct tare_gemm_finish rows_finish = finish == NULL ? (struct tare_gemm_finish){ 0 } : *finish;
+    for (int64_t row = 0; row < m; row += block_rows) {
+        block.rows = m - row < block_rows ? m - row : block_rows;
+        block.c = c + row * ldc;
+        if (finish != NULL && finish->addend != NULL) rows_finish.addend = finish->addend + row * ldc;
+        for (int64_t k0 = 0; k0 < k; k0 += block_k) {
+            block.length = k - k0 < block_k ? k - k0 : block_k;
+            block.panels = packed + k0 * TARE_GEMM_PANEL;
+            block.accumulate = k0 > 0;
+            block.finish = finish != NULL && k0 + block.length == k ? &rows_finish : NULL;
+            take_rows(&block, a, row, k0, scratch);
+            run(&block);
+        }
+    }
+}
+
+void tare_gemm(float *c, int64_t ldc, const struct tare_gemm_rows *a, const float *packed, int64_t m, int64_t n,
+               int64_t k, const struct tare_gemm_finish *finish, float *scratch) {
+    tare_gemm_at(tare_cpu_level(), c, ldc, a, packed, m, n, k, finish, scratch);
+}

@@ -1,0 +1,90 @@
+/* Matrix products with weights packed once: C = A·B, A is m×k in rows (activations), B is k×n (weights).
+ *
+ * Rule dot-fma-chain (docs/numerics.md): an output element is one chain of fused multiply-adds in float, in the order
+ * of k, starting at +0. Blocking cuts the chain at no place that rounds, vector lanes hold different outputs, so the
+ * bits depend neither on m, n, blocking nor on the instruction set. Nothing here knows tensors or ops. */
+#ifndef TARE_INTERPRETER_KERNELS_GEMM_H
+#define TARE_INTERPRETER_KERNELS_GEMM_H
+
+#include "interpreter/kernels/cpu.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    TARE_GEMM_PANEL = 16,       /* columns of B that are packed side by side */
+    TARE_GEMM_TILE_ROWS = 14,   /* of the highest tile: a divisor of the lines and images that networks have */
+    TARE_GEMM_BLOCK_ROWS = 140, /* rows of A that are gathered at a time, whole tiles */
+    TARE_GEMM_BLOCK_K = 512,
+};
+
+/* Rows of A: either a matrix in memory, or a function that gathers a block of it (a convolution's patches). */
+struct tare_gemm_rows {
+    const float *data; /* element (i, j) at data[i * stride + j]; NULL: gather */
+    int64_t stride;
+    /* Writes rows first_row … and columns first_k … into block, `stride` floats a row. */
+    void (*gather)(const void *source, float *block, int64_t stride, int64_t first_row, int64_t rows, int64_t first_k,
+                   int64_t count_k);
+    const void *source;
+};
+
+/* What is done to a finished element before it is stored, each step rounded as its own op would: x + bias of its
+ * column, x + addend, then with `relu` x < 0 ? 0 : x and x > limit ? limit : x. */
+struct tare_gemm_finish {
+    const float *bias;   /* one a column; NULL: none */
+    const float *addend; /* as C, with its row stride; NULL: none */
+    bool relu;
+    float limit; /* INFINITY: none */
+};
+
+/* Floats of packed weights, 0 when the product overflows or a size is negative. */
+size_t tare_gemm_packed_floats(int64_t k, int64_t n);
+/* Packs B, element (i, j) at b[i * row_stride + j * column_stride], into panels of 16 columns; the last panel is filled
+ * up with zeros. `packed` should be aligned to 64 bytes. */
+void tare_gemm_pack(float *packed, const float *b, int64_t k, int64_t n, int64_t row_stride, int64_t column_stride);
+/* As tare_gemm_pack with int8 weights, converted exactly. */
+void tare_gemm_pack_int8(float *packed, const int8_t *b, int64_t k, int64_t n, int64_t row_stride,
+                         int64_t column_stride);
+/* Floats of scratch that tare_gemm wants. */
+size_t tare_gemm_scratch_floats(void);
+/* C (m×n, ldc floats a row) = A · packed B, finished (NULL: as it is). k = 0 gives zeros. */
+void tare_gemm(float *c, int64_t ldc, const struct tare_gemm_rows *a, const float *packed, int64_t m, int64_t n,
+               int64_t k, const struct tare_gemm_finish *finish, float *scratch);
+/* As tare_gemm at a level, for tests and benchmarks; the machine must have the level. */
+void tare_gemm_at(enum tare_cpu_level level, float *c, int64_t ldc, const struct tare_gemm_rows *a, const float *packed,
+                  int64_t m, int64_t n, int64_t k, const struct tare_gemm_finish *finish, float *scratch);
+
+/* ---- for the variants and convolutions only ---- */
+
+/* C block (+)= A block · panels. Rows come in `lines` lines of `rows` each (a matrix is one line; a convolution's
+ * output has several, which lie apart in the input). k is cut into `segments` of `length` floats, `step` apart in A. */
+struct tare_gemm_block {
+    float *c;
+    int64_t ldc, c_line; /* floats from row to row and from line to line */
+    const float *a;
+    int64_t lda, a_line;
+    int64_t lines, rows, n;
+    int64_t segments, length, step;
+    const float *panels;
+    int64_t panel_stride; /* floats between two panels; 16 between two k */
+    bool accumulate;
+    const struct tare_gemm_finish *finish; /* of C's first row and column; NULL: more of k comes, or nothing is to do */
+};
+typedef void tare_gemm_block_function(const struct tare_gemm_block *block);
+tare_gemm_block_function tare_gemm_block_plain, tare_gemm_block_avx2, tare_gemm_block_avx512;
+tare_gemm_block_function *tare_gemm_block_at(enum tare_cpu_level level);
+/* `wanted` cut into pieces of at most `limit`, all nearly as long: a piece, rounded up to a multiple of `unit`. */
+int64_t tare_gemm_even_piece(int64_t wanted, int64_t limit, int64_t unit);
+
+/* One element, finished: what the vector code does in lanes. */
+static inline float tare_gemm_finished(const struct tare_gemm_finish *finish, float x, int64_t addend_at,
+                                       int64_t column) {
+    if (finish->bias != NULL) x += finish->bias[column];
+    if (finish->addend != NULL) x += finish->addend[addend_at];
+    if (!finish->relu) return x;
+    if (x < 0) x = 0;
+    return x > finish->limit ? finish->limit : x;
+}
+
+#endif

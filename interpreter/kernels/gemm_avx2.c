@@ -1,0 +1,115 @@
+/* The AVX2 variant of the matrix product: tiles of up to 6 rows by one panel of two vectors (12 accumulators), wider
+ * for few rows. */
+#include "interpreter/kernels/epilogue.h"
+
+#if TARE_KERNELS_X86
+
+enum { MAX_ROWS = 6 };
+
+/* A tile of the block: `c` is its first element, `a` its first row, `column` its first column in the block; `last` are
+ * the lane masks of the last panel's two vectors. */
+typedef void tile_function(const struct tare_gemm_block *block, float *c, const float *a, int64_t column,
+                           const __m256i last[2]);
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tile(const struct tare_gemm_block *block, float *c, const float *a,
+                                              int64_t column, const __m256i last[2], const int rows, const int panels) {
+    const int vectors = panels * 2;
+    const int64_t ldc = block->ldc, lda = block->lda, panel_stride = block->panel_stride;
+    const float *b = block->panels + column / 16 * panel_stride;
+    __m256 sum[MAX_ROWS][8];
+    TARE_UNROLL
+    for (int i = 0; i < rows; i++) {
+        TARE_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            const __m256i mask = j >= vectors - 2 ? last[j & 1] : _mm256_set1_epi32(-1);
+            sum[i][j] = block->accumulate ? _mm256_maskload_ps(c + i * ldc + j * 8, mask) : _mm256_setzero_ps();
+        }
+    }
+    for (int64_t s = 0; s < block->segments; s++, a += block->step) {
+        for (int64_t p = 0; p < block->length; p++, b += 16) {
+            __m256 weights[8];
+            TARE_UNROLL
+            for (int j = 0; j < vectors; j++)
+                weights[j] = _mm256_loadu_ps(b + j / 2 * panel_stride + j % 2 * 8);
+            TARE_UNROLL
+            for (int i = 0; i < rows; i++) {
+                const __m256 x = _mm256_broadcast_ss(a + i * lda + p);
+                TARE_UNROLL
+                for (int j = 0; j < vectors; j++)
+                    sum[i][j] = _mm256_fmadd_ps(x, weights[j], sum[i][j]);
+            }
+        }
+    }
+    const struct tare_gemm_finish *finish = block->finish;
+    TARE_UNROLL
+    for (int i = 0; i < rows; i++) {
+        TARE_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            const __m256i mask = j >= vectors - 2 ? last[j & 1] : _mm256_set1_epi32(-1);
+            if (finish != NULL)
+                sum[i][j] = tare_finished_avx2(finish, sum[i][j], c - block->c + i * ldc + j * 8, column + j * 8, mask);
+            _mm256_maskstore_ps(c + i * ldc + j * 8, mask, sum[i][j]);
+        }
+    }
+}
+
+#define TILE(r, p)                                                                                                     \
+    static TARE_TARGET_AVX2 void tile_##r##_##p(const struct tare_gemm_block *block, float *c, const float *a,         \
+                                                int64_t column, const __m256i last[2]) {                               \
+        tile(block, c, a, column, last, r, p);                                                                         \
+    }
+TILE(1, 1)
+TILE(1, 2)
+TILE(1, 4)
+TILE(2, 1)
+TILE(2, 2)
+TILE(3, 1)
+TILE(3, 2)
+TILE(4, 1)
+TILE(5, 1)
+TILE(6, 1)
+
+/* [rows][log2 of panels] */
+static tile_function *const tiles[MAX_ROWS + 1][3] = {
+    { NULL },
+    { tile_1_1, tile_1_2, tile_1_4 },
+    { tile_2_1, tile_2_2 },
+    { tile_3_1, tile_3_2 },
+    { tile_4_1 },
+    { tile_5_1 },
+    { tile_6_1 },
+};
+#undef TILE
+
+static TARE_TARGET_AVX2 __m256i lane_mask(int64_t lanes) {
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(lanes < 0 ? 0 : lanes)), lane);
+}
+
+TARE_TARGET_AVX2 void tare_gemm_block_avx2(const struct tare_gemm_block *block) {
+    const int64_t rows = block->rows, n = block->n;
+    const int64_t tile_count = (rows + MAX_ROWS - 1) / MAX_ROWS; /* of a line, all nearly as high */
+    const int64_t highest = (rows + tile_count - 1) / tile_count;
+    int width_log = highest <= 1 ? 2 : highest <= 3 ? 1 : 0;
+    for (int64_t column = 0; column < n;) {
+        const int64_t panels_left = (n - column + 15) / 16;
+        while ((int64_t)1 << width_log > panels_left)
+            width_log--;
+        const int64_t width = (int64_t)16 << width_log;
+        const int64_t columns = n - column < width ? n - column : width;
+        const int64_t in_last = columns - (width - 16);
+        const __m256i last[2] = { lane_mask(in_last), lane_mask(in_last - 8) };
+        for (int64_t line = 0; line < block->lines; line++) {
+            float *c = block->c + line * block->c_line + column;
+            const float *a = block->a + line * block->a_line;
+            int64_t row = 0;
+            for (int64_t t = 0; t < tile_count; t++) {
+                const int64_t end = (t + 1) * rows / tile_count;
+                tiles[end - row][width_log](block, c + row * block->ldc, a + row * block->lda, column, last);
+                row = end;
+            }
+        }
+        column += width;
+    }
+}
+#endif

@@ -1,0 +1,160 @@
+/* The AVX-512 variant of the matrix product: tiles of up to 14 rows by 2 panels (28 accumulators), and for few rows
+ * tiles that are wider instead, so that enough chains are under way to hide the latency of a multiply-add. */
+#include "interpreter/kernels/epilogue.h"
+
+#if TARE_KERNELS_X86
+
+/* With one panel every product loads an element of A, and the addresses of more than 12 rows would be loaded, too. */
+enum { MAX_ROWS = TARE_GEMM_TILE_ROWS, MOST_ROWS_OF_ONE_PANEL = 12 };
+
+/* A tile of the block: `c` is its first element, `a` its first row, `column` its first column in the block. */
+typedef void tile_function(const struct tare_gemm_block *block, float *c, const float *a, int64_t column,
+                           __mmask16 last);
+
+/* One k of all rows and panels. `b` is read `ahead` floats further on into the second-level cache. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void multiply(__m512 sum[MAX_ROWS][8], const float *a, int64_t lda,
+                                                    const float *b, int64_t panel_stride, int64_t ahead, const int rows,
+                                                    const int panels) {
+    __m512 weights[8];
+    TARE_UNROLL
+    for (int j = 0; j < panels; j++) {
+        weights[j] = _mm512_loadu_ps(b + j * panel_stride);
+        _mm_prefetch((const char *)(b + ahead + j * panel_stride), _MM_HINT_T1);
+    }
+    TARE_UNROLL
+    for (int i = 0; i < rows; i++) {
+        const __m512 x = _mm512_set1_ps(a[i * lda]);
+        TARE_UNROLL
+        for (int j = 0; j < panels; j++)
+            sum[i][j] = _mm512_fmadd_ps(x, weights[j], sum[i][j]);
+    }
+}
+
+/* What the tile will write, then what it will add, comes into the first-level cache while it multiplies, a row each k:
+ * waited for at the end it would hold up the next tile, and asked for all at once it holds up this one. */
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void fetch_row(const float *c, const float *addend, int64_t ldc, int64_t row,
+                                                     const int rows, const int panels) {
+    TARE_UNROLL
+    for (int j = 0; j < panels; j++) {
+        if (row >= rows)
+            _mm_prefetch((const char *)(addend + (row - rows) * ldc + j * 16), _MM_HINT_T0);
+        else
+            _mm_prefetch((const char *)(c + row * ldc + j * 16), _MM_HINT_ET0);
+    }
+}
+
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tile(const struct tare_gemm_block *block, float *c, const float *a,
+                                                int64_t column, __mmask16 last, const int rows, const int panels) {
+    __m512 sum[MAX_ROWS][8];
+    const int64_t ldc = block->ldc, lda = block->lda, panel_stride = block->panel_stride;
+    const float *b = block->panels + column / 16 * panel_stride;
+    /* The next panels come into the second-level cache while these are used: large weights lie far away. */
+    const bool more = column + 2 * panels * 16 < block->n + 16;
+    const int64_t ahead = more ? panels * panel_stride : 0;
+    TARE_UNROLL
+    for (int i = 0; i < rows; i++) {
+        TARE_UNROLL
+        for (int j = 0; j < panels; j++) {
+            const __mmask16 mask = j == panels - 1 ? last : (__mmask16)0xffff;
+            sum[i][j] = block->accumulate ? _mm512_maskz_loadu_ps(mask, c + i * ldc + j * 16) : _mm512_setzero_ps();
+        }
+    }
+    const struct tare_gemm_finish *finish = block->finish;
+    const float *addend = finish == NULL || finish->addend == NULL ? NULL : finish->addend + (c - block->c);
+    const int64_t to_fetch = addend == NULL ? rows : 2 * rows;
+    int64_t fetched = block->accumulate ? rows : 0; /* sums so far are in the cache already */
+    for (int64_t s = 0; s < block->segments; s++, a += block->step) {
+        int64_t p = 0;
+        for (; p < block->length && fetched < to_fetch; p++, b += 16) {
+            fetch_row(c, addend, ldc, fetched++, rows, panels);
+            multiply(sum, a + p, lda, b, panel_stride, ahead, rows, panels);
+        }
+        for (; p < block->length; p++, b += 16)
+            multiply(sum, a + p, lda, b, panel_stride, ahead, rows, panels);
+    }
+    TARE_UNROLL
+    for (int i = 0; i < rows; i++) {
+        TARE_UNROLL
+        for (int j = 0; j < panels; j++) {
+            const __mmask16 mask = j == panels - 1 ? last : (__mmask16)0xffff;
+            if (finish != NULL)
+                sum[i][j] =
+                    tare_finished_avx512(finish, sum[i][j], c - block->c + i * ldc + j * 16, column + j * 16, mask);
+            _mm512_mask_storeu_ps(c + i * ldc + j * 16, mask, sum[i][j]);
+        }
+    }
+}
+
+#define TILE(r, p)                                                                                                     \
+    static TARE_TARGET_AVX512 void tile_##r##_##p(const struct tare_gemm_block *block, float *c, const float *a,       \
+                                                  int64_t column, __mmask16 last) {                                    \
+        tile(block, c, a, column, last, r, p);                                                                         \
+    }
+#define TILES_2(r) TILE(r, 1) TILE(r, 2)
+#define TILES_4(r) TILES_2(r) TILE(r, 4)
+#define TILES_8(r) TILES_4(r) TILE(r, 8)
+TILES_8(1)
+TILES_8(2)
+TILES_8(3)
+TILES_4(4)
+TILES_4(5)
+TILES_4(6)
+TILES_2(7)
+TILES_2(8)
+TILES_2(9)
+TILES_2(10)
+TILES_2(11)
+TILES_2(12)
+TILE(13, 2)
+TILE(14, 2)
+
+/* [rows][log2 of panels] */
+static tile_function *const tiles[MAX_ROWS + 1][4] = {
+    { NULL },
+    { tile_1_1, tile_1_2, tile_1_4, tile_1_8 },
+    { tile_2_1, tile_2_2, tile_2_4, tile_2_8 },
+    { tile_3_1, tile_3_2, tile_3_4, tile_3_8 },
+    { tile_4_1, tile_4_2, tile_4_4 },
+    { tile_5_1, tile_5_2, tile_5_4 },
+    { tile_6_1, tile_6_2, tile_6_4 },
+    { tile_7_1, tile_7_2 },
+    { tile_8_1, tile_8_2 },
+    { tile_9_1, tile_9_2 },
+    { tile_10_1, tile_10_2 },
+    { tile_11_1, tile_11_2 },
+    { tile_12_1, tile_12_2 },
+    { NULL, tile_13_2 },
+    { NULL, tile_14_2 },
+};
+#undef TILE
+#undef TILES_2
+#undef TILES_4
+#undef TILES_8
+
+void tare_gemm_block_avx512(const struct tare_gemm_block *block) {
+    const int64_t rows = block->rows, n = block->n;
+    int64_t tile_count = (rows + MAX_ROWS - 1) / MAX_ROWS; /* of a line, all nearly as high */
+    const int64_t highest = (rows + tile_count - 1) / tile_count;
+    int width_log = highest <= 3 ? 3 : highest <= 6 ? 2 : 1;
+    for (int64_t column = 0; column < n;) {
+        const int64_t panels_left = (n - column + 15) / 16;
+        while ((int64_t)1 << width_log > panels_left)
+            width_log--;
+        if (width_log == 0) tile_count = (rows + MOST_ROWS_OF_ONE_PANEL - 1) / MOST_ROWS_OF_ONE_PANEL;
+        const int64_t width = (int64_t)16 << width_log;
+        const int64_t columns = n - column < width ? n - column : width;
+        const __mmask16 last = (__mmask16)(0xffffu >> (width - columns));
+        for (int64_t line = 0; line < block->lines; line++) {
+            float *c = block->c + line * block->c_line + column;
+            const float *a = block->a + line * block->a_line;
+            int64_t row = 0;
+            for (int64_t t = 0; t < tile_count; t++) {
+                const int64_t end = (t + 1) * rows / tile_count;
+                tiles[end - row][width_log](block, c + row * block->ldc, a + row * block->lda, column, last);
+                row = end;
+            }
+        }
+        column += width;
+    }
+}
+#endif

@@ -1,0 +1,187 @@
+#include "interpreter/kernels/gemm_int.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+enum {
+    PANEL = 16,
+    GROUP = 64, /* bytes of a panel for 4 bytes of A */
+    BLOCK_ROWS = 144,
+    BLOCK_BYTES = 1024,              /* of a row of A gathered at a time */
+    BLOCK_STRIDE = BLOCK_BYTES + 64, /* see the float product */
+};
+
+enum tare_igemm_form tare_igemm_form_at(enum tare_cpu_level level) {
+    return level >= TARE_CPU_VNNI ? TARE_IGEMM_QUADS : TARE_IGEMM_PAIRS;
+}
+
+static int64_t group_size(enum tare_igemm_form form) {
+    return form == TARE_IGEMM_QUADS ? 4 : 2;
+}
+static int64_t element_size(enum tare_igemm_form form) {
+    return form == TARE_IGEMM_QUADS ? 1 : 2;
+}
+static int64_t panel_count(int64_t n) {
+    return (n + PANEL - 1) / PANEL;
+}
+static int64_t group_count(enum tare_igemm_form form, int64_t k) {
+    return (k + group_size(form) - 1) / group_size(form);
+}
+
+/* The packed block: the columns' starting sums, then the panels. */
+static int64_t starts_bytes(int64_t n) {
+    return panel_count(n) * PANEL * (int64_t)sizeof(int32_t);
+}
+
+size_t tare_igemm_packed_bytes(enum tare_igemm_form form, int64_t k, int64_t n) {
+    int64_t bytes;
+    if (k < 0 || n < 0 || k > INT64_MAX - 4 || n > INT64_MAX / 128 ||
+        !tare_mul_i64(&bytes, panel_count(n) * GROUP, group_count(form, k)) ||
+        !tare_add_i64(&bytes, bytes, starts_bytes(n)))
+        return 0;
+    return (size_t)bytes;
+}
+
+static void pack_quads(void *packed, const int8_t *b, int64_t k, int64_t n, int64_t row_stride, int64_t column_stride) {
+    int32_t *starts = packed;
+    int8_t *to = (int8_t *)packed + starts_bytes(n);
+    for (int64_t first = 0; first < n; first += PANEL) {
+        const int64_t columns = n - first < PANEL ? n - first : PANEL;
+        for (int64_t j = 0; j < PANEL; j++) {
+            uint32_t sum = 0;
+            for (int64_t p = 0; j < columns && p < k; p++)
+                sum += (uint32_t)b[p * row_stride + (first + j) * column_stride];
+            starts[first + j] = (int32_t)(0u - 128u * sum); /* the rows come in with 128 added */
+        }
+        for (int64_t g = 0; g < group_count(TARE_IGEMM_QUADS, k); g++, to += GROUP) {
+            for (int64_t i = 0; i < GROUP; i++) {
+                const int64_t p = 4 * g + i % 4, j = i / 4;
+                to[i] = p < k && j < columns ? b[p * row_stride + (first + j) * column_stride] : 0;
+            }
+        }
+    }
+}
+
+#define PACK_PAIRS(name, type)                                                                                         \
+    static bool name(void *packed, const type *b, int64_t k, int64_t n, int64_t row_stride, int64_t column_stride) {   \
+        int16_t *to = (int16_t *)((char *)packed + starts_bytes(n));                                                   \
+        memset(packed, 0, (size_t)starts_bytes(n));                                                                    \
+        bool fits = true;                                                                                              \
+        for (int64_t first = 0; first < n; first += PANEL) {                                                           \
+            const int64_t columns = n - first < PANEL ? n - first : PANEL;                                             \
+            for (int64_t g = 0; g < group_count(TARE_IGEMM_PAIRS, k); g++, to += GROUP / 2) {                          \
+                for (int64_t i = 0; i < GROUP / 2; i++) {                                                              \
+                    const int64_t p = 2 * g + i % 2, j = i / 2;                                                        \
+                    const int32_t x = p < k && j < columns ? b[p * row_stride + (first + j) * column_stride] : 0;      \
+                    fits = fits && x >= -32767 && x <= 32767;                                                          \
+                    to[i] = (int16_t)x;                                                                                \
+                }                                                                                                      \
+            }                                                                                                          \
+        }                                                                                                              \
+        return fits;                                                                                                   \
+    }
+PACK_PAIRS(pack_pairs_int8, int8_t)
+PACK_PAIRS(pack_pairs_int32, int32_t)
+#undef PACK_PAIRS
+
+void tare_igemm_pack(void *packed, enum tare_igemm_form form, const int8_t *b, int64_t k, int64_t n, int64_t row_stride,
+                     int64_t column_stride) {
+    if (form == TARE_IGEMM_QUADS)
+        pack_quads(packed, b, k, n, row_stride, column_stride);
+    else
+        pack_pairs_int8(packed, b, k, n, row_stride, column_stride);
+}
+
+bool tare_igemm_pack_int32(void *packed, const int32_t *b, int64_t k, int64_t n, int64_t row_stride,
+                           int64_t column_stride) {
+    return pack_pairs_int32(packed, b, k, n, row_stride, column_stride);
+}
+
+bool tare_igemm_narrow(int16_t *to, const int32_t *from, int64_t count) {
+    uint32_t outside = 0;
+    for (int64_t i = 0; i < count; i++) {
+        to[i] = (int16_t)from[i];
+        outside |= (uint32_t)(from[i] ^ to[i]);
+    }
+    return outside == 0;
+}
+
+void tare_igemm_pairs_plain(int32_t *c, int64_t ldc, const void *a, int64_t a_stride, const void *panels,
+                            int64_t panel_stride, int64_t rows, int64_t n, int64_t groups, const int32_t *start) {
+    for (int64_t i = 0; i < rows; i++) {
+        const int16_t *row = (const int16_t *)((const char *)a + i * a_stride);
+        for (int64_t j = 0; j < n; j++) {
+            const int16_t *b = (const int16_t *)((const char *)panels + j / PANEL * panel_stride) + j % PANEL * 2;
+            uint32_t sum = (uint32_t)(start == NULL ? c[i * ldc + j] : start[j]);
+            for (int64_t g = 0; g < groups; g++, b += GROUP / 2)
+                sum += (uint32_t)(row[2 * g] * b[0]) + (uint32_t)(row[2 * g + 1] * b[1]);
+            c[i * ldc + j] = (int32_t)sum;
+        }
+    }
+}
+
+static tare_igemm_block *block_of(enum tare_cpu_level level, enum tare_igemm_form form) {
+#if TARE_KERNELS_X86
+    if (form == TARE_IGEMM_QUADS) return tare_igemm_quads_vnni;
+    if (level >= TARE_CPU_VNNI) return tare_igemm_pairs_vnni;
+    if (level >= TARE_CPU_AVX512) return tare_igemm_pairs_avx512;
+    if (level >= TARE_CPU_AVX2) return tare_igemm_pairs_avx2;
+#endif
+    (void)level, (void)form;
+    return tare_igemm_pairs_plain;
+}
+
+size_t tare_igemm_scratch_bytes(void) {
+    return (size_t)BLOCK_ROWS * BLOCK_STRIDE;
+}
+
+/* Adds 128 to each byte, which makes int8 unsigned. Goes up to 15 bytes too far: a block's rows have room behind them.
+ */
+static void add_128(char *bytes, int64_t count) {
+    typedef uint64_t pair __attribute__((vector_size(16)));
+    const pair flip = { 0x8080808080808080u, 0x8080808080808080u };
+    for (int64_t i = 0; i < count; i += 16) {
+        pair x;
+        memcpy(&x, bytes + i, sizeof x);
+        x ^= flip;
+        memcpy(bytes + i, &x, sizeof x);
+    }
+}
+
+/* Gathers a block of rows, filled up to whole groups; quads become unsigned by adding 128. */
+static void gather_block(char *block, const struct tare_igemm_rows *a, enum tare_igemm_form form, int64_t row,
+                         int64_t rows, int64_t k0, int64_t count) {
+    const int64_t size = element_size(form), filled = group_count(form, count) * 4;
+    if (a->data == NULL) a->gather(a->source, block, BLOCK_STRIDE / size, row, rows, k0, count);
+    for (int64_t i = 0; i < rows; i++) {
+        char *to = block + i * BLOCK_STRIDE;
+        if (a->data != NULL)
+            memcpy(to, (const char *)a->data + ((row + i) * a->stride + k0) * size, (size_t)(count * size));
+        memset(to + count * size, 0, (size_t)(filled - count * size));
+        if (form == TARE_IGEMM_QUADS) add_128(to, filled);
+    }
+}
+
+void tare_igemm_at(enum tare_cpu_level level, int32_t *c, int64_t ldc, const struct tare_igemm_rows *a,
+                   enum tare_igemm_form form, const void *packed, int64_t m, int64_t n, int64_t k, void *scratch) {
+    tare_igemm_block *block = block_of(level, form);
+    const int64_t panel_stride = group_count(form, k) * GROUP, size = element_size(form);
+    const int64_t block_k = BLOCK_BYTES / size;
+    const char *panels = (const char *)packed + starts_bytes(n);
+    if (m <= 0 || n <= 0) return;
+    for (int64_t row = 0; row < m; row += BLOCK_ROWS) {
+        const int64_t rows = m - row < BLOCK_ROWS ? m - row : BLOCK_ROWS;
+        for (int64_t k0 = 0; k0 == 0 || k0 < k; k0 += block_k) {
+            const int64_t count = k - k0 < block_k ? k - k0 : block_k;
+            gather_block(scratch, a, form, row, rows, k0, count);
+            block(c + row * ldc, ldc, scratch, BLOCK_STRIDE, panels + k0 * size / 4 * GROUP, panel_stride, rows, n,
+                  group_count(form, count), k0 == 0 ? packed : NULL);
+        }
+    }
+}
+
+void tare_igemm(int32_t *c, int64_t ldc, const struct tare_igemm_rows *a, enum tare_igemm_form form, const void *packed,
+                int64_t m, int64_t n, int64_t k, void *scratch) {
+    tare_igemm_at(tare_cpu_level(), c, ldc, a, form, packed, m, n, k, scratch);
+}

@@ -1,0 +1,116 @@
+/* The AVX-512 variants of the integer product: tiles of up to 12 rows by 2 panels. */
+#include "interpreter/kernels/gemm_int.h"
+
+#if TARE_KERNELS_X86
+#include <immintrin.h>
+#include <string.h>
+
+enum { MAX_ROWS = 12 };
+enum step { STEP_QUADS, STEP_PAIRS, STEP_PAIRS_WITHOUT_VNNI };
+
+/* sum += the products of one group: x holds the row's 4 bytes in every lane. */
+#define STEP_FUNCTION(name, target, expression)                                                                        \
+    TARE_ALWAYS_INLINE target __m512i name(__m512i sum, __m512i x, __m512i weights) {                                  \
+        return expression;                                                                                             \
+    }
+STEP_FUNCTION(step_quads, TARE_TARGET_VNNI, _mm512_dpbusd_epi32(sum, x, weights))
+STEP_FUNCTION(step_pairs, TARE_TARGET_VNNI, _mm512_dpwssd_epi32(sum, x, weights))
+STEP_FUNCTION(step_madd, TARE_TARGET_AVX512, _mm512_add_epi32(sum, _mm512_madd_epi16(x, weights)))
+#undef STEP_FUNCTION
+
+typedef void tile_function(int32_t *c, int64_t ldc, const char *a, int64_t a_stride, const char *b,
+                           int64_t panel_stride, int64_t groups, const int32_t *start, __mmask16 last);
+
+#define TILE_BODY(step)                                                                                                \
+    __m512i sum[MAX_ROWS][2];                                                                                          \
+    TARE_UNROLL                                                                                                        \
+    for (int i = 0; i < rows; i++) {                                                                                   \
+        TARE_UNROLL                                                                                                    \
+        for (int j = 0; j < panels; j++) {                                                                             \
+            const __mmask16 mask = j == panels - 1 ? last : (__mmask16)0xffff;                                         \
+            sum[i][j] = _mm512_maskz_loadu_epi32(mask, (start != NULL ? start : c + i * ldc) + j * 16);                \
+        }                                                                                                              \
+    }                                                                                                                  \
+    for (int64_t g = 0; g < groups; g++) {                                                                             \
+        __m512i weights[2];                                                                                            \
+        TARE_UNROLL                                                                                                    \
+        for (int j = 0; j < panels; j++)                                                                               \
+            weights[j] = _mm512_loadu_si512(b + j * panel_stride + g * 64);                                            \
+        TARE_UNROLL                                                                                                    \
+        for (int i = 0; i < rows; i++) {                                                                               \
+            int32_t group;                                                                                             \
+            memcpy(&group, a + i * a_stride + g * 4, sizeof group);                                                    \
+            const __m512i x = _mm512_set1_epi32(group);                                                                \
+            TARE_UNROLL                                                                                                \
+            for (int j = 0; j < panels; j++)                                                                           \
+                sum[i][j] = step(sum[i][j], x, weights[j]);                                                            \
+        }                                                                                                              \
+    }                                                                                                                  \
+    TARE_UNROLL                                                                                                        \
+    for (int i = 0; i < rows; i++) {                                                                                   \
+        TARE_UNROLL                                                                                                    \
+        for (int j = 0; j < panels; j++)                                                                               \
+            _mm512_mask_storeu_epi32(c + i * ldc + j * 16, j == panels - 1 ? last : (__mmask16)0xffff, sum[i][j]);     \
+    }
+
+#define TILE(kind, target, r, p)                                                                                       \
+    static target void tile_##kind##_##r##_##p(int32_t *c, int64_t ldc, const char *a, int64_t a_stride,               \
+                                               const char *b, int64_t panel_stride, int64_t groups,                    \
+                                               const int32_t *start, __mmask16 last) {                                 \
+        enum { rows = r, panels = p };                                                                                 \
+        TILE_BODY(step_##kind)                                                                                         \
+    }
+#define TILE_PAIR(kind, target, r) TILE(kind, target, r, 1) TILE(kind, target, r, 2)
+#define ENTRY(kind, r)                                                                                                 \
+    { tile_##kind##_##r##_1, tile_##kind##_##r##_2 }
+#define TILES(kind, target)                                                                                            \
+    TILE_PAIR(kind, target, 1)                                                                                         \
+    TILE_PAIR(kind, target, 2)                                                                                         \
+    TILE_PAIR(kind, target, 3)                                                                                         \
+    TILE_PAIR(kind, target, 4)                                                                                         \
+    TILE_PAIR(kind, target, 5)                                                                                         \
+    TILE_PAIR(kind, target, 6)                                                                                         \
+    TILE_PAIR(kind, target, 7)                                                                                         \
+    TILE_PAIR(kind, target, 8) TILE_PAIR(kind, target, 9) TILE_PAIR(kind, target, 10) TILE_PAIR(kind, target, 11)      \
+        TILE_PAIR(kind, target, 12) static tile_function *const tiles_##kind[MAX_ROWS + 1][2] = {                      \
+            { NULL },        ENTRY(kind, 1),  ENTRY(kind, 2),  ENTRY(kind, 3), ENTRY(kind, 4),                         \
+            ENTRY(kind, 5),  ENTRY(kind, 6),  ENTRY(kind, 7),  ENTRY(kind, 8), ENTRY(kind, 9),                         \
+            ENTRY(kind, 10), ENTRY(kind, 11), ENTRY(kind, 12),                                                         \
+        };
+TILES(quads, TARE_TARGET_VNNI)
+TILES(pairs, TARE_TARGET_VNNI)
+TILES(madd, TARE_TARGET_AVX512)
+#undef TILE
+#undef TILE_PAIR
+#undef TILE_BODY
+#undef TILES
+#undef ENTRY
+
+static void run_tiles(tile_function *const tiles[MAX_ROWS + 1][2], int32_t *c, int64_t ldc, const void *a,
+                      int64_t a_stride, const void *panels, int64_t panel_stride, int64_t rows, int64_t n,
+                      int64_t groups, const int32_t *start) {
+    const int64_t tile_count = (rows + MAX_ROWS - 1) / MAX_ROWS;
+    for (int64_t column = 0; column < n; column += 32) {
+        const int64_t width = n - column > 16 ? 32 : 16, columns = n - column < width ? n - column : width;
+        const __mmask16 last = (__mmask16)(0xffffu >> (width - columns));
+        int64_t row = 0;
+        for (int64_t t = 0; t < tile_count; t++) {
+            const int64_t end = (t + 1) * rows / tile_count;
+            tiles[end - row][width / 32](c + row * ldc + column, ldc, (const char *)a + row * a_stride, a_stride,
+                                         (const char *)panels + column / 16 * panel_stride, panel_stride, groups,
+                                         start == NULL ? NULL : start + column, last);
+            row = end;
+        }
+    }
+}
+
+#define BLOCK(name, kind)                                                                                              \
+    void name(int32_t *c, int64_t ldc, const void *a, int64_t a_stride, const void *panels, int64_t panel_stride,      \
+              int64_t rows, int64_t n, int64_t groups, const int32_t *start) {                                         \
+        run_tiles(tiles_##kind, c, ldc, a, a_stride, panels, panel_stride, rows, n, groups, start);                    \
+    }
+BLOCK(tare_igemm_quads_vnni, quads)
+BLOCK(tare_igemm_pairs_vnni, pairs)
+BLOCK(tare_igemm_pairs_avx512, madd)
+#undef BLOCK
+#endif

@@ -1,0 +1,79 @@
+#include "interpreter/kernels/pool.h"
+
+#include <math.h>
+
+void tare_pool_range(const struct tare_pool *pool, int axis, int64_t out, int64_t *first, int64_t *last) {
+    const int64_t at = out * pool->stride[axis] - pool->pad[axis];
+    *first = at < 0 ? 0 : at;
+    *last = at + pool->size[axis] < pool->in[axis] ? at + pool->size[axis] : pool->in[axis];
+    if (*first > *last) *first = *last;
+}
+
+static void fold_max(float *to, const float *from, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        to[i] = from[i] > to[i] ? from[i] : to[i];
+}
+
+static void fold_sum(float *to, const float *from, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        to[i] += from[i];
+}
+
+/* Folds one window's elements into `to`; gives how many positions it had. */
+static int64_t fold_window(float *to, const struct tare_pool *pool, const float *image, const int64_t at[3],
+                           tare_pool_fold *fold) {
+    int64_t first[3], last[3];
+    for (int i = 0; i < 3; i++)
+        tare_pool_range(pool, i, at[i], &first[i], &last[i]);
+    for (int64_t d = first[0]; d < last[0]; d++) {
+        for (int64_t h = first[1]; h < last[1]; h++) {
+            const float *line = image + (d * pool->in[1] + h) * pool->in[2] * pool->channels;
+            for (int64_t w = first[2]; w < last[2]; w++)
+                fold(to, line + w * pool->channels, pool->channels);
+        }
+    }
+    return (last[0] - first[0]) * (last[1] - first[1]) * (last[2] - first[2]);
+}
+
+static void pool_f32(float *output, const struct tare_pool *pool, const float *input, tare_pool_fold *fold, float start,
+                     bool average) {
+    const int64_t channels = pool->channels;
+    for (int64_t b = 0; b < pool->batch; b++) {
+        const float *image = input + b * pool->in[0] * pool->in[1] * pool->in[2] * channels;
+        for (int64_t i = 0; i < pool->out[0] * pool->out[1] * pool->out[2]; i++, output += channels) {
+            const int64_t line = i / pool->out[2];
+            const int64_t at[3] = { line / pool->out[1], line % pool->out[1], i % pool->out[2] };
+            for (int64_t c = 0; c < channels; c++)
+                output[c] = start;
+            const int64_t count = fold_window(output, pool, image, at, fold);
+            for (int64_t c = 0; average && c < channels; c++)
+                output[c] /= (float)count;
+        }
+    }
+}
+
+void tare_pool_max_f32_at(enum tare_cpu_level level, float *output, const struct tare_pool *pool, const float *input) {
+    tare_pool_fold *fold = fold_max;
+#if TARE_KERNELS_X86
+    if (level >= TARE_CPU_AVX2) fold = tare_pool_fold_max_avx2;
+#endif
+    (void)level;
+    pool_f32(output, pool, input, fold, -INFINITY, false);
+}
+
+void tare_pool_average_f32_at(enum tare_cpu_level level, float *output, const struct tare_pool *pool,
+                              const float *input) {
+    tare_pool_fold *fold = fold_sum;
+#if TARE_KERNELS_X86
+    if (level >= TARE_CPU_AVX2) fold = tare_pool_fold_sum_avx2;
+#endif
+    (void)level;
+    pool_f32(output, pool, input, fold, 0, true);
+}
+
+void tare_pool_max_f32(float *output, const struct tare_pool *pool, const float *input) {
+    tare_pool_max_f32_at(tare_cpu_level(), output, pool, input);
+}
+void tare_pool_average_f32(float *output, const struct tare_pool *pool, const float *input) {
+    tare_pool_average_f32_at(tare_cpu_level(), output, pool, input);
+}

@@ -1,0 +1,32 @@
+/* Maxima and means over windows of channels-last arrays. Padding takes no part: a mean is over the elements inside. */
+#ifndef TARE_INTERPRETER_KERNELS_POOL_H
+#define TARE_INTERPRETER_KERNELS_POOL_H
+
+#include "interpreter/kernels/cpu.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tare_pool {
+    int64_t batch, channels;
+    int64_t in[3], out[3]; /* depth, height, width */
+    int64_t size[3], stride[3], pad[3];
+};
+
+/* Input positions [first, last) of a window on an axis. */
+void tare_pool_range(const struct tare_pool *pool, int axis, int64_t out, int64_t *first, int64_t *last);
+
+/* Maxima by `x > best`, so a NaN is passed over; -infinity for a window without elements. Means: a sum in the order of
+ * the window, then one division; NaN for a window without elements. */
+void tare_pool_max_f32(float *output, const struct tare_pool *pool, const float *input);
+void tare_pool_average_f32(float *output, const struct tare_pool *pool, const float *input);
+/* The same at a level, for tests. */
+void tare_pool_max_f32_at(enum tare_cpu_level level, float *output, const struct tare_pool *pool, const float *input);
+void tare_pool_average_f32_at(enum tare_cpu_level level, float *output, const struct tare_pool *pool,
+                              const float *input);
+
+/* ---- for the variants only: to[c] = max(from[c], to[c]), to[c] += from[c], to[c] /= count ---- */
+typedef void tare_pool_fold(float *to, const float *from, int64_t count);
+tare_pool_fold tare_pool_fold_max_avx2, tare_pool_fold_sum_avx2;
+
+#endif

@@ -1,0 +1,14 @@
+/* Functions that the C library lacks. Computed in double to a few units in its last place. */
+#ifndef TARE_INTERPRETER_KERNELS_SPECIAL_H
+#define TARE_INTERPRETER_KERNELS_SPECIAL_H
+
+/* Derivative of log |gamma|. -inf at 0 (+inf at -0), NaN at negative integers and -inf. */
+double tare_digamma(double x);
+/* Inverse of erf: ±inf at ±1, NaN outside. */
+double tare_erfinv(double x);
+/* Quantile of the normal distribution: -inf at 0, inf at 1, NaN outside. */
+double tare_ndtri(double p);
+/* log |gamma(x)|; as lgamma, but touches no global. */
+double tare_lgamma(double x);
+
+#endif

@@ -1,0 +1,259 @@
+#include "interpreter/kernels/tiling.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+/* The array between two stages; level 0 is the strip's input, the last one its output. Of the others a buffer holds the
+ * lines [first, end). */
+struct level {
+    float *data;
+    int64_t line;       /* floats */
+    int64_t lines;      /* of the whole array */
+    int64_t first, end; /* of the input all lines, of the output none before `end` is looked at again */
+    int64_t keep;       /* lines in front of it are needed no more */
+    int64_t room;       /* most lines held so far */
+};
+
+struct walk {
+    const struct tare_strip *strip;
+    enum tare_cpu_level level;
+    bool compute; /* else it is only counted what is needed */
+    struct level levels[TARE_STRIP_MOST + 1];
+    const float *input;
+    float *scratch;
+    int64_t scratch_floats; /* needed */
+    int64_t images, first_image;
+    bool whole; /* one band: every array from its first line to its last, so that images follow each other */
+};
+
+bool tare_strip_takes(const struct tare_strip_stage *stage) {
+    const struct tare_conv *conv = &stage->conv;
+    if (conv->in[0] != 1 || conv->out[0] != 1 || conv->kernel[0] != 1 || conv->stride[0] != 1 || conv->pad[0] != 0)
+        return false;
+    for (int i = 0; i < 3; i++) {
+        if (conv->base_dilation[i] != 1 || conv->pad[i] < 0 || conv->kernel[i] < 1 || conv->in[i] < 1 ||
+            conv->out[i] < 1)
+            return false;
+    }
+    if (conv->in_channels < 1 || conv->out_channels < 1) return false;
+    if (stage->is_padding) return conv->in_channels == conv->out_channels;
+    return conv->groups == 1 || (tare_conv_is_depthwise(conv) && conv->in_channels == conv->out_channels);
+}
+
+static int64_t clamp(int64_t x, int64_t low, int64_t high) {
+    return x < low ? low : x > high ? high : x;
+}
+
+/* Lines [*first, *end) of the input that the stage's lines [from, to) look at. */
+static void needed(const struct tare_conv *conv, int64_t from, int64_t to, int64_t *first, int64_t *end) {
+    const int64_t reach = (conv->kernel[1] - 1) * conv->dilation[1] + 1;
+    *first = clamp(from * conv->stride[1] - conv->pad[1], 0, conv->in[1]);
+    *end = clamp((to - 1) * conv->stride[1] - conv->pad[1] + reach, *first, conv->in[1]);
+}
+
+/* ---- one stage ---- */
+
+static void pad_lines(const struct tare_conv *conv, float *output, const float *input, int64_t from, int64_t to) {
+    const int64_t in_line = conv->in[2] * conv->in_channels, out_line = conv->out[2] * conv->in_channels;
+    const int64_t left = clamp(conv->pad[2] * conv->in_channels, 0, out_line);
+    const int64_t inside = in_line < out_line - left ? in_line : out_line - left;
+    int64_t held = clamp(from - conv->pad[1], 0, conv->in[1]); /* the line that `input` begins with */
+    for (int64_t line = from; line < to; line++, output += out_line) {
+        const int64_t source = line - conv->pad[1];
+        if (source < 0 || source >= conv->in[1]) {
+            memset(output, 0, (size_t)out_line * sizeof *output);
+            continue;
+        }
+        memset(output, 0, (size_t)left * sizeof *output);
+        memcpy(output + left, input + (source - held) * in_line, (size_t)inside * sizeof *output);
+        memset(output + left + inside, 0, (size_t)(out_line - left - inside) * sizeof *output);
+    }
+}
+
+/* Lines [from, to) of stage `s`, written behind what its level holds; the level in front has what they need. */
+static void run_stage(struct walk *walk, int s, int64_t from, int64_t to) {
+    const struct tare_strip_stage *stage = &walk->strip->stages[s];
+    const struct level *in = &walk->levels[s], *out = &walk->levels[s + 1];
+    struct tare_conv conv = stage->conv;
+    int64_t first, end;
+    needed(&stage->conv, from, to, &first, &end);
+    if (walk->whole) first = 0, end = conv.in[1];
+    conv.batch = walk->images;
+    conv.in[1] = end - first;
+    conv.out[1] = to - from;
+    conv.pad[1] = first - (from * conv.stride[1] - stage->conv.pad[1]);
+    if (!walk->compute) {
+        const int64_t floats = stage->is_padding || conv.groups > 1 ? 0 : (int64_t)tare_conv_dense_scratch(&conv);
+        if (floats > walk->scratch_floats) walk->scratch_floats = floats;
+        return;
+    }
+    const float *input = (s == 0 ? walk->input : in->data) + (first - in->first) * in->line;
+    float *output = out->data + (from - out->first) * out->line;
+    struct tare_gemm_finish finish = stage->finish == NULL ? (struct tare_gemm_finish){ 0 } : *stage->finish;
+    const struct tare_gemm_finish *finished = stage->finish == NULL ? NULL : &finish;
+    if (finish.addend != NULL) finish.addend += (walk->first_image * out->lines + from) * out->line;
+    if (stage->is_padding) {
+        for (int64_t i = 0; i < walk->images; i++)
+            pad_lines(&stage->conv, output + i * out->lines * out->line, input + i * in->lines * in->line, from, to);
+    } else if (conv.groups > 1) {
+        tare_conv_depthwise_at(walk->level, output, &conv, input, stage->weights, finished, NULL);
+    } else {
+        tare_conv_dense_at(walk->level, output, &conv, input, stage->weights, finished, walk->scratch);
+    }
+}
+
+/* ---- bands ---- */
+
+/* Drops the lines that nobody needs any more and makes room for those up to `end`. */
+static void slide(struct walk *walk, struct level *level, int64_t end) {
+    const int64_t drop = level->keep - level->first;
+    if (drop > 0) {
+        if (walk->compute)
+            memmove(level->data, level->data + drop * level->line,
+                    (size_t)((level->end - level->keep) * level->line) * sizeof *level->data);
+        level->first = level->keep;
+    }
+    if (end - level->first > level->room) level->room = end - level->first;
+}
+
+/* The next band: output lines up to `to`. */
+static void run_band(struct walk *walk, int64_t to) {
+    const int n = walk->strip->n_stages;
+    int64_t wanted[TARE_STRIP_MOST + 1];
+    wanted[n] = to;
+    for (int s = n - 1; s >= 0; s--) {
+        struct level *in = &walk->levels[s];
+        const struct level *out = &walk->levels[s + 1];
+        int64_t first, end;
+        needed(&walk->strip->stages[s].conv, out->end, wanted[s + 1], &first, &end);
+        wanted[s] = end > in->end && wanted[s + 1] > out->end ? end : in->end;
+        if (walk->whole) wanted[s] = in->lines;
+        in->keep = first < in->end ? first : in->end;
+        if (in->keep < in->first) in->keep = in->first;
+    }
+    for (int s = 0; s < n; s++) {
+        struct level *out = &walk->levels[s + 1];
+        if (s + 1 < n) slide(walk, out, wanted[s + 1]);
+        if (wanted[s + 1] > out->end) run_stage(walk, s, out->end, wanted[s + 1]);
+        out->end = wanted[s + 1];
+    }
+}
+
+static void run_images(struct walk *walk, int64_t lines) {
+    const int n = walk->strip->n_stages;
+    for (int s = 1; s <= n; s++)
+        walk->levels[s].first = walk->levels[s].end = walk->levels[s].keep = 0;
+    const int64_t all = walk->levels[n].lines;
+    walk->whole = lines >= all;
+    for (int64_t to = lines; to < all + lines; to += lines)
+        run_band(walk, to < all ? to : all);
+}
+
+static void open_walk(struct walk *walk, const struct tare_strip *strip) {
+    *walk = (struct walk){ .strip = strip, .images = 1 };
+    for (int s = 0; s < strip->n_stages; s++) {
+        const struct tare_conv *conv = &strip->stages[s].conv;
+        walk->levels[s].line = conv->in[2] * conv->in_channels;
+        walk->levels[s].lines = conv->in[1];
+        walk->levels[s + 1].line = conv->out[2] * conv->out_channels;
+        walk->levels[s + 1].lines = conv->out[1];
+    }
+    walk->levels[0].end = walk->levels[0].lines;
+}
+
+/* ---- plan ---- */
+
+/* Buffers and scratch for bands of `lines`; floats of the buffers and of a band's input and output. */
+static int64_t measure(struct tare_strip *strip, int64_t lines) {
+    struct walk walk;
+    int64_t floats = 0;
+    open_walk(&walk, strip);
+    walk.images = strip->images;
+    run_images(&walk, lines);
+    const struct level *input = &walk.levels[0], *output = &walk.levels[strip->n_stages];
+    floats += lines * output->line + (lines * input->lines + output->lines - 1) / output->lines * input->line;
+    strip->lines = lines;
+    strip->scratch = walk.scratch_floats;
+    for (int s = 1; s < strip->n_stages; s++) {
+        strip->room[s] = walk.levels[s].room;
+        floats += walk.levels[s].room * walk.levels[s].line;
+    }
+    return floats;
+}
+
+/* Floats between the stages and at the strip's ends, of one image; of all weights. */
+static int64_t count_between(const struct tare_strip *strip) {
+    int64_t floats = 0;
+    for (int s = 1; s < strip->n_stages; s++) {
+        const struct tare_conv *conv = &strip->stages[s].conv;
+        floats += conv->in[1] * conv->in[2] * conv->in_channels;
+    }
+    return floats;
+}
+static int64_t count_ends(const struct tare_strip *strip) {
+    const struct tare_conv *first = &strip->stages[0].conv, *last = &strip->stages[strip->n_stages - 1].conv;
+    return first->in[1] * first->in[2] * first->in_channels + last->out[1] * last->out[2] * last->out_channels;
+}
+static int64_t count_weights(const struct tare_strip *strip) {
+    int64_t floats = 0;
+    for (int s = 0; s < strip->n_stages; s++) {
+        const struct tare_conv *conv = &strip->stages[s].conv;
+        if (!strip->stages[s].is_padding) floats += tare_conv_patch(conv) * conv->out_channels;
+    }
+    return floats;
+}
+
+bool tare_strip_plan(struct tare_strip *strip, int64_t floats) {
+    const int64_t all = strip->stages[strip->n_stages - 1].conv.out[1];
+    if (strip->n_stages < 2 || strip->n_stages > TARE_STRIP_MOST || strip->batch < 1) return false;
+    const int64_t between = count_between(strip), weights = count_weights(strip);
+    const int64_t image = between + count_ends(strip);
+    int64_t bands = (image + floats - 1) / floats, lines = 0;
+    strip->images = clamp(floats / image, 1, strip->batch);
+    for (int64_t before = 0;; bands++, before = lines) {
+        lines = (all + bands - 1) / bands;
+        if (lines == before) continue;
+        if (measure(strip, lines) <= floats || lines == 1 || strip->images > 1) break;
+    }
+    const int64_t passes = (all + lines - 1) / lines * ((strip->batch + strip->images - 1) / strip->images);
+    return weights * (passes - 1) <= between * strip->batch;
+}
+
+size_t tare_strip_scratch(const struct tare_strip *strip) {
+    int64_t floats = strip->scratch + 16;
+    for (int s = 1; s < strip->n_stages; s++) {
+        const struct tare_conv *conv = &strip->stages[s].conv;
+        int64_t level;
+        if (!tare_mul_i64(&level, strip->room[s] * strip->images, conv->in[2] * conv->in_channels + 16) ||
+            !tare_add_i64(&floats, floats, level) || floats > INT64_MAX / (int64_t)sizeof(float))
+            return 0;
+    }
+    return (size_t)floats;
+}
+
+void tare_strip_run_at(enum tare_cpu_level level, const struct tare_strip *strip, float *output, const float *input,
+                       float *scratch) {
+    const int n = strip->n_stages;
+    struct walk walk;
+    open_walk(&walk, strip);
+    walk.level = level;
+    walk.compute = true;
+    walk.scratch = scratch;
+    scratch += (strip->scratch + 15) / 16 * 16;
+    for (int s = 1; s < n; s++) {
+        walk.levels[s].data = scratch;
+        scratch += (strip->room[s] * strip->images * walk.levels[s].line + 15) / 16 * 16;
+    }
+    for (int64_t i = 0; i < strip->batch; i += strip->images) {
+        walk.first_image = i;
+        walk.images = strip->batch - i < strip->images ? strip->batch - i : strip->images;
+        walk.input = input + i * walk.levels[0].lines * walk.levels[0].line;
+        walk.levels[n].data = output + i * walk.levels[n].lines * walk.levels[n].line;
+        run_images(&walk, strip->lines);
+    }
+}
+
+void tare_strip_run(const struct tare_strip *strip, float *output, const float *input, float *scratch) {
+    tare_strip_run_at(tare_cpu_level(), strip, output, input, scratch);
+}

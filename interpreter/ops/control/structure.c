@@ -1,0 +1,310 @@
+/* Ops that hold a graph together: constants, placeholders, identities, checks, prints. */
+#include "interpreter/ops/families.h"
+#include "interpreter/kernel.h"
+#include "base/alloc.h"
+#include "base/strbuf.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static tare_status run_nothing(struct tare_kernel *kernel) {
+    (void)kernel;
+    return TARE_OK;
+}
+
+static tare_status infer_nothing(struct tare_infer *infer) {
+    (void)infer;
+    return TARE_OK;
+}
+
+static tare_status run_forward(struct tare_kernel *kernel) {
+    return tare_kernel_forward(kernel, 0, 0);
+}
+
+static tare_status run_forward_all(struct tare_kernel *kernel) {
+    for (size_t i = 0; i < kernel->n_outputs; i++)
+        TARE_TRY(tare_kernel_forward(kernel, i, i));
+    return TARE_OK;
+}
+
+static tare_status infer_each(struct tare_infer *infer) {
+    for (size_t i = 0; i < infer->n_outputs && i < infer->n_inputs; i++)
+        infer->outputs[i] = infer->inputs[i];
+    return TARE_OK;
+}
+
+static tare_status infer_shape_attr(struct tare_infer *infer) {
+    tare_node_shape(infer->node, "shape", &infer->outputs[0]);
+    return TARE_OK;
+}
+
+/* What an importer kept of the argument's shape. */
+static tare_status infer_arg(struct tare_infer *infer) {
+    const struct tare_attr *shapes = tare_node_find_attr(infer->node, "_output_shapes");
+    if (shapes && shapes->kind == TARE_ATTR_SHAPE && shapes->count == 1) infer->outputs[0] = *shapes->items[0].shape;
+    return TARE_OK;
+}
+
+/* ---- constants and placeholders ---- */
+
+static tare_status infer_const(struct tare_infer *infer) {
+    const struct tare_tensor *value = tare_node_tensor(infer->node, "value");
+    if (value) infer->outputs[0] = value->shape;
+    return TARE_OK;
+}
+
+static tare_status run_const(struct tare_kernel *kernel) {
+    const struct tare_tensor *value = tare_node_tensor(kernel->node, "value");
+    if (!value) return TARE_FAIL(TARE_INVALID_ARGUMENT, "a Const without a value");
+    if (value->splat) return tare_tensor_copy(&kernel->outputs[0], value);
+    tare_tensor_share(&kernel->outputs[0], value);
+    return TARE_OK;
+}
+
+static tare_status run_placeholder(struct tare_kernel *kernel) {
+    char text[TARE_SHAPE_TEXT_SIZE];
+    struct tare_shape shape = tare_shape_unknown();
+    tare_node_shape(kernel->node, "shape", &shape);
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "no value was fed (wanted %s %s)",
+                     tare_dtype_name(tare_node_type(kernel->node, "dtype", TARE_DT_INVALID)),
+                     tare_shape_text(text, &shape));
+}
+
+static tare_status run_arg(struct tare_kernel *kernel) {
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "argument %lld was not passed",
+                     (long long)tare_node_int(kernel->node, "index", 0));
+}
+
+/* Stands where a branch has nothing to pass; nobody reads it. Unknown dimensions are 0. */
+static tare_status run_fake_param(struct tare_kernel *kernel) {
+    int dtype = tare_node_type(kernel->node, "dtype", TARE_DT_INVALID);
+    struct tare_shape shape = tare_shape_unknown();
+    tare_node_shape(kernel->node, "shape", &shape);
+    if (shape.rank < 0) shape = tare_shape_make(1, 0);
+    for (int i = 0; i < shape.rank; i++)
+        if (shape.dims[i] < 0) shape.dims[i] = 0;
+    TARE_TRY(tare_kernel_output(kernel, 0, dtype, &shape));
+    if (kernel->outputs[0].elements) memset(kernel->outputs[0].data, 0, tare_tensor_bytes(&kernel->outputs[0]));
+    return TARE_OK;
+}
+
+/* ---- checks ---- */
+
+static tare_status run_check_numerics(struct tare_kernel *kernel) {
+    const struct tare_tensor *input = &kernel->inputs[0];
+    bool nan = false, inf = false;
+    for (int64_t i = 0; i < input->elements; i++) {
+        double x = tare_tensor_get_f64(input, i);
+        nan |= isnan(x);
+        inf |= isinf(x);
+    }
+    if (nan || inf)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s : Tensor had %s values",
+                         tare_node_string(kernel->node, "message", ""),
+                         nan && inf ? "Inf and NaN"
+                         : nan      ? "NaN"
+                                    : "Inf");
+    return tare_kernel_forward(kernel, 0, 0);
+}
+
+static void print_element(struct tare_strbuf *text, const struct tare_tensor *tensor, int64_t i) {
+    if (tensor->dtype == TARE_DT_STRING) {
+        const struct tare_str *s = &TARE_CONST_DATA(struct tare_str, tensor)[i];
+        tare_strbuf_append(text, s->data, s->size);
+    } else if (tare_dtype_is_floating(tensor->dtype)) {
+        tare_strbuf_printf(text, "%g", tare_tensor_get_f64(tensor, i));
+    } else if (tensor->dtype == TARE_DT_RESOURCE || tensor->dtype == TARE_DT_VARIANT) {
+        tare_strbuf_puts(text, "<object>");
+    } else {
+        tare_strbuf_printf(text, "%lld", (long long)tare_tensor_get_i64(tensor, i));
+    }
+}
+
+/* "[a b c...]": the first elements of each tensor. */
+static void print_values(struct tare_strbuf *text, const struct tare_tensor *tensors, size_t count, int64_t most) {
+    for (size_t t = 0; t < count; t++) {
+        tare_strbuf_putc(text, '[');
+        for (int64_t i = 0; i < tensors[t].elements && (most < 0 || i < most); i++) {
+            if (i) tare_strbuf_putc(text, ' ');
+            print_element(text, &tensors[t], i);
+        }
+        tare_strbuf_puts(text, most >= 0 && tensors[t].elements > most ? "...]" : "]");
+        if (t + 1 < count) tare_strbuf_putc(text, ' ');
+    }
+}
+
+static tare_status run_assert(struct tare_kernel *kernel) {
+    struct tare_strbuf text = { 0 };
+    tare_status status = TARE_OK;
+    bool holds = true;
+    for (int64_t i = 0; i < kernel->inputs[0].elements; i++)
+        holds &= TARE_CONST_DATA(bool, &kernel->inputs[0])[i];
+    if (holds) return TARE_OK;
+    print_values(&text, kernel->inputs + 1, kernel->n_inputs - 1, tare_node_int(kernel->node, "summarize", 3));
+    status = TARE_FAIL(TARE_INVALID_ARGUMENT, "assertion failed: %s", tare_strbuf_text(&text));
+    tare_strbuf_free(&text);
+    return status;
+}
+
+/* ---- prints: all go to stderr, since stdout is the program's ---- */
+
+struct print_state {
+    int64_t printed;
+};
+
+static tare_status prepare_print(struct tare_kernel *kernel) {
+    kernel->state = tare_calloc(1, sizeof(struct print_state));
+    return kernel->state ? TARE_OK : TARE_NO_MEMORY;
+}
+
+static tare_status run_print(struct tare_kernel *kernel) {
+    struct print_state *state = kernel->state;
+    int64_t first = tare_node_int(kernel->node, "first_n", -1);
+    struct tare_strbuf text = { 0 };
+    if (first < 0 || state->printed < first) {
+        state->printed++;
+        tare_strbuf_puts(&text, tare_node_string(kernel->node, "message", ""));
+        print_values(&text, kernel->inputs + 1, kernel->n_inputs - 1, tare_node_int(kernel->node, "summarize", 3));
+        fprintf(stderr, "%s\n", tare_strbuf_text(&text));
+        tare_strbuf_free(&text);
+    }
+    return tare_kernel_forward(kernel, 0, 0);
+}
+
+static tare_status run_print_v2(struct tare_kernel *kernel) {
+    const struct tare_str *text = kernel->inputs[0].data;
+    if (kernel->inputs[0].elements != 1)
+        return TARE_FAIL(TARE_SHAPE, "the text has %lld elements (wanted 1)", (long long)kernel->inputs[0].elements);
+    fwrite(text->data ? text->data : "", 1, text->size, stderr);
+    fputs(tare_node_string(kernel->node, "end", "\n"), stderr);
+    return TARE_OK;
+}
+
+/* Which of the named kinds of device this is: the first one called CPU, else as many as there are. Keras puts it before
+ * a Case of implementations. */
+static tare_status run_device_index(struct tare_kernel *kernel) {
+    const struct tare_attr *names = tare_node_list(kernel->node, "device_names");
+    const int32_t count = names ? (int32_t)names->count : 0;
+    int32_t index = 0;
+    while (index < count && (names->items[index].s.size != 3 || memcmp(names->items[index].s.data, "CPU", 3) != 0))
+        index++;
+    return tare_tensor_scalar_i32(&kernel->outputs[0], index);
+}
+
+#define IDENTITY(op, extra) IDENTITY_WITH(op, extra, 0)
+#define IDENTITY_WITH(op, extra, more)                                                                                 \
+    {                                                                                                                  \
+        .name = op, .inputs = "input: T", .outputs = "output: T", .attrs = "T: type" extra, .infer = tare_infer_same,  \
+        .run = run_forward, .flags = TARE_OP_ELEMENTWISE | TARE_OP_MOVE | (more), .quant = TARE_QUANT_PASS_THROUGH     \
+    }
+#define NUMERICS(op)                                                                                                   \
+    {                                                                                                                  \
+        .name = op, .inputs = "tensor: T", .outputs = "output: T",                                                     \
+        .attrs = "T: {bfloat16, half, float, double}; message: string", .infer = tare_infer_same,                      \
+        .run = run_check_numerics, .flags = TARE_OP_STATEFUL                                                           \
+    }
+
+const struct tare_op tare_ops_structure[] = {
+    { .name = "Const",
+      .outputs = "output: dtype",
+      .attrs = "value: tensor; dtype: type",
+      .infer = infer_const,
+      .run = run_const },
+    { .name = "Placeholder",
+      .outputs = "output: dtype",
+      .attrs = "dtype: type; shape: shape = { unknown_rank: true }",
+      .infer = infer_shape_attr,
+      .run = run_placeholder,
+      .flags = TARE_OP_NO_FOLD },
+    { .name = "PlaceholderV2",
+      .outputs = "output: dtype",
+      .attrs = "dtype: type; shape: shape",
+      .infer = infer_shape_attr,
+      .run = run_placeholder,
+      .flags = TARE_OP_NO_FOLD },
+    { .name = "PlaceholderWithDefault",
+      .inputs = "input: dtype",
+      .outputs = "output: dtype",
+      .attrs = "dtype: type; shape: shape",
+      .infer = infer_shape_attr,
+      .run = run_forward,
+      .flags = TARE_OP_NO_FOLD },
+    { .name = "_Arg",
+      .outputs = "output: T",
+      .attrs = "T: type; index: int >= 0",
+      .infer = infer_arg,
+      .run = run_arg,
+      .flags = TARE_OP_STATEFUL | TARE_OP_NO_FOLD },
+    { .name = "_Retval",
+      .inputs = "input: T",
+      .attrs = "T: type; index: int >= 0",
+      .infer = infer_nothing,
+      .run = run_nothing,
+      .flags = TARE_OP_STATEFUL },
+    IDENTITY("Identity", ""),
+    IDENTITY("StopGradient", ""),
+    IDENTITY("Snapshot", ""),
+    IDENTITY("GuaranteeConst", ""),
+    IDENTITY("PreventGradient", "; message: string = ''"),
+    IDENTITY("DebugGradientIdentity", ""),
+    IDENTITY("DebugIdentity",
+             "; device_name: string = ''; tensor_name: string = ''; debug_urls: list(string) = []; gated_grpc: bool = "
+             "false"),
+    IDENTITY_WITH(
+        "DebugIdentityV2",
+        "; tfdbg_context_id: string = ''; op_name: string = ''; output_slot: int = -1; tensor_debug_mode: int = "
+        "-1; debug_urls: list(string) = []; circular_buffer_size: int = 1000; tfdbg_run_id: string = ''",
+        TARE_OP_STATEFUL),
+    IDENTITY_WITH(
+        "DebugIdentityV3",
+        "; device_name: string = ''; tensor_name: string = ''; io_of_node: string = ''; is_input: bool = false; "
+        "io_index: int = -1; debug_urls: list(string) = []; gated_grpc: bool = false",
+        TARE_OP_STATEFUL),
+    IDENTITY("Copy", "; tensor_name: string = ''; debug_ops_spec: list(string) = []"),
+    IDENTITY("CopyHost", "; tensor_name: string = ''; debug_ops_spec: list(string) = []"),
+    { .name = "DeviceIndex",
+      .outputs = "index: int32",
+      .attrs = "device_names: list(string)",
+      .infer = tare_infer_scalar,
+      .run = run_device_index },
+    { .name = "IdentityN",
+      .inputs = "input: T",
+      .outputs = "output: T",
+      .attrs = "T: list(type) >= 1",
+      .infer = infer_each,
+      .run = run_forward_all,
+      .flags = TARE_OP_MOVE },
+    { .name = "NoOp", .infer = infer_nothing, .run = run_nothing },
+    { .name = "ControlTrigger", .infer = infer_nothing, .run = run_nothing },
+    { .name = "FakeParam",
+      .outputs = "output: dtype",
+      .attrs = "dtype: type; shape: shape",
+      .infer = infer_shape_attr,
+      .run = run_fake_param,
+      .flags = TARE_OP_NO_FOLD },
+    NUMERICS("CheckNumerics"),
+    NUMERICS("CheckNumericsV2"),
+    { .name = "Assert",
+      .inputs = "condition: bool, data: T",
+      .attrs = "T: list(type) >= 1; summarize: int = 3",
+      .infer = infer_nothing,
+      .run = run_assert,
+      .flags = TARE_OP_STATEFUL },
+    { .name = "Print",
+      .inputs = "input: T, data: U",
+      .outputs = "output: T",
+      .attrs = "T: type; U: list(type) >= 0; message: string = ''; first_n: int = -1; summarize: int = 3",
+      .infer = tare_infer_same,
+      .prepare = prepare_print,
+      .run = run_print,
+      .release = tare_free,
+      .flags = TARE_OP_STATEFUL },
+    { .name = "PrintV2",
+      .inputs = "input: string",
+      .attrs = "output_stream: string = 'stderr'; end: string = '\\n'",
+      .infer = infer_nothing,
+      .run = run_print_v2,
+      .flags = TARE_OP_STATEFUL },
+    { 0 },
+};

@@ -1,0 +1,221 @@
+#include "interpreter/ops/linalg/product.h"
+
+#include "base/alloc.h"
+#include "interpreter/kernels/gemm.h"
+#include "interpreter/ops/support/floats.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- plain ---- */
+
+static float step_float(float a, float b, float sum) {
+    return fmaf(a, b, sum);
+}
+static double step_double(double a, double b, double sum) {
+    return fma(a, b, sum);
+}
+static int64_t step_int64(int64_t a, int64_t b, int64_t sum) {
+    return (int64_t)((uint64_t)sum + (uint64_t)a * (uint64_t)b);
+}
+
+#define REAL(type, suffix)                                                                                             \
+    static void plain_##suffix(const struct tare_product *p, int64_t batch) {                                          \
+        const type *a = (const type *)p->a + p->a_first[batch], *b = (const type *)p->b + p->b_first[batch];           \
+        type *c = (type *)p->c + batch * p->m * p->n;                                                                  \
+        for (int64_t i = 0; i < p->m; i++) {                                                                           \
+            for (int64_t j = 0; j < p->n; j++) {                                                                       \
+                type sum = 0;                                                                                          \
+                for (int64_t k = 0; k < p->k; k++)                                                                     \
+                    sum = step_##suffix(a[i * p->a_row + k * p->a_column], b[k * p->b_row + j * p->b_column], sum);    \
+                c[i * p->n + j] = sum;                                                                                 \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+REAL(float, float)
+REAL(double, double)
+REAL(int64_t, int64)
+#undef REAL
+
+/* Real and imaginary part are a chain each; numbers are pairs. */
+#define COMPLEX(type, suffix)                                                                                          \
+    static void plain_complex_##suffix(const struct tare_product *p, int64_t batch) {                                  \
+        const type *a = (const type *)p->a + 2 * p->a_first[batch], *b = (const type *)p->b + 2 * p->b_first[batch];   \
+        type *c = (type *)p->c + 2 * batch * p->m * p->n;                                                              \
+        const type sign_a = p->conjugate_a ? -1 : 1, sign_b = p->conjugate_b ? -1 : 1;                                 \
+        for (int64_t i = 0; i < p->m; i++) {                                                                           \
+            for (int64_t j = 0; j < p->n; j++) {                                                                       \
+                type real = 0, imaginary = 0;                                                                          \
+                for (int64_t k = 0; k < p->k; k++) {                                                                   \
+                    const type *x = a + 2 * (i * p->a_row + k * p->a_column);                                          \
+                    const type *y = b + 2 * (k * p->b_row + j * p->b_column);                                          \
+                    const type xi = sign_a * x[1], yi = sign_b * y[1];                                                 \
+                    real = step_##suffix(-xi, yi, step_##suffix(x[0], y[0], real));                                    \
+                    imaginary = step_##suffix(xi, y[0], step_##suffix(x[0], yi, imaginary));                           \
+                }                                                                                                      \
+                c[2 * (i * p->n + j)] = real;                                                                          \
+                c[2 * (i * p->n + j) + 1] = imaginary;                                                                 \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+COMPLEX(float, float)
+COMPLEX(double, double)
+#undef COMPLEX
+
+void tare_product_plain(const struct tare_product *product) {
+    for (int64_t batch = 0; batch < product->batch; batch++) {
+        switch (product->dtype) {
+        case TARE_DT_FLOAT:
+            plain_float(product, batch);
+            break;
+        case TARE_DT_DOUBLE:
+            plain_double(product, batch);
+            break;
+        case TARE_DT_COMPLEX64:
+            plain_complex_float(product, batch);
+            break;
+        case TARE_DT_COMPLEX128:
+            plain_complex_double(product, batch);
+            break;
+        default:
+            plain_int64(product, batch);
+            break;
+        }
+    }
+}
+
+/* ---- fast ---- */
+
+/* A gathered from where its columns do not lie side by side. */
+struct strided_rows {
+    const float *a;
+    int64_t row, column;
+};
+
+static void gather_strided(const void *source, float *block, int64_t stride, int64_t first_row, int64_t rows,
+                           int64_t first_k, int64_t count_k) {
+    const struct strided_rows *from = source;
+    for (int64_t k = 0; k < count_k; k++) { /* rows inside: they lie side by side in a transposed matrix */
+        const float *column = from->a + first_row * from->row + (first_k + k) * from->column;
+        for (int64_t i = 0; i < rows; i++)
+            block[i * stride + k] = column[i * from->row];
+    }
+}
+
+/* Every batch with the same B, and A's rows of one batch behind those of the batch before. */
+static bool is_one_tall_matrix(const struct tare_product *p) {
+    for (int64_t i = 1; i < p->batch; i++) {
+        if (p->b_first[i] != p->b_first[0] || p->a_first[i] != p->a_first[0] + i * p->m * p->a_row) return false;
+    }
+    return true;
+}
+
+/* Numbers the different matrices of B, in the order of their first batch; gives how many there are. */
+static int64_t packed_index(const struct tare_product *p, int64_t *index) {
+    int64_t count = 0, highest = -1;
+    for (int64_t i = 0; i < p->batch; i++) {
+        int64_t j = p->b_first[i] > highest ? -1 : i - 1;
+        while (j >= 0 && p->b_first[j] != p->b_first[i])
+            j--;
+        index[i] = j >= 0 ? index[j] : count++;
+        if (p->b_first[i] > highest) highest = p->b_first[i];
+    }
+    return count;
+}
+
+static tare_status pack_all(float **out, const struct tare_product *p, const int64_t *index, int64_t count,
+                            struct tare_weights *weights, const struct tare_tensor *source,
+                            struct tare_arena *scratch) {
+    float *packed = weights == NULL ? NULL : tare_weights_find(weights, source, 0);
+    *out = packed;
+    if (packed != NULL) return TARE_OK;
+    const size_t each = tare_gemm_packed_floats(p->k, p->n);
+    size_t bytes;
+    if (!tare_mul_size(&bytes, each, (size_t)count) || !tare_mul_size(&bytes, bytes, sizeof(float)))
+        return TARE_FAIL(TARE_NO_MEMORY, "product too large");
+    packed = weights == NULL ? tare_arena_alloc(scratch, bytes) : tare_weights_make(weights, source, 0, bytes, scratch);
+    if (packed == NULL) return TARE_NO_MEMORY;
+    int64_t done = 0;
+    for (int64_t i = 0; i < p->batch; i++) {
+        if (index[i] < done) continue;
+        tare_gemm_pack(packed + (size_t)done++ * each, (const float *)p->b + p->b_first[i], p->k, p->n, p->b_row,
+                       p->b_column);
+    }
+    *out = packed;
+    return TARE_OK;
+}
+
+static tare_status run_float(const struct tare_product *p, struct tare_weights *weights,
+                             const struct tare_tensor *source, struct tare_arena *scratch) {
+    int64_t *index = tare_arena_calloc(scratch, (size_t)p->batch, sizeof *index);
+    float *block = tare_arena_alloc(scratch, tare_gemm_scratch_floats() * sizeof(float)), *packed;
+    if (index == NULL || block == NULL) return TARE_NO_MEMORY;
+    const int64_t count = packed_index(p, index);
+    TARE_TRY(pack_all(&packed, p, index, count, weights, source, scratch));
+    const bool tall = is_one_tall_matrix(p);
+    const size_t each = tare_gemm_packed_floats(p->k, p->n);
+    const int64_t batches = tall ? 1 : p->batch, m = tall ? p->m * p->batch : p->m;
+    for (int64_t i = 0; i < batches; i++) {
+        const struct strided_rows strided = { (const float *)p->a + p->a_first[i], p->a_row, p->a_column };
+        struct tare_gemm_rows rows = { .gather = gather_strided, .source = &strided };
+        if (p->a_column == 1) rows = (struct tare_gemm_rows){ .data = strided.a, .stride = p->a_row };
+        tare_gemm((float *)p->c + i * p->m * p->n, p->n, &rows, packed + (size_t)index[i] * each, m, p->n, p->k,
+                  p->finish, block);
+    }
+    return TARE_OK;
+}
+
+tare_status tare_product_run(const struct tare_product *product, struct tare_weights *weights,
+                             const struct tare_tensor *source, struct tare_arena *scratch) {
+    if (product->dtype != TARE_DT_FLOAT || product->k == 0) {
+        tare_product_plain(product);
+        return TARE_OK;
+    }
+    return run_float(product, weights, source, scratch);
+}
+
+/* ---- element types ---- */
+
+int tare_product_dtype(int dtype) {
+    if (tare_floats_dtype(dtype)) return TARE_DT_FLOAT;
+    if (dtype == TARE_DT_DOUBLE || dtype == TARE_DT_COMPLEX64 || dtype == TARE_DT_COMPLEX128) return dtype;
+    return TARE_DT_INT64; /* wraps: the low bits are those of any narrower type */
+}
+
+static void *scratch_elements(struct tare_kernel *kernel, int64_t count, int dtype) {
+    size_t bytes;
+    if (!tare_mul_size(&bytes, (size_t)count, tare_dtype_size(dtype))) return NULL;
+    return tare_arena_alloc(kernel->scratch, bytes);
+}
+
+const void *tare_product_operand(struct tare_kernel *kernel, const struct tare_tensor *tensor, int dtype) {
+    static const double nothing[2];
+    if (tensor->elements == 0) return nothing;
+    if (tensor->dtype == dtype) return tensor->data;
+    void *copy = scratch_elements(kernel, tensor->elements, dtype);
+    if (copy == NULL) return NULL;
+    for (int64_t i = 0; dtype == TARE_DT_INT64 && i < tensor->elements; i++)
+        ((int64_t *)copy)[i] = tare_tensor_get_i64(tensor, i);
+    for (int64_t i = 0; dtype == TARE_DT_DOUBLE && i < tensor->elements; i++)
+        ((double *)copy)[i] = tare_tensor_get_f64(tensor, i);
+    if (dtype == TARE_DT_FLOAT) tare_floats_from(copy, tensor->dtype, tensor->data, tensor->elements);
+    return copy;
+}
+
+void *tare_product_room(struct tare_kernel *kernel, size_t i) {
+    struct tare_tensor *output = &kernel->outputs[i];
+    const int dtype = tare_product_dtype(output->dtype);
+    return dtype == output->dtype ? output->data : scratch_elements(kernel, output->elements, dtype);
+}
+
+void tare_product_store(struct tare_kernel *kernel, size_t i, const void *values) {
+    struct tare_tensor *output = &kernel->outputs[i];
+    const size_t size = tare_dtype_size(output->dtype);
+    if (values == output->data) return;
+    if (tare_floats_dtype(output->dtype)) {
+        tare_floats_to(output->data, output->dtype, values, output->elements);
+        return;
+    }
+    for (int64_t j = 0; j < output->elements; j++)
+        memcpy((char *)output->data + (size_t)j * size, (const int64_t *)values + j, size); /* little end first */
+}

@@ -1,0 +1,292 @@
+/* Arithmetic of two operands with broadcasting. Integer sums and products wrap; integer division by zero and negative
+ * powers of integers are faults. */
+#include "interpreter/ops/support/elementwise.h"
+#include "interpreter/ops/families.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+#include <tgmath.h>
+
+struct binary {
+    tare_loop2 loops[TARE_DT_COUNT];
+    tare_status (*check)(const struct tare_tensor *y); /* of integer operands; NULL: any value will do */
+};
+
+static tare_status run_binary(struct tare_kernel *kernel) {
+    const struct binary *binary = kernel->op->aux;
+    const struct tare_tensor *y = &kernel->inputs[1];
+    if (binary->check != NULL && tare_dtype_is_integer(y->dtype) && kernel->inputs[0].elements > 0)
+        TARE_TRY(binary->check(y));
+    return tare_elementwise_run2(kernel, binary->loops[y->dtype], y->dtype);
+}
+
+static tare_status check_divisor(const struct tare_tensor *y) {
+    for (int64_t i = 0; i < y->elements; i++) {
+        if (tare_tensor_get_i64(y, i) == 0) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Integer division by zero");
+    }
+    return TARE_OK;
+}
+
+static tare_status check_exponent(const struct tare_tensor *y) {
+    if (tare_dtype_get(y->dtype)->class != TARE_CLASS_SIGNED) return TARE_OK;
+    for (int64_t i = 0; i < y->elements; i++) {
+        if (tare_tensor_get_i64(y, i) < 0)
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "Integers to negative integer powers are not allowed");
+    }
+    return TARE_OK;
+}
+
+/* ---- sums, differences, products ---- */
+
+#define WRAPPING(name, expression)                                                                                     \
+    TARE_LOOP2_FLOATS(name, expression)                                                                                \
+    TARE_LOOP2_COMPLEX(name, expression)                                                                               \
+    TARE_LOOP2_BITS(name, expression)                                                                                  \
+    static const struct binary name##_op = {                                                                           \
+        .loops = { TARE_BY_FLOATS(name), TARE_BY_COMPLEX(name), TARE_BY_BITS(name) },                                  \
+    };
+WRAPPING(add, x + y)
+WRAPPING(sub, x - y)
+WRAPPING(mul, x *y)
+#undef WRAPPING
+
+TARE_LOOP2_FLOATS(squared_difference, (x - y) * (x - y))
+TARE_LOOP2_COMPLEX(squared_difference, (x - y) * conj(x - y))
+TARE_LOOP2_BITS(squared_difference, (x - y) * (x - y))
+static const struct binary squared_difference_op = {
+    .loops = { TARE_BY_FLOATS(squared_difference), TARE_BY_COMPLEX(squared_difference),
+               TARE_BY_BITS(squared_difference) },
+};
+
+TARE_LOOP2_FLOATS(mul_no_nan, y == 0 ? 0 : x * y)
+TARE_LOOP2_COMPLEX(mul_no_nan, y == 0 ? 0 : x * y)
+static const struct binary mul_no_nan_op = { .loops = { TARE_BY_FLOATS(mul_no_nan), TARE_BY_COMPLEX(mul_no_nan) } };
+
+/* ---- quotients and remainders ---- */
+
+/* The least number divided by -1 wraps to itself. */
+static inline int64_t quotient(int64_t x, int64_t y) {
+    return y == -1 ? (int64_t)(0 - (uint64_t)x) : x / y;
+}
+static inline int64_t remainder_of(int64_t x, int64_t y) {
+    return y == -1 ? 0 : x % y;
+}
+static inline int64_t floor_quotient(int64_t x, int64_t y) {
+    const int64_t q = quotient(x, y), r = remainder_of(x, y);
+    return q - (r != 0 && (r < 0) != (y < 0));
+}
+static inline int64_t floor_remainder(int64_t x, int64_t y) {
+    const int64_t r = remainder_of(x, y);
+    return r != 0 && (r < 0) != (y < 0) ? r + y : r;
+}
+static inline double floor_fmod(double x, double y) {
+    const double r = fmod(x, y);
+    return r != 0 && (r < 0) != (y < 0) ? r + y : r;
+}
+static inline float floor_fmodf(float x, float y) {
+    const float r = fmodf(x, y);
+    return r != 0 && (r < 0) != (y < 0) ? r + y : r;
+}
+
+TARE_LOOP2_FLOATS(div, x / y)
+TARE_LOOP2_COMPLEX(div, x / y)
+TARE_LOOP2_SIGNED(div, quotient(x, y))
+TARE_LOOP2_BITS(div, x / y)
+static const struct binary div_op = {
+    .loops = { TARE_BY_FLOATS(div), TARE_BY_COMPLEX(div), TARE_BY_SIGNED(div), TARE_BY_UNSIGNED(div) },
+    .check = check_divisor,
+};
+static const struct binary real_div_op = { .loops = { TARE_BY_FLOATS(div), TARE_BY_COMPLEX(div) } };
+static const struct binary truncate_div_op = {
+    .loops = { TARE_BY_SIGNED(div), TARE_BY_UNSIGNED(div) },
+    .check = check_divisor,
+};
+
+TARE_LOOP2_FLOATS(div_no_nan, y == 0 ? 0 : x / y)
+TARE_LOOP2_COMPLEX(div_no_nan, y == 0 ? 0 : x / y)
+static const struct binary div_no_nan_op = { .loops = { TARE_BY_FLOATS(div_no_nan), TARE_BY_COMPLEX(div_no_nan) } };
+
+TARE_LOOP2_FLOATS(floor_div, floor(x / y))
+TARE_LOOP2_SIGNED(floor_div, floor_quotient(x, y))
+static const struct binary floor_div_op = {
+    .loops = { TARE_BY_FLOATS(floor_div), TARE_BY_SIGNED(floor_div), TARE_BY_UNSIGNED(div) },
+    .check = check_divisor,
+};
+
+TARE_LOOP2_BITS(mod, x % y)
+TARE_LOOP2_SIGNED(mod, remainder_of(x, y))
+TARE_LOOP2_FLOATS(mod, fmod(x, y))
+static const struct binary truncate_mod_op = {
+    .loops = { TARE_BY_FLOATS(mod), TARE_BY_SIGNED(mod), TARE_BY_UNSIGNED(mod) },
+    .check = check_divisor,
+};
+
+TARE_LOOP2(floor_mod_f32, float, float, TARE_SAME, TARE_SAME, floor_fmodf(x, y))
+TARE_LOOP2(floor_mod_f64, double, double, TARE_SAME, TARE_SAME, floor_fmod(x, y))
+TARE_LOOP2(floor_mod_f16, uint16_t, uint16_t, tare_float_from_half, tare_half_from_float, floor_fmodf(x, y))
+TARE_LOOP2(floor_mod_bf16, uint16_t, uint16_t, tare_float_from_bfloat16, tare_bfloat16_from_float, floor_fmodf(x, y))
+TARE_LOOP2_SIGNED(floor_mod, floor_remainder(x, y))
+static const struct binary floor_mod_op = {
+    .loops = { TARE_BY_FLOATS(floor_mod), TARE_BY_SIGNED(floor_mod), TARE_BY_UNSIGNED(mod) },
+    .check = check_divisor,
+};
+
+/* ---- greater, lesser: maximum-keeps-first (docs/numerics.md): x unless y is beyond it ---- */
+
+TARE_LOOP2_FLOATS(maximum, x < y ? y : x)
+TARE_LOOP2_SIGNED(maximum, x < y ? y : x)
+TARE_LOOP2_BITS(maximum, x < y ? y : x)
+static const struct binary maximum_op = {
+    .loops = { TARE_BY_FLOATS(maximum), TARE_BY_SIGNED(maximum), TARE_BY_UNSIGNED(maximum) },
+};
+TARE_LOOP2_FLOATS(minimum, y < x ? y : x)
+TARE_LOOP2_SIGNED(minimum, y < x ? y : x)
+TARE_LOOP2_BITS(minimum, y < x ? y : x)
+static const struct binary minimum_op = {
+    .loops = { TARE_BY_FLOATS(minimum), TARE_BY_SIGNED(minimum), TARE_BY_UNSIGNED(minimum) },
+};
+
+/* ---- powers and functions of two operands ---- */
+
+/* Wraps, as repeated products do; y >= 0 when the numbers have a sign. */
+static inline uint64_t power(uint64_t x, uint64_t y) {
+    uint64_t result = 1;
+    for (; y != 0; y >>= 1, x *= x) {
+        if (y & 1) result *= x;
+    }
+    return result;
+}
+TARE_LOOP2_FLOATS(pow, pow(x, y))
+TARE_LOOP2_COMPLEX(pow, pow(x, y))
+TARE_LOOP2_BITS(pow, power(x, y))
+static const struct binary pow_op = {
+    .loops = { TARE_BY_FLOATS(pow), TARE_BY_COMPLEX(pow), TARE_BY_BITS(pow) },
+    .check = check_exponent,
+};
+
+TARE_LOOP2_FLOATS(atan2, atan2(x, y))
+static const struct binary atan2_op = { .loops = { TARE_BY_FLOATS(atan2) } };
+
+TARE_LOOP2_FLOATS(xdivy, x == 0 ? 0 : x / y)
+TARE_LOOP2_COMPLEX(xdivy, x == 0 ? 0 : x / y)
+static const struct binary xdivy_op = { .loops = { TARE_BY_FLOATS(xdivy), TARE_BY_COMPLEX(xdivy) } };
+
+TARE_LOOP2_FLOATS(xlogy, x == 0 ? 0 : x * log(y))
+TARE_LOOP2_COMPLEX(xlogy, x == 0 ? 0 : x * log(y))
+static const struct binary xlogy_op = { .loops = { TARE_BY_FLOATS(xlogy), TARE_BY_COMPLEX(xlogy) } };
+
+TARE_LOOP2_FLOATS(xlog1py, x == 0 ? 0 : x * log1p(y))
+TARE_LOOP2_COMPLEX(xlog1py, x == 0 ? 0 : x * log(1 + y))
+static const struct binary xlog1py_op = { .loops = { TARE_BY_FLOATS(xlog1py), TARE_BY_COMPLEX(xlog1py) } };
+
+TARE_LOOP2(nextafter_f32, float, float, TARE_SAME, TARE_SAME, nextafterf(x, y))
+TARE_LOOP2(nextafter_f64, double, double, TARE_SAME, TARE_SAME, nextafter(x, y))
+static const struct binary nextafter_op = {
+    .loops = { [TARE_DT_FLOAT] = nextafter_f32, [TARE_DT_DOUBLE] = nextafter_f64 },
+};
+
+/* ---- bits ---- */
+
+TARE_LOOP2_BITS(and, x &y)
+static const struct binary and_op = { .loops = { TARE_BY_BITS(and) } };
+TARE_LOOP2_BITS(or, x | y)
+static const struct binary or_op = { .loops = { TARE_BY_BITS(or) } };
+TARE_LOOP2_BITS(xor, x ^ y)
+static const struct binary xor_op = { .loops = { TARE_BY_BITS(xor) } };
+
+/* A distance outside 0 … bits-1 counts as the nearer end of that range, as in TensorFlow. */
+#define DISTANCE(type, y) ((y) < 0 ? 0 : (y) > (int)sizeof(type) * 8 - 1 ? (int)sizeof(type) * 8 - 1 : (int)(y))
+#define SHIFTS(suffix, type)                                                                                           \
+    TARE_LOOP2(left_##suffix, type, type, TARE_SAME, TARE_SAME, (uint64_t)x << DISTANCE(type, y))                      \
+    TARE_LOOP2(right_##suffix, type, type, TARE_SAME, TARE_SAME, x >> DISTANCE(type, y))
+#define UNSIGNED_DISTANCE(type, y) ((y) > sizeof(type) * 8 - 1 ? (int)sizeof(type) * 8 - 1 : (int)(y))
+#define UNSIGNED_SHIFTS(suffix, type)                                                                                  \
+    TARE_LOOP2(left_##suffix, type, type, TARE_SAME, TARE_SAME, (uint64_t)x << UNSIGNED_DISTANCE(type, y))             \
+    TARE_LOOP2(right_##suffix, type, type, TARE_SAME, TARE_SAME, x >> UNSIGNED_DISTANCE(type, y))
+SHIFTS(i8, int8_t)
+SHIFTS(i16, int16_t)
+SHIFTS(i32, int32_t)
+SHIFTS(i64, int64_t)
+UNSIGNED_SHIFTS(u8, uint8_t)
+UNSIGNED_SHIFTS(u16, uint16_t)
+UNSIGNED_SHIFTS(u32, uint32_t)
+UNSIGNED_SHIFTS(u64, uint64_t)
+#undef SHIFTS
+#undef UNSIGNED_SHIFTS
+#undef DISTANCE
+#undef UNSIGNED_DISTANCE
+static const struct binary left_op = { .loops = { TARE_BY_SIGNED(left), TARE_BY_UNSIGNED(left) } };
+static const struct binary right_op = { .loops = { TARE_BY_SIGNED(right), TARE_BY_UNSIGNED(right) } };
+
+/* ---- Add also joins strings ---- */
+
+static tare_status join(struct tare_kernel *kernel, int64_t at, const struct tare_str *a, const struct tare_str *b) {
+    size_t size;
+    if (!tare_add_size(&size, a->size, b->size)) return TARE_FAIL(TARE_NO_MEMORY, "a string of more than 2^64 bytes");
+    char *both = tare_arena_alloc(kernel->scratch, size);
+    if (both == NULL) return TARE_NO_MEMORY;
+    if (a->size > 0) memcpy(both, a->data, a->size);
+    if (b->size > 0) memcpy(both + a->size, b->data, b->size);
+    return tare_tensor_set_string(&kernel->outputs[0], at, both, size);
+}
+
+static tare_status run_add(struct tare_kernel *kernel) {
+    struct tare_broadcast plan;
+    struct tare_broadcast_walk walk = { .offsets = { 0 } };
+    if (kernel->inputs[0].dtype != TARE_DT_STRING) return run_binary(kernel);
+    TARE_TRY(tare_broadcast_plan(&plan, kernel->inputs, 2));
+    TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_STRING, &plan.shape));
+    const struct tare_str *a = kernel->inputs[0].data, *b = kernel->inputs[1].data;
+    for (int64_t row = 0, at = 0; at < kernel->outputs[0].elements; row++) {
+        for (int64_t i = 0; i < plan.inner; i++, at++)
+            TARE_TRY(join(kernel, at, &a[walk.offsets[0] + (plan.is_one[0] ? 0 : i)],
+                          &b[walk.offsets[1] + (plan.is_one[1] ? 0 : i)]));
+        tare_broadcast_next(&walk, &plan);
+    }
+    return TARE_OK;
+}
+
+/* ---- rows ---- */
+
+#define FLOATS "bfloat16, half, float, double"
+#define INTEGERS "uint8, int8, uint16, int16, int32, uint32, uint64, int64"
+#define COMPLEX "complex64, complex128"
+#define ROW_OF(op_name, function, table, x_name, y_name, z_name, types)                                                \
+    {                                                                                                                  \
+        .name = op_name, .inputs = x_name ": T, " y_name ": T", .outputs = z_name ": T", .attrs = "T: " types,         \
+        .infer = tare_infer_broadcast, .run = function, .aux = &table, .flags = TARE_OP_ELEMENTWISE | TARE_OP_IN_PLACE \
+    }
+#define ROW(op_name, table, types) ROW_OF(op_name, run_binary, table, "x", "y", "z", "{" types "}")
+
+const struct tare_op tare_ops_binary[] = {
+    ROW_OF("Add", run_add, add_op, "x", "y", "z",
+           "{" FLOATS ", uint8, int8, int16, int32, int64, " COMPLEX ", string}"),
+    ROW("AddV2", add_op, FLOATS ", " INTEGERS ", " COMPLEX),
+    ROW("Sub", sub_op, FLOATS ", " INTEGERS ", " COMPLEX),
+    ROW("Mul", mul_op, FLOATS ", " INTEGERS ", " COMPLEX),
+    ROW("MulNoNan", mul_no_nan_op, FLOATS ", " COMPLEX),
+    ROW("SquaredDifference", squared_difference_op, FLOATS ", int32, int64, " COMPLEX),
+    ROW("Div", div_op, FLOATS ", " INTEGERS ", " COMPLEX),
+    ROW("RealDiv", real_div_op, FLOATS ", " INTEGERS ", " COMPLEX),
+    ROW("DivNoNan", div_no_nan_op, FLOATS ", " COMPLEX),
+    ROW("TruncateDiv", truncate_div_op, FLOATS ", " INTEGERS ", " COMPLEX),
+    ROW("FloorDiv", floor_div_op, FLOATS ", " INTEGERS ", " COMPLEX),
+    ROW("FloorMod", floor_mod_op, INTEGERS ", " FLOATS),
+    ROW("Mod", truncate_mod_op, "int32, int64, " FLOATS),
+    ROW("TruncateMod", truncate_mod_op, "int32, int64, " FLOATS),
+    ROW("Maximum", maximum_op, FLOATS ", " INTEGERS),
+    ROW("Minimum", minimum_op, FLOATS ", " INTEGERS),
+    ROW("Pow", pow_op, FLOATS ", int8, int16, int32, int64, " COMPLEX),
+    ROW_OF("Atan2", run_binary, atan2_op, "y", "x", "z", "{" FLOATS "}"),
+    ROW("Xdivy", xdivy_op, FLOATS ", " COMPLEX),
+    ROW("Xlogy", xlogy_op, FLOATS ", " COMPLEX),
+    ROW("Xlog1py", xlog1py_op, FLOATS ", " COMPLEX),
+    ROW_OF("NextAfter", run_binary, nextafter_op, "x1", "x2", "output", "{double, float} = DT_FLOAT"),
+    ROW("BitwiseAnd", and_op, INTEGERS),
+    ROW("BitwiseOr", or_op, INTEGERS),
+    ROW("BitwiseXor", xor_op, INTEGERS),
+    ROW("LeftShift", left_op, INTEGERS),
+    ROW("RightShift", right_op, INTEGERS),
+    { 0 },
+};

@@ -1,0 +1,82 @@
+/* Finding the bin of a number: how many boundaries are not above it, or which of equally wide ones holds it. */
+#include "interpreter/ops/families.h"
+#include "interpreter/ops/support/operand.h"
+
+#include <math.h>
+#include <string.h>
+
+static tare_status run_bucketize(struct tare_kernel *kernel) {
+    const struct tare_tensor *input = &kernel->inputs[0];
+    const struct tare_attr *boundaries = tare_node_list(kernel->node, "boundaries");
+    const size_t n = boundaries ? boundaries->count : 0;
+    for (size_t i = 1; i < n; i++) {
+        if (boundaries->items[i].f < boundaries->items[i - 1].f)
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "Expected sorted boundaries");
+    }
+    TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_INT32, &input->shape));
+    for (int64_t i = 0; i < input->elements; i++) {
+        const double x = tare_tensor_get_f64(input, i);
+        size_t low = 0, high = n; /* boundaries below low are not above x, those from high on are */
+        while (low < high) {
+            const size_t middle = (low + high) / 2;
+            if (x < (double)boundaries->items[middle].f)
+                high = middle;
+            else
+                low = middle + 1;
+        }
+        TARE_DATA(int32_t, &kernel->outputs[0])[i] = (int32_t)low;
+    }
+    return TARE_OK;
+}
+
+/* ---- HistogramFixedWidth ---- */
+
+static tare_status infer_histogram(struct tare_infer *infer) {
+    int64_t bins = TARE_UNKNOWN_DIM;
+    TARE_TRY(tare_operand_rank(infer, 1, "value_range", 1));
+    if (tare_operand_scalar(infer, 2, &bins) && bins <= 0)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "nbins should be a positive number, but got '%lld'", (long long)bins);
+    infer->outputs[0] = tare_operand_vector_shape(bins);
+    return TARE_OK;
+}
+
+/* Values outside the range count in the first or last bin. */
+static tare_status run_histogram(struct tare_kernel *kernel) {
+    const struct tare_tensor *values = &kernel->inputs[0], *range = &kernel->inputs[1];
+    struct tare_tensor *out = &kernel->outputs[0];
+    struct tare_shape *shapes;
+    TARE_TRY(tare_operand_shapes(kernel, &shapes));
+    if (range->elements != 2 || kernel->inputs[2].elements != 1)
+        return TARE_FAIL(TARE_SHAPE, "value_range has %lld elements, nbins %lld (wanted 2 and 1)",
+                         (long long)range->elements, (long long)kernel->inputs[2].elements);
+    const double low = tare_tensor_get_f64(range, 0), high = tare_tensor_get_f64(range, 1);
+    if (!(low < high))
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "value_range should satisfy value_range[0] < value_range[1], but got '[%g, %g]'", low, high);
+    TARE_TRY(tare_kernel_output(kernel, 0, kernel->node->output_dtypes[0], &shapes[0]));
+    memset(out->data, 0, tare_tensor_bytes(out));
+    const double step = (high - low) / (double)out->elements;
+    for (int64_t i = 0; i < values->elements; i++) {
+        const double at = fmin((fmax(tare_tensor_get_f64(values, i), low) - low) / step, (double)out->elements - 1);
+        const int64_t bin = at > 0 ? (int64_t)at : 0;
+        tare_tensor_set_i64(out, bin, tare_tensor_get_i64(out, bin) + 1);
+    }
+    return TARE_OK;
+}
+
+const struct tare_op tare_ops_bins[] = {
+    { .name = "HistogramFixedWidth",
+      .inputs = "values: T, value_range: T, nbins: int32",
+      .outputs = "out: dtype",
+      .attrs = "T: {int32, int64, float, double}; dtype: {int32, int64} = DT_INT32",
+      .infer = infer_histogram,
+      .run = run_histogram },
+    { .name = "Bucketize",
+      .inputs = "input: T",
+      .outputs = "output: int32",
+      .attrs = "T: {int32, int64, float, double}; boundaries: list(float)",
+      .infer = tare_infer_same,
+      .run = run_bucketize,
+      .flags = TARE_OP_ELEMENTWISE },
+    { 0 },
+};

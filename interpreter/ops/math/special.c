@@ -1,0 +1,113 @@
+/* Special functions, element by element: Bessel's, incomplete gamma and beta, zeta, Fresnel's and their kin. half,
+ * bfloat16 and float are computed in double and rounded. */
+#include "interpreter/kernels/bessel.h"
+#include "interpreter/ops/support/elementwise.h"
+#include "interpreter/ops/families.h"
+#include "interpreter/ops/support/operand.h"
+
+#include <math.h>
+
+/* A row's aux: the function of one or of two operands. */
+struct special {
+    double (*one)(double x);
+    double (*two)(double x, double y);
+};
+
+static tare_status run_one(struct tare_kernel *kernel) {
+    double (*fn)(double) = ((const struct special *)kernel->op->aux)->one;
+    const struct tare_tensor *x = &kernel->inputs[0];
+    TARE_TRY(tare_kernel_output(kernel, 0, x->dtype, &x->shape));
+    for (int64_t i = 0; i < x->elements; i++)
+        tare_tensor_set_f64(&kernel->outputs[0], i, fn(tare_tensor_get_f64(x, i)));
+    return TARE_OK;
+}
+
+static tare_status run_two(struct tare_kernel *kernel) {
+    double (*fn)(double, double) = ((const struct special *)kernel->op->aux)->two;
+    const struct tare_tensor *x = &kernel->inputs[0], *y = &kernel->inputs[1];
+    struct tare_broadcast plan;
+    struct tare_broadcast_walk walk = { 0 };
+    TARE_TRY(tare_broadcast_plan(&plan, kernel->inputs, 2));
+    TARE_TRY(tare_kernel_output(kernel, 0, x->dtype, &plan.shape));
+    for (int64_t row = 0, at = 0; kernel->outputs[0].elements && row < plan.outer; row++) {
+        for (int64_t i = 0; i < plan.inner; i++, at++)
+            tare_tensor_set_f64(&kernel->outputs[0], at,
+                                fn(tare_tensor_get_f64(x, walk.offsets[0] + (plan.is_one[0] ? 0 : i)),
+                                   tare_tensor_get_f64(y, walk.offsets[1] + (plan.is_one[1] ? 0 : i))));
+        tare_broadcast_next(&walk, &plan);
+    }
+    return TARE_OK;
+}
+
+/* All three have one shape, or are scalars. */
+static tare_status infer_betainc(struct tare_infer *infer) {
+    struct tare_shape *out = &infer->outputs[0];
+    bool known = true, any = false;
+    *out = tare_shape_unknown();
+    for (size_t i = 0; i < 3; i++) {
+        if (infer->inputs[i].rank < 0) known = false;
+        if (infer->inputs[i].rank <= 0) continue;
+        TARE_TRY(tare_shape_merge(out, out, &infer->inputs[i]));
+        any = true;
+    }
+    if (known && !any) *out = tare_shape_scalar();
+    return TARE_OK;
+}
+
+static tare_status run_betainc(struct tare_kernel *kernel) {
+    double x[3];
+    TARE_TRY(tare_operand_output(kernel, 0));
+    for (int64_t i = 0; i < kernel->outputs[0].elements; i++) {
+        for (int k = 0; k < 3; k++)
+            x[k] = tare_tensor_get_f64(&kernel->inputs[k], kernel->inputs[k].shape.rank ? i : 0);
+        tare_tensor_set_f64(&kernel->outputs[0], i, tare_betainc(x[0], x[1], x[2]));
+    }
+    return TARE_OK;
+}
+
+#define ONE(op_name, function)                                                                                         \
+    {                                                                                                                  \
+        .name = op_name, .inputs = "x: T", .outputs = "y: T", .attrs = "T: {bfloat16, half, float, double}",           \
+        .infer = tare_infer_same, .run = run_one, .flags = TARE_OP_ELEMENTWISE, .aux = &(const struct special) {       \
+            .one = function                                                                                            \
+        }                                                                                                              \
+    }
+#define TWO(op_name, in, types, function)                                                                              \
+    {                                                                                                                  \
+        .name = op_name, .inputs = in, .outputs = "z: T", .attrs = types, .infer = tare_infer_broadcast,               \
+        .run = run_two, .flags = TARE_OP_ELEMENTWISE, .aux = &(const struct special) {                                 \
+            .two = function                                                                                            \
+        }                                                                                                              \
+    }
+
+const struct tare_op tare_ops_special[] = {
+    ONE("BesselI0", tare_bessel_i0),
+    ONE("BesselI1", tare_bessel_i1),
+    ONE("BesselI0e", tare_bessel_i0_scaled),
+    ONE("BesselI1e", tare_bessel_i1_scaled),
+    ONE("BesselJ0", j0),
+    ONE("BesselJ1", j1),
+    ONE("BesselK0", tare_bessel_k0),
+    ONE("BesselK1", tare_bessel_k1),
+    ONE("BesselK0e", tare_bessel_k0_scaled),
+    ONE("BesselK1e", tare_bessel_k1_scaled),
+    ONE("BesselY0", y0),
+    ONE("BesselY1", y1),
+    ONE("Dawsn", tare_dawson),
+    ONE("Expint", tare_expint),
+    ONE("FresnelCos", tare_fresnel_cos),
+    ONE("FresnelSin", tare_fresnel_sin),
+    ONE("Spence", tare_spence),
+    TWO("Igamma", "a: T, x: T", "T: {bfloat16, half, float, double}", tare_igamma),
+    TWO("Igammac", "a: T, x: T", "T: {bfloat16, half, float, double}", tare_igammac),
+    TWO("Polygamma", "a: T, x: T", "T: {float, double}", tare_polygamma),
+    TWO("Zeta", "x: T, q: T", "T: {float, double}", tare_zeta),
+    { .name = "Betainc",
+      .inputs = "a: T, b: T, x: T",
+      .outputs = "z: T",
+      .attrs = "T: {float, double}",
+      .infer = infer_betainc,
+      .run = run_betainc,
+      .flags = TARE_OP_ELEMENTWISE },
+    { 0 },
+};

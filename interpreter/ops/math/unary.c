@@ -1,0 +1,266 @@
+/* Ops of one operand, element by element. Elementary functions are the C library's; float Exp, Tanh, Sigmoid and Erf
+ * have fast kernels of their own (interpreter/kernels/elementary.h), and the library's as reference. */
+#include "interpreter/kernels/elementary.h"
+#include "interpreter/kernels/special.h"
+#include "interpreter/ops/support/elementwise.h"
+#include "interpreter/ops/families.h"
+
+#include <tgmath.h>
+
+/* What a row points to: a loop by input dtype, and the fast one for float. */
+struct unary {
+    tare_loop1 loops[TARE_DT_COUNT];
+    void (*fast)(float *to, const float *from, int64_t count);
+    int dtype; /* of the output; TARE_DT_INVALID: the input's */
+};
+
+static tare_status run_plain(struct tare_kernel *kernel) {
+    const struct unary *unary = kernel->op->aux;
+    const int dtype = kernel->inputs[0].dtype;
+    return tare_elementwise_run1(kernel, unary->loops[dtype], unary->dtype ? unary->dtype : dtype);
+}
+
+static tare_status run_fast(struct tare_kernel *kernel) {
+    const struct unary *unary = kernel->op->aux;
+    const struct tare_tensor *input = &kernel->inputs[0];
+    if (input->dtype != TARE_DT_FLOAT) return run_plain(kernel);
+    TARE_TRY(tare_kernel_output_like0(kernel, 0));
+    unary->fast(kernel->outputs[0].data, input->data, input->elements);
+    return TARE_OK;
+}
+
+/* ---- arithmetic ---- */
+
+TARE_LOOP1_FLOATS(abs, fabs(x))
+TARE_LOOP1_SIGNED(abs, x < 0 ? 0 - (uint64_t)x : (uint64_t)x)
+static const struct unary abs_op = { .loops = { TARE_BY_FLOATS(abs), TARE_BY_SIGNED(abs) } };
+
+TARE_LOOP1_FLOATS(neg, -x)
+TARE_LOOP1_COMPLEX(neg, -x)
+TARE_LOOP1_BITS(neg, 0 - x)
+static const struct unary neg_op = { .loops = { TARE_BY_FLOATS(neg), TARE_BY_COMPLEX(neg), TARE_BY_BITS(neg) } };
+
+/* The sign of NaN is NaN. */
+TARE_LOOP1_FLOATS(sign, x > 0 ? 1 : x < 0 ? -1 : x == 0 ? 0 : x)
+TARE_LOOP1_COMPLEX(sign, x == 0 ? 0 : x / fabs(x))
+TARE_LOOP1_SIGNED(sign, (x > 0) - (x < 0))
+static const struct unary sign_op = { .loops = { TARE_BY_FLOATS(sign), TARE_BY_COMPLEX(sign), TARE_BY_SIGNED(sign) } };
+
+TARE_LOOP1_FLOATS(square, x *x)
+TARE_LOOP1_COMPLEX(square, x *x)
+TARE_LOOP1_BITS(square, x *x)
+static const struct unary square_op = { .loops = { TARE_BY_FLOATS(square), TARE_BY_COMPLEX(square),
+                                                   TARE_BY_BITS(square) } };
+
+TARE_LOOP1_FLOATS(sqrt, sqrt(x))
+TARE_LOOP1_COMPLEX(sqrt, sqrt(x))
+static const struct unary sqrt_op = { .loops = { TARE_BY_FLOATS(sqrt), TARE_BY_COMPLEX(sqrt) } };
+
+TARE_LOOP1_FLOATS(rsqrt, 1 / sqrt(x))
+TARE_LOOP1_COMPLEX(rsqrt, 1 / sqrt(x))
+static const struct unary rsqrt_op = { .loops = { TARE_BY_FLOATS(rsqrt), TARE_BY_COMPLEX(rsqrt) } };
+
+TARE_LOOP1_FLOATS(reciprocal, 1 / x)
+TARE_LOOP1_COMPLEX(reciprocal, 1 / x)
+static const struct unary reciprocal_op = { .loops = { TARE_BY_FLOATS(reciprocal), TARE_BY_COMPLEX(reciprocal) } };
+
+TARE_LOOP1_BITS(invert, ~x)
+static const struct unary invert_op = { .loops = { TARE_BY_BITS(invert) } };
+
+TARE_LOOP1(count_u8, uint8_t, uint8_t, TARE_SAME, TARE_SAME, __builtin_popcount(x))
+TARE_LOOP1(count_u16, uint16_t, uint8_t, TARE_SAME, TARE_SAME, __builtin_popcount(x))
+TARE_LOOP1(count_u32, uint32_t, uint8_t, TARE_SAME, TARE_SAME, __builtin_popcount(x))
+TARE_LOOP1(count_u64, uint64_t, uint8_t, TARE_SAME, TARE_SAME, __builtin_popcountll(x))
+static const struct unary count_op = { .loops = { TARE_BY_BITS(count) }, .dtype = TARE_DT_UINT8 };
+
+TARE_LOOP1(not_bool, bool, bool, TARE_SAME, TARE_SAME, !x)
+static const struct unary not_op = { .loops = { [TARE_DT_BOOL] = not_bool } };
+
+/* ---- rounding: half to even; integers stay ---- */
+
+/* Adding 2^23 to a smaller number leaves no fraction: rounded half to even without the instruction that the baseline
+ * lacks. */
+static inline float rint_float(float x) {
+    const float size = fabsf(x);
+    const float whole = size + 0x1p23f - 0x1p23f;
+    return copysignf(size < 0x1p23f ? whole : size, x);
+}
+static inline float floor_float(float x) {
+    const float whole = rint_float(x);
+    return whole > x ? whole - 1 : whole;
+}
+static inline float ceil_float(float x) {
+    const float whole = rint_float(x);
+    return whole < x ? copysignf(whole + 1, x) : whole;
+}
+
+#define ROUNDING(name)                                                                                                 \
+    TARE_LOOP1(name##_f32, float, float, TARE_SAME, TARE_SAME, name##_float(x))                                        \
+    TARE_LOOP1(name##_f64, double, double, TARE_SAME, TARE_SAME, name(x))                                              \
+    TARE_LOOP1(name##_f16, uint16_t, uint16_t, tare_float_from_half, tare_half_from_float, name##_float(x))            \
+    TARE_LOOP1(name##_bf16, uint16_t, uint16_t, tare_float_from_bfloat16, tare_bfloat16_from_float, name##_float(x))
+ROUNDING(floor)
+ROUNDING(ceil)
+ROUNDING(rint)
+#undef ROUNDING
+static const struct unary floor_op = { .loops = { TARE_BY_FLOATS(floor) } };
+static const struct unary ceil_op = { .loops = { TARE_BY_FLOATS(ceil) } };
+TARE_LOOP1_BITS(rint, x)
+static const struct unary rint_op = { .loops = { TARE_BY_FLOATS(rint) } };
+static const struct unary round_op = { .loops = { TARE_BY_FLOATS(rint), TARE_BY_BITS(rint) } };
+
+/* ---- classes of numbers ---- */
+
+#define TESTS(name, expression)                                                                                        \
+    TARE_LOOP1(name##_f32, float, bool, TARE_SAME, TARE_SAME, expression)                                              \
+    TARE_LOOP1(name##_f64, double, bool, TARE_SAME, TARE_SAME, expression)                                             \
+    TARE_LOOP1(name##_f16, uint16_t, bool, tare_float_from_half, TARE_SAME, expression)                                \
+    TARE_LOOP1(name##_bf16, uint16_t, bool, tare_float_from_bfloat16, TARE_SAME, expression)                           \
+    static const struct unary name##_op = { .loops = { TARE_BY_FLOATS(name) }, .dtype = TARE_DT_BOOL };
+TESTS(is_nan, isnan(x))
+TESTS(is_inf, isinf(x))
+TESTS(is_finite, isfinite(x))
+#undef TESTS
+
+/* ---- elementary functions ---- */
+
+#define FUNCTION(name, expression)                                                                                     \
+    TARE_LOOP1_FLOATS(name, expression)                                                                                \
+    TARE_LOOP1_COMPLEX(name, expression)                                                                               \
+    static const struct unary name##_op = { .loops = { TARE_BY_FLOATS(name), TARE_BY_COMPLEX(name) } };
+FUNCTION(log, log(x))
+FUNCTION(sin, sin(x))
+FUNCTION(cos, cos(x))
+FUNCTION(tan, tan(x))
+FUNCTION(asin, asin(x))
+FUNCTION(acos, acos(x))
+FUNCTION(atan, atan(x))
+FUNCTION(sinh, sinh(x))
+FUNCTION(cosh, cosh(x))
+FUNCTION(asinh, asinh(x))
+FUNCTION(acosh, acosh(x))
+FUNCTION(atanh, atanh(x))
+#undef FUNCTION
+
+/* log(1 + z) and exp(z) - 1 keep the digits of a small z. */
+static _Complex double log1p_complex(_Complex double z) {
+    const double re = creal(z), im = cimag(z);
+    return TARE_COMPLEX128(0.5 * log1p(re * (2 + re) + im * im), atan2(im, 1 + re));
+}
+static _Complex double expm1_complex(_Complex double z) {
+    const double re = creal(z), im = cimag(z), half = sin(im / 2);
+    return TARE_COMPLEX128(expm1(re) * cos(im) - 2 * half * half, exp(re) * sin(im));
+}
+TARE_LOOP1_FLOATS(log1p, log1p(x))
+TARE_LOOP1_COMPLEX(log1p, log1p_complex(x))
+static const struct unary log1p_op = { .loops = { TARE_BY_FLOATS(log1p), TARE_BY_COMPLEX(log1p) } };
+TARE_LOOP1_FLOATS(expm1, expm1(x))
+TARE_LOOP1_COMPLEX(expm1, expm1_complex(x))
+static const struct unary expm1_op = { .loops = { TARE_BY_FLOATS(expm1), TARE_BY_COMPLEX(expm1) } };
+
+TARE_LOOP1_FLOATS(exp, exp(x))
+TARE_LOOP1_COMPLEX(exp, exp(x))
+static const struct unary exp_op = { .loops = { TARE_BY_FLOATS(exp), TARE_BY_COMPLEX(exp) }, .fast = tare_exp_floats };
+TARE_LOOP1_FLOATS(tanh, tanh(x))
+TARE_LOOP1_COMPLEX(tanh, tanh(x))
+static const struct unary tanh_op = { .loops = { TARE_BY_FLOATS(tanh), TARE_BY_COMPLEX(tanh) },
+                                      .fast = tare_tanh_floats };
+TARE_LOOP1_FLOATS(sigmoid, x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x)))
+TARE_LOOP1_COMPLEX(sigmoid, 1 / (1 + exp(-x)))
+static const struct unary sigmoid_op = { .loops = { TARE_BY_FLOATS(sigmoid), TARE_BY_COMPLEX(sigmoid) },
+                                         .fast = tare_sigmoid_floats };
+TARE_LOOP1_FLOATS(erf, erf(x))
+static const struct unary erf_op = { .loops = { TARE_BY_FLOATS(erf) }, .fast = tare_erf_floats };
+
+#define IN_DOUBLE(name, function)                                                                                      \
+    TARE_LOOP1(name##_f32, float, float, TARE_SAME, TARE_SAME, function((double)x))                                    \
+    TARE_LOOP1(name##_f64, double, double, TARE_SAME, TARE_SAME, function(x))                                          \
+    TARE_LOOP1(name##_f16, uint16_t, uint16_t, tare_float_from_half, tare_half_from_float, (float)function((double)x)) \
+    TARE_LOOP1(name##_bf16, uint16_t, uint16_t, tare_float_from_bfloat16, tare_bfloat16_from_float,                    \
+               (float)function((double)x))                                                                             \
+    static const struct unary name##_op = { .loops = { TARE_BY_FLOATS(name) } };
+IN_DOUBLE(erfc, erfc)
+IN_DOUBLE(erfinv, tare_erfinv)
+IN_DOUBLE(ndtri, tare_ndtri)
+IN_DOUBLE(lgamma, tare_lgamma)
+IN_DOUBLE(digamma, tare_digamma)
+#undef IN_DOUBLE
+
+/* ---- rows ---- */
+
+#define FLOATS "bfloat16, half, float, double"
+#define FLAGS TARE_OP_ELEMENTWISE | TARE_OP_IN_PLACE
+#define ROW(op_name, table, types)                                                                                     \
+    {                                                                                                                  \
+        .name = op_name, .inputs = "x: T", .outputs = "y: T", .attrs = "T: {" types "}", .infer = tare_infer_same,     \
+        .run = run_plain, .aux = &table, .flags = FLAGS                                                                \
+    }
+#define FAST_ROW(op_name, table, types)                                                                                \
+    {                                                                                                                  \
+        .name = op_name, .inputs = "x: T", .outputs = "y: T", .attrs = "T: {" types "}", .infer = tare_infer_same,     \
+        .run = run_fast, .reference = run_plain, .aux = &table, .flags = FLAGS                                         \
+    }
+#define TEST_ROW(op_name, table)                                                                                       \
+    {                                                                                                                  \
+        .name = op_name, .inputs = "x: T", .outputs = "y: bool", .attrs = "T: {" FLOATS "}", .infer = tare_infer_same, \
+        .run = run_plain, .aux = &table, .flags = TARE_OP_ELEMENTWISE                                                  \
+    }
+
+const struct tare_op tare_ops_unary[] = {
+    ROW("Abs", abs_op, FLOATS ", int8, int16, int32, int64"),
+    ROW("Neg", neg_op, FLOATS ", int8, int16, int32, int64, complex64, complex128"),
+    ROW("Sign", sign_op, FLOATS ", int8, int16, int32, int64, complex64, complex128"),
+    ROW("Square", square_op,
+        FLOATS ", int8, int16, int32, int64, uint8, uint16, uint32, uint64, complex64, complex128"),
+    ROW("Sqrt", sqrt_op, FLOATS ", complex64, complex128"),
+    ROW("Rsqrt", rsqrt_op, FLOATS ", complex64, complex128"),
+    ROW("Reciprocal", reciprocal_op, FLOATS ", int8, int16, int32, int64, complex64, complex128"),
+    ROW("Inv", reciprocal_op, FLOATS ", int8, int16, int32, int64, complex64, complex128"),
+    ROW("Invert", invert_op, "int8, int16, int32, int64, uint8, uint16, uint32, uint64"),
+    { .name = "PopulationCount",
+      .inputs = "x: T",
+      .outputs = "y: uint8",
+      .attrs = "T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64}",
+      .infer = tare_infer_same,
+      .run = run_plain,
+      .aux = &count_op,
+      .flags = TARE_OP_ELEMENTWISE },
+    { .name = "LogicalNot",
+      .inputs = "x: bool",
+      .outputs = "y: bool",
+      .infer = tare_infer_same,
+      .run = run_plain,
+      .aux = &not_op,
+      .flags = FLAGS },
+    ROW("Floor", floor_op, FLOATS),
+    ROW("Ceil", ceil_op, FLOATS),
+    ROW("Rint", rint_op, FLOATS),
+    ROW("Round", round_op, FLOATS ", int8, int16, int32, int64, complex64, complex128"),
+    TEST_ROW("IsNan", is_nan_op),
+    TEST_ROW("IsInf", is_inf_op),
+    TEST_ROW("IsFinite", is_finite_op),
+    FAST_ROW("Exp", exp_op, FLOATS ", complex64, complex128"),
+    ROW("Expm1", expm1_op, FLOATS ", complex64, complex128"),
+    ROW("Log", log_op, FLOATS ", complex64, complex128"),
+    ROW("Log1p", log1p_op, FLOATS ", complex64, complex128"),
+    ROW("Sin", sin_op, FLOATS ", complex64, complex128"),
+    ROW("Cos", cos_op, FLOATS ", complex64, complex128"),
+    ROW("Tan", tan_op, FLOATS ", complex64, complex128"),
+    ROW("Asin", asin_op, FLOATS ", complex64, complex128"),
+    ROW("Acos", acos_op, FLOATS ", complex64, complex128"),
+    ROW("Atan", atan_op, FLOATS ", complex64, complex128"),
+    ROW("Sinh", sinh_op, FLOATS ", complex64, complex128"),
+    ROW("Cosh", cosh_op, FLOATS ", complex64, complex128"),
+    FAST_ROW("Tanh", tanh_op, FLOATS ", complex64, complex128"),
+    ROW("Asinh", asinh_op, FLOATS ", complex64, complex128"),
+    ROW("Acosh", acosh_op, FLOATS ", complex64, complex128"),
+    ROW("Atanh", atanh_op, FLOATS ", complex64, complex128"),
+    FAST_ROW("Sigmoid", sigmoid_op, FLOATS ", complex64, complex128"),
+    FAST_ROW("Erf", erf_op, FLOATS),
+    ROW("Erfc", erfc_op, FLOATS),
+    ROW("Erfinv", erfinv_op, FLOATS),
+    ROW("Ndtri", ndtri_op, FLOATS),
+    ROW("Lgamma", lgamma_op, FLOATS),
+    ROW("Digamma", digamma_op, FLOATS),
+    { 0 },
+};

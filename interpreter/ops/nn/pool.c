@@ -1,0 +1,323 @@
+/* Pooling: maxima, means, and maxima with their places. */
+#include "interpreter/kernels/pool.h"
+#include "interpreter/ops/families.h"
+#include "interpreter/ops/support/floats.h"
+#include "interpreter/ops/support/window.h"
+
+#include "base/alloc.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A row's aux. */
+struct pool_kind {
+    int spatial;
+    bool average;
+    bool sizes_are_inputs; /* ksize and strides come as inputs 1 and 2 */
+};
+static const struct pool_kind kind_max = { 2, false, false }, kind_max_v2 = { 2, false, true },
+                              kind_max_3d = { 3, false, false }, kind_average = { 2, true, false },
+                              kind_average_3d = { 3, true, false };
+
+static const struct pool_kind *kind_of(const struct tare_node *node) {
+    return node->def->row->aux;
+}
+
+/* ---- geometry ---- */
+
+static tare_status vector_input(int64_t values[5], size_t *count, const struct tare_tensor *tensor, const char *what) {
+    if (tensor->shape.rank != 1 || tensor->elements > 5)
+        return TARE_FAIL(TARE_SHAPE, "%s is no vector of 4 or 5 elements", what);
+    *count = (size_t)tensor->elements;
+    for (size_t i = 0; i < *count; i++)
+        values[i] = tare_tensor_get_i64(tensor, (int64_t)i);
+    return TARE_OK;
+}
+
+/* `ksize` and `strides` are inputs 1 and 2 where the row says so. */
+static tare_status parse_pool(struct tare_window *window, const struct tare_node *node, const struct tare_tensor *ksize,
+                              const struct tare_tensor *strides) {
+    TARE_TRY(tare_window_parse(window, node, kind_of(node)->spatial));
+    if (kind_of(node)->sizes_are_inputs) {
+        int64_t values[5];
+        size_t count;
+        TARE_TRY(vector_input(values, &count, ksize, "ksize"));
+        TARE_TRY(tare_window_set_size(window, values, count));
+        TARE_TRY(vector_input(values, &count, strides, "strides"));
+        TARE_TRY(tare_window_set_stride(window, values, count));
+    }
+    if (window->size_of_batch != 1 || window->size_of_channels != 1 || window->stride_of_batch != 1 ||
+        window->stride_of_channels != 1)
+        return TARE_FAIL(TARE_UNSUPPORTED, "pooling over batch or channels");
+    return TARE_OK;
+}
+
+static tare_status infer_pool(struct tare_infer *infer) {
+    struct tare_window window;
+    struct tare_layout input, output;
+    const struct pool_kind *kind = kind_of(infer->node);
+    const struct tare_tensor *ksize = NULL, *strides = NULL;
+    if (infer->inputs[0].rank < 0) return TARE_OK;
+    if (kind->sizes_are_inputs) {
+        ksize = infer->input_values[1];
+        strides = infer->input_values[2];
+        if (ksize == NULL || strides == NULL) {
+            infer->outputs[0] = tare_shape_make(4, -1, -1, -1, -1);
+            return TARE_OK;
+        }
+    }
+    TARE_TRY(parse_pool(&window, infer->node, ksize, strides));
+    TARE_TRY(tare_layout_of(&input, &infer->inputs[0], &window, "input"));
+    output = input;
+    for (int i = 3 - kind->spatial; i < 3; i++) {
+        int64_t pad;
+        if (input.spatial[i] >= 0)
+            TARE_TRY(tare_window_output(&output.spatial[i], &pad, &window, i, input.spatial[i], window.size[i]));
+    }
+    for (size_t i = 0; i < infer->n_outputs; i++)
+        infer->outputs[i] = tare_layout_shape(&output, &window);
+    return TARE_OK;
+}
+
+static tare_status geometry(struct tare_pool *pool, struct tare_layout *input, struct tare_layout *output,
+                            const struct tare_window *window, const struct tare_shape *shape) {
+    TARE_TRY(tare_layout_of(input, shape, window, "input"));
+    *output = *input;
+    pool->batch = input->batch;
+    pool->channels = input->channels;
+    for (int i = 0; i < 3; i++) {
+        pool->in[i] = input->spatial[i];
+        pool->size[i] = window->size[i];
+        pool->stride[i] = window->stride[i];
+        TARE_TRY(tare_window_output(&pool->out[i], &pool->pad[i], window, i, pool->in[i], pool->size[i]));
+        output->spatial[i] = pool->out[i];
+    }
+    return TARE_OK;
+}
+
+/* ---- plain loops, any type ---- */
+
+#define EACH_POSITION(body)                                                                                            \
+    const int64_t positions = pool->out[0] * pool->out[1] * pool->out[2];                                              \
+    for (int64_t b = 0; b < pool->batch; b++) {                                                                        \
+        for (int64_t i = 0; i < positions; i++) {                                                                      \
+            const int64_t line = i / pool->out[2];                                                                     \
+            const int64_t at[3] = { line / pool->out[1], line % pool->out[1], i % pool->out[2] };                      \
+            int64_t first[3], last[3];                                                                                 \
+            for (int axis = 0; axis < 3; axis++)                                                                       \
+                tare_pool_range(pool, axis, at[axis], &first[axis], &last[axis]);                                      \
+            for (int64_t c = 0; c < pool->channels; c++)                                                               \
+                body                                                                                                   \
+        }                                                                                                              \
+    }
+#define EACH_ELEMENT(body)                                                                                             \
+    for (int64_t d = first[0]; d < last[0]; d++) {                                                                     \
+        for (int64_t h = first[1]; h < last[1]; h++) {                                                                 \
+            for (int64_t w = first[2]; w < last[2]; w++) {                                                             \
+                const int64_t place = (((d * pool->in[1]) + h) * pool->in[2] + w) * pool->channels + c;                \
+                body                                                                                                   \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+
+#define PLAIN_MAX(type, suffix, lowest)                                                                                \
+    static void plain_max_##suffix(void *to, const struct tare_pool *pool, const void *from) {                         \
+        const int64_t image = pool->in[0] * pool->in[1] * pool->in[2] * pool->channels;                                \
+        type *output = to;                                                                                             \
+        EACH_POSITION({                                                                                                \
+            const type *input = (const type *)from + b * image;                                                        \
+            type best = lowest;                                                                                        \
+            EACH_ELEMENT(if (input[place] > best) best = input[place];)                                                \
+            *output++ = best;                                                                                          \
+        })                                                                                                             \
+    }
+#define PLAIN_AVERAGE(type, suffix)                                                                                    \
+    static void plain_average_##suffix(void *to, const struct tare_pool *pool, const void *from) {                     \
+        const int64_t image = pool->in[0] * pool->in[1] * pool->in[2] * pool->channels;                                \
+        type *output = to;                                                                                             \
+        EACH_POSITION({                                                                                                \
+            const type *input = (const type *)from + b * image;                                                        \
+            type sum = 0;                                                                                              \
+            int64_t count = 0;                                                                                         \
+            EACH_ELEMENT({                                                                                             \
+                sum += input[place];                                                                                   \
+                count++;                                                                                               \
+            })                                                                                                         \
+            *output++ = sum / (type)count;                                                                             \
+        })                                                                                                             \
+    }
+PLAIN_MAX(float, f32, -INFINITY)
+PLAIN_MAX(double, f64, -(double)INFINITY)
+PLAIN_MAX(int8_t, i8, INT8_MIN)
+PLAIN_MAX(uint8_t, u8, 0)
+PLAIN_MAX(int16_t, i16, INT16_MIN)
+PLAIN_MAX(uint16_t, u16, 0)
+PLAIN_MAX(int32_t, i32, INT32_MIN)
+PLAIN_MAX(int64_t, i64, INT64_MIN)
+PLAIN_AVERAGE(float, f32)
+PLAIN_AVERAGE(double, f64)
+
+typedef void plain_function(void *to, const struct tare_pool *pool, const void *from);
+
+static plain_function *plain_of(int dtype, bool average) {
+    switch (dtype) {
+    case TARE_DT_FLOAT:
+    case TARE_DT_HALF:
+    case TARE_DT_BFLOAT16:
+        return average ? plain_average_f32 : plain_max_f32;
+    case TARE_DT_DOUBLE:
+        return average ? plain_average_f64 : plain_max_f64;
+    case TARE_DT_INT8:
+    case TARE_DT_QINT8:
+        return plain_max_i8;
+    case TARE_DT_UINT8:
+        return plain_max_u8;
+    case TARE_DT_INT16:
+        return plain_max_i16;
+    case TARE_DT_UINT16:
+        return plain_max_u16;
+    case TARE_DT_INT32:
+        return plain_max_i32;
+    case TARE_DT_INT64:
+        return plain_max_i64;
+    default:
+        return NULL;
+    }
+}
+
+/* ---- running ---- */
+
+static void fast(float *to, const struct tare_pool *pool, const float *from, bool average) {
+    if (average)
+        tare_pool_average_f32(to, pool, from);
+    else
+        tare_pool_max_f32(to, pool, from);
+}
+
+static tare_status run_any(struct tare_kernel *kernel, bool plain) {
+    const struct pool_kind *kind = kernel->op->aux;
+    const struct tare_tensor *input = &kernel->inputs[0];
+    struct tare_window window;
+    struct tare_pool pool;
+    struct tare_layout in, out;
+    TARE_TRY(parse_pool(&window, kernel->node, kind->sizes_are_inputs ? &kernel->inputs[1] : NULL,
+                        kind->sizes_are_inputs ? &kernel->inputs[2] : NULL));
+    TARE_TRY(geometry(&pool, &in, &out, &window, &input->shape));
+    const struct tare_shape shape = tare_layout_shape(&out, &window);
+    TARE_TRY(tare_kernel_output(kernel, 0, input->dtype, &shape));
+    struct tare_tensor *output = &kernel->outputs[0];
+    if (output->elements == 0) return TARE_OK;
+    plain_function *loop = plain_of(input->dtype, kind->average);
+    if (loop == NULL) return TARE_FAIL(TARE_UNSUPPORTED, "dtype %s", tare_dtype_name(input->dtype));
+    const bool floats = tare_floats_dtype(input->dtype);
+    const size_t size = floats ? sizeof(float) : tare_dtype_size(input->dtype);
+    const void *from = floats ? tare_floats_in(kernel, input) : input->data;
+    if (from == NULL || (from = tare_window_input(kernel, &window, &in, from, size)) == NULL) return TARE_NO_MEMORY;
+    void *target = floats ? tare_floats_out(kernel, 0) : output->data, *to = target;
+    if (window.channels_first) to = tare_arena_alloc(kernel->scratch, (size_t)output->elements * size);
+    if (to == NULL || target == NULL) return TARE_NO_MEMORY;
+    if (floats && !plain)
+        fast(to, &pool, from, kind->average);
+    else
+        loop(to, &pool, from);
+    if (window.channels_first)
+        tare_layout_to_first(target, to, out.batch, out.channels, pool.out[0] * pool.out[1] * pool.out[2], size);
+    if (floats) tare_floats_round(kernel, 0, target);
+    return TARE_OK;
+}
+
+static tare_status run_pool(struct tare_kernel *kernel) {
+    return run_any(kernel, false);
+}
+static tare_status reference_pool(struct tare_kernel *kernel) {
+    return run_any(kernel, true);
+}
+
+/* The first of equal maxima counts; a window without one that compares (NaN) gives its first element. */
+static void maxima_with_places(struct tare_tensor *output, struct tare_tensor *places, const struct tare_pool *pool,
+                               const struct tare_tensor *input, bool with_batch) {
+    const int64_t image = pool->in[0] * pool->in[1] * pool->in[2] * pool->channels;
+    const size_t size = tare_dtype_size(input->dtype);
+    int64_t at_output = 0;
+    EACH_POSITION({
+        double best = 0;
+        int64_t best_place = -1;
+        EACH_ELEMENT({
+            const double x = tare_tensor_get_f64(input, b * image + place);
+            if (best_place < 0 || x > best) {
+                best = x;
+                best_place = place;
+            }
+        })
+        if (best_place < 0) best_place = 0;
+        memcpy((char *)output->data + (size_t)at_output * size,
+               (const char *)input->data + (size_t)(b * image + best_place) * size, size);
+        if (with_batch) best_place += b * image;
+        if (places->dtype == TARE_DT_INT32)
+            TARE_DATA(int32_t, places)[at_output] = (int32_t)best_place;
+        else
+            TARE_DATA(int64_t, places)[at_output] = best_place;
+        at_output++;
+    })
+}
+#undef EACH_POSITION
+#undef EACH_ELEMENT
+#undef PLAIN_MAX
+#undef PLAIN_AVERAGE
+
+static tare_status run_argmax(struct tare_kernel *kernel) {
+    const struct tare_tensor *input = &kernel->inputs[0];
+    struct tare_window window;
+    struct tare_pool pool;
+    struct tare_layout in, out;
+    TARE_TRY(parse_pool(&window, kernel->node, NULL, NULL));
+    TARE_TRY(geometry(&pool, &in, &out, &window, &input->shape));
+    const struct tare_shape shape = tare_layout_shape(&out, &window);
+    TARE_TRY(tare_kernel_output(kernel, 0, input->dtype, &shape));
+    TARE_TRY(tare_kernel_output(kernel, 1, tare_node_type(kernel->node, "Targmax", TARE_DT_INT64), &shape));
+    if (kernel->outputs[0].elements > 0 && input->elements > 0)
+        maxima_with_places(&kernel->outputs[0], &kernel->outputs[1], &pool, input,
+                           tare_node_bool(kernel->node, "include_batch_in_index", false));
+    return TARE_OK;
+}
+
+#define MAX_TYPES "{half, bfloat16, float, double, int32, int64, uint8, int16, int8, uint16, qint8}"
+#define FORMAT_2D "data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'"
+#define FORMAT_3D "data_format: {'NDHWC', 'NCDHW'} = 'NDHWC'"
+#define SIZES_2D "ksize: list(int) >= 4; strides: list(int) >= 4; "
+#define SIZES_3D "ksize: list(int) >= 5; strides: list(int) >= 5; "
+
+#define ROW(op, in, list, kind, role)                                                                                  \
+    {                                                                                                                  \
+        .name = op, .inputs = in, .outputs = "output: T", .attrs = list, .infer = infer_pool, .run = run_pool,         \
+        .reference = reference_pool, .aux = &kind, .quant = role                                                       \
+    }
+
+const struct tare_op tare_ops_pool[] = {
+    ROW("MaxPool", "input: T",
+        "T: " MAX_TYPES " = DT_FLOAT; " SIZES_2D
+        "padding: {'SAME', 'VALID', 'EXPLICIT'}; explicit_paddings: list(int) = []; " FORMAT_2D,
+        kind_max, TARE_QUANT_PASS_THROUGH),
+    ROW("MaxPoolV2", "input: T, ksize: int32, strides: int32",
+        "T: " MAX_TYPES " = DT_FLOAT; padding: {'SAME', 'VALID'}; " FORMAT_2D, kind_max_v2, TARE_QUANT_PASS_THROUGH),
+    ROW("MaxPool3D", "input: T", SIZES_3D "padding: {'SAME', 'VALID'}; " FORMAT_3D "; T: {half, bfloat16, float}",
+        kind_max_3d, TARE_QUANT_PASS_THROUGH),
+    ROW("AvgPool", "value: T",
+        SIZES_2D "padding: {'SAME', 'VALID'}; data_format: {'NHWC', 'NCHW'} = 'NHWC'; "
+                 "T: {half, bfloat16, float, double}",
+        kind_average, TARE_QUANT_PASS_THROUGH),
+    ROW("AvgPool3D", "input: T",
+        SIZES_3D "padding: {'SAME', 'VALID'}; " FORMAT_3D "; T: {half, bfloat16, float, double}", kind_average_3d,
+        TARE_QUANT_PASS_THROUGH),
+    { .name = "MaxPoolWithArgmax",
+      .inputs = "input: T",
+      .outputs = "output: T, argmax: Targmax",
+      .attrs = SIZES_2D "Targmax: {int32, int64} = DT_INT64; padding: {'SAME', 'VALID'}; "
+                        "include_batch_in_index: bool = false; "
+                        "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}",
+      .infer = infer_pool,
+      .run = run_argmax,
+      .aux = &kind_max },
+    { 0 },
+};
+#undef ROW

@@ -1,0 +1,166 @@
+/* TF1's variables: the edge carries a reference. Here it is a handle to the variable; the executor reads the value
+ * where a node takes one. */
+#include "interpreter/ops/state/assign.h"
+#include "interpreter/ops/families.h"
+
+static tare_status run_variable(struct tare_kernel *kernel) {
+    struct tare_variable_object *variable = NULL;
+    TARE_TRY(tare_assign_declared(&variable, kernel));
+    return tare_handle_new(&kernel->outputs[0], &variable->object);
+}
+
+static tare_status infer_variable(struct tare_infer *infer) {
+    tare_node_shape(infer->node, "shape", &infer->outputs[0]);
+    return TARE_OK;
+}
+
+static tare_status infer_assign(struct tare_infer *infer) {
+    bool validate = tare_node_bool(infer->node, "validate_shape", true);
+    infer->outputs[0] = infer->inputs[1];
+    return validate ? tare_shape_merge(&infer->outputs[0], &infer->inputs[0], &infer->inputs[1]) : TARE_OK;
+}
+
+static tare_status run_assign(struct tare_kernel *kernel) {
+    struct tare_variable_object *variable = NULL;
+    TARE_TRY(tare_variable_from_handle(&variable, &kernel->inputs[0]));
+    TARE_TRY(tare_assign_value(variable, &kernel->inputs[1], tare_node_bool(kernel->node, "validate_shape", true)));
+    return tare_kernel_forward(kernel, 0, 0);
+}
+
+/* A variable of this run alone, without value until it is assigned. */
+static tare_status run_temporary(struct tare_kernel *kernel) {
+    const struct tare_node *node = kernel->node;
+    struct tare_shape shape = tare_shape_unknown();
+    struct tare_variable_object *variable;
+    tare_node_shape(node, "shape", &shape);
+    variable = tare_variable_object_new(node->name, tare_node_type(node, "dtype", TARE_DT_INVALID), &shape);
+    return variable ? tare_handle_new(&kernel->outputs[0], &variable->object) : TARE_NO_MEMORY;
+}
+
+static tare_status run_take_temporary(struct tare_kernel *kernel) {
+    struct tare_variable_object *variable = NULL;
+    TARE_TRY(tare_variable_from_handle(&variable, &kernel->inputs[0]));
+    return tare_variable_read(&kernel->outputs[0], variable);
+}
+
+struct change {
+    int how;
+};
+static const struct change add = { TARE_ACCUMULATE_ADD }, subtract = { TARE_ACCUMULATE_SUB }, set = { TARE_ASSIGN_SET },
+                           multiply = { TARE_ACCUMULATE_MUL }, divide = { TARE_ACCUMULATE_DIV },
+                           least = { TARE_ACCUMULATE_MIN }, most = { TARE_ACCUMULATE_MAX };
+
+static tare_status run_accumulate(struct tare_kernel *kernel) {
+    const struct change *change = kernel->op->aux;
+    struct tare_variable_object *variable = NULL;
+    TARE_TRY(tare_variable_from_handle(&variable, &kernel->inputs[0]));
+    TARE_TRY(tare_assign_accumulate(variable, &kernel->inputs[1], (enum tare_accumulate)change->how, true));
+    return tare_kernel_forward(kernel, 0, 0);
+}
+
+static tare_status run_scatter(struct tare_kernel *kernel) {
+    const struct change *change = kernel->op->aux;
+    struct tare_variable_object *variable = NULL;
+    TARE_TRY(tare_variable_from_handle(&variable, &kernel->inputs[0]));
+    TARE_TRY(tare_assign_rows(variable, &kernel->inputs[1], &kernel->inputs[2], change->how));
+    return tare_kernel_forward(kernel, 0, 0);
+}
+
+static tare_status run_scatter_nd(struct tare_kernel *kernel) {
+    const struct change *change = kernel->op->aux;
+    struct tare_variable_object *variable = NULL;
+    TARE_TRY(tare_variable_from_handle(&variable, &kernel->inputs[0]));
+    TARE_TRY(tare_assign_tuples(variable, &kernel->inputs[1], &kernel->inputs[2], change->how));
+    return tare_kernel_forward(kernel, 0, 0);
+}
+
+static tare_status run_is_initialized(struct tare_kernel *kernel) {
+    struct tare_variable_object *variable = NULL;
+    struct tare_shape scalar = tare_shape_scalar();
+    TARE_TRY(tare_variable_from_handle(&variable, &kernel->inputs[0]));
+    TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_BOOL, &scalar));
+    TARE_DATA(bool, &kernel->outputs[0])[0] = variable->value.dtype != TARE_DT_INVALID;
+    return TARE_OK;
+}
+
+#define VARIABLE(op)                                                                                                   \
+    {                                                                                                                  \
+        .name = op, .outputs = "ref: Ref(dtype)",                                                                      \
+        .attrs = "shape: shape; dtype: type; container: string = ''; shared_name: string = ''",                        \
+        .infer = infer_variable, .run = run_variable, .flags = TARE_OP_STATEFUL                                        \
+    }
+#define ACCUMULATE(op, how)                                                                                            \
+    {                                                                                                                  \
+        .name = op, .inputs = "ref: Ref(T), value: T", .outputs = "output_ref: Ref(T)",                                \
+        .attrs = "T: numbertype; use_locking: bool = false", .infer = tare_infer_same, .run = run_accumulate,          \
+        .aux = how, .flags = TARE_OP_NO_FOLD | TARE_OP_WRITES                                                          \
+    }
+#define SCATTER(op, how, spec)                                                                                         \
+    {                                                                                                                  \
+        .name = op, .inputs = "ref: Ref(T), indices: Tindices, updates: T", .outputs = "output_ref: Ref(T)",           \
+        .attrs = spec, .infer = tare_infer_same, .run = run_scatter, .aux = how,                                       \
+        .flags = TARE_OP_NO_FOLD | TARE_OP_WRITES                                                                      \
+    }
+
+#define SCATTER_ND(op, how, types, locks)                                                                              \
+    {                                                                                                                  \
+        .name = op, .inputs = "ref: Ref(T), indices: Tindices, updates: T", .outputs = "output_ref: Ref(T)",           \
+        .attrs =                                                                                                       \
+            "T: " types "; Tindices: {int32, int64}; use_locking: bool = " locks "; bad_indices_policy: string = ''",  \
+        .infer = tare_infer_same, .run = run_scatter_nd, .aux = how, .flags = TARE_OP_NO_FOLD | TARE_OP_WRITES         \
+    }
+#define ORDERED "T: {half, bfloat16, float, double, int32, int64}"
+
+const struct tare_op tare_ops_reference[] = {
+    VARIABLE("Variable"),
+    VARIABLE("VariableV2"),
+    { .name = "Assign",
+      .inputs = "ref: Ref(T), value: T",
+      .outputs = "output_ref: Ref(T)",
+      .attrs = "T: type; validate_shape: bool = true; use_locking: bool = true",
+      .infer = infer_assign,
+      .run = run_assign,
+      .flags = TARE_OP_NO_FOLD | TARE_OP_WRITES },
+    ACCUMULATE("AssignAdd", &add),
+    ACCUMULATE("AssignSub", &subtract),
+    SCATTER("ScatterUpdate", &set, "T: type; Tindices: {int32, int64}; use_locking: bool = true"),
+    SCATTER("ScatterAdd", &add, "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false"),
+    SCATTER("ScatterSub", &subtract, "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false"),
+    SCATTER("ScatterMul", &multiply, "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false"),
+    SCATTER("ScatterDiv", &divide, "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false"),
+    SCATTER("ScatterMin", &least, ORDERED "; Tindices: {int32, int64}; use_locking: bool = false"),
+    SCATTER("ScatterMax", &most, ORDERED "; Tindices: {int32, int64}; use_locking: bool = false"),
+    SCATTER_ND("ScatterNdUpdate", &set, "type", "true"),
+    SCATTER_ND("ScatterNdAdd", &add, "numbertype", "false"),
+    SCATTER_ND("ScatterNdSub", &subtract, "numbertype", "false"),
+    SCATTER_ND("ScatterNdMin", &least, "numbertype", "false"),
+    SCATTER_ND("ScatterNdMax", &most, "numbertype", "false"),
+    { .name = "IsVariableInitialized",
+      .inputs = "ref: Ref(dtype)",
+      .outputs = "is_initialized: bool",
+      .attrs = "dtype: type",
+      .infer = tare_infer_scalar,
+      .run = run_is_initialized,
+      .flags = TARE_OP_NO_FOLD },
+    { .name = "TemporaryVariable",
+      .outputs = "ref: Ref(dtype)",
+      .attrs = "shape: shape; dtype: type; var_name: string = ''",
+      .infer = infer_variable,
+      .run = run_temporary,
+      .flags = TARE_OP_STATEFUL },
+    { .name = "DestroyTemporaryVariable",
+      .inputs = "ref: Ref(T)",
+      .outputs = "value: T",
+      .attrs = "T: type; var_name: string",
+      .infer = tare_infer_same,
+      .run = run_take_temporary,
+      .flags = TARE_OP_NO_FOLD },
+    { .name = "CountUpTo",
+      .inputs = "ref: Ref(T)",
+      .outputs = "output: T",
+      .attrs = "limit: int; T: {int32, int64}",
+      .infer = tare_infer_scalar,
+      .run = tare_assign_count,
+      .flags = TARE_OP_NO_FOLD | TARE_OP_WRITES },
+    { 0 },
+};

@@ -1,0 +1,302 @@
+/* Strings, element by element: case, blanks, length, parts, joining. */
+#include "interpreter/ops/string/codepoint.h"
+#include "interpreter/ops/support/move.h"
+#include "interpreter/ops/support/operand.h"
+#include "interpreter/ops/string/text.h"
+
+#include <locale.h>
+#include <pthread.h>
+#include <string.h>
+#include <strings.h>
+#include <wctype.h>
+
+/* Code points whose upper or lower case is not one code point; the rest is the C library's table. */
+static const struct {
+    uint32_t code;
+    uint32_t lower[2], upper[3];
+} special_cases[] = {
+    { 0x00DF, { 0 }, { 'S', 'S' } },
+    { 0x0130, { 'i', 0x0307 }, { 0 } },
+    { 0x0149, { 0 }, { 0x02BC, 'N' } },
+    { 0x01F0, { 0 }, { 'J', 0x030C } },
+    { 0x0390, { 0 }, { 0x0399, 0x0308, 0x0301 } },
+    { 0x03B0, { 0 }, { 0x03A5, 0x0308, 0x0301 } },
+    { 0x0587, { 0 }, { 0x0535, 0x0552 } },
+    { 0x1E96, { 0 }, { 'H', 0x0331 } },
+    { 0x1E97, { 0 }, { 'T', 0x0308 } },
+    { 0x1E98, { 0 }, { 'W', 0x030A } },
+    { 0x1E99, { 0 }, { 'Y', 0x030A } },
+    { 0x1E9A, { 0 }, { 'A', 0x02BE } },
+    { 0xFB00, { 0 }, { 'F', 'F' } },
+    { 0xFB01, { 0 }, { 'F', 'I' } },
+    { 0xFB02, { 0 }, { 'F', 'L' } },
+    { 0xFB03, { 0 }, { 'F', 'F', 'I' } },
+    { 0xFB04, { 0 }, { 'F', 'F', 'L' } },
+    { 0xFB05, { 0 }, { 'S', 'T' } },
+    { 0xFB06, { 0 }, { 'S', 'T' } },
+};
+
+static pthread_once_t unicode_once = PTHREAD_ONCE_INIT;
+static locale_t unicode_locale; /* NULL when the system has no C.UTF-8 */
+
+static void make_unicode_locale(void) {
+    unicode_locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+}
+
+static void write_case(struct tare_strbuf *out, uint32_t code, bool upper) {
+    const uint32_t *mapped = NULL;
+    size_t length = 0;
+    for (size_t i = 0; i < sizeof special_cases / sizeof *special_cases; i++)
+        if (special_cases[i].code == code) {
+            mapped = upper ? special_cases[i].upper : special_cases[i].lower;
+            length = upper ? 3 : 2;
+        }
+    if (mapped && mapped[0]) {
+        for (size_t i = 0; i < length && mapped[i]; i++)
+            tare_codepoint_write(out, TARE_ENCODING_UTF8, mapped[i]);
+        return;
+    }
+    code =
+        upper ? (uint32_t)towupper_l((wint_t)code, unicode_locale) : (uint32_t)towlower_l((wint_t)code, unicode_locale);
+    tare_codepoint_write(out, TARE_ENCODING_UTF8, code);
+}
+
+static tare_status map_unicode_case(struct tare_strbuf *out, struct tare_str text, const void *arg) {
+    for (size_t at = 0; at < text.size;) {
+        uint32_t code;
+        bool bad;
+        at +=
+            tare_codepoint_read(&code, &bad, TARE_ENCODING_UTF8, (const unsigned char *)text.data + at, text.size - at);
+        write_case(out, code, *(const bool *)arg);
+    }
+    return TARE_OK;
+}
+
+static tare_status map_ascii_case(struct tare_strbuf *out, struct tare_str text, const void *arg) {
+    bool upper = *(const bool *)arg;
+    for (size_t i = 0; i < text.size; i++) {
+        char c = text.data[i];
+        bool turn = upper ? c >= 'a' && c <= 'z' : c >= 'A' && c <= 'Z';
+        tare_strbuf_putc(out, turn ? (char)(c ^ 0x20) : c);
+    }
+    return TARE_OK;
+}
+
+static tare_status run_case(struct tare_kernel *kernel) {
+    const char *encoding = tare_node_string(kernel->node, "encoding", "");
+    bool upper = strcmp(kernel->node->op, "StringUpper") == 0;
+    if (!encoding[0]) return tare_text_map(kernel, map_ascii_case, &upper);
+    if (strcasecmp(encoding, "utf-8") != 0)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "only utf-8 or '' (no encoding) is supported, received %s", encoding);
+    pthread_once(&unicode_once, make_unicode_locale);
+    if (!unicode_locale) return TARE_FAIL(TARE_UNSUPPORTED, "the system has no locale C.UTF-8");
+    return tare_text_map(kernel, map_unicode_case, &upper);
+}
+
+static tare_status map_strip(struct tare_strbuf *out, struct tare_str text, const void *arg) {
+    size_t first = 0, last = text.size;
+    (void)arg;
+    while (first < last && tare_text_is_space(text.data[first]))
+        first++;
+    while (last > first && tare_text_is_space(text.data[last - 1]))
+        last--;
+    tare_strbuf_append(out, text.data + first, last - first);
+    return TARE_OK;
+}
+
+static tare_status run_strip(struct tare_kernel *kernel) {
+    return tare_text_map(kernel, map_strip, NULL);
+}
+
+static bool counts_characters(const struct tare_node *node) {
+    return strcmp(tare_node_string(node, "unit", "BYTE"), "UTF8_CHAR") == 0;
+}
+
+/* A character is a byte that continues none. */
+static bool begins_character(char c) {
+    return ((unsigned char)c & 0xC0) != 0x80;
+}
+
+static tare_status run_length(struct tare_kernel *kernel) {
+    const struct tare_tensor *in = &kernel->inputs[0];
+    bool characters = counts_characters(kernel->node);
+    TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_INT32, &in->shape));
+    for (int64_t i = 0; i < in->elements; i++) {
+        struct tare_str text = tare_text_at(in, i);
+        size_t count = text.size;
+        if (characters) {
+            count = 0;
+            for (size_t k = 0; k < text.size; k++)
+                count += begins_character(text.data[k]);
+        }
+        TARE_DATA(int32_t, &kernel->outputs[0])[i] = (int32_t)count;
+    }
+    return TARE_OK;
+}
+
+/* ---- Substr ---- */
+
+static tare_status infer_substr(struct tare_infer *infer) {
+    struct tare_shape both;
+    if (!tare_shape_compatible(&infer->inputs[1], &infer->inputs[2]))
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "pos and len should have the same shape");
+    TARE_TRY(tare_shape_merge(&both, &infer->inputs[1], &infer->inputs[2]));
+    return tare_shape_broadcast(&infer->outputs[0], &infer->inputs[0], &both);
+}
+
+/* Moves *at over `count` characters forward; false when the text ends first (*at is then its end). */
+static bool skip_forward(struct tare_str text, int64_t count, size_t *at) {
+    for (; count > 0 && *at < text.size; count--)
+        do
+            ++*at;
+        while (*at < text.size && !begins_character(text.data[*at]));
+    return count <= 0;
+}
+
+static bool skip_back(struct tare_str text, int64_t count, size_t *at) {
+    for (; count > 0 && *at > 0; count--)
+        do
+            --*at;
+        while (*at > 0 && !begins_character(text.data[*at]));
+    return count <= 0;
+}
+
+/* The bytes of the part; false when it begins outside. A negative position counts from the end. */
+static bool find_part(struct tare_str text, int64_t pos, int64_t len, bool characters, size_t *first, size_t *last) {
+    if (!characters) {
+        int64_t at = pos < 0 ? pos + (int64_t)text.size : pos;
+        if (at < 0 || at > (int64_t)text.size) return false;
+        *first = (size_t)at;
+        *last = len < 0 || len > (int64_t)text.size - at ? text.size : (size_t)(at + len);
+        return true;
+    }
+    if (pos >= 0) {
+        *first = 0;
+        if (!skip_forward(text, pos, first)) return false;
+        *last = *first;
+        skip_forward(text, len, last);
+        return true;
+    }
+    *last = text.size;
+    if (pos == INT64_MIN) return false;
+    if (len < 0) len = 0;
+    if (!skip_back(text, -pos > len ? -pos - len : 0, last)) return false;
+    *first = *last;
+    return skip_back(text, -pos > len ? len : -pos, first);
+}
+
+static tare_status run_substr(struct tare_kernel *kernel) {
+    const struct tare_tensor *in = &kernel->inputs[0], *pos = &kernel->inputs[1], *len = &kernel->inputs[2];
+    int64_t out_strides[TARE_MAX_RANK], in_strides[TARE_MAX_RANK], pos_strides[TARE_MAX_RANK];
+    bool characters = counts_characters(kernel->node);
+    const struct tare_shape *shape;
+    TARE_TRY(tare_operand_output(kernel, 0));
+    shape = &kernel->outputs[0].shape;
+    tare_move_strides(out_strides, shape);
+    tare_move_strides(in_strides, &in->shape);
+    tare_move_strides(pos_strides, &pos->shape);
+    for (int64_t i = 0; i < kernel->outputs[0].elements; i++) {
+        int64_t source = 0, which = 0;
+        size_t first, last;
+        struct tare_str text;
+        for (int d = 0; d < shape->rank; d++) {
+            int64_t at = i / out_strides[d] % shape->dims[d];
+            int a = d - shape->rank + in->shape.rank, b = d - shape->rank + pos->shape.rank;
+            if (a >= 0 && in->shape.dims[a] != 1) source += at * in_strides[a];
+            if (b >= 0 && pos->shape.dims[b] != 1) which += at * pos_strides[b];
+        }
+        text = tare_text_at(in, source);
+        if (!find_part(text, tare_tensor_get_i64(pos, which), tare_tensor_get_i64(len, which), characters, &first,
+                       &last))
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "pos %lld out of range for string b'%.*s' at index %lld",
+                             (long long)tare_tensor_get_i64(pos, which), (int)(text.size < 80 ? text.size : 80),
+                             text.data, (long long)i);
+        TARE_TRY(tare_tensor_set_string(&kernel->outputs[0], i, text.data + first, last - first));
+    }
+    return TARE_OK;
+}
+
+/* ---- joining ---- */
+
+/* All inputs are scalars or have one shape. */
+static tare_status infer_join(struct tare_infer *infer) {
+    struct tare_shape all = tare_shape_scalar();
+    bool unknown = false, found = false;
+    for (size_t i = 0; i < infer->n_inputs; i++) {
+        struct tare_shape merged;
+        char a[TARE_SHAPE_TEXT_SIZE], b[TARE_SHAPE_TEXT_SIZE];
+        if (infer->inputs[i].rank == TARE_UNKNOWN_RANK) unknown = true;
+        if (infer->inputs[i].rank <= 0) continue;
+        if (!found) all = infer->inputs[i];
+        if (found && tare_shape_merge(&merged, &all, &infer->inputs[i]) != TARE_OK)
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input shapes do not match: %s vs. %s", tare_shape_text(a, &all),
+                             tare_shape_text(b, &infer->inputs[i]));
+        if (found) all = merged;
+        found = true;
+    }
+    infer->outputs[0] = !found && unknown ? tare_shape_unknown() : all;
+    return TARE_OK;
+}
+
+static tare_status run_join(struct tare_kernel *kernel) {
+    const char *separator = tare_node_string(kernel->node, "separator", "");
+    struct tare_tensor *out = &kernel->outputs[0];
+    struct tare_strbuf buf = { 0 };
+    struct tare_shape *shapes;
+    tare_status status;
+    TARE_TRY(tare_operand_shapes(kernel, &shapes));
+    TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_STRING, &shapes[0]));
+    for (int64_t i = 0; i < out->elements; i++) {
+        for (size_t k = 0; k < kernel->n_inputs; k++) {
+            struct tare_str text = tare_text_at(&kernel->inputs[k], kernel->inputs[k].shape.rank ? i : 0);
+            if (k) tare_strbuf_puts(&buf, separator);
+            tare_strbuf_append(&buf, text.data, text.size);
+        }
+        status = tare_text_store(out, i, &buf);
+        if (status != TARE_OK) {
+            tare_strbuf_free(&buf);
+            return status;
+        }
+    }
+    tare_strbuf_free(&buf);
+    return TARE_OK;
+}
+
+const struct tare_op tare_ops_string[] = {
+    { .name = "StringJoin",
+      .inputs = "inputs: N * string",
+      .outputs = "output: string",
+      .attrs = "N: int >= 0; separator: string = ''",
+      .infer = infer_join,
+      .run = run_join },
+    { .name = "StringLength",
+      .inputs = "input: string",
+      .outputs = "output: int32",
+      .attrs = "unit: {'BYTE', 'UTF8_CHAR'} = 'BYTE'",
+      .infer = tare_infer_same,
+      .run = run_length },
+    { .name = "StringLower",
+      .inputs = "input: string",
+      .outputs = "output: string",
+      .attrs = "encoding: string = ''",
+      .infer = tare_infer_same,
+      .run = run_case },
+    { .name = "StringStrip",
+      .inputs = "input: string",
+      .outputs = "output: string",
+      .infer = tare_infer_same,
+      .run = run_strip },
+    { .name = "StringUpper",
+      .inputs = "input: string",
+      .outputs = "output: string",
+      .attrs = "encoding: string = ''",
+      .infer = tare_infer_same,
+      .run = run_case },
+    { .name = "Substr",
+      .inputs = "input: string, pos: T, len: T",
+      .outputs = "output: string",
+      .attrs = "T: {int32, int64}; unit: {'BYTE', 'UTF8_CHAR'} = 'BYTE'",
+      .infer = infer_substr,
+      .run = run_substr },
+    { 0 },
+};

@@ -1,0 +1,305 @@
+/* Strings made of parts: StringFormat, StringNGrams; base64. */
+#include "base/alloc.h"
+#include "interpreter/ops/support/move.h"
+#include "interpreter/ops/support/operand.h"
+#include "interpreter/ops/string/text.h"
+#include "base/tensor/number.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- StringFormat ---- */
+
+/* The shortest %g form that reads back as the same number. */
+static void append_real(struct tare_strbuf *out, double value, bool is_double) {
+    char text[64] = "";
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if (value != value || (is_double ? strtod(text, NULL) == value : strtof(text, NULL) == (float)value)) break;
+    }
+    tare_strbuf_puts(out, text);
+}
+
+static void append_element(struct tare_strbuf *out, const struct tare_tensor *tensor, int64_t i) {
+    switch (tare_dtype_get(tensor->dtype)->class) {
+    case TARE_CLASS_STRING: {
+        struct tare_str text = tare_text_at(tensor, i);
+        tare_strbuf_putc(out, '"');
+        tare_strbuf_append(out, text.data, text.size);
+        tare_strbuf_putc(out, '"');
+        break;
+    }
+    case TARE_CLASS_BOOL:
+        tare_strbuf_putc(out, tare_tensor_get_i64(tensor, i) ? '1' : '0');
+        break;
+    case TARE_CLASS_FLOAT:
+        append_real(out, tare_tensor_get_f64(tensor, i), tensor->dtype == TARE_DT_DOUBLE);
+        break;
+    case TARE_CLASS_COMPLEX:
+        for (int part = 0; part < 2; part++) {
+            tare_strbuf_putc(out, part ? ',' : '(');
+            append_real(out,
+                        tensor->dtype == TARE_DT_COMPLEX64 ? (double)TARE_CONST_DATA(float, tensor)[2 * i + part]
+                                                           : TARE_CONST_DATA(double, tensor)[2 * i + part],
+                        tensor->dtype == TARE_DT_COMPLEX128);
+        }
+        tare_strbuf_putc(out, ')');
+        break;
+    case TARE_CLASS_OBJECT:
+        tare_strbuf_printf(out, "<%s>", tare_dtype_name(tensor->dtype));
+        break;
+    case TARE_CLASS_UNSIGNED:
+        tare_strbuf_printf(out, "%llu", (unsigned long long)tare_tensor_get_i64(tensor, i));
+        break;
+    default:
+        tare_strbuf_printf(out, "%lld", (long long)tare_tensor_get_i64(tensor, i));
+        break;
+    }
+}
+
+/* Nested brackets; of each dimension the first and last `edge` entries (-1: all). */
+static void append_tensor(struct tare_strbuf *out, const struct tare_tensor *tensor, int d, int64_t at, int64_t edge) {
+    int64_t dim, inner;
+    if (d == tensor->shape.rank) {
+        append_element(out, tensor, at);
+        return;
+    }
+    dim = tensor->shape.dims[d];
+    inner = tare_move_product(&tensor->shape, d + 1, tensor->shape.rank);
+    tare_strbuf_putc(out, '[');
+    for (int64_t i = 0; i < dim; i++) {
+        bool last = d + 1 == tensor->shape.rank, skip = edge >= 0 && edge < dim - edge && i == edge;
+        if (i || skip) {
+            if (last) {
+                if (i) tare_strbuf_putc(out, ' ');
+            } else {
+                for (int n = tensor->shape.rank - d - 1; i && n > 0; n--)
+                    tare_strbuf_putc(out, '\n');
+                for (int n = 0; i && n <= d; n++)
+                    tare_strbuf_putc(out, ' ');
+            }
+        }
+        if (skip) {
+            tare_strbuf_puts(out, "...");
+            i = dim - edge - 1;
+            continue;
+        }
+        append_tensor(out, tensor, d + 1, at + i * inner, edge);
+    }
+    tare_strbuf_putc(out, ']');
+}
+
+static tare_status run_format(struct tare_kernel *kernel) {
+    const char *template = tare_node_string(kernel->node, "template", "%s");
+    const char *placeholder = tare_node_string(kernel->node, "placeholder", "%s"), *found;
+    int64_t edge = tare_node_int(kernel->node, "summarize", 3);
+    struct tare_shape scalar = tare_shape_scalar();
+    struct tare_strbuf buf = { 0 };
+    size_t used = 0, length = strlen(placeholder);
+    tare_status status;
+    if (!length) return TARE_FAIL(TARE_INVALID_ARGUMENT, "placeholder is empty");
+    TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_STRING, &scalar));
+    for (; (found = strstr(template, placeholder)); template = found + length) {
+        tare_strbuf_append(&buf, template, (size_t)(found - template));
+        if (used < kernel->n_inputs) append_tensor(&buf, &kernel->inputs[used], 0, 0, edge);
+        used++;
+    }
+    tare_strbuf_puts(&buf, template);
+    status = used == kernel->n_inputs ? tare_text_store(&kernel->outputs[0], 0, &buf)
+                                      : TARE_FAIL(TARE_INVALID_ARGUMENT,
+                                                  "num placeholders in template and num inputs "
+                                                  "must match: %zu vs. %zu",
+                                                  used, kernel->n_inputs);
+    tare_strbuf_free(&buf);
+    return status;
+}
+
+/* ---- StringNGrams ---- */
+
+struct ngrams {
+    const struct tare_tensor *data;
+    const struct tare_attr *widths;
+    struct tare_str separator, left, right;
+    int64_t pad_width;
+    bool keep_short;
+};
+
+static struct tare_str text_attr(const struct tare_node *node, const char *name) {
+    const char *text = tare_node_string(node, name, "");
+    return (struct tare_str){ text, strlen(text) };
+}
+
+static int64_t padding_of(const struct ngrams *how, int64_t width) {
+    return how->pad_width < 0 || how->pad_width > width - 1 ? width - 1 : how->pad_width;
+}
+
+static int64_t count_ngrams(const struct ngrams *how, int64_t length, int64_t width) {
+    int64_t count = length + 2 * padding_of(how, width) - width + 1;
+    return count > 0 ? count : 0;
+}
+
+/* Piece k of gram `gram` of a row whose tokens begin at `first`: padding left, tokens, padding right. */
+static struct tare_str piece(const struct ngrams *how, int64_t first, int64_t length, int64_t at) {
+    if (at < 0) return how->left;
+    if (at >= length) return how->right;
+    return tare_text_at(how->data, first + at);
+}
+
+static tare_status write_grams(struct tare_tensor *out, int64_t *at, const struct ngrams *how, struct tare_strbuf *buf,
+                               int64_t first, int64_t length, int64_t width) {
+    int64_t padding = padding_of(how, width), count = count_ngrams(how, length, width);
+    for (int64_t gram = 0; gram < count; gram++) {
+        for (int64_t k = 0; k < width; k++) {
+            struct tare_str text = piece(how, first, length, gram + k - padding);
+            if (k) tare_strbuf_append(buf, how->separator.data, how->separator.size);
+            tare_strbuf_append(buf, text.data, text.size);
+        }
+        TARE_TRY(tare_text_store(out, (*at)++, buf));
+    }
+    return TARE_OK;
+}
+
+static tare_status infer_ngrams(struct tare_infer *infer) {
+    int64_t length;
+    TARE_TRY(tare_operand_rank(infer, 0, "data", 1));
+    TARE_TRY(tare_operand_vector(infer, 1, "data_splits", &length));
+    infer->outputs[0] = tare_operand_vector_shape(-1);
+    infer->outputs[1] = tare_operand_vector_shape(length);
+    return TARE_OK;
+}
+
+static int64_t row_grams(const struct ngrams *how, int64_t length) {
+    int64_t count = 0;
+    for (size_t w = 0; w < how->widths->count; w++)
+        count += count_ngrams(how, length, how->widths->items[w].i);
+    return count == 0 && how->keep_short && length > 0 ? 1 : count;
+}
+
+static tare_status fill_grams(struct tare_kernel *kernel, const struct ngrams *how, struct tare_strbuf *buf) {
+    const struct tare_tensor *splits = &kernel->inputs[1];
+    int64_t at = 0;
+    for (int64_t row = 0; row + 1 < splits->elements; row++) {
+        int64_t first = tare_tensor_get_i64(splits, row), length = tare_tensor_get_i64(splits, row + 1) - first;
+        int64_t before = at;
+        for (size_t w = 0; w < how->widths->count; w++)
+            TARE_TRY(write_grams(&kernel->outputs[0], &at, how, buf, first, length, how->widths->items[w].i));
+        if (at == before && how->keep_short && length > 0) {
+            if (how->pad_width < 0) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Pad width should be >= 0");
+            TARE_TRY(write_grams(&kernel->outputs[0], &at, how, buf, first, length, length + 2 * how->pad_width));
+        }
+    }
+    return TARE_OK;
+}
+
+static tare_status run_ngrams(struct tare_kernel *kernel) {
+    const struct tare_node *node = kernel->node;
+    const struct tare_tensor *splits = &kernel->inputs[1];
+    struct ngrams how = { &kernel->inputs[0],
+                          tare_node_list(node, "ngram_widths"),
+                          text_attr(node, "separator"),
+                          text_attr(node, "left_pad"),
+                          text_attr(node, "right_pad"),
+                          tare_node_int(node, "pad_width", 0),
+                          tare_node_bool(node, "preserve_short_sequences", false) };
+    struct tare_strbuf buf = { 0 };
+    struct tare_shape *shapes;
+    int64_t total = 0;
+    tare_status status;
+    TARE_TRY(tare_operand_shapes(kernel, &shapes));
+    TARE_TRY(tare_text_check_splits(splits, how.data->elements));
+    if (how.pad_width > 1 << 20) return TARE_FAIL(TARE_INVALID_ARGUMENT, "pad_width is too large");
+    for (size_t w = 0; w < how.widths->count; w++)
+        if (how.widths->items[w].i < 1 || how.widths->items[w].i > 1 << 20)
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "ngram_widths must contain positive values");
+    TARE_TRY(tare_kernel_output(kernel, 1, splits->dtype, &shapes[1]));
+    tare_text_set_index(&kernel->outputs[1], 0, 0);
+    for (int64_t row = 0; row + 1 < splits->elements; row++) {
+        total += row_grams(&how, tare_tensor_get_i64(splits, row + 1) - tare_tensor_get_i64(splits, row));
+        tare_text_set_index(&kernel->outputs[1], row + 1, total);
+    }
+    shapes[0].dims[0] = total;
+    TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_STRING, &shapes[0]));
+    status = fill_grams(kernel, &how, &buf);
+    tare_strbuf_free(&buf);
+    return status;
+}
+
+/* ---- base64, the alphabet that is safe in URLs ---- */
+
+static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+static tare_status encode(struct tare_strbuf *out, struct tare_str text, const void *arg) {
+    const unsigned char *s = (const unsigned char *)text.data;
+    for (size_t i = 0; i < text.size; i += 3) {
+        size_t left = text.size - i;
+        uint32_t bits = (uint32_t)s[i] << 16 | (left > 1 ? (uint32_t)s[i + 1] << 8 : 0) | (left > 2 ? s[i + 2] : 0);
+        for (size_t k = 0; k < 4; k++) {
+            if (k <= left)
+                tare_strbuf_putc(out, alphabet[bits >> (18 - 6 * k) & 63]);
+            else if (*(const bool *)arg)
+                tare_strbuf_putc(out, '=');
+        }
+    }
+    return TARE_OK;
+}
+
+static tare_status decode(struct tare_strbuf *out, struct tare_str text, const void *arg) {
+    size_t size = text.size;
+    uint32_t bits = 0;
+    int held = 0;
+    (void)arg;
+    while (size > 0 && text.size - size < 2 && text.data[size - 1] == '=')
+        size--;
+    if (size != text.size && text.size % 4)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "Invalid padding or length of base64 data");
+    if (size % 4 == 1) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Base64 string length cannot be 1 modulo 4");
+    for (size_t i = 0; i < size; i++) {
+        const char *found = text.data[i] ? strchr(alphabet, text.data[i]) : NULL;
+        if (!found) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Invalid character found in base64.");
+        bits = bits << 6 | (uint32_t)(found - alphabet);
+        held += 6;
+        if (held >= 8) {
+            held -= 8;
+            tare_strbuf_putc(out, (char)(bits >> held));
+        }
+    }
+    return TARE_OK;
+}
+
+static tare_status run_encode(struct tare_kernel *kernel) {
+    bool pad = tare_node_bool(kernel->node, "pad", false);
+    return tare_text_map(kernel, encode, &pad);
+}
+
+static tare_status run_decode(struct tare_kernel *kernel) {
+    return tare_text_map(kernel, decode, NULL);
+}
+
+const struct tare_op tare_ops_string_format[] = {
+    { .name = "DecodeBase64",
+      .inputs = "input: string",
+      .outputs = "output: string",
+      .infer = tare_infer_same,
+      .run = run_decode },
+    { .name = "EncodeBase64",
+      .inputs = "input: string",
+      .outputs = "output: string",
+      .attrs = "pad: bool = false",
+      .infer = tare_infer_same,
+      .run = run_encode },
+    { .name = "StringFormat",
+      .inputs = "inputs: T",
+      .outputs = "output: string",
+      .attrs = "T: list(type) >= 0; template: string = '%s'; placeholder: string = '%s'; summarize: int = 3",
+      .infer = tare_infer_scalar,
+      .run = run_format },
+    { .name = "StringNGrams",
+      .inputs = "data: string, data_splits: Tsplits",
+      .outputs = "ngrams: string, ngrams_splits: Tsplits",
+      .attrs = "separator: string; ngram_widths: list(int) >= 0; left_pad: string; right_pad: string; pad_width: int; "
+               "preserve_short_sequences: bool; Tsplits: {int32, int64} = DT_INT64",
+      .infer = infer_ngrams,
+      .run = run_ngrams },
+    { 0 },
+};

@@ -1,0 +1,34 @@
+/* What the string ops share: elements read, elements made, sparse and ragged results built while they grow. */
+#ifndef TARE_INTERPRETER_OPS_STRING_TEXT_H
+#define TARE_INTERPRETER_OPS_STRING_TEXT_H
+
+#include "base/strbuf.h"
+#include "interpreter/kernel.h"
+
+static inline struct tare_str tare_text_at(const struct tare_tensor *tensor, int64_t i) {
+    struct tare_str text = TARE_CONST_DATA(struct tare_str, tensor)[i];
+    if (!text.data) text.data = ""; /* an element never set */
+    return text;
+}
+
+/* Element i = the text gathered in `buf`, which is emptied for the next. */
+tare_status tare_text_store(struct tare_tensor *tensor, int64_t i, struct tare_strbuf *buf);
+/* Output 0 with the shape of input 0; element i is what `fn` appends for input element i. */
+tare_status tare_text_map(struct tare_kernel *kernel,
+                          tare_status (*fn)(struct tare_strbuf *out, struct tare_str text, const void *arg),
+                          const void *arg);
+/* isspace of the C locale. */
+bool tare_text_is_space(char c);
+
+/* Writes element i of an int32 or int64 tensor. */
+static inline void tare_text_set_index(struct tare_tensor *tensor, int64_t i, int64_t value) {
+    if (tensor->dtype == TARE_DT_INT32)
+        TARE_DATA(int32_t, tensor)[i] = (int32_t)value;
+    else
+        TARE_DATA(int64_t, tensor)[i] = value;
+}
+
+/* Row splits of a ragged tensor: they begin at 0, do not fall, and end at `values` elements. */
+tare_status tare_text_check_splits(const struct tare_tensor *splits, int64_t values);
+
+#endif

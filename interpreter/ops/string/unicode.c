@@ -1,0 +1,196 @@
+/* Code points as numbers: UnicodeDecode, UnicodeEncode, UnicodeTranscode. */
+#include "base/alloc.h"
+#include "interpreter/ops/string/codepoint.h"
+#include "interpreter/ops/support/operand.h"
+#include "interpreter/ops/string/text.h"
+
+#include <string.h>
+
+/* What to do with ill-formed input. */
+struct policy {
+    enum tare_encoding input, output;
+    bool strict, ignore, replace_control;
+    uint32_t replacement;
+};
+
+static tare_status read_policy(struct policy *policy, const struct tare_node *node) {
+    const char *errors = tare_node_string(node, "errors", "replace");
+    const char *input = tare_node_string(node, "input_encoding", "UTF-8");
+    const char *output = tare_node_string(node, "output_encoding", "UTF-8");
+    int64_t replacement = tare_node_int(node, "replacement_char", TARE_CODEPOINT_REPLACEMENT);
+    if (replacement < 0 || replacement > 0x10FFFF)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "replacement_char out of unicode codepoint range");
+    policy->replacement = (uint32_t)replacement;
+    policy->strict = strcmp(errors, "strict") == 0;
+    policy->ignore = strcmp(errors, "ignore") == 0;
+    policy->replace_control = tare_node_bool(node, "replace_control_characters", false);
+    TARE_TRY(tare_encoding_find(&policy->input, input));
+    return tare_encoding_find(&policy->output, output);
+}
+
+/* Calls fn for each code point that stays, with the byte at which it begins. */
+static tare_status each_codepoint(const struct policy *policy, struct tare_str text,
+                                  bool (*fn)(void *arg, uint32_t code, size_t start), void *arg) {
+    enum tare_encoding encoding = policy->input;
+    const unsigned char *bytes = (const unsigned char *)text.data;
+    size_t start = 0, at = tare_encoding_start(&encoding, bytes, text.size);
+    while (at < text.size) {
+        uint32_t code;
+        bool bad;
+        at += tare_codepoint_read(&code, &bad, encoding, bytes + at, text.size - at);
+        if (bad && policy->strict) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Invalid formatting on input string");
+        if (bad || (policy->replace_control && code <= 0x1F)) code = policy->ignore ? UINT32_MAX : policy->replacement;
+        if (code != UINT32_MAX && !fn(arg, code, start)) return TARE_NO_MEMORY;
+        start = at;
+    }
+    return TARE_OK;
+}
+
+struct decoded {
+    struct place {
+        uint32_t code;
+        size_t start;
+    } * items;
+    size_t count, capacity;
+};
+
+static bool add_decoded(void *arg, uint32_t code, size_t start) {
+    struct decoded *decoded = arg;
+    if (!TARE_GROW(decoded->items, decoded->count, decoded->capacity)) return false;
+    decoded->items[decoded->count++] = (struct place){ code, start };
+    return true;
+}
+
+static tare_status infer_decode(struct tare_infer *infer) {
+    int64_t elements;
+    bool known = tare_shape_is_known(&infer->inputs[0]);
+    if (known) TARE_TRY(tare_shape_elements(&elements, &infer->inputs[0]));
+    for (size_t i = 0; i < infer->n_outputs; i++)
+        infer->outputs[i] = tare_operand_vector_shape(-1);
+    if (known) infer->outputs[0].dims[0] = elements + 1;
+    return TARE_OK;
+}
+
+static tare_status write_decoded(struct tare_kernel *kernel, const struct decoded *decoded) {
+    struct tare_shape shape = tare_operand_vector_shape((int64_t)decoded->count);
+    TARE_TRY(tare_kernel_output(kernel, 1, TARE_DT_INT32, &shape));
+    if (kernel->n_outputs > 2) TARE_TRY(tare_kernel_output(kernel, 2, TARE_DT_INT64, &shape));
+    for (size_t i = 0; i < decoded->count; i++) {
+        TARE_DATA(int32_t, &kernel->outputs[1])[i] = (int32_t)decoded->items[i].code;
+        if (kernel->n_outputs > 2) TARE_DATA(int64_t, &kernel->outputs[2])[i] = (int64_t)decoded->items[i].start;
+    }
+    return TARE_OK;
+}
+
+static tare_status run_decode(struct tare_kernel *kernel) {
+    const struct tare_tensor *in = &kernel->inputs[0];
+    struct decoded decoded = { 0 };
+    struct tare_shape splits = tare_operand_vector_shape(in->elements + 1);
+    struct policy policy;
+    tare_status status = TARE_OK;
+    TARE_TRY(read_policy(&policy, kernel->node));
+    TARE_TRY(tare_kernel_output(kernel, 0, tare_node_type(kernel->node, "Tsplits", TARE_DT_INT64), &splits));
+    tare_text_set_index(&kernel->outputs[0], 0, 0);
+    for (int64_t i = 0; status == TARE_OK && i < in->elements; i++) {
+        status = each_codepoint(&policy, tare_text_at(in, i), add_decoded, &decoded);
+        tare_text_set_index(&kernel->outputs[0], i + 1, (int64_t)decoded.count);
+    }
+    if (status == TARE_OK) status = write_decoded(kernel, &decoded);
+    tare_free(decoded.items);
+    return status;
+}
+
+static tare_status infer_encode(struct tare_infer *infer) {
+    int64_t length;
+    TARE_TRY(tare_operand_rank(infer, 0, "input_values", 1));
+    TARE_TRY(tare_operand_vector(infer, 1, "input_splits", &length));
+    if (length == 0) return TARE_FAIL(TARE_INVALID_ARGUMENT, "input_splits should have at least one element");
+    infer->outputs[0] = tare_operand_vector_shape(length < 0 ? -1 : length - 1);
+    return TARE_OK;
+}
+
+static tare_status run_encode(struct tare_kernel *kernel) {
+    const struct tare_tensor *values = &kernel->inputs[0], *splits = &kernel->inputs[1];
+    struct tare_strbuf buf = { 0 };
+    struct tare_shape *shapes;
+    struct policy policy;
+    tare_status status = TARE_OK;
+    TARE_TRY(read_policy(&policy, kernel->node));
+    TARE_TRY(tare_operand_shapes(kernel, &shapes));
+    TARE_TRY(tare_text_check_splits(splits, values->elements));
+    TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_STRING, &shapes[0]));
+    for (int64_t i = 0; status == TARE_OK && i < kernel->outputs[0].elements; i++) {
+        for (int64_t k = tare_tensor_get_i64(splits, i); k < tare_tensor_get_i64(splits, i + 1); k++) {
+            uint32_t code = (uint32_t)TARE_CONST_DATA(int32_t, values)[k];
+            if (code > 0x10FFFF && policy.strict) {
+                tare_strbuf_free(&buf);
+                return TARE_FAIL(TARE_INVALID_ARGUMENT, "Code point value out of valid Unicode range.");
+            }
+            if (code > 0x10FFFF && !policy.ignore) code = policy.replacement;
+            tare_codepoint_write(&buf, policy.output, code);
+        }
+        status = tare_text_store(&kernel->outputs[0], i, &buf);
+    }
+    tare_strbuf_free(&buf);
+    return status;
+}
+
+struct transcoding {
+    struct tare_strbuf *out;
+    enum tare_encoding encoding;
+};
+
+static bool add_transcoded(void *arg, uint32_t code, size_t start) {
+    struct transcoding *transcoding = arg;
+    (void)start;
+    tare_codepoint_write(transcoding->out, transcoding->encoding, code);
+    return true;
+}
+
+static tare_status map_transcode(struct tare_strbuf *out, struct tare_str text, const void *arg) {
+    const struct policy *policy = arg;
+    struct transcoding transcoding = { out, policy->output };
+    return each_codepoint(policy, text, add_transcoded, &transcoding);
+}
+
+static tare_status run_transcode(struct tare_kernel *kernel) {
+    struct policy policy;
+    TARE_TRY(read_policy(&policy, kernel->node));
+    return tare_text_map(kernel, map_transcode, &policy);
+}
+
+#define DECODE_ATTRS                                                                                                   \
+    "input_encoding: string; errors: {'strict', 'replace', 'ignore'} = 'replace'; replacement_char: int = 65533; "     \
+    "replace_control_characters: bool = false; Tsplits: {int32, int64} = DT_INT64"
+
+const struct tare_op tare_ops_unicode[] = {
+    { .name = "UnicodeDecode",
+      .inputs = "input: string",
+      .outputs = "row_splits: Tsplits, char_values: int32",
+      .attrs = DECODE_ATTRS,
+      .infer = infer_decode,
+      .run = run_decode },
+    { .name = "UnicodeDecodeWithOffsets",
+      .inputs = "input: string",
+      .outputs = "row_splits: Tsplits, char_values: int32, char_to_byte_starts: int64",
+      .attrs = DECODE_ATTRS,
+      .infer = infer_decode,
+      .run = run_decode },
+    { .name = "UnicodeEncode",
+      .inputs = "input_values: int32, input_splits: Tsplits",
+      .outputs = "output: string",
+      .attrs = "errors: {'ignore', 'replace', 'strict'} = 'replace'; output_encoding: {'UTF-8', 'UTF-16-BE', "
+               "'UTF-32-BE'}; replacement_char: int = 65533; Tsplits: {int32, int64} = DT_INT64",
+      .infer = infer_encode,
+      .run = run_encode },
+    { .name = "UnicodeTranscode",
+      .inputs = "input: string",
+      .outputs = "output: string",
+      .attrs = "input_encoding: string; output_encoding: {'UTF-8', 'UTF-16-BE', 'UTF-32-BE'}; errors: {'strict', "
+               "'replace', 'ignore'} = 'replace'; replacement_char: int = 65533; replace_control_characters: bool = "
+               "false",
+      .infer = tare_infer_same,
+      .run = run_transcode },
+    { 0 },
+};
+#undef DECODE_ATTRS

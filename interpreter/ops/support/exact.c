@@ -1,0 +1,209 @@
+#include "interpreter/ops/support/exact.h"
+
+#include "base/alloc.h"
+#include "interpreter/kernels/conv_int.h"
+#include "base/tensor/dtype.h"
+
+#include <string.h>
+
+bool tare_exact_dtype(int dtype) {
+    switch (dtype) {
+    case TARE_DT_INT8:
+    case TARE_DT_UINT8:
+    case TARE_DT_INT16:
+    case TARE_DT_UINT16:
+    case TARE_DT_INT32:
+    case TARE_DT_UINT32:
+    case TARE_DT_QINT8:
+    case TARE_DT_QUINT8:
+    case TARE_DT_QINT16:
+    case TARE_DT_QUINT16:
+    case TARE_DT_QINT32:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool is_int8(int dtype) {
+    return dtype == TARE_DT_INT8 || dtype == TARE_DT_QINT8;
+}
+
+static void *scratch_array(struct tare_arena *scratch, int64_t count, size_t size) {
+    size_t bytes;
+    return tare_mul_size(&bytes, (size_t)count, size) ? tare_arena_alloc(scratch, bytes) : NULL;
+}
+
+#define WIDEN(type)                                                                                                    \
+    for (int64_t i = 0; i < count; i++)                                                                                \
+        to[i] = (int32_t)((const type *)values)[i];                                                                    \
+    break
+
+int32_t *tare_exact_widen(struct tare_arena *scratch, const void *values, int dtype, int64_t count) {
+    int32_t *to = scratch_array(scratch, count, sizeof *to);
+    if (to == NULL) return NULL;
+    switch (dtype) {
+    case TARE_DT_INT8:
+    case TARE_DT_QINT8:
+        WIDEN(int8_t);
+    case TARE_DT_UINT8:
+    case TARE_DT_QUINT8:
+        WIDEN(uint8_t);
+    case TARE_DT_INT16:
+    case TARE_DT_QINT16:
+        WIDEN(int16_t);
+    case TARE_DT_UINT16:
+    case TARE_DT_QUINT16:
+        WIDEN(uint16_t);
+    default:
+        memcpy(to, values, (size_t)count * sizeof *to);
+        break;
+    }
+    return to;
+}
+#undef WIDEN
+
+/* ---- operands in the kernels' types ---- */
+
+/* The left operand as `form` wants it; *fits is false when its values are too large for int16. */
+static tare_status left_operand(const void **out, bool *fits, const struct tare_exact *operands, int64_t count,
+                                enum tare_igemm_form form) {
+    *fits = true;
+    *out = operands->lhs;
+    if (form == TARE_IGEMM_QUADS) return TARE_OK;
+    int16_t *narrow = scratch_array(operands->scratch, count, sizeof *narrow);
+    if (narrow == NULL) return TARE_NO_MEMORY;
+    *out = narrow;
+    if (is_int8(operands->lhs_dtype)) {
+        const int8_t *values = operands->lhs;
+        for (int64_t i = 0; i < count; i++)
+            narrow[i] = values[i];
+        return TARE_OK;
+    }
+    const int32_t *wide = operands->lhs;
+    if (tare_dtype_size(operands->lhs_dtype) < 4)
+        wide = tare_exact_widen(operands->scratch, operands->lhs, operands->lhs_dtype, count);
+    if (wide == NULL) return TARE_NO_MEMORY;
+    *fits = operands->lhs_dtype != TARE_DT_UINT32 && tare_igemm_narrow(narrow, wide, count);
+    return TARE_OK;
+}
+
+static enum tare_igemm_form form_of(const struct tare_exact *operands) {
+    const bool quads = is_int8(operands->lhs_dtype) && is_int8(operands->rhs_dtype);
+    return quads ? tare_igemm_form_at(tare_cpu_level()) : TARE_IGEMM_PAIRS;
+}
+
+int64_t tare_exact_key(const struct tare_conv *conv) {
+    return tare_conv_is_depthwise(conv) ? -conv->groups : conv->groups;
+}
+
+static void *kept(const struct tare_exact *operands, const struct tare_conv *conv) {
+    if (operands->weights == NULL) return NULL;
+    return tare_weights_find(operands->weights, operands->source, tare_exact_key(conv));
+}
+
+static void *room_for_packed(const struct tare_exact *operands, const struct tare_conv *conv, size_t bytes) {
+    if (operands->weights == NULL) return tare_arena_alloc(operands->scratch, bytes);
+    return tare_weights_make(operands->weights, operands->source, tare_exact_key(conv), bytes, operands->scratch);
+}
+
+/* The convolution's filter packed; NULL in *out when its values are too large. */
+static tare_status packed_filter(void **out, const struct tare_exact *operands, const struct tare_conv *conv,
+                                 enum tare_igemm_form form) {
+    *out = kept(operands, conv);
+    if (*out != NULL) return TARE_OK;
+    const bool bytes = is_int8(operands->rhs_dtype);
+    const int32_t *wide = NULL;
+    if (!bytes) {
+        const int64_t count = tare_conv_patch(conv) * conv->out_channels;
+        wide = tare_exact_widen(operands->scratch, operands->rhs, operands->rhs_dtype, count);
+        if (wide == NULL) return TARE_NO_MEMORY;
+    }
+    void *packed = room_for_packed(operands, conv, tare_conv_int_packed_bytes(form, conv));
+    if (packed == NULL) return TARE_NO_MEMORY;
+    *out = packed;
+    if (bytes) {
+        tare_conv_int_pack(packed, form, conv, operands->rhs);
+        return TARE_OK;
+    }
+    if (!tare_conv_int_pack_int32(packed, conv, wide)) {
+        *out = NULL;
+        if (operands->weights != NULL) tare_weights_reset(operands->weights);
+    }
+    return TARE_OK;
+}
+
+/* ---- plain ---- */
+
+static tare_status plain_conv(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv) {
+    const int64_t in = conv->batch * conv->in[0] * conv->in[1] * conv->in[2] * conv->in_channels;
+    const int32_t *lhs = tare_exact_widen(operands->scratch, operands->lhs, operands->lhs_dtype, in);
+    const int32_t *rhs = tare_exact_widen(operands->scratch, operands->rhs, operands->rhs_dtype,
+                                          tare_conv_patch(conv) * conv->out_channels);
+    if (lhs == NULL || rhs == NULL) return TARE_NO_MEMORY;
+    tare_conv_plain_i32(output, conv, lhs, rhs);
+    return TARE_OK;
+}
+
+/* ---- convolution ---- */
+
+tare_status tare_exact_conv(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv) {
+    const int64_t in = conv->batch * conv->in[0] * conv->in[1] * conv->in[2] * conv->in_channels;
+    const bool is_depthwise = tare_conv_is_depthwise(conv) && conv->out_channels == conv->in_channels &&
+                              is_int8(operands->lhs_dtype) && is_int8(operands->rhs_dtype);
+    const enum tare_igemm_form form = form_of(operands);
+    const void *lhs;
+    void *packed;
+    bool fits;
+    if (operands->plain || tare_conv_patch(conv) == 0) return plain_conv(output, operands, conv);
+    if (is_depthwise && operands->rhs != NULL) {
+        tare_conv_int_depthwise(output, conv, operands->lhs, operands->rhs);
+        return TARE_OK;
+    }
+    TARE_TRY(left_operand(&lhs, &fits, operands, in, form));
+    if (fits) {
+        TARE_TRY(packed_filter(&packed, operands, conv, form));
+        void *block = tare_arena_alloc(operands->scratch, tare_igemm_scratch_bytes());
+        if (block == NULL) return TARE_NO_MEMORY;
+        if (packed != NULL) {
+            tare_conv_int_dense(output, conv, lhs, form, packed, block);
+            return TARE_OK;
+        }
+    }
+    if (operands->rhs == NULL) return TARE_FAIL(TARE_INTERNAL, "the plain filter is gone");
+    return plain_conv(output, operands, conv);
+}
+
+/* ---- product ---- */
+
+static struct tare_conv as_pointwise(int64_t m, int64_t n, int64_t k) {
+    return (struct tare_conv){ .batch = 1,
+                               .in = { 1, 1, m },
+                               .in_channels = k,
+                               .kernel = { 1, 1, 1 },
+                               .out = { 1, 1, m },
+                               .out_channels = n,
+                               .stride = { 1, 1, 1 },
+                               .dilation = { 1, 1, 1 },
+                               .base_dilation = { 1, 1, 1 },
+                               .groups = 1 };
+}
+
+tare_status tare_exact_product(int32_t *output, const struct tare_exact *operands, int64_t batch, int64_t m, int64_t n,
+                               int64_t k) {
+    const struct tare_conv conv = as_pointwise(m, n, k); /* a product is a convolution with one tap */
+    if (k == 0) {
+        memset(output, 0, (size_t)(batch * m * n) * sizeof *output);
+        return TARE_OK;
+    }
+    TARE_TRY(tare_conv_check(&conv));
+    for (int64_t b = 0; b < batch; b++) {
+        struct tare_exact one = *operands;
+        one.lhs = (const char *)operands->lhs + (size_t)(b * m * k) * tare_dtype_size(operands->lhs_dtype);
+        if (operands->rhs != NULL)
+            one.rhs = (const char *)operands->rhs + (size_t)(b * k * n) * tare_dtype_size(operands->rhs_dtype);
+        if (batch > 1) one.weights = NULL;
+        TARE_TRY(tare_exact_conv(output + b * m * n, &one, &conv));
+    }
+    return TARE_OK;
+}

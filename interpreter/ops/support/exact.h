@@ -1,0 +1,31 @@
+/* Integer products and convolutions with exact int32 sums that wrap, for operands of any integer type: int8 weights are
+ * packed once, wider operands go the fast way when their values are small, and a plain one when they are not. */
+#ifndef TARE_INTERPRETER_OPS_SUPPORT_EXACT_H
+#define TARE_INTERPRETER_OPS_SUPPORT_EXACT_H
+
+#include "base/arena.h"
+#include "interpreter/kernels/conv.h"
+#include "interpreter/ops/support/weights.h"
+
+/* True for the dtypes that an operand may have: integers and quantized integers of at most 32 bits. */
+bool tare_exact_dtype(int dtype);
+
+struct tare_exact {
+    int lhs_dtype, rhs_dtype;
+    const void *lhs, *rhs;            /* rhs may be NULL when its packed form is kept (tare_weights_find) */
+    struct tare_weights *weights;     /* NULL: rhs is packed at each call */
+    const struct tare_tensor *source; /* the tensor that rhs came from */
+    struct tare_arena *scratch;
+    bool plain; /* the plain loops, for reference kernels */
+};
+
+/* output [batch][m][n] = lhs [batch][m][k] · rhs [batch][k][n] */
+tare_status tare_exact_product(int32_t *output, const struct tare_exact *operands, int64_t batch, int64_t m, int64_t n,
+                               int64_t k);
+tare_status tare_exact_conv(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv);
+/* The key under which the weights of a convolution are kept; of a product it is 1. */
+int64_t tare_exact_key(const struct tare_conv *conv);
+/* `count` elements widened to int32 (unsigned 32-bit ones keep their bits), in scratch. NULL: no memory. */
+int32_t *tare_exact_widen(struct tare_arena *scratch, const void *values, int dtype, int64_t count);
+
+#endif

@@ -1,0 +1,84 @@
+#include "interpreter/ops/support/floats.h"
+
+#include "base/alloc.h"
+#include "base/tensor/number.h"
+
+#include <string.h>
+
+#define CONVERT(type, expression)                                                                                      \
+    for (int64_t i = 0; i < count; i++) {                                                                              \
+        const type x = ((const type *)from)[i];                                                                        \
+        to[i] = (expression);                                                                                          \
+    }                                                                                                                  \
+    break
+
+void tare_floats_from(float *to, int dtype, const void *from, int64_t count) {
+    switch (dtype) {
+    case TARE_DT_FLOAT:
+        memcpy(to, from, (size_t)count * sizeof *to);
+        break;
+    case TARE_DT_HALF:
+        CONVERT(uint16_t, tare_float_from_half(x));
+    case TARE_DT_BFLOAT16:
+        CONVERT(uint16_t, tare_float_from_bfloat16(x));
+    case TARE_DT_DOUBLE:
+        CONVERT(double, (float)x);
+    case TARE_DT_INT8:
+    case TARE_DT_QINT8:
+        CONVERT(int8_t, (float)x);
+    case TARE_DT_UINT8:
+    case TARE_DT_QUINT8:
+        CONVERT(uint8_t, (float)x);
+    case TARE_DT_INT16:
+        CONVERT(int16_t, (float)x);
+    case TARE_DT_UINT16:
+        CONVERT(uint16_t, (float)x);
+    case TARE_DT_INT32:
+        CONVERT(int32_t, (float)x);
+    case TARE_DT_UINT32:
+        CONVERT(uint32_t, (float)x);
+    case TARE_DT_INT64:
+        CONVERT(int64_t, (float)x);
+    case TARE_DT_UINT64:
+        CONVERT(uint64_t, (float)x);
+    default:
+        break;
+    }
+}
+#undef CONVERT
+
+void tare_floats_to(void *to, int dtype, const float *from, int64_t count) {
+    if (dtype == TARE_DT_FLOAT) {
+        memcpy(to, from, (size_t)count * sizeof *from);
+        return;
+    }
+    uint16_t *narrow = to;
+    for (int64_t i = 0; i < count; i++)
+        narrow[i] = dtype == TARE_DT_HALF ? tare_half_from_float(from[i]) : tare_bfloat16_from_float(from[i]);
+}
+
+static float *scratch_floats(struct tare_kernel *kernel, int64_t count) {
+    size_t bytes;
+    if (!tare_mul_size(&bytes, (size_t)count, sizeof(float))) return NULL;
+    return tare_arena_alloc(kernel->scratch, bytes);
+}
+
+const float *tare_floats_in(struct tare_kernel *kernel, const struct tare_tensor *tensor) {
+    static const float nothing = 0;
+    if (tensor->elements == 0) return &nothing; /* its data may be NULL, which would mean no memory */
+    if (tensor->dtype == TARE_DT_FLOAT) return tensor->data;
+    float *copy = scratch_floats(kernel, tensor->elements);
+    if (copy != NULL) tare_floats_from(copy, tensor->dtype, tensor->data, tensor->elements);
+    return copy;
+}
+
+float *tare_floats_out(struct tare_kernel *kernel, size_t i) {
+    const struct tare_tensor *output = &kernel->outputs[i];
+    if (output->dtype == TARE_DT_FLOAT) return output->data;
+    return scratch_floats(kernel, output->elements);
+}
+
+void tare_floats_round(struct tare_kernel *kernel, size_t i, const float *values) {
+    struct tare_tensor *output = &kernel->outputs[i];
+    if (output->dtype != TARE_DT_FLOAT) tare_floats_to(output->data, output->dtype, values, output->elements);
+}

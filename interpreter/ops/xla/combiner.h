@@ -1,0 +1,39 @@
+/* Functions of scalars that XLA's ops reduce, scatter and compare by. The common ones (a sum, a product, an extreme,
+ * and, or, the second argument) are known by their bodies and computed in place; any other is called. */
+#ifndef TARE_INTERPRETER_OPS_XLA_COMBINER_H
+#define TARE_INTERPRETER_OPS_XLA_COMBINER_H
+
+#include "interpreter/kernel.h"
+
+enum tare_combining {
+    TARE_COMBINE_CALL,
+    TARE_COMBINE_ADD,
+    TARE_COMBINE_MULTIPLY,
+    TARE_COMBINE_MAXIMUM,
+    TARE_COMBINE_MINIMUM,
+    TARE_COMBINE_AND,
+    TARE_COMBINE_OR,
+    TARE_COMBINE_FIRST,
+    TARE_COMBINE_SECOND,
+};
+
+struct tare_combiner {
+    struct tare_kernel *kernel;
+    const struct tare_graph *function;
+    size_t count; /* tensors on each side */
+    enum tare_combining kind;
+    struct tare_tensor *scalars; /* 2 * count of them for calls, made anew each time; scratch */
+};
+
+/* The function in attribute `attr`, of 2 * count arguments and `results` results. */
+tare_status tare_combiner_open(struct tare_combiner *out, struct tare_kernel *kernel, const char *attr, size_t count,
+                               size_t results);
+/* to[k][at] = f(to[0][at], to[1][at] …, from[0][p], from[1][p] …)[k] for every p of places[0 … n-1], one after another.
+ * Sums and products of floating-point numbers are in double and rounded once. */
+tare_status tare_combiner_fold(const struct tare_combiner *combiner, struct tare_tensor *to, int64_t at,
+                               const struct tare_tensor *from, const int64_t *places, int64_t n);
+/* f(tensors[0][a], tensors[0][b], tensors[1][a], tensors[1][b] …), a bool. */
+tare_status tare_combiner_compare(bool *out, const struct tare_combiner *combiner, const struct tare_tensor *tensors,
+                                  int64_t a, int64_t b);
+
+#endif

@@ -1,0 +1,490 @@
+/* XLA's general product and convolution, which quantized models carry: int8 operands with exact int32 sums, float or
+ * bfloat16 operands, and float against int8 weights. */
+#include "interpreter/kernels/permute.h"
+#include "interpreter/ops/support/exact.h"
+#include "interpreter/ops/families.h"
+#include "interpreter/ops/support/floats.h"
+#include "interpreter/ops/xla/general_conv.h"
+#include "interpreter/ops/linalg/product.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+struct xla_state {
+    struct tare_weights weights;
+};
+
+static tare_status prepare_xla(struct tare_kernel *kernel) {
+    kernel->state = tare_calloc(1, sizeof(struct xla_state));
+    return kernel->state == NULL ? TARE_NO_MEMORY : TARE_OK;
+}
+
+static void release_xla(void *pointer) {
+    struct xla_state *state = pointer;
+    if (state == NULL) return;
+    tare_weights_reset(&state->weights);
+    tare_free(state);
+}
+
+static int output_dtype(const struct tare_node *node, int fallback) {
+    return tare_node_type(node, "preferred_element_type", tare_node_type(node, "T", fallback));
+}
+
+/* ---- how the operands are computed ---- */
+
+enum arithmetic { EXACT, FLOATS, DOUBLES };
+
+static tare_status choose(enum arithmetic *out, int lhs, int rhs, int output) {
+    if (tare_floats_dtype(output)) {
+        *out = FLOATS;
+        return TARE_OK;
+    }
+    if (output == TARE_DT_DOUBLE) {
+        *out = DOUBLES;
+        return TARE_OK;
+    }
+    *out = EXACT;
+    if (tare_exact_dtype(output) && tare_exact_dtype(lhs) && tare_exact_dtype(rhs)) return TARE_OK;
+    return TARE_FAIL(TARE_UNSUPPORTED, "%s times %s giving %s", tare_dtype_name(lhs), tare_dtype_name(rhs),
+                     tare_dtype_name(output));
+}
+
+static size_t size_in(enum arithmetic arithmetic) {
+    return arithmetic == DOUBLES ? sizeof(double) : sizeof(float);
+}
+
+/* Elements converted to doubles, in scratch. */
+static double *doubles_in(struct tare_kernel *kernel, const struct tare_tensor *tensor) {
+    double *copy = TARE_NEW_ARRAY(kernel->scratch, double, (size_t)tensor->elements);
+    for (int64_t i = 0; copy != NULL && i < tensor->elements; i++)
+        copy[i] = tare_tensor_get_f64(tensor, i);
+    return copy;
+}
+
+/* Operand `tensor` in the wanted order of axes: as it is for exact sums, as floats or doubles for the others. */
+static const void *operand(struct tare_kernel *kernel, enum arithmetic arithmetic, const struct tare_tensor *tensor,
+                           const int *order) {
+    const void *data = arithmetic == FLOATS    ? (const void *)tare_floats_in(kernel, tensor)
+                       : arithmetic == DOUBLES ? (const void *)doubles_in(kernel, tensor)
+                                               : tensor->data;
+    if (data == NULL) return NULL;
+    const size_t size = arithmetic == EXACT ? tare_dtype_size(tensor->dtype) : size_in(arithmetic);
+    return tare_in_order(kernel->scratch, data, size, &tensor->shape, order);
+}
+
+/* True when the packed form of the weights is kept, so that the weights themselves are not wanted. */
+static bool is_kept(const struct tare_kernel *kernel, int64_t key, bool plain) {
+    const struct xla_state *state = kernel->state;
+    return !plain && tare_weights_find(&state->weights, &kernel->inputs[1], key) != NULL;
+}
+
+static bool is_int8(int dtype) {
+    return dtype == TARE_DT_INT8 || dtype == TARE_DT_QINT8;
+}
+
+/* Where the result is computed before it is rounded or put in order: the output's memory when nothing is left to do. */
+static void *result_room(struct tare_kernel *kernel, enum arithmetic arithmetic, bool in_place) {
+    struct tare_tensor *output = &kernel->outputs[0];
+    if (in_place && tare_dtype_size(output->dtype) == size_in(arithmetic)) return output->data;
+    size_t bytes;
+    if (!tare_mul_size(&bytes, (size_t)output->elements, size_in(arithmetic))) return NULL;
+    return tare_arena_alloc(kernel->scratch, bytes);
+}
+
+/* Sums or floats into the output's dtype; integers keep their low bits. */
+static void store(struct tare_tensor *output, enum arithmetic arithmetic, const void *values) {
+    if (values == output->data) return;
+    const size_t size = tare_dtype_size(output->dtype);
+    if (arithmetic == FLOATS) {
+        tare_floats_to(output->data, output->dtype, values, output->elements);
+        return;
+    }
+    for (int64_t i = 0; i < output->elements; i++)
+        memcpy((char *)output->data + (size_t)i * size, (const char *)values + (size_t)i * size_in(arithmetic), size);
+}
+
+/* ---- convolution ---- */
+
+static tare_status vector_of(int64_t values[TARE_MOST_SPATIAL], const struct tare_tensor *tensor, int spatial,
+                             const char *what) {
+    if (tensor->elements != spatial || tensor->shape.rank != 1)
+        return TARE_FAIL(TARE_SHAPE, "%s has %lld elements (wanted %d)", what, (long long)tensor->elements, spatial);
+    for (int i = 0; i < spatial; i++)
+        values[i] = tare_tensor_get_i64(tensor, i);
+    return TARE_OK;
+}
+
+static tare_status conv_windows(struct tare_conv_windows *windows, const struct tare_node *node, int spatial,
+                                const struct tare_tensor *const inputs[5]) {
+    const struct tare_tensor *padding = inputs[1];
+    TARE_TRY(vector_of(windows->stride, inputs[0], spatial, "window_strides"));
+    TARE_TRY(vector_of(windows->lhs_dilation, inputs[2], spatial, "lhs_dilation"));
+    TARE_TRY(vector_of(windows->rhs_dilation, inputs[3], spatial, "rhs_dilation"));
+    if (padding->elements != 2 * spatial)
+        return TARE_FAIL(TARE_SHAPE, "padding has %lld elements (wanted %d)", (long long)padding->elements,
+                         2 * spatial);
+    for (int i = 0; i < 2 * spatial; i++)
+        windows->pad[i / 2][i % 2] = tare_tensor_get_i64(padding, i);
+    if (inputs[4]->elements != 1) return TARE_FAIL(TARE_SHAPE, "feature_group_count is no scalar");
+    windows->groups = tare_tensor_get_i64(inputs[4], 0);
+    if (tare_node_int(node, "batch_group_count", 1) != 1)
+        return TARE_FAIL(TARE_UNSUPPORTED, "batch_group_count is %lld (wanted 1)",
+                         (long long)tare_node_int(node, "batch_group_count", 1));
+    return TARE_OK;
+}
+
+static tare_status set_conv(struct tare_general_conv *general, const struct tare_node *node,
+                            const struct tare_shape *lhs, const struct tare_shape *rhs,
+                            const struct tare_tensor *const inputs[5]) {
+    struct tare_conv_dims dims;
+    struct tare_conv_windows windows;
+    if (lhs->rank < 2 || lhs->rank > 5) return TARE_FAIL(TARE_SHAPE, "lhs has rank %d (wanted 2 to 5)", lhs->rank);
+    TARE_TRY(tare_conv_dims_read(&dims, node, "dimension_numbers", lhs->rank, TARE_CONV_XLA));
+    TARE_TRY(conv_windows(&windows, node, dims.spatial, inputs));
+    return tare_general_conv_set(general, &dims, &windows, lhs, rhs);
+}
+
+/* What is known without the windows: batch and channels. */
+static void infer_outer(struct tare_infer *infer, const struct tare_conv_dims *dims) {
+    const struct tare_shape *lhs = &infer->inputs[0], *rhs = &infer->inputs[1];
+    struct tare_shape *output = &infer->outputs[0];
+    output->rank = dims->spatial + 2;
+    for (int i = 0; i < output->rank; i++)
+        output->dims[i] = TARE_UNKNOWN_DIM;
+    output->dims[dims->output_batch] = lhs->dims[dims->input_batch];
+    if (rhs->rank == output->rank) output->dims[dims->output_feature] = rhs->dims[dims->kernel_output];
+}
+
+static tare_status infer_xla_conv(struct tare_infer *infer) {
+    const struct tare_shape *lhs = &infer->inputs[0], *rhs = &infer->inputs[1];
+    struct tare_shape known_lhs = *lhs;
+    struct tare_general_conv general;
+    struct tare_conv_dims dims;
+    if (lhs->rank < 2) return TARE_OK;
+    TARE_TRY(tare_conv_dims_read(&dims, infer->node, "dimension_numbers", lhs->rank, TARE_CONV_XLA));
+    infer_outer(infer, &dims);
+    for (int i = 2; i < 7; i++) {
+        if (infer->input_values[i] == NULL) return TARE_OK;
+    }
+    if (!tare_shape_is_known(rhs) || lhs->dims[dims.input_feature] < 0) return TARE_OK;
+    for (int i = 0; i < lhs->rank; i++) /* unknown sizes as 1; their results are made unknown again */
+        if (lhs->dims[i] < 0) known_lhs.dims[i] = 1;
+    TARE_TRY(set_conv(&general, infer->node, &known_lhs, rhs, infer->input_values + 2));
+    infer->outputs[0] = general.output;
+    if (lhs->dims[dims.input_batch] < 0) infer->outputs[0].dims[dims.output_batch] = -1;
+    for (int i = 0; i < dims.spatial; i++) {
+        if (lhs->dims[dims.input_spatial[i]] < 0) infer->outputs[0].dims[dims.output_spatial[i]] = -1;
+    }
+    return TARE_OK;
+}
+
+/* Weights of the float convolution in the kernel's form: packed, or as floats for a depthwise one. */
+static tare_status float_weights(struct tare_kernel *kernel, float **out, const struct tare_general_conv *general) {
+    struct xla_state *state = kernel->state;
+    const struct tare_tensor *rhs = &kernel->inputs[1];
+    const struct tare_conv *conv = &general->conv;
+    const bool depthwise = tare_conv_is_depthwise(conv);
+    const int64_t key = tare_exact_key(conv);
+    *out = tare_weights_find(&state->weights, rhs, key);
+    if (*out != NULL) return TARE_OK;
+    const size_t floats = depthwise ? (size_t)rhs->elements : tare_conv_packed_floats(conv);
+    const bool bytes = is_int8(rhs->dtype);
+    const void *weights = operand(kernel, bytes ? EXACT : FLOATS, rhs, general->rhs_order);
+    if (weights == NULL) return TARE_NO_MEMORY;
+    float *packed = tare_weights_make(&state->weights, rhs, key, floats * sizeof(float), kernel->scratch);
+    if (packed == NULL) return TARE_NO_MEMORY;
+    if (depthwise)
+        tare_floats_from(packed, bytes ? TARE_DT_INT8 : TARE_DT_FLOAT, weights, rhs->elements);
+    else if (bytes)
+        tare_conv_pack_int8(packed, conv, weights);
+    else
+        tare_conv_pack(packed, conv, weights);
+    *out = packed;
+    return TARE_OK;
+}
+
+static tare_status float_conv(struct tare_kernel *kernel, float *result, const struct tare_general_conv *general,
+                              bool plain) {
+    const struct tare_conv *conv = &general->conv;
+    const float *lhs = operand(kernel, FLOATS, &kernel->inputs[0], general->lhs_order);
+    float *weights;
+    if (lhs == NULL) return TARE_NO_MEMORY;
+    if (plain) {
+        const float *rhs = operand(kernel, FLOATS, &kernel->inputs[1], general->rhs_order);
+        if (rhs == NULL) return TARE_NO_MEMORY;
+        tare_conv_plain_f32(result, conv, lhs, rhs);
+        return TARE_OK;
+    }
+    TARE_TRY(float_weights(kernel, &weights, general));
+    const bool depthwise = tare_conv_is_depthwise(conv);
+    float *scratch = tare_arena_alloc(kernel->scratch,
+                                      (depthwise ? tare_conv_depthwise_scratch(conv) : tare_conv_dense_scratch(conv)) *
+                                          sizeof(float));
+    if (scratch == NULL) return TARE_NO_MEMORY;
+    if (depthwise)
+        tare_conv_depthwise(result, conv, lhs, weights, NULL, scratch);
+    else
+        tare_conv_dense(result, conv, lhs, weights, NULL, scratch);
+    return TARE_OK;
+}
+
+static tare_status exact_conv(struct tare_kernel *kernel, int32_t *result, const struct tare_general_conv *general,
+                              bool plain) {
+    struct xla_state *state = kernel->state;
+    const struct tare_tensor *lhs = &kernel->inputs[0], *rhs = &kernel->inputs[1];
+    struct tare_exact exact = {
+        .lhs_dtype = lhs->dtype,
+        .rhs_dtype = rhs->dtype,
+        .lhs = operand(kernel, EXACT, lhs, general->lhs_order),
+        .weights = &state->weights,
+        .source = rhs,
+        .scratch = kernel->scratch,
+        .plain = plain,
+    };
+    const bool without = is_kept(kernel, tare_exact_key(&general->conv), plain) && is_int8(lhs->dtype);
+    if (!without) exact.rhs = operand(kernel, EXACT, rhs, general->rhs_order);
+    if (exact.lhs == NULL || (!without && exact.rhs == NULL)) return TARE_NO_MEMORY;
+    return tare_exact_conv(result, &exact, &general->conv);
+}
+
+static tare_status double_conv(struct tare_kernel *kernel, double *result, const struct tare_general_conv *general) {
+    const double *lhs = operand(kernel, DOUBLES, &kernel->inputs[0], general->lhs_order);
+    const double *rhs = operand(kernel, DOUBLES, &kernel->inputs[1], general->rhs_order);
+    if (lhs == NULL || rhs == NULL) return TARE_NO_MEMORY;
+    tare_conv_plain_f64(result, &general->conv, lhs, rhs);
+    return TARE_OK;
+}
+
+static tare_status run_conv_any(struct tare_kernel *kernel, bool plain) {
+    const struct tare_tensor *inputs[5];
+    struct tare_general_conv general;
+    enum arithmetic arithmetic;
+    for (int i = 0; i < 5; i++)
+        inputs[i] = &kernel->inputs[i + 2];
+    const int dtype = output_dtype(kernel->node, kernel->inputs[0].dtype);
+    TARE_TRY(choose(&arithmetic, kernel->inputs[0].dtype, kernel->inputs[1].dtype, dtype));
+    TARE_TRY(set_conv(&general, kernel->node, &kernel->inputs[0].shape, &kernel->inputs[1].shape, inputs));
+    TARE_TRY(tare_kernel_output(kernel, 0, dtype, &general.output));
+    struct tare_tensor *output = &kernel->outputs[0];
+    if (output->elements == 0) return TARE_OK;
+    if (kernel->inputs[0].elements == 0 || kernel->inputs[1].elements == 0) {
+        memset(output->data, 0, tare_tensor_bytes(output));
+        return TARE_OK;
+    }
+    const bool stored = tare_general_conv_is_stored(&general);
+    void *result = result_room(kernel, arithmetic, stored), *ordered = result;
+    if (result == NULL) return TARE_NO_MEMORY;
+    TARE_TRY(arithmetic == EXACT     ? exact_conv(kernel, result, &general, plain)
+             : arithmetic == DOUBLES ? double_conv(kernel, result, &general)
+                                     : float_conv(kernel, result, &general, plain));
+    if (!stored) {
+        ordered = result_room(kernel, arithmetic, true);
+        if (ordered == NULL) return TARE_NO_MEMORY;
+        tare_general_conv_store(&general, ordered, result, size_in(arithmetic));
+    }
+    store(output, arithmetic, ordered);
+    return TARE_OK;
+}
+
+static tare_status run_xla_conv(struct tare_kernel *kernel) {
+    return run_conv_any(kernel, false);
+}
+static tare_status reference_xla_conv(struct tare_kernel *kernel) {
+    return run_conv_any(kernel, true);
+}
+
+/* ---- product ---- */
+
+struct dot {
+    int64_t batch, m, n, k;
+    int lhs_order[TARE_MAX_RANK], rhs_order[TARE_MAX_RANK];
+    struct tare_shape output; /* batch, free of lhs, free of rhs; unknown dims stay -1 */
+};
+
+/* Marks the axes of a list; TARE_INVALID_ARGUMENT when one is not there or marked already. */
+static tare_status mark(unsigned *seen, const struct tare_dims_field *field, int rank, const char *what) {
+    for (size_t i = 0; i < field->count; i++) {
+        const int64_t axis = field->values[i];
+        if (axis < 0 || axis >= rank || (*seen >> axis & 1))
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "dimension numbers: %s uses dimension %lld twice or has it not",
+                             what, (long long)axis);
+        *seen |= 1u << axis;
+    }
+    return TARE_OK;
+}
+
+static void append(int *order, int *count, const struct tare_dims_field *field) {
+    for (size_t i = 0; i < field->count; i++)
+        order[(*count)++] = (int)field->values[i];
+}
+
+static tare_status check_pairs(const struct tare_dims_field *left, const struct tare_dims_field *right,
+                               const struct tare_shape *lhs, const struct tare_shape *rhs, const char *what) {
+    if (left->count != right->count)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "dimension numbers: %zu and %zu %s dimensions", left->count,
+                         right->count, what);
+    for (size_t i = 0; i < left->count; i++) {
+        const int64_t a = lhs->dims[left->values[i]], b = rhs->dims[right->values[i]];
+        if (a >= 0 && b >= 0 && a != b)
+            return TARE_FAIL(TARE_SHAPE, "%s dimensions differ (%lld and %lld)", what, (long long)a, (long long)b);
+    }
+    return TARE_OK;
+}
+
+static int64_t product_of(const struct tare_shape *shape, const int *order, int first, int last) {
+    int64_t product = 1;
+    for (int i = first; i < last; i++)
+        product *= shape->dims[order[i]];
+    return product;
+}
+
+static tare_status set_dot(struct dot *dot, const struct tare_node *node, const struct tare_shape *lhs,
+                           const struct tare_shape *rhs) {
+    struct tare_dims_field fields[4] = { { .number = 1 }, { .number = 2 }, { .number = 3 }, { .number = 4 } };
+    const struct tare_dims_field *contract_l = &fields[0], *contract_r = &fields[1], *batch_l = &fields[2],
+                                 *batch_r = &fields[3];
+    unsigned seen_l = 0, seen_r = 0;
+    int l = 0, r = 0;
+    TARE_TRY(tare_dims_read(fields, 4, node, "dimension_numbers"));
+    TARE_TRY(mark(&seen_l, batch_l, lhs->rank, "lhs"));
+    TARE_TRY(mark(&seen_l, contract_l, lhs->rank, "lhs"));
+    TARE_TRY(mark(&seen_r, batch_r, rhs->rank, "rhs"));
+    TARE_TRY(mark(&seen_r, contract_r, rhs->rank, "rhs"));
+    TARE_TRY(check_pairs(batch_l, batch_r, lhs, rhs, "batch"));
+    TARE_TRY(check_pairs(contract_l, contract_r, lhs, rhs, "contracting"));
+    append(dot->lhs_order, &l, batch_l);
+    append(dot->rhs_order, &r, batch_r);
+    append(dot->rhs_order, &r, contract_r);
+    for (int i = 0; i < lhs->rank; i++)
+        if (!(seen_l >> i & 1)) dot->lhs_order[l++] = i;
+    for (int i = 0; i < rhs->rank; i++)
+        if (!(seen_r >> i & 1)) dot->rhs_order[r++] = i;
+    const int free_l = l, batches = (int)batch_l->count;
+    append(dot->lhs_order, &l, contract_l);
+    const int free_r = batches + (int)contract_r->count;
+    if (free_l + r - free_r > TARE_MAX_RANK) return TARE_FAIL(TARE_SHAPE, "output of rank %d", free_l + r - free_r);
+    dot->output.rank = 0;
+    for (int i = 0; i < free_l; i++)
+        dot->output.dims[dot->output.rank++] = lhs->dims[dot->lhs_order[i]];
+    for (int i = free_r; i < r; i++)
+        dot->output.dims[dot->output.rank++] = rhs->dims[dot->rhs_order[i]];
+    dot->batch = product_of(lhs, dot->lhs_order, 0, batches);
+    dot->m = product_of(lhs, dot->lhs_order, batches, free_l);
+    dot->k = product_of(lhs, dot->lhs_order, free_l, l);
+    dot->n = product_of(rhs, dot->rhs_order, free_r, r);
+    return TARE_OK;
+}
+
+static tare_status infer_xla_dot(struct tare_infer *infer) {
+    struct dot dot;
+    if (infer->inputs[0].rank < 0 || infer->inputs[1].rank < 0) return TARE_OK;
+    TARE_TRY(set_dot(&dot, infer->node, &infer->inputs[0], &infer->inputs[1]));
+    infer->outputs[0] = dot.output;
+    return TARE_OK;
+}
+
+static tare_status exact_dot(struct tare_kernel *kernel, int32_t *result, const struct dot *dot, bool plain) {
+    struct xla_state *state = kernel->state;
+    const struct tare_tensor *lhs = &kernel->inputs[0], *rhs = &kernel->inputs[1];
+    struct tare_exact exact = {
+        .lhs_dtype = lhs->dtype,
+        .rhs_dtype = rhs->dtype,
+        .lhs = operand(kernel, EXACT, lhs, dot->lhs_order),
+        .weights = &state->weights,
+        .source = rhs,
+        .scratch = kernel->scratch,
+        .plain = plain,
+    };
+    const bool without = is_kept(kernel, 1, plain) && is_int8(lhs->dtype) && dot->batch == 1;
+    if (!without) exact.rhs = operand(kernel, EXACT, rhs, dot->rhs_order);
+    if (exact.lhs == NULL || (!without && exact.rhs == NULL)) return TARE_NO_MEMORY;
+    return tare_exact_product(result, &exact, dot->batch, dot->m, dot->n, dot->k);
+}
+
+static tare_status real_dot(struct tare_kernel *kernel, void *result, const struct dot *dot, enum arithmetic arithmetic,
+                            bool plain) {
+    struct xla_state *state = kernel->state;
+    const struct tare_tensor *rhs = &kernel->inputs[1];
+    int64_t *first_a = TARE_NEW_ARRAY(kernel->scratch, int64_t, (size_t)dot->batch);
+    int64_t *first_b = TARE_NEW_ARRAY(kernel->scratch, int64_t, (size_t)dot->batch);
+    struct tare_product product = {
+        .dtype = arithmetic == DOUBLES ? TARE_DT_DOUBLE : TARE_DT_FLOAT,
+        .batch = dot->batch,
+        .m = dot->m,
+        .n = dot->n,
+        .k = dot->k,
+        .a = operand(kernel, arithmetic, &kernel->inputs[0], dot->lhs_order),
+        .c = result,
+        .a_first = first_a,
+        .b_first = first_b,
+        .a_row = dot->k,
+        .a_column = 1,
+        .b_row = dot->n,
+        .b_column = 1,
+    };
+    const bool without = arithmetic == FLOATS && is_kept(kernel, 0, plain);
+    if (!without) product.b = operand(kernel, arithmetic, rhs, dot->rhs_order);
+    if (!first_a || !first_b || product.a == NULL || (!without && product.b == NULL)) return TARE_NO_MEMORY;
+    for (int64_t i = 0; i < dot->batch; i++) {
+        first_a[i] = i * dot->m * dot->k;
+        first_b[i] = i * dot->k * dot->n;
+    }
+    if (!plain) return tare_product_run(&product, &state->weights, rhs, kernel->scratch);
+    tare_product_plain(&product);
+    return TARE_OK;
+}
+
+static tare_status run_dot_any(struct tare_kernel *kernel, bool plain) {
+    struct dot dot;
+    enum arithmetic arithmetic;
+    const int dtype = output_dtype(kernel->node, kernel->inputs[0].dtype);
+    TARE_TRY(choose(&arithmetic, kernel->inputs[0].dtype, kernel->inputs[1].dtype, dtype));
+    TARE_TRY(set_dot(&dot, kernel->node, &kernel->inputs[0].shape, &kernel->inputs[1].shape));
+    TARE_TRY(tare_kernel_output(kernel, 0, dtype, &dot.output));
+    struct tare_tensor *output = &kernel->outputs[0];
+    if (output->elements == 0) return TARE_OK;
+    if (dot.k == 0) {
+        memset(output->data, 0, tare_tensor_bytes(output));
+        return TARE_OK;
+    }
+    void *result = result_room(kernel, arithmetic, true);
+    if (result == NULL) return TARE_NO_MEMORY;
+    if (arithmetic == EXACT)
+        TARE_TRY(exact_dot(kernel, result, &dot, plain));
+    else
+        TARE_TRY(real_dot(kernel, result, &dot, arithmetic, plain));
+    store(output, arithmetic, result);
+    return TARE_OK;
+}
+
+static tare_status run_xla_dot(struct tare_kernel *kernel) {
+    return run_dot_any(kernel, false);
+}
+static tare_status reference_xla_dot(struct tare_kernel *kernel) {
+    return run_dot_any(kernel, true);
+}
+
+#define WINDOWS                                                                                                        \
+    "window_strides: Tindices, padding: Tindices, lhs_dilation: Tindices, rhs_dilation: Tindices, "                    \
+    "feature_group_count: Tindices"
+#define NUMBERS "dimension_numbers: string; precision_config: string"
+
+#define ROW(op, in, out, list, form)                                                                                   \
+    {                                                                                                                  \
+        .name = op, .inputs = in, .outputs = out, .attrs = list, .infer = infer_xla_##form, .run = run_xla_##form,     \
+        .prepare = prepare_xla, .release = release_xla, .reference = reference_xla_##form                              \
+    }
+
+const struct tare_op tare_ops_xla[] = {
+    ROW("XlaConv", "lhs: T, rhs: T, " WINDOWS, "output: T", "T: numbertype; Tindices: {int32, int64}; " NUMBERS, conv),
+    ROW("XlaConvV2", "lhs: LhsT, rhs: RhsT, " WINDOWS, "output: preferred_element_type",
+        "LhsT: numbertype; RhsT: numbertype; Tindices: {int32, int64}; " NUMBERS
+        "; preferred_element_type: numbertype; batch_group_count: int = 1",
+        conv),
+    ROW("XlaDot", "lhs: T, rhs: T", "output: T", "T: numbertype; " NUMBERS, dot),
+    ROW("XlaDotV2", "lhs: LhsT, rhs: RhsT", "output: preferred_element_type",
+        "LhsT: numbertype; RhsT: numbertype; " NUMBERS "; preferred_element_type: numbertype", dot),
+    { 0 },
+};
+#undef ROW

@@ -1,0 +1,217 @@
+/* XLA's scatter, which brings updates together with an operand by a function, and its sort by a comparing function. */
+#include "interpreter/ops/xla/combiner.h"
+#include "interpreter/ops/support/dims_wire.h"
+#include "interpreter/ops/families.h"
+#include "interpreter/ops/support/move.h"
+#include "interpreter/ops/support/operand.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+/* ---- scatter ---- */
+
+enum { WINDOW, INSERTED, INDEX_MAP, VECTOR_DIM, BATCHING, INDEX_BATCHING, N_FIELDS };
+
+/* xla.ScatterDimensionNumbers. Dims of the updates are those of a window, or those of the indices but the vector's. */
+struct scatter {
+    struct tare_dims_field fields[N_FIELDS];
+    int64_t vector, depth;
+    int window_of[TARE_MAX_RANK]; /* update dim -> operand dim; -1: a dim of the indices */
+    int index_of[TARE_MAX_RANK];  /* update dim -> dim of the indices; -1: of a window */
+};
+
+static bool holds(const struct tare_dims_field *field, int64_t value) {
+    for (size_t i = 0; i < field->count; i++)
+        if (field->values[i] == value) return true;
+    return false;
+}
+
+static tare_status check_field(const struct tare_dims_field *field, int limit, const char *what) {
+    for (size_t i = 0; i < field->count; i++)
+        if (field->values[i] < 0 || field->values[i] >= limit)
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s holds %lld (wanted 0 to %d)", what, (long long)field->values[i],
+                             limit - 1);
+    return TARE_OK;
+}
+
+/* Which update dim is which; the numbers of both kinds must come out even. */
+static tare_status assign_dims(struct scatter *s, const struct tare_shape *operand, const struct tare_shape *indices,
+                               const struct tare_shape *updates) {
+    int own = 0, index = 0;
+    for (int d = 0; d < updates->rank; d++) {
+        const bool window = holds(&s->fields[WINDOW], d);
+        s->window_of[d] = s->index_of[d] = -1;
+        if (window) {
+            while (own < operand->rank && (holds(&s->fields[INSERTED], own) || holds(&s->fields[BATCHING], own)))
+                own++;
+            if (own == operand->rank) return TARE_FAIL(TARE_SHAPE, "updates have more window dims than the operand");
+            s->window_of[d] = own++;
+        } else {
+            index += index == s->vector;
+            if (index >= indices->rank) return TARE_FAIL(TARE_SHAPE, "updates have more dims than the indices");
+            if (updates->dims[d] != indices->dims[index])
+                return TARE_FAIL(TARE_SHAPE, "dimension %d of updates is %lld (wanted %lld)", d,
+                                 (long long)updates->dims[d], (long long)indices->dims[index]);
+            s->index_of[d] = index++;
+        }
+    }
+    while (own < operand->rank && (holds(&s->fields[INSERTED], own) || holds(&s->fields[BATCHING], own)))
+        own++;
+    index += index == s->vector;
+    if (own != operand->rank || index < indices->rank)
+        return TARE_FAIL(TARE_SHAPE, "updates of rank %d have too few dims", updates->rank);
+    return TARE_OK;
+}
+
+static tare_status open_scatter(struct scatter *s, const struct tare_kernel *kernel) {
+    const struct tare_shape *operand = &kernel->inputs[0].shape, *indices = &kernel->inputs[1].shape;
+    const struct tare_shape *updates = &kernel->inputs[2].shape;
+    memset(s, 0, sizeof *s);
+    for (int f = 0; f < N_FIELDS; f++)
+        s->fields[f].number = f + 1;
+    TARE_TRY(tare_dims_read(s->fields, N_FIELDS, kernel->node, "dimension_numbers"));
+    TARE_TRY(check_field(&s->fields[WINDOW], updates->rank, "update_window_dims"));
+    TARE_TRY(check_field(&s->fields[INSERTED], operand->rank, "inserted_window_dims"));
+    TARE_TRY(check_field(&s->fields[INDEX_MAP], operand->rank, "scatter_dims_to_operand_dims"));
+    TARE_TRY(check_field(&s->fields[BATCHING], operand->rank, "input_batching_dims"));
+    TARE_TRY(check_field(&s->fields[INDEX_BATCHING], indices->rank, "scatter_indices_batching_dims"));
+    if (s->fields[BATCHING].count != s->fields[INDEX_BATCHING].count)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%zu input_batching_dims and %zu of the indices",
+                         s->fields[BATCHING].count, s->fields[INDEX_BATCHING].count);
+    s->vector = tare_dims_single(&s->fields[VECTOR_DIM]);
+    if (s->vector < 0 || s->vector > indices->rank)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "index_vector_dim is %lld for indices of rank %d", (long long)s->vector,
+                         indices->rank);
+    s->depth = s->vector < indices->rank ? indices->dims[s->vector] : 1;
+    if (s->depth != (int64_t)s->fields[INDEX_MAP].count)
+        return TARE_FAIL(TARE_SHAPE, "vectors of %lld indices (wanted %zu)", (long long)s->depth,
+                         s->fields[INDEX_MAP].count);
+    return assign_dims(s, operand, indices, updates);
+}
+
+/* Where the update at `at` goes; -1: outside, which leaves it out. */
+static int64_t target(const struct scatter *s, const struct tare_tensor *operand, const struct tare_tensor *indices,
+                      const int64_t *at, int update_rank) {
+    int64_t place[TARE_MAX_RANK] = { 0 }, index[TARE_MAX_RANK] = { 0 }, strides[TARE_MAX_RANK], row = 0, element = 0;
+    tare_move_strides(strides, &indices->shape);
+    for (int d = 0; d < update_rank; d++) {
+        if (s->window_of[d] >= 0) place[s->window_of[d]] = at[d];
+        if (s->index_of[d] >= 0) index[s->index_of[d]] = at[d];
+    }
+    for (int d = 0; d < indices->shape.rank; d++)
+        row += index[d] * strides[d];
+    for (int64_t k = 0; k < s->depth; k++) {
+        const int64_t step = s->vector < indices->shape.rank ? strides[s->vector] : 0;
+        int64_t *to = &place[s->fields[INDEX_MAP].values[k]];
+        if (!tare_add_i64(to, *to, tare_tensor_get_i64(indices, row + k * step))) return -1;
+    }
+    for (size_t k = 0; k < s->fields[BATCHING].count; k++)
+        place[s->fields[BATCHING].values[k]] = index[s->fields[INDEX_BATCHING].values[k]];
+    for (int d = 0; d < operand->shape.rank; d++) {
+        if (place[d] < 0 || place[d] >= operand->shape.dims[d]) return -1;
+        element = element * operand->shape.dims[d] + place[d];
+    }
+    return element;
+}
+
+static tare_status run_scatter(struct tare_kernel *kernel) {
+    const struct tare_tensor *operand = &kernel->inputs[0], *updates = &kernel->inputs[2];
+    struct tare_combiner combiner;
+    struct scatter scatter;
+    int64_t at[TARE_MAX_RANK] = { 0 };
+    TARE_TRY(open_scatter(&scatter, kernel));
+    TARE_TRY(tare_combiner_open(&combiner, kernel, "update_computation", 1, 1));
+    TARE_TRY(tare_kernel_output(kernel, 0, operand->dtype, &operand->shape));
+    TARE_TRY(tare_move_run(&kernel->outputs[0], 0, operand, 0, operand->elements));
+    for (int64_t i = 0; i < updates->elements; i++) {
+        const int64_t to = target(&scatter, operand, &kernel->inputs[1], at, updates->shape.rank);
+        if (to >= 0) TARE_TRY(tare_combiner_fold(&combiner, kernel->outputs, to, updates, &i, 1));
+        for (int d = updates->shape.rank - 1; d >= 0 && ++at[d] == updates->shape.dims[d]; d--)
+            at[d] = 0;
+    }
+    return TARE_OK;
+}
+
+/* ---- sorting ---- */
+
+static tare_status infer_sort(struct tare_infer *infer) {
+    struct tare_shape all = infer->inputs[0];
+    for (size_t i = 1; i < infer->n_outputs; i++)
+        TARE_TRY(tare_shape_merge(&all, &all, &infer->inputs[i]));
+    for (size_t i = 0; i < infer->n_outputs; i++)
+        infer->outputs[i] = all;
+    return tare_operand_rank(infer, infer->n_outputs, "dimension", 0);
+}
+
+/* Merges the sorted halves [first, middle) and [middle, last) of `order` by way of `room`; equal ones keep their order.
+ */
+static tare_status merge(int64_t *order, int64_t *room, int64_t first, int64_t middle, int64_t last,
+                         const struct tare_combiner *less, const struct tare_tensor *tensors) {
+    int64_t a = first, b = middle;
+    for (int64_t i = first; i < last; i++) {
+        bool take_second = a == middle;
+        if (a < middle && b < last) TARE_TRY(tare_combiner_compare(&take_second, less, tensors, order[b], order[a]));
+        room[i] = take_second ? order[b++] : order[a++];
+    }
+    memcpy(order + first, room + first, (size_t)(last - first) * sizeof *order);
+    return TARE_OK;
+}
+
+static tare_status sort_line(int64_t *order, int64_t *room, int64_t n, const struct tare_combiner *less,
+                             const struct tare_tensor *tensors) {
+    for (int64_t width = 1; width < n; width *= 2)
+        for (int64_t first = 0; first + width < n; first += 2 * width) {
+            const int64_t last = first + 2 * width < n ? first + 2 * width : n;
+            TARE_TRY(merge(order, room, first, first + width, last, less, tensors));
+        }
+    return TARE_OK;
+}
+
+static tare_status run_sort(struct tare_kernel *kernel) {
+    const size_t n = kernel->n_outputs;
+    const struct tare_tensor *dimension = &kernel->inputs[n];
+    struct tare_combiner less;
+    struct tare_shape *shapes;
+    TARE_TRY(tare_operand_shapes(kernel, &shapes));
+    const struct tare_shape *shape = &kernel->inputs[0].shape;
+    if (dimension->elements != 1) return TARE_FAIL(TARE_SHAPE, "dimension is no scalar");
+    const int64_t axis = tare_tensor_get_i64(dimension, 0);
+    if (axis < 0 || axis >= shape->rank)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "dimension is %lld (wanted 0 to %d)", (long long)axis, shape->rank - 1);
+    TARE_TRY(tare_combiner_open(&less, kernel, "comparator", n, 1));
+    for (size_t k = 0; k < n; k++)
+        TARE_TRY(tare_kernel_output(kernel, k, kernel->inputs[k].dtype, shape));
+    const int64_t length = shape->dims[axis], inner = tare_move_product(shape, (int)axis + 1, shape->rank);
+    int64_t *order = TARE_NEW_ARRAY(kernel->scratch, int64_t, 2 * (size_t)length + 1);
+    if (!order) return TARE_NO_MEMORY;
+    for (int64_t line = 0; length > 0 && line < kernel->outputs[0].elements / length; line++) {
+        const int64_t first = line / inner * inner * length + line % inner;
+        for (int64_t i = 0; i < length; i++)
+            order[i] = first + i * inner;
+        TARE_TRY(sort_line(order, order + length, length, &less, kernel->inputs));
+        for (size_t k = 0; k < n; k++)
+            for (int64_t i = 0; i < length; i++)
+                TARE_TRY(tare_move_run(&kernel->outputs[k], first + i * inner, &kernel->inputs[k], order[i], 1));
+    }
+    return TARE_OK;
+}
+
+const struct tare_op tare_ops_xla_scatter[] = {
+    { .name = "XlaScatter",
+      .inputs = "operand: T, scatter_indices: Tindices, updates: T",
+      .outputs = "output: T",
+      .attrs = "update_computation: func; dimension_numbers: string; indices_are_sorted: bool; T: {numbertype, bool}; "
+               "Tindices: {int32, int64}",
+      .infer = tare_infer_same,
+      .run = run_scatter,
+      .flags = TARE_OP_CONTROL },
+    { .name = "XlaVariadicSort",
+      .inputs = "inputs: T, dimension: int32",
+      .outputs = "outputs: T",
+      .attrs = "T: list(type) >= 1; comparator: func; is_stable: bool",
+      .infer = infer_sort,
+      .run = run_sort,
+      .flags = TARE_OP_CONTROL },
+    { 0 },
+};

@@ -1,0 +1,30 @@
+/* Shared by the parts of the validator. Nothing else includes this. */
+#ifndef TARE_INTERPRETER_VALIDATION_VALIDATE_INTERNAL_H
+#define TARE_INTERPRETER_VALIDATION_VALIDATE_INTERNAL_H
+
+#include "interpreter/validation/validate.h"
+
+struct tare_validator {
+    struct tare_faults *faults;
+    struct tare_arena scratch;
+    const struct tare_model *model;
+    const struct tare_validate_options *options;
+    struct tare_map tpu_functions; /* computations that were checked: several calls may share one */
+    bool out_of_memory;            /* a fault could not be written down */
+};
+
+/* Adds "graph/node (Op): what". */
+void tare_fault_at(struct tare_validator *validator, const struct tare_node *node, const char *format, ...)
+    TARE_PRINTF(3, 4);
+/* Adds "where: what". */
+void tare_fault(struct tare_validator *validator, const char *where, const char *format, ...) TARE_PRINTF(3, 4);
+const char *tare_graph_label(const struct tare_graph *graph);
+
+/* How a node calls functions: that they exist and that what is passed and expected fits. */
+void tare_validate_calls(struct tare_validator *validator, const struct tare_node *node);
+/* Batching attributes of a node. */
+void tare_validate_batching(struct tare_validator *validator, const struct tare_node *node);
+/* The computation that a TPUPartitionedCall runs. */
+void tare_validate_tpu(struct tare_validator *validator, const struct tare_node *node);
+
+#endif

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# The structure of the source tree: includes point downward, and no folder holds more files than a reader can survey.
+set -uo pipefail
+. "$TARE_SOURCE_DIR/tests/cli/support.sh"
+command -v python3 >/dev/null && command -v git >/dev/null || { echo "skipped: needs python3 and git"; exit 77; }
+git -C "$TARE_SOURCE_DIR" rev-parse --git-dir >/dev/null 2>&1 || { echo "skipped: the source tree is not a git checkout"; exit 77; }
+
+python3 "$TARE_SOURCE_DIR/scripts/check-includes.py" "$TARE_SOURCE_DIR" >"$work/found" || fail "includes: $(cat "$work/found")"
+
+# The check finds an include that points upward, between modules and between the folders of base/.
+mkdir -p "$work/tree/low" "$work/tree/high" "$work/tree/base/tensor"
+echo 'tare_module(low)' >"$work/tree/low/CMakeLists.txt"
+echo 'tare_module(high DEPENDS low base)' >"$work/tree/high/CMakeLists.txt"
+echo 'tare_module(base)' >"$work/tree/base/CMakeLists.txt"
+echo '#include "low/a.h"' >"$work/tree/high/b.c"
+echo '#include "high/b.h"' >"$work/tree/low/a.c"
+echo '#include "base/tensor/t.h"' >"$work/tree/base/f.c"
+git -C "$work/tree" init -q && git -C "$work/tree" add .
+python3 "$TARE_SOURCE_DIR/scripts/check-includes.py" "$work/tree" >"$work/found" && fail "upward includes are accepted"
+cat >"$work/expected" <<'EXPECTED'
+base/f.c:1: includes base/tensor/t.h: base/ may not include base/tensor/
+low/a.c:1: includes high/b.h: low does not depend on high
+EXPECTED
+diff "$work/expected" <(sort "$work/found") || fail "upward includes: the lines differ"
+
+crowded=$(git -C "$TARE_SOURCE_DIR" ls-files '*.c' '*.h' | grep -v '^tests/' | sed 's|/[^/]*$||' | sort | uniq -c | awk '$1 > 60')
+[ -z "$crowded" ] || fail "more than 60 files in a folder: $crowded"
+finish

@@ -1,0 +1,210 @@
+/* Pictures: formats, cutting, scaling of easy cases by eye (numpy's answers are in tests/golden/examples.py), damage.
+ */
+#include "base/image/picture.h"
+#include "base/alloc.h"
+#include "base/image/codec.h"
+#include "support/memory_use.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { HEIGHT = 6, WIDTH = 8 };
+
+/* A picture of each format; row y, column x, channel c is 10 * y + x + 80 * c. */
+static void make_file(struct tare_strbuf *out, enum tare_picture_format format) {
+    unsigned char pixels[HEIGHT * WIDTH * 3];
+    for (int i = 0; i < HEIGHT * WIDTH * 3; i++)
+        pixels[i] = (unsigned char)(10 * (i / (WIDTH * 3)) + i / 3 % WIDTH + 80 * (i % 3));
+    if (format == TARE_PICTURE_PNG) {
+        assert_int_equal(tare_png_encode(out, pixels, HEIGHT, WIDTH, 3, false, -1), TARE_OK);
+    } else if (format == TARE_PICTURE_JPEG) {
+        assert_int_equal(tare_jpeg_encode(out, pixels, HEIGHT, WIDTH, 3, 95, true, true, true), TARE_OK);
+    } else { /* bottom-up, blue first, rows of a multiple of four bytes as they are */
+        static const unsigned char head[54] = { 'B', 'M', 0, 0,     0, 0, 0, 0,      0, 0, 54, 0, 0, 0,  40,
+                                                0,   0,   0, WIDTH, 0, 0, 0, HEIGHT, 0, 0, 0,  1, 0, 24, 0 };
+        tare_strbuf_append(out, head, sizeof head);
+        for (int y = HEIGHT - 1; y >= 0; y--)
+            for (int x = 0; x < WIDTH; x++)
+                for (int c = 2; c >= 0; c--)
+                    tare_strbuf_putc(out, (char)pixels[(y * WIDTH + x) * 3 + c]);
+    }
+}
+
+static const enum tare_picture_format formats[] = { TARE_PICTURE_JPEG, TARE_PICTURE_PNG, TARE_PICTURE_BMP };
+
+static void decode__knows_formats_by_their_first_bytes(void **state) {
+    (void)state;
+    for (int f = 0; f < 3; f++) {
+        struct tare_strbuf file = { 0 };
+        struct tare_tensor picture;
+        make_file(&file, formats[f]);
+        if (tare_picture_decode(&picture, (struct tare_str){ file.data, file.size }, TARE_PICTURE_ANY, 0) != TARE_OK)
+            fail_msg("format %d: %s", formats[f], tare_error_text());
+        assert_int_equal(picture.shape.dims[0], HEIGHT);
+        assert_int_equal(picture.shape.dims[1], WIDTH);
+        assert_int_equal(picture.shape.dims[2], 3);
+        if (formats[f] != TARE_PICTURE_JPEG)
+            for (int i = 0; i < HEIGHT * WIDTH * 3; i++)
+                assert_int_equal(TARE_DATA(uint8_t, &picture)[i],
+                                 10 * (i / (WIDTH * 3)) + i / 3 % WIDTH + 80 * (i % 3));
+        tare_tensor_reset(&picture);
+        for (int wanted = 0; wanted < 3; wanted++) {
+            tare_status status =
+                tare_picture_decode(&picture, (struct tare_str){ file.data, file.size }, formats[wanted], 3);
+            assert_int_equal(status, wanted == f ? TARE_OK : TARE_TYPE);
+            tare_tensor_reset(&picture);
+        }
+        tare_strbuf_free(&file);
+    }
+}
+
+static void decode__refuses_absurd_sizes(void **state) {
+    /* a progressive JPEG and a PNG whose headers claim 60000 x 60000 pixels */
+    struct tare_strbuf jpeg = { 0 }, png = { 0 };
+    struct tare_tensor picture;
+    (void)state;
+    make_file(&jpeg, TARE_PICTURE_JPEG);
+    for (size_t i = 0; i + 9 < jpeg.size; i++)
+        if ((unsigned char)jpeg.data[i] == 0xff && (unsigned char)jpeg.data[i + 1] == 0xc2)
+            memcpy(jpeg.data + i + 5, "\xea\x60\xea\x60", 4);
+    assert_int_equal(tare_picture_decode(&picture, (struct tare_str){ jpeg.data, jpeg.size }, TARE_PICTURE_ANY, 0),
+                     TARE_SHAPE);
+    assert_non_null(strstr(tare_error_text(), "a picture of 60000 x 60000 pixels cannot be in"));
+    make_file(&png, TARE_PICTURE_PNG);
+    memcpy(png.data + 16, "\0\0\xea\x60\0\0\xea\x60\x08\x02\0\0\0\x0f\xb0\xe2\x15", 17); /* with its checksum */
+    assert_int_equal(tare_picture_decode(&picture, (struct tare_str){ png.data, png.size }, TARE_PICTURE_ANY, 0),
+                     TARE_SHAPE);
+    assert_non_null(strstr(tare_error_text(), "a picture of 60000 x 60000 pixels cannot be in"));
+    tare_strbuf_free(&jpeg);
+    tare_strbuf_free(&png);
+}
+
+/* One channel: row y, column x is 10 * y + x. */
+static void make_picture(struct tare_tensor *out, int64_t height, int64_t width) {
+    struct tare_shape shape = { .rank = 3, .dims = { height, width, 1 } };
+    assert_int_equal(tare_tensor_new(out, TARE_DT_UINT8, &shape), TARE_OK);
+    for (int64_t i = 0; i < out->elements; i++)
+        TARE_DATA(uint8_t, out)[i] = (uint8_t)(10 * (i / width) + i % width);
+}
+
+static void crop__keeps_the_middle(void **state) {
+    struct tare_tensor picture;
+    (void)state;
+    make_picture(&picture, 5, 8);
+    assert_int_equal(tare_picture_crop(&picture, 2, 3), TARE_OK);
+    assert_int_equal(picture.shape.dims[0], 2);
+    assert_int_equal(picture.shape.dims[1], 3);
+    assert_int_equal(TARE_DATA(uint8_t, &picture)[0], 12); /* 1 of 3 rows and 2 of 5 columns go off in front */
+    assert_int_equal(TARE_DATA(uint8_t, &picture)[5], 24);
+    assert_int_equal(tare_picture_crop(&picture, 3, 3), TARE_SHAPE);
+    assert_int_equal(tare_picture_crop(&picture, 0, 3), TARE_SHAPE);
+    tare_tensor_reset(&picture);
+    make_picture(&picture, 5, 8);
+    assert_int_equal(tare_picture_crop_fraction(&picture, 0.5), TARE_OK);
+    assert_int_equal(picture.shape.dims[0], 3); /* (5 - 2.5) / 2 = 1.25: one row off at both ends */
+    assert_int_equal(picture.shape.dims[1], 4);
+    assert_int_equal(TARE_DATA(uint8_t, &picture)[0], 12);
+    assert_int_equal(tare_picture_crop_fraction(&picture, 0), TARE_INVALID_ARGUMENT);
+    assert_int_equal(tare_picture_crop_fraction(&picture, 1), TARE_OK);
+    assert_int_equal(picture.shape.dims[0], 3);
+    tare_tensor_reset(&picture);
+}
+
+static void check(int64_t height, int64_t width, int64_t new_height, int64_t new_width, enum tare_resize_rule rule,
+                  const float *wanted) {
+    struct tare_tensor picture;
+    make_picture(&picture, height, width);
+    assert_int_equal(tare_picture_resize(&picture, new_height, new_width, rule), TARE_OK);
+    assert_int_equal(picture.dtype, TARE_DT_FLOAT);
+    for (int64_t i = 0; i < new_height * new_width; i++)
+        if (TARE_DATA(float, &picture)[i] != wanted[i])
+            fail_msg("rule %d, element %d: got %.9g, wanted %.9g", rule, (int)i, TARE_DATA(float, &picture)[i],
+                     wanted[i]);
+    tare_tensor_reset(&picture);
+}
+
+static void resize__follows_its_rule(void **state) {
+    (void)state;
+    /* halves of 0 1 2 3 */
+    check(1, 4, 1, 2, TARE_RESIZE_BILINEAR, (const float[]){ 0.5f, 2.5f });
+    check(1, 4, 1, 2, TARE_RESIZE_NEAREST, (const float[]){ 1, 3 });
+    check(1, 4, 1, 2, TARE_RESIZE_AREA, (const float[]){ 0.5f, 2.5f });
+    check(1, 4, 1, 2, TARE_RESIZE_ANTIALIAS, (const float[]){ 5.0f / 7, 16.0f / 7 }); /* weights 3 3 1 and 1 3 3 */
+    /* twice as large: neighbours at quarters, borders repeated */
+    check(2, 1, 4, 1, TARE_RESIZE_BILINEAR, (const float[]){ 0, 2.5f, 7.5f, 10 });
+    check(2, 1, 4, 1, TARE_RESIZE_ANTIALIAS, (const float[]){ 0, 2.5f, 7.5f, 10 });
+    check(2, 1, 4, 1, TARE_RESIZE_NEAREST, (const float[]){ 0, 0, 10, 10 });
+    check(2, 1, 4, 1, TARE_RESIZE_AREA, (const float[]){ 0, 0, 10, 10 });
+    /* the same size changes nothing, one pixel is spread */
+    for (enum tare_resize_rule rule = TARE_RESIZE_BILINEAR; rule <= TARE_RESIZE_ANTIALIAS; rule++) {
+        check(2, 3, 2, 3, rule, (const float[]){ 0, 1, 2, 10, 11, 12 });
+        check(1, 1, 2, 2, rule, (const float[]){ 0, 0, 0, 0 });
+    }
+    /* part of a pixel counts by its part */
+    check(1, 3, 1, 2, TARE_RESIZE_AREA, (const float[]){ 1.0f / 3, 5.0f / 3 });
+}
+
+static void resize__refuses_no_pixels(void **state) {
+    struct tare_tensor picture;
+    (void)state;
+    make_picture(&picture, 2, 2);
+    assert_int_equal(tare_picture_resize(&picture, 0, 2, TARE_RESIZE_AREA), TARE_SHAPE);
+    assert_int_equal(tare_picture_resize(&picture, 2, -1, TARE_RESIZE_AREA), TARE_SHAPE);
+    tare_tensor_reset(&picture);
+}
+
+/* Every cut and 200 changed bytes of each format: a picture or a refusal. */
+static void damaged__files_are_decoded_or_refused(void **state) {
+    unsigned random = 3;
+    (void)state;
+    for (int f = 0; f < 3; f++) {
+        struct tare_strbuf file = { 0 };
+        struct tare_tensor picture;
+        int refused = 0;
+        char *copy;
+        make_file(&file, formats[f]);
+        copy = tare_malloc(file.size);
+        for (size_t cut = 0; cut < file.size; cut++) {
+            char *part = tare_malloc(cut); /* of its own, so that a read behind its end is seen */
+            memcpy(part, file.data, cut);
+            refused += tare_picture_decode(&picture, (struct tare_str){ part, cut }, TARE_PICTURE_ANY, 0) != TARE_OK;
+            tare_tensor_reset(&picture);
+            tare_free(part);
+        }
+        /* what stands behind the last pixel is not missed: a JPEG's end mark */
+        assert_true(refused >= (int)file.size - 2);
+        for (int n = 0; n < 200; n++) {
+            memcpy(copy, file.data, file.size);
+            random = random * 1664525u + 1013904223u;
+            copy[(random >> 8) % file.size] ^= (char)(1 + (random >> 4) % 255);
+            if (tare_picture_decode(&picture, (struct tare_str){ copy, file.size }, TARE_PICTURE_ANY, 3) != TARE_OK)
+                assert_true(strlen(tare_error_text()) > 0);
+            tare_tensor_reset(&picture);
+        }
+        tare_free(copy);
+        tare_strbuf_free(&file);
+    }
+}
+
+/* The last test: no forged size was believed. */
+static void memory__stays_small(void **state) {
+    (void)state;
+    assert_true(memory_used() < ((int64_t)200 << 20));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(decode__knows_formats_by_their_first_bytes),
+        cmocka_unit_test(decode__refuses_absurd_sizes),
+        cmocka_unit_test(crop__keeps_the_middle),
+        cmocka_unit_test(resize__follows_its_rule),
+        cmocka_unit_test(resize__refuses_no_pixels),
+        cmocka_unit_test(damaged__files_are_decoded_or_refused),
+        cmocka_unit_test(memory__stays_small),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,56 @@
+/* The buffer pool: recycling, and the limit on what is in use. */
+#include "base/tensor/tensor.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static tare_status take(struct tare_tensor *out, struct tare_buffer_pool *pool, int elements) {
+    struct tare_shape shape = tare_shape_make(1, elements);
+    return tare_tensor_new_pooled(out, TARE_DT_FLOAT, &shape, pool);
+}
+
+static void pool__gives_freed_memory_again(void **state) {
+    (void)state;
+    struct tare_buffer_pool *pool = tare_buffer_pool_new();
+    struct tare_tensor tensor;
+    assert_int_equal(take(&tensor, pool, 1000), TARE_OK);
+    const void *first = tensor.data;
+    assert_true(tare_buffer_pool_bytes(pool) >= 4000);
+    tare_tensor_reset(&tensor);
+    assert_int_equal(tare_buffer_pool_bytes(pool), 0);
+    assert_int_equal(take(&tensor, pool, 1000), TARE_OK);
+    assert_ptr_equal(tensor.data, first);
+    tare_buffer_pool_free(pool); /* the tensor keeps what it needs of it */
+    tare_tensor_reset(&tensor);
+}
+
+static void pool__refuses_more_than_its_limit(void **state) {
+    (void)state;
+    struct tare_buffer_pool *pool = tare_buffer_pool_new();
+    struct tare_tensor a, b, c;
+    tare_buffer_pool_limit(pool, 10000);
+    assert_int_equal(take(&a, pool, 1000), TARE_OK);
+    assert_int_equal(take(&b, pool, 1000), TARE_OK);
+    assert_int_equal(take(&c, pool, 1000), TARE_NO_MEMORY);
+    assert_non_null(strstr(tare_error_text(), "memory limit"));
+    tare_tensor_reset(&a);
+    assert_int_equal(take(&c, pool, 1000), TARE_OK);
+    tare_tensor_reset(&b);
+    tare_tensor_reset(&c);
+    assert_int_equal(take(&a, pool, 2000), TARE_OK); /* what lay free made way */
+    tare_tensor_reset(&a);
+    tare_buffer_pool_free(pool);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pool__gives_freed_memory_again),
+        cmocka_unit_test(pool__refuses_more_than_its_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,194 @@
+/* Products and convolutions of small integers are exact at every level, at the extremes too. */
+#include "base/alloc.h"
+#include "interpreter/kernels/conv_int.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static uint32_t state = 7;
+static int8_t random_int8(void) {
+    state = state * 1664525u + 1013904223u;
+    const int x = (int)(state >> 24) - 128;
+    return (int8_t)(state >> 8 & 7 ? x : x < 0 ? -128 : 127); /* the extremes often */
+}
+
+static void *block_of(size_t size) {
+    void *block = tare_malloc_aligned(size + 64);
+    assert_non_null(block);
+    memset(block, 0x5a, size + 64);
+    return block;
+}
+
+static void assert_guard(const void *block, size_t size) {
+    for (size_t i = 0; i < 64; i++)
+        assert_int_equal(((const unsigned char *)block)[size + i], 0x5a);
+}
+
+/* The product in 64 bits, cut to 32. */
+static void check_product(enum tare_cpu_level level, enum tare_igemm_form form, int64_t m, int64_t n, int64_t k) {
+    int8_t *a = block_of((size_t)(m * k)), *b = block_of((size_t)(k * n));
+    int16_t *wide = block_of((size_t)(m * k) * 2);
+    const size_t packed_bytes = tare_igemm_packed_bytes(form, k, n);
+    int32_t *c = block_of((size_t)(m * n) * 4);
+    void *packed = block_of(packed_bytes), *scratch = block_of(tare_igemm_scratch_bytes());
+    for (int64_t i = 0; i < m * k; i++)
+        wide[i] = a[i] = random_int8();
+    for (int64_t i = 0; i < k * n; i++)
+        b[i] = random_int8();
+    tare_igemm_pack(packed, form, b, k, n, n, 1);
+    const struct tare_igemm_rows rows = { .data = form == TARE_IGEMM_QUADS ? (void *)a : (void *)wide, .stride = k };
+    tare_igemm_at(level, c, n, &rows, form, packed, m, n, k, scratch);
+    for (int64_t i = 0; i < m * n; i++) {
+        int64_t sum = 0;
+        for (int64_t p = 0; p < k; p++)
+            sum += (int64_t)a[i / n * k + p] * b[p * n + i % n];
+        if (c[i] != (int32_t)sum)
+            fail_msg("level %s form %d m=%lld n=%lld k=%lld: element %lld is %d (wanted %lld)",
+                     tare_cpu_level_name(level), form, (long long)m, (long long)n, (long long)k, (long long)i, c[i],
+                     (long long)sum);
+    }
+    assert_guard(c, (size_t)(m * n) * 4), assert_guard(packed, packed_bytes);
+    assert_guard(scratch, tare_igemm_scratch_bytes());
+    tare_free(a), tare_free(b), tare_free(wide), tare_free(c), tare_free(packed), tare_free(scratch);
+}
+
+static void igemm__exact_at_every_level(void **unused) {
+    (void)unused;
+    static const int64_t ns[] = { 1, 15, 16, 17, 32, 33, 50 }, ks[] = { 1, 2, 3, 4, 5, 63, 511, 1027, 2050 };
+    for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
+        for (int64_t m = 1; m <= 26; m++) {
+            check_product(level, TARE_IGEMM_PAIRS, m, ns[m % 7], ks[m % 9]);
+            if (tare_igemm_form_at(level) == TARE_IGEMM_QUADS)
+                check_product(level, TARE_IGEMM_QUADS, m, ns[m % 7], ks[m % 9]);
+        }
+        check_product(level, tare_igemm_form_at(level), 150, 20, 40);
+        check_product(level, TARE_IGEMM_PAIRS, 150, 20, 40);
+    }
+}
+
+static void igemm__empty_k_gives_zeros(void **unused) {
+    (void)unused;
+    for (int form = TARE_IGEMM_QUADS; form <= TARE_IGEMM_PAIRS; form++) {
+        if (form == TARE_IGEMM_QUADS && tare_igemm_form_at(tare_cpu_level()) != TARE_IGEMM_QUADS) continue;
+        check_product(tare_cpu_level(), (enum tare_igemm_form)form, 3, 5, 0);
+    }
+}
+
+static void igemm__sums_wrap(void **unused) {
+    (void)unused;
+    enum { K = 140000 }; /* 128 * 128 * K is above 2^31 */
+    int8_t *ones = block_of(K);
+    memset(ones, -128, K);
+    for (int form = TARE_IGEMM_QUADS; form <= TARE_IGEMM_PAIRS; form++) {
+        if (form == TARE_IGEMM_QUADS && tare_igemm_form_at(tare_cpu_level()) != TARE_IGEMM_QUADS) continue;
+        int16_t *wide = block_of(K * 2);
+        for (int i = 0; i < K; i++)
+            wide[i] = -128;
+        void *packed = block_of(tare_igemm_packed_bytes((enum tare_igemm_form)form, K, 1));
+        void *scratch = block_of(tare_igemm_scratch_bytes());
+        int32_t c = 0;
+        tare_igemm_pack(packed, (enum tare_igemm_form)form, ones, K, 1, 1, 1);
+        const struct tare_igemm_rows rows = { .data = form == TARE_IGEMM_QUADS ? (void *)ones : (void *)wide,
+                                              .stride = K };
+        tare_igemm(&c, 1, &rows, (enum tare_igemm_form)form, packed, 1, 1, K, scratch);
+        assert_int_equal(c, (int32_t)(uint32_t)(16384ull * K));
+        tare_free(packed), tare_free(scratch), tare_free(wide);
+    }
+    tare_free(ones);
+}
+
+static void igemm__int32_operands_narrow_or_are_refused(void **unused) {
+    (void)unused;
+    int32_t b[] = { 32767, -32767, 5, -6 };
+    int16_t narrow[4];
+    char *packed = block_of(tare_igemm_packed_bytes(TARE_IGEMM_PAIRS, 2, 2));
+    assert_true(tare_igemm_pack_int32(packed, b, 2, 2, 2, 1));
+    assert_true(tare_igemm_narrow(narrow, b, 4));
+    b[1] = -32768;
+    assert_false(tare_igemm_pack_int32(packed, b, 2, 2, 2, 1));
+    assert_true(tare_igemm_narrow(narrow, b, 4));
+    b[3] = 40000;
+    assert_false(tare_igemm_narrow(narrow, b, 4));
+    assert_int_equal(tare_igemm_packed_bytes(TARE_IGEMM_QUADS, INT64_MAX / 2, 100), 0);
+    tare_free(packed);
+}
+
+static void check_conv(const struct tare_conv *conv) {
+    const int64_t in = conv->batch * conv->in[0] * conv->in[1] * conv->in[2] * conv->in_channels;
+    const int64_t out = tare_conv_rows(conv) * conv->out_channels;
+    const int64_t weights = tare_conv_patch(conv) * conv->out_channels;
+    int8_t *x8 = block_of((size_t)in), *w8 = block_of((size_t)weights);
+    int16_t *x16 = block_of((size_t)in * 2);
+    int32_t *x32 = block_of((size_t)in * 4), *w32 = block_of((size_t)weights * 4);
+    int32_t *wanted = block_of((size_t)out * 4), *got = block_of((size_t)out * 4);
+    void *scratch = block_of(tare_igemm_scratch_bytes());
+    for (int64_t i = 0; i < in; i++)
+        x32[i] = x16[i] = x8[i] = random_int8();
+    for (int64_t i = 0; i < weights; i++)
+        w32[i] = w8[i] = random_int8();
+    tare_conv_plain_i32(wanted, conv, x32, w32);
+    for (int form = tare_igemm_form_at(tare_cpu_level()); form <= TARE_IGEMM_PAIRS; form++) {
+        void *packed = block_of(tare_conv_int_packed_bytes((enum tare_igemm_form)form, conv));
+        tare_conv_int_pack(packed, (enum tare_igemm_form)form, conv, w8);
+        tare_conv_int_dense(got, conv, form == TARE_IGEMM_QUADS ? (void *)x8 : (void *)x16, (enum tare_igemm_form)form,
+                            packed, scratch);
+        assert_memory_equal(got, wanted, (size_t)out * 4);
+        if (form == TARE_IGEMM_PAIRS) {
+            memset(got, 0, (size_t)out * 4);
+            assert_true(tare_conv_int_pack_int32(packed, conv, w32));
+            tare_conv_int_dense(got, conv, x16, TARE_IGEMM_PAIRS, packed, scratch);
+            assert_memory_equal(got, wanted, (size_t)out * 4);
+        }
+        tare_free(packed);
+    }
+    for (enum tare_cpu_level level = TARE_CPU_PLAIN; tare_conv_is_depthwise(conv) && level <= tare_cpu_level();
+         level++) {
+        tare_conv_int_depthwise_at(level, got, conv, x8, w8);
+        assert_memory_equal(got, wanted, (size_t)out * 4);
+    }
+    assert_guard(got, (size_t)out * 4);
+    tare_free(x8), tare_free(w8), tare_free(x16), tare_free(x32), tare_free(w32);
+    tare_free(wanted), tare_free(got), tare_free(scratch);
+}
+
+static void conv_int__equals_the_plain_loops(void **unused) {
+    (void)unused;
+    struct tare_conv conv = {
+        .batch = 2,
+        .in = { 1, 9, 8 },
+        .in_channels = 5,
+        .kernel = { 1, 3, 3 },
+        .out = { 1, 9, 8 },
+        .out_channels = 19,
+        .stride = { 1, 1, 1 },
+        .dilation = { 1, 1, 1 },
+        .base_dilation = { 1, 1, 1 },
+        .pad = { 0, 1, 1 },
+        .groups = 1,
+    };
+    check_conv(&conv);
+    conv.stride[1] = 2, conv.out[1] = 5, conv.dilation[2] = 2, conv.pad[2] = 2;
+    check_conv(&conv);
+    conv.in_channels = 12, conv.out_channels = 6, conv.groups = 3;
+    check_conv(&conv);
+    conv.in_channels = conv.out_channels = conv.groups = 21;
+    check_conv(&conv);
+    conv.in_channels = 300, conv.out_channels = 4, conv.groups = 1; /* a patch longer than a block of k */
+    check_conv(&conv);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(igemm__exact_at_every_level),
+        cmocka_unit_test(igemm__empty_k_gives_zeros),
+        cmocka_unit_test(igemm__sums_wrap),
+        cmocka_unit_test(igemm__int32_operands_narrow_or_are_refused),
+        cmocka_unit_test(conv_int__equals_the_plain_loops),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,404 @@
+/* Choosing by measuring: few whole models for what holds for all layers, then layer by layer where one does badly. */
+#include "workflow/autotune.h"
+#include "base/progress.h"
+#include "base/strbuf.h"
+#include "calib/algorithm.h"
+#include "convert/saved_model.h"
+#include "eval/model_inputs.h"
+#include "workflow/calibration_data.h"
+#include "quant/recipe.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *const algorithms[] = { "min_max", "percentile", "percentile:p=99.99", "mse", "entropy" };
+static const char *const pass_lists[] = { "", "bias_correction", "gptq,bias_correction",
+                                          "weight_clipping,gptq,bias_correction", "smooth_quant,gptq,bias_correction" };
+enum { N_ALGORITHMS = sizeof algorithms / sizeof *algorithms, N_PASSES = sizeof pass_lists / sizeof *pass_lists };
+
+static const double WORTH_ALGORITHM = 0.1; /* dB that another algorithm must gain over the one before it in the list */
+static const double WORTH_PASS = 0.5;      /* the same for passes, which may cost operations */
+static const double WORTH_INPUT = 0.5;     /* for a layer's own algorithm, on the values of its input */
+static const double WORTH_EXCEPTION = 3;   /* half a bit, of the layer alone: for all that costs speed or size */
+static const double POOR_DB = 15;          /* a layer that has less alone is looked at */
+static const double LARGE_SHARE = 0.4;     /* and one that makes so much of all layers' noise … */
+static const double MOST_OF_NOISE =
+    0.95;                             /* where all layers together have less than POOR_DB: those that make most of it */
+static const double FINE_DB = 30;     /* … unless it has so much alone */
+static const double HOPELESS_DB = 10; /* below it, and with nothing that helps, a layer stays float */
+
+struct choosing {
+    struct tare_automatic *out;
+    const struct tare_automatic_task *task;
+    struct tare_runner_options runner;
+    struct tare_comparison comparison;       /* its first row is float */
+    const struct tare_automatic_layer *only; /* the one that is quantized; NULL: all */
+};
+
+void tare_automatic_free(struct tare_automatic *automatic) {
+    tare_arena_free(&automatic->arena);
+    memset(automatic, 0, sizeof *automatic);
+}
+
+/* ---- measuring ---- */
+
+static bool is_wanted(void *arg, const struct tare_graph *graph, const struct tare_node *op) {
+    const struct choosing *c = arg;
+    return !c->only || (strcmp(c->only->node, op->name) == 0 && strcmp(c->only->function, graph->name) == 0);
+}
+
+/* The variant as it is chosen by now: algorithm and passes for all, rules for layers of their own. */
+static tare_status make_variant(struct tare_variant *out, struct choosing *c, struct tare_arena *arena) {
+    struct tare_quant_recipe *recipe;
+    struct tare_strbuf text = { 0 };
+    tare_status status;
+    *out = *c->task->variant;
+    if (c->out->algorithm) {
+        out->algorithm = c->out->algorithm;
+        TARE_TRY(tare_algorithm_parse(&out->choice, out->algorithm));
+        out->quantization.algorithm = out->choice.row->name;
+    }
+    TARE_TRY(tare_quant_passes_parse(&out->quantization.options.passes, arena, c->out->passes));
+    TARE_TRY(tare_quant_recipe_new(&recipe, arena));
+    tare_automatic_recipe(&text, c->out);
+    status = text.failed ? TARE_NO_MEMORY : tare_quant_recipe_read(recipe, tare_strbuf_text(&text), text.size, "auto");
+    tare_strbuf_free(&text);
+    out->quantization.options.recipe = recipe;
+    return status;
+}
+
+static tare_status run_model(double *db, struct choosing *c, const struct tare_model *model) {
+    const struct tare_signature *signature;
+    struct tare_comparison_row *row;
+    TARE_TRY(tare_pick_signature(&signature, model, c->task->signature));
+    TARE_TRY(tare_comparison_add(&row, &c->comparison, model, signature, &c->runner, ""));
+    *db = tare_metrics_sqnr_db(&row->outputs[0]);
+    return TARE_OK;
+}
+
+/* The report's texts are the model's. */
+static tare_status note_layers(struct tare_automatic *out, const struct tare_quant_report *report) {
+    out->layers = TARE_NEW_ARRAY(&out->arena, struct tare_automatic_layer, report->count + 1);
+    if (!out->layers) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < report->count; i++) {
+        const struct tare_quant_outcome *o = &report->outcomes[i];
+        struct tare_automatic_layer *layer = &out->layers[out->count];
+        if (o->refused) continue;
+        layer->function = tare_arena_strdup(&out->arena, o->function);
+        layer->node = tare_arena_strdup(&out->arena, o->node);
+        layer->op = tare_arena_strdup(&out->arena, o->op);
+        layer->input_node = o->input_node ? tare_arena_strdup(&out->arena, o->input_node) : NULL;
+        layer->input_output = o->input_output;
+        layer->why = "";
+        if (!layer->function || !layer->node || !layer->op) return TARE_NO_MEMORY;
+        out->count++;
+    }
+    return TARE_OK;
+}
+
+/* `only`: the one layer that is quantized; NULL: all. The first model tells which layers there are. */
+static tare_status measure(double *db, struct choosing *c, const struct tare_automatic_layer *only) {
+    struct tare_quant_report report;
+    struct tare_variant variant;
+    struct tare_arena arena = { 0 };
+    struct tare_model *model = NULL;
+    tare_status status;
+    c->only = only;
+    c->out->models++;
+    TARE_CHECK(make_variant(&variant, c, &arena));
+    variant.quantization.options.wants = is_wanted;
+    variant.quantization.options.wants_arg = c;
+    TARE_CHECK(tare_load_prepared_with(&model, c->task->model, c->task->ops));
+    TARE_CHECK(tare_variant_apply(&report, &arena, model, &variant, c->task->calibration));
+    if (!c->out->layers) TARE_CHECK(note_layers(c->out, &report));
+    status = run_model(db, c, model);
+done:
+    tare_model_free(model);
+    tare_arena_free(&arena);
+    return status;
+}
+
+static tare_status measure_float(struct choosing *c) {
+    struct tare_model *model;
+    double db;
+    tare_status status;
+    TARE_TRY(tare_saved_model_load(&model, c->task->model, &(struct tare_saved_model_options){ .ops = c->task->ops }));
+    status = run_model(&db, c, model);
+    tare_model_free(model);
+    c->out->records = c->comparison.records;
+    return status;
+}
+
+/* ---- what holds for all layers ---- */
+
+static tare_status choose_algorithm(struct choosing *c) {
+    struct tare_automatic *out = c->out;
+    const char *best = out->algorithm;
+    for (size_t i = 0; i < N_ALGORITHMS; i++) {
+        double db;
+        if (strcmp(algorithms[i], best) == 0) continue;
+        out->algorithm = algorithms[i];
+        TARE_TRY(measure(&db, c, NULL));
+        if (!(db > out->db + WORTH_ALGORITHM)) continue;
+        out->db = db;
+        best = algorithms[i];
+    }
+    out->algorithm = best;
+    return TARE_OK;
+}
+
+static tare_status choose_passes(struct choosing *c) {
+    struct tare_automatic *out = c->out;
+    const char *best = out->passes;
+    for (size_t i = 1; i < N_PASSES; i++) {
+        double db;
+        out->passes = pass_lists[i];
+        TARE_TRY(measure(&db, c, NULL));
+        if (!(db > out->db + WORTH_PASS)) continue;
+        out->db = db;
+        best = pass_lists[i];
+    }
+    out->passes = best;
+    return TARE_OK;
+}
+
+/* ---- an algorithm for each layer ---- */
+
+/* SQNR of a layer's input on the grid that an algorithm makes; false: it was not observed. */
+static bool input_db(double *db, const struct choosing *c, const struct tare_automatic_layer *layer,
+                     const char *algorithm) {
+    struct tare_grid_scheme scheme = tare_grid_activation;
+    const struct tare_calibration_tensor *tensor =
+        layer->input_node
+            ? tare_calibration_find(c->task->calibration, layer->function, layer->input_node, layer->input_output)
+            : NULL;
+    struct tare_algorithm_choice choice;
+    struct tare_range range;
+    struct tare_bins bins;
+    bool found;
+    scheme.symmetric = c->task->variant->quantization.options.setting.symmetric;
+    if (!tensor || tare_bins_make(&bins, &tensor->statistics) != TARE_OK) {
+        tare_error_clear();
+        return false;
+    }
+    found = tare_algorithm_parse(&choice, algorithm) == TARE_OK &&
+            tare_algorithm_range_of_bins(&range, &choice, &tensor->statistics, &bins, &scheme) == TARE_OK;
+    if (found) *db = tare_range_quality_of(&range, &bins, &scheme).sqnr_db;
+    if (!found) tare_error_clear();
+    tare_bins_free(&bins);
+    return found;
+}
+
+/* The layer's best algorithm by the values of its input, where it is worth it; NULL: that of all. */
+static const char *own_algorithm(struct choosing *c, const struct tare_automatic_layer *layer, double *db,
+                                 double *before) {
+    const char *best = NULL;
+    if (!input_db(before, c, layer, c->out->algorithm)) return NULL;
+    *db = *before + WORTH_INPUT;
+    for (size_t i = 0; i < N_ALGORITHMS; i++) {
+        double other;
+        if (!input_db(&other, c, layer, algorithms[i]) || !(other > *db)) continue;
+        *db = other;
+        best = algorithms[i];
+    }
+    return best;
+}
+
+/* All at once; they stay when the output is the better for it. */
+static tare_status choose_own_algorithms(struct choosing *c) {
+    struct tare_automatic *out = c->out;
+    bool any = false;
+    double db;
+    for (size_t i = 0; i < out->count; i++) {
+        struct tare_automatic_layer *layer = &out->layers[i];
+        double own, common;
+        layer->algorithm = own_algorithm(c, layer, &own, &common);
+        if (!layer->algorithm) continue;
+        any = true;
+        layer->why =
+            tare_arena_printf(&out->arena, "its input has %.1f dB so, %.1f by %s", own, common, out->algorithm);
+        if (!layer->why) return TARE_NO_MEMORY;
+    }
+    if (!any) return TARE_OK;
+    TARE_TRY(measure(&db, c, NULL));
+    if (db > out->db + WORTH_ALGORITHM) {
+        out->db = db;
+        return TARE_OK;
+    }
+    for (size_t i = 0; i < out->count; i++) {
+        out->layers[i].algorithm = NULL;
+        out->layers[i].why = "";
+    }
+    return TARE_OK;
+}
+
+/* ---- layers that do badly ---- */
+
+static double noise_of(const struct tare_automatic_layer *layer) {
+    return pow(10, -layer->alone_db / 10);
+}
+
+/* One exception: takes over from `other` when the layer alone gains enough. */
+static tare_status try_exception(bool *taken, struct choosing *c, struct tare_automatic_layer *layer,
+                                 const struct tare_automatic_layer *other, const char *what) {
+    const struct tare_automatic_layer before = *layer;
+    double db;
+    *layer = *other;
+    TARE_TRY(measure(&db, c, layer));
+    *taken = db > before.alone_db + WORTH_EXCEPTION;
+    *layer = *taken ? *other : before;
+    if (!*taken) return TARE_OK;
+    layer->why = tare_arena_printf(&c->out->arena, "%s: %.1f dB alone, %.1f as all", what, db, before.alone_db);
+    return layer->why ? TARE_OK : TARE_NO_MEMORY;
+}
+
+/* From what costs nothing to what costs most. */
+static tare_status find_exception(struct choosing *c, struct tare_automatic_layer *layer) {
+    const struct tare_quant_setting *setting = &c->task->variant->quantization.options.setting;
+    struct tare_automatic_layer other = *layer;
+    bool taken = false;
+    for (size_t i = 0; setting->method->needs_ranges && !taken && i < N_ALGORITHMS; i++) {
+        other.algorithm = algorithms[i];
+        TARE_TRY(try_exception(&taken, c, layer, &other, algorithms[i]));
+    }
+    other = *layer;
+    if (!taken && setting->granularity == TARE_PER_TENSOR) {
+        other.granularity = "per_channel";
+        TARE_TRY(try_exception(&taken, c, layer, &other, "a scale a channel"));
+    }
+    other = *layer;
+    if (!taken && setting->bits == 4 && setting->method->takes_blocks && setting->granularity != TARE_PER_BLOCK) {
+        other.granularity = "per_block:32";
+        TARE_TRY(try_exception(&taken, c, layer, &other, "blocks of 32 rows"));
+    }
+    other = *layer;
+    other.bits = 8;
+    if (!taken && setting->bits == 4) TARE_TRY(try_exception(&taken, c, layer, &other, "8 bits"));
+    other.method = "weight_only";
+    if (!taken && setting->method->integer_inputs)
+        TARE_TRY(try_exception(&taken, c, layer, &other, "activations in float"));
+    if (taken || !(layer->alone_db < HOPELESS_DB)) return TARE_OK;
+    layer->method = "float";
+    layer->why = tare_arena_printf(&c->out->arena, "%.1f dB alone, and nothing else helps", layer->alone_db);
+    return layer->why ? TARE_OK : TARE_NO_MEMORY;
+}
+
+/* Layers that make less noise than this one. */
+static double noise_below(const struct tare_automatic *a, const struct tare_automatic_layer *layer) {
+    double noise = 0;
+    for (size_t i = 0; i < a->count; i++)
+        if (noise_of(&a->layers[i]) < noise_of(layer)) noise += noise_of(&a->layers[i]);
+    return noise;
+}
+
+static bool does_badly(const struct tare_automatic *a, const struct tare_automatic_layer *layer, double noise) {
+    if (layer->alone_db < POOR_DB) return true;
+    if (a->count > 2 && noise_of(layer) > LARGE_SHARE * noise && layer->alone_db < FINE_DB) return true;
+    return a->db < POOR_DB && noise_below(a, layer) >= (1 - MOST_OF_NOISE) * noise;
+}
+
+static tare_status explain_as_all(struct choosing *c, struct tare_automatic_layer *layer, double noise) {
+    layer->why =
+        tare_arena_printf(&c->out->arena, "%s%sas all: %.1f dB alone, %.0f %% of the noise", layer->why,
+                          *layer->why ? "; else " : "", layer->alone_db, noise > 0 ? 100 * noise_of(layer) / noise : 0);
+    return layer->why ? TARE_OK : TARE_NO_MEMORY;
+}
+
+static tare_status choose_exceptions(struct choosing *c) {
+    struct tare_automatic *out = c->out;
+    double noise = 0;
+    for (size_t i = 0; i < out->count; i++) {
+        TARE_TRY(measure(&out->layers[i].alone_db, c, &out->layers[i]));
+        noise += noise_of(&out->layers[i]);
+    }
+    for (size_t i = 0; i < out->count; i++) {
+        struct tare_automatic_layer *layer = &out->layers[i];
+        const char *before = layer->why;
+        if (does_badly(out, layer, noise)) TARE_TRY(find_exception(c, layer));
+        if (layer->why == before) TARE_TRY(explain_as_all(c, layer, noise));
+    }
+    return TARE_OK;
+}
+
+/* Exceptions go again where the whole is not the better for them. */
+static tare_status confirm(struct choosing *c) {
+    struct tare_automatic *out = c->out;
+    bool any = false;
+    double db;
+    for (size_t i = 0; i < out->count; i++)
+        any |= out->layers[i].method || out->layers[i].bits || out->layers[i].granularity;
+    TARE_TRY(measure(&db, c, NULL));
+    if (db >= out->db || !any) {
+        out->db = db;
+        return TARE_OK;
+    }
+    for (size_t i = 0; i < out->count; i++) {
+        struct tare_automatic_layer *layer = &out->layers[i];
+        if (!layer->method && !layer->bits && !layer->granularity) continue;
+        layer->method = layer->granularity = NULL;
+        layer->bits = 0;
+        layer->why = tare_arena_printf(&out->arena, "as all: alone an exception gains, but not in the whole");
+        if (!layer->why) return TARE_NO_MEMORY;
+    }
+    return TARE_OK;
+}
+
+static tare_status choose(struct choosing *c) {
+    const bool ranges = c->task->variant->quantization.options.setting.method->needs_ranges;
+    TARE_TRY(measure_float(c));
+    TARE_TRY(measure(&c->out->plain_db, c, NULL)); /* as it would be without any choice */
+    c->out->db = c->out->plain_db;
+    TARE_TRY(choose_passes(c));
+    if (ranges) TARE_TRY(choose_algorithm(c));
+    if (ranges) TARE_TRY(choose_own_algorithms(c));
+    TARE_TRY(choose_exceptions(c));
+    TARE_TRY(confirm(c));
+    return make_variant(&c->out->variant, c, &c->out->arena);
+}
+
+/* The files of the signature; the groups' memory is the runner's. */
+static tare_status find_samples(struct choosing *c, struct tare_data_groups *groups) {
+    enum { BATCH = 8 };
+    const struct tare_automatic_task *task = c->task;
+    const struct tare_signature *signature;
+    struct tare_model *model;
+    tare_status status;
+    TARE_TRY(tare_load_prepared_with(&model, task->model, task->ops));
+    TARE_CHECK(tare_pick_signature(&signature, model, task->signature));
+    TARE_CHECK(tare_data_groups_make(groups, model, task->data, task->n_data, signature));
+    for (size_t i = 0; i < groups->count; i++)
+        if (strcmp(groups->items[i].signature->key, signature->key) == 0)
+            c->runner = (struct tare_runner_options){ .paths = (const char *const *)groups->items[i].files.names,
+                                                      .n_paths = groups->items[i].files.count,
+                                                      .spec = task->spec,
+                                                      .limit = TARE_AUTOMATIC_RECORDS,
+                                                      .batch = BATCH,
+                                                      .interrupted = task->interrupted };
+    if (!c->runner.n_paths) status = TARE_FAIL(TARE_USAGE, "there are no samples of signature '%s'", signature->key);
+done:
+    tare_model_free(model);
+    return status;
+}
+
+tare_status tare_automatic_choose(struct tare_automatic *out, const struct tare_automatic_task *task) {
+    const struct tare_progress_options progress = {
+        .label = "choosing", .unit = "records", .total = -1, .quiet = task->quiet
+    };
+    const struct tare_quant_setting *setting = &task->variant->quantization.options.setting;
+    struct choosing c = { .out = out, .task = task, .comparison = { .threads = task->threads } };
+    struct tare_data_groups groups = { 0 };
+    tare_status status;
+    *out = (struct tare_automatic){ .passes = "" };
+    if (task->variant->quantization.options.recipe)
+        return TARE_FAIL(TARE_USAGE, "--auto makes a recipe of its own: leave --recipe out");
+    out->method = setting->method->name;
+    if (setting->method->needs_ranges) out->algorithm = task->variant->algorithm;
+    c.comparison.progress = tare_progress_new(&progress);
+    status = find_samples(&c, &groups);
+    if (status == TARE_OK) status = choose(&c);
+    tare_progress_free(c.comparison.progress);
+    tare_comparison_free(&c.comparison);
+    tare_data_groups_free(&groups);
+    out->variant.method = "auto";
+    return tare_error_prefix(status, "auto");
+}

@@ -1,0 +1,65 @@
+/* What was chosen, as a table and as a recipe. */
+#include "base/text_table.h"
+#include "workflow/autotune.h"
+#include "quant/recipe.h"
+
+#include <math.h>
+
+static const struct tare_text_table_column columns[] = {
+    { .heading = "layer", .left = true },
+    { .heading = "op", .left = true },
+    { .heading = "gets", .left = true, .always = true },
+    { .heading = "why", .left = true },
+    { 0 },
+};
+
+static void put_word(struct tare_strbuf *out, const char *name, const char *value) {
+    if (out->size) tare_strbuf_putc(out, ' ');
+    tare_strbuf_printf(out, "%s%s", name, value);
+}
+
+static void put_settings(struct tare_strbuf *out, const struct tare_automatic *a,
+                         const struct tare_automatic_layer *layer) {
+    const char *algorithm = layer->algorithm ? layer->algorithm : a->algorithm;
+    if (layer->method) put_word(out, "", layer->method);
+    if (layer->bits) put_word(out, "bits=", layer->bits == 4 ? "4" : "8");
+    if (layer->granularity) put_word(out, "granularity=", layer->granularity);
+    if (algorithm && !layer->method) put_word(out, "algorithm=", algorithm);
+}
+
+void tare_automatic_table(struct tare_strbuf *out, const struct tare_automatic *a) {
+    struct tare_text_table *table = tare_text_table_new(columns);
+    tare_strbuf_printf(out, "\nauto: %s", a->method);
+    if (a->algorithm) tare_strbuf_printf(out, ", %s", a->algorithm);
+    tare_strbuf_printf(out, ", passes: %s; %.2f dB instead of %.2f on %lld samples, %d models measured\n",
+                       *a->passes ? a->passes : "none", a->db, a->plain_db, (long long)a->records, a->models);
+    for (size_t i = 0; i < a->count; i++) {
+        struct tare_strbuf settings = { 0 };
+        put_settings(&settings, a, &a->layers[i]);
+        tare_text_table_row(table);
+        tare_text_table_cell(table, "%s", a->layers[i].node);
+        tare_text_table_cell(table, "%s", a->layers[i].op);
+        tare_text_table_cell(table, "%s", settings.size ? tare_strbuf_text(&settings) : "as all");
+        tare_text_table_cell(table, "%s", a->layers[i].why);
+        tare_strbuf_free(&settings);
+    }
+    tare_text_table_print(out, table);
+    tare_text_table_free(table);
+}
+
+void tare_automatic_recipe(struct tare_strbuf *out, const struct tare_automatic *a) {
+    tare_strbuf_printf(out, "# for tare quantize --method %s: %.2f dB instead of %.2f on %lld samples\n", a->method,
+                       a->db, a->plain_db, (long long)a->records);
+    if (*a->passes) tare_strbuf_printf(out, "passes=%s\n", a->passes);
+    for (size_t i = 0; i < a->count; i++) {
+        struct tare_strbuf settings = { 0 };
+        put_settings(&settings, a, &a->layers[i]);
+        if (settings.size) {
+            tare_quant_recipe_put_layer(out, a->layers[i].node, a->layers[i].function);
+            tare_strbuf_printf(out, " -> %s  # %s\n", tare_strbuf_text(&settings), a->layers[i].why);
+        } else {
+            tare_strbuf_printf(out, "# %s: %s\n", a->layers[i].node, a->layers[i].why);
+        }
+        tare_strbuf_free(&settings);
+    }
+}

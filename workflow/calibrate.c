@@ -1,0 +1,364 @@
+/* From files of samples to a calibration. */
+#include "workflow/calibrate.h"
+#include "base/alloc.h"
+#include "base/progress.h"
+#include "base/strbuf.h"
+#include "base/thread.h"
+#include "calib/engine.h"
+#include "calib/file.h"
+#include "calib/fingerprint.h"
+#include "calib/hash.h"
+#include "convert/prepared.h"
+#include "eval/model_inputs.h"
+#include "workflow/record_count.h"
+#include "workflow/sample_feed.h"
+#include "quant/hessian.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const tare_observe_names[] = { "quantizable", "all", NULL };
+
+/* ---- what is observed ---- */
+
+static int compare_edges(const void *a, const void *b) {
+    const struct tare_edge *x = a, *y = b;
+    const uintptr_t p = (uintptr_t)x->node, q = (uintptr_t)y->node;
+    return p != q ? (p > q) - (p < q) : (x->index > y->index) - (x->index < y->index);
+}
+
+static tare_status list_wanted(struct tare_calibrating *c) {
+    struct tare_edge_list list = { 0 };
+    if (c->options->quantizable) {
+        list = *c->options->quantizable;
+        list.edges = tare_arena_extend(&c->arena, list.edges, list.count, 0, sizeof *list.edges);
+        if (!list.edges) return TARE_NO_MEMORY;
+    } else {
+        TARE_TRY(tare_quant_observed_edges(&list, &c->arena, c->model));
+    }
+    if (list.count > 1) qsort(list.edges, list.count, sizeof *list.edges, compare_edges);
+    c->wanted = list.edges;
+    c->n_wanted = list.count;
+    return TARE_OK;
+}
+
+static bool wants_quantizable(void *arg, const struct tare_node *node, size_t output) {
+    const struct tare_calibrating *c = arg;
+    const struct tare_edge edge = { .node = (struct tare_node *)(uintptr_t)node, .index = (int)output };
+    return c->n_wanted && bsearch(&edge, c->wanted, c->n_wanted, sizeof edge, compare_edges);
+}
+
+/* The nodes through which a function is called are no part of the model. */
+static bool is_scaffold(const struct tare_signature *callee, const struct tare_node *node) {
+    for (size_t i = 0; callee && i < callee->n_inputs; i++)
+        if (callee->inputs[i].edge.node == node) return true;
+    for (size_t i = 0; callee && i < callee->n_outputs; i++)
+        if (callee->outputs[i].edge.node == node) return true;
+    return false;
+}
+
+static bool wants_all(void *arg, const struct tare_node *node, size_t output) {
+    const struct tare_calibrating *c = arg;
+    (void)output;
+    return strcmp(node->op, "Const") != 0 && !is_scaffold(c->options->callee, node);
+}
+
+static bool wants_hessian(void *arg, const struct tare_node *node, size_t output) {
+    const struct tare_calibrating *c = arg;
+    return tare_hessians_want(c->hessians, node, output);
+}
+
+/* ---- setting up ---- */
+
+/* The files by a hash: there may be thousands. Threads, batches and the number of bad records do not change a result.
+ */
+static tare_status describe_task(struct tare_calibrating *c) {
+    const struct tare_calibrating_options *options = c->options;
+    struct tare_strbuf text = { 0 };
+    for (size_t i = 0; i < c->groups.count; i++) {
+        const struct tare_data_group *group = &c->groups.items[i];
+        struct tare_hash hash;
+        uint64_t sum[2];
+        tare_hash_begin(&hash);
+        for (size_t k = 0; k < group->files.count; k++)
+            tare_hash_add_text(&hash, group->files.names[k]);
+        tare_hash_end(&hash, sum);
+        tare_strbuf_printf(&text, "%s%s from %zu file%s #%08" PRIx64, i ? ", " : "", group->signature->key,
+                           group->files.count, group->files.count == 1 ? "" : "s", sum[0] & 0xffffffff);
+    }
+    if (options->limit > 0) tare_strbuf_printf(&text, ", first %" PRId64 " records", options->limit);
+    if (options->shards > 1)
+        tare_strbuf_printf(&text, ", share %" PRId64 " of %" PRId64, options->shard, options->shards);
+    if (options->spec) tare_strbuf_puts(&text, ", by a spec");
+    c->task = text.failed ? NULL : tare_arena_strdup(&c->arena, tare_strbuf_text(&text));
+    tare_strbuf_free(&text);
+    return c->task ? TARE_OK : TARE_NO_MEMORY;
+}
+
+tare_status tare_calibrating_open(struct tare_calibrating *out, const struct tare_model *model,
+                                  const struct tare_calibrating_options *options) {
+    const struct tare_signature *plain = options->callee;
+    *out = (struct tare_calibrating){ .model = model, .options = options };
+    if (!plain && options->signature) TARE_TRY(tare_pick_signature(&plain, model, options->signature));
+    if (options->samples)
+        TARE_TRY(tare_data_groups_make_one(&out->groups, model, plain));
+    else
+        TARE_TRY(tare_data_groups_make(&out->groups, model, options->data, options->n_data, plain));
+    if (!options->observe_all) TARE_TRY(list_wanted(out));
+    if (options->fingerprint)
+        memcpy(out->fingerprint, options->fingerprint, sizeof out->fingerprint);
+    else
+        TARE_TRY(tare_model_fingerprint(out->fingerprint, model));
+    out->settings = options->observe_all ? "observe=all" : "observe=quantizable";
+    return describe_task(out);
+}
+
+void tare_calibrating_close(struct tare_calibrating *c) {
+    tare_data_groups_free(&c->groups);
+    tare_arena_free(&c->arena);
+    *c = (struct tare_calibrating){ 0 };
+}
+
+static struct tare_calibration_options engine_options(const struct tare_calibrating *c) {
+    const struct tare_calibrating_options *options = c->options;
+    return (struct tare_calibration_options){
+        .threads = options->threads,
+        .batch = options->batch,
+        .wants = c->hessians            ? wants_hessian
+                 : options->observe_all ? wants_all
+                                        : wants_quantizable,
+        .hessians = c->hessians,
+        .wants_arg = (void *)(uintptr_t)c,
+        .state_path = options->state_path,
+        .task = c->task,
+        .autosave_seconds = options->autosave_seconds,
+        .interrupted = options->interrupted,
+    };
+}
+
+tare_status tare_calibrating_measure(struct tare_calibrating_size *out, const struct tare_calibrating *c) {
+    const struct tare_calibration_options options = engine_options(c);
+    *out = (struct tare_calibrating_size){ 0 };
+    for (size_t i = 0; i < c->groups.count; i++) {
+        size_t bytes, tensors;
+        TARE_TRY(tare_calibration_bound(&bytes, &tensors, c->model, c->groups.items[i].signature, &options,
+                                        c->options->channels));
+        out->tensors += tensors;
+        out->bytes += bytes;
+    }
+    if (out->tensors) out->bytes_each = out->bytes / out->tensors;
+    return TARE_OK;
+}
+
+tare_status tare_calibrating_start(struct tare_calibration **out, const struct tare_calibrating *c) {
+    *out = tare_calibration_new(c->fingerprint, c->settings, c->options->channels);
+    return *out ? TARE_OK : TARE_NO_MEMORY;
+}
+
+tare_status tare_calibrating_resume(struct tare_calibration **out, const struct tare_calibrating *c) {
+    return tare_calibration_resume(out, c->options->state_path, c->fingerprint, c->settings, c->options->channels,
+                                   c->task);
+}
+
+tare_status tare_calibrating_save_state(struct tare_calibration *calibration, const struct tare_calibrating *c) {
+    return tare_calibration_save_state(calibration, c->options->state_path, c->task);
+}
+
+/* ---- running ---- */
+
+struct shown_progress {
+    const struct tare_calibrating_options *options;
+    struct tare_progress *progress;
+    int64_t told;
+};
+
+static void advance(void *arg, int64_t records) {
+    struct shown_progress *shown = arg;
+    tare_progress_advance(shown->progress, records - shown->told);
+    shown->told = records;
+    if (shown->options->tick) shown->options->tick(shown->options->tick_arg);
+}
+
+/* `source`: what the files are read by; NULL for samples of the caller's. */
+static tare_status run_samples(struct tare_calibration *calibration, struct tare_calibration_outcome *outcome,
+                               const struct tare_calibrating *c, const struct tare_data_group *group,
+                               const struct tare_sample_source *samples, const struct tare_source_options *source) {
+    const struct tare_progress_options look = { .label = "calibrating",
+                                                .unit = "records",
+                                                .total = -1,
+                                                .quiet = !c->options->progress,
+                                                .told = c->options->told,
+                                                .told_arg = c->options->told_arg };
+    struct tare_calibration_options options = engine_options(c);
+    struct shown_progress shown = { .options = c->options, .progress = tare_progress_new(&look) };
+    struct tare_record_counter *counter = source ? tare_record_counter_start((const char *const *)group->files.names,
+                                                                             group->files.count, source, shown.progress)
+                                                 : NULL;
+    tare_status status;
+    options.progress = advance;
+    options.progress_arg = &shown;
+    tare_progress_advance(shown.progress, tare_calibration_signature_records(calibration, group->signature->key));
+    status = tare_calibration_run(calibration, outcome, c->model, group->signature, samples, &options);
+    tare_record_counter_end(counter);
+    tare_progress_free(shown.progress);
+    return status;
+}
+
+/* Decoded samples that wait: two rounds of all workers. They may be large. One worker decodes plain samples itself:
+ * handing them over costs more. */
+static size_t samples_ahead(const struct tare_calibrating_options *options) {
+    enum { LEAST = 4, MOST = 256, AUTO = 8 };
+    const int threads = options->threads > 0 ? options->threads : tare_cpu_count();
+    if (threads == 1 && !options->spec) return 0;
+    const int64_t round = (int64_t)threads * (options->batch > 0 ? options->batch : AUTO);
+    return 2 * round < LEAST ? LEAST : 2 * round > MOST ? MOST : (size_t)(2 * round);
+}
+
+static tare_status open_feed(struct tare_sample_feed *feed, struct tare_source_options *source,
+                             const struct tare_calibrating *c, const struct tare_data_group *group) {
+    const struct tare_calibrating_options *options = c->options;
+    *source = (struct tare_source_options){ .shard = options->shard,
+                                            .shards = options->shards,
+                                            .stop = options->limit,
+                                            .max_bad = options->max_bad,
+                                            .spec = options->spec,
+                                            .prefetch = samples_ahead(options) };
+    return tare_sample_feed_open(feed, group->signature, (const char *const *)group->files.names, group->files.count,
+                                 source);
+}
+
+static tare_status run_group(struct tare_calibration *calibration, struct tare_calibration_outcome *outcome,
+                             const struct tare_calibrating *c, const struct tare_data_group *group) {
+    struct tare_source_options source;
+    struct tare_sample_feed feed;
+    tare_status status;
+    if (c->options->samples) return run_samples(calibration, outcome, c, group, c->options->samples, NULL);
+    status = open_feed(&feed, &source, c, group);
+    if (status == TARE_OK) status = run_samples(calibration, outcome, c, group, &feed.source, &source);
+    if (status == TARE_OK) status = tare_sample_feed_note_bad(calibration, &feed);
+    tare_sample_feed_close(&feed);
+    return status;
+}
+
+tare_status tare_calibrating_run(struct tare_calibration *calibration, struct tare_calibrating_outcome *outcome,
+                                 const struct tare_calibrating *c) {
+    *outcome = (struct tare_calibrating_outcome){ 0 };
+    for (size_t i = 0; i < c->groups.count; i++) {
+        struct tare_calibration_outcome one = { 0 };
+        tare_status status = run_group(calibration, &one, c, &c->groups.items[i]);
+        outcome->records += one.records;
+        outcome->seconds += one.seconds;
+        outcome->threads = one.threads > outcome->threads ? one.threads : outcome->threads;
+        outcome->batch = one.batch > outcome->batch ? one.batch : outcome->batch;
+        outcome->stateful |= one.stateful;
+        if (one.batch_reason) outcome->batch_reason = one.batch_reason;
+        TARE_TRY(status);
+    }
+    return TARE_OK;
+}
+
+static bool wants_every(void *arg, const struct tare_record *record) {
+    (void)arg;
+    (void)record;
+    return true;
+}
+
+static tare_status read_feed(struct tare_calibration *calibration, struct tare_tensor *inputs, size_t n_inputs,
+                             const struct tare_sample_feed *feed, const volatile sig_atomic_t *interrupted) {
+    const struct tare_sample_source *source = &feed->source;
+    for (size_t i = 0; i < source->n_files; i++)
+        TARE_TRY(tare_calibration_add_input(calibration, feed->signature->key, source->files[i], NULL));
+    for (;;) {
+        struct tare_record record = { .number = -1 };
+        bool end = false;
+        TARE_TRY(source->next(source->arg, inputs, &record, &end, wants_every, NULL));
+        if (end) return tare_sample_feed_note_bad(calibration, feed);
+        for (size_t i = 0; i < n_inputs; i++)
+            tare_tensor_reset(&inputs[i]);
+        const int32_t at = tare_calibration_find_input(calibration, feed->signature->key, source->files[record.file]);
+        TARE_TRY(tare_record_set_add(&calibration->inputs[at].records, record.number, record.number + 1));
+        if (interrupted && *interrupted) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
+    }
+}
+
+tare_status tare_calibrating_read(struct tare_calibration *calibration, const struct tare_calibrating *c) {
+    tare_status status = TARE_OK;
+    for (size_t i = 0; i < c->groups.count && status == TARE_OK; i++) {
+        const size_t n_inputs = tare_signature_feed_count(c->groups.items[i].signature);
+        struct tare_tensor *inputs = tare_calloc(n_inputs + 1, sizeof *inputs);
+        struct tare_source_options source;
+        struct tare_sample_feed feed;
+        status = open_feed(&feed, &source, c, &c->groups.items[i]);
+        if (status == TARE_OK)
+            status = inputs ? read_feed(calibration, inputs, n_inputs, &feed, c->options->interrupted) : TARE_NO_MEMORY;
+        tare_sample_feed_close(&feed);
+        tare_free(inputs);
+    }
+    return status;
+}
+
+static tare_status count_hessians(struct tare_hessians *hessians, const struct tare_model *model,
+                                  const struct tare_calibrating_options *options) {
+    struct tare_calibration *scratch = NULL; /* notes which records were looked at */
+    struct tare_calibrating_outcome outcome;
+    struct tare_calibrating calibrating;
+    tare_status status;
+    TARE_CHECK(tare_calibrating_open(&calibrating, model, options));
+    calibrating.hessians = hessians;
+    TARE_CHECK(tare_calibrating_start(&scratch, &calibrating));
+    status = tare_calibrating_run(scratch, &outcome, &calibrating);
+done:
+    tare_calibrating_close(&calibrating);
+    tare_calibration_free(scratch);
+    return status;
+}
+
+tare_status tare_calibrate_hessians(struct tare_calibration *calibration, const struct tare_model *model,
+                                    const struct tare_calibrating_options *options) {
+    static const size_t LIMIT = (size_t)2 << 30;
+    struct tare_calibrating_options second = *options;
+    size_t left_out;
+    if (!calibration->hessians && !(calibration->hessians = tare_hessians_new())) return TARE_NO_MEMORY;
+    TARE_TRY(tare_quant_want_hessians(calibration->hessians, &left_out, model, calibration, LIMIT));
+    if (options->progress)
+        fprintf(stderr, "Hessians of %zu layer inputs: %.1f MB%s\n", tare_hessians_count(calibration->hessians),
+                (double)tare_hessians_total_bytes(calibration->hessians) / 1e6,
+                left_out ? "; the rest would take too much and is rounded to nearest" : "");
+    second.state_path = NULL;
+    second.channels = false;
+    if (!tare_hessians_count(calibration->hessians)) return TARE_OK;
+    return tare_error_prefix(count_hessians(calibration->hessians, model, &second), "Hessians");
+}
+
+tare_status tare_calibrate_files(struct tare_calibration **out, const struct tare_model *model,
+                                 const struct tare_calibrating_options *options) {
+    struct tare_calibrating_outcome outcome;
+    struct tare_calibrating calibrating;
+    tare_status status;
+    *out = NULL;
+    TARE_CHECK(tare_calibrating_open(&calibrating, model, options));
+    TARE_CHECK(tare_calibrating_start(out, &calibrating));
+    status = tare_calibrating_run(*out, &outcome, &calibrating);
+    if (status == TARE_OK && options->hessians) status = tare_calibrate_hessians(*out, model, options);
+done:
+    tare_calibrating_close(&calibrating);
+    if (status == TARE_OK) return TARE_OK;
+    tare_calibration_free(*out);
+    *out = NULL;
+    return status;
+}
+
+tare_status tare_calibrate_from(struct tare_calibration **out, const struct tare_model *model, const char *file,
+                                const struct tare_calibrating_options *options) {
+    tare_status status;
+    if (!file) return tare_calibrate_files(out, model, options);
+    TARE_TRY(tare_calibration_load_for(out, model, file));
+    if (!options->hessians || !options->n_data) return TARE_OK;
+    status = tare_calibrate_hessians(*out, model, options);
+    if (status == TARE_OK) return TARE_OK;
+    tare_calibration_free(*out);
+    *out = NULL;
+    return status;
+}

@@ -1,0 +1,31 @@
+/* Which files hold the samples of which signature: the arguments of --data. */
+#ifndef TARE_WORKFLOW_CALIBRATION_DATA_H
+#define TARE_WORKFLOW_CALIBRATION_DATA_H
+
+#include "base/file.h"
+#include "graph/model.h"
+
+/* One signature and its files, in the order given; patterns are expanded. */
+struct tare_data_group {
+    const struct tare_signature *signature;
+    struct tare_file_list files;
+};
+
+struct tare_data_groups {
+    struct tare_data_group *items;
+    size_t count, capacity;
+};
+
+/* Sorts `data` ("FILE" or "SIGNATURE=FILE"; a pattern, or "-" for standard input) by signature. Files without a
+ * signature in front belong to `plain` (NULL: serving_default, or the only signature). What stands before "=" is taken
+ * for a signature unless a file of the whole name is there; TARE_NOT_FOUND lists the signatures when there is none of
+ * that name. TARE_USAGE for a file that is given twice for one signature, and for standard input given twice. End with
+ * tare_data_groups_free, also after a failure. */
+tare_status tare_data_groups_make(struct tare_data_groups *out, const struct tare_model *model, const char *const *data,
+                                  size_t n_data, const struct tare_signature *plain);
+/* One signature (NULL: serving_default, or the only one) without files, for samples from elsewhere. The same end. */
+tare_status tare_data_groups_make_one(struct tare_data_groups *out, const struct tare_model *model,
+                                      const struct tare_signature *plain) TARE_WARN_UNUSED;
+void tare_data_groups_free(struct tare_data_groups *groups);
+
+#endif

@@ -1,0 +1,370 @@
+/* Float against each method on the same records. */
+#include "workflow/compare.h"
+#include "base/progress.h"
+#include "base/strbuf.h"
+#include "base/thread.h"
+#include "convert/saved_model.h"
+#include "eval/job_key.h"
+#include "eval/model_inputs.h"
+#include "include/tare/version.h"
+#include "workflow/calibrate.h"
+
+#include <string.h>
+#include <time.h>
+
+/* ---- what is compared ---- */
+
+/* Every variant that quantizes does so by the same options. A recipe may bring layers that need ranges to methods that
+ * do not. */
+static tare_status apply_layer_options(struct tare_comparing *c) {
+    for (size_t i = 0; i < c->variants.count; i++) {
+        struct tare_variant *variant = &c->variants.variants[i];
+        if (!variant->granularity) continue;
+        TARE_TRY(tare_layer_options_apply(&variant->quantization.options, &c->result.arena, &c->options->layers));
+        if (!variant->quantization.options.setting.method->takes_wide)
+            variant->quantization.options.setting.activation_bits = 0;
+        if (variant->algorithm || !tare_quant_needs_ranges(&variant->quantization.options)) continue;
+        variant->algorithm = "min_max";
+        TARE_TRY(tare_algorithm_parse(&variant->choice, variant->algorithm));
+        variant->quantization.algorithm = variant->choice.row->name;
+    }
+    return TARE_OK;
+}
+
+const char *const tare_comparing_chips[] = { "v2", "v3", "v4", "v5e", "v5p", "v6e", NULL };
+
+/* ---- calibration ---- */
+
+static const char *needing_samples(const struct tare_variant_list *list) {
+    for (size_t i = 0; i < list->count; i++)
+        if (list->variants[i].algorithm ||
+            tare_quant_passes_need_channels(list->variants[i].quantization.options.passes))
+            return list->variants[i].method;
+    return "";
+}
+
+static bool needs_hessians(const struct tare_comparing *c) {
+    return c->options->automatic || tare_variants_need_hessians(&c->variants);
+}
+
+static bool needs_calibration(const struct tare_comparing *c) {
+    return c->options->automatic || tare_variants_calibrate(&c->variants);
+}
+
+static tare_status check_calibration_given(const struct tare_comparing *c) {
+    const struct tare_comparing_task *task = c->task;
+    if (task->calibration_file && task->n_calibration_data && !needs_hessians(c))
+        return TARE_FAIL(TARE_USAGE, "give --calibration or --calibration-data, not both");
+    if (c->options->automatic && !task->n_calibration_data)
+        return TARE_FAIL(TARE_USAGE, "--auto looks at samples: give --calibration-data FILE");
+    if (!needs_calibration(c) || task->calibration || task->calibration_file || task->n_calibration_data)
+        return TARE_OK;
+    return TARE_FAIL(TARE_USAGE, "method %s needs samples: give --calibration-data FILE or --calibration FILE.calib",
+                     needing_samples(&c->variants));
+}
+
+static tare_status calibrate_prepared(struct tare_comparing *c, const struct tare_model *model) {
+    const struct tare_comparing_task *task = c->task;
+    const struct tare_calibrating_options calibrating = { .signature = c->options->signature,
+                                                          .data = task->calibration_data,
+                                                          .n_data = task->n_calibration_data,
+                                                          .spec = task->spec,
+                                                          .channels = c->options->automatic ||
+                                                                      tare_variants_need_channels(&c->variants),
+                                                          .hessians = needs_hessians(c),
+                                                          .interrupted = task->interrupted };
+    c->result.calibrations += !task->calibration_file;
+    return tare_calibrate_from(&c->calibration, model, task->calibration_file, &calibrating);
+}
+
+/* Once for all methods and algorithms. */
+static tare_status calibrate(struct tare_comparing *c) {
+    struct tare_model *model;
+    tare_status status;
+    if (!needs_calibration(c)) return TARE_OK;
+    if (c->task->calibration) {
+        c->result.calibration = c->calibration = c->task->calibration;
+        return TARE_OK;
+    }
+    TARE_TRY(tare_load_prepared_with(&model, c->task->model, c->task->ops));
+    c->owns_calibration = true;
+    status = calibrate_prepared(c, model);
+    tare_model_free(model);
+    c->result.calibration = c->calibration;
+    return status;
+}
+
+/* ---- models ---- */
+
+const struct tare_variant *tare_comparing_first_quantizing(const struct tare_comparing *c) {
+    for (size_t i = 0; i < c->variants.count; i++)
+        if (c->variants.variants[i].granularity) return &c->variants.variants[i];
+    return NULL;
+}
+
+static tare_status add_row(struct tare_comparing *c, struct tare_model *model, const struct tare_variant *variant,
+                           const struct tare_quant_report *report) {
+    const bool first = variant->granularity && variant == tare_comparing_first_quantizing(c);
+    const struct tare_signature *signature;
+    struct tare_comparison_row *row;
+    TARE_TRY(tare_pick_signature(&signature, model, c->options->signature));
+    if (!c->result.signature) c->result.signature = tare_arena_strdup(&c->result.arena, signature->key);
+    TARE_TRY(tare_comparison_add(&row, &c->result, model, signature, &c->runner, c->options->label));
+    row->method = variant->method;
+    row->algorithm = variant->algorithm;
+    row->granularity = variant->granularity;
+    row->quantized = (int64_t)report->quantized;
+    row->quantizable = (int64_t)report->count;
+    if (first) c->result.slowest_of = variant->method;
+    tare_comparison_estimate(row, &c->result, model, signature, first);
+    return TARE_OK;
+}
+
+/* The model as it was given: not even prepared. */
+static tare_status compare_float(struct tare_comparing *c) {
+    const struct tare_saved_model_options options = { .ops = c->task->ops };
+    const struct tare_quant_report none = { 0 };
+    struct tare_model *model;
+    tare_status status;
+    TARE_TRY(tare_saved_model_load(&model, c->task->model, &options));
+    status = add_row(c, model, &c->variants.variants[0], &none);
+    tare_model_free(model);
+    return status;
+}
+
+/* The reports explain the layers of the first method that quantizes. */
+static tare_status explain(struct tare_comparing *c, const struct tare_variant *variant,
+                           const struct tare_quant_report *report) {
+    if (variant != tare_comparing_first_quantizing(c)) return TARE_OK;
+    return tare_explain(&c->result.explanations, &c->result.arena, report, c->calibration,
+                        variant->algorithm ? &variant->choice : NULL, true);
+}
+
+static tare_status compare_variant(struct tare_comparing *c, struct tare_variant *variant) {
+    struct tare_quant_report report;
+    struct tare_arena arena = { 0 };
+    struct tare_model *model;
+    tare_status status;
+    TARE_TRY(tare_load_prepared_with(&model, c->task->model, c->task->ops));
+    status = tare_variant_apply(&report, &arena, model, variant, c->calibration);
+    if (status == TARE_OK) status = add_row(c, model, variant, &report);
+    if (status == TARE_OK) status = explain(c, variant, &report);
+    tare_model_free(model);
+    tare_arena_free(&arena);
+    return tare_error_prefix(status, "%s", variant->method);
+}
+
+/* Chosen on the samples, then measured as the others are. */
+static tare_status compare_automatic(struct tare_comparing *c) {
+    const struct tare_comparing_task *task = c->task;
+    const struct tare_automatic_task automatic = { .model = task->model,
+                                                   .ops = task->ops,
+                                                   .variant = tare_comparing_first_quantizing(c),
+                                                   .calibration = c->calibration,
+                                                   .signature = c->options->signature,
+                                                   .data = task->calibration_data,
+                                                   .n_data = task->n_calibration_data,
+                                                   .spec = task->spec,
+                                                   .interrupted = task->interrupted,
+                                                   .threads = c->result.threads,
+                                                   .quiet = task->quiet };
+    TARE_TRY(tare_automatic_choose(&c->automatic, &automatic));
+    return compare_variant(c, &c->automatic.variant);
+}
+
+static struct tare_progress *new_progress(const struct tare_comparing *c, int64_t total) {
+    const struct tare_progress_options options = { .label = "comparing",
+                                                   .unit = "records",
+                                                   .total = total,
+                                                   .quiet = c->task->quiet,
+                                                   .told = c->task->told,
+                                                   .told_arg = c->task->told_arg };
+    return tare_progress_new(&options);
+}
+
+/* Float tells how many records there are. */
+static tare_status compare_all(struct tare_comparing *c) {
+    tare_status status;
+    TARE_TRY(calibrate(c));
+    c->result.progress = new_progress(c, c->options->limit ? c->options->limit : -1);
+    status = compare_float(c);
+    tare_progress_free(c->result.progress);
+    c->result.progress = new_progress(c, c->result.records * (int64_t)(c->variants.count - 1));
+    for (size_t i = 1; i < c->variants.count && status == TARE_OK; i++)
+        status = compare_variant(c, &c->variants.variants[i]);
+    tare_progress_free(c->result.progress);
+    c->result.progress = NULL;
+    return status;
+}
+
+static int64_t memory_of(const struct tare_comparing_options *options) {
+    return options->sensitivity_memory > 0 ? options->sensitivity_memory * 1000000 : -1;
+}
+
+static tare_status measure_sensitivity(struct tare_comparing *c) {
+    const struct tare_comparing_options *options = c->options;
+    struct tare_runner_options runner = c->runner;
+    struct tare_variant variant;
+    const struct tare_sensitivity_task task = { .model = c->task->model,
+                                                .ops = c->task->ops,
+                                                .variant = &variant,
+                                                .calibration = c->calibration,
+                                                .signature = options->signature,
+                                                .label = options->label,
+                                                .runner = &runner,
+                                                .threads = c->result.threads,
+                                                .quiet = c->task->quiet,
+                                                .memory = memory_of(options) };
+    variant = *tare_comparing_first_quantizing(c);
+    if (!runner.limit || runner.limit > options->sensitivity_limit) runner.limit = options->sensitivity_limit;
+    TARE_TRY(tare_sensitivity_measure(&c->sensitivity, &task));
+    c->result.sensitivity = &c->sensitivity;
+    return TARE_OK;
+}
+
+/* The search measures the sensitivity that it goes by. */
+static tare_status search_target(struct tare_comparing *c) {
+    const struct tare_comparing_options *options = c->options;
+    const struct tare_targeting_task task = { .options = &options->target,
+                                              .model = c->task->model,
+                                              .ops = c->task->ops,
+                                              .variant = options->automatic ? &c->automatic.variant
+                                                                            : tare_comparing_first_quantizing(c),
+                                              .calibration = c->calibration,
+                                              .signature = options->signature,
+                                              .label = options->label,
+                                              .runner = &c->runner,
+                                              .sensitivity_limit = options->sensitivity_limit,
+                                              .sensitivity_memory = memory_of(options),
+                                              .threads = c->result.threads,
+                                              .quiet = c->task->quiet };
+    TARE_TRY(tare_targeting_run(&c->targeting, &task, NULL));
+    if (options->sensitivity) c->result.sensitivity = &c->targeting.sensitivity;
+    c->result.target = &c->targeting.result;
+    return TARE_OK;
+}
+
+/* ---- what the figures were made of ---- */
+
+static void add_line(struct tare_comparing *c, const char *name, const char *value) {
+    struct tare_comparison *r = &c->result;
+    if (value && r->n_manifest < sizeof r->manifest / sizeof *r->manifest)
+        r->manifest[r->n_manifest++] = (struct tare_manifest_row){ name, value };
+}
+
+static const char *join(struct tare_arena *arena, const char *const *items, size_t count) {
+    struct tare_strbuf text = { 0 };
+    const char *joined;
+    for (size_t i = 0; i < count; i++)
+        tare_strbuf_printf(&text, "%s%s", i ? ", " : "", items[i]);
+    joined = text.size ? tare_arena_strdup(arena, tare_strbuf_text(&text)) : NULL;
+    tare_strbuf_free(&text);
+    return joined;
+}
+
+/* Silent where a file cannot be hashed (standard input). */
+static void add_hash(struct tare_comparing *c, const char *name, const char *const *paths, size_t count) {
+    char hash[TARE_KEY_SIZE];
+    if (count && tare_files_key(hash, paths, count) == TARE_OK)
+        add_line(c, name, tare_arena_strdup(&c->result.arena, hash));
+    tare_error_clear();
+}
+
+static void describe(struct tare_comparing *c, double seconds) {
+    const struct tare_comparing_options *o = c->options;
+    const struct tare_comparing_task *task = c->task;
+    struct tare_arena *arena = &c->result.arena;
+    char hash[TARE_KEY_SIZE];
+    time_t now = time(NULL);
+    struct tm date;
+    char text[32] = "";
+    if (gmtime_r(&now, &date)) strftime(text, sizeof text, "%Y-%m-%d %H:%M UTC", &date);
+    add_line(c, "made",
+             tare_arena_printf(arena, "%s by tare %s in %.1f s on %d threads", text, TARE_VERSION, seconds,
+                               c->result.threads));
+    add_line(c, "model", task->model);
+    if (tare_folder_key(hash, task->model) == TARE_OK) add_line(c, "hash of its files", tare_arena_strdup(arena, hash));
+    tare_error_clear();
+    add_line(c, "records", join(arena, task->data, task->n_data));
+    add_hash(c, "hash of the records", task->data, task->n_data);
+    add_line(c, "calibration samples", join(arena, task->calibration_data, task->n_calibration_data));
+    add_hash(c, "hash of the samples", task->calibration_data, task->n_calibration_data);
+    add_line(c, "calibration file", task->calibration_file);
+    if (task->calibration_file) add_hash(c, "hash of the calibration", &task->calibration_file, 1);
+    add_line(c, "calibrations",
+             c->calibration ? tare_arena_printf(arena, "%lld", (long long)c->result.calibrations) : NULL);
+    add_line(c, "methods", o->methods);
+    add_line(c, "algorithms", o->algorithms);
+    add_line(c, "granularities", o->granularities);
+    add_line(c, "recipe", o->layers.recipe);
+    if (o->layers.activation_bits == 16) add_line(c, "activations", "16 bits (static)");
+    if (o->layers.depthwise) add_line(c, "depthwise", "quantized, too");
+}
+
+tare_status tare_comparing_wrote(struct tare_comparing *c, const char *what, const char *path) {
+    struct tare_arena *arena = &c->result.arena;
+    const char *name = tare_arena_printf(arena, "%s written", what),
+               *of = tare_arena_printf(arena, "hash of the %s", what);
+    const char *copy = tare_arena_strdup(arena, path);
+    char hash[TARE_KEY_SIZE];
+    if (!name || !of || !copy) return TARE_NO_MEMORY;
+    TARE_TRY(tare_file_key(hash, path));
+    add_line(c, name, copy);
+    add_line(c, of, tare_arena_strdup(arena, hash));
+    return TARE_OK;
+}
+
+/* ---- all of it ---- */
+
+static double seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+tare_status tare_comparing_open(struct tare_comparing *out, const struct tare_comparing_options *options,
+                                const struct tare_comparing_task *task) {
+    *out = (struct tare_comparing){ .options = options, .task = task };
+    TARE_TRY(tare_variants_parse(&out->variants, &out->result.arena, options->methods, options->algorithms,
+                                 options->granularities, options->bits));
+    TARE_TRY(apply_layer_options(out));
+    TARE_TRY(check_calibration_given(out));
+    if (tare_targeting_wanted(&options->target) && !tare_comparing_first_quantizing(out))
+        return TARE_FAIL(TARE_USAGE, "a target needs a method that quantizes");
+    if (options->automatic && !tare_comparing_first_quantizing(out))
+        return TARE_FAIL(TARE_USAGE, "--auto needs a method that quantizes");
+    if (options->sensitivity && !tare_comparing_first_quantizing(out))
+        return TARE_FAIL(TARE_USAGE, "--sensitivity needs a method that quantizes");
+    out->runner = (struct tare_runner_options){ .paths = task->data,
+                                                .n_paths = task->n_data,
+                                                .limit = options->limit,
+                                                .spec = task->spec,
+                                                .batch = options->batch,
+                                                .interrupted = task->interrupted };
+    out->result.threads = options->threads ? options->threads : tare_cpu_count();
+    out->result.chip = options->chip;
+    out->result.chip_batch = options->chip_batch;
+    out->result.model = task->model;
+    out->result.data = task->data[0];
+    return TARE_OK;
+}
+
+tare_status tare_comparing_run(struct tare_comparing *c) {
+    const double start = seconds();
+    TARE_TRY(compare_all(c));
+    if (c->options->automatic) TARE_TRY(compare_automatic(c));
+    if (tare_targeting_wanted(&c->options->target))
+        TARE_TRY(search_target(c));
+    else if (c->options->sensitivity)
+        TARE_TRY(measure_sensitivity(c));
+    describe(c, seconds() - start);
+    return TARE_OK;
+}
+
+void tare_comparing_close(struct tare_comparing *c) {
+    if (c->owns_calibration) tare_calibration_free(c->calibration);
+    tare_sensitivity_free(&c->sensitivity);
+    tare_targeting_close(&c->targeting);
+    tare_automatic_free(&c->automatic);
+    tare_comparison_free(&c->result);
+}

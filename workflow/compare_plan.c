@@ -1,0 +1,136 @@
+/* What a comparison would do and take, from one batch of the float model: for --dry-run. */
+#include "workflow/compare.h"
+#include "base/strbuf.h"
+#include "convert/saved_model.h"
+#include "datasets/source.h"
+#include "eval/model_inputs.h"
+
+#include <math.h>
+#include <sys/resource.h>
+#include <time.h>
+
+/* One batch for each worker, as the comparison would run them. */
+struct trial {
+    double seconds;      /* of a record, all workers together */
+    double answer_bytes; /* of a record's outputs */
+    int64_t records, peak_bytes;
+    const char *signature;
+    size_t n_outputs;
+};
+
+static double now_seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static tare_status count_answer(void *arg, const struct tare_sample *sample, const struct tare_provenance *where,
+                                const struct tare_tensor *outputs) {
+    struct trial *trial = arg;
+    (void)sample;
+    (void)where;
+    for (size_t i = 0; i < trial->n_outputs; i++)
+        trial->answer_bytes += (double)tare_tensor_bytes(&outputs[i]);
+    trial->records++;
+    return TARE_OK;
+}
+
+static tare_status run_batches(struct trial *trial, struct tare_comparing *c, const struct tare_model *model,
+                               const struct tare_signature *signature) {
+    struct tare_runner_options runner = c->runner;
+    struct tare_session **sessions;
+    const int threads = c->result.threads;
+    const int64_t records = (int64_t)threads * (runner.batch > 0 ? runner.batch : 1);
+    double start;
+    tare_status status;
+    if (!runner.limit || runner.limit > records) runner.limit = records;
+    TARE_TRY(tare_session_check_ops(model, signature));
+    TARE_TRY(tare_sessions_new(&sessions, threads, model, NULL));
+    status = tare_run_records_on(sessions, threads, signature, &runner, count_answer,
+                                 trial); /* plans and kernels are made */
+    *trial = (struct trial){ .signature = trial->signature, .n_outputs = trial->n_outputs };
+    start = now_seconds();
+    if (status == TARE_OK) status = tare_run_records_on(sessions, threads, signature, &runner, count_answer, trial);
+    if (trial->records) {
+        trial->seconds = (now_seconds() - start) / (double)trial->records;
+        trial->answer_bytes /= (double)trial->records;
+    }
+    tare_sessions_free(sessions, threads);
+    return status;
+}
+
+static tare_status try_float(struct trial *trial, struct tare_comparing *c) {
+    const struct tare_saved_model_options options = { .ops = c->task->ops };
+    const struct tare_signature *signature;
+    struct tare_model *model;
+    struct rusage usage;
+    tare_status status;
+    TARE_TRY(tare_saved_model_load(&model, c->task->model, &options));
+    TARE_CHECK(tare_pick_signature(&signature, model, c->options->signature));
+    trial->signature = tare_arena_strdup(&c->result.arena, signature->key);
+    trial->n_outputs = signature->n_outputs;
+    TARE_CHECK(trial->signature ? TARE_OK : TARE_NO_MEMORY);
+    status = run_batches(trial, c, model, signature);
+    trial->peak_bytes = getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : 0;
+done:
+    tare_model_free(model);
+    return status;
+}
+
+static tare_status count_records(int64_t *out, const char *const *paths, size_t n_paths,
+                                 const struct tare_dataset_spec *spec, int64_t limit) {
+    const struct tare_source_options options = { .limit = limit, .spec = spec };
+    struct tare_source *source;
+    bool end = false;
+    tare_status status = TARE_OK;
+    *out = 0;
+    TARE_TRY(tare_source_new(&source, paths, n_paths, &options));
+    while (status == TARE_OK && !end) {
+        struct tare_sample sample;
+        struct tare_provenance where;
+        status = tare_source_next(&sample, &where, &end, source, NULL, NULL);
+        if (status != TARE_OK || end) break;
+        tare_sample_reset(&sample);
+        ++*out;
+    }
+    tare_source_free(source);
+    return status;
+}
+
+static void name_models(struct tare_strbuf *out, const struct tare_variant_list *list) {
+    for (size_t i = 0; i < list->count; i++) {
+        const struct tare_variant *v = &list->variants[i];
+        tare_strbuf_printf(out, "%s%s", i ? ", " : "", v->method);
+        if (v->algorithm) tare_strbuf_printf(out, " %s", v->algorithm);
+        if (v->granularity) tare_strbuf_printf(out, " %s", v->granularity);
+    }
+}
+
+tare_status tare_comparing_plan(struct tare_strbuf *out, struct tare_comparing *c) {
+    const struct tare_comparing_task *task = c->task;
+    const bool calibrates = tare_variants_calibrate(&c->variants);
+    const bool by_samples = calibrates && !task->calibration && !task->calibration_file;
+    struct trial trial = { 0 };
+    int64_t records, samples = 0;
+    double seconds;
+    TARE_TRY(count_records(&records, task->data, task->n_data, task->spec, c->runner.limit));
+    if (by_samples) TARE_TRY(count_records(&samples, task->calibration_data, task->n_calibration_data, task->spec, 0));
+    TARE_TRY(try_float(&trial, c));
+    seconds = trial.seconds * ((double)records * (double)c->variants.count + (double)samples);
+    tare_strbuf_printf(out, "%s, signature %s: would run %zu models over %lld records\n", task->model, trial.signature,
+                       c->variants.count, (long long)records);
+    tare_strbuf_puts(out, "models: ");
+    name_models(out, &c->variants);
+    if (by_samples)
+        tare_strbuf_printf(out, "\ncalibration: once, on %lld samples\n", (long long)samples);
+    else
+        tare_strbuf_printf(out, "\ncalibration: %s\n", calibrates ? "from a file" : "none is needed");
+    tare_strbuf_printf(out, "time: about %.1f s on %d threads, by %.3g ms a record of the float model%s\n", seconds,
+                       c->result.threads, 1e3 * trial.seconds,
+                       c->options->sensitivity || c->options->automatic || tare_targeting_wanted(&c->options->target)
+                           ? "; layer by layer comes on top"
+                           : "");
+    tare_strbuf_printf(out, "memory: about %.0f MB; %.2f MB of float answers in a temporary file\n",
+                       (double)trial.peak_bytes / 1e6, trial.answer_bytes * (double)records / 1e6);
+    return TARE_OK;
+}

@@ -1,0 +1,197 @@
+/* The whole conversion of a loaded model. */
+#include "workflow/convert.h"
+#include "base/strbuf.h"
+#include "calib/file.h"
+#include "calib/fingerprint.h"
+#include "workflow/calibrate.h"
+#include "workflow/quantize.h"
+#include "quant/fake_quant.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A path as the options have it: their text stands between single quotes in the shell, so that "${FILE}" comes through.
+ */
+static tare_status expand(struct tare_strbuf *out, const char *path) {
+    while (*path) {
+        const char *end = path[0] == '$' && path[1] == '{' ? strchr(path, '}') : NULL;
+        const char *value;
+        char name[128];
+        if (!end || (size_t)(end - path) >= sizeof name) {
+            tare_strbuf_printf(out, "%c", *path++);
+            continue;
+        }
+        snprintf(name, sizeof name, "%.*s", (int)(end - path - 2), path + 2);
+        value = getenv(name);
+        if (!value)
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "tfrecord_file_path: the environment has no variable %s", name);
+        tare_strbuf_puts(out, value);
+        path = end + 1;
+    }
+    return TARE_OK;
+}
+
+/* What there is to be counted. */
+struct counting {
+    const struct tare_model *model;
+    bool channels, hessians;
+    const volatile sig_atomic_t *interrupted;
+};
+
+/* A calibration of a data set; or, where *out is one already, its Hessians. */
+static tare_status count_dataset(struct tare_calibration **out, const struct counting *counting,
+                                 const struct tare_dataset_file *dataset) {
+    struct tare_strbuf path = { 0 };
+    struct tare_calibrating_options options = { .signature = dataset->signature,
+                                                .n_data = 1,
+                                                .channels = counting->channels,
+                                                .interrupted = counting->interrupted };
+    const char *text;
+    tare_status status = expand(&path, dataset->path);
+    text = tare_strbuf_text(&path);
+    options.data = &text;
+    if (status == TARE_OK)
+        status = *out ? tare_calibrate_hessians(*out, counting->model, &options)
+                      : tare_calibrate_files(out, counting->model, &options);
+    tare_strbuf_free(&path);
+    return status;
+}
+
+/* Every signature with samples is calibrated; what they count is added up. */
+static tare_status calibrate(struct tare_calibration **out, const struct tare_converting_options *options,
+                             const struct counting *counting) {
+    const struct tare_quantization *quantization = &options->converter->quantization;
+    if (options->calibration_file) return tare_calibration_load_for(out, counting->model, options->calibration_file);
+    if (!quantization->n_datasets && !counting->channels && !counting->hessians &&
+        tare_quant_is_trained(counting->model))
+        return TARE_OK;
+    if (!quantization->n_datasets)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "When `representative_dataset` is not provided, the model should be trained with "
+                         "quantization-aware training (QAT). (representative_datasets has no entry for '%s')",
+                         quantization->signatures[0]);
+    for (size_t i = 0; i < quantization->n_datasets; i++) {
+        struct tare_calibration *calibration = NULL;
+        tare_status status;
+        TARE_TRY(count_dataset(&calibration, counting, &quantization->datasets[i]));
+        if (!*out) {
+            *out = calibration;
+            continue;
+        }
+        status = tare_calibration_merge(*out, calibration);
+        tare_calibration_free(calibration);
+        TARE_TRY(status);
+    }
+    for (size_t i = 0; counting->hessians && i < quantization->n_datasets; i++)
+        TARE_TRY(count_dataset(out, counting, &quantization->datasets[i]));
+    return TARE_OK;
+}
+
+/* In TensorFlow's words. */
+static tare_status check_training(const struct tare_model *model, const struct tare_quantizing *quantizing) {
+    const struct tare_quant_method *method = quantizing->quantization.options.setting.method;
+    if (!method || method->needs_ranges || !tare_quant_is_trained(model)) return TARE_OK;
+    return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                     "The models trained with quantization-aware training (QAT) is not supported for %s quantization.",
+                     method == &tare_method_dynamic ? "dynamic-range" : "weight-only");
+}
+
+static tare_status quantize(struct tare_converted *out, struct tare_arena *arena, struct tare_model *model,
+                            const struct tare_converting_options *options) {
+    struct tare_calibration *made = NULL;
+    const struct tare_calibration *used;
+    struct tare_quantizing quantizing;
+    struct tare_quant_report report;
+    struct counting counting = { .model = model, .interrupted = options->interrupted };
+    bool needed;
+    tare_status status;
+    TARE_TRY(tare_quantizing_of(&quantizing, &options->converter->quantization));
+    TARE_TRY(check_training(model, &quantizing));
+    needed = tare_quantizing_needs_samples(&quantizing, &counting.channels);
+    counting.hessians = tare_quantizing_needs_hessians(&quantizing);
+    if (needed && options->calibration)
+        TARE_TRY(tare_calibration_fit(&made, options->calibration, model, "the calibration"));
+    if (needed && !options->calibration) TARE_CHECK(calibrate(&made, options, &counting));
+    used = !needed ? NULL : made ? made : options->calibration;
+    status = tare_quantizing_run(&report, arena, model, &quantizing, (struct tare_calibration *)(uintptr_t)used);
+    if (status == TARE_OK) status = tare_quantizing_explain(&out->layers, arena, &report, &quantizing, used);
+    if (status == TARE_OK) out->quantized = report;
+    out->was_quantized = status == TARE_OK;
+done:
+    tare_calibration_free(made);
+    return status;
+}
+
+static void step(const struct tare_converting_options *options) {
+    if (options->step) options->step(options->step_arg);
+}
+
+tare_status tare_converting_run(struct tare_converted *out, struct tare_arena *arena, struct tare_model *model,
+                                const struct tare_converting_options *options) {
+    const struct tare_converter_options *converter = options->converter;
+    struct tare_tpu_memory before;
+    tare_status status;
+    *out = (struct tare_converted){ 0 };
+    TARE_TRY(tare_pipeline_memory(&before, arena, model, converter));
+    if (converter->has_quantization) {
+        model->keep_variables_from = converter->quantization.keeps_variables ? 1 : 0;
+        TARE_TRY(tare_pipeline_prepare(model, out->prepared));
+        step(options);
+        TARE_TRY(quantize(out, arena, model, options));
+    } else {
+        step(options);
+    }
+    step(options);
+    status = tare_pipeline_place(&out->conversion, arena, model, converter);
+    if (status == TARE_OK) {
+        if (!converter->automatic) out->conversion.before = before; /* else the functions are not older than this */
+        step(options);
+    }
+    return status;
+}
+
+/* ---- telling ---- */
+
+/* What is the only reason of a failure stands in its text. */
+static void tell_findings(const struct tare_log *log, const struct tare_conversion *conversion, tare_status status) {
+    size_t errors = 0;
+    for (size_t i = 0; i < conversion->n_findings; i++)
+        errors += tare_tpu_finding_is_error(conversion->findings[i].kind);
+    if (status != TARE_OK && errors < 2) return;
+    for (size_t i = 0; i < conversion->n_findings; i++) {
+        bool error = status != TARE_OK && tare_tpu_finding_is_error(conversion->findings[i].kind);
+        tare_warn(log, "%s%s", error ? "error: " : "", conversion->findings[i].text);
+    }
+}
+
+static void tell_notes(const struct tare_log *log, const struct tare_conversion *conversion) {
+    const struct tare_tpu_existing *existing = &conversion->existing;
+    if (existing->tpu_calls)
+        tare_note(log, "the model has been converted for TPU before: %zu TPUPartitionedCall (%s) stay as they are",
+                  existing->tpu_calls, existing->first);
+    for (size_t i = 0; i < conversion->split.n_notes; i++)
+        tare_note(log, "%s", conversion->split.notes[i]);
+    for (size_t i = 0; i < conversion->composites.count; i++) {
+        const struct tare_composite *composite = &conversion->composites.items[i];
+        tare_note(log, "function %s (%s) %s%s", composite->function, composite->implements,
+                  composite->reason ? "stays composite: " : "was fused", composite->reason ? composite->reason : "");
+    }
+    for (size_t i = 0; i < conversion->batching.n_notes; i++)
+        tare_note(log, "%s", conversion->batching.notes[i]);
+    for (size_t i = 0; i < conversion->n_advice; i++)
+        tare_note(log, "%s", conversion->advice[i]);
+    if (conversion->dropped.assertions)
+        tare_note(log, "%zu assertions left the TPU functions, as they would at compilation",
+                  conversion->dropped.assertions);
+}
+
+void tare_converting_tell(const struct tare_log *log, const struct tare_converted *converted,
+                          const struct tare_converter_options *converter, tare_status status) {
+    if (converter->has_quantization && converter->quantization.warning)
+        tare_warn(log, "%s", converter->quantization.warning);
+    for (size_t i = 0; converted->was_quantized && i < converted->quantized.n_unused_rules; i++)
+        tare_warn(log, "%s: the rule matches no layer", converted->quantized.unused_rules[i]);
+    tell_findings(log, &converted->conversion, status);
+    if (status == TARE_OK) tell_notes(log, &converted->conversion);
+}

@@ -1,0 +1,26 @@
+/* Options that every command with records has: how records become inputs. */
+#ifndef TARE_WORKFLOW_DATA_OPTIONS_H
+#define TARE_WORKFLOW_DATA_OPTIONS_H
+
+#include "base/option.h"
+#include "datasets/spec.h"
+
+struct tare_data_options {
+    const char *spec_path;
+    struct tare_dataset_spec *spec; /* set by open; NULL: none was given */
+};
+
+/* The rows, for a command whose options have a struct tare_data_options `member`. */
+#define TARE_DATA_OPTIONS(type, member)                                                                                \
+    {                                                                                                                  \
+        .name = "spec", .kind = TARE_OPTION_STRING,                                                                    \
+        .offset = offsetof(type, member) + offsetof(struct tare_data_options, spec_path), .placeholder = "FILE",       \
+        .help = "DatasetSpec: how tf.Example records, arrays and images become inputs (docs/dataset-spec.md)"          \
+    }
+
+/* Reads the spec that was given. The parser does not know `spec`: it must be NULL before. */
+tare_status tare_data_options_open(struct tare_data_options *options) TARE_WARN_UNUSED;
+/* Safe when open did not come. */
+void tare_data_options_close(struct tare_data_options *options);
+
+#endif

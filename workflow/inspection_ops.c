@@ -1,0 +1,147 @@
+/* Counting ops for tare inspect, and small questions that text and JSON share. */
+#include "base/alloc.h"
+#include "workflow/inspection.h"
+#include "graph/calls.h"
+#include "graph/op.h"
+#include "interpreter/session.h"
+#include "tpu/compatibility.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What feeds a computation stays before it. */
+static bool stays_outside(const char *op) {
+    static const char *const ops[] = {
+        "Placeholder", "PlaceholderWithDefault", "PlaceholderV2", "VarHandleOp", "VariableV2", "Variable", NULL
+    };
+    for (size_t i = 0; ops[i]; i++)
+        if (strcmp(ops[i], op) == 0) return true;
+    return false;
+}
+
+static tare_status count_node(struct inspect_ops *ops, const struct tare_node *node) {
+    struct inspect_op_count *entry = tare_map_get(&ops->by_name, node->op);
+    if (!entry) {
+        entry = TARE_NEW(&ops->arena, struct inspect_op_count);
+        if (!entry || !TARE_GROW(ops->items, ops->count, ops->capacity)) return TARE_NO_MEMORY;
+        entry->op = node->op;
+        entry->on_tpu = tare_tpu_compiles(node->op) || stays_outside(node->op) ||
+                        tare_model_find_function(node->graph->model, node->op);
+        ops->not_on_tpu += !entry->on_tpu;
+        ops->items[ops->count++] = entry;
+        if (!tare_map_set(&ops->by_name, entry->op, entry)) return TARE_NO_MEMORY;
+    }
+    entry->count++;
+    if (node->def && node->def->row && node->def->row->quant == TARE_QUANT_WEIGHTED) ops->quantizable++;
+    return TARE_OK;
+}
+
+/* Main-graph nodes below the signatures' outputs, and the functions that they call. */
+struct walk {
+    struct inspect_ops *ops;
+    bool *seen;
+    struct tare_node **stack;
+    size_t depth;
+    struct tare_map functions; /* name -> graph, those that were counted */
+};
+
+static void push(struct walk *walk, struct tare_node *node) {
+    if (!node || walk->seen[node->position]) return;
+    walk->seen[node->position] = true;
+    walk->stack[walk->depth++] = node;
+}
+
+static tare_status count_function(void *arg, const struct tare_node *node, struct tare_graph *callee) {
+    struct walk *walk = arg;
+    (void)node;
+    if (tare_map_get(&walk->functions, callee->name)) return TARE_OK;
+    if (!tare_map_set(&walk->functions, callee->name, callee)) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < callee->n_nodes; i++) {
+        TARE_TRY(count_node(walk->ops, callee->nodes[i]));
+        TARE_TRY(tare_node_each_function(callee->nodes[i], count_function, walk));
+    }
+    return TARE_OK;
+}
+
+static void push_outputs(struct walk *walk, const struct tare_model *model, const char *only) {
+    for (size_t s = 0; s < model->n_signatures; s++) {
+        const struct tare_signature *signature = &model->signatures[s];
+        if (only && strcmp(signature->key, only) != 0) continue;
+        for (size_t i = 0; i < signature->n_outputs; i++) {
+            const struct tare_binding *output = &signature->outputs[i];
+            push(walk, output->edge.node);
+            push(walk, output->indices.node);
+            push(walk, output->values.node);
+            push(walk, output->dense_shape.node);
+        }
+    }
+}
+
+static tare_status count_reached(struct walk *walk, const struct tare_model *model, const char *only) {
+    walk->seen = TARE_NEW_ARRAY(&walk->ops->arena, bool, model->main->n_nodes + 1);
+    walk->stack = TARE_NEW_ARRAY(&walk->ops->arena, struct tare_node *, model->main->n_nodes + 1);
+    if (!walk->seen || !walk->stack) return TARE_NO_MEMORY;
+    push_outputs(walk, model, only);
+    while (walk->depth) {
+        const struct tare_node *node = walk->stack[--walk->depth];
+        TARE_TRY(count_node(walk->ops, node));
+        TARE_TRY(tare_node_each_function(node, count_function, walk));
+        for (size_t i = 0; i < node->n_inputs; i++)
+            push(walk, node->inputs[i].node);
+        for (size_t i = 0; i < node->n_controls; i++)
+            push(walk, node->controls[i]);
+    }
+    return TARE_OK;
+}
+
+static int by_count(const void *a, const void *b) {
+    const struct inspect_op_count *x = *(struct inspect_op_count *const *)a, *y = *(struct inspect_op_count *const *)b;
+    if (x->count != y->count) return x->count < y->count ? 1 : -1;
+    return strcmp(x->op, y->op);
+}
+
+tare_status inspect_ops_count(struct inspect_ops *ops, const struct tare_model *model, const char *only) {
+    struct walk walk = { .ops = ops };
+    tare_status status = count_reached(&walk, model, only);
+    tare_map_free(&walk.functions);
+    TARE_TRY(status);
+    if (ops->count) qsort(ops->items, ops->count, sizeof *ops->items, by_count);
+    ops->n_missing =
+        tare_session_missing_ops(model, only ? tare_model_find_signature(model, only) : NULL, &ops->missing);
+    return TARE_OK;
+}
+
+void inspect_ops_free(struct inspect_ops *ops) {
+    tare_map_free(&ops->by_name);
+    tare_strbuf_free(&ops->missing);
+    tare_free(ops->items);
+    tare_arena_free(&ops->arena);
+    memset(ops, 0, sizeof *ops);
+}
+
+tare_status inspect_find_graph(const struct tare_graph **out, const struct tare_model *model, const char *name) {
+    *out = tare_model_find_function(model, name);
+    for (size_t i = 0; i < model->n_aliases && !*out; i++)
+        if (strcmp(model->aliases[i].alias, name) == 0)
+            *out = tare_model_find_function(model, model->aliases[i].function);
+    if (!*out && (!*name || strcmp(name, "graph") == 0)) *out = model->main;
+    if (*out) return TARE_OK;
+    return TARE_FAIL(TARE_NOT_FOUND, "%s: --graph: no function is named '%s' (--functions lists them)", model->path,
+                     name);
+}
+
+void inspect_input_name(struct tare_strbuf *out, struct tare_edge edge) {
+    tare_strbuf_puts(out, edge.node->name);
+    if (edge.index) tare_strbuf_printf(out, ":%d", edge.index);
+}
+
+int64_t inspect_variable_bytes(const struct tare_variable *variable) {
+    size_t element = tare_dtype_size(tare_dtype_base(variable->dtype));
+    int64_t count, bytes;
+    if (variable->dtype == TARE_DT_STRING || !element || !tare_shape_is_known(&variable->shape)) return -1;
+    if (tare_shape_elements(&count, &variable->shape) != TARE_OK) {
+        tare_error_clear();
+        return -1;
+    }
+    return tare_mul_i64(&bytes, count, (int64_t)element) ? bytes : -1;
+}

@@ -1,0 +1,180 @@
+/* Mixed precision on a real model. */
+#include "workflow/mixed_precision_search.h"
+#include "base/progress.h"
+#include "convert/saved_model.h"
+#include "eval/model_inputs.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool tare_targeting_wanted(const struct tare_targeting_options *options) {
+    return options->max_drop || options->min_sqnr || options->max_size;
+}
+
+struct targeting {
+    const struct tare_targeting_task *task;
+    const struct tare_sensitivity *sensitivity;
+    struct tare_comparison comparison; /* its first row is the float model's */
+    const size_t *kept;                /* of the mix at hand */
+    size_t n_kept;
+};
+
+/* ---- models ---- */
+
+static bool is_quantized(void *arg, const struct tare_graph *graph, const struct tare_node *op) {
+    const struct targeting *t = arg;
+    for (size_t i = 0; i < t->n_kept; i++) {
+        const struct tare_sensitive_layer *layer = &t->sensitivity->layers[t->kept[i]];
+        if (strcmp(layer->node, op->name) == 0 && strcmp(layer->function, graph->name) == 0) return false;
+    }
+    return true;
+}
+
+/* The mix that leaves `kept` in float. */
+static tare_status make_mix(struct tare_model **out, struct targeting *t, const size_t *kept, size_t n_kept) {
+    struct tare_variant variant = *t->task->variant;
+    struct tare_quant_report report;
+    struct tare_arena arena = { 0 };
+    tare_status status;
+    t->kept = kept;
+    t->n_kept = n_kept;
+    variant.quantization.options.wants = is_quantized;
+    variant.quantization.options.wants_arg = t;
+    TARE_TRY(tare_load_prepared_with(out, t->task->model, t->task->ops));
+    status = tare_variant_apply(&report, &arena, *out, &variant, t->task->calibration);
+    tare_arena_free(&arena);
+    if (status == TARE_OK) return TARE_OK;
+    tare_model_free(*out);
+    *out = NULL;
+    return status;
+}
+
+static tare_status size_of(void *arg, int64_t *bytes, const size_t *kept, size_t n_kept) {
+    struct tare_model *model;
+    TARE_TRY(make_mix(&model, arg, kept, n_kept));
+    *bytes = tare_model_weight_bytes(model);
+    tare_model_free(model);
+    return TARE_OK;
+}
+
+static tare_status run_model(struct tare_comparison_row **row, struct targeting *t, const struct tare_model *model) {
+    const struct tare_signature *signature;
+    TARE_TRY(tare_pick_signature(&signature, model, t->task->signature));
+    return tare_comparison_add(row, &t->comparison, model, signature, t->task->runner, t->task->label);
+}
+
+static struct tare_sensitivity_figures figures_of(const struct tare_metrics *m) {
+    struct tare_sensitivity_figures f = { tare_metrics_sqnr_db(m), NAN, NAN };
+    if (m->labelled) f.top1 = (double)m->top1 / (double)m->labelled;
+    if (m->ranked) f.agreement = (double)m->agree / (double)m->ranked;
+    return f;
+}
+
+static tare_status measure(void *arg, struct tare_target_point *point) {
+    struct targeting *t = arg;
+    struct tare_comparison_row *row;
+    struct tare_model *model;
+    tare_status status;
+    TARE_TRY(make_mix(&model, t, point->kept, point->n_kept));
+    status = run_model(&row, t, model);
+    tare_model_free(model);
+    TARE_TRY(status);
+    point->size_bytes = row->size_bytes;
+    point->figures = figures_of(&row->outputs[0]);
+    return TARE_OK;
+}
+
+static tare_status measure_float(struct tare_sensitivity_figures *out, int64_t *bytes, struct targeting *t) {
+    struct tare_comparison_row *row;
+    struct tare_model *model;
+    tare_status status;
+    TARE_TRY(tare_saved_model_load(&model, t->task->model, &(struct tare_saved_model_options){ .ops = t->task->ops }));
+    status = run_model(&row, t, model);
+    tare_model_free(model);
+    TARE_TRY(status);
+    *out = figures_of(&row->outputs[0]);
+    *bytes = row->size_bytes;
+    return TARE_OK;
+}
+
+/* ---- targets ---- */
+
+static tare_status read_number(double *out, const char *name, const char *text) {
+    char *end;
+    *out = strtod(text, &end);
+    if (end != text && !*end && isfinite(*out)) return TARE_OK;
+    return TARE_FAIL(TARE_USAGE, "--%s is '%s' (wanted a number)", name, text);
+}
+
+static tare_status read_target(struct tare_target *out, const struct tare_targeting_options *options,
+                               int64_t float_bytes) {
+    *out = (struct tare_target){ .max_drop = INFINITY, .min_sqnr_db = -INFINITY };
+    if (options->max_drop) TARE_TRY(read_number(&out->max_drop, "max-drop", options->max_drop));
+    if (options->min_sqnr) TARE_TRY(read_number(&out->min_sqnr_db, "min-sqnr", options->min_sqnr));
+    if (options->max_size)
+        TARE_TRY(
+            tare_error_prefix(tare_target_read_size(&out->max_bytes, options->max_size, float_bytes), "--max-size"));
+    return TARE_OK;
+}
+
+static tare_status measure_sensitivity(struct tare_sensitivity *out, const struct tare_targeting_task *task) {
+    struct tare_runner_options runner = *task->runner;
+    const struct tare_sensitivity_task sensitivity = {
+        .model = task->model,
+        .ops = task->ops,
+        .variant = task->variant,
+        .calibration = task->calibration,
+        .signature = task->signature,
+        .label = task->label,
+        .runner = &runner,
+        .threads = task->threads,
+        .quiet = task->quiet,
+        .memory = task->sensitivity_memory,
+    };
+    if (!runner.limit || runner.limit > task->sensitivity_limit) runner.limit = task->sensitivity_limit;
+    return tare_sensitivity_measure(out, &sensitivity);
+}
+
+tare_status tare_targeting_run(struct tare_targeting *out, const struct tare_targeting_task *task,
+                               struct tare_sensitivity *sensitivity) {
+    struct targeting t = { .task = task, .comparison = { .threads = task->threads }, .sensitivity = &out->sensitivity };
+    const struct tare_progress_options progress = {
+        .label = "target", .unit = "records", .total = -1, .quiet = task->quiet
+    };
+    struct tare_sensitivity_figures figures;
+    struct tare_target target;
+    struct tare_target_task search = {
+        .target = &target, .sensitivity = &out->sensitivity, .size = size_of, .measure = measure, .arg = &t
+    };
+    int64_t bytes;
+    tare_status status;
+    *out = (struct tare_targeting){ .result = { .chosen = NULL } };
+    TARE_TRY(read_target(&target, task->options, 100));
+    if (sensitivity) {
+        out->sensitivity = *sensitivity;
+        *sensitivity = (struct tare_sensitivity){ .count = 0 };
+    } else {
+        TARE_TRY(measure_sensitivity(&out->sensitivity, task));
+    }
+    t.comparison.progress = tare_progress_new(&progress);
+    TARE_CHECK(measure_float(&figures, &bytes, &t));
+    TARE_CHECK(read_target(&target, task->options, bytes));
+    search.float_top1 = figures.top1;
+    status = tare_target_search(&out->result, &search);
+done:
+    tare_progress_free(t.comparison.progress);
+    tare_comparison_free(&t.comparison);
+    return status;
+}
+
+void tare_targeting_close(struct tare_targeting *targeting) {
+    tare_target_free(&targeting->result);
+    tare_sensitivity_free(&targeting->sensitivity);
+}
+
+tare_status tare_targeting_check(const struct tare_targeting *targeting) {
+    if (targeting->result.chosen) return TARE_OK;
+    return TARE_FAIL(TARE_NOT_FOUND, "no mix of %s and float layers meets the target; the best: %s",
+                     targeting->sensitivity.method, targeting->result.best);
+}

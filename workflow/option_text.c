@@ -1,0 +1,47 @@
+/* Words of a text as the arguments of a command line: the rows and their parser are the same. */
+#include "workflow/option_text.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum { MOST = 128 };
+
+/* Copies the next word behind "--", without its quotes, and moves *text behind it. NULL at the end of the text. */
+static tare_status next_word(char **out, struct tare_arena *arena, const char **text) {
+    const char *p = *text;
+    bool quoted = false;
+    size_t used = 2;
+    while (isspace((unsigned char)*p))
+        p++;
+    *out = NULL;
+    if (!*p) return TARE_OK;
+    char *word = TARE_NEW_ARRAY(arena, char, strlen(p) + 3);
+    if (!word) return TARE_NO_MEMORY;
+    memcpy(word, "--", 2);
+    for (; *p && (quoted || !isspace((unsigned char)*p)); p++) {
+        if (*p == '"')
+            quoted = !quoted;
+        else
+            word[used++] = *p;
+    }
+    word[used] = '\0';
+    if (quoted) return TARE_FAIL(TARE_USAGE, "options '%s': a quote is not closed", *text);
+    *text = p;
+    *out = word;
+    return TARE_OK;
+}
+
+tare_status tare_option_text_read(void *values, struct tare_arena *arena, const struct tare_option_set *set,
+                                  const char *text) {
+    struct tare_option_outcome outcome;
+    char *words[MOST];
+    int count = 0;
+    for (const char *rest = text ? text : "";;) {
+        TARE_TRY(next_word(&words[count], arena, &rest));
+        if (!words[count]) break;
+        if (strcmp(words[count], "--help") == 0)
+            return TARE_FAIL(TARE_USAGE, "options '%s': there is no option 'help'", text);
+        if (++count == MOST) return TARE_FAIL(TARE_USAGE, "options '%.40s…': more than %d of them", text, MOST - 1);
+    }
+    return tare_options_parse(values, &outcome, set, count, words);
+}

@@ -1,0 +1,104 @@
+/* From a user's options to a quantized model. */
+#include "workflow/quantize.h"
+#include "base/alloc.h"
+#include "base/file.h"
+#include "quant/recipe.h"
+
+#include <string.h>
+
+const char *const tare_op_set_names[] = { "xla", "uniform_quantized", "tf", NULL };
+
+static tare_status find_method(const struct tare_quant_method **out, const char *name) {
+    const char *known[16] = { "float" };
+    const char *nearest;
+    *out = tare_quant_method_find(name);
+    if (*out || strcmp(name, "float") == 0) return TARE_OK;
+    for (size_t i = 0; i < 14 && tare_quant_methods[i]; i++)
+        known[i + 1] = tare_quant_methods[i]->name;
+    nearest = tare_nearest_name(name, known);
+    return TARE_FAIL(TARE_USAGE, "--method: there is no '%s' (%s%s)", name,
+                     nearest ? "did you mean " : "known: static, dynamic, weight_only, float", nearest ? nearest : "");
+}
+
+static tare_status read_recipe(struct tare_quant_recipe **out, struct tare_arena *arena, const char *path) {
+    char *data = NULL;
+    size_t size = 0;
+    tare_status status;
+    TARE_TRY(tare_file_read(&data, &size, path));
+    status = tare_quant_recipe_new(out, arena);
+    if (status == TARE_OK) status = tare_quant_recipe_read(*out, data, size, path);
+    tare_free(data);
+    return status;
+}
+
+tare_status tare_layer_options_apply(struct tare_quant_options *out, struct tare_arena *arena,
+                                     const struct tare_layer_options *options) {
+    struct tare_quant_recipe *recipe = NULL;
+    out->op_set = (enum tare_quant_op_set)options->op_set;
+    out->setting.full_range = options->full_range;
+    out->setting.symmetric = options->symmetric;
+    out->setting.activation_bits = options->activation_bits;
+    out->depthwise = options->depthwise;
+    out->two_inputs = options->two_inputs;
+    out->integer_adds = options->integer_adds;
+    out->min_elements = options->min_elements;
+    if (options->recipe) TARE_TRY(read_recipe(&recipe, arena, options->recipe));
+    out->recipe = recipe;
+    if (out->passes || !tare_quant_recipe_passes(recipe)) return TARE_OK;
+    return tare_quant_passes_parse(&out->passes, arena, tare_quant_recipe_passes(recipe));
+}
+
+tare_status tare_quantizing_read(struct tare_quantizing *quantizing, struct tare_arena *arena,
+                                 const struct tare_quantizing_options *options) {
+    struct tare_quant_options *out = &quantizing->quantization.options;
+    unsigned sets = 0;
+    *quantizing = (struct tare_quantizing){ .quantization.options.setting.bits = options->bits };
+    TARE_TRY(tare_layer_options_apply(out, arena, &options->layers));
+    TARE_TRY(find_method(&out->setting.method, options->method));
+    TARE_TRY(tare_quant_setting_read(&out->setting, &sets, "granularity", options->granularity));
+    if (options->bits != 8 && options->bits != 4)
+        return TARE_FAIL(TARE_USAGE, "--bits %d (wanted 8 or 4)", options->bits);
+    TARE_TRY(tare_quant_check_setting(&out->setting));
+    if (options->passes)
+        TARE_TRY(tare_error_prefix(tare_quant_passes_parse(&out->passes, arena, options->passes), "--passes"));
+    return tare_algorithm_parse(&quantizing->algorithm, options->algorithm);
+}
+
+tare_status tare_quantizing_of(struct tare_quantizing *out, const struct tare_quantization *quantization) {
+    *out = (struct tare_quantizing){ .quantization = *quantization };
+    return tare_algorithm_parse(&out->algorithm, quantization->algorithm);
+}
+
+bool tare_quantizing_needs_hessians(const struct tare_quantizing *quantizing) {
+    return tare_quant_passes_need_hessians(quantizing->quantization.options.passes);
+}
+
+bool tare_quantizing_needs_samples(const struct tare_quantizing *quantizing, bool *channels) {
+    const struct tare_quant_options *options = &quantizing->quantization.options;
+    *channels = tare_quant_passes_need_channels(options->passes);
+    return *channels || tare_quant_needs_ranges(options);
+}
+
+tare_status tare_quantizing_prepare(struct tare_model *model, bool keep_variables) {
+    model->keep_variables_from = keep_variables ? 1 : 0;
+    return tare_pipeline_prepare(model, NULL);
+}
+
+tare_status tare_quantizing_run(struct tare_quant_report *report, struct tare_arena *arena, struct tare_model *model,
+                                const struct tare_quantizing *quantizing, struct tare_calibration *calibration) {
+    const struct tare_quantization *quantization = &quantizing->quantization;
+    const struct tare_calibrated_ranges calibrated = { .calibration = calibration,
+                                                       .algorithm = quantizing->algorithm,
+                                                       .symmetric = quantization->options.setting.symmetric,
+                                                       .bits = quantization->options.setting.activation_bits };
+    struct tare_quant_ranges ranges = { 0 };
+    if (calibration) ranges = tare_ranges_of(&calibrated);
+    TARE_TRY(tare_calibration_check_passes(calibration, quantization->options.passes));
+    return tare_pipeline_quantize(report, arena, model, quantization, &ranges);
+}
+
+tare_status tare_quantizing_explain(struct tare_explanation_list *out, struct tare_arena *arena,
+                                    const struct tare_quant_report *report, const struct tare_quantizing *quantizing,
+                                    const struct tare_calibration *calibration) {
+    return tare_explain(out, arena, report, calibration, calibration ? &quantizing->algorithm : NULL, false);
+}
