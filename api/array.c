@@ -50,7 +50,7 @@ static tare_status to_tensor(struct tare_tensor *out, const tare_array *array) {
     int64_t elements;
     if (!info || tare_dtype_is_ref(array->dtype) || info->class == TARE_CLASS_OBJECT || info->class == TARE_CLASS_NONE)
         return TARE_FAIL(TARE_TYPE, "%s cannot be given as an array", tare_dtype_name(array->dtype));
-    if (array->rank < 0) return TARE_FAIL(TARE_SHAPE, "rank %d (wanted 0 to %d)", (int)array->rank, TARE_MAX_RANK);
+    if (array->rank < 0) return TARE_FAIL(TARE_SHAPE, "rank %d (expected 0 to %d)", (int)array->rank, TARE_MAX_RANK);
     TARE_TRY(tare_shape_from_dims(&shape, array->rank, array->dims));
     TARE_TRY(tare_shape_elements(&elements, &shape));
     if (elements && !array->data)

@@ -35,11 +35,11 @@ struct tare_calibrator_handle {
 /* ---- the engine's side ---- */
 
 static tare_status next(void *arg, struct tare_tensor *inputs, struct tare_record *record, bool *end,
-                        bool (*wanted)(void *wanted_arg, const struct tare_record *record), void *wanted_arg) {
+                        bool (*expected)(void *wanted_arg, const struct tare_record *record), void *wanted_arg) {
     tare_calibrator *c = arg;
     struct queue *q = &c->queue;
     struct tare_tensor *sample = NULL;
-    (void)wanted; /* the calibration is new: no record of it is done */
+    (void)expected; /* the calibration is new: no record of it is done */
     (void)wanted_arg;
     pthread_mutex_lock(&q->lock);
     while (!q->count && !q->closed)

@@ -37,7 +37,7 @@ static bool must_fail(size_t size) {
 }
 
 static void *out_of_memory(size_t size) {
-    TARE_FAIL(TARE_NO_MEMORY, "out of memory (wanted %zu bytes)", size);
+    TARE_FAIL(TARE_NO_MEMORY, "out of memory (expected %zu bytes)", size);
     return NULL;
 }
 
@@ -80,10 +80,10 @@ void tare_free(void *block) {
     free(block);
 }
 
-bool tare_grow(void **items, size_t *capacity, size_t wanted, size_t item_size) {
+bool tare_grow(void **items, size_t *capacity, size_t expected, size_t item_size) {
     size_t target = *capacity ? *capacity : 8;
     void *grown;
-    while (target < wanted) {
+    while (target < expected) {
         if (!tare_mul_size(&target, target, 2)) return false;
     }
     grown = tare_realloc(*items, target, item_size);

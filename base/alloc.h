@@ -43,6 +43,6 @@ static inline bool tare_add_i64(int64_t *out, int64_t a, int64_t b) {
  * TARE_GROW(list->items, list->count, list->capacity) then list->items[list->count++] = x. */
 #define TARE_GROW(items, count, capacity)                                                                              \
     ((count) < (capacity) || tare_grow((void **)&(items), &(capacity), (count) + 1, sizeof *(items)))
-bool tare_grow(void **items, size_t *capacity, size_t wanted, size_t item_size);
+bool tare_grow(void **items, size_t *capacity, size_t expected, size_t item_size);
 
 #endif

@@ -28,14 +28,14 @@ static struct tare_arena_block *add_block(struct tare_arena *arena, size_t size)
     return block;
 }
 
-static size_t next_block_size(const struct tare_arena *arena, size_t wanted) {
+static size_t next_block_size(const struct tare_arena *arena, size_t expected) {
 #ifdef TARE_ARENA_DEBUG
     (void)arena;
-    return wanted;
+    return expected;
 #else
     size_t size = arena->blocks ? arena->blocks->size * 2 : FIRST_BLOCK;
     if (size > LARGEST_BLOCK) size = LARGEST_BLOCK;
-    return size < wanted ? wanted : size;
+    return size < expected ? expected : size;
 #endif
 }
 

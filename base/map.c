@@ -85,13 +85,13 @@ static bool is_full(const struct tare_map *map, size_t count) {
 }
 
 bool tare_map_reserve(struct tare_map *map, size_t count) {
-    struct tare_map wanted = { .capacity = map->capacity ? map->capacity : 16 };
+    struct tare_map expected = { .capacity = map->capacity ? map->capacity : 16 };
     if (!count) return true;
-    while (is_full(&wanted, count)) {
-        if (wanted.capacity > SIZE_MAX / 2) return false;
-        wanted.capacity *= 2;
+    while (is_full(&expected, count)) {
+        if (expected.capacity > SIZE_MAX / 2) return false;
+        expected.capacity *= 2;
     }
-    return wanted.capacity == map->capacity || resize(map, wanted.capacity);
+    return expected.capacity == map->capacity || resize(map, expected.capacity);
 }
 
 bool tare_map_set_n(struct tare_map *map, const char *key, size_t size, void *value) {

@@ -28,18 +28,18 @@ static const struct tare_option *find_row(const struct tare_option *rows, const 
     return NULL;
 }
 
-static tare_status wrong_value(const struct tare_option *row, const char *text, const char *wanted) {
-    return TARE_FAIL(TARE_USAGE, "option '--%s': wrong value (got '%s', wanted %s)", row->name, text, wanted);
+static tare_status wrong_value(const struct tare_option *row, const char *text, const char *expected) {
+    return TARE_FAIL(TARE_USAGE, "option '--%s': wrong value (expected %s, got '%s')", row->name, expected, text);
 }
 
 static tare_status check_bounds(const struct tare_option *row, const char *text, double value) {
-    char wanted[96];
+    char expected[96];
     if (row->min == row->max || (value >= row->min && value <= row->max)) return TARE_OK;
     if (isinf(row->max) || row->max >= 9e18)
-        snprintf(wanted, sizeof wanted, "at least %.17g", row->min);
+        snprintf(expected, sizeof expected, "at least %.17g", row->min);
     else
-        snprintf(wanted, sizeof wanted, "%.17g to %.17g", row->min, row->max);
-    return wrong_value(row, text, wanted);
+        snprintf(expected, sizeof expected, "%.17g to %.17g", row->min, row->max);
+    return wrong_value(row, text, expected);
 }
 
 static tare_status set_integer(void *place, const struct tare_option *row, const char *text) {
@@ -76,18 +76,18 @@ static tare_status set_flag(bool *place, const struct tare_option *row, const ch
 }
 
 static tare_status set_choice(int *place, const struct tare_option *row, const char *text) {
-    char wanted[256] = "";
+    char expected[256] = "";
     size_t used = 0;
     for (int i = 0; row->choices[i]; i++) {
         if (same_name(row->choices[i], text, strlen(text))) return *place = i, TARE_OK;
-        if (used < sizeof wanted)
-            used += (size_t)snprintf(wanted + used, sizeof wanted - used, "%s%s",
+        if (used < sizeof expected)
+            used += (size_t)snprintf(expected + used, sizeof expected - used, "%s%s",
                                      i == 0                ? ""
                                      : row->choices[i + 1] ? ", "
                                                            : " or ",
                                      row->choices[i]);
     }
-    return wrong_value(row, text, wanted);
+    return wrong_value(row, text, expected);
 }
 
 static tare_status append(struct tare_option_list *list, const char *text) {

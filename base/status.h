@@ -28,8 +28,8 @@
 #define TARE_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #define TARE_WARN_UNUSED __attribute__((warn_unused_result))
 
-/* Sets the error text of this thread and returns `status` (never TARE_OK). The text says what, and got and wanted in
- * brackets: "input 0 has rank 3 (wanted 4)"; no trailing full stop or newline. */
+/* Sets the error text of this thread and returns `status` (never TARE_OK). The text says what, and got and expected in
+ * brackets: "input 0 has rank 3 (expected 4)"; no trailing full stop or newline. */
 tare_status tare_fail(tare_status status, const char *format, ...) TARE_PRINTF(2, 3);
 tare_status tare_fail_va(tare_status status, const char *format, va_list args) TARE_PRINTF(2, 0);
 #define TARE_FAIL(status, ...) tare_fail((status), __VA_ARGS__)

@@ -7,9 +7,9 @@
 #include <string.h>
 
 static bool reserve(struct tare_strbuf *buf, size_t extra) {
-    size_t wanted;
-    if (buf->failed || !tare_add_size(&wanted, buf->size, extra) || !tare_add_size(&wanted, wanted, 1) ||
-        (wanted > buf->capacity && !tare_grow((void **)&buf->data, &buf->capacity, wanted, 1)))
+    size_t expected;
+    if (buf->failed || !tare_add_size(&expected, buf->size, extra) || !tare_add_size(&expected, expected, 1) ||
+        (expected > buf->capacity && !tare_grow((void **)&buf->data, &buf->capacity, expected, 1)))
         buf->failed = true;
     return !buf->failed;
 }

@@ -54,7 +54,7 @@ failed=0
 promise() {
     local verdict=holds
     awk -v x="$2" -v y="$3" 'BEGIN { exit !(x >= y - 1e-6) }' || { verdict="DOES NOT HOLD"; failed=1; }
-    printf '%-62s %6s %% (wanted %.2f %%): %s\n' "$1" "$2" "$3" "$verdict" >>"$work/promises"
+    printf '%-62s %6s %% (expected %.2f %%): %s\n' "$1" "$2" "$3" "$verdict" >>"$work/promises"
 }
 less() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", a - b }'; }
 

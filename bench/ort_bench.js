@@ -45,16 +45,16 @@ async function measure({ path, batch, seconds }) {
 async function compare(path, batch, answers) {
   const { session, feeds } = await open(path, batch);
   const results = await session.run(feeds);
-  const bytes = readFileSync(answers), wanted = new Float32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
+  const bytes = readFileSync(answers), expected = new Float32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
   let at = 0, worst = 0, largest = 0;
   for (const name of session.outputNames) {
     for (const value of results[name].data) {
-      worst = Math.max(worst, Math.abs(value - wanted[at]));
-      largest = Math.max(largest, Math.abs(wanted[at++]));
+      worst = Math.max(worst, Math.abs(value - expected[at]));
+      largest = Math.max(largest, Math.abs(expected[at++]));
     }
   }
   console.log(`${at} values, at most ${(worst / largest).toExponential(1)} of the largest away`);
-  if (at !== wanted.length || !(worst <= 1e-4 * largest)) throw new Error(`the answers differ (${wanted.length} values wanted)`);
+  if (at !== expected.length || !(worst <= 1e-4 * largest)) throw new Error(`the answers differ (${expected.length} values expected)`);
 }
 
 async function main() {

@@ -59,7 +59,7 @@ static tare_status parse_parameter(struct tare_algorithm_choice *choice, const c
         double value = strtod(number, &end);
         if (length == 0 || length >= sizeof number || *end != '\0' || !isfinite(value) || value < parameters[i].min ||
             value > parameters[i].max)
-            return TARE_FAIL(TARE_USAGE, "algorithm '%s': %s is '%.*s' (wanted a number from %g to %g)",
+            return TARE_FAIL(TARE_USAGE, "algorithm '%s': %s is '%.*s' (expected a number from %g to %g)",
                              choice->row->name, parameters[i].name, (int)length, equals != NULL ? equals + 1 : "",
                              parameters[i].min, parameters[i].max);
         choice->values[i] = value;

@@ -224,14 +224,14 @@ static tare_status check_frame(const uint8_t *data, size_t size) {
     if (size < sizeof magic + 1 + CHECKSUM_BYTES)
         return TARE_FAIL(TARE_CORRUPT, "calibration file ends at byte %zu", size);
     if (data[sizeof magic] != TARE_CALIBRATION_VERSION)
-        return TARE_FAIL(TARE_UNSUPPORTED, "calibration file of version %u (wanted %d)", data[sizeof magic],
+        return TARE_FAIL(TARE_UNSUPPORTED, "calibration file of version %u (expected %d)", data[sizeof magic],
                          TARE_CALIBRATION_VERSION);
     struct tare_wire_reader end = { .data = data, .size = size, .offset = size - CHECKSUM_BYTES };
-    uint64_t stored = tare_wire_u64(&end), wanted = checksum_of(data, size - CHECKSUM_BYTES);
-    if (stored != wanted)
+    uint64_t stored = tare_wire_u64(&end), expected = checksum_of(data, size - CHECKSUM_BYTES);
+    if (stored != expected)
         return TARE_FAIL(TARE_CORRUPT,
                          "damaged or truncated calibration file (checksum %016llx, contents have %016llx)",
-                         (unsigned long long)stored, (unsigned long long)wanted);
+                         (unsigned long long)stored, (unsigned long long)expected);
     return TARE_OK;
 }
 

@@ -25,14 +25,14 @@ struct tare_sample_source {
     size_t n_files;
     /* Samples to come, -1 when that is not known; for progress only. */
     int64_t expected;
-    /* Gives the next sample whose record is wanted: one tensor for each feed of the signature, in the signature's order
-     * (a dense input is one feed, a sparse one three: indices, values, dense_shape; a zeroed tensor is not fed), the
-     * caller's to reset; and says which record it is. `wanted(wanted_arg, record)` is false for records that need not
-     * be decoded (they are done already). Each record comes at most once. *end is set, and nothing else, when there are
-     * no more. On failure no tensor is the caller's; *record says where it happened when `record->number` is not -1
+    /* Gives the next sample whose record is expected: one tensor for each feed of the signature, in the signature's
+     * order (a dense input is one feed, a sparse one three: indices, values, dense_shape; a zeroed tensor is not fed),
+     * the caller's to reset; and says which record it is. `expected(wanted_arg, record)` is false for records that need
+     * not be decoded (they are done already). Each record comes at most once. *end is set, and nothing else, when there
+     * are no more. On failure no tensor is the caller's; *record says where it happened when `record->number` is not -1
      * (the caller presets it). */
     tare_status (*next)(void *arg, struct tare_tensor *inputs, struct tare_record *record, bool *end,
-                        bool (*wanted)(void *wanted_arg, const struct tare_record *record), void *wanted_arg);
+                        bool (*expected)(void *wanted_arg, const struct tare_record *record), void *wanted_arg);
 };
 
 #endif

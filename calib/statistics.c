@@ -190,7 +190,8 @@ static tare_status add_samples(const struct adding *a, const struct tare_place *
 static tare_status check_value(const struct tare_tensor *value, int64_t count, enum tare_batch_layout layout) {
     char text[TARE_SHAPE_TEXT_SIZE];
     if (!tare_dtype_is_floating(value->dtype))
-        return TARE_FAIL(TARE_TYPE, "statistics of %s values (wanted a floating dtype)", tare_dtype_name(value->dtype));
+        return TARE_FAIL(TARE_TYPE, "statistics of %s values (expected a floating dtype)",
+                         tare_dtype_name(value->dtype));
     if (layout != TARE_BATCH_SPLIT || count <= 1 || (value->shape.rank >= 1 && value->shape.dims[0] % count == 0))
         return TARE_OK;
     return TARE_FAIL(TARE_SHAPE, "%lld records do not divide axis 0 of %s", (long long)count,

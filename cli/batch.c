@@ -342,10 +342,10 @@ static void look_back(struct batch *b) {
         tare_error_clear();
     }
     for (size_t i = 0; i < b->n_calibrations; i++) { /* a calibration whose jobs are all done is not missed */
-        bool wanted = false;
+        bool expected = false;
         for (size_t k = b->n_calibrations; k < b->n_tasks; k++)
-            wanted |= b->tasks[k].calibration == &b->tasks[i] && !b->tasks[k].skip;
-        b->tasks[i].skip |= !wanted;
+            expected |= b->tasks[k].calibration == &b->tasks[i] && !b->tasks[k].skip;
+        b->tasks[i].skip |= !expected;
     }
 }
 

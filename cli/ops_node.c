@@ -39,7 +39,7 @@ static tare_status parse_shape(struct tare_shape *out, const char *text) {
     }
     if (!at[1]) return TARE_OK;
 bad:
-    return TARE_FAIL(TARE_USAGE, "option '--shape': '%s' is no shape (wanted [2,?], [] or ?)", text);
+    return TARE_FAIL(TARE_USAGE, "option '--shape': '%s' is no shape (expected [2,?], [] or ?)", text);
 }
 
 static tare_status set_attr(struct tare_node *node, struct tare_opspec_memory *memory, const char *text) {
@@ -73,7 +73,7 @@ static tare_status open_node(struct tare_node **out, struct tare_graph *graph, s
     TARE_TRY(tare_opdef_check_attrs(node));
     TARE_TRY(tare_opdef_input_dtypes(arena, node, dtypes, &count));
     if (count != given->shapes->count)
-        return TARE_FAIL(TARE_USAGE, "%zu input shapes (wanted %zu, one --shape an input)", given->shapes->count,
+        return TARE_FAIL(TARE_USAGE, "%zu input shapes (expected %zu, one --shape an input)", given->shapes->count,
                          count);
     for (size_t i = 0; i < count; i++)
         TARE_TRY(parse_shape(&(*shapes)[i], given->shapes->items[i]));

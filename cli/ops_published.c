@@ -139,7 +139,7 @@ tare_status tare_ops_check_published(const char *path, const struct tare_op_regi
     fflush(stdout); /* what is wrong comes before the line that counts it */
     count = json_array_size(comparison.found);
     if (status == TARE_OK && count)
-        status = TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: %zu change%s break%s published ops (wanted none)", path, count,
+        status = TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: %zu change%s break%s published ops (expected none)", path, count,
                            count == 1 ? "" : "s", count == 1 ? "s" : "");
     json_decref(comparison.found);
     json_decref(root);

@@ -113,14 +113,14 @@ static tare_status write_strings(struct sink *sink, const struct tare_tensor *va
 
 static tare_status check_row(const struct sink *sink, const struct tare_tensor *value) {
     struct tare_shape row = value->shape;
-    char wanted[TARE_SHAPE_TEXT_SIZE], got[TARE_SHAPE_TEXT_SIZE];
+    char expected[TARE_SHAPE_TEXT_SIZE], got[TARE_SHAPE_TEXT_SIZE];
     if (!sink->stacked && row.rank > 0) {
         memmove(row.dims, row.dims + 1, (size_t)(row.rank - 1) * sizeof *row.dims);
         row.rank--;
     }
     if (tare_shape_equal(&row, &sink->row)) return TARE_OK;
     return TARE_FAIL(TARE_SHAPE, "output %s: rows of shape %s and of %s cannot go into one array (--per-record)",
-                     sink->binding->key, tare_shape_text(wanted, &sink->row), tare_shape_text(got, &row));
+                     sink->binding->key, tare_shape_text(expected, &sink->row), tare_shape_text(got, &row));
 }
 
 static tare_status write_output(struct sink *sink, const char *directory, const struct tare_tensor *value) {

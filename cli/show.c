@@ -106,9 +106,9 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(load(&calibration, &options.files));
     tare_strbuf_puts(&title, options.files.items[0]);
     if (options.files.count > 1) tare_strbuf_printf(&title, " and %zu more", options.files.count - 1);
-    const struct tare_calibration_report_options wanted = { .algorithms = options.algorithms,
-                                                            .tensors = options.tensors };
-    TARE_CHECK(tare_calibration_report_make(&report, calibration, tare_strbuf_text(&title), &wanted));
+    const struct tare_calibration_report_options expected = { .algorithms = options.algorithms,
+                                                              .tensors = options.tensors };
+    TARE_CHECK(tare_calibration_report_make(&report, calibration, tare_strbuf_text(&title), &expected));
     report.text_width = tare_command_width(stdout);
     if (options.tensors != NULL && report.n_tensors == 0)
         status = TARE_FAIL(TARE_NOT_FOUND, "no tensor's name matches '%s' (%zu tensors are there)", options.tensors,

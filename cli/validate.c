@@ -80,7 +80,7 @@ static tare_status check(const struct validate_options *options, const struct ta
         printf("%s\n", faults.items[i]);
     if (options->json && status == TARE_OK) print_json(options->model, &faults);
     if (status == TARE_OK && faults.count)
-        status = TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: %zu fault%s (wanted none)", options->model, faults.count,
+        status = TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: %zu fault%s (expected none)", options->model, faults.count,
                            faults.count == 1 ? "" : "s");
     tare_faults_free(&faults);
     return status;

@@ -28,7 +28,7 @@ tare_status tare_composing_decline(struct tare_composing *c, const char *format,
 
 tare_status tare_composing_want(struct tare_composing *c, size_t n_args, size_t n_returns) {
     if (c->reason || (c->graph->n_args == n_args && c->graph->n_returns == n_returns)) return TARE_OK;
-    return tare_composing_decline(c, "it has %zu arguments and %zu results (wanted %zu and %zu)", c->graph->n_args,
+    return tare_composing_decline(c, "it has %zu arguments and %zu results (expected %zu and %zu)", c->graph->n_args,
                                   c->graph->n_returns, n_args, n_returns);
 }
 
@@ -44,10 +44,10 @@ tare_status tare_composing_want_arg(struct tare_composing *c, size_t i, int dtyp
     arg = c->graph->args[i];
     shape = tare_composing_shape(c, i);
     if (dtype && arg->output_dtypes[0] != dtype)
-        return tare_composing_decline(c, "argument '%s' is %s (wanted %s)", arg->name,
+        return tare_composing_decline(c, "argument '%s' is %s (expected %s)", arg->name,
                                       tare_dtype_name(arg->output_dtypes[0]), tare_dtype_name(dtype));
     if (rank >= 0 && shape.rank != rank)
-        return tare_composing_decline(c, "argument '%s' has shape %s (wanted %d dimensions)", arg->name,
+        return tare_composing_decline(c, "argument '%s' has shape %s (expected %d dimensions)", arg->name,
                                       tare_shape_text(text, &shape), rank);
     return TARE_OK;
 }

@@ -44,7 +44,7 @@ static tare_status check_steps(struct tare_composing *c) {
     if (c->reason) return TARE_OK;
     inputs = tare_composing_shape(c, INPUTS);
     if (inputs.dims[axis] == 0 || inputs.dims[2] < 1)
-        return tare_composing_decline(c, "the inputs have shape %s (wanted time steps, and known features)",
+        return tare_composing_decline(c, "the inputs have shape %s (expected time steps, and known features)",
                                       tare_shape_text(text, &inputs));
     if (outputs.rank != 3 || (outputs.dims[axis] >= 0 && inputs.dims[axis] >= 0 && outputs.dims[axis] != 1 &&
                               outputs.dims[axis] != inputs.dims[axis]))

@@ -15,7 +15,7 @@ static tare_status check_embedding(struct tare_composing *c) {
     if (c->reason) return TARE_OK;
     ids = c->graph->args[1]->output_dtypes[0];
     if (ids != TARE_DT_INT32 && ids != TARE_DT_INT64)
-        return tare_composing_decline(c, "argument '%s' is %s (wanted int32 or int64 ids)", c->graph->args[1]->name,
+        return tare_composing_decline(c, "argument '%s' is %s (expected int32 or int64 ids)", c->graph->args[1]->name,
                                       tare_dtype_name(ids));
     return TARE_OK;
 }

@@ -19,7 +19,7 @@ static const char *label_of(const struct tare_graph *graph) {
     return *graph->name ? graph->name : "graph";
 }
 
-/* Tells a fault at the node, if faults are wanted; else the failure's text names it. */
+/* Tells a fault at the node, if faults are expected; else the failure's text names it. */
 static tare_status at_node(const struct tare_graph *graph, const Tensorflow__NodeDef *def, tare_status status) {
     TARE_TRY(tare_import_fault(faults_of(graph), status, "%s/%s (%s)", label_of(graph), def->name, def->op));
     return TARE_OK;

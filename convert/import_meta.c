@@ -81,7 +81,7 @@ static tare_status import_init_signature(struct tare_model *model, const Tensorf
     return TARE_OK;
 }
 
-/* A fault of a signature, where all are wanted; else its name goes in front. */
+/* A fault of a signature, where all are expected; else its name goes in front. */
 static tare_status at_signature(const struct tare_saved_model *source, const char *key, tare_status status) {
     TARE_TRY(tare_error_prefix(tare_import_fault(source->faults, status, "signature %s", key), "signature %s", key));
     return TARE_OK;

@@ -115,24 +115,24 @@ const char *const *tare_unknown_outputs(const struct tare_model *model, const ch
 static tare_status note_output(struct tare_model *model, const char *op, const char *name, size_t number) {
     struct tare_name_list *list = tare_map_get(&model->unknown_outputs, op);
     const char **grown;
-    size_t wanted = number < SIZE_MAX ? number + 1 : number;
+    size_t expected = number < SIZE_MAX ? number + 1 : number;
     if (!list) {
         list = TARE_NEW(&model->arena, struct tare_name_list);
         if (!list || !tare_map_set(&model->unknown_outputs, op, list)) return TARE_NO_MEMORY;
     }
     for (size_t i = 0; name && i < list->count; i++)
         if (list->names[i] && strcmp(list->names[i], name) == 0) return TARE_OK;
-    if (name) wanted = list->count + 1;
-    if (wanted > 4096) return TARE_FAIL(TARE_CORRUPT, "op %s has too many outputs", op);
-    if (wanted <= list->count) return TARE_OK;
-    if (wanted > list->capacity) {
-        grown = tare_arena_extend(&model->arena, list->names, list->count, 2 * wanted - list->count, sizeof *grown);
+    if (name) expected = list->count + 1;
+    if (expected > 4096) return TARE_FAIL(TARE_CORRUPT, "op %s has too many outputs", op);
+    if (expected <= list->count) return TARE_OK;
+    if (expected > list->capacity) {
+        grown = tare_arena_extend(&model->arena, list->names, list->count, 2 * expected - list->count, sizeof *grown);
         if (!grown) return TARE_NO_MEMORY;
         list->names = grown;
-        list->capacity = 2 * wanted;
+        list->capacity = 2 * expected;
     }
-    list->count = wanted;
-    if (name) list->names[wanted - 1] = name;
+    list->count = expected;
+    if (name) list->names[expected - 1] = name;
     return TARE_OK;
 }
 

@@ -9,7 +9,7 @@ static tare_status read_part(struct tare_tensor *out, struct tare_saved_model *s
     struct tare_bundle_entry entry;
     TARE_TRY(tare_bundle_check_slice(&entry, source->bundle, part->key, part->slice));
     if (dtype && entry.dtype != dtype)
-        return TARE_FAIL(TARE_TYPE, "%s: the checkpoint has %s (wanted %s)", part->key, tare_dtype_name(entry.dtype),
+        return TARE_FAIL(TARE_TYPE, "%s: the checkpoint has %s (expected %s)", part->key, tare_dtype_name(entry.dtype),
                          tare_dtype_name(dtype));
     return source->without_values ? TARE_OK : tare_bundle_read_slice(out, source->bundle, part->key, part->slice);
 }

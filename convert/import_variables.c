@@ -87,7 +87,7 @@ struct object_walk {
     const Tensorflow__SavedObjectGraph *saved;
     const Tensorflow__TrackableObjectGraph *trackable;
     int *trackable_of; /* by saved id; -1 */
-    bool faults;       /* all that is wrong is wanted */
+    bool faults;       /* all that is wrong is expected */
 };
 
 /* The i-th child in the other graph is mostly that here. */
@@ -228,13 +228,13 @@ done:
 /* ---- values ---- */
 
 static tare_status check_fit(const struct tare_variable *variable, int dtype, const struct tare_shape *shape) {
-    char wanted[TARE_SHAPE_TEXT_SIZE], got[TARE_SHAPE_TEXT_SIZE];
+    char expected[TARE_SHAPE_TEXT_SIZE], got[TARE_SHAPE_TEXT_SIZE];
     if (dtype != tare_dtype_base(variable->dtype))
-        return TARE_FAIL(TARE_TYPE, "the checkpoint has %s (wanted %s)", tare_dtype_name(dtype),
+        return TARE_FAIL(TARE_TYPE, "the checkpoint has %s (expected %s)", tare_dtype_name(dtype),
                          tare_dtype_name(variable->dtype));
     if (tare_shape_compatible(&variable->shape, shape)) return TARE_OK;
-    return TARE_FAIL(TARE_SHAPE, "the checkpoint has shape %s (wanted %s)", tare_shape_text(got, shape),
-                     tare_shape_text(wanted, &variable->shape));
+    return TARE_FAIL(TARE_SHAPE, "the checkpoint has shape %s (expected %s)", tare_shape_text(got, shape),
+                     tare_shape_text(expected, &variable->shape));
 }
 
 static tare_status read_value(struct mapper *m, struct tare_variable *variable) {

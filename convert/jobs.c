@@ -128,7 +128,7 @@ static tare_status check_job(const struct tare_job *job) {
     if ((limits->max_drop >= 0 || limits->min_sqnr_db > -HUGE_VAL) && !job->evaluation.count)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "a limit on accuracy needs evaluation records");
     if (job->evaluation_limit < 0)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "evaluation_limit is %lld (wanted 0 or more)",
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "evaluation_limit is %lld (expected 0 or more)",
                          (long long)job->evaluation_limit);
     return TARE_OK;
 }

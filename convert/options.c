@@ -27,7 +27,7 @@ static tare_status read_function(struct tare_tpu_choice *out, const Tare__TpuFun
     default:
         break;
     }
-    return TARE_FAIL(TARE_INVALID_ARGUMENT, "tpu_functions: an entry names no function (wanted function_alias, "
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "tpu_functions: an entry names no function (expected function_alias, "
                                             "concrete_function_name, signature_name or jit_compile_functions: true)");
 }
 

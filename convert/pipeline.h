@@ -25,7 +25,7 @@ struct tare_pass_count {
 };
 
 /* Brings a model to the form that is calibrated and quantized: pruned to its signatures, variables frozen, constants
- * and batch normalisation folded. Calibration files belong to this form. counts (NULL: not wanted) gets one entry a
+ * and batch normalisation folded. Calibration files belong to this form. counts (NULL: not expected) gets one entry a
  * pass and must have room for all of them. */
 tare_status tare_pipeline_prepare(struct tare_model *model, struct tare_pass_count *counts);
 

@@ -331,11 +331,11 @@ static tare_status read_op_set(enum tare_quant_op_set *out, const struct tare_qu
 }
 
 static tare_status read_granularity(struct tare_quant_options *out, const options_message *message) {
-    const bool wanted = message->has_enable_per_channel_quantization && message->enable_per_channel_quantization;
-    if (!wanted && (message->has_enable_per_channel_quantization || out->op_set == TARE_OP_SET_TF))
+    const bool expected = message->has_enable_per_channel_quantization && message->enable_per_channel_quantization;
+    if (!expected && (message->has_enable_per_channel_quantization || out->op_set == TARE_OP_SET_TF))
         out->setting.granularity = TARE_PER_TENSOR;
-    if (wanted && (out->op_set == TARE_OP_SET_TF ||
-                   (out->setting.method == &tare_method_dynamic && out->op_set != TARE_OP_SET_UNIFORM_QUANTIZED)))
+    if (expected && (out->op_set == TARE_OP_SET_TF ||
+                     (out->setting.method == &tare_method_dynamic && out->op_set != TARE_OP_SET_UNIFORM_QUANTIZED)))
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
                          "Currently, per-channel quantization is supported for Uniform Quantized opset, weight only "
                          "quantization, or XLA opset with static range quantization.");

@@ -178,7 +178,7 @@ static tare_status open_and_check(struct tare_faults *faults, size_t *n_metas, c
     *n_metas = v.source->message->n_meta_graphs;
     version = v.source->message->saved_model_schema_version;
     if (version != 1 && index == 0)
-        tare_file_fault(&v, "saved_model", "schema version %lld (wanted 1)", (long long)version);
+        tare_file_fault(&v, "saved_model", "schema version %lld (expected 1)", (long long)version);
     status = check_meta(&v, &open);
     tare_source_close(v.source);
     if (status == TARE_OK && v.out_of_memory)

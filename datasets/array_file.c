@@ -40,9 +40,9 @@ static tare_status add_array(struct tare_array_file *file, const char *name, con
     if (!array->key) return TARE_NO_MEMORY;
     TARE_TRY(tare_error_prefix(tare_npy_view_open(&array->view, bytes, size), "array '%s'", array->key));
     if (array->view.shape.rank < 1)
-        return TARE_FAIL(TARE_SHAPE, "array '%s' is a scalar (wanted rows on its first axis)", array->key);
+        return TARE_FAIL(TARE_SHAPE, "array '%s' is a scalar (expected rows on its first axis)", array->key);
     if (file->count && array->view.shape.dims[0] != file->rows)
-        return TARE_FAIL(TARE_SHAPE, "array '%s' has %lld rows (wanted %lld as array '%s')", array->key,
+        return TARE_FAIL(TARE_SHAPE, "array '%s' has %lld rows (expected %lld as array '%s')", array->key,
                          (long long)array->view.shape.dims[0], (long long)file->rows, file->arrays[0].key);
     file->rows = array->view.shape.dims[0];
     file->count++;

@@ -52,7 +52,7 @@ static tare_status open_arrays(struct tare_data_file *file, const char *path, st
 static tare_status open_pictures(struct tare_data_file *file, const char *path, const char *labels) {
     file->format = PICTURES;
     if (strcmp(path, "-") == 0)
-        return TARE_FAIL(TARE_UNSUPPORTED, "standard input holds a picture (wanted its file, or a folder of them)");
+        return TARE_FAIL(TARE_UNSUPPORTED, "standard input holds a picture (expected its file, or a folder of them)");
     TARE_TRY(tare_picture_folder_open(&file->pictures, path, labels));
     file->count = tare_picture_folder_count(file->pictures);
     return TARE_OK;
@@ -205,7 +205,7 @@ static tare_status decode_sample(struct tare_sample *out, const void *data, size
     if (kind == TARE_RECORD_EXAMPLE || kind == TARE_RECORD_SEQUENCE_EXAMPLE)
         return TARE_FAIL(
             TARE_TYPE,
-            "it is a %s (wanted a %s, or --spec FILE that says which feature becomes which input; 'tare dataset info "
+            "it is a %s (expected a %s, or --spec FILE that says which feature becomes which input; 'tare dataset info "
             "--draft-spec FILE' makes a first one)",
             tare_record_kind_name(kind), tare_record_kind_name(TARE_RECORD_SAMPLE));
     return status;
@@ -236,7 +236,7 @@ static tare_status decode_picture(struct tare_sample *out, const struct tare_pic
     tare_status status;
     if (!spec)
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                         "%s: a picture (wanted also --spec FILE that says how it becomes an "
+                         "%s: a picture (expected also --spec FILE that says how it becomes an "
                          "input, from feature image/encoded: see docs/dataset-spec.md)",
                          tare_picture_folder_name(pictures, i));
     status = tare_picture_folder_read(&features, pictures, i);

@@ -67,7 +67,7 @@ static tare_status find_type(int *dtype, const struct gathering *g, const char *
         int step = dtype_of(g->steps[i]);
         if (step == TARE_DT_INVALID || step == *dtype) continue;
         if (*dtype != TARE_DT_INVALID)
-            return TARE_FAIL(TARE_TYPE, "feature list '%s': step %zu holds %s (wanted %s as before)", key, i,
+            return TARE_FAIL(TARE_TYPE, "feature list '%s': step %zu holds %s (expected %s as before)", key, i,
                              tare_dtype_name(step), tare_dtype_name(*dtype));
         *dtype = step;
     }

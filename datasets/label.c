@@ -41,6 +41,6 @@ tare_status tare_sample_label(int64_t *out, const struct tare_sample *sample, co
     int64_t count;
     TARE_TRY(tare_label_count(&count, sample, key));
     if (count != 1)
-        return TARE_FAIL(TARE_SHAPE, "label '%s' has %lld elements (wanted one class index)", key, (long long)count);
+        return TARE_FAIL(TARE_SHAPE, "label '%s' has %lld elements (expected one class index)", key, (long long)count);
     return tare_label_get(out, sample, key, 0);
 }

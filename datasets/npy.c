@@ -94,7 +94,7 @@ static tare_status parse_header(struct tare_npy_view *view, size_t *data, const 
     tare_status status;
     if (size < 12 || memcmp(bytes, MAGIC, 6) != 0) return TARE_FAIL(TARE_CORRUPT, "not a .npy file");
     if (bytes[6] < 1 || bytes[6] > 3)
-        return TARE_FAIL(TARE_UNSUPPORTED, "format %d.%d is not read (wanted 1.0 to 3.0)", bytes[6], bytes[7]);
+        return TARE_FAIL(TARE_UNSUPPORTED, "format %d.%d is not read (expected 1.0 to 3.0)", bytes[6], bytes[7]);
     start = bytes[6] == 1 ? 10 : 12;
     length = (size_t)bytes[8] | (size_t)bytes[9] << 8;
     if (bytes[6] > 1) length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
@@ -365,7 +365,7 @@ static tare_status append_splat(struct tare_npy_writer *writer, const struct tar
 
 tare_status tare_npy_append(struct tare_npy_writer *writer, const struct tare_tensor *rows) {
     if (rows->dtype != writer->dtype)
-        return TARE_FAIL(TARE_TYPE, "a row is %s (wanted %s)", tare_dtype_name(rows->dtype),
+        return TARE_FAIL(TARE_TYPE, "a row is %s (expected %s)", tare_dtype_name(rows->dtype),
                          tare_dtype_name(writer->dtype));
     if (writer->row_elements ? rows->elements % writer->row_elements != 0 : rows->elements != 0)
         return TARE_FAIL(TARE_SHAPE, "%lld elements are no whole rows of %lld", (long long)rows->elements,

@@ -14,7 +14,7 @@ static tare_status add(struct tare_partition *out, int64_t size) {
 tare_status tare_partition_equally(struct tare_partition *out, int64_t records, int64_t parts) {
     *out = (struct tare_partition){ .count = 0 };
     if (parts < 1 || parts > TARE_PARTITION_MOST)
-        return TARE_FAIL(TARE_USAGE, "%lld parts (wanted 1 to %d)", (long long)parts, TARE_PARTITION_MOST);
+        return TARE_FAIL(TARE_USAGE, "%lld parts (expected 1 to %d)", (long long)parts, TARE_PARTITION_MOST);
     for (int64_t i = 0; i < parts; i++)
         TARE_TRY(add(out, records / parts + (i < records % parts)));
     return TARE_OK;

@@ -96,11 +96,11 @@ static tare_status add_line(struct tare_picture_folder *folder, char *line) {
         split = strrchr(line, '\t');
         if (!split) split = strrchr(line, ' ');
     }
-    if (!split || split == line) return TARE_FAIL(TARE_INVALID_ARGUMENT, "'%s' (wanted: path label)", line);
+    if (!split || split == line) return TARE_FAIL(TARE_INVALID_ARGUMENT, "'%s' (expected: path label)", line);
     *split = '\0';
     label = trim(split + 1);
     line = trim(line);
-    if (!*label || !*line) return TARE_FAIL(TARE_INVALID_ARGUMENT, "a path or label is empty (wanted: path label)");
+    if (!*label || !*line) return TARE_FAIL(TARE_INVALID_ARGUMENT, "a path or label is empty (expected: path label)");
     number = strtoll(label, &end, 10);
     if (*end || number < 0) return add(folder, line, label, -1);
     return add(folder, line, NULL, number);

@@ -27,7 +27,7 @@ struct tare_source {
     struct tare_data_file *reader;
     int64_t index; /* of the next record in the whole */
     /* the using side */
-    int64_t given; /* samples, and records that were not wanted */
+    int64_t given; /* samples, and records that were not expected */
     struct tare_arena notes;
     struct tare_bad_record *bad;
     size_t n_bad, bad_capacity;
@@ -38,7 +38,7 @@ struct tare_source {
 
 /* What next asks before a record is decoded. */
 struct filter {
-    bool (*wanted)(void *arg, const struct tare_provenance *where);
+    bool (*expected)(void *arg, const struct tare_provenance *where);
     void *arg;
 };
 
@@ -71,7 +71,7 @@ tare_status tare_source_new(struct tare_source **out, const char *const *paths, 
     tare_status status;
     *out = NULL;
     if (options && options->shards > 0 && (options->shard < 0 || options->shard >= options->shards))
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "shard %lld (wanted 0 to %lld)", (long long)options->shard,
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "shard %lld (expected 0 to %lld)", (long long)options->shard,
                          (long long)options->shards - 1);
     source = tare_calloc(1, sizeof *source);
     if (!source) return TARE_NO_MEMORY;
@@ -170,7 +170,7 @@ static void read_item(struct item *item, struct tare_source *source, const struc
         struct tare_data_record record;
         if (!read_record(&record, item, source)) return;
         if (!is_mine(source, item->where.index)) continue;
-        if (!filter || !filter->wanted || filter->wanted(filter->arg, &item->where)) {
+        if (!filter || !filter->expected || filter->expected(filter->arg, &item->where)) {
             decode(item, source, &record);
             return;
         }
@@ -303,15 +303,15 @@ static tare_status take_sample(struct item *item, bool *end, struct tare_source 
             continue;
         }
         source->given++;
-        if (!source->queue || !filter->wanted || filter->wanted(filter->arg, &item->where)) return TARE_OK;
+        if (!source->queue || !filter->expected || filter->expected(filter->arg, &item->where)) return TARE_OK;
         tare_sample_reset(&item->sample);
     }
 }
 
 tare_status tare_source_next(struct tare_sample *out, struct tare_provenance *where, bool *end,
-                             struct tare_source *source, bool (*wanted)(void *arg, const struct tare_provenance *where),
-                             void *arg) {
-    const struct filter filter = { wanted, arg };
+                             struct tare_source *source,
+                             bool (*expected)(void *arg, const struct tare_provenance *where), void *arg) {
+    const struct filter filter = { expected, arg };
     struct item item;
     tare_status status;
     memset(out, 0, sizeof *out);

@@ -11,7 +11,7 @@ struct tare_source;
 typedef tare_status (*tare_sample_decoder)(void *arg, struct tare_sample *out, const void *data, size_t size);
 
 struct tare_source_options {
-    int64_t limit;         /* samples to give (records that `wanted` refuses count, bad ones do not); 0: all */
+    int64_t limit;         /* samples to give (records that `expected` refuses count, bad ones do not); 0: all */
     int64_t shard, shards; /* gives record i of the whole when i mod shards == shard; shards 0: all */
     int64_t stop;          /* gives records with an index below, and looks at no other; 0: all */
     int64_t max_bad;       /* bad records to pass over (each is noted) before failing; a file that is cut counts once.
@@ -54,11 +54,12 @@ tare_status tare_source_new(struct tare_source **out, const char *const *paths, 
                             const struct tare_source_options *options) TARE_WARN_UNUSED;
 /* Stops reading ahead. NULL is fine. */
 void tare_source_free(struct tare_source *source);
-/* The next sample, the caller's to reset; *end is set, and nothing else, behind the last. `wanted` (NULL: all) is asked
- * on the calling thread; without prefetch before the record is decoded. Errors name file, record and byte. After a
- * failure the source can only be freed. */
+/* The next sample, the caller's to reset; *end is set, and nothing else, behind the last. `expected` (NULL: all) is
+ * asked on the calling thread; without prefetch before the record is decoded. Errors name file, record and byte. After
+ * a failure the source can only be freed. */
 tare_status tare_source_next(struct tare_sample *out, struct tare_provenance *where, bool *end,
-                             struct tare_source *source, bool (*wanted)(void *arg, const struct tare_provenance *where),
+                             struct tare_source *source,
+                             bool (*expected)(void *arg, const struct tare_provenance *where),
                              void *arg) TARE_WARN_UNUSED;
 const char *const *tare_source_files(const struct tare_source *source, size_t *count);
 /* A sample that `next` gave is of no use to the caller, who has set the error text (without file and record) and

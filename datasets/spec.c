@@ -35,19 +35,19 @@ static tare_status check_shape(const input_row *input) {
     int64_t elements = 1;
     int open = 0;
     if (input->n_shape >= TARE_MAX_RANK)
-        return INVALID("shape has %zu dimensions (wanted at most %d)", input->n_shape, TARE_MAX_RANK - 1);
+        return INVALID("shape has %zu dimensions (expected at most %d)", input->n_shape, TARE_MAX_RANK - 1);
     for (size_t i = 0; i < input->n_shape; i++) {
         int64_t dim = input->shape[i];
         open += dim == -1;
         if (dim < -1 || open > 1)
-            return INVALID("dimension %lld of shape (wanted sizes, and -1 at most once)", (long long)dim);
+            return INVALID("dimension %lld of shape (expected sizes, and -1 at most once)", (long long)dim);
         if (dim > 0 && !tare_mul_i64(&elements, elements, dim)) return INVALID("shape has too many elements");
     }
     if (!input->n_default_value) return TARE_OK;
     if (!input->n_shape || open) return INVALID("default_value needs a shape without -1");
     if (tare__spec_dtype(input->type) == TARE_DT_STRING) return INVALID("default_value is a number, type is STRING");
     if (input->n_default_value != 1 && (int64_t)input->n_default_value != elements)
-        return INVALID("default_value has %zu values (wanted 1 or the %lld of shape)", input->n_default_value,
+        return INVALID("default_value has %zu values (expected 1 or the %lld of shape)", input->n_default_value,
                        (long long)elements);
     return TARE_OK;
 }
@@ -56,10 +56,10 @@ static tare_status check_resize(const Tare__DatasetResize *resize) {
     bool side = resize->shorter_side != 0, size = resize->height != 0 || resize->width != 0;
     if (side == size) return INVALID("resize takes either height and width or shorter_side");
     if (side && (resize->shorter_side < 1 || resize->shorter_side > LARGEST_SIDE))
-        return INVALID("shorter_side %lld (wanted 1 to %d)", (long long)resize->shorter_side, LARGEST_SIDE);
+        return INVALID("shorter_side %lld (expected 1 to %d)", (long long)resize->shorter_side, LARGEST_SIDE);
     if (size &&
         (resize->height < 1 || resize->height > LARGEST_SIDE || resize->width < 1 || resize->width > LARGEST_SIDE))
-        return INVALID("resize to %lld x %lld (wanted 1 to %d)", (long long)resize->height, (long long)resize->width,
+        return INVALID("resize to %lld x %lld (expected 1 to %d)", (long long)resize->height, (long long)resize->width,
                        LARGEST_SIDE);
     return TARE_OK;
 }
@@ -68,9 +68,9 @@ static tare_status check_crop(const Tare__DatasetCrop *crop) {
     bool part = crop->fraction != 0, size = crop->height != 0 || crop->width != 0;
     if (part == size) return INVALID("crop takes either height and width or fraction");
     if (part && !(crop->fraction > 0 && crop->fraction <= 1))
-        return INVALID("fraction %g (wanted over 0, up to 1)", crop->fraction);
+        return INVALID("fraction %g (expected over 0, up to 1)", crop->fraction);
     if (size && (crop->height < 1 || crop->width < 1))
-        return INVALID("crop to %lld x %lld (wanted at least 1)", (long long)crop->height, (long long)crop->width);
+        return INVALID("crop to %lld x %lld (expected at least 1)", (long long)crop->height, (long long)crop->width);
     return TARE_OK;
 }
 
@@ -81,7 +81,7 @@ static tare_status check_image(const input_row *input) {
         return INVALID("image does not go with source %s",
                        tare__dataset_input__source__descriptor.values[input->source].name);
     if (image->channels < 0 || image->channels == 2 || image->channels > 4)
-        return INVALID("channels %d (wanted 1, 3 or 4, or 0 for those of the file)", image->channels);
+        return INVALID("channels %d (expected 1, 3 or 4, or 0 for those of the file)", image->channels);
     if (image->channels == 4 && input->source == TARE__DATASET_INPUT__SOURCE__JPEG)
         return INVALID("channels 4: a JPEG has no alpha channel");
     for (size_t i = 0; i < image->n_step; i++) {
@@ -100,15 +100,15 @@ static tare_status check_image(const input_row *input) {
 
 static tare_status check_numbers(const input_row *input) {
     bool scaled = input->scale != 0 || input->n_mean || input->n_std;
-    if (!isfinite(input->scale)) return INVALID("scale %g (wanted a number)", input->scale);
+    if (!isfinite(input->scale)) return INVALID("scale %g (expected a number)", input->scale);
     for (size_t i = 0; i < input->n_mean; i++)
-        if (!isfinite(input->mean[i])) return INVALID("mean %g (wanted a number)", input->mean[i]);
+        if (!isfinite(input->mean[i])) return INVALID("mean %g (expected a number)", input->mean[i]);
     for (size_t i = 0; i < input->n_std; i++)
         if (!isfinite(input->std[i]) || input->std[i] == 0)
-            return INVALID("std %g (wanted a number other than 0)", input->std[i]);
+            return INVALID("std %g (expected a number other than 0)", input->std[i]);
     if (scaled && tare__spec_dtype(input->type) == TARE_DT_STRING) return INVALID("strings cannot be scaled");
     if (input->length && (input->length->rows < 1 || input->length->rows > LARGEST_ROWS))
-        return INVALID("length of %lld rows (wanted 1 to %d)", (long long)input->length->rows, LARGEST_ROWS);
+        return INVALID("length of %lld rows (expected 1 to %d)", (long long)input->length->rows, LARGEST_ROWS);
     return TARE_OK;
 }
 
@@ -119,7 +119,8 @@ static tare_status check_source(const input_row *input) {
         return INVALID("raw_type goes with source RAW");
     if (raw && (dtype == TARE_DT_INVALID || dtype == TARE_DT_STRING))
         return INVALID("source RAW needs raw_type, the type of the numbers in the bytes");
-    if (input->raw_type == TARE__DATASET_INPUT__TYPE__STRING) return INVALID("raw_type STRING (wanted a number type)");
+    if (input->raw_type == TARE__DATASET_INPUT__TYPE__STRING)
+        return INVALID("raw_type STRING (expected a number type)");
     if (input->image && input->raw_type) return INVALID("image does not go with raw_type");
     if (input->n_class_name && input->source != TARE__DATASET_INPUT__SOURCE__AUTO &&
         input->source != TARE__DATASET_INPUT__SOURCE__BYTES)
@@ -213,7 +214,7 @@ static tare_status read_spec(struct tare_dataset_spec *spec, const char *text, s
                                    what));
     message = (const Tare__DatasetSpec *)parsed;
     TARE_TRY(list_inputs(spec, message));
-    if (!spec->count) return INVALID("%s: the spec names no input (wanted input { name: \"…\" … })", what);
+    if (!spec->count) return INVALID("%s: the spec names no input (expected input { name: \"…\" … })", what);
     for (size_t i = 0; i < spec->count; i++) {
         bool label = i == message->n_input;
         tare_status status = check_input(spec, i);

@@ -16,7 +16,7 @@ tare_status tare_dataset_spec_parse(struct tare_dataset_spec **out, const char *
 void tare_dataset_spec_free(struct tare_dataset_spec *spec);
 
 /* Makes a sample of features; *out is the caller's to reset, also after a failure. Any number of threads may use one
- * spec. Errors name input and feature, with what was got and wanted. */
+ * spec. Errors name input and feature, with what was got and expected. */
 tare_status tare_dataset_spec_apply(struct tare_sample *out, const struct tare_dataset_spec *spec,
                                     const struct tare_features *features) TARE_WARN_UNUSED;
 /* The same for a record: a tf.Example, tf.SequenceExample or RepresentativeDataSample, told by its structure. */

@@ -44,19 +44,19 @@ static tare_status make_default(struct tare_tensor *out, const input_row *input)
 
 /* ---- sources ---- */
 
-static tare_status wrong_kind(const struct tare_feature *feature, const char *wanted) {
+static tare_status wrong_kind(const struct tare_feature *feature, const char *expected) {
     const char *is = tare_dtype_name(feature->values.dtype);
     if (feature->from_example)
         is = feature->values.dtype == TARE_DT_STRING  ? "a bytes_list"
              : feature->values.dtype == TARE_DT_FLOAT ? "a float_list"
                                                       : "an int64_list";
-    return TARE_FAIL(TARE_TYPE, "feature '%s' is %s (wanted %s)", feature->key, is, wanted);
+    return TARE_FAIL(TARE_TYPE, "feature '%s' is %s (expected %s)", feature->key, is, expected);
 }
 
 static tare_status one_string(struct tare_str *out, const struct tare_feature *feature) {
     if (feature->values.dtype != TARE_DT_STRING) return wrong_kind(feature, "a bytes_list");
     if (feature->values.elements != 1)
-        return TARE_FAIL(TARE_SHAPE, "feature '%s' has %lld values (wanted one picture)", feature->key,
+        return TARE_FAIL(TARE_SHAPE, "feature '%s' has %lld values (expected one picture)", feature->key,
                          (long long)feature->values.elements);
     *out = TARE_CONST_DATA(struct tare_str, &feature->values)[0];
     return TARE_OK;
@@ -72,7 +72,7 @@ static tare_status decode_raw(struct tare_tensor *out, const input_row *input, c
     for (int64_t i = 0; i < feature->values.elements; i++)
         bytes += parts[i].size;
     if (bytes % tare_dtype_size(dtype))
-        return TARE_FAIL(TARE_SHAPE, "feature '%s' has %zu bytes (wanted a multiple of %zu for %s)", feature->key,
+        return TARE_FAIL(TARE_SHAPE, "feature '%s' has %zu bytes (expected a multiple of %zu for %s)", feature->key,
                          bytes, tare_dtype_size(dtype), tare_dtype_name(dtype));
     shape.dims[0] = (int64_t)(bytes / tare_dtype_size(dtype));
     TARE_TRY(tare_tensor_new(out, dtype, &shape));
@@ -118,7 +118,7 @@ static tare_status take_values(struct tare_tensor *out, const input_row *input, 
 static tare_status find_classes(struct tare_tensor *value, const input_row *input) {
     struct tare_tensor out;
     if (value->dtype != TARE_DT_STRING)
-        return TARE_FAIL(TARE_TYPE, "%s values (wanted class names)", tare_dtype_name(value->dtype));
+        return TARE_FAIL(TARE_TYPE, "%s values (expected class names)", tare_dtype_name(value->dtype));
     TARE_TRY(tare_tensor_new(&out, TARE_DT_INT64, &value->shape));
     for (int64_t i = 0; i < value->elements; i++) {
         const struct tare_str *text = &TARE_CONST_DATA(struct tare_str, value)[i];
@@ -179,15 +179,15 @@ static tare_status fill_rows(struct tare_tensor *out, const struct tare_tensor *
 static tare_status set_length(struct tare_tensor *value, const Tare__DatasetLength *length, int64_t row) {
     struct tare_shape shape = { .rank = 2, .dims = { length->rows, row } };
     struct tare_tensor out;
-    int64_t wanted, count, extra, missing;
+    int64_t expected, count, extra, missing;
     tare_status status;
     if (row < 1 || value->elements % row)
         return TARE_FAIL(TARE_SHAPE, "%lld elements are no whole rows of %lld", (long long)value->elements,
                          (long long)row);
-    TARE_TRY(tare_shape_elements(&wanted, &shape));
-    count = value->elements < wanted ? value->elements : wanted;
+    TARE_TRY(tare_shape_elements(&expected, &shape));
+    count = value->elements < expected ? value->elements : expected;
     extra = length->front ? value->elements - count : 0;
-    missing = length->front ? wanted - count : 0;
+    missing = length->front ? expected - count : 0;
     TARE_TRY(tare_tensor_new(&out, value->dtype, &shape));
     status = fill_rows(&out, value, extra, missing, count, length->value);
     if (status != TARE_OK) {
@@ -207,29 +207,29 @@ static tare_status reshape(struct tare_tensor *value, const struct tare_shape *s
     return TARE_OK;
 }
 
-static tare_status wrong_shape(const struct tare_tensor *value, const struct tare_shape *wanted) {
+static tare_status wrong_shape(const struct tare_tensor *value, const struct tare_shape *expected) {
     char got[TARE_SHAPE_TEXT_SIZE], text[TARE_SHAPE_TEXT_SIZE];
-    return TARE_FAIL(TARE_SHAPE, "the value has shape %s, %lld elements (wanted %s)",
-                     tare_shape_text(got, &value->shape), (long long)value->elements, tare_shape_text(text, wanted));
+    return TARE_FAIL(TARE_SHAPE, "the value has shape %s, %lld elements (expected %s)",
+                     tare_shape_text(got, &value->shape), (long long)value->elements, tare_shape_text(text, expected));
 }
 
 /* A picture has its shape already and must agree with the spec; lists get it. */
 static tare_status set_shape(struct tare_tensor *value, const input_row *input, bool is_picture) {
-    struct tare_shape shape, wanted;
+    struct tare_shape shape, expected;
     int64_t known = 1;
     int open = -1;
-    TARE_TRY(tare_shape_from_dims(&wanted, (int)input->n_shape, input->shape));
-    shape = wanted;
+    TARE_TRY(tare_shape_from_dims(&expected, (int)input->n_shape, input->shape));
+    shape = expected;
     for (int i = 0; i < shape.rank; i++) {
         if (shape.dims[i] < 0)
             open = i;
         else
             known *= shape.dims[i];
     }
-    if (is_picture) return tare_shape_compatible(&value->shape, &shape) ? TARE_OK : wrong_shape(value, &wanted);
+    if (is_picture) return tare_shape_compatible(&value->shape, &shape) ? TARE_OK : wrong_shape(value, &expected);
     if (open >= 0 && known > 0 && value->elements % known == 0) shape.dims[open] = value->elements / known;
-    if (open >= 0 && shape.dims[open] < 0) return wrong_shape(value, &wanted);
-    if (open < 0 && known != value->elements) return wrong_shape(value, &wanted);
+    if (open >= 0 && shape.dims[open] < 0) return wrong_shape(value, &expected);
+    if (open < 0 && known != value->elements) return wrong_shape(value, &expected);
     return reshape(value, &shape);
 }
 
@@ -290,7 +290,8 @@ static tare_status shape_value(struct tare_tensor *value, const input_row *input
         return reshape(value, &(struct tare_shape){ .rank = 1, .dims = { input->length->rows } });
     if (input->length || !feature->is_list || value->elements != feature->values.elements) return TARE_OK;
     if (has_ragged_steps(feature))
-        return TARE_FAIL(TARE_SHAPE, "feature list '%s' has steps of different lengths (wanted a shape)", feature->key);
+        return TARE_FAIL(TARE_SHAPE, "feature list '%s' has steps of different lengths (expected a shape)",
+                         feature->key);
     if (!feature->steps) return TARE_OK;
     return reshape(value, &(struct tare_shape){ .rank = 2, .dims = { (int64_t)feature->steps, feature->lengths[0] } });
 }
@@ -299,7 +300,7 @@ static tare_status shape_value(struct tare_tensor *value, const input_row *input
 static tare_status run_picture_steps(struct tare_tensor *value, const input_row *input) {
     if (value->shape.rank != 3 || (value->dtype != TARE_DT_UINT8 && value->dtype != TARE_DT_FLOAT))
         return TARE_FAIL(TARE_TYPE,
-                         "%s of %d dimensions is no picture (wanted uint8 or float32 [height, width, channels])",
+                         "%s of %d dimensions is no picture (expected uint8 or float32 [height, width, channels])",
                          tare_dtype_name(value->dtype), value->shape.rank);
     return tare__spec_edit_picture(value, input);
 }

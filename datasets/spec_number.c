@@ -101,7 +101,7 @@ static tare_status fill(struct tare_tensor *out, const Tare__DatasetInput *input
 static tare_status check_channels(const struct tare_tensor *value, size_t count, const char *what) {
     int64_t channels = value->shape.rank ? value->shape.dims[value->shape.rank - 1] : 1;
     if (count <= 1 || channels == (int64_t)count) return TARE_OK;
-    return TARE_FAIL(TARE_SHAPE, "%s has %zu values (wanted 1, or one for each of %lld channels)", what, count,
+    return TARE_FAIL(TARE_SHAPE, "%s has %zu values (expected 1, or one for each of %lld channels)", what, count,
                      (long long)channels);
 }
 

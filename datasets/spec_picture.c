@@ -15,7 +15,8 @@ static tare_status run_resize(struct tare_tensor *picture, const Tare__DatasetRe
         height = rows <= columns ? side : (2 * side * rows + columns) / (2 * columns);
         width = columns <= rows ? side : (2 * side * columns + rows) / (2 * rows);
         if (height > INT16_MAX || width > INT16_MAX)
-            return TARE_FAIL(TARE_SHAPE, "a picture of %lld x %lld would become one of %lld x %lld (wanted at most %d)",
+            return TARE_FAIL(TARE_SHAPE,
+                             "a picture of %lld x %lld would become one of %lld x %lld (expected at most %d)",
                              (long long)rows, (long long)columns, (long long)height, (long long)width, INT16_MAX);
     }
     return tare_picture_resize(picture, height, width, rules[resize->method]);

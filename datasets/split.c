@@ -168,7 +168,7 @@ static tare_status check_format(const char *path) {
     TARE_TRY(tare_data_file_open(&file, path, NULL));
     if (strncmp(tare_data_file_format(file), "TFRecord", 8) != 0)
         status = TARE_FAIL(TARE_UNSUPPORTED,
-                           "%s: %s cannot be split (wanted a TFRecord, which 'tare dataset make' makes of it)", path,
+                           "%s: %s cannot be split (expected a TFRecord, which 'tare dataset make' makes of it)", path,
                            tare_data_file_format(file));
     tare_data_file_close(file);
     return status;

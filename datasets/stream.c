@@ -46,11 +46,11 @@ static tare_status read_raw(struct tare_stream *stream) {
     return TARE_OK;
 }
 
-static tare_status read_head(struct tare_stream *stream, size_t wanted) {
+static tare_status read_head(struct tare_stream *stream, size_t expected) {
     size_t before;
     do {
         before = stream->raw_size - stream->raw_used;
-        if (before >= wanted) return TARE_OK;
+        if (before >= expected) return TARE_OK;
         TARE_TRY(read_raw(stream));
     } while (stream->raw_size - stream->raw_used > before);
     return TARE_OK;
@@ -193,11 +193,11 @@ static tare_status read_some(struct tare_stream *stream, size_t room) {
 }
 
 /* Room for more bytes behind the window's end: what was taken goes, then the buffer grows, in bounded steps. */
-static tare_status make_room(struct tare_stream *stream, size_t wanted) {
-    size_t have = stream->end - stream->begin, step = wanted - have;
+static tare_status make_room(struct tare_stream *stream, size_t expected) {
+    size_t have = stream->end - stream->begin, step = expected - have;
     size_t target = have + (step < LARGEST_STEP ? step : LARGEST_STEP);
     if (target < WINDOW_SIZE) target = WINDOW_SIZE;
-    if (wanted > WINDOW_SIZE / 4 && target < LARGE_WINDOW) target = LARGE_WINDOW;
+    if (expected > WINDOW_SIZE / 4 && target < LARGE_WINDOW) target = LARGE_WINDOW;
     if (stream->begin) {
         memmove(stream->window, stream->window + stream->begin, have);
         stream->begin = 0;

@@ -73,7 +73,7 @@ static tare_status put(struct tare_tfrecord_writer *writer, const void *data, si
 tare_status tare_tfrecord_write(struct tare_tfrecord_writer *writer, const void *data, size_t size) {
     uint8_t header[12], footer[4];
     if (size > TARE_TFRECORD_LONGEST)
-        return TARE_FAIL(TARE_UNSUPPORTED, "a record of %zu bytes is too long (wanted at most %llu)", size,
+        return TARE_FAIL(TARE_UNSUPPORTED, "a record of %zu bytes is too long (expected at most %llu)", size,
                          (unsigned long long)TARE_TFRECORD_LONGEST);
     store32(header, (uint32_t)size);
     store32(header + 4, (uint32_t)((uint64_t)size >> 32));

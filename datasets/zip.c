@@ -110,7 +110,7 @@ static tare_status read_entry(struct tare_zip_member *out, size_t *used, struct 
     if (!out->name) return TARE_NO_MEMORY;
     if (load(entry + 8, 2) & 1) return TARE_FAIL(TARE_UNSUPPORTED, "'%s' is encrypted", out->name);
     if (out->method != STORED && out->method != DEFLATED)
-        return TARE_FAIL(TARE_UNSUPPORTED, "'%s' is compressed by method %d (wanted 0 or 8)", out->name, out->method);
+        return TARE_FAIL(TARE_UNSUPPORTED, "'%s' is compressed by method %d (expected 0 or 8)", out->name, out->method);
     if (!read_extra(&size, &packed, &offset, entry + ENTRY_SIZE + name, extra) ||
         !is(file, offset, LOCAL_SIZE, "PK\3\4"))
         return TARE_FAIL(TARE_CORRUPT, "'%s' is damaged", out->name);

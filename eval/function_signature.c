@@ -86,16 +86,16 @@ static const char *spec_name(int dtype) {
 
 static tare_status check_argument(const struct tare_graph *function, size_t i, const struct tare_tensor *value) {
     const struct tare_node *arg = function->args[i];
-    const int wanted = tare_dtype_base(arg->output_dtypes[0]);
+    const int expected = tare_dtype_base(arg->output_dtypes[0]);
     const struct tare_shape shape = argument_shape(arg);
     char wanted_text[TARE_SHAPE_TEXT_SIZE], got_text[TARE_SHAPE_TEXT_SIZE];
     if (!value)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "cannot compute %s as input #%zu(zero-based), '%s', is missing",
                          function->name, i, arg->name);
-    if (value->dtype != wanted)
+    if (value->dtype != expected)
         return TARE_FAIL(
             TARE_TYPE, "cannot compute %s as input #%zu(zero-based) was expected to be a %s tensor but is a %s tensor",
-            function->name, i, spec_name(wanted), spec_name(value->dtype));
+            function->name, i, spec_name(expected), spec_name(value->dtype));
     if (!tare_shape_compatible(&value->shape, &shape))
         return TARE_FAIL(
             TARE_SHAPE, "cannot compute %s as input #%zu(zero-based) was expected to have shape %s but has shape %s",

@@ -72,7 +72,7 @@ bool tare_job_breaks_limit(char reason[160], const struct tare_job_result *resul
         return true;
     }
     if (limits->min_sqnr_db > -HUGE_VAL && !(result->sqnr_db >= limits->min_sqnr_db)) {
-        snprintf(reason, 160, "SQNR is %.2f dB (at least %.2f wanted)", result->sqnr_db, limits->min_sqnr_db);
+        snprintf(reason, 160, "SQNR is %.2f dB (at least %.2f expected)", result->sqnr_db, limits->min_sqnr_db);
         return true;
     }
     if (limits->max_size_bytes >= 0 && result->size_bytes > limits->max_size_bytes) {

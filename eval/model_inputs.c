@@ -70,31 +70,31 @@ static bool may_be_absent(const struct tare_feed *feed) {
 }
 
 static tare_status check_value(const struct tare_feed *feed, const struct tare_tensor *value) {
-    char wanted[TARE_SHAPE_TEXT_SIZE], got[TARE_SHAPE_TEXT_SIZE];
+    char expected[TARE_SHAPE_TEXT_SIZE], got[TARE_SHAPE_TEXT_SIZE];
     if (feed->dtype && value->dtype != feed->dtype)
         return TARE_FAIL(TARE_TYPE, "input %s: expected %s, got %s", feed->name, tare_dtype_name(feed->dtype),
                          tare_dtype_name(value->dtype));
     if (!tare_shape_compatible(&feed->shape, &value->shape))
         return TARE_FAIL(TARE_SHAPE, "input %s: expected shape %s, got %s", feed->name,
-                         tare_shape_text(wanted, &feed->shape), tare_shape_text(got, &value->shape));
+                         tare_shape_text(expected, &feed->shape), tare_shape_text(got, &value->shape));
     return TARE_OK;
 }
 
 static tare_status wrong_keys(const struct tare_signature *signature, const struct tare_sample *sample) {
-    struct tare_strbuf wanted = { 0 }, got = { 0 };
+    struct tare_strbuf expected = { 0 }, got = { 0 };
     struct tare_feed feed;
     tare_status status;
     for (size_t i = 0; i < tare_signature_feed_count(signature); i++) {
         tare_signature_feed(&feed, signature, i);
-        tare_strbuf_printf(&wanted, "%s%s", i ? ", " : "", feed.name);
+        tare_strbuf_printf(&expected, "%s%s", i ? ", " : "", feed.name);
     }
     for (size_t i = 0; i < sample->count; i++)
         tare_strbuf_printf(&got, "%s%s", i ? ", " : "", sample->keys[i]);
     status =
         TARE_FAIL(TARE_INVALID_ARGUMENT,
                   "Invalid input keys for representative sample. The function expects input keys of: {%s}. Got: {%s}.",
-                  tare_strbuf_text(&wanted), tare_strbuf_text(&got));
-    tare_strbuf_free(&wanted);
+                  tare_strbuf_text(&expected), tare_strbuf_text(&got));
+    tare_strbuf_free(&expected);
     tare_strbuf_free(&got);
     return status;
 }

@@ -307,8 +307,8 @@ static tare_status run_part(struct rerun *r) {
 
 /* ---- records ---- */
 
-static tare_status read_records(struct rerun *r, size_t wanted) {
-    while (r->count < wanted && !r->at_end) {
+static tare_status read_records(struct rerun *r, size_t expected) {
+    while (r->count < expected && !r->at_end) {
         struct tare_sample sample;
         struct tare_provenance where;
         TARE_TRY(tare_source_next(&sample, &where, &r->at_end, r->source, NULL, NULL));
@@ -361,31 +361,31 @@ done:
     return status;
 }
 
-/* Sets *wanted to 1 for records whose answers depend on what runs beside them. */
-static tare_status check_together(struct rerun *r, size_t *wanted) {
+/* Sets *expected to 1 for records whose answers depend on what runs beside them. */
+static tare_status check_together(struct rerun *r, size_t *expected) {
     struct tare_session **sessions;
     enum tare_together found = TARE_TOGETHER_UNKNOWN;
     bool may = false;
     tare_status status;
-    if (*wanted > 1 && r->count > 1) TARE_TRY(tare_records_may_join(&may, &r->binding));
+    if (*expected > 1 && r->count > 1) TARE_TRY(tare_records_may_join(&may, &r->binding));
     if (may) {
         TARE_TRY(tare_sessions_new(&sessions, 1, r->first.model, NULL));
         status = tare_records_try(&found, sessions[0], &r->binding, r->records);
         tare_sessions_free(sessions, 1);
         TARE_TRY(tare_records_locate(status, r->files, &r->records[0].where, &r->records[1].where));
     }
-    if (found != TARE_TOGETHER_SAME) *wanted = 1;
+    if (found != TARE_TOGETHER_SAME) *expected = 1;
     return TARE_OK;
 }
 
 /* Records of different shapes run one by one. */
-static tare_status choose_batch(struct rerun *r, size_t wanted) {
+static tare_status choose_batch(struct rerun *r, size_t expected) {
     struct tare_tensor *joined = tare_calloc(r->binding.n_feeds + 1, sizeof *joined);
-    bool fits = wanted > 1;
+    bool fits = expected > 1;
     tare_status status = joined ? TARE_OK : TARE_NO_MEMORY;
-    r->batch = wanted;
-    for (size_t first = 0; first < r->count && fits && status == TARE_OK; first += wanted) {
-        const size_t count = r->count - first < wanted ? r->count - first : wanted;
+    r->batch = expected;
+    for (size_t first = 0; first < r->count && fits && status == TARE_OK; first += expected) {
+        const size_t count = r->count - first < expected ? r->count - first : expected;
         int64_t rows;
         status = tare_records_join(joined, &rows, &fits, &r->records[first], count, &r->binding);
         tare_tensors_reset(joined, r->binding.n_feeds);
@@ -396,20 +396,20 @@ static tare_status choose_batch(struct rerun *r, size_t wanted) {
 }
 
 static tare_status run_parts(struct rerun *r) {
-    size_t wanted = r->task->runner->batch > 1 ? (size_t)r->task->runner->batch : 1;
-    TARE_TRY(read_records(r, wanted));
+    size_t expected = r->task->runner->batch > 1 ? (size_t)r->task->runner->batch : 1;
+    TARE_TRY(read_records(r, expected));
     if (!r->count) return TARE_OK;
-    TARE_TRY(check_together(r, &wanted));
-    TARE_TRY(choose_batch(r, wanted));
+    TARE_TRY(check_together(r, &expected));
+    TARE_TRY(choose_batch(r, expected));
     TARE_TRY(probe(r, &r->first));
     if (r->report->unsuited && r->batch > 1) { /* outputs that are not split by records */
         r->report->unsuited = false;
-        r->batch = wanted = 1;
+        r->batch = expected = 1;
         TARE_TRY(probe(r, &r->first));
     }
     while (r->count && !r->report->unsuited) {
         TARE_TRY(read_records(r, r->part));
-        TARE_TRY(choose_batch(r, wanted));
+        TARE_TRY(choose_batch(r, expected));
         TARE_TRY(run_part(r));
         forget_records(r);
         TARE_TRY(read_records(r, 1));

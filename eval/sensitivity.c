@@ -27,7 +27,7 @@ struct choice {
     size_t at;
 };
 
-static bool wanted(void *arg, const struct tare_graph *graph, const struct tare_node *op) {
+static bool expected(void *arg, const struct tare_graph *graph, const struct tare_node *op) {
     const struct choice *choice = arg;
     if (choice->how == NONE) return false;
     for (size_t i = 0; i < choice->count; i++) {
@@ -46,14 +46,14 @@ struct measuring {
     struct tare_comparison comparison;
 };
 
-/* The model of a choice; `report` (NULL: not wanted) is arena memory. */
+/* The model of a choice; `report` (NULL: not expected) is arena memory. */
 static tare_status make(struct tare_model **out, struct measuring *m, struct choice *choice,
                         struct tare_quant_report *report, struct tare_arena *arena) {
     struct tare_variant variant = *m->task->variant;
     struct tare_quant_report ignored;
     tare_status status;
     if (choice->how != ALL) {
-        variant.quantization.options.wants = wanted;
+        variant.quantization.options.wants = expected;
         variant.quantization.options.wants_arg = choice;
     }
     TARE_TRY(tare_load_prepared_with(out, m->task->model, m->task->ops));

@@ -281,5 +281,5 @@ tare_status tare_target_read_size(int64_t *bytes, const char *text, int64_t whol
         *bytes = (int64_t)size;
         return TARE_OK;
     }
-    return TARE_FAIL(TARE_USAGE, "the size is '%s' (wanted bytes, 300kB, 1.5MB or a share as 60%%)", text);
+    return TARE_FAIL(TARE_USAGE, "the size is '%s' (expected bytes, 300kB, 1.5MB or a share as 60%%)", text);
 }

@@ -163,14 +163,14 @@ static tare_status add_method(struct tare_variant_list *list, struct tare_arena 
 
 tare_status tare_variants_parse(struct tare_variant_list *out, struct tare_arena *arena, const char *method_names,
                                 const char *algorithm_names, const char *granularity_names, int bits) {
-    struct names wanted, algorithms, wanted_granularities;
+    struct names expected, algorithms, wanted_granularities;
     memset(out, 0, sizeof *out);
-    TARE_TRY(split(&wanted, arena, "--methods", method_names));
+    TARE_TRY(split(&expected, arena, "--methods", method_names));
     TARE_TRY(split(&algorithms, arena, "--algorithms", algorithm_names));
     TARE_TRY(split(&wanted_granularities, arena, "--granularities", granularity_names));
     TARE_TRY(add_method(out, arena, "float", &algorithms, &wanted_granularities, bits));
-    for (size_t i = 0; i < wanted.count; i++)
-        TARE_TRY(add_method(out, arena, wanted.items[i], &algorithms, &wanted_granularities, bits));
+    for (size_t i = 0; i < expected.count; i++)
+        TARE_TRY(add_method(out, arena, expected.items[i], &algorithms, &wanted_granularities, bits));
     return TARE_OK;
 }
 

@@ -26,7 +26,7 @@ static const struct tare_attr *default_of(const struct tare_node *node, const ch
     return NULL;
 }
 
-/* The item of a plain attribute of the wanted kind: the node's, else the default; NULL when neither fits. */
+/* The item of a plain attribute of the expected kind: the node's, else the default; NULL when neither fits. */
 static const union tare_attr_item *item(const struct tare_node *node, const char *name, enum tare_attr_kind kind) {
     const struct tare_attr *attr = tare_node_find_attr(node, name);
     if (!attr) attr = default_of(node, name);

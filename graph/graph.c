@@ -61,15 +61,15 @@ struct tare_node *tare_graph_add(struct tare_graph *graph, const char *op, const
 }
 
 tare_status tare_graph_reserve(struct tare_graph *graph, size_t n_nodes) {
-    size_t wanted;
+    size_t expected;
     struct tare_node **grown;
-    if (!tare_add_size(&wanted, graph->n_nodes, n_nodes)) return TARE_NO_MEMORY;
+    if (!tare_add_size(&expected, graph->n_nodes, n_nodes)) return TARE_NO_MEMORY;
     if (!tare_map_reserve(&graph->by_name, graph->by_name.count + n_nodes)) return TARE_NO_MEMORY;
-    if (wanted <= graph->nodes_capacity) return TARE_OK;
+    if (expected <= graph->nodes_capacity) return TARE_OK;
     grown = tare_arena_extend(arena_of(graph), graph->nodes, graph->n_nodes, n_nodes, sizeof *grown);
     if (!grown) return TARE_NO_MEMORY;
     graph->nodes = grown;
-    graph->nodes_capacity = wanted;
+    graph->nodes_capacity = expected;
     return TARE_OK;
 }
 

@@ -115,16 +115,18 @@ static tare_status add_results(struct outliner *o) {
 /* Nodes that others waited for, or that the graph ran for their effect, run for it in the function, too. */
 static tare_status add_control_returns(struct outliner *o) {
     struct tare_graph *f = o->function;
-    bool *wanted = TARE_NEW_ARRAY(&o->arena, bool, o->n_nodes + 1);
+    bool *expected = TARE_NEW_ARRAY(&o->arena, bool, o->n_nodes + 1);
     f->control_returns = TARE_NEW_ARRAY(&f->model->arena, struct tare_control_return, o->n_nodes + 1);
-    if (!wanted || !f->control_returns) return TARE_NO_MEMORY;
+    if (!expected || !f->control_returns) return TARE_NO_MEMORY;
     for (size_t i = 0; i < o->n_nodes; i++)
         for (size_t k = 0; !o->chosen[i] && !o->graph->nodes[i]->dead && k < o->graph->nodes[i]->n_controls; k++)
-            if (is_chosen(o, o->graph->nodes[i]->controls[k])) wanted[o->graph->nodes[i]->controls[k]->position] = true;
+            if (is_chosen(o, o->graph->nodes[i]->controls[k]))
+                expected[o->graph->nodes[i]->controls[k]->position] = true;
     for (size_t i = 0; i < o->graph->n_control_returns; i++)
-        if (is_chosen(o, o->graph->control_returns[i].node)) wanted[o->graph->control_returns[i].node->position] = true;
+        if (is_chosen(o, o->graph->control_returns[i].node))
+            expected[o->graph->control_returns[i].node->position] = true;
     for (size_t i = 0; i < o->n_nodes; i++)
-        if (wanted[i])
+        if (expected[i])
             f->control_returns[f->n_control_returns++] =
                 (struct tare_control_return){ o->copies[i]->name, o->copies[i] };
     return TARE_OK;

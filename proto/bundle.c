@@ -314,7 +314,7 @@ struct part {
 static tare_status part_key(struct tare_strbuf *text, struct part *out, const char *key, const struct tare_shape *whole,
                             const Tensorflow__TensorSliceProto *message) {
     if (message->n_extent != (size_t)whole->rank)
-        return TARE_FAIL(TARE_CORRUPT, "a slice has rank %zu (wanted %d)", message->n_extent, whole->rank);
+        return TARE_FAIL(TARE_CORRUPT, "a slice has rank %zu (expected %d)", message->n_extent, whole->rank);
     out->slice.shape.rank = whole->rank;
     tare_ordered_put_unsigned(text, 0);
     tare_ordered_put_string(text, key, strlen(key));
@@ -337,12 +337,12 @@ static tare_status find_part(struct part *out, struct tare_bundle *bundle, const
     struct tare_strbuf text = { 0 };
     struct tare_slice shared;
     tare_status status = part_key(&text, out, key, whole, message);
-    bool failed = text.failed, wanted = status == TARE_OK && tare_slice_overlap(&shared, &out->slice, box);
-    if (wanted && !failed) out->entry = tare_map_get_n(&bundle->by_key, text.data, text.size);
+    bool failed = text.failed, expected = status == TARE_OK && tare_slice_overlap(&shared, &out->slice, box);
+    if (expected && !failed) out->entry = tare_map_get_n(&bundle->by_key, text.data, text.size);
     tare_strbuf_free(&text);
     TARE_TRY(status);
     if (failed) return TARE_NO_MEMORY;
-    return out->entry || !wanted ? TARE_OK : TARE_FAIL(TARE_CORRUPT, "a slice of it is not in the checkpoint");
+    return out->entry || !expected ? TARE_OK : TARE_FAIL(TARE_CORRUPT, "a slice of it is not in the checkpoint");
 }
 
 /* Elements of `box` that the part has, once its bytes are known to be there. */
@@ -364,16 +364,17 @@ static tare_status check_part(int64_t *elements, struct tare_bundle *bundle, con
 /* Checks before memory is taken that the slices' bytes are there and make up the box. */
 static tare_status find_parts(struct part *parts, struct tare_bundle *bundle, const entry_message *entry,
                               const struct tare_shape *whole, const struct tare_slice *box, const char *key) {
-    int64_t wanted, sum = 0, count;
-    TARE_TRY(tare_shape_elements(&wanted, whole)); /* it can be counted, so what lies in it can */
-    TARE_TRY(tare_shape_elements(&wanted, &box->shape));
+    int64_t expected, sum = 0, count;
+    TARE_TRY(tare_shape_elements(&expected, whole)); /* it can be counted, so what lies in it can */
+    TARE_TRY(tare_shape_elements(&expected, &box->shape));
     for (size_t i = 0; i < entry->n_slices; i++) {
         TARE_TRY(find_part(&parts[i], bundle, key, whole, box, entry->slices[i]));
         TARE_TRY(check_part(&count, bundle, entry, &parts[i], box, i));
         if (!tare_add_i64(&sum, sum, count)) sum = INT64_MAX;
     }
-    if (sum == wanted) return TARE_OK;
-    return TARE_FAIL(TARE_CORRUPT, "the slices hold %lld elements (wanted %lld)", (long long)sum, (long long)wanted);
+    if (sum == expected) return TARE_OK;
+    return TARE_FAIL(TARE_CORRUPT, "the slices hold %lld elements (expected %lld)", (long long)sum,
+                     (long long)expected);
 }
 
 static bool same_box(const struct tare_slice *a, const struct tare_slice *b) {

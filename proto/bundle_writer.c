@@ -46,7 +46,7 @@ tare_status tare_bundle_writer_open_shards(struct tare_bundle_writer **out, cons
     tare_status status;
     *out = NULL;
     if (shards < 1 || shards > MOST_SHARDS)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%d shards (wanted 1 to %d)", shards, MOST_SHARDS);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%d shards (expected 1 to %d)", shards, MOST_SHARDS);
     writer = tare_calloc(1, sizeof *writer);
     status = writer ? open_files(writer, prefix, shards) : TARE_NO_MEMORY;
     if (status == TARE_OK)

@@ -86,7 +86,7 @@ static tare_status read_record(struct record *out, const struct reader *r, const
         return TARE_FAIL(TARE_UNSUPPORTED, "%s: field %u at byte %lld is a group", r->what, out->field,
                          offset_of(r, out->tag));
     default:
-        return TARE_FAIL(TARE_CORRUPT, "%s: field %u at byte %lld has wire type %u (wanted 0 to 5)", r->what,
+        return TARE_FAIL(TARE_CORRUPT, "%s: field %u at byte %lld has wire type %u (expected 0 to 5)", r->what,
                          out->field, offset_of(r, out->tag), out->wire);
     }
 }
@@ -126,8 +126,9 @@ static tare_status read_packed(const struct reader *r, ProtobufCMessage *message
     if (bytes == 0) return TARE_OK;
     if (tare_field_wire_type(field) != PROTOBUF_C_WIRE_TYPE_VARINT) {
         if (bytes % width)
-            return TARE_FAIL(TARE_CORRUPT, "%s: packed field %u at byte %lld has %zu bytes (wanted a multiple of %zu)",
-                             r->what, record->field, offset_of(r, record->tag), bytes, width);
+            return TARE_FAIL(TARE_CORRUPT,
+                             "%s: packed field %u at byte %lld has %zu bytes (expected a multiple of %zu)", r->what,
+                             record->field, offset_of(r, record->tag), bytes, width);
         slot = tare_field_append(message, field, r->arena, bytes / width);
         if (!slot) return TARE_NO_MEMORY;
         memcpy(slot, at, bytes);

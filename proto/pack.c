@@ -13,15 +13,15 @@ struct writer {
 };
 
 static bool make_room(struct writer *w, size_t extra) {
-    size_t wanted, larger;
+    size_t expected, larger;
     uint8_t *data;
     if (w->status != TARE_OK) return false;
     if (extra <= w->capacity - w->used) return true;
-    if (!tare_add_size(&wanted, w->used, extra) || wanted > INT32_MAX) {
+    if (!tare_add_size(&expected, w->used, extra) || expected > INT32_MAX) {
         w->status = TARE_FAIL(TARE_UNSUPPORTED, "the message is larger than protobuf's limit of %d bytes", INT32_MAX);
         return false;
     }
-    larger = w->capacity * 2 < wanted ? wanted + 256 : w->capacity * 2;
+    larger = w->capacity * 2 < expected ? expected + 256 : w->capacity * 2;
     data = tare_malloc(larger);
     if (!data) {
         w->status = TARE_NO_MEMORY;

@@ -152,7 +152,7 @@ static tare_status decode(const uint8_t **out, uint64_t *out_size, struct reader
     *out_size = (uint64_t)(end - at);
     if (chunk->data[0] == 0) return TARE_OK;
     if (chunk->data[0] != 'b')
-        return TARE_FAIL(TARE_UNSUPPORTED, "the chunk at byte %llu has compression 0x%02x (wanted none or brotli)",
+        return TARE_FAIL(TARE_UNSUPPORTED, "the chunk at byte %llu has compression 0x%02x (expected none or brotli)",
                          (unsigned long long)chunk->begin, chunk->data[0]);
     if (!read_varint(out_size, &at, end)) return corrupt(chunk, "a size is cut off");
     if (*out_size > limit) return corrupt(chunk, "would grow beyond all proportion");

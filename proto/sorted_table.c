@@ -168,8 +168,8 @@ tare_status tare_table_read(struct tare_table_entry **entries, size_t *count, st
     uint64_t offset = 0, block_size = 0, magic;
     struct block index;
     if (size < FOOTER_SIZE)
-        return TARE_FAIL(TARE_CORRUPT, "file is too short to be an sstable (got %zu bytes, wanted %d)", size,
-                         FOOTER_SIZE);
+        return TARE_FAIL(TARE_CORRUPT, "file is too short to be an sstable (expected %d, got %zu bytes)", FOOTER_SIZE,
+                         size);
     at = data + size - FOOTER_SIZE;
     magic = (uint64_t)load32(data + size - 8) | (uint64_t)load32(data + size - 4) << 32;
     if (magic != MAGIC) return TARE_FAIL(TARE_CORRUPT, "not an sstable (bad magic number) at byte %zu", size - 8);

@@ -20,12 +20,12 @@ tare_status tare_shape_from_message(struct tare_shape *out, const Tensorflow__Te
     if (!message) return TARE_OK;
     if (message->unknown_rank) {
         if (message->n_dim)
-            return TARE_FAIL(TARE_SHAPE, "a shape of unknown rank has %zu dims (wanted none)", message->n_dim);
+            return TARE_FAIL(TARE_SHAPE, "a shape of unknown rank has %zu dims (expected none)", message->n_dim);
         *out = tare_shape_unknown();
         return TARE_OK;
     }
     if (message->n_dim > TARE_MAX_RANK)
-        return TARE_FAIL(TARE_SHAPE, "a shape has rank %zu (wanted at most %d)", message->n_dim, TARE_MAX_RANK);
+        return TARE_FAIL(TARE_SHAPE, "a shape has rank %zu (expected at most %d)", message->n_dim, TARE_MAX_RANK);
     for (size_t i = 0; i < message->n_dim; i++)
         dims[i] = message->dim[i]->size;
     return tare_shape_from_dims(out, (int)message->n_dim, dims);
@@ -104,7 +104,7 @@ static tare_status find_values(struct values *out, const Tensorflow__TensorProto
     out->stride = tare_field_value_size(field);
     out->data = out->count ? tare_field_value(&message->base, field, 0) : NULL;
     if (!is_complex(dtype)) return TARE_OK;
-    if (out->count % 2) return TARE_FAIL(TARE_SHAPE, "%s has %zu numbers (wanted pairs)", field->name, out->count);
+    if (out->count % 2) return TARE_FAIL(TARE_SHAPE, "%s has %zu numbers (expected pairs)", field->name, out->count);
     out->count /= 2;
     out->stride *= 2;
     return TARE_OK;
@@ -168,7 +168,7 @@ static tare_status make_expanded(struct tare_tensor *out, int dtype, const struc
     tare_status status;
     if (same_values(values, dtype)) return make_splat(out, dtype, shape, elements, values);
     if (elements / TARE_TENSOR_MAX_EXPANSION > count && (uint64_t)elements > TARE_TENSOR_FREE_EXPANSION / size)
-        return TARE_FAIL(TARE_SHAPE, "a tensor has %lld elements but %lld values (wanted at least one in %d)",
+        return TARE_FAIL(TARE_SHAPE, "a tensor has %lld elements but %lld values (expected at least one in %d)",
                          (long long)elements, (long long)count, TARE_TENSOR_MAX_EXPANSION);
     TARE_TRY(tare_tensor_new(out, dtype, shape));
     status = store(out, 0, count, values);
@@ -190,7 +190,7 @@ static tare_status from_content(struct tare_tensor *out, int dtype, const struct
     char text[TARE_SHAPE_TEXT_SIZE];
     if (dtype == TARE_DT_STRING) return TARE_FAIL(TARE_UNSUPPORTED, "a string tensor has tensor_content");
     if (content->len != bytes)
-        return TARE_FAIL(TARE_SHAPE, "tensor_content has %zu bytes (wanted %zu for %s %s)", content->len, bytes,
+        return TARE_FAIL(TARE_SHAPE, "tensor_content has %zu bytes (expected %zu for %s %s)", content->len, bytes,
                          tare_dtype_name(dtype), tare_shape_text(text, shape));
     if (may_borrow(memory, dtype, content->data)) return tare_tensor_wrap(out, dtype, shape, content->data, NULL, NULL);
     return tare_tensor_from(out, dtype, shape, content->data);

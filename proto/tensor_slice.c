@@ -14,7 +14,7 @@ struct tare_slice tare_slice_of_all(const struct tare_shape *whole) {
 
 tare_status tare_slice_check(const struct tare_slice *slice, const struct tare_shape *whole) {
     if (slice->shape.rank != whole->rank)
-        return TARE_FAIL(TARE_CORRUPT, "a slice has rank %d (wanted %d)", slice->shape.rank, whole->rank);
+        return TARE_FAIL(TARE_CORRUPT, "a slice has rank %d (expected %d)", slice->shape.rank, whole->rank);
     for (int d = 0; d < whole->rank; d++) {
         int64_t start = slice->start[d], length = slice->shape.dims[d];
         if (start >= 0 && length >= 0 && start <= whole->dims[d] && length <= whole->dims[d] - start) continue;
@@ -65,7 +65,7 @@ tare_status tare_slice_parse(struct tare_slice *out, struct tare_shape *whole, c
     const char *at = text;
     memset(out, 0, sizeof *out);
     if (!read_dims(whole, &at) || !read_extents(out, whole, at))
-        return TARE_FAIL(TARE_CORRUPT, "'%s' is no slice (wanted a text like '100 20 0,50:-')", text);
+        return TARE_FAIL(TARE_CORRUPT, "'%s' is no slice (expected a text like '100 20 0,50:-')", text);
     return tare_error_prefix(tare_slice_check(out, whole), "slice '%s'", text);
 }
 

@@ -204,7 +204,7 @@ static tare_status read_list(struct reader *r, struct target *target, const Prot
         TARE_TRY(read_value(r, target, field));
     while (tare_text_take(&r->scan, ','));
     if (tare_text_take(&r->scan, ']')) return TARE_OK;
-    return tare_text_fail(&r->scan, r->scan.at, "wanted ',' or ']' in the list (got %s)",
+    return tare_text_fail(&r->scan, r->scan.at, "expected ',' or ']' in the list (got %s)",
                           tare_text_seen(&r->scan, seen));
 }
 
@@ -227,7 +227,7 @@ static tare_status check_first_time(const struct reader *r, const char *at, stru
 
 static tare_status wanted_colon(const struct reader *r, const char *name) {
     char seen[48];
-    return tare_text_fail(&r->scan, r->scan.at, "wanted ':' behind '%s' (got %s)", name,
+    return tare_text_fail(&r->scan, r->scan.at, "expected ':' behind '%s' (got %s)", name,
                           tare_text_seen(&r->scan, seen));
 }
 
@@ -327,7 +327,7 @@ static tare_status read_expanded_any(struct reader *r, struct target *target) {
         return tare_text_fail(&r->scan, at, "%s has no extensions", target->message->descriptor->short_name);
     tare_text_take(&r->scan, '[');
     TARE_TRY(tare_text_type_name(&r->scan, url));
-    if (!tare_text_take(&r->scan, ']')) return tare_text_fail(&r->scan, r->scan.at, "wanted ']' behind '%s'", url);
+    if (!tare_text_take(&r->scan, ']')) return tare_text_fail(&r->scan, r->scan.at, "expected ']' behind '%s'", url);
     slash = strrchr(url, '/');
     for (size_t i = 0; slash && i < sizeof any_types / sizeof *any_types; i++)
         if (strcmp(any_types[i]->name, slash + 1) == 0) type = any_types[i];
@@ -366,13 +366,13 @@ static tare_status read_fields(struct reader *r, ProtobufCMessage *message, cons
     struct target target = { .message = message, .depth = depth };
     char close = !opened ? '\0' : *opened == '{' ? '}' : '>';
     if (message->descriptor->n_fields > MAX_FIELDS)
-        return TARE_FAIL(TARE_INTERNAL, "%s has %u fields (wanted at most %d)", message->descriptor->short_name,
+        return TARE_FAIL(TARE_INTERNAL, "%s has %u fields (expected at most %d)", message->descriptor->short_name,
                          message->descriptor->n_fields, MAX_FIELDS);
     for (;;) {
         if (opened && tare_text_take(&r->scan, close)) return TARE_OK;
         if (r->scan.at == r->scan.end) {
             if (!opened) return TARE_OK;
-            return tare_text_fail(&r->scan, opened, "the message is not closed (wanted '%c')", close);
+            return tare_text_fail(&r->scan, opened, "the message is not closed (expected '%c')", close);
         }
         TARE_TRY(read_field(r, &target));
         if (!tare_text_take(&r->scan, ',')) tare_text_take(&r->scan, ';');

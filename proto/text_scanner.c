@@ -91,7 +91,7 @@ bool tare_text_at_string(const struct tare_text_scanner *s) {
 static tare_status take_word(struct tare_text_scanner *s, char word[TARE_TEXT_WORD_SIZE], const char *end) {
     size_t size = (size_t)(end - s->at);
     if (size >= TARE_TEXT_WORD_SIZE)
-        return tare_text_fail(s, s->at, "a word of %zu letters is too long (wanted at most %d)", size,
+        return tare_text_fail(s, s->at, "a word of %zu letters is too long (expected at most %d)", size,
                               TARE_TEXT_WORD_SIZE - 1);
     memcpy(word, s->at, size);
     word[size] = '\0';
@@ -105,7 +105,7 @@ tare_status tare_text_name(struct tare_text_scanner *s, char word[TARE_TEXT_WORD
     char seen[48];
     while (at < s->end && (is_letter(*at) || (at > s->at && is_digit(*at))))
         at++;
-    if (at == s->at) return tare_text_fail(s, at, "wanted a name (got %s)", tare_text_seen(s, seen));
+    if (at == s->at) return tare_text_fail(s, at, "expected a name (got %s)", tare_text_seen(s, seen));
     return take_word(s, word, at);
 }
 
@@ -114,7 +114,7 @@ tare_status tare_text_type_name(struct tare_text_scanner *s, char word[TARE_TEXT
     char seen[48];
     while (at < s->end && (is_letter(*at) || is_digit(*at) || *at == '.' || *at == '/' || *at == '-'))
         at++;
-    if (at == s->at) return tare_text_fail(s, at, "wanted a type name (got %s)", tare_text_seen(s, seen));
+    if (at == s->at) return tare_text_fail(s, at, "expected a type name (got %s)", tare_text_seen(s, seen));
     return take_word(s, word, at);
 }
 
@@ -129,7 +129,7 @@ tare_status tare_text_scalar(struct tare_text_scanner *s, char word[TARE_TEXT_WO
                            ((*at == '-' || *at == '+') && at > s->at && is_digit(*s->at) && !hexadecimal &&
                             (at[-1] == 'e' || at[-1] == 'E'))))
         at++;
-    if (at == s->at) return tare_text_fail(s, at, "wanted a value (got %s)", tare_text_seen(s, seen));
+    if (at == s->at) return tare_text_fail(s, at, "expected a value (got %s)", tare_text_seen(s, seen));
     TARE_TRY(take_word(s, word, at));
     if (sign) {
         size_t size = strlen(word);

@@ -1,5 +1,5 @@
 /* Methods of quantization: one file in quant/methods/ and one row each. The driver (quant/driver.c) finds the layers,
- * says what is wanted of each and calls the row of its method; it knows no method by name. */
+ * says what is expected of each and calls the row of its method; it knows no method by name. */
 #ifndef TARE_QUANT_METHOD_H
 #define TARE_QUANT_METHOD_H
 

@@ -49,11 +49,11 @@ static tare_status read_value(struct tare_quant_pass_parameter *parameter, const
     if (parameter->flag) {
         parameter->value = strcmp(text, "true") == 0;
         if (parameter->value || strcmp(text, "false") == 0) return TARE_OK;
-        return TARE_FAIL(TARE_USAGE, "%s: %s is '%s' (wanted true or false)", pass, parameter->name, text);
+        return TARE_FAIL(TARE_USAGE, "%s: %s is '%s' (expected true or false)", pass, parameter->name, text);
     }
     value = strtod(text, &end);
     if (end == text || *end || !(value >= parameter->least) || !(value <= parameter->most))
-        return TARE_FAIL(TARE_USAGE, "%s: %s is '%s' (wanted a number from %g to %g)", pass, parameter->name, text,
+        return TARE_FAIL(TARE_USAGE, "%s: %s is '%s' (expected a number from %g to %g)", pass, parameter->name, text,
                          parameter->least, parameter->most);
     parameter->value = value;
     return TARE_OK;
@@ -94,7 +94,7 @@ static char *end_item(char *item) {
     return comma;
 }
 
-static tare_status read_item(const struct tare_quant_pass **wanted, struct tare_arena *arena, char *item) {
+static tare_status read_item(const struct tare_quant_pass **expected, struct tare_arena *arena, char *item) {
     char *parameters = strchr(item, ':');
     const struct tare_quant_pass *pass;
     if (parameters) *parameters++ = '\0';
@@ -102,8 +102,8 @@ static tare_status read_item(const struct tare_quant_pass **wanted, struct tare_
     if (!pass) return unknown(item);
     for (size_t i = 0; i < N_PASSES; i++) {
         if (tare_quant_passes[i] != pass) continue;
-        wanted[i] = pass;
-        if (parameters) TARE_TRY(read_parameters(&wanted[i], arena, parameters));
+        expected[i] = pass;
+        if (parameters) TARE_TRY(read_parameters(&expected[i], arena, parameters));
     }
     return TARE_OK;
 }
@@ -111,7 +111,7 @@ static tare_status read_item(const struct tare_quant_pass **wanted, struct tare_
 tare_status tare_quant_passes_parse(const struct tare_quant_pass *const **out, struct tare_arena *arena,
                                     const char *text) {
     const struct tare_quant_pass **list = TARE_NEW_ARRAY(arena, const struct tare_quant_pass *, N_PASSES + 1);
-    const struct tare_quant_pass *wanted[N_PASSES] = { NULL };
+    const struct tare_quant_pass *expected[N_PASSES] = { NULL };
     char *copy = tare_arena_strdup(arena, text), *next, *to = copy;
     size_t count = 0;
     if (!list || !copy) return TARE_NO_MEMORY;
@@ -120,10 +120,10 @@ tare_status tare_quant_passes_parse(const struct tare_quant_pass *const **out, s
     *to = '\0';
     for (char *item = copy; item; item = next) {
         next = end_item(item);
-        if (*item) TARE_TRY(read_item(wanted, arena, item));
+        if (*item) TARE_TRY(read_item(expected, arena, item));
     }
     for (size_t i = 0; i < N_PASSES; i++)
-        if (wanted[i]) list[count++] = wanted[i];
+        if (expected[i]) list[count++] = expected[i];
     *out = list;
     return TARE_OK;
 }

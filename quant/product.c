@@ -125,7 +125,7 @@ static tare_status describe_matmul(struct tare_quant_product *p, const struct ta
                                    const struct tare_shape *right_shape) {
     struct labels left, right, out;
     if (right_shape->rank != 2)
-        return TARE_FAIL(TARE_UNSUPPORTED, "the weight's rank is %d (wanted 2)", right_shape->rank);
+        return TARE_FAIL(TARE_UNSUPPORTED, "the weight's rank is %d (expected 2)", right_shape->rank);
     set_labels(&left, tare_node_bool(op, "transpose_a", false) ? "km" : "mk");
     set_labels(&right, tare_node_bool(op, "transpose_b", false) ? "nk" : "kn");
     set_labels(&out, "mn");

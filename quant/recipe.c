@@ -159,7 +159,7 @@ static tare_status read_granularity(struct tare_quant_setting *setting, const ch
         if (*end || (setting->block != 32 && setting->block != 64 && setting->block != 128 && setting->block != 256))
             return TARE_FAIL(TARE_USAGE, "granularity '%s': blocks have 32, 64, 128 or 256 rows", text);
     } else {
-        return TARE_FAIL(TARE_USAGE, "granularity is '%s' (wanted per_tensor, per_channel or per_block:N)", text);
+        return TARE_FAIL(TARE_USAGE, "granularity is '%s' (expected per_tensor, per_channel or per_block:N)", text);
     }
     return TARE_OK;
 }
@@ -167,7 +167,7 @@ static tare_status read_granularity(struct tare_quant_setting *setting, const ch
 static tare_status read_flag(bool *out, const char *name, const char *text) {
     *out = strcmp(text, "true") == 0;
     if (*out || strcmp(text, "false") == 0) return TARE_OK;
-    return TARE_FAIL(TARE_USAGE, "%s is '%s' (wanted true or false)", name, text);
+    return TARE_FAIL(TARE_USAGE, "%s is '%s' (expected true or false)", name, text);
 }
 
 tare_status tare_quant_setting_read(struct tare_quant_setting *setting, unsigned *sets, const char *name,
@@ -189,7 +189,7 @@ tare_status tare_quant_setting_read(struct tare_quant_setting *setting, unsigned
     switch (part) {
     case 0:
         if (strcmp(text, "8") != 0 && strcmp(text, "4") != 0)
-            return TARE_FAIL(TARE_USAGE, "bits is '%s' (wanted 8 or 4)", text);
+            return TARE_FAIL(TARE_USAGE, "bits is '%s' (expected 8 or 4)", text);
         setting->bits = text[0] - '0';
         return TARE_OK;
     case 1:
@@ -203,7 +203,7 @@ tare_status tare_quant_setting_read(struct tare_quant_setting *setting, unsigned
         return tare_algorithm_parse(&choice, text);
     default:
         if (strcmp(text, "8") != 0 && strcmp(text, "16") != 0)
-            return TARE_FAIL(TARE_USAGE, "activation_bits is '%s' (wanted 8 or 16)", text);
+            return TARE_FAIL(TARE_USAGE, "activation_bits is '%s' (expected 8 or 16)", text);
         setting->activation_bits = text[0] == '8' ? 8 : 16;
         return TARE_OK;
     }
@@ -241,7 +241,7 @@ static tare_status read_condition(struct tare_quant_rule *rule, char *word) {
         return TARE_OK;
     }
     return TARE_FAIL(TARE_USAGE,
-                     "'%s' is no condition (wanted name=, op= or function= and a regular expression, then ->)", word);
+                     "'%s' is no condition (expected name=, op= or function= and a regular expression, then ->)", word);
 }
 
 static tare_status read_method(struct tare_quant_rule *rule, const char *word) {
@@ -265,7 +265,7 @@ static tare_status read_passes(struct tare_quant_recipe *recipe, const char *pas
     const struct tare_quant_pass *const *list;
     char *word;
     TARE_TRY(next_word(&word, &rest));
-    if (word) return TARE_FAIL(TARE_USAGE, "'%s' behind the passes (wanted nothing)", word);
+    if (word) return TARE_FAIL(TARE_USAGE, "'%s' behind the passes (expected nothing)", word);
     recipe->passes = passes;
     return tare_quant_passes_parse(&list, recipe->arena, passes);
 }
@@ -290,7 +290,7 @@ static tare_status read_line(struct tare_quant_recipe *recipe, char *line, struc
         }
         TARE_TRY(next_word(&word, &line));
     }
-    if (!rule->sets) return TARE_FAIL(TARE_USAGE, "the rule sets nothing (wanted -> and a method or settings)");
+    if (!rule->sets) return TARE_FAIL(TARE_USAGE, "the rule sets nothing (expected -> and a method or settings)");
     if (rule->sets & TARE_RULE_METHOD && rule->sets & TARE_RULE_GRANULARITY)
         TARE_TRY(tare_quant_check_setting(&rule->setting));
     return tare_quant_recipe_add(recipe, rule);

@@ -46,7 +46,7 @@ size_t tare_quant_recipe_count(const struct tare_quant_recipe *recipe);
 const struct tare_quant_rule *tare_quant_recipe_rule(const struct tare_quant_recipe *recipe, size_t i);
 
 /* Changes `setting` by the last rule that matches the op; *by_rule says that one does and names a method. Marks every
- * rule that matches in `used` (one a rule; NULL: not wanted). */
+ * rule that matches in `used` (one a rule; NULL: not expected). */
 tare_status tare_quant_recipe_apply(struct tare_quant_setting *setting, bool *by_rule, bool *used,
                                     const struct tare_quant_recipe *recipe, const struct tare_node *op);
 

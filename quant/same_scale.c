@@ -204,13 +204,13 @@ static bool demanded(const struct tare_qparams **params, const struct tare_quant
     for (size_t n = 0; n < graph->n_nodes && found < uses; n++) {
         const struct tare_node *node = graph->nodes[n];
         for (size_t i = 0; i < node->n_inputs && !node->dead; i++) {
-            const struct tare_qparams *wanted;
+            const struct tare_qparams *expected;
             if (!tare_edge_equal(node->inputs[i], edge)) continue;
             found++;
             if (asks(node)) continue;
-            if (!wanted_by(&wanted, work, node, i, depth)) return false;
-            if (*params && !equal_params(*params, wanted)) return false;
-            *params = wanted;
+            if (!wanted_by(&expected, work, node, i, depth)) return false;
+            if (*params && !equal_params(*params, expected)) return false;
+            *params = expected;
         }
     }
     return *params && found == uses; /* else a return or a signature takes it */
@@ -348,11 +348,11 @@ static tare_status through_op(struct tare_quant_work *work, struct tare_emit *em
     struct tare_edge made;
     if (!inputs) return TARE_NO_MEMORY;
     for (size_t i = 0; i < op->n_inputs; i++) {
-        const struct tare_qparams *wanted = params;
+        const struct tare_qparams *expected = params;
         if (!is_activation_of(op, i) || (form == FORWARDS && i != (size_t)real.index)) continue;
-        if (form == ADDS || form == AVERAGES) wanted = addends[i] = own_params(work, op->inputs[i]);
-        if (!wanted) return TARE_FAIL(TARE_INTERNAL, "%s: an operand without a range", op->name);
-        TARE_TRY(integer_form(&inputs[i], work, emit, op->inputs[i], wanted, depth + 1));
+        if (form == ADDS || form == AVERAGES) expected = addends[i] = own_params(work, op->inputs[i]);
+        if (!expected) return TARE_FAIL(TARE_INTERNAL, "%s: an operand without a range", op->name);
+        TARE_TRY(integer_form(&inputs[i], work, emit, op->inputs[i], expected, depth + 1));
     }
     switch (form) {
     case PADS:
@@ -385,9 +385,9 @@ static tare_status integer_form(struct tare_edge *out, struct tare_quant_work *w
     const struct tare_quant_method *method = integers_of(work);
     const struct tare_quant_shared *shared = tare_quant_find_shared(work, method, real, params);
     const enum form form = form_of(work, real.node);
-    const struct tare_qparams *wanted;
-    if (!shared && form != OTHER && depth < MOST_DEPTH && tare_quant_demanded(&wanted, work, real) &&
-        equal_params(wanted, params)) {
+    const struct tare_qparams *expected;
+    if (!shared && form != OTHER && depth < MOST_DEPTH && tare_quant_demanded(&expected, work, real) &&
+        equal_params(expected, params)) {
         TARE_TRY(through_op(work, emit, form, real, params, depth));
         shared = tare_quant_find_shared(work, method, real, params);
     }

@@ -25,29 +25,29 @@ def fail(line, text):
     print(f"{page}:{line}: {text}", file=sys.stderr)
 
 
-def shell(line, command, wanted=None):
+def shell(line, command, expected=None):
     if any(text in command for text in skip):
         done["skipped"] += 1
         return
     done["commands"] += 1
     result = subprocess.run(["bash", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if wanted is None and result.returncode != 0:
+    if expected is None and result.returncode != 0:
         fail(line, f"{command}\n  exit status {result.returncode}: {result.stdout}")
-    if wanted is not None and result.stdout.rstrip("\n") != wanted.rstrip("\n"):
-        fail(line, f"{command}\n  printed: {result.stdout}  wanted:  {wanted}")
+    if expected is not None and result.stdout.rstrip("\n") != expected.rstrip("\n"):
+        fail(line, f"{command}\n  printed: {result.stdout}  expected:  {expected}")
 
 
 def console(line, lines):
-    command, wanted, at = None, "", line
+    command, expected, at = None, "", line
     for number, text in enumerate(lines + ["$ "], line):
         if text.startswith("$ "):
             if command:
-                shell(at, command, wanted)
-            command, wanted, at = text[2:], "", number
+                shell(at, command, expected)
+            command, expected, at = text[2:], "", number
         elif command is not None and command.endswith("\\"):
             command += "\n" + text
         else:
-            wanted += text + "\n"
+            expected += text + "\n"
 
 
 def plain(line, lines):

@@ -47,10 +47,10 @@ static tare_status functions_below(struct tare_map *out, const struct batcher *b
 }
 
 static tare_status runs_below(bool *out, const struct batcher *b, const struct tare_graph *graph,
-                              const struct tare_graph *wanted) {
+                              const struct tare_graph *expected) {
     struct tare_map below = { 0 };
     tare_status status = functions_below(&below, b, graph);
-    *out = tare_map_get(&below, wanted->name) != NULL;
+    *out = tare_map_get(&below, expected->name) != NULL;
     tare_map_free(&below);
     return status;
 }
@@ -61,9 +61,9 @@ static struct tare_node *find_op(const struct tare_graph *graph, const char *op)
     return NULL;
 }
 
-/* A function that `op` in some graph calls and that is `wanted` or runs it; NULL when there is none. */
+/* A function that `op` in some graph calls and that is `expected` or runs it; NULL when there is none. */
 static tare_status called_through(const struct tare_graph **out, const struct batcher *b, const char *op,
-                                  const struct tare_graph *wanted) {
+                                  const struct tare_graph *expected) {
     *out = NULL;
     for (size_t f = 0; f <= b->model->n_functions && !*out; f++) {
         const struct tare_graph *graph = f ? b->model->functions[f - 1] : b->model->main;
@@ -74,8 +74,8 @@ static tare_status called_through(const struct tare_graph **out, const struct ba
             if (node->dead || strcmp(node->op, op) != 0) continue;
             callee = tare_node_function(node, "f");
             if (!callee) continue;
-            TARE_TRY(runs_below(&below, b, callee, wanted));
-            if (below || callee == wanted) *out = callee;
+            TARE_TRY(runs_below(&below, b, callee, expected));
+            if (below || callee == expected) *out = callee;
         }
     }
     return TARE_OK;
@@ -317,7 +317,7 @@ tare_status tare_tpu_batch(struct tare_batching_result *out, struct tare_arena *
     for (size_t i = 0; i < n_options; i++)
         general += options[i].component == TARE_BATCH_TPU;
     if (general > 1)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "batch_options: %zu entries are for every TPU function (wanted one)",
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "batch_options: %zu entries are for every TPU function (expected one)",
                          general);
     b.done = TARE_NEW_ARRAY(arena, struct tare_graph *, 2 * model->n_functions + 2);
     if (!b.done) return TARE_NO_MEMORY;

@@ -57,7 +57,7 @@ static tare_status check_inputs(const struct tare_graph *function, const bool *c
     return TARE_FAIL(
         TARE_SHAPE,
         "Dimensions of inputs should match: input '%s' has shape %s, whose dimension 0 is fixed; it is the batch "
-        "dimension, in which requests are joined (wanted None; " WAY_OUT ")",
+        "dimension, in which requests are joined (expected None; " WAY_OUT ")",
         first->name, tare_shape_text(text, &shape));
 }
 
@@ -215,7 +215,7 @@ tare_status tare_batch_check_signature(const struct tare_signature *signature) {
         if (input->shape.rank > 0 && input->shape.dims[0] != TARE_UNKNOWN_DIM)
             return TARE_FAIL(
                 TARE_SHAPE,
-                "Dimensions of inputs should match: input '%s' has shape %s, whose dimension 0 is fixed (wanted "
+                "Dimensions of inputs should match: input '%s' has shape %s, whose dimension 0 is fixed (expected "
                 "-1, the batch dimension; or batch a function)",
                 input->key, tare_shape_text(text, &input->shape));
     }

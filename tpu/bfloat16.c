@@ -84,14 +84,14 @@ static tare_status collect(struct set *set, struct tare_graph *const *graphs, si
 
 struct outside {
     const struct set *set;
-    const struct tare_graph *wanted;
+    const struct tare_graph *expected;
     bool calls;
 };
 
 static tare_status note_call(void *arg, const struct tare_node *node, struct tare_graph *callee) {
     struct outside *outside = arg;
     bool converted = find_member(outside->set, node->graph) && tare_bf16_follows(node);
-    if (callee == outside->wanted && !converted) outside->calls = true;
+    if (callee == outside->expected && !converted) outside->calls = true;
     return TARE_OK;
 }
 
@@ -139,8 +139,8 @@ static tare_status redirect(const struct set *set, const struct tare_graph *from
     return TARE_OK;
 }
 
-static bool calls(const struct tare_graph *graph, const struct tare_graph *wanted) {
-    struct outside search = { .set = &(struct set){ 0 }, .wanted = wanted };
+static bool calls(const struct tare_graph *graph, const struct tare_graph *expected) {
+    struct outside search = { .set = &(struct set){ 0 }, .expected = expected };
     for (size_t i = 0; i < graph->n_nodes && !search.calls; i++)
         if (tare_node_each_function(graph->nodes[i], note_call, &search) != TARE_OK) return true;
     return search.calls;

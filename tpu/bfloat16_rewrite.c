@@ -18,9 +18,10 @@ static tare_status input_dtypes(int **out, struct tare_bf16_job *job, const stru
     size_t count;
     if (node->def) {
         TARE_TRY(tare_opdef_input_dtypes(job->arena, node, out, &count));
-        return count == node->n_inputs ? TARE_OK
-                                       : TARE_FAIL(TARE_INVALID_ARGUMENT, "node '%s' (%s) has %zu inputs (wanted %zu)",
-                                                   node->name, node->op, node->n_inputs, count);
+        return count == node->n_inputs
+                   ? TARE_OK
+                   : TARE_FAIL(TARE_INVALID_ARGUMENT, "node '%s' (%s) has %zu inputs (expected %zu)", node->name,
+                               node->op, node->n_inputs, count);
     }
     callee = tare_model_find_function(node->graph->model, node->op);
     *out = TARE_NEW_ARRAY(job->arena, int, node->n_inputs + 1);
@@ -58,7 +59,7 @@ static tare_status convert_node(struct tare_bf16_job *job, struct tare_node *nod
     }
     job->changes++;
     TARE_TRY(tare_node_resolve(node));
-    return input_dtypes(&job->wanted[node->position], job, node);
+    return input_dtypes(&job->expected[node->position], job, node);
 }
 
 /* ---- calls ---- */
@@ -83,7 +84,7 @@ static tare_status first_function(void *arg, const struct tare_node *node, struc
 static tare_status convert_call(struct tare_bf16_job *job, struct tare_node *node) {
     struct tare_graph *callee = NULL;
     TARE_TRY(tare_node_each_function(node, first_function, &callee));
-    if (!callee) return input_dtypes(&job->wanted[node->position], job, node);
+    if (!callee) return input_dtypes(&job->expected[node->position], job, node);
     if (node->def) {
         if (is_op(node, "While") || is_op(node, "StatelessWhile")) {
             TARE_TRY(set_types(job, node, "T", callee, false));
@@ -93,7 +94,7 @@ static tare_status convert_call(struct tare_bf16_job *job, struct tare_node *nod
         }
     }
     TARE_TRY(tare_node_resolve(node));
-    return input_dtypes(&job->wanted[node->position], job, node);
+    return input_dtypes(&job->expected[node->position], job, node);
 }
 
 /* ---- flexible nodes ---- */
@@ -107,7 +108,7 @@ static void look_behind(struct surroundings *s, const struct tare_bf16_job *job,
     enum tare_bf16_choice choice = job->choices[user->position];
     if (is_op(user, "Cast")) return; /* takes anything */
     s->used = true;
-    s->to_float |= choice != TARE_BF16_CONST && job->wanted[user->position][input] == TARE_DT_FLOAT;
+    s->to_float |= choice != TARE_BF16_CONST && job->expected[user->position][input] == TARE_DT_FLOAT;
 }
 
 static struct surroundings look_around(const struct tare_bf16_job *job, const struct tare_node *node) {
@@ -241,7 +242,7 @@ static tare_status cast_inputs(struct tare_bf16_job *job, struct cast_list *cast
     for (size_t k = 0; k < node->n_inputs; k++) {
         int got = tare_edge_dtype(node->inputs[k]);
         if (!is_op(node, "Cast")) {
-            TARE_TRY(bring_to(&node->inputs[k], job, casts, tare_dtype_base(job->wanted[node->position][k])));
+            TARE_TRY(bring_to(&node->inputs[k], job, casts, tare_dtype_base(job->expected[node->position][k])));
         } else if (got == TARE_DT_BFLOAT16 && tare_node_type(node, "SrcT", 0) == TARE_DT_FLOAT) {
             TARE_TRY(tare_node_set_type(node, "SrcT", got));
         }
@@ -316,8 +317,8 @@ static tare_status sweep(struct tare_bf16_job *job) {
 }
 
 tare_status tare_bf16_rewrite(struct tare_bf16_job *job) {
-    job->wanted = TARE_NEW_ARRAY(job->arena, int *, job->n_nodes + 1);
-    if (!job->wanted) return TARE_NO_MEMORY;
+    job->expected = TARE_NEW_ARRAY(job->arena, int *, job->n_nodes + 1);
+    if (!job->expected) return TARE_NO_MEMORY;
     for (size_t i = 0; i < job->n_nodes; i++) {
         struct tare_node *node = job->graph->nodes[i];
         if (node->dead) continue;
@@ -326,7 +327,7 @@ tare_status tare_bf16_rewrite(struct tare_bf16_job *job) {
         else if (job->choices[i] == TARE_BF16_CALL)
             TARE_TRY(convert_call(job, node));
         else
-            TARE_TRY(input_dtypes(&job->wanted[i], job, node));
+            TARE_TRY(input_dtypes(&job->expected[i], job, node));
     }
     TARE_TRY(settle_flexible(job));
     TARE_TRY(cast_neighbours(job));

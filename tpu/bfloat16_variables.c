@@ -14,7 +14,7 @@ struct slot {
     struct tare_edge edge; /* its bytes are the slot's key */
     struct slot *parent;   /* itself: the representative of its class */
     bool refused;          /* of the class: somebody needs float32, or writes */
-    bool wanted;           /* of the class: somebody reads, and casts */
+    bool expected;         /* of the class: somebody reads, and casts */
     bool holds;            /* of the class: a variable is in it */
     struct slot *next;
 };
@@ -70,7 +70,7 @@ static void join_slots(struct slot *a, struct slot *b) {
     if (a == b) return;
     b->parent = a;
     a->refused |= b->refused;
-    a->wanted |= b->wanted;
+    a->expected |= b->expected;
     a->holds |= b->holds;
 }
 
@@ -173,7 +173,7 @@ static tare_status sort_node(struct sorter *s, struct tare_node *node, const enu
         if (!is_read(node) || k != 0 || uses[node->position] == KEPT)
             slot->refused = true;
         else
-            slot->wanted |= uses[node->position] == NARROWED;
+            slot->expected |= uses[node->position] == NARROWED;
     }
     return TARE_OK;
 }
@@ -252,7 +252,7 @@ static tare_status sort(struct sorter *s, const struct tare_bf16_job *jobs, size
 static bool changes(struct sorter *s, struct tare_edge handle) {
     struct slot *slot = slot_of(s, handle);
     if (slot) slot = class_of(slot);
-    return slot && slot->holds && slot->wanted && !slot->refused;
+    return slot && slot->holds && slot->expected && !slot->refused;
 }
 
 /* What was rounded stays in memory up to a bound; behind it, files without a name hold it until it is written. */

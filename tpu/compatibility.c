@@ -154,12 +154,12 @@ static tare_status check_constraints(struct checker *checker, const struct tare_
     while (clause && *clause) {
         size_t size = strcspn(clause, ";");
         if (!clause_fits(clause, size, node))
-            TARE_TRY(
-                add(checker, TARE_TPU_BAD_TYPE, node->graph, node,
-                    tare_arena_printf(checker->arena,
-                                      "'tf.%s' op isn't compilable for TPU device with these types (wanted %.*s; node "
-                                      "'%s' in function %s; cast its inputs, or %s)",
-                                      node->op, (int)size, clause, node->name, node->graph->name, MOVE_OUT)));
+            TARE_TRY(add(
+                checker, TARE_TPU_BAD_TYPE, node->graph, node,
+                tare_arena_printf(checker->arena,
+                                  "'tf.%s' op isn't compilable for TPU device with these types (expected %.*s; node "
+                                  "'%s' in function %s; cast its inputs, or %s)",
+                                  node->op, (int)size, clause, node->name, node->graph->name, MOVE_OUT)));
         clause += size + (clause[size] == ';');
     }
     return TARE_OK;

@@ -114,7 +114,7 @@ static tare_status count_node(struct counter *counter, struct tare_cost_share *w
 /* ---- graphs ---- */
 
 static tare_status count_graph(struct counter *counter, struct tare_cost_share *where, const struct tare_graph *graph,
-                               struct tare_shape *arg_shapes, const bool *wanted);
+                               struct tare_shape *arg_shapes, const bool *expected);
 
 static bool is_on_tpu(const struct tare_cost_share *where, const struct tare_graph *graph) {
     return where && where->graph == graph;
@@ -185,7 +185,7 @@ static tare_status infer_graph(struct tare_shape ***shapes, const struct counter
 }
 
 static tare_status count_graph(struct counter *counter, struct tare_cost_share *where, const struct tare_graph *graph,
-                               struct tare_shape *arg_shapes, const bool *wanted) {
+                               struct tare_shape *arg_shapes, const bool *expected) {
     struct tare_shape **shapes;
     struct tare_call_site site;
     if (++counter->depth > 64) return TARE_FAIL(TARE_INVALID_ARGUMENT, "functions nest too deep");
@@ -193,7 +193,7 @@ static tare_status count_graph(struct counter *counter, struct tare_cost_share *
     if (is_on_tpu(where, graph)) count_boundary(where, arg_shapes, shapes);
     for (size_t i = 0; i < graph->n_nodes; i++) {
         const struct tare_node *node = graph->nodes[i];
-        if (node->dead || tare_tpu_op_is_free(node->op) || (wanted && !wanted[i])) continue;
+        if (node->dead || tare_tpu_op_is_free(node->op) || (expected && !expected[i])) continue;
         TARE_TRY(tare_call_site(&site, counter->arena, node));
         if (site.kind == TARE_CALL_NONE)
             TARE_TRY(count_node(counter, where, node, shapes, arg_shapes));

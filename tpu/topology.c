@@ -117,11 +117,11 @@ static bool same_point(const int64_t *a, const int64_t *b) {
 static tare_status check_mesh(const struct tare_tpu_topology *topology, size_t count) {
     char text[96];
     if (count != MESH_DIMS)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "topology: mesh_shape has %zu entries (wanted 4: x, y, z, core)",
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "topology: mesh_shape has %zu entries (expected 4: x, y, z, core)",
                          count);
     for (int i = 0; i < MESH_DIMS; i++)
         if (topology->mesh[i] < 1 || topology->mesh[i] > LARGEST_MESH_DIM)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "topology: mesh_shape is %s (wanted positive entries)",
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "topology: mesh_shape is %s (expected positive entries)",
                              point_text(text, topology->mesh));
     return TARE_OK;
 }
@@ -157,13 +157,13 @@ tare_status tare_tpu_topology_read(struct tare_tpu_topology *out, struct tare_ar
     TARE_TRY(check_mesh(out, mesh.count));
     if (!coordinates.count || coordinates.count % MESH_DIMS)
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                         "topology: device_coordinates has %zu entries (wanted four a device: x, y, z, core)",
+                         "topology: device_coordinates has %zu entries (expected four a device: x, y, z, core)",
                          coordinates.count);
     out->coordinates = coordinates.items;
     out->n_devices = coordinates.count / MESH_DIMS;
     if (out->n_tasks && out->devices_per_task && (size_t)(out->n_tasks * out->devices_per_task) != out->n_devices)
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                         "topology: device_coordinates names %zu devices (wanted %lld tasks with %lld each)",
+                         "topology: device_coordinates names %zu devices (expected %lld tasks with %lld each)",
                          out->n_devices, (long long)out->n_tasks, (long long)out->devices_per_task);
     return check_points(out, out->coordinates, out->n_devices, "topology");
 }
@@ -172,15 +172,15 @@ tare_status tare_tpu_topology_read(struct tare_tpu_topology *out, struct tare_ar
 
 static tare_status check_assignment(const struct tare_tpu_sharding *sharding,
                                     const struct tare_tpu_topology *topology) {
-    size_t wanted = (size_t)sharding->num_cores_per_replica * MESH_DIMS;
+    size_t expected = (size_t)sharding->num_cores_per_replica * MESH_DIMS;
     char text[96];
     if (!sharding->n_device_assignment) return TARE_OK; /* the topology's order */
-    if (sharding->n_device_assignment != wanted)
+    if (sharding->n_device_assignment != expected)
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                         "device_assignment has %zu entries (wanted %zu: x, y, z, core for each of %d cores)",
-                         sharding->n_device_assignment, wanted, sharding->num_cores_per_replica);
-    TARE_TRY(check_points(topology, sharding->device_assignment, wanted / MESH_DIMS, "device_assignment"));
-    for (size_t d = 0; d < wanted; d += MESH_DIMS) {
+                         "device_assignment has %zu entries (expected %zu: x, y, z, core for each of %d cores)",
+                         sharding->n_device_assignment, expected, sharding->num_cores_per_replica);
+    TARE_TRY(check_points(topology, sharding->device_assignment, expected / MESH_DIMS, "device_assignment"));
+    for (size_t d = 0; d < expected; d += MESH_DIMS) {
         bool known = false;
         for (size_t t = 0; t < topology->n_devices && !known; t++)
             known = same_point(topology->coordinates + t * MESH_DIMS, sharding->device_assignment + d);
@@ -194,13 +194,13 @@ static tare_status check_assignment(const struct tare_tpu_sharding *sharding,
 static tare_status check(const struct tare_tpu_sharding *sharding, struct tare_arena *arena) {
     struct tare_tpu_topology topology;
     int cores = sharding->num_cores_per_replica;
-    if (cores < 0) return TARE_FAIL(TARE_INVALID_ARGUMENT, "num_cores_per_replica is %d (wanted 1 or more)", cores);
+    if (cores < 0) return TARE_FAIL(TARE_INVALID_ARGUMENT, "num_cores_per_replica is %d (expected 1 or more)", cores);
     if (!sharding->topology_size) {
         if (cores > 1)
             return TARE_FAIL(
                 TARE_INVALID_ARGUMENT,
                 "num_cores_per_replica is %d, which needs a topology: %d cores may be on one chip or on several "
-                "(wanted a serialized TopologyProto with mesh_shape and device_coordinates)",
+                "(expected a serialized TopologyProto with mesh_shape and device_coordinates)",
                 cores, cores);
         if (sharding->n_device_assignment)
             return TARE_FAIL(TARE_INVALID_ARGUMENT,

@@ -271,9 +271,9 @@ static struct tare_edge emit_sizes(struct job *job, const char *name, const int6
 /* What input_sizes says. */
 static struct tare_edge emit_wanted(struct job *job) {
     struct tare_edge sizes = job->node->inputs[INPUT_SIZES];
-    if (is_known(job->input, job->kind->spatial)) return emit_vector(job, "wanted", job->input);
+    if (is_known(job->input, job->kind->spatial)) return emit_vector(job, "expected", job->input);
     if (tare_edge_dtype(sizes) != TARE_DT_INT32) sizes = tare_emit_cast(&job->emit, "sizes", sizes, TARE_DT_INT32);
-    return job->whole_sizes ? emit_cut(job, "wanted", sizes, job->window.channels_first ? 2 : 1) : sizes;
+    return job->whole_sizes ? emit_cut(job, "expected", sizes, job->window.channels_first ? 2 : 1) : sizes;
 }
 
 /* The same sums in the graph. */
@@ -284,7 +284,7 @@ static struct tare_edge emit_open_padding(struct job *job) {
         { "N", TARE_EMIT_INT, 2 }, { "T", TARE_EMIT_TYPE, TARE_DT_INT32 }, { "axis", TARE_EMIT_INT, 1 }, { 0 }
     };
     const struct tare_edge one = emit_vector(job, "one", ones);
-    const struct tare_edge wanted = emit_wanted(job);
+    const struct tare_edge expected = emit_wanted(job);
     struct tare_edge reach = emit_sizes(job, "filter_sizes", job->filter, job->node->inputs[FILTER], 0), span, low,
                      high;
     span = emit_sizes(job, "sizes", job->gradient, job->node->inputs[GRADIENT], job->window.channels_first ? 2 : 1);
@@ -294,14 +294,14 @@ static struct tare_edge emit_open_padding(struct job *job) {
                             emit_vector(job, "strides", job->stride));
     if (job->window.padding == TARE_PAD_SAME) {
         low = tare_emit_binary(emit, "AddV2", "reached", span, reach);
-        low = tare_emit_binary(emit, "Sub", "missing", tare_emit_binary(emit, "AddV2", "spanned", low, one), wanted);
+        low = tare_emit_binary(emit, "Sub", "missing", tare_emit_binary(emit, "AddV2", "spanned", low, one), expected);
         low = tare_emit_binary(emit, "Maximum", "total", low, emit_vector(job, "least", zeros));
         low = tare_emit_binary(emit, "FloorDiv", "low", low, emit_vector(job, "two", twos));
     } else {
         low = emit_vector(job, "low", job->window.padding == TARE_PAD_EXPLICIT ? job->explicit_low : zeros);
     }
     low = tare_emit_binary(emit, "Sub", "padding_low", reach, low);
-    high = tare_emit_binary(emit, "Sub", "last", wanted, one);
+    high = tare_emit_binary(emit, "Sub", "last", expected, one);
     high = tare_emit_binary(emit, "Sub", "behind", tare_emit_binary(emit, "AddV2", "needed", high, reach), low);
     high = tare_emit_binary(emit, "Sub", "padding_high", high, span);
     const struct tare_edge sides[] = { low, high };

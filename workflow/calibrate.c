@@ -39,7 +39,7 @@ static tare_status list_wanted(struct tare_calibrating *c) {
         TARE_TRY(tare_quant_observed_edges(&list, &c->arena, c->model));
     }
     if (list.count > 1) qsort(list.edges, list.count, sizeof *list.edges, compare_edges);
-    c->wanted = list.edges;
+    c->expected = list.edges;
     c->n_wanted = list.count;
     return TARE_OK;
 }
@@ -47,7 +47,7 @@ static tare_status list_wanted(struct tare_calibrating *c) {
 static bool wants_quantizable(void *arg, const struct tare_node *node, size_t output) {
     const struct tare_calibrating *c = arg;
     const struct tare_edge edge = { .node = (struct tare_node *)(uintptr_t)node, .index = (int)output };
-    return c->n_wanted && bsearch(&edge, c->wanted, c->n_wanted, sizeof edge, compare_edges);
+    return c->n_wanted && bsearch(&edge, c->expected, c->n_wanted, sizeof edge, compare_edges);
 }
 
 /* The nodes through which a function is called are no part of the model. */

@@ -93,7 +93,7 @@ struct tare_calibrating {
     const struct tare_calibrating_options *options;
     struct tare_data_groups groups;
     struct tare_arena arena;
-    struct tare_edge *wanted; /* sorted; what quantization asks for */
+    struct tare_edge *expected; /* sorted; what quantization asks for */
     size_t n_wanted;
     uint64_t fingerprint[2];
     struct tare_hessians *hessians; /* counted instead of statistics; NULL: statistics */

@@ -104,7 +104,7 @@ static tare_status read_number(double *out, const char *name, const char *text) 
     char *end;
     *out = strtod(text, &end);
     if (end != text && !*end && isfinite(*out)) return TARE_OK;
-    return TARE_FAIL(TARE_USAGE, "--%s is '%s' (wanted a number)", name, text);
+    return TARE_FAIL(TARE_USAGE, "--%s is '%s' (expected a number)", name, text);
 }
 
 static tare_status read_target(struct tare_target *out, const struct tare_targeting_options *options,

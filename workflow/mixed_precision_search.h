@@ -7,7 +7,7 @@
 #include "eval/target.h"
 
 struct tare_targeting_options {
-    const char *max_drop, *min_sqnr, *max_size; /* NULL: not wanted */
+    const char *max_drop, *min_sqnr, *max_size; /* NULL: not expected */
 };
 
 #define TARE_TARGETING_ROW(type, member, field)                                                                        \

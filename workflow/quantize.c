@@ -57,7 +57,7 @@ tare_status tare_quantizing_read(struct tare_quantizing *quantizing, struct tare
     TARE_TRY(find_method(&out->setting.method, options->method));
     TARE_TRY(tare_quant_setting_read(&out->setting, &sets, "granularity", options->granularity));
     if (options->bits != 8 && options->bits != 4)
-        return TARE_FAIL(TARE_USAGE, "--bits %d (wanted 8 or 4)", options->bits);
+        return TARE_FAIL(TARE_USAGE, "--bits %d (expected 8 or 4)", options->bits);
     TARE_TRY(tare_quant_check_setting(&out->setting));
     if (options->passes)
         TARE_TRY(tare_error_prefix(tare_quant_passes_parse(&out->passes, arena, options->passes), "--passes"));

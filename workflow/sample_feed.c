@@ -5,7 +5,7 @@
 
 /* The engine's question in the words of the source. */
 struct question {
-    bool (*wanted)(void *arg, const struct tare_record *record);
+    bool (*expected)(void *arg, const struct tare_record *record);
     void *arg;
 };
 
@@ -16,13 +16,13 @@ static struct tare_record record_of(const struct tare_provenance *where) {
 static bool ask(void *arg, const struct tare_provenance *where) {
     const struct question *question = arg;
     const struct tare_record record = record_of(where);
-    return question->wanted(question->arg, &record);
+    return question->expected(question->arg, &record);
 }
 
 static tare_status next(void *arg, struct tare_tensor *inputs, struct tare_record *record, bool *end,
-                        bool (*wanted)(void *wanted_arg, const struct tare_record *record), void *wanted_arg) {
+                        bool (*expected)(void *wanted_arg, const struct tare_record *record), void *wanted_arg) {
     const struct tare_sample_feed *feed = arg;
-    struct question question = { wanted, wanted_arg };
+    struct question question = { expected, wanted_arg };
     for (;;) {
         struct tare_sample sample;
         struct tare_provenance where;

@@ -49,7 +49,8 @@ static void *make_pixels(void *arg, int64_t height, int64_t width, int64_t chann
 static tare_status decode_jpeg(struct making *making, struct tare_str file, int channels) {
     static const struct tare_jpeg_options options = { .ratio = 1, .fancy_upscaling = true };
     int64_t height, width, in_file;
-    if (channels > 3) return TARE_FAIL(TARE_UNSUPPORTED, "a JPEG has no alpha channel (wanted %d channels)", channels);
+    if (channels > 3)
+        return TARE_FAIL(TARE_UNSUPPORTED, "a JPEG has no alpha channel (expected %d channels)", channels);
     TARE_TRY(tare_jpeg_size(file, &height, &width, &in_file));
     TARE_TRY(check_size(file.size, height, width, in_file));
     return tare_jpeg_decode(file, channels, &options, make_pixels, making);
@@ -64,7 +65,7 @@ static tare_status decode(struct making *making, struct tare_str file, enum tare
     case TARE_PICTURE_BMP:
         return tare_bmp_decode(file, channels, make_pixels, making);
     default:
-        return TARE_FAIL(TARE_TYPE, "the bytes are no picture (wanted JPEG, PNG or BMP)");
+        return TARE_FAIL(TARE_TYPE, "the bytes are no picture (expected JPEG, PNG or BMP)");
     }
 }
 
@@ -76,7 +77,7 @@ tare_status tare_picture_decode(struct tare_tensor *out, struct tare_str file, e
     tare_status status;
     memset(out, 0, sizeof *out);
     if (format != TARE_PICTURE_ANY && is != format)
-        return TARE_FAIL(TARE_TYPE, "the bytes are %s (wanted %s)", names[is], names[format]);
+        return TARE_FAIL(TARE_TYPE, "the bytes are %s (expected %s)", names[is], names[format]);
     status = decode(&making, file, is, channels);
     if (status == TARE_OK) return TARE_OK;
     tare_tensor_reset(out);
@@ -114,7 +115,7 @@ static int64_t border(int64_t size, double fraction) {
 tare_status tare_picture_crop_fraction(struct tare_tensor *picture, double fraction) {
     int64_t rows = picture->shape.dims[0], columns = picture->shape.dims[1], top, left;
     if (!(fraction > 0 && fraction <= 1))
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "a crop to %g of each side (wanted over 0, up to 1)", fraction);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "a crop to %g of each side (expected over 0, up to 1)", fraction);
     top = border(rows, fraction);
     left = border(columns, fraction);
     if (rows <= 2 * top || columns <= 2 * left)

@@ -42,7 +42,7 @@ static void on_flush(png_structp png) {
     (void)png;
 }
 
-/* Transformations that give the wanted channels and depth. */
+/* Transformations that give the expected channels and depth. */
 static void set_transforms(png_structp png, png_infop info, int *channels, bool wide, bool *stretch) {
     int color = png_get_color_type(png, info), depth = png_get_bit_depth(png, info);
     bool transparent = png_get_valid(png, info, PNG_INFO_tRNS) != 0, alpha, gray;

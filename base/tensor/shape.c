@@ -26,7 +26,7 @@ struct tare_shape tare_shape_unknown(void) {
 
 tare_status tare_shape_from_dims(struct tare_shape *out, int rank, const int64_t *dims) {
     if (rank < 0 || rank > TARE_MAX_RANK)
-        return TARE_FAIL(TARE_SHAPE, "rank %d is out of range (wanted at most %d)", rank, TARE_MAX_RANK);
+        return TARE_FAIL(TARE_SHAPE, "rank %d is out of range (expected at most %d)", rank, TARE_MAX_RANK);
     *out = (struct tare_shape){ .rank = rank };
     for (int i = 0; i < rank; i++) {
         if (dims[i] < TARE_UNKNOWN_DIM)

@@ -124,8 +124,9 @@ static bool pool_has_room(struct tare_buffer_pool *pool, size_t bytes) {
 }
 
 static tare_status pool_is_full(struct tare_buffer_pool *pool, size_t bytes) {
-    return TARE_FAIL(TARE_NO_MEMORY, "%zu bytes more than the memory limit allows (got %zu in use, wanted at most %zu)",
-                     bytes, pool->out, pool->limit);
+    return TARE_FAIL(TARE_NO_MEMORY,
+                     "%zu bytes more than the memory limit allows (expected at most %zu, got %zu in use)", bytes,
+                     pool->limit, pool->out);
 }
 
 /* An empty tensor has room for one element of zeros all the same: an op that takes its only scalar from a model's empty
@@ -330,7 +331,7 @@ tare_status tare_tensor_copy(struct tare_tensor *out, const struct tare_tensor *
     } else if (class == TARE_CLASS_OBJECT) {
         for (int64_t i = 0; i < tensor->elements; i++)
             TARE_DATA(struct tare_object *, &made)
-            [i] = tare_object_ref(TARE_DATA(struct tare_object *, tensor)[tensor->splat ? 0 : i]);
+        [i] = tare_object_ref(TARE_DATA(struct tare_object *, tensor)[tensor->splat ? 0 : i]);
     } else if (!tensor->splat) {
         if (made.elements) memcpy(made.data, tensor->data, tare_tensor_bytes(&made));
     } else {

@@ -64,7 +64,7 @@ static tare_status print_script(const char *shell) {
     while (i < sizeof shells / sizeof *shells && strcmp(shells[i].name, shell) != 0)
         i++;
     if (i == sizeof shells / sizeof *shells)
-        return TARE_FAIL(TARE_USAGE, "completion: unknown shell (got '%s', wanted bash, zsh or fish)", shell);
+        return TARE_FAIL(TARE_USAGE, "completion: unknown shell (expected bash, zsh or fish, got '%s')", shell);
     shells[i].write(&text);
     failed = text.failed;
     if (!failed) fputs(tare_strbuf_text(&text), stdout);

@@ -78,10 +78,10 @@ static const char *name_of(struct tare_arena *arena, const struct tare_calibrati
 }
 
 static tare_status add_tensor(struct tare_calibration_report *report, const struct tare_calibration_tensor *tensor,
-                              const regex_t *wanted) {
+                              const regex_t *expected) {
     const char *name = name_of(&report->arena, tensor);
     if (name == NULL) return TARE_NO_MEMORY;
-    if (wanted != NULL && regexec(wanted, name, 0, NULL, 0) != 0) return TARE_OK;
+    if (expected != NULL && regexec(expected, name, 0, NULL, 0) != 0) return TARE_OK;
     struct tare_calibration_report_tensor *t = &report->tensors[report->n_tensors++];
     t->tensor = tensor;
     t->name = report->function != NULL && *report->function != '\0' ? name + strlen(report->function) + 1 : name;
@@ -106,7 +106,7 @@ static tare_status fill_share(void *arg, int worker) {
     return TARE_OK;
 }
 
-static tare_status add_tensors(struct tare_calibration_report *report, const regex_t *wanted) {
+static tare_status add_tensors(struct tare_calibration_report *report, const regex_t *expected) {
     const struct tare_calibration *c = report->calibration;
     report->tensors = TARE_NEW_ARRAY(&report->arena, struct tare_calibration_report_tensor, c->n_tensors + 1);
     if (report->tensors == NULL) return TARE_NO_MEMORY;
@@ -115,7 +115,7 @@ static tare_status add_tensors(struct tare_calibration_report *report, const reg
         if (strcmp(c->tensors[i]->function, report->function) != 0) report->function = NULL;
     }
     for (size_t i = 0; i < c->n_tensors; i++)
-        TARE_TRY(add_tensor(report, c->tensors[i], wanted));
+        TARE_TRY(add_tensor(report, c->tensors[i], expected));
     struct filling filling = { report, tare_cpu_count() };
     if ((size_t)filling.threads > report->n_tensors)
         filling.threads = report->n_tensors > 0 ? (int)report->n_tensors : 1;
@@ -147,20 +147,20 @@ static tare_status choose_algorithms(struct tare_calibration_report *report, con
 tare_status tare_calibration_report_make(struct tare_calibration_report *out,
                                          const struct tare_calibration *calibration, const char *title,
                                          const struct tare_calibration_report_options *options) {
-    regex_t wanted;
+    regex_t expected;
     *out = (struct tare_calibration_report){ .calibration = calibration, .title = title, .scheme = options->scheme };
     if (out->scheme.bits == 0) out->scheme = tare_grid_activation;
     TARE_TRY(choose_algorithms(out, options->algorithms));
     TARE_TRY(tare_calibration_warnings(&out->warnings, calibration));
     if (options->tensors == NULL) return add_tensors(out, NULL);
-    int failure = regcomp(&wanted, options->tensors, REG_EXTENDED | REG_NOSUB);
+    int failure = regcomp(&expected, options->tensors, REG_EXTENDED | REG_NOSUB);
     if (failure != 0) {
         char text[128];
-        regerror(failure, &wanted, text, sizeof text);
+        regerror(failure, &expected, text, sizeof text);
         return TARE_FAIL(TARE_USAGE, "bad regular expression '%s': %s", options->tensors, text);
     }
-    tare_status status = add_tensors(out, &wanted);
-    regfree(&wanted);
+    tare_status status = add_tensors(out, &expected);
+    regfree(&expected);
     return status;
 }
 

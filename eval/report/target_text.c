@@ -58,7 +58,7 @@ void tare_target_table(struct tare_strbuf *out, const struct tare_target_result 
     struct tare_text_table *table = tare_text_table_new(columns);
     tare_strbuf_printf(out, "\n%s", r->sensitivity->method);
     if (r->sensitivity->algorithm) tare_strbuf_printf(out, ", %s", r->sensitivity->algorithm);
-    tare_strbuf_printf(out, ", %zu layers; wanted: ", r->sensitivity->count);
+    tare_strbuf_printf(out, ", %zu layers; expected: ", r->sensitivity->count);
     put_target(out, &r->target);
     tare_strbuf_puts(out, "\n");
     for (size_t i = 0; i < r->n_points; i++)

@@ -36,10 +36,10 @@ static const struct tare_op_attr *find(const struct tare_op_def *def, const char
 /* ---- attributes ---- */
 
 static bool allows(const struct tare_attr *allowed, enum tare_attr_kind kind, const union tare_attr_item *item) {
-    struct tare_attr wanted = { .kind = kind, .count = 1, .items = (union tare_attr_item *)(uintptr_t)item };
+    struct tare_attr expected = { .kind = kind, .count = 1, .items = (union tare_attr_item *)(uintptr_t)item };
     for (size_t i = 0; i < allowed->count; i++) {
         struct tare_attr entry = { .kind = allowed->kind, .count = 1, .items = &allowed->items[i] };
-        if (tare_attr_equal(&entry, &wanted)) return true;
+        if (tare_attr_equal(&entry, &expected)) return true;
     }
     return false;
 }
@@ -208,7 +208,7 @@ static tare_status compare_signatures(struct tare_op_changes *changes, const str
         return add_and_free(changes, &text);
     }
     for (size_t i = 0; i < before->count; i++) {
-        /* a reference serves where a value is wanted, a value not where a reference is */
+        /* a reference serves where a value is expected, a value not where a reference is */
         bool breaks = outputs ? before->refs[i] && !now->refs[i] : !before->refs[i] && now->refs[i];
         if (!breaks) continue;
         text = (struct tare_strbuf){ 0 };

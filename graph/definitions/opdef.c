@@ -16,8 +16,8 @@ static const struct tare_attr *value_of(const struct tare_node *node, const char
     return attr;
 }
 
-static tare_status wanted(const struct tare_attr **out, const struct tare_node *node, const char *name,
-                          enum tare_attr_kind kind, bool is_list) {
+static tare_status expected(const struct tare_attr **out, const struct tare_node *node, const char *name,
+                            enum tare_attr_kind kind, bool is_list) {
     const struct tare_attr *attr = value_of(node, name);
     if (!attr) return TARE_FAIL(TARE_INVALID_ARGUMENT, "NodeDef missing attr '%s' from Op %s", name, node->op);
     if (attr->is_list != is_list || (attr->kind != kind && !(is_list && attr->count == 0)) ||
@@ -33,16 +33,16 @@ static tare_status count_of(size_t *out, const struct tare_node *node, const str
     const struct tare_attr *attr;
     *out = 1;
     if (arg->number_attr) {
-        TARE_TRY(wanted(&attr, node, arg->number_attr, TARE_ATTR_INT, false));
+        TARE_TRY(expected(&attr, node, arg->number_attr, TARE_ATTR_INT, false));
         if (attr->items[0].i < 0 || attr->items[0].i > MOST_TENSORS)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "attr '%s' is a number of tensors (got %lld, wanted 0 to %d)",
-                             arg->number_attr, (long long)attr->items[0].i, MOST_TENSORS);
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "attr '%s' is a number of tensors (expected 0 to %d, got %lld)",
+                             arg->number_attr, MOST_TENSORS, (long long)attr->items[0].i);
         *out = (size_t)attr->items[0].i;
     } else if (arg->type_list_attr) {
-        TARE_TRY(wanted(&attr, node, arg->type_list_attr, TARE_ATTR_TYPE, true));
+        TARE_TRY(expected(&attr, node, arg->type_list_attr, TARE_ATTR_TYPE, true));
         if (attr->count > MOST_TENSORS)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "attr '%s' has too many types (got %zu, wanted at most %d)",
-                             arg->type_list_attr, attr->count, MOST_TENSORS);
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "attr '%s' has too many types (expected at most %d, got %zu)",
+                             arg->type_list_attr, MOST_TENSORS, attr->count);
         *out = attr->count;
     }
     return TARE_OK;
@@ -50,8 +50,8 @@ static tare_status count_of(size_t *out, const struct tare_node *node, const str
 
 static tare_status fill(int *dtypes, size_t count, const struct tare_node *node, const struct tare_op_arg *arg) {
     const struct tare_attr *attr = NULL;
-    if (arg->type_list_attr) TARE_TRY(wanted(&attr, node, arg->type_list_attr, TARE_ATTR_TYPE, true));
-    if (arg->type_attr) TARE_TRY(wanted(&attr, node, arg->type_attr, TARE_ATTR_TYPE, false));
+    if (arg->type_list_attr) TARE_TRY(expected(&attr, node, arg->type_list_attr, TARE_ATTR_TYPE, true));
+    if (arg->type_attr) TARE_TRY(expected(&attr, node, arg->type_attr, TARE_ATTR_TYPE, false));
     for (size_t i = 0; i < count; i++) {
         int dtype = !attr ? arg->dtype : attr->items[arg->type_list_attr ? i : 0].type;
         if (!tare_dtype_get(dtype))
@@ -69,7 +69,7 @@ static tare_status list_dtypes(struct tare_arena *arena, const struct tare_node 
         TARE_TRY(count_of(&size, node, &args[i]));
         total += size;
         if (total > MOST_TENSORS)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "too many tensors (wanted at most %d)", MOST_TENSORS);
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "too many tensors (expected at most %d)", MOST_TENSORS);
     }
     *dtypes = TARE_NEW_ARRAY(arena, int, total + 1);
     if (!*dtypes) return TARE_NO_MEMORY;
@@ -114,11 +114,11 @@ static void print_dtypes(struct tare_strbuf *text, const int *dtypes, size_t cou
     if (count > 32) tare_strbuf_puts(text, ", ...");
 }
 
-static tare_status check_dtypes(const struct tare_node *node, const int *wanted, size_t count) {
+static tare_status check_dtypes(const struct tare_node *node, const int *expected, size_t count) {
     struct tare_strbuf text = { 0 };
     tare_status status;
     if (count != node->n_inputs) {
-        print_dtypes(&text, wanted, count);
+        print_dtypes(&text, expected, count);
         status = TARE_FAIL(TARE_INVALID_ARGUMENT, "NodeDef expected inputs '%s' do not match %zu inputs specified",
                            tare_strbuf_text(&text), node->n_inputs);
         tare_strbuf_free(&text);
@@ -129,11 +129,11 @@ static tare_status check_dtypes(const struct tare_node *node, const int *wanted,
         TARE_TRY(check_edge(node, i));
         got = node->inputs[i].node->output_dtypes[node->inputs[i].index];
         if (got == TARE_DT_INVALID) continue; /* of an op that nobody defined, which is a fault of its own */
-        if (tare_dtype_base(got) != tare_dtype_base(wanted[i]))
-            return TARE_FAIL(TARE_TYPE, "input %zu is %s (wanted %s)", i, tare_dtype_name(got),
-                             tare_dtype_name(wanted[i]));
-        if (tare_dtype_is_ref(wanted[i]) && !tare_dtype_is_ref(got))
-            return TARE_FAIL(TARE_TYPE, "input %zu is a value (wanted a reference to a variable)", i);
+        if (tare_dtype_base(got) != tare_dtype_base(expected[i]))
+            return TARE_FAIL(TARE_TYPE, "input %zu is %s (expected %s)", i, tare_dtype_name(got),
+                             tare_dtype_name(expected[i]));
+        if (tare_dtype_is_ref(expected[i]) && !tare_dtype_is_ref(got))
+            return TARE_FAIL(TARE_TYPE, "input %zu is a value (expected a reference to a variable)", i);
     }
     return TARE_OK;
 }
@@ -177,7 +177,7 @@ static tare_status range(const struct tare_node *node, const struct tare_op_arg 
                          size_t *first, size_t *count) {
     *first = *count = 0;
     if (arg >= n_args)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s '%s' has no argument %zu (wanted less than %zu)", node->op,
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s '%s' has no argument %zu (expected less than %zu)", node->op,
                          node->name, arg, n_args);
     for (size_t i = 0; i <= arg; i++) {
         *first += *count;
@@ -189,7 +189,7 @@ static tare_status range(const struct tare_node *node, const struct tare_op_arg 
 /* A call of a function by its name has one tensor an argument. */
 static tare_status call_range(const struct tare_node *node, size_t tensors, size_t arg, size_t *first, size_t *count) {
     if (arg >= tensors)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s '%s' has no argument %zu (wanted less than %zu)", node->op,
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s '%s' has no argument %zu (expected less than %zu)", node->op,
                          node->name, arg, tensors);
     *first = arg;
     *count = 1;

@@ -44,7 +44,7 @@ static tare_status check_attr(const struct tare_op_def *def, const struct tare_o
                          "Attr '%s' with has_minimum = false but minimum %lld not equal to default of 0", attr->name,
                          (long long)attr->minimum);
     if (attr->allowed && attr->allowed->kind != attr->kind)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "allowed values of %s (wanted %s) for attr '%s' in Op '%s'",
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "allowed values of %s (expected %s) for attr '%s' in Op '%s'",
                          tare_attr_kind_name(attr->allowed->kind, false), tare_attr_kind_name(attr->kind, false),
                          attr->name, def->name);
     if (attr->default_value && tare_attr_check(attr->default_value, attr) != TARE_OK)

@@ -172,8 +172,8 @@ __attribute__((weak, visibility("hidden"))) const struct tare_op_host *tare_op_l
 
 /* ---- faults ---- */
 
-/* Sets the text of a fault: what is wrong, got and wanted in brackets. tare puts the node and the op in front. Returns
- * the number to return. */
+/* Sets the text of a fault: what is wrong, got and expected in brackets. tare puts the node and the op in front.
+ * Returns the number to return. */
 __attribute__((format(printf, 1, 2))) static inline int tare_op_fail(const char *format, ...) {
     va_list args;
     int code;

@@ -1,6 +1,6 @@
 /* How functions of tare fail: a status, and a text beside it.
  *
- * The text is one line for a person: where, what is wrong, what was found and what was wanted
+ * The text is one line for a person: where, what is wrong, what was found and what was expected
  * ("my_model/saved_model.pb: …"). It belongs to the thread: tare_error_text() right behind the call that failed, on the
  * thread that called. */
 #ifndef TARE_STATUS_H

@@ -145,16 +145,16 @@ static bool is_reference(struct tare_edge edge) {
 /* Which inputs are references that the op takes as values. */
 static tare_status find_reads(struct builder *b, struct tare_step *step) {
     const struct tare_node *node = step->node;
-    int *wanted = NULL;
+    int *expected = NULL;
     size_t count = 0, references = 0;
     for (size_t i = 0; i < node->n_inputs; i++)
         references += is_reference(node->inputs[i]);
     if (!references) return TARE_OK;
-    if (node->def) TARE_TRY(tare_opdef_input_dtypes(&b->scratch, node, &wanted, &count));
+    if (node->def) TARE_TRY(tare_opdef_input_dtypes(&b->scratch, node, &expected, &count));
     step->reads = TARE_NEW_ARRAY(b->arena, bool, node->n_inputs);
     if (!step->reads) return TARE_NO_MEMORY;
     for (size_t i = 0; i < node->n_inputs; i++)
-        step->reads[i] = is_reference(node->inputs[i]) && (i >= count || !tare_dtype_is_ref(wanted[i]));
+        step->reads[i] = is_reference(node->inputs[i]) && (i >= count || !tare_dtype_is_ref(expected[i]));
     return TARE_OK;
 }
 

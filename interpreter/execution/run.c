@@ -108,7 +108,7 @@ static tare_status check_request(const struct tare_session *session, const struc
         struct tare_edge edge = request->feeds[i];
         TARE_TRY(check_edge(session, "feed", edge));
         if (values[i].dtype != tare_edge_dtype(edge))
-            return TARE_FAIL(TARE_TYPE, "feed %s:%d is %s (wanted %s)", edge.node->name, edge.index,
+            return TARE_FAIL(TARE_TYPE, "feed %s:%d is %s (expected %s)", edge.node->name, edge.index,
                              tare_dtype_name(values[i].dtype), tare_dtype_name(tare_edge_dtype(edge)));
     }
     for (size_t i = 0; i < request->n_fetches; i++)
@@ -140,7 +140,7 @@ static tare_status share_feed(struct tare_tensor *out, const struct tare_tensor 
     return TARE_OK;
 }
 
-/* Asks once a plan and observer which of the fed tensors are wanted. */
+/* Asks once a plan and observer which of the fed tensors are expected. */
 static tare_status ask_for_fed(struct tare_session *session, struct tare_plan *plan, const struct tare_edge *edges,
                                size_t count) {
     if (plan->fed_wanted && plan->fed_epoch == session->observe_epoch) return TARE_OK;
@@ -244,17 +244,17 @@ static tare_status report_depth(const struct tare_session *session, const struct
 static tare_status check_args(const struct tare_graph *function, const struct tare_tensor *args, size_t n_args,
                               size_t n_results) {
     if (n_args != function->n_args)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "cannot compute %s as it was called with %zu arguments (wanted %zu)",
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "cannot compute %s as it was called with %zu arguments (expected %zu)",
                          function->name, n_args, function->n_args);
     if (n_results != function->n_returns)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s was asked for %zu results (it returns %zu)", function->name,
                          n_results, function->n_returns);
     for (size_t i = 0; i < n_args; i++) {
-        int wanted = tare_dtype_base(function->args[i]->output_dtypes[0]);
-        if (args[i].dtype == wanted) continue;
+        int expected = tare_dtype_base(function->args[i]->output_dtypes[0]);
+        if (args[i].dtype == expected) continue;
         return TARE_FAIL(
             TARE_TYPE, "cannot compute %s as input #%zu(zero-based) was expected to be a %s tensor but is a %s tensor",
-            function->name, i, tare_dtype_get(wanted) ? tare_dtype_get(wanted)->spec_name : "?",
+            function->name, i, tare_dtype_get(expected) ? tare_dtype_get(expected)->spec_name : "?",
             tare_dtype_get(args[i].dtype) ? tare_dtype_get(args[i].dtype)->spec_name : "missing");
     }
     return TARE_OK;
@@ -301,14 +301,14 @@ static struct tare_shape declared_shape(const struct tare_node *arg) {
 }
 
 static tare_status check_shapes(const struct tare_graph *function, const struct tare_tensor *args, size_t n_args) {
-    char got[TARE_SHAPE_TEXT_SIZE], wanted[TARE_SHAPE_TEXT_SIZE];
+    char got[TARE_SHAPE_TEXT_SIZE], expected[TARE_SHAPE_TEXT_SIZE];
     for (size_t i = 0; i < n_args && i < function->n_args; i++) {
         struct tare_shape shape = declared_shape(function->args[i]);
         if (args[i].dtype && !tare_shape_compatible(&args[i].shape, &shape))
             return TARE_FAIL(
                 TARE_SHAPE,
                 "cannot compute %s as input #%zu(zero-based) was expected to have shape %s but has shape %s",
-                function->name, i, tare_shape_text(wanted, &shape), tare_shape_text(got, &args[i].shape));
+                function->name, i, tare_shape_text(expected, &shape), tare_shape_text(got, &args[i].shape));
     }
     return TARE_OK;
 }

@@ -299,12 +299,12 @@ int64_t tare_session_function_runs(const struct tare_session *session, const str
 }
 
 tare_status tare_exec_count_side(struct tare_session *session, const struct tare_node *node, size_t side) {
-    const struct tare_exec_side wanted = { .key = { node, side } };
-    struct tare_exec_side *found = tare_map_get_n(&session->sides, (const char *)&wanted.key, sizeof wanted.key);
+    const struct tare_exec_side expected = { .key = { node, side } };
+    struct tare_exec_side *found = tare_map_get_n(&session->sides, (const char *)&expected.key, sizeof expected.key);
     if (!found) {
         found = TARE_NEW(&session->arena, struct tare_exec_side);
         if (!found) return TARE_NO_MEMORY;
-        found->key = wanted.key;
+        found->key = expected.key;
         if (!tare_map_set_n(&session->sides, (const char *)&found->key, sizeof found->key, found))
             return TARE_NO_MEMORY;
     }
@@ -313,8 +313,9 @@ tare_status tare_exec_count_side(struct tare_session *session, const struct tare
 }
 
 int64_t tare_session_side_runs(const struct tare_session *session, const struct tare_node *node, size_t side) {
-    const struct tare_exec_side wanted = { .key = { node, side } };
-    const struct tare_exec_side *found = tare_map_get_n(&session->sides, (const char *)&wanted.key, sizeof wanted.key);
+    const struct tare_exec_side expected = { .key = { node, side } };
+    const struct tare_exec_side *found =
+        tare_map_get_n(&session->sides, (const char *)&expected.key, sizeof expected.key);
     return found ? found->runs : 0;
 }
 

@@ -10,14 +10,14 @@ static bool may_be_absent(struct tare_edge edge) {
 }
 
 static tare_status check_binding(const struct tare_binding *binding, const struct tare_tensor *value) {
-    char got[TARE_SHAPE_TEXT_SIZE], wanted[TARE_SHAPE_TEXT_SIZE];
+    char got[TARE_SHAPE_TEXT_SIZE], expected[TARE_SHAPE_TEXT_SIZE];
     if (!value->dtype) return TARE_FAIL(TARE_INVALID_ARGUMENT, "input '%s' is missing", binding->key);
     if (value->dtype != tare_dtype_base(binding->dtype))
-        return TARE_FAIL(TARE_TYPE, "input '%s' is %s (wanted %s)", binding->key, tare_dtype_name(value->dtype),
+        return TARE_FAIL(TARE_TYPE, "input '%s' is %s (expected %s)", binding->key, tare_dtype_name(value->dtype),
                          tare_dtype_name(binding->dtype));
     if (!tare_shape_compatible(&value->shape, &binding->shape))
-        return TARE_FAIL(TARE_SHAPE, "input '%s' has shape %s (wanted %s)", binding->key,
-                         tare_shape_text(got, &value->shape), tare_shape_text(wanted, &binding->shape));
+        return TARE_FAIL(TARE_SHAPE, "input '%s' has shape %s (expected %s)", binding->key,
+                         tare_shape_text(got, &value->shape), tare_shape_text(expected, &binding->shape));
     return TARE_OK;
 }
 
@@ -74,17 +74,17 @@ static tare_status fetch_bindings(struct tare_edge *fetches, size_t *count, cons
 static tare_status check_results(const struct tare_signature *signature, const struct tare_tensor *outputs) {
     for (size_t i = 0; i < signature->n_outputs; i++) {
         const struct tare_binding *binding = &signature->outputs[i];
-        char got[TARE_SHAPE_TEXT_SIZE], wanted[TARE_SHAPE_TEXT_SIZE];
+        char got[TARE_SHAPE_TEXT_SIZE], expected[TARE_SHAPE_TEXT_SIZE];
         if (binding->kind == TARE_BINDING_SPARSE) {
             outputs += 3;
             continue;
         }
         if (binding->dtype && outputs->dtype != tare_dtype_base(binding->dtype))
-            return TARE_FAIL(TARE_TYPE, "output '%s' is %s (wanted %s)", binding->key, tare_dtype_name(outputs->dtype),
-                             tare_dtype_name(binding->dtype));
+            return TARE_FAIL(TARE_TYPE, "output '%s' is %s (expected %s)", binding->key,
+                             tare_dtype_name(outputs->dtype), tare_dtype_name(binding->dtype));
         if (!tare_shape_compatible(&outputs->shape, &binding->shape))
-            return TARE_FAIL(TARE_SHAPE, "output '%s' has shape %s (wanted %s)", binding->key,
-                             tare_shape_text(got, &outputs->shape), tare_shape_text(wanted, &binding->shape));
+            return TARE_FAIL(TARE_SHAPE, "output '%s' has shape %s (expected %s)", binding->key,
+                             tare_shape_text(got, &outputs->shape), tare_shape_text(expected, &binding->shape));
         outputs++;
     }
     return TARE_OK;

@@ -49,13 +49,14 @@ static void reset_all(struct tare_tensor *tensors, size_t count) {
 
 static tare_status check_outputs(const struct tare_step *step, const struct tare_tensor *outputs) {
     for (size_t k = 0; k < step->n_outputs; k++) {
-        int wanted = step->node->output_dtypes[k];
+        int expected = step->node->output_dtypes[k];
         int got = outputs[k].dtype;
-        if (got == wanted) continue;
+        if (got == expected) continue;
         if (got == TARE_DT_INVALID && step->kind == TARE_STEP_SWITCH) continue;
-        if (tare_dtype_is_ref(wanted) && (got == TARE_DT_RESOURCE || got == tare_dtype_base(wanted))) continue;
+        if (tare_dtype_is_ref(expected) && (got == TARE_DT_RESOURCE || got == tare_dtype_base(expected))) continue;
         if (got == TARE_DT_INVALID) return TARE_FAIL(TARE_INTERNAL, "output %zu was not made", k);
-        return TARE_FAIL(TARE_TYPE, "output %zu is %s (wanted %s)", k, tare_dtype_name(got), tare_dtype_name(wanted));
+        return TARE_FAIL(TARE_TYPE, "output %zu is %s (expected %s)", k, tare_dtype_name(got),
+                         tare_dtype_name(expected));
     }
     return TARE_OK;
 }
@@ -96,7 +97,7 @@ static tare_status call_by_name(struct tare_kernel *kernel, const struct tare_gr
     struct tare_tensor *args = TARE_NEW_ARRAY(kernel->scratch, struct tare_tensor, kernel->n_inputs + 1);
     if (!args) return TARE_NO_MEMORY;
     if (kernel->n_outputs != callee->n_returns)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%zu outputs (wanted %zu)", kernel->n_outputs, callee->n_returns);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%zu outputs (expected %zu)", kernel->n_outputs, callee->n_returns);
     for (size_t i = 0; i < kernel->n_inputs; i++)
         tare_exec_take_input(kernel, i, &args[i]);
     return tare_exec_call(kernel->session, callee, args, kernel->n_inputs, kernel->outputs, kernel->n_outputs);

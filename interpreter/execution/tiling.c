@@ -105,7 +105,7 @@ static tare_status open_kernel(struct tare_session *session, const struct tare_p
     if (chain) {
         const struct tare_tensor *bias = chain->has_bias ? tare_plan_value(plan, frame, chain->bias) : NULL;
         if (chain->bias_is_vector && bias->shape.rank != 1)
-            return TARE_FAIL(TARE_SHAPE, "bias has rank %d (wanted 1)", bias->shape.rank);
+            return TARE_FAIL(TARE_SHAPE, "bias has rank %d (expected 1)", bias->shape.rank);
         room->finish = (struct tare_finish){
             .bias = bias,
             .addend = chain->has_addend ? tare_plan_value(plan, frame, chain->addend) : NULL,

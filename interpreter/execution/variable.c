@@ -39,11 +39,12 @@ tare_status tare_handle_object(struct tare_object **out, const struct tare_tenso
                                const struct tare_object_type *type) {
     struct tare_object *object;
     if ((handle->dtype != TARE_DT_RESOURCE && handle->dtype != TARE_DT_VARIANT) || handle->elements != 1)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "the handle is a %s tensor of %lld elements (wanted a scalar resource)",
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "the handle is a %s tensor of %lld elements (expected a scalar resource)",
                          tare_dtype_name(handle->dtype), (long long)handle->elements);
     object = TARE_DATA(struct tare_object *, handle)[0];
     if (!object || object->type != type)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "the handle holds %s (wanted %s)",
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "the handle holds %s (expected %s)",
                          object ? object->type->name : "nothing", type->name);
     *out = object;
     return TARE_OK;

@@ -24,12 +24,12 @@ tare_status tare_infer_scalar(struct tare_infer *infer) {
 tare_status tare_infer_want_rank(const struct tare_infer *infer, size_t i, int rank) {
     const struct tare_shape *shape = &infer->inputs[i];
     if (shape->rank < 0 || shape->rank == rank) return TARE_OK;
-    return TARE_FAIL(TARE_SHAPE, "input %zu has rank %d (wanted %d)", i, shape->rank, rank);
+    return TARE_FAIL(TARE_SHAPE, "input %zu has rank %d (expected %d)", i, shape->rank, rank);
 }
 
 tare_status tare_infer_axis(int *out, int64_t axis, int rank) {
     if (axis < -(int64_t)rank || axis >= rank)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "axis %lld is out of range (wanted %d to %d)", (long long)axis, -rank,
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "axis %lld is out of range (expected %d to %d)", (long long)axis, -rank,
                          rank - 1);
     *out = (int)(axis < 0 ? axis + rank : axis);
     return TARE_OK;
@@ -54,9 +54,9 @@ tare_status tare_infer_shape_input(struct tare_shape *out, const struct tare_inf
     }
     if (value->shape.rank == 0 && tare_tensor_get_i64(value, 0) == -1) return TARE_OK; /* the scalar -1: unknown */
     if (value->shape.rank != 1)
-        return TARE_FAIL(TARE_SHAPE, "input %zu is a shape of rank %d (wanted 1)", i, value->shape.rank);
+        return TARE_FAIL(TARE_SHAPE, "input %zu is a shape of rank %d (expected 1)", i, value->shape.rank);
     if (value->elements > TARE_MAX_RANK)
-        return TARE_FAIL(TARE_SHAPE, "input %zu is a shape of %lld dimensions (wanted at most %d)", i,
+        return TARE_FAIL(TARE_SHAPE, "input %zu is a shape of %lld dimensions (expected at most %d)", i,
                          (long long)value->elements, TARE_MAX_RANK);
     for (int64_t k = 0; k < value->elements; k++)
         dims[k] = tare_tensor_get_i64(value, k);

@@ -43,7 +43,7 @@ tare_status tare_infer_reduced(struct tare_shape *out, const struct tare_shape *
 tare_status tare_infer_reduce(struct tare_infer *infer);
 /* An axis in 0 … rank-1 from one that may be negative; TARE_INVALID_ARGUMENT. */
 tare_status tare_infer_axis(int *out, int64_t axis, int rank);
-/* Input `i` has this rank or an unknown one; TARE_SHAPE "input 0 has rank 3 (wanted 4)". */
+/* Input `i` has this rank or an unknown one; TARE_SHAPE "input 0 has rank 3 (expected 4)". */
 tare_status tare_infer_want_rank(const struct tare_infer *infer, size_t i, int rank);
 
 #endif

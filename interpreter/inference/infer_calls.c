@@ -24,7 +24,7 @@ static tare_status infer_callee(struct tare_infer_walk *walk, const struct tare_
     for (size_t i = 0; i < callee->n_returns; i++)
         returns[i] = tare_fact_unknown();
     if (n_args != callee->n_args)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "calls %s with %zu arguments (wanted %zu)", callee->name, n_args,
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "calls %s with %zu arguments (expected %zu)", callee->name, n_args,
                          callee->n_args);
     if (root->depth >= DEEPEST || root->nodes_left < (int64_t)callee->n_nodes) return TARE_OK;
     root->nodes_left -= (int64_t)callee->n_nodes;
@@ -105,7 +105,7 @@ static tare_status infer_loop(struct tare_infer_walk *walk, const struct tare_no
     if (!args || !returns) return TARE_NO_MEMORY;
     TARE_TRY(check_returns(node, body));
     if (body->n_args != node->n_inputs || body->n_returns != node->n_inputs)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "loop body %s has %zu arguments and %zu results (wanted %zu)",
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "loop body %s has %zu arguments and %zu results (expected %zu)",
                          body->name, body->n_args, body->n_returns, node->n_inputs);
     for (size_t i = 0; i < node->n_inputs; i++) {
         const struct tare_edge edge = body->returns[i].edge;

@@ -244,12 +244,12 @@ static void complete(struct tare_shape *shape, const struct tare_shape *input) {
 
 static void refine_shape(const struct tare_node *node, const struct tare_fact *inputs, struct tare_fact *outputs) {
     int i = shape_input_of(node);
-    struct tare_shape wanted, merged;
+    struct tare_shape expected, merged;
     if (i < 0 || (size_t)i >= node->n_inputs || inputs[i].value || inputs[i].shape.rank != 1 || !inputs[i].partial)
         return;
-    wanted = *inputs[i].partial;
-    if (is(node, "Reshape")) complete(&wanted, &inputs[0].shape);
-    if (tare_shape_merge(&merged, &outputs[0].shape, &wanted) == TARE_OK)
+    expected = *inputs[i].partial;
+    if (is(node, "Reshape")) complete(&expected, &inputs[0].shape);
+    if (tare_shape_merge(&merged, &outputs[0].shape, &expected) == TARE_OK)
         outputs[0].shape = merged;
     else
         tare_error_clear();

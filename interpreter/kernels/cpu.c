@@ -24,9 +24,9 @@ static enum tare_cpu_level machine_level(void) {
 
 static void find_level(void) {
     found_level = machine_level();
-    const char *wanted = getenv("TARE_CPU");
-    for (int i = TARE_CPU_PLAIN; wanted != NULL && i < (int)found_level; i++) {
-        if (strcmp(wanted, level_names[i]) == 0) found_level = (enum tare_cpu_level)i;
+    const char *expected = getenv("TARE_CPU");
+    for (int i = TARE_CPU_PLAIN; expected != NULL && i < (int)found_level; i++) {
+        if (strcmp(expected, level_names[i]) == 0) found_level = (enum tare_cpu_level)i;
     }
 }
 

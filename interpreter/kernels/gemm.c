@@ -63,9 +63,9 @@ tare_gemm_block_function *tare_gemm_block_at(enum tare_cpu_level level) {
     return tare_gemm_block_plain;
 }
 
-int64_t tare_gemm_even_piece(int64_t wanted, int64_t limit, int64_t unit) {
-    const int64_t pieces = (wanted + limit - 1) / limit;
-    const int64_t piece = (wanted + pieces - 1) / pieces;
+int64_t tare_gemm_even_piece(int64_t expected, int64_t limit, int64_t unit) {
+    const int64_t pieces = (expected + limit - 1) / limit;
+    const int64_t piece = (expected + pieces - 1) / pieces;
     return (piece + unit - 1) / unit * unit;
 }
 

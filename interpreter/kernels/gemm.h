@@ -74,8 +74,8 @@ struct tare_gemm_block {
 typedef void tare_gemm_block_function(const struct tare_gemm_block *block);
 tare_gemm_block_function tare_gemm_block_plain, tare_gemm_block_avx2, tare_gemm_block_avx512;
 tare_gemm_block_function *tare_gemm_block_at(enum tare_cpu_level level);
-/* `wanted` cut into pieces of at most `limit`, all nearly as long: a piece, rounded up to a multiple of `unit`. */
-int64_t tare_gemm_even_piece(int64_t wanted, int64_t limit, int64_t unit);
+/* `expected` cut into pieces of at most `limit`, all nearly as long: a piece, rounded up to a multiple of `unit`. */
+int64_t tare_gemm_even_piece(int64_t expected, int64_t limit, int64_t unit);
 
 /* One element, finished: what the vector code does in lanes. */
 static inline float tare_gemm_finished(const struct tare_gemm_finish *finish, float x, int64_t addend_at,

@@ -120,23 +120,23 @@ static void slide(struct walk *walk, struct level *level, int64_t end) {
 /* The next band: output lines up to `to`. */
 static void run_band(struct walk *walk, int64_t to) {
     const int n = walk->strip->n_stages;
-    int64_t wanted[TARE_STRIP_MOST + 1];
-    wanted[n] = to;
+    int64_t expected[TARE_STRIP_MOST + 1];
+    expected[n] = to;
     for (int s = n - 1; s >= 0; s--) {
         struct level *in = &walk->levels[s];
         const struct level *out = &walk->levels[s + 1];
         int64_t first, end;
-        needed(&walk->strip->stages[s].conv, out->end, wanted[s + 1], &first, &end);
-        wanted[s] = end > in->end && wanted[s + 1] > out->end ? end : in->end;
-        if (walk->whole) wanted[s] = in->lines;
+        needed(&walk->strip->stages[s].conv, out->end, expected[s + 1], &first, &end);
+        expected[s] = end > in->end && expected[s + 1] > out->end ? end : in->end;
+        if (walk->whole) expected[s] = in->lines;
         in->keep = first < in->end ? first : in->end;
         if (in->keep < in->first) in->keep = in->first;
     }
     for (int s = 0; s < n; s++) {
         struct level *out = &walk->levels[s + 1];
-        if (s + 1 < n) slide(walk, out, wanted[s + 1]);
-        if (wanted[s + 1] > out->end) run_stage(walk, s, out->end, wanted[s + 1]);
-        out->end = wanted[s + 1];
+        if (s + 1 < n) slide(walk, out, expected[s + 1]);
+        if (expected[s + 1] > out->end) run_stage(walk, s, out->end, expected[s + 1]);
+        out->end = expected[s + 1];
     }
 }
 

@@ -62,7 +62,7 @@ static tare_status find_item(const tare_op_context *c, const char *name, enum ta
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "attr '%s' is of type %s (asked for %s)", name,
                          tare_attr_kind_name(def->kind, def->is_list), tare_attr_kind_name(kind, index >= 0));
     if (attr->is_list != def->is_list || (attr->kind != kind && attr->count))
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "attr '%s' holds a value of type %s (wanted %s)", name,
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "attr '%s' holds a value of type %s (expected %s)", name,
                          tare_attr_kind_name(attr->kind, attr->is_list), tare_attr_kind_name(kind, index >= 0));
     if (index < 0) index = 0;
     if ((size_t)index >= attr->count)

@@ -199,7 +199,7 @@ static tare_status read_kernels(struct tare_op_entry *op, const struct tare_op_d
         for (size_t k = 0; k < i; k++)
             if (overlap(kernel, &op->kernels[k]))
                 return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                                 "kernels \"%s\" and \"%s\" of Op %s serve the same types (wanted one for each)",
+                                 "kernels \"%s\" and \"%s\" of Op %s serve the same types (expected one for each)",
                                  op->kernels[k].text, kernel->text, def->name);
     }
     for (size_t i = 0; i < op->n_kernels; i++)

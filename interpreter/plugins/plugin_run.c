@@ -181,18 +181,18 @@ static int output(tare_op_context *c, size_t i, int rank, const int64_t *dims, t
 static int forward(tare_op_context *c, size_t i, size_t j, int rank, const int64_t *dims) {
     struct tare_shape shape;
     const struct tare_tensor *value;
-    int wanted;
+    int expected;
     TARE_TRY(check_running(c));
     if (i >= c->kernel->n_outputs || j >= c->kernel->n_inputs)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "output %zu from input %zu (the node has %zu inputs, %zu outputs)", i,
                          j, c->kernel->n_inputs, c->kernel->n_outputs);
     if (c->kernel->outputs[i].dtype) return TARE_FAIL(TARE_INVALID_ARGUMENT, "output %zu is made twice", i);
-    wanted = c->node->output_dtypes[i];
-    if (rank < 0 && tare_dtype_is_ref(wanted)) return tare_kernel_forward(c->kernel, i, j);
+    expected = c->node->output_dtypes[i];
+    if (rank < 0 && tare_dtype_is_ref(expected)) return tare_kernel_forward(c->kernel, i, j);
     value = value_of_input(c, j);
     if (!value) return TARE_INVALID_ARGUMENT;
-    if (value->dtype != tare_dtype_base(wanted))
-        return TARE_FAIL(TARE_TYPE, "output %zu is %s (input %zu is %s)", i, tare_dtype_name(wanted), j,
+    if (value->dtype != tare_dtype_base(expected))
+        return TARE_FAIL(TARE_TYPE, "output %zu is %s (input %zu is %s)", i, tare_dtype_name(expected), j,
                          tare_dtype_name(value->dtype));
     if (rank < 0) return tare_tensor_share(&c->kernel->outputs[i], value), TARE_OK;
     TARE_TRY(tare_shape_from_dims(&shape, rank, dims));
@@ -217,7 +217,7 @@ static tare_status check_call(const struct tare_graph *function, const char *nam
                               size_t n_results) {
     if (!function) return TARE_FAIL(TARE_NOT_FOUND, "attr '%s' names the function %s, which is not there", attr, name);
     if (function->n_args == n_args && function->n_returns == n_results) return TARE_OK;
-    return TARE_FAIL(TARE_INVALID_ARGUMENT, "a call of %s with %zu arguments and %zu results (wanted %zu and %zu)",
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "a call of %s with %zu arguments and %zu results (expected %zu and %zu)",
                      name, n_args, n_results, function->n_args, function->n_returns);
 }
 

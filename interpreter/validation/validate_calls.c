@@ -46,10 +46,10 @@ static void check_results(struct tare_validator *validator, const struct tare_no
         return;
     }
     for (size_t i = 0; i < callee->n_returns; i++) {
-        int wanted = tare_dtype_base(node->output_dtypes[i]), made = tare_dtype_base(callee->returns[i].dtype);
-        if (made != TARE_DT_INVALID && made != wanted)
+        int expected = tare_dtype_base(node->output_dtypes[i]), made = tare_dtype_base(callee->returns[i].dtype);
+        if (made != TARE_DT_INVALID && made != expected)
             tare_fault_at(validator, node, "expects output %zu of %s to be %s, it is %s", i, callee->name,
-                          tare_dtype_name(wanted), tare_dtype_name(made));
+                          tare_dtype_name(expected), tare_dtype_name(made));
     }
 }
 
@@ -67,7 +67,7 @@ void tare_validate_calls(struct tare_validator *validator, const struct tare_nod
         if (site.kind != TARE_CALL_LOOP || i == 1) check_results(validator, node, site.callees[i]);
     }
     if (site.kind == TARE_CALL_LOOP && site.n_callees && site.callees[0]->n_returns != 1)
-        tare_fault_at(validator, node, "condition %s has %zu outputs (wanted 1)", site.callees[0]->name,
+        tare_fault_at(validator, node, "condition %s has %zu outputs (expected 1)", site.callees[0]->name,
                       site.callees[0]->n_returns);
 }
 
@@ -93,6 +93,6 @@ void tare_validate_batching(struct tare_validator *validator, const struct tare_
         tare_fault_at(
             validator, node,
             "final entry in allowed_batch_sizes must equal max_batch_size when enable_large_batch_splitting is False "
-            "(got %lld, wanted %lld)",
-            (long long)last, (long long)most);
+            "(expected %lld, got %lld)",
+            (long long)most, (long long)last);
 }

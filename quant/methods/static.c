@@ -218,11 +218,11 @@ static struct tare_edge emit_integer_output(struct tare_emit *emit, struct tare_
 static tare_status replace_output(struct tare_quant_work *work, struct tare_quant_layer *layer, struct tare_emit *emit,
                                   struct tare_edge sums, const double *scales, int64_t n_scales) {
     struct tare_edge y;
-    const struct tare_qparams *wanted;
-    if (tare_quant_demanded(&wanted, work, layer->output)) {
-        y = emit_integer_output(emit, work->arena, layer, sums, scales, n_scales, wanted);
+    const struct tare_qparams *expected;
+    if (tare_quant_demanded(&expected, work, layer->output)) {
+        y = emit_integer_output(emit, work->arena, layer, sums, scales, n_scales, expected);
         TARE_TRY(emit->status);
-        return tare_quant_share_integers(work, layer->output, y, wanted); /* instead of quantizing themselves */
+        return tare_quant_share_integers(work, layer->output, y, expected); /* instead of quantizing themselves */
     }
     y = emit_real_output(emit, layer, sums, scales, n_scales);
     return tare_quant_replace(&layer->replaced, emit, layer->output, y);

@@ -352,7 +352,7 @@ static tare_status emit_static(struct tare_edge *result, struct tare_quant_work 
 
 static tare_status rewrite_static(struct tare_quant_work *work, struct tare_quant_layer *layer) {
     struct tare_emit emit = { .graph = layer->op->graph, .prefix = layer->op->name };
-    const struct tare_qparams *wanted;
+    const struct tare_qparams *expected;
     struct tare_edge operands[2], y;
     if (layer->kind == TARE_KIND_GATHER) return tare_quant_rewrite_table(layer);
     TARE_TRY(tare_quant_integer_form(&operands[0], work, &emit, layer->op->inputs[layer->left], &layer->left_params));
@@ -362,9 +362,9 @@ static tare_status rewrite_static(struct tare_quant_work *work, struct tare_quan
         TARE_TRY(
             tare_quant_integer_form(&operands[1], work, &emit, layer->op->inputs[layer->right], &layer->right_params));
     TARE_TRY(emit.status);
-    if (tare_quant_demanded(&wanted, work, layer->output)) {
-        TARE_TRY(emit_static(&y, work, &emit, layer, operands, wanted, false));
-        return tare_quant_share_integers(work, layer->output, y, wanted);
+    if (tare_quant_demanded(&expected, work, layer->output)) {
+        TARE_TRY(emit_static(&y, work, &emit, layer, operands, expected, false));
+        return tare_quant_share_integers(work, layer->output, y, expected);
     }
     if (!layer->has_output_params) layer->output_params = widest_output(layer);
     TARE_TRY(emit_static(&y, work, &emit, layer, operands, &layer->output_params, true));

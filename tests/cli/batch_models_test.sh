@@ -50,7 +50,7 @@ kill -9 $batch 2>/dev/null
 wait $batch 2>/dev/null
 finished=$(grep -l '"outcome": "done"' "$work/b"/jobs.textproto.state/[!.]*.json)
 before=$(wc -l <<<"$finished")
-[ "$before" -ge 8 ] && [ "$before" -lt 28 ] || fail "$before jobs were done when the batch was killed (wanted 8 … 27)"
+[ "$before" -ge 8 ] && [ "$before" -lt 28 ] || fail "$before jobs were done when the batch was killed (expected 8 … 27)"
 sleep 0.3 # the processes of the killed batch end
 for file in $finished; do touch -d '2001-01-01' "$file"; done
 "$tare" batch "$work/b/jobs.textproto" --jobs 2 --quiet --resume --json >"$work/b/report.json" 2>/dev/null

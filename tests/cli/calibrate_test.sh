@@ -104,7 +104,7 @@ while [ ! -e "$work/stopped.calib.state" ] && kill -0 $pid 2>/dev/null; do sleep
 kill -INT $pid
 wait $pid
 status=$?
-[ $status = 130 ] || fail "interrupted: exit status $status (wanted 130): $(cat "$work/stderr")"
+[ $status = 130 ] || fail "interrupted: exit status $status (expected 130): $(cat "$work/stderr")"
 grep -qE "records are saved in '.*stopped.calib.state'; --resume goes on" "$work/stderr" || fail "interrupted: $(cat "$work/stderr")"
 absent "$work/stopped.calib"
 expect 1 "this is the state of another run ('serving_default from 8 files #" calibrate -o "$work/stopped.calib" --limit 9 --resume --quiet
@@ -173,7 +173,7 @@ if ! sanitized; then
             [ $threads = 2 ] && [ "$data" = hundred.tfrecord ] && continue
             peak $((few + 512)) "$data" --threads $threads --autosave 0.1
             [ "$least" -le $((few + 512)) ] ||
-                fail "$threads workers, $data: $least KiB (wanted $few of 300 records and at most 512 more)"
+                fail "$threads workers, $data: $least KiB (expected $few of 300 records and at most 512 more)"
         done
     done
     rm -r "$work/hundred" "$work/hundred.tfrecord"

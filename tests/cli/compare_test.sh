@@ -9,7 +9,7 @@ samples=$glyphs/calibration.tfrecord.gz
 "$tare" compare "$model" --calibration-data "$samples" "${data[@]}" --methods static,weight_only,bfloat16 \
     --algorithms min_max,percentile,mse --granularities per_channel,per_tensor --json >"$work/all.json" || fail "compare: $?"
 results=$(grep -c '"method": ' "$work/all.json")
-[ "$results" = 10 ] || fail "$results results (wanted float, 2 x 3 static, 2 weight_only, bfloat16)"
+[ "$results" = 10 ] || fail "$results results (expected float, 2 x 3 static, 2 weight_only, bfloat16)"
 grep -q '"calibrations": 1,' "$work/all.json" || fail "not calibrated once: $(grep calibrations "$work/all.json")"
 
 # A calibration file gives what its samples give.
@@ -18,7 +18,7 @@ figures() { "$tare" compare "$model" "${data[@]}" --methods static --algorithms 
 from_samples=$(figures --calibration-data "$samples")
 from_file=$(figures --calibration "$work/c.calib")
 [ -n "$from_samples" ] && [ "$from_samples" = "$from_file" ] || fail "file and samples differ: $from_file / $from_samples"
-[ "$(wc -l <"$work/r.csv")" = 3 ] || fail "the CSV has $(wc -l <"$work/r.csv") lines (wanted a heading and two rows)"
+[ "$(wc -l <"$work/r.csv")" = 3 ] || fail "the CSV has $(wc -l <"$work/r.csv") lines (expected a heading and two rows)"
 
 for format in html json; do
     "$tare" compare "$model" --calibration "$work/c.calib" "${data[@]}" --report "$work/r.$format" >/dev/null || fail "$format: $?"
@@ -124,10 +124,10 @@ grep -q '^name=.* -> float' "$work/mix.txt" || fail "the recipe leaves nothing i
 "$tare" validate "$work/mix2" >/dev/null || fail "the mixed model has faults"
 "$tare" compare "$model" --data "$glyphs/eval.tfrecord.gz" --quiet --methods weight_only --bits 4 --recipe "$work/mix2.txt" --json >"$work/mix.json" || fail "compare --recipe: $?"
 db=$(grep '"sqnr_db"' "$work/mix.json" | tail -1 | grep -o '[0-9.]*')
-awk -v x="$db" 'BEGIN { exit !(x >= 20) }' || fail "the mix has $db dB (wanted 20)"
+awk -v x="$db" 'BEGIN { exit !(x >= 20) }' || fail "the mix has $db dB (expected 20)"
 expect 1 "meets the target; the best: " "$tare" compare "$model" "${data[@]}" --methods weight_only --max-size 1% --quiet
 expect 2 "give --eval FILE" "$tare" quantize "$model" "$work/x" --method weight_only --max-drop 1
-expect 2 "max-drop is 'x' (wanted a number)" "$tare" compare "$model" "${data[@]}" --methods weight_only --max-drop x --quiet
+expect 2 "max-drop is 'x' (expected a number)" "$tare" compare "$model" "${data[@]}" --methods weight_only --max-drop x --quiet
 expect 2 "needs a method that quantizes" "$tare" compare "$model" "${data[@]}" --methods bfloat16 --max-drop 1
 
 # Accuracy passes: of 4-bit weights bias correction brings back some decibels; they need statistics per channel.
@@ -187,7 +187,7 @@ for l in quantized:
 assert any(l["clipping_mse"] > 0 and l["clipped"] > 0 for l in quantized)
 PY
 expect 1 "has no activations of 16 bits" "$tare" quantize "$model" "$work/x" --method dynamic --activation-bits 16
-expect 1 "activations of 9 bits (wanted 8 or 16)" "$tare" quantize "$model" "$work/x" --data "$samples" --activation-bits 9
+expect 1 "activations of 9 bits (expected 8 or 16)" "$tare" quantize "$model" "$work/x" --data "$samples" --activation-bits 9
 expect 1 "does not support weight-only" "$tare" compare "$model" "${data[@]}" --methods weight_only --op-set uniform_quantized
 
 expect 2 "static needs samples" "$tare" compare "$model" "${data[@]}"

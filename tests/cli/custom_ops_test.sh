@@ -16,7 +16,7 @@ run() { # COMMAND EXPECTED: output, both streams together
     local got
     got=$(eval "$1" 2>&1)
     commands=$((commands + 1))
-    [ "$got" = "$2" ] || fail "line $line: $1"$'\n'"  printed: $got"$'\n'"  wanted:  $2"
+    [ "$got" = "$2" ] || fail "line $line: $1"$'\n'"  printed: $got"$'\n'"  expected:  $2"
 }
 block='' line=0 command='' expected='' file=''
 flush() { [ -n "$command" ] && run "$command" "${expected%$'\n'}"; command='' expected=''; }
@@ -56,8 +56,8 @@ while IFS= read -r text; do
         ;;
     esac
 done <"$document"
-[ $commands -ge 25 ] || fail "$commands commands were run (wanted 25 at least: is the page read?)"
-[ $listings -ge 7 ] || fail "$listings listings were read (wanted 7 at least)"
+[ $commands -ge 25 ] || fail "$commands commands were run (expected 25 at least: is the page read?)"
+[ $listings -ge 7 ] || fail "$listings listings were read (expected 7 at least)"
 
 # What the page does not show: the listings have no warnings, in C and as C++ where they are both.
 for file in *.c; do
@@ -80,7 +80,7 @@ for model in model undefined; do
         mkdir undefined && perl -0777 -pe 's/ZeroOut/ZeroAll/' model/saved_model.pb >undefined/saved_model.pb
         cp -r model/variables undefined/
     fi
-    expect 1 "$model: 1 fault (wanted none)" "$tare" validate $model
+    expect 1 "$model: 1 fault (expected none)" "$tare" validate $model
     [ "$(cat "$work/stdout")" = "graph/ZeroOut (ZeroOut): unknown op" ] || fail "validate $model: $(cat "$work/stdout")"
     expect 1 "$model: 1 op cannot be run; bring it with --plugin LIB.so: ZeroOut: used by ZeroOut" \
         "$tare" run $model --input to_zero=x.npy

@@ -49,7 +49,7 @@ grep -q "c.tfrecord: 2 records$" "$work/log" || fail "no summary: $(cat "$work/l
 expect 2 "give FILE or --input" "$tare" dataset make -o "$work/d"
 expect 2 "not NAME=FILE" "$tare" dataset make --input x.npy -o "$work/d"
 expect 2 "is given twice" "$tare" dataset make --input x=a --input x=b -o "$work/d"
-expect 1 "images.tfrecord: record 0 at 0: it is a tf.Example (wanted a RepresentativeDataSample, or --spec FILE" \
+expect 1 "images.tfrecord: record 0 at 0: it is a tf.Example (expected a RepresentativeDataSample, or --spec FILE" \
     "$tare" dataset make "$examples/images.tfrecord" -o "$work/d" --quiet
 printf 'input { name: "x"\n  featur: "y" }' >"$work/bad.spec"
 expect 1 "bad.spec:2:3: DatasetInput has no field 'featur' (did you mean 'feature'?)" \

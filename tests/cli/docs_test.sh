@@ -91,12 +91,12 @@ if command -v python3 >/dev/null; then
     mkdir "$work/sources" # the check finds what is wrong
     cat >"$work/sources/a.c" <<'WRONG'
     TARE_FAIL(TARE_IO, "a new error of %s, "
-              "%" PRId64 " lines (wanted %d)", a, b, c);
+              "%" PRId64 " lines (expected %d)", a, b, c);
     TARE_TRY(TARE_FAIL(TARE_USAGE, near ? "no word '%s' (did you mean '%s'?)" : "no word '%s'", word, near));
 WRONG
     printf "| message | cause | remedy |\n|---|---|---|\n| \`no word '…' (did\`, \`never said\` | a | b |\n" >"$work/docs/messages.md"
     python3 scripts/list-messages.py --page "$work/docs/messages.md" "$work/sources" >"$work/found" && fail "the check finds nothing wrong"
-    grep -qF 'a.c:1: no entry explains: a new error of …, … lines (wanted …)' "$work/found" && grep -qF "a.c:3: no entry explains: no word '…'" "$work/found" &&
+    grep -qF 'a.c:1: no entry explains: a new error of …, … lines (expected …)' "$work/found" && grep -qF "a.c:3: no entry explains: no word '…'" "$work/found" &&
         grep -qF 'messages.md: no error says: never said' "$work/found" && grep -q '^3 texts, 2 entries, 3 wrong$' "$work/found" || fail "messages: $(cat "$work/found")"
 fi
 
@@ -132,6 +132,6 @@ python=$(command -v python3) && { "$python" scripts/record-terminal.py "$tare" -
 check_links README.md CONTRIBUTING.md CHANGELOG.md docs/*.md examples/*/*.md >"$work/found"
 [ ! -s "$work/found" ] || fail "$(cat "$work/found")"
 check_commands README.md CONTRIBUTING.md docs/*.md >"$work/found"
-[ "$(tail -1 "$work/found")" -ge 60 ] || fail "only $(tail -1 "$work/found") commands were found in the documents (wanted 60 or more)"
+[ "$(tail -1 "$work/found")" -ge 60 ] || fail "only $(tail -1 "$work/found") commands were found in the documents (expected 60 or more)"
 [ "$(wc -l <"$work/found")" -eq 1 ] || fail "$(sed '$d' "$work/found")"
 finish

@@ -13,11 +13,11 @@ figure() { # METHOD KEY
 }
 # results hold the key "method" before "outputs"; top-level keys of a row come first
 sed -n '/"results"/,$p' "$work/compare.json" >"$work/results"
-[ "$(figure float top1)" = 0.94899999999999995 ] || [ "$(figure float top1)" = 0.949 ] || fail "float top-1 is $(figure float top1) (wanted 0.949)"
-awk -v x="$(figure static top1)" 'BEGIN { exit !(x >= 0.939) }' || fail "static top-1 is $(figure static top1) (wanted 0.939 at least)"
-awk -v x="$(figure static agreement)" 'BEGIN { exit !(x >= 0.98) }' || fail "static agrees on $(figure static agreement) (wanted 0.98 at least)"
-awk -v x="$(figure weight_only top1)" 'BEGIN { exit !(x >= 0.939) }' || fail "weight-only top-1 is $(figure weight_only top1) (wanted 0.939 at least)"
-awk -v x="$(figure weight_only agreement)" 'BEGIN { exit !(x >= 0.98) }' || fail "weight-only agrees on $(figure weight_only agreement) (wanted 0.98 at least)"
+[ "$(figure float top1)" = 0.94899999999999995 ] || [ "$(figure float top1)" = 0.949 ] || fail "float top-1 is $(figure float top1) (expected 0.949)"
+awk -v x="$(figure static top1)" 'BEGIN { exit !(x >= 0.939) }' || fail "static top-1 is $(figure static top1) (expected 0.939 at least)"
+awk -v x="$(figure static agreement)" 'BEGIN { exit !(x >= 0.98) }' || fail "static agrees on $(figure static agreement) (expected 0.98 at least)"
+awk -v x="$(figure weight_only top1)" 'BEGIN { exit !(x >= 0.939) }' || fail "weight-only top-1 is $(figure weight_only top1) (expected 0.939 at least)"
+awk -v x="$(figure weight_only agreement)" 'BEGIN { exit !(x >= 0.98) }' || fail "weight-only agrees on $(figure weight_only agreement) (expected 0.98 at least)"
 grep -q '"calibrations": 1' "$work/compare.json" || fail "calibrated more than once"
 grep -qE '(src|href)=|https?://|@import|url\(' "$work/compare.html" && fail "the HTML report refers to something outside"
 

@@ -13,7 +13,7 @@ measure() {
     size=$(stat -c %s "$model/saved_model.pb")
     read -r kib _ <"$work/peak"
     limit=$((3 * size / 1024 + 65536))
-    [ "$kib" -le "$limit" ] || fail "$*: $kib KiB for $((size / 1024)) KiB (wanted at most $limit)"
+    [ "$kib" -le "$limit" ] || fail "$*: $kib KiB for $((size / 1024)) KiB (expected at most $limit)"
 }
 
 within() {

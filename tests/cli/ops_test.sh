@@ -28,9 +28,9 @@ expect 2 "give one of --markdown, --json, --check-compat and --shape" "$tare" op
 
 # shape functions
 infers() { # WANTED ARGUMENT...
-    local wanted=$1
+    local expected=$1
     shift
-    [ "$("$tare" ops "$@" 2>&1)" = "$wanted" ] || fail "ops $*: $("$tare" ops "$@" 2>&1) (wanted $wanted)"
+    [ "$("$tare" ops "$@" 2>&1)" = "$expected" ] || fail "ops $*: $("$tare" ops "$@" 2>&1) (expected $expected)"
 }
 infers 'product float32 [?,5]' MatMul --shape [?,3] --shape [3,5] --attr T=float
 infers 'zeroed int32 [2,?]' ZeroOut --shape [2,?] --plugin "$everything"
@@ -42,7 +42,7 @@ expect 2 "'[3' is no shape" "$tare" ops Abs --shape [3 --attr T=float
 expect 2 "'[3,]' is no shape" "$tare" ops Abs --shape [3,] --attr T=float
 expect 2 "'[99999999999999999999]' is no shape" "$tare" ops Abs --shape [99999999999999999999] --attr T=float
 expect 1 "NodeDef missing attr 'T' from Op Abs" "$tare" ops Abs --shape [3]
-expect 2 "2 input shapes (wanted 1" "$tare" ops Abs --shape [3] --shape [3] --attr T=float
+expect 2 "2 input shapes (expected 1" "$tare" ops Abs --shape [3] --shape [3] --attr T=float
 expect 2 "the op has no attr 'U'" "$tare" ops Abs --shape [3] --attr U=float
 expect 2 "'flot' is no value of attr 'T'" "$tare" ops Abs --shape [3] --attr T=flot
 expect 2 "go with one OP (got 2)" "$tare" ops Abs Neg --shape [3]
@@ -64,7 +64,7 @@ expect 1 "NoOp has no output" "$tare" ops NoOp --save-model "$work/bad"
 "$tare" ops --all --json --plugin "$everything" >"$work/all.json" || fail "--json"
 [ "$(grep -c '"name":' "$work/all.json")" -gt 1500 ] || fail "--all --json lists $(grep -c '"name":' "$work/all.json") ops"
 "$tare" ops --check-compat "$work/all.json" --plugin "$everything" || fail "a list breaks itself"
-expect 1 "15 changes break published ops (wanted none)" "$tare" ops --check-compat "$work/all.json"
+expect 1 "15 changes break published ops (expected none)" "$tare" ops --check-compat "$work/all.json"
 has "$work/stdout" "ZeroOut: Op removed"
 
 # changes: the kept list says other things than the library
@@ -75,7 +75,7 @@ changed() { # SED WANTED: with the list changed by SED, exactly the lines WANTED
     cmp -s "$work/published.json" "$work/other.json" && fail "$1 changes nothing"
     "$tare" ops --check-compat "$work/other.json" --plugin "$everything" >"$work/changes" 2>"$work/stderr"
     local status=$?
-    [ "$(cat "$work/changes")" = "$2" ] || fail "$1 reports: $(cat "$work/changes") (wanted $2)"
+    [ "$(cat "$work/changes")" = "$2" ] || fail "$1 reports: $(cat "$work/changes") (expected $2)"
     [ $status -eq $([ -n "$2" ] && echo 1 || echo 0) ] || fail "$1: exit status $status"
 }
 changed '/preserve_index/d; s/"T: {float, double, int32} = DT_INT32",/"T: {float, double, int32} = DT_INT32"/' ''

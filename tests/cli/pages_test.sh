@@ -69,5 +69,5 @@ while read -r page width word inner _ whole _ over; do
     [ "$whole" -le "$width" ] && [ -z "$over" ] || fail "$page at $width: the page is $whole wide; beyond the edge: $over"
     measured=$((measured + 1))
 done <"$work/widths"
-[ "$measured" = $((3 * $(wc -w <<<"$pages"))) ] || fail "$measured pages fit (wanted three widths each of: $pages)"
+[ "$measured" = $((3 * $(wc -w <<<"$pages"))) ] || fail "$measured pages fit (expected three widths each of: $pages)"
 finish

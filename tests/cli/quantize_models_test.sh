@@ -67,7 +67,7 @@ for model in $models; do
         fi
         sqnr=$(field sqnr_db weight_only)
         awk -v x="${sqnr:-null}" -v least=$least 'BEGIN { exit !(x == "null" || x == "" || x > least) }' ||
-            fail "$model, $signature: weight_only has $sqnr dB (wanted more than $least)"
+            fail "$model, $signature: weight_only has $sqnr dB (expected more than $least)"
         [ "${TARE_SWEEP:-short}" = full ] && echo "$line"
     done
 done

@@ -47,6 +47,6 @@ for preset in release sanitize coverage fuzz; do
     grep -q "\"$preset\"" <<<"$(cmake --list-presets=configure 2>&1)" || fail "cmake does not list the preset $preset: $(cmake --list-presets 2>&1)"
 done
 grep -oE '`[a-z_.]+/[a-zA-Z_./-]*`' CONTRIBUTING.md | tr -d '`' | sort -u >"$work/paths"
-[ "$(wc -l <"$work/paths")" -ge 15 ] || fail "CONTRIBUTING.md names $(wc -l <"$work/paths") paths (wanted 15 or more)"
+[ "$(wc -l <"$work/paths")" -ge 15 ] || fail "CONTRIBUTING.md names $(wc -l <"$work/paths") paths (expected 15 or more)"
 while read -r path; do [ -e "$path" ] || [ "$path" = module/file.h ] || fail "CONTRIBUTING.md names $path, which is not there"; done <"$work/paths"
 finish

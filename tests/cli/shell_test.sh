@@ -14,14 +14,14 @@ options_of() { # the long options of one command, as its help shows them
 }
 "$tare" help | commands_of >"$work/commands"
 "$tare" help dataset | sed -n '/^usage/,$p' | commands_of >"$work/parts"
-[ "$(wc -l <"$work/commands")" -ge 17 ] || fail "'tare help' shows $(wc -l <"$work/commands") commands (wanted 17 or more)"
+[ "$(wc -l <"$work/commands")" -ge 17 ] || fail "'tare help' shows $(wc -l <"$work/commands") commands (expected 17 or more)"
 [ "$(tr '\n' ' ' <"$work/parts")" = 'info head make split ' ] || fail "'tare help dataset' shows: $(cat "$work/parts")"
 { cat "$work/commands"; sed 's/^/dataset /' "$work/parts"; } >"$work/paths"
 grep -qx man "$work/commands" && fail "a hidden command is shown"
 
 expect 2 "there is no command 'calibrat' (did you mean 'calibrate'?)" "$tare" help calibrat
 expect 2 "there is no command 'mak' (did you mean 'make'?)" "$tare" help dataset mak
-expect 2 "unknown shell (got 'csh'" "$tare" completion csh
+expect 2 "unknown shell (expected bash, zsh or fish, got 'csh')" "$tare" completion csh
 [ "$("$tare" help dataset make)" = "$("$tare" dataset make --help)" ] || fail "'tare help dataset make' is not its help"
 
 "$tare" man --output-dir "$work/man" || fail "man --output-dir: $?"
@@ -90,9 +90,9 @@ zpty -r -m z seen '*ready*' && zpty -n -w z "$3"$'\t\x18' && zpty -r -m z seen '
 zpty -d z
 ZSH
     press_tab() { timeout 60 zsh -f "$work/press_tab.zsh" "$work/functions" "$(dirname "$tare")" "$1" </dev/null 2>&1; }
-    while IFS='|' read -r typed wanted; do
+    while IFS='|' read -r typed expected; do
         became=$(press_tab "$typed")
-        [ "$became" = "$wanted" ] || fail "zsh makes '$became' of '$typed' (wanted '$wanted')"
+        [ "$became" = "$expected" ] || fail "zsh makes '$became' of '$typed' (expected '$expected')"
     done <<'LINES'
 tare cal|tare calibrate 
 tare dataset sp|tare dataset split 

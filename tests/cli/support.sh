@@ -13,7 +13,7 @@ expect() {
     local want_status=$1 want_text=$2 status=0
     shift 2
     "$@" >"$work/stdout" 2>"$work/stderr" || status=$?
-    [ "$status" -eq "$want_status" ] || fail "$*: exit status $status (wanted $want_status): $(cat "$work/stderr")"
+    [ "$status" -eq "$want_status" ] || fail "$*: exit status $status (expected $want_status): $(cat "$work/stderr")"
     grep -qF -- "$want_text" "$work/stderr" || fail "$*: no '$want_text' in: $(cat "$work/stderr")"
     [ "$(wc -l <"$work/stderr")" -eq 1 ] || fail "$*: more than one line: $(cat "$work/stderr")"
     grep -q '^tare: ' "$work/stderr" || fail "$*: does not begin with 'tare: ': $(cat "$work/stderr")"

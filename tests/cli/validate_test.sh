@@ -8,7 +8,7 @@
 node() { printf 'meta_graphs { meta_info_def { tags: "%s" } graph_def { node { name: "n" op: "%s" } } }\n' "$1" "$2"; }
 mkdir "$work/two"
 { echo 'saved_model_schema_version: 1'; node serve NoOp; node train NoSuchOp; } >"$work/two/saved_model.pbtxt"
-expect 1 "$work/two: 1 fault (wanted none)" "$tare" validate "$work/two"
+expect 1 "$work/two: 1 fault (expected none)" "$tare" validate "$work/two"
 [ "$(cat "$work/stdout")" = "graph/n (NoSuchOp): unknown op" ] || fail "other faults: $(cat "$work/stdout")"
 "$tare" validate "$work/two" --tags serve || fail "the sound MetaGraph is not valid"
 expect 1 "1 fault" "$tare" validate "$work/two" --tags train

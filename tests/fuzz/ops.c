@@ -224,7 +224,7 @@ static void fuzz_case(struct totals *totals, struct op_case *test, const struct 
     }
 }
 
-static bool wanted(const struct options *options, const char *op, size_t seen) {
+static bool expected(const struct options *options, const char *op, size_t seen) {
     return seen < options->cases && (!options->op || strcmp(op, options->op) == 0);
 }
 
@@ -243,7 +243,7 @@ static bool fuzz_texts(struct totals *totals, const struct options *options, con
 #define OP_AT(i) case_file_op(file, i)
     for (size_t i = 0; i < case_file_count(file); i++) {
         struct op_case test = { 0 };
-        if (wanted(options, OP_AT(i), SEEN_BEFORE(OP_AT, i)) && case_file_read(&test, file, i) == TARE_OK)
+        if (expected(options, OP_AT(i), SEEN_BEFORE(OP_AT, i)) && case_file_read(&test, file, i) == TARE_OK)
             fuzz_case(totals, &test, options, options->seed + i);
         op_case_reset(&test);
     }
@@ -258,7 +258,7 @@ static bool fuzz_goldens(struct totals *totals, const struct options *options, c
 #define OP_AT(i) golden_op(file, i)
     for (size_t i = 0; i < golden_count(file); i++) {
         struct op_case test = { 0 };
-        if (wanted(options, OP_AT(i), SEEN_BEFORE(OP_AT, i)) && golden_read(&test, file, i) == TARE_OK)
+        if (expected(options, OP_AT(i), SEEN_BEFORE(OP_AT, i)) && golden_read(&test, file, i) == TARE_OK)
             fuzz_case(totals, &test, options, options->seed + i);
         op_case_reset(&test);
     }

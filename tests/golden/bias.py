@@ -25,6 +25,6 @@ for t in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint6
     b = rng.integers(info.min, info.max, 3, dtype=np_t, endpoint=True)
     with np.errstate(over="ignore"):
         g.case("BiasAdd", f"T: {t}", [T(t, x), T(t, b)], [T(t, x + b)])
-g.case("BiasAdd", "T: float", [np.zeros((2, 3), np.float32), np.zeros(4, np.float32)], [], error="4 elements (wanted 3)")
+g.case("BiasAdd", "T: float", [np.zeros((2, 3), np.float32), np.zeros(4, np.float32)], [], error="4 elements (expected 3)")
 g.case("BiasAdd", "T: float", [np.zeros(3, np.float32), np.zeros(3, np.float32)], [], error="rank 1")
 g.save(__file__)

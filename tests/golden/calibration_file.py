@@ -122,19 +122,19 @@ def check_bin(bins, value):
         sys.exit(f"{value} is an extreme but no bin holds it")
 
 
-def compare(where, got, wanted):
-    """Every key of `wanted` is in `got` with the same value."""
-    if isinstance(wanted, dict):
-        for key in wanted:
-            compare(f"{where}.{key}", got.get(key), wanted[key])
-    elif isinstance(wanted, list) and isinstance(got, list) and len(got) == len(wanted):
-        for i, item in enumerate(wanted):
+def compare(where, got, expected):
+    """Every key of `expected` is in `got` with the same value."""
+    if isinstance(expected, dict):
+        for key in expected:
+            compare(f"{where}.{key}", got.get(key), expected[key])
+    elif isinstance(expected, list) and isinstance(got, list) and len(got) == len(expected):
+        for i, item in enumerate(expected):
             compare(f"{where}[{i}]", got[i], item)
-    elif isinstance(wanted, float) and isinstance(got, float):
-        if abs(got - wanted) > 1e-15 * abs(wanted):
-            sys.exit(f"{where}: show says {got!r}, the file {wanted!r}")
-    elif got != wanted:
-        sys.exit(f"{where}: show says {got!r}, the file {wanted!r}")
+    elif isinstance(expected, float) and isinstance(got, float):
+        if abs(got - expected) > 1e-15 * abs(expected):
+            sys.exit(f"{where}: show says {got!r}, the file {expected!r}")
+    elif got != expected:
+        sys.exit(f"{where}: show says {got!r}, the file {expected!r}")
 
 
 def main(tare, path):
@@ -147,18 +147,18 @@ def main(tare, path):
     version = reader.varint()
     fingerprint = "%016x%016x" % (reader.take("Q"), reader.take("Q"))
     flags = reader.varint()
-    wanted = {"fingerprint": fingerprint, "settings": reader.text(), "unfinished": bool(flags & 2)}
+    expected = {"fingerprint": fingerprint, "settings": reader.text(), "unfinished": bool(flags & 2)}
     if flags & 2:
         reader.text()
-    wanted["inputs"] = reader.list(reader.input)
-    wanted["functions"] = reader.list(lambda: {"name": reader.text(), "records": reader.varint()})
-    wanted["branches"] = reader.list(reader.side)
-    wanted["tensors"] = reader.list(reader.tensor)
+    expected["inputs"] = reader.list(reader.input)
+    expected["functions"] = reader.list(lambda: {"name": reader.text(), "records": reader.varint()})
+    expected["branches"] = reader.list(reader.side)
+    expected["tensors"] = reader.list(reader.tensor)
     if version != 1 or reader.at != len(data) - 8:
         sys.exit(f"version {version}, {len(data) - 8 - reader.at} bytes left")
     shown = json.loads(subprocess.run([tare, "show", path, "--json"], check=True, capture_output=True).stdout)
-    compare("", shown, wanted)
-    print(f"{len(wanted['tensors'])} tensors, {len(wanted['branches'])} sides of branches")
+    compare("", shown, expected)
+    print(f"{len(expected['tensors'])} tensors, {len(expected['branches'])} sides of branches")
 
 
 main(*sys.argv[1:])

@@ -52,6 +52,6 @@ g.case("CTCLoss", "ignore_longer_outputs_than_inputs: true", [x] + sparse([[0, 1
 g.case("CTCLoss", None, [x] + sparse([[0, 3]]) + [np.int32([2])], [], error="Saw the blank, 3, among the labels")
 g.case("CTCLoss", None, [x] + sparse([[4]]) + [np.int32([2])], [], error="No label may be greater than num_classes")
 g.case("CTCLoss", None, [x] + sparse([[-1]]) + [np.int32([2])], [], error="All labels must be nonnegative")
-g.case("CTCLoss", None, [x] + sparse([[1]]) + [np.int32([3])], [], error="sequence_length(0) is 3 (wanted 0 to 2)")
+g.case("CTCLoss", None, [x] + sparse([[1]]) + [np.int32([3])], [], error="sequence_length(0) is 3 (expected 0 to 2)")
 g.case("CTCLoss", None, [x] + sparse([[], [1]]) + [np.int32([2])], [], error="labels_indices[0] is of batch entry 1")
 g.save(__file__)

@@ -56,8 +56,8 @@ for kind in (np.float32, np.float64, np.float16):
 x, w = np.ones((1, 3, 3, 1), f32), np.ones((1, 1, 1, 1), f32)
 attrs = "T: float; mode: 'REFLECT'; strides: [1, 1, 1, 1]; padding: 'VALID'"
 g.case("FusedPadConv2D", attrs, [x, np.array([[0, 0], [3, 0], [0, 0], [0, 0]], np.int32), w], [],
-       error="paddings of 3 and 0 along dimension 1 (wanted 0 to 2)")
+       error="paddings of 3 and 0 along dimension 1 (expected 0 to 2)")
 g.case("FusedPadConv2D", attrs, [x, np.array([[0, 1], [0, 0], [0, 0], [0, 0]], np.int32), w], [],
-       error="paddings of 0 and 1 along dimension 0 (wanted 0 to 0)")
+       error="paddings of 0 and 1 along dimension 0 (expected 0 to 0)")
 g.case("FusedResizeAndPadConv2D", attrs, [x, np.int32([0, 2]), np.zeros((4, 2), np.int32), w], [], error="size holds 0")
 g.save(__file__)

@@ -64,9 +64,9 @@ def array_steps(kind, x, low, high):
     return np.minimum(np.maximum(y, f32(LIMITS[kind][0])), top).astype(np.int64)
 
 
-def requantized(kind, q, span, to, wanted):
+def requantized(kind, q, span, to, expected):
     low, high = map(f32, span)
-    a, b = map(f32, wanted)
+    a, b = map(f32, expected)
     if (kind, to) != ("qint32", "quint8"):
         return array_steps(to, array_reals(kind, q, low, high), a, b)
     width = b - a
@@ -102,15 +102,15 @@ for span in SPANS:
         low, high = used(kind, q, *span)
         g.case("RequantizationRange", f"Tinput: {kind}", [T(kind, q), f32(span[0]), f32(span[1])], [low, high])
         for to in ("quint8", "qint8"):
-            wanted = used("qint32" if kind == "qint32" else kind, q, *span)
-            y = requantized(kind, q, span, to, wanted)
+            expected = used("qint32" if kind == "qint32" else kind, q, *span)
+            y = requantized(kind, q, span, to, expected)
             g.case("QuantizeDownAndShrinkRange", f"Tinput: {kind}; out_type: {to}",
-                   [T(kind, q), f32(span[0]), f32(span[1])], [T(to, y), wanted[0], wanted[1]])
-            for wanted in [(-1.5, 0.75), (0.0, 4.0), (-7.0, 7.0)]:
-                y = requantized(kind, q, span, to, wanted)
+                   [T(kind, q), f32(span[0]), f32(span[1])], [T(to, y), expected[0], expected[1]])
+            for expected in [(-1.5, 0.75), (0.0, 4.0), (-7.0, 7.0)]:
+                y = requantized(kind, q, span, to, expected)
                 g.case("Requantize", f"Tinput: {kind}; out_type: {to}",
-                       [T(kind, q), f32(span[0]), f32(span[1]), f32(wanted[0]), f32(wanted[1])],
-                       [T(to, y), f32(wanted[0]), f32(wanted[1])])
+                       [T(kind, q), f32(span[0]), f32(span[1]), f32(expected[0]), f32(expected[1])],
+                       [T(to, y), f32(expected[0]), f32(expected[1])])
 q = draw("qint32", (4,))
 g.case("Requantize", "Tinput: qint32; out_type: quint8", [T("qint32", q), f32(-1), f32(1), f32(0), f32(0)],
        [T("quint8", requantized("qint32", q, (-1, 1), "quint8", (0, 0))), f32(0), f32(0)])
@@ -118,7 +118,7 @@ g.case("Requantize", "Tinput: qint32; out_type: quint8", [T("qint32", q), f32(-1
        error="requested_output_min must be <= 0")
 g.case("Requantize", "Tinput: qint32; out_type: quint8", [T("qint32", q), f32(-1), f32(1), f32(-1), f32(-2)], [],
        error="requested_output_max must be >=")
-g.case("RequantizationRange", "Tinput: qint32", [T("qint32", q), f32([-1, 1]), f32(1)], [], error="2 elements (wanted 1)")
+g.case("RequantizationRange", "Tinput: qint32", [T("qint32", q), f32([-1, 1]), f32(1)], [], error="2 elements (expected 1)")
 
 for channels, negative, clip in [(3, True, 6.0), (4, False, 2.0), (1, True, 1000.0)]:
     q = draw("qint32", (2, 3, channels), narrow=True)
@@ -149,10 +149,10 @@ for kind in ("quint8", "qint32"):
             more = [f32(limit)] if op == "QuantizedReluX" else []
             g.case(op, f"Tinput: {kind}; out_type: {kind}", [T(kind, q)] + more + ends, [T(kind, y)] + ends)
 q = draw("quint8", (4, 3))
-for wanted in ([2, 6], [-1], [3, -1, 2]):
+for expected in ([2, 6], [-1], [3, -1, 2]):
     for kind in (np.int32, np.int64):
         g.case("QuantizedReshape", f"T: quint8; Tshape: {T.of(kind(0)).dtype}",
-               [T("quint8", q), np.array(wanted, kind), f32(-1), f32(2)], [T("quint8", q.reshape(wanted)), f32(-1), f32(2)])
+               [T("quint8", q), np.array(expected, kind), f32(-1), f32(2)], [T("quint8", q.reshape(expected)), f32(-1), f32(2)])
 g.case("QuantizedReshape", "T: quint8", [T("quint8", q), np.array([5, -1], np.int32), f32(-1), f32(2)], [], error="do not fit")
 
 for kind in ("quint8", "qint8"):

@@ -89,7 +89,7 @@ g.case("NonMaxSuppressionV3", "T: half; T_threshold: float",
        [boxes.astype(np.float16), scores.astype(np.float16), i32(3), f(0.5), f(0)],
        [np.array(hard(boxes.astype(np.float16).astype(float), scores.astype(np.float16), 3, 0.5, 0), i32)], dynamic=True)
 g.case("NonMaxSuppressionV3", "T: float; T_threshold: float", [boxes, scores, i32(3), f(1.5), f(0)], [], error="iou_threshold is 1.5")
-g.case("NonMaxSuppressionV3", "T: float; T_threshold: float", [boxes, scores[:4], i32(3), f(0.5), f(0)], [], error="4 elements (wanted 5)")
+g.case("NonMaxSuppressionV3", "T: float; T_threshold: float", [boxes, scores[:4], i32(3), f(0.5), f(0)], [], error="4 elements (expected 5)")
 g.case("NonMaxSuppressionV3", "T: float; T_threshold: float", [boxes, scores, i32(-1), f(0.5), f(0)], [], error="max_output_size is -1")
 
 for q, classes, per_class, total, per_pad, clip in [(1, 3, 4, 8, False, True), (3, 3, 5, 30, True, False), (1, 1, 10, 4, False, True),

@@ -1,4 +1,5 @@
-/* Writes SavedModels that are nearly all graph, of a wanted number of nodes, to measure what a command needs for them:
+/* Writes SavedModels that are nearly all graph, of a expected number of nodes, to measure what a command needs for
+ * them:
  *
  *   graph_model main|function|functions|captures DIR NODES short|long
  *       main: all nodes in the main graph; function: in the body of one function; functions: in bodies of 100 nodes

@@ -31,7 +31,7 @@ struct cursor {
 
 static tare_status take(struct cursor *cursor, void *to, size_t size) {
     if (size > cursor->file->size - cursor->at)
-        return TARE_FAIL(TARE_CORRUPT, "%s: offset %zu: the file ends (wanted %zu more bytes)", cursor->file->path,
+        return TARE_FAIL(TARE_CORRUPT, "%s: offset %zu: the file ends (expected %zu more bytes)", cursor->file->path,
                          cursor->at, size);
     if (size > 0) memcpy(to, cursor->file->bytes + cursor->at, size);
     cursor->at += size;
@@ -76,7 +76,7 @@ static tare_status take_tensors(struct cursor *cursor, struct tare_tensor *out, 
     uint32_t n = 0;
     TARE_TRY(take(cursor, &n, sizeof n));
     if (n > OP_CASE_MAX_TENSORS)
-        return TARE_FAIL(TARE_CORRUPT, "%s: %u tensors (wanted at most %d)", cursor->file->path, n,
+        return TARE_FAIL(TARE_CORRUPT, "%s: %u tensors (expected at most %d)", cursor->file->path, n,
                          OP_CASE_MAX_TENSORS);
     for (*count = 0; *count < n; ++*count)
         TARE_TRY(take_tensor(cursor, &out[*count]));

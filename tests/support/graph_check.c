@@ -11,10 +11,10 @@ static const char *dtype_text(int dtype) {
 }
 
 static void check_equal(const struct tare_graph *graph, const struct tare_node *node, const char *what, size_t i,
-                        int got, int wanted) {
-    if (tare_dtype_base(got) == tare_dtype_base(wanted)) return;
-    fail_msg("graph '%s' node '%s' (%s): %s %zu is %s (wanted %s)", graph->name, node ? node->name : "",
-             node ? node->op : "", what, i, dtype_text(got), dtype_text(wanted));
+                        int got, int expected) {
+    if (tare_dtype_base(got) == tare_dtype_base(expected)) return;
+    fail_msg("graph '%s' node '%s' (%s): %s %zu is %s (expected %s)", graph->name, node ? node->name : "",
+             node ? node->op : "", what, i, dtype_text(got), dtype_text(expected));
 }
 
 static void check_inputs(struct tare_arena *arena, const struct tare_node *node) {
@@ -24,7 +24,7 @@ static void check_inputs(struct tare_arena *arena, const struct tare_node *node)
     mini_ok(tare_opdef_check_attrs(node));
     mini_ok(tare_opdef_input_dtypes(arena, node, &dtypes, &count));
     if (count != node->n_inputs)
-        fail_msg("node '%s' (%s) has %zu inputs (wanted %zu)", node->name, node->op, node->n_inputs, count);
+        fail_msg("node '%s' (%s) has %zu inputs (expected %zu)", node->name, node->op, node->n_inputs, count);
     for (size_t i = 0; i < count; i++) {
         if (node->inputs[i].node->dead) fail_msg("node '%s': input %zu comes from a removed node", node->name, i);
         check_equal(node->graph, node, "input", i, tare_edge_dtype(node->inputs[i]), dtypes[i]);
@@ -42,7 +42,7 @@ static void check_call(struct tare_arena *arena, const struct tare_node *node) {
         const struct tare_graph *callee = site.callees[c];
         bool condition = site.kind == TARE_CALL_LOOP && c == 0;
         if (callee->n_args != site.n_args)
-            fail_msg("node '%s' passes %zu arguments to %s (wanted %zu)", node->name, site.n_args, callee->name,
+            fail_msg("node '%s' passes %zu arguments to %s (expected %zu)", node->name, site.n_args, callee->name,
                      callee->n_args);
         for (size_t i = 0; i < site.n_args; i++)
             check_equal(node->graph, node, "argument", i, tare_edge_dtype(node->inputs[site.first + i]),
@@ -90,7 +90,7 @@ size_t graph_count(const struct tare_graph *graph, const char *op) {
 struct tare_node *graph_only(const struct tare_graph *graph, const char *op) {
     struct tare_node *found = NULL;
     if (graph_count(graph, op) != 1)
-        fail_msg("graph '%s' has %zu nodes of op %s (wanted 1)", graph->name, graph_count(graph, op), op);
+        fail_msg("graph '%s' has %zu nodes of op %s (expected 1)", graph->name, graph_count(graph, op), op);
     for (size_t i = 0; i < graph->n_nodes; i++)
         if (!graph->nodes[i]->dead && strcmp(graph->nodes[i]->op, op) == 0) found = graph->nodes[i];
     return found;

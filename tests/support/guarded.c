@@ -24,7 +24,7 @@ float *guarded(int64_t count) {
 void free_guarded(float *values, int64_t count) {
     for (int64_t i = 0; i < GUARD; i++) {
         if (values[-1 - i] != guard_value || values[count + i] != guard_value)
-            fail_msg("guard %lld is %g and %g (wanted %g)", (long long)i, (double)values[-1 - i],
+            fail_msg("guard %lld is %g and %g (expected %g)", (long long)i, (double)values[-1 - i],
                      (double)values[count + i], (double)guard_value);
     }
     tare_free(values - GUARD);
@@ -42,10 +42,10 @@ float *guarded_random(int64_t count) {
     return values;
 }
 
-void assert_same_bits(const float *got, const float *wanted, int64_t count, const char *what, const char *level) {
+void assert_same_bits(const float *got, const float *expected, int64_t count, const char *what, const char *level) {
     for (int64_t i = 0; i < count; i++) {
-        if (memcmp(got + i, wanted + i, sizeof *got) != 0)
-            fail_msg("%s at level %s: element %lld is %.9g (wanted %.9g)", what, level, (long long)i, (double)got[i],
-                     (double)wanted[i]);
+        if (memcmp(got + i, expected + i, sizeof *got) != 0)
+            fail_msg("%s at level %s: element %lld is %.9g (expected %.9g)", what, level, (long long)i, (double)got[i],
+                     (double)expected[i]);
     }
 }

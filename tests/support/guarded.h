@@ -11,6 +11,6 @@ float *guarded_random(int64_t count);
 /* Asserts that the guards are whole. */
 void free_guarded(float *values, int64_t count);
 /* `what` and `level` name the case in the text. */
-void assert_same_bits(const float *got, const float *wanted, int64_t count, const char *what, const char *level);
+void assert_same_bits(const float *got, const float *expected, int64_t count, const char *what, const char *level);
 
 #endif

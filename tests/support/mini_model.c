@@ -72,8 +72,8 @@ void mini_ok(tare_status status) {
 }
 
 void mini_fails(tare_status status, const char *part) {
-    if (status == TARE_OK) fail_msg("it went well (wanted a failure with '%s')", part);
-    if (!strstr(tare_error_text(), part)) fail_msg("error '%s' (wanted one with '%s')", tare_error_text(), part);
+    if (status == TARE_OK) fail_msg("it went well (expected a failure with '%s')", part);
+    if (!strstr(tare_error_text(), part)) fail_msg("error '%s' (expected one with '%s')", tare_error_text(), part);
 }
 
 struct tare_model *mini_model_new(void) {

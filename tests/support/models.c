@@ -24,7 +24,7 @@ struct tare_file_list models_list(void) {
     const char *folder = models_folder();
     assert_non_null(folder);
     if (tare_file_list(&list, folder) != TARE_OK) fail_msg("%s", tare_error_text());
-    if (list.count < 50) fail_msg("%zu models in %s (wanted at least 50)", list.count, folder);
+    if (list.count < 50) fail_msg("%zu models in %s (expected at least 50)", list.count, folder);
     return list;
 }
 

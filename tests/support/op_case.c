@@ -43,10 +43,10 @@ static tare_status check_inputs(struct run *run) {
     size_t count;
     TARE_TRY(tare_opdef_input_dtypes(&run->model->arena, run->node, &dtypes, &count));
     if (count != run->test->n_inputs)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "the case has %zu inputs (wanted %zu)", run->test->n_inputs, count);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "the case has %zu inputs (expected %zu)", run->test->n_inputs, count);
     for (size_t i = 0; i < count; i++) {
         if (tare_dtype_base(dtypes[i]) != run->test->inputs[i].dtype)
-            return TARE_FAIL(TARE_TYPE, "input %zu of the case is %s (wanted %s)", i,
+            return TARE_FAIL(TARE_TYPE, "input %zu of the case is %s (expected %s)", i,
                              tare_dtype_name(run->test->inputs[i].dtype), tare_dtype_name(dtypes[i]));
     }
     return TARE_OK;
@@ -104,7 +104,7 @@ static bool check_inference(struct run *run, enum knowledge knowledge) {
     const struct op_case *test = run->test;
     struct tare_shape inputs[OP_CASE_MAX_TENSORS], outputs[OP_CASE_MAX_TENSORS];
     const struct tare_tensor *values[OP_CASE_MAX_TENSORS];
-    char got[TARE_SHAPE_TEXT_SIZE], wanted[TARE_SHAPE_TEXT_SIZE];
+    char got[TARE_SHAPE_TEXT_SIZE], expected[TARE_SHAPE_TEXT_SIZE];
     const char *name = knowledge_names[knowledge];
     for (size_t i = 0; i < test->n_inputs; i++) {
         inputs[i] = knowledge == KNOWS_NOTHING ? tare_shape_unknown() : test->inputs[i].shape;
@@ -119,8 +119,8 @@ static bool check_inference(struct run *run, enum knowledge knowledge) {
         if (test->outputs[i].dtype == TARE_DT_INVALID) continue;
         const bool full = knowledge != KNOWS_VALUES || test->dynamic || tare_shape_is_known(&outputs[i]);
         if (full && tare_shape_compatible(&outputs[i], shape)) continue;
-        snprintf(text, sizeof text, "output %zu: got %s, wanted %s", i, tare_shape_text(got, &outputs[i]),
-                 tare_shape_text(wanted, shape));
+        snprintf(text, sizeof text, "output %zu: got %s, expected %s", i, tare_shape_text(got, &outputs[i]),
+                 tare_shape_text(expected, shape));
         return complain(run, name, text);
     }
     return true;
@@ -128,7 +128,7 @@ static bool check_inference(struct run *run, enum knowledge knowledge) {
 
 /* One "shapes -> shapes". */
 static bool check_stated_inference(struct run *run, const char *text, const char **end) {
-    struct tare_shape inputs[OP_CASE_MAX_TENSORS], outputs[OP_CASE_MAX_TENSORS], wanted;
+    struct tare_shape inputs[OP_CASE_MAX_TENSORS], outputs[OP_CASE_MAX_TENSORS], expected;
     const struct tare_tensor *values[OP_CASE_MAX_TENSORS] = { NULL };
     char a[TARE_SHAPE_TEXT_SIZE], b[TARE_SHAPE_TEXT_SIZE];
     const char *at = text;
@@ -145,9 +145,9 @@ static bool check_stated_inference(struct run *run, const char *text, const char
     at += 2;
     if (infer(run, outputs, inputs, values) != TARE_OK) return complain(run, text, tare_error_text());
     for (size_t i = 0; i < run->node->n_outputs; i++) {
-        if (shape_from_text(&wanted, at, &at) != TARE_OK) return complain(run, "infer line", tare_error_text());
-        if (tare_shape_equal(&wanted, &outputs[i])) continue;
-        fprintf(stderr, "inferred %s, wanted %s\n", tare_shape_text(a, &outputs[i]), tare_shape_text(b, &wanted));
+        if (shape_from_text(&expected, at, &at) != TARE_OK) return complain(run, "infer line", tare_error_text());
+        if (tare_shape_equal(&expected, &outputs[i])) continue;
+        fprintf(stderr, "inferred %s, expected %s\n", tare_shape_text(a, &outputs[i]), tare_shape_text(b, &expected));
         return complain(run, "inferred otherwise than", text);
     }
     *end = at;
@@ -287,10 +287,10 @@ static bool check_dirty_memory(struct run *run) {
     if (pool == NULL) return complain(run, "harness", "no memory");
     /* Only the first output's buffer is known for sure: buffers of one size class come back in the reverse order. */
     for (size_t i = run->node->n_outputs; i-- > 0;) {
-        const struct tare_tensor *wanted = &run->test->outputs[i];
-        const size_t bytes = wanted->dtype == TARE_DT_INVALID ? 0 : tare_tensor_bytes(wanted);
-        if (bytes > 0 && tare_dtype_get(wanted->dtype)->class != TARE_CLASS_STRING &&
-            tare_dtype_get(wanted->dtype)->class != TARE_CLASS_OBJECT)
+        const struct tare_tensor *expected = &run->test->outputs[i];
+        const size_t bytes = expected->dtype == TARE_DT_INVALID ? 0 : tare_tensor_bytes(expected);
+        if (bytes > 0 && tare_dtype_get(expected->dtype)->class != TARE_CLASS_STRING &&
+            tare_dtype_get(expected->dtype)->class != TARE_CLASS_OBJECT)
             guard[i] = dirty_buffer(pool, bytes);
     }
     if (execute(run, &execution, run->row->run, pool, false, 0) != TARE_OK)
@@ -337,7 +337,7 @@ static bool check_failure(struct run *run) {
     if (status == TARE_OK) {
         status = execute(run, &execution, run->row->run, NULL, false, 0);
         if (status == TARE_OK)
-            good = complain(run, "succeeded, wanted the error", run->test->error);
+            good = complain(run, "succeeded, expected the error", run->test->error);
         else if (strstr(tare_error_text(), run->test->error) == NULL)
             good = complain(run, run->test->error, tare_error_text());
         end_execution(run, &execution);

@@ -45,7 +45,7 @@ struct tare_edge quantized_model_weight(struct quantized_model *m, const char *n
     mini_ok(tare_tensor_new(&tensor, TARE_DT_FLOAT, &shape));
     for (int64_t i = 0; i < tensor.elements; i++)
         TARE_DATA(float, &tensor)
-        [i] = quantized_model_normal(&seed) * (float)(size * pow(spread, -(double)(rows ? i / columns : 0)));
+    [i] = quantized_model_normal(&seed) * (float)(size * pow(spread, -(double)(rows ? i / columns : 0)));
     edge = (struct tare_edge){ tare_graph_add_const(m->graph, name, &tensor), 0 };
     tare_tensor_reset(&tensor);
     return edge;
@@ -116,11 +116,11 @@ struct tare_tensor quantized_model_run(struct quantized_model *m) {
     return result;
 }
 
-double quantized_model_loss(const struct tare_tensor *got, const struct tare_tensor *wanted) {
+double quantized_model_loss(const struct tare_tensor *got, const struct tare_tensor *expected) {
     double signal = 0, noise = 0;
-    assert_int_equal(got->elements, wanted->elements);
+    assert_int_equal(got->elements, expected->elements);
     for (int64_t i = 0; i < got->elements; i++) {
-        const double w = (double)TARE_CONST_DATA(float, wanted)[i], d = (double)TARE_CONST_DATA(float, got)[i] - w;
+        const double w = (double)TARE_CONST_DATA(float, expected)[i], d = (double)TARE_CONST_DATA(float, got)[i] - w;
         signal += w * w;
         noise += d * d;
     }

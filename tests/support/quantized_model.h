@@ -33,7 +33,7 @@ void quantized_model_quantize(struct quantized_model *m, const struct tare_quant
 /* y of the samples; the caller resets it. */
 struct tare_tensor quantized_model_run(struct quantized_model *m);
 /* Mean square difference of two answers, over the mean square of the second. */
-double quantized_model_loss(const struct tare_tensor *got, const struct tare_tensor *wanted);
+double quantized_model_loss(const struct tare_tensor *got, const struct tare_tensor *expected);
 float quantized_model_normal(uint64_t *seed);
 /* Live nodes of an op in the function. */
 int quantized_model_count(const struct quantized_model *m, const char *op);

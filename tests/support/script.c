@@ -422,9 +422,9 @@ static size_t read_run(struct play *play, struct one_run *run, const char *const
 
 static void compare(struct play *play, const struct tare_tensor *got, const char *text, struct tolerance tolerance) {
     struct tare_strbuf why = { 0 };
-    struct tare_tensor wanted = read_tensor(play, text);
-    if (!tensors_agree(&why, got, &wanted, tolerance)) FAULT(play, "%s", tare_strbuf_text(&why));
-    tare_tensor_reset(&wanted);
+    struct tare_tensor expected = read_tensor(play, text);
+    if (!tensors_agree(&why, got, &expected, tolerance)) FAULT(play, "%s", tare_strbuf_text(&why));
+    tare_tensor_reset(&expected);
     tare_strbuf_free(&why);
 }
 
@@ -457,8 +457,8 @@ static void check_results(struct play *play, const struct one_run *run, const ch
 }
 
 static void check_error(const struct play *play, tare_status status, const char *words) {
-    if (status == TARE_OK) FAULT(play, "it went well (wanted '%s')", words);
-    if (!strstr(tare_error_text(), words)) FAULT(play, "the error is '%s' (wanted '%s')", tare_error_text(), words);
+    if (status == TARE_OK) FAULT(play, "it went well (expected '%s')", words);
+    if (!strstr(tare_error_text(), words)) FAULT(play, "the error is '%s' (expected '%s')", tare_error_text(), words);
 }
 
 static size_t play_run(struct play *play, const char *const *lines, size_t count, bool effect) {

@@ -109,7 +109,7 @@ void seed_converts(const char *model, const char *options) {
 
 void seed_refuses(const char *model, const char *options, const char *words) {
     struct process process = seed_convert(model, options);
-    if (process.status != 1) fail_msg("exit status %d (wanted 1) for\n%s\n%s", process.status, options, process.err);
+    if (process.status != 1) fail_msg("exit status %d (expected 1) for\n%s\n%s", process.status, options, process.err);
     if (!strstr(process.err, words)) fail_msg("no '%s' in: %s", words, process.err);
     assert_int_equal(tare_file_kind_of(seed_out), TARE_FILE_NONE); /* nothing is left behind */
     process_free(&process);

@@ -28,10 +28,10 @@ static double real_part(const struct tare_tensor *tensor, int64_t i) {
 }
 
 /* Element i of a real tensor, part i of a complex one. */
-static bool number_fits(const struct tare_tensor *got, const struct tare_tensor *wanted, int64_t i,
+static bool number_fits(const struct tare_tensor *got, const struct tare_tensor *expected, int64_t i,
                         struct tolerance tolerance, size_t size) {
-    const double g = real_part(got, i), w = real_part(wanted, i);
-    const char *a = (const char *)got->data + (size_t)i * size, *b = (const char *)wanted->data + (size_t)i * size;
+    const double g = real_part(got, i), w = real_part(expected, i);
+    const char *a = (const char *)got->data + (size_t)i * size, *b = (const char *)expected->data + (size_t)i * size;
     if (memcmp(a, b, size) == 0 || (isnan(g) && isnan(w))) return true;
     if (isnan(g) || isnan(w)) return false;
     if (tolerance.ulps > 0 && ulps_apart(got->dtype, a, b) <= tolerance.ulps) return true;
@@ -39,25 +39,26 @@ static bool number_fits(const struct tare_tensor *got, const struct tare_tensor 
     return room > 0 && !isinf(g) && fabs(g - w) <= room;
 }
 
-static bool element_fits(const struct tare_tensor *got, const struct tare_tensor *wanted, int64_t i,
+static bool element_fits(const struct tare_tensor *got, const struct tare_tensor *expected, int64_t i,
                          struct tolerance tolerance) {
     const size_t size = tare_dtype_size(got->dtype);
     switch (tare_dtype_get(got->dtype)->class) {
     case TARE_CLASS_STRING: {
         const struct tare_str *g = &TARE_CONST_DATA(struct tare_str, got)[i];
-        const struct tare_str *w = &TARE_CONST_DATA(struct tare_str, wanted)[i];
+        const struct tare_str *w = &TARE_CONST_DATA(struct tare_str, expected)[i];
         return g->size == w->size && (g->size == 0 || memcmp(g->data, w->data, g->size) == 0);
     }
     case TARE_CLASS_COMPLEX:
-        return number_fits(got, wanted, 2 * i, tolerance, size / 2) &&
-               number_fits(got, wanted, 2 * i + 1, tolerance, size / 2);
+        return number_fits(got, expected, 2 * i, tolerance, size / 2) &&
+               number_fits(got, expected, 2 * i + 1, tolerance, size / 2);
     case TARE_CLASS_FLOAT:
-        if (size > 1) return number_fits(got, wanted, i, tolerance, size);
+        if (size > 1) return number_fits(got, expected, i, tolerance, size);
         break;
     default:
         break;
     }
-    return memcmp((const char *)got->data + (size_t)i * size, (const char *)wanted->data + (size_t)i * size, size) == 0;
+    return memcmp((const char *)got->data + (size_t)i * size, (const char *)expected->data + (size_t)i * size, size) ==
+           0;
 }
 
 static void put_place(struct tare_strbuf *why, const struct tare_shape *shape, int64_t i) {
@@ -72,25 +73,25 @@ static void put_place(struct tare_strbuf *why, const struct tare_shape *shape, i
     tare_strbuf_putc(why, ']');
 }
 
-bool tensors_agree(struct tare_strbuf *why, const struct tare_tensor *got, const struct tare_tensor *wanted,
+bool tensors_agree(struct tare_strbuf *why, const struct tare_tensor *got, const struct tare_tensor *expected,
                    struct tolerance tolerance) {
     int64_t first = -1, count = 0;
     char a[TARE_SHAPE_TEXT_SIZE], b[TARE_SHAPE_TEXT_SIZE];
-    if (got->dtype != wanted->dtype || !tare_shape_equal(&got->shape, &wanted->shape)) {
-        tare_strbuf_printf(why, "got %s%s, wanted %s%s", tare_dtype_name(got->dtype), tare_shape_text(a, &got->shape),
-                           tare_dtype_name(wanted->dtype), tare_shape_text(b, &wanted->shape));
+    if (got->dtype != expected->dtype || !tare_shape_equal(&got->shape, &expected->shape)) {
+        tare_strbuf_printf(why, "got %s%s, expected %s%s", tare_dtype_name(got->dtype), tare_shape_text(a, &got->shape),
+                           tare_dtype_name(expected->dtype), tare_shape_text(b, &expected->shape));
         return false;
     }
     for (int64_t i = 0; i < got->elements; i++) {
-        if (element_fits(got, wanted, i, tolerance)) continue;
+        if (element_fits(got, expected, i, tolerance)) continue;
         if (count++ == 0) first = i;
     }
     if (count == 0) return true;
     put_place(why, &got->shape, first);
     tare_strbuf_puts(why, " is ");
     element_to_text(why, got, first);
-    tare_strbuf_puts(why, ", wanted ");
-    element_to_text(why, wanted, first);
+    tare_strbuf_puts(why, ", expected ");
+    element_to_text(why, expected, first);
     tare_strbuf_printf(why, " (%lld of %lld elements differ)", (long long)count, (long long)got->elements);
     return false;
 }

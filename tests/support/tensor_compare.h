@@ -5,9 +5,9 @@
 #include "base/strbuf.h"
 #include "base/tensor/tensor.h"
 
-/* A value fits when |got - wanted| <= absolute + relative * |wanted|, or when the two are at most `ulps` representable
- * values apart. NaN fits NaN. All zero: the same bits (so -0 is not 0), NaN payloads aside. Integers, strings and bools
- * are always exact. */
+/* A value fits when |got - expected| <= absolute + relative * |expected|, or when the two are at most `ulps`
+ * representable values apart. NaN fits NaN. All zero: the same bits (so -0 is not 0), NaN payloads aside. Integers,
+ * strings and bools are always exact. */
 struct tolerance {
     double absolute, relative;
     int64_t ulps;
@@ -15,7 +15,7 @@ struct tolerance {
 
 /* True when dtype, shape and every element fit. Else `why` gets one line: the first element that differs and both
  * values, and how many differ. */
-bool tensors_agree(struct tare_strbuf *why, const struct tare_tensor *got, const struct tare_tensor *wanted,
+bool tensors_agree(struct tare_strbuf *why, const struct tare_tensor *got, const struct tare_tensor *expected,
                    struct tolerance tolerance);
 
 #endif

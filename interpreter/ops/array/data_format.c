@@ -55,7 +55,7 @@ static tare_status run_permute(struct tare_kernel *kernel) {
     const int64_t n = x->shape.dims[0], width = x->shape.rank == 2 ? x->shape.dims[1] : 1;
     if ((n != (int64_t)f.rank && n != (int64_t)f.rank - 2) || (x->shape.rank == 2 && width != 2)) {
         char shape[TARE_SHAPE_TEXT_SIZE];
-        return TARE_FAIL(TARE_SHAPE, "input has shape %s (wanted %zu or %zu rows, of one number or two)",
+        return TARE_FAIL(TARE_SHAPE, "input has shape %s (expected %zu or %zu rows, of one number or two)",
                          tare_shape_text(shape, &x->shape), f.rank, f.rank - 2);
     }
     if (n == (int64_t)f.rank) {

@@ -156,8 +156,8 @@ static tare_status packed_length(struct band *band, const struct tare_shape *dia
     if (given >= 0 && given != count)
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
                          "The number of diagonals provided in the input does not match the lower_diag_index and "
-                         "upper_diag_index range (got %lld, wanted %lld)",
-                         (long long)given, (long long)count);
+                         "upper_diag_index range (expected %lld, got %lld)",
+                         (long long)count, (long long)given);
     band->length = diagonal->dims[diagonal->rank - 1];
     return TARE_OK;
 }
@@ -258,15 +258,15 @@ static tare_status infer_set(struct tare_infer *infer) {
 static tare_status run_set(struct tare_kernel *kernel) {
     const struct tare_tensor *input = &kernel->inputs[0], *diagonal = &kernel->inputs[1];
     struct band band;
-    struct tare_shape wanted;
+    struct tare_shape expected;
     char a[TARE_SHAPE_TEXT_SIZE], b[TARE_SHAPE_TEXT_SIZE];
     read_align(&band, kernel->node);
     TARE_TRY(check_movable(input->dtype));
     TARE_TRY(read_k(&band, kernel->n_inputs > 2 ? &kernel->inputs[2] : NULL));
-    TARE_TRY(part_shape(&wanted, &band, &input->shape));
-    if (!tare_shape_equal(&wanted, &diagonal->shape))
-        return TARE_FAIL(TARE_SHAPE, "diagonal has shape %s (wanted %s)", tare_shape_text(a, &diagonal->shape),
-                         tare_shape_text(b, &wanted));
+    TARE_TRY(part_shape(&expected, &band, &input->shape));
+    if (!tare_shape_equal(&expected, &diagonal->shape))
+        return TARE_FAIL(TARE_SHAPE, "diagonal has shape %s (expected %s)", tare_shape_text(a, &diagonal->shape),
+                         tare_shape_text(b, &expected));
     TARE_TRY(tare_kernel_output_like0(kernel, 0));
     if (input->elements == 0) return TARE_OK;
     if (kernel->outputs[0].data != input->data) memcpy(kernel->outputs[0].data, input->data, tare_tensor_bytes(input));

@@ -19,8 +19,8 @@ static tare_status run_change(struct tare_kernel *kernel) {
     const size_t size = tare_dtype_size(x->dtype);
     if (x->shape.rank < 1) return TARE_FAIL(TARE_SHAPE, "x is a scalar: it has no rows");
     const int64_t rows = x->shape.dims[0], width = tare_move_product(&x->shape, 1, x->shape.rank);
-    int64_t wanted;
-    if (at->shape.rank > 1 || !tare_mul_i64(&wanted, at->elements, width) || wanted != v->elements)
+    int64_t expected;
+    if (at->shape.rank > 1 || !tare_mul_i64(&expected, at->elements, width) || expected != v->elements)
         return TARE_FAIL(TARE_SHAPE, "%lld elements for %lld rows of %lld", (long long)v->elements,
                          (long long)at->elements, (long long)width);
     if (at->elements && !rows) return TARE_FAIL(TARE_INVALID_ARGUMENT, "x has no rows");

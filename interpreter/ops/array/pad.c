@@ -40,7 +40,7 @@ static tare_status infer_pad(struct tare_infer *infer) {
     if (paddings->rank == 2 &&
         ((paddings->dims[1] >= 0 && paddings->dims[1] != 2) || (paddings->dims[0] >= 0 && paddings->dims[0] != rank)))
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                         "The first dimension of paddings must be the rank of inputs, the second 2 (got %s, wanted "
+                         "The first dimension of paddings must be the rank of inputs, the second 2 (got %s, expected "
                          "[%d,2])",
                          tare_shape_text(text, paddings), rank);
     *out = tare_operand_unknown_dims(rank);

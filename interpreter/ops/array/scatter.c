@@ -120,7 +120,7 @@ static tare_status combine(struct tare_tensor *out, int64_t to, const struct tar
 static tare_status check_updates(const struct tare_shape *indices, const struct tare_shape *updates,
                                  const struct tare_shape *shape) {
     char a[TARE_SHAPE_TEXT_SIZE], b[TARE_SHAPE_TEXT_SIZE], c[TARE_SHAPE_TEXT_SIZE];
-    struct tare_shape wanted = { .rank = 0 };
+    struct tare_shape expected = { .rank = 0 };
     int64_t depth;
     if (indices->rank == 0 || shape->rank == 0)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s must be at least a vector",
@@ -133,9 +133,9 @@ static tare_status check_updates(const struct tare_shape *indices, const struct 
                          "The inner-most dimension of indices (%lld) must not be greater than "
                          "the rank of the output (%d)",
                          (long long)depth, shape->rank);
-    TARE_TRY(tare_operand_append(&wanted, indices, 0, indices->rank - 1));
-    TARE_TRY(tare_operand_append(&wanted, shape, (int)depth, shape->rank));
-    if (!tare_shape_compatible(&wanted, updates))
+    TARE_TRY(tare_operand_append(&expected, indices, 0, indices->rank - 1));
+    TARE_TRY(tare_operand_append(&expected, shape, (int)depth, shape->rank));
+    if (!tare_shape_compatible(&expected, updates))
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
                          "Dimensions of indices %s, updates %s and output %s do not fit: updates must have shape "
                          "indices.shape[:-1] + output.shape[%lld:]",

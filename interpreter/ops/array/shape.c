@@ -53,7 +53,7 @@ static tare_status run_rank(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* The product of the wanted dims, and which of them is -1 (*open; -1: none). */
+/* The product of the expected dims, and which of them is -1 (*open; -1: none). */
 static tare_status check_wanted(const int64_t *dims, int rank, int *open, int64_t *product) {
     *open = -1;
     *product = 1;
@@ -77,7 +77,7 @@ static tare_status infer_reshape(struct tare_infer *infer) {
     int count, open;
     TARE_TRY(tare_operand_vector(infer, 1, "shape", &length));
     if (length > TARE_MAX_RANK)
-        return TARE_FAIL(TARE_SHAPE, "shape has %lld elements (wanted at most %d)", (long long)length, TARE_MAX_RANK);
+        return TARE_FAIL(TARE_SHAPE, "shape has %lld elements (expected at most %d)", (long long)length, TARE_MAX_RANK);
     TARE_TRY(tare_operand_list(infer, 1, "shape", out->dims, &count));
     if (count < 0) {
         if (length >= 0) *out = tare_operand_unknown_dims((int)length);
@@ -140,7 +140,7 @@ static tare_status infer_squeeze(struct tare_infer *infer) {
     const struct tare_attr *attr = tare_node_list(infer->node, "squeeze_dims");
     const struct tare_shape *in = &infer->inputs[0];
     struct tare_shape *out = &infer->outputs[0];
-    bool wanted[TARE_MAX_RANK] = { false };
+    bool expected[TARE_MAX_RANK] = { false };
     size_t count = attr ? attr->count : 0;
     if (in->rank == TARE_UNKNOWN_RANK) return TARE_OK;
     for (size_t i = 0; i < count; i++) {
@@ -148,30 +148,30 @@ static tare_status infer_squeeze(struct tare_infer *infer) {
         if (axis < -in->rank || axis >= in->rank)
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "Tried to squeeze dim index %lld for tensor with %d dimensions",
                              (long long)axis, in->rank);
-        wanted[axis < 0 ? axis + in->rank : axis] = true;
+        expected[axis < 0 ? axis + in->rank : axis] = true;
     }
     out->rank = 0;
     for (int d = 0; d < in->rank; d++) {
-        if (count && wanted[d] && in->dims[d] != 1 && in->dims[d] != TARE_UNKNOWN_DIM)
+        if (count && expected[d] && in->dims[d] != 1 && in->dims[d] != TARE_UNKNOWN_DIM)
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "Can not squeeze dim[%d], expected a dimension of 1, got %lld", d,
                              (long long)in->dims[d]);
         if (!count && in->dims[d] == TARE_UNKNOWN_DIM) {
             *out = tare_shape_unknown();
             return TARE_OK;
         }
-        if (count ? !wanted[d] : in->dims[d] != 1) out->dims[out->rank++] = in->dims[d];
+        if (count ? !expected[d] : in->dims[d] != 1) out->dims[out->rank++] = in->dims[d];
     }
     return TARE_OK;
 }
 
 static tare_status infer_ensure_shape(struct tare_infer *infer) {
-    struct tare_shape wanted;
+    struct tare_shape expected;
     char got_text[TARE_SHAPE_TEXT_SIZE], wanted_text[TARE_SHAPE_TEXT_SIZE];
-    if (!tare_node_shape(infer->node, "shape", &wanted)) wanted = tare_shape_unknown();
-    if (!tare_shape_compatible(&infer->inputs[0], &wanted))
+    if (!tare_node_shape(infer->node, "shape", &expected)) expected = tare_shape_unknown();
+    if (!tare_shape_compatible(&infer->inputs[0], &expected))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Shape of tensor input %s is not compatible with expected shape %s.",
-                         tare_shape_text(got_text, &infer->inputs[0]), tare_shape_text(wanted_text, &wanted));
-    return tare_shape_merge(&infer->outputs[0], &infer->inputs[0], &wanted);
+                         tare_shape_text(got_text, &infer->inputs[0]), tare_shape_text(wanted_text, &expected));
+    return tare_shape_merge(&infer->outputs[0], &infer->inputs[0], &expected);
 }
 
 static tare_status infer_vector_same(struct tare_infer *infer) {

@@ -101,7 +101,7 @@ static tare_status infer_strided_slice(struct tare_infer *infer) {
 static tare_status strided_in(struct tare_strided *strided, const struct tare_kernel *kernel,
                               const struct tare_shape *whole) {
     if (kernel->inputs[3].shape.rank != 1)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "strides has rank %d (wanted 1)", kernel->inputs[3].shape.rank);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "strides has rank %d (expected 1)", kernel->inputs[3].shape.rank);
     return tare_strided_make(strided, kernel->node, whole, &kernel->inputs[1], &kernel->inputs[2], &kernel->inputs[3],
                              kernel->inputs[3].elements);
 }
@@ -119,7 +119,7 @@ static tare_status run_strided_slice(struct tare_kernel *kernel) {
 /* whole[begin:end:strides] = value, broadcast. */
 static tare_status put_slice(struct tare_tensor *into, const struct tare_strided *strided,
                              const struct tare_tensor *value) {
-    char wanted[TARE_SHAPE_TEXT_SIZE], got[TARE_SHAPE_TEXT_SIZE];
+    char expected[TARE_SHAPE_TEXT_SIZE], got[TARE_SHAPE_TEXT_SIZE];
     const struct tare_shape *shape = &into->shape;
     struct tare_shape whole;
     struct tare_move move = { 0 };
@@ -127,7 +127,7 @@ static tare_status put_slice(struct tare_tensor *into, const struct tare_strided
     if (tare_shape_broadcast(&whole, &value->shape, &strided->result) != TARE_OK ||
         !tare_shape_equal(&whole, &strided->result))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "value of shape %s does not fill a slice of shape %s",
-                         tare_shape_text(got, &value->shape), tare_shape_text(wanted, &strided->result));
+                         tare_shape_text(got, &value->shape), tare_shape_text(expected, &strided->result));
     tare_move_strides(to, shape);
     tare_move_strides(from, &value->shape);
     for (int d = 0; d < shape->rank; d++)
@@ -183,9 +183,9 @@ static tare_status run_slice_gradient(struct tare_kernel *kernel) {
     TARE_TRY(tare_strided_make(&strided, kernel->node, &kernel->outputs[0].shape, &kernel->inputs[1],
                                &kernel->inputs[2], &kernel->inputs[3], kernel->inputs[1].elements));
     if (!tare_shape_equal(&strided.result, &kernel->inputs[4].shape)) {
-        char wanted[TARE_SHAPE_TEXT_SIZE], got[TARE_SHAPE_TEXT_SIZE];
+        char expected[TARE_SHAPE_TEXT_SIZE], got[TARE_SHAPE_TEXT_SIZE];
         return TARE_FAIL(TARE_SHAPE, "shape of dy was %s instead of %s", tare_shape_text(got, &kernel->inputs[4].shape),
-                         tare_shape_text(wanted, &strided.result));
+                         tare_shape_text(expected, &strided.result));
     }
     return put_slice(&kernel->outputs[0], &strided, &kernel->inputs[4]);
 }

@@ -45,7 +45,7 @@ static tare_status run_tile(struct tare_kernel *kernel) {
 
 static tare_status infer_broadcast_to(struct tare_infer *infer) {
     const struct tare_shape *in = &infer->inputs[0];
-    char got[TARE_SHAPE_TEXT_SIZE], wanted[TARE_SHAPE_TEXT_SIZE];
+    char got[TARE_SHAPE_TEXT_SIZE], expected[TARE_SHAPE_TEXT_SIZE];
     struct tare_shape out = tare_shape_unknown();
     int64_t length;
     int count;
@@ -63,7 +63,7 @@ static tare_status infer_broadcast_to(struct tare_infer *infer) {
         int at = d + count - in->rank;
         if (at < 0 || (in->dims[d] >= 0 && in->dims[d] != 1 && in->dims[d] != out.dims[at]))
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "Incompatible shapes: %s vs. %s", tare_shape_text(got, in),
-                             tare_shape_text(wanted, &out));
+                             tare_shape_text(expected, &out));
     }
     infer->outputs[0] = out;
     return TARE_OK;

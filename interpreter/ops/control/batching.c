@@ -88,7 +88,7 @@ static tare_status run_unbatch(struct tare_kernel *kernel) {
     const int64_t *rows = index->data;
     if (batch->shape.rank < 1) return TARE_FAIL(TARE_SHAPE, "batched_tensor is a scalar");
     if (index->shape.rank != 2 || index->shape.dims[1] != 3)
-        return TARE_FAIL(TARE_SHAPE, "batch_index has rank %d (wanted rows of 3)", index->shape.rank);
+        return TARE_FAIL(TARE_SHAPE, "batch_index has rank %d (expected rows of 3)", index->shape.rank);
     if (kernel->inputs[2].elements != 1) return TARE_FAIL(TARE_SHAPE, "id is no scalar");
     const int64_t id = TARE_CONST_DATA(int64_t, &kernel->inputs[2])[0], size = batch->shape.dims[0];
     for (int64_t i = 0; i < index->shape.dims[0]; i++) {

@@ -32,7 +32,7 @@ static tare_status call_with(struct tare_kernel *kernel, const char *function, s
     if (!kernel->session) return TARE_FAIL(TARE_INTERNAL, "a function call outside a session");
     TARE_TRY(find_callee(&callee, kernel->node, function));
     if (kernel->n_outputs != callee->n_returns)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "function %s returns %zu results (wanted %zu)", callee->name,
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "function %s returns %zu results (expected %zu)", callee->name,
                          callee->n_returns, kernel->n_outputs);
     for (size_t i = 0; i < n_args; i++)
         tare_exec_take_input(kernel, first + i, &args[i]);
@@ -54,7 +54,7 @@ static tare_status run_call(struct tare_kernel *kernel) {
 
 /* The last input is the number of the core, which only a TPU has. */
 static tare_status run_tpu_call(struct tare_kernel *kernel) {
-    if (!kernel->n_inputs) return TARE_FAIL(TARE_INVALID_ARGUMENT, "no input (wanted at least the device ordinal)");
+    if (!kernel->n_inputs) return TARE_FAIL(TARE_INVALID_ARGUMENT, "no input (expected at least the device ordinal)");
     return call(kernel, "f", kernel->n_inputs - 1);
 }
 
@@ -117,7 +117,7 @@ static tare_status run_batch(struct tare_kernel *kernel) {
     size_t n_batched = types ? types->count : 0;
     int64_t size = 0;
     if (!n_batched || n_batched > kernel->n_inputs)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%zu inputs to batch (wanted 1 to %zu)", n_batched, kernel->n_inputs);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%zu inputs to batch (expected 1 to %zu)", n_batched, kernel->n_inputs);
     TARE_TRY(check_batch(&size, kernel, n_batched));
     if (size) {
         TARE_TRY(call(kernel, "f", kernel->n_inputs));

@@ -63,10 +63,10 @@ static struct tare_tensor *take_inputs(struct tare_kernel *kernel, size_t first)
     return args;
 }
 
-static tare_status check_returns(const struct tare_graph *function, size_t wanted) {
-    if (function->n_returns == wanted) return TARE_OK;
-    return TARE_FAIL(TARE_INVALID_ARGUMENT, "function %s returns %zu results (wanted %zu)", function->name,
-                     function->n_returns, wanted);
+static tare_status check_returns(const struct tare_graph *function, size_t expected) {
+    if (function->n_returns == expected) return TARE_OK;
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "function %s returns %zu results (expected %zu)", function->name,
+                     function->n_returns, expected);
 }
 
 static tare_status run_branch(struct tare_kernel *kernel, const char *attr, size_t index, size_t side) {
@@ -90,7 +90,7 @@ static tare_status run_case(struct tare_kernel *kernel) {
     const struct tare_attr *branches = tare_node_find_attr(kernel->node, "branches");
     int64_t index, count = branches ? (int64_t)branches->count : 0;
     if (kernel->inputs[0].elements != 1)
-        return TARE_FAIL(TARE_SHAPE, "the branch index has %lld elements (wanted 1)",
+        return TARE_FAIL(TARE_SHAPE, "the branch index has %lld elements (expected 1)",
                          (long long)kernel->inputs[0].elements);
     index = tare_tensor_get_i64(&kernel->inputs[0], 0);
     if (index < 0 || index >= count) index = count - 1;
@@ -184,7 +184,7 @@ static tare_status run_forward(struct tare_kernel *kernel) {
 /* The output that was not chosen stays without value. */
 static tare_status run_switch(struct tare_kernel *kernel) {
     if (kernel->inputs[1].elements != 1)
-        return TARE_FAIL(TARE_SHAPE, "pred has %lld elements (wanted 1)", (long long)kernel->inputs[1].elements);
+        return TARE_FAIL(TARE_SHAPE, "pred has %lld elements (expected 1)", (long long)kernel->inputs[1].elements);
     return tare_kernel_forward(kernel, TARE_CONST_DATA(bool, &kernel->inputs[1])[0] ? 1 : 0, 0);
 }
 
@@ -231,10 +231,11 @@ static tare_status infer_ref_select(struct tare_infer *infer) {
 static tare_status run_ref_select(struct tare_kernel *kernel) {
     int64_t index;
     if (kernel->inputs[0].elements != 1)
-        return TARE_FAIL(TARE_SHAPE, "index has %lld elements (wanted 1)", (long long)kernel->inputs[0].elements);
+        return TARE_FAIL(TARE_SHAPE, "index has %lld elements (expected 1)", (long long)kernel->inputs[0].elements);
     index = tare_tensor_get_i64(&kernel->inputs[0], 0);
     if (index < 0 || index >= (int64_t)kernel->n_inputs - 1)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "index %lld (wanted 0 to %zu)", (long long)index, kernel->n_inputs - 2);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "index %lld (expected 0 to %zu)", (long long)index,
+                         kernel->n_inputs - 2);
     return tare_kernel_forward(kernel, 0, (size_t)index + 1);
 }
 

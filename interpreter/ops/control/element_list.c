@@ -34,7 +34,7 @@ tare_status tare_list_resize(struct tare_list *list, int64_t count) {
     if (count < 0 || count > MOST_ITEMS)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "a list of %lld elements", (long long)count);
     if (list->most >= 0 && count > list->most)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "the list would have %lld elements (wanted at most %lld)",
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "the list would have %lld elements (expected at most %lld)",
                          (long long)count, (long long)list->most);
     for (size_t i = (size_t)count; i < list->count; i++)
         if (list->items[i].dtype) tare_tensor_reset(&list->items[i]);
@@ -62,13 +62,13 @@ tare_status tare_list_copy(struct tare_list **out, const struct tare_list *list)
 }
 
 static tare_status check_value(const struct tare_list *list, const struct tare_tensor *value) {
-    char got[TARE_SHAPE_TEXT_SIZE], wanted[TARE_SHAPE_TEXT_SIZE];
+    char got[TARE_SHAPE_TEXT_SIZE], expected[TARE_SHAPE_TEXT_SIZE];
     if (value->dtype != list->dtype)
-        return TARE_FAIL(TARE_TYPE, "an element is %s (wanted %s)", tare_dtype_name(value->dtype),
+        return TARE_FAIL(TARE_TYPE, "an element is %s (expected %s)", tare_dtype_name(value->dtype),
                          tare_dtype_name(list->dtype));
     if (!tare_shape_compatible(&value->shape, &list->shape))
-        return TARE_FAIL(TARE_SHAPE, "an element has shape %s (wanted %s)", tare_shape_text(got, &value->shape),
-                         tare_shape_text(wanted, &list->shape));
+        return TARE_FAIL(TARE_SHAPE, "an element has shape %s (expected %s)", tare_shape_text(got, &value->shape),
+                         tare_shape_text(expected, &list->shape));
     return TARE_OK;
 }
 
@@ -134,9 +134,9 @@ tare_status tare_list_stack(struct tare_kernel *kernel, size_t k, const struct t
             continue;
         }
         if (!tare_shape_equal(&item->shape, &element)) {
-            char wanted[TARE_SHAPE_TEXT_SIZE];
-            return TARE_FAIL(TARE_SHAPE, "element %zu has shape %s (wanted %s)", i, tare_shape_text(text, &item->shape),
-                             tare_shape_text(wanted, &element));
+            char expected[TARE_SHAPE_TEXT_SIZE];
+            return TARE_FAIL(TARE_SHAPE, "element %zu has shape %s (expected %s)", i,
+                             tare_shape_text(text, &item->shape), tare_shape_text(expected, &element));
         }
         TARE_TRY(tare_move_run(out, (int64_t)i * size, item, 0, size));
     }
@@ -250,7 +250,7 @@ tare_status tare_list_fill_pieces(struct tare_list *list, const struct tare_tens
         at += length;
     }
     if (at != tensor->shape.dims[0])
-        return TARE_FAIL(TARE_SHAPE, "the lengths add up to %lld (wanted %lld)", (long long)at,
+        return TARE_FAIL(TARE_SHAPE, "the lengths add up to %lld (expected %lld)", (long long)at,
                          (long long)tensor->shape.dims[0]);
     return TARE_OK;
 }
@@ -260,7 +260,7 @@ tare_status tare_list_shape_from(struct tare_shape *out, const struct tare_tenso
     *out = tare_shape_unknown();
     if (tensor->shape.rank == 0) {
         if (tare_tensor_get_i64(tensor, 0) == -1) return TARE_OK;
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "an element shape of one number (got %lld, wanted -1)",
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "an element shape of one number (expected -1, got %lld)",
                          (long long)tare_tensor_get_i64(tensor, 0));
     }
     if (tensor->shape.rank != 1 || tensor->elements > TARE_MAX_RANK)

@@ -28,7 +28,7 @@ static tare_status run_stack(struct tare_kernel *kernel) {
     struct tare_shape any = tare_shape_unknown();
     struct tare_list *list = NULL;
     if (kernel->n_inputs && kernel->inputs[0].elements != 1)
-        return TARE_FAIL(TARE_SHAPE, "max_size has %lld elements (wanted 1)", (long long)kernel->inputs[0].elements);
+        return TARE_FAIL(TARE_SHAPE, "max_size has %lld elements (expected 1)", (long long)kernel->inputs[0].elements);
     list = tare_list_new(&stack_type, tare_node_type(kernel->node, "elem_type", TARE_DT_INVALID), &any);
     if (!list) return TARE_NO_MEMORY;
     list->most = kernel->n_inputs ? tare_tensor_get_i64(&kernel->inputs[0], 0) : -1;

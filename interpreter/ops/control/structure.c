@@ -66,7 +66,7 @@ static tare_status run_placeholder(struct tare_kernel *kernel) {
     char text[TARE_SHAPE_TEXT_SIZE];
     struct tare_shape shape = tare_shape_unknown();
     tare_node_shape(kernel->node, "shape", &shape);
-    return TARE_FAIL(TARE_INVALID_ARGUMENT, "no value was fed (wanted %s %s)",
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "no value was fed (expected %s %s)",
                      tare_dtype_name(tare_node_type(kernel->node, "dtype", TARE_DT_INVALID)),
                      tare_shape_text(text, &shape));
 }
@@ -175,7 +175,7 @@ static tare_status run_print(struct tare_kernel *kernel) {
 static tare_status run_print_v2(struct tare_kernel *kernel) {
     const struct tare_str *text = kernel->inputs[0].data;
     if (kernel->inputs[0].elements != 1)
-        return TARE_FAIL(TARE_SHAPE, "the text has %lld elements (wanted 1)", (long long)kernel->inputs[0].elements);
+        return TARE_FAIL(TARE_SHAPE, "the text has %lld elements (expected 1)", (long long)kernel->inputs[0].elements);
     fwrite(text->data ? text->data : "", 1, text->size, stderr);
     fputs(tare_node_string(kernel->node, "end", "\n"), stderr);
     return TARE_OK;

@@ -59,7 +59,7 @@ static tare_status give_flow(struct tare_kernel *kernel, size_t i) {
 
 static tare_status scalar_at(int64_t *out, const struct tare_tensor *tensor, const char *what) {
     if (tensor->elements != 1)
-        return TARE_FAIL(TARE_SHAPE, "%s has %lld elements (wanted 1)", what, (long long)tensor->elements);
+        return TARE_FAIL(TARE_SHAPE, "%s has %lld elements (expected 1)", what, (long long)tensor->elements);
     *out = tare_tensor_get_i64(tensor, 0);
     return TARE_OK;
 }

@@ -116,7 +116,7 @@ static tare_status run_lookup(struct tare_kernel *kernel) {
     const size_t at = find_key(map, &kernel->inputs[1]);
     if (at == map->count) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Trying to lookup non-existent key.");
     if (map->items[at + 1].dtype != tare_dtype_base(kernel->node->output_dtypes[0]))
-        return TARE_FAIL(TARE_TYPE, "the map holds %s (wanted %s)", tare_dtype_name(map->items[at + 1].dtype),
+        return TARE_FAIL(TARE_TYPE, "the map holds %s (expected %s)", tare_dtype_name(map->items[at + 1].dtype),
                          tare_dtype_name(kernel->node->output_dtypes[0]));
     tare_tensor_share(&kernel->outputs[0], &map->items[at + 1]);
     return TARE_OK;
@@ -174,11 +174,11 @@ static tare_status unpack(struct tare_kernel *kernel, const struct tare_object_t
     TARE_TRY(open_bundle(&bundle, kernel, type));
     if (bundle->empty) return TARE_FAIL(TARE_INVALID_ARGUMENT, "The given optional does not have a value.");
     if (bundle->count != kernel->n_outputs)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "the variant holds %zu components (wanted %zu)", bundle->count,
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "the variant holds %zu components (expected %zu)", bundle->count,
                          kernel->n_outputs);
     for (size_t i = 0; i < bundle->count; i++) {
         if (bundle->items[i].dtype != tare_dtype_base(kernel->node->output_dtypes[i]))
-            return TARE_FAIL(TARE_TYPE, "component %zu is %s (wanted %s)", i, tare_dtype_name(bundle->items[i].dtype),
+            return TARE_FAIL(TARE_TYPE, "component %zu is %s (expected %s)", i, tare_dtype_name(bundle->items[i].dtype),
                              tare_dtype_name(kernel->node->output_dtypes[i]));
         tare_tensor_share(&kernel->outputs[i], &bundle->items[i]);
     }

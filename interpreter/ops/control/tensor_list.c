@@ -50,15 +50,16 @@ static tare_status new_list(struct tare_list **out, const struct tare_kernel *ke
 
 static tare_status scalar_at(int64_t *out, const struct tare_tensor *tensor, const char *what) {
     if (tensor->elements != 1)
-        return TARE_FAIL(TARE_SHAPE, "%s has %lld elements (wanted 1)", what, (long long)tensor->elements);
+        return TARE_FAIL(TARE_SHAPE, "%s has %lld elements (expected 1)", what, (long long)tensor->elements);
     *out = tare_tensor_get_i64(tensor, 0);
     return TARE_OK;
 }
 
 static tare_status check_dtype(const struct tare_kernel *kernel, const struct tare_list *list) {
-    int wanted = tare_node_type(kernel->node, "element_dtype", list->dtype);
-    if (list->dtype == wanted) return TARE_OK;
-    return TARE_FAIL(TARE_TYPE, "the list holds %s (wanted %s)", tare_dtype_name(list->dtype), tare_dtype_name(wanted));
+    int expected = tare_node_type(kernel->node, "element_dtype", list->dtype);
+    if (list->dtype == expected) return TARE_OK;
+    return TARE_FAIL(TARE_TYPE, "the list holds %s (expected %s)", tare_dtype_name(list->dtype),
+                     tare_dtype_name(expected));
 }
 
 static tare_status index_at(size_t *out, const struct tare_tensor *tensor, const struct tare_list *list) {
@@ -237,16 +238,16 @@ static tare_status run_get_item(struct tare_kernel *kernel) {
 }
 
 static tare_status run_stack(struct tare_kernel *kernel) {
-    int64_t wanted = tare_node_int(kernel->node, "num_elements", -1);
+    int64_t expected = tare_node_int(kernel->node, "num_elements", -1);
     struct tare_list *list = NULL;
     struct tare_shape shape;
     TARE_TRY(list_of(&list, &kernel->inputs[0]));
     TARE_TRY(check_dtype(kernel, list));
     TARE_TRY(tare_list_shape_from(&shape, &kernel->inputs[1]));
-    if (wanted >= 0 && (size_t)wanted != list->count)
+    if (expected >= 0 && (size_t)expected != list->count)
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
                          "Operation expected a list with %lld elements but got a list with %zu elements.",
-                         (long long)wanted, list->count);
+                         (long long)expected, list->count);
     return tare_list_stack(kernel, 0, list, NULL, list->count, &shape);
 }
 

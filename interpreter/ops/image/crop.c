@@ -59,7 +59,7 @@ static void crop_box(float *to, const struct crops *crops, const float *box, int
 
 static tare_status crop_size(int64_t size[2], const struct tare_tensor *tensor) {
     if (tensor->shape.rank != 1 || tensor->elements != 2)
-        return TARE_FAIL(TARE_SHAPE, "crop_size has %lld elements (wanted 2)", (long long)tensor->elements);
+        return TARE_FAIL(TARE_SHAPE, "crop_size has %lld elements (expected 2)", (long long)tensor->elements);
     for (int i = 0; i < 2; i++) {
         size[i] = tare_tensor_get_i64(tensor, i);
         if (size[i] <= 0) return TARE_FAIL(TARE_INVALID_ARGUMENT, "crop_size holds %lld", (long long)size[i]);
@@ -69,11 +69,12 @@ static tare_status crop_size(int64_t size[2], const struct tare_tensor *tensor) 
 
 static tare_status check_crop_shapes(const struct tare_shape *image, const struct tare_shape *boxes,
                                      const struct tare_shape *index) {
-    if (image->rank >= 0 && image->rank != 4) return TARE_FAIL(TARE_SHAPE, "image has rank %d (wanted 4)", image->rank);
+    if (image->rank >= 0 && image->rank != 4)
+        return TARE_FAIL(TARE_SHAPE, "image has rank %d (expected 4)", image->rank);
     if (boxes->rank >= 0 && (boxes->rank != 2 || (boxes->dims[1] >= 0 && boxes->dims[1] != 4)))
         return TARE_FAIL(TARE_SHAPE, "boxes must be [boxes, 4]");
     if (index->rank >= 0 && index->rank != 1)
-        return TARE_FAIL(TARE_SHAPE, "box_ind has rank %d (wanted 1)", index->rank);
+        return TARE_FAIL(TARE_SHAPE, "box_ind has rank %d (expected 1)", index->rank);
     return TARE_OK;
 }
 
@@ -109,7 +110,7 @@ static tare_status run_crop(struct tare_kernel *kernel) {
         .outside = tare_node_float(kernel->node, "extrapolation_value", 0),
     };
     if (index->elements != crops.boxes)
-        return TARE_FAIL(TARE_SHAPE, "box_ind has %lld elements (wanted %lld)", (long long)index->elements,
+        return TARE_FAIL(TARE_SHAPE, "box_ind has %lld elements (expected %lld)", (long long)index->elements,
                          (long long)crops.boxes);
     const struct tare_shape shape = { .rank = 4, .dims = { crops.boxes, size[0], size[1], crops.channels } };
     TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_FLOAT, &shape));
@@ -118,7 +119,7 @@ static tare_status run_crop(struct tare_kernel *kernel) {
     for (int64_t i = 0; i < crops.boxes; i++) {
         const int64_t at = tare_tensor_get_i64(index, i);
         if (at < 0 || at >= crops.batch)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "box_ind[%lld] is %lld (wanted 0 to %lld)", (long long)i,
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "box_ind[%lld] is %lld (expected 0 to %lld)", (long long)i,
                              (long long)at, (long long)crops.batch - 1);
         crop_box((float *)kernel->outputs[0].data + i * size[0] * size[1] * crops.channels, &crops,
                  TARE_CONST_DATA(float, boxes) + 4 * i, at);
@@ -237,7 +238,7 @@ static tare_status infer_translate(struct tare_infer *infer) {
     struct tare_shape out = tare_shape_make(4, -1, -1, -1, -1);
     int64_t size[2] = { 0 };
     if (images->rank >= 0 && images->rank != 4)
-        return TARE_FAIL(TARE_SHAPE, "images has rank %d (wanted 4)", images->rank);
+        return TARE_FAIL(TARE_SHAPE, "images has rank %d (expected 4)", images->rank);
     if (images->rank == 4) {
         out.dims[0] = images->dims[0];
         out.dims[3] = images->dims[3];
@@ -271,7 +272,7 @@ static tare_status run_translate(struct tare_kernel *kernel) {
     int64_t size[2] = { 0 };
     TARE_TRY(window_function_of(&function, tare_node_string(kernel->node, "kernel_type", "lanczos3")));
     TARE_TRY(crop_size(size, &kernel->inputs[1]));
-    if (images->shape.rank != 4) return TARE_FAIL(TARE_SHAPE, "images has rank %d (wanted 4)", images->shape.rank);
+    if (images->shape.rank != 4) return TARE_FAIL(TARE_SHAPE, "images has rank %d (expected 4)", images->shape.rank);
     if (kernel->inputs[2].elements != 2 || kernel->inputs[3].elements != 2)
         return TARE_FAIL(TARE_SHAPE, "scale and translation must have 2 elements");
     struct tare_shape shape = images->shape;

@@ -73,7 +73,7 @@ static tare_status palette_of(struct palette *palette, const struct tare_kernel 
     if (colors->shape.rank != 2)
         return TARE_FAIL(TARE_SHAPE, "colors must be a 2-D matrix, got rank %d", colors->shape.rank);
     if (colors->shape.dims[1] < depth)
-        return TARE_FAIL(TARE_SHAPE, "colors have %lld channels (wanted at least the images' %lld)",
+        return TARE_FAIL(TARE_SHAPE, "colors have %lld channels (expected at least the images' %lld)",
                          (long long)colors->shape.dims[1], (long long)depth);
     palette->gray = false;
     palette->colors = colors->data;

@@ -132,7 +132,7 @@ static tare_status run_adjust(struct tare_kernel *kernel) {
 
 static tare_status check_contrast(const struct tare_shape *images, const struct tare_shape *factor) {
     if (images->rank >= 0 && images->rank < 3)
-        return TARE_FAIL(TARE_SHAPE, "images has rank %d (wanted at least 3)", images->rank);
+        return TARE_FAIL(TARE_SHAPE, "images has rank %d (expected at least 3)", images->rank);
     if (factor->rank > 0) return TARE_FAIL(TARE_SHAPE, "contrast_factor is no scalar");
     return TARE_OK;
 }
@@ -190,7 +190,7 @@ static tare_status spatial_pair(int64_t out[3], const struct tare_node *node, co
 static tare_status patches_geometry(struct tare_conv *conv, struct tare_shape *out, const struct tare_node *node,
                                     const struct tare_shape *images) {
     struct tare_window window = { .spatial = 2 };
-    if (images->rank != 4) return TARE_FAIL(TARE_SHAPE, "images has rank %d (wanted 4)", images->rank);
+    if (images->rank != 4) return TARE_FAIL(TARE_SHAPE, "images has rank %d (expected 4)", images->rank);
     if (strcmp(tare_node_string(node, "padding", "VALID"), "SAME") == 0) window.padding = TARE_PAD_SAME;
     *conv = (struct tare_conv){ .batch = images->dims[0],
                                 .in = { 1, images->dims[1], images->dims[2] },

@@ -21,17 +21,17 @@ struct images {
 
 static tare_status size_of(int64_t out[2], const struct tare_tensor *size) {
     if (size->shape.rank != 1 || size->elements != 2)
-        return TARE_FAIL(TARE_SHAPE, "size has %lld elements (wanted 2)", (long long)size->elements);
+        return TARE_FAIL(TARE_SHAPE, "size has %lld elements (expected 2)", (long long)size->elements);
     for (int i = 0; i < 2; i++) {
         out[i] = tare_tensor_get_i64(size, i);
         if (out[i] <= 0 || out[i] > INT32_MAX)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "size holds %lld (wanted a positive number)", (long long)out[i]);
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "size holds %lld (expected a positive number)", (long long)out[i]);
     }
     return TARE_OK;
 }
 
 static tare_status images_of(struct images *images, const struct tare_shape *shape, const struct tare_tensor *size) {
-    if (shape->rank != 4) return TARE_FAIL(TARE_SHAPE, "images has rank %d (wanted 4)", shape->rank);
+    if (shape->rank != 4) return TARE_FAIL(TARE_SHAPE, "images has rank %d (expected 4)", shape->rank);
     *images = (struct images){ .batch = shape->dims[0],
                                .in = { shape->dims[1], shape->dims[2] },
                                .channels = shape->dims[3] };
@@ -48,7 +48,7 @@ static tare_status infer_resize(struct tare_infer *infer) {
     struct tare_shape out = tare_shape_make(4, -1, -1, -1, -1);
     int64_t size[2] = { 0 };
     if (shape->rank >= 0 && shape->rank != 4)
-        return TARE_FAIL(TARE_SHAPE, "images has rank %d (wanted 4)", shape->rank);
+        return TARE_FAIL(TARE_SHAPE, "images has rank %d (expected 4)", shape->rank);
     if (shape->rank == 4) {
         out.dims[0] = shape->dims[0];
         out.dims[3] = shape->dims[3];
@@ -382,10 +382,10 @@ static const struct resize_gradient bilinear_gradient = { linear_samples, spread
 static tare_status infer_like_image(struct tare_infer *infer) {
     infer->outputs[0] = infer->inputs[1];
     if (infer->inputs[1].rank < 0 || infer->inputs[1].rank == 4) return TARE_OK;
-    return TARE_FAIL(TARE_SHAPE, "original_image has rank %d (wanted 4)", infer->inputs[1].rank);
+    return TARE_FAIL(TARE_SHAPE, "original_image has rank %d (expected 4)", infer->inputs[1].rank);
 }
 
-/* Gradients of `grads` with respect to images of the size that is wanted; `original`: their shape, NULL: operand 1 is
+/* Gradients of `grads` with respect to images of the size that is expected; `original`: their shape, NULL: operand 1 is
  * the size. */
 static tare_status run_gradient(struct tare_kernel *kernel, const struct tare_shape *original) {
     const struct resize_gradient *how = kernel->op->aux;
@@ -394,7 +394,7 @@ static tare_status run_gradient(struct tare_kernel *kernel, const struct tare_sh
     struct sample *ys, *xs;
     int64_t size[2];
     if (grads->shape.rank != 4 || (original && original->rank != 4))
-        return TARE_FAIL(TARE_SHAPE, "grads has rank %d (wanted 4)", grads->shape.rank);
+        return TARE_FAIL(TARE_SHAPE, "grads has rank %d (expected 4)", grads->shape.rank);
     if (original)
         memcpy(size, original->dims + 1, sizeof size);
     else

@@ -131,10 +131,10 @@ static tare_status read_record(struct tare_kernel *kernel, const struct csv *csv
     if (record.size && record.data[record.size - 1] == '\n') record.size--;
     if (record.size && record.data[record.size - 1] == '\r') record.size--;
     for (; more; number++) {
-        bool wanted = !csv->columns || !csv->columns->count ||
-                      (taken < csv->columns->count && csv->columns->items[taken].i == (int64_t)number);
+        bool expected = !csv->columns || !csv->columns->count ||
+                        (taken < csv->columns->count && csv->columns->items[taken].i == (int64_t)number);
         TARE_TRY(read_field(field, &more, &at, csv, record));
-        if (!wanted) continue;
+        if (!expected) continue;
         if (taken++ >= kernel->n_outputs) break;
         TARE_TRY(store_field(kernel, taken - 1, i, field, csv->na));
     }

@@ -262,10 +262,11 @@ static tare_status write_dense(struct parse *parse, const struct column *column)
     TARE_TRY(tare_kernel_output(kernel, column->output, column->dtype, &shape));
     row = column->variable ? most : column->per_step;
     if (fallback->elements && fallback->dtype != column->dtype)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "dense_defaults of key '%.*s' is %s (wanted %s)", (int)column->key.size,
-                         column->key.data, tare_dtype_name(fallback->dtype), tare_dtype_name(column->dtype));
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "dense_defaults of key '%.*s' is %s (expected %s)",
+                         (int)column->key.size, column->key.data, tare_dtype_name(fallback->dtype),
+                         tare_dtype_name(column->dtype));
     if (fallback->elements && fallback->elements != (column->variable ? 1 : column->per_step))
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "dense_defaults of key '%.*s' has %lld elements (wanted %lld)",
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "dense_defaults of key '%.*s' has %lld elements (expected %lld)",
                          (int)column->key.size, column->key.data, (long long)fallback->elements,
                          (long long)(column->variable ? 1 : column->per_step));
     for (int64_t i = 0; i < parse->batch; i++) {

@@ -461,14 +461,14 @@ static int rank_of_form(const struct tare_node *node) {
 
 static tare_status run_parse(struct tare_kernel *kernel) {
     const struct tare_tensor *serialized = &kernel->inputs[0];
-    const int wanted = rank_of_form(kernel->node);
+    const int expected = rank_of_form(kernel->node);
     struct parse parse = { .kernel = kernel, .batch = serialized->elements, .single = serialized->shape.rank == 0 };
     tare_status status;
-    if (serialized->shape.rank > 1 || (wanted >= 0 && serialized->shape.rank != wanted))
+    if (serialized->shape.rank > 1 || (expected >= 0 && serialized->shape.rank != expected))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Expected serialized to be a %s, got rank %d",
-                         wanted == 0   ? "scalar"
-                         : wanted == 1 ? "vector"
-                                       : "scalar or a vector",
+                         expected == 0   ? "scalar"
+                         : expected == 1 ? "vector"
+                                         : "scalar or a vector",
                          serialized->shape.rank);
     status = parse_all(&parse);
     tare_map_free(&parse.contexts);

@@ -26,7 +26,7 @@ static tare_status run_serialize(struct tare_kernel *kernel) {
 }
 
 static tare_status run_parse_tensor(struct tare_kernel *kernel) {
-    const int wanted = tare_node_type(kernel->node, "out_type", TARE_DT_INVALID);
+    const int expected = tare_node_type(kernel->node, "out_type", TARE_DT_INVALID);
     struct tare_tensor value;
     struct tare_str text;
     if (kernel->inputs[0].shape.rank != 0)
@@ -35,11 +35,11 @@ static tare_status run_parse_tensor(struct tare_kernel *kernel) {
     text = tare_text_at(&kernel->inputs[0], 0);
     TARE_TRY(tare_error_prefix(tare_tensor_from_bytes(&value, text.data, text.size),
                                "Could not parse `serialized` as TensorProto"));
-    if (value.dtype != wanted) {
+    if (value.dtype != expected) {
         const int got = value.dtype;
         tare_tensor_reset(&value);
         return TARE_FAIL(TARE_TYPE, "Type mismatch between parsed tensor (%s) and dtype (%s)",
-                         tare_dtype_get(got)->spec_name, tare_dtype_get(wanted)->spec_name);
+                         tare_dtype_get(got)->spec_name, tare_dtype_get(expected)->spec_name);
     }
     kernel->outputs[0] = value;
     return TARE_OK;

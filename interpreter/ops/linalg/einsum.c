@@ -52,7 +52,7 @@ static tare_status parse_equation(struct equation *equation, const char *text, s
     const char *arrow = strstr(text, "->"), *at = text;
     if (arrow == NULL) return TARE_FAIL(TARE_UNSUPPORTED, "equation '%s' has no ->", text);
     if (n_operands < 1 || n_operands > 2)
-        return TARE_FAIL(TARE_UNSUPPORTED, "%zu operands (wanted 1 or 2)", n_operands);
+        return TARE_FAIL(TARE_UNSUPPORTED, "%zu operands (expected 1 or 2)", n_operands);
     equation->n_operands = (int)n_operands;
     for (size_t i = 0; i < n_operands; i++) {
         const char *comma = memchr(at, ',', (size_t)(arrow - at));
@@ -100,14 +100,14 @@ static tare_status resolve(struct equation *equation, const struct tare_shape *s
             if (dims > widest) widest = dims;
         }
         if (subscript->count != shapes[i].rank)
-            return TARE_FAIL(TARE_SHAPE, "operand %d has rank %d (wanted %d)", i, shapes[i].rank, subscript->count);
+            return TARE_FAIL(TARE_SHAPE, "operand %d has rank %d (expected %d)", i, shapes[i].rank, subscript->count);
         for (int j = 0; j < subscript->count; j++) {
             const int label = subscript->labels[j];
             const int64_t dim = shapes[i].dims[j];
             if (sizes[label] == -2 || sizes[label] == -1 || (label >= LETTERS && sizes[label] == 1))
                 sizes[label] = dim;
             else if (dim >= 0 && dim != sizes[label] && !(label >= LETTERS && dim == 1))
-                return TARE_FAIL(TARE_SHAPE, "operand %d, dimension %d is %lld (wanted %lld)", i, j, (long long)dim,
+                return TARE_FAIL(TARE_SHAPE, "operand %d, dimension %d is %lld (expected %lld)", i, j, (long long)dim,
                                  (long long)sizes[label]);
         }
     }
@@ -238,8 +238,8 @@ static tare_status reduce(struct tare_kernel *kernel, struct view *view, int dty
     const size_t size = tare_dtype_size(dtype);
     for (int label = 0; label < MOST_LABELS; label++) {
         if (!view->has[label]) continue;
-        const bool wanted = in_output(equation, label) || (other != NULL && other->has[label]);
-        add_label(wanted ? &kept : &summed, label, sizes);
+        const bool expected = in_output(equation, label) || (other != NULL && other->has[label]);
+        add_label(expected ? &kept : &summed, label, sizes);
     }
     if (summed.count == 0) return TARE_OK;
     const struct group *const groups[3] = { &kept, &summed, NULL };

@@ -53,7 +53,7 @@ static tare_status matmul_shape(struct tare_shape *out, const struct matmul_kind
     for (int i = 0; i < 2; i++) {
         const struct tare_shape *shape = i ? b : a;
         if (kind->matrices ? shape->rank != 2 : shape->rank < 2)
-            return TARE_FAIL(TARE_SHAPE, "input %d has rank %d (wanted %s)", i, shape->rank,
+            return TARE_FAIL(TARE_SHAPE, "input %d has rank %d (expected %s)", i, shape->rank,
                              kind->matrices ? "2" : "at least 2");
     }
     const int64_t m = a->dims[a->rank - (flags.a ? 1 : 2)], n = b->dims[b->rank - (flags.b ? 2 : 1)];

@@ -195,7 +195,7 @@ static tare_status open_system(struct system *s, struct tare_kernel *kernel) {
     s->n = s->left.columns;
     if (s->solver->banded && s->left.rows < 1) return TARE_FAIL(TARE_SHAPE, "bands must have at least one row");
     if (s->solver->banded && s->left.rows > s->n)
-        return TARE_FAIL(TARE_SHAPE, "the number of bands is %lld (wanted at most the %lld columns)",
+        return TARE_FAIL(TARE_SHAPE, "the number of bands is %lld (expected at most the %lld columns)",
                          (long long)s->left.rows, (long long)s->n);
     int64_t square, width;
     if (__builtin_mul_overflow(s->n, s->n, &square) || __builtin_mul_overflow(s->n, s->right.columns, &width))
@@ -272,7 +272,7 @@ static tare_status run_least_squares(struct tare_kernel *kernel) {
     struct least_squares s;
     if (kernel->inputs[2].elements != 1) return TARE_FAIL(TARE_SHAPE, "l2_regularizer must be a scalar");
     s.l2 = tare_node_bool(kernel->node, "fast", true) ? tare_tensor_get_f64(&kernel->inputs[2], 0) : 0;
-    if (s.l2 < 0) return TARE_FAIL(TARE_INVALID_ARGUMENT, "l2_regularizer is %g (wanted >= 0)", s.l2);
+    if (s.l2 < 0) return TARE_FAIL(TARE_INVALID_ARGUMENT, "l2_regularizer is %g (expected >= 0)", s.l2);
     TARE_TRY(tare_operand_output(kernel, 0));
     TARE_TRY(tare_matrices_of(&left, &kernel->inputs[0], "matrix"));
     TARE_TRY(tare_matrices_of(&right, &kernel->inputs[1], "rhs"));
@@ -306,7 +306,7 @@ static tare_status infer_tridiagonal_solve(struct tare_infer *infer) {
     *out = infer->inputs[1];
     if (out->rank < 0 || left.rank < 0) return TARE_OK;
     if (out->rank < 2 || out->rank != left.rank)
-        return TARE_FAIL(TARE_SHAPE, "diagonals have rank %d, rhs %d (wanted the same)", left.rank, out->rank);
+        return TARE_FAIL(TARE_SHAPE, "diagonals have rank %d, rhs %d (expected the same)", left.rank, out->rank);
     left.dims[left.rank - 2] = columns;
     left.dims[left.rank - 1] = out->dims[out->rank - 1];
     return tare_shape_merge(out, out, &left);
@@ -389,10 +389,10 @@ static tare_status infer_tridiagonal_product(struct tare_infer *infer) {
     if (out->rank >= 0 && out->rank < 2)
         return TARE_FAIL(TARE_SHAPE, "rhs must have rank >= 2, got rank %d", out->rank);
     for (size_t i = 0; i < 3 && out->rank >= 0; i++) {
-        struct tare_shape wanted = *out, merged;
-        wanted.dims[wanted.rank - 1] = out->dims[out->rank - 2];
-        wanted.dims[wanted.rank - 2] = 1;
-        TARE_TRY(tare_shape_merge(&merged, &infer->inputs[i], &wanted));
+        struct tare_shape expected = *out, merged;
+        expected.dims[expected.rank - 1] = out->dims[out->rank - 2];
+        expected.dims[expected.rank - 2] = 1;
+        TARE_TRY(tare_shape_merge(&merged, &infer->inputs[i], &expected));
     }
     return TARE_OK;
 }

@@ -30,7 +30,7 @@ static tare_status infer_arg(struct tare_infer *infer) {
     const struct tare_shape *input = &infer->inputs[0];
     struct tare_shape *out = &infer->outputs[0];
     if (infer->inputs[1].rank > 0)
-        return TARE_FAIL(TARE_SHAPE, "dimension has rank %d (wanted 0)", infer->inputs[1].rank);
+        return TARE_FAIL(TARE_SHAPE, "dimension has rank %d (expected 0)", infer->inputs[1].rank);
     if (input->rank < 0) return TARE_OK;
     if (input->rank == 0) return TARE_FAIL(TARE_SHAPE, "input is a scalar");
     out->rank = input->rank - 1;

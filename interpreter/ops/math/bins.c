@@ -47,7 +47,7 @@ static tare_status run_histogram(struct tare_kernel *kernel) {
     struct tare_shape *shapes;
     TARE_TRY(tare_operand_shapes(kernel, &shapes));
     if (range->elements != 2 || kernel->inputs[2].elements != 1)
-        return TARE_FAIL(TARE_SHAPE, "value_range has %lld elements, nbins %lld (wanted 2 and 1)",
+        return TARE_FAIL(TARE_SHAPE, "value_range has %lld elements, nbins %lld (expected 2 and 1)",
                          (long long)range->elements, (long long)kernel->inputs[2].elements);
     const double low = tare_tensor_get_f64(range, 0), high = tare_tensor_get_f64(range, 1);
     if (!(low < high))

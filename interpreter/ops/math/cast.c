@@ -259,7 +259,7 @@ static tare_status bitcast_shape(struct tare_shape *out, const struct tare_shape
     }
     const int64_t last = in->rank == 0 ? 0 : in->dims[in->rank - 1];
     if (last >= 0 && last != to_size / from_size)
-        return TARE_FAIL(TARE_SHAPE, "Cannot bitcast from %s to %s: the last dimension is %lld (wanted %lld)",
+        return TARE_FAIL(TARE_SHAPE, "Cannot bitcast from %s to %s: the last dimension is %lld (expected %lld)",
                          tare_dtype_name(from), tare_dtype_name(to), (long long)last, (long long)(to_size / from_size));
     out->rank--;
     return TARE_OK;

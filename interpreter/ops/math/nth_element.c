@@ -35,8 +35,8 @@ static tare_status run_nth(struct tare_kernel *kernel) {
     const int64_t width = input->shape.dims[input->shape.rank - 1];
     int64_t n = tare_tensor_get_i64(&kernel->inputs[1], 0);
     if (n < 0 || n >= width)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "n is %lld (wanted 0 to %lld, the last dimension less 1)", (long long)n,
-                         (long long)width - 1);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "n is %lld (expected 0 to %lld, the last dimension less 1)",
+                         (long long)n, (long long)width - 1);
     if (tare_node_bool(kernel->node, "reverse", false)) n = width - n - 1;
     const bool real = tare_dtype_is_floating(input->dtype);
     uint64_t *row = TARE_NEW_ARRAY(kernel->scratch, uint64_t, (size_t)width);

@@ -159,7 +159,7 @@ static tare_status reduce_segments(struct tare_kernel *kernel, const struct tare
 
 static tare_status infer_sorted(struct tare_infer *infer) {
     if (infer->inputs[1].rank >= 0 && infer->inputs[1].rank != 1)
-        return TARE_FAIL(TARE_SHAPE, "segment_ids has rank %d (wanted 1)", infer->inputs[1].rank);
+        return TARE_FAIL(TARE_SHAPE, "segment_ids has rank %d (expected 1)", infer->inputs[1].rank);
     if (infer->inputs[0].rank == 0) return TARE_FAIL(TARE_SHAPE, "data is a scalar");
     infer->outputs[0] = infer->inputs[0];
     if (infer->inputs[0].rank < 0) return TARE_OK;

@@ -108,7 +108,7 @@ struct result {
     bool second;
 };
 
-static bool wanted(enum operation operation, bool in_a, bool in_b) {
+static bool expected(enum operation operation, bool in_a, bool in_b) {
     switch (operation) {
     case A_MINUS_B:
         return in_a && !in_b;
@@ -130,7 +130,7 @@ static int64_t merge(struct result *out, const struct operand *a, const struct o
                     : !y               ? -1
                     : x->row != y->row ? (x->row < y->row ? -1 : 1)
                                        : compare_values(a->values, x->at, b->values, y->at);
-        if (wanted(operation, order <= 0, order >= 0))
+        if (expected(operation, order <= 0, order >= 0))
             out[count++] =
                 order <= 0 ? (struct result){ x->row, x->at, false } : (struct result){ y->row, y->at, true };
         i += order <= 0;

@@ -13,12 +13,12 @@ struct bias_shape {
 
 static tare_status split_shape(struct bias_shape *out, const struct tare_node *node, const struct tare_shape *value,
                                const struct tare_shape *bias) {
-    if (value->rank < 2) return TARE_FAIL(TARE_SHAPE, "value has rank %d (wanted at least 2)", value->rank);
-    if (bias->rank != 1) return TARE_FAIL(TARE_SHAPE, "bias has rank %d (wanted 1)", bias->rank);
+    if (value->rank < 2) return TARE_FAIL(TARE_SHAPE, "value has rank %d (expected at least 2)", value->rank);
+    if (bias->rank != 1) return TARE_FAIL(TARE_SHAPE, "bias has rank %d (expected 1)", bias->rank);
     const bool first = strcmp(tare_node_string(node, "data_format", "NHWC"), "NCHW") == 0;
     const int axis = first ? 1 : value->rank - 1;
     if (value->dims[axis] >= 0 && bias->dims[0] >= 0 && value->dims[axis] != bias->dims[0])
-        return TARE_FAIL(TARE_SHAPE, "bias has %lld elements (wanted %lld)", (long long)bias->dims[0],
+        return TARE_FAIL(TARE_SHAPE, "bias has %lld elements (expected %lld)", (long long)bias->dims[0],
                          (long long)value->dims[axis]);
     *out = (struct bias_shape){ 1, value->dims[axis], 1 };
     for (int i = 0; i < value->rank; i++) {

@@ -61,7 +61,7 @@ static tare_status filter_dims(struct tare_conv *conv, int64_t *in, int64_t *out
                                const struct conv_kind *kind) {
     const int spatial = kind->spatial;
     if (filter->rank != spatial + 2)
-        return TARE_FAIL(TARE_SHAPE, "filter has rank %d (wanted %d)", filter->rank, spatial + 2);
+        return TARE_FAIL(TARE_SHAPE, "filter has rank %d (expected %d)", filter->rank, spatial + 2);
     conv->kernel[0] = 1;
     for (int i = 0; i < spatial; i++)
         conv->kernel[3 - spatial + i] = filter->dims[i];
@@ -86,7 +86,7 @@ static tare_status forward_geometry(struct tare_conv *conv, struct tare_layout *
     TARE_TRY(tare_layout_of(&input, input_shape, window, "input"));
     TARE_TRY(filter_dims(conv, &filter_in, &conv->out_channels, filter_shape, kind));
     if (kind->depthwise && filter_shape->dims[2] != input.channels)
-        return TARE_FAIL(TARE_SHAPE, "filter has %lld channels (wanted the input's %lld)",
+        return TARE_FAIL(TARE_SHAPE, "filter has %lld channels (expected the input's %lld)",
                          (long long)filter_shape->dims[2], (long long)input.channels);
     conv->batch = input.batch;
     conv->in_channels = input.channels;
@@ -306,10 +306,10 @@ static tare_status transposed_geometry(struct tare_conv *conv, struct tare_conv 
     for (int i = 0; i < 3; i++)
         same = same && gradient.spatial[i] == output.spatial[i];
     if (!same) {
-        char got[TARE_SHAPE_TEXT_SIZE], wanted[TARE_SHAPE_TEXT_SIZE];
+        char got[TARE_SHAPE_TEXT_SIZE], expected[TARE_SHAPE_TEXT_SIZE];
         const struct tare_shape wanted_shape = tare_layout_shape(&output, window);
-        return TARE_FAIL(TARE_SHAPE, "out_backprop has shape %s (wanted %s)", tare_shape_text(got, gradient_shape),
-                         tare_shape_text(wanted, &wanted_shape));
+        return TARE_FAIL(TARE_SHAPE, "out_backprop has shape %s (expected %s)", tare_shape_text(got, gradient_shape),
+                         tare_shape_text(expected, &wanted_shape));
     }
     *conv = *forward;
     conv->in_channels = forward->out_channels;
@@ -388,11 +388,11 @@ static tare_status sizes_to_shape(struct tare_shape *shape, const struct tare_te
                                   const struct tare_shape *gradient) {
     const int rank = window->spatial + 2;
     if (sizes->shape.rank != 1 || (sizes->elements != rank && sizes->elements != window->spatial))
-        return TARE_FAIL(TARE_SHAPE, "input_sizes has %lld elements (wanted %d)", (long long)sizes->elements, rank);
+        return TARE_FAIL(TARE_SHAPE, "input_sizes has %lld elements (expected %d)", (long long)sizes->elements, rank);
     int64_t dims[TARE_MAX_RANK];
     const bool whole = sizes->elements == rank;
     if (!whole) {
-        if (filter->rank != rank || gradient->rank != rank) return TARE_FAIL(TARE_SHAPE, "wanted rank %d", rank);
+        if (filter->rank != rank || gradient->rank != rank) return TARE_FAIL(TARE_SHAPE, "expected rank %d", rank);
         dims[0] = gradient->dims[0];
         dims[window->channels_first ? 1 : rank - 1] = filter->dims[window->spatial];
     }

@@ -14,7 +14,7 @@ static tare_status infer_decoder(struct tare_infer *infer) {
     int64_t batch = inputs->rank == 3 ? inputs->dims[1] : -1;
     if (infer->inputs[1].rank == 1 && infer->inputs[1].dims[0] >= 0) {
         if (batch >= 0 && batch != infer->inputs[1].dims[0])
-            return TARE_FAIL(TARE_SHAPE, "len(sequence_length) is %lld (wanted the batch size, %lld)",
+            return TARE_FAIL(TARE_SHAPE, "len(sequence_length) is %lld (expected the batch size, %lld)",
                              (long long)infer->inputs[1].dims[0], (long long)batch);
         batch = infer->inputs[1].dims[0];
     }
@@ -48,11 +48,11 @@ static tare_status open_logits(struct logits *l, const struct tare_kernel *kerne
                          "len(sequence_length) != batch_size.  len(sequence_length):  %lld batch_size: %lld",
                          (long long)l->lengths->elements, (long long)l->batch);
     if (l->classes < 1 || l->classes > INT32_MAX)
-        return TARE_FAIL(TARE_SHAPE, "num_classes is %lld (wanted at least 1)", (long long)l->classes);
+        return TARE_FAIL(TARE_SHAPE, "num_classes is %lld (expected at least 1)", (long long)l->classes);
     for (int64_t b = 0; b < l->batch; b++) {
         const int64_t length = tare_tensor_get_i64(l->lengths, b);
         if (length < 0 || length > l->steps)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "sequence_length(%lld) is %lld (wanted 0 to %lld)", (long long)b,
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "sequence_length(%lld) is %lld (expected 0 to %lld)", (long long)b,
                              (long long)length, (long long)l->steps);
     }
     return TARE_OK;
@@ -283,7 +283,7 @@ static tare_status run_beam(struct tare_kernel *kernel) {
     struct logits l;
     TARE_TRY(open_logits(&l, kernel));
     if (top > width || width > 1 << 24)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "top_paths is %lld, beam_width %lld (wanted top_paths <= beam_width)",
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "top_paths is %lld, beam_width %lld (expected top_paths <= beam_width)",
                          (long long)top, (long long)width);
     struct sequences *paths = TARE_NEW_ARRAY(kernel->scratch, struct sequences, (size_t)top);
     if (!paths) return TARE_NO_MEMORY;

@@ -51,7 +51,7 @@ static tare_status open_loss(struct loss *l, const struct tare_kernel *kernel) {
     l->steps = l->inputs->shape.dims[0];
     l->batch = l->inputs->shape.dims[1];
     l->classes = l->inputs->shape.dims[2];
-    if (l->classes < 1) return TARE_FAIL(TARE_SHAPE, "num_classes is 0 (wanted at least 1)");
+    if (l->classes < 1) return TARE_FAIL(TARE_SHAPE, "num_classes is 0 (expected at least 1)");
     if (l->lengths->shape.rank != 1 || l->lengths->elements != l->batch)
         return TARE_FAIL(TARE_SHAPE, "len(sequence_length) != batch_size: %lld and %lld",
                          (long long)l->lengths->elements, (long long)l->batch);
@@ -61,7 +61,7 @@ static tare_status open_loss(struct loss *l, const struct tare_kernel *kernel) {
     for (int64_t b = 0; b < l->batch; b++) {
         const int32_t length = TARE_CONST_DATA(int32_t, l->lengths)[b];
         if (length < 0 || length > l->steps)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "sequence_length(%lld) is %d (wanted 0 to %lld)", (long long)b,
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "sequence_length(%lld) is %d (expected 0 to %lld)", (long long)b,
                              (int)length, (long long)l->steps);
     }
     for (int64_t i = 0; i < l->values->elements; i++) {
@@ -225,7 +225,7 @@ static tare_status run_loss(struct tare_kernel *kernel) {
 
 static tare_status accept_merging(const struct tare_node *node) {
     if (tare_node_bool(node, "ctc_merge_repeated", true)) return TARE_OK;
-    return TARE_FAIL(TARE_UNSUPPORTED, "ctc_merge_repeated is false (wanted true)");
+    return TARE_FAIL(TARE_UNSUPPORTED, "ctc_merge_repeated is false (expected true)");
 }
 
 #define LABELS ", labels_indices: int64, labels_values: int32, sequence_length: int32"

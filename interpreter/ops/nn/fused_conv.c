@@ -45,14 +45,15 @@ struct border {
 static tare_status border_of(struct border *border, const struct tare_node *node, const struct tare_tensor *paddings,
                              const int64_t size[2]) {
     if (paddings->shape.rank != 2 || paddings->shape.dims[0] != 4 || paddings->shape.dims[1] != 2)
-        return TARE_FAIL(TARE_SHAPE, "paddings has %lld elements (wanted shape [4,2])", (long long)paddings->elements);
+        return TARE_FAIL(TARE_SHAPE, "paddings has %lld elements (expected shape [4,2])",
+                         (long long)paddings->elements);
     border->edge = strcmp(tare_node_string(node, "mode", "REFLECT"), "REFLECT") == 0;
     for (int d = 0; d < 4; d++) {
         const int64_t before = tare_tensor_get_i64(paddings, 2 * d), after = tare_tensor_get_i64(paddings, 2 * d + 1);
         const bool spatial = d == 1 || d == 2;
         const int64_t most = spatial ? size[d - 1] - border->edge : 0;
         if (before < 0 || after < 0 || before > most || after > most)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "paddings of %lld and %lld along dimension %d (wanted 0 to %lld)",
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "paddings of %lld and %lld along dimension %d (expected 0 to %lld)",
                              (long long)before, (long long)after, d, (long long)(most < 0 ? 0 : most));
         if (!spatial) continue;
         border->before[d - 1] = before;
@@ -91,11 +92,11 @@ static const struct fused only_pads = { false }, resizes = { true };
 
 static tare_status target_size(int64_t size[2], const struct tare_tensor *operand) {
     if (operand->shape.rank != 1 || operand->elements != 2)
-        return TARE_FAIL(TARE_SHAPE, "size has %lld elements (wanted 2)", (long long)operand->elements);
+        return TARE_FAIL(TARE_SHAPE, "size has %lld elements (expected 2)", (long long)operand->elements);
     for (int i = 0; i < 2; i++) {
         size[i] = tare_tensor_get_i64(operand, i);
         if (size[i] < 1 || size[i] > INT32_MAX)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "size holds %lld (wanted a positive number)", (long long)size[i]);
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "size holds %lld (expected a positive number)", (long long)size[i]);
     }
     return TARE_OK;
 }
@@ -152,7 +153,7 @@ static tare_status run_fused(struct tare_kernel *kernel) {
     int64_t size[2];
     tare_status status = TARE_OK;
     if (kernel->inputs[0].shape.rank != 4)
-        return TARE_FAIL(TARE_SHAPE, "input has rank %d (wanted 4)", kernel->inputs[0].shape.rank);
+        return TARE_FAIL(TARE_SHAPE, "input has rank %d (expected 4)", kernel->inputs[0].shape.rank);
     if (fused->resizes) {
         TARE_TRY(target_size(size, &kernel->inputs[1]));
         for (int i = 1; i < 3; i++)

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* How many of `centers` centres are wanted. */
-static tare_status wanted(int64_t *out, const struct tare_tensor *k, int64_t centers) {
+/* How many of `centers` centres are expected. */
+static tare_status expected(int64_t *out, const struct tare_tensor *k, int64_t centers) {
     if (k->elements != 1) return TARE_FAIL(TARE_SHAPE, "k is no scalar");
     *out = tare_tensor_get_i64(k, 0);
     if (*out < 1) return TARE_FAIL(TARE_INVALID_ARGUMENT, "k must be positive (got %lld)", (long long)*out);
@@ -23,7 +23,7 @@ static tare_status infer_neighbors(struct tare_infer *infer) {
     TARE_TRY(tare_operand_rank(infer, 1, "centers", 2));
     if (points->rank == 2) out.dims[0] = points->dims[0];
     if (infer->input_values[2] != NULL && centers->rank == 2 && centers->dims[0] >= 0)
-        TARE_TRY(wanted(&out.dims[1], infer->input_values[2], centers->dims[0]));
+        TARE_TRY(expected(&out.dims[1], infer->input_values[2], centers->dims[0]));
     if (points->rank == 2 && centers->rank == 2 && points->dims[1] >= 0 && centers->dims[1] >= 0 &&
         points->dims[1] != centers->dims[1])
         return TARE_FAIL(TARE_SHAPE, "points have %lld coordinates, centers %lld", (long long)points->dims[1],

@@ -134,7 +134,7 @@ static tare_status thresholds_of(struct suppression *s, const struct tare_kernel
     if (version->has_score_threshold) TARE_TRY(scalar_of(&s->score_threshold, &inputs[4], "score_threshold"));
     if (version->has_sigma) TARE_TRY(scalar_of(&sigma, &inputs[5], "soft_nms_sigma"));
     if (!(s->iou_threshold >= 0 && s->iou_threshold <= 1))
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "iou_threshold is %g (wanted 0 to 1)", (double)s->iou_threshold);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "iou_threshold is %g (expected 0 to 1)", (double)s->iou_threshold);
     if (!(sigma >= 0)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "soft_nms_sigma is %g", (double)sigma);
     s->soft = sigma > 0 ? -0.5f / sigma : 0;
     return TARE_OK;
@@ -144,10 +144,10 @@ static tare_status check_boxes(const struct tare_shape *boxes, const struct tare
     if (boxes->rank >= 0 && (boxes->rank != 2 || (boxes->dims[1] >= 0 && boxes->dims[1] != 4)))
         return TARE_FAIL(TARE_SHAPE, "boxes must be [boxes, 4]");
     if (scores->rank >= 0 && scores->rank != 1)
-        return TARE_FAIL(TARE_SHAPE, "scores has rank %d (wanted 1)", scores->rank);
+        return TARE_FAIL(TARE_SHAPE, "scores has rank %d (expected 1)", scores->rank);
     if (boxes->rank == 2 && scores->rank == 1 && boxes->dims[0] >= 0 && scores->dims[0] >= 0 &&
         boxes->dims[0] != scores->dims[0])
-        return TARE_FAIL(TARE_SHAPE, "scores has %lld elements (wanted %lld)", (long long)scores->dims[0],
+        return TARE_FAIL(TARE_SHAPE, "scores has %lld elements (expected %lld)", (long long)scores->dims[0],
                          (long long)boxes->dims[0]);
     return TARE_OK;
 }
@@ -195,12 +195,12 @@ static tare_status run_nms(struct tare_kernel *kernel) {
     const struct version *version = kernel->op->aux;
     const struct tare_tensor *boxes = &kernel->inputs[0];
     struct suppression s = { .stride = 4 };
-    int64_t wanted;
+    int64_t expected;
     TARE_TRY(check_boxes(&boxes->shape, &kernel->inputs[1].shape));
-    TARE_TRY(count_of(&wanted, &kernel->inputs[2], "max_output_size"));
+    TARE_TRY(count_of(&expected, &kernel->inputs[2], "max_output_size"));
     TARE_TRY(thresholds_of(&s, kernel, version));
     const int64_t count = boxes->shape.dims[0];
-    s.most = wanted < count ? wanted : count;
+    s.most = expected < count ? expected : count;
     s.boxes = tare_floats_in(kernel, boxes);
     const float *scores = tare_floats_in(kernel, &kernel->inputs[1]);
     struct candidate *heap = TARE_NEW_ARRAY(kernel->scratch, struct candidate, (size_t)count);
@@ -208,7 +208,7 @@ static tare_status run_nms(struct tare_kernel *kernel) {
     if (!s.boxes || !scores || !heap || !selected) return TARE_NO_MEMORY;
     const int64_t chosen = select_boxes(selected, heap, &s, scores, 1, count);
     const bool pad = tare_node_bool(kernel->node, "pad_to_max_output_size", false);
-    return store_selection(kernel, version, selected, chosen, pad ? wanted : chosen);
+    return store_selection(kernel, version, selected, chosen, pad ? expected : chosen);
 }
 
 /* ---- NonMaxSuppressionWithOverlaps ---- */
@@ -216,7 +216,7 @@ static tare_status run_nms(struct tare_kernel *kernel) {
 static tare_status check_overlaps(const struct tare_shape *overlaps, const struct tare_shape *scores) {
     struct tare_shape square = tare_shape_make(2, (int64_t)-1, (int64_t)-1);
     if (scores->rank >= 0 && scores->rank != 1)
-        return TARE_FAIL(TARE_SHAPE, "scores has rank %d (wanted 1)", scores->rank);
+        return TARE_FAIL(TARE_SHAPE, "scores has rank %d (expected 1)", scores->rank);
     if (scores->rank == 1) square.dims[0] = square.dims[1] = scores->dims[0];
     if (overlaps->rank >= 0 && !tare_shape_compatible(overlaps, &square))
         return TARE_FAIL(TARE_SHAPE, "overlaps must be [boxes, boxes]");
@@ -232,12 +232,12 @@ static tare_status run_overlaps(struct tare_kernel *kernel) {
     static const struct version version = { 0 };
     const struct tare_tensor *scores = &kernel->inputs[1];
     struct suppression s = { .overlaps = kernel->inputs[0].data, .stride = scores->elements };
-    int64_t wanted;
+    int64_t expected;
     TARE_TRY(check_overlaps(&kernel->inputs[0].shape, &scores->shape));
-    TARE_TRY(count_of(&wanted, &kernel->inputs[2], "max_output_size"));
+    TARE_TRY(count_of(&expected, &kernel->inputs[2], "max_output_size"));
     TARE_TRY(scalar_of(&s.iou_threshold, &kernel->inputs[3], "overlap_threshold"));
     TARE_TRY(scalar_of(&s.score_threshold, &kernel->inputs[4], "score_threshold"));
-    s.most = wanted < scores->elements ? wanted : scores->elements;
+    s.most = expected < scores->elements ? expected : scores->elements;
     struct candidate *heap = TARE_NEW_ARRAY(kernel->scratch, struct candidate, (size_t)scores->elements);
     struct candidate *selected = TARE_NEW_ARRAY(kernel->scratch, struct candidate, (size_t)s.most);
     if (!heap || !selected) return TARE_NO_MEMORY;
@@ -270,9 +270,9 @@ static tare_status infer_combined(struct tare_infer *infer) {
     const struct tare_shape *scores = &infer->inputs[1];
     int64_t rows = -1;
     if (infer->inputs[0].rank >= 0 && infer->inputs[0].rank != 4)
-        return TARE_FAIL(TARE_SHAPE, "boxes has rank %d (wanted 4)", infer->inputs[0].rank);
+        return TARE_FAIL(TARE_SHAPE, "boxes has rank %d (expected 4)", infer->inputs[0].rank);
     if (scores->rank >= 0 && scores->rank != 3)
-        return TARE_FAIL(TARE_SHAPE, "scores has rank %d (wanted 3)", scores->rank);
+        return TARE_FAIL(TARE_SHAPE, "scores has rank %d (expected 3)", scores->rank);
     const int64_t batch = infer->inputs[0].rank == 4 ? infer->inputs[0].dims[0] : -1;
     if (infer->input_values[3] != NULL) TARE_TRY(count_of(&rows, infer->input_values[3], "max_total_size"));
     if (tare_node_bool(infer->node, "pad_per_class", false)) {
@@ -305,14 +305,14 @@ static tare_status open_combined(struct combined *c, const struct tare_kernel *k
                             .scores = inputs[1].data,
                             .clip = tare_node_bool(kernel->node, "clip_boxes", true) };
     if (c->per_box != 1 && c->per_box != c->classes)
-        return TARE_FAIL(TARE_SHAPE, "boxes has %lld boxes a place (wanted 1 or %lld)", (long long)c->per_box,
+        return TARE_FAIL(TARE_SHAPE, "boxes has %lld boxes a place (expected 1 or %lld)", (long long)c->per_box,
                          (long long)c->classes);
     TARE_TRY(count_of(&c->per_class, &inputs[2], "max_output_size_per_class"));
     TARE_TRY(count_of(&c->total, &inputs[3], "max_total_size"));
     TARE_TRY(scalar_of(&c->suppression.iou_threshold, &inputs[4], "iou_threshold"));
     TARE_TRY(scalar_of(&c->suppression.score_threshold, &inputs[5], "score_threshold"));
     if (!(c->suppression.iou_threshold >= 0 && c->suppression.iou_threshold <= 1))
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "iou_threshold is %g (wanted 0 to 1)",
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "iou_threshold is %g (expected 0 to 1)",
                          (double)c->suppression.iou_threshold);
     int64_t most = 0;
     c->rows = c->total;

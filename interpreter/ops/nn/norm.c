@@ -28,10 +28,10 @@ static tare_status check_vectors(const struct tare_shape *shapes, int64_t channe
     for (int i = 1; i < 5; i++) {
         const struct tare_shape *shape = &shapes[i];
         if (shape->rank < 0 || channels < 0) continue;
-        if (shape->rank != 1) return TARE_FAIL(TARE_SHAPE, "%s has rank %d (wanted 1)", names[i], shape->rank);
+        if (shape->rank != 1) return TARE_FAIL(TARE_SHAPE, "%s has rank %d (expected 1)", names[i], shape->rank);
         if (training && i >= 3 && shape->dims[0] == 0) continue; /* the running values may be left out */
         if (shape->dims[0] >= 0 && shape->dims[0] != channels)
-            return TARE_FAIL(TARE_SHAPE, "%s has %lld elements (wanted %lld)", names[i], (long long)shape->dims[0],
+            return TARE_FAIL(TARE_SHAPE, "%s has %lld elements (expected %lld)", names[i], (long long)shape->dims[0],
                              (long long)channels);
     }
     return TARE_OK;
@@ -42,7 +42,7 @@ static tare_status infer_batch_norm(struct tare_infer *infer) {
     int64_t channels = -1;
     infer->outputs[0] = *x;
     if (x->rank >= 0) {
-        if (x->rank != 4 && x->rank != 5) return TARE_FAIL(TARE_SHAPE, "x has rank %d (wanted 4 or 5)", x->rank);
+        if (x->rank != 4 && x->rank != 5) return TARE_FAIL(TARE_SHAPE, "x has rank %d (expected 4 or 5)", x->rank);
         channels = x->dims[is_channels_first(infer->node) ? 1 : x->rank - 1];
         TARE_TRY(check_vectors(infer->inputs, channels, tare_node_bool(infer->node, "is_training", true)));
     }
@@ -56,7 +56,7 @@ static tare_status infer_batch_norm(struct tare_infer *infer) {
 static tare_status open_batch_norm(struct batch_norm *norm, struct tare_kernel *kernel) {
     struct tare_shape shapes[5];
     const struct tare_shape *x = &kernel->inputs[0].shape;
-    if (x->rank != 4 && x->rank != 5) return TARE_FAIL(TARE_SHAPE, "x has rank %d (wanted 4 or 5)", x->rank);
+    if (x->rank != 4 && x->rank != 5) return TARE_FAIL(TARE_SHAPE, "x has rank %d (expected 4 or 5)", x->rank);
     const struct tare_node *node = kernel->node;
     norm->channels_first = is_channels_first(node);
     norm->training = tare_node_bool(node, "is_training", true);
@@ -192,15 +192,15 @@ static tare_status reference_batch_norm(struct tare_kernel *kernel) {
 
 static tare_status infer_lrn(struct tare_infer *infer) {
     if (infer->inputs[0].rank >= 0 && infer->inputs[0].rank != 4)
-        return TARE_FAIL(TARE_SHAPE, "input has rank %d (wanted 4)", infer->inputs[0].rank);
+        return TARE_FAIL(TARE_SHAPE, "input has rank %d (expected 4)", infer->inputs[0].rank);
     return tare_infer_same(infer);
 }
 
 static tare_status run_lrn(struct tare_kernel *kernel) {
     const struct tare_tensor *input = &kernel->inputs[0];
-    if (input->shape.rank != 4) return TARE_FAIL(TARE_SHAPE, "input has rank %d (wanted 4)", input->shape.rank);
-    const int64_t wanted = tare_node_int(kernel->node, "depth_radius", 5), channels = input->shape.dims[3];
-    const int64_t radius = wanted < 0 ? 0 : wanted;
+    if (input->shape.rank != 4) return TARE_FAIL(TARE_SHAPE, "input has rank %d (expected 4)", input->shape.rank);
+    const int64_t expected = tare_node_int(kernel->node, "depth_radius", 5), channels = input->shape.dims[3];
+    const int64_t radius = expected < 0 ? 0 : expected;
     const float bias = tare_node_float(kernel->node, "bias", 1), alpha = tare_node_float(kernel->node, "alpha", 1);
     const float beta = tare_node_float(kernel->node, "beta", 0.5f);
     TARE_TRY(tare_kernel_output(kernel, 0, input->dtype, &input->shape));
@@ -255,12 +255,12 @@ static tare_status run_global_norm(struct tare_kernel *kernel) {
     const double epsilon = tare_node_float(kernel->node, "variance_epsilon", 0);
     const bool scaled = tare_node_bool(kernel->node, "scale_after_normalization", true);
     if (x->shape.rank != 4 || !tare_dtype_is_floating(x->dtype))
-        return TARE_FAIL(TARE_UNSUPPORTED, "%s of rank %d (wanted floats of rank 4)", tare_dtype_name(x->dtype),
+        return TARE_FAIL(TARE_UNSUPPORTED, "%s of rank %d (expected floats of rank 4)", tare_dtype_name(x->dtype),
                          x->shape.rank);
     const int64_t channels = x->shape.dims[3];
     for (size_t i = 1; i < 5; i++)
         if (kernel->inputs[i].elements != channels)
-            return TARE_FAIL(TARE_SHAPE, "input %zu has %lld elements (wanted %lld)", i,
+            return TARE_FAIL(TARE_SHAPE, "input %zu has %lld elements (expected %lld)", i,
                              (long long)kernel->inputs[i].elements, (long long)channels);
     TARE_TRY(tare_kernel_output(kernel, 0, x->dtype, &x->shape));
     for (int64_t i = 0; i < x->elements; i++) {

@@ -29,14 +29,14 @@ static tare_status open_norm(struct norm *n, const struct tare_kernel *kernel) {
                         .epsilon = tare_node_float(kernel->node, "epsilon", 0.0001f),
                         .training = tare_node_bool(kernel->node, "is_training", true) };
     const struct tare_shape *shape = &n->x->shape;
-    if (shape->rank < 2) return TARE_FAIL(TARE_SHAPE, "x has rank %d (wanted 4 or 5)", shape->rank);
+    if (shape->rank < 2) return TARE_FAIL(TARE_SHAPE, "x has rank %d (expected 4 or 5)", shape->rank);
     const int axis = format[1] == 'C' ? 1 : shape->rank - 1;
     n->channels = shape->dims[axis];
     n->inner = 1;
     for (int d = axis + 1; d < shape->rank; d++)
         n->inner *= shape->dims[d];
     if (n->scale->elements != n->channels || n->mean->elements != n->channels || n->variance->elements != n->channels)
-        return TARE_FAIL(TARE_SHAPE, "scale, mean and variance have %lld, %lld and %lld elements (wanted %lld)",
+        return TARE_FAIL(TARE_SHAPE, "scale, mean and variance have %lld, %lld and %lld elements (expected %lld)",
                          (long long)n->scale->elements, (long long)n->mean->elements, (long long)n->variance->elements,
                          (long long)n->channels);
     return TARE_OK;
@@ -114,8 +114,8 @@ static tare_status run_lrn(struct tare_kernel *kernel) {
         !tare_shape_equal(shape, &tensors[2]->shape))
         return TARE_FAIL(TARE_SHAPE, "input_grads, input_image and output_image must have one shape of rank 4");
     TARE_TRY(tare_kernel_output(kernel, 0, tensors[1]->dtype, shape));
-    const int64_t channels = shape->dims[3], wanted = tare_node_int(node, "depth_radius", 5);
-    const int64_t radius = wanted < 0 ? 0 : wanted;
+    const int64_t channels = shape->dims[3], expected = tare_node_int(node, "depth_radius", 5);
+    const int64_t radius = expected < 0 ? 0 : expected;
     double *sums = TARE_NEW_ARRAY(kernel->scratch, double, (size_t)channels + 1);
     if (sums == NULL) return TARE_NO_MEMORY;
     for (int64_t at = 0; at < tensors[1]->elements; at += channels) {

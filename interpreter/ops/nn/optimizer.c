@@ -155,7 +155,7 @@ static tare_status open_slots(struct slots *out, const struct tare_kernel *kerne
                               const struct tare_shape *shape) {
     for (int s = 0; s < o->slots; s++) {
         struct tare_variable_object *variable;
-        char wanted[TARE_SHAPE_TEXT_SIZE], got[TARE_SHAPE_TEXT_SIZE];
+        char expected[TARE_SHAPE_TEXT_SIZE], got[TARE_SHAPE_TEXT_SIZE];
         TARE_TRY(tare_variable_from_handle(&variable, &kernel->inputs[s]));
         TARE_TRY(tare_variable_own(variable));
         if (variable->value.dtype != dtype)
@@ -163,7 +163,7 @@ static tare_status open_slots(struct slots *out, const struct tare_kernel *kerne
                              tare_dtype_name(variable->value.dtype), tare_dtype_name(dtype));
         if (!tare_shape_equal(&variable->value.shape, shape))
             return TARE_FAIL(TARE_SHAPE, "variable '%s' has shape %s, the gradient %s", variable->name,
-                             tare_shape_text(wanted, &variable->value.shape), tare_shape_text(got, shape));
+                             tare_shape_text(expected, &variable->value.shape), tare_shape_text(got, shape));
         out->variables[s] = variable;
     }
     return TARE_OK;

@@ -37,10 +37,10 @@ static tare_status want_shape(const struct tare_tensor *tensor, const char *what
     for (int i = 0; good && i < rank; i++)
         good = tensor->shape.dims[i] == dims[i];
     if (good) return TARE_OK;
-    char got[TARE_SHAPE_TEXT_SIZE], wanted[TARE_SHAPE_TEXT_SIZE];
+    char got[TARE_SHAPE_TEXT_SIZE], expected[TARE_SHAPE_TEXT_SIZE];
     const struct tare_shape shape = { .rank = rank, .dims = { a, b } };
-    return TARE_FAIL(TARE_SHAPE, "%s has shape %s (wanted %s)", what, tare_shape_text(got, &tensor->shape),
-                     tare_shape_text(wanted, &shape));
+    return TARE_FAIL(TARE_SHAPE, "%s has shape %s (expected %s)", what, tare_shape_text(got, &tensor->shape),
+                     tare_shape_text(expected, &shape));
 }
 
 /* to [batch, n] = [x, h] · w + bias, for x [batch, in], h [batch, cell], w [in + cell, n]. */
@@ -151,7 +151,7 @@ static tare_status infer_lstm(struct tare_infer *infer) {
     const struct tare_shape *x = &infer->inputs[kind->sequence], *cell = &infer->inputs[kind->sequence + CS_PREV];
     struct tare_shape out = { .rank = kind->sequence ? 3 : 2, .dims = { -1, -1, -1 } };
     if (x->rank >= 0 && x->rank != out.rank)
-        return TARE_FAIL(TARE_SHAPE, "x has rank %d (wanted %d)", x->rank, out.rank);
+        return TARE_FAIL(TARE_SHAPE, "x has rank %d (expected %d)", x->rank, out.rank);
     for (int i = 0; x->rank >= 0 && i < out.rank - 1; i++)
         out.dims[i] = x->dims[i];
     if (cell->rank == 2) out.dims[out.rank - 1] = cell->dims[1];
@@ -198,7 +198,7 @@ static tare_status check_lstm(struct lstm *l, const struct tare_kernel *kernel) 
         if (kernel->inputs[0].elements != 1) return TARE_FAIL(TARE_SHAPE, "seq_len_max is no scalar");
         l->steps = tare_tensor_get_i64(&kernel->inputs[0], 0);
         if (l->steps < 0 || l->steps > inputs[X].shape.dims[0])
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "seq_len_max is %lld (wanted 0 to %lld)", (long long)l->steps,
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "seq_len_max is %lld (expected 0 to %lld)", (long long)l->steps,
                              (long long)inputs[X].shape.dims[0]);
     }
     TARE_TRY(want_shape(&inputs[CS_PREV], "cs_prev", 2, l->batch, l->cell));

@@ -43,11 +43,11 @@ static tare_status check_sweep(struct sweep *s) {
         int64_t expected;
         TARE_TRY(tare_window_output(&expected, &s->pad[i], &s->window, i, s->in.layout.spatial[i], s->size[i]));
         if (expected != s->out.layout.spatial[i])
-            return TARE_FAIL(TARE_SHAPE, "out_backprop has %lld elements along a dimension (wanted %lld)",
+            return TARE_FAIL(TARE_SHAPE, "out_backprop has %lld elements along a dimension (expected %lld)",
                              (long long)s->out.layout.spatial[i], (long long)expected);
     }
     if (s->in.layout.batch != s->out.layout.batch)
-        return TARE_FAIL(TARE_SHAPE, "out_backprop has a batch of %lld (wanted %lld)", (long long)s->out.layout.batch,
+        return TARE_FAIL(TARE_SHAPE, "out_backprop has a batch of %lld (expected %lld)", (long long)s->out.layout.batch,
                          (long long)s->in.layout.batch);
     return TARE_OK;
 }
@@ -145,7 +145,7 @@ static tare_status infer_convolution(struct tare_infer *infer) {
     }
     TARE_TRY(tare_infer_shape_input(&infer->outputs[0], infer, sized));
     if (infer->outputs[0].rank >= 0 && infer->outputs[0].rank != kind->spatial + 2)
-        return TARE_FAIL(TARE_SHAPE, "the sizes have %d entries (wanted %d)", infer->outputs[0].rank,
+        return TARE_FAIL(TARE_SHAPE, "the sizes have %d entries (expected %d)", infer->outputs[0].rank,
                          kind->spatial + 2);
     return TARE_OK;
 }
@@ -155,7 +155,7 @@ static tare_status open_convolution(struct sweep *s, struct products *p, const s
     TARE_TRY(view_of(&s->in, input, &s->window, "input"));
     TARE_TRY(view_of(&s->out, dy, &s->window, "out_backprop"));
     if (filter->rank != s->window.spatial + 2)
-        return TARE_FAIL(TARE_SHAPE, "filter has rank %d (wanted %d)", filter->rank, s->window.spatial + 2);
+        return TARE_FAIL(TARE_SHAPE, "filter has rank %d (expected %d)", filter->rank, s->window.spatial + 2);
     s->size[0] = 1;
     for (int i = 0; i < s->window.spatial; i++)
         s->size[3 - s->window.spatial + i] = filter->dims[i];
@@ -214,7 +214,7 @@ static tare_status infer_pool(struct tare_infer *infer) {
     }
     TARE_TRY(tare_infer_shape_input(&infer->outputs[0], infer, 0));
     if (infer->outputs[0].rank >= 0 && infer->outputs[0].rank != pool->spatial + 2)
-        return TARE_FAIL(TARE_SHAPE, "orig_input_shape has %d entries (wanted %d)", infer->outputs[0].rank,
+        return TARE_FAIL(TARE_SHAPE, "orig_input_shape has %d entries (expected %d)", infer->outputs[0].rank,
                          pool->spatial + 2);
     return TARE_OK;
 }
@@ -261,7 +261,7 @@ static tare_status run_pool(struct tare_kernel *kernel) {
     TARE_TRY(view_of(&s.in, &out->shape, &s.window, "orig_input"));
     TARE_TRY(view_of(&s.out, &p.grad->shape, &s.window, "grad"));
     if (s.in.layout.channels != s.out.layout.channels)
-        return TARE_FAIL(TARE_SHAPE, "grad has %lld channels (wanted %lld)", (long long)s.out.layout.channels,
+        return TARE_FAIL(TARE_SHAPE, "grad has %lld channels (expected %lld)", (long long)s.out.layout.channels,
                          (long long)s.in.layout.channels);
     TARE_TRY(check_sweep(&s));
     p.sums = TARE_NEW_ARRAY(kernel->scratch, double, (size_t)out->elements + 1);

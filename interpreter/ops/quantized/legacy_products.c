@@ -23,7 +23,7 @@ static tare_status open_operands(struct operands *operands, struct tare_kernel *
         const struct tare_tensor *tensor = &kernel->inputs[i];
         struct tare_span *span = i ? &operands->b : &operands->a;
         if (tare_dtype_size(tensor->dtype) != 1)
-            return TARE_FAIL(TARE_UNSUPPORTED, "%s is %s (wanted qint8 or quint8)", kernel->node->def->inputs[i].name,
+            return TARE_FAIL(TARE_UNSUPPORTED, "%s is %s (expected qint8 or quint8)", kernel->node->def->inputs[i].name,
                              tare_dtype_name(tensor->dtype));
         TARE_TRY(tare_span_proper(span, kernel, 2 + 2 * i, tensor->dtype));
         const int32_t zero = (int32_t)tare_span_steps(span, 0);
@@ -34,7 +34,7 @@ static tare_status open_operands(struct operands *operands, struct tare_kernel *
         operands->values[i] = values;
     }
     if (kernel->node->output_dtypes[0] != TARE_DT_QINT32)
-        return TARE_FAIL(TARE_UNSUPPORTED, "the output is %s (wanted qint32)",
+        return TARE_FAIL(TARE_UNSUPPORTED, "the output is %s (expected qint32)",
                          tare_dtype_name(kernel->node->output_dtypes[0]));
     operands->c = tare_span_of_products(&operands->a, &operands->b, TARE_DT_QINT32);
     return TARE_OK;
@@ -58,7 +58,7 @@ static tare_status infer_matmul(struct tare_infer *infer) {
     infer->outputs[1] = infer->outputs[2] = tare_shape_scalar();
     for (int i = 0; i < 2; i++)
         if (infer->inputs[i].rank >= 0 && infer->inputs[i].rank != 2)
-            return TARE_FAIL(TARE_SHAPE, "%s has rank %d (wanted 2)", i ? "b" : "a", infer->inputs[i].rank);
+            return TARE_FAIL(TARE_SHAPE, "%s has rank %d (expected 2)", i ? "b" : "a", infer->inputs[i].rank);
     if (a->rank == 2) infer->outputs[0].dims[0] = a->dims[ta ? 1 : 0];
     if (b->rank == 2) infer->outputs[0].dims[1] = b->dims[tb ? 0 : 1];
     if (a->rank < 0 || b->rank < 0) return TARE_OK;
@@ -105,7 +105,7 @@ static tare_status conv_of(struct tare_conv *conv, struct tare_shape *output, co
     if (window.stride_of_batch != 1 || window.stride_of_channels != 1)
         return TARE_FAIL(TARE_UNSUPPORTED, "strides along batch or channels");
     if (input->rank != 4 || filter->rank != 4)
-        return TARE_FAIL(TARE_SHAPE, "input has rank %d and filter %d (wanted 4)", input->rank, filter->rank);
+        return TARE_FAIL(TARE_SHAPE, "input has rank %d and filter %d (expected 4)", input->rank, filter->rank);
     *conv = (struct tare_conv){ .batch = input->dims[0],
                                 .in = { 1, input->dims[1], input->dims[2] },
                                 .in_channels = input->dims[3],
@@ -205,7 +205,7 @@ static tare_status run_pool(struct tare_kernel *kernel, bool average) {
     struct tare_shape shape;
     struct tare_span span;
     if (tare_dtype_size(input->dtype) != 1)
-        return TARE_FAIL(TARE_UNSUPPORTED, "input is %s (wanted qint8 or quint8)", tare_dtype_name(input->dtype));
+        return TARE_FAIL(TARE_UNSUPPORTED, "input is %s (expected qint8 or quint8)", tare_dtype_name(input->dtype));
     TARE_TRY(tare_span_operand(&span, kernel, 1, input->dtype));
     TARE_TRY(pool_of(&pool, &shape, kernel->node, &input->shape));
     TARE_TRY(tare_kernel_output(kernel, 0, input->dtype, &shape));

@@ -50,26 +50,26 @@ static tare_status run_used_range(struct tare_kernel *kernel) {
     return tare_span_outputs(kernel, 0, &used);
 }
 
-static tare_status to_span(struct tare_kernel *kernel, const struct tare_span *from, struct tare_span *wanted) {
+static tare_status to_span(struct tare_kernel *kernel, const struct tare_span *from, struct tare_span *expected) {
     const struct tare_tensor *input = &kernel->inputs[0];
-    wanted->dtype = tare_dtype_base(kernel->node->output_dtypes[0]);
-    TARE_TRY(tare_kernel_output(kernel, 0, wanted->dtype, &input->shape));
-    TARE_TRY(tare_span_outputs(kernel, 1, wanted));
-    tare_span_requantize(&kernel->outputs[0], 0, wanted, input, 0, from, input->elements);
+    expected->dtype = tare_dtype_base(kernel->node->output_dtypes[0]);
+    TARE_TRY(tare_kernel_output(kernel, 0, expected->dtype, &input->shape));
+    TARE_TRY(tare_span_outputs(kernel, 1, expected));
+    tare_span_requantize(&kernel->outputs[0], 0, expected, input, 0, from, input->elements);
     return TARE_OK;
 }
 
 static tare_status run_requantize(struct tare_kernel *kernel) {
-    struct tare_span span, wanted;
+    struct tare_span span, expected;
     TARE_TRY(tare_span_operand(&span, kernel, 1, kernel->inputs[0].dtype));
-    TARE_TRY(tare_span_operand(&wanted, kernel, 3, kernel->inputs[0].dtype));
-    if (wanted.min > 0)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "requested_output_min must be <= 0, but got %g", (double)wanted.min);
-    if (wanted.max < wanted.min)
+    TARE_TRY(tare_span_operand(&expected, kernel, 3, kernel->inputs[0].dtype));
+    if (expected.min > 0)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "requested_output_min must be <= 0, but got %g", (double)expected.min);
+    if (expected.max < expected.min)
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                         "requested_output_max must be >= requested_output_min, but got %g and %g", (double)wanted.max,
-                         (double)wanted.min);
-    return to_span(kernel, &span, &wanted);
+                         "requested_output_max must be >= requested_output_min, but got %g and %g",
+                         (double)expected.max, (double)expected.min);
+    return to_span(kernel, &span, &expected);
 }
 
 static tare_status run_shrink(struct tare_kernel *kernel) {
@@ -89,12 +89,12 @@ struct ends {
 static tare_status read_ends(struct ends *ends, const struct tare_kernel *kernel) {
     const struct tare_tensor *input = &kernel->inputs[0];
     if (input->dtype != TARE_DT_QINT32)
-        return TARE_FAIL(TARE_UNSUPPORTED, "input is %s (wanted qint32)", tare_dtype_name(input->dtype));
+        return TARE_FAIL(TARE_UNSUPPORTED, "input is %s (expected qint32)", tare_dtype_name(input->dtype));
     if (input->shape.rank < 1) return TARE_FAIL(TARE_SHAPE, "input is a scalar");
     ends->depth = input->shape.dims[input->shape.rank - 1];
     for (size_t i = 1; i < 3; i++)
         if (kernel->inputs[i].elements != ends->depth)
-            return TARE_FAIL(TARE_SHAPE, "%s has %lld elements (wanted %lld)", i == 1 ? "input_min" : "input_max",
+            return TARE_FAIL(TARE_SHAPE, "%s has %lld elements (expected %lld)", i == 1 ? "input_min" : "input_max",
                              (long long)kernel->inputs[i].elements, (long long)ends->depth);
     ends->min = kernel->inputs[1].data;
     ends->max = kernel->inputs[2].data;
@@ -130,17 +130,17 @@ static tare_status run_used_range_channels(struct tare_kernel *kernel) {
 static tare_status run_requantize_channels(struct tare_kernel *kernel) {
     const struct tare_tensor *input = &kernel->inputs[0];
     const int dtype = tare_dtype_base(kernel->node->output_dtypes[0]);
-    struct tare_span wanted;
+    struct tare_span expected;
     struct ends ends;
     int64_t lowest, highest;
     TARE_TRY(read_ends(&ends, kernel));
-    TARE_TRY(tare_span_operand(&wanted, kernel, 3, dtype));
+    TARE_TRY(tare_span_operand(&expected, kernel, 3, dtype));
     if (dtype != TARE_DT_QINT8 && dtype != TARE_DT_QUINT8)
-        return TARE_FAIL(TARE_UNSUPPORTED, "out_type is %s (wanted qint8 or quint8)", tare_dtype_name(dtype));
+        return TARE_FAIL(TARE_UNSUPPORTED, "out_type is %s (expected qint8 or quint8)", tare_dtype_name(dtype));
     TARE_TRY(tare_kernel_output(kernel, 0, dtype, &input->shape));
-    TARE_TRY(tare_span_outputs(kernel, 1, &wanted));
+    TARE_TRY(tare_span_outputs(kernel, 1, &expected));
     tare_quantized_limits(dtype, &lowest, &highest);
-    const float most = fmaxf(fabsf(wanted.min), fabsf(wanted.max));
+    const float most = fmaxf(fabsf(expected.min), fabsf(expected.max));
     for (int64_t i = 0; i < input->elements; i++) {
         const float scale = (float)highest * (larger_end(&ends, i % ends.depth) / most / 0x1p31f);
         const float steps = rintf((float)TARE_CONST_DATA(int32_t, input)[i] * scale);
@@ -182,18 +182,18 @@ static tare_status run_relu6(struct tare_kernel *kernel) {
 }
 static tare_status run_relu_x(struct tare_kernel *kernel) {
     if (kernel->inputs[1].elements != 1)
-        return TARE_FAIL(TARE_SHAPE, "max_value has %lld elements (wanted 1)", (long long)kernel->inputs[1].elements);
+        return TARE_FAIL(TARE_SHAPE, "max_value has %lld elements (expected 1)", (long long)kernel->inputs[1].elements);
     return clamp(kernel, 2, true, TARE_CONST_DATA(float, &kernel->inputs[1])[0]);
 }
 
 /* ---- shape only ---- */
 
 static tare_status infer_reshape(struct tare_infer *infer) {
-    const struct tare_tensor *wanted = infer->input_values[1];
+    const struct tare_tensor *expected = infer->input_values[1];
     int64_t dims[TARE_MAX_RANK], known = 1, elements;
     int count, open = -1;
     infer->outputs[1] = infer->outputs[2] = tare_shape_scalar();
-    if (wanted == NULL) return TARE_OK;
+    if (expected == NULL) return TARE_OK;
     TARE_TRY(tare_operand_list(infer, 1, "shape", dims, &count));
     if (count < 0) return TARE_OK;
     for (int d = 0; d < count; d++) {
@@ -234,9 +234,10 @@ static tare_status run_bias(struct tare_kernel *kernel) {
         input->dtype != bias->dtype)
         return TARE_FAIL(TARE_UNSUPPORTED, "%s and %s giving %s", tare_dtype_name(input->dtype),
                          tare_dtype_name(bias->dtype), tare_dtype_name(kernel->node->output_dtypes[0]));
-    if (input->shape.rank < 2) return TARE_FAIL(TARE_SHAPE, "input has rank %d (wanted at least 2)", input->shape.rank);
+    if (input->shape.rank < 2)
+        return TARE_FAIL(TARE_SHAPE, "input has rank %d (expected at least 2)", input->shape.rank);
     if (bias->shape.rank != 1 || bias->elements != input->shape.dims[input->shape.rank - 1])
-        return TARE_FAIL(TARE_SHAPE, "bias has %lld elements (wanted a vector of %lld)", (long long)bias->elements,
+        return TARE_FAIL(TARE_SHAPE, "bias has %lld elements (expected a vector of %lld)", (long long)bias->elements,
                          (long long)input->shape.dims[input->shape.rank - 1]);
     total.max = fmaxf(fmaxf(x.max, -x.min), fmaxf(b.max, -b.min)) * 0x1p17f;
     total.min = -total.max;
@@ -283,7 +284,7 @@ static tare_status open_pair(struct pair *pair, struct tare_kernel *kernel) {
     TARE_TRY(tare_span_proper(&pair->y, kernel, 4, kernel->inputs[1].dtype));
     if (kernel->inputs[0].dtype != TARE_DT_QUINT8 || kernel->inputs[1].dtype != TARE_DT_QUINT8 ||
         kernel->node->output_dtypes[0] != TARE_DT_QINT32)
-        return TARE_FAIL(TARE_UNSUPPORTED, "%s and %s giving %s (wanted quint8 and quint8 giving qint32)",
+        return TARE_FAIL(TARE_UNSUPPORTED, "%s and %s giving %s (expected quint8 and quint8 giving qint32)",
                          tare_dtype_name(kernel->inputs[0].dtype), tare_dtype_name(kernel->inputs[1].dtype),
                          tare_dtype_name(kernel->node->output_dtypes[0]));
     TARE_TRY(tare_broadcast_plan(&pair->plan, kernel->inputs, 2));
@@ -346,15 +347,15 @@ static tare_status run_batch_norm(struct tare_kernel *kernel) {
     const bool scales = tare_node_bool(kernel->node, "scale_after_normalization", false);
     struct tare_span spans[5];
     if (input->dtype != TARE_DT_QUINT8 || kernel->node->output_dtypes[0] != TARE_DT_QINT32)
-        return TARE_FAIL(TARE_UNSUPPORTED, "%s giving %s (wanted quint8 giving qint32)", tare_dtype_name(input->dtype),
-                         tare_dtype_name(kernel->node->output_dtypes[0]));
-    if (input->shape.rank != 4) return TARE_FAIL(TARE_SHAPE, "t has rank %d (wanted 4)", input->shape.rank);
+        return TARE_FAIL(TARE_UNSUPPORTED, "%s giving %s (expected quint8 giving qint32)",
+                         tare_dtype_name(input->dtype), tare_dtype_name(kernel->node->output_dtypes[0]));
+    if (input->shape.rank != 4) return TARE_FAIL(TARE_SHAPE, "t has rank %d (expected 4)", input->shape.rank);
     const int64_t depth = input->shape.dims[3];
     for (size_t k = 0; k < 5; k++) {
         const struct tare_tensor *vector = &kernel->inputs[3 * k];
         TARE_TRY(tare_span_operand(&spans[k], kernel, 3 * k + 1, TARE_DT_QUINT8));
         if (k > 0 && (vector->shape.rank != 1 || vector->elements != depth))
-            return TARE_FAIL(TARE_SHAPE, "%s has %lld elements (wanted a vector of %lld)",
+            return TARE_FAIL(TARE_SHAPE, "%s has %lld elements (expected a vector of %lld)",
                              kernel->node->def->inputs[3 * k].name, (long long)vector->elements, (long long)depth);
     }
     TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_QINT32, &input->shape));
@@ -410,8 +411,8 @@ static tare_status run_instance_norm(struct tare_kernel *kernel) {
     struct tare_span x;
     TARE_TRY(tare_span_proper(&x, kernel, 1, input->dtype));
     if (input->dtype != TARE_DT_QUINT8)
-        return TARE_FAIL(TARE_UNSUPPORTED, "x is %s (wanted quint8)", tare_dtype_name(input->dtype));
-    if (input->shape.rank != 4) return TARE_FAIL(TARE_SHAPE, "x has rank %d (wanted 4)", input->shape.rank);
+        return TARE_FAIL(TARE_UNSUPPORTED, "x is %s (expected quint8)", tare_dtype_name(input->dtype));
+    if (input->shape.rank != 4) return TARE_FAIL(TARE_SHAPE, "x has rank %d (expected 4)", input->shape.rank);
     TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_QUINT8, &input->shape));
     n.pixels = input->shape.dims[1] * input->shape.dims[2];
     n.channels = input->shape.dims[3];
@@ -482,7 +483,7 @@ static tare_status part_spans(struct tare_kernel *kernel, const struct parts *pa
     for (size_t i = 0; i < parts->count; i++) {
         const struct tare_tensor *min = &kernel->inputs[parts->mins + i], *max = min + parts->count;
         if (min->elements != 1 || max->elements != 1)
-            return TARE_FAIL(TARE_SHAPE, "the range of part %zu has %lld and %lld elements (wanted 1)", i,
+            return TARE_FAIL(TARE_SHAPE, "the range of part %zu has %lld and %lld elements (expected 1)", i,
                              (long long)min->elements, (long long)max->elements);
         spans[i] = (struct tare_span){ dtype, TARE_CONST_DATA(float, min)[0], TARE_CONST_DATA(float, max)[0] };
         if (!isfinite(spans[i].min) || !isfinite(spans[i].max))
@@ -504,7 +505,7 @@ static tare_status run_concat(struct tare_kernel *kernel) {
     struct tare_shape *shapes;
     if (spans == NULL) return TARE_NO_MEMORY;
     if (tare_dtype_get(first->dtype)->class != TARE_CLASS_QUANTIZED)
-        return TARE_FAIL(TARE_UNSUPPORTED, "values of %s (wanted quantized integers)", tare_dtype_name(first->dtype));
+        return TARE_FAIL(TARE_UNSUPPORTED, "values of %s (expected quantized integers)", tare_dtype_name(first->dtype));
     if (kernel->inputs[parts.axis].elements != 1) return TARE_FAIL(TARE_SHAPE, "the axis is no scalar");
     TARE_TRY(part_spans(kernel, &parts, spans, &all));
     TARE_TRY(tare_operand_shapes(kernel, &shapes));

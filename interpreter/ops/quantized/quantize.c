@@ -42,7 +42,7 @@ static tare_status fake_bits(int64_t *bits, bool *narrow, const struct tare_node
     *bits = tare_node_int(node, "num_bits", 8);
     *narrow = tare_node_bool(node, "narrow_range", false);
     if (*bits < 2 || *bits > 16)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "num_bits is %lld (wanted 2 to 16)", (long long)*bits);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "num_bits is %lld (expected 2 to 16)", (long long)*bits);
     return TARE_OK;
 }
 
@@ -72,7 +72,7 @@ static tare_status run_fake_vars(struct tare_kernel *kernel, bool per_channel) {
     TARE_TRY(tare_channels_of(&channels, &inputs[0].shape, per_channel ? inputs[0].shape.rank - 1 : -1));
     for (int i = 1; i < 3; i++) {
         if (inputs[i].elements != channels.count)
-            return TARE_FAIL(TARE_SHAPE, "%s has %lld elements (wanted %lld)", i == 1 ? "min" : "max",
+            return TARE_FAIL(TARE_SHAPE, "%s has %lld elements (expected %lld)", i == 1 ? "min" : "max",
                              (long long)inputs[i].elements, (long long)channels.count);
     }
     TARE_TRY(tare_kernel_output_like0(kernel, 0));
@@ -125,7 +125,7 @@ static tare_status run_fake_gradient(struct tare_kernel *kernel, bool per_channe
     TARE_TRY(tare_channels_of(&channels, shape, per_channel ? shape->rank - 1 : -1));
     for (int i = 2; i < 4; i++)
         if (inputs[i].elements != channels.count)
-            return TARE_FAIL(TARE_SHAPE, "%s has %lld elements (wanted %lld)", i == 2 ? "min" : "max",
+            return TARE_FAIL(TARE_SHAPE, "%s has %lld elements (expected %lld)", i == 2 ? "min" : "max",
                              (long long)inputs[i].elements, (long long)channels.count);
     for (size_t k = 0; k < 3; k++)
         TARE_TRY(tare_kernel_output(kernel, k, TARE_DT_FLOAT, k ? &inputs[2].shape : shape));
@@ -237,7 +237,7 @@ static int32_t quantize(float x, const struct quantizer *q) {
 static tare_status check_ranges(const struct tare_kernel *kernel, const struct tare_channels *channels) {
     for (int i = 1; i < 3; i++) {
         if (kernel->inputs[i].elements != channels->count)
-            return TARE_FAIL(TARE_SHAPE, "%s has %lld elements (wanted %lld)", i == 1 ? "min_range" : "max_range",
+            return TARE_FAIL(TARE_SHAPE, "%s has %lld elements (expected %lld)", i == 1 ? "min_range" : "max_range",
                              (long long)kernel->inputs[i].elements, (long long)channels->count);
     }
     return TARE_OK;

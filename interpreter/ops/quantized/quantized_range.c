@@ -101,13 +101,13 @@ static int64_t cut(double x) {
 }
 
 static struct fixed_point fixed_point_of(const struct tare_span *to, const struct tare_span *from) {
-    const float range = from->max - from->min, wanted = to->max - to->min;
+    const float range = from->max - from->min, expected = to->max - to->min;
     const float centre = (float)((double)(from->min + from->max) / 2.0);
-    const float inverse = wanted == 0 ? 0.0f : (float)(255.0 / (double)wanted);
+    const float inverse = expected == 0 ? 0.0f : (float)(255.0 / (double)expected);
     struct fixed_point fixed = { .shift = 1 << 15 }; /* rounding */
-    if (wanted != 0) {
-        fixed.scale = cut(255.0 * 65536 * (double)range / (double)wanted);
-        fixed.shift -= cut(65536 * ((double)to->min * 255.0) / (double)wanted);
+    if (expected != 0) {
+        fixed.scale = cut(255.0 * 65536 * (double)range / (double)expected);
+        fixed.shift -= cut(65536 * ((double)to->min * 255.0) / (double)expected);
     }
     fixed.shift += cut((double)(centre * inverse * 65536.0f));
     return fixed;
@@ -142,7 +142,7 @@ tare_status tare_span_operand(struct tare_span *span, const struct tare_kernel *
     for (size_t i = first; i < first + 2; i++) {
         const struct tare_tensor *end = &kernel->inputs[i];
         if (end->elements != 1)
-            return TARE_FAIL(TARE_SHAPE, "%s has %lld elements (wanted 1)", kernel->node->def->inputs[i].name,
+            return TARE_FAIL(TARE_SHAPE, "%s has %lld elements (expected 1)", kernel->node->def->inputs[i].name,
                              (long long)end->elements);
     }
     *span = (struct tare_span){ dtype, TARE_CONST_DATA(float, &kernel->inputs[first])[0],
@@ -172,7 +172,7 @@ tare_status tare_span_outputs(struct tare_kernel *kernel, size_t first, const st
 tare_status tare_span_dtypes(const struct tare_kernel *kernel, size_t n_inputs) {
     for (size_t i = 0; i < n_inputs; i++)
         if (tare_dtype_get(kernel->inputs[i].dtype)->class != TARE_CLASS_QUANTIZED)
-            return TARE_FAIL(TARE_UNSUPPORTED, "%s is %s (wanted quantized integers)",
+            return TARE_FAIL(TARE_UNSUPPORTED, "%s is %s (expected quantized integers)",
                              kernel->node->def->inputs[i].name, tare_dtype_name(kernel->inputs[i].dtype));
     return TARE_OK;
 }

@@ -21,7 +21,7 @@ struct multiplier {
 
 static tare_status set_multiplier(struct multiplier *out, double scale) {
     if (!isfinite(scale) || scale <= 0)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "scales give %g (wanted a positive number)", scale);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "scales give %g (expected a positive number)", scale);
     int64_t value = (int64_t)round(frexp(scale, &out->shift) * 2147483648.0);
     if (value == 2147483648LL) {
         value /= 2;
@@ -68,13 +68,13 @@ static tare_status parameters_of(struct parameters *out, const struct tare_kerne
     out->highest = tare_node_int(kernel->node, name, INT32_MAX);
     out->is_scalar = axis < 0;
     if (scales->elements != out->channels.count || zero_points->elements != out->channels.count)
-        return TARE_FAIL(TARE_SHAPE, "%lld %sscales and %lld zero points (wanted %lld)", (long long)scales->elements,
+        return TARE_FAIL(TARE_SHAPE, "%lld %sscales and %lld zero points (expected %lld)", (long long)scales->elements,
                          prefix, (long long)zero_points->elements, (long long)out->channels.count);
     out->scales = scales->data;
     out->zero_points = zero_points->data;
     for (int64_t i = 0; i < scales->elements; i++) {
         if (!(out->scales[i] > 0))
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "%sscale %g (wanted a positive number)", prefix,
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "%sscale %g (expected a positive number)", prefix,
                              (double)out->scales[i]);
     }
     return TARE_OK;
@@ -166,7 +166,7 @@ static tare_status run_uniform_clip(struct tare_kernel *kernel) {
     TARE_TRY(parameters_of(&p, kernel, "", 3, &input->shape));
     for (int i = 1; i < 3; i++) {
         if (kernel->inputs[i].elements != p.channels.count)
-            return TARE_FAIL(TARE_SHAPE, "%s has %lld elements (wanted %lld)", i == 1 ? "min" : "max",
+            return TARE_FAIL(TARE_SHAPE, "%s has %lld elements (expected %lld)", i == 1 ? "min" : "max",
                              (long long)kernel->inputs[i].elements, (long long)p.channels.count);
     }
     TARE_TRY(tare_kernel_output(kernel, 0, input->dtype, &input->shape));
@@ -250,7 +250,7 @@ static tare_status list_or(int64_t *values, const struct tare_node *node, const 
         values[i] = fill;
     if (attr == NULL || attr->count == 0) return TARE_OK;
     if (attr->count != (size_t)count || attr->kind != TARE_ATTR_INT)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s has %zu entries (wanted %d)", name, attr->count, count);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s has %zu entries (expected %d)", name, attr->count, count);
     for (int i = 0; i < count; i++)
         values[i] = attr->items[i].i;
     return TARE_OK;
@@ -263,7 +263,7 @@ static tare_status conv_geometry(struct tare_general_conv *general, const struct
     const char *padding = tare_node_string(node, "padding", "VALID");
     int64_t pads[2 * TARE_MOST_SPATIAL];
     if (lhs->rank < 3 || rhs->rank != lhs->rank)
-        return TARE_FAIL(TARE_SHAPE, "operands have ranks %d and %d (wanted the same, at least 3)", lhs->rank,
+        return TARE_FAIL(TARE_SHAPE, "operands have ranks %d and %d (expected the same, at least 3)", lhs->rank,
                          rhs->rank);
     if (tare_node_int(node, "batch_group_count", 1) != 1) return TARE_FAIL(TARE_UNSUPPORTED, "batch groups");
     TARE_TRY(tare_conv_dims_read(&dims, node, "dimension_numbers", lhs->rank, TARE_CONV_UNIFORM));
@@ -337,7 +337,7 @@ static tare_status left_values(struct tare_kernel *kernel, int32_t **out, struct
     }
     struct parameters left;
     TARE_TRY(parameters_of(&left, kernel, "lhs_", 2, &sum->lhs->shape));
-    if (!left.is_scalar) return TARE_FAIL(TARE_UNSUPPORTED, "lhs_quantization_axis (wanted -1)");
+    if (!left.is_scalar) return TARE_FAIL(TARE_UNSUPPORTED, "lhs_quantization_axis (expected -1)");
     for (int64_t i = 0; i < sum->lhs->elements; i++)
         values[i] = subtract(((const int8_t *)data)[i], left.zero_points[0]);
     return TARE_OK;
@@ -433,7 +433,7 @@ static tare_status infer_dot(struct tare_infer *infer) {
     for (int i = 0; i < 2; i++) {
         if (infer->inputs[i].rank < 0) continue;
         if (infer->inputs[i].rank != 2)
-            return TARE_FAIL(TARE_SHAPE, "operand %d has rank %d (wanted 2)", i, infer->inputs[i].rank);
+            return TARE_FAIL(TARE_SHAPE, "operand %d has rank %d (expected 2)", i, infer->inputs[i].rank);
         infer->outputs[0].dims[i] = infer->inputs[i].dims[i];
     }
     return TARE_OK;

@@ -120,7 +120,7 @@ static tare_status infer_gather(struct tare_infer *infer) {
     for (size_t i = 0; i < levels; i++)
         infer->outputs[i] = tare_operand_vector_shape(-1);
     if (indices->rank >= 0 && (size_t)indices->rank + infer->n_inputs - 3 != levels)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "OUTPUT_RAGGED_RANK is %zu (wanted %zu)", levels,
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "OUTPUT_RAGGED_RANK is %zu (expected %zu)", levels,
                          (size_t)indices->rank + infer->n_inputs - 3);
     infer->outputs[levels] = *values;
     if (values->rank > 0) infer->outputs[levels].dims[0] = -1;

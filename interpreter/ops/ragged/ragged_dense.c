@@ -56,7 +56,7 @@ static tare_status infer_dense(struct tare_infer *infer) {
     if (values->rank < 0) return TARE_OK;
     rank = partitions.ragged_rank + values->rank;
     if (fallback->rank >= values->rank)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "default_value has rank %d (wanted less than the %d of values)",
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "default_value has rank %d (expected less than the %d of values)",
                          fallback->rank, values->rank);
     if (rank > TARE_MAX_RANK) return TARE_FAIL(TARE_SHAPE, "the result has more than %d dimensions", TARE_MAX_RANK);
     *out = tare_operand_unknown_dims(partitions.ragged_rank + 1);
@@ -147,7 +147,7 @@ static tare_status lay_out(struct tare_kernel *kernel, const struct partitions *
     if (partitions->has_first) rows = tare_index_at(&partitions->tensors[0], 0);
     if (rows < 0) return TARE_FAIL(TARE_INVALID_ARGUMENT, "the number of rows is negative");
     if (rows > MOST_ROWS)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%lld rows (wanted at most %d)", (long long)rows, MOST_ROWS);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%lld rows (expected at most %d)", (long long)rows, MOST_ROWS);
     if (shape->dims[0] < 0) shape->dims[0] = rows;
     above = TARE_NEW_ARRAY(kernel->scratch, int64_t, (size_t)rows + 1);
     if (!above) return TARE_NO_MEMORY;
@@ -200,7 +200,7 @@ static tare_status check_size(const struct tare_shape *shape) {
     int64_t elements;
     TARE_TRY(tare_shape_elements(&elements, shape));
     if (elements <= MOST_ELEMENTS) return TARE_OK;
-    return TARE_FAIL(TARE_SHAPE, "the result would have shape %s, %lld elements (wanted at most %d)",
+    return TARE_FAIL(TARE_SHAPE, "the result would have shape %s, %lld elements (expected at most %d)",
                      tare_shape_text(text, shape), (long long)elements, MOST_ELEMENTS);
 }
 

@@ -57,7 +57,7 @@ static tare_status check_splits(const struct tare_kernel *kernel) {
         const struct tare_tensor *splits = &kernel->inputs[i], *next = &kernel->inputs[i + 1];
         int64_t rows = i + 1 < rank ? next->elements - 1 : next->shape.rank ? next->shape.dims[0] : -1;
         if (splits->shape.rank != 1 || splits->elements < 1 || rows < 0)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "splits %zu: a vector of at least one element is wanted", i);
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "splits %zu: a vector of at least one element is expected", i);
         TARE_TRY(tare_error_prefix(tare_text_check_splits(splits, rows), "splits %zu", i));
     }
     return TARE_OK;
@@ -144,7 +144,7 @@ static tare_status check_part(const struct tare_kernel *kernel, const struct par
     const int values = tare_node_type(kernel->node, "Tvalues", TARE_DT_INVALID);
     const int splits = tare_node_type(kernel->node, "Tsplits", TARE_DT_INT64);
     if (part->n_splits != parts->n_splits)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "element %lld has ragged rank %zu (wanted %zu)", (long long)k,
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "element %lld has ragged rank %zu (expected %zu)", (long long)k,
                          part->n_splits, parts->n_splits);
     if (part->values.dtype != values)
         return TARE_FAIL(TARE_TYPE, "Expected values Tensor dtype: %s, found: %s", tare_dtype_get(values)->spec_name,
@@ -154,7 +154,7 @@ static tare_status check_part(const struct tare_kernel *kernel, const struct par
             return TARE_FAIL(TARE_TYPE, "Expected row_splits Tensor dtype: %s, found: %s",
                              tare_dtype_get(splits)->spec_name, tare_dtype_get(part->splits[i].dtype)->spec_name);
     if (shape->rank < (parts->rank ? 1 : 0) || shape->rank != first->rank)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "element %lld has values of rank %d (wanted %d, at least %d)",
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "element %lld has values of rank %d (expected %d, at least %d)",
                          (long long)k, shape->rank, first->rank, parts->rank ? 1 : 0);
     for (int d = parts->rank ? 1 : 0; d < shape->rank; d++)
         if (shape->dims[d] != first->dims[d])
@@ -179,7 +179,7 @@ static tare_status read_parts(struct parts *parts, const struct tare_kernel *ker
     for (int64_t k = 0; k < parts->count; k++) {
         const struct tare_object *object = TARE_CONST_DATA(struct tare_object *, encoded)[k];
         if (!object || object->type != &ragged_type)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "element %lld holds %s (wanted a RaggedTensor)", (long long)k,
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "element %lld holds %s (expected a RaggedTensor)", (long long)k,
                              object ? object->type->name : "nothing");
         parts->items[k] = (const struct ragged *)object;
         TARE_TRY(check_part(kernel, parts, k));

@@ -87,10 +87,10 @@ static tare_status run_draws(struct tare_kernel *kernel) {
         for (int k = 0; k < form->count; k++) {
             const struct tare_tensor *parameter = &kernel->inputs[form->first + k];
             const int64_t at = parameter_at(form, parameter, shape, i, kernel->outputs[0].elements);
-            char got[TARE_SHAPE_TEXT_SIZE], wanted[TARE_SHAPE_TEXT_SIZE];
+            char got[TARE_SHAPE_TEXT_SIZE], expected[TARE_SHAPE_TEXT_SIZE];
             if (at < 0 || at >= parameter->elements)
                 return TARE_FAIL(TARE_SHAPE, "a parameter of shape %s cannot be broadcast to %s",
-                                 tare_shape_text(got, &parameter->shape), tare_shape_text(wanted, shape));
+                                 tare_shape_text(got, &parameter->shape), tare_shape_text(expected, shape));
             parameters[k] = tare_tensor_get_f64(parameter, at);
         }
         tare_tensor_set_f64(&kernel->outputs[0], i, form->draw(&source, parameters));

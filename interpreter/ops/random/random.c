@@ -107,7 +107,7 @@ static tare_status fill_range(struct tare_tensor *out, struct tare_philox *sourc
     bool wide = tare_dtype_size(out->dtype) == 8;
     uint64_t low, range;
     if (minimum->elements != 1 || maximum->elements != 1)
-        return TARE_FAIL(TARE_SHAPE, "minval and maxval have %lld and %lld elements (wanted 1)",
+        return TARE_FAIL(TARE_SHAPE, "minval and maxval have %lld and %lld elements (expected 1)",
                          (long long)minimum->elements, (long long)maximum->elements);
     low = (uint64_t)tare_tensor_get_i64(minimum, 0);
     range = (uint64_t)tare_tensor_get_i64(maximum, 0) - low;

@@ -9,9 +9,9 @@ tare_status tare_random_from_key(struct tare_philox *out, const struct tare_kern
     const struct tare_tensor *algorithm = &kernel->inputs[first + 2];
     int64_t alg = algorithm->elements == 1 ? tare_tensor_get_i64(algorithm, 0) : -1;
     if (alg != TARE_RANDOM_PHILOX && alg != ANY_ALGORITHM)
-        return TARE_FAIL(TARE_UNSUPPORTED, "random algorithm %lld (wanted 1, Philox)", (long long)alg);
+        return TARE_FAIL(TARE_UNSUPPORTED, "random algorithm %lld (expected 1, Philox)", (long long)alg);
     if (key->elements < 1 || counter->elements < 2)
-        return TARE_FAIL(TARE_SHAPE, "key and counter have %lld and %lld numbers (wanted 1 and 2)",
+        return TARE_FAIL(TARE_SHAPE, "key and counter have %lld and %lld numbers (expected 1 and 2)",
                          (long long)key->elements, (long long)counter->elements);
     *out = tare_philox_from((uint64_t)tare_tensor_get_i64(key, 0), (uint64_t)tare_tensor_get_i64(counter, 0),
                             (uint64_t)tare_tensor_get_i64(counter, 1));
@@ -46,7 +46,7 @@ static tare_status open_state(uint64_t **out, struct tare_variable_object **vari
                         : algorithm->elements == 1 ? tare_tensor_get_i64(algorithm, 0)
                                                    : -1;
     if (alg != TARE_RANDOM_PHILOX && alg != ANY_ALGORITHM)
-        return TARE_FAIL(TARE_UNSUPPORTED, "random algorithm %lld (wanted 1, Philox)", (long long)alg);
+        return TARE_FAIL(TARE_UNSUPPORTED, "random algorithm %lld (expected 1, Philox)", (long long)alg);
     TARE_TRY(tare_variable_from_handle(variable, &kernel->inputs[0]));
     TARE_TRY(tare_variable_own(*variable));
     const struct tare_tensor *value = &(*variable)->value;

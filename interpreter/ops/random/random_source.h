@@ -18,7 +18,7 @@ tare_status tare_random_from_session(struct tare_philox *out, const struct tare_
  * variable moves on to where the next op begins. */
 tare_status tare_random_from_state(struct tare_philox *out, struct tare_kernel *kernel,
                                    const struct tare_tensor *algorithm);
-/* Moves that generator on by `delta` numbers. `before` (NULL: not wanted) becomes the state before. */
+/* Moves that generator on by `delta` numbers. `before` (NULL: not expected) becomes the state before. */
 tare_status tare_random_skip(struct tare_kernel *kernel, const struct tare_tensor *algorithm, uint64_t delta,
                              struct tare_tensor *before);
 

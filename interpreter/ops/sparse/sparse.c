@@ -40,7 +40,7 @@ static tare_status run_to_dense(struct tare_kernel *kernel) {
     if (indices->shape.rank < 2) matrix.shape.dims[0] = indices->elements;
     TARE_TRY(tare_sparse_make(&sparse, &matrix, NULL, &kernel->inputs[1]));
     if (values->shape.rank == 1 && values->elements != sparse.count)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "sparse_values has %lld elements (wanted %lld, one for each index)",
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "sparse_values has %lld elements (expected %lld, one for each index)",
                          (long long)values->elements, (long long)sparse.count);
     TARE_TRY(tare_sparse_check(&sparse, tare_node_bool(kernel->node, "validate_indices", true)));
     TARE_TRY(tare_move_fill(out, 0, out->elements, &kernel->inputs[3], 0));
@@ -57,16 +57,16 @@ static tare_status run_to_dense(struct tare_kernel *kernel) {
 
 /* The new dims with -1 resolved. */
 static tare_status new_dims(int64_t dims[TARE_MAX_RANK], int *rank, int64_t elements,
-                            const struct tare_tensor *wanted) {
+                            const struct tare_tensor *expected) {
     int64_t product = 1;
     int open = -1;
     *rank = 0;
-    if (wanted->shape.rank != 1 || wanted->elements > TARE_MAX_RANK)
+    if (expected->shape.rank != 1 || expected->elements > TARE_MAX_RANK)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Target shape should be a vector of at most %d elements",
                          TARE_MAX_RANK);
-    *rank = (int)wanted->elements;
+    *rank = (int)expected->elements;
     for (int d = 0; d < *rank; d++) {
-        dims[d] = tare_index_at(wanted, d);
+        dims[d] = tare_index_at(expected, d);
         if (dims[d] == -1 && open >= 0)
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "only one output dimension may be -1, not both %d and %d", open, d);
         if (dims[d] == -1)
@@ -182,7 +182,8 @@ static tare_status run_fill_rows(struct tare_kernel *kernel) {
     TARE_TRY(tare_operand_shapes(kernel, &shapes));
     TARE_TRY(tare_sparse_make(&sparse, &kernel->inputs[0], &kernel->inputs[1], &kernel->inputs[2]));
     if (sparse.dims[0] > MOST_ROWS)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%lld rows (wanted at most %d)", (long long)sparse.dims[0], MOST_ROWS);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%lld rows (expected at most %d)", (long long)sparse.dims[0],
+                         MOST_ROWS);
     starts = TARE_NEW_ARRAY(kernel->scratch, int64_t, (size_t)sparse.dims[0] + 1);
     if (!starts) return TARE_NO_MEMORY;
     TARE_TRY(count_rows(starts, &total, &sparse));
@@ -234,13 +235,13 @@ static tare_status run_fill_ragged(struct tare_kernel *kernel) {
     TARE_TRY(tare_operand_shapes(kernel, &shapes));
     rows = TARE_CONST_DATA(int64_t, &kernel->inputs[2])[0];
     if (rows < 0 || rows > MOST_ROWS)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "nrows is %lld (wanted 0 to %d)", (long long)rows, MOST_ROWS);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "nrows is %lld (expected 0 to %d)", (long long)rows, MOST_ROWS);
     int64_t *starts = TARE_NEW_ARRAY(kernel->scratch, int64_t, (size_t)rows + 1);
     if (!starts) return TARE_NO_MEMORY;
     for (int64_t i = 0; i < rowids->elements; i++) {
         const int64_t row = TARE_CONST_DATA(int64_t, rowids)[i];
         if (row < before || row >= rows)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "value_rowids(%lld) is %lld (wanted %lld to %lld)", (long long)i,
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "value_rowids(%lld) is %lld (expected %lld to %lld)", (long long)i,
                              (long long)row, (long long)before, (long long)rows - 1);
         before = row;
         starts[row]++;
@@ -391,11 +392,11 @@ static tare_status run_sparse_slice(struct tare_kernel *kernel) {
     TARE_TRY(tare_sparse_make(&sparse, &kernel->inputs[0], &kernel->inputs[1], &kernel->inputs[2]));
     TARE_TRY(tare_kernel_output(kernel, 2, TARE_DT_INT64, &shapes[2]));
     for (int d = 0; d < sparse.rank; d++) {
-        const int64_t from = tare_index_at(start, d), wanted = tare_index_at(size, d);
-        if (from < 0 || wanted < 0)
+        const int64_t from = tare_index_at(start, d), expected = tare_index_at(size, d);
+        if (from < 0 || expected < 0)
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "start[%d] and size[%d] must be non-negative", d, d);
         const int64_t rest = sparse.dims[d] - from;
-        TARE_DATA(int64_t, &kernel->outputs[2])[d] = rest < 0 ? 0 : rest < wanted ? rest : wanted;
+        TARE_DATA(int64_t, &kernel->outputs[2])[d] = rest < 0 ? 0 : rest < expected ? rest : expected;
     }
     kept = TARE_NEW_ARRAY(kernel->scratch, int64_t, (size_t)sparse.count + 1);
     if (!kept) return TARE_NO_MEMORY;

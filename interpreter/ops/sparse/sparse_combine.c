@@ -168,7 +168,7 @@ static tare_status run_sparse_split(struct tare_kernel *kernel) {
     int axis;
     if (!counts) return TARE_NO_MEMORY;
     if (kernel->inputs[0].elements != 1)
-        return TARE_FAIL(TARE_SHAPE, "split_dim has %lld elements (wanted 1)", (long long)kernel->inputs[0].elements);
+        return TARE_FAIL(TARE_SHAPE, "split_dim has %lld elements (expected 1)", (long long)kernel->inputs[0].elements);
     TARE_TRY(tare_sparse_make(&sparse, &kernel->inputs[1], &kernel->inputs[2], &kernel->inputs[3]));
     TARE_TRY(tare_operand_axis(&axis, tare_tensor_get_i64(&kernel->inputs[0], 0), sparse.rank));
     if ((int64_t)parts > sparse.dims[axis])

@@ -62,7 +62,7 @@ static tare_status read_sparse(struct cross *cross, size_t i) {
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Expected D2 of index to be 2 got %d at position %zu", sparse.rank, i);
     if (i == 0) cross->batch = sparse.dims[0];
     if (cross->batch > MOST_ROWS)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "a batch of %lld rows (wanted at most %d)", (long long)cross->batch,
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "a batch of %lld rows (expected at most %d)", (long long)cross->batch,
                          MOST_ROWS);
     if (sparse.dims[0] != cross->batch)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Expected batch size %lld got %lld at position %zu",
@@ -184,7 +184,7 @@ static tare_status count_all(int64_t *total, int64_t *widest, const struct cross
         TARE_TRY(count_row(&count, cross, row));
         if (count > *widest) *widest = count;
         if (!tare_add_i64(total, *total, count) || *total > MOST_COMBINATIONS)
-            return TARE_FAIL(TARE_SHAPE, "at least %lld combinations in rows 0 to %lld (wanted at most %d)",
+            return TARE_FAIL(TARE_SHAPE, "at least %lld combinations in rows 0 to %lld (expected at most %d)",
                              (long long)(*total > count ? *total : count), (long long)row, MOST_COMBINATIONS);
     }
     return TARE_OK;
@@ -224,7 +224,7 @@ static tare_status set_batch(struct cross *cross, size_t i, int64_t batch) {
                          "inputs must all have the same batch dimension size (got %lld and %lld)",
                          (long long)cross->batch, (long long)batch);
     if (batch <= MOST_ROWS) return TARE_OK;
-    return TARE_FAIL(TARE_INVALID_ARGUMENT, "a batch of %lld rows (wanted at most %d)", (long long)batch, MOST_ROWS);
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "a batch of %lld rows (expected at most %d)", (long long)batch, MOST_ROWS);
 }
 
 static tare_status ragged_column(struct cross *cross, size_t i, const struct tare_tensor *values,
@@ -242,7 +242,7 @@ static tare_status ragged_column(struct cross *cross, size_t i, const struct tar
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "Invalid ragged splits: they must begin with 0 and not fall");
     }
     if (column->starts[cross->batch] == values->elements) return TARE_OK;
-    return TARE_FAIL(TARE_INVALID_ARGUMENT, "Invalid ragged splits: they end with %lld (wanted %lld)",
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "Invalid ragged splits: they end with %lld (expected %lld)",
                      (long long)column->starts[cross->batch], (long long)values->elements);
 }
 

@@ -285,7 +285,7 @@ static tare_status run_cwise(struct tare_kernel *kernel) {
     for (int d = 0; d < dense->shape.rank; d++) {
         int64_t dim = a.dims[d + a.rank - dense->shape.rank];
         if (dense->shape.dims[d] != 1 && dense->shape.dims[d] != dim)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "dense dimension %d is %lld (wanted 1 or %lld)", d,
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "dense dimension %d is %lld (expected 1 or %lld)", d,
                              (long long)dense->shape.dims[d], (long long)dim);
     }
     for (int64_t i = 0; i < a.count; i++) {

@@ -17,7 +17,7 @@ tare_status tare_sparse_make(struct tare_sparse *out, const struct tare_tensor *
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "dense_shape must be a vector of %lld elements (got %lld)",
                          (long long)indices->shape.dims[1], (long long)shape->elements);
     if (shape->elements > TARE_MAX_RANK)
-        return TARE_FAIL(TARE_SHAPE, "a sparse tensor of rank %lld (wanted at most %d)", (long long)shape->elements,
+        return TARE_FAIL(TARE_SHAPE, "a sparse tensor of rank %lld (expected at most %d)", (long long)shape->elements,
                          TARE_MAX_RANK);
     *out = (struct tare_sparse){ indices, values, shape, indices->shape.dims[0], (int)shape->elements, { 0 } };
     for (int d = 0; d < out->rank; d++) {

@@ -24,7 +24,7 @@ static tare_status put(struct tare_tensor *out, int64_t at, const struct tare_te
 
 static tare_status check_form(const struct tare_node *node) {
     if (tare_node_type(node, "out_type", TARE_DT_STRING) == TARE_DT_STRING) return TARE_OK;
-    return TARE_FAIL(TARE_UNSUPPORTED, "out_type is variant (wanted string)");
+    return TARE_FAIL(TARE_UNSUPPORTED, "out_type is variant (expected string)");
 }
 
 static tare_status infer_one(struct tare_infer *infer) {
@@ -91,7 +91,8 @@ static tare_status run_many(struct tare_kernel *kernel) {
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Rank of input SparseTensor should be > 1, but saw rank: %d",
                          sparse.rank);
     if (sparse.dims[0] > MOST_ROWS)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%lld rows (wanted at most %d)", (long long)sparse.dims[0], MOST_ROWS);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%lld rows (expected at most %d)", (long long)sparse.dims[0],
+                         MOST_ROWS);
     const struct tare_shape shape = tare_shape_make(2, sparse.dims[0], (int64_t)3);
     const struct tare_shape dims = tare_operand_vector_shape(sparse.rank - 1);
     TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_STRING, &shape));
@@ -122,14 +123,14 @@ static tare_status read_piece(struct piece *piece, const struct tare_tensor *str
     struct tare_tensor *parts = piece->parts;
     for (int k = 0; k < 3; k++) {
         const struct tare_str text = tare_text_at(strings, 3 * i + k);
-        const int wanted = k == 1 ? dtype : TARE_DT_INT64;
+        const int expected = k == 1 ? dtype : TARE_DT_INT64;
         TARE_TRY(tare_error_prefix(tare_tensor_from_bytes(&parts[k], text.data, text.size),
                                    "serialized_sparse[%lld, %d]", (long long)i, k));
-        if (parts[k].dtype != wanted)
-            return TARE_FAIL(TARE_TYPE, "SparseTensor[%lld].%s is %s (wanted %s)", (long long)i, names[k],
-                             tare_dtype_name(parts[k].dtype), tare_dtype_name(wanted));
+        if (parts[k].dtype != expected)
+            return TARE_FAIL(TARE_TYPE, "SparseTensor[%lld].%s is %s (expected %s)", (long long)i, names[k],
+                             tare_dtype_name(parts[k].dtype), tare_dtype_name(expected));
         if (parts[k].shape.rank != ranks[k])
-            return TARE_FAIL(TARE_SHAPE, "SparseTensor[%lld].%s has rank %d (wanted %d)", (long long)i, names[k],
+            return TARE_FAIL(TARE_SHAPE, "SparseTensor[%lld].%s has rank %d (expected %d)", (long long)i, names[k],
                              parts[k].shape.rank, ranks[k]);
     }
     if (parts[0].shape.dims[0] != parts[1].elements || parts[0].shape.dims[1] != parts[2].elements)
@@ -216,7 +217,7 @@ static tare_status infer_read(struct tare_infer *infer) {
 
 static tare_status accept_string(const struct tare_node *node) {
     if (tare_node_type(node, "Tserialized", TARE_DT_STRING) == TARE_DT_STRING) return TARE_OK;
-    return TARE_FAIL(TARE_UNSUPPORTED, "Tserialized is variant (wanted string)");
+    return TARE_FAIL(TARE_UNSUPPORTED, "Tserialized is variant (expected string)");
 }
 
 #define SPARSE "sparse_indices: int64, sparse_values: T, sparse_shape: int64"

@@ -41,13 +41,13 @@ tare_status tare_assign_declared(struct tare_variable_object **out, const struct
 }
 
 tare_status tare_assign_value(struct tare_variable_object *variable, const struct tare_tensor *value, bool validate) {
-    char got[TARE_SHAPE_TEXT_SIZE], wanted[TARE_SHAPE_TEXT_SIZE];
+    char got[TARE_SHAPE_TEXT_SIZE], expected[TARE_SHAPE_TEXT_SIZE];
     if (value->dtype != variable->dtype)
-        return TARE_FAIL(TARE_TYPE, "variable '%s' gets a %s value (wanted %s)", variable->name,
+        return TARE_FAIL(TARE_TYPE, "variable '%s' gets a %s value (expected %s)", variable->name,
                          tare_dtype_name(value->dtype), tare_dtype_name(variable->dtype));
     if (validate && !tare_shape_compatible(&value->shape, &variable->shape))
-        return TARE_FAIL(TARE_SHAPE, "variable '%s' gets a value of shape %s (wanted %s)", variable->name,
-                         tare_shape_text(got, &value->shape), tare_shape_text(wanted, &variable->shape));
+        return TARE_FAIL(TARE_SHAPE, "variable '%s' gets a value of shape %s (expected %s)", variable->name,
+                         tare_shape_text(got, &value->shape), tare_shape_text(expected, &variable->shape));
     tare_variable_assign(variable, value);
     return TARE_OK;
 }
@@ -69,16 +69,16 @@ static tare_status spread_value(struct tare_variable_object *variable, const str
 
 tare_status tare_assign_accumulate(struct tare_variable_object *variable, const struct tare_tensor *operand,
                                    enum tare_accumulate how, bool spread) {
-    char got[TARE_SHAPE_TEXT_SIZE], wanted[TARE_SHAPE_TEXT_SIZE];
+    char got[TARE_SHAPE_TEXT_SIZE], expected[TARE_SHAPE_TEXT_SIZE];
     struct tare_tensor *value = &variable->value;
     bool scalar = spread && operand->shape.rank == 0;
     TARE_TRY(tare_variable_own(variable));
     if (operand->dtype == value->dtype && spread && value->shape.rank == 0)
         TARE_TRY(spread_value(variable, &operand->shape));
     if (operand->dtype != value->dtype || (!scalar && !tare_shape_equal(&operand->shape, &value->shape)))
-        return TARE_FAIL(TARE_SHAPE, "variable '%s' is changed by a %s %s tensor (wanted %s %s)", variable->name,
+        return TARE_FAIL(TARE_SHAPE, "variable '%s' is changed by a %s %s tensor (expected %s %s)", variable->name,
                          tare_dtype_name(operand->dtype), tare_shape_text(got, &operand->shape),
-                         tare_dtype_name(value->dtype), tare_shape_text(wanted, &value->shape));
+                         tare_dtype_name(value->dtype), tare_shape_text(expected, &value->shape));
     return tare_accumulate(how, value->dtype, value->data, operand->data, value->elements, scalar);
 }
 
@@ -94,14 +94,14 @@ static tare_status change(struct tare_tensor *value, int64_t first, const struct
 }
 
 static tare_status check_updates(const struct tare_variable_object *variable, const struct tare_tensor *updates,
-                                 const struct tare_shape *wanted) {
+                                 const struct tare_shape *expected) {
     char got[TARE_SHAPE_TEXT_SIZE], text[TARE_SHAPE_TEXT_SIZE];
     if (updates->dtype != variable->value.dtype)
-        return TARE_FAIL(TARE_TYPE, "updates are %s (wanted %s)", tare_dtype_name(updates->dtype),
+        return TARE_FAIL(TARE_TYPE, "updates are %s (expected %s)", tare_dtype_name(updates->dtype),
                          tare_dtype_name(variable->value.dtype));
-    if (updates->shape.rank == 0 || tare_shape_equal(&updates->shape, wanted)) return TARE_OK;
-    return TARE_FAIL(TARE_SHAPE, "updates have shape %s (wanted %s)", tare_shape_text(got, &updates->shape),
-                     tare_shape_text(text, wanted));
+    if (updates->shape.rank == 0 || tare_shape_equal(&updates->shape, expected)) return TARE_OK;
+    return TARE_FAIL(TARE_SHAPE, "updates have shape %s (expected %s)", tare_shape_text(got, &updates->shape),
+                     tare_shape_text(text, expected));
 }
 
 /* `head`, then dims first … of `tail`. */
@@ -119,13 +119,13 @@ static tare_status join(struct tare_shape *out, const struct tare_shape *head, i
 tare_status tare_assign_rows(struct tare_variable_object *variable, const struct tare_tensor *indices,
                              const struct tare_tensor *updates, int how) {
     struct tare_tensor *value = &variable->value;
-    struct tare_shape wanted;
+    struct tare_shape expected;
     int64_t limit, row;
     TARE_TRY(tare_variable_own(variable));
     if (value->shape.rank < 1)
         return TARE_FAIL(TARE_SHAPE, "variable '%s' is a scalar: it has no rows", variable->name);
-    TARE_TRY(join(&wanted, &indices->shape, indices->shape.rank, &value->shape, 1));
-    TARE_TRY(check_updates(variable, updates, &wanted));
+    TARE_TRY(join(&expected, &indices->shape, indices->shape.rank, &value->shape, 1));
+    TARE_TRY(check_updates(variable, updates, &expected));
     limit = value->shape.dims[0];
     row = limit ? value->elements / limit : 0;
     for (int64_t i = 0; i < indices->elements; i++) {
@@ -141,14 +141,14 @@ tare_status tare_assign_tuples(struct tare_variable_object *variable, const stru
                                const struct tare_tensor *updates, int how) {
     struct tare_tensor *value = &variable->value;
     struct tare_tuples tuples;
-    struct tare_shape wanted;
+    struct tare_shape expected;
     int rank = indices->shape.rank;
     TARE_TRY(tare_variable_own(variable));
     if (rank < 1 || indices->shape.dims[rank - 1] > value->shape.rank)
-        return TARE_FAIL(TARE_SHAPE, "index tuples of %lld numbers (wanted at most %d)",
+        return TARE_FAIL(TARE_SHAPE, "index tuples of %lld numbers (expected at most %d)",
                          (long long)(rank < 1 ? 0 : indices->shape.dims[rank - 1]), value->shape.rank);
-    TARE_TRY(join(&wanted, &indices->shape, rank - 1, &value->shape, (int)indices->shape.dims[rank - 1]));
-    TARE_TRY(check_updates(variable, updates, &wanted));
+    TARE_TRY(join(&expected, &indices->shape, rank - 1, &value->shape, (int)indices->shape.dims[rank - 1]));
+    TARE_TRY(check_updates(variable, updates, &expected));
     tare_tuples_make(&tuples, indices, &value->shape);
     for (int64_t k = 0; k < tuples.count; k++)
         if (tare_tuples_row(&tuples, k) < 0) return tare_tuples_fault(&tuples, k, "ref");

@@ -19,10 +19,10 @@ static const char *text_at(const struct tare_kernel *kernel, const struct tare_t
 
 static tare_status check_names(const struct tare_kernel *kernel) {
     if (kernel->inputs[0].elements != 1)
-        return TARE_FAIL(TARE_SHAPE, "prefix has %lld elements (wanted 1)", (long long)kernel->inputs[0].elements);
+        return TARE_FAIL(TARE_SHAPE, "prefix has %lld elements (expected 1)", (long long)kernel->inputs[0].elements);
     for (int i = 1; i <= 2; i++)
         if (kernel->inputs[i].elements != (int64_t)kernel->n_outputs)
-            return TARE_FAIL(TARE_SHAPE, "input %d has %lld elements (wanted %zu, one a tensor)", i,
+            return TARE_FAIL(TARE_SHAPE, "input %d has %lld elements (expected %zu, one a tensor)", i,
                              (long long)kernel->inputs[i].elements, kernel->n_outputs);
     return TARE_OK;
 }
@@ -60,7 +60,7 @@ static tare_status run_sharded_filename(struct tare_kernel *kernel) {
     const char *name, *base;
     for (int i = 0; i < 3; i++)
         if (kernel->inputs[i].elements != 1)
-            return TARE_FAIL(TARE_SHAPE, "input %d has %lld elements (wanted 1)", i,
+            return TARE_FAIL(TARE_SHAPE, "input %d has %lld elements (expected 1)", i,
                              (long long)kernel->inputs[i].elements);
     base = text_at(kernel, &kernel->inputs[0], 0);
     name = base ? tare_arena_printf(kernel->scratch, "%s-%05d-of-%05d", base,

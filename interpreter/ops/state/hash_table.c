@@ -152,13 +152,13 @@ static bool same_value(const struct tare_table *table, const struct entry *entry
 static tare_status check(const struct tare_table *table, const struct tare_tensor *keys,
                          const struct tare_tensor *values) {
     if (keys->dtype != table->key_dtype)
-        return TARE_FAIL(TARE_TYPE, "keys are %s (wanted %s)", tare_dtype_name(keys->dtype),
+        return TARE_FAIL(TARE_TYPE, "keys are %s (expected %s)", tare_dtype_name(keys->dtype),
                          tare_dtype_name(table->key_dtype));
     if (values && values->dtype != table->value_dtype)
-        return TARE_FAIL(TARE_TYPE, "values are %s (wanted %s)", tare_dtype_name(values->dtype),
+        return TARE_FAIL(TARE_TYPE, "values are %s (expected %s)", tare_dtype_name(values->dtype),
                          tare_dtype_name(table->value_dtype));
     if (values && values->elements != keys->elements * table->value_elements)
-        return TARE_FAIL(TARE_SHAPE, "%lld values for %lld keys (wanted %lld)", (long long)values->elements,
+        return TARE_FAIL(TARE_SHAPE, "%lld values for %lld keys (expected %lld)", (long long)values->elements,
                          (long long)keys->elements, (long long)(keys->elements * table->value_elements));
     return TARE_OK;
 }
@@ -191,11 +191,11 @@ tare_status tare_table_find(const struct tare_table *table, const struct tare_te
     TARE_TRY(check(table, keys, NULL));
     if (!tare_table_is_filled(table)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Table not initialized.");
     if (fallback->dtype != table->value_dtype)
-        return TARE_FAIL(TARE_TYPE, "the default value is %s (wanted %s)", tare_dtype_name(fallback->dtype),
+        return TARE_FAIL(TARE_TYPE, "the default value is %s (expected %s)", tare_dtype_name(fallback->dtype),
                          tare_dtype_name(table->value_dtype));
     if (fallback->elements != n && fallback->elements != keys->elements * n)
-        return TARE_FAIL(TARE_SHAPE, "the default value has %lld elements (wanted %lld)", (long long)fallback->elements,
-                         (long long)n);
+        return TARE_FAIL(TARE_SHAPE, "the default value has %lld elements (expected %lld)",
+                         (long long)fallback->elements, (long long)n);
     for (int64_t i = 0; i < keys->elements; i++) {
         const struct entry *entry = find(table, key_at(keys, i));
         if (entry && !entry->gone)

@@ -103,7 +103,7 @@ static tare_status run_initialize_from_file(struct tare_kernel *kernel) {
     const char *path;
     TARE_TRY(tare_table_from_handle(&table, &kernel->inputs[0]));
     if (kernel->inputs[1].elements != 1)
-        return TARE_FAIL(TARE_SHAPE, "the file name has %lld elements (wanted 1)",
+        return TARE_FAIL(TARE_SHAPE, "the file name has %lld elements (expected 1)",
                          (long long)kernel->inputs[1].elements);
     path = tare_arena_strndup(kernel->scratch, name->data ? name->data : "", name->size);
     if (!path) return TARE_NO_MEMORY;

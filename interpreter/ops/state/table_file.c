@@ -69,7 +69,7 @@ static tare_status store(struct tare_tensor *to, const struct reader *reader, st
         else if (to->dtype == TARE_DT_INT32)
             TARE_DATA(int32_t, to)[0] = (int32_t)number;
         else
-            return TARE_FAIL(TARE_TYPE, "a line number as %s (wanted int64)", tare_dtype_name(to->dtype));
+            return TARE_FAIL(TARE_TYPE, "a line number as %s (expected int64)", tare_dtype_name(to->dtype));
         return TARE_OK;
     }
     if (index != TARE_TABLE_WHOLE_LINE) TARE_TRY(column(&text, reader, line, index));

@@ -154,7 +154,7 @@ static tare_status run_descend(struct tare_kernel *kernel) {
     tare_status status;
     TARE_TRY(tare_variable_from_handle(&variable, &kernel->inputs[0]));
     if (kernel->inputs[1].elements != 1)
-        return TARE_FAIL(TARE_SHAPE, "alpha has %lld elements (wanted 1)", (long long)kernel->inputs[1].elements);
+        return TARE_FAIL(TARE_SHAPE, "alpha has %lld elements (expected 1)", (long long)kernel->inputs[1].elements);
     TARE_TRY(tare_tensor_copy(&step, &kernel->inputs[2]));
     status = tare_accumulate(TARE_ACCUMULATE_MUL, step.dtype, step.data, kernel->inputs[1].data, step.elements, true);
     if (status == TARE_OK) status = tare_assign_accumulate(variable, &step, TARE_ACCUMULATE_SUB, false);

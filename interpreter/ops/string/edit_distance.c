@@ -19,7 +19,7 @@ static tare_status infer_distance(struct tare_infer *infer) {
     }
     if (counts[0] < 1 || counts[1] < 1) return TARE_OK;
     if (counts[0] != counts[1] || counts[0] < 2)
-        return TARE_FAIL(TARE_SHAPE, "hypothesis and truth have ranks %d and %d (wanted the same, at least 2)",
+        return TARE_FAIL(TARE_SHAPE, "hypothesis and truth have ranks %d and %d (expected the same, at least 2)",
                          counts[0], counts[1]);
     infer->outputs[0] = tare_operand_unknown_dims(counts[0] - 1);
     for (int d = 0; d + 1 < counts[0]; d++)

@@ -173,7 +173,7 @@ static tare_status run_hash_bucket(struct tare_kernel *kernel) {
     bool strong = strcmp(kernel->node->op, "StringToHashBucketStrong") == 0;
     bool fast = strcmp(kernel->node->op, "StringToHashBucketFast") == 0;
     if (buckets < 1)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "num_buckets is %lld (wanted at least 1)", (long long)buckets);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "num_buckets is %lld (expected at least 1)", (long long)buckets);
     if (strong && (!key || key->count != 2))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Key must have 2 elements (got %zu)", key ? key->count : 0);
     TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_INT64, &in->shape));

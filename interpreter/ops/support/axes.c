@@ -5,7 +5,7 @@
 tare_status tare_axes_read(bool reduced[TARE_MAX_RANK], const struct tare_tensor *axes, int rank) {
     memset(reduced, 0, TARE_MAX_RANK * sizeof *reduced);
     if (axes->shape.rank > 1)
-        return TARE_FAIL(TARE_SHAPE, "reduction_indices has rank %d (wanted 0 or 1)", axes->shape.rank);
+        return TARE_FAIL(TARE_SHAPE, "reduction_indices has rank %d (expected 0 or 1)", axes->shape.rank);
     for (int64_t i = 0; i < axes->elements; i++) {
         const int64_t axis = tare_tensor_get_i64(axes, i);
         if (axis < -rank || axis >= rank)

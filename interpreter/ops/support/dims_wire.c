@@ -74,7 +74,7 @@ static tare_status take_axes(int *first, int *second, int *spatial, const struct
                              int rank, const char *what) {
     unsigned seen = 0;
     if (spatial_field->count != (size_t)(rank - 2))
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "dimension numbers: %s has %zu spatial dimensions (wanted %d)", what,
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "dimension numbers: %s has %zu spatial dimensions (expected %d)", what,
                          spatial_field->count, rank - 2);
     for (int i = 0; i < rank; i++) {
         const int64_t axis = i == 0   ? tare_dims_single(first_field)
@@ -117,7 +117,7 @@ static const int field_numbers[2][N_FIELDS] = {
 tare_status tare_conv_dims_read(struct tare_conv_dims *dims, const struct tare_node *node, const char *name, int rank,
                                 enum tare_conv_message message) {
     struct tare_dims_field fields[N_FIELDS];
-    if (rank < 2 || rank > 5) return TARE_FAIL(TARE_SHAPE, "a convolution of rank %d (wanted 2 to 5)", rank);
+    if (rank < 2 || rank > 5) return TARE_FAIL(TARE_SHAPE, "a convolution of rank %d (expected 2 to 5)", rank);
     *dims = (struct tare_conv_dims){ .spatial = rank - 2 };
     const struct tare_attr *attr = text_of(node, name);
     if (message == TARE_CONV_UNIFORM && (attr == NULL || attr->items[0].s.size == 0)) {

@@ -4,7 +4,7 @@
 tare_status tare_operand_rank(const struct tare_infer *infer, size_t i, const char *what, int rank) {
     int got = infer->inputs[i].rank;
     if (got != TARE_UNKNOWN_RANK && got != rank)
-        return TARE_FAIL(TARE_SHAPE, "%s has rank %d (wanted %d)", what, got, rank);
+        return TARE_FAIL(TARE_SHAPE, "%s has rank %d (expected %d)", what, got, rank);
     return TARE_OK;
 }
 
@@ -20,7 +20,7 @@ tare_status tare_operand_list(const struct tare_infer *infer, size_t i, const ch
     *count = -1;
     if (!value) return TARE_OK;
     if (value->elements > TARE_MAX_RANK)
-        return TARE_FAIL(TARE_SHAPE, "%s has %lld elements (wanted at most %d)", what, (long long)value->elements,
+        return TARE_FAIL(TARE_SHAPE, "%s has %lld elements (expected at most %d)", what, (long long)value->elements,
                          TARE_MAX_RANK);
     *count = (int)value->elements;
     for (int k = 0; k < *count; k++)

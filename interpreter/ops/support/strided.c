@@ -147,7 +147,7 @@ tare_status tare_strided_make(struct tare_strided *out, const struct tare_node *
     *out = (struct tare_strided){ .rank = in->rank, .counts = *in, .result = tare_shape_unknown() };
     TARE_TRY(check_vectors(begin, end, strides, length));
     if (length >= MAX_ENTRIES)
-        return TARE_FAIL(TARE_UNSUPPORTED, "a slice of %lld entries (wanted at most %d)", (long long)length,
+        return TARE_FAIL(TARE_UNSUPPORTED, "a slice of %lld entries (expected at most %d)", (long long)length,
                          MAX_ENTRIES - 1);
     if (in->rank == TARE_UNKNOWN_RANK || length < 0) return TARE_OK;
     TARE_TRY(spread(&dense, &masks, (int)length, begin, end, strides));

@@ -7,12 +7,12 @@
 /* Copies a vector in the order of the data format apart into batch, channels and three spatial values. */
 static tare_status take_vector(const struct tare_window *window, const int64_t *values, size_t count, const char *what,
                                int64_t spatial[3], int64_t *batch, int64_t *channels) {
-    const size_t wanted = (size_t)window->spatial + 2;
-    if (count != wanted)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s has %zu entries (wanted %zu)", what, count, wanted);
+    const size_t expected = (size_t)window->spatial + 2;
+    if (count != expected)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s has %zu entries (expected %zu)", what, count, expected);
     const int first = window->channels_first ? 2 : 1;
     *batch = values[0];
-    *channels = values[window->channels_first ? 1 : wanted - 1];
+    *channels = values[window->channels_first ? 1 : expected - 1];
     for (int i = 0; i < window->spatial; i++)
         spatial[3 - window->spatial + i] = values[first + i];
     for (int i = 3 - window->spatial; i < 3; i++) {
@@ -52,9 +52,9 @@ static tare_status parse_explicit(struct tare_window *window, const struct tare_
     int64_t values[MOST_ENTRIES];
     size_t count;
     TARE_TRY(list_of(values, &count, node, "explicit_paddings"));
-    const size_t wanted = 2 * ((size_t)window->spatial + 2);
-    if (count != wanted)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "explicit_paddings has %zu entries (wanted %zu)", count, wanted);
+    const size_t expected = 2 * ((size_t)window->spatial + 2);
+    if (count != expected)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "explicit_paddings has %zu entries (expected %zu)", count, expected);
     const size_t first = window->channels_first ? 2 : 1;
     const size_t channels = window->channels_first ? 1 : (size_t)window->spatial + 1;
     if (values[0] || values[1] || values[2 * channels] || values[2 * channels + 1])
@@ -93,7 +93,7 @@ tare_status tare_window_parse(struct tare_window *window, const struct tare_node
     } else if (strcmp(padding, "SAME") == 0) {
         window->padding = TARE_PAD_SAME;
     } else if (strcmp(padding, "VALID") != 0) {
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "padding '%s' (wanted SAME, VALID or EXPLICIT)", padding);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "padding '%s' (expected SAME, VALID or EXPLICIT)", padding);
     }
     int64_t values[MOST_ENTRIES], of_batch, of_channels;
     size_t count;
@@ -140,7 +140,7 @@ tare_status tare_window_output(int64_t *out, int64_t *pad, const struct tare_win
 tare_status tare_layout_of(struct tare_layout *layout, const struct tare_shape *shape, const struct tare_window *window,
                            const char *what) {
     const int rank = window->spatial + 2;
-    if (shape->rank != rank) return TARE_FAIL(TARE_SHAPE, "%s has rank %d (wanted %d)", what, shape->rank, rank);
+    if (shape->rank != rank) return TARE_FAIL(TARE_SHAPE, "%s has rank %d (expected %d)", what, shape->rank, rank);
     layout->batch = shape->dims[0];
     layout->channels = shape->dims[window->channels_first ? 1 : rank - 1];
     layout->spatial[0] = 1;

@@ -48,7 +48,7 @@ tare_status tare_combiner_open(struct tare_combiner *out, struct tare_kernel *ke
         (struct tare_combiner){ .kernel = kernel, .count = count, .function = tare_node_function(kernel->node, attr) };
     if (!out->function) return TARE_FAIL(TARE_NOT_FOUND, "attribute %s names no function of the model", attr);
     if (out->function->n_args != 2 * count || out->function->n_returns != results)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "function %s has %zu arguments and %zu results (wanted %zu and %zu)",
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "function %s has %zu arguments and %zu results (expected %zu and %zu)",
                          out->function->name, out->function->n_args, out->function->n_returns, 2 * count, results);
     out->kind = kind_of(out->function);
     out->scalars = TARE_NEW_ARRAY(kernel->scratch, struct tare_tensor, 3 * count);
@@ -77,7 +77,7 @@ static tare_status call(const struct tare_combiner *c, struct tare_tensor *resul
 
 static tare_status store(struct tare_tensor *to, int64_t at, const struct tare_tensor *result) {
     if (result->elements != 1 || result->dtype != to->dtype)
-        return TARE_FAIL(TARE_TYPE, "the function gives %lld elements of %s (wanted 1 of %s)",
+        return TARE_FAIL(TARE_TYPE, "the function gives %lld elements of %s (expected 1 of %s)",
                          (long long)result->elements, tare_dtype_name(result->dtype), tare_dtype_name(to->dtype));
     return tare_move_run(to, at, result, 0, 1);
 }

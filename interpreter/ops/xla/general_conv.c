@@ -66,7 +66,7 @@ tare_status tare_general_conv_set(struct tare_general_conv *general, const struc
     struct tare_conv *conv = &general->conv;
     const int spatial = dims->spatial;
     if (lhs->rank != spatial + 2 || rhs->rank != spatial + 2)
-        return TARE_FAIL(TARE_SHAPE, "operands have ranks %d and %d (wanted %d)", lhs->rank, rhs->rank, spatial + 2);
+        return TARE_FAIL(TARE_SHAPE, "operands have ranks %d and %d (expected %d)", lhs->rank, rhs->rank, spatial + 2);
     set_orders(general, dims);
     *conv = (struct tare_conv){
         .batch = lhs->dims[dims->input_batch],
@@ -85,7 +85,7 @@ tare_status tare_general_conv_set(struct tare_general_conv *general, const struc
                                rhs->dims[dims->kernel_spatial[i]]));
     TARE_TRY(tare_conv_check(conv));
     if (rhs->dims[dims->kernel_input] * conv->groups != conv->in_channels)
-        return TARE_FAIL(TARE_SHAPE, "the kernel sees %lld channels (wanted %lld, %lld in %lld groups)",
+        return TARE_FAIL(TARE_SHAPE, "the kernel sees %lld channels (expected %lld, %lld in %lld groups)",
                          (long long)rhs->dims[dims->kernel_input], (long long)(conv->in_channels / conv->groups),
                          (long long)conv->in_channels, (long long)conv->groups);
     general->output.rank = general->rank;

@@ -31,7 +31,7 @@ tare_status tare_general_conv_set(struct tare_general_conv *general, const struc
 void tare_conv_same_padding(int64_t pad[2], int64_t in, int64_t kernel, int64_t stride, int64_t lhs_dilation,
                             int64_t rhs_dilation);
 
-/* The elements of an array in the wanted order of axes: the array itself, or a copy in scratch. NULL: no memory. */
+/* The elements of an array in the expected order of axes: the array itself, or a copy in scratch. NULL: no memory. */
 const void *tare_in_order(struct tare_arena *scratch, const void *data, size_t element_size,
                           const struct tare_shape *shape, const int *order);
 /* Puts the channels-last result into the output's order; nothing to do where they are the same (`to` is `from` then).

@@ -54,7 +54,7 @@ static tare_status run_partition(struct tare_kernel *kernel) {
 static tare_status run_over_replicas(struct tare_kernel *kernel) {
     const struct tare_tensor *groups = &kernel->inputs[1];
     if (groups->shape.rank != 2)
-        return TARE_FAIL(TARE_SHAPE, "group_assignment has rank %d (wanted 2)", groups->shape.rank);
+        return TARE_FAIL(TARE_SHAPE, "group_assignment has rank %d (expected 2)", groups->shape.rank);
     if (groups->shape.dims[1] > 1)
         return TARE_FAIL(TARE_UNSUPPORTED, "groups of %lld replicas (one runs everything here)",
                          (long long)groups->shape.dims[1]);

@@ -62,7 +62,7 @@ static double *doubles_in(struct tare_kernel *kernel, const struct tare_tensor *
     return copy;
 }
 
-/* Operand `tensor` in the wanted order of axes: as it is for exact sums, as floats or doubles for the others. */
+/* Operand `tensor` in the expected order of axes: as it is for exact sums, as floats or doubles for the others. */
 static const void *operand(struct tare_kernel *kernel, enum arithmetic arithmetic, const struct tare_tensor *tensor,
                            const int *order) {
     const void *data = arithmetic == FLOATS    ? (const void *)tare_floats_in(kernel, tensor)
@@ -73,7 +73,7 @@ static const void *operand(struct tare_kernel *kernel, enum arithmetic arithmeti
     return tare_in_order(kernel->scratch, data, size, &tensor->shape, order);
 }
 
-/* True when the packed form of the weights is kept, so that the weights themselves are not wanted. */
+/* True when the packed form of the weights is kept, so that the weights themselves are not expected. */
 static bool is_kept(const struct tare_kernel *kernel, int64_t key, bool plain) {
     const struct xla_state *state = kernel->state;
     return !plain && tare_weights_find(&state->weights, &kernel->inputs[1], key) != NULL;
@@ -109,7 +109,7 @@ static void store(struct tare_tensor *output, enum arithmetic arithmetic, const 
 static tare_status vector_of(int64_t values[TARE_MOST_SPATIAL], const struct tare_tensor *tensor, int spatial,
                              const char *what) {
     if (tensor->elements != spatial || tensor->shape.rank != 1)
-        return TARE_FAIL(TARE_SHAPE, "%s has %lld elements (wanted %d)", what, (long long)tensor->elements, spatial);
+        return TARE_FAIL(TARE_SHAPE, "%s has %lld elements (expected %d)", what, (long long)tensor->elements, spatial);
     for (int i = 0; i < spatial; i++)
         values[i] = tare_tensor_get_i64(tensor, i);
     return TARE_OK;
@@ -122,14 +122,14 @@ static tare_status conv_windows(struct tare_conv_windows *windows, const struct 
     TARE_TRY(vector_of(windows->lhs_dilation, inputs[2], spatial, "lhs_dilation"));
     TARE_TRY(vector_of(windows->rhs_dilation, inputs[3], spatial, "rhs_dilation"));
     if (padding->elements != 2 * spatial)
-        return TARE_FAIL(TARE_SHAPE, "padding has %lld elements (wanted %d)", (long long)padding->elements,
+        return TARE_FAIL(TARE_SHAPE, "padding has %lld elements (expected %d)", (long long)padding->elements,
                          2 * spatial);
     for (int i = 0; i < 2 * spatial; i++)
         windows->pad[i / 2][i % 2] = tare_tensor_get_i64(padding, i);
     if (inputs[4]->elements != 1) return TARE_FAIL(TARE_SHAPE, "feature_group_count is no scalar");
     windows->groups = tare_tensor_get_i64(inputs[4], 0);
     if (tare_node_int(node, "batch_group_count", 1) != 1)
-        return TARE_FAIL(TARE_UNSUPPORTED, "batch_group_count is %lld (wanted 1)",
+        return TARE_FAIL(TARE_UNSUPPORTED, "batch_group_count is %lld (expected 1)",
                          (long long)tare_node_int(node, "batch_group_count", 1));
     return TARE_OK;
 }
@@ -139,7 +139,7 @@ static tare_status set_conv(struct tare_general_conv *general, const struct tare
                             const struct tare_tensor *const inputs[5]) {
     struct tare_conv_dims dims;
     struct tare_conv_windows windows;
-    if (lhs->rank < 2 || lhs->rank > 5) return TARE_FAIL(TARE_SHAPE, "lhs has rank %d (wanted 2 to 5)", lhs->rank);
+    if (lhs->rank < 2 || lhs->rank > 5) return TARE_FAIL(TARE_SHAPE, "lhs has rank %d (expected 2 to 5)", lhs->rank);
     TARE_TRY(tare_conv_dims_read(&dims, node, "dimension_numbers", lhs->rank, TARE_CONV_XLA));
     TARE_TRY(conv_windows(&windows, node, dims.spatial, inputs));
     return tare_general_conv_set(general, &dims, &windows, lhs, rhs);

@@ -30,8 +30,8 @@ static bool holds(const struct tare_dims_field *field, int64_t value) {
 static tare_status in_range(const struct tare_dims_field *field, int limit, const char *what) {
     for (size_t i = 0; i < field->count; i++)
         if (field->values[i] < 0 || field->values[i] >= limit)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s holds %lld (wanted 0 to %d)", what, (long long)field->values[i],
-                             limit - 1);
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s holds %lld (expected 0 to %d)", what,
+                             (long long)field->values[i], limit - 1);
     return TARE_OK;
 }
 
@@ -67,7 +67,7 @@ static tare_status open_gather(struct gather *g, const struct tare_node *node, c
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "%zu offset_dims for slices of %d dims", g->fields[OFFSET].count, kept);
     const int64_t depth = vector < indices->rank ? indices->dims[vector] : 1;
     if (depth >= 0 && depth != (int64_t)g->fields[INDEX_MAP].count)
-        return TARE_FAIL(TARE_SHAPE, "vectors of %lld indices (wanted %zu)", (long long)depth,
+        return TARE_FAIL(TARE_SHAPE, "vectors of %lld indices (expected %zu)", (long long)depth,
                          g->fields[INDEX_MAP].count);
     return TARE_OK;
 }
@@ -80,7 +80,7 @@ static tare_status infer_gather(struct tare_infer *infer) {
     TARE_TRY(open_gather(&g, infer->node, operand, indices));
     TARE_TRY(tare_operand_list(infer, 2, "slice_sizes", g.sizes, &count));
     if (count >= 0 && count != operand->rank)
-        return TARE_FAIL(TARE_SHAPE, "slice_sizes has %d elements (wanted %d)", count, operand->rank);
+        return TARE_FAIL(TARE_SHAPE, "slice_sizes has %d elements (expected %d)", count, operand->rank);
     infer->outputs[0] = tare_operand_unknown_dims(g.rank);
     const int64_t vector = tare_dims_single(&g.fields[VECTOR_DIM]);
     for (int d = 0; d < g.rank; d++) {
@@ -130,8 +130,8 @@ static tare_status run_gather(struct tare_kernel *kernel) {
     TARE_TRY(tare_operand_output(kernel, 0));
     TARE_TRY(open_gather(&g, kernel->node, &operand->shape, &indices->shape));
     if (kernel->inputs[2].elements != operand->shape.rank)
-        return TARE_FAIL(TARE_SHAPE, "slice_sizes has %lld elements (wanted %d)", (long long)kernel->inputs[2].elements,
-                         operand->shape.rank);
+        return TARE_FAIL(TARE_SHAPE, "slice_sizes has %lld elements (expected %d)",
+                         (long long)kernel->inputs[2].elements, operand->shape.rank);
     for (int d = 0; d < operand->shape.rank; d++)
         g.sizes[d] = tare_tensor_get_i64(&kernel->inputs[2], d);
     if (!out->elements) return TARE_OK;

@@ -14,7 +14,7 @@
 static tare_status read_vector(int64_t out[TARE_MAX_RANK], const struct tare_tensor *tensor, int rank,
                                const char *what) {
     if (tensor->shape.rank != 1 || tensor->elements != rank)
-        return TARE_FAIL(TARE_SHAPE, "%s has %lld elements (wanted %d)", what, (long long)tensor->elements, rank);
+        return TARE_FAIL(TARE_SHAPE, "%s has %lld elements (expected %d)", what, (long long)tensor->elements, rank);
     for (int d = 0; d < rank; d++)
         out[d] = tare_tensor_get_i64(tensor, d);
     return TARE_OK;
@@ -77,10 +77,10 @@ static tare_status run_update(struct tare_kernel *kernel) {
     const struct tare_tensor *input = &kernel->inputs[0], *update = &kernel->inputs[1];
     int64_t start[TARE_MAX_RANK];
     if (update->shape.rank != input->shape.rank)
-        return TARE_FAIL(TARE_SHAPE, "update has rank %d (wanted %d)", update->shape.rank, input->shape.rank);
+        return TARE_FAIL(TARE_SHAPE, "update has rank %d (expected %d)", update->shape.rank, input->shape.rank);
     for (int d = 0; d < input->shape.rank; d++)
         if (update->shape.dims[d] > input->shape.dims[d])
-            return TARE_FAIL(TARE_SHAPE, "update has %lld elements along dimension %d (wanted at most %lld)",
+            return TARE_FAIL(TARE_SHAPE, "update has %lld elements along dimension %d (expected at most %lld)",
                              (long long)update->shape.dims[d], d, (long long)input->shape.dims[d]);
     TARE_TRY(read_vector(start, &kernel->inputs[2], input->shape.rank, "indices"));
     clamp_start(start, &input->shape, &update->shape);

@@ -18,7 +18,7 @@ static tare_status reduced_dims(bool reduced[TARE_MAX_RANK], const struct tare_n
     for (size_t i = 0; dims && i < dims->count; i++) {
         const int64_t d = dims->items[i].i;
         if (d < 0 || d >= rank)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "dimensions_to_reduce holds %lld (wanted 0 to %d)", (long long)d,
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "dimensions_to_reduce holds %lld (expected 0 to %d)", (long long)d,
                              rank - 1);
         if (reduced[d]) return TARE_FAIL(TARE_INVALID_ARGUMENT, "dimensions_to_reduce holds %lld twice", (long long)d);
         reduced[d] = true;
@@ -119,11 +119,11 @@ static tare_status read_field(struct windows *w, int field, const struct tare_te
         return TARE_OK;
     }
     if (tensor->shape.rank != 1 || tensor->elements != w->rank)
-        return TARE_FAIL(TARE_SHAPE, "%s has %lld elements (wanted %d)", what, (long long)tensor->elements, w->rank);
+        return TARE_FAIL(TARE_SHAPE, "%s has %lld elements (expected %d)", what, (long long)tensor->elements, w->rank);
     for (int d = 0; d < w->rank; d++) {
         const int64_t value = w->fields[field][d] = tare_tensor_get_i64(tensor, d);
         if (value < 1 || value > INT32_MAX)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s holds %lld (wanted at least 1)", what, (long long)value);
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s holds %lld (expected at least 1)", what, (long long)value);
     }
     return TARE_OK;
 }
@@ -134,7 +134,7 @@ static tare_status read_padding(struct windows *w, const struct tare_tensor *pad
         return TARE_OK;
     }
     if (padding->shape.rank != 2 || padding->shape.dims[0] != w->rank || padding->shape.dims[1] != 2)
-        return TARE_FAIL(TARE_SHAPE, "padding has %lld elements (wanted shape [%d,2])", (long long)padding->elements,
+        return TARE_FAIL(TARE_SHAPE, "padding has %lld elements (expected shape [%d,2])", (long long)padding->elements,
                          w->rank);
     for (int d = 0; d < w->rank; d++) {
         w->fields[LOW][d] = tare_tensor_get_i64(padding, 2 * d);

@@ -30,8 +30,8 @@ static bool holds(const struct tare_dims_field *field, int64_t value) {
 static tare_status check_field(const struct tare_dims_field *field, int limit, const char *what) {
     for (size_t i = 0; i < field->count; i++)
         if (field->values[i] < 0 || field->values[i] >= limit)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s holds %lld (wanted 0 to %d)", what, (long long)field->values[i],
-                             limit - 1);
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s holds %lld (expected 0 to %d)", what,
+                             (long long)field->values[i], limit - 1);
     return TARE_OK;
 }
 
@@ -51,7 +51,7 @@ static tare_status assign_dims(struct scatter *s, const struct tare_shape *opera
             index += index == s->vector;
             if (index >= indices->rank) return TARE_FAIL(TARE_SHAPE, "updates have more dims than the indices");
             if (updates->dims[d] != indices->dims[index])
-                return TARE_FAIL(TARE_SHAPE, "dimension %d of updates is %lld (wanted %lld)", d,
+                return TARE_FAIL(TARE_SHAPE, "dimension %d of updates is %lld (expected %lld)", d,
                                  (long long)updates->dims[d], (long long)indices->dims[index]);
             s->index_of[d] = index++;
         }
@@ -85,7 +85,7 @@ static tare_status open_scatter(struct scatter *s, const struct tare_kernel *ker
                          indices->rank);
     s->depth = s->vector < indices->rank ? indices->dims[s->vector] : 1;
     if (s->depth != (int64_t)s->fields[INDEX_MAP].count)
-        return TARE_FAIL(TARE_SHAPE, "vectors of %lld indices (wanted %zu)", (long long)s->depth,
+        return TARE_FAIL(TARE_SHAPE, "vectors of %lld indices (expected %zu)", (long long)s->depth,
                          s->fields[INDEX_MAP].count);
     return assign_dims(s, operand, indices, updates);
 }
@@ -178,7 +178,8 @@ static tare_status run_sort(struct tare_kernel *kernel) {
     if (dimension->elements != 1) return TARE_FAIL(TARE_SHAPE, "dimension is no scalar");
     const int64_t axis = tare_tensor_get_i64(dimension, 0);
     if (axis < 0 || axis >= shape->rank)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "dimension is %lld (wanted 0 to %d)", (long long)axis, shape->rank - 1);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "dimension is %lld (expected 0 to %d)", (long long)axis,
+                         shape->rank - 1);
     TARE_TRY(tare_combiner_open(&less, kernel, "comparator", n, 1));
     for (size_t k = 0; k < n; k++)
         TARE_TRY(tare_kernel_output(kernel, k, kernel->inputs[k].dtype, shape));

@@ -54,8 +54,8 @@ static tare_status run_reduce_precision(struct tare_kernel *kernel) {
     const size_t size = tare_dtype_size(input->dtype);
     if (exponent < 1 || mantissa < 0)
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                         "exponent_bits is %lld and mantissa_bits %lld (wanted at least 1 and 0)", (long long)exponent,
-                         (long long)mantissa);
+                         "exponent_bits is %lld and mantissa_bits %lld (expected at least 1 and 0)",
+                         (long long)exponent, (long long)mantissa);
     TARE_TRY(tare_kernel_output(kernel, 0, input->dtype, &input->shape));
     for (int64_t i = 0; i < input->elements; i++) {
         uint64_t bits = 0;
@@ -80,13 +80,13 @@ static tare_status run_set_bound(struct tare_kernel *kernel) {
 static tare_status brought_up(struct tare_shape *out, const struct tare_shape *low, const struct tare_shape *high,
                               const int64_t *dims, int count) {
     if (count != low->rank)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "broadcast_dims has %d elements (wanted %d)", count, low->rank);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "broadcast_dims has %d elements (expected %d)", count, low->rank);
     out->rank = high->rank;
     for (int d = 0; d < high->rank; d++)
         out->dims[d] = 1;
     for (int i = 0; i < count; i++) {
         if (dims[i] < 0 || dims[i] >= high->rank || (i > 0 && dims[i] <= dims[i - 1]))
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "broadcast_dims holds %lld at %d (wanted rising dims below %d)",
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "broadcast_dims holds %lld at %d (expected rising dims below %d)",
                              (long long)dims[i], i, high->rank);
         out->dims[dims[i]] = low->dims[i];
     }
@@ -127,10 +127,10 @@ static tare_status grid_of(struct grid *grid, const struct tare_node *node, cons
     int64_t parts = 1;
     *grid = (struct grid){ .rank = rank };
     if (!list || list->count != (size_t)rank)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s has %zu elements (wanted %d)", counts, list ? list->count : 0,
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s has %zu elements (expected %d)", counts, list ? list->count : 0,
                          rank);
     if (pads && pads->count > 0 && pads->count != (size_t)rank)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "paddings has %zu elements (wanted %d)", pads->count, rank);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "paddings has %zu elements (expected %d)", pads->count, rank);
     for (int d = 0; d < rank; d++) {
         grid->counts[d] = list->items[d].i;
         grid->pads[d] = pads && pads->count > 0 ? pads->items[d].i : 0;
@@ -141,7 +141,7 @@ static tare_status grid_of(struct grid *grid, const struct tare_node *node, cons
         if (parts < 0) break;
     }
     if (parts == (int64_t)n_parts) return TARE_OK;
-    return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s gives %lld parts (wanted %zu)", counts, (long long)parts, n_parts);
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s gives %lld parts (expected %zu)", counts, (long long)parts, n_parts);
 }
 
 static tare_status part_shape(struct tare_shape *part, const struct tare_shape *whole, const struct grid *grid) {

@@ -22,9 +22,9 @@ static void ok_at(tare_status status, int line) {
 }
 #define OK(call) ok_at((call), __LINE__)
 
-static void refused_at(tare_status status, tare_status wanted, const char *text, int line) {
-    if (status != wanted)
-        fail_msg("line %d: status %s (wanted %s): %s", line, tare_status_name(status), tare_status_name(wanted),
+static void refused_at(tare_status status, tare_status expected, const char *text, int line) {
+    if (status != expected)
+        fail_msg("line %d: status %s (expected %s): %s", line, tare_status_name(status), tare_status_name(expected),
                  tare_error_text());
     if (!strstr(tare_error_text(), text)) fail_msg("line %d: '%s' has no '%s'", line, tare_error_text(), text);
 }

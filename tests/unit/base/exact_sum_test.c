@@ -22,8 +22,8 @@ static double sum_of(const double *terms, int count) {
     return tare_exact_sum_value(&sum);
 }
 
-static void assert_double(double got, double wanted) {
-    if (got != wanted || signbit(got) != signbit(wanted)) fail_msg("got %a, wanted %a", got, wanted);
+static void assert_double(double got, double expected) {
+    if (got != expected || signbit(got) != signbit(expected)) fail_msg("got %a, expected %a", got, expected);
 }
 
 static void exact_sum__small_terms_survive_large_ones_that_cancel(void **state) {

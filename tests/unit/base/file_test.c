@@ -46,10 +46,10 @@ static void read__adds_a_nul_and_fits_sizes_around_the_buffer(void **state) {
     size_t size;
     (void)state;
     memset(big, 'x', sizeof big);
-    for (size_t wanted = 0; wanted < sizeof big; wanted = wanted * 3 + 1) {
-        assert_int_equal(tare_file_read(&data, &size, temp_file("read", big, wanted)), TARE_OK);
-        assert_int_equal(size, wanted);
-        assert_memory_equal(data, big, wanted);
+    for (size_t expected = 0; expected < sizeof big; expected = expected * 3 + 1) {
+        assert_int_equal(tare_file_read(&data, &size, temp_file("read", big, expected)), TARE_OK);
+        assert_int_equal(size, expected);
+        assert_memory_equal(data, big, expected);
         assert_int_equal(data[size], 0);
         tare_free(data);
     }
@@ -120,11 +120,11 @@ static size_t entries_of(const char *folder) {
     return count;
 }
 
-static void assert_content(const char *path, const char *wanted) {
+static void assert_content(const char *path, const char *expected) {
     char *data;
     size_t size;
     assert_int_equal(tare_file_read(&data, &size, path), TARE_OK);
-    assert_string_equal(data, wanted);
+    assert_string_equal(data, expected);
     tare_free(data);
 }
 

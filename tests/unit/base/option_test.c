@@ -129,13 +129,14 @@ static void parse__says_what_is_wrong(void **state) {
     assert_usage_error("m -o", "option '--output' needs a value");
     assert_usage_error("m -o --json",
                        "option '--output' needs a value (got '--json'; --output=--json takes it as one)");
-    assert_usage_error("m -o x --threads=0", "option '--threads': wrong value (got '0', wanted 1 to 64)");
-    assert_usage_error("m -o x --threads=3x", "option '--threads': wrong value (got '3x', wanted an integer)");
+    assert_usage_error("m -o x --threads=0", "option '--threads': wrong value (expected 1 to 64, got '0')");
+    assert_usage_error("m -o x --threads=3x", "option '--threads': wrong value (expected an integer, got '3x')");
     assert_usage_error("m -o x --threads=99999999999",
-                       "option '--threads': wrong value (got '99999999999', wanted an integer)");
-    assert_usage_error("m -o x --percentile=nan", "option '--percentile': wrong value (got 'nan', wanted a number)");
-    assert_usage_error("m -o x --quantization_method=q",
-                       "option '--quantization_method': wrong value (got 'q', wanted static, dynamic or weight_only)");
+                       "option '--threads': wrong value (expected an integer, got '99999999999')");
+    assert_usage_error("m -o x --percentile=nan", "option '--percentile': wrong value (expected a number, got 'nan')");
+    assert_usage_error(
+        "m -o x --quantization_method=q",
+        "option '--quantization_method': wrong value (expected static, dynamic or weight_only, got 'q')");
     assert_usage_error("-o x", "missing argument MODEL");
     assert_usage_error("m", "missing option '--output'");
 }

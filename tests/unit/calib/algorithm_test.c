@@ -69,9 +69,9 @@ static struct tare_range range_of(const char *text, int kind, const struct tare_
     return range;
 }
 
-static void assert_near(double got, double wanted, double tolerance, const char *what, int kind) {
-    if (!(fabs(got - wanted) <= tolerance))
-        fail_msg("%s of %s: got %.9g, wanted %.9g within %g", what, draw_name((enum draw_kind)kind), got, wanted,
+static void assert_near(double got, double expected, double tolerance, const char *what, int kind) {
+    if (!(fabs(got - expected) <= tolerance))
+        fail_msg("%s of %s: got %.9g, expected %.9g within %g", what, draw_name((enum draw_kind)kind), got, expected,
                  tolerance);
 }
 
@@ -102,7 +102,7 @@ static void assert_rank(double got, const float *sorted, double rank, int kind) 
     double high = sorted[above >= COUNT ? COUNT - 1 : above < 0 ? 0 : above];
     double slack = fmax(fabs(low), fabs(high)) / 512;
     if (got < low - slack || got > high + slack)
-        fail_msg("rank %.3f of %s: got %.9g, wanted %.9g to %.9g", rank, draw_name((enum draw_kind)kind), got, low,
+        fail_msg("rank %.3f of %s: got %.9g, expected %.9g to %.9g", rank, draw_name((enum draw_kind)kind), got, low,
                  high);
 }
 
@@ -159,10 +159,10 @@ static void grid_error__equals_the_sum_over_bins(void **state) {
             if (low > high) low = high;
             struct tare_grid grid = tare_grid_from_range(low, high, scheme);
             struct tare_grid_error error = tare_grid_error_of(&grid, &bins);
-            double wanted = plain_error(&bins, low, high, scheme);
+            double expected = plain_error(&bins, low, high, scheme);
             /* The prefix sums lose what lies below the last place of all squares together. */
-            double slack = 1e-9 * wanted + 1e-13 * bins.squares[bins.count];
-            assert_near(error.rounding + error.clipping, wanted, slack, "squared error", kind);
+            double slack = 1e-9 * expected + 1e-13 * bins.squares[bins.count];
+            assert_near(error.rounding + error.clipping, expected, slack, "squared error", kind);
             double clipped = 0;
             for (size_t i = 0; i < bins.count; i++) {
                 double q = bins.centers[i] / grid.scale + grid.zero_point;
@@ -390,10 +390,10 @@ static void parse__says_what_is_wrong(void **state) {
           "unknown algorithm 'xyzzy' (known: min_max, average_min_max, percentile, entropy, mse, mse_symmetric)" },
         { "percentile:q=3", "algorithm 'percentile' has no parameter 'q' (known: min_percentile, max_percentile, p)" },
         { "min_max:p=3", "algorithm 'min_max' has no parameter 'p' (known: none)" },
-        { "percentile:p=101", "algorithm 'percentile': p is '101' (wanted a number from 50 to 100)" },
-        { "percentile:p=9x", "algorithm 'percentile': p is '9x' (wanted a number from 50 to 100)" },
-        { "percentile:p", "algorithm 'percentile': p is '' (wanted a number from 50 to 100)" },
-        { "percentile:p=nan", "algorithm 'percentile': p is 'nan' (wanted a number from 50 to 100)" },
+        { "percentile:p=101", "algorithm 'percentile': p is '101' (expected a number from 50 to 100)" },
+        { "percentile:p=9x", "algorithm 'percentile': p is '9x' (expected a number from 50 to 100)" },
+        { "percentile:p", "algorithm 'percentile': p is '' (expected a number from 50 to 100)" },
+        { "percentile:p=nan", "algorithm 'percentile': p is 'nan' (expected a number from 50 to 100)" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct tare_algorithm_choice choice;
@@ -411,12 +411,12 @@ static void list__keeps_parameters_with_their_algorithm(void **state) {
                                   "min_max,percentile:min_percentile=1,max_percentile=98.5,mse,percentile:p=99.9"),
         TARE_OK);
     assert_int_equal(count, 4);
-    const char *const wanted[] = { "min_max", "percentile:min_percentile=1,max_percentile=98.5", "mse",
-                                   "percentile:p=99.9" };
+    const char *const expected[] = { "min_max", "percentile:min_percentile=1,max_percentile=98.5", "mse",
+                                     "percentile:p=99.9" };
     for (size_t i = 0; i < count; i++) {
         struct tare_strbuf text = { 0 };
         tare_algorithm_print(&text, &choices[i]);
-        assert_string_equal(tare_strbuf_text(&text), wanted[i]);
+        assert_string_equal(tare_strbuf_text(&text), expected[i]);
         tare_strbuf_free(&text);
     }
 }

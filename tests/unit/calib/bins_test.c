@@ -33,8 +33,8 @@ static size_t count_below(const struct tare_bins *bins, double value) {
 }
 
 static void assert_below(const struct tare_bins *bins, double value) {
-    size_t got = tare_bins_below(bins, value), wanted = count_below(bins, value);
-    if (got != wanted) fail_msg("%.17g: %zu bins below (wanted %zu of %zu)", value, got, wanted, bins->count);
+    size_t got = tare_bins_below(bins, value), expected = count_below(bins, value);
+    if (got != expected) fail_msg("%.17g: %zu bins below (expected %zu of %zu)", value, got, expected, bins->count);
 }
 
 /* Around every end and centre of a bin, to the next double and the next float. */

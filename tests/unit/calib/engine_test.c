@@ -38,13 +38,13 @@ static tare_status make_sample(struct tare_tensor *out, const struct memory_sour
 }
 
 static tare_status next(void *arg, struct tare_tensor *inputs, struct tare_record *record, bool *end,
-                        bool (*wanted)(void *wanted_arg, const struct tare_record *record), void *wanted_arg) {
+                        bool (*expected)(void *wanted_arg, const struct tare_record *record), void *wanted_arg) {
     struct memory_source *source = arg;
     for (; source->at < RECORDS; source->at++) {
         int64_t index = source->at;
         struct tare_record here = { (int32_t)(index / PER_FILE), index % PER_FILE, index };
         if (source->shards > 0 && index % source->shards != source->shard) continue;
-        if (!wanted(wanted_arg, &here)) continue;
+        if (!expected(wanted_arg, &here)) continue;
         *record = here;
         source->at++;
         source->decoded++;
@@ -173,9 +173,9 @@ static struct tare_calibration *run(const struct tare_model *model, struct memor
     return c;
 }
 
-static void assert_bytes(struct tare_strbuf *got, const struct tare_strbuf *wanted, const char *what) {
-    if (got->size != wanted->size || memcmp(got->data, wanted->data, got->size) != 0)
-        fail_msg("%s: other bytes (%zu, wanted %zu)", what, got->size, wanted->size);
+static void assert_bytes(struct tare_strbuf *got, const struct tare_strbuf *expected, const char *what) {
+    if (got->size != expected->size || memcmp(got->data, expected->data, got->size) != 0)
+        fail_msg("%s: other bytes (%zu, expected %zu)", what, got->size, expected->size);
     tare_strbuf_free(got);
 }
 
@@ -187,7 +187,7 @@ static void calibrate__workers_and_batches_leave_no_trace(void **state) {
         struct tare_calibration *c = run(model, all_records(), 1, 1, &outcome);
         assert_int_equal(outcome.records, RECORDS);
         assert_int_equal(tare_calibration_records(c), RECORDS);
-        struct tare_strbuf wanted = encode(c);
+        struct tare_strbuf expected = encode(c);
         tare_calibration_free(c);
         const int threads[] = { 2, 1, 3 }, batches[] = { 1, 7, 32 };
         for (int i = 0; i < 9; i++) {
@@ -197,10 +197,10 @@ static void calibrate__workers_and_batches_leave_no_trace(void **state) {
             assert_int_equal(outcome.batch, kind == PLAIN ? batches[i % 3] : 1);
             assert_true((outcome.batch_reason != NULL) == (kind != PLAIN && batches[i % 3] > 1));
             struct tare_strbuf got = encode(c);
-            assert_bytes(&got, &wanted, what);
+            assert_bytes(&got, &expected, what);
             tare_calibration_free(c);
         }
-        tare_strbuf_free(&wanted);
+        tare_strbuf_free(&expected);
         tare_model_free(model);
     }
 }
@@ -277,7 +277,7 @@ static void calibrate__shards_in_any_order_give_the_bytes_of_one_run(void **stat
     (void)state;
     struct tare_model *model = make_model(PLAIN);
     struct tare_calibration *c = run(model, all_records(), 2, 7, NULL);
-    struct tare_strbuf wanted = encode(c);
+    struct tare_strbuf expected = encode(c);
     tare_calibration_free(c);
     const int orders[2][5] = { { 3, 1, 4, 0, 2 }, { 4, 3, 2, 1, 0 } };
     for (int o = 0; o < 2; o++) {
@@ -296,10 +296,10 @@ static void calibrate__shards_in_any_order_give_the_bytes_of_one_run(void **stat
             tare_calibration_free(shard);
         }
         struct tare_strbuf got = encode(sum);
-        assert_bytes(&got, &wanted, "five shards");
+        assert_bytes(&got, &expected, "five shards");
         tare_calibration_free(sum);
     }
-    tare_strbuf_free(&wanted);
+    tare_strbuf_free(&expected);
     tare_model_free(model);
 }
 
@@ -435,7 +435,7 @@ static void calibrate__interrupted_and_resumed_gives_the_same_bytes(void **state
     (void)state;
     struct tare_model *model = make_model(PLAIN);
     struct tare_calibration *c = run(model, all_records(), 1, 1, NULL);
-    struct tare_strbuf wanted = encode(c);
+    struct tare_strbuf expected = encode(c);
     uint64_t fingerprint[2] = { c->fingerprint[0], c->fingerprint[1] };
     tare_calibration_free(c);
     const char *path = temp_path("state");
@@ -459,15 +459,15 @@ static void calibrate__interrupted_and_resumed_gives_the_same_bytes(void **state
         assert_non_null(strstr(tare_error_text(), "records are saved in '"));
         tare_calibration_free(c);
         mini_fails(tare_calibration_resume(&c, path, fingerprint, "observe=all", true, "limit 9"),
-                   "this is the state of another run ('all; observe=all', wanted 'limit 9; observe=all')");
+                   "this is the state of another run ('all; observe=all', expected 'limit 9; observe=all')");
         mini_ok(tare_calibration_resume(&c, path, fingerprint, "observe=all", true, "all"));
     }
     mini_ok(status);
     assert_true(rounds >= 3);
     struct tare_strbuf got = encode(c);
-    assert_bytes(&got, &wanted, "interrupted and resumed");
+    assert_bytes(&got, &expected, "interrupted and resumed");
     tare_calibration_free(c);
-    tare_strbuf_free(&wanted);
+    tare_strbuf_free(&expected);
     tare_model_free(model);
 }
 
@@ -481,7 +481,7 @@ static void calibrate__killed_and_resumed_gives_the_same_bytes(void **state) {
     (void)state;
     struct tare_model *model = make_model(PLAIN);
     struct tare_calibration *c = run(model, all_records(), 1, 1, NULL), *resumed;
-    struct tare_strbuf wanted = encode(c);
+    struct tare_strbuf expected = encode(c);
     const char *path = temp_path("killed");
     struct memory_source memory = all_records();
     struct tare_sample_source source = source_of(&memory);
@@ -505,10 +505,10 @@ static void calibrate__killed_and_resumed_gives_the_same_bytes(void **state) {
     mini_ok(tare_calibration_run(resumed, &outcome, model, &model->signatures[0], &source, &options));
     assert_int_equal(outcome.records, RECORDS - saved);
     struct tare_strbuf got = encode(resumed);
-    assert_bytes(&got, &wanted, "killed and resumed");
+    assert_bytes(&got, &expected, "killed and resumed");
     tare_calibration_free(resumed);
     tare_calibration_free(c);
-    tare_strbuf_free(&wanted);
+    tare_strbuf_free(&expected);
     tare_model_free(model);
 }
 

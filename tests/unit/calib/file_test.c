@@ -118,8 +118,8 @@ static void file__comes_back_as_it_was(void **state) {
 static void file__order_and_shards_leave_no_trace(void **state) {
     (void)state;
     struct tare_calibration *whole = make(0, 1, false), *backward = make(0, 1, true);
-    struct tare_strbuf wanted = bytes_of(whole), got = bytes_of(backward);
-    assert_bytes(&wanted, &got);
+    struct tare_strbuf expected = bytes_of(whole), got = bytes_of(backward);
+    assert_bytes(&expected, &got);
     tare_strbuf_free(&got);
     const int orders[3][5] = { { 0, 1, 2, 3, 4 }, { 4, 3, 2, 1, 0 }, { 2, 0, 4, 1, 3 } };
     for (int o = 0; o < 3; o++) {
@@ -130,11 +130,11 @@ static void file__order_and_shards_leave_no_trace(void **state) {
             tare_calibration_free(shard);
         }
         got = bytes_of(sum);
-        assert_bytes(&wanted, &got);
+        assert_bytes(&expected, &got);
         tare_strbuf_free(&got);
         tare_calibration_free(sum);
     }
-    tare_strbuf_free(&wanted);
+    tare_strbuf_free(&expected);
     tare_calibration_free(whole);
     tare_calibration_free(backward);
 }
@@ -280,10 +280,10 @@ static void file__counts_beyond_the_file_are_refused_at_once(void **state) {
         tare_strbuf_append(&changed, "\x01", 1);
         tare_strbuf_append(&changed, bytes.data + first + i + 1, bytes.size - first - i - 1);
         seal(&changed);
-        char wanted[64];
-        snprintf(wanted, sizeof wanted, "bad count at byte %zu", first + i + 10);
+        char expected[64];
+        snprintf(expected, sizeof expected, "bad count at byte %zu", first + i + 10);
         assert_int_equal(tare_calibration_decode(&back, changed.data, changed.size), TARE_CORRUPT);
-        assert_string_equal(tare_error_text(), wanted);
+        assert_string_equal(tare_error_text(), expected);
         tare_strbuf_free(&changed);
     }
     tare_strbuf_free(&bytes);
@@ -317,7 +317,7 @@ static void file__says_what_it_is_not(void **state) {
     assert_non_null(strstr(tare_error_text(), "text: this is no calibration file (it does not begin with TARECAL)"));
     path = temp_file("new", "TARECAL\n\x02xxxxxxxxxxxx", 21);
     assert_int_equal(tare_calibration_load(&back, path), TARE_UNSUPPORTED);
-    assert_non_null(strstr(tare_error_text(), "calibration file of version 2 (wanted 1)"));
+    assert_non_null(strstr(tare_error_text(), "calibration file of version 2 (expected 1)"));
     assert_int_equal(tare_calibration_load(&back, temp_path("none")), TARE_NOT_FOUND);
 }
 

@@ -14,13 +14,14 @@ static void compare(double low, double high, int bits, bool symmetric, bool narr
     const struct tare_grid_scheme scheme = { .bits = bits, .symmetric = symmetric, .narrow = narrow };
     const struct tare_qscheme wanted_scheme = { .bits = bits, .symmetric = symmetric, .narrow = narrow };
     struct tare_grid grid = tare_grid_from_range(low, high, &scheme);
-    struct tare_qparams wanted;
-    assert_int_equal(tare_qparams_from_range(&wanted, low, high, &wanted_scheme), TARE_OK);
-    if (grid.scale != wanted.scale || grid.zero_point != wanted.zero_point || grid.qmin != wanted.qmin ||
-        grid.qmax != wanted.qmax)
-        fail_msg("[%g, %g], %d bits, %s, %s: scale %.17g zero point %g codes %g … %g (wanted %.17g, %d, %d … %d)", low,
-                 high, bits, symmetric ? "symmetric" : "asymmetric", narrow ? "narrow" : "full", grid.scale,
-                 grid.zero_point, grid.qmin, grid.qmax, wanted.scale, wanted.zero_point, wanted.qmin, wanted.qmax);
+    struct tare_qparams expected;
+    assert_int_equal(tare_qparams_from_range(&expected, low, high, &wanted_scheme), TARE_OK);
+    if (grid.scale != expected.scale || grid.zero_point != expected.zero_point || grid.qmin != expected.qmin ||
+        grid.qmax != expected.qmax)
+        fail_msg("[%g, %g], %d bits, %s, %s: scale %.17g zero point %g codes %g … %g (expected %.17g, %d, %d … %d)",
+                 low, high, bits, symmetric ? "symmetric" : "asymmetric", narrow ? "narrow" : "full", grid.scale,
+                 grid.zero_point, grid.qmin, grid.qmax, expected.scale, expected.zero_point, expected.qmin,
+                 expected.qmax);
 }
 
 static void grid__is_that_of_quantization(void **state) {
@@ -62,19 +63,20 @@ static void error__of_sixteen_bits_is_that_of_the_values(void **state) {
     struct tare_tensor tensor;
     struct tare_bins bins;
     uint64_t seed = 5;
-    double wanted = 0;
+    double expected = 0;
     (void)state;
     for (int i = 0; i < COUNT; i++) { /* every other one is zero, as behind a Relu */
         values[i] = i % 2 ? (float)(6 * draw_unit(&seed) - 3) : 0;
         const double error = (double)values[i] - tare_grid_round(&grid, values[i]);
-        wanted += error * error;
+        expected += error * error;
     }
     assert_non_null(tally);
     assert_int_equal(tare_tensor_wrap(&tensor, TARE_DT_FLOAT, &shape, values, NULL, NULL), TARE_OK);
     assert_int_equal(tare_statistics_add(&statistics, tally, &tensor, &place, 1, TARE_BATCH_SPLIT), TARE_OK);
     assert_int_equal(tare_bins_make(&bins, &statistics), TARE_OK);
     const struct tare_grid_error got = tare_grid_error_of(&grid, &bins);
-    if (fabs(got.rounding - wanted) > 0.03 * wanted) fail_msg("rounding error %g (wanted %g)", got.rounding, wanted);
+    if (fabs(got.rounding - expected) > 0.03 * expected)
+        fail_msg("rounding error %g (expected %g)", got.rounding, expected);
     assert_true(got.clipped == 0);
     tare_bins_free(&bins);
     tare_statistics_reset(&statistics);

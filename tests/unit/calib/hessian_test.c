@@ -69,14 +69,14 @@ static void check_window(const struct tare_hessian_form *form, int64_t height, i
     assert_int_equal(h->rows, 2 * rows * columns);
     for (int64_t i = 0; i < h->size; i++)
         for (int64_t j = i; j < h->size; j++) {
-            double wanted = 0;
+            double expected = 0;
             for (int64_t p = 0; p < h->rows; p++) {
                 const int64_t n = p / (rows * columns), oy = p / columns % rows, ox = p % columns;
-                wanted += seen(form, &value, n, oy, ox, i) * seen(form, &value, n, oy, ox, j);
+                expected += seen(form, &value, n, oy, ox, i) * seen(form, &value, n, oy, ox, j);
             }
             const double got = h->sums[i * h->stride + j] * h->step * h->step;
-            if (!(fabs(got - wanted) < 2e-3 * (double)h->rows))
-                fail_msg("sum %d, %d is %g, wanted %g", (int)i, (int)j, got, wanted);
+            if (!(fabs(got - expected) < 2e-3 * (double)h->rows))
+                fail_msg("sum %d, %d is %g, expected %g", (int)i, (int)j, got, expected);
         }
     tare_hessians_free(set);
     tare_tensor_reset(&value);
@@ -118,9 +118,10 @@ static void groups__see_their_own_channels(void **state) {
                 assert_true(a->row_sums[g * a->stride + i] == b->row_sums[k]);
                 for (int64_t j = i; j < a->size; j++) {
                     const int64_t l = j / each * form->channels + g * each + j % each;
-                    const double got = a->sums[(g * a->size + i) * a->stride + j], wanted = b->sums[k * b->stride + l];
-                    if (got != wanted)
-                        fail_msg("group %d, sum %d, %d is %g, wanted %g", (int)g, (int)i, (int)j, got, wanted);
+                    const double got = a->sums[(g * a->size + i) * a->stride + j],
+                                 expected = b->sums[k * b->stride + l];
+                    if (got != expected)
+                        fail_msg("group %d, sum %d, %d is %g, expected %g", (int)g, (int)i, (int)j, got, expected);
                 }
             }
         assert_null(tare_hessians_find(sets[0], x, &whole));
@@ -143,7 +144,7 @@ static void rows_of_a_matrix__are_its_last_axes(void **state) {
         for (int r = 0; r < 4; r++)
             sum += (double)TARE_DATA(float, &value)[r * 6 + i];
         if (!(fabs(h->row_sums[i] * h->step - sum) < 4 * h->step))
-            fail_msg("sum %d is %g, wanted %g", i, h->row_sums[i] * h->step, sum);
+            fail_msg("sum %d is %g, expected %g", i, h->row_sums[i] * h->step, sum);
     }
     tare_hessians_free(set);
     tare_tensor_reset(&value);
@@ -194,8 +195,8 @@ static void the_fast_kernel__gives_the_bits_of_the_plain_one(void **state) {
         for (int64_t i = 0; i < size; i++)
             for (int64_t j = i; j < size; j++)
                 if (plain[i * stride + j] != fast[i * stride + j])
-                    fail_msg("size %d: %d, %d is %.17g, wanted %.17g", (int)size, (int)i, (int)j, fast[i * stride + j],
-                             plain[i * stride + j]);
+                    fail_msg("size %d: %d, %d is %.17g, expected %.17g", (int)size, (int)i, (int)j,
+                             fast[i * stride + j], plain[i * stride + j]);
         for (int64_t i = size * stride; i < MOST * MOST; i++)
             assert_true(plain[i] == fast[i]); /* nothing beyond */
     }

@@ -45,16 +45,16 @@ static void see(struct tare_calibration *c, const char *function, const char *no
     tare_tensor_reset(&value);
 }
 
-static void assert_warnings(const struct tare_calibration *c, const char *const (*wanted)[2], size_t count) {
+static void assert_warnings(const struct tare_calibration *c, const char *const (*expected)[2], size_t count) {
     struct tare_calibration_warning_list list;
     assert_int_equal(tare_calibration_warnings(&list, c), TARE_OK);
     for (size_t i = 0; i < list.count && i < count; i++) {
-        assert_string_equal(list.items[i].kind, wanted[i][0]);
-        assert_string_equal(list.items[i].text, wanted[i][1]);
+        assert_string_equal(list.items[i].kind, expected[i][0]);
+        assert_string_equal(list.items[i].text, expected[i][1]);
     }
     if (list.count != count)
-        fail_msg("%zu warnings (wanted %zu), the next: %s", list.count, count,
-                 list.count > count ? list.items[count].text : wanted[list.count][1]);
+        fail_msg("%zu warnings (expected %zu), the next: %s", list.count, count,
+                 list.count > count ? list.items[count].text : expected[list.count][1]);
     tare_calibration_warning_list_free(&list);
 }
 
@@ -74,19 +74,19 @@ static void few_records__are_counted_by_signature(void **state) {
     assert_int_equal(tare_calibration_add_input(c, "other", "b", NULL), TARE_OK);
     assert_int_equal(tare_record_set_add(&c->inputs[0].records, 5, 105), TARE_OK);
     assert_int_equal(tare_record_set_add(&c->inputs[1].records, 0, 100), TARE_OK);
-    static const char *const wanted[][2] = {
+    static const char *const expected[][2] = {
         { "few_records", "only 199 records of signature 'serving_default' (200 or more are advised)" },
     };
-    assert_warnings(c, wanted, 1);
+    assert_warnings(c, expected, 1);
     tare_calibration_free(c);
 }
 
 static void no_record__is_all_there_is_to_say(void **state) {
     (void)state;
     struct tare_calibration *c = make(0);
-    static const char *const wanted[][2] = { { "no_records", "no record was counted" } };
+    static const char *const expected[][2] = { { "no_records", "no record was counted" } };
     assert_int_equal(tare_calibration_add_tensor(c, "", "x", 0, NULL), TARE_OK);
-    assert_warnings(c, wanted, 1);
+    assert_warnings(c, expected, 1);
     tare_calibration_free(c);
 }
 
@@ -99,22 +99,22 @@ static void bad_records__are_told_by_file(void **state) {
     };
     for (int i = 0; i < 2; i++)
         assert_int_equal(tare_calibration_add_bad(c, 0, &bad[i]), TARE_OK);
-    static const char *const wanted[][2] = {
+    static const char *const expected[][2] = {
         { "bad_records", "2 records of 'a.tfrecord' passed over; the first: record 4: key 'x' is missing" },
     };
-    assert_warnings(c, wanted, 1);
+    assert_warnings(c, expected, 1);
     tare_calibration_free(c);
 }
 
 static void unfinished_run__is_told_first(void **state) {
     (void)state;
     struct tare_calibration *c = make(0);
-    static const char *const wanted[][2] = {
+    static const char *const expected[][2] = {
         { "unfinished", "this is the state of an interrupted run (calibrate --resume goes on with it)" },
         { "no_records", "no record was counted" },
     };
     c->unfinished = tare_strdup("limit 5");
-    assert_warnings(c, wanted, 2);
+    assert_warnings(c, expected, 2);
     tare_calibration_free(c);
 }
 
@@ -148,7 +148,7 @@ static void unreached_sides__are_named_and_what_is_inside_them_is_not(void **sta
     assert_int_equal(tare_calibration_add_tensor(c, "f_else", "conv", 0, NULL), TARE_OK);
     assert_int_equal(tare_calibration_add_tensor(c, "f_else", "dense", 0, NULL), TARE_OK);
     assert_int_equal(tare_calibration_add_tensor(c, "f_then", "skipped", 1, NULL), TARE_OK);
-    static const char *const wanted[][2] = {
+    static const char *const expected[][2] = {
         { "unreached_side",
           "no record took the else of StatelessIf 'cond' (function 'f_else'): its 2 observed tensors have no range" },
         { "unreached_side", "no record took the body of While 'loop' in function 'f_then' (function 'loop_body')" },
@@ -156,7 +156,7 @@ static void unreached_sides__are_named_and_what_is_inside_them_is_not(void **sta
           "no record took the then of If 'other' in function 'f_then' (function 'loop_cond', which other nodes run)" },
         { "unreached_tensor", "1 observed tensor no record computed: 'skipped:1' of function 'f_then'" },
     };
-    assert_warnings(c, wanted, 4);
+    assert_warnings(c, expected, 4);
     tare_calibration_free(c);
 }
 
@@ -170,11 +170,11 @@ static void not_finite_values__are_named_by_their_first_record(void **state) {
         see(c, "fn", "log", r, r == 3 ? -INFINITY : 0, r % 2 ? 1 : 0.5f);
     }
     set_function(c, "fn", 200);
-    static const char *const wanted[][2] = {
+    static const char *const expected[][2] = {
         { "nan", "NaN in record 17 of 'a.tfrecord', the first in 7 tensors: 'a:0', 'b:0', 'c:0', 'd:0' and 3 more" },
         { "infinity", "infinity in record 3 of 'a.tfrecord', the first in 1 tensor: 'log:0' of function 'fn'" },
     };
-    assert_warnings(c, wanted, 2);
+    assert_warnings(c, expected, 2);
     tare_calibration_free(c);
 }
 
@@ -187,11 +187,11 @@ static void outlier__is_named_with_the_range_without_it(void **state) {
         see(c, "", "relu", r, 0, r == 120 ? 9 : top);
         see(c, "", "twice", r, 0, r == 120 || r == 121 ? 900 : top); /* two records agree */
     }
-    static const char *const wanted[][2] = {
+    static const char *const expected[][2] = {
         { "outlier", "record 120 of 'a.tfrecord' alone sets the range of 2 tensors: 'conv:0' has -1 … 900, without it "
                      "-1 … 5.1" },
     };
-    assert_warnings(c, wanted, 1);
+    assert_warnings(c, expected, 1);
     struct tare_range_without range;
     assert_true(tare_statistics_range_without(&range, &tare_calibration_find(c, "", "relu", 0)->statistics));
     assert_true(range.record == 120 && range.low == 0 && fabs(range.high - 5.1) < 1e-6 &&
@@ -231,8 +231,8 @@ static void constants__are_named(void **state) {
         see(c, "", "dead", r, 0, 0);
         see(c, "", "alive", r, 0, r == 5 ? 1 : 0.9f);
     }
-    static const char *const wanted[][2] = { { "constant", "1 tensor with one value only: 'dead:0'" } };
-    assert_warnings(c, wanted, 1);
+    static const char *const expected[][2] = { { "constant", "1 tensor with one value only: 'dead:0'" } };
+    assert_warnings(c, expected, 1);
     tare_calibration_free(c);
 }
 

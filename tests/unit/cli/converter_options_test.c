@@ -216,7 +216,7 @@ static void a_function_called_on_the_tpu__is_not_batched(void **state) {
         path,
         BATCH_OF("signature_name: \"serving_default\"") "batch_options { num_batch_threads: 1 max_batch_size: 2 } "
                                                         "batch_options { num_batch_threads: 1 max_batch_size: 2 }",
-        "2 entries are for every TPU function (wanted one)");
+        "2 entries are for every TPU function (expected one)");
     seed_refuses(path, SEED_BATCH "}\n", "there is nothing to batch");
 }
 

@@ -490,13 +490,13 @@ static void what_cannot_be_sharded__is_refused(void **state) {
                  "tpu_functions { function_alias: \"tpu_func\" } xla_sharding_options { num_cores_per_replica: 2 }",
                  "num_cores_per_replica is 2, which needs a topology");
     seed_refuses(path, SHARDED("4", DF_1X1, ""), "num_cores_per_replica is 4, but the topology has 2 devices");
-    seed_refuses(path, SHARDED("2", DF_1X1, "device_assignment: 3"), "device_assignment has 1 entries (wanted 8");
+    seed_refuses(path, SHARDED("2", DF_1X1, "device_assignment: 3"), "device_assignment has 1 entries (expected 8");
     seed_refuses(path, SHARDED("2", DF_1X1, "device_assignment: [0, 0, 0, 0, 0, 0, 0, 7]"), "outside of the mesh");
-    seed_refuses(path, SHARDED("2", "\\n\\002\\001\\002", ""), "mesh_shape has 2 entries (wanted 4: x, y, z, core)");
+    seed_refuses(path, SHARDED("2", "\\n\\002\\001\\002", ""), "mesh_shape has 2 entries (expected 4: x, y, z, core)");
     seed_refuses(path, SHARDED("2", "\\377", ""), "topology is no TopologyProto");
-    seed_refuses(path, SHARDED("-1", DF_1X1, ""), "num_cores_per_replica is -1 (wanted 1 or more)");
+    seed_refuses(path, SHARDED("-1", DF_1X1, ""), "num_cores_per_replica is -1 (expected 1 or more)");
     seed_refuses(path, SHARDED("2", "\\n\\004\\001\\001\\001\\002", ""),
-                 "device_coordinates has 0 entries (wanted four a device");
+                 "device_coordinates has 0 entries (expected four a device");
     seed_refuses(path,
                  SHARDED("2", "\\n\\004\\001\\001\\001\\002\\042\\010\\000\\000\\000\\000\\000\\000\\000\\000", ""),
                  "are both at [0,0,0,0]");
@@ -505,7 +505,7 @@ static void what_cannot_be_sharded__is_refused(void **state) {
         SHARDED("2",
                 "\\n\\004\\001\\001\\001\\002\\020\\002\\030\\002\\042\\010\\000\\000\\000\\000\\000\\000\\000\\001",
                 ""),
-        "device_coordinates names 2 devices (wanted 2 tasks with 2 each)");
+        "device_coordinates names 2 devices (expected 2 tasks with 2 each)");
     seed_refuses(path, "tpu_functions { function_alias: \"tpu_func\" } xla_sharding_options { device_assignment: 0 }",
                  "device_assignment is given without num_cores_per_replica and topology");
 }

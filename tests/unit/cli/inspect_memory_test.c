@@ -69,7 +69,7 @@ static void inspect__reads_no_tensor(void **state) {
     if (process.status) fail_msg("%s", process.err);
     assert_non_null(strstr(process.out, "536870912  v"));
 #if !defined(__SANITIZE_ADDRESS__)
-    if (process.peak_bytes > MAX_BYTES) fail_msg("%zu bytes (wanted at most %d)", process.peak_bytes, MAX_BYTES);
+    if (process.peak_bytes > MAX_BYTES) fail_msg("%zu bytes (expected at most %d)", process.peak_bytes, MAX_BYTES);
 #endif
     process_free(&process);
 }

@@ -57,7 +57,7 @@ static int64_t model_file_size(const char *path) {
 static size_t judge_broken(const char *name, const struct process *inspect) {
     const char *fault = fault_of(name);
     if (inspect->status == 1 && strstr(inspect->err, fault) && count_lines(inspect->err) == 1) return 0;
-    print_error("%s: exit status %d: %s (wanted 1 and one line with: %s)\n", name, inspect->status, inspect->err,
+    print_error("%s: exit status %d: %s (expected 1 and one line with: %s)\n", name, inspect->status, inspect->err,
                 fault);
     return 1;
 }
@@ -70,11 +70,11 @@ static size_t judge_sound(const char *name, const struct process *inspect) {
         return 1;
     }
     if (!SANITIZED && inspect->cpu_seconds >= MAX_SECONDS) {
-        print_error("%s: %.2f s (wanted below %.1f)\n", name, inspect->cpu_seconds, MAX_SECONDS);
+        print_error("%s: %.2f s (expected below %.1f)\n", name, inspect->cpu_seconds, MAX_SECONDS);
         failed++;
     }
     if (!SANITIZED && inspect->peak_bytes > limit) {
-        print_error("%s: %zu bytes (wanted at most %zu)\n", name, inspect->peak_bytes, limit);
+        print_error("%s: %zu bytes (expected at most %zu)\n", name, inspect->peak_bytes, limit);
         failed++;
     }
     return failed;

@@ -32,7 +32,7 @@ static void options__have_a_help(void **state) {
     (void)state;
     tare_command_each(check, &seen);
     if (seen.options < 100 || seen.arguments < 10)
-        fail_msg("%zu options and %zu arguments were looked at (wanted 100 and 10 at least)", seen.options,
+        fail_msg("%zu options and %zu arguments were looked at (expected 100 and 10 at least)", seen.options,
                  seen.arguments);
 }
 

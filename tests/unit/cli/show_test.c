@@ -131,9 +131,9 @@ static const char *const expected[] = {
 
 static void assert_warnings(const char *text, const char *who) {
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
-        char wanted[1024];
-        snprintf(wanted, sizeof wanted, expected[i], data_path);
-        if (strstr(text, wanted) == NULL) fail_msg("%s does not say '%s' but: %s", who, wanted, text);
+        char line[1024];
+        snprintf(line, sizeof line, expected[i], data_path);
+        if (strstr(text, line) == NULL) fail_msg("%s does not say '%s' but: %s", who, line, text);
     }
     if (strstr(text, "records of signature") != NULL) fail_msg("%s calls %d records few: %s", who, RECORDS, text);
     if (strstr(text, "took the else") != NULL) fail_msg("%s misses a branch that was taken: %s", who, text);
@@ -248,7 +248,7 @@ static void show__says_what_is_wrong(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct process process = show(cases[i].option, cases[i].value);
         if (process.status != cases[i].status || strstr(process.err, cases[i].text) == NULL)
-            fail_msg("%s %s: status %d (wanted %d): %s", cases[i].option, cases[i].value, process.status,
+            fail_msg("%s %s: status %d (expected %d): %s", cases[i].option, cases[i].value, process.status,
                      cases[i].status, process.err);
         assert_string_equal(process.out, "");
         process_free(&process);

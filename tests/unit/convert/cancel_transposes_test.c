@@ -77,18 +77,18 @@ static struct tare_tensor answer(struct tare_model *model, struct tare_edge x, s
 
 /* Runs the pass on a model whose result `y` is behind an Identity, and checks the answer and how many Transposes the
  * result needs afterwards. */
-static void check(struct tare_model *model, struct tare_edge x, struct tare_edge y, int wanted) {
+static void check(struct tare_model *model, struct tare_edge x, struct tare_edge y, int expected) {
     struct tare_edge result = mini_node(model->main, "TestEffect", "result", 1, y);
     struct tare_tensor before = answer(model, x, result), after;
     size_t changes = 0;
     bool seen[MOST_NODES] = { false };
     mini_ok(tare_pass_cancel_transposes.run(model, &changes));
-    assert_int_equal(count_transposes(result.node, seen), wanted);
+    assert_int_equal(count_transposes(result.node, seen), expected);
     after = answer(model, x, result);
     assert_true(tare_shape_equal(&before.shape, &after.shape));
     for (int64_t i = 0; i < before.elements; i++)
         if (memcmp(TARE_DATA(float, &before) + i, TARE_DATA(float, &after) + i, sizeof(float)) != 0)
-            fail_msg("element %lld is %.9g (wanted %.9g)", (long long)i, (double)TARE_DATA(float, &after)[i],
+            fail_msg("element %lld is %.9g (expected %.9g)", (long long)i, (double)TARE_DATA(float, &after)[i],
                      (double)TARE_DATA(float, &before)[i]);
     tare_tensor_reset(&before);
     tare_tensor_reset(&after);

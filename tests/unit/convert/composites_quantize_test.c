@@ -220,7 +220,7 @@ static void expect_near(const char *what, struct tare_tensor *got, const struct 
         worst = fmax(worst, fabs((double)TARE_DATA(float, got)[i] - (double)TARE_CONST_DATA(float, want)[i]));
         largest = fmax(largest, fabs((double)TARE_CONST_DATA(float, want)[i]));
     }
-    if (!(worst <= TOLERANCE * largest)) fail_msg("%s: %g away (wanted %g of %g)", what, worst, TOLERANCE, largest);
+    if (!(worst <= TOLERANCE * largest)) fail_msg("%s: %g away (expected %g of %g)", what, worst, TOLERANCE, largest);
     if (worst == 0 && strstr(what, "static")) fail_msg("%s: nothing was rounded", what);
     tare_tensor_reset(got);
 }
@@ -256,8 +256,8 @@ static void place(struct fixture *f, const char *what, const struct tare_tensor 
     expect_near(what, &got, want);
 }
 
-/* wanted: layers that become int8; the float model's answer is that of the fused form. */
-static void each_method(void (*make)(struct fixture *f), size_t wanted, bool allow) {
+/* expected: layers that become int8; the float model's answer is that of the fused form. */
+static void each_method(void (*make)(struct fixture *f), size_t expected, bool allow) {
     const struct tare_quant_method *const methods[] = { NULL, &tare_method_static, &tare_method_dynamic,
                                                         &tare_method_weight_only };
     const struct tare_quant_ranges ranges = { .find = find };
@@ -273,10 +273,10 @@ static void each_method(void (*make)(struct fixture *f), size_t wanted, bool all
         snprintf(what, sizeof what, "%s", methods[i] ? methods[i]->name : "bfloat16");
         if (!methods[i]) want = answer(&f);
         if (methods[i]) mini_ok(tare_quantize(&report, &f.arena, f.model, &ranges, &options));
-        for (size_t k = 0; methods[i] && report.quantized < wanted && k < report.count; k++)
+        for (size_t k = 0; methods[i] && report.quantized < expected && k < report.count; k++)
             if (report.outcomes[k].refused)
                 print_error("%s: %s\n", report.outcomes[k].node, report.outcomes[k].refused);
-        if (methods[i]) assert_int_equal(report.quantized, wanted);
+        if (methods[i]) assert_int_equal(report.quantized, expected);
         expect_fits(&f);
         got = answer(&f);
         expect_near(what, &got, &want);

@@ -89,8 +89,9 @@ static void fuse(struct fixture *f) {
 
 static void expect_reason(const struct fixture *f, const char *part) {
     assert_int_equal(f->found.count, 1);
-    if (!f->found.items[0].reason) fail_msg("it was fused (wanted '%s')", part);
-    if (!strstr(f->found.items[0].reason, part)) fail_msg("reason '%s' (wanted '%s')", f->found.items[0].reason, part);
+    if (!f->found.items[0].reason) fail_msg("it was fused (expected '%s')", part);
+    if (!strstr(f->found.items[0].reason, part))
+        fail_msg("reason '%s' (expected '%s')", f->found.items[0].reason, part);
 }
 
 static void expect_fused(const struct fixture *f, const char *name) {
@@ -176,13 +177,13 @@ static void an_embedding__of_other_form_stays(void **state) {
                 mini_node(f.function, "Relu", "relu", 1, (struct tare_edge){ f.function->args[0], 0 }));
     annotate(&f, text_attr(&f, "_implements", "embedding_matmul"));
     fuse(&f);
-    expect_reason(&f, "it has 1 arguments and 1 results (wanted 2 and 1)");
+    expect_reason(&f, "it has 1 arguments and 1 results (expected 2 and 1)");
     assert_int_equal(graph_count(f.function, "Relu"), 1);
     assert_non_null(tare_graph_find_attr(f.function, "_implements"));
     mini_arg(f.function, "ids_vec", TARE_DT_INT32);
     call_with(&f, wide);
     fuse(&f);
-    expect_reason(&f, "argument 'embs' has shape [5,8,2] (wanted 2 dimensions)");
+    expect_reason(&f, "argument 'embs' has shape [5,8,2] (expected 2 dimensions)");
     tear_down(&f);
 }
 

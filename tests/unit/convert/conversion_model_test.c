@@ -130,7 +130,7 @@ static void check_answers(const char *variant, const char *key, const struct ans
         bool exact = tolerance == 0 || !tare_dtype_is_floating(want->items[i].dtype);
         double far = distance(&want->items[i], &got->items[i]);
         if (exact ? same_bits(&want->items[i], &got->items[i]) : far <= tolerance) continue;
-        snprintf(text, sizeof text, "output %zu of %zu is %g away (wanted %g)", i, want->count, far, tolerance);
+        snprintf(text, sizeof text, "output %zu of %zu is %g away (expected %g)", i, want->count, far, tolerance);
         complain(variant, key, text);
         return;
     }

@@ -87,22 +87,22 @@ static void stand_ins__name_the_node_whose_value_they_have(void **state) {
     static const struct {
         bool bias, addend;
         const char *product, *behind, *of_behind; /* what the product and the bias behind it stand for */
-    } wanted[] = {
+    } expected[] = {
         { false, false, "norm/mul", NULL, NULL },
         { true, false, "", "bias", "norm/mul" },
         { false, true, "norm/mul", "product/bias", "norm/add" },
         { true, true, "", "bias", "norm/add" },
     };
     (void)state;
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-        struct network n = build(wanted[i].bias, wanted[i].addend);
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        struct network n = build(expected[i].bias, expected[i].addend);
         size_t changes = 0;
         mini_ok(tare_pass_fold_batch_norm.run(n.model, &changes));
         const char *product = stands_for(n.model, "product");
-        if (!product || strcmp(product, wanted[i].product) != 0)
-            fail_msg("case %zu: the product stands for '%s' (wanted '%s')", i, product ? product : "itself",
-                     wanted[i].product);
-        if (wanted[i].behind) assert_string_equal(stands_for(n.model, wanted[i].behind), wanted[i].of_behind);
+        if (!product || strcmp(product, expected[i].product) != 0)
+            fail_msg("case %zu: the product stands for '%s' (expected '%s')", i, product ? product : "itself",
+                     expected[i].product);
+        if (expected[i].behind) assert_string_equal(stands_for(n.model, expected[i].behind), expected[i].of_behind);
         tare_model_free(n.model);
     }
 }

@@ -95,19 +95,19 @@ static void write_dtypes(void) {
 }
 
 static void check_value(const struct tare_tensor *value, int dtype) {
-    struct tare_tensor wanted = make_value(dtype);
+    struct tare_tensor expected = make_value(dtype);
     assert_int_equal(value->dtype, dtype);
     assert_int_equal(value->elements, ELEMENTS);
     if (dtype == TARE_DT_STRING)
         for (int i = 0; i < ELEMENTS; i++) {
             const struct tare_str *a = &TARE_CONST_DATA(struct tare_str, value)[i],
-                                  *b = &TARE_CONST_DATA(struct tare_str, &wanted)[i];
+                                  *b = &TARE_CONST_DATA(struct tare_str, &expected)[i];
             assert_int_equal(a->size, b->size);
             if (b->size) assert_memory_equal(a->data, b->data, b->size);
         }
     else
-        assert_memory_equal(value->data, wanted.data, tare_tensor_bytes(&wanted));
-    tare_tensor_reset(&wanted);
+        assert_memory_equal(value->data, expected.data, tare_tensor_bytes(&expected));
+    tare_tensor_reset(&expected);
 }
 
 static void checkpoints__hold_every_dtype_in_several_files(void **state) {
@@ -212,7 +212,7 @@ static void copy__takes_every_meta_graph(void **state) {
 static void fails_to_open(const char *part) {
     struct tare_model *model = NULL;
     assert_int_not_equal(tare_saved_model_load(&model, temp_path("model"), NULL), TARE_OK);
-    if (!strstr(tare_error_text(), part)) fail_msg("got '%s', wanted '%s'", tare_error_text(), part);
+    if (!strstr(tare_error_text(), part)) fail_msg("got '%s', expected '%s'", tare_error_text(), part);
 }
 
 static void checkpoints__without_index_are_explained(void **state) {

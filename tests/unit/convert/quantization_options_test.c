@@ -261,8 +261,8 @@ static void extensions__say_what_tensorflow_cannot(void **state) {
     assert_ptr_equal(q.options.passes[1], &tare_quant_pass_bias_correction);
     refuses("extensions { passes: \"smoth_quant\" }", "did you mean 'smooth_quant'");
     assert_int_equal(read("extensions { activation_bits: 16 }").options.setting.activation_bits, 16);
-    refuses("extensions { activation_bits: 4 }", "activations of 4 bits (wanted 8 or 16)");
-    refuses("extensions { weight_bits: 3 }", "weights of 3 bits (wanted 8 or 4)");
+    refuses("extensions { activation_bits: 4 }", "activations of 4 bits (expected 8 or 16)");
+    refuses("extensions { weight_bits: 3 }", "weights of 3 bits (expected 8 or 4)");
     refuses("extensions { granularity: \"per_block:64\" }", "method static has no weights in blocks");
     refuses("extensions { recipe: \"op=MatMul -> flot\" }", "recipe:1: there is no method 'flot'");
 }

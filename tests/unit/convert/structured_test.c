@@ -11,7 +11,7 @@
 
 typedef void write(struct tare_strbuf *out, const Tensorflow__StructuredValue *value);
 
-static void check(write *put, const char *text, const char *wanted) {
+static void check(write *put, const char *text, const char *expected) {
     struct tare_arena arena = { 0 };
     struct tare_strbuf out = { 0 };
     ProtobufCMessage *message;
@@ -19,7 +19,7 @@ static void check(write *put, const char *text, const char *wanted) {
                               TARE_TEXT_STRICT, "value") != TARE_OK)
         fail_msg("%s", tare_error_text());
     put(&out, (const Tensorflow__StructuredValue *)message);
-    assert_string_equal(tare_strbuf_text(&out), wanted);
+    assert_string_equal(tare_strbuf_text(&out), expected);
     tare_strbuf_free(&out);
     tare_arena_free(&arena);
 }

@@ -81,13 +81,13 @@ static void finds_what_is_stored(const char *name) {
     struct tare_model *model = load(name);
     struct tare_session *session = mini_session(model);
     const int64_t ids[] = { 9, 6, 5 };
-    const float wanted[] = { 3.5f, -1, 1.5f };
+    const float expected[] = { 3.5f, -1, 1.5f };
     struct tare_shape shape = tare_shape_make(1, 3);
     struct tare_tensor input, output;
     mini_ok(tare_tensor_from(&input, TARE_DT_INT64, &shape, ids));
     mini_ok(tare_session_run_signature(session, &model->signatures[0], &input, &output));
     assert_int_equal(output.elements, 3);
-    assert_memory_equal(output.data, wanted, sizeof wanted);
+    assert_memory_equal(output.data, expected, sizeof expected);
     tare_tensor_reset(&input);
     tare_tensor_reset(&output);
     tare_session_free(session);
@@ -192,7 +192,7 @@ static void dtypes__must_be_those_of_the_table(void **state) {
     (void)state;
     write_model(by_nodes, TARE_DT_UINT64);
     mini_fails(tare_saved_model_load(&model, temp_path("model"), NULL),
-               "table words: words-keys: the checkpoint has uint64 (wanted int64)");
+               "table words: words-keys: the checkpoint has uint64 (expected int64)");
 }
 
 static void tables__that_are_not_stored_stay_empty(void **state) {
@@ -319,7 +319,7 @@ static void calls__beyond_number_end(void **state) {
     snprintf(at, (size_t)(end - at), "}\n");
     write_model(graph, TARE_DT_INT64);
     assert_int_not_equal(tare_saved_model_load(&model, temp_path("model"), NULL), TARE_OK); /* [3] is no scalar */
-    assert_non_null(strstr(tare_error_text(), "variable v: the checkpoint has shape [3] (wanted [])"));
+    assert_non_null(strstr(tare_error_text(), "variable v: the checkpoint has shape [3] (expected [])"));
 }
 
 int main(void) {

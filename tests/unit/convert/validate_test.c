@@ -164,15 +164,15 @@ static void make_binary(void) {
     tare_arena_free(&arena);
 }
 
-static void expect_now(const char *const *wanted) {
+static void expect_now(const char *const *expected) {
     struct tare_faults faults = { 0 };
     size_t count = 0;
     if (tare_saved_model_validate(&faults, temp_path("model"), NULL) != TARE_OK) fail_msg("%s", tare_error_text());
-    for (; wanted[count]; count++) {
+    for (; expected[count]; count++) {
         bool found = false;
         for (size_t i = 0; i < faults.count; i++)
-            found = found || strcmp(faults.items[i], wanted[count]) == 0;
-        if (!found) print_error("not found: %s\n", wanted[count]);
+            found = found || strcmp(faults.items[i], expected[count]) == 0;
+        if (!found) print_error("not found: %s\n", expected[count]);
         if (!found)
             for (size_t i = 0; i < faults.count; i++)
                 print_error("  got: %s\n", faults.items[i]);
@@ -186,11 +186,11 @@ static void expect_now(const char *const *wanted) {
 }
 
 /* The model's faults are these, in any order; ends with NULL. */
-static void expect(const struct change *change, const char *const *wanted) {
+static void expect(const struct change *change, const char *const *expected) {
     make_model(change);
-    expect_now(wanted);
+    expect_now(expected);
     make_binary();
-    expect_now(wanted);
+    expect_now(expected);
 }
 #define EXPECT(with, ...) expect(&(struct change)with, (const char *const[]){ __VA_ARGS__ })
 #define CHANGE(...)                                                                                                    \
@@ -207,7 +207,7 @@ static void sound_model__has_no_fault(void **state) {
 static void file__rules(void **state) {
     (void)state;
     EXPECT(TEXT("saved_model_schema_version: 1", "saved_model_schema_version: 2"),
-           "saved_model: schema version 2 (wanted 1)", NULL);
+           "saved_model: schema version 2 (expected 1)", NULL);
     EXPECT(TEXT("filename_tensor_name: 'file:0'", "filename_tensor_name: 'nowhere:0'"),
            "saver_def: tensor nowhere:0 is not in the graph", NULL);
     EXPECT(TEXT("restore_op_name: 'assign'", "restore_op_name: 'restore_all'"),
@@ -262,7 +262,7 @@ static void checkpoint__checksums(void **state) {
 static void variables__must_fit_what_is_stored(void **state) {
     (void)state;
     EXPECT(TEXT("value { shape { dim { size: 2 } } }", "value { shape { dim { size: 3 } } }"),
-           "graph/v (VarHandleOp): variable v: the checkpoint has shape [2] (wanted [3])", NULL);
+           "graph/v (VarHandleOp): variable v: the checkpoint has shape [2] (expected [3])", NULL);
 }
 
 static void nodes__are_named_with_their_faults(void **state) {
@@ -270,7 +270,7 @@ static void nodes__are_named_with_their_faults(void **state) {
     EXPECT(TEXT("name: 'id' op: 'Identity'", "name: 'id' op: 'Identify'"), "f/id (Identify): unknown op", NULL);
     EXPECT(TEXT("input: 'x' attr { key: 'T' value { type: DT_FLOAT } }",
                 "input: 'x' attr { key: 'T' value { type: DT_INT32 } }"),
-           "f/id (Identity): input 0 is float32 (wanted int32)", "f: output y has int32, declared float32", NULL);
+           "f/id (Identity): input 0 is float32 (expected int32)", "f: output y has int32, declared float32", NULL);
     EXPECT(TEXT("attr { key: 'dtypes' value { list { type: DT_FLOAT } } }",
                 "attr { key: 'dtypes' value { list { type: DT_FLOAT } } } attr { key: 'speed' value { i: 1 } }"),
            "graph/restore (RestoreV2): NodeDef mentions attribute speed which is not in the op definition", NULL);

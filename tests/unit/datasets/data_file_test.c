@@ -121,7 +121,7 @@ static void arrays__that_do_not_go_together_are_named(void **state) {
     struct tare_array_file *file;
     (void)state;
     assert_int_equal(tare_array_file_open(&file, GOLDEN "uneven.npz"), TARE_SHAPE);
-    assert_non_null(strstr(tare_error_text(), "uneven.npz: array 'y' has 3 rows (wanted 4 as array 'x')"));
+    assert_non_null(strstr(tare_error_text(), "uneven.npz: array 'y' has 3 rows (expected 4 as array 'x')"));
     assert_int_equal(tare_array_file_open(&file, GOLDEN "scalar.npz"), TARE_SHAPE);
     assert_non_null(strstr(tare_error_text(), "array 'y' is a scalar"));
 }
@@ -251,7 +251,7 @@ static void pictures__are_labelled_by_a_list(void **state) {
     assert_non_null(strstr(pictures_of(&out, temp_path("pets"), temp_file("list", mixed, strlen(mixed))),
                            "list: some labels are numbers and some are words ('apple')"));
     assert_non_null(strstr(pictures_of(&out, temp_path("pets"), temp_file("list", none, strlen(none))),
-                           "list: line 1: 'dog/a.png' (wanted: path label)"));
+                           "list: line 1: 'dog/a.png' (expected: path label)"));
     tare_strbuf_free(&out);
 }
 
@@ -267,7 +267,7 @@ static void pictures__need_a_spec_and_a_label(void **state) {
         strstr(pictures_of(&out, path, NULL), "the record has no feature 'image/class/label' (it has image/encoded"));
     assert_int_equal(tare_source_new(&source, &path, 1, NULL), TARE_OK);
     assert_int_equal(tare_source_next(&sample, &where, &end, source, NULL, NULL), TARE_INVALID_ARGUMENT);
-    assert_non_null(strstr(tare_error_text(), "wanted also --spec FILE"));
+    assert_non_null(strstr(tare_error_text(), "expected also --spec FILE"));
     tare_source_free(source);
     path = temp_path("pets/dog/empty");
     mkdir(path, 0777);

@@ -62,7 +62,7 @@ static void kind__is_told_by_structure(void **state) {
     const struct part tensor = { "\x08\x01\x12\x00", 4 };
     const struct {
         struct part record;
-        enum tare_record_kind wanted;
+        enum tare_record_kind expected;
     } cases[] = {
         { none(), TARE_RECORD_OTHER },
         { text("word"), TARE_RECORD_OTHER },
@@ -81,9 +81,9 @@ static void kind__is_told_by_structure(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         enum tare_record_kind kind = tare_record_kind_of(cases[i].record.bytes, cases[i].record.size);
-        if (kind != cases[i].wanted)
-            fail_msg("case %zu: got %s, wanted %s", i, tare_record_kind_name(kind),
-                     tare_record_kind_name(cases[i].wanted));
+        if (kind != cases[i].expected)
+            fail_msg("case %zu: got %s, expected %s", i, tare_record_kind_name(kind),
+                     tare_record_kind_name(cases[i].expected));
     }
 }
 
@@ -160,7 +160,7 @@ static void features__of_a_list_have_one_type(void **state) {
     struct tare_features features;
     (void)state;
     assert_int_equal(tare_features_decode(&features, record.bytes, record.size), TARE_TYPE);
-    assert_string_equal(tare_error_text(), "feature list 'a': step 1 holds string (wanted int64 as before)");
+    assert_string_equal(tare_error_text(), "feature list 'a': step 1 holds string (expected int64 as before)");
     tare_features_reset(&features);
 }
 

@@ -36,15 +36,15 @@ static double value_of(const struct tare_tensor *t, int64_t i) {
 }
 
 static void check_golden(const char *path, const char *name, int dtype) {
-    struct tare_shape wanted = tare_shape_make(3, 2, 3, 4);
+    struct tare_shape expected = tare_shape_make(3, 2, 3, 4);
     struct tare_tensor t;
     if (tare_npy_read(&t, path) != TARE_OK) fail_msg("%s", tare_error_text());
     assert_int_equal(t.dtype, dtype);
-    assert_true(tare_shape_equal(&t.shape, &wanted));
+    assert_true(tare_shape_equal(&t.shape, &expected));
     for (int64_t i = 0; i < 24; i++) {
         double number = name[0] == 'b' ? i != 0 : name[0] == 'u' ? (double)i : (double)(i - 4);
         if (value_of(&t, i) != number)
-            fail_msg("%s: element %d is %g (wanted %g)", path, (int)i, value_of(&t, i), number);
+            fail_msg("%s: element %d is %g (expected %g)", path, (int)i, value_of(&t, i), number);
     }
     tare_tensor_reset(&t);
 }
@@ -79,10 +79,10 @@ static void read__takes_each_version_scalars_and_nothing(void **state) {
     tare_tensor_reset(&t);
 }
 
-static void check_text(const struct tare_tensor *t, int64_t i, const char *wanted, size_t size) {
+static void check_text(const struct tare_tensor *t, int64_t i, const char *expected, size_t size) {
     const struct tare_str *text = &TARE_CONST_DATA(struct tare_str, t)[i];
     assert_int_equal(text->size, size);
-    assert_memory_equal(text->data, wanted, size);
+    assert_memory_equal(text->data, expected, size);
 }
 
 static void read__takes_text(void **state) {
@@ -193,7 +193,7 @@ static void write__is_read_back(void **state) {
 
 static void append__grows_the_first_axis(void **state) {
     struct tare_npy_writer *writer;
-    struct tare_shape row = tare_shape_make(1, 2), two = tare_shape_make(2, 2, 2), wanted = tare_shape_make(2, 4, 2);
+    struct tare_shape row = tare_shape_make(1, 2), two = tare_shape_make(2, 2, 2), expected = tare_shape_make(2, 4, 2);
     static const uint16_t halves[] = { 0x3f80, 0x4000, 0x4040, 0x4080 }; /* bfloat16 1 2 3 4 */
     static const float read[] = { 1, 2, 3, 4, 1, 1, 1, 1 };
     struct tare_tensor rows, splat, in;
@@ -207,7 +207,7 @@ static void append__grows_the_first_axis(void **state) {
     assert_int_equal(tare_npy_commit(writer), TARE_OK);
     assert_int_equal(tare_npy_read(&in, temp_path("rows.npy")), TARE_OK);
     assert_int_equal(in.dtype, TARE_DT_FLOAT);
-    assert_true(tare_shape_equal(&in.shape, &wanted));
+    assert_true(tare_shape_equal(&in.shape, &expected));
     assert_memory_equal(in.data, read, sizeof read);
     tare_tensor_reset(&in);
     tare_tensor_reset(&rows);

@@ -60,12 +60,12 @@ static void record_counts__are_the_known_ones(void **state) {
             count += count_records(list.names[f]);
         tare_file_list_free(&list);
         if (count != counts[i].records)
-            fail_msg("%s: %lld records (wanted %lld)", counts[i].pattern, (long long)count,
+            fail_msg("%s: %lld records (expected %lld)", counts[i].pattern, (long long)count,
                      (long long)counts[i].records);
     }
 }
 
-static void check_cifar(const char *name, int64_t wanted, bool labelled) {
+static void check_cifar(const char *name, int64_t expected, bool labelled) {
     struct tare_source_options options = { .prefetch = 8 };
     struct tare_shape image = tare_shape_make(4, 1, 32, 32, 3);
     struct tare_source *source;
@@ -98,9 +98,9 @@ static void check_cifar(const char *name, int64_t wanted, bool labelled) {
         tare_sample_reset(&sample);
     }
     tare_source_free(source);
-    assert_int_equal(count, wanted);
+    assert_int_equal(count, expected);
     for (int i = 0; labelled && i < 10; i++)
-        assert_int_equal(classes[i], wanted / 10);
+        assert_int_equal(classes[i], expected / 10);
 }
 
 static void cifar10__samples_are_images_with_labels(void **state) {

@@ -51,7 +51,7 @@ static int make_files(void **state) {
 /* The labels of all samples as text, "!" and the status at a failure. */
 static const char *labels_of(struct tare_strbuf *out, const char *const *paths, size_t n_paths,
                              const struct tare_source_options *options,
-                             bool (*wanted)(void *arg, const struct tare_provenance *where)) {
+                             bool (*expected)(void *arg, const struct tare_provenance *where)) {
     struct tare_source *source;
     tare_status status;
     out->size = 0;
@@ -61,7 +61,7 @@ static const char *labels_of(struct tare_strbuf *out, const char *const *paths, 
         struct tare_provenance where;
         int64_t label;
         bool end;
-        status = tare_source_next(&sample, &where, &end, source, wanted, NULL);
+        status = tare_source_next(&sample, &where, &end, source, expected, NULL);
         if (status != TARE_OK || end) break;
         assert_int_equal(tare_sample_label(&label, &sample, "label"), TARE_OK);
         tare_strbuf_printf(out, "%d ", (int)label);
@@ -199,13 +199,13 @@ static const char *pattern(void) {
 static void source__gives_files_in_order(void **state) {
     struct tare_strbuf out = { 0 };
     struct tare_source_options ahead = { .prefetch = 3 };
-    char wanted[200] = "";
+    char expected[200] = "";
     const char *paths[] = { pattern() }, *twice[] = { temp_path("s-2.tfrecord"), temp_path("s-0.tfrecord") };
     (void)state;
     for (int i = 0; i < FILES * EACH; i++)
-        snprintf(wanted + strlen(wanted), 8, "%d ", i);
-    assert_string_equal(labels_of(&out, paths, 1, NULL, NULL), wanted);
-    assert_string_equal(labels_of(&out, paths, 1, &ahead, NULL), wanted);
+        snprintf(expected + strlen(expected), 8, "%d ", i);
+    assert_string_equal(labels_of(&out, paths, 1, NULL, NULL), expected);
+    assert_string_equal(labels_of(&out, paths, 1, &ahead, NULL), expected);
     assert_string_equal(labels_of(&out, twice, 2, NULL, NULL), "20 21 22 23 24 25 26 27 28 29 0 1 2 3 4 5 6 7 8 9 ");
     tare_strbuf_free(&out);
 }
@@ -234,7 +234,7 @@ static void source__limits_shards_and_filters(void **state) {
     }
     assert_string_equal(labels_of(&out, paths, 1, &(struct tare_source_options){ .shard = 7, .shards = 7 }, NULL),
                         "!invalid argument");
-    assert_string_equal(tare_error_text(), "shard 7 (wanted 0 to 6)");
+    assert_string_equal(tare_error_text(), "shard 7 (expected 0 to 6)");
     tare_strbuf_free(&out);
 }
 
@@ -389,13 +389,13 @@ static void source__takes_refused_samples_for_bad_ones(void **state) {
         for (;;) {
             struct tare_sample sample;
             struct tare_provenance where;
-            tare_status wanted;
+            tare_status expected;
             assert_int_equal(tare_source_next(&sample, &where, &end, source, NULL, NULL), TARE_OK);
             if (end) break;
             tare_sample_reset(&sample);
             if (given++ == 0) continue;
-            wanted = given <= 3 ? TARE_OK : TARE_SHAPE;
-            assert_int_equal(tare_source_refuse(source, &where, TARE_FAIL(TARE_SHAPE, "too %s", "long")), wanted);
+            expected = given <= 3 ? TARE_OK : TARE_SHAPE;
+            assert_int_equal(tare_source_refuse(source, &where, TARE_FAIL(TARE_SHAPE, "too %s", "long")), expected);
         }
         assert_int_equal(given, 4);
         assert_non_null(strstr(tare_error_text(), "s-0.tfrecord: record 3 at "));
@@ -427,8 +427,8 @@ static void source__names_records_of_another_kind(void **state) {
         assert_string_equal(labels_of(&out, paths, 1, NULL, NULL), "!wrong dtype");
         assert_non_null(strstr(
             tare_error_text(),
-            i ? "other: record 0 at 0: it is a tf.SequenceExample (wanted a RepresentativeDataSample, or --spec FILE"
-              : "other: record 0 at 0: it is a tf.Example (wanted"));
+            i ? "other: record 0 at 0: it is a tf.SequenceExample (expected a RepresentativeDataSample, or --spec FILE"
+              : "other: record 0 at 0: it is a tf.Example (expected"));
     }
     tare_strbuf_free(&out);
 }

@@ -68,7 +68,7 @@ static void check_value(const struct tare_tensor *got, const struct tare_tensor 
     for (int64_t i = 0; i < each; i++) {
         double x = tare_tensor_get_f64(got, i), y = tare_tensor_get_f64(all, row * each + i);
         if (!(fabs(x - y) <= tolerance))
-            fail_msg("%s, record %d, element %d: got %.9g, wanted %.9g", what, row, (int)i, x, y);
+            fail_msg("%s, record %d, element %d: got %.9g, expected %.9g", what, row, (int)i, x, y);
     }
 }
 
@@ -151,12 +151,13 @@ static void features__are_shown_as_they_are(void **state) {
 
 /* ---- what a spec must not say ---- */
 
-static void refused(const char *text, const char *wanted) {
+static void refused(const char *text, const char *expected) {
     struct tare_dataset_spec *spec;
     tare_status status = tare_dataset_spec_parse(&spec, text, strlen(text), "my.spec");
     if (status != TARE_INVALID_ARGUMENT) fail_msg("%s: status %s", text, tare_status_name(status));
     assert_null(spec);
-    if (!strstr(tare_error_text(), wanted)) fail_msg("%s\n got: %s\n wanted: %s", text, tare_error_text(), wanted);
+    if (!strstr(tare_error_text(), expected))
+        fail_msg("%s\n got: %s\n expected: %s", text, tare_error_text(), expected);
 }
 
 static void spec__errors_tell_the_place_and_the_nearest_name(void **state) {
@@ -172,7 +173,7 @@ static void spec__errors_tell_the_place_and_the_nearest_name(void **state) {
     refused("input { name: \"a\" } # input {\n  input { type: INT8 }", "my.spec:2:3: input 2 has no name");
     refused("input { name: \"input\" }\ninput { name: \"input\" }", "my.spec:2:1: input 'input' stands there twice");
     refused("input { name: \"x\" }\nlabel { std: 0 }",
-            "my.spec:2:1: input 'label': std 0 (wanted a number other than 0)");
+            "my.spec:2:1: input 'label': std 0 (expected a number other than 0)");
 }
 
 static void spec__refuses_what_does_not_go_together(void **state) {
@@ -226,19 +227,19 @@ static void first_record(struct tare_tfrecord *record, struct tare_tfrecord_read
 static void record__that_does_not_fit_says_got_and_wanted(void **state) {
     static const char *const cases[][2] = {
         { "feature: \"flots\"", "no feature 'flots'; did you mean 'floats'? (it has image/jpeg, image/gray" },
-        { "feature: \"floats\" source: INT64_LIST", "feature 'floats' is a float_list (wanted an int64_list)" },
-        { "feature: \"label\" source: RAW type: INT8", "feature 'label' is an int64_list (wanted a bytes_list)" },
-        { "feature: \"raw\" source: RAW raw_type: FLOAT64", "12 bytes (wanted a multiple of 8 for float64)" },
-        { "feature: \"floats\" shape: [4, 2]", "6 elements (wanted [4,2])" },
-        { "feature: \"floats\" shape: [4, -1]", "6 elements (wanted [4,?])" },
-        { "feature: \"image/png\" source: JPEG", "feature 'image/png': the bytes are a PNG (wanted a JPEG)" },
+        { "feature: \"floats\" source: INT64_LIST", "feature 'floats' is a float_list (expected an int64_list)" },
+        { "feature: \"label\" source: RAW type: INT8", "feature 'label' is an int64_list (expected a bytes_list)" },
+        { "feature: \"raw\" source: RAW raw_type: FLOAT64", "12 bytes (expected a multiple of 8 for float64)" },
+        { "feature: \"floats\" shape: [4, 2]", "6 elements (expected [4,2])" },
+        { "feature: \"floats\" shape: [4, -1]", "6 elements (expected [4,?])" },
+        { "feature: \"image/png\" source: JPEG", "feature 'image/png': the bytes are a PNG (expected a JPEG)" },
         { "feature: \"raw\" source: IMAGE", "the bytes are no picture" },
-        { "feature: \"image/png\" image { } shape: [24, 32, 1]", "(wanted [24,32,1])" },
+        { "feature: \"image/png\" image { } shape: [24, 32, 1]", "(expected [24,32,1])" },
         { "feature: \"image/png\" image { step { crop { height: 25 width: 3 } } }", "a crop of 25 x 3 does not fit" },
         { "feature: \"class\" class_name: \"dog\"", "'bird' is none of the 1 names" },
         { "feature: \"class\" type: INT32", "string values cannot become int32" },
         { "feature: \"class\" scale: 2", "cannot become scaled" },
-        { "feature: \"image/png\" image { } mean: [1, 2]", "mean has 2 values (wanted 1, or one for each of 3" },
+        { "feature: \"image/png\" image { } mean: [1, 2]", "mean has 2 values (expected 1, or one for each of 3" },
         { "feature: \"floats\" channels_first: true", "channels_first needs numbers" },
         { "feature: \"floats\" image { }", "is no picture" },
         { "feature: \"floats\" length { rows: 2 } shape: [2, 4]", "6 elements are no whole rows of 4" },
@@ -256,7 +257,7 @@ static void record__that_does_not_fit_says_got_and_wanted(void **state) {
             fail_msg("%s: %s", text, tare_error_text());
         assert_int_not_equal(tare_dataset_spec_decode(&sample, spec, record.data, record.size), TARE_OK);
         if (!strstr(tare_error_text(), cases[i][1]) || strncmp(tare_error_text(), "input 'x': ", 11) != 0)
-            fail_msg("%s\n got: %s\n wanted: %s", text, tare_error_text(), cases[i][1]);
+            fail_msg("%s\n got: %s\n expected: %s", text, tare_error_text(), cases[i][1]);
         tare_sample_reset(&sample);
         tare_dataset_spec_free(spec);
     }

@@ -237,7 +237,7 @@ static void make__leaves_nothing_behind_when_it_fails(void **state) {
 static void partition__has_the_sizes_that_were_asked_for(void **state) {
     static const struct {
         const char *counts, *fractions;
-        int64_t wanted[4];
+        int64_t expected[4];
         size_t count;
     } cases[] = {
         { "3,4", NULL, { 3, 4, 3 }, 3 },
@@ -259,7 +259,7 @@ static void partition__has_the_sizes_that_were_asked_for(void **state) {
         assert_int_equal(status, TARE_OK);
         assert_int_equal(partition.count, cases[i].count);
         for (size_t k = 0; k < partition.count; k++)
-            assert_int_equal(partition.sizes[k], cases[i].wanted[k]);
+            assert_int_equal(partition.sizes[k], cases[i].expected[k]);
     }
     for (size_t i = 0; i < sizeof bad_counts / sizeof *bad_counts; i++)
         assert_int_equal(tare_partition_parse_counts(&partition, 10, bad_counts[i]), TARE_USAGE);
@@ -322,7 +322,7 @@ static void split__copies_each_record_to_one_part(void **state) {
 static void split__says_what_is_wrong(void **state) {
     static const struct {
         struct tare_split_options options;
-        const char *wanted;
+        const char *expected;
     } cases[] = {
         { { .parts = 2, .counts = "1" }, "give one of" },
         { { .parts = 2, .names = "a" }, "1 names for 2 parts" },
@@ -337,13 +337,13 @@ static void split__says_what_is_wrong(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(tare_dataset_split(&outcome, temp_path("w"), &path, 1, &cases[i].options), TARE_USAGE);
-        if (!strstr(tare_error_text(), cases[i].wanted)) fail_msg("%s: %s", cases[i].wanted, tare_error_text());
+        if (!strstr(tare_error_text(), cases[i].expected)) fail_msg("%s: %s", cases[i].expected, tare_error_text());
         tare_split_outcome_free(&outcome);
     }
     assert_int_equal(tare_dataset_split(&outcome, temp_path("w"), &input, 1, &two), TARE_USAGE);
     tare_split_outcome_free(&outcome);
     assert_int_equal(tare_dataset_split(&outcome, temp_path("w"), &npz, 1, &two), TARE_UNSUPPORTED);
-    assert_non_null(strstr(tare_error_text(), "samples.npz: NPZ cannot be split (wanted a TFRecord"));
+    assert_non_null(strstr(tare_error_text(), "samples.npz: NPZ cannot be split (expected a TFRecord"));
     tare_split_outcome_free(&outcome);
     assert_int_equal(tare_file_kind_of(temp_path("w-00000-of-00002.tfrecord")), TARE_FILE_NONE);
 }

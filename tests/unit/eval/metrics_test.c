@@ -26,8 +26,8 @@ static void add(struct tare_metrics *m, int64_t rows, int64_t width, const float
     tare_tensor_reset(&r);
 }
 
-static void near(double got, double wanted) {
-    if (!(fabs(got - wanted) <= 1e-12 * fabs(wanted))) fail_msg("%.17g, wanted %.17g", got, wanted);
+static void near(double got, double expected) {
+    if (!(fabs(got - expected) <= 1e-12 * fabs(expected))) fail_msg("%.17g, expected %.17g", got, expected);
 }
 
 static void class__is_the_first_of_the_largest(void **state) {
@@ -162,8 +162,8 @@ static void not_finite_values__are_counted_and_left_out(void **state) {
 
 static void expected_values__give_the_error_of_the_model_itself(void **state) {
     struct tare_metrics m = { 0 };
-    const float value[] = { 1, 2 }, wanted[] = { 1.5f, 0 };
-    struct tare_tensor v = floats(1, 2, value), e = floats(1, 2, wanted);
+    const float value[] = { 1, 2 }, expected[] = { 1.5f, 0 };
+    struct tare_tensor v = floats(1, 2, value), e = floats(1, 2, expected);
     (void)state;
     mini_ok(tare_metrics_add(&m, &(struct tare_measured){ .value = &v, .rows = 1, .expected = &e }));
     assert_int_equal(m.expected_elements, 2);

@@ -135,7 +135,7 @@ static bool check_line(char *line, int *checked) {
         (strcmp(field[0], "basic-pitch") == 0 ? TOLERANCE_LOG_SPECTROGRAM : TOLERANCE) * largest_magnitude(&e.recorded);
     holds = status == TARE_OK && !e.wrong && e.at == e.recorded.elements && e.worst <= tolerance;
     if (!holds)
-        print_error("%s %s %s: %s; worst %g (wanted %g), %lld wrong, %lld of %lld elements\n", field[0], field[1],
+        print_error("%s %s %s: %s; worst %g (expected %g), %lld wrong, %lld of %lld elements\n", field[0], field[1],
                     field[2], status == TARE_OK ? "differs" : tare_error_text(), e.worst, tolerance, (long long)e.wrong,
                     (long long)e.at, (long long)e.recorded.elements);
     tare_tensor_reset(&e.recorded);

@@ -31,7 +31,7 @@ static const struct {
     { "tf-fuzz-const", NULL, "missing attr 'value'" },
     { "tf-fuzz-shape", NULL, "is not known" },
     { "tf-batchfunction", NULL, "missing attrs 'num_batch_threads'" },
-    { "serving-half-three", "tensorflow/serving/regress", "is float32 (wanted string)" },
+    { "serving-half-three", "tensorflow/serving/regress", "is float32 (expected string)" },
     /* exported without the values of their variables */
     { "tf-bert1", NULL, "is not initialised" },
     { "tf-bert2", NULL, "is not initialised" },

@@ -13,7 +13,7 @@ static void interval(int64_t successes, int64_t count, double low, double high) 
     double l, h;
     tare_share_interval(&l, &h, successes, count);
     if (fabs(l - low) > 1e-12 || fabs(h - high) > 1e-12)
-        fail_msg("%lld of %lld: [%.15g, %.15g], wanted [%.15g, %.15g]", (long long)successes, (long long)count, l, h,
+        fail_msg("%lld of %lld: [%.15g, %.15g], expected [%.15g, %.15g]", (long long)successes, (long long)count, l, h,
                  low, high);
 }
 
@@ -33,7 +33,7 @@ static void interval__stays_within_the_shares_there_are(void **state) {
 static void paired(int64_t gained, int64_t lost, double p) {
     double got = tare_paired_p(gained, lost);
     if (fabs(got - p) > 1e-9 * p)
-        fail_msg("%lld against %lld: p %.12g, wanted %.12g", (long long)gained, (long long)lost, got, p);
+        fail_msg("%lld against %lld: p %.12g, expected %.12g", (long long)gained, (long long)lost, got, p);
 }
 
 static void paired_test__is_the_exact_binomial(void **state) {

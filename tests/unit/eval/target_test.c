@@ -108,7 +108,7 @@ static void layers_that_add_up__are_as_few_as_any_set(void **state) {
             mini_ok(search(&r, &w, INFINITY, db, 0));
             assert_non_null(r.chosen);
             if (r.chosen->n_kept != fewest_by_hand(&w, db, 0))
-                fail_msg("seed %d, %g dB: %zu layers in float, wanted %zu", (int)seed, db, r.chosen->n_kept,
+                fail_msg("seed %d, %g dB: %zu layers in float, expected %zu", (int)seed, db, r.chosen->n_kept,
                          fewest_by_hand(&w, db, 0));
             assert_true(r.chosen->figures.sqnr_db >= db && r.chosen->meets && r.chosen->pareto);
             if (w.measured > 6 + LAYERS) fail_msg("%d of %d mixes measured", w.measured, 1 << LAYERS);
@@ -185,7 +185,7 @@ static void out_of_reach__says_the_best(void **state) {
     assert_null(r.chosen);
     assert_non_null(strstr(r.best, "4 of 4 layers in float: 0.00 points below float, 90.00 dB"));
     tare_target_table(&text, &r);
-    assert_non_null(strstr(tare_strbuf_text(&text), "static, 4 layers; wanted: at least 200 dB"));
+    assert_non_null(strstr(tare_strbuf_text(&text), "static, 4 layers; expected: at least 200 dB"));
     tare_strbuf_free(&text);
     tare_target_free(&r);
     mini_ok(search(&r, &w, INFINITY, -INFINITY, 50));
@@ -238,7 +238,7 @@ static void sizes__are_bytes_units_and_shares(void **state) {
         assert_int_equal(bytes, cases[i].bytes);
     }
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        mini_fails(tare_target_read_size(&bytes, wrong[i], 1000), "wanted bytes, 300kB, 1.5MB or a share as 60%");
+        mini_fails(tare_target_read_size(&bytes, wrong[i], 1000), "expected bytes, 300kB, 1.5MB or a share as 60%");
 }
 
 int main(void) {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void check(const char *methods, const char *algorithms, const char *granularities, const char *wanted) {
+static void check(const char *methods, const char *algorithms, const char *granularities, const char *expected) {
     struct tare_arena arena = { 0 };
     struct tare_variant_list list;
     char text[1024] = "";
@@ -16,7 +16,7 @@ static void check(const char *methods, const char *algorithms, const char *granu
         if (v->algorithm) snprintf(text + strlen(text), sizeof text - strlen(text), "/%s", v->algorithm);
         if (v->granularity) snprintf(text + strlen(text), sizeof text - strlen(text), "/%s", v->granularity);
     }
-    assert_string_equal(text, wanted);
+    assert_string_equal(text, expected);
     tare_arena_free(&arena);
 }
 
@@ -77,7 +77,7 @@ static void unknown_names__are_told_with_the_nearest(void **state) {
     refuse("statik", "min_max", "per_channel", "--methods: there is no 'statik' (did you mean 'static'?)");
     refuse("static", "minmax", "per_channel", "--algorithms: ");
     refuse("static", "min_max", "per_chanel",
-           "--granularities: granularity is 'per_chanel' (wanted per_tensor, per_channel or per_block:N)");
+           "--granularities: granularity is 'per_chanel' (expected per_tensor, per_channel or per_block:N)");
     refuse("static,,float", "min_max", "per_channel", "an empty name");
 }
 

@@ -14,12 +14,12 @@ static struct fixture open_fixture(void) {
     return f;
 }
 
-static void expect(const struct fixture *f, bool wanted) {
+static void expect(const struct fixture *f, bool expected) {
     struct tare_binding input = { .key = "x", .dtype = TARE_DT_FLOAT, .edge = f->x };
     const struct tare_signature signature = { "test", "", &input, 1, NULL, 0, NULL };
-    bool steered = !wanted;
+    bool steered = !expected;
     mini_ok(tare_signature_steered(&steered, &signature));
-    assert_int_equal(steered, wanted);
+    assert_int_equal(steered, expected);
     tare_model_free(f->model);
 }
 

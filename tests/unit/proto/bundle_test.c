@@ -185,12 +185,12 @@ static void put_splat(const char *prefix) {
 static void writer__expands_splats(void **state) {
     struct tare_bundle *bundle;
     struct tare_tensor tensor;
-    static const float wanted[] = { 3, 3, 3, 3 };
+    static const float expected[] = { 3, 3, 3, 3 };
     (void)state;
     put_splat(temp_path("splat"));
     assert_int_equal(tare_bundle_open(&bundle, temp_path("splat")), TARE_OK);
     assert_int_equal(tare_bundle_read(&tensor, bundle, "k"), TARE_OK);
-    assert_memory_equal(tensor.data, wanted, sizeof wanted);
+    assert_memory_equal(tensor.data, expected, sizeof expected);
     tare_tensor_reset(&tensor);
     tare_bundle_close(bundle);
 }
@@ -389,7 +389,8 @@ static size_t piece_entry(uint8_t *out, int columns, int offset, const void *dat
     return sizeof bytes;
 }
 
-static void check_slice(struct tare_bundle *bundle, const char *slice, const int8_t *wanted, int64_t count, bool view) {
+static void check_slice(struct tare_bundle *bundle, const char *slice, const int8_t *expected, int64_t count,
+                        bool view) {
     struct tare_bundle_entry entry;
     struct tare_tensor tensor;
     if (tare_bundle_check_slice(&entry, bundle, "w", slice) != TARE_OK ||
@@ -397,7 +398,7 @@ static void check_slice(struct tare_bundle *bundle, const char *slice, const int
         fail_msg("%s", tare_error_text());
     assert_int_equal(tensor.elements, count);
     assert_true(tare_shape_equal(&entry.shape, &tensor.shape));
-    assert_memory_equal(tensor.data, wanted, (size_t)count);
+    assert_memory_equal(tensor.data, expected, (size_t)count);
     assert_int_equal(tare_bundle_is_view(&tensor), view);
     tare_tensor_reset(&tensor);
 }

@@ -81,13 +81,13 @@ static void put_records(struct tare_strbuf *file, char compression, size_t count
 
 /* The first 64 bytes of every file are fixed by the format: our own writer above must give them. */
 static void signature__has_the_bytes_of_the_format(void **state) {
-    static const uint8_t wanted[40] = { 0x91, 0xba, 0xc2, 0x3c, 0x92, 0x87, 0xe1, 0xa9, 0,    0,    0,    0,   0,
-                                        0,    0,    0,    0xe1, 0x9f, 0x13, 0xc0, 0xe9, 0xb1, 0xc3, 0x72, 0x73 };
+    static const uint8_t expected[40] = { 0x91, 0xba, 0xc2, 0x3c, 0x92, 0x87, 0xe1, 0xa9, 0,    0,    0,    0,   0,
+                                          0,    0,    0,    0xe1, 0x9f, 0x13, 0xc0, 0xe9, 0xb1, 0xc3, 0x72, 0x73 };
     struct tare_strbuf file = { 0 };
     (void)state;
     start(&file);
     assert_int_equal(file.size, 64);
-    assert_memory_equal(file.data + 24, wanted, sizeof wanted);
+    assert_memory_equal(file.data + 24, expected, sizeof expected);
     tare_strbuf_free(&file);
 }
 
@@ -164,7 +164,7 @@ static void other_forms__are_refused(void **state) {
     start(&file);
     put_records(&file, 'z', 1, (const void *const[]){ "abc" }, (const size_t[]){ 3 });
     assert_int_equal(read_file(&records, &count, &arena, &file), TARE_UNSUPPORTED);
-    assert_string_equal(tare_error_text(), "the chunk at byte 64 has compression 0x7a (wanted none or brotli)");
+    assert_string_equal(tare_error_text(), "the chunk at byte 64 has compression 0x7a (expected none or brotli)");
     tare_strbuf_free(&file);
     start(&file);
     put_chunk(&file, 't', 1, 3, "abc", 3);
@@ -256,13 +256,13 @@ static tare_status read_graph(ProtobufCMessage **out, struct tare_arena *arena, 
     return status;
 }
 
-static void expect_graph(const char *const *parts, const char *index, const char *wanted) {
+static void expect_graph(const char *const *parts, const char *index, const char *expected) {
     struct tare_arena arena = { 0 };
     struct tare_strbuf text = { 0 };
     ProtobufCMessage *message;
     if (read_graph(&message, &arena, parts, index) != TARE_OK) fail_msg("%s", tare_error_text());
     assert_int_equal(tare_text_format_write(&text, message), TARE_OK);
-    assert_string_equal(tare_strbuf_text(&text), wanted);
+    assert_string_equal(tare_strbuf_text(&text), expected);
     tare_strbuf_free(&text);
     tare_arena_free(&arena);
 }
@@ -292,12 +292,12 @@ static void parts__go_to_their_fields(void **state) {
                  "node {\n  name: \"n\"\n}\n");
 }
 
-static void expect_fault(const char *index, const char *wanted) {
+static void expect_fault(const char *index, const char *expected) {
     struct tare_arena arena = { 0 };
     ProtobufCMessage *message;
     assert_int_not_equal(read_graph(&message, &arena, (const char *const[]){ "Gnode { name: 'a' }", NULL }, index),
                          TARE_OK);
-    assert_string_equal(tare_error_text(), wanted);
+    assert_string_equal(tare_error_text(), expected);
     assert_null(message);
     tare_arena_free(&arena);
 }

@@ -36,10 +36,10 @@ static void *unpack(struct tare_arena *arena, const ProtobufCMessageDescriptor *
 }
 
 static void expect_failure(struct tare_arena *arena, const ProtobufCMessageDescriptor *descriptor, const uint8_t *data,
-                           size_t size, tare_status wanted, const char *text) {
+                           size_t size, tare_status expected, const char *text) {
     ProtobufCMessage *message;
     tare_status status = tare_message_unpack(&message, descriptor, arena, data, size, "file.pb");
-    assert_int_equal(status, wanted);
+    assert_int_equal(status, expected);
     assert_null(message);
     assert_string_equal(tare_error_text(), text);
 }
@@ -153,7 +153,7 @@ static void failures__say_the_field_and_the_byte(void **state) {
     expect_failure(*state, node, BYTES(0x00, 1), TARE_CORRUPT, "file.pb: byte 0 is no field tag");
     expect_failure(*state, node, BYTES(0x0b), TARE_UNSUPPORTED, "file.pb: field 1 at byte 0 is a group");
     expect_failure(*state, node, BYTES(0x0f), TARE_CORRUPT,
-                   "file.pb: field 1 at byte 0 has wire type 7 (wanted 0 to 5)");
+                   "file.pb: field 1 at byte 0 has wire type 7 (expected 0 to 5)");
     expect_failure(*state, node, BYTES(0x0a, 2, 'a', 0), TARE_UNSUPPORTED,
                    "file.pb: the string of field 1 at byte 0 holds a NUL byte");
     expect_failure(*state, &tensorflow__version_def__descriptor, BYTES(0x08, 0x80), TARE_CORRUPT,
@@ -161,7 +161,7 @@ static void failures__say_the_field_and_the_byte(void **state) {
     expect_failure(*state, &tensorflow__version_def__descriptor, BYTES(0x1a, 2, 1, 0x80), TARE_CORRUPT,
                    "file.pb: field 3 at byte 0 is cut off");
     expect_failure(*state, &tensorflow__tensor_proto__descriptor, BYTES(0x2a, 3, 0, 0, 0), TARE_CORRUPT,
-                   "file.pb: packed field 5 at byte 0 has 3 bytes (wanted a multiple of 4)");
+                   "file.pb: packed field 5 at byte 0 has 3 bytes (expected a multiple of 4)");
 }
 
 static void failures__a_varint_of_eleven_bytes(void **state) {

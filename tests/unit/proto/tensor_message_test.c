@@ -38,9 +38,9 @@ static struct tare_tensor tensor(struct tare_arena *arena, const char *text) {
     return out;
 }
 
-static void expect_failure(struct tare_arena *arena, const char *text, tare_status wanted, const char *wanted_text) {
+static void expect_failure(struct tare_arena *arena, const char *text, tare_status expected, const char *wanted_text) {
     struct tare_tensor out;
-    assert_int_equal(tare_tensor_from_message(&out, message(arena, text), TARE_TENSOR_COPY), wanted);
+    assert_int_equal(tare_tensor_from_message(&out, message(arena, text), TARE_TENSOR_COPY), expected);
     assert_string_equal(tare_error_text(), wanted_text);
     assert_null(out.buffer);
 }
@@ -78,9 +78,9 @@ static void content__wins_over_values(void **state) {
 
 static void content__must_have_the_exact_size(void **state) {
     expect_failure(*state, "dtype: DT_FLOAT tensor_shape { dim { size: 2 } dim { size: 2 } } tensor_content: '123'",
-                   TARE_SHAPE, "tensor_content has 3 bytes (wanted 16 for float32 [2,2])");
+                   TARE_SHAPE, "tensor_content has 3 bytes (expected 16 for float32 [2,2])");
     expect_failure(*state, "dtype: DT_FLOAT tensor_shape { dim { size: 0 } } tensor_content: '1234'", TARE_SHAPE,
-                   "tensor_content has 4 bytes (wanted 0 for float32 [0])");
+                   "tensor_content has 4 bytes (expected 0 for float32 [0])");
 }
 
 static void content__int4_is_one_element_a_byte(void **state) {
@@ -144,7 +144,7 @@ static void values__expansion_is_bounded(void **state) {
     assert_int_equal(TARE_DATA(int8_t, &out)[16777215], 2);
     tare_tensor_reset(&out);
     expect_failure(*state, "dtype: DT_INT8 tensor_shape { dim { size: 16777217 } } int_val: [1, 2]", TARE_SHAPE,
-                   "a tensor has 16777217 elements but 2 values (wanted at least one in 64)");
+                   "a tensor has 16777217 elements but 2 values (expected at least one in 64)");
     out = tensor(*state, "dtype: DT_INT8 tensor_shape { dim { size: 16777217 } } int_val: [2, 2]");
     assert_true(out.splat);
     tare_tensor_reset(&out);
@@ -202,7 +202,7 @@ static void values__scalars_of_every_width_round_trip(void **state) {
 
 static void values__complex_needs_pairs(void **state) {
     expect_failure(*state, "dtype: DT_COMPLEX64 scomplex_val: [1, 2, 3]", TARE_SHAPE,
-                   "scomplex_val has 3 numbers (wanted pairs)");
+                   "scomplex_val has 3 numbers (expected pairs)");
 }
 
 static void strings__in_full_filled_up_splat_and_none(void **state) {
@@ -253,7 +253,7 @@ static void shapes__that_are_refused(void **state) {
     expect_failure(*state, "dtype: DT_FLOAT tensor_shape { unknown_rank: true }", TARE_SHAPE,
                    "shape <unknown> is not known");
     expect_failure(*state, "dtype: DT_FLOAT tensor_shape { unknown_rank: true dim { size: 1 } }", TARE_SHAPE,
-                   "a shape of unknown rank has 1 dims (wanted none)");
+                   "a shape of unknown rank has 1 dims (expected none)");
     expect_failure(*state, "dtype: DT_FLOAT tensor_shape { dim { size: 4294967296 } dim { size: 4294967296 } }",
                    TARE_SHAPE, "shape [4294967296,4294967296] has too many elements");
     expect_failure(*state, "dtype: DT_FLOAT tensor_shape { dim { size: 4611686018427387904 } }", TARE_SHAPE,
@@ -261,7 +261,7 @@ static void shapes__that_are_refused(void **state) {
     for (int i = 0; i < 13; i++)
         strcat(many, " dim { size: 1 }");
     strcat(many, " }");
-    expect_failure(*state, many, TARE_SHAPE, "a shape has rank 13 (wanted at most 12)");
+    expect_failure(*state, many, TARE_SHAPE, "a shape has rank 13 (expected at most 12)");
 }
 
 static void dtypes__that_are_refused(void **state) {

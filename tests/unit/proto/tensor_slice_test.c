@@ -27,7 +27,7 @@ static void parse__reads_dimensions_and_extents(void **state) {
 static void parse__refuses_what_is_no_slice(void **state) {
     static const struct {
         const char *text, *part;
-    } cases[] = { { "", "'' is no slice (wanted a text like '100 20 0,50:-')" },
+    } cases[] = { { "", "'' is no slice (expected a text like '100 20 0,50:-')" },
                   { "eight", "is no slice" },
                   { "8", "is no slice" },
                   { "8 6", "is no slice" },
@@ -66,16 +66,16 @@ static void overlap__is_what_both_hold(void **state) {
 
 /* Rows 1-2, columns 1-3 of a table of tens and ones, taken from two boxes that lie across it. */
 static void copy__takes_the_shared_elements(void **state) {
-    const struct tare_slice wanted = box(1, 1, 2, 3), above = box(0, 0, 2, 5), below = box(2, 1, 2, 4);
+    const struct tare_slice expected = box(1, 1, 2, 3), above = box(0, 0, 2, 5), below = box(2, 1, 2, 4);
     const int32_t first[] = { 0, 1, 2, 3, 4, 10, 11, 12, 13, 14 }, second[] = { 21, 22, 23, 24, 31, 32, 33, 34 };
     const int32_t answer[] = { 11, 12, 13, 21, 22, 23 };
     struct tare_tensor out, a, b;
     (void)state;
-    mini_ok(tare_tensor_new(&out, TARE_DT_INT32, &wanted.shape));
+    mini_ok(tare_tensor_new(&out, TARE_DT_INT32, &expected.shape));
     mini_ok(tare_tensor_from(&a, TARE_DT_INT32, &above.shape, first));
     mini_ok(tare_tensor_from(&b, TARE_DT_INT32, &below.shape, second));
-    mini_ok(tare_slice_copy(&out, &wanted, &a, &above));
-    mini_ok(tare_slice_copy(&out, &wanted, &b, &below));
+    mini_ok(tare_slice_copy(&out, &expected, &a, &above));
+    mini_ok(tare_slice_copy(&out, &expected, &b, &below));
     assert_memory_equal(out.data, answer, sizeof answer);
     tare_tensor_reset(&out);
     tare_tensor_reset(&a);

@@ -41,18 +41,18 @@ static void *read_as(struct tare_arena *arena, const ProtobufCMessageDescriptor 
 }
 
 static void expect_failure(struct tare_arena *arena, const ProtobufCMessageDescriptor *descriptor, const char *text,
-                           const char *wanted) {
+                           const char *expected) {
     ProtobufCMessage *message;
     tare_status status = tare_text_format_read(&message, descriptor, arena, text, strlen(text), TARE_TEXT_STRICT, NULL);
     assert_int_equal(status, TARE_INVALID_ARGUMENT);
     assert_null(message);
-    assert_string_equal(tare_error_text(), wanted);
+    assert_string_equal(tare_error_text(), expected);
 }
 
-static void expect_text(const void *message, const char *wanted) {
+static void expect_text(const void *message, const char *expected) {
     struct tare_strbuf out = { 0 };
     assert_int_equal(tare_text_format_write(&out, message), TARE_OK);
-    assert_string_equal(tare_strbuf_text(&out), wanted);
+    assert_string_equal(tare_strbuf_text(&out), expected);
     tare_strbuf_free(&out);
 }
 
@@ -87,10 +87,10 @@ static void strings__escapes_quotes_and_neighbours(void **state) {
                                           "s: \"a\\n\\t\\\\\\\"\\'\\?\\a\\b\\f\\v\\r\" '\\0\\101\\x41\\377\\xfFg' # c\n"
                                           " \"\\u00e9\\U0001F600\\ud83d\\ude00\"",
                                           TARE_TEXT_STRICT);
-    static const char wanted[] = "a\n\t\\\"'?\a\b\f\v\r\0AA\xff\xff"
-                                 "g\xc3\xa9\xf0\x9f\x98\x80\xf0\x9f\x98\x80";
-    assert_int_equal(read->s.len, sizeof wanted - 1);
-    assert_memory_equal(read->s.data, wanted, sizeof wanted - 1);
+    static const char expected[] = "a\n\t\\\"'?\a\b\f\v\r\0AA\xff\xff"
+                                   "g\xc3\xa9\xf0\x9f\x98\x80\xf0\x9f\x98\x80";
+    assert_int_equal(read->s.len, sizeof expected - 1);
+    assert_memory_equal(read->s.data, expected, sizeof expected - 1);
 }
 
 static void numbers__decimal_hexadecimal_octal_and_signs(void **state) {
@@ -99,9 +99,9 @@ static void numbers__decimal_hexadecimal_octal_and_signs(void **state) {
                 "int_val: [10, -10, 0x1F, 017, - 5, -2147483648, 2147483647, -0x80000000]\n"
                 "int64_val: [-9223372036854775808, 0x7fffffffffffffff] uint64_val: 18446744073709551615",
                 TARE_TEXT_STRICT);
-    const int32_t wanted[] = { 10, -10, 31, 15, -5, INT32_MIN, INT32_MAX, INT32_MIN };
+    const int32_t expected[] = { 10, -10, 31, 15, -5, INT32_MIN, INT32_MAX, INT32_MIN };
     assert_int_equal(read->n_int_val, 8);
-    assert_memory_equal(read->int_val, wanted, sizeof wanted);
+    assert_memory_equal(read->int_val, expected, sizeof expected);
     assert_true(read->int64_val[0] == INT64_MIN && read->int64_val[1] == INT64_MAX);
     assert_true(read->uint64_val[0] == UINT64_MAX);
 }
@@ -110,9 +110,9 @@ static void floats__every_spelling(void **state) {
     Tensorflow__TensorProto *read = read_as(
         *state, tensor, "float_val: [1, 1.5, .5, 1.0f, 2F, 1e-3, 1.5E+3f, -2.5, inf, -inf, Infinity, nan, -nan, 0.1]",
         TARE_TEXT_STRICT);
-    const float wanted[] = { 1, 1.5f, .5f, 1, 2, 1e-3f, 1500, -2.5f, INFINITY, -INFINITY, INFINITY };
+    const float expected[] = { 1, 1.5f, .5f, 1, 2, 1e-3f, 1500, -2.5f, INFINITY, -INFINITY, INFINITY };
     assert_int_equal(read->n_float_val, 14);
-    assert_memory_equal(read->float_val, wanted, sizeof wanted);
+    assert_memory_equal(read->float_val, expected, sizeof expected);
     assert_true(isnan(read->float_val[11]) && isnan(read->float_val[12]));
     assert_true(read->float_val[13] == 0.1f);
 }
@@ -154,8 +154,8 @@ static void relaxed__backslashes_and_equals_signs(void **state) {
     assert_string_equal(read->tpu_functions[0]->function_alias, "f");
     assert_true(read->disable_default_optimizations);
     expect_failure(*state, options, "disable_default_optimizations=True",
-                   "1:30: wanted ':' behind 'disable_default_optimizations' (got '=')");
-    expect_failure(*state, options, "\\\n", "1:1: wanted a name (got '\\')");
+                   "1:30: expected ':' behind 'disable_default_optimizations' (got '=')");
+    expect_failure(*state, options, "\\\n", "1:1: expected a name (got '\\')");
 }
 
 static Tensorflow__Quantization__QuantizationOptions *quantization(struct tare_arena *arena, const char *text) {
@@ -247,7 +247,7 @@ static void wrong_values__say_the_place_and_what_is_wanted(void **state) {
                    "1:17: field 'max_batch_size' of BatchOptions takes an int32 (got '1.5')");
     expect_failure(*state, batch, "max_batch_size: \"8\"",
                    "1:17: field 'max_batch_size' of BatchOptions takes an int32 (got a string)");
-    expect_failure(*state, batch, "max_batch_size { }", "1:16: wanted ':' behind 'max_batch_size' (got '{')");
+    expect_failure(*state, batch, "max_batch_size { }", "1:16: expected ':' behind 'max_batch_size' (got '{')");
     expect_failure(*state, batch, "max_batch_size: { }",
                    "1:17: field 'max_batch_size' of BatchOptions takes an int32 (got '{')");
     expect_failure(*state, batch, "max_batch_size: 2147483648",
@@ -285,9 +285,9 @@ static void twice__singular_fields_and_oneofs(void **state) {
 
 static void syntax_errors__say_the_place(void **state) {
     expect_failure(*state, options, "batch_options {\n  max_batch_size: 1\n",
-                   "1:15: the message is not closed (wanted '}')");
-    expect_failure(*state, options, "batch_options { >", "1:17: wanted a name (got '>')");
-    expect_failure(*state, options, "}", "1:1: wanted a name (got '}')");
+                   "1:15: the message is not closed (expected '}')");
+    expect_failure(*state, options, "batch_options { >", "1:17: expected a name (got '>')");
+    expect_failure(*state, options, "}", "1:1: expected a name (got '}')");
     expect_failure(*state, options, "tpu_functions { function_alias: 'ab\n' }",
                    "1:33: the string does not end on its line");
     expect_failure(*state, options, "tpu_functions { function_alias: \"ab",
@@ -301,9 +301,9 @@ static void syntax_errors__say_the_place(void **state) {
                    "1:34: '\\u' is no character's escape");
     expect_failure(*state, options, "tpu_functions { function_alias: \"a\\0b\" }",
                    "1:33: the string of field 'function_alias' of TpuFunction holds a NUL byte");
-    expect_failure(*state, tensor, "int_val: [1 2]", "1:13: wanted ',' or ']' in the list (got '2')");
-    expect_failure(*state, tensor, "int_val: ", "1:10: wanted a value (got end of text)");
-    expect_failure(*state, tensor, "\x01", "1:1: wanted a name (got byte 0x01)");
+    expect_failure(*state, tensor, "int_val: [1 2]", "1:13: expected ',' or ']' in the list (got '2')");
+    expect_failure(*state, tensor, "int_val: ", "1:10: expected a value (got end of text)");
+    expect_failure(*state, tensor, "\x01", "1:1: expected a name (got byte 0x01)");
 }
 
 static void what__stands_before_the_place(void **state) {

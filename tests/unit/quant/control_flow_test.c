@@ -154,14 +154,14 @@ static void check(const struct form *form) {
                  { &tare_method_dynamic, TARE_OP_SET_TF },
                  { &tare_method_static, TARE_OP_SET_UNIFORM_QUANTIZED },
                  { &tare_method_dynamic, TARE_OP_SET_UNIFORM_QUANTIZED } };
-    struct tare_tensor wanted = answer(form, NULL, TARE_OP_SET_XLA);
+    struct tare_tensor expected = answer(form, NULL, TARE_OP_SET_XLA);
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
         struct tare_tensor got = answer(form, ways[w].method, ways[w].op_set);
         for (int64_t i = 0; i < WIDTH; i++)
-            assert_float_equal(TARE_DATA(float, &got)[i], TARE_DATA(float, &wanted)[i], TOLERANCE);
+            assert_float_equal(TARE_DATA(float, &got)[i], TARE_DATA(float, &expected)[i], TOLERANCE);
         tare_tensor_reset(&got);
     }
-    tare_tensor_reset(&wanted);
+    tare_tensor_reset(&expected);
 }
 
 static void while_body__is_quantized(void **state) {

@@ -85,14 +85,14 @@ static void ranges__come_from_fake_quants(void **state) {
     const struct tare_quant_ranges ranges = { .find = find };
     size_t quantized, fakes;
     (void)state;
-    struct tare_tensor wanted = answer(0, &ranges, &quantized, &fakes);
+    struct tare_tensor expected = answer(0, &ranges, &quantized, &fakes);
     assert_int_equal(quantized, 2);
     struct tare_tensor got = answer(8, NULL, &quantized, &fakes);
     assert_int_equal(quantized, 2);
     assert_int_equal(fakes, 0);
-    assert_memory_equal(got.data, wanted.data, tare_tensor_bytes(&wanted));
+    assert_memory_equal(got.data, expected.data, tare_tensor_bytes(&expected));
     tare_tensor_reset(&got);
-    tare_tensor_reset(&wanted);
+    tare_tensor_reset(&expected);
 }
 
 static void other_widths__say_nothing_of_int8(void **state) {

@@ -222,12 +222,12 @@ static void parameters__equal_the_formulas(void **state) {
     assert_string_equal(golden_op(file, golden_count(file) - 1), "parameters");
     for (int64_t i = 0; i < test.inputs[0].shape.dims[0]; i++) {
         const double *range = &TARE_CONST_DATA(double, &test.inputs[0])[2 * i];
-        const double *wanted = &TARE_CONST_DATA(double, &test.outputs[0])[2 * i];
+        const double *expected = &TARE_CONST_DATA(double, &test.outputs[0])[2 * i];
         struct tare_qparams got;
         mini_ok(tare_qparams_from_range(&got, range[0], range[1], &tare_qscheme_activation));
-        if (got.scale != wanted[0] || got.zero_point != (int32_t)wanted[1])
-            fail_msg("[%.17g, %.17g]: scale %.17g, zero point %d (wanted %.17g, %g)", range[0], range[1], got.scale,
-                     got.zero_point, wanted[0], wanted[1]);
+        if (got.scale != expected[0] || got.zero_point != (int32_t)expected[1])
+            fail_msg("[%.17g, %.17g]: scale %.17g, zero point %d (expected %.17g, %g)", range[0], range[1], got.scale,
+                     got.zero_point, expected[0], expected[1]);
     }
     op_case_reset(&test);
 }

@@ -16,7 +16,7 @@ struct problem {
     double damp;
     const float *real;
     const double *hessian, *scales;
-    const int8_t *wanted;
+    const int8_t *expected;
 };
 
 static void take(void *to, const char **at, size_t size) {
@@ -67,7 +67,7 @@ static const char *next_problem(struct problem *p, const char *at) {
     at += 8 * p->rows * p->rows;
     p->scales = memcpy(tare_malloc(8 * blocks * (size_t)p->columns), at, 8 * blocks * (size_t)p->columns);
     at += 8 * blocks * (size_t)p->columns;
-    p->wanted = (const int8_t *)at;
+    p->expected = (const int8_t *)at;
     return at + cells;
 }
 
@@ -100,9 +100,9 @@ static void check_golden(const struct problem *p) {
     int8_t got[70 * 35] = { 0 };
     round_problem(got, p, 1);
     for (int i = 0; i < p->rows * p->columns; i++)
-        if (got[i] != p->wanted[i])
-            fail_msg("%d x %d, %d bits: row %d column %d is %d, wanted %d", p->rows, p->columns, p->bits,
-                     i / p->columns, i % p->columns, got[i], p->wanted[i]);
+        if (got[i] != p->expected[i])
+            fail_msg("%d x %d, %d bits: row %d column %d is %d, expected %d", p->rows, p->columns, p->bits,
+                     i / p->columns, i % p->columns, got[i], p->expected[i]);
 }
 
 static void integers__are_those_of_the_inverse_hessian(void **state) {
@@ -117,9 +117,9 @@ static void check_columns(const struct problem *p) {
     round_columns(got, p, 1, 0, middle);
     if (middle < end) round_columns(got, p, 1, middle, end - middle);
     for (int i = 0; i < p->rows * p->columns; i++) {
-        const int wanted = i % p->columns < end ? p->wanted[i] : 0;
-        if (got[i] != wanted)
-            fail_msg("row %d column %d is %d, wanted %d", i / p->columns, i % p->columns, got[i], wanted);
+        const int expected = i % p->columns < end ? p->expected[i] : 0;
+        if (got[i] != expected)
+            fail_msg("row %d column %d is %d, expected %d", i / p->columns, i % p->columns, got[i], expected);
     }
 }
 

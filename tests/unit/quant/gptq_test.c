@@ -121,14 +121,14 @@ static double loss_of(void (*make)(struct quantized_model *m), const struct tare
                       const char *passes) {
     const struct tare_quant_options options = { .setting = *setting, .min_elements = 1, .depthwise = true };
     struct quantized_model m;
-    struct tare_tensor wanted, got;
+    struct tare_tensor expected, got;
     double loss;
     make(&m);
-    wanted = quantized_model_run(&m);
+    expected = quantized_model_run(&m);
     quantized_model_quantize(&m, &options, passes);
     got = quantized_model_run(&m);
-    loss = quantized_model_loss(&got, &wanted);
-    tare_tensor_reset(&wanted);
+    loss = quantized_model_loss(&got, &expected);
+    tare_tensor_reset(&expected);
     tare_tensor_reset(&got);
     quantized_model_end(&m);
     return loss;

@@ -107,7 +107,7 @@ static void check_matmul(const struct tare_quant_setting *setting) {
             }
             const double got = TARE_DATA(float, &y)[m * COLUMNS + n];
             if (fabs(got - sum) > TOLERANCE * size)
-                fail_msg("bits %d, granularity %d, block %d: [%d, %d] is %.9g (wanted %.9g)", setting->bits,
+                fail_msg("bits %d, granularity %d, block %d: [%d, %d] is %.9g (expected %.9g)", setting->bits,
                          (int)setting->granularity, (int)setting->block, m, n, got, sum);
         }
     tare_tensor_reset(&w);
@@ -182,12 +182,12 @@ static void check_blocks(const struct block_case *c, int64_t block, int bits) {
         for (int64_t i = 0; i < matrix; i++)
             TARE_DATA(float, &real)[b * matrix + i] = (float)values[i];
     }
-    struct tare_tensor got = block_answer(c, &w, &x, &setting), wanted = block_answer(c, &real, &x, NULL);
-    assert_true(got.elements == wanted.elements);
+    struct tare_tensor got = block_answer(c, &w, &x, &setting), expected = block_answer(c, &real, &x, NULL);
+    assert_true(got.elements == expected.elements);
     for (int64_t i = 0; i < got.elements; i++) {
-        const double y = TARE_DATA(float, &wanted)[i];
+        const double y = TARE_DATA(float, &expected)[i];
         if (fabs(TARE_DATA(float, &got)[i] - y) > 1e-4 * (1 + fabs(y)))
-            fail_msg("%s, blocks of %d, %d bits: element %d is %.9g (wanted %.9g)", c->op, (int)block, bits, (int)i,
+            fail_msg("%s, blocks of %d, %d bits: element %d is %.9g (expected %.9g)", c->op, (int)block, bits, (int)i,
                      TARE_DATA(float, &got)[i], y);
     }
     free(values);
@@ -195,7 +195,7 @@ static void check_blocks(const struct block_case *c, int64_t block, int bits) {
     tare_tensor_reset(&x);
     tare_tensor_reset(&real);
     tare_tensor_reset(&got);
-    tare_tensor_reset(&wanted);
+    tare_tensor_reset(&expected);
 }
 
 static void blocks__of_every_kind_of_layer(void **state) {
@@ -255,12 +255,12 @@ static void nibble_packing__low_half_of_the_rows_first(void **state) {
 static void check_table(const struct tare_quant_setting *setting) {
     enum { ENTRIES = 7, WIDTH = 5 };
     const struct tare_shape shape = tare_shape_make(2, ENTRIES, WIDTH), x_shape = tare_shape_make(1, 3);
-    const int32_t wanted[3] = { 6, 0, 3 };
+    const int32_t expected[3] = { 6, 0, 3 };
     struct tare_tensor w = filled(&shape), x, y;
     double transposed[ENTRIES * WIDTH];
     float columns[ENTRIES * WIDTH];
     struct quantized q;
-    mini_ok(tare_tensor_from(&x, TARE_DT_INT32, &x_shape, wanted));
+    mini_ok(tare_tensor_from(&x, TARE_DT_INT32, &x_shape, expected));
     make(&q, "GatherV2", &w, &x_shape, setting);
     y = answer(&q, &x);
     for (int e = 0; e < ENTRIES; e++)
@@ -270,7 +270,7 @@ static void check_table(const struct tare_quant_setting *setting) {
                 false);
     for (int e = 0; e < 3; e++)
         for (int i = 0; i < WIDTH; i++) {
-            const double real = transposed[i * ENTRIES + wanted[e]];
+            const double real = transposed[i * ENTRIES + expected[e]];
             assert_float_equal(TARE_DATA(float, &y)[e * WIDTH + i], real, 1e-6 * (1 + fabs(real)));
         }
     tare_tensor_reset(&w);

@@ -150,25 +150,25 @@ static void quantize(struct network *n, const struct tare_quant_method *method, 
 static double error_in(enum tare_quant_op_set op_set, double spread, const struct tare_quant_method *method, int bits,
                        enum tare_quant_granularity granularity, const char *passes, double *bias) {
     struct network plain, n;
-    struct tare_tensor wanted, got;
+    struct tare_tensor expected, got;
     double sum = 0;
     build(&plain, spread);
     build(&n, spread);
     n.op_set = op_set;
     quantize(&n, method, bits, granularity, passes);
-    wanted = answers(&plain);
+    expected = answers(&plain);
     got = answers(&n);
     *bias = 0;
     for (int c = 0; c < OUT; c++) {
         double mean = 0;
         for (int i = 0; i < SAMPLES; i++) {
-            double d = (double)TARE_DATA(float, &got)[i * OUT + c] - (double)TARE_DATA(float, &wanted)[i * OUT + c];
+            double d = (double)TARE_DATA(float, &got)[i * OUT + c] - (double)TARE_DATA(float, &expected)[i * OUT + c];
             mean += d / SAMPLES;
             sum += d * d;
         }
         *bias = fmax(*bias, fabs(mean));
     }
-    tare_tensor_reset(&wanted);
+    tare_tensor_reset(&expected);
     tare_tensor_reset(&got);
     finish(&plain);
     finish(&n);
@@ -191,25 +191,25 @@ static void bias_correction__of_one_layer_keeps_the_mean(void **state) {
         struct network n, plain;
         struct tare_quant_options options = base;
         const struct tare_quant_ranges ranges = { .find = find, .arg = &n, .statistics = statistics };
-        struct tare_tensor got, wanted;
+        struct tare_tensor got, expected;
         build_to(&n, 1, true);
         build_to(&plain, 1, true);
         mini_ok(tare_quant_passes_parse(&options.passes, &n.arena, with ? "bias_correction" : ""));
         calibrate(&n);
         mini_ok(tare_quantize(&n.report, &n.arena, n.model, &ranges, &options));
         got = answers(&n);
-        wanted = answers(&plain);
+        expected = answers(&plain);
         biases[with] = 0;
         for (int c = 0; c < MIDDLE; c++) {
             double mean = 0;
             for (int i = 0; i < SAMPLES; i++)
                 mean += ((double)TARE_DATA(float, &got)[i * MIDDLE + c] -
-                         (double)TARE_DATA(float, &wanted)[i * MIDDLE + c]) /
+                         (double)TARE_DATA(float, &expected)[i * MIDDLE + c]) /
                         SAMPLES;
             biases[with] = fmax(biases[with], fabs(mean));
         }
         tare_tensor_reset(&got);
-        tare_tensor_reset(&wanted);
+        tare_tensor_reset(&expected);
         finish(&n);
         finish(&plain);
     }

@@ -100,7 +100,7 @@ static void faults__name_line_and_word(void **state) {
     refuses("op=MatMul", "the rule sets nothing");
     refuses("opp=MatMul -> float", "'opp' is no condition");
     refuses("op=A op=B -> float", "op stands twice");
-    refuses("-> bits=5", "bits is '5' (wanted 8 or 4)");
+    refuses("-> bits=5", "bits is '5' (expected 8 or 4)");
     refuses("-> granularity=per_block:33", "blocks have 32, 64, 128 or 256 rows");
     refuses("-> static granularity=per_block:32", "method static has no weights in blocks (weight_only has)");
     refuses("-> algorithm=minmax", "min_max");
@@ -130,7 +130,7 @@ static void passes__hold_for_the_whole_model(void **state) {
     assert_null(tare_quant_recipe_passes(read("op=MatMul -> float")));
     assert_null(tare_quant_recipe_passes(NULL));
     refuses("op=A -> float\npasses=gptk", "r.txt:2: there is no accuracy pass 'gptk' (did you mean 'gptq'?)");
-    refuses("passes=gptq -> float", "'->' behind the passes (wanted nothing)");
+    refuses("passes=gptq -> float", "'->' behind the passes (expected nothing)");
 }
 
 static void a_layer__is_written_so_that_it_alone_matches(void **state) {

@@ -201,15 +201,15 @@ static void same_scale_ops__give_the_same_bits_on_integers(void **state) {
     for (int i = 0; i < 18; i++) {
         const int which = i / 2, bits = i % 2 ? 16 : 8;
         struct outcome whole = run(which, true, true, &x, bits), before = run(which, true, false, &x, bits);
-        struct outcome wanted = run(which, false, true, &before.result, bits);
+        struct outcome expected = run(which, false, true, &before.result, bits);
         assert_int_equal(whole.float_ops, 0);
         for (int n = 0; n < OUT; n++)
-            if (TARE_DATA(float, &whole.result)[n] != TARE_DATA(float, &wanted.result)[n])
-                fail_msg("chain %d, %d bits: element %d is %.9g (wanted %.9g)", which, bits, n,
-                         TARE_DATA(float, &whole.result)[n], TARE_DATA(float, &wanted.result)[n]);
+            if (TARE_DATA(float, &whole.result)[n] != TARE_DATA(float, &expected.result)[n])
+                fail_msg("chain %d, %d bits: element %d is %.9g (expected %.9g)", which, bits, n,
+                         TARE_DATA(float, &whole.result)[n], TARE_DATA(float, &expected.result)[n]);
         tare_tensor_reset(&whole.result);
         tare_tensor_reset(&before.result);
-        tare_tensor_reset(&wanted.result);
+        tare_tensor_reset(&expected.result);
     }
     tare_tensor_reset(&x);
 }
@@ -252,7 +252,7 @@ static void average__is_of_codes_that_a_layer_made(void **state) {
         struct tare_arena arena = { 0 };
         struct tare_quant_report report;
         struct tare_tensor x, y;
-        double sum = 0, wanted;
+        double sum = 0, expected;
         struct tare_edge edge = mini_arg(f, "x", TARE_DT_FLOAT);
         if (with_first) edge = pointwise(f, "first", edge);
         struct tare_node *average = mini_open(f, "AvgPool", "average", 1, edge);
@@ -269,9 +269,9 @@ static void average__is_of_codes_that_a_layer_made(void **state) {
         mini_ok(tare_session_run(session, &feed, &x, 1, &fetched, &y, 1, NULL, 0));
         for (int i = 0; i < 4; i++)
             sum += with_first ? nearbyint((double)values[i] / scale + zero) : (double)values[i];
-        wanted = with_first ? (sum / 4 - zero) * scale : sum / 4;
-        wanted = (nearbyint(wanted / (scale / 2) + zero) - zero) * (scale / 2);
-        assert_float_equal(TARE_DATA(float, &y)[0], wanted, 1e-5);
+        expected = with_first ? (sum / 4 - zero) * scale : sum / 4;
+        expected = (nearbyint(expected / (scale / 2) + zero) - zero) * (scale / 2);
+        assert_float_equal(TARE_DATA(float, &y)[0], expected, 1e-5);
         assert_true((tare_graph_find(f, "average") != NULL) == !with_first);
         tare_tensor_reset(&x);
         tare_tensor_reset(&y);

@@ -44,15 +44,15 @@ static void build(struct quantized_model *m, enum shape shape) {
 
 static double loss_of(enum shape shape, const struct tare_quant_options *options, const char *passes, int *muls) {
     struct quantized_model m;
-    struct tare_tensor wanted, got;
+    struct tare_tensor expected, got;
     double loss;
     build(&m, shape);
-    wanted = quantized_model_run(&m);
+    expected = quantized_model_run(&m);
     quantized_model_quantize(&m, options, passes);
     got = quantized_model_run(&m);
-    loss = quantized_model_loss(&got, &wanted);
+    loss = quantized_model_loss(&got, &expected);
     *muls = quantized_model_count(&m, "Mul");
-    tare_tensor_reset(&wanted);
+    tare_tensor_reset(&expected);
     tare_tensor_reset(&got);
     quantized_model_end(&m);
     return loss;
@@ -122,7 +122,7 @@ static void factors__are_those_of_the_formula(void **state) {
         for (int c = 0; c < IN; c++) {
             const double got = tare_tensor_get_f64(tare_edge_constant(mul->inputs[1]), c);
             if (!(fabs(got * s[c] - 1) < 1e-6))
-                fail_msg("alpha %g, channel %d: 1/s is %g, wanted %g", alphas[i], c, got, 1 / s[c]);
+                fail_msg("alpha %g, channel %d: 1/s is %g, expected %g", alphas[i], c, got, 1 / s[c]);
         }
         quantized_model_end(&m);
     }
@@ -133,7 +133,7 @@ static void alpha__is_checked(void **state) {
     const struct tare_quant_pass *const *passes;
     (void)state;
     mini_fails(tare_quant_passes_parse(&passes, &arena, "smooth_quant:alpha=1.5"),
-               "alpha is '1.5' (wanted a number from 0 to 1)");
+               "alpha is '1.5' (expected a number from 0 to 1)");
     mini_fails(tare_quant_passes_parse(&passes, &arena, "smooth_quant:beta=1"), "smooth_quant has no parameter 'beta'");
     mini_ok(tare_quant_passes_parse(&passes, &arena, "bias_correction,smooth_quant:alpha=0.25"));
     assert_true(passes[0]->parameters[0].value == 0.25);
@@ -181,15 +181,15 @@ static void build_product(struct quantized_model *m, const char *op) {
 
 static double product_loss(const char *op, const char *passes) {
     struct quantized_model m;
-    struct tare_tensor wanted, got;
+    struct tare_tensor expected, got;
     double loss;
     build_product(&m, op);
-    wanted = quantized_model_run(&m);
+    expected = quantized_model_run(&m);
     quantized_model_quantize(&m, &plain_static, passes);
     assert_int_equal(m.report.quantized, 1);
     got = quantized_model_run(&m);
-    loss = quantized_model_loss(&got, &wanted);
-    tare_tensor_reset(&wanted);
+    loss = quantized_model_loss(&got, &expected);
+    tare_tensor_reset(&expected);
     tare_tensor_reset(&got);
     quantized_model_end(&m);
     return loss;

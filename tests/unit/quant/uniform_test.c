@@ -125,7 +125,7 @@ static void check_static(const struct layer_case *c, const char *op) {
     assert_int_equal(b.dtype, a.dtype);
     for (int64_t i = 0; i < a.elements; i++)
         if (tare_tensor_get_f64(&a, i) != tare_tensor_get_f64(&b, i))
-            fail_msg("%s, zero point %d: element %lld is %.9g (wanted %.9g)", c->op, c->zero_point, (long long)i,
+            fail_msg("%s, zero point %d: element %lld is %.9g (expected %.9g)", c->op, c->zero_point, (long long)i,
                      tare_tensor_get_f64(&b, i), tare_tensor_get_f64(&a, i));
     tare_tensor_reset(&a);
     tare_tensor_reset(&b);

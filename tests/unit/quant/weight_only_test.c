@@ -79,10 +79,10 @@ static void matmul__keeps_its_product(void **state) {
     struct tare_session *session = mini_session(p.model);
     mini_ok(tare_session_run(session, &p.x, &fed, 1, &p.y, &result, 1, NULL, 0));
     for (int n = 0; n < N; n++) {
-        float wanted = 0;
+        float expected = 0;
         for (int k = 0; k < K; k++)
-            wanted += x[k] * weights[k * N + n];
-        assert_float_equal(TARE_DATA(float, &result)[n], wanted, 0);
+            expected += x[k] * weights[k * N + n];
+        assert_float_equal(TARE_DATA(float, &result)[n], expected, 0);
     }
     tare_tensor_reset(&fed);
     tare_tensor_reset(&result);

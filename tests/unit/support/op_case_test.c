@@ -15,10 +15,10 @@
 
 static const struct tolerance exact = { 0, 0, 0 };
 
-static bool agree(const char *got, const char *wanted, struct tolerance tolerance, struct tare_strbuf *why) {
+static bool agree(const char *got, const char *expected, struct tolerance tolerance, struct tare_strbuf *why) {
     struct tare_tensor a, b;
     assert_int_equal(tensor_from_text(&a, got), TARE_OK);
-    assert_int_equal(tensor_from_text(&b, wanted), TARE_OK);
+    assert_int_equal(tensor_from_text(&b, expected), TARE_OK);
     const bool good = tensors_agree(why, &a, &b, tolerance);
     tare_tensor_reset(&a);
     tare_tensor_reset(&b);
@@ -68,7 +68,7 @@ static void comparison__names_place_and_values(void **state) {
     struct tare_strbuf why = { 0 };
     (void)state;
     assert_false(agree("int32[2,2] 1 2 3 4", "int32[2,2] 1 2 5 6", exact, &why));
-    assert_string_equal(tare_strbuf_text(&why), "[1,0] is 3, wanted 5 (2 of 4 elements differ)");
+    assert_string_equal(tare_strbuf_text(&why), "[1,0] is 3, expected 5 (2 of 4 elements differ)");
     tare_strbuf_free(&why);
 }
 

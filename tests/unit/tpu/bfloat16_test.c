@@ -26,11 +26,11 @@ static int dtype_of(const struct tare_graph *graph, const char *name) {
     return tare_edge_dtype((struct tare_edge){ graph_node(graph, name), 0 });
 }
 
-#define assert_dtype(graph, name, wanted)                                                                              \
+#define assert_dtype(graph, name, expected)                                                                            \
     do {                                                                                                               \
         int got_ = dtype_of(graph, name);                                                                              \
-        if (got_ != (wanted))                                                                                          \
-            fail_msg("'%s' is %s (wanted %s)", name, tare_dtype_name(got_), tare_dtype_name(wanted));                  \
+        if (got_ != (expected))                                                                                        \
+            fail_msg("'%s' is %s (expected %s)", name, tare_dtype_name(got_), tare_dtype_name(expected));              \
     } while (0)
 
 static struct tare_edge cast(struct tare_graph *graph, const char *name, struct tare_edge x, int dtype) {

@@ -61,7 +61,7 @@ static void assert_variable(const struct tare_model *model, size_t i, int dtype)
     const struct tare_variable *v = &model->variables[i];
     int handle = tare_node_type(v->node, "dtype", 0);
     if (v->dtype != dtype || v->value.dtype != dtype || handle != dtype)
-        fail_msg("variable %s is %s, its value %s, its handle %s (wanted %s)", v->shared_name,
+        fail_msg("variable %s is %s, its value %s, its handle %s (expected %s)", v->shared_name,
                  tare_dtype_name(v->dtype), tare_dtype_name(v->value.dtype), tare_dtype_name(handle),
                  tare_dtype_name(dtype));
 }

@@ -138,7 +138,7 @@ static void a_type_that_the_kernel_lacks__is_found(void **state) {
     mini_ok(tare_node_set_type(x.node, "T", TARE_DT_DOUBLE));
     check(&f);
     expect(&f, TARE_TPU_BAD_TYPE,
-           "'tf.ApproxTopK' op isn't compilable for TPU device with these types (wanted T={DT_FLOAT");
+           "'tf.ApproxTopK' op isn't compilable for TPU device with these types (expected T={DT_FLOAT");
     tear_down(&f);
 }
 

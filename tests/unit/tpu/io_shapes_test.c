@@ -121,7 +121,7 @@ static void a_batch_of_known_size__is_split_between_cores(void **state) {
         set_up(&f, shapes[i], false);
         mini_ok(tare_tpu_shard_inputs(f.model, f.placed, 1, 2, false, &count));
         graph_check_dtypes(f.model);
-        if (count != (i < 2)) fail_msg("shape %zu: %zu inputs are split (wanted %d)", i, count, i < 2);
+        if (count != (i < 2)) fail_msg("shape %zu: %zu inputs are split (expected %d)", i, count, i < 2);
         if (i < 2) {
             const struct tare_attr *attr =
                 tare_node_find_attr(graph_only(f.placed[0].replicated, "XlaSharding"), "sharding");

@@ -61,7 +61,7 @@ static void split(struct fixture *f, size_t count) {
         mini_ok(tare_tpu_check(&findings, &found, &f->arena, f->model, &function, 1));
         if (found) fail_msg("%s: %s", function->name, findings[0].text);
     }
-    if (has_number && number(f, 0.37) != before) fail_msg("got %.9g (wanted %.9g)", number(f, 0.37), before);
+    if (has_number && number(f, 0.37) != before) fail_msg("got %.9g (expected %.9g)", number(f, 0.37), before);
 }
 
 static struct tare_graph *part(const struct fixture *f, size_t i) {

@@ -62,7 +62,7 @@ static void a_device_assignment__lies_in_the_topology(void **state) {
     s.n_device_assignment = 8;
     mini_ok(tare_tpu_sharding_check(&s));
     s.n_device_assignment = 4;
-    mini_fails(tare_tpu_sharding_check(&s), "device_assignment has 4 entries (wanted 8");
+    mini_fails(tare_tpu_sharding_check(&s), "device_assignment has 4 entries (expected 8");
     s.n_device_assignment = 8;
     s.device_assignment = outside;
     mini_fails(tare_tpu_sharding_check(&s), "device 1 is at [0,0,0,1], outside of the mesh of shape [1,2,1,1]");
@@ -75,9 +75,9 @@ static void meshes__have_four_positive_entries(void **state) {
                                zero[] = { 0x0a, 4, 1, 0, 1, 1, 0x22, 4, 0, 0, 0, 0 };
     struct tare_tpu_sharding s = sharding(1, three, sizeof three);
     (void)state;
-    mini_fails(tare_tpu_sharding_check(&s), "mesh_shape has 3 entries (wanted 4");
+    mini_fails(tare_tpu_sharding_check(&s), "mesh_shape has 3 entries (expected 4");
     s = sharding(1, zero, sizeof zero);
-    mini_fails(tare_tpu_sharding_check(&s), "mesh_shape is [1,0,1,1] (wanted positive entries)");
+    mini_fails(tare_tpu_sharding_check(&s), "mesh_shape is [1,0,1,1] (expected positive entries)");
 }
 
 int main(void) {

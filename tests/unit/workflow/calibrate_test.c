@@ -119,7 +119,8 @@ static void data__refuses_what_is_ambiguous(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(tare_data_groups_make(&groups, model, cases[i].data, 2, NULL), cases[i].status);
-        if (!strstr(tare_error_text(), cases[i].text)) fail_msg("'%s' (wanted '%s')", tare_error_text(), cases[i].text);
+        if (!strstr(tare_error_text(), cases[i].text))
+            fail_msg("'%s' (expected '%s')", tare_error_text(), cases[i].text);
         tare_data_groups_free(&groups);
     }
     tare_model_free(model);
@@ -197,12 +198,12 @@ static void calibration__of_several_signatures_is_that_of_its_shares(void **stat
         mini_ok(tare_calibration_merge(sum, share));
         tare_calibration_free(share);
     }
-    struct tare_strbuf wanted = { 0 }, got = { 0 };
-    mini_ok(tare_calibration_encode(&wanted, whole));
+    struct tare_strbuf expected = { 0 }, got = { 0 };
+    mini_ok(tare_calibration_encode(&expected, whole));
     mini_ok(tare_calibration_encode(&got, sum));
-    assert_int_equal(got.size, wanted.size);
-    assert_memory_equal(got.data, wanted.data, wanted.size);
-    tare_strbuf_free(&wanted);
+    assert_int_equal(got.size, expected.size);
+    assert_memory_equal(got.data, expected.data, expected.size);
+    tare_strbuf_free(&expected);
     tare_strbuf_free(&got);
     tare_calibration_free(whole);
     tare_calibration_free(sum);

@@ -52,10 +52,10 @@ static void decode__knows_formats_by_their_first_bytes(void **state) {
                 assert_int_equal(TARE_DATA(uint8_t, &picture)[i],
                                  10 * (i / (WIDTH * 3)) + i / 3 % WIDTH + 80 * (i % 3));
         tare_tensor_reset(&picture);
-        for (int wanted = 0; wanted < 3; wanted++) {
+        for (int expected = 0; expected < 3; expected++) {
             tare_status status =
-                tare_picture_decode(&picture, (struct tare_str){ file.data, file.size }, formats[wanted], 3);
-            assert_int_equal(status, wanted == f ? TARE_OK : TARE_TYPE);
+                tare_picture_decode(&picture, (struct tare_str){ file.data, file.size }, formats[expected], 3);
+            assert_int_equal(status, expected == f ? TARE_OK : TARE_TYPE);
             tare_tensor_reset(&picture);
         }
         tare_strbuf_free(&file);
@@ -115,15 +115,15 @@ static void crop__keeps_the_middle(void **state) {
 }
 
 static void check(int64_t height, int64_t width, int64_t new_height, int64_t new_width, enum tare_resize_rule rule,
-                  const float *wanted) {
+                  const float *expected) {
     struct tare_tensor picture;
     make_picture(&picture, height, width);
     assert_int_equal(tare_picture_resize(&picture, new_height, new_width, rule), TARE_OK);
     assert_int_equal(picture.dtype, TARE_DT_FLOAT);
     for (int64_t i = 0; i < new_height * new_width; i++)
-        if (TARE_DATA(float, &picture)[i] != wanted[i])
-            fail_msg("rule %d, element %d: got %.9g, wanted %.9g", rule, (int)i, TARE_DATA(float, &picture)[i],
-                     wanted[i]);
+        if (TARE_DATA(float, &picture)[i] != expected[i])
+            fail_msg("rule %d, element %d: got %.9g, expected %.9g", rule, (int)i, TARE_DATA(float, &picture)[i],
+                     expected[i]);
     tare_tensor_reset(&picture);
 }
 

@@ -79,7 +79,7 @@ static void tensor_set__rounds_truncates_and_saturates(void **state) {
         tare_tensor_set_f64(&t, 1, rows[i].value);
         const double got = tare_tensor_get_f64(&t, 1);
         if (got != rows[i].stored)
-            fail_msg("%s: %g is stored as %g (wanted %g)", tare_dtype_name(rows[i].dtype), rows[i].value, got,
+            fail_msg("%s: %g is stored as %g (expected %g)", tare_dtype_name(rows[i].dtype), rows[i].value, got,
                      rows[i].stored);
         tare_tensor_reset(&t);
     }

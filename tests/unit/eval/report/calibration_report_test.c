@@ -124,10 +124,10 @@ static struct tare_strbuf plain_text(const struct tare_strbuf *html) {
     return text;
 }
 
-static const char *after(const char *from, const char *wanted) {
-    const char *at = strstr(from, wanted);
-    if (at == NULL) fail_msg("no '%s' after: %.200s", wanted, from);
-    return at + strlen(wanted);
+static const char *after(const char *from, const char *expected) {
+    const char *at = strstr(from, expected);
+    if (at == NULL) fail_msg("no '%s' after: %.200s", expected, from);
+    return at + strlen(expected);
 }
 
 static void page__has_the_numbers_of_the_json(void **state) {
@@ -173,22 +173,22 @@ static void text__has_the_numbers_of_the_json(void **state) {
     json_t *tensor, *range;
     json_array_foreach(json_object_get(s.root, "tensors"), i, tensor) {
         json_array_foreach(json_object_get(tensor, "ranges"), k, range) {
-            char algorithm[64], low[32], high[32], scale[32], zero_point[32], clipped[32], sqnr[32], wanted[32];
+            char algorithm[64], low[32], high[32], scale[32], zero_point[32], clipped[32], sqnr[32], expected[32];
             const char *line = strstr(at, json_string_value(json_object_get(range, "algorithm")));
             assert_non_null(line);
             assert_int_equal(sscanf(line, "%63s %31s %31s %31s %31s %31s %31s", algorithm, low, high, scale, zero_point,
                                     clipped, sqnr),
                              7);
-            snprintf(wanted, sizeof wanted, "%.5g", real(range, "low"));
-            assert_string_equal(low, wanted);
-            snprintf(wanted, sizeof wanted, "%.5g", real(range, "high"));
-            assert_string_equal(high, wanted);
-            snprintf(wanted, sizeof wanted, "%.5g", real(range, "scale"));
-            assert_string_equal(scale, wanted);
-            snprintf(wanted, sizeof wanted, "%.0f", real(range, "zero_point"));
-            assert_string_equal(zero_point, wanted);
-            snprintf(wanted, sizeof wanted, "%.2f", real(range, "sqnr_db"));
-            assert_string_equal(sqnr, isinf(real(range, "sqnr_db")) ? "exact" : wanted);
+            snprintf(expected, sizeof expected, "%.5g", real(range, "low"));
+            assert_string_equal(low, expected);
+            snprintf(expected, sizeof expected, "%.5g", real(range, "high"));
+            assert_string_equal(high, expected);
+            snprintf(expected, sizeof expected, "%.5g", real(range, "scale"));
+            assert_string_equal(scale, expected);
+            snprintf(expected, sizeof expected, "%.0f", real(range, "zero_point"));
+            assert_string_equal(zero_point, expected);
+            snprintf(expected, sizeof expected, "%.2f", real(range, "sqnr_db"));
+            assert_string_equal(sqnr, isinf(real(range, "sqnr_db")) ? "exact" : expected);
             at = strchr(line, '\n');
         }
     }
@@ -380,7 +380,7 @@ static void report__survives_every_failing_allocation(void **state) {
         struct tare_calibration_report report;
         struct tare_strbuf text = { 0 };
         tare_error_clear();
-        tare_alloc_fail_at(n); /* 0: none, for what is wanted */
+        tare_alloc_fail_at(n); /* 0: none, for what is expected */
         tare_status status = tare_calibration_report_make(&report, c, "my.calib", &few);
         if (status == TARE_OK) tare_calibration_report_text(&text, &report, false);
         if (status == TARE_OK) status = tare_calibration_report_json(&text, &report);

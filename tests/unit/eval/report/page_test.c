@@ -115,8 +115,9 @@ static void round_numbers__fill_the_interval(void **state) {
         size_t count = tare_plot_round_numbers(numbers, cases[i].most, cases[i].low, cases[i].high);
         if (count != cases[i].count || fabs(numbers[0] - cases[i].first) > slack ||
             fabs(numbers[count - 1] - cases[i].last) > slack)
-            fail_msg("case %zu: %zu numbers from %g to %g (wanted %zu from %g to %g)", i, count, count ? numbers[0] : 0,
-                     count ? numbers[count - 1] : 0, cases[i].count, cases[i].first, cases[i].last);
+            fail_msg("case %zu: %zu numbers from %g to %g (expected %zu from %g to %g)", i, count,
+                     count ? numbers[0] : 0, count ? numbers[count - 1] : 0, cases[i].count, cases[i].first,
+                     cases[i].last);
     }
     double numbers[8];
     assert_int_equal(tare_plot_round_numbers(numbers, 6, 1, 1), 0);

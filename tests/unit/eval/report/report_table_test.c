@@ -46,7 +46,7 @@ static void text__has_its_own_columns_and_none_that_no_row_fills(void **state) {
 
 static void page__has_the_same_rows_with_swatches_and_bars(void **state) {
     (void)state;
-    static const char *const wanted[] = {
+    static const char *const expected[] = {
         "<th class=\"l\">model</th><th>top-1</th><th title=\"the more, the better\">SQNR dB</th><th "
         "class=\"l\">size</th></tr>",
         "<td class=\"l\"><span class=\"swatch c3\"></span>static mse</td><td>50.00 %</td><td>exact</td>",
@@ -55,8 +55,9 @@ static void page__has_the_same_rows_with_swatches_and_bars(void **state) {
     };
     struct tare_strbuf out = { 0 };
     put(&out, TARE_IN_PAGE);
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-        if (!strstr(tare_strbuf_text(&out), wanted[i])) fail_msg("no '%s' in: %s", wanted[i], tare_strbuf_text(&out));
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+        if (!strstr(tare_strbuf_text(&out), expected[i]))
+            fail_msg("no '%s' in: %s", expected[i], tare_strbuf_text(&out));
     assert_null(strstr(tare_strbuf_text(&out), "nowhere"));
     assert_null(strstr(tare_strbuf_text(&out), ">static</td>"));
     tare_strbuf_free(&out);

@@ -14,7 +14,7 @@ struct spec {
 };
 
 /* What breaks, joined by " | "; "" for nothing. */
-static void expect(struct spec before, struct spec now, const char *wanted) {
+static void expect(struct spec before, struct spec now, const char *expected) {
     struct tare_opspec_memory memory = { 0 };
     const struct tare_op rows[] = {
         { .name = "Foo", .inputs = before.inputs, .outputs = before.outputs, .attrs = before.attrs },
@@ -28,14 +28,14 @@ static void expect(struct spec before, struct spec now, const char *wanted) {
     assert_int_equal(tare_op_compare(&changes, defs[0], defs[1]), TARE_OK);
     for (size_t i = 0; i < changes.count; i++)
         tare_strbuf_printf(&got, "%s%s", i ? " | " : "", changes.items[i]);
-    assert_string_equal(tare_strbuf_text(&got), wanted);
+    assert_string_equal(tare_strbuf_text(&got), expected);
     tare_strbuf_free(&got);
     tare_op_changes_free(&changes);
     tare_opspec_memory_free(&memory);
 }
 
-static void attrs_expect(const char *before, const char *now, const char *wanted) {
-    expect((struct spec){ .attrs = before }, (struct spec){ .attrs = now }, wanted);
+static void attrs_expect(const char *before, const char *now, const char *expected) {
+    expect((struct spec){ .attrs = before }, (struct spec){ .attrs = now }, expected);
 }
 
 static void attrs__what_is_allowed(void **state) {

@@ -65,10 +65,10 @@ static struct tare_node *plain(struct fixture *f) {
     return node;
 }
 
-static void expect_dtypes(const int *got, size_t n_got, const int *wanted, size_t n_wanted) {
+static void expect_dtypes(const int *got, size_t n_got, const int *expected, size_t n_wanted) {
     assert_int_equal(n_got, n_wanted);
     for (size_t i = 0; i < n_got; i++)
-        assert_int_equal(got[i], wanted[i]);
+        assert_int_equal(got[i], expected[i]);
 }
 
 static void dtypes__follow_every_form_of_argument(void **state) {
@@ -174,7 +174,7 @@ static void inputs__are_checked_in_number_and_dtype(void **state) {
     assert_string_equal(tare_error_text(), "NodeDef expected inputs 'float32' do not match 0 inputs specified");
     OK(tare_node_add_input(node, (struct tare_edge){ other, 0 }));
     assert_int_equal(tare_opdef_check_inputs(node), TARE_TYPE);
-    assert_string_equal(tare_error_text(), "input 0 is int64 (wanted float32)");
+    assert_string_equal(tare_error_text(), "input 0 is int64 (expected float32)");
     node->inputs[0].index = 1;
     assert_int_equal(tare_opdef_check_inputs(node), TARE_INVALID_ARGUMENT);
     OK(tare_tensor_scalar_f32(&one, 1));

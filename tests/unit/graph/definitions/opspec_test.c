@@ -29,12 +29,12 @@ static struct tare_op_def *parse(const char *inputs, const char *outputs, const 
 static void expect_fault(const char *inputs, const char *outputs, const char *attrs, const char *text) {
     const struct tare_op row = { .name = "Foo", .inputs = inputs, .outputs = outputs, .attrs = attrs };
     struct tare_op_def *def;
-    if (tare_opspec_parse(&def, &memory, &row) == TARE_OK) fail_msg("parsed (wanted: %s)", text);
+    if (tare_opspec_parse(&def, &memory, &row) == TARE_OK) fail_msg("parsed (expected: %s)", text);
     assert_string_equal(tare_error_text(), text);
 }
 
 /* "kind {allowed} >= minimum = default" of the first attribute. */
-static void expect_attr(const char *attrs, const char *wanted) {
+static void expect_attr(const char *attrs, const char *expected) {
     const struct tare_op_attr *attr = &parse(NULL, NULL, attrs)->attrs[0];
     struct tare_strbuf text = { 0 };
     tare_strbuf_puts(&text, tare_attr_kind_name(attr->kind, attr->is_list));
@@ -47,7 +47,7 @@ static void expect_attr(const char *attrs, const char *wanted) {
         tare_strbuf_puts(&text, " = ");
         tare_attr_print(&text, attr->default_value);
     }
-    assert_string_equal(tare_strbuf_text(&text), wanted);
+    assert_string_equal(tare_strbuf_text(&text), expected);
     tare_strbuf_free(&text);
 }
 
@@ -298,10 +298,10 @@ static void items__one_a_string(void **state) {
 
 /* ---- writing ---- */
 
-static void expect_printed(const char *attrs, const char *wanted) {
+static void expect_printed(const char *attrs, const char *expected) {
     struct tare_strbuf text = { 0 };
     tare_opspec_print_attr(&text, &parse(NULL, NULL, attrs)->attrs[0]);
-    assert_string_equal(tare_strbuf_text(&text), wanted);
+    assert_string_equal(tare_strbuf_text(&text), expected);
     tare_strbuf_free(&text);
 }
 

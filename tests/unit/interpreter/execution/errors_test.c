@@ -58,9 +58,9 @@ static tare_status live(const struct tare_model *model, struct tare_edge fetch) 
     status = tare_tensor_scalar_f32(&fed, 0);
     if (status == TARE_OK) status = tare_session_run(session, &feed, &fed, 1, &fetch, &result, 1, NULL, 0);
     if (status == TARE_OK) {
-        const float wanted[4] = { 1, 2, 3, 4 };
+        const float expected[4] = { 1, 2, 3, 4 };
         assert_int_equal(result.elements, 4);
-        assert_memory_equal(result.data, wanted, sizeof wanted);
+        assert_memory_equal(result.data, expected, sizeof expected);
         tare_tensor_reset(&result);
     }
     tare_tensor_reset(&fed);

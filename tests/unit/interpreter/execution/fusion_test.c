@@ -80,12 +80,12 @@ static void run(struct tare_session *session, struct tare_edge x, struct tare_ed
     tare_tensor_reset(&value);
 }
 
-static void assert_same(const struct tare_tensor *got, const struct tare_tensor *wanted) {
-    assert_true(tare_shape_equal(&got->shape, &wanted->shape));
+static void assert_same(const struct tare_tensor *got, const struct tare_tensor *expected) {
+    assert_true(tare_shape_equal(&got->shape, &expected->shape));
     for (int64_t i = 0; i < got->elements; i++) {
-        const float a = TARE_CONST_DATA(float, got)[i], b = TARE_CONST_DATA(float, wanted)[i];
+        const float a = TARE_CONST_DATA(float, got)[i], b = TARE_CONST_DATA(float, expected)[i];
         if (memcmp(&a, &b, sizeof a) != 0)
-            fail_msg("element %lld is %.9g (wanted %.9g)", (long long)i, (double)a, (double)b);
+            fail_msg("element %lld is %.9g (expected %.9g)", (long long)i, (double)a, (double)b);
     }
 }
 
@@ -95,12 +95,12 @@ static void compare(struct tare_model *model, struct tare_edge x, struct tare_ed
     struct tare_session *session = mini_session(model), *plain;
     mini_ok(tare_session_new(&plain, model, &alone));
     for (int64_t batch = 1; batch <= 3; batch += 2) {
-        struct tare_tensor got, wanted;
+        struct tare_tensor got, expected;
         run(session, x, fetch, batch, &got);
-        run(plain, x, fetch, batch, &wanted);
-        assert_same(&got, &wanted);
+        run(plain, x, fetch, batch, &expected);
+        assert_same(&got, &expected);
         tare_tensor_reset(&got);
-        tare_tensor_reset(&wanted);
+        tare_tensor_reset(&expected);
     }
     tare_session_free(session);
     tare_session_free(plain);

@@ -211,8 +211,8 @@ static void list__pushes_pops_gathers_and_resizes(void **state) {
     assert_float_equal(mini_number(session, x, 3, mini_output(popped, 1)), 9, 0);
     assert_float_equal(mini_number(session, x, 3, length), 3, 0);
     struct tare_tensor result = mini_run(session, x, 3, gathered);
-    const float wanted[2] = { 0, 3 };
-    assert_memory_equal(result.data, wanted, sizeof wanted);
+    const float expected[2] = { 0, 3 };
+    assert_memory_equal(result.data, expected, sizeof expected);
     tare_tensor_reset(&result);
     tare_session_free(session);
     tare_model_free(model);
@@ -270,7 +270,7 @@ static void list__faults_say_what_was_asked(void **state) {
     mini_fails(tare_session_run(session, NULL, NULL, 0, &b, &result, 1, NULL, 0), "was not set is read");
     mini_ok(tare_tensor_new(&nothing, TARE_DT_VARIANT, &scalar));
     mini_fails(tare_session_run(session, &length->inputs[0], &nothing, 1, &c, &result, 1, NULL, 0),
-               "the handle holds nothing (wanted TensorList)");
+               "the handle holds nothing (expected TensorList)");
     tare_tensor_reset(&nothing);
     tare_session_free(session);
     tare_model_free(model);
@@ -355,7 +355,7 @@ static void philox__gives_the_published_words(void **state) {
         for (int k = 0; k < 4; k++) {
             uint32_t got = tare_philox_next(&philox);
             if (got != cases[i].words[k])
-                fail_msg("case %zu word %d: %08x (wanted %08x)", i, k, got, cases[i].words[k]);
+                fail_msg("case %zu word %d: %08x (expected %08x)", i, k, got, cases[i].words[k]);
         }
     }
 }

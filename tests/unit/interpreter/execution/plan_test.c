@@ -256,9 +256,9 @@ static void fault__wrong_dtypes_are_found_before_the_run(void **state) {
     struct tare_session *session = mini_session(model);
     struct tare_tensor fed = mini_scalar(TARE_DT_FLOAT, 1), result;
     mini_fails(tare_session_run(session, &x, &fed, 1, &a, &result, 1, NULL, 0),
-               "a (TestAdd): input 0 is float32 (wanted int32)");
-    mini_fails(tare_session_run(session, &x, &fed, 1, &b, &result, 1, NULL, 0), "b (TestAdd): 1 inputs (wanted 2)");
-    mini_fails(tare_session_run(session, &n, &fed, 1, &n, &result, 1, NULL, 0), "feed n:0 is float32 (wanted int32)");
+               "a (TestAdd): input 0 is float32 (expected int32)");
+    mini_fails(tare_session_run(session, &x, &fed, 1, &b, &result, 1, NULL, 0), "b (TestAdd): 1 inputs (expected 2)");
+    mini_fails(tare_session_run(session, &n, &fed, 1, &n, &result, 1, NULL, 0), "feed n:0 is float32 (expected int32)");
     assert_int_equal(mini_log.runs, 0);
     tare_tensor_reset(&fed);
     tare_session_free(session);
@@ -288,11 +288,11 @@ static void fault__ops_without_kernel_are_listed_and_named(void **state) {
                "signature 'serving_default': inner/gap (TestNothing): this op has a definition, but no kernel");
     tare_tensor_reset(&fed);
     fed = mini_scalar(TARE_DT_INT32, 1);
-    mini_fails(tare_session_run_signature(session, &signature, &fed, &result), "input 'p' is int32 (wanted float32)");
+    mini_fails(tare_session_run_signature(session, &signature, &fed, &result), "input 'p' is int32 (expected float32)");
     tare_tensor_reset(&fed);
     fed = mini_scalar(TARE_DT_FLOAT, 1);
     input.shape = tare_shape_make(1, -1);
-    mini_fails(tare_session_run_signature(session, &signature, &fed, &result), "input 'p' has shape [] (wanted [?])");
+    mini_fails(tare_session_run_signature(session, &signature, &fed, &result), "input 'p' has shape [] (expected [?])");
     tare_tensor_reset(&fed);
     tare_session_free(session);
     tare_model_free(model);

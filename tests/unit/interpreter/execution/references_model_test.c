@@ -104,8 +104,8 @@ static void compare_strings(struct reference *reference, const struct tare_tenso
         struct tare_strbuf escaped = { 0 };
         escape(&escaped, got);
         if (strcmp(tare_strbuf_text(&escaped), reference->next_line) != 0)
-            fail_msg("%s, %s, output %s: '%s' (wanted '%s')", reference->model, reference->signature, reference->output,
-                     tare_strbuf_text(&escaped), reference->next_line);
+            fail_msg("%s, %s, output %s: '%s' (expected '%s')", reference->model, reference->signature,
+                     reference->output, tare_strbuf_text(&escaped), reference->next_line);
         reference->next_line += strlen(reference->next_line) + 1;
         tare_strbuf_free(&escaped);
     }
@@ -118,11 +118,12 @@ static void compare_numbers(struct reference *reference, const struct tare_tenso
         fail_msg("%s, %s, output %s: more elements than the %lld recorded", reference->model, reference->signature,
                  reference->output, (long long)reference->values.elements);
     for (int64_t i = 0; i < value->elements; i++) {
-        double got = tare_tensor_get_f64(value, i), wanted = tare_tensor_get_f64(&reference->values, reference->at + i);
-        bool same = got == wanted || (isnan(got) && isnan(wanted)) || fabs(got - wanted) <= most;
+        double got = tare_tensor_get_f64(value, i),
+               expected = tare_tensor_get_f64(&reference->values, reference->at + i);
+        bool same = got == expected || (isnan(got) && isnan(expected)) || fabs(got - expected) <= most;
         if (!same)
-            fail_msg("%s, %s, output %s, element %lld: %.9g (wanted %.9g, within %.3g)", reference->model,
-                     reference->signature, reference->output, (long long)(reference->at + i), got, wanted, most);
+            fail_msg("%s, %s, output %s, element %lld: %.9g (expected %.9g, within %.3g)", reference->model,
+                     reference->signature, reference->output, (long long)(reference->at + i), got, expected, most);
     }
     reference->at += value->elements;
 }

@@ -158,13 +158,13 @@ static void variable__rows_are_gathered_and_scattered(void **state) {
     struct tare_edge scatter = mini_node(g, "ResourceScatterAdd", "scatter", 3, v, at, mini_float(g, "ten", 10));
     struct tare_session *session = mini_session(model);
     struct tare_tensor result = mini_run(session, none, 0, got);
-    float wanted[4] = { 5, 6, 1, 2 };
-    assert_memory_equal(result.data, wanted, sizeof wanted);
+    float expected[4] = { 5, 6, 1, 2 };
+    assert_memory_equal(result.data, expected, sizeof expected);
     tare_tensor_reset(&result);
     mini_ok(tare_session_run(session, NULL, NULL, 0, NULL, NULL, 0, &scatter.node, 1));
     result = mini_run(session, none, 0, got);
     for (int i = 0; i < 4; i++)
-        assert_float_equal(TARE_DATA(float, &result)[i], wanted[i] + 10, 0);
+        assert_float_equal(TARE_DATA(float, &result)[i], expected[i] + 10, 0);
     tare_tensor_reset(&result);
     tare_session_free(session);
     tare_model_free(model);
@@ -224,7 +224,7 @@ static void reference__is_wanted_by_an_assignment(void **state) {
     struct tare_session *session = mini_session(model);
     struct tare_tensor result;
     mini_fails(tare_session_run(session, NULL, NULL, 0, &bad, &result, 1, NULL, 0),
-               "input 0 is a value (wanted a reference");
+               "input 0 is a value (expected a reference");
     assert_float_equal(mini_number(session, none, 0, set), 7, 0);
     assert_float_equal(mini_number(session, none, 0, copy), 7, 0);
     assert_float_equal(mini_number(session, none, 0, is), 1, 0);

@@ -91,15 +91,15 @@ static struct tare_tensor run(struct tare_session *session, struct tare_edge x, 
     return y;
 }
 
-static void assert_same(struct tare_tensor got, struct tare_tensor wanted) {
-    assert_true(tare_shape_equal(&got.shape, &wanted.shape));
+static void assert_same(struct tare_tensor got, struct tare_tensor expected) {
+    assert_true(tare_shape_equal(&got.shape, &expected.shape));
     for (int64_t i = 0; i < got.elements; i++) {
-        const float a = TARE_CONST_DATA(float, &got)[i], b = TARE_CONST_DATA(float, &wanted)[i];
+        const float a = TARE_CONST_DATA(float, &got)[i], b = TARE_CONST_DATA(float, &expected)[i];
         if (memcmp(&a, &b, sizeof a) != 0)
-            fail_msg("element %lld is %.9g (wanted %.9g)", (long long)i, (double)a, (double)b);
+            fail_msg("element %lld is %.9g (expected %.9g)", (long long)i, (double)a, (double)b);
     }
     tare_tensor_reset(&got);
-    tare_tensor_reset(&wanted);
+    tare_tensor_reset(&expected);
 }
 
 /* Calls of a node that a profile of the session counts. */

@@ -73,11 +73,11 @@ static struct tare_node *ints(struct tare_graph *graph, const char *name, int co
     ints((graph), (name), (int)(sizeof((int32_t[]){ __VA_ARGS__ }) / sizeof(int32_t)), (int32_t[]){ __VA_ARGS__ })
 
 static void expect_shape(struct fixture *fixture, const struct tare_graph *graph, const struct tare_shape *args,
-                         struct tare_node *node, const char *wanted) {
+                         struct tare_node *node, const char *expected) {
     struct tare_shape **shapes;
     char text[TARE_SHAPE_TEXT_SIZE];
     OK(tare_graph_infer_shapes(&shapes, &fixture->arena, graph, args));
-    assert_string_equal(tare_shape_text(text, &shapes[node->position][0]), wanted);
+    assert_string_equal(tare_shape_text(text, &shapes[node->position][0]), expected);
 }
 
 static struct tare_node *identity(struct tare_graph *graph, const char *name, struct tare_node *input) {

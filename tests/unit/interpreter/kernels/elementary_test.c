@@ -85,19 +85,19 @@ static void every_instruction_set__gives_the_same_bits(void **state) {
 
 static void special_values__are_exact(void **state) {
     static const float in[] = { 0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1e30f, -1e30f };
-    static const float wanted[4][7] = { { 1, 1, INFINITY, 0, NAN, INFINITY, 0 },
-                                        { 0, -0.0f, 1, -1, NAN, 1, -1 },
-                                        { 0.5f, 0.5f, 1, 0, NAN, 1, 0 },
-                                        { 0, -0.0f, 1, -1, NAN, 1, -1 } };
+    static const float expected[4][7] = { { 1, 1, INFINITY, 0, NAN, INFINITY, 0 },
+                                          { 0, -0.0f, 1, -1, NAN, 1, -1 },
+                                          { 0.5f, 0.5f, 1, 0, NAN, 1, 0 },
+                                          { 0, -0.0f, 1, -1, NAN, 1, -1 } };
     (void)state;
     for (int f = 0; f < 4; f++) {
         float got[7];
         tare_elementary_at(tare_cpu_level(), (enum tare_elementary)f, got, in, 7);
         for (int i = 0; i < 7; i++) {
-            if (isnan(wanted[f][i]))
+            if (isnan(expected[f][i]))
                 assert_true(isnan(got[i]));
             else
-                assert_int_equal(tare_float_bits(got[i]), tare_float_bits(wanted[f][i]));
+                assert_int_equal(tare_float_bits(got[i]), tare_float_bits(expected[f][i]));
         }
     }
 }

@@ -48,7 +48,7 @@ static void check_product(enum tare_cpu_level level, enum tare_igemm_form form, 
         for (int64_t p = 0; p < k; p++)
             sum += (int64_t)a[i / n * k + p] * b[p * n + i % n];
         if (c[i] != (int32_t)sum)
-            fail_msg("level %s form %d m=%lld n=%lld k=%lld: element %lld is %d (wanted %lld)",
+            fail_msg("level %s form %d m=%lld n=%lld k=%lld: element %lld is %d (expected %lld)",
                      tare_cpu_level_name(level), form, (long long)m, (long long)n, (long long)k, (long long)i, c[i],
                      (long long)sum);
     }
@@ -125,35 +125,35 @@ static void check_conv(const struct tare_conv *conv) {
     int8_t *x8 = block_of((size_t)in), *w8 = block_of((size_t)weights);
     int16_t *x16 = block_of((size_t)in * 2);
     int32_t *x32 = block_of((size_t)in * 4), *w32 = block_of((size_t)weights * 4);
-    int32_t *wanted = block_of((size_t)out * 4), *got = block_of((size_t)out * 4);
+    int32_t *expected = block_of((size_t)out * 4), *got = block_of((size_t)out * 4);
     void *scratch = block_of(tare_igemm_scratch_bytes());
     for (int64_t i = 0; i < in; i++)
         x32[i] = x16[i] = x8[i] = random_int8();
     for (int64_t i = 0; i < weights; i++)
         w32[i] = w8[i] = random_int8();
-    tare_conv_plain_i32(wanted, conv, x32, w32);
+    tare_conv_plain_i32(expected, conv, x32, w32);
     for (int form = tare_igemm_form_at(tare_cpu_level()); form <= TARE_IGEMM_PAIRS; form++) {
         void *packed = block_of(tare_conv_int_packed_bytes((enum tare_igemm_form)form, conv));
         tare_conv_int_pack(packed, (enum tare_igemm_form)form, conv, w8);
         tare_conv_int_dense(got, conv, form == TARE_IGEMM_QUADS ? (void *)x8 : (void *)x16, (enum tare_igemm_form)form,
                             packed, scratch);
-        assert_memory_equal(got, wanted, (size_t)out * 4);
+        assert_memory_equal(got, expected, (size_t)out * 4);
         if (form == TARE_IGEMM_PAIRS) {
             memset(got, 0, (size_t)out * 4);
             assert_true(tare_conv_int_pack_int32(packed, conv, w32));
             tare_conv_int_dense(got, conv, x16, TARE_IGEMM_PAIRS, packed, scratch);
-            assert_memory_equal(got, wanted, (size_t)out * 4);
+            assert_memory_equal(got, expected, (size_t)out * 4);
         }
         tare_free(packed);
     }
     for (enum tare_cpu_level level = TARE_CPU_PLAIN; tare_conv_is_depthwise(conv) && level <= tare_cpu_level();
          level++) {
         tare_conv_int_depthwise_at(level, got, conv, x8, w8);
-        assert_memory_equal(got, wanted, (size_t)out * 4);
+        assert_memory_equal(got, expected, (size_t)out * 4);
     }
     assert_guard(got, (size_t)out * 4);
     tare_free(x8), tare_free(w8), tare_free(x16), tare_free(x32), tare_free(w32);
-    tare_free(wanted), tare_free(got), tare_free(scratch);
+    tare_free(expected), tare_free(got), tare_free(scratch);
 }
 
 static void conv_int__equals_the_plain_loops(void **unused) {

@@ -17,21 +17,21 @@ static void check_gemm(enum tare_cpu_level level, int64_t m, int64_t n, int64_t 
     snprintf(what, sizeof what, "product m=%lld n=%lld k=%lld", (long long)m, (long long)n, (long long)k);
     const int64_t lda = k + 3, packed_count = (int64_t)tare_gemm_packed_floats(k, n);
     float *a = guarded_random(m * lda), *b = guarded_random(k * n), *packed = guarded(packed_count);
-    float *got = guarded(m * n), *wanted = guarded(m * n), *scratch = guarded((int64_t)tare_gemm_scratch_floats());
+    float *got = guarded(m * n), *expected = guarded(m * n), *scratch = guarded((int64_t)tare_gemm_scratch_floats());
     for (int64_t i = 0; i < m; i++) {
         for (int64_t j = 0; j < n; j++) {
             float sum = 0;
             for (int64_t p = 0; p < k; p++)
                 sum = fmaf(a[i * lda + p], b[p * n + j], sum);
-            wanted[i * n + j] = sum;
+            expected[i * n + j] = sum;
         }
     }
     tare_gemm_pack(packed, b, k, n, n, 1);
     const struct tare_gemm_rows rows = { .data = a, .stride = lda };
     tare_gemm_at(level, got, n, &rows, packed, m, n, k, NULL, scratch);
-    assert_same_bits(got, wanted, m * n, what, tare_cpu_level_name(level));
+    assert_same_bits(got, expected, m * n, what, tare_cpu_level_name(level));
     free_guarded(a, m * lda), free_guarded(b, k * n), free_guarded(packed, packed_count);
-    free_guarded(got, m * n), free_guarded(wanted, m * n);
+    free_guarded(got, m * n), free_guarded(expected, m * n);
     free_guarded(scratch, (int64_t)tare_gemm_scratch_floats());
 }
 
@@ -158,23 +158,23 @@ static void check_conv(const struct tare_conv *conv, int kind, const char *what)
     const int64_t depthwise_size = tare_conv_is_depthwise(conv) ? (int64_t)tare_conv_depthwise_scratch(conv) : 0;
     float *input = guarded_random(in), *filter = guarded_random(filter_size), *packed = guarded(packed_size);
     float *bias = guarded_random(columns), *addend = guarded_random(out), *expanded = guarded(depthwise_size);
-    float *got = guarded(out), *wanted = guarded(out), *scratch = guarded(scratch_size);
+    float *got = guarded(out), *expected = guarded(out), *scratch = guarded(scratch_size);
     const struct tare_gemm_finish given = finish_of(kind, bias, addend), *finish = kind ? &given : NULL;
-    tare_conv_plain_f32(wanted, conv, input, filter);
-    finish_plainly(wanted, out, columns, &given);
+    tare_conv_plain_f32(expected, conv, input, filter);
+    finish_plainly(expected, out, columns, &given);
     tare_conv_pack(packed, conv, filter);
     for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
         memset(got, 0xff, (size_t)out * sizeof *got);
         tare_conv_dense_at(level, got, conv, input, packed, finish, scratch);
-        assert_same_bits(got, wanted, out, what, tare_cpu_level_name(level));
+        assert_same_bits(got, expected, out, what, tare_cpu_level_name(level));
         if (!tare_conv_is_depthwise(conv)) continue;
         memset(got, 0xff, (size_t)out * sizeof *got);
         tare_conv_depthwise_at(level, got, conv, input, filter, finish, expanded);
-        assert_same_bits(got, wanted, out, what, tare_cpu_level_name(level));
+        assert_same_bits(got, expected, out, what, tare_cpu_level_name(level));
     }
     free_guarded(input, in), free_guarded(filter, filter_size), free_guarded(packed, packed_size);
     free_guarded(bias, columns), free_guarded(addend, out), free_guarded(expanded, depthwise_size);
-    free_guarded(got, out), free_guarded(wanted, out), free_guarded(scratch, scratch_size);
+    free_guarded(got, out), free_guarded(expected, out), free_guarded(scratch, scratch_size);
 }
 
 static void conv__bits_of_the_plain_loops(void **unused) {
@@ -207,8 +207,8 @@ static void conv__three_dimensions(void **unused) {
     const int64_t in = 2 * 5 * 6 * 7 * 4, out = 2 * 3 * 4 * 7 * 10;
     for (int pass = 0; pass < 2; pass++) {
         float *input = guarded_random(in), *filter = guarded_random(18 * 4 * 10);
-        float *got = guarded(out), *wanted = guarded(out), *scratch = guarded((int64_t)tare_gemm_scratch_floats());
-        tare_conv_plain_f32(wanted, &conv, input, filter);
+        float *got = guarded(out), *expected = guarded(out), *scratch = guarded((int64_t)tare_gemm_scratch_floats());
+        tare_conv_plain_f32(expected, &conv, input, filter);
         if (pass == 0) {
             float *packed = guarded((int64_t)tare_conv_packed_floats(&conv));
             tare_conv_pack(packed, &conv, filter);
@@ -217,8 +217,8 @@ static void conv__three_dimensions(void **unused) {
         } else {
             tare_conv_depthwise(got, &conv, input, filter, NULL, NULL);
         }
-        assert_same_bits(got, wanted, tare_conv_rows(&conv) * conv.out_channels, "3d", pass ? "depthwise" : "dense");
-        free_guarded(input, in), free_guarded(filter, 18 * 4 * 10), free_guarded(got, out), free_guarded(wanted, out);
+        assert_same_bits(got, expected, tare_conv_rows(&conv) * conv.out_channels, "3d", pass ? "depthwise" : "dense");
+        free_guarded(input, in), free_guarded(filter, 18 * 4 * 10), free_guarded(got, out), free_guarded(expected, out);
         free_guarded(scratch, (int64_t)tare_gemm_scratch_floats());
         conv.out_channels = 4, conv.groups = 4;
     }

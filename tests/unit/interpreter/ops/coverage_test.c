@@ -32,7 +32,7 @@ static void row__has_at_least_three_cases(void **state) {
     for (size_t i = 0; i < count; i++) {
         const size_t cases = op_coverage_count(coverage, list[i]->name);
         if (cases >= ENOUGH) continue;
-        print_error("%s has %zu cases (wanted at least %d)\n", list[i]->name, cases, ENOUGH);
+        print_error("%s has %zu cases (expected at least %d)\n", list[i]->name, cases, ENOUGH);
         poor++;
     }
     op_coverage_free(coverage);

@@ -66,17 +66,17 @@ static void kernel__lack_of_one_is_known_before_the_run(void **state) {
     struct tare_binding input = { .key = "p", .dtype = TARE_DT_DOUBLE, .edge = p, .shape = { .rank = -1 } };
     struct tare_binding output = { .key = "y", .dtype = TARE_DT_DOUBLE, .edge = y, .shape = { .rank = -1 } };
     struct tare_signature signature = { "serving_default", "", &input, 1, &output, 1, NULL };
-    char wanted[8192];
+    char expected[8192];
     (void)state;
     model->signatures = &signature;
     model->n_signatures = 1;
     snprintf(
-        wanted, sizeof wanted,
+        expected, sizeof expected,
         "1 op cannot be run; bring it with --plugin LIB.so: ZeroOut: no kernel for T: float64 (%s has: T: float; T: "
         "int32), used by y",
         plugin_path("everything"));
     assert_int_equal(tare_session_check_ops(model, &signature), TARE_UNSUPPORTED);
-    assert_string_equal(tare_error_text(), wanted);
+    assert_string_equal(tare_error_text(), expected);
     tare_model_free(model);
 }
 
@@ -175,11 +175,11 @@ static void faults__of_a_kernel(void **state) {
 static void faults__an_output_that_was_not_made(void **state) {
     struct tare_model *model = plugin_model();
     struct tare_node *node = mini_open(model->main, "Ask", "ask", 1, mini_float(model->main, "x", 1));
-    char wanted[8192];
+    char expected[8192];
     (void)state;
     mini_ok(tare_node_set_string(node, "how", "nothing", 7));
-    snprintf(wanted, sizeof wanted, "ask (Ask): the kernel of %s did not make output 0", plugin_path("everything"));
-    plugin_run_fails(model, mini_done(node), wanted);
+    snprintf(expected, sizeof expected, "ask (Ask): the kernel of %s did not make output 0", plugin_path("everything"));
+    plugin_run_fails(model, mini_done(node), expected);
     tare_model_free(model);
 }
 
@@ -212,12 +212,12 @@ static void lists__too_short_and_of_a_wrong_type(void **state) {
     struct tare_edge x = mini_float(model->main, "x", 1);
     struct tare_edge sum = mini_node(model->main, "SumAll", "sum", 1, x);
     struct tare_edge mixed = mini_node(model->main, "OnlyFloats", "mixed", 2, x, mini_int(model->main, "i", 1));
-    char wanted[8192];
+    char expected[8192];
     (void)state;
     plugin_run_fails(model, sum, "sum (SumAll): SumAll 'sum': Value for attr 'N' of 1 must be at least minimum 2");
-    snprintf(wanted, sizeof wanted, "mixed (OnlyFloats): no kernel for Tin: float32 int32 (%s has: Tin: float)",
+    snprintf(expected, sizeof expected, "mixed (OnlyFloats): no kernel for Tin: float32 int32 (%s has: Tin: float)",
              plugin_path("everything"));
-    plugin_run_fails(model, mixed, wanted);
+    plugin_run_fails(model, mixed, expected);
     tare_model_free(model);
 }
 
@@ -298,7 +298,7 @@ static void function__must_be_there_and_fit(void **state) {
     mini_return(one, "y", mini_arg(one, "x", TARE_DT_FLOAT));
     mini_ok(tare_node_set_func(node, "f", "one"));
     plugin_run_fails(model, (struct tare_edge){ node, 0 },
-                     "apply (Apply): a call of one with 2 arguments and 1 results (wanted 1 and 1)");
+                     "apply (Apply): a call of one with 2 arguments and 1 results (expected 1 and 1)");
     mini_ok(tare_node_set_func(node, "f", "nothing"));
     plugin_run_fails(model, (struct tare_edge){ node, 0 },
                      "apply (Apply): attr 'f' names the function nothing, which is not there");

@@ -11,10 +11,10 @@
 /* ---- loading ---- */
 
 static void expect_load_fault(const char *name, tare_status status, const char *text) {
-    char wanted[8192];
-    snprintf(wanted, sizeof wanted, "plugin %s: %s", plugin_path(name), text);
+    char expected[8192];
+    snprintf(expected, sizeof expected, "plugin %s: %s", plugin_path(name), text);
     assert_int_equal(tare_plugins_load(plugins, plugin_path(name)), status);
-    assert_string_equal(tare_error_text(), wanted);
+    assert_string_equal(tare_error_text(), expected);
 }
 
 static void load__registers_rows_like_the_built_in_ones(void **state) {
@@ -201,9 +201,9 @@ static void load_faults__kernels(void **state) {
           "float "
           "int32\")" },
         { "T: type", "T: float", "T: float",
-          "kernels \"T: float\" and \"T: float\" of Op Foo serve the same types (wanted one for each)" },
+          "kernels \"T: float\" and \"T: float\" of Op Foo serve the same types (expected one for each)" },
         { "T: type", "", "T: float",
-          "kernels \"\" and \"T: float\" of Op Foo serve the same types (wanted one for each)" },
+          "kernels \"\" and \"T: float\" of Op Foo serve the same types (expected one for each)" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

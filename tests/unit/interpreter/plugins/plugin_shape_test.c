@@ -13,7 +13,7 @@ static void print_shape(struct tare_strbuf *text, const struct tare_shape *shape
 }
 
 /* What the shape function `how` makes of two shapes (rank -1: unknown; b may be the vector [value]). */
-static void expect_shape(const char *how, struct tare_shape a, struct tare_shape b, const char *wanted) {
+static void expect_shape(const char *how, struct tare_shape a, struct tare_shape b, const char *expected) {
     struct tare_model *model = tare_model_new(tare_ops_builtin());
     struct tare_node *node;
     struct tare_strbuf got = { 0 };
@@ -32,8 +32,8 @@ static void expect_shape(const char *how, struct tare_shape a, struct tare_shape
         print_shape(&got, &shapes[node->position][0]);
     else
         tare_strbuf_puts(&got, tare_error_text());
-    if (!strstr(tare_strbuf_text(&got), wanted))
-        fail_msg("%s: got %s (wanted %s)", how, tare_strbuf_text(&got), wanted);
+    if (!strstr(tare_strbuf_text(&got), expected))
+        fail_msg("%s: got %s (expected %s)", how, tare_strbuf_text(&got), expected);
     tare_strbuf_free(&got);
     tare_arena_free(&arena);
     tare_model_free(model);
@@ -108,7 +108,7 @@ static void shapes__from_values(void **state) {
     struct tare_model *model = plugin_model();
     static const int32_t dims[] = { 5, 6 };
     struct tare_edge x = mini_float(model->main, "x", 1);
-    static const char *const hows[] = { "from_input", "value" }, *const wanted[] = { "[5,6]", "[5]" };
+    static const char *const hows[] = { "from_input", "value" }, *const expected[] = { "[5,6]", "[5]" };
     struct tare_arena arena = { 0 };
     struct tare_shape **shapes;
     (void)state;
@@ -120,7 +120,7 @@ static void shapes__from_values(void **state) {
         mini_done(node);
         mini_ok(tare_graph_infer_shapes(&shapes, &arena, model->main, NULL));
         print_shape(&got, &shapes[node->position][0]);
-        assert_string_equal(tare_strbuf_text(&got), wanted[i]);
+        assert_string_equal(tare_strbuf_text(&got), expected[i]);
         tare_strbuf_free(&got);
     }
     tare_arena_free(&arena);

@@ -44,7 +44,7 @@ static size_t report_faults(const char *name, const struct tare_model *model) {
         unexpected++;
     }
     if (words && !faults.count) {
-        print_error("%s: no fault was found (wanted: %s)\n", name, words);
+        print_error("%s: no fault was found (expected: %s)\n", name, words);
         unexpected++;
     }
     tare_faults_free(&faults);
@@ -83,7 +83,7 @@ static void real_models__are_sound_and_their_shapes_are_inferred(void **state) {
         seen++;
     }
     closedir(folder);
-    if (seen < 50) fail_msg("%zu models were read (wanted at least 50)", seen);
+    if (seen < 50) fail_msg("%zu models were read (expected at least 50)", seen);
     assert_int_equal(unexpected, 0);
 }
 

@@ -73,14 +73,14 @@ static int tear_down(void **state) {
 /* The faults are these, in this order (NULL ends the list). */
 static void expect(const struct fixture *f, ...) {
     struct tare_faults faults = { 0 };
-    const char *wanted;
+    const char *expected;
     size_t i = 0;
     va_list args;
     OK(tare_model_validate(&faults, f->model, &f->options));
     va_start(args, f);
-    while ((wanted = va_arg(args, const char *))) {
-        if (i == faults.count) fail_msg("no fault (wanted: %s)", wanted);
-        assert_string_equal(faults.items[i], wanted);
+    while ((expected = va_arg(args, const char *))) {
+        if (i == faults.count) fail_msg("no fault (expected: %s)", expected);
+        assert_string_equal(faults.items[i], expected);
         i++;
     }
     va_end(args);
@@ -214,7 +214,7 @@ static void batch_sizes(void **state) {
     OK(tare_node_set_int_list(node, "allowed_batch_sizes", (int64_t[]){ 4, 4 }, 2));
     expect(f, "graph/batch (BatchFunction): allowed_batch_sizes entries must be monotonically increasing",
            "graph/batch (BatchFunction): final entry in allowed_batch_sizes must equal max_batch_size when "
-           "enable_large_batch_splitting is False (got 4, wanted 8)",
+           "enable_large_batch_splitting is False (expected 8, got 4)",
            NULL);
     OK(tare_node_set_int_list(node, "allowed_batch_sizes", (int64_t[]){ 4 }, 1));
     OK(tare_node_set_bool(node, "enable_large_batch_splitting", true));
@@ -298,7 +298,7 @@ static void tpu_cluster__takes_only_what_a_tpu_can(void **state) {
     f->options.compiles = NULL;
     OK(tare_node_set_type(node, "T", TARE_DT_COMPLEX128));
     expect(f, "tpu/where (Where): attr T is complex128, which a TPU lacks",
-           "tpu/where (Where): input 0 is float32 (wanted complex128)", NULL);
+           "tpu/where (Where): input 0 is float32 (expected complex128)", NULL);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
