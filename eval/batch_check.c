@@ -6,11 +6,11 @@
 
 tare_status tare_records_may_join(bool *may, const struct tare_record_edges *edges) {
     const struct tare_signature *signature = edges->signature;
-    bool steered = true;
+    bool dependent = true;
     *may = tare_signature_batches(signature, false) && edges->n_outputs > 0 &&
            tare_session_state_ops(edges->fetches[0].node->graph->model, signature, NULL) == 0;
-    if (*may) TARE_TRY(tare_signature_steered(&steered, signature));
-    *may = !steered;
+    if (*may) TARE_TRY(tare_signature_is_data_dependent(&dependent, signature));
+    *may = !dependent;
     return TARE_OK;
 }
 

@@ -1,5 +1,6 @@
-/* Values of the inputs are followed forward: a node carries them when one of its inputs does, unless it looks at shapes
- * only. Marks only grow, so that passing over all graphs until nothing changes ends. */
+/* Finds data-dependent control flow by forward propagation: a node depends on the values of the inputs when one of its
+ * own inputs does, unless it reads only shapes. Marks are only ever added, so iterating over all graphs until nothing
+ * changes terminates. */
 #include "graph/data_dependence.h"
 #include "base/alloc.h"
 #include "graph/calls.h"
@@ -14,11 +15,11 @@ struct flow {
     struct flow *next;
 };
 
-struct steering {
+struct analysis {
     struct tare_arena arena;
     struct tare_map by_graph; /* function name -> flow */
     struct flow *flows;
-    bool changed, steered;
+    bool changed, dependent;
 };
 
 static bool is_one_of(const struct tare_node *node, const char *const *ops, size_t count) {
@@ -35,7 +36,7 @@ static bool sees_shapes_only(const struct tare_node *node) {
     return is_one_of(node, ops, sizeof ops / sizeof *ops);
 }
 
-/* The input whose value says where the work goes on; -1: none. */
+/* Index of the input that selects the branch; -1: none. */
 static int predicate_of(const struct tare_node *node) {
     static const char *const first[] = { "If", "StatelessIf", "Case", "StatelessCase", "LoopCond" };
     static const char *const second[] = { "Switch", "RefSwitch", "_SwitchN" };
@@ -43,7 +44,7 @@ static int predicate_of(const struct tare_node *node) {
     return is_one_of(node, second, sizeof second / sizeof *second) ? 1 : -1;
 }
 
-static tare_status flow_of(struct flow **out, struct steering *s, struct tare_graph *graph) {
+static tare_status flow_of(struct flow **out, struct analysis *s, struct tare_graph *graph) {
     struct flow *flow = tare_map_get(&s->by_graph, graph->name);
     if (!flow) {
         flow = TARE_NEW(&s->arena, struct flow);
@@ -69,7 +70,7 @@ static bool carries(const struct flow *flow, struct tare_edge edge) {
     return edge.node && *mark_of(flow, edge.node);
 }
 
-static void mark(struct steering *s, bool *place) {
+static void mark(struct analysis *s, bool *place) {
     s->changed |= !*place;
     *place = true;
 }
@@ -80,8 +81,8 @@ static bool any_input(const struct flow *flow, const struct tare_node *node) {
     return false;
 }
 
-/* Hands marks to the callee's arguments; *returns: one of its results carries values. */
-static tare_status enter(struct steering *s, const struct flow *flow, const struct tare_node *node,
+/* Propagates marks to the callee's arguments; *returns: one of its results depends on input values. */
+static tare_status enter(struct analysis *s, const struct flow *flow, const struct tare_node *node,
                          const struct tare_call_site *site, struct tare_graph *callee, bool *returns) {
     struct flow *inner;
     TARE_TRY(flow_of(&inner, s, callee));
@@ -92,8 +93,8 @@ static tare_status enter(struct steering *s, const struct flow *flow, const stru
     return TARE_OK;
 }
 
-/* What the body returns is what condition and body are called with the next time. */
-static tare_status go_round(struct steering *s, const struct tare_call_site *site) {
+/* The results of the body are the arguments of condition and body in the next iteration. */
+static tare_status go_round(struct analysis *s, const struct tare_call_site *site) {
     struct flow *condition, *body;
     TARE_TRY(flow_of(&condition, s, site->callees[0]));
     TARE_TRY(flow_of(&body, s, site->callees[1]));
@@ -103,21 +104,21 @@ static tare_status go_round(struct steering *s, const struct tare_call_site *sit
         if (i < body->graph->n_args) mark(s, &body->args[i]);
     }
     for (size_t i = 0; i < condition->graph->n_returns; i++)
-        s->steered |= carries(condition, condition->graph->returns[i].edge);
+        s->dependent |= carries(condition, condition->graph->returns[i].edge);
     return TARE_OK;
 }
 
-static tare_status pass_node(struct steering *s, const struct flow *flow, const struct tare_node *node) {
+static tare_status pass_node(struct analysis *s, const struct flow *flow, const struct tare_node *node) {
     const int predicate = predicate_of(node);
     struct tare_call_site site;
     bool out = false;
     if (node->dead) return TARE_OK;
     TARE_TRY(tare_call_site(&site, &s->arena, node));
-    if (predicate >= 0 && (size_t)predicate < node->n_inputs) s->steered |= carries(flow, node->inputs[predicate]);
+    if (predicate >= 0 && (size_t)predicate < node->n_inputs) s->dependent |= carries(flow, node->inputs[predicate]);
     if (site.kind == TARE_CALL_NONE) {
         out = !sees_shapes_only(node) && any_input(flow, node);
     } else if (site.kind == TARE_CALL_OTHER) {
-        s->steered |= out = any_input(flow, node);
+        s->dependent |= out = any_input(flow, node);
     } else {
         for (size_t i = 0; i < site.n_callees; i++)
             TARE_TRY(enter(s, flow, node, &site, site.callees[i], &out));
@@ -127,15 +128,15 @@ static tare_status pass_node(struct steering *s, const struct flow *flow, const 
     return TARE_OK;
 }
 
-static tare_status pass(struct steering *s) {
+static tare_status pass(struct analysis *s) {
     s->changed = false;
     for (const struct flow *flow = s->flows; flow; flow = flow->next)
-        for (size_t i = 0; i < flow->graph->n_nodes && !s->steered; i++)
+        for (size_t i = 0; i < flow->graph->n_nodes && !s->dependent; i++)
             TARE_TRY(pass_node(s, flow, flow->order[i]));
     return TARE_OK;
 }
 
-static tare_status mark_binding(struct steering *s, const struct tare_binding *binding) {
+static tare_status mark_binding(struct analysis *s, const struct tare_binding *binding) {
     const struct tare_edge edges[] = { binding->edge, binding->indices, binding->dense_shape };
     for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) {
         struct flow *flow;
@@ -146,14 +147,14 @@ static tare_status mark_binding(struct steering *s, const struct tare_binding *b
     return TARE_OK;
 }
 
-tare_status tare_signature_steered(bool *steered, const struct tare_signature *signature) {
-    struct steering s = { .changed = true };
+tare_status tare_signature_is_data_dependent(bool *dependent, const struct tare_signature *signature) {
+    struct analysis s = { .changed = true };
     tare_status status = TARE_OK;
     for (size_t i = 0; i < signature->n_inputs && status == TARE_OK; i++)
         status = mark_binding(&s, &signature->inputs[i]);
-    while (s.changed && !s.steered && status == TARE_OK)
+    while (s.changed && !s.dependent && status == TARE_OK)
         status = pass(&s);
-    *steered = s.steered;
+    *dependent = s.dependent;
     tare_map_free(&s.by_graph);
     tare_arena_free(&s.arena);
     return status;

@@ -22,8 +22,7 @@ enum tare_op_flag {
     TARE_OP_CONTROL = 1 << 4,     /* calls functions or is control flow: the executor runs it (interpreter/execution) */
     TARE_OP_IN_PLACE = 1 << 5,    /* the kernel may write its output into input 0 */
     TARE_OP_WRITES = 1 << 6,      /* changes what later runs of the session see: variables, tables */
-    TARE_OP_FINISHES =
-        1 << 7, /* the kernel may compute a bias, an addend and a relu along with output 0: tare_finish */
+    TARE_OP_EPILOGUE = 1 << 7, /* the kernel may apply a bias, an addend and a ReLU clamp to output 0: tare_epilogue */
 };
 
 /* What a quantizer may do with an op. */
@@ -32,7 +31,7 @@ enum tare_quant_role {
     TARE_QUANT_WEIGHTED,     /* input 1 (GatherV2: input 0) may be a weight: Conv2D, MatMul … */
     TARE_QUANT_PASS_THROUGH, /* same scale in and out: MaxPool, Reshape, ConcatV2 … */
     TARE_QUANT_BIAS,         /* BiasAdd */
-    TARE_QUANT_ACTIVATION,   /* Relu, Relu6: fused behind a weighted op */
+    TARE_QUANT_ACTIVATION,   /* Relu, Relu6: fused after a weighted op */
 };
 
 /* Multiply-accumulates and bytes moved by one execution on the given (fully known) shapes. */
@@ -56,11 +55,11 @@ struct tare_op {
     void (*release)(void *state);
     /* The plain kernel that `run` is tested against, when `run` is a fast one. */
     tare_status (*reference)(struct tare_kernel *kernel);
-    /* Runs the first few of `count` executions together, of which each reads the output of the one before as its input
-     * 0 (which it does not have then) and nobody else does; only the output of the last that was run is made. The
-     * number of executions that were run: 0 when that does not pay or they do not fit, and nothing was done. Rows whose
-     * executions may go together have the same function. */
-    size_t (*strip)(struct tare_kernel *kernels, size_t count);
+    /* Runs the first few of `count` executions together, tile by tile. Each is the only reader of the previous one's
+     * output, which is its input 0 and is not materialised; only the last executed one's output is made. Returns the
+     * number of executions run: 0 when tiling is not faster or not possible, and nothing was done. Rows whose
+     * executions can be tiled together share this function. */
+    size_t (*run_tiled)(struct tare_kernel *kernels, size_t count);
     void (*cost)(const struct tare_infer *infer, struct tare_cost *cost); /* NULL: bytes in + out, no macs */
     const void *aux; /* row data for kernels shared by several rows (a loop table) */
     unsigned flags;

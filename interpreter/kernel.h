@@ -7,10 +7,10 @@
 
 struct tare_session;
 
-/* What the graph does to output 0 next, element by element: + bias of the last dimension, + addend, relu (x < 0 ? 0 :
- * x, and no more than limit). A kernel may do it in its own pass, to the bit as the ops would, and says so in
- * `applied`; else it leaves all of it. */
-struct tare_finish {
+/* Epilogue fused into output 0, element by element: + bias of the last dimension, + addend, ReLU clamp (x < 0 ? 0 : x,
+ * at most limit). A kernel applies either all of it in its own pass, bit for bit as the separate ops would, and sets
+ * `applied`, or none of it. */
+struct tare_epilogue {
     const struct tare_tensor *bias, *addend; /* NULL: none; of any dtype and shape: the kernel checks */
     bool relu;
     float limit; /* INFINITY: none */
@@ -29,9 +29,9 @@ struct tare_kernel {
     struct tare_arena *scratch;  /* emptied after the node */
     struct tare_buffer_pool *pool;
     struct tare_session *session;
-    void *state;                /* made by the row's prepare; NULL if it has none */
-    bool may_reuse_input0;      /* input 0 ends with this node and its buffer is exclusive */
-    struct tare_finish *finish; /* of rows with TARE_OP_FINISHES; NULL: nothing may be done along */
+    void *state;                    /* made by the row's prepare; NULL if it has none */
+    bool may_reuse_input0;          /* input 0 ends with this node and its buffer is exclusive */
+    struct tare_epilogue *epilogue; /* for rows with TARE_OP_EPILOGUE; NULL: none to apply */
 };
 
 /* Makes output i; numeric memory is uninitialised. */

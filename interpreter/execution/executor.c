@@ -9,13 +9,15 @@ static struct tare_exec_frame *new_frame(const struct tare_plan *plan) {
     if (!frame) return NULL;
     frame->slots = tare_calloc(plan->n_slots + 1, sizeof *frame->slots);
     frame->inputs = tare_calloc(plan->max_inputs + 1, sizeof *frame->inputs);
-    frame->ends = tare_calloc(plan->max_inputs + 1, sizeof *frame->ends);
+    frame->last_use = tare_calloc(plan->max_inputs + 1, sizeof *frame->last_use);
     frame->dead = tare_calloc(plan->n_steps + 1, sizeof *frame->dead);
-    if (frame->slots && frame->inputs && frame->ends && frame->dead) return frame;
+    frame->computed = tare_calloc(plan->n_steps + 1, sizeof *frame->computed);
+    if (frame->slots && frame->inputs && frame->last_use && frame->dead && frame->computed) return frame;
     tare_free(frame->slots);
     tare_free(frame->inputs);
-    tare_free(frame->ends);
+    tare_free(frame->last_use);
     tare_free(frame->dead);
+    tare_free(frame->computed);
     tare_free(frame);
     return NULL;
 }
@@ -36,8 +38,9 @@ static void give_frame(struct tare_plan *plan, struct tare_exec_frame *frame) {
     }
     tare_free(frame->slots);
     tare_free(frame->inputs);
-    tare_free(frame->ends);
+    tare_free(frame->last_use);
     tare_free(frame->dead);
+    tare_free(frame->computed);
     tare_arena_free(&frame->scratch);
     tare_free(frame);
 }
@@ -78,8 +81,8 @@ static tare_status ask_observer(struct tare_session *session, struct tare_plan *
         plan->constant_steps[s].state->keep = true;
         plan->constants_ready = false;
     }
-    tare_plan_choose_chains(session, plan);
-    tare_plan_choose_strips(session, plan);
+    tare_plan_select_fusions(session, plan);
+    tare_plan_select_tilings(session, plan);
     plan->observe_epoch = session->observe_epoch;
     return TARE_OK;
 }
@@ -119,7 +122,7 @@ static tare_status compute(struct tare_session *session, const struct tare_plan 
     if (!state->values) return TARE_NO_MEMORY;
     for (size_t i = 0; i < step->n_inputs; i++) {
         frame->inputs[i] = *tare_plan_value(plan, frame, step->inputs[i]);
-        frame->ends[i] = NULL;
+        frame->last_use[i] = NULL;
     }
     step->observed = NULL; /* shown at each run instead */
     status = tare_step_run(session, step, frame, state->values, NULL);
@@ -166,12 +169,12 @@ static bool is_dead(const struct tare_plan *plan, const struct tare_exec_frame *
 static tare_status gather(const struct tare_plan *plan, struct tare_exec_frame *frame, const struct tare_step *step) {
     for (size_t i = 0; i < step->n_inputs; i++) {
         const struct tare_tensor *value = tare_plan_value(plan, frame, step->inputs[i]);
-        frame->ends[i] = step->ends[i] ? &frame->slots[step->inputs[i]] : NULL;
+        frame->last_use[i] = step->last_use[i] ? &frame->slots[step->inputs[i]] : NULL;
         if (!step->reads || !step->reads[i] || !value->dtype) {
             frame->inputs[i] = *value;
             continue;
         }
-        frame->ends[i] = NULL;
+        frame->last_use[i] = NULL;
         tare_status status = tare_step_read(&frame->inputs[i], value);
         if (status == TARE_OK) continue;
         while (i-- > 0)
@@ -183,19 +186,19 @@ static tare_status gather(const struct tare_plan *plan, struct tare_exec_frame *
 
 static tare_status run_step(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
                             const struct tare_step *step) {
-    if (step->strip) {
+    if (step->tiled) {
         bool done;
-        TARE_TRY(tare_strip_steps_run(session, plan, frame, step, &done));
+        TARE_TRY(tare_tiled_steps_run(session, plan, frame, step, &done));
         if (done) return TARE_OK;
     }
     tare_status status = gather(plan, frame, step);
     if (status != TARE_OK) return tare_exec_locate(session, step->node, status);
-    for (int i = 0; step->chain && i < step->chain->n_steps; i++)
-        frame->dead[step->chain->steps[i]] = false;
-    if (step->chain && step->chain->active)
-        status = tare_chain_run(session, plan, frame, step,
-                                step->chain->has_bias ? tare_plan_value(plan, frame, step->chain->bias) : NULL,
-                                step->chain->has_addend ? tare_plan_value(plan, frame, step->chain->addend) : NULL);
+    for (int i = 0; step->fusion && i < step->fusion->n_steps; i++)
+        frame->computed[step->fusion->steps[i]] = false;
+    if (step->fusion && step->fusion->active)
+        status = tare_fusion_run(session, plan, frame, step,
+                                 step->fusion->has_bias ? tare_plan_value(plan, frame, step->fusion->bias) : NULL,
+                                 step->fusion->has_addend ? tare_plan_value(plan, frame, step->fusion->addend) : NULL);
     else
         status = tare_step_run(session, step, frame, frame->slots + step->first_output, NULL);
     for (size_t i = 0; i < step->n_inputs && step->reads; i++)
@@ -208,7 +211,7 @@ static tare_status run_steps(struct tare_session *session, const struct tare_pla
     for (size_t s = 0; s < plan->n_steps; s++) {
         const struct tare_step *step = &plan->steps[s];
         if (plan->may_die) frame->dead[s] = is_dead(plan, frame, step);
-        if (!frame->dead[s]) TARE_TRY(run_step(session, plan, frame, step));
+        if (!frame->dead[s] && !frame->computed[s]) TARE_TRY(run_step(session, plan, frame, step));
         for (size_t i = 0; i < step->n_drops; i++)
             if (frame->slots[step->drops[i]].dtype) tare_tensor_reset(&frame->slots[step->drops[i]]);
     }

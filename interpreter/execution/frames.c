@@ -188,7 +188,7 @@ static tare_status deliver_all(struct flow_run *run, struct instance *instance, 
     return TARE_OK;
 }
 
-/* ---- iterations and ends of frames ---- */
+/* ---- iterations and the end of frames ---- */
 
 static tare_status deliver_outputs(struct flow_run *run, struct instance *instance, int step,
                                    const struct tare_tensor *outputs, bool dead) {
@@ -277,7 +277,7 @@ static tare_status gather(struct flow_run *run, struct instance *instance, int s
     struct tare_exec_frame *frame = run->frame;
     for (size_t i = 0; i < step->n_inputs; i++) {
         int value = step->inputs[i];
-        frame->ends[i] = NULL;
+        frame->last_use[i] = NULL;
         if (value < 0) {
             const struct tare_plan_constant *constant = &run->plan->constants[~value];
             frame->inputs[i] = constant->state->values[constant->output];
@@ -291,7 +291,7 @@ static tare_status gather(struct flow_run *run, struct instance *instance, int s
             inputs[i] = read;
         }
         frame->inputs[i] = inputs[i];
-        frame->ends[i] = &inputs[i];
+        frame->last_use[i] = &inputs[i];
     }
     return TARE_OK;
 }

@@ -1,6 +1,6 @@
-/* Chains: a convolution or product whose result only goes into BiasAdd, Add, Relu or Relu6 may compute these along with
- * itself (struct tare_finish in graph/op.h). A chain saves the passes over memory; every element goes through the same
- * operations in the same order. When somebody looks at what lies between, the steps run one by one. */
+/* Operator fusion: a convolution or product whose result is used only by BiasAdd, Add, Relu or Relu6 may compute these
+ * in its own epilogue (struct tare_epilogue in interpreter/kernel.h). This saves passes over memory; every element goes
+ * through the same operations in the same order. When somebody looks at what lies between, the steps run one by one. */
 #include "interpreter/execution/plan.h"
 
 #include <math.h>
@@ -20,30 +20,30 @@ static bool is_op(const struct tare_step *step, const char *op) {
 }
 
 /* Adding: the other operand is a bias where it is BiasAdd's or constant, else an addend of the output's shape. */
-static bool take_addition(const struct finder *f, struct tare_chain *chain, const struct tare_step *step, int slot,
+static bool take_addition(const struct finder *f, struct tare_fusion *fusion, const struct tare_step *step, int slot,
                           int head) {
     const bool is_bias = is_op(step, "BiasAdd");
     if (!is_bias && !is_op(step, "AddV2") && !is_op(step, "Add")) return false;
     if (is_bias && strcmp(tare_node_string(step->node, "data_format", "NHWC"), "NHWC") != 0) return false;
     if (step->inputs[0] == step->inputs[1] || (is_bias && step->inputs[0] != slot)) return false;
     const int other = step->inputs[step->inputs[0] == slot ? 1 : 0];
-    if (!is_before(f, other, head) || chain->has_addend) return false;
+    if (!is_before(f, other, head) || fusion->has_addend) return false;
     if (!is_bias && other >= 0) {
-        chain->has_addend = true;
-        chain->addend = other;
+        fusion->has_addend = true;
+        fusion->addend = other;
         return true;
     }
-    if (chain->has_bias) return false;
-    chain->has_bias = true;
-    chain->bias_is_vector = is_bias;
-    chain->bias = other;
+    if (fusion->has_bias) return false;
+    fusion->has_bias = true;
+    fusion->bias_is_vector = is_bias;
+    fusion->bias = other;
     return true;
 }
 
-static bool take_relu(struct tare_chain *chain, const struct tare_step *step) {
+static bool take_relu(struct tare_fusion *fusion, const struct tare_step *step) {
     if (!is_op(step, "Relu") && !is_op(step, "Relu6")) return false;
-    chain->relu = true;
-    chain->limit = is_op(step, "Relu6") ? 6.0f : INFINITY;
+    fusion->relu = true;
+    fusion->limit = is_op(step, "Relu6") ? 6.0f : INFINITY;
     return true;
 }
 
@@ -58,78 +58,79 @@ static bool is_with_scalar(const struct tare_step *step, const char *op, int slo
 }
 
 /* max(min(x, limit), 0), as clip_by_value has it: for a limit of at least 0 that is relu, NaN and -0 included. */
-static bool take_clip(const struct finder *f, struct tare_chain *chain, int first) {
+static bool take_clip(const struct finder *f, struct tare_fusion *fusion, int first) {
     const struct tare_step *step = &f->plan->steps[first];
     float limit, low;
-    if (!is_op(step, "Minimum") || chain->n_steps + 2 > TARE_CHAIN_MOST) return false;
+    if (!is_op(step, "Minimum") || fusion->n_steps + 2 > TARE_FUSION_MAX_STEPS) return false;
     const int slot = step->first_output, second = f->uses->used_by[slot];
     if (!is_with_scalar(step, "Minimum", step->inputs[0], &limit) || !(limit >= 0) || second < 0) return false;
     if (!is_with_scalar(&f->plan->steps[second], "Maximum", slot, &low) || low != 0 || signbit(low)) return false;
-    chain->relu = true;
-    chain->limit = limit;
-    chain->steps[chain->n_steps++] = first;
-    chain->steps[chain->n_steps++] = second;
+    fusion->relu = true;
+    fusion->limit = limit;
+    fusion->steps[fusion->n_steps++] = first;
+    fusion->steps[fusion->n_steps++] = second;
     return true;
 }
 
-static tare_status find_chain(const struct finder *f, struct tare_arena *arena, int head) {
+static tare_status find_fusion(const struct finder *f, struct tare_arena *arena, int head) {
     struct tare_step *steps = f->plan->steps;
-    struct tare_chain chain = { .limit = INFINITY };
+    struct tare_fusion fusion = { .limit = INFINITY };
     int slot = steps[head].first_output;
-    while (chain.n_steps < TARE_CHAIN_MOST && !chain.relu) {
+    while (fusion.n_steps < TARE_FUSION_MAX_STEPS && !fusion.relu) {
         const int user = f->uses->used_by[slot];
         if (user < 0 || steps[user].reads) break;
-        if (!take_clip(f, &chain, user)) {
-            if (!is_op(&steps[user], "Identity") && !take_addition(f, &chain, &steps[user], slot, head) &&
-                !take_relu(&chain, &steps[user]))
+        if (!take_clip(f, &fusion, user)) {
+            if (!is_op(&steps[user], "Identity") && !take_addition(f, &fusion, &steps[user], slot, head) &&
+                !take_relu(&fusion, &steps[user]))
                 break;
-            chain.steps[chain.n_steps++] = user;
+            fusion.steps[fusion.n_steps++] = user;
         }
-        slot = steps[chain.steps[chain.n_steps - 1]].first_output;
+        slot = steps[fusion.steps[fusion.n_steps - 1]].first_output;
     }
-    if (chain.n_steps == 0) return TARE_OK;
-    chain.output = slot;
-    steps[head].chain = tare_arena_alloc(arena, sizeof chain);
-    if (!steps[head].chain) return TARE_NO_MEMORY;
-    *steps[head].chain = chain;
+    if (fusion.n_steps == 0) return TARE_OK;
+    fusion.output = slot;
+    steps[head].fusion = tare_arena_alloc(arena, sizeof fusion);
+    if (!steps[head].fusion) return TARE_NO_MEMORY;
+    *steps[head].fusion = fusion;
     return TARE_OK;
 }
 
-tare_status tare_plan_find_chains(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena) {
+tare_status tare_plan_find_fusions(struct tare_plan *plan, const struct tare_plan_uses *uses,
+                                   struct tare_arena *arena) {
     const struct finder f = { .plan = plan, .uses = uses };
     for (size_t s = 0; s < plan->n_steps; s++) {
         const struct tare_step *step = &plan->steps[s];
-        if (!step->op || !(step->op->flags & TARE_OP_FINISHES) || step->n_outputs != 1) continue;
+        if (!step->op || !(step->op->flags & TARE_OP_EPILOGUE) || step->n_outputs != 1) continue;
         if (tare_dtype_base(step->node->output_dtypes[0]) != TARE_DT_FLOAT) continue;
-        TARE_TRY(find_chain(&f, arena, (int)s));
+        TARE_TRY(find_fusion(&f, arena, (int)s));
     }
     return TARE_OK;
 }
 
-void tare_plan_choose_chains(const struct tare_session *session, const struct tare_plan *plan) {
+void tare_plan_select_fusions(const struct tare_session *session, const struct tare_plan *plan) {
     const struct tare_session_options *options = &session->options;
     const bool any = !options->trace && !options->check_numerics && !options->use_reference_kernels;
     for (size_t s = 0; s < plan->n_steps; s++) {
-        struct tare_chain *chain = plan->steps[s].chain;
-        if (!chain) continue;
-        chain->active = any && !plan->steps[s].observed;
-        for (int i = 0; i + 1 < chain->n_steps; i++)
-            chain->active &= !plan->steps[chain->steps[i]].observed;
+        struct tare_fusion *fusion = plan->steps[s].fusion;
+        if (!fusion) continue;
+        fusion->active = any && !plan->steps[s].observed;
+        for (int i = 0; i + 1 < fusion->n_steps; i++)
+            fusion->active &= !plan->steps[fusion->steps[i]].observed;
     }
 }
 
-tare_status tare_chain_run(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
-                           const struct tare_step *head, const struct tare_tensor *bias,
-                           const struct tare_tensor *addend) {
-    const struct tare_chain *chain = head->chain;
-    struct tare_finish finish = { .bias = bias, .addend = addend, .relu = chain->relu, .limit = chain->limit };
+tare_status tare_fusion_run(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
+                            const struct tare_step *head, const struct tare_tensor *bias,
+                            const struct tare_tensor *addend) {
+    const struct tare_fusion *fusion = head->fusion;
+    struct tare_epilogue epilogue = { .bias = bias, .addend = addend, .relu = fusion->relu, .limit = fusion->limit };
     struct tare_tensor output = { 0 };
-    const bool fits = !chain->bias_is_vector || bias->shape.rank == 1;
-    TARE_TRY(tare_step_run(session, head, frame, &output, fits ? &finish : NULL));
-    frame->slots[finish.applied ? chain->output : head->first_output] = output;
-    if (!finish.applied) return TARE_OK;
-    for (int i = 0; i < chain->n_steps; i++)
-        frame->dead[chain->steps[i]] = true;
-    const struct tare_step *last = &plan->steps[chain->steps[chain->n_steps - 1]];
-    return last->observed ? tare_step_show(session, last, &frame->slots[chain->output]) : TARE_OK;
+    const bool fits = !fusion->bias_is_vector || bias->shape.rank == 1;
+    TARE_TRY(tare_step_run(session, head, frame, &output, fits ? &epilogue : NULL));
+    frame->slots[epilogue.applied ? fusion->output : head->first_output] = output;
+    if (!epilogue.applied) return TARE_OK;
+    for (int i = 0; i < fusion->n_steps; i++)
+        frame->computed[fusion->steps[i]] = true;
+    const struct tare_step *last = &plan->steps[fusion->steps[fusion->n_steps - 1]];
+    return last->observed ? tare_step_show(session, last, &frame->slots[fusion->output]) : TARE_OK;
 }

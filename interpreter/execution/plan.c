@@ -232,11 +232,11 @@ static tare_status end_values(struct builder *b) {
     for (size_t s = 0; s < plan->n_steps; s++) {
         struct tare_step *step = &plan->steps[s];
         step->drops = TARE_NEW_ARRAY(b->arena, int, step->n_drops + 1);
-        step->ends = TARE_NEW_ARRAY(b->arena, bool, step->n_inputs + 1);
-        if (!step->drops || !step->ends) return TARE_NO_MEMORY;
+        step->last_use = TARE_NEW_ARRAY(b->arena, bool, step->n_inputs + 1);
+        if (!step->drops || !step->last_use) return TARE_NO_MEMORY;
         step->n_drops = 0;
         for (size_t i = 0; i < step->n_inputs; i++)
-            step->ends[i] =
+            step->last_use[i] =
                 step->inputs[i] >= 0 && last[step->inputs[i]] == (int)s && occurs_once(step, step->inputs[i]);
     }
     for (size_t v = 0; v < plan->n_slots; v++) {
@@ -267,8 +267,8 @@ static tare_status build(struct builder *b) {
     TARE_TRY(end_values(b));
     if (b->plan->may_die || b->plan->has_frames) return TARE_OK;
     TARE_TRY(tare_plan_note_uses(&uses, b->plan, &b->scratch));
-    TARE_TRY(tare_plan_find_chains(b->plan, &uses, b->arena));
-    return tare_plan_find_strips(b->plan, &uses, b->arena);
+    TARE_TRY(tare_plan_find_fusions(b->plan, &uses, b->arena));
+    return tare_plan_find_tilings(b->plan, &uses, b->arena);
 }
 
 tare_status tare_plan_new(struct tare_plan **out, struct tare_session *session,
@@ -294,8 +294,9 @@ static void free_frame(struct tare_exec_frame *frame) {
     if (!frame) return;
     tare_free(frame->slots);
     tare_free(frame->inputs);
-    tare_free(frame->ends);
+    tare_free(frame->last_use);
     tare_free(frame->dead);
+    tare_free(frame->computed);
     tare_arena_free(&frame->scratch);
     tare_free(frame);
 }

@@ -15,26 +15,26 @@ enum tare_step_kind {
     TARE_STEP_NEXT,
 };
 
-/* Steps that the one before them may compute along with itself. */
-enum { TARE_CHAIN_MOST = 8 };
-struct tare_chain {
-    int steps[TARE_CHAIN_MOST]; /* in order, after the head */
+/* Operator fusion: steps that the preceding step (the head) may compute in its epilogue. */
+enum { TARE_FUSION_MAX_STEPS = 8 };
+struct tare_fusion {
+    int steps[TARE_FUSION_MAX_STEPS]; /* in order, after the head */
     int n_steps;
     int output; /* slot of the last one's output */
     bool has_bias, has_addend, relu;
     bool bias_is_vector; /* must have rank 1 */
     int bias, addend;    /* value numbers */
     float limit;
-    bool active; /* nobody looks at what lies between: for the present observer */
+    bool active; /* the present observer requests no intermediate value */
 };
 
-/* Steps that may run together with the one that this hangs on (tare_op.strip), each with its chain: every one reads
- * what the one before it ends with, and nobody else does. */
-enum { TARE_STRIP_STEPS_MOST = 12 };
-struct tare_strip_steps {
-    int heads[TARE_STRIP_STEPS_MOST]; /* the first is the step itself */
+/* Tiled execution: a step and the following ones that may run together with it (tare_op.run_tiled), each with its
+ * fusion. Each is the only reader of the previous one's output. */
+enum { TARE_TILED_STEPS_MAX = 12 };
+struct tare_tiled_steps {
+    int heads[TARE_TILED_STEPS_MAX]; /* the first is the step itself */
     int n_heads;
-    int n_active; /* that the present observer lets run together; 0: none */
+    int n_active; /* how many may run together with the present observer; 0: none */
 };
 
 /* One node of a plan. */
@@ -47,7 +47,7 @@ struct tare_step {
     int *inputs; /* value numbers */
     size_t n_inputs;
     bool *reads;      /* input i is a variable's reference that is to be read; NULL: none is */
-    bool *ends;       /* input i's slot ends with this step and stands for no other input */
+    bool *last_use;   /* this step is the last use of input i's slot, and reads it through no other input */
     int first_output; /* slots of the outputs follow each other; -1 for a constant step */
     size_t n_outputs;
     int *drops; /* slots that end with this step */
@@ -55,8 +55,8 @@ struct tare_step {
     int *controls; /* steps that come before; only where steps may be left out */
     size_t n_controls;
     bool *observed;                 /* by output; NULL: none */
-    struct tare_chain *chain;       /* that begins here; NULL: none */
-    struct tare_strip_steps *strip; /* that begins here; NULL: none */
+    struct tare_fusion *fusion;     /* of which this step is the head; NULL: none */
+    struct tare_tiled_steps *tiled; /* of which this step is the first; NULL: none */
 };
 
 /* Output `output` of a constant node. */
@@ -69,8 +69,9 @@ struct tare_plan_constant {
 struct tare_exec_frame {
     struct tare_tensor *slots;
     struct tare_tensor *inputs; /* of the node that runs: borrowed, but for read references */
-    struct tare_tensor **ends;
-    bool *dead; /* steps that were left out, or computed along with another */
+    struct tare_tensor **last_use;
+    bool *dead;     /* by step: on a branch of a TF1 conditional that was not taken */
+    bool *computed; /* by step: already computed by a fusion or a tiled run */
     struct tare_arena scratch;
 };
 
@@ -131,10 +132,10 @@ tare_status tare_plan_run(struct tare_session *session, struct tare_plan *plan, 
 /* The same for a plan with has_frames, called by tare_plan_run: the slots of the feeds are set in `frame`. */
 tare_status tare_flow_run(struct tare_session *session, struct tare_plan *plan, struct tare_exec_frame *frame);
 
-/* Runs one step on gathered inputs; `frame->ends` says which may be taken. Outputs are zero on failure. `finish`: NULL,
- * or what the kernel may do along. */
+/* Runs one step on gathered inputs; `frame->last_use` holds the slots that may be moved out. Outputs are zero on
+ * failure. `epilogue`: what the kernel may compute in the same pass; NULL: nothing. */
 tare_status tare_step_run(struct tare_session *session, const struct tare_step *step, struct tare_exec_frame *frame,
-                          struct tare_tensor *outputs, struct tare_finish *finish);
+                          struct tare_tensor *outputs, struct tare_epilogue *epilogue);
 /* The row's prepare, once. On failure nothing but the error text is left. */
 tare_status tare_step_prepare(struct tare_kernel *kernel, struct tare_node_state *state);
 /* Nanoseconds of the clock that profiles use. */
@@ -155,20 +156,20 @@ bool tare_plan_is_before(const struct tare_plan_uses *uses, int value, int head)
 /* The value of a number in a run. */
 const struct tare_tensor *tare_plan_value(const struct tare_plan *plan, const struct tare_exec_frame *frame, int value);
 
-/* Finds the chains and strips of a finished plan (arena memory); none where steps may be left out. */
-tare_status tare_plan_find_chains(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena);
-tare_status tare_plan_find_strips(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena);
-/* Which strips may be used, after the chains were chosen. */
-void tare_plan_choose_strips(const struct tare_session *session, const struct tare_plan *plan);
-/* Runs the step with those after it if that pays: *done says whether, and frame->dead which were run. */
-tare_status tare_strip_steps_run(struct tare_session *session, const struct tare_plan *plan,
+/* Find the fusions and tilings of a complete plan (arena memory). Not for plans with dead branches or loop frames. */
+tare_status tare_plan_find_fusions(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena);
+tare_status tare_plan_find_tilings(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena);
+/* Selects the tilings that the present observer allows; the fusions must have been selected. */
+void tare_plan_select_tilings(const struct tare_session *session, const struct tare_plan *plan);
+/* Runs the step together with the following ones if that is faster: *done reports whether, frame->computed which. */
+tare_status tare_tiled_steps_run(struct tare_session *session, const struct tare_plan *plan,
                                  struct tare_exec_frame *frame, const struct tare_step *step, bool *done);
-/* Which chains may be used, after the observer was asked. */
-void tare_plan_choose_chains(const struct tare_session *session, const struct tare_plan *plan);
-/* Runs the head of an active chain on gathered inputs, and marks in frame->dead what was computed with it. */
-tare_status tare_chain_run(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
-                           const struct tare_step *head, const struct tare_tensor *bias,
-                           const struct tare_tensor *addend);
+/* Selects the fusions that the present observer allows. */
+void tare_plan_select_fusions(const struct tare_session *session, const struct tare_plan *plan);
+/* Runs the head of an active fusion on gathered inputs, and marks the steps computed with it in frame->computed. */
+tare_status tare_fusion_run(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
+                            const struct tare_step *head, const struct tare_tensor *bias,
+                            const struct tare_tensor *addend);
 /* Makes `out` a share of what the reference held by `handle` reads now; shares `handle` itself if it is none. */
 tare_status tare_step_read(struct tare_tensor *out, const struct tare_tensor *handle);
 

@@ -62,7 +62,7 @@ tare_status tare_session_add_resource(struct tare_session *session, const char *
         tare_object_unref(object);
         return TARE_NO_MEMORY;
     }
-    session->resource_list[session->n_resources++] = object; /* a replaced one stays until the session ends */
+    session->resource_list[session->n_resources++] = object; /* a replaced one stays until the session is freed */
     return TARE_OK;
 }
 

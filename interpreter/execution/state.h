@@ -75,11 +75,11 @@ struct tare_session {
 
     const struct tare_exec_call *call; /* innermost function */
     int depth;
-    bool located;              /* the error text names its node already */
-    struct tare_tensor **ends; /* for the node that runs: input i's slot when it may be taken, else NULL */
-    int64_t nested_ns;         /* time of nodes inside the one that runs */
-    uint64_t random;           /* numbers drawn in this run */
-    struct tare_pool *op_pool; /* threads for one op; NULL until they are asked for */
+    bool located;                  /* the error text names its node already */
+    struct tare_tensor **last_use; /* of the running node: input i's slot if the node may move it out, else NULL */
+    int64_t nested_ns;             /* time of nodes inside the one that runs */
+    uint64_t random;               /* numbers drawn in this run */
+    struct tare_pool *op_pool;     /* threads for one op; NULL until they are asked for */
 };
 
 /* The session's record of a graph; made on first use. NULL: no memory. */

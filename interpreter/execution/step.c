@@ -25,7 +25,7 @@ tare_status tare_step_read(struct tare_tensor *out, const struct tare_tensor *ha
 }
 
 void tare_exec_take_input(struct tare_kernel *kernel, size_t i, struct tare_tensor *out) {
-    struct tare_tensor *slot = kernel->session && kernel->session->ends ? kernel->session->ends[i] : NULL;
+    struct tare_tensor *slot = kernel->session && kernel->session->last_use ? kernel->session->last_use[i] : NULL;
     if (!slot) {
         tare_tensor_share(out, &kernel->inputs[i]);
         return;
@@ -106,7 +106,7 @@ static tare_status call_by_name(struct tare_kernel *kernel, const struct tare_gr
 tare_status tare_step_prepare(struct tare_kernel *kernel, struct tare_node_state *state) {
     if (!kernel->op->prepare || state->prepared) return TARE_OK;
     tare_status status = kernel->op->prepare(kernel);
-    state->kernel = kernel->state; /* also on failure: the session ends it */
+    state->kernel = kernel->state; /* also on failure: the session releases it */
     state->prepared = status == TARE_OK;
     return status;
 }
@@ -169,7 +169,7 @@ static tare_status inspect(const struct tare_kernel *kernel, const struct tare_s
 }
 
 tare_status tare_step_run(struct tare_session *session, const struct tare_step *step, struct tare_exec_frame *frame,
-                          struct tare_tensor *outputs, struct tare_finish *finish) {
+                          struct tare_tensor *outputs, struct tare_epilogue *epilogue) {
     const struct tare_op *op = step->op;
     struct tare_kernel kernel = { .node = step->node,
                                   .op = op,
@@ -181,11 +181,11 @@ tare_status tare_step_run(struct tare_session *session, const struct tare_step *
                                   .pool = session->pool,
                                   .session = session,
                                   .state = step->state->kernel,
-                                  .finish = finish };
+                                  .epilogue = epilogue };
     tare_status status;
     if (op && (op->flags & TARE_OP_IN_PLACE) && step->n_inputs)
-        kernel.may_reuse_input0 = frame->ends[0] && tare_tensor_is_exclusive(&frame->inputs[0]);
-    session->ends = frame->ends;
+        kernel.may_reuse_input0 = frame->last_use[0] && tare_tensor_is_exclusive(&frame->inputs[0]);
+    session->last_use = frame->last_use;
     status = session->options.profile ? run_timed(&kernel, step) : run_kernel(&kernel, step);
     if (status == TARE_OK) status = check_outputs(step, outputs);
     if (status == TARE_OK && (step->observed || session->options.trace || session->options.check_numerics))

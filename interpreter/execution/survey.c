@@ -121,8 +121,8 @@ static void describe(struct tare_strbuf *text, const struct found_op *op) {
     tare_strbuf_putc(text, '\n');
 }
 
-/* Puts the lines of all ops found into `text`, ends the search and gives their number. A graph that cannot be ordered
- * counts as one more. */
+/* Puts the lines of all ops found into `text`, frees the search and returns their number. A graph that cannot be
+ * ordered counts as one more. */
 static size_t report(struct tare_strbuf *text, struct search *search, tare_status status) {
     size_t count = search->n_list + (status != TARE_OK);
     if (search->n_list) qsort(search->list, search->n_list, sizeof *search->list, by_name);

@@ -1,4 +1,4 @@
-/* Who makes and who uses the values of a plan: what chains and strips are found by. */
+/* Producers and users of the values of a plan, from which fusions and tilings are found. */
 #include "interpreter/execution/plan.h"
 
 static void note(struct tare_plan_uses *uses, int value, int step) {

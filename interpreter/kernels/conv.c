@@ -206,29 +206,29 @@ size_t tare_conv_dense_scratch(const struct tare_conv *conv) {
 }
 
 void tare_conv_dense_at(enum tare_cpu_level level, float *output, const struct tare_conv *conv, const float *input,
-                        const float *packed, const struct tare_gemm_finish *finish, float *scratch) {
+                        const float *packed, const struct tare_gemm_epilogue *epilogue, float *scratch) {
     const int64_t k = tare_conv_patch(conv), n = conv->out_channels / conv->groups;
     const int64_t m = tare_conv_rows(conv);
     if (!is_pointwise(conv) && tare_conv_is_direct(conv)) {
-        tare_conv_direct_at(level, output, conv, input, packed, finish, scratch);
+        tare_conv_direct_at(level, output, conv, input, packed, epilogue, scratch);
         return;
     }
     for (int64_t g = 0; g < conv->groups; g++) {
         const struct tare_conv_patches patches = { conv, input, g, sizeof(float) };
         struct tare_gemm_rows rows = { .gather = gather_floats, .source = &patches };
-        struct tare_gemm_finish group = finish == NULL ? (struct tare_gemm_finish){ 0 } : *finish;
+        struct tare_gemm_epilogue group = epilogue == NULL ? (struct tare_gemm_epilogue){ 0 } : *epilogue;
         if (group.bias != NULL) group.bias += g * n;
         if (group.addend != NULL) group.addend += g * n;
         if (is_pointwise(conv))
             rows = (struct tare_gemm_rows){ .data = input + g * (conv->in_channels / conv->groups),
                                             .stride = conv->in_channels };
-        tare_gemm_at(level, output + g * n, conv->out_channels, &rows, packed, m, n, k, finish == NULL ? NULL : &group,
-                     scratch);
+        tare_gemm_at(level, output + g * n, conv->out_channels, &rows, packed, m, n, k,
+                     epilogue == NULL ? NULL : &group, scratch);
         packed += tare_gemm_packed_floats(k, n);
     }
 }
 
 void tare_conv_dense(float *output, const struct tare_conv *conv, const float *input, const float *packed,
-                     const struct tare_gemm_finish *finish, float *scratch) {
-    tare_conv_dense_at(tare_cpu_level(), output, conv, input, packed, finish, scratch);
+                     const struct tare_gemm_epilogue *epilogue, float *scratch) {
+    tare_conv_dense_at(tare_cpu_level(), output, conv, input, packed, epilogue, scratch);
 }

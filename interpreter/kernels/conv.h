@@ -49,17 +49,17 @@ void tare_conv_pack_int8(float *packed, const struct tare_conv *conv, const int8
  * tare_conv_dense_scratch floats. */
 size_t tare_conv_dense_scratch(const struct tare_conv *conv);
 void tare_conv_dense(float *output, const struct tare_conv *conv, const float *input, const float *packed,
-                     const struct tare_gemm_finish *finish, float *scratch);
+                     const struct tare_gemm_epilogue *epilogue, float *scratch);
 void tare_conv_dense_at(enum tare_cpu_level level, float *output, const struct tare_conv *conv, const float *input,
-                        const float *packed, const struct tare_gemm_finish *finish, float *scratch);
+                        const float *packed, const struct tare_gemm_epilogue *epilogue, float *scratch);
 
 /* Depthwise with out_channels / in_channels outputs a channel; the filter is [kernel…, out_channels], not packed.
  * Finished as tare_conv_dense. `scratch` holds tare_conv_depthwise_scratch floats (0 for multiplier 1). */
 size_t tare_conv_depthwise_scratch(const struct tare_conv *conv);
 void tare_conv_depthwise(float *output, const struct tare_conv *conv, const float *input, const float *filter,
-                         const struct tare_gemm_finish *finish, float *scratch);
+                         const struct tare_gemm_epilogue *epilogue, float *scratch);
 void tare_conv_depthwise_at(enum tare_cpu_level level, float *output, const struct tare_conv *conv, const float *input,
-                            const float *filter, const struct tare_gemm_finish *finish, float *scratch);
+                            const float *filter, const struct tare_gemm_epilogue *epilogue, float *scratch);
 
 /* The plain loops that everything above is tested against: same chain, one output after another. Integers wrap. */
 void tare_conv_plain_f32(float *output, const struct tare_conv *conv, const float *input, const float *filter);
@@ -72,7 +72,7 @@ void tare_conv_plain_i32(int32_t *output, const struct tare_conv *conv, const in
 bool tare_conv_is_direct(const struct tare_conv *conv);
 size_t tare_conv_direct_scratch(const struct tare_conv *conv);
 void tare_conv_direct_at(enum tare_cpu_level level, float *output, const struct tare_conv *conv, const float *input,
-                         const float *packed, const struct tare_gemm_finish *finish, float *scratch);
+                         const float *packed, const struct tare_gemm_epilogue *epilogue, float *scratch);
 
 /* ---- for the depthwise variants only ---- */
 
@@ -85,11 +85,12 @@ struct tare_depthwise_row {
     int64_t count, channels;
     int64_t output_step, input_step; /* between positions */
     int64_t h0, h1, w0, w1;
-    int64_t input_h, input_w;              /* between taps */
-    int64_t filter_h, filter_w;            /* between taps */
-    int64_t first_column, columns;         /* for lines: the column of tap 0 at the first position, the input's width */
-    bool accumulate;                       /* go on with the chain in output */
-    const struct tare_gemm_finish *finish; /* of the first position and channel; NULL: nothing is to do (integers) */
+    int64_t input_h, input_w;      /* between taps */
+    int64_t filter_h, filter_w;    /* between taps */
+    int64_t first_column, columns; /* for lines: the column of tap 0 at the first position, the input's width */
+    bool accumulate;               /* go on with the chain in output */
+    const struct tare_gemm_epilogue
+        *epilogue; /* of the first position and channel; NULL: nothing is to do (integers) */
 };
 typedef void tare_depthwise_kernel(const struct tare_depthwise_row *row);
 tare_depthwise_kernel tare_depthwise_row_plain, tare_depthwise_row_avx2, tare_depthwise_row_avx512;
@@ -101,6 +102,6 @@ tare_depthwise_kernel *tare_depthwise_line_avx512(int64_t size, int64_t stride);
  * may be NULL. */
 void tare_depthwise_image(tare_depthwise_kernel *kernel, tare_depthwise_kernel *line, const struct tare_conv *conv,
                           void *output, const void *image, const void *filter, size_t in_size, size_t out_size,
-                          const struct tare_gemm_finish *finish);
+                          const struct tare_gemm_epilogue *epilogue);
 
 #endif

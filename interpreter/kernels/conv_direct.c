@@ -62,7 +62,7 @@ static void copy_lines(float *to, const struct tare_conv *conv, const float *ima
 
 /* The block's lines, over all of k in pieces that stay in the first-level cache. */
 static void run_block(tare_gemm_block_function *run, struct tare_gemm_block *block, const struct tare_conv *conv,
-                      const float *packed, const struct tare_gemm_finish *finish) {
+                      const float *packed, const struct tare_gemm_epilogue *epilogue) {
     const float *a = block->a;
     const int64_t lines = conv->kernel[1], length = conv->kernel[2] * conv->in_channels;
     const int64_t together = tare_gemm_even_piece(lines, length < BLOCK_K ? BLOCK_K / length : 1, 1);
@@ -74,18 +74,19 @@ static void run_block(tare_gemm_block_function *run, struct tare_gemm_block *blo
             block->a = a + line * block->step + k;
             block->panels = packed + (line * length + k) * TARE_GEMM_PANEL;
             block->accumulate = line > 0 || k > 0;
-            block->finish = line + block->segments == lines && k + block->length == length ? finish : NULL;
+            block->epilogue = line + block->segments == lines && k + block->length == length ? epilogue : NULL;
             run(block);
         }
     }
 }
 
 static void run_image(tare_gemm_block_function *run, struct tare_gemm_block *block, const struct tare_conv *conv,
-                      const float *image, const float *packed, const struct tare_gemm_finish *finish, float *scratch) {
+                      const float *image, const float *packed, const struct tare_gemm_epilogue *epilogue,
+                      float *scratch) {
     const bool padded = is_padded(conv);
     const int64_t line_size = (padded ? reach_w(conv) : conv->in[2]) * conv->in_channels;
     const int64_t most = lines_of_block(conv);
-    struct tare_gemm_finish lines_finish = finish == NULL ? (struct tare_gemm_finish){ 0 } : *finish;
+    struct tare_gemm_epilogue lines_epilogue = epilogue == NULL ? (struct tare_gemm_epilogue){ 0 } : *epilogue;
     float *output = block->c;
     block->a_line = conv->stride[1] * line_size;
     block->step = conv->dilation[1] * line_size;
@@ -95,13 +96,14 @@ static void run_image(tare_gemm_block_function *run, struct tare_gemm_block *blo
         if (padded) copy_lines(scratch, conv, image, first, reach_h(conv, block->lines));
         block->a = padded ? scratch : image + first * line_size;
         block->c = output + line * block->c_line;
-        if (finish != NULL && finish->addend != NULL) lines_finish.addend = finish->addend + line * block->c_line;
-        run_block(run, block, conv, packed, finish == NULL ? NULL : &lines_finish);
+        if (epilogue != NULL && epilogue->addend != NULL)
+            lines_epilogue.addend = epilogue->addend + line * block->c_line;
+        run_block(run, block, conv, packed, epilogue == NULL ? NULL : &lines_epilogue);
     }
 }
 
 void tare_conv_direct_at(enum tare_cpu_level level, float *output, const struct tare_conv *conv, const float *input,
-                         const float *packed, const struct tare_gemm_finish *finish, float *scratch) {
+                         const float *packed, const struct tare_gemm_epilogue *epilogue, float *scratch) {
     const int64_t image_in = conv->in[1] * conv->in[2] * conv->in_channels;
     const int64_t image_out = conv->out[1] * conv->out[2] * conv->out_channels;
     struct tare_gemm_block block = {
@@ -112,12 +114,12 @@ void tare_conv_direct_at(enum tare_cpu_level level, float *output, const struct 
         .n = conv->out_channels,
         .panel_stride = tare_conv_patch(conv) * TARE_GEMM_PANEL,
     };
-    struct tare_gemm_finish image_finish = finish == NULL ? (struct tare_gemm_finish){ 0 } : *finish;
+    struct tare_gemm_epilogue image_epilogue = epilogue == NULL ? (struct tare_gemm_epilogue){ 0 } : *epilogue;
     if (image_out == 0) return;
     for (int64_t i = 0; i < conv->batch * conv->in[0]; i++) {
         block.c = output + i * image_out;
-        if (finish != NULL && finish->addend != NULL) image_finish.addend = finish->addend + i * image_out;
+        if (epilogue != NULL && epilogue->addend != NULL) image_epilogue.addend = epilogue->addend + i * image_out;
         run_image(tare_gemm_block_at(level), &block, conv, input + i * image_in, packed,
-                  finish == NULL ? NULL : &image_finish, scratch);
+                  epilogue == NULL ? NULL : &image_epilogue, scratch);
     }
 }

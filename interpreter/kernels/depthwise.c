@@ -16,7 +16,8 @@ void tare_depthwise_row_plain(const struct tare_depthwise_row *row) {
                     sum = fmaf(input[h * row->input_h + w * row->input_w + c],
                                filter[h * row->filter_h + w * row->filter_w + c], sum);
             }
-            output[c] = row->finish == NULL ? sum : tare_gemm_finished(row->finish, sum, i * row->output_step + c, c);
+            output[c] =
+                row->epilogue == NULL ? sum : tare_gemm_apply_epilogue(row->epilogue, sum, i * row->output_step + c, c);
         }
     }
 }
@@ -81,13 +82,13 @@ struct walk {
     const struct tare_conv *conv;
     const char *image, *filter;
     int64_t in_size, out_size; /* bytes an element */
-    const struct tare_gemm_finish *finish;
+    const struct tare_gemm_epilogue *epilogue;
 };
 
 /* One output line: slice `d`, line `h`, whose first element is element `at` of the image's output. */
 static void line(const struct walk *walk, char *output, int64_t at, int64_t d, int64_t h) {
     const struct tare_conv *conv = walk->conv;
-    struct tare_gemm_finish finish = walk->finish == NULL ? (struct tare_gemm_finish){ 0 } : *walk->finish;
+    struct tare_gemm_epilogue epilogue = walk->epilogue == NULL ? (struct tare_gemm_epilogue){ 0 } : *walk->epilogue;
     const int64_t channels = conv->out_channels, line_size = conv->in[2] * channels;
     struct tare_depthwise_row row = {
         .channels = channels,
@@ -118,8 +119,8 @@ static void line(const struct walk *walk, char *output, int64_t at, int64_t d, i
             const int64_t in_w = w * conv->stride[2] - conv->pad[2];
             row.input = walk->image + ((in_d * conv->in[1] + in_h) * conv->in[2] + in_w) * channels * walk->in_size;
             row.output = output + w * channels * walk->out_size;
-            if (finish.addend != NULL) finish.addend = walk->finish->addend + at + w * channels;
-            row.finish = walk->finish != NULL && kd == d1 - 1 ? &finish : NULL;
+            if (epilogue.addend != NULL) epilogue.addend = walk->epilogue->addend + at + w * channels;
+            row.epilogue = walk->epilogue != NULL && kd == d1 - 1 ? &epilogue : NULL;
             (walk->line != NULL ? walk->line : walk->kernel)(&row);
             w += row.count;
         }
@@ -128,8 +129,10 @@ static void line(const struct walk *walk, char *output, int64_t at, int64_t d, i
 
 void tare_depthwise_image(tare_depthwise_kernel *kernel, tare_depthwise_kernel *line_kernel,
                           const struct tare_conv *conv, void *output, const void *image, const void *filter,
-                          size_t in_size, size_t out_size, const struct tare_gemm_finish *finish) {
-    const struct walk walk = { kernel, line_kernel, conv, image, filter, (int64_t)in_size, (int64_t)out_size, finish };
+                          size_t in_size, size_t out_size, const struct tare_gemm_epilogue *epilogue) {
+    const struct walk walk = {
+        kernel, line_kernel, conv, image, filter, (int64_t)in_size, (int64_t)out_size, epilogue
+    };
     const int64_t line_size = conv->out[2] * conv->out_channels;
     for (int64_t i = 0; i < conv->out[0] * conv->out[1]; i++)
         line(&walk, (char *)output + i * line_size * (int64_t)out_size, i * line_size, i / conv->out[1],
@@ -142,14 +145,14 @@ size_t tare_conv_depthwise_scratch(const struct tare_conv *conv) {
 }
 
 void tare_conv_depthwise_at(enum tare_cpu_level level, float *output, const struct tare_conv *conv, const float *input,
-                            const float *filter, const struct tare_gemm_finish *finish, float *scratch) {
+                            const float *filter, const struct tare_gemm_epilogue *epilogue, float *scratch) {
     tare_depthwise_kernel *kernel = kernel_of(level);
     const int64_t pixels = conv->in[0] * conv->in[1] * conv->in[2];
     const int64_t multiplier = conv->in_channels ? conv->out_channels / conv->in_channels : 0;
     const int64_t image_out = conv->out[0] * conv->out[1] * conv->out[2] * conv->out_channels;
-    struct tare_gemm_finish image_finish = finish == NULL ? (struct tare_gemm_finish){ 0 } : *finish;
+    struct tare_gemm_epilogue image_epilogue = epilogue == NULL ? (struct tare_gemm_epilogue){ 0 } : *epilogue;
     for (int64_t b = 0; b < conv->batch; b++) {
-        if (image_finish.addend != NULL) image_finish.addend = finish->addend + b * image_out;
+        if (image_epilogue.addend != NULL) image_epilogue.addend = epilogue->addend + b * image_out;
         const float *image = input + b * pixels * conv->in_channels;
         if (multiplier > 1) { /* each channel as often as it has outputs: then the multiplier is 1 */
             float *to = scratch;
@@ -160,12 +163,12 @@ void tare_conv_depthwise_at(enum tare_cpu_level level, float *output, const stru
             image = scratch;
         }
         tare_depthwise_image(kernel, line_of(level, conv), conv, output, image, filter, sizeof(float), sizeof(float),
-                             finish == NULL ? NULL : &image_finish);
+                             epilogue == NULL ? NULL : &image_epilogue);
         output += image_out;
     }
 }
 
 void tare_conv_depthwise(float *output, const struct tare_conv *conv, const float *input, const float *filter,
-                         const struct tare_gemm_finish *finish, float *scratch) {
-    tare_conv_depthwise_at(tare_cpu_level(), output, conv, input, filter, finish, scratch);
+                         const struct tare_gemm_epilogue *epilogue, float *scratch) {
+    tare_conv_depthwise_at(tare_cpu_level(), output, conv, input, filter, epilogue, scratch);
 }

@@ -1,5 +1,5 @@
-/* What convolutions and products do to a finished element in the same pass (struct tare_gemm_finish), in lanes. For the
- * vector variants only; the scalar form is tare_gemm_finished. */
+/* Vector forms of the epilogue (struct tare_gemm_epilogue) for the AVX2 and AVX-512 kernels; the scalar form is
+ * tare_gemm_apply_epilogue. */
 #ifndef TARE_INTERPRETER_KERNELS_EPILOGUE_H
 #define TARE_INTERPRETER_KERNELS_EPILOGUE_H
 
@@ -10,20 +10,20 @@
 
 /* `at`: the elements' place in the addend, `column` in the bias. Of max and min the second operand is the result where
  * they are equal or one is NaN. */
-TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 tare_finished_avx512(const struct tare_gemm_finish *finish, __m512 x,
+TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 tare_epilogue_avx512(const struct tare_gemm_epilogue *epilogue, __m512 x,
                                                                   int64_t at, int64_t column, __mmask16 mask) {
-    if (finish->bias != NULL) x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(mask, finish->bias + column));
-    if (finish->addend != NULL) x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(mask, finish->addend + at));
-    if (!finish->relu) return x;
-    return _mm512_min_ps(_mm512_set1_ps(finish->limit), _mm512_max_ps(_mm512_setzero_ps(), x));
+    if (epilogue->bias != NULL) x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(mask, epilogue->bias + column));
+    if (epilogue->addend != NULL) x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(mask, epilogue->addend + at));
+    if (!epilogue->relu) return x;
+    return _mm512_min_ps(_mm512_set1_ps(epilogue->limit), _mm512_max_ps(_mm512_setzero_ps(), x));
 }
 
-TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 tare_finished_avx2(const struct tare_gemm_finish *finish, __m256 x,
+TARE_ALWAYS_INLINE TARE_TARGET_AVX2 __m256 tare_epilogue_avx2(const struct tare_gemm_epilogue *epilogue, __m256 x,
                                                               int64_t at, int64_t column, __m256i mask) {
-    if (finish->bias != NULL) x = _mm256_add_ps(x, _mm256_maskload_ps(finish->bias + column, mask));
-    if (finish->addend != NULL) x = _mm256_add_ps(x, _mm256_maskload_ps(finish->addend + at, mask));
-    if (!finish->relu) return x;
-    return _mm256_min_ps(_mm256_set1_ps(finish->limit), _mm256_max_ps(_mm256_setzero_ps(), x));
+    if (epilogue->bias != NULL) x = _mm256_add_ps(x, _mm256_maskload_ps(epilogue->bias + column, mask));
+    if (epilogue->addend != NULL) x = _mm256_add_ps(x, _mm256_maskload_ps(epilogue->addend + at, mask));
+    if (!epilogue->relu) return x;
+    return _mm256_min_ps(_mm256_set1_ps(epilogue->limit), _mm256_max_ps(_mm256_setzero_ps(), x));
 }
 #endif
 

@@ -49,7 +49,8 @@ void tare_gemm_block_plain(const struct tare_gemm_block *block) {
                 for (int64_t p = 0; p < block->length; p++, b += TARE_GEMM_PANEL)
                     sum = fmaf(a[s * block->step + p], *b, sum);
             }
-            block->c[at + j] = block->finish == NULL ? sum : tare_gemm_finished(block->finish, sum, at + j, j);
+            block->c[at + j] =
+                block->epilogue == NULL ? sum : tare_gemm_apply_epilogue(block->epilogue, sum, at + j, j);
         }
     }
 }
@@ -100,7 +101,7 @@ static void take_rows(struct tare_gemm_block *block, const struct tare_gemm_rows
 }
 
 void tare_gemm_at(enum tare_cpu_level level, float *c, int64_t ldc, const struct tare_gemm_rows *a, const float *packed,
-                  int64_t m, int64_t n, int64_t k, const struct tare_gemm_finish *finish, float *scratch) {
+                  int64_t m, int64_t n, int64_t k, const struct tare_gemm_epilogue *epilogue, float *scratch) {
     tare_gemm_block_function *run = tare_gemm_block_at(level);
     struct tare_gemm_block block = { .c = c,
                                      .ldc = ldc,
@@ -113,7 +114,7 @@ void tare_gemm_at(enum tare_cpu_level level, float *c, int64_t ldc, const struct
                                      .length = k,
                                      .panels = packed,
                                      .panel_stride = k * TARE_GEMM_PANEL,
-                                     .finish = finish };
+                                     .epilogue = epilogue };
     if (m <= 0 || n <= 0) return;
     if (k == 0 || is_one_block(a, m, n, k)) {
         run(&block);
@@ -121,16 +122,16 @@ void tare_gemm_at(enum tare_cpu_level level, float *c, int64_t ldc, const struct
     }
     const int64_t block_rows = tare_gemm_even_piece(m, TARE_GEMM_BLOCK_ROWS, TARE_GEMM_TILE_ROWS);
     const int64_t block_k = tare_gemm_even_piece(k, TARE_GEMM_BLOCK_K, 4);
-    struct tare_gemm_finish rows_finish = finish == NULL ? (struct tare_gemm_finish){ 0 } : *finish;
+    struct tare_gemm_epilogue rows_epilogue = epilogue == NULL ? (struct tare_gemm_epilogue){ 0 } : *epilogue;
     for (int64_t row = 0; row < m; row += block_rows) {
         block.rows = m - row < block_rows ? m - row : block_rows;
         block.c = c + row * ldc;
-        if (finish != NULL && finish->addend != NULL) rows_finish.addend = finish->addend + row * ldc;
+        if (epilogue != NULL && epilogue->addend != NULL) rows_epilogue.addend = epilogue->addend + row * ldc;
         for (int64_t k0 = 0; k0 < k; k0 += block_k) {
             block.length = k - k0 < block_k ? k - k0 : block_k;
             block.panels = packed + k0 * TARE_GEMM_PANEL;
             block.accumulate = k0 > 0;
-            block.finish = finish != NULL && k0 + block.length == k ? &rows_finish : NULL;
+            block.epilogue = epilogue != NULL && k0 + block.length == k ? &rows_epilogue : NULL;
             take_rows(&block, a, row, k0, scratch);
             run(&block);
         }
@@ -138,6 +139,6 @@ void tare_gemm_at(enum tare_cpu_level level, float *c, int64_t ldc, const struct
 }
 
 void tare_gemm(float *c, int64_t ldc, const struct tare_gemm_rows *a, const float *packed, int64_t m, int64_t n,
-               int64_t k, const struct tare_gemm_finish *finish, float *scratch) {
-    tare_gemm_at(tare_cpu_level(), c, ldc, a, packed, m, n, k, finish, scratch);
+               int64_t k, const struct tare_gemm_epilogue *epilogue, float *scratch) {
+    tare_gemm_at(tare_cpu_level(), c, ldc, a, packed, m, n, k, epilogue, scratch);
 }

@@ -31,7 +31,7 @@ struct tare_gemm_rows {
 
 /* What is done to a finished element before it is stored, each step rounded as its own op would: x + bias of its
  * column, x + addend, then with `relu` x < 0 ? 0 : x and x > limit ? limit : x. */
-struct tare_gemm_finish {
+struct tare_gemm_epilogue {
     const float *bias;   /* one a column; NULL: none */
     const float *addend; /* as C, with its row stride; NULL: none */
     bool relu;
@@ -50,10 +50,10 @@ void tare_gemm_pack_int8(float *packed, const int8_t *b, int64_t k, int64_t n, i
 size_t tare_gemm_scratch_floats(void);
 /* C (m×n, ldc floats a row) = A · packed B, finished (NULL: as it is). k = 0 gives zeros. */
 void tare_gemm(float *c, int64_t ldc, const struct tare_gemm_rows *a, const float *packed, int64_t m, int64_t n,
-               int64_t k, const struct tare_gemm_finish *finish, float *scratch);
+               int64_t k, const struct tare_gemm_epilogue *epilogue, float *scratch);
 /* As tare_gemm at a level, for tests and benchmarks; the machine must have the level. */
 void tare_gemm_at(enum tare_cpu_level level, float *c, int64_t ldc, const struct tare_gemm_rows *a, const float *packed,
-                  int64_t m, int64_t n, int64_t k, const struct tare_gemm_finish *finish, float *scratch);
+                  int64_t m, int64_t n, int64_t k, const struct tare_gemm_epilogue *epilogue, float *scratch);
 
 /* ---- for the variants and convolutions only ---- */
 
@@ -69,7 +69,8 @@ struct tare_gemm_block {
     const float *panels;
     int64_t panel_stride; /* floats between two panels; 16 between two k */
     bool accumulate;
-    const struct tare_gemm_finish *finish; /* of C's first row and column; NULL: more of k comes, or nothing is to do */
+    const struct tare_gemm_epilogue
+        *epilogue; /* of C's first row and column; NULL: more of k comes, or nothing is to do */
 };
 typedef void tare_gemm_block_function(const struct tare_gemm_block *block);
 tare_gemm_block_function tare_gemm_block_plain, tare_gemm_block_avx2, tare_gemm_block_avx512;
@@ -78,13 +79,13 @@ tare_gemm_block_function *tare_gemm_block_at(enum tare_cpu_level level);
 int64_t tare_gemm_even_piece(int64_t expected, int64_t limit, int64_t unit);
 
 /* One element, finished: what the vector code does in lanes. */
-static inline float tare_gemm_finished(const struct tare_gemm_finish *finish, float x, int64_t addend_at,
-                                       int64_t column) {
-    if (finish->bias != NULL) x += finish->bias[column];
-    if (finish->addend != NULL) x += finish->addend[addend_at];
-    if (!finish->relu) return x;
+static inline float tare_gemm_apply_epilogue(const struct tare_gemm_epilogue *epilogue, float x, int64_t addend_at,
+                                             int64_t column) {
+    if (epilogue->bias != NULL) x += epilogue->bias[column];
+    if (epilogue->addend != NULL) x += epilogue->addend[addend_at];
+    if (!epilogue->relu) return x;
     if (x < 0) x = 0;
-    return x > finish->limit ? finish->limit : x;
+    return x > epilogue->limit ? epilogue->limit : x;
 }
 
 #endif

@@ -40,14 +40,15 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tile(const struct tare_gemm_block *bloc
             }
         }
     }
-    const struct tare_gemm_finish *finish = block->finish;
+    const struct tare_gemm_epilogue *epilogue = block->epilogue;
     TARE_UNROLL
     for (int i = 0; i < rows; i++) {
         TARE_UNROLL
         for (int j = 0; j < vectors; j++) {
             const __m256i mask = j >= vectors - 2 ? last[j & 1] : _mm256_set1_epi32(-1);
-            if (finish != NULL)
-                sum[i][j] = tare_finished_avx2(finish, sum[i][j], c - block->c + i * ldc + j * 8, column + j * 8, mask);
+            if (epilogue != NULL)
+                sum[i][j] =
+                    tare_epilogue_avx2(epilogue, sum[i][j], c - block->c + i * ldc + j * 8, column + j * 8, mask);
             _mm256_maskstore_ps(c + i * ldc + j * 8, mask, sum[i][j]);
         }
     }

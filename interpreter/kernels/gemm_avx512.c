@@ -59,8 +59,8 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tile(const struct tare_gemm_block *bl
             sum[i][j] = block->accumulate ? _mm512_maskz_loadu_ps(mask, c + i * ldc + j * 16) : _mm512_setzero_ps();
         }
     }
-    const struct tare_gemm_finish *finish = block->finish;
-    const float *addend = finish == NULL || finish->addend == NULL ? NULL : finish->addend + (c - block->c);
+    const struct tare_gemm_epilogue *epilogue = block->epilogue;
+    const float *addend = epilogue == NULL || epilogue->addend == NULL ? NULL : epilogue->addend + (c - block->c);
     const int64_t to_fetch = addend == NULL ? rows : 2 * rows;
     int64_t fetched = block->accumulate ? rows : 0; /* sums so far are in the cache already */
     for (int64_t s = 0; s < block->segments; s++, a += block->step) {
@@ -77,9 +77,9 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tile(const struct tare_gemm_block *bl
         TARE_UNROLL
         for (int j = 0; j < panels; j++) {
             const __mmask16 mask = j == panels - 1 ? last : (__mmask16)0xffff;
-            if (finish != NULL)
+            if (epilogue != NULL)
                 sum[i][j] =
-                    tare_finished_avx512(finish, sum[i][j], c - block->c + i * ldc + j * 16, column + j * 16, mask);
+                    tare_epilogue_avx512(epilogue, sum[i][j], c - block->c + i * ldc + j * 16, column + j * 16, mask);
             _mm512_mask_storeu_ps(c + i * ldc + j * 16, mask, sum[i][j]);
         }
     }

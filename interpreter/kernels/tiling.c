@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* The array between two stages; level 0 is the strip's input, the last one its output. Of the others a buffer holds the
- * lines [first, end). */
+/* The array between two stages; level 0 is the tiling's input, the last one its output. Of the others a buffer holds
+ * the lines [first, end). */
 struct level {
     float *data;
     int64_t line;       /* floats */
@@ -16,18 +16,18 @@ struct level {
 };
 
 struct walk {
-    const struct tare_strip *strip;
+    const struct tare_tiling *tiling;
     enum tare_cpu_level level;
     bool compute; /* else it is only counted what is needed */
-    struct level levels[TARE_STRIP_MOST + 1];
+    struct level levels[TARE_TILING_MAX_STAGES + 1];
     const float *input;
     float *scratch;
     int64_t scratch_floats; /* needed */
     int64_t images, first_image;
-    bool whole; /* one band: every array from its first line to its last, so that images follow each other */
+    bool whole; /* one tile: every array from its first line to its last, so that images follow each other */
 };
 
-bool tare_strip_takes(const struct tare_strip_stage *stage) {
+bool tare_tiling_supports(const struct tare_tiling_stage *stage) {
     const struct tare_conv *conv = &stage->conv;
     if (conv->in[0] != 1 || conv->out[0] != 1 || conv->kernel[0] != 1 || conv->stride[0] != 1 || conv->pad[0] != 0)
         return false;
@@ -73,7 +73,7 @@ static void pad_lines(const struct tare_conv *conv, float *output, const float *
 
 /* Lines [from, to) of stage `s`, written behind what its level holds; the level in front has what they need. */
 static void run_stage(struct walk *walk, int s, int64_t from, int64_t to) {
-    const struct tare_strip_stage *stage = &walk->strip->stages[s];
+    const struct tare_tiling_stage *stage = &walk->tiling->stages[s];
     const struct level *in = &walk->levels[s], *out = &walk->levels[s + 1];
     struct tare_conv conv = stage->conv;
     int64_t first, end;
@@ -90,20 +90,20 @@ static void run_stage(struct walk *walk, int s, int64_t from, int64_t to) {
     }
     const float *input = (s == 0 ? walk->input : in->data) + (first - in->first) * in->line;
     float *output = out->data + (from - out->first) * out->line;
-    struct tare_gemm_finish finish = stage->finish == NULL ? (struct tare_gemm_finish){ 0 } : *stage->finish;
-    const struct tare_gemm_finish *finished = stage->finish == NULL ? NULL : &finish;
-    if (finish.addend != NULL) finish.addend += (walk->first_image * out->lines + from) * out->line;
+    struct tare_gemm_epilogue shifted = stage->epilogue == NULL ? (struct tare_gemm_epilogue){ 0 } : *stage->epilogue;
+    const struct tare_gemm_epilogue *epilogue = stage->epilogue == NULL ? NULL : &shifted;
+    if (shifted.addend != NULL) shifted.addend += (walk->first_image * out->lines + from) * out->line;
     if (stage->is_padding) {
         for (int64_t i = 0; i < walk->images; i++)
             pad_lines(&stage->conv, output + i * out->lines * out->line, input + i * in->lines * in->line, from, to);
     } else if (conv.groups > 1) {
-        tare_conv_depthwise_at(walk->level, output, &conv, input, stage->weights, finished, NULL);
+        tare_conv_depthwise_at(walk->level, output, &conv, input, stage->weights, epilogue, NULL);
     } else {
-        tare_conv_dense_at(walk->level, output, &conv, input, stage->weights, finished, walk->scratch);
+        tare_conv_dense_at(walk->level, output, &conv, input, stage->weights, epilogue, walk->scratch);
     }
 }
 
-/* ---- bands ---- */
+/* ---- tiles ---- */
 
 /* Drops the lines that nobody needs any more and makes room for those up to `end`. */
 static void slide(struct walk *walk, struct level *level, int64_t end) {
@@ -117,16 +117,16 @@ static void slide(struct walk *walk, struct level *level, int64_t end) {
     if (end - level->first > level->room) level->room = end - level->first;
 }
 
-/* The next band: output lines up to `to`. */
-static void run_band(struct walk *walk, int64_t to) {
-    const int n = walk->strip->n_stages;
-    int64_t expected[TARE_STRIP_MOST + 1];
+/* The next tile: output lines up to `to`. */
+static void run_tile(struct walk *walk, int64_t to) {
+    const int n = walk->tiling->n_stages;
+    int64_t expected[TARE_TILING_MAX_STAGES + 1];
     expected[n] = to;
     for (int s = n - 1; s >= 0; s--) {
         struct level *in = &walk->levels[s];
         const struct level *out = &walk->levels[s + 1];
         int64_t first, end;
-        needed(&walk->strip->stages[s].conv, out->end, expected[s + 1], &first, &end);
+        needed(&walk->tiling->stages[s].conv, out->end, expected[s + 1], &first, &end);
         expected[s] = end > in->end && expected[s + 1] > out->end ? end : in->end;
         if (walk->whole) expected[s] = in->lines;
         in->keep = first < in->end ? first : in->end;
@@ -141,19 +141,19 @@ static void run_band(struct walk *walk, int64_t to) {
 }
 
 static void run_images(struct walk *walk, int64_t lines) {
-    const int n = walk->strip->n_stages;
+    const int n = walk->tiling->n_stages;
     for (int s = 1; s <= n; s++)
         walk->levels[s].first = walk->levels[s].end = walk->levels[s].keep = 0;
     const int64_t all = walk->levels[n].lines;
     walk->whole = lines >= all;
     for (int64_t to = lines; to < all + lines; to += lines)
-        run_band(walk, to < all ? to : all);
+        run_tile(walk, to < all ? to : all);
 }
 
-static void open_walk(struct walk *walk, const struct tare_strip *strip) {
-    *walk = (struct walk){ .strip = strip, .images = 1 };
-    for (int s = 0; s < strip->n_stages; s++) {
-        const struct tare_conv *conv = &strip->stages[s].conv;
+static void open_walk(struct walk *walk, const struct tare_tiling *tiling) {
+    *walk = (struct walk){ .tiling = tiling, .images = 1 };
+    for (int s = 0; s < tiling->n_stages; s++) {
+        const struct tare_conv *conv = &tiling->stages[s].conv;
         walk->levels[s].line = conv->in[2] * conv->in_channels;
         walk->levels[s].lines = conv->in[1];
         walk->levels[s + 1].line = conv->out[2] * conv->out_channels;
@@ -164,96 +164,96 @@ static void open_walk(struct walk *walk, const struct tare_strip *strip) {
 
 /* ---- plan ---- */
 
-/* Buffers and scratch for bands of `lines`; floats of the buffers and of a band's input and output. */
-static int64_t measure(struct tare_strip *strip, int64_t lines) {
+/* Buffers and scratch for tiles of `lines`; floats of the buffers and of a tile's input and output. */
+static int64_t measure(struct tare_tiling *tiling, int64_t lines) {
     struct walk walk;
     int64_t floats = 0;
-    open_walk(&walk, strip);
-    walk.images = strip->images;
+    open_walk(&walk, tiling);
+    walk.images = tiling->images;
     run_images(&walk, lines);
-    const struct level *input = &walk.levels[0], *output = &walk.levels[strip->n_stages];
+    const struct level *input = &walk.levels[0], *output = &walk.levels[tiling->n_stages];
     floats += lines * output->line + (lines * input->lines + output->lines - 1) / output->lines * input->line;
-    strip->lines = lines;
-    strip->scratch = walk.scratch_floats;
-    for (int s = 1; s < strip->n_stages; s++) {
-        strip->room[s] = walk.levels[s].room;
+    tiling->lines = lines;
+    tiling->scratch = walk.scratch_floats;
+    for (int s = 1; s < tiling->n_stages; s++) {
+        tiling->room[s] = walk.levels[s].room;
         floats += walk.levels[s].room * walk.levels[s].line;
     }
     return floats;
 }
 
-/* Floats between the stages and at the strip's ends, of one image; of all weights. */
-static int64_t count_between(const struct tare_strip *strip) {
+/* Floats of the intermediate arrays, of the first input and last output (one image), and of all weights. */
+static int64_t count_between(const struct tare_tiling *tiling) {
     int64_t floats = 0;
-    for (int s = 1; s < strip->n_stages; s++) {
-        const struct tare_conv *conv = &strip->stages[s].conv;
+    for (int s = 1; s < tiling->n_stages; s++) {
+        const struct tare_conv *conv = &tiling->stages[s].conv;
         floats += conv->in[1] * conv->in[2] * conv->in_channels;
     }
     return floats;
 }
-static int64_t count_ends(const struct tare_strip *strip) {
-    const struct tare_conv *first = &strip->stages[0].conv, *last = &strip->stages[strip->n_stages - 1].conv;
+static int64_t count_ends(const struct tare_tiling *tiling) {
+    const struct tare_conv *first = &tiling->stages[0].conv, *last = &tiling->stages[tiling->n_stages - 1].conv;
     return first->in[1] * first->in[2] * first->in_channels + last->out[1] * last->out[2] * last->out_channels;
 }
-static int64_t count_weights(const struct tare_strip *strip) {
+static int64_t count_weights(const struct tare_tiling *tiling) {
     int64_t floats = 0;
-    for (int s = 0; s < strip->n_stages; s++) {
-        const struct tare_conv *conv = &strip->stages[s].conv;
-        if (!strip->stages[s].is_padding) floats += tare_conv_patch(conv) * conv->out_channels;
+    for (int s = 0; s < tiling->n_stages; s++) {
+        const struct tare_conv *conv = &tiling->stages[s].conv;
+        if (!tiling->stages[s].is_padding) floats += tare_conv_patch(conv) * conv->out_channels;
     }
     return floats;
 }
 
-bool tare_strip_plan(struct tare_strip *strip, int64_t floats) {
-    const int64_t all = strip->stages[strip->n_stages - 1].conv.out[1];
-    if (strip->n_stages < 2 || strip->n_stages > TARE_STRIP_MOST || strip->batch < 1) return false;
-    const int64_t between = count_between(strip), weights = count_weights(strip);
-    const int64_t image = between + count_ends(strip);
-    int64_t bands = (image + floats - 1) / floats, lines = 0;
-    strip->images = clamp(floats / image, 1, strip->batch);
-    for (int64_t before = 0;; bands++, before = lines) {
-        lines = (all + bands - 1) / bands;
+bool tare_tiling_plan(struct tare_tiling *tiling, int64_t floats) {
+    const int64_t all = tiling->stages[tiling->n_stages - 1].conv.out[1];
+    if (tiling->n_stages < 2 || tiling->n_stages > TARE_TILING_MAX_STAGES || tiling->batch < 1) return false;
+    const int64_t between = count_between(tiling), weights = count_weights(tiling);
+    const int64_t image = between + count_ends(tiling);
+    int64_t tiles = (image + floats - 1) / floats, lines = 0;
+    tiling->images = clamp(floats / image, 1, tiling->batch);
+    for (int64_t before = 0;; tiles++, before = lines) {
+        lines = (all + tiles - 1) / tiles;
         if (lines == before) continue;
-        if (measure(strip, lines) <= floats || lines == 1 || strip->images > 1) break;
+        if (measure(tiling, lines) <= floats || lines == 1 || tiling->images > 1) break;
     }
-    const int64_t passes = (all + lines - 1) / lines * ((strip->batch + strip->images - 1) / strip->images);
-    return weights * (passes - 1) <= between * strip->batch;
+    const int64_t passes = (all + lines - 1) / lines * ((tiling->batch + tiling->images - 1) / tiling->images);
+    return weights * (passes - 1) <= between * tiling->batch;
 }
 
-size_t tare_strip_scratch(const struct tare_strip *strip) {
-    int64_t floats = strip->scratch + 16;
-    for (int s = 1; s < strip->n_stages; s++) {
-        const struct tare_conv *conv = &strip->stages[s].conv;
+size_t tare_tiling_scratch(const struct tare_tiling *tiling) {
+    int64_t floats = tiling->scratch + 16;
+    for (int s = 1; s < tiling->n_stages; s++) {
+        const struct tare_conv *conv = &tiling->stages[s].conv;
         int64_t level;
-        if (!tare_mul_i64(&level, strip->room[s] * strip->images, conv->in[2] * conv->in_channels + 16) ||
+        if (!tare_mul_i64(&level, tiling->room[s] * tiling->images, conv->in[2] * conv->in_channels + 16) ||
             !tare_add_i64(&floats, floats, level) || floats > INT64_MAX / (int64_t)sizeof(float))
             return 0;
     }
     return (size_t)floats;
 }
 
-void tare_strip_run_at(enum tare_cpu_level level, const struct tare_strip *strip, float *output, const float *input,
-                       float *scratch) {
-    const int n = strip->n_stages;
+void tare_tiling_run_at(enum tare_cpu_level level, const struct tare_tiling *tiling, float *output, const float *input,
+                        float *scratch) {
+    const int n = tiling->n_stages;
     struct walk walk;
-    open_walk(&walk, strip);
+    open_walk(&walk, tiling);
     walk.level = level;
     walk.compute = true;
     walk.scratch = scratch;
-    scratch += (strip->scratch + 15) / 16 * 16;
+    scratch += (tiling->scratch + 15) / 16 * 16;
     for (int s = 1; s < n; s++) {
         walk.levels[s].data = scratch;
-        scratch += (strip->room[s] * strip->images * walk.levels[s].line + 15) / 16 * 16;
+        scratch += (tiling->room[s] * tiling->images * walk.levels[s].line + 15) / 16 * 16;
     }
-    for (int64_t i = 0; i < strip->batch; i += strip->images) {
+    for (int64_t i = 0; i < tiling->batch; i += tiling->images) {
         walk.first_image = i;
-        walk.images = strip->batch - i < strip->images ? strip->batch - i : strip->images;
+        walk.images = tiling->batch - i < tiling->images ? tiling->batch - i : tiling->images;
         walk.input = input + i * walk.levels[0].lines * walk.levels[0].line;
         walk.levels[n].data = output + i * walk.levels[n].lines * walk.levels[n].line;
-        run_images(&walk, strip->lines);
+        run_images(&walk, tiling->lines);
     }
 }
 
-void tare_strip_run(const struct tare_strip *strip, float *output, const float *input, float *scratch) {
-    tare_strip_run_at(tare_cpu_level(), strip, output, input, scratch);
+void tare_tiling_run(const struct tare_tiling *tiling, float *output, const float *input, float *scratch) {
+    tare_tiling_run_at(tare_cpu_level(), tiling, output, input, scratch);
 }

@@ -1,44 +1,45 @@
-/* Convolutions in a row, computed in bands of lines: a band of the last one's output, for which each stage makes just
- * the lines that the next one lacks. What lies between stays in the second-level cache and is never whole in memory.
- * Every line is computed once, by the kernels of conv.h, so that each element has the bits that it has when the stages
- * run one after the other. Nothing here knows tensors or ops. */
+/* Tiled execution of consecutive convolutions: for one tile (some lines) of the last stage's output, each stage
+ * computes only the lines that the next stage still lacks. The intermediate arrays stay in the second-level cache and
+ * are never whole in memory. Every line is computed exactly once, by the kernels of conv.h, so the result has the same
+ * bits as running the stages one after another. This file does not know tensors or ops. */
 #ifndef TARE_INTERPRETER_KERNELS_TILING_H
 #define TARE_INTERPRETER_KERNELS_TILING_H
 
 #include "interpreter/kernels/conv.h"
 
-enum { TARE_STRIP_MOST = 12 };
+enum { TARE_TILING_MAX_STAGES = 12 };
 
 /* One stage. Its convolution is two-dimensional (depth 1), float, channels-last, with batch 1. */
-struct tare_strip_stage {
+struct tare_tiling_stage {
     struct tare_conv conv;
     bool is_padding;      /* copies lines and puts zeros around them: conv.pad in front, and behind up to conv.out */
     const float *weights; /* packed; the filter of a depthwise one */
-    const struct tare_gemm_finish *finish; /* NULL: none. An addend lies as the stage's whole output does */
+    const struct tare_gemm_epilogue *epilogue; /* NULL: none. The addend has the layout of the stage's whole output */
 };
 
-struct tare_strip {
-    struct tare_strip_stage stages[TARE_STRIP_MOST];
+struct tare_tiling {
+    struct tare_tiling_stage stages[TARE_TILING_MAX_STAGES];
     int n_stages;
     int64_t batch;
-    /* set by tare_strip_plan */
-    int64_t lines;                     /* of the output at a time */
-    int64_t images;                    /* at a time; more than 1 only with all lines */
-    int64_t room[TARE_STRIP_MOST + 1]; /* lines that the buffer in front of stage i holds; 0 of the first stage */
-    int64_t scratch;                   /* floats that the kernels want */
+    /* set by tare_tiling_plan */
+    int64_t lines;  /* of the output at a time */
+    int64_t images; /* at a time; more than 1 only with all lines */
+    /* capacity, in lines, of the input buffer of stage i; 0 for the first stage */
+    int64_t room[TARE_TILING_MAX_STAGES + 1];
+    int64_t scratch; /* floats of scratch for the kernels */
 };
 
-/* True for what a stage may be. */
-bool tare_strip_takes(const struct tare_strip_stage *stage);
-/* Chooses bands whose buffers hold at most `floats` in all, or of one line where even that is more. False where the
- * strip does not pay: nothing lies between, or the weights would be read so often that it costs more than it saves. */
-bool tare_strip_plan(struct tare_strip *strip, int64_t floats);
-/* Floats of scratch that a planned strip wants; 0 when that overflows. */
-size_t tare_strip_scratch(const struct tare_strip *strip);
-/* Runs a planned strip; `scratch` should be aligned to 64 bytes. */
-void tare_strip_run(const struct tare_strip *strip, float *output, const float *input, float *scratch);
-/* As tare_strip_run at a level, for tests and benchmarks. */
-void tare_strip_run_at(enum tare_cpu_level level, const struct tare_strip *strip, float *output, const float *input,
-                       float *scratch);
+/* True when the stage can be part of a tiling. */
+bool tare_tiling_supports(const struct tare_tiling_stage *stage);
+/* Chooses the largest tile whose buffers fit in `floats`, at least one line. False when tiling is not faster: there is
+ * no intermediate array, or the weights would be read so often that it costs more than it saves. */
+bool tare_tiling_plan(struct tare_tiling *tiling, int64_t floats);
+/* Floats of scratch that a planned tiling needs; 0 on overflow. */
+size_t tare_tiling_scratch(const struct tare_tiling *tiling);
+/* Runs a planned tiling; `scratch` should be aligned to 64 bytes. */
+void tare_tiling_run(const struct tare_tiling *tiling, float *output, const float *input, float *scratch);
+/* As tare_tiling_run at a level, for tests and benchmarks. */
+void tare_tiling_run_at(enum tare_cpu_level level, const struct tare_tiling *tiling, float *output, const float *input,
+                        float *scratch);
 
 #endif

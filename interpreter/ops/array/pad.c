@@ -96,10 +96,10 @@ static tare_status run_pad(struct tare_kernel *kernel) {
 }
 
 /* Zeros around height and width of channels-last images. */
-bool tare_pad_stage(struct tare_strip_stage *stage, struct tare_kernel *kernel, struct tare_shape *shape) {
+bool tare_pad_stage(struct tare_tiling_stage *stage, struct tare_kernel *kernel, struct tare_shape *shape) {
     const struct tare_tensor *paddings = &kernel->inputs[1];
     int64_t elements;
-    *stage = (struct tare_strip_stage){ .is_padding = true };
+    *stage = (struct tare_tiling_stage){ .is_padding = true };
     if (shape->rank != 4 || kernel->n_inputs != 2 || paddings->elements != 2 * shape->rank) return false;
     stage->conv = (struct tare_conv){ .batch = 1,
                                       .in = { 1, shape->dims[1], shape->dims[2] },
@@ -230,7 +230,7 @@ const struct tare_op tare_ops_pad[] = {
       .attrs = "T: type; Tpaddings: {int32, int64} = DT_INT32",
       .infer = infer_pad,
       .run = run_pad,
-      .strip = tare_run_strip,
+      .run_tiled = tare_run_tiled,
       .flags = TARE_OP_MOVE,
       .quant = TARE_QUANT_PASS_THROUGH },
     { .name = "PadV2",

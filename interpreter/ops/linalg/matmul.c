@@ -184,7 +184,7 @@ static tare_status run_any(struct tare_kernel *kernel, bool plain) {
     const struct flags flags = flags_of(kernel->node, kind);
     struct tare_shape shape;
     struct tare_product product = { 0 };
-    struct tare_gemm_finish finish;
+    struct tare_gemm_epilogue epilogue;
     TARE_TRY(matmul_shape(&shape, kind, flags, &kernel->inputs[0].shape, &kernel->inputs[1].shape));
     if (shape.rank > TARE_MAX_RANK) return TARE_FAIL(TARE_SHAPE, "rank %d", shape.rank);
     const int dtype = tare_dtype_base(kernel->node->output_dtypes[0]);
@@ -196,8 +196,8 @@ static tare_status run_any(struct tare_kernel *kernel, bool plain) {
     TARE_TRY(set_up(kernel, &product, flags));
     if (is_int32 && !plain && product.k > 0) return run_int32(kernel, &product, flags);
     TARE_TRY(set_elements(kernel, &product));
-    if (!plain && product.k > 0 && kernel->finish != NULL && kernel->finish->addend == NULL)
-        product.finish = tare_take_finish(&finish, kernel);
+    if (!plain && product.k > 0 && kernel->epilogue != NULL && kernel->epilogue->addend == NULL)
+        product.epilogue = tare_take_epilogue(&epilogue, kernel);
     if (plain || is_int32)
         tare_product_plain(&product);
     else
@@ -217,7 +217,7 @@ static tare_status reference_matmul(struct tare_kernel *kernel) {
     {                                                                                                                  \
         .name = op, .inputs = a, .outputs = b, .attrs = c list, .infer = infer_matmul, .run = run_matmul,              \
         .prepare = prepare_matmul, .release = release_matmul, .reference = reference_matmul, .cost = cost_matmul,      \
-        .aux = &kind, .flags = TARE_OP_FINISHES, .quant = TARE_QUANT_WEIGHTED                                          \
+        .aux = &kind, .flags = TARE_OP_EPILOGUE, .quant = TARE_QUANT_WEIGHTED                                          \
     }
 #define SPARSE_TYPES                                                                                                   \
     "a_is_sparse: bool = false; b_is_sparse: bool = false; Ta: {float, bfloat16} = DT_FLOAT; Tb: {float, bfloat16} = " \

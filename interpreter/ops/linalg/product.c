@@ -160,7 +160,7 @@ static tare_status run_float(const struct tare_product *p, struct tare_weights *
         struct tare_gemm_rows rows = { .gather = gather_strided, .source = &strided };
         if (p->a_column == 1) rows = (struct tare_gemm_rows){ .data = strided.a, .stride = p->a_row };
         tare_gemm((float *)p->c + i * p->m * p->n, p->n, &rows, packed + (size_t)index[i] * each, m, p->n, p->k,
-                  p->finish, block);
+                  p->epilogue, block);
     }
     return TARE_OK;
 }

@@ -16,7 +16,8 @@ struct tare_product {
     const int64_t *a_first, *b_first;
     int64_t a_row, a_column, b_row, b_column;
     bool conjugate_a, conjugate_b;
-    const struct tare_gemm_finish *finish; /* of every matrix, without addend; NULL: none. Not of the plain product */
+    const struct tare_gemm_epilogue
+        *epilogue; /* of every matrix, without addend; NULL: none. Not of the plain product */
 };
 
 /* One chain an element, one element after another. */

@@ -169,19 +169,19 @@ static const float *packed_weights(struct tare_kernel *kernel, const struct tare
 }
 
 static tare_status run_floats(struct tare_kernel *kernel, const struct tare_conv *conv, struct tare_weights *weights,
-                              const struct tare_tensor *filter, const struct conv_arrays *arrays, bool may_finish) {
-    struct tare_gemm_finish room;
-    const struct tare_gemm_finish *finish = may_finish ? tare_take_finish(&room, kernel) : NULL;
+                              const struct tare_tensor *filter, const struct conv_arrays *arrays, bool may_fuse) {
+    struct tare_gemm_epilogue room;
+    const struct tare_gemm_epilogue *epilogue = may_fuse ? tare_take_epilogue(&room, kernel) : NULL;
     if (tare_conv_is_depthwise(conv)) {
         float *scratch = tare_arena_alloc(kernel->scratch, tare_conv_depthwise_scratch(conv) * sizeof(float));
         if (scratch == NULL) return TARE_NO_MEMORY;
-        tare_conv_depthwise(arrays->output, conv, arrays->input, arrays->filter, finish, scratch);
+        tare_conv_depthwise(arrays->output, conv, arrays->input, arrays->filter, epilogue, scratch);
         return TARE_OK;
     }
     float *scratch = tare_arena_alloc(kernel->scratch, tare_conv_dense_scratch(conv) * sizeof(float));
     const float *packed = packed_weights(kernel, conv, weights, filter, arrays->filter);
     if (scratch == NULL || packed == NULL) return TARE_NO_MEMORY;
-    tare_conv_dense(arrays->output, conv, arrays->input, packed, finish, scratch);
+    tare_conv_dense(arrays->output, conv, arrays->input, packed, epilogue, scratch);
     return TARE_OK;
 }
 
@@ -269,23 +269,23 @@ static tare_status reference_conv(struct tare_kernel *kernel) {
     return run_forward(kernel, true);
 }
 
-bool tare_conv_stage(struct tare_strip_stage *stage, struct tare_gemm_finish *room, struct tare_kernel *kernel,
+bool tare_conv_stage(struct tare_tiling_stage *stage, struct tare_gemm_epilogue *room, struct tare_kernel *kernel,
                      struct tare_shape *shape) {
     struct conv_state *state = kernel->state;
     const struct tare_tensor *filter = &kernel->inputs[1];
     const struct conv_kind *kind = kernel->op->aux;
     struct tare_conv *conv = &stage->conv;
     struct tare_layout output;
-    *stage = (struct tare_strip_stage){ 0 };
+    *stage = (struct tare_tiling_stage){ 0 };
     if (kind->spatial != 2 || state->window.channels_first || filter->dtype != TARE_DT_FLOAT) return false;
     if (forward_geometry(conv, &output, &state->window, kind, shape, &filter->shape) != TARE_OK) return false;
     conv->batch = 1;
     *shape = tare_layout_shape(&output, &state->window);
-    if (!tare_strip_takes(stage)) return false;
+    if (!tare_tiling_supports(stage)) return false;
     kernel->outputs[0] = (struct tare_tensor){ .dtype = TARE_DT_FLOAT, .shape = *shape };
-    stage->finish = tare_take_finish(room, kernel);
+    stage->epilogue = tare_take_epilogue(room, kernel);
     kernel->outputs[0] = (struct tare_tensor){ 0 };
-    if (kernel->finish != NULL && stage->finish == NULL) return false;
+    if (kernel->epilogue != NULL && stage->epilogue == NULL) return false;
     stage->weights =
         conv->groups > 1 ? filter->data : packed_weights(kernel, conv, &state->weights, filter, filter->data);
     return stage->weights != NULL;
@@ -482,10 +482,10 @@ const struct tare_op tare_ops_conv[] = {
       .prepare = prepare_conv,
       .release = release_conv,
       .reference = reference_conv,
-      .strip = tare_run_strip,
+      .run_tiled = tare_run_tiled,
       .cost = cost_conv,
       .aux = &kind_2d,
-      .flags = TARE_OP_FINISHES,
+      .flags = TARE_OP_EPILOGUE,
       .quant = TARE_QUANT_WEIGHTED },
     { .name = "DepthwiseConv2dNative",
       .inputs = "input: T, filter: T",
@@ -496,10 +496,10 @@ const struct tare_op tare_ops_conv[] = {
       .prepare = prepare_conv,
       .release = release_conv,
       .reference = reference_conv,
-      .strip = tare_run_strip,
+      .run_tiled = tare_run_tiled,
       .cost = cost_conv,
       .aux = &kind_depthwise,
-      .flags = TARE_OP_FINISHES,
+      .flags = TARE_OP_EPILOGUE,
       .quant = TARE_QUANT_WEIGHTED },
     { .name = "Conv3D",
       .inputs = "input: T, filter: T",
@@ -512,7 +512,7 @@ const struct tare_op tare_ops_conv[] = {
       .reference = reference_conv,
       .cost = cost_conv,
       .aux = &kind_3d,
-      .flags = TARE_OP_FINISHES,
+      .flags = TARE_OP_EPILOGUE,
       .quant = TARE_QUANT_WEIGHTED },
     { .name = "Conv2DBackpropInput",
       .inputs = "input_sizes: int32, filter: T, out_backprop: T",

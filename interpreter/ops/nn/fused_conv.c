@@ -20,7 +20,7 @@ static const struct tare_op *conv_row(void) {
 static struct tare_kernel as_conv(const struct tare_kernel *kernel) {
     struct tare_kernel conv = *kernel;
     conv.op = conv_row();
-    conv.finish = NULL;
+    conv.epilogue = NULL;
     return conv;
 }
 

@@ -2,31 +2,31 @@
 
 #include <string.h>
 
-/* A band must stay in the second-level cache, beside the weights. */
-enum { FLOATS_OF_BAND = 128 * 1024 };
+/* A tile must fit in the second-level cache together with the weights. */
+enum { FLOATS_OF_TILE = 128 * 1024 };
 
 struct stages {
-    struct tare_strip strip;
-    struct tare_gemm_finish finishes[TARE_STRIP_MOST];
-    struct tare_shape shapes[TARE_STRIP_MOST]; /* of the outputs */
+    struct tare_tiling tiling;
+    struct tare_gemm_epilogue epilogues[TARE_TILING_MAX_STAGES];
+    struct tare_shape shapes[TARE_TILING_MAX_STAGES]; /* of the outputs */
 };
 
 /* Stages of as many executions as go together. */
 static void make_stages(struct stages *all, struct tare_kernel *kernels, size_t count) {
     struct tare_shape shape = kernels[0].inputs[0].shape;
-    all->strip = (struct tare_strip){ .batch = shape.rank == 4 ? shape.dims[0] : 0 };
-    if (kernels[0].inputs[0].dtype != TARE_DT_FLOAT || all->strip.batch < 1) return;
-    for (size_t i = 0; i < count && i < TARE_STRIP_MOST; i++) {
-        struct tare_strip_stage *stage = &all->strip.stages[i];
-        const bool is_conv = (kernels[i].op->flags & TARE_OP_FINISHES) != 0;
-        if (!(is_conv ? tare_conv_stage(stage, &all->finishes[i], &kernels[i], &shape)
+    all->tiling = (struct tare_tiling){ .batch = shape.rank == 4 ? shape.dims[0] : 0 };
+    if (kernels[0].inputs[0].dtype != TARE_DT_FLOAT || all->tiling.batch < 1) return;
+    for (size_t i = 0; i < count && i < TARE_TILING_MAX_STAGES; i++) {
+        struct tare_tiling_stage *stage = &all->tiling.stages[i];
+        const bool is_conv = (kernels[i].op->flags & TARE_OP_EPILOGUE) != 0;
+        if (!(is_conv ? tare_conv_stage(stage, &all->epilogues[i], &kernels[i], &shape)
                       : tare_pad_stage(stage, &kernels[i], &shape)) ||
-            !tare_strip_takes(stage)) {
+            !tare_tiling_supports(stage)) {
             tare_error_clear(); /* run alone it says so again */
             return;
         }
         all->shapes[i] = shape;
-        all->strip.n_stages++;
+        all->tiling.n_stages++;
     }
 }
 
@@ -34,7 +34,7 @@ static int64_t size_of(const struct tare_shape *shape) {
     return shape->dims[1] * shape->dims[2] * shape->dims[3];
 }
 
-/* A strip ends at a narrow place, so that nothing large has to go through memory. */
+/* A tiling ends at a small tensor, so that the output written to memory is not large. */
 static bool may_end(const struct stages *all, int n, int most) {
     if (n == most) return true;
     const int64_t here = size_of(&all->shapes[n - 1]);
@@ -42,21 +42,21 @@ static bool may_end(const struct stages *all, int n, int most) {
 }
 
 static bool choose_end(struct stages *all) {
-    const int most = all->strip.n_stages;
+    const int most = all->tiling.n_stages;
     for (int n = most; n >= 2; n--) {
-        all->strip.n_stages = n;
-        if (may_end(all, n, most) && tare_strip_plan(&all->strip, FLOATS_OF_BAND)) return true;
+        all->tiling.n_stages = n;
+        if (may_end(all, n, most) && tare_tiling_plan(&all->tiling, FLOATS_OF_TILE)) return true;
     }
     return false;
 }
 
-size_t tare_run_strip(struct tare_kernel *kernels, size_t count) {
+size_t tare_run_tiled(struct tare_kernel *kernels, size_t count) {
     struct stages all;
     make_stages(&all, kernels, count);
     if (!choose_end(&all)) return 0;
-    const int n = all.strip.n_stages;
+    const int n = all.tiling.n_stages;
     struct tare_kernel *last = &kernels[n - 1];
-    const size_t floats = tare_strip_scratch(&all.strip);
+    const size_t floats = tare_tiling_scratch(&all.tiling);
     char *scratch = floats ? tare_arena_alloc(last->scratch, (floats + 16) * sizeof(float)) : NULL;
     if (scratch == NULL) return 0;
     scratch += (64 - (uintptr_t)scratch % 64) % 64;
@@ -64,6 +64,6 @@ size_t tare_run_strip(struct tare_kernel *kernels, size_t count) {
         tare_error_clear();
         return 0;
     }
-    tare_strip_run(&all.strip, last->outputs[0].data, kernels[0].inputs[0].data, (float *)(void *)scratch);
+    tare_tiling_run(&all.tiling, last->outputs[0].data, kernels[0].inputs[0].data, (float *)(void *)scratch);
     return (size_t)n;
 }

@@ -5,13 +5,13 @@
 #include "interpreter/kernels/tiling.h"
 #include "interpreter/kernel.h"
 
-/* The rows' `strip`. */
-size_t tare_run_strip(struct tare_kernel *kernels, size_t count);
+/* tare_op.run_tiled of convolutions and paddings. */
+size_t tare_run_tiled(struct tare_kernel *kernels, size_t count);
 
-/* Makes a stage of one execution whose input 0 has *shape, which becomes the output's; batch 1. The finish goes to
- * `room` and refers to the kernel's tensors. False: the execution is nothing for a strip; an error may be set. */
-bool tare_conv_stage(struct tare_strip_stage *stage, struct tare_gemm_finish *room, struct tare_kernel *kernel,
+/* Makes a stage of one execution whose input 0 has *shape, which becomes the output's; batch 1. The epilogue is
+ * written to `room` and refers to the kernel's tensors. False: the execution cannot be tiled; an error may be set. */
+bool tare_conv_stage(struct tare_tiling_stage *stage, struct tare_gemm_epilogue *room, struct tare_kernel *kernel,
                      struct tare_shape *shape);
-bool tare_pad_stage(struct tare_strip_stage *stage, struct tare_kernel *kernel, struct tare_shape *shape);
+bool tare_pad_stage(struct tare_tiling_stage *stage, struct tare_kernel *kernel, struct tare_shape *shape);
 
 #endif

@@ -10,16 +10,16 @@ static bool addend_fits(const struct tare_tensor *addend, const struct tare_tens
     return addend->dtype == TARE_DT_FLOAT && tare_shape_equal(&addend->shape, &output->shape);
 }
 
-const struct tare_gemm_finish *tare_take_finish(struct tare_gemm_finish *out, struct tare_kernel *kernel) {
-    struct tare_finish *finish = kernel->finish;
+const struct tare_gemm_epilogue *tare_take_epilogue(struct tare_gemm_epilogue *out, struct tare_kernel *kernel) {
+    struct tare_epilogue *epilogue = kernel->epilogue;
     const struct tare_tensor *output = &kernel->outputs[0];
-    if (finish == NULL || output->dtype != TARE_DT_FLOAT || output->shape.rank < 2) return NULL;
-    if (finish->bias != NULL && (finish->bias->splat || !bias_fits(finish->bias, output))) return NULL;
-    if (finish->addend != NULL && (finish->addend->splat || !addend_fits(finish->addend, output))) return NULL;
-    *out = (struct tare_gemm_finish){ .bias = finish->bias == NULL ? NULL : finish->bias->data,
-                                      .addend = finish->addend == NULL ? NULL : finish->addend->data,
-                                      .relu = finish->relu,
-                                      .limit = finish->limit };
-    finish->applied = true;
+    if (epilogue == NULL || output->dtype != TARE_DT_FLOAT || output->shape.rank < 2) return NULL;
+    if (epilogue->bias != NULL && (epilogue->bias->splat || !bias_fits(epilogue->bias, output))) return NULL;
+    if (epilogue->addend != NULL && (epilogue->addend->splat || !addend_fits(epilogue->addend, output))) return NULL;
+    *out = (struct tare_gemm_epilogue){ .bias = epilogue->bias == NULL ? NULL : epilogue->bias->data,
+                                        .addend = epilogue->addend == NULL ? NULL : epilogue->addend->data,
+                                        .relu = epilogue->relu,
+                                        .limit = epilogue->limit };
+    epilogue->applied = true;
     return out;
 }

@@ -1,12 +1,12 @@
-/* Taking on what a chain of ops does to a kernel's output next (struct tare_finish). */
+/* Applying a fused epilogue (struct tare_epilogue) in a kernel's own pass. */
 #ifndef TARE_INTERPRETER_OPS_SUPPORT_EPILOGUE_H
 #define TARE_INTERPRETER_OPS_SUPPORT_EPILOGUE_H
 
 #include "interpreter/kernels/gemm.h"
 #include "interpreter/kernel.h"
 
-/* Fills `out` and marks the kernel's finish as applied, when there is one and it fits output 0, which was made:
- * float32, a bias of as many elements as the last dimension, an addend of the output's shape. NULL otherwise. */
-const struct tare_gemm_finish *tare_take_finish(struct tare_gemm_finish *out, struct tare_kernel *kernel);
+/* If the kernel has an epilogue that fits output 0 (already allocated), fills `out`, marks it as applied and returns
+ * `out`: output float32, bias with as many elements as the last dimension, addend of the output's shape. Else NULL. */
+const struct tare_gemm_epilogue *tare_take_epilogue(struct tare_gemm_epilogue *out, struct tare_kernel *kernel);
 
 #endif

@@ -17,9 +17,9 @@ static struct fixture open_fixture(void) {
 static void expect(const struct fixture *f, bool expected) {
     struct tare_binding input = { .key = "x", .dtype = TARE_DT_FLOAT, .edge = f->x };
     const struct tare_signature signature = { "test", "", &input, 1, NULL, 0, NULL };
-    bool steered = !expected;
-    mini_ok(tare_signature_steered(&steered, &signature));
-    assert_int_equal(steered, expected);
+    bool dependent = !expected;
+    mini_ok(tare_signature_is_data_dependent(&dependent, &signature));
+    assert_int_equal(dependent, expected);
     tare_model_free(f->model);
 }
 
@@ -39,14 +39,14 @@ static void add_if(struct fixture *f, struct tare_edge predicate) {
     mini_done(node);
 }
 
-static void a_branch__is_steered_by_a_comparison_of_the_input(void **state) {
+static void a_branch__is_data_dependent_by_a_comparison_of_the_input(void **state) {
     (void)state;
     struct fixture f = open_fixture();
     add_if(&f, mini_node(f.model->main, "TestLess", "less", 2, f.x, mini_float(f.model->main, "c", 1)));
     expect(&f, true);
 }
 
-static void a_branch__is_not_steered_by_a_constant_or_a_shape(void **state) {
+static void a_branch__is_not_data_dependent_by_a_constant_or_a_shape(void **state) {
     (void)state;
     struct fixture f = open_fixture();
     add_if(&f, mini_bool(f.model->main, "p", true));
@@ -58,7 +58,7 @@ static void a_branch__is_not_steered_by_a_constant_or_a_shape(void **state) {
 }
 
 /* The predicate is made two calls down. */
-static void a_branch__is_steered_through_functions(void **state) {
+static void a_branch__is_data_dependent_through_functions(void **state) {
     (void)state;
     struct fixture f = open_fixture();
     struct tare_graph *inner = tare_model_add_function(f.model, "inner"),
@@ -88,21 +88,21 @@ static void add_while(struct fixture *f, struct tare_edge a, struct tare_edge st
     mini_done(node);
 }
 
-static void a_loop__is_steered_by_what_goes_round(void **state) {
+static void a_loop__is_data_dependent_by_what_goes_round(void **state) {
     (void)state;
     struct fixture f = open_fixture();
     add_while(&f, mini_float(f.model->main, "a", 0), f.x); /* only after the first round */
     expect(&f, true);
 }
 
-static void a_loop__that_counts_is_not_steered(void **state) {
+static void a_loop__that_counts_is_not_data_dependent(void **state) {
     (void)state;
     struct fixture f = open_fixture();
     add_while(&f, mini_float(f.model->main, "a", 0), mini_float(f.model->main, "one", 1));
     expect(&f, false);
 }
 
-static void a_switch_of_a_frozen_graph__is_steered_by_its_predicate(void **state) {
+static void a_switch_of_a_frozen_graph__is_data_dependent_by_its_predicate(void **state) {
     (void)state;
     struct fixture f = open_fixture();
     struct tare_edge less = mini_node(f.model->main, "TestLess", "less", 2, f.x, mini_float(f.model->main, "c", 1));
@@ -135,13 +135,13 @@ static void a_signature__batches_when_every_input_leaves_its_first_dimension_ope
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_branch__is_steered_by_a_comparison_of_the_input),
-        cmocka_unit_test(a_branch__is_not_steered_by_a_constant_or_a_shape),
-        cmocka_unit_test(a_branch__is_steered_through_functions),
-        cmocka_unit_test(a_loop__is_steered_by_what_goes_round),
-        cmocka_unit_test(a_loop__that_counts_is_not_steered),
+        cmocka_unit_test(a_branch__is_data_dependent_by_a_comparison_of_the_input),
+        cmocka_unit_test(a_branch__is_not_data_dependent_by_a_constant_or_a_shape),
+        cmocka_unit_test(a_branch__is_data_dependent_through_functions),
+        cmocka_unit_test(a_loop__is_data_dependent_by_what_goes_round),
+        cmocka_unit_test(a_loop__that_counts_is_not_data_dependent),
         cmocka_unit_test(a_signature__batches_when_every_input_leaves_its_first_dimension_open),
-        cmocka_unit_test(a_switch_of_a_frozen_graph__is_steered_by_its_predicate),
+        cmocka_unit_test(a_switch_of_a_frozen_graph__is_data_dependent_by_its_predicate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

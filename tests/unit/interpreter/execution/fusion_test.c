@@ -1,5 +1,5 @@
-/* Chains: what is computed along with a convolution or product is what the ops give one by one, to the bit, and whoever
- * looks at a value between sees it. */
+/* Operator fusion: the fused result has the bits of the separate ops, and observers still
+ * receive the intermediate values. */
 #include "support/mini_model.h"
 
 #include "graph/op.h"
@@ -107,7 +107,7 @@ static void compare(struct tare_model *model, struct tare_edge x, struct tare_ed
     tare_model_free(model);
 }
 
-static void chain__convolutions_with_bias_and_relu(void **state) {
+static void fusion__convolutions_with_bias_and_relu(void **state) {
     (void)state;
     static const char *const ops[] = { "Conv2D", "DepthwiseConv2dNative" }, *const relus[] = { "Relu", "Relu6" };
     for (int i = 0; i < 4; i++) {
@@ -120,7 +120,7 @@ static void chain__convolutions_with_bias_and_relu(void **state) {
     }
 }
 
-static void chain__residual_block(void **state) {
+static void fusion__residual_block(void **state) {
     (void)state;
     for (int order = 0; order < 2; order++) {
         struct tare_model *model = mini_model_new();
@@ -134,7 +134,7 @@ static void chain__residual_block(void **state) {
 }
 
 /* The other operand is broadcast, is no vector, or is made later: the ops run by themselves. */
-static void chain__what_does_not_fit_runs_alone(void **state) {
+static void fusion__what_does_not_fit_runs_alone(void **state) {
     (void)state;
     const struct tare_shape one = tare_shape_make(1, (int64_t)1);
     const struct tare_shape line = tare_shape_make(4, (int64_t)1, (int64_t)1, (int64_t)7, (int64_t)C);
@@ -149,7 +149,7 @@ static void chain__what_does_not_fit_runs_alone(void **state) {
     }
 }
 
-static void chain__product_with_bias(void **state) {
+static void fusion__product_with_bias(void **state) {
     (void)state;
     struct tare_model *model = mini_model_new();
     struct tare_graph *g = model->main;
@@ -162,7 +162,7 @@ static void chain__product_with_bias(void **state) {
     compare(model, x, mini_node(g, "Relu6", "relu", 1, y));
 }
 
-static void chain__bias_of_a_wrong_shape_is_the_ops_own_error(void **state) {
+static void fusion__bias_of_a_wrong_shape_is_the_ops_own_error(void **state) {
     (void)state;
     struct tare_model *model = mini_model_new();
     struct tare_graph *g = model->main;
@@ -178,7 +178,7 @@ static void chain__bias_of_a_wrong_shape_is_the_ops_own_error(void **state) {
 }
 
 /* One session: nobody looks, one looks at the end, one between, nobody again. */
-static void chain__observers_see_every_value(void **state) {
+static void fusion__observers_see_every_value(void **state) {
     (void)state;
     struct tare_model *model = mini_model_new();
     struct tare_graph *g = model->main;
@@ -212,7 +212,7 @@ static void chain__observers_see_every_value(void **state) {
     tare_model_free(model);
 }
 
-static void chain__profile_counts_the_whole_at_the_first_node(void **state) {
+static void fusion__profile_counts_the_whole_at_the_first_node(void **state) {
     (void)state;
     const struct tare_session_options profiled = { .profile = true };
     struct tare_model *model = mini_model_new();
@@ -240,13 +240,13 @@ static void chain__profile_counts_the_whole_at_the_first_node(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(chain__convolutions_with_bias_and_relu),
-        cmocka_unit_test(chain__residual_block),
-        cmocka_unit_test(chain__what_does_not_fit_runs_alone),
-        cmocka_unit_test(chain__product_with_bias),
-        cmocka_unit_test(chain__bias_of_a_wrong_shape_is_the_ops_own_error),
-        cmocka_unit_test(chain__observers_see_every_value),
-        cmocka_unit_test(chain__profile_counts_the_whole_at_the_first_node),
+        cmocka_unit_test(fusion__convolutions_with_bias_and_relu),
+        cmocka_unit_test(fusion__residual_block),
+        cmocka_unit_test(fusion__what_does_not_fit_runs_alone),
+        cmocka_unit_test(fusion__product_with_bias),
+        cmocka_unit_test(fusion__bias_of_a_wrong_shape_is_the_ops_own_error),
+        cmocka_unit_test(fusion__observers_see_every_value),
+        cmocka_unit_test(fusion__profile_counts_the_whole_at_the_first_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

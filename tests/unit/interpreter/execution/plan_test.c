@@ -79,7 +79,7 @@ static void plan__memory_is_reused_in_place_but_not_the_callers(void **state) {
     struct tare_edge c = mini_float(g, "c", 1);
     struct tare_edge a = mini_node(g, "TestAdd", "a", 2, x, c); /* the caller's and */
     struct tare_edge b = mini_node(g, "TestAdd", "b", 2, c, a); /* the model's memory stay */
-    struct tare_edge d = mini_node(g, "TestAdd", "d", 2, b, a); /* b is ours and ends here */
+    struct tare_edge d = mini_node(g, "TestAdd", "d", 2, b, a); /* b is exclusive and has its last use here */
     struct tare_session *session = mini_session(model);
     struct tare_tensor fed = mini_scalar(TARE_DT_FLOAT, 3), result;
     for (int i = 0; i < 2; i++) {

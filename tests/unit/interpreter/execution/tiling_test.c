@@ -1,5 +1,5 @@
-/* Strips: convolutions and paddings that run together give what the ops give one by one, to the bit, and whoever looks
- * at a value between sees it. */
+/* Tiled execution: convolutions and paddings run together give the bits of the separate ops, and
+ * observers still receive the intermediate values. */
 #include "support/mini_model.h"
 
 #include "graph/op.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SIZE = 44, C = 6, INNER = 40, MOST_SEEN = 16 }; /* large enough that bands are made */
+enum { SIZE = 44, C = 6, INNER = 40, MOST_SEEN = 16 }; /* large enough that tiles are made */
 
 static struct tare_tensor random_tensor(struct tare_shape shape, unsigned seed) {
     struct tare_tensor tensor;
@@ -115,7 +115,7 @@ static int64_t calls_of(const struct tare_session *session, const char *name) {
     return calls;
 }
 
-static void strip__a_block_runs_as_one_and_gives_what_its_ops_give(void **unused) {
+static void tiling__a_block_runs_as_one_and_gives_what_its_ops_give(void **unused) {
     (void)unused;
     const struct tare_session_options profiled = { .profile = true },
                                       alone = { .check_numerics = true, .profile = true };
@@ -137,7 +137,7 @@ static void strip__a_block_runs_as_one_and_gives_what_its_ops_give(void **unused
 }
 
 /* A sample has the same bits whatever lies beside it. */
-static void strip__a_sample_is_the_same_in_any_batch(void **unused) {
+static void tiling__a_sample_is_the_same_in_any_batch(void **unused) {
     (void)unused;
     struct tare_model *model = mini_model_new();
     struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT), y = block(model->main, x, 1);
@@ -151,7 +151,7 @@ static void strip__a_sample_is_the_same_in_any_batch(void **unused) {
 }
 
 /* One session: nobody looks, one looks at this and that, all, nobody again. */
-static void strip__observers_see_every_value(void **unused) {
+static void tiling__observers_see_every_value(void **unused) {
     (void)unused;
     static const char *const looked_at[] = { "expand", "expand_relu", "pad", "depthwise_bias", "project_relu", "sum" };
     enum { N = sizeof looked_at / sizeof *looked_at };
@@ -182,7 +182,7 @@ static void strip__observers_see_every_value(void **unused) {
 }
 
 /* A value that two read, and one that is a result, is made whole. */
-static void strip__what_others_need_is_made(void **unused) {
+static void tiling__what_others_need_is_made(void **unused) {
     (void)unused;
     const struct tare_session_options alone = { .check_numerics = true };
     struct tare_model *model = mini_model_new();
@@ -200,7 +200,7 @@ static void strip__what_others_need_is_made(void **unused) {
 }
 
 /* The fault names the node that has it, as when the ops run one by one. */
-static void strip__a_fault_names_its_node(void **unused) {
+static void tiling__a_fault_names_its_node(void **unused) {
     (void)unused;
     struct tare_model *model = mini_model_new();
     struct tare_graph *g = model->main;
@@ -219,11 +219,11 @@ static void strip__a_fault_names_its_node(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strip__a_block_runs_as_one_and_gives_what_its_ops_give),
-        cmocka_unit_test(strip__a_sample_is_the_same_in_any_batch),
-        cmocka_unit_test(strip__observers_see_every_value),
-        cmocka_unit_test(strip__what_others_need_is_made),
-        cmocka_unit_test(strip__a_fault_names_its_node),
+        cmocka_unit_test(tiling__a_block_runs_as_one_and_gives_what_its_ops_give),
+        cmocka_unit_test(tiling__a_sample_is_the_same_in_any_batch),
+        cmocka_unit_test(tiling__observers_see_every_value),
+        cmocka_unit_test(tiling__what_others_need_is_made),
+        cmocka_unit_test(tiling__a_fault_names_its_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -131,24 +131,24 @@ static struct tare_conv conv_of(const int *row) {
     return conv;
 }
 
-/* A finish with what `kind` says: bias, addend, relu, limit. */
-static struct tare_gemm_finish finish_of(int kind, const float *bias, const float *addend) {
-    return (struct tare_gemm_finish){ .bias = kind & 1 ? bias : NULL,
-                                      .addend = kind & 2 ? addend : NULL,
-                                      .relu = (kind & 4) != 0,
-                                      .limit = kind & 8 ? 1.5f : INFINITY };
+/* An epilogue with the parts selected by the bits of `kind`: bias, addend, relu, limit. */
+static struct tare_gemm_epilogue epilogue_of(int kind, const float *bias, const float *addend) {
+    return (struct tare_gemm_epilogue){ .bias = kind & 1 ? bias : NULL,
+                                        .addend = kind & 2 ? addend : NULL,
+                                        .relu = (kind & 4) != 0,
+                                        .limit = kind & 8 ? 1.5f : INFINITY };
 }
 
-static void finish_plainly(float *values, int64_t count, int64_t columns, const struct tare_gemm_finish *finish) {
+static void apply_plainly(float *values, int64_t count, int64_t columns, const struct tare_gemm_epilogue *epilogue) {
     for (int64_t i = 0; i < count; i++) {
-        if (finish->bias) values[i] = values[i] + finish->bias[i % columns];
-        if (finish->addend) values[i] = values[i] + finish->addend[i];
-        if (finish->relu) values[i] = values[i] < 0 ? 0 : values[i];
-        if (finish->relu) values[i] = values[i] > finish->limit ? finish->limit : values[i];
+        if (epilogue->bias) values[i] = values[i] + epilogue->bias[i % columns];
+        if (epilogue->addend) values[i] = values[i] + epilogue->addend[i];
+        if (epilogue->relu) values[i] = values[i] < 0 ? 0 : values[i];
+        if (epilogue->relu) values[i] = values[i] > epilogue->limit ? epilogue->limit : values[i];
     }
 }
 
-/* Dense at every level, and depthwise where it is one, with and without finish. */
+/* Dense at every level, and depthwise where it is one, with and without epilogue. */
 static void check_conv(const struct tare_conv *conv, int kind, const char *what) {
     assert_int_equal(tare_conv_check(conv), TARE_OK);
     const int64_t in = conv->batch * conv->in[1] * conv->in[2] * conv->in_channels, columns = conv->out_channels;
@@ -159,17 +159,17 @@ static void check_conv(const struct tare_conv *conv, int kind, const char *what)
     float *input = guarded_random(in), *filter = guarded_random(filter_size), *packed = guarded(packed_size);
     float *bias = guarded_random(columns), *addend = guarded_random(out), *expanded = guarded(depthwise_size);
     float *got = guarded(out), *expected = guarded(out), *scratch = guarded(scratch_size);
-    const struct tare_gemm_finish given = finish_of(kind, bias, addend), *finish = kind ? &given : NULL;
+    const struct tare_gemm_epilogue given = epilogue_of(kind, bias, addend), *epilogue = kind ? &given : NULL;
     tare_conv_plain_f32(expected, conv, input, filter);
-    finish_plainly(expected, out, columns, &given);
+    apply_plainly(expected, out, columns, &given);
     tare_conv_pack(packed, conv, filter);
     for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
         memset(got, 0xff, (size_t)out * sizeof *got);
-        tare_conv_dense_at(level, got, conv, input, packed, finish, scratch);
+        tare_conv_dense_at(level, got, conv, input, packed, epilogue, scratch);
         assert_same_bits(got, expected, out, what, tare_cpu_level_name(level));
         if (!tare_conv_is_depthwise(conv)) continue;
         memset(got, 0xff, (size_t)out * sizeof *got);
-        tare_conv_depthwise_at(level, got, conv, input, filter, finish, expanded);
+        tare_conv_depthwise_at(level, got, conv, input, filter, epilogue, expanded);
         assert_same_bits(got, expected, out, what, tare_cpu_level_name(level));
     }
     free_guarded(input, in), free_guarded(filter, filter_size), free_guarded(packed, packed_size);

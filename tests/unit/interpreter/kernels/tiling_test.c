@@ -1,4 +1,4 @@
-/* Convolutions in bands give the bits that they give whole, whatever the bands, and write nothing else. */
+/* Tiled convolutions have the bits of untiled ones for every tile size, and write nothing outside their output. */
 #include "support/guarded.h"
 
 #include "interpreter/kernels/tiling.h"
@@ -17,28 +17,29 @@ static int64_t pick(int64_t low, int64_t high) {
     return low + (int64_t)(seed >> 16) % (high - low + 1);
 }
 
-/* A strip with all its arrays. */
-struct strip_case {
-    struct tare_strip strip;
-    struct tare_gemm_finish finishes[TARE_STRIP_MOST];
-    float *filters[TARE_STRIP_MOST], *packed[TARE_STRIP_MOST], *biases[TARE_STRIP_MOST], *addends[TARE_STRIP_MOST];
-    float *arrays[TARE_STRIP_MOST + 1]; /* the strip's input, then what each stage makes of the one before */
+/* A tiling with all its arrays. */
+struct tiling_case {
+    struct tare_tiling tiling;
+    struct tare_gemm_epilogue epilogues[TARE_TILING_MAX_STAGES];
+    float *filters[TARE_TILING_MAX_STAGES], *packed[TARE_TILING_MAX_STAGES], *biases[TARE_TILING_MAX_STAGES],
+        *addends[TARE_TILING_MAX_STAGES];
+    float *arrays[TARE_TILING_MAX_STAGES + 1]; /* the tiling's input, then what each stage makes of the one before */
 };
 
-static int64_t in_size(const struct strip_case *c, int i) {
-    const struct tare_conv *conv = &c->strip.stages[i].conv;
-    return c->strip.batch * conv->in[1] * conv->in[2] * conv->in_channels;
+static int64_t in_size(const struct tiling_case *c, int i) {
+    const struct tare_conv *conv = &c->tiling.stages[i].conv;
+    return c->tiling.batch * conv->in[1] * conv->in[2] * conv->in_channels;
 }
-static int64_t out_size(const struct strip_case *c, int i) {
-    const struct tare_conv *conv = &c->strip.stages[i].conv;
-    return c->strip.batch * conv->out[1] * conv->out[2] * conv->out_channels;
+static int64_t out_size(const struct tiling_case *c, int i) {
+    const struct tare_conv *conv = &c->tiling.stages[i].conv;
+    return c->tiling.batch * conv->out[1] * conv->out[2] * conv->out_channels;
 }
 static int64_t filter_size(const struct tare_conv *conv) {
     return tare_conv_patch(conv) * conv->out_channels;
 }
 
 /* Kernel, stride, dilation and padding so that something comes out; dense, depthwise or padding. */
-static void pick_stage(struct tare_strip_stage *stage, const int64_t in[3], int64_t channels) {
+static void pick_stage(struct tare_tiling_stage *stage, const int64_t in[3], int64_t channels) {
     struct tare_conv *conv = &stage->conv;
     const int64_t kind = pick(0, 4);
     *conv = (struct tare_conv){ .batch = 1, .groups = 1, .in_channels = channels, .out_channels = channels };
@@ -64,13 +65,13 @@ static void pick_stage(struct tare_strip_stage *stage, const int64_t in[3], int6
     }
 }
 
-static void make(struct strip_case *c, int n, int64_t batch) {
+static void make(struct tiling_case *c, int n, int64_t batch) {
     int64_t in[3] = { 1, pick(1, 24), pick(1, 24) }, channels = pick(2, 20);
     memset(c, 0, sizeof *c);
-    c->strip.n_stages = n;
-    c->strip.batch = batch;
+    c->tiling.n_stages = n;
+    c->tiling.batch = batch;
     for (int i = 0; i < n; i++) {
-        struct tare_strip_stage *stage = &c->strip.stages[i];
+        struct tare_tiling_stage *stage = &c->tiling.stages[i];
         const struct tare_conv *conv = &stage->conv;
         pick_stage(stage, in, channels);
         if (conv->out_channels == 1 && conv->groups == 1) stage->conv.out_channels = stage->is_padding ? channels : 2;
@@ -89,25 +90,25 @@ static void make(struct strip_case *c, int n, int64_t batch) {
         c->biases[i] = guarded_random(channels);
         c->addends[i] = guarded_random(out_size(c, i));
         const int64_t kind = pick(0, 7);
-        c->finishes[i] = (struct tare_gemm_finish){ .bias = kind & 1 ? c->biases[i] : NULL,
-                                                    .addend = kind & 2 ? c->addends[i] : NULL,
-                                                    .relu = (kind & 4) != 0,
-                                                    .limit = 6 };
-        if (kind) stage->finish = &c->finishes[i];
+        c->epilogues[i] = (struct tare_gemm_epilogue){ .bias = kind & 1 ? c->biases[i] : NULL,
+                                                       .addend = kind & 2 ? c->addends[i] : NULL,
+                                                       .relu = (kind & 4) != 0,
+                                                       .limit = 6 };
+        if (kind) stage->epilogue = &c->epilogues[i];
     }
 }
 
 /* A stage as the plain loops have it, over all of its input. */
-static void run_plain(const struct strip_case *c, int i) {
-    const struct tare_strip_stage *stage = &c->strip.stages[i];
+static void run_plain(const struct tiling_case *c, int i) {
+    const struct tare_tiling_stage *stage = &c->tiling.stages[i];
     struct tare_conv conv = stage->conv;
     const float *from = c->arrays[i];
     float *to = c->arrays[i + 1];
-    conv.batch = c->strip.batch;
+    conv.batch = c->tiling.batch;
     if (!stage->is_padding) {
         tare_conv_plain_f32(to, &conv, from, c->filters[i]);
-        for (int64_t k = 0; stage->finish && k < out_size(c, i); k++)
-            to[k] = tare_gemm_finished(stage->finish, to[k], k, k % conv.out_channels);
+        for (int64_t k = 0; stage->epilogue && k < out_size(c, i); k++)
+            to[k] = tare_gemm_apply_epilogue(stage->epilogue, to[k], k, k % conv.out_channels);
         return;
     }
     memset(to, 0, (size_t)out_size(c, i) * sizeof *to);
@@ -118,109 +119,109 @@ static void run_plain(const struct strip_case *c, int i) {
     }
 }
 
-static void release(struct strip_case *c) {
+static void release(struct tiling_case *c) {
     free_guarded(c->arrays[0], in_size(c, 0));
-    for (int i = 0; i < c->strip.n_stages; i++) {
-        const struct tare_conv *conv = &c->strip.stages[i].conv;
+    for (int i = 0; i < c->tiling.n_stages; i++) {
+        const struct tare_conv *conv = &c->tiling.stages[i].conv;
         free_guarded(c->arrays[i + 1], out_size(c, i));
-        if (c->strip.stages[i].is_padding) continue;
+        if (c->tiling.stages[i].is_padding) continue;
         free_guarded(c->filters[i], filter_size(conv));
         if (c->packed[i]) free_guarded(c->packed[i], (int64_t)tare_conv_packed_floats(conv));
         free_guarded(c->biases[i], conv->out_channels), free_guarded(c->addends[i], out_size(c, i));
     }
 }
 
-/* Bands from one line to the whole, at every level. */
-static void check(struct strip_case *c, const char *what) {
-    const int n = c->strip.n_stages;
+/* Tiles from one line to the whole, at every level. */
+static void check(struct tiling_case *c, const char *what) {
+    const int n = c->tiling.n_stages;
     const int64_t count = out_size(c, n - 1);
     static const int64_t budgets[] = { 1, 700, 3000, 20000, 1000000 };
     for (int i = 0; i < n; i++) {
-        assert_true(tare_strip_takes(&c->strip.stages[i]));
+        assert_true(tare_tiling_supports(&c->tiling.stages[i]));
         run_plain(c, i);
     }
     for (int b = 0; b < 5; b++) {
         char text[80];
-        tare_strip_plan(&c->strip, budgets[b]); /* also where it does not pay */
-        snprintf(text, sizeof text, "%s in bands of %lld lines, %lld images", what, (long long)c->strip.lines,
-                 (long long)c->strip.images);
-        const int64_t floats = (int64_t)tare_strip_scratch(&c->strip);
+        tare_tiling_plan(&c->tiling, budgets[b]); /* also where it does not pay */
+        snprintf(text, sizeof text, "%s in tiles of %lld lines, %lld images", what, (long long)c->tiling.lines,
+                 (long long)c->tiling.images);
+        const int64_t floats = (int64_t)tare_tiling_scratch(&c->tiling);
         float *got = guarded(count), *scratch = guarded(floats);
         for (enum tare_cpu_level level = TARE_CPU_PLAIN; level <= tare_cpu_level(); level++) {
             memset(got, 0xff, (size_t)count * sizeof *got);
-            tare_strip_run_at(level, &c->strip, got, c->arrays[0], scratch);
+            tare_tiling_run_at(level, &c->tiling, got, c->arrays[0], scratch);
             assert_same_bits(got, c->arrays[n], count, text, tare_cpu_level_name(level));
         }
         free_guarded(got, count), free_guarded(scratch, floats);
     }
 }
 
-static void strip__bits_of_the_stages_one_after_the_other(void **unused) {
+static void tiling__bits_of_the_stages_one_after_the_other(void **unused) {
     (void)unused;
     for (int i = 0; i < 150; i++) {
-        struct strip_case c;
+        struct tiling_case c;
         char what[40];
         make(&c, 2 + i % 5, 1 + i % 3);
-        snprintf(what, sizeof what, "strip %d", i);
+        snprintf(what, sizeof what, "tiling %d", i);
         check(&c, what);
         release(&c);
     }
 }
 
 /* Expansion, depthwise, projection of 64 lines of 64, as in a mobile network. */
-static void expand(struct tare_strip *strip, int64_t batch, int64_t channels) {
-    *strip = (struct tare_strip){ .n_stages = 3, .batch = batch };
+static void expand(struct tare_tiling *tiling, int64_t batch, int64_t channels) {
+    *tiling = (struct tare_tiling){ .n_stages = 3, .batch = batch };
     for (int i = 0; i < 3; i++) {
-        strip->stages[i].conv = (struct tare_conv){ .batch = 1,
-                                                    .in = { 1, 64, 64 },
-                                                    .in_channels = i == 0 ? 8 : channels,
-                                                    .kernel = { 1, i == 1 ? 3 : 1, i == 1 ? 3 : 1 },
-                                                    .out = { 1, 64, 64 },
-                                                    .out_channels = i == 2 ? 8 : channels,
-                                                    .stride = { 1, 1, 1 },
-                                                    .dilation = { 1, 1, 1 },
-                                                    .base_dilation = { 1, 1, 1 },
-                                                    .pad = { 0, i == 1, i == 1 },
-                                                    .groups = i == 1 ? channels : 1 };
+        tiling->stages[i].conv = (struct tare_conv){ .batch = 1,
+                                                     .in = { 1, 64, 64 },
+                                                     .in_channels = i == 0 ? 8 : channels,
+                                                     .kernel = { 1, i == 1 ? 3 : 1, i == 1 ? 3 : 1 },
+                                                     .out = { 1, 64, 64 },
+                                                     .out_channels = i == 2 ? 8 : channels,
+                                                     .stride = { 1, 1, 1 },
+                                                     .dilation = { 1, 1, 1 },
+                                                     .base_dilation = { 1, 1, 1 },
+                                                     .pad = { 0, i == 1, i == 1 },
+                                                     .groups = i == 1 ? channels : 1 };
     }
 }
 
-static void strip_plan__keeps_what_lies_between_in_the_room_given(void **unused) {
+static void tiling_plan__keeps_what_lies_between_in_the_room_given(void **unused) {
     (void)unused;
-    struct tare_strip strip;
-    expand(&strip, 5, 32);
-    assert_true(tare_strip_plan(&strip, 50000));
-    assert_int_equal(strip.lines,
+    struct tare_tiling tiling;
+    expand(&tiling, 5, 32);
+    assert_true(tare_tiling_plan(&tiling, 50000));
+    assert_int_equal(tiling.lines,
                      8); /* 64 * (8 + 32 + 32 + 8) floats a line, 2 lines more in front of the depthwise one */
-    assert_int_equal(strip.room[1], 10);
-    assert_int_equal(strip.room[2], 8);
-    assert_int_equal(strip.images, 1);
-    assert_true(tare_strip_plan(&strip, 1)); /* less than a line: line by line */
-    assert_int_equal(strip.lines, 1);
-    assert_int_equal(strip.room[1], 3);
-    assert_true(tare_strip_plan(&strip, 3 * 64 * 64 * (8 + 32 + 32 + 8))); /* three whole images */
-    assert_int_equal(strip.lines, 64);
-    assert_int_equal(strip.images, 3);
+    assert_int_equal(tiling.room[1], 10);
+    assert_int_equal(tiling.room[2], 8);
+    assert_int_equal(tiling.images, 1);
+    assert_true(tare_tiling_plan(&tiling, 1)); /* less than a line: line by line */
+    assert_int_equal(tiling.lines, 1);
+    assert_int_equal(tiling.room[1], 3);
+    assert_true(tare_tiling_plan(&tiling, 3 * 64 * 64 * (8 + 32 + 32 + 8))); /* three whole images */
+    assert_int_equal(tiling.lines, 64);
+    assert_int_equal(tiling.images, 3);
 }
 
-static void strip_plan__declines_what_does_not_pay(void **unused) {
+static void tiling_plan__declines_what_does_not_pay(void **unused) {
     (void)unused;
-    struct tare_strip strip;
-    expand(&strip, 1, 32);
-    strip.n_stages = 1;
-    assert_false(tare_strip_plan(&strip, 50000)); /* nothing lies between */
-    expand(&strip, 1, 32);
+    struct tare_tiling tiling;
+    expand(&tiling, 1, 32);
+    tiling.n_stages = 1;
+    assert_false(tare_tiling_plan(&tiling, 50000)); /* nothing lies between */
+    expand(&tiling, 1, 32);
     for (int i = 0; i < 3; i++) /* weights read for every line, 2 lines of activations saved */
-        strip.stages[i].conv.in[1] = strip.stages[i].conv.out[1] = 4,
-        strip.stages[i].conv.in[2] = strip.stages[i].conv.out[2] = 1;
-    assert_false(tare_strip_plan(&strip, 1));
+        tiling.stages[i].conv.in[1] = tiling.stages[i].conv.out[1] = 4,
+        tiling.stages[i].conv.in[2] = tiling.stages[i].conv.out[2] = 1;
+    assert_false(tare_tiling_plan(&tiling, 1));
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strip__bits_of_the_stages_one_after_the_other),
-        cmocka_unit_test(strip_plan__keeps_what_lies_between_in_the_room_given),
-        cmocka_unit_test(strip_plan__declines_what_does_not_pay),
+        cmocka_unit_test(tiling__bits_of_the_stages_one_after_the_other),
+        cmocka_unit_test(tiling_plan__keeps_what_lies_between_in_the_room_given),
+        cmocka_unit_test(tiling_plan__declines_what_does_not_pay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
