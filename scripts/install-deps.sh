@@ -16,11 +16,12 @@ packages=(
     libpcre2-dev                          # regular expressions of string ops and recipes
     libopenmpi-dev openmpi-bin            # calibration under mpirun, in a library of its own
     libcmocka-dev                         # tests
-    python3                               # tests: another program reads the JSON and pictures that commands write
+    python3 python3-numpy                 # tests: independent readers of the JSON and images that commands write
+    python3-protobuf protobuf-compiler    # tests: the independent checker of SavedModels
 )
 [ "${1:-}" != --dev ] || packages+=(
     zsh fish                 # completions are tried in them
-    groff g++ python3-numpy  # manual pages, headers in C++, the Python example
+    groff g++                # manual pages, headers in C++
     clang-format clang-tidy valgrind
     debootstrap              # scripts/smoke-test.sh
 )

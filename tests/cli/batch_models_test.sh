@@ -3,8 +3,8 @@
 # Killed in the middle (kill -9) and resumed, no finished job runs again, and the bytes are those of an uninterrupted run.
 set -uo pipefail
 . "$TARE_SOURCE_DIR/tests/cli/support.sh"
-data=${TARE_TEST_DATA:-$TARE_TEST_DATA_DEFAULT}
-[ -d "$data/models" ] || exit 77
+need_data models
+data=$test_data
 models="autoencoder_ad mlperf-tiny-kws mobilenet_vww mnist-conv-mlnet mnist-lr-mlnet resnet8_cifar10 rust-keras-single
     vespa-batchnorm vespa-mnist vespa-mnist-softmax"
 

@@ -181,7 +181,7 @@ fi
 
 # ---- a model with state, a function ----
 
-counter=${TARE_TEST_DATA:-$TARE_TEST_DATA_DEFAULT}/models/serving-counter
+counter=$test_data/models/serving-counter
 if [ -d "$counter" ]; then
     printf '\x93NUMPY\x01\x00v\x00%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (20,), }" >"$work/delta.npy"
     for i in $(seq 20); do printf '\x00\x00\x80\x3f'; done >>"$work/delta.npy"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # An independent reader, written by docs/formats.md, finds in calibration files what tare show says of them.
 set -uo pipefail
-command -v python3 >/dev/null || { echo "skipped: python3 is not there"; exit 77; }
+command -v python3 >/dev/null || skip "python3 is not there"
 . "$TARE_SOURCE_DIR/tests/cli/support.sh"
 calibration=$glyphs/calibration.tfrecord.gz
 eval=$glyphs/eval.tfrecord.gz

@@ -40,7 +40,7 @@ quantized() { sed -n 's/^\([0-9]*\) of .* quantizable ops quantized$/\1/p' "$1";
 expect 2 "needs a method that quantizes" "$tare" compare "$model" "${data[@]}" --methods bfloat16 --sensitivity
 
 # A terminal of 80 columns gets tables in parts, each with the models' names; a pipe gets them whole.
-if command -v script >/dev/null; then
+if have_pty; then
     script -qec "stty cols 80; '$tare' compare '$model' ${data[*]} --methods weight_only" /dev/null | tr -d '\r' >"$work/narrow"
     "$tare" compare "$model" "${data[@]}" --methods weight_only >"$work/wide"
     wide_tables=$(grep -c '^method ' "$work/wide") parts=$(grep -c '^method ' "$work/narrow")

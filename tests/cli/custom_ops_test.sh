@@ -4,7 +4,7 @@
 set -uo pipefail
 . "$TARE_SOURCE_DIR/tests/cli/support.sh"
 document=$source_dir/docs/custom-ops.md
-command -v cc >/dev/null && command -v pkg-config >/dev/null || { echo "skipped: no cc or pkg-config"; exit 77; }
+command -v cc >/dev/null && command -v pkg-config >/dev/null || skip "no cc or pkg-config"
 cmake --install "$TARE_BUILD_DIR" --prefix "$work/prefix" >/dev/null || fail "cmake --install"
 export PATH=$work/prefix/bin:$TARE_TEST_HELPERS:$PATH
 PKG_CONFIG_PATH=$(dirname "$(find "$work/prefix" -name tare.pc)")

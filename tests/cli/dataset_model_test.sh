@@ -3,8 +3,8 @@
 # the same accuracy, and after dataset make the same bytes.
 set -uo pipefail
 . "$TARE_SOURCE_DIR/tests/cli/support.sh"
-data=${TARE_TEST_DATA:-$TARE_TEST_DATA_DEFAULT}
-[ -d "$data/datasets/cifar10" ] || exit 77
+need_data datasets/cifar10
+data=$test_data
 model=$data/models/resnet8_cifar10
 examples=$data/datasets/cifar10/eval-1000.example.tfrecord.gz
 samples=$data/datasets/cifar10/eval-1000.tfrecord.gz

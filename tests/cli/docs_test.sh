@@ -127,7 +127,7 @@ PYTHON
 fi
 
 # The picture of a terminal in README shows what the program prints.
-python=$(command -v python3) && { "$python" scripts/record-terminal.py "$tare" --check >"$work/found" 2>&1 || fail "$(cat "$work/found")"; }
+python=$(command -v python3) && have_pty && { "$python" scripts/record-terminal.py "$tare" --check >"$work/found" 2>&1 || fail "$(cat "$work/found")"; }
 
 check_links README.md CONTRIBUTING.md CHANGELOG.md docs/*.md examples/*/*.md >"$work/found"
 [ ! -s "$work/found" ] || fail "$(cat "$work/found")"

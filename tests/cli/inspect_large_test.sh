@@ -3,7 +3,7 @@
 make=$TARE_TEST_HELPERS/graph_model
 peak=$TARE_TEST_HELPERS/peak
 
-if sanitized; then echo "skipped: AddressSanitizer keeps memory of its own"; exit 77; fi
+sanitized && skip "AddressSanitizer uses memory of its own"
 
 # measure MODEL COMMAND...: tare COMMAND... succeeds and holds the bar.
 measure() {

@@ -52,7 +52,7 @@ if ! sanitized; then
         $(pkg-config --static --libs tare | sed 's/-ltare\b//') -o "$work/static_example" && check_c static_example ||
         fail "the example does not build with libtare.a"
     grep -q 'NEEDED.*libtare' <<<"$(readelf -d "$work/static_example")" && fail "the static example needs libtare.so"
-    cmake -S "$source_dir/examples/c" -B "$work/by_cmake" -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" 2>&1 &&
+    cmake -G Ninja -S "$source_dir/examples/c" -B "$work/by_cmake" -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" 2>&1 &&
         cmake --build "$work/by_cmake" >>"$work/log" 2>&1 || fail "find_package: $(tail -5 "$work/log")"
     cp "$work/by_cmake/convert" "$work/cmake_example"
     check_c cmake_example

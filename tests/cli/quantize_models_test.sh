@@ -4,8 +4,8 @@
 # a table; TARE_CHECKER names a second checker of SavedModels to run on what is written (python3 FILE MODEL, "0 faults").
 set -uo pipefail
 . "$TARE_SOURCE_DIR/tests/cli/support.sh"
-data=${TARE_TEST_DATA:-$TARE_TEST_DATA_DEFAULT}
-[ -d "$data/models" ] || exit 77
+need_data models
+data=$test_data
 short="autoencoder_ad mlperf-tiny-kws mobilenet_vww resnet8_cifar10 scisharp-lstm tfx-taxi-serving vespa-mnist"
 least=20 # dB of weight-only int8
 

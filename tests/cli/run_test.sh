@@ -38,7 +38,7 @@ grep -q 'record 1$' "$work/err" || fail "--trace does not say which record it is
 grep -q 'logits (MatMul): float32\[1,128\] float32\[128,10\] -> float32\[1,10\]$' "$work/err" || fail "--trace lacks shapes"
 
 # state, and ops that nobody has: with models that are at hand on some machines
-models=${TARE_TEST_DATA:-${TARE_TEST_DATA_DEFAULT:-}}
+models=$test_data
 counter=$models/references/serving-counter/incr_counter_by/inputs.tfrecord.gz
 if [ -f "$counter" ]; then
     "$tare" run "$models/models/serving-counter" --signature incr_counter_by --data "$counter" --output-dir "$work/c" 2>"$work/err" ||

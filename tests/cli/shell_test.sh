@@ -78,6 +78,8 @@ if command -v groff >/dev/null; then
 fi
 if command -v zsh >/dev/null; then
     zsh -n "$work/zsh" || fail "zsh refuses its script"
+fi
+if command -v zsh >/dev/null && have_pty; then
     # A zsh of its own on a pseudo terminal, with our script alone; tab is pressed behind the line.
     mkdir "$work/functions" && cp "$work/zsh" "$work/functions/_tare"
     cat >"$work/press_tab.zsh" <<'ZSH'

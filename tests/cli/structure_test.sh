@@ -2,8 +2,8 @@
 # The structure of the source tree: includes point downward, and no folder holds more files than a reader can survey.
 set -uo pipefail
 . "$TARE_SOURCE_DIR/tests/cli/support.sh"
-command -v python3 >/dev/null && command -v git >/dev/null || { echo "skipped: needs python3 and git"; exit 77; }
-git -C "$TARE_SOURCE_DIR" rev-parse --git-dir >/dev/null 2>&1 || { echo "skipped: the source tree is not a git checkout"; exit 77; }
+command -v python3 >/dev/null && command -v git >/dev/null || skip "needs python3 and git"
+git -C "$TARE_SOURCE_DIR" rev-parse --git-dir >/dev/null 2>&1 || skip "the source tree is not a git checkout"
 
 python3 "$TARE_SOURCE_DIR/scripts/check-includes.py" "$TARE_SOURCE_DIR" >"$work/found" || fail "includes: $(cat "$work/found")"
 

@@ -6,6 +6,20 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0
 
+# skip REASON: ends the test without a result; CTest prints the reason with --output-on-failure or -V.
+skip() { echo "skipped: $*"; exit 77; }
+# need_data PATH…: test data that is not in the repository, below $test_data; the test is skipped where one is absent.
+test_data=${TARE_TEST_DATA:-${TARE_TEST_DATA_DEFAULT:-}}
+need_data() {
+    local path
+    for path in "$@"; do
+        [ -e "$test_data/$path" ] || skip "no $path in ${test_data:-the default folder of test data}; set TARE_TEST_DATA to a folder of test data (see CONTRIBUTING.md)"
+    done
+}
+
+# Can this machine open a pseudo terminal? (A chroot without devpts cannot.)
+have_pty() { command -v script >/dev/null && script -qec true /dev/null </dev/null >/dev/null 2>&1; }
+
 fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
 
 # expect STATUS TEXT COMMAND...: exit status, and one line on stderr that begins with "tare: " and holds TEXT.

@@ -1,4 +1,4 @@
-/* The folder of real models. */
+/* The folder of test data. */
 #include "support/models.h"
 
 #include <setjmp.h>
@@ -10,13 +10,32 @@
 #include <string.h>
 #include <cmocka.h>
 
-const char *models_folder(void) {
-    static char folder[900];
+/* The path in static memory; NULL when there is nothing. */
+static const char *find(const char *relative) {
+    static char paths[16][900];
+    static unsigned next;
+    char *path = paths[next];
     const char *data = getenv("TARE_TEST_DATA");
     if (!data || !*data) data = getenv("TARE_TEST_DATA_DEFAULT");
-    if (!data) return NULL;
-    snprintf(folder, sizeof folder, "%s/models", data);
-    return tare_file_kind_of(folder) == TARE_FILE_DIRECTORY ? folder : NULL;
+    if (!data || !*data) return NULL;
+    snprintf(path, sizeof paths[0], "%s/%s", data, relative);
+    if (tare_file_kind_of(path) == TARE_FILE_NONE) return NULL;
+    next = (next + 1) % 16;
+    return path;
+}
+
+const char *test_data(const char *relative) {
+    const char *data = getenv("TARE_TEST_DATA"), *path = find(relative);
+    if (!path)
+        printf("skipped: no %s in %s; set TARE_TEST_DATA to a folder of test data (see CONTRIBUTING.md)\n", relative,
+               data && *data ? data : "the default folder of test data");
+    return path;
+}
+
+const char *models_folder(void) {
+    static const char *folder;
+    if (!folder) folder = find("models");
+    return folder;
 }
 
 struct tare_file_list models_list(void) {

@@ -11,9 +11,12 @@ import collections, json, os, re, shutil, subprocess, sys, tempfile
 try:
     import numpy  # noqa: F401, the checker's
     import google.protobuf  # noqa: F401
-except ImportError:
+except ImportError as error:
+    print('skipped:', error)
     sys.exit(77)
-if not shutil.which('protoc'): sys.exit(77)
+if not shutil.which('protoc'):
+    print('skipped: protoc is not installed')
+    sys.exit(77)
 
 # model: (faults that only tare finds, faults that only the checker finds), each place: how many
 KNOWN = {

@@ -164,6 +164,6 @@ int main(void) {
         cmocka_unit_test(inspect__opens_every_sound_model),
         cmocka_unit_test(copy__of_every_sound_model_is_byte_for_byte),
     };
-    if (!models_folder()) return 77;
+    if (!test_data("models")) return TEST_SKIPPED;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -158,7 +158,10 @@ static void show_on_terminal(char *out, size_t room, const char *terminal, const
     int master;
     size_t used = 0;
     pid_t child = forkpty(&master, NULL, NULL, NULL);
-    assert_true(child >= 0);
+    if (child < 0) { /* a chroot without devpts */
+        print_message("skipped: no pseudo terminal\n");
+        skip();
+    }
     if (child == 0) {
         unsetenv("NO_COLOR");
         if (no_colour != NULL) setenv("NO_COLOR", no_colour, 1);

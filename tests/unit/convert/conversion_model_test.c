@@ -308,6 +308,6 @@ static void real_models__convert_and_run(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(real_models__convert_and_run) };
-    if (!models_folder()) return 77;
+    if (!test_data("models")) return TEST_SKIPPED;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

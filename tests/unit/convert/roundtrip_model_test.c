@@ -5,6 +5,7 @@
 #include "convert/source.h"
 #include "proto/message.h"
 #include "base/alloc.h"
+#include "support/models.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,15 +15,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-static char models[1024];
-
-static bool find_data(void) {
-    const char *path = getenv("TARE_TEST_DATA");
-    if (!path || !*path) path = getenv("TARE_TEST_DATA_DEFAULT");
-    if (!path) return false;
-    snprintf(models, sizeof models, "%s/models", path);
-    return tare_file_kind_of(models) == TARE_FILE_DIRECTORY;
-}
+static const char *models;
 
 static bool same_bytes(const ProtobufCMessage *a, const ProtobufCMessage *b) {
     uint8_t *x = NULL, *y = NULL;
@@ -81,6 +74,7 @@ static void round_trip__every_model_comes_back_the_same(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(round_trip__every_model_comes_back_the_same) };
-    if (!find_data()) return 77;
+    models = test_data("models");
+    if (!models) return TEST_SKIPPED;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include "datasets/npy.h"
 #include "datasets/source.h"
 #include "datasets/tfrecord.h"
+#include "support/models.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -125,8 +126,7 @@ int main(void) {
         cmocka_unit_test(cifar10__samples_are_images_with_labels),
         cmocka_unit_test(cifar10__recorded_answers_are_read),
     };
-    data = getenv("TARE_TEST_DATA");
-    if (!data || !*data) data = getenv("TARE_TEST_DATA_DEFAULT");
-    if (!data || tare_file_kind_of(data) != TARE_FILE_DIRECTORY) return 77;
+    data = test_data(".");
+    if (!data) return TEST_SKIPPED;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

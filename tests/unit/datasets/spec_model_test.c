@@ -2,6 +2,7 @@
  * tool made of it; photographs go through decoding, scaling and cutting. */
 #include "datasets/source.h"
 #include "datasets/survey.h"
+#include "support/models.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -87,8 +88,7 @@ int main(void) {
         cmocka_unit_test(cifar__examples_become_the_samples),
         cmocka_unit_test(flowers__become_inputs_of_an_image_model),
     };
-    data = getenv("TARE_TEST_DATA");
-    if (!data || !*data) data = getenv("TARE_TEST_DATA_DEFAULT");
-    if (!data || access(data, R_OK) != 0) return 77;
+    data = test_data(".");
+    if (!data) return TEST_SKIPPED;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

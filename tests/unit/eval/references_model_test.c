@@ -6,6 +6,7 @@
 #include "datasets/npy.h"
 #include "eval/model_inputs.h"
 #include "eval/runner.h"
+#include "support/models.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -30,15 +31,7 @@ static const struct {
     { "tf-text-segmenter", NULL, "rows of different shapes are recorded one file a record" },
 };
 
-static char data_folder[1024];
-
-static bool find_data(void) {
-    const char *path = getenv("TARE_TEST_DATA");
-    if (!path || !*path) path = getenv("TARE_TEST_DATA_DEFAULT");
-    if (!path) return false;
-    snprintf(data_folder, sizeof data_folder, "%s", path);
-    return tare_file_kind_of(data_folder) == TARE_FILE_DIRECTORY;
-}
+static const char *data_folder;
 
 static bool is_excluded(const char *model, const char *signature) {
     for (size_t i = 0; i < sizeof excluded / sizeof *excluded; i++)
@@ -160,6 +153,7 @@ static void references__recorded_answers_are_matched(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(references__recorded_answers_are_matched) };
-    if (!find_data()) return 77;
+    data_folder = test_data(".");
+    if (!data_folder) return TEST_SKIPPED;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -94,8 +94,8 @@ int main(void) {
         cmocka_unit_test(static_ranges__give_the_figures_of_whole_models),
         cmocka_unit_test(weights_in_bfloat16__give_the_figures_of_whole_models),
     };
-    if (!models_folder()) return 77;
+    if (!test_data("models")) return TEST_SKIPPED;
     snprintf(records, sizeof records, "%s/../datasets/cifar10/eval-1000.tfrecord.gz", models_folder());
-    if (tare_file_kind_of(records) != TARE_FILE_REGULAR) return 77;
+    if (!test_data("datasets/cifar10/eval-1000.tfrecord.gz")) return TEST_SKIPPED;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

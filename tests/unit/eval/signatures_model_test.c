@@ -7,6 +7,7 @@
 #include "convert/saved_model.h"
 #include "eval/model_inputs.h"
 #include "interpreter/session.h"
+#include "support/models.h"
 
 #include <dirent.h>
 #include <setjmp.h>
@@ -19,7 +20,7 @@
 
 #include <cmocka.h>
 
-enum { SKIPPED = 77, UNKNOWN = 3, MOST_OUTPUTS = 128 };
+enum { UNKNOWN = 3, MOST_OUTPUTS = 128 };
 
 /* What does not run, with words of what is said of it. */
 static const struct {
@@ -293,13 +294,9 @@ static void models__run_every_signature_on_inputs_of_the_declared_shapes(void **
 }
 
 int main(void) {
-    static char root[900];
-    const char *data = getenv("TARE_TEST_DATA");
+    const char *root = test_data("models");
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(models__run_every_signature_on_inputs_of_the_declared_shapes, root),
+        cmocka_unit_test_prestate(models__run_every_signature_on_inputs_of_the_declared_shapes, (void *)root),
     };
-    if (!data || !*data) data = getenv("TARE_TEST_DATA_DEFAULT");
-    snprintf(root, sizeof root, "%s/models", data ? data : "");
-    if (tare_file_kind_of(root) != TARE_FILE_DIRECTORY) return SKIPPED;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return root ? cmocka_run_group_tests(tests, NULL, NULL) : TEST_SKIPPED;
 }

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "support/temp.h"
+#include "support/models.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -126,12 +127,7 @@ static void each_checkpoint__is_read_and_written_again(void **state) {
 }
 
 int main(void) {
-    static char path[512];
-    const char *folder = getenv("TARE_TEST_DATA");
     const struct CMUnitTest tests[] = { cmocka_unit_test(each_checkpoint__is_read_and_written_again) };
-    if (!folder || !*folder) folder = getenv("TARE_TEST_DATA_DEFAULT");
-    snprintf(path, sizeof path, "%s/models", folder ? folder : "");
-    models = path;
-    if (tare_file_kind_of(models) != TARE_FILE_DIRECTORY) return 77;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    models = test_data("models");
+    return models ? cmocka_run_group_tests(tests, NULL, NULL) : TEST_SKIPPED;
 }

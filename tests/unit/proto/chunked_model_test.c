@@ -62,6 +62,6 @@ static void chunked_model__says_what_its_text_says(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(chunked_model__says_what_its_text_says) };
-    if (!models_folder()) return 77;
+    if (!test_data("models")) return TEST_SKIPPED;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

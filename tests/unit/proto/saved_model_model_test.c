@@ -6,6 +6,7 @@
 #include "proto/tensor_message.h"
 #include "proto/tensorflow/saved_model.pb-c.h"
 #include "proto/text_format.h"
+#include "support/models.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,9 +17,7 @@
 
 #include <cmocka.h>
 
-enum { SKIPPED = 77 };
-
-static char *models_folder;
+static const char *folder_of_models;
 
 /* Files whose writer did not put fields in number order; repacking puts them in order. */
 static const char *const other_order[] = { "tf-nonchunked", "tfx-tft-v2", NULL };
@@ -94,9 +93,9 @@ typedef void visit(const char *model, const char *path);
 
 static void for_each(const char *file_name, visit *check) {
     struct tare_file_list names = { 0 };
-    assert_int_equal(tare_file_list(&names, models_folder), TARE_OK);
+    assert_int_equal(tare_file_list(&names, folder_of_models), TARE_OK);
     for (size_t i = 0; i < names.count; i++) {
-        char *folder = tare_path_join(models_folder, names.names[i]), *path = tare_path_join(folder, file_name);
+        char *folder = tare_path_join(folder_of_models, names.names[i]), *path = tare_path_join(folder, file_name);
         if (tare_file_kind_of(path) == TARE_FILE_REGULAR) check(names.names[i], path);
         tare_free(folder);
         tare_free(path);
@@ -179,8 +178,8 @@ static void every_constant__becomes_a_tensor(void **state) {
 static void text_and_binary_of_one_model__are_equal(void **state) {
     struct tare_arena arena = { 0 };
     struct tare_mapping text_file, binary_file;
-    char *text = tare_path_join(models_folder, "tf-chunked/saved_model.pbtxt");
-    char *binary = tare_path_join(models_folder, "tf-nonchunked/saved_model.pb");
+    char *text = tare_path_join(folder_of_models, "tf-chunked/saved_model.pbtxt");
+    char *binary = tare_path_join(folder_of_models, "tf-nonchunked/saved_model.pb");
     (void)state;
     if (tare_file_kind_of(text) == TARE_FILE_REGULAR && tare_file_kind_of(binary) == TARE_FILE_REGULAR) {
         ProtobufCMessage *a = read_file(&arena, text, true, &text_file);
@@ -203,15 +202,6 @@ int main(void) {
         cmocka_unit_test(every_constant__becomes_a_tensor),
         cmocka_unit_test(text_and_binary_of_one_model__are_equal),
     };
-    const char *data = getenv("TARE_TEST_DATA");
-    int failed;
-    if (!data || !*data) data = getenv("TARE_TEST_DATA_DEFAULT");
-    models_folder = data ? tare_path_join(data, "models") : NULL;
-    if (!models_folder || tare_file_kind_of(models_folder) != TARE_FILE_DIRECTORY) {
-        tare_free(models_folder);
-        return SKIPPED;
-    }
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
-    tare_free(models_folder);
-    return failed;
+    folder_of_models = test_data("models");
+    return folder_of_models ? cmocka_run_group_tests(tests, NULL, NULL) : TEST_SKIPPED;
 }

@@ -8,6 +8,7 @@
 #include "datasets/source.h"
 #include "eval/model_inputs.h"
 #include "interpreter/session.h"
+#include "support/models.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -19,7 +20,7 @@
 
 #include <cmocka.h>
 
-enum { SKIPPED = 77, MOST_OUTPUTS = 64 };
+enum { MOST_OUTPUTS = 64 };
 
 /* Of the output's largest magnitude: what float32 accumulation in another order moves real networks by. */
 static const double tolerance = 1e-4;
@@ -27,10 +28,7 @@ static const double tolerance = 1e-4;
 /* The answers were made by a reader that keeps the carriage returns of the vocabulary file; TensorFlow's drops them. */
 static const char *const other_answer[] = { "tf-hashtable" };
 
-static const char *data_folder(void) {
-    const char *folder = getenv("TARE_TEST_DATA");
-    return folder && *folder ? folder : getenv("TARE_TEST_DATA_DEFAULT");
-}
+static const char *data;
 
 /* One output of one signature: a line of REFERENCES.tsv. */
 struct reference {
@@ -43,7 +41,7 @@ struct reference {
 };
 
 static void folder_of(char *out, size_t size, const struct reference *reference) {
-    size_t used = (size_t)snprintf(out, size, "%s/references/%s/", data_folder(), reference->model);
+    size_t used = (size_t)snprintf(out, size, "%s/references/%s/", data, reference->model);
     for (const char *c = reference->signature; *c && used + 3 < size; c++)
         used += (size_t)snprintf(out + used, size - used, *c == '/' ? "__" : "%c", *c); /* a file name */
 }
@@ -191,7 +189,7 @@ static void check_signature(struct reference *references, size_t count) {
     struct tare_model *model;
     struct tare_session *session;
     const struct tare_signature *signature;
-    snprintf(path, sizeof path, "%s/models/%s", data_folder(), references->model);
+    snprintf(path, sizeof path, "%s/models/%s", data, references->model);
     if (tare_saved_model_load(&model, path, NULL) != TARE_OK) fail_text(references, "loading");
     signature = tare_model_find_signature(model, references->signature);
     if (!signature) fail_text(references, "no such signature");
@@ -229,7 +227,7 @@ static void references__are_met_by_every_model(void **state) {
     FILE *file;
     bool more = true;
     (void)state;
-    snprintf(path, sizeof path, "%s/references/REFERENCES.tsv", data_folder());
+    snprintf(path, sizeof path, "%s/references/REFERENCES.tsv", data);
     file = fopen(path, "r");
     assert_non_null(file);
     while (more) {
@@ -251,11 +249,7 @@ static void references__are_met_by_every_model(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = { cmocka_unit_test(references__are_met_by_every_model) };
-    char path[512];
-    snprintf(path, sizeof path, "%s/references/REFERENCES.tsv", data_folder() ? data_folder() : "");
-    if (tare_file_kind_of(path) == TARE_FILE_NONE) {
-        printf("no models in '%s': skipped\n", data_folder() ? data_folder() : "");
-        return SKIPPED;
-    }
+    data = test_data(".");
+    if (!data || !test_data("references/REFERENCES.tsv")) return TEST_SKIPPED;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
