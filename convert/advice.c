@@ -136,7 +136,7 @@ static tare_status advise_on_memory(struct adviser *a) {
 
 static tare_status advise_on_sharding(struct adviser *a, const struct tare_converter_options *options) {
     const int cores = options->has_sharding ? options->sharding.num_cores_per_replica : 1;
-    if (cores < 2 || a->conversion->sharded_inputs || !a->conversion->n_placed) return TARE_OK;
+    if (cores < 2 || tare_conversion_changes(a->conversion, "shard_inputs") || !a->conversion->n_placed) return TARE_OK;
     return add(
         a, tare_arena_printf(a->arena,
                              "no input is split between the %d cores of a replica: none has a number of rows that is "

@@ -34,21 +34,20 @@ tare_status tare_pipeline_quantize(struct tare_quant_report *report, struct tare
                                    const struct tare_quantization *quantization,
                                    const struct tare_quant_ranges *ranges);
 
+enum { TARE_PIPELINE_STEPS = 32 };
+
 /* What a conversion did. */
 struct tare_conversion {
     struct tare_tpu_placed *placed;
     size_t n_placed;
     struct tare_tpu_finding *findings; /* what the TPU would refuse; for the user to know, also after a failure */
     size_t n_findings;
-    struct tare_composites composites; /* annotated functions; those fused while preparing are not among them */
-    struct tare_tpu_existing existing; /* TPU and batching ops that the model brought */
-    struct tare_tpu_split split;       /* the functions that were found or made, where the user named none */
-    size_t localized;                  /* constants that moved into the functions which captured them */
-    struct tare_tpu_dropped dropped;
-    size_t bfloat16_changes; /* nodes */
-    size_t transposed_convs; /* that became XlaConvV2 */
-    struct tare_io_shapes_result io_shapes;
-    size_t sharded_inputs; /* split between the cores of a replica */
+    struct tare_composites composites;  /* annotated functions; those fused while preparing are not among them */
+    struct tare_tpu_converted existing; /* TPU and batching ops that the model brought */
+    struct tare_tpu_split split;        /* the functions that were found or made, where the user named none */
+    struct tare_tpu_stripped stripped;
+    struct tare_pass_count counts[TARE_PIPELINE_STEPS]; /* changes made by the passes of convert/place.h, in order */
+    size_t n_counts;
     struct tare_batching_result batching;
     struct tare_cost_report cost;         /* of one row */
     struct tare_cost_report full;         /* of the largest batch that the options allow */
@@ -57,7 +56,9 @@ struct tare_conversion {
     size_t n_advice;
 };
 
-enum { TARE_PIPELINE_STEPS = 24 };
+/* Changes reported under that name; 0 when no pass reported any. */
+size_t tare_conversion_changes(const struct tare_conversion *conversion, const char *count);
+
 /* Every step of a conversion with the changes that it made, in order; returns how many. `prepared` are the counts of
  * tare_pipeline_prepare, NULL when it did not run. */
 size_t tare_pipeline_counts(struct tare_pass_count out[static TARE_PIPELINE_STEPS],

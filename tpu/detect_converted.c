@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static void count_graph(struct tare_tpu_existing *out, const struct tare_graph *graph) {
+static void count_graph(struct tare_tpu_converted *out, const struct tare_graph *graph) {
     for (size_t i = 0; i < graph->n_nodes; i++) {
         const struct tare_node *node = graph->nodes[i];
         const struct tare_graph *callee;
@@ -17,7 +17,8 @@ static void count_graph(struct tare_tpu_existing *out, const struct tare_graph *
     }
 }
 
-tare_status tare_tpu_existing(struct tare_tpu_existing *out, struct tare_arena *arena, const struct tare_model *model) {
+tare_status tare_tpu_detect_converted(struct tare_tpu_converted *out, struct tare_arena *arena,
+                                      const struct tare_model *model) {
     bool *live;
     memset(out, 0, sizeof *out);
     TARE_TRY(tare_model_reachable_functions(&live, arena, model, true));
@@ -54,7 +55,7 @@ static tare_status refuse(const struct tare_graph *entry, const struct tare_tpu_
         entry->name, node->name, node->graph->name);
 }
 
-tare_status tare_tpu_refuse_existing(struct tare_arena *arena, struct tare_graph *const *functions, size_t count) {
+tare_status tare_tpu_refuse_converted(struct tare_arena *arena, struct tare_graph *const *functions, size_t count) {
     for (size_t i = 0; i < count; i++) {
         struct tare_tpu_closure closure;
         TARE_TRY(tare_tpu_closure(&closure, arena, &functions[i], 1));

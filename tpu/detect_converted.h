@@ -4,16 +4,17 @@
 
 #include "graph/model.h"
 
-struct tare_tpu_existing {
+struct tare_tpu_converted {
     size_t tpu_calls;  /* TPUPartitionedCall nodes */
     size_t batchers;   /* BatchFunction nodes */
     const char *first; /* function that the first TPUPartitionedCall runs; NULL without one */
 };
 
 /* Counts what the signatures reach; arena memory is for scratch. */
-tare_status tare_tpu_existing(struct tare_tpu_existing *out, struct tare_arena *arena, const struct tare_model *model);
+tare_status tare_tpu_detect_converted(struct tare_tpu_converted *out, struct tare_arena *arena,
+                                      const struct tare_model *model);
 /* TARE_INVALID_ARGUMENT when one of the functions to place, or what it calls, is on the TPU already or holds a batcher.
  */
-tare_status tare_tpu_refuse_existing(struct tare_arena *arena, struct tare_graph *const *functions, size_t count);
+tare_status tare_tpu_refuse_converted(struct tare_arena *arena, struct tare_graph *const *functions, size_t count);
 
 #endif

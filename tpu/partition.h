@@ -4,17 +4,18 @@
 
 #include "graph/model.h"
 
-enum tare_tpu_place { TARE_TPU_BEFORE, TARE_TPU_BEHIND, TARE_TPU_PLACES };
+enum tare_tpu_place { TARE_TPU_BEFORE, TARE_TPU_AFTER, TARE_TPU_PLACES };
 
-struct tare_tpu_parts {
+struct tare_tpu_partition {
     const struct tare_graph *graph;
     const bool *bad;                /* by position: nodes that must stay off the TPU */
     bool *reached[TARE_TPU_PLACES]; /* by position: leads to a bad node; comes from one. By data or control. */
 };
 
 /* Fills `reached`; arena memory. */
-tare_status tare_tpu_parts_find(struct tare_tpu_parts *parts, struct tare_arena *arena);
+tare_status tare_tpu_partition_find(struct tare_tpu_partition *parts, struct tare_arena *arena);
 /* On that side alone. */
-bool tare_tpu_parts_has(const struct tare_tpu_parts *parts, const struct tare_node *node, enum tare_tpu_place place);
+bool tare_tpu_partition_has(const struct tare_tpu_partition *parts, const struct tare_node *node,
+                            enum tare_tpu_place place);
 
 #endif

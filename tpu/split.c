@@ -238,7 +238,7 @@ static void mark_borders(bool *bad, const struct task *task, const struct part *
     }
 }
 
-static void choose_side(struct part *part, const struct task *task, const struct tare_tpu_parts *parts,
+static void choose_side(struct part *part, const struct task *task, const struct tare_tpu_partition *parts,
                         enum tare_tpu_place place, bool with_free) {
     for (size_t i = 0; i < task->graph->n_nodes; i++) {
         const struct tare_node *node = task->graph->nodes[i];
@@ -252,13 +252,13 @@ static void choose_side(struct part *part, const struct task *task, const struct
 static tare_status find_part(struct part *part, const struct task *task, bool *bad, enum tare_tpu_place place,
                              bool with_free) {
     const size_t n = task->graph->n_nodes;
-    struct tare_tpu_parts parts = { .graph = task->graph, .bad = bad };
+    struct tare_tpu_partition parts = { .graph = task->graph, .bad = bad };
     bool *before = TARE_NEW_ARRAY(task->s->arena, bool, n + 1);
     part->nodes = TARE_NEW_ARRAY(task->s->arena, bool, n + 1);
     if (!before || !part->nodes) return TARE_NO_MEMORY;
     do {
         memcpy(before, bad, n * sizeof *bad);
-        TARE_TRY(tare_tpu_parts_find(&parts, task->s->arena));
+        TARE_TRY(tare_tpu_partition_find(&parts, task->s->arena));
         choose_side(part, task, &parts, place, with_free);
         TARE_TRY(trim(part, task));
         mark_borders(bad, task, part);
@@ -348,7 +348,7 @@ static tare_status split(struct task *task) {
         TARE_TRY(find_part(&sides[place], task, bad[place], place, true));
     }
     const enum tare_tpu_place larger =
-        sides[TARE_TPU_BEHIND].work >= sides[TARE_TPU_BEFORE].work ? TARE_TPU_BEHIND : TARE_TPU_BEFORE;
+        sides[TARE_TPU_AFTER].work >= sides[TARE_TPU_BEFORE].work ? TARE_TPU_AFTER : TARE_TPU_BEFORE;
     if (sides[larger].work <= 0 || sides[larger].work < LEAST_SHARE * task->all)
         return add_note(
             s, tare_arena_printf(s->arena,

@@ -37,7 +37,7 @@ static tare_status hand_on_controls(struct tare_graph *graph, const struct tare_
     return TARE_OK;
 }
 
-static tare_status clean(struct tare_tpu_dropped *out, struct tare_graph *graph) {
+static tare_status clean(struct tare_tpu_stripped *out, struct tare_graph *graph) {
     for (size_t i = 0; i < graph->n_nodes; i++) {
         struct tare_node *node = graph->nodes[i];
         bool assertion = is_assertion(node);
@@ -53,8 +53,8 @@ static tare_status clean(struct tare_tpu_dropped *out, struct tare_graph *graph)
     return TARE_OK;
 }
 
-tare_status tare_tpu_drop(struct tare_tpu_dropped *out, struct tare_arena *arena, struct tare_graph *const *functions,
-                          size_t count) {
+tare_status tare_tpu_strip_asserts(struct tare_tpu_stripped *out, struct tare_arena *arena,
+                                   struct tare_graph *const *functions, size_t count) {
     struct tare_tpu_closure closure;
     memset(out, 0, sizeof *out);
     TARE_TRY(tare_tpu_closure(&closure, arena, functions, count));

@@ -39,11 +39,11 @@ static size_t count_ops(const struct tare_tpu_closure *closure) {
 /* ---- where the incompatible part lies ---- */
 
 /* Nodes on that side alone, which could run on the TPU. */
-static bool is_part(const struct tare_tpu_parts *split, const struct tare_node *node, enum tare_tpu_place place) {
-    return tare_tpu_parts_has(split, node, place) && (tare_tpu_compiles(node->op) || !node->def);
+static bool is_part(const struct tare_tpu_partition *split, const struct tare_node *node, enum tare_tpu_place place) {
+    return tare_tpu_partition_has(split, node, place) && (tare_tpu_compiles(node->op) || !node->def);
 }
 
-static size_t count_part(const struct tare_tpu_parts *split, enum tare_tpu_place place) {
+static size_t count_part(const struct tare_tpu_partition *split, enum tare_tpu_place place) {
     size_t count = 0;
     for (size_t i = 0; i < split->graph->n_nodes; i++)
         count += is_part(split, split->graph->nodes[i], place) && computes(split->graph->nodes[i]);
@@ -75,7 +75,7 @@ static tare_status note_crossing(struct crossings *c, const struct search *s, st
 }
 
 /* "(12 ops; takes 'a' float32)": what the part computes, and the tensors in which it meets the rest. */
-static tare_status describe_part(const char **out, const struct search *s, const struct tare_tpu_parts *split,
+static tare_status describe_part(const char **out, const struct search *s, const struct tare_tpu_partition *split,
                                  enum tare_tpu_place place) {
     struct crossings crossings = { NULL, 0, { { NULL, 0 } } };
     for (size_t i = 0; i < split->graph->n_nodes; i++) {
@@ -83,22 +83,22 @@ static tare_status describe_part(const char **out, const struct search *s, const
         for (size_t k = 0; !node->dead && k < node->n_inputs; k++) {
             const struct tare_node *from = node->inputs[k].node;
             const bool inside = is_part(split, node, place), begins = is_part(split, from, place);
-            if (place == TARE_TPU_BEHIND ? inside && !begins : !inside && begins)
+            if (place == TARE_TPU_AFTER ? inside && !begins : !inside && begins)
                 TARE_TRY(note_crossing(&crossings, s, node->inputs[k]));
         }
     }
     const size_t ops = count_part(split, place);
     *out = tare_arena_printf(s->arena, "(%zu op%s; %s %s)", ops, ops == 1 ? "" : "s",
-                             place == TARE_TPU_BEHIND ? "takes" : "gives", crossings.text ? crossings.text : "nothing");
+                             place == TARE_TPU_AFTER ? "takes" : "gives", crossings.text ? crossings.text : "nothing");
     return *out ? TARE_OK : TARE_NO_MEMORY;
 }
 
 /* Where the incompatible part lies, and what goes to the TPU instead of the whole. */
-static tare_status advise(const char **out, const struct search *s, const struct tare_tpu_parts *split) {
-    const bool before = count_part(split, TARE_TPU_BEFORE) > 0, behind = count_part(split, TARE_TPU_BEHIND) > 0;
+static tare_status advise(const char **out, const struct search *s, const struct tare_tpu_partition *split) {
+    const bool before = count_part(split, TARE_TPU_BEFORE) > 0, behind = count_part(split, TARE_TPU_AFTER) > 0;
     const char *first = "", *last = "";
     if (before) TARE_TRY(describe_part(&first, s, split, TARE_TPU_BEFORE));
-    if (behind) TARE_TRY(describe_part(&last, s, split, TARE_TPU_BEHIND));
+    if (behind) TARE_TRY(describe_part(&last, s, split, TARE_TPU_AFTER));
     if (before && behind)
         *out = tare_arena_printf(
             s->arena, "in the middle: split the function into three, and put the first %s and the last %s on the TPU",
@@ -136,7 +136,7 @@ static tare_status add_remark(struct search *s, const struct tare_graph *graph, 
 static tare_status remark(struct search *s, const struct tare_graph *graph, const struct tare_tpu_finding *findings,
                           size_t count) {
     bool *bad = TARE_NEW_ARRAY(s->arena, bool, graph->n_nodes + 1);
-    struct tare_tpu_parts split = { .graph = graph, .bad = bad };
+    struct tare_tpu_partition split = { .graph = graph, .bad = bad };
     const char *advice;
     const struct tare_tpu_finding *first = NULL;
     size_t own = 0;
@@ -150,7 +150,7 @@ static tare_status remark(struct search *s, const struct tare_graph *graph, cons
         if (node && node->graph == graph && strcmp(node->op, "_Arg") != 0) bad[node->position] = true;
     }
     if (!own) return TARE_OK;
-    TARE_TRY(tare_tpu_parts_find(&split, s->arena));
+    TARE_TRY(tare_tpu_partition_find(&split, s->arena));
     TARE_TRY(advise(&advice, s, &split));
     return add_remark(s, graph,
                       tare_arena_printf(s->arena, "%zu thing%s the TPU cannot do, %s; the first: %s", own,

@@ -166,7 +166,7 @@ static void tell_findings(const struct tare_log *log, const struct tare_conversi
 }
 
 static void tell_notes(const struct tare_log *log, const struct tare_conversion *conversion) {
-    const struct tare_tpu_existing *existing = &conversion->existing;
+    const struct tare_tpu_converted *existing = &conversion->existing;
     if (existing->tpu_calls)
         tare_note(log, "the model has been converted for TPU before: %zu TPUPartitionedCall (%s) stay as they are",
                   existing->tpu_calls, existing->first);
@@ -181,9 +181,9 @@ static void tell_notes(const struct tare_log *log, const struct tare_conversion 
         tare_note(log, "%s", conversion->batching.notes[i]);
     for (size_t i = 0; i < conversion->n_advice; i++)
         tare_note(log, "%s", conversion->advice[i]);
-    if (conversion->dropped.assertions)
+    if (conversion->stripped.assertions)
         tare_note(log, "%zu assertions left the TPU functions, as they would at compilation",
-                  conversion->dropped.assertions);
+                  conversion->stripped.assertions);
 }
 
 void tare_converting_tell(const struct tare_log *log, const struct tare_converted *converted,

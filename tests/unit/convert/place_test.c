@@ -60,7 +60,7 @@ static void a_captured_constant__moves_into_the_function(void **state) {
     set_up(&f);
     place(&f);
     assert_int_equal(f.conversion.n_findings, 0); /* as an argument it would not be known at compilation */
-    assert_int_equal(f.conversion.localized, 1);
+    assert_int_equal(tare_conversion_changes(&f.conversion, "localize_constants"), 1);
     body = f.conversion.placed[0].replicated;
     assert_int_equal(body->n_args, 1);
     assert_non_null(tare_edge_constant(graph_node(body, "reshape")->inputs[1]));

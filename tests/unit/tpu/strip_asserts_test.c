@@ -12,7 +12,7 @@ struct fixture {
     struct tare_model *model;
     struct tare_arena arena;
     struct tare_graph *inner, *chosen;
-    struct tare_tpu_dropped dropped;
+    struct tare_tpu_stripped dropped;
 };
 
 /* chosen(x) = inner(x); inner asserts something, multiplies, and waits for the assertion. */
@@ -34,7 +34,7 @@ static void set_up(struct fixture *f) {
 }
 
 static void drop(struct fixture *f) {
-    mini_ok(tare_tpu_drop(&f->dropped, &f->arena, &f->chosen, 1));
+    mini_ok(tare_tpu_strip_asserts(&f->dropped, &f->arena, &f->chosen, 1));
 }
 
 static void tear_down(struct fixture *f) {
@@ -119,21 +119,21 @@ static void handles_of_lists__are_passed_on_directly(void **state) {
 
 static void what_is_on_the_tpu__is_recognised(void **state) {
     struct fixture f;
-    struct tare_tpu_existing existing;
+    struct tare_tpu_converted existing;
     struct tare_node *call;
     (void)state;
     set_up(&f);
     call = mini_open(f.inner, "TPUPartitionedCall", "on_tpu", 0);
     mini_ok(tare_node_set_func(call, "f", "chosen"));
-    mini_fails(tare_tpu_refuse_existing(&f.arena, &f.chosen, 1),
+    mini_fails(tare_tpu_refuse_converted(&f.arena, &f.chosen, 1),
                "function chosen is on the TPU already (node 'on_tpu' (TPUPartitionedCall) in inner)");
     call->op = "BatchFunction";
-    mini_fails(tare_tpu_refuse_existing(&f.arena, &f.chosen, 1),
+    mini_fails(tare_tpu_refuse_converted(&f.arena, &f.chosen, 1),
                "function chosen cannot go to the TPU: node 'on_tpu' (BatchFunction) in inner batches requests");
-    mini_ok(tare_tpu_existing(&existing, &f.arena, f.model));
+    mini_ok(tare_tpu_detect_converted(&existing, &f.arena, f.model));
     assert_int_equal(existing.batchers, 0); /* no signature reaches it */
     tare_node_remove(call);
-    mini_ok(tare_tpu_refuse_existing(&f.arena, &f.chosen, 1));
+    mini_ok(tare_tpu_refuse_converted(&f.arena, &f.chosen, 1));
     tear_down(&f);
 }
 
