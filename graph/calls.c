@@ -70,6 +70,18 @@ tare_status tare_call_site(struct tare_call_site *out, struct tare_arena *arena,
     return TARE_OK;
 }
 
+tare_status tare_call_set_types(struct tare_node *call, const struct tare_graph *callee) {
+    struct tare_arena *arena = &call->graph->model->arena;
+    int *in = TARE_NEW_ARRAY(arena, int, callee->n_args + 1), *out = TARE_NEW_ARRAY(arena, int, callee->n_returns + 1);
+    if (!in || !out) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < callee->n_args; i++)
+        in[i] = callee->args[i]->output_dtypes[0];
+    for (size_t i = 0; i < callee->n_returns; i++)
+        out[i] = callee->returns[i].dtype;
+    TARE_TRY(tare_node_set_type_list(call, "Tin", in, callee->n_args));
+    return tare_node_set_type_list(call, "Tout", out, callee->n_returns);
+}
+
 /* ---- reachability ---- */
 
 struct reach {

@@ -25,6 +25,9 @@ struct tare_call_site {
 /* Describes how `node` calls functions; kind TARE_CALL_NONE when it does not. `arena` holds the callee list. */
 tare_status tare_call_site(struct tare_call_site *out, struct tare_arena *arena, const struct tare_node *node);
 
+/* Sets Tin and Tout of a call node to the dtypes of the function's arguments and returns. */
+tare_status tare_call_set_types(struct tare_node *call, const struct tare_graph *callee);
+
 /* Marks the main-graph nodes that signatures and initialisers need, by position: not the saver's, which hold every
  * variable. `arena` memory. */
 tare_status tare_model_served_nodes(bool **served, struct tare_arena *arena, const struct tare_model *model);

@@ -1,4 +1,5 @@
 /* Changing the nodes of one graph to bfloat16, and casting where neighbours differ. */
+#include "graph/calls.h"
 #include "graph/definitions/opdef.h"
 #include "tpu/bfloat16_internal.h"
 
@@ -64,14 +65,13 @@ static tare_status convert_node(struct tare_bf16_job *job, struct tare_node *nod
 
 /* ---- calls ---- */
 
-static tare_status set_types(struct tare_bf16_job *job, struct tare_node *node, const char *attr,
-                             const struct tare_graph *callee, bool returns) {
-    size_t count = returns ? callee->n_returns : callee->n_args;
-    int *dtypes = TARE_NEW_ARRAY(job->arena, int, count + 1);
+/* A loop has one list for arguments and returns. */
+static tare_status set_loop_types(struct tare_bf16_job *job, struct tare_node *node, const struct tare_graph *body) {
+    int *dtypes = TARE_NEW_ARRAY(job->arena, int, body->n_args + 1);
     if (!dtypes) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < count; i++)
-        dtypes[i] = returns ? callee->returns[i].dtype : callee->args[i]->output_dtypes[0];
-    return tare_node_set_type_list(node, attr, dtypes, count);
+    for (size_t i = 0; i < body->n_args; i++)
+        dtypes[i] = body->args[i]->output_dtypes[0];
+    return tare_node_set_type_list(node, "T", dtypes, body->n_args);
 }
 
 static tare_status first_function(void *arg, const struct tare_node *node, struct tare_graph *callee) {
@@ -86,12 +86,10 @@ static tare_status convert_call(struct tare_bf16_job *job, struct tare_node *nod
     TARE_TRY(tare_node_each_function(node, first_function, &callee));
     if (!callee) return input_dtypes(&job->expected[node->position], job, node);
     if (node->def) {
-        if (is_op(node, "While") || is_op(node, "StatelessWhile")) {
-            TARE_TRY(set_types(job, node, "T", callee, false));
-        } else {
-            TARE_TRY(set_types(job, node, "Tin", callee, false));
-            TARE_TRY(set_types(job, node, "Tout", callee, true));
-        }
+        if (is_op(node, "While") || is_op(node, "StatelessWhile"))
+            TARE_TRY(set_loop_types(job, node, callee));
+        else
+            TARE_TRY(tare_call_set_types(node, callee));
     }
     TARE_TRY(tare_node_resolve(node));
     return input_dtypes(&job->expected[node->position], job, node);

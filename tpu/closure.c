@@ -1,13 +1,29 @@
-/* Collecting the functions below the chosen ones, and parting them from everybody else's. */
+/* Collecting the functions below chosen ones, and parting them from everybody else's.
+ *
+ * A member is shared when a node outside of the closure calls it, when a member calls it in a way that the closure does
+ * not follow, or when a shared member calls it: the original of that one stays outside and goes on calling. Shared
+ * members that change are replaced by copies; the fixed point is the same in whatever order members are visited. */
 #include "tpu/closure.h"
+#include "graph/calls.h"
 #include "graph/clone.h"
 
 #include <string.h>
 
-static struct tare_tpu_member *find(const struct tare_tpu_closure *closure, const struct tare_graph *graph) {
+struct tare_tpu_member *tare_tpu_closure_find(const struct tare_tpu_closure *closure, const struct tare_graph *graph) {
     for (size_t i = 0; i < closure->count; i++)
         if (closure->members[i].graph == graph) return &closure->members[i];
     return NULL;
+}
+
+bool tare_tpu_is_promised(const struct tare_model *model, const struct tare_graph *graph) {
+    if (tare_model_alias_of(model, graph->name)) return true;
+    for (size_t i = 0; i < model->n_concretes; i++)
+        if (model->concretes[i].graph == graph) return true;
+    return false;
+}
+
+static bool follows(const struct tare_tpu_closure *closure, const struct tare_node *call) {
+    return !closure->rules.follows || closure->rules.follows(call);
 }
 
 /* ---- collecting ---- */
@@ -15,13 +31,18 @@ static struct tare_tpu_member *find(const struct tare_tpu_closure *closure, cons
 struct collector {
     struct tare_tpu_closure *closure;
     struct tare_arena *arena;
-    struct tare_map known;
+    const struct tare_graph *main;
+    struct tare_map known; /* function name -> its place among the members, from 1 */
     size_t capacity;
 };
 
 static tare_status add(struct collector *c, struct tare_graph *graph, bool is_entry) {
     struct tare_tpu_closure *closure = c->closure;
-    if (tare_map_get(&c->known, graph->name)) return TARE_OK;
+    const size_t place = (size_t)(uintptr_t)tare_map_get(&c->known, graph->name);
+    if (place) {
+        closure->members[place - 1].is_entry |= is_entry;
+        return TARE_OK;
+    }
     if (closure->count == c->capacity) {
         size_t extra = c->capacity ? c->capacity : 16;
         struct tare_tpu_member *grown =
@@ -31,94 +52,138 @@ static tare_status add(struct collector *c, struct tare_graph *graph, bool is_en
         c->capacity += extra;
     }
     closure->members[closure->count++] = (struct tare_tpu_member){ graph, is_entry, false };
-    return tare_map_set(&c->known, graph->name, graph) ? TARE_OK : TARE_NO_MEMORY;
+    return tare_map_set(&c->known, graph->name, (void *)(uintptr_t)closure->count) ? TARE_OK : TARE_NO_MEMORY;
 }
 
+/* A function that the main graph calls belongs to a signature, and keeps its dtypes. */
 static tare_status add_callee(void *arg, const struct tare_node *node, struct tare_graph *callee) {
-    (void)node;
-    return add(arg, callee, false);
+    struct collector *c = arg;
+    struct tare_call_site site;
+    if (follows(c->closure, node)) return add(c, callee, node->graph == c->main);
+    TARE_TRY(tare_call_site(&site, c->arena, node));
+    return site.kind == TARE_CALL_OTHER ? TARE_OK : add(c, callee, true);
 }
 
-tare_status tare_tpu_closure(struct tare_tpu_closure *out, struct tare_arena *arena, struct tare_graph *const *entries,
-                             size_t n_entries) {
+static tare_status add_callees(struct collector *c, const struct tare_graph *graph, const bool *served) {
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        if (!graph->nodes[i]->dead && (!served || served[i]))
+            TARE_TRY(tare_node_each_function(graph->nodes[i], add_callee, c));
+    return TARE_OK;
+}
+
+tare_status tare_tpu_closure_by(struct tare_tpu_closure *out, struct tare_arena *arena,
+                                struct tare_graph *const *entries, size_t n_entries,
+                                const struct tare_tpu_closure_rules *rules) {
     struct collector c = { .closure = out, .arena = arena };
     tare_status status = TARE_OK;
-    memset(out, 0, sizeof *out);
-    for (size_t i = 0; i < n_entries; i++)
+    *out = (struct tare_tpu_closure){ .rules = *rules };
+    for (size_t i = 0; i < n_entries; i++) {
+        c.main = entries[i]->model->main;
         TARE_CHECK(add(&c, entries[i], true));
+    }
     for (size_t m = 0; m < out->count; m++) {
-        const struct tare_graph *graph = out->members[m].graph;
-        for (size_t i = 0; i < graph->n_nodes; i++)
-            if (!graph->nodes[i]->dead) TARE_CHECK(tare_node_each_function(graph->nodes[i], add_callee, &c));
+        bool *served = NULL;
+        if (out->members[m].graph == c.main) TARE_CHECK(tare_model_served_nodes(&served, arena, c.main->model));
+        TARE_CHECK(add_callees(&c, out->members[m].graph, served));
     }
 done:
     tare_map_free(&c.known);
     return status;
 }
 
+tare_status tare_tpu_closure(struct tare_tpu_closure *out, struct tare_arena *arena, struct tare_graph *const *entries,
+                             size_t n_entries) {
+    const struct tare_tpu_closure_rules rules = { 0 };
+    return tare_tpu_closure_by(out, arena, entries, n_entries, &rules);
+}
+
+tare_status tare_tpu_closure_add_entry(struct tare_tpu_closure *closure, struct tare_arena *arena,
+                                       struct tare_graph *graph) {
+    struct tare_tpu_member *grown = tare_arena_extend(arena, closure->members, closure->count, 1, sizeof *grown);
+    if (!grown) return TARE_NO_MEMORY;
+    grown[closure->count++] = (struct tare_tpu_member){ graph, true, false };
+    closure->members = grown;
+    return TARE_OK;
+}
+
 /* ---- who else calls them ---- */
 
 struct sharing {
     struct tare_tpu_closure *closure;
-    bool *shared;          /* by member */
-    struct tare_map outer; /* names of functions that nodes outside of the closure call */
+    bool *shared; /* by member */
+    bool *live;   /* by place in the model: what signatures and aliases reach */
+    /* Names of functions that are called from outside; of those, from functions that something reaches. */
+    struct tare_map outer, outer_live;
+    bool noting_live; /* the node looked at now is in such a function */
 };
 
 static tare_status note_outer(void *arg, const struct tare_node *node, struct tare_graph *callee) {
     struct sharing *sharing = arg;
     (void)node;
-    return tare_map_set(&sharing->outer, callee->name, callee) ? TARE_OK : TARE_NO_MEMORY;
+    if (!tare_map_set(&sharing->outer, callee->name, callee)) return TARE_NO_MEMORY;
+    if (!sharing->noting_live) return TARE_OK;
+    return tare_map_set(&sharing->outer_live, callee->name, callee) ? TARE_OK : TARE_NO_MEMORY;
 }
 
-static tare_status note_calls(struct sharing *sharing, const struct tare_graph *graph) {
-    for (size_t i = 0; i < graph->n_nodes; i++)
-        if (!graph->nodes[i]->dead) TARE_TRY(tare_node_each_function(graph->nodes[i], note_outer, sharing));
+/* With `inside`, only the calls that the closure does not follow. */
+static tare_status note_calls(struct sharing *sharing, const struct tare_graph *graph, bool inside, bool live) {
+    sharing->noting_live = live;
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        const struct tare_node *node = graph->nodes[i];
+        if (node->dead || (inside && follows(sharing->closure, node))) continue;
+        TARE_TRY(tare_node_each_function(node, note_outer, sharing));
+    }
     return TARE_OK;
 }
 
-static bool is_promised(const struct tare_model *model, const struct tare_graph *graph) {
-    if (tare_model_alias_of(model, graph->name)) return true;
-    for (size_t i = 0; i < model->n_concretes; i++)
-        if (model->concretes[i].graph == graph) return true;
-    return false;
+static tare_status note_outside(struct sharing *sharing, const struct tare_model *model) {
+    const struct tare_tpu_closure *closure = sharing->closure;
+    TARE_TRY(note_calls(sharing, model->main, tare_tpu_closure_find(closure, model->main) != NULL, true));
+    for (size_t f = 0; f < model->n_functions; f++) {
+        const bool inside = tare_tpu_closure_find(closure, model->functions[f]) != NULL;
+        TARE_TRY(note_calls(sharing, model->functions[f], inside, sharing->live[f]));
+    }
+    return TARE_OK;
 }
 
-/* Shared is what somebody outside calls, and what a shared member calls: its original stays outside. */
+static bool is_shared(const struct sharing *sharing, const struct tare_model *model, const struct tare_graph *graph) {
+    const bool promised = tare_tpu_is_promised(model, graph);
+    if (promised && sharing->closure->rules.wraps_promised)
+        return tare_map_get(&sharing->outer_live, graph->name) != NULL;
+    return promised || tare_map_get(&sharing->outer, graph->name);
+}
+
+static bool is_live(const struct sharing *sharing, const struct tare_model *model, const struct tare_graph *graph) {
+    for (size_t f = 0; f < model->n_functions; f++)
+        if (model->functions[f] == graph) return sharing->live[f];
+    return true;
+}
+
 static tare_status find_shared(struct sharing *sharing, struct tare_arena *arena, const struct tare_model *model) {
     struct tare_tpu_closure *closure = sharing->closure;
-    struct tare_map inside = { 0 };
-    tare_status status = TARE_OK;
     bool changed = true;
     sharing->shared = TARE_NEW_ARRAY(arena, bool, closure->count + 1);
     if (!sharing->shared) return TARE_NO_MEMORY;
-    for (size_t m = 0; m < closure->count; m++) {
-        struct tare_graph *graph = closure->members[m].graph;
-        if (!tare_map_set(&inside, graph->name, graph)) TARE_CHECK(TARE_NO_MEMORY);
-    }
-    TARE_CHECK(note_calls(sharing, model->main));
-    for (size_t f = 0; f < model->n_functions; f++)
-        if (!tare_map_get(&inside, model->functions[f]->name)) TARE_CHECK(note_calls(sharing, model->functions[f]));
+    TARE_TRY(tare_model_reachable_functions(&sharing->live, arena, model, true));
+    TARE_TRY(note_outside(sharing, model));
     while (changed) {
         changed = false;
         for (size_t m = 0; m < closure->count; m++) {
             const struct tare_tpu_member *member = &closure->members[m];
-            if (member->is_entry || sharing->shared[m]) continue;
-            if (!tare_map_get(&sharing->outer, member->graph->name) && !is_promised(model, member->graph)) continue;
+            if (member->is_entry || sharing->shared[m] || !is_shared(sharing, model, member->graph)) continue;
             sharing->shared[m] = changed = true;
-            TARE_CHECK(note_calls(sharing, member->graph));
+            TARE_TRY(note_calls(sharing, member->graph, false, is_live(sharing, model, member->graph)));
         }
     }
-done:
-    tare_map_free(&inside);
-    return status;
+    return TARE_OK;
 }
 
 /* ---- copies ---- */
 
 /* A caller of something that changes changes itself: it calls another function then. */
 static tare_status note_change(void *arg, const struct tare_node *node, struct tare_graph *callee) {
-    const struct tare_tpu_member *member = find(arg, callee);
-    struct tare_tpu_member *caller = find(arg, node->graph);
+    const struct tare_tpu_member *member = tare_tpu_closure_find(arg, callee);
+    struct tare_tpu_member *caller = tare_tpu_closure_find(arg, node->graph);
     if (member && member->changes && caller) caller->changes = true;
     return TARE_OK;
 }
@@ -162,7 +227,7 @@ static tare_status redirect(const struct tare_tpu_closure *closure, const struct
         for (size_t i = 0; i < graph->n_nodes; i++) {
             struct tare_node *node = graph->nodes[i];
             const struct tare_graph *to = node->def ? NULL : tare_map_get(renamed, node->op);
-            if (node->dead) continue;
+            if (node->dead || !follows(closure, node)) continue;
             if (to) node->op = to->name;
             for (size_t a = 0; a < node->n_attrs; a++)
                 TARE_TRY(rename_attr(node, &node->attrs[a], renamed));
@@ -171,9 +236,18 @@ static tare_status redirect(const struct tare_tpu_closure *closure, const struct
     return TARE_OK;
 }
 
-static tare_status copy_member(struct tare_tpu_member *member, struct tare_map *renamed) {
+tare_status tare_tpu_closure_redirect(const struct tare_tpu_closure *closure, const struct tare_graph *from,
+                                      const struct tare_graph *to) {
+    struct tare_map renamed = { 0 };
+    tare_status status = TARE_NO_MEMORY;
+    if (tare_map_set(&renamed, from->name, (void *)(uintptr_t)to)) status = redirect(closure, &renamed);
+    tare_map_free(&renamed);
+    return status;
+}
+
+static tare_status copy_member(struct tare_tpu_member *member, const char *suffix, struct tare_map *renamed) {
     struct tare_model *model = member->graph->model;
-    const char *stem = tare_arena_printf(&model->arena, "%s_on_tpu", member->graph->name);
+    const char *stem = tare_arena_printf(&model->arena, "%s%s", member->graph->name, suffix ? suffix : "_on_tpu");
     const char *name = stem ? tare_model_unused_name(model, stem) : NULL;
     const char *before = member->graph->name;
     if (!name) return TARE_NO_MEMORY;
@@ -191,12 +265,13 @@ tare_status tare_tpu_closure_own(struct tare_tpu_closure *closure, struct tare_a
     TARE_CHECK(find_shared(&sharing, arena, closure->members[0].graph->model));
     for (size_t m = 0; m < closure->count; m++) {
         if (!sharing.shared[m] || !closure->members[m].changes) continue;
-        TARE_CHECK(copy_member(&closure->members[m], &renamed));
+        TARE_CHECK(copy_member(&closure->members[m], closure->rules.suffix, &renamed));
         ++*copies;
     }
     if (*copies) status = redirect(closure, &renamed);
 done:
     tare_map_free(&renamed);
     tare_map_free(&sharing.outer);
+    tare_map_free(&sharing.outer_live);
     return status;
 }

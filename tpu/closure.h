@@ -1,4 +1,4 @@
-/* The functions that run on the TPU: those that were chosen and all that they call. */
+/* The functions below chosen ones, and parting them from everybody else's before a pass changes them. */
 #ifndef TARE_TPU_CLOSURE_H
 #define TARE_TPU_CLOSURE_H
 
@@ -6,21 +6,50 @@
 
 struct tare_tpu_member {
     struct tare_graph *graph;
-    bool is_entry; /* one of the chosen functions */
-    bool changes;  /* what a pass does to it must not be seen by others */
+    bool is_entry; /* chosen, or called in a way that the closure does not follow: it keeps its signature */
+    bool changes;  /* a pass is about to change it: other callers must not see that */
+};
+
+/* How far a closure reaches, and how its copies are called. */
+struct tare_tpu_closure_rules {
+    /* Whether the function of a call changes together with its caller. The functions of other calls are entries; those
+     * of ops whose calls are not understood (a dataset's) are left out. NULL: every call. */
+    bool (*follows)(const struct tare_node *call);
+    const char *suffix; /* of copies' names; NULL: "_on_tpu" */
+    /* The caller keeps a wrapper under the name of every function that an alias or the object graph promises: these
+     * are not copied for that reason alone, nor for callers that nothing reaches. */
+    bool wraps_promised;
 };
 
 struct tare_tpu_closure {
     struct tare_tpu_member *members; /* the entries first, callers before the functions that they alone call */
     size_t count;
+    struct tare_tpu_closure_rules rules;
 };
 
-/* Collects the functions below `entries`; arena memory. */
+/* Collects the functions below `entries`, one of which may be the main graph: of it, the nodes that signatures and
+ * initialisers need; arena memory. */
 tare_status tare_tpu_closure(struct tare_tpu_closure *out, struct tare_arena *arena, struct tare_graph *const *entries,
                              size_t n_entries);
-/* Gives the closure copies of its own of the members that a pass is about to change (`changes`) and that somebody else
- * calls, too, or that the model promises to whoever loads it under an alias or in its object graph. What calls a copied
- * function is copied as well where it is shared. Members are updated; *copies is the number made. */
+/* The same with rules. */
+tare_status tare_tpu_closure_by(struct tare_tpu_closure *out, struct tare_arena *arena,
+                                struct tare_graph *const *entries, size_t n_entries,
+                                const struct tare_tpu_closure_rules *rules);
+/* Adds a function as an entry. */
+tare_status tare_tpu_closure_add_entry(struct tare_tpu_closure *closure, struct tare_arena *arena,
+                                       struct tare_graph *graph);
+/* The member of that graph; NULL: none. */
+struct tare_tpu_member *tare_tpu_closure_find(const struct tare_tpu_closure *closure, const struct tare_graph *graph);
+
+/* Copies the members that a pass is about to change (`changes`) and that others call, too, or that are promised (see
+ * rules). What calls a copied function is copied as well where it is shared. Members are updated, and call the copies;
+ * *copies is the number made. */
 tare_status tare_tpu_closure_own(struct tare_tpu_closure *closure, struct tare_arena *arena, size_t *copies);
+/* Members call `to` where they called `from`, in the calls that the closure follows. */
+tare_status tare_tpu_closure_redirect(const struct tare_tpu_closure *closure, const struct tare_graph *from,
+                                      const struct tare_graph *to);
+
+/* Whether an alias or the object graph promises the function, by name, to whoever loads the model. */
+bool tare_tpu_is_promised(const struct tare_model *model, const struct tare_graph *graph);
 
 #endif

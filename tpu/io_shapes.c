@@ -1,5 +1,6 @@
 /* Flattening and narrowing of what crosses between host and TPU. */
 #include "tpu/io_shapes.h"
+#include "graph/calls.h"
 #include "interpreter/inference/model_shapes.h"
 
 #include <string.h>
@@ -94,16 +95,7 @@ static tare_status retype(struct tare_node *node, int dtype) {
 
 /* The call's type lists follow its function. */
 static tare_status retype_call(const struct crossing *c) {
-    const struct tare_graph *body = c->placed->replicated;
-    struct tare_arena *memory = &c->model->arena;
-    int *in = TARE_NEW_ARRAY(memory, int, body->n_args + 1), *out = TARE_NEW_ARRAY(memory, int, body->n_returns + 1);
-    if (!in || !out) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < body->n_args; i++)
-        in[i] = body->args[i]->output_dtypes[0];
-    for (size_t i = 0; i < body->n_returns; i++)
-        out[i] = body->returns[i].dtype;
-    TARE_TRY(tare_node_set_type_list(c->call, "Tin", in, body->n_args));
-    TARE_TRY(tare_node_set_type_list(c->call, "Tout", out, body->n_returns));
+    TARE_TRY(tare_call_set_types(c->call, c->placed->replicated));
     return tare_node_resolve(c->call);
 }
 

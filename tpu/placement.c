@@ -2,6 +2,7 @@
 #include "tpu/placement.h"
 #include "interpreter/ops/builtin.h"
 #include "base/alloc.h"
+#include "graph/calls.h"
 #include "graph/clone.h"
 #include "graph/op.h"
 
@@ -141,18 +142,6 @@ static tare_status build_replicated(struct job *job, const struct tare_tpu_shard
 
 /* ---- stub ---- */
 
-static tare_status set_call_types(struct tare_node *call, const struct tare_graph *callee) {
-    struct tare_arena *arena = &call->graph->model->arena;
-    int *in = TARE_NEW_ARRAY(arena, int, callee->n_args + 1), *out = TARE_NEW_ARRAY(arena, int, callee->n_returns + 1);
-    if (!in || !out) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < callee->n_args; i++)
-        in[i] = callee->args[i]->output_dtypes[0];
-    for (size_t i = 0; i < callee->n_returns; i++)
-        out[i] = callee->returns[i].dtype;
-    TARE_TRY(tare_node_set_type_list(call, "Tin", in, callee->n_args));
-    return tare_node_set_type_list(call, "Tout", out, callee->n_returns);
-}
-
 /* Devices that are assigned are no longer the selector's to choose: the runtime refuses both together. */
 static tare_status add_ordinal(struct tare_node **out, struct tare_graph *stub,
                                const struct tare_tpu_sharding *sharding) {
@@ -178,7 +167,7 @@ static tare_status build_stub(struct tare_graph *stub, const struct tare_graph *
         TARE_TRY(tare_node_add_input(call, out0(stub->args[i])));
     TARE_TRY(tare_node_add_input(call, out0(selector)));
     TARE_TRY(tare_node_set_func(call, "f", replicated->name));
-    TARE_TRY(set_call_types(call, replicated));
+    TARE_TRY(tare_call_set_types(call, replicated));
     TARE_TRY(tare_node_resolve(call));
     for (size_t i = 0; i < stub->n_returns; i++)
         stub->returns[i].edge = (struct tare_edge){ call, (int)i };
