@@ -20,6 +20,8 @@ if not shutil.which('protoc'):
 
 # model: (faults that only tare finds, faults that only the checker finds), each place: how many
 KNOWN = {
+    'tf-batchfunction': ({}, {'graph/batch_func': 1}),
+    'tf-fuzz-const': ({}, {'graph/save/RestoreV2/tensor_names': 1}),
     'tf-fuzz-attr': ({'graph/Adam/%s/%s/%s' % (layer, part, slot): 1 for layer in ('dense', 'dense_1')
                       for part in ('kernel', 'bias') for slot in ('m', 'v')}, {'model': 1}),
     'tf-fuzz-shape': ({'graph/b/initial_value': 1}, {'graph/save/RestoreV2': 3, 'graph/a': 1, 'graph/b': 1, 'graph/c': 1}),
