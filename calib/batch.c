@@ -38,15 +38,6 @@ bool tare_batch_fits(const struct tare_batch_sample *a, const struct tare_batch_
     return true;
 }
 
-bool tare_batch_differs(const struct tare_batch_sample *a, const struct tare_batch_sample *b, size_t n_feeds) {
-    if (!tare_batch_fits(a, b, n_feeds)) return false;
-    for (size_t i = 0; i < n_feeds; i++) {
-        const struct tare_tensor *x = &a->feeds[i], *y = &b->feeds[i];
-        if (x->dtype != TARE_DT_INVALID && tare_tensor_same_bits(x, y)) return false;
-    }
-    return true;
-}
-
 static tare_status join_feed(struct tare_tensor *out, const struct tare_batch *batch, size_t feed,
                              struct tare_buffer_pool *pool) {
     const struct tare_tensor *first = &batch->samples[0].feeds[feed];
@@ -67,17 +58,6 @@ static tare_status join_feed(struct tare_tensor *out, const struct tare_batch *b
             TARE_TRY(tare_tensor_set_string(out, (int64_t)s * part->elements + i, text->data, text->size));
         }
     }
-    return TARE_OK;
-}
-
-tare_status tare_batch_contrast(struct tare_tensor *out, const struct tare_tensor *feed) {
-    if (!tare_dtype_is_floating(feed->dtype)) {
-        tare_tensor_share(out, feed);
-        return TARE_OK;
-    }
-    TARE_TRY(tare_tensor_copy(out, feed));
-    for (int64_t i = 0; i < out->elements; i++)
-        tare_tensor_set_f64(out, i, -16 * tare_tensor_get_f64(feed, i));
     return TARE_OK;
 }
 

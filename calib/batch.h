@@ -23,11 +23,6 @@ void tare_batch_drop(struct tare_batch_sample *sample, size_t n_feeds);
 
 /* True when all feeds of both have the same dtype and shape, of rank 1 or more. */
 bool tare_batch_fits(const struct tare_batch_sample *a, const struct tare_batch_sample *b, size_t n_feeds);
-/* True when no feed holds the same values in both: what mixes records then changes numbers. */
-bool tare_batch_differs(const struct tare_batch_sample *a, const struct tare_batch_sample *b, size_t n_feeds);
-/* A feed's values made other ones of the same dtype and shape: real numbers times -16, so that what a model takes from
- * a whole batch (an extreme, a norm) is another one. *out shares what is not floating-point. */
-tare_status tare_batch_contrast(struct tare_tensor *out, const struct tare_tensor *feed) TARE_WARN_UNUSED;
 /* The samples' values, which fit, one behind the other on axis 0, in buffers from the pool. `joined` are n_feeds zeroed
  * tensors, the caller's to reset, also after a failure. */
 tare_status tare_batch_join(struct tare_tensor *joined, const struct tare_batch *batch,

@@ -10,7 +10,7 @@
 #include "calib/file.h"
 #include "calib/probe.h"
 #include "interpreter/inference/model_shapes.h"
-#include "graph/data_dependence.h"
+#include "interpreter/batch_check.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -242,25 +242,15 @@ static tare_status choose_batch(struct engine *e, const struct tare_signature *s
     e->room = 1;
     *reason = NULL;
     if (e->options->batch == 1 || e->options->hessians != NULL) return TARE_OK;
-    if (e->stateful) {
-        *reason = "the model keeps state from record to record";
-    } else if (!tare_signature_batches(signature, true)) {
-        *reason = "the signature does not leave the first dimension of every input open";
-    } else if (e->observed.data_dependent) {
-        *reason = "the model has branches or loops that may run differently for each record";
-    } else {
-        const struct tare_batch_sample *samples[2];
-        bool may = false;
-        TARE_TRY(tare_feeder_peek(&e->feeder, samples));
-        if (samples[0] == NULL) return TARE_OK;
-        if (!tare_batch_differs(samples[0], samples[1], e->plan.n_feeds)) {
-            *reason = "the first two records have an input in common: running them together shows nothing";
-            return TARE_OK;
-        }
-        TARE_TRY(tare_probe_run(&may, &e->plan, samples));
-        if (!may) *reason = "two records together do not give the same numbers as alone";
-        if (may) e->room = e->options->batch > 0 ? (size_t)e->options->batch : batch_that_pays(e);
-    }
+    TARE_TRY(tare_batch_check_graph(reason, e->plan.model, signature));
+    if (*reason != NULL) return TARE_OK;
+    const struct tare_batch_sample *samples[2];
+    enum tare_batch_verdict verdict;
+    TARE_TRY(tare_feeder_peek(&e->feeder, samples));
+    if (samples[0] == NULL) return TARE_OK;
+    TARE_TRY(tare_probe_run(&verdict, &e->plan, samples));
+    *reason = tare_batch_check_reason(verdict);
+    if (*reason == NULL) e->room = e->options->batch > 0 ? (size_t)e->options->batch : batch_that_pays(e);
     return TARE_OK;
 }
 

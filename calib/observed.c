@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ops whose work depends on values: what runs for one record may not run for another. */
-static bool is_data_dependent(const struct tare_node *node) {
+/* Branches and loops: their coverage is counted (calib/coverage.h). */
+static bool is_choice(const struct tare_node *node) {
     static const char *const ops[] = { "If",  "StatelessIf", "Case",  "StatelessCase", "While",   "StatelessWhile",
                                        "For", "Switch",      "Merge", "RefSwitch",     "RefMerge" };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
@@ -53,8 +53,7 @@ static tare_status add_function(void *arg, const struct tare_node *caller, struc
 
 static tare_status add_node(struct tare_observed *observed, const struct tare_node *node) {
     if (node->dead) return TARE_OK;
-    if (is_data_dependent(node)) {
-        observed->data_dependent = true;
+    if (is_choice(node)) {
         if (!TARE_GROW(observed->choices, observed->n_choices, observed->choices_capacity)) return TARE_NO_MEMORY;
         observed->choices[observed->n_choices++] = node;
         observed->n_sides += tare_coverage_side_count(node);

@@ -22,7 +22,6 @@ struct tare_observed {
     size_t n_choices, choices_capacity;
     size_t n_sides; /* of all of them together (calib/coverage.h) */
     struct tare_map visited;
-    bool data_dependent; /* a branch or loop may run differently for each record: records must run one by one */
     bool (*wants)(void *arg, const struct tare_node *node, size_t output);
     void *wants_arg;
 };

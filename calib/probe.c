@@ -26,10 +26,11 @@ bool tare_probe_layout(struct tare_probe *probe, size_t slot, const struct tare_
     return false;
 }
 
-static tare_status run_alone(struct tare_worker *worker, const struct tare_batch_sample *const samples[2]) {
+static tare_status run_alone(struct tare_worker *worker, struct tare_batch_sample samples[2]) {
     for (int i = 0; i < 2; i++) {
-        struct tare_batch_sample copy = *samples[i];
-        const struct tare_batch one = { .samples = &copy, .count = 1, .room = 1, .n_feeds = worker->plan->n_feeds };
+        const struct tare_batch one = {
+            .samples = &samples[i], .count = 1, .room = 1, .n_feeds = worker->plan->n_feeds
+        };
         TARE_TRY(tare_worker_run(worker, &one));
     }
     return TARE_OK;
@@ -42,26 +43,33 @@ static bool same_statistics(const struct tare_worker *a, const struct tare_worke
     return true;
 }
 
-enum outcome { SAME, DIFFERENT, FAILED_ALONE };
+struct trial {
+    struct tare_worker_plan *plan;
+    struct tare_probe *probe;
+    const struct tare_batch_sample *const *samples; /* the two records, for their numbers */
+};
 
-/* Two samples through workers of their own. The plan's layouts are those of the pair together. */
-static tare_status run_pair(enum outcome *outcome, struct tare_worker_plan *plan, struct tare_probe *probe,
-                            const struct tare_batch_sample *const samples[2]) {
+/* The pair through separate workers with statistics of their own. The plan's layouts become those of the batch. */
+static tare_status try_pair(void *arg, enum tare_batch_verdict *verdict, const struct tare_tensor *const pair[2]) {
+    const struct trial *trial = arg;
+    struct tare_worker_plan *plan = trial->plan;
     struct tare_worker alone = { 0 }, together = { 0 };
-    struct tare_batch_sample copies[2] = { *samples[0], *samples[1] };
+    struct tare_batch_sample copies[2] = { *trial->samples[0], *trial->samples[1] };
     const struct tare_batch both = { .samples = copies, .count = 2, .room = 2, .n_feeds = plan->n_feeds };
     tare_status status;
+    for (int i = 0; i < 2; i++)
+        copies[i].feeds = (struct tare_tensor *)pair[i]; /* only read */
+    *verdict = TARE_BATCH_UNDECIDED;
+    if (!tare_batch_fits(&copies[0], &copies[1], plan->n_feeds)) return TARE_OK;
     TARE_CHECK(tare_worker_init(&alone, plan, 2, true));
-    alone.probe = probe;
+    alone.probe = trial->probe;
     TARE_CHECK(tare_worker_init(&together, plan, 2, true));
-    together.probe = probe;
-    if (run_alone(&alone, samples) != TARE_OK)
-        *outcome = FAILED_ALONE;
-    else
-        *outcome =
-            tare_worker_run(&together, &both) == TARE_OK && !probe->irregular && same_statistics(&alone, &together)
-                ? SAME
-                : DIFFERENT;
+    together.probe = trial->probe;
+    TARE_CHECK(run_alone(&alone, copies));
+    *verdict =
+        tare_worker_run(&together, &both) == TARE_OK && !trial->probe->irregular && same_statistics(&alone, &together)
+            ? TARE_BATCH_INDEPENDENT
+            : TARE_BATCH_DEPENDENT;
     tare_error_clear();
 done:
     tare_worker_free(&alone);
@@ -69,44 +77,30 @@ done:
     return status;
 }
 
-/* The pair again with other numbers in its second sample: extremes that both happen to share would show nothing. What
- * refuses such numbers is believed as it is. */
-static tare_status run_contrast(bool *may, struct tare_worker_plan *plan, struct tare_probe *probe,
-                                const struct tare_batch_sample *const samples[2]) {
-    struct tare_batch_sample other = { .feeds = tare_calloc(plan->n_feeds + 1, sizeof *other.feeds),
-                                       .record = samples[1]->record };
-    const struct tare_batch_sample *const pair[2] = { samples[0], &other };
-    enum outcome outcome = SAME;
-    tare_status status = other.feeds ? TARE_OK : TARE_NO_MEMORY;
-    for (size_t i = 0; i < plan->n_feeds && status == TARE_OK; i++)
-        status = tare_batch_contrast(&other.feeds[i], &samples[1]->feeds[i]);
-    if (status == TARE_OK) status = run_pair(&outcome, plan, probe, pair);
-    *may = outcome != DIFFERENT;
-    for (size_t i = 0; other.feeds && i < plan->n_feeds; i++)
-        tare_tensor_reset(&other.feeds[i]);
-    tare_free(other.feeds);
-    return status;
-}
-
-tare_status tare_probe_run(bool *may, struct tare_worker_plan *plan, const struct tare_batch_sample *const samples[2]) {
+tare_status tare_probe_run(enum tare_batch_verdict *verdict, struct tare_worker_plan *plan,
+                           const struct tare_batch_sample *const samples[2]) {
     const size_t slots = plan->observed->n_slots;
+    const struct tare_tensor *const pair[2] = { samples[0]->feeds, samples[1]->feeds };
     struct tare_probe probe = { .alone = tare_calloc(slots + 1, sizeof *probe.alone) };
-    enum outcome outcome = DIFFERENT;
+    struct trial trial = { plan, &probe, samples };
     tare_status status = TARE_NO_MEMORY;
-    *may = false;
+    *verdict = TARE_BATCH_DEPENDENT;
     plan->layouts = tare_calloc(slots + 1, sizeof *plan->layouts);
     if (probe.alone == NULL || plan->layouts == NULL) goto done;
     probe.layouts = plan->layouts;
     for (size_t i = 0; i < slots; i++)
         probe.alone[i] = tare_shape_unknown();
-    /* A failure here is no failure of the run: one by one is worth a try, and will say which record is at fault. */
-    TARE_CHECK(run_pair(&outcome, plan, &probe, samples));
-    *may = outcome == SAME;
-    if (*may) TARE_CHECK(run_contrast(may, plan, &probe, samples));
+    status = tare_batch_check_pair(verdict, pair, plan->n_feeds, try_pair, &trial);
+    /* A record that fails alone does not end the run here: the one-by-one run names it. */
+    if (status != TARE_OK && status != TARE_NO_MEMORY) {
+        tare_error_clear();
+        *verdict = TARE_BATCH_DEPENDENT;
+        status = TARE_OK;
+    }
     plan->most_elements = probe.most_elements;
 done:
     tare_free(probe.alone);
-    if (!*may) {
+    if (*verdict != TARE_BATCH_INDEPENDENT) {
         tare_free(plan->layouts);
         plan->layouts = NULL;
     }

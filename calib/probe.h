@@ -1,9 +1,10 @@
-/* Finds out whether records may run together: two records alone and the same two as a batch must give the same
- * statistics to the last bit, and every observed tensor must have the records on axis 0 or not depend on them. */
+/* Calibration's part of the batch check (interpreter/batch_check.h): two records alone and as one batch must give the
+ * same statistics to the last bit, and every observed tensor must have the records on axis 0 or not depend on them. */
 #ifndef TARE_CALIB_PROBE_H
 #define TARE_CALIB_PROBE_H
 
 #include "calib/worker.h"
+#include "interpreter/batch_check.h"
 
 struct tare_probe {
     struct tare_shape *alone; /* by slot; rank unknown: not seen */
@@ -12,9 +13,9 @@ struct tare_probe {
     bool irregular;        /* some tensor's shape does not follow the batch */
 };
 
-/* Tries two samples that fit (the same one twice will do). *may: they may run together, and plan->layouts is filled.
- * A model that fails on two records but not on one may not. */
-tare_status tare_probe_run(bool *may, struct tare_worker_plan *plan,
+/* Checks two samples (the same one twice is TARE_BATCH_UNDECIDED). TARE_BATCH_INDEPENDENT: records may run together,
+ * and plan->layouts is set. A record that fails alone is TARE_BATCH_DEPENDENT. */
+tare_status tare_probe_run(enum tare_batch_verdict *verdict, struct tare_worker_plan *plan,
                            const struct tare_batch_sample *const samples[2]) TARE_WARN_UNUSED;
 
 /* ---- for the worker ---- */

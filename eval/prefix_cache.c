@@ -6,7 +6,7 @@
 #include "eval/model_inputs.h"
 #include "eval/prefix_cache_plan.h"
 #include "eval/runner.h"
-#include "eval/batch_check.h"
+#include "eval/joined_run.h"
 #include "graph/inline.h"
 
 #include <pthread.h>
@@ -21,10 +21,10 @@ struct made {
     struct tare_record_edges edges;
 };
 
-struct rerun {
-    const struct tare_rerun_task *task;
-    struct tare_rerun_report *report;
-    struct tare_rerun_plan plan;
+struct cached_run {
+    const struct tare_prefix_cache_task *task;
+    struct tare_prefix_cache_report *report;
+    struct tare_prefix_cache_plan plan;
     struct made *kept;    /* by model; those that fit into the memory */
     int64_t models_bytes; /* of them */
     struct tare_source *source;
@@ -47,7 +47,7 @@ static void unmake(struct made *made) {
     *made = (struct made){ 0 };
 }
 
-static tare_status make(struct made *out, struct rerun *r, size_t number) {
+static tare_status make(struct made *out, struct cached_run *r, size_t number) {
     tare_status status;
     *out = (struct made){ 0 };
     TARE_TRY(r->task->make(r->task->arg, &out->model, number));
@@ -67,7 +67,7 @@ done:
 }
 
 /* Looks at every model once; those that fit are kept for the runs. */
-static tare_status plan_models(struct rerun *r) {
+static tare_status plan_models(struct cached_run *r) {
     const int64_t room = r->task->memory / 4;
     for (size_t i = 0; i < r->task->n_models && !r->report->unsuited; i++) {
         struct made made;
@@ -75,7 +75,7 @@ static tare_status plan_models(struct rerun *r) {
         tare_status status;
         TARE_TRY(make(&made, r, i));
         if (r->report->unsuited) return TARE_OK;
-        status = tare_rerun_plan_add(&r->plan, made.model, &made.edges, i);
+        status = tare_prefix_cache_plan_add(&r->plan, made.model, &made.edges, i);
         bytes = tare_model_weight_bytes(made.model);
         if (status == TARE_OK && r->models_bytes + bytes <= room) {
             r->models_bytes += bytes;
@@ -91,9 +91,9 @@ static tare_status plan_models(struct rerun *r) {
 /* ---- one batch of one model ---- */
 
 struct run {
-    struct rerun *r;
+    struct cached_run *r;
     const struct made *made;
-    const struct tare_rerun_route *route;
+    const struct tare_prefix_cache_route *route;
     struct tare_session **sessions;
     int threads;
     size_t n_batches;
@@ -107,7 +107,7 @@ struct exchange {
     int64_t rows;
 };
 
-static bool runs_together(const struct rerun *r, size_t count) {
+static bool runs_together(const struct cached_run *r, size_t count) {
     return r->batch > 1 && count > 0;
 }
 
@@ -130,7 +130,7 @@ static tare_status add_inputs(struct exchange *x, const struct run *run, const s
 
 static tare_status set_up(struct exchange *x, const struct run *run, size_t batch,
                           const struct tare_bound_record *records, size_t count) {
-    const struct tare_rerun_route *route = run->route;
+    const struct tare_prefix_cache_route *route = run->route;
     const struct tare_record_edges *edges = &run->made->edges;
     const size_t room = route->n_fed + edges->n_feeds + edges->n_outputs + route->n_left + 1;
     x->edges = tare_calloc(room, sizeof *x->edges);
@@ -158,10 +158,10 @@ static void tear_down(struct exchange *x) {
 
 /* Copies, so that what a session pooled ends with it. A value that finds no room is not kept at all. */
 static tare_status keep(struct run *run, size_t batch, const struct tare_tensor *left) {
-    struct rerun *r = run->r;
+    struct cached_run *r = run->r;
     tare_status status = TARE_OK;
     for (size_t i = 0; i < run->route->n_left && status == TARE_OK; i++) {
-        struct tare_rerun_value *value = run->route->left_values[i];
+        struct tare_prefix_cache_value *value = run->route->left_values[i];
         const int64_t bytes = (int64_t)tare_tensor_bytes(&left[i]);
         bool take;
         pthread_mutex_lock(&r->lock);
@@ -177,13 +177,13 @@ static tare_status keep(struct run *run, size_t batch, const struct tare_tensor 
     return status;
 }
 
-static size_t batch_size(const struct rerun *r, size_t batch) {
+static size_t batch_size(const struct cached_run *r, size_t batch) {
     const size_t first = batch * r->batch;
     return r->count - first < r->batch ? r->count - first : r->batch;
 }
 
 static tare_status hand_on(struct run *run, size_t batch, const struct exchange *x) {
-    struct rerun *r = run->r;
+    struct cached_run *r = run->r;
     struct tare_bound_record *records = &r->records[batch * r->batch];
     const struct tare_record_edges *edges = &run->made->edges;
     const struct tare_tensor *outputs = x->tensors + x->n_feeds;
@@ -205,7 +205,7 @@ static int64_t rows_of(const struct tare_bound_record *records, size_t count) {
 }
 
 static tare_status run_batch(struct run *run, struct tare_session *session, size_t batch) {
-    struct rerun *r = run->r;
+    struct cached_run *r = run->r;
     const struct tare_bound_record *records = &r->records[batch * r->batch];
     const size_t count = batch_size(r, batch);
     struct exchange x = { 0 };
@@ -237,14 +237,14 @@ static tare_status work(void *arg, int worker) {
     return TARE_OK;
 }
 
-static void reset_outputs(struct rerun *r) {
+static void reset_outputs(struct cached_run *r) {
     for (size_t i = 0; i < r->count; i++)
         tare_tensors_reset(r->records[i].outputs, r->binding.n_outputs);
 }
 
-static tare_status make_room(struct tare_rerun_route *route, size_t n_batches) {
+static tare_status make_room(struct tare_prefix_cache_route *route, size_t n_batches) {
     for (size_t i = 0; i < route->n_left; i++) {
-        struct tare_rerun_value *value = route->left_values[i];
+        struct tare_prefix_cache_value *value = route->left_values[i];
         value->tensors = tare_calloc(n_batches + 1, sizeof *value->tensors);
         if (!value->tensors) return TARE_NO_MEMORY;
         value->n_tensors = n_batches;
@@ -253,17 +253,17 @@ static tare_status make_room(struct tare_rerun_route *route, size_t n_batches) {
 }
 
 /* What the models after `number` are not fed, and what did not fit. */
-static void drop_values(struct rerun *r, size_t number) {
+static void drop_values(struct cached_run *r, size_t number) {
     for (size_t i = 0; i < r->plan.n_values; i++) {
-        struct tare_rerun_value *value = r->plan.values[i];
+        struct tare_prefix_cache_value *value = r->plan.values[i];
         if (!value->tensors || (value->last_user > number && !value->refused)) continue;
         r->bytes -= value->bytes;
-        tare_rerun_value_drop(value);
+        tare_prefix_cache_value_drop(value);
     }
 }
 
 static tare_status run_sessions(struct run *run) {
-    struct rerun *r = run->r;
+    struct cached_run *r = run->r;
     tare_status status;
     TARE_TRY(tare_sessions_new(&run->sessions, run->threads, run->made->model, NULL));
     status = tare_threads_run(run->threads, work, run);
@@ -272,13 +272,13 @@ static tare_status run_sessions(struct run *run) {
     return status;
 }
 
-static tare_status run_model(struct rerun *r, const struct made *made, size_t number) {
-    struct tare_rerun_route route;
+static tare_status run_model(struct cached_run *r, const struct made *made, size_t number) {
+    struct tare_prefix_cache_route route;
     struct run run = { .r = r, .made = made, .route = &route, .n_batches = (r->count + r->batch - 1) / r->batch };
     tare_status status;
     run.threads = r->task->threads > 1 ? r->task->threads : 1;
     if ((size_t)run.threads > run.n_batches) run.threads = (int)run.n_batches;
-    TARE_CHECK(tare_rerun_route_of(&route, &r->plan, made->model, &made->edges, number));
+    TARE_CHECK(tare_prefix_cache_route_of(&route, &r->plan, made->model, &made->edges, number));
     TARE_CHECK(make_room(&route, run.n_batches));
     TARE_CHECK(run_sessions(&run));
     r->report->nodes += route.nodes * (int64_t)r->count;
@@ -288,11 +288,11 @@ static tare_status run_model(struct rerun *r, const struct made *made, size_t nu
 done:
     reset_outputs(r);
     drop_values(r, number);
-    tare_rerun_route_free(&route);
+    tare_prefix_cache_route_free(&route);
     return status;
 }
 
-static tare_status run_part(struct rerun *r) {
+static tare_status run_part(struct cached_run *r) {
     for (size_t i = 0; i < r->task->n_models && !r->report->unsuited; i++) {
         struct made made = r->kept[i];
         tare_status status = TARE_OK;
@@ -307,7 +307,7 @@ static tare_status run_part(struct rerun *r) {
 
 /* ---- records ---- */
 
-static tare_status read_records(struct rerun *r, size_t expected) {
+static tare_status read_records(struct cached_run *r, size_t expected) {
     while (r->count < expected && !r->at_end) {
         struct tare_sample sample;
         struct tare_provenance where;
@@ -324,13 +324,13 @@ static tare_status read_records(struct rerun *r, size_t expected) {
     return TARE_OK;
 }
 
-static void forget_records(struct rerun *r) {
+static void forget_records(struct cached_run *r) {
     for (size_t i = 0; i < r->count; i++)
         tare_record_reset(&r->records[i], &r->binding);
     r->count = 0;
 }
 
-static int64_t record_bytes(const struct rerun *r) {
+static int64_t record_bytes(const struct cached_run *r) {
     int64_t bytes = 0;
     for (size_t i = 0; i < r->binding.n_feeds; i++)
         bytes += (int64_t)tare_tensor_bytes(&r->records[0].values[i]);
@@ -338,14 +338,14 @@ static int64_t record_bytes(const struct rerun *r) {
 }
 
 /* Runs the first model on the first records, for nobody: whether records can be put together, and what they leave. */
-static tare_status probe(struct rerun *r, const struct made *made) {
-    struct tare_rerun_route route;
+static tare_status probe(struct cached_run *r, const struct made *made) {
+    struct tare_prefix_cache_route route;
     struct run run = { .r = r, .made = made, .route = &route, .threads = 1, .n_batches = 1 };
     const size_t all = r->count;
     int64_t bytes;
     tare_status status;
     r->count = all < r->batch ? all : r->batch;
-    TARE_CHECK(tare_rerun_route_of(&route, &r->plan, made->model, &made->edges, 0));
+    TARE_CHECK(tare_prefix_cache_route_of(&route, &r->plan, made->model, &made->edges, 0));
     TARE_CHECK(make_room(&route, 1));
     TARE_CHECK(run_sessions(&run));
     bytes = 2 * (r->bytes / (int64_t)r->count + record_bytes(r)); /* as much again for what later models leave */
@@ -356,30 +356,31 @@ static tare_status probe(struct rerun *r, const struct made *made) {
 done:
     reset_outputs(r);
     drop_values(r, SIZE_MAX);
-    tare_rerun_route_free(&route);
+    tare_prefix_cache_route_free(&route);
     r->count = all;
     return status;
 }
 
-/* Sets *expected to 1 for records whose answers depend on what runs beside them. */
-static tare_status check_together(struct rerun *r, size_t *expected) {
+/* Sets *expected to 1 for records whose outputs depend on the other records of a batch. */
+static tare_status check_batch(struct cached_run *r, size_t *expected) {
     struct tare_session **sessions;
-    enum tare_together found = TARE_TOGETHER_UNKNOWN;
-    bool may = false;
+    enum tare_batch_verdict verdict = TARE_BATCH_UNDECIDED;
+    const char *one_by_one = "";
     tare_status status;
-    if (*expected > 1 && r->count > 1) TARE_TRY(tare_records_may_join(&may, &r->binding));
-    if (may) {
+    if (*expected > 1 && r->count > 1 && r->binding.n_outputs > 0)
+        TARE_TRY(tare_batch_check_graph(&one_by_one, r->first.model, r->binding.signature));
+    if (one_by_one == NULL) {
         TARE_TRY(tare_sessions_new(&sessions, 1, r->first.model, NULL));
-        status = tare_records_try(&found, sessions[0], &r->binding, r->records);
+        status = tare_records_check_pair(&verdict, sessions[0], &r->binding, r->records);
         tare_sessions_free(sessions, 1);
         TARE_TRY(tare_records_locate(status, r->files, &r->records[0].where, &r->records[1].where));
     }
-    if (found != TARE_TOGETHER_SAME) *expected = 1;
+    if (verdict != TARE_BATCH_INDEPENDENT) *expected = 1;
     return TARE_OK;
 }
 
 /* Records of different shapes run one by one. */
-static tare_status choose_batch(struct rerun *r, size_t expected) {
+static tare_status choose_batch(struct cached_run *r, size_t expected) {
     struct tare_tensor *joined = tare_calloc(r->binding.n_feeds + 1, sizeof *joined);
     bool fits = expected > 1;
     tare_status status = joined ? TARE_OK : TARE_NO_MEMORY;
@@ -395,11 +396,11 @@ static tare_status choose_batch(struct rerun *r, size_t expected) {
     return status;
 }
 
-static tare_status run_parts(struct rerun *r) {
+static tare_status run_parts(struct cached_run *r) {
     size_t expected = r->task->runner->batch > 1 ? (size_t)r->task->runner->batch : 1;
     TARE_TRY(read_records(r, expected));
     if (!r->count) return TARE_OK;
-    TARE_TRY(check_together(r, &expected));
+    TARE_TRY(check_batch(r, &expected));
     TARE_TRY(choose_batch(r, expected));
     TARE_TRY(probe(r, &r->first));
     if (r->report->unsuited && r->batch > 1) { /* outputs that are not split by records */
@@ -419,12 +420,12 @@ static tare_status run_parts(struct rerun *r) {
 
 /* ---- all of it ---- */
 
-tare_status tare_rerun(struct tare_rerun_report *out, const struct tare_rerun_task *task) {
+tare_status tare_prefix_cache_run(struct tare_prefix_cache_report *out, const struct tare_prefix_cache_task *task) {
     struct tare_source_options options = { .limit = task->runner->limit, .spec = task->runner->spec };
-    struct rerun r = { .task = task, .report = out };
+    struct cached_run r = { .task = task, .report = out };
     size_t n_files;
     tare_status status;
-    *out = (struct tare_rerun_report){ 0 };
+    *out = (struct tare_prefix_cache_report){ 0 };
     pthread_mutex_init(&r.lock, NULL);
     r.kept = tare_calloc(task->n_models + 1, sizeof *r.kept);
     TARE_CHECK(r.kept ? TARE_OK : TARE_NO_MEMORY);
@@ -444,7 +445,7 @@ done:
     for (size_t i = 0; r.kept && i < task->n_models; i++)
         unmake(&r.kept[i]);
     tare_free(r.kept);
-    tare_rerun_plan_free(&r.plan);
+    tare_prefix_cache_plan_free(&r.plan);
     pthread_mutex_destroy(&r.lock);
     return status;
 }

@@ -6,7 +6,7 @@
 
 #include "eval/runner.h"
 
-struct tare_rerun_task {
+struct tare_prefix_cache_task {
     size_t n_models;
     /* Makes model `model`, the caller's to free; may be asked for several times, and makes the same model each time. */
     tare_status (*make)(void *arg, struct tare_model **out, size_t model);
@@ -20,7 +20,7 @@ struct tare_rerun_task {
                        does not fit at all is computed again. 0: nothing is kept, whole models run */
 };
 
-struct tare_rerun_report {
+struct tare_prefix_cache_report {
     bool unsuited; /* outputs that cannot be split, or a graph that cannot be inlined: nothing of use was handed on */
     int64_t kept_bytes;         /* most that kept values took */
     int64_t nodes, whole_nodes; /* that ran, records counted, and that would have run had every model run as a whole */
@@ -28,6 +28,7 @@ struct tare_rerun_report {
 };
 
 /* Models with state (tare_session_state_ops) are not for this. */
-tare_status tare_rerun(struct tare_rerun_report *out, const struct tare_rerun_task *task) TARE_WARN_UNUSED;
+tare_status tare_prefix_cache_run(struct tare_prefix_cache_report *out,
+                                  const struct tare_prefix_cache_task *task) TARE_WARN_UNUSED;
 
 #endif

@@ -7,7 +7,7 @@
 /* ---- walking back from the outputs ---- */
 
 struct walk {
-    struct tare_rerun_plan *plan;
+    struct tare_prefix_cache_plan *plan;
     const struct tare_graph *graph;
     const struct tare_record_edges *edges;
     struct tare_edge_keys keys;
@@ -17,7 +17,7 @@ struct walk {
     bool *seen;                                /* by position */
     struct tare_node **stack;
     size_t depth;
-    struct tare_rerun_route *route; /* NULL while planning */
+    struct tare_prefix_cache_route *route; /* NULL while planning */
 };
 
 /* What can be kept: it changes from record to record and any model may be fed it. */
@@ -27,7 +27,7 @@ static bool is_keepable(const struct walk *w, struct tare_edge edge) {
            dtype != TARE_DT_STRING && dtype != TARE_DT_RESOURCE && dtype != TARE_DT_VARIANT;
 }
 
-static struct tare_rerun_value *value_of(const struct walk *w, struct tare_edge edge) {
+static struct tare_prefix_cache_value *value_of(const struct walk *w, struct tare_edge edge) {
     struct tare_edge_key key = tare_edge_key_of(&w->keys, edge);
     return is_keepable(w, edge) ? tare_map_get_n(&w->plan->by_key, (const char *)&key, sizeof key) : NULL;
 }
@@ -38,10 +38,10 @@ static bool is_input(const struct walk *w, const struct tare_node *node) {
     return false;
 }
 
-static tare_status feed(struct walk *w, struct tare_edge edge, struct tare_rerun_value *value) {
-    struct tare_rerun_route *route = w->route;
+static tare_status feed(struct walk *w, struct tare_edge edge, struct tare_prefix_cache_value *value) {
+    struct tare_prefix_cache_route *route = w->route;
     struct tare_edge *fed;
-    struct tare_rerun_value **values;
+    struct tare_prefix_cache_value **values;
     if (w->purpose == PLANNING) {
         value->last_user = w->number;
         return TARE_OK;
@@ -66,7 +66,7 @@ static void push(struct walk *w, struct tare_node *node) {
 
 /* Stops at a kept value, else goes on behind the edge. */
 static tare_status visit(struct walk *w, struct tare_edge edge) {
-    struct tare_rerun_value *value;
+    struct tare_prefix_cache_value *value;
     if (!edge.node || edge.node->dead) return TARE_OK;
     value = w->purpose == WHOLE || is_input(w, edge.node) ? NULL : value_of(w, edge);
     if (value && (w->purpose == PLANNING ? value->owner < w->number : value->tensors != NULL))
@@ -100,21 +100,21 @@ static tare_status begin(struct walk *w, const struct tare_model *model) {
 /* ---- planning ---- */
 
 static tare_status own(struct walk *w, struct tare_edge edge) {
-    struct tare_rerun_plan *plan = w->plan;
-    struct tare_rerun_value *value;
+    struct tare_prefix_cache_plan *plan = w->plan;
+    struct tare_prefix_cache_value *value;
     if (!is_keepable(w, edge) || value_of(w, edge)) return TARE_OK;
-    value = TARE_NEW(&plan->arena, struct tare_rerun_value);
+    value = TARE_NEW(&plan->arena, struct tare_prefix_cache_value);
     if (!value || !TARE_GROW(plan->values, plan->n_values, plan->capacity)) return TARE_NO_MEMORY;
-    *value = (struct tare_rerun_value){ .key = tare_edge_key_of(&w->keys, edge),
-                                        .owner = w->number,
-                                        .last_user = w->number };
+    *value = (struct tare_prefix_cache_value){ .key = tare_edge_key_of(&w->keys, edge),
+                                               .owner = w->number,
+                                               .last_user = w->number };
     plan->values[plan->n_values++] = value;
     return tare_map_set_n(&plan->by_key, (const char *)&value->key, sizeof value->key, value) ? TARE_OK
                                                                                               : TARE_NO_MEMORY;
 }
 
-tare_status tare_rerun_plan_add(struct tare_rerun_plan *plan, const struct tare_model *model,
-                                const struct tare_record_edges *edges, size_t number) {
+tare_status tare_prefix_cache_plan_add(struct tare_prefix_cache_plan *plan, const struct tare_model *model,
+                                       const struct tare_record_edges *edges, size_t number) {
     struct tare_arena scratch = { 0 };
     struct walk w = { .plan = plan, .edges = edges, .arena = &scratch, .number = number };
     tare_status status;
@@ -133,8 +133,8 @@ done:
 /* ---- running ---- */
 
 static tare_status leave(struct walk *w, struct tare_edge edge) {
-    struct tare_rerun_route *route = w->route;
-    struct tare_rerun_value *value = value_of(w, edge), **values;
+    struct tare_prefix_cache_route *route = w->route;
+    struct tare_prefix_cache_value *value = value_of(w, edge), **values;
     struct tare_edge *left;
     if (!value || value->owner != w->number || value->last_user == w->number || value->refused) return TARE_OK;
     for (size_t i = 0; i < route->n_left; i++) /* two nodes of the graph compute the same */
@@ -156,10 +156,11 @@ static int64_t count_nodes(const struct walk *w) {
     return count;
 }
 
-tare_status tare_rerun_route_of(struct tare_rerun_route *out, struct tare_rerun_plan *plan,
-                                const struct tare_model *model, const struct tare_record_edges *edges, size_t number) {
+tare_status tare_prefix_cache_route_of(struct tare_prefix_cache_route *out, struct tare_prefix_cache_plan *plan,
+                                       const struct tare_model *model, const struct tare_record_edges *edges,
+                                       size_t number) {
     struct walk w = { .plan = plan, .edges = edges, .arena = &out->arena, .number = number, .route = out };
-    *out = (struct tare_rerun_route){ 0 };
+    *out = (struct tare_prefix_cache_route){ 0 };
     TARE_TRY(begin(&w, model));
     w.purpose = WHOLE;
     TARE_TRY(walk_back(&w));
@@ -178,11 +179,11 @@ tare_status tare_rerun_route_of(struct tare_rerun_route *out, struct tare_rerun_
     return TARE_OK;
 }
 
-void tare_rerun_route_free(struct tare_rerun_route *route) {
+void tare_prefix_cache_route_free(struct tare_prefix_cache_route *route) {
     tare_arena_free(&route->arena);
 }
 
-void tare_rerun_value_drop(struct tare_rerun_value *value) {
+void tare_prefix_cache_value_drop(struct tare_prefix_cache_value *value) {
     tare_tensors_reset(value->tensors, value->n_tensors);
     tare_free(value->tensors);
     value->tensors = NULL;
@@ -190,9 +191,9 @@ void tare_rerun_value_drop(struct tare_rerun_value *value) {
     value->bytes = 0;
 }
 
-void tare_rerun_plan_free(struct tare_rerun_plan *plan) {
+void tare_prefix_cache_plan_free(struct tare_prefix_cache_plan *plan) {
     for (size_t i = 0; i < plan->n_values; i++)
-        tare_rerun_value_drop(plan->values[i]);
+        tare_prefix_cache_value_drop(plan->values[i]);
     tare_free(plan->values);
     tare_map_free(&plan->by_key);
     tare_arena_free(&plan->arena);

@@ -2,8 +2,8 @@
 #include "eval/runner.h"
 #include "base/alloc.h"
 #include "base/thread.h"
+#include "eval/joined_run.h"
 #include "eval/records.h"
-#include "eval/batch_check.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct plan {
 struct batch {
     struct tare_bound_record *records;
     size_t count;
-    enum tare_together way; /* what this worker knows of its records together */
+    enum tare_batch_verdict verdict; /* of this worker's last check */
 };
 
 /* ---- one batch ---- */
@@ -39,19 +39,18 @@ static tare_status take(struct batch *batch, const struct plan *plan, struct tar
 
 static tare_status run_batch(struct batch *batch, struct tare_session *session, const struct plan *plan) {
     const struct tare_provenance *first = &batch->records[0].where, *last = &batch->records[batch->count - 1].where;
-    enum tare_together found;
-    bool done = false;
+    enum tare_batch_verdict joined = TARE_BATCH_UNDECIDED;
     if (plan->options->begin) plan->options->begin(plan->options->begin_arg, plan->files[first->file], first->number);
-    if (batch->count > 1 && batch->way == TARE_TOGETHER_UNKNOWN)
-        TARE_TRY(tare_records_locate(tare_records_try(&batch->way, session, &plan->edges, batch->records), plan->files,
-                                     first, last));
-    if (batch->count > 1 && batch->way == TARE_TOGETHER_SAME) {
-        TARE_TRY(tare_records_locate(
-            tare_records_run_together(&done, &found, session, &plan->edges, batch->records, batch->count), plan->files,
-            first, last));
-        if (found == TARE_TOGETHER_DIFFERS) batch->way = found;
+    if (batch->count > 1 && batch->verdict == TARE_BATCH_UNDECIDED)
+        TARE_TRY(tare_records_locate(tare_records_check_pair(&batch->verdict, session, &plan->edges, batch->records),
+                                     plan->files, first, last));
+    if (batch->count > 1 && batch->verdict == TARE_BATCH_INDEPENDENT) {
+        TARE_TRY(
+            tare_records_locate(tare_records_run_joined(&joined, session, &plan->edges, batch->records, batch->count),
+                                plan->files, first, last));
+        if (joined == TARE_BATCH_DEPENDENT) batch->verdict = joined;
     }
-    for (size_t r = 0; r < batch->count && !done; r++) {
+    for (size_t r = 0; r < batch->count && joined != TARE_BATCH_INDEPENDENT; r++) {
         struct tare_bound_record *record = &batch->records[r];
         TARE_TRY(tare_records_locate(tare_record_run(session, &plan->edges, record), plan->files, &record->where,
                                      &record->where));
@@ -180,10 +179,12 @@ tare_status tare_run_records_on(struct tare_session *const *sessions, int count,
     struct crew crew = { .plan = &plan, .sessions = sessions, .count = count, .fn = fn, .arg = arg };
     size_t n_files;
     tare_status status;
-    bool may = false;
+    const char *one_by_one = NULL;
     TARE_CHECK(tare_record_edges_of(&plan.edges, signature));
-    if (options->batch > 1) TARE_CHECK(tare_records_may_join(&may, &plan.edges));
-    if (may) plan.batch = (size_t)options->batch;
+    if (options->batch > 1 && signature->n_outputs > 0) {
+        TARE_CHECK(tare_batch_check_graph(&one_by_one, plan.edges.fetches[0].node->graph->model, signature));
+        if (one_by_one == NULL) plan.batch = (size_t)options->batch;
+    }
     TARE_CHECK(tare_source_new(&crew.source, options->paths, options->n_paths, &source_options));
     plan.files = tare_source_files(crew.source, &n_files);
     status = run_crew(&crew);

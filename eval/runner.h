@@ -17,7 +17,8 @@ struct tare_runner_options {
     size_t n_paths;
     int64_t limit;                        /* 0: all */
     const struct tare_dataset_spec *spec; /* what records become; NULL: they are samples */
-    int batch; /* samples put together on axis 0 where that changes no bit of the answers (eval/batch_check.h); 0: 1 */
+    int batch; /* samples put together on axis 0 where that changes no bit of the answers (interpreter/batch_check.h);
+                  0: 1 */
     const volatile sig_atomic_t *interrupted; /* NULL: never */
     /* Called by the worker that is about to run a batch; file and record of its first sample. NULL: not. */
     void (*begin)(void *arg, const char *file, int64_t record);

@@ -183,17 +183,17 @@ static tare_status begin_passes(struct probes *probes) {
 /* From the layer on that differs; *suited is false, and nothing measured, when that cannot be. */
 static tare_status measure_parts(struct probes *probes, bool *suited) {
     struct measuring *m = probes->m;
-    const struct tare_rerun_task task = { .n_models = probes->count,
-                                          .make = make_probe,
-                                          .record = probe_record,
-                                          .arg = probes,
-                                          .signature = m->task->signature,
-                                          .runner = m->task->runner,
-                                          .threads = m->task->threads,
-                                          .memory = m->task->memory ? m->task->memory : DEFAULT_MEMORY };
-    struct tare_rerun_report report = { 0 };
+    const struct tare_prefix_cache_task task = { .n_models = probes->count,
+                                                 .make = make_probe,
+                                                 .record = probe_record,
+                                                 .arg = probes,
+                                                 .signature = m->task->signature,
+                                                 .runner = m->task->runner,
+                                                 .threads = m->task->threads,
+                                                 .memory = m->task->memory ? m->task->memory : DEFAULT_MEMORY };
+    struct tare_prefix_cache_report report = { 0 };
     tare_status status = begin_passes(probes);
-    if (status == TARE_OK) status = tare_rerun(&report, &task);
+    if (status == TARE_OK) status = tare_prefix_cache_run(&report, &task);
     *suited = !report.unsuited;
     for (size_t i = 0; i < probes->count; i++) {
         struct probe *probe = &probes->items[i];

@@ -1,17 +1,20 @@
-/* Finds data-dependent control flow by forward propagation: a node depends on the values of the inputs when one of its
- * own inputs does, unless it reads only shapes. Marks are only ever added, so iterating over all graphs until nothing
- * changes terminates. */
+/* Forward data flow from the inputs, through calls and loops. Each node and argument has a mark: whether its value
+ * depends on the values of the inputs, and whether it depends on their shapes, that is on the number of records in a
+ * batch. Marks only grow, so the passes over all graphs reach a fixed point. */
 #include "graph/data_dependence.h"
 #include "base/alloc.h"
 #include "graph/calls.h"
 
 #include <string.h>
 
-/* One graph, and which of its nodes carry values of the inputs. */
+typedef unsigned char mark_bits;
+enum { VALUES = 1, SHAPES = 2 };
+
+/* One graph with the marks of its nodes. */
 struct flow {
     struct tare_graph *graph;
     struct tare_node **order;
-    bool *nodes, *args; /* by position */
+    mark_bits *nodes, *args; /* by position */
     struct flow *next;
 };
 
@@ -30,13 +33,13 @@ static bool is_one_of(const struct tare_node *node, const char *const *ops, size
 
 static bool sees_shapes_only(const struct tare_node *node) {
     static const char *const ops[] = {
-        "Shape",        "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike", "TensorListLength", "TensorListElementShape",
+        "Shape",        "ShapeN", "Size", "ZerosLike", "OnesLike", "TensorListLength", "TensorListElementShape",
         "VariableShape"
     };
     return is_one_of(node, ops, sizeof ops / sizeof *ops);
 }
 
-/* Index of the input that selects the branch; -1: none. */
+/* The input whose value selects a branch or ends a loop; -1: none. */
 static int predicate_of(const struct tare_node *node) {
     static const char *const first[] = { "If", "StatelessIf", "Case", "StatelessCase", "LoopCond" };
     static const char *const second[] = { "Switch", "RefSwitch", "_SwitchN" };
@@ -61,35 +64,50 @@ static tare_status flow_of(struct flow **out, struct analysis *s, struct tare_gr
     return TARE_OK;
 }
 
-static bool *mark_of(const struct flow *flow, const struct tare_node *node) {
+static mark_bits *mark_of(const struct flow *flow, const struct tare_node *node) {
     const bool is_arg = node->position < flow->graph->n_args && flow->graph->args[node->position] == node;
     return is_arg ? &flow->args[node->position] : &flow->nodes[node->position];
 }
 
-static bool carries(const struct flow *flow, struct tare_edge edge) {
-    return edge.node && *mark_of(flow, edge.node);
+static mark_bits bits_of(const struct flow *flow, struct tare_edge edge) {
+    return edge.node ? *mark_of(flow, edge.node) : 0;
 }
 
-static void mark(struct analysis *s, bool *place) {
-    s->changed |= !*place;
-    *place = true;
+static void mark(struct analysis *s, mark_bits *place, mark_bits bits) {
+    s->changed |= (bits & ~*place) != 0;
+    *place |= bits;
 }
 
-static bool any_input(const struct flow *flow, const struct tare_node *node) {
+static mark_bits input_bits(const struct flow *flow, const struct tare_node *node) {
+    mark_bits bits = 0;
     for (size_t i = 0; i < node->n_inputs; i++)
-        if (carries(flow, node->inputs[i])) return true;
-    return false;
+        bits |= bits_of(flow, node->inputs[i]);
+    return bits;
 }
 
-/* Propagates marks to the callee's arguments; *returns: one of its results depends on input values. */
+static mark_bits output_bits(const struct flow *flow, const struct tare_node *node) {
+    const mark_bits bits = input_bits(flow, node);
+    if (strcmp(node->op, "Rank") == 0) return 0;
+    return sees_shapes_only(node) && bits ? SHAPES : bits;
+}
+
+/* A loop that runs once per record, or as often as a sequence is long, computes the same for each record in any batch;
+ * a branch may compute something else in a batch than for one record. */
+static mark_bits deciding_bits(const struct tare_node *node, struct tare_edge predicate) {
+    const bool loop =
+        strcmp(node->op, "LoopCond") == 0 || (predicate.node && strcmp(predicate.node->op, "LoopCond") == 0);
+    return loop ? VALUES : VALUES | SHAPES;
+}
+
+/* Copies marks to the callee's arguments and adds those of its results to *returns. */
 static tare_status enter(struct analysis *s, const struct flow *flow, const struct tare_node *node,
-                         const struct tare_call_site *site, struct tare_graph *callee, bool *returns) {
+                         const struct tare_call_site *site, struct tare_graph *callee, mark_bits *returns) {
     struct flow *inner;
     TARE_TRY(flow_of(&inner, s, callee));
     for (size_t i = 0; i < site->n_args && i < callee->n_args && site->first + i < node->n_inputs; i++)
-        if (carries(flow, node->inputs[site->first + i])) mark(s, &inner->args[i]);
+        mark(s, &inner->args[i], bits_of(flow, node->inputs[site->first + i]));
     for (size_t i = 0; i < callee->n_returns; i++)
-        *returns |= carries(inner, callee->returns[i].edge);
+        *returns |= bits_of(inner, callee->returns[i].edge);
     return TARE_OK;
 }
 
@@ -99,32 +117,36 @@ static tare_status go_round(struct analysis *s, const struct tare_call_site *sit
     TARE_TRY(flow_of(&condition, s, site->callees[0]));
     TARE_TRY(flow_of(&body, s, site->callees[1]));
     for (size_t i = 0; i < body->graph->n_returns; i++) {
-        if (!carries(body, body->graph->returns[i].edge)) continue;
-        if (i < condition->graph->n_args) mark(s, &condition->args[i]);
-        if (i < body->graph->n_args) mark(s, &body->args[i]);
+        const mark_bits bits = bits_of(body, body->graph->returns[i].edge);
+        if (i < condition->graph->n_args) mark(s, &condition->args[i], bits);
+        if (i < body->graph->n_args) mark(s, &body->args[i], bits);
     }
     for (size_t i = 0; i < condition->graph->n_returns; i++)
-        s->dependent |= carries(condition, condition->graph->returns[i].edge);
+        s->dependent |= (bits_of(condition, condition->graph->returns[i].edge) & VALUES) != 0;
     return TARE_OK;
 }
 
 static tare_status pass_node(struct analysis *s, const struct flow *flow, const struct tare_node *node) {
     const int predicate = predicate_of(node);
     struct tare_call_site site;
-    bool out = false;
+    mark_bits out = 0;
     if (node->dead) return TARE_OK;
     TARE_TRY(tare_call_site(&site, &s->arena, node));
-    if (predicate >= 0 && (size_t)predicate < node->n_inputs) s->dependent |= carries(flow, node->inputs[predicate]);
+    if (predicate >= 0 && (size_t)predicate < node->n_inputs) {
+        const struct tare_edge edge = node->inputs[predicate];
+        s->dependent |= (bits_of(flow, edge) & deciding_bits(node, edge)) != 0;
+    }
     if (site.kind == TARE_CALL_NONE) {
-        out = !sees_shapes_only(node) && any_input(flow, node);
+        out = output_bits(flow, node);
     } else if (site.kind == TARE_CALL_OTHER) {
-        s->dependent |= out = any_input(flow, node);
+        out = input_bits(flow, node);
+        s->dependent |= (out & VALUES) != 0;
     } else {
         for (size_t i = 0; i < site.n_callees; i++)
             TARE_TRY(enter(s, flow, node, &site, site.callees[i], &out));
         if (site.kind == TARE_CALL_LOOP && site.n_callees == 2) TARE_TRY(go_round(s, &site));
     }
-    if (out) mark(s, &flow->nodes[node->position]);
+    mark(s, &flow->nodes[node->position], out);
     return TARE_OK;
 }
 
@@ -142,7 +164,7 @@ static tare_status mark_binding(struct analysis *s, const struct tare_binding *b
         struct flow *flow;
         if (!edges[i].node) continue;
         TARE_TRY(flow_of(&flow, s, edges[i].node->graph));
-        mark(s, mark_of(flow, edges[i].node));
+        mark(s, mark_of(flow, edges[i].node), VALUES | SHAPES);
     }
     return TARE_OK;
 }

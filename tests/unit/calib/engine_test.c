@@ -208,7 +208,8 @@ static void calibrate__workers_and_batches_leave_no_trace(void **state) {
 /* The mean of two equal rows is either row: such a pair would let a model through that mixes records. */
 static void calibrate__equal_records_do_not_prove_that_they_can_run_together(void **state) {
     (void)state;
-    static const char reason[] = "the first two records have an input in common: running them together shows nothing";
+    static const char reason[] = "the first two records have an equal input or different shapes, which does not show "
+                                 "whether a batch changes results";
     for (int kind = PLAIN; kind <= MIXING; kind++) {
         struct tare_model *model = make_model((enum kind)kind);
         struct tare_calibration_outcome outcome;

@@ -83,27 +83,27 @@ static tare_status note(void *arg, size_t number, const struct tare_sample *samp
     return TARE_OK;
 }
 
-static struct tare_rerun_report run(struct answers *answers, int threads, int batch, int64_t memory) {
+static struct tare_prefix_cache_report run(struct answers *answers, int threads, int batch, int64_t memory) {
     const char *path = temp_path("rerun.tfrecord");
     const struct tare_runner_options runner = { .paths = &path, .n_paths = 1, .batch = batch };
-    const struct tare_rerun_task task = { .n_models = MODELS,
-                                          .make = make,
-                                          .record = note,
-                                          .arg = answers,
-                                          .runner = &runner,
-                                          .threads = threads,
-                                          .memory = memory };
-    struct tare_rerun_report report;
+    const struct tare_prefix_cache_task task = { .n_models = MODELS,
+                                                 .make = make,
+                                                 .record = note,
+                                                 .arg = answers,
+                                                 .runner = &runner,
+                                                 .threads = threads,
+                                                 .memory = memory };
+    struct tare_prefix_cache_report report;
     const bool sum = answers->sum;
     memset(answers, 0, sizeof *answers);
     answers->sum = sum;
-    mini_ok(tare_rerun(&report, &task));
+    mini_ok(tare_prefix_cache_run(&report, &task));
     return report;
 }
 
 static void answers__are_those_of_whole_models(void **state) {
     static struct answers whole, parts;
-    struct tare_rerun_report report = run(&whole, 1, 1, 0);
+    struct tare_prefix_cache_report report = run(&whole, 1, 1, 0);
     (void)state;
     assert_int_equal(report.nodes, report.whole_nodes);
     assert_int_equal(report.kept_bytes, 0);
@@ -122,7 +122,7 @@ static void answers__are_those_of_whole_models(void **state) {
  */
 static void steps_that_an_earlier_model_ran__do_not_run_again(void **state) {
     static struct answers answers;
-    struct tare_rerun_report report = run(&answers, 1, 4, 1 << 20);
+    struct tare_prefix_cache_report report = run(&answers, 1, 4, 1 << 20);
     (void)state;
     assert_int_equal(report.whole_nodes, MODELS * 2 * STEPS * RECORDS);
     assert_int_equal(report.nodes, (4 + 4 + 3 + 2) * 2 * RECORDS);
@@ -135,7 +135,7 @@ static void little_memory__makes_parts_or_runs_again_and_changes_no_bit(void **s
     (void)state;
     run(&whole, 1, 1, 0);
     for (int64_t memory = 1; memory < 64 * record; memory += record) {
-        struct tare_rerun_report report = run(&parts, 2, 2, memory);
+        struct tare_prefix_cache_report report = run(&parts, 2, 2, memory);
         assert_memory_equal(parts.values, whole.values, sizeof whole.values);
         assert_true(report.kept_bytes <= memory);
         if (report.parts > most_parts) most_parts = report.parts;
@@ -148,7 +148,7 @@ static void outputs_that_are_not_split_by_records__run_one_by_one(void **state) 
     (void)state;
     one.sum = many.sum = true;
     run(&one, 1, 1, 0);
-    struct tare_rerun_report report = run(&many, 2, 4, 1 << 20);
+    struct tare_prefix_cache_report report = run(&many, 2, 4, 1 << 20);
     assert_false(report.unsuited);
     assert_int_equal(many.count[0], RECORDS);
     assert_memory_equal(many.values, one.values, sizeof one.values);

@@ -46,7 +46,7 @@ static void a_branch__is_data_dependent_by_a_comparison_of_the_input(void **stat
     expect(&f, true);
 }
 
-static void a_branch__is_not_data_dependent_by_a_constant_or_a_shape(void **state) {
+static void a_branch__is_not_data_dependent_by_a_constant_or_a_rank(void **state) {
     (void)state;
     struct fixture f = open_fixture();
     add_if(&f, mini_bool(f.model->main, "p", true));
@@ -57,7 +57,16 @@ static void a_branch__is_not_data_dependent_by_a_constant_or_a_shape(void **stat
     expect(&f, false);
 }
 
-/* The predicate is made two calls down. */
+/* if (size(x) < 64): true for one record, false for a large batch */
+static void a_branch__is_data_dependent_by_the_size_of_the_batch(void **state) {
+    (void)state;
+    struct fixture f = open_fixture();
+    struct tare_edge size = mini_node(f.model->main, "Size", "size", 1, f.x);
+    add_if(&f, mini_node(f.model->main, "TestLess", "less", 2, size, mini_int(f.model->main, "most", 64)));
+    expect(&f, true);
+}
+
+/* The predicate is computed two calls down. */
 static void a_branch__is_data_dependent_through_functions(void **state) {
     (void)state;
     struct fixture f = open_fixture();
@@ -102,6 +111,13 @@ static void a_loop__that_counts_is_not_data_dependent(void **state) {
     expect(&f, false);
 }
 
+static void a_loop__over_the_batch_is_not_data_dependent(void **state) {
+    (void)state;
+    struct fixture f = open_fixture();
+    add_while(&f, mini_float(f.model->main, "a", 0), mini_node(f.model->main, "Size", "size", 1, f.x));
+    expect(&f, false);
+}
+
 static void a_switch_of_a_frozen_graph__is_data_dependent_by_its_predicate(void **state) {
     (void)state;
     struct fixture f = open_fixture();
@@ -136,7 +152,9 @@ static void a_signature__batches_when_every_input_leaves_its_first_dimension_ope
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_branch__is_data_dependent_by_a_comparison_of_the_input),
-        cmocka_unit_test(a_branch__is_not_data_dependent_by_a_constant_or_a_shape),
+        cmocka_unit_test(a_branch__is_not_data_dependent_by_a_constant_or_a_rank),
+        cmocka_unit_test(a_branch__is_data_dependent_by_the_size_of_the_batch),
+        cmocka_unit_test(a_loop__over_the_batch_is_not_data_dependent),
         cmocka_unit_test(a_branch__is_data_dependent_through_functions),
         cmocka_unit_test(a_loop__is_data_dependent_by_what_goes_round),
         cmocka_unit_test(a_loop__that_counts_is_not_data_dependent),

@@ -1,0 +1,80 @@
+/* Records alone and as one batch; see the header. */
+#include "eval/joined_run.h"
+#include "base/alloc.h"
+
+static tare_status run_values(struct tare_session *session, const struct tare_record_edges *edges,
+                              const struct tare_tensor *values, struct tare_tensor *outputs) {
+    return tare_session_run(session, edges->feeds, values, edges->n_feeds, edges->fetches, outputs, edges->n_outputs,
+                            NULL, 0);
+}
+
+tare_status tare_record_run(struct tare_session *session, const struct tare_record_edges *edges,
+                            struct tare_bound_record *record) {
+    return run_values(session, edges, record->values, record->outputs);
+}
+
+tare_status tare_records_run_joined(enum tare_batch_verdict *verdict, struct tare_session *session,
+                                    const struct tare_record_edges *edges, struct tare_bound_record *records,
+                                    size_t count) {
+    struct tare_tensor *joined = tare_calloc(edges->n_feeds + edges->n_outputs + 1, sizeof *joined);
+    struct tare_tensor *outputs = joined ? joined + edges->n_feeds : NULL;
+    int64_t rows;
+    bool fits = false;
+    tare_status status = joined ? tare_records_join(joined, &rows, &fits, records, count, edges) : TARE_NO_MEMORY;
+    *verdict = TARE_BATCH_UNDECIDED;
+    if (status == TARE_OK && fits) {
+        status = run_values(session, edges, joined, outputs);
+        *verdict = status == TARE_OK && tare_records_can_split(outputs, rows, edges) ? TARE_BATCH_INDEPENDENT
+                                                                                     : TARE_BATCH_DEPENDENT;
+        if (*verdict == TARE_BATCH_INDEPENDENT) status = tare_records_split(records, count, outputs, edges);
+    }
+    tare_tensors_reset(joined, edges->n_feeds + edges->n_outputs);
+    tare_free(joined);
+    return status;
+}
+
+/* ---- the pair check ---- */
+
+struct trial {
+    struct tare_session *session;
+    const struct tare_record_edges *edges;
+};
+
+/* `alone` and `batch`: the same two records with separate outputs. */
+static tare_status compare(enum tare_batch_verdict *verdict, const struct trial *trial, struct tare_bound_record *alone,
+                           struct tare_bound_record *batch) {
+    for (size_t r = 0; r < 2; r++)
+        TARE_TRY(tare_record_run(trial->session, trial->edges, &alone[r]));
+    if (tare_records_run_joined(verdict, trial->session, trial->edges, batch, 2) != TARE_OK) {
+        tare_error_clear();
+        *verdict = TARE_BATCH_DEPENDENT;
+    }
+    for (size_t r = 0; r < 2 && *verdict == TARE_BATCH_INDEPENDENT; r++)
+        for (size_t i = 0; i < trial->edges->n_outputs; i++)
+            if (!tare_tensor_same_bits(&alone[r].outputs[i], &batch[r].outputs[i])) *verdict = TARE_BATCH_DEPENDENT;
+    return TARE_OK;
+}
+
+static tare_status try_pair(void *arg, enum tare_batch_verdict *verdict, const struct tare_tensor *const pair[2]) {
+    const struct trial *trial = arg;
+    const size_t n_outputs = trial->edges->n_outputs;
+    struct tare_tensor *outputs = tare_calloc(4 * n_outputs + 1, sizeof *outputs);
+    struct tare_bound_record copies[4] = { 0 };
+    tare_status status;
+    if (!outputs) return TARE_NO_MEMORY;
+    for (size_t r = 0; r < 4; r++) {
+        copies[r].values = (struct tare_tensor *)pair[r % 2]; /* only read */
+        copies[r].outputs = outputs + r * n_outputs;
+    }
+    status = compare(verdict, trial, copies, copies + 2);
+    tare_tensors_reset(outputs, 4 * n_outputs);
+    tare_free(outputs);
+    return status;
+}
+
+tare_status tare_records_check_pair(enum tare_batch_verdict *verdict, struct tare_session *session,
+                                    const struct tare_record_edges *edges, const struct tare_bound_record *two) {
+    const struct tare_tensor *const pair[2] = { two[0].values, two[1].values };
+    struct trial trial = { session, edges };
+    return tare_batch_check_pair(verdict, pair, edges->n_feeds, try_pair, &trial);
+}
