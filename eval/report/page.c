@@ -1,87 +1,9 @@
 #include "eval/report/page.h"
+#include "page_css.h" /* TARE_PAGE_CSS, generated from page.css */
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-
-#define LIGHT                                                                                                          \
-    "--ink:#18202c;--soft:#59636f;--line:#dde2e8;--paper:#fff;--card:#f6f7f9;--bar:#9aa8ba;--warn:#8a5300;"            \
-    "--warnbg:#fff6e3;--good:#17663f;--goodbg:#e9f6ee;--c0:#1f6fc4;--c1:#c9571a;--c2:#1c8a5a;--c3:#8b47c2;"            \
-    "--c4:#c22f4e;--c5:#7a6a10;--c6:#0f8291;--c7:#5d5f66"
-#define DARK                                                                                                           \
-    "--ink:#e8ecf2;--soft:#9ea9b7;--line:#303947;--paper:#11151c;--card:#191f29;--bar:#5f6e83;--warn:#ffc46b;"         \
-    "--warnbg:#33270f;--good:#7bd6a3;--goodbg:#12291d;--c0:#6cb0ff;--c1:#ff9a5c;--c2:#55cf96;--c3:#c795f5;"            \
-    "--c4:#ff7f98;--c5:#d8c25a;--c6:#52cddd;--c7:#b4b7be"
-
-static const char STYLE[] =
-    ":root{color-scheme:light dark;" LIGHT "}"
-    "@media screen and (prefers-color-scheme:dark){:root{" DARK "}}"
-    "*{box-sizing:border-box}html{-webkit-text-size-adjust:100%}"
-    "body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,-apple-system,\"Segoe UI\",Roboto,"
-    "\"Helvetica Neue\",sans-serif}"
-    "main{max-width:1400px;margin:0 auto;padding:clamp(16px,4vw,40px) clamp(14px,3vw,32px) 64px}"
-    "h1{font-size:clamp(22px,3.2vw,30px);line-height:1.2;margin:0 0 8px;overflow-wrap:anywhere}"
-    "h2{font-size:20px;line-height:1.3;margin:40px 0 10px}h3{font-size:16px;margin:0 0 2px;overflow-wrap:anywhere}"
-    "p{margin:0 0 10px;max-width:80ch;overflow-wrap:anywhere}.soft{color:var(--soft)}"
-    ".small{font-size:14px}code{font:0.92em "
-    "ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;overflow-wrap:anywhere}"
-    "a{color:var(--c0)}"
-    ".scroll{overflow-x:auto;margin:0 0 12px;border:1px solid var(--line);border-radius:8px}"
-    "table{border-collapse:collapse;width:100%;font-size:14px;font-variant-numeric:tabular-nums}"
-    "th,td{padding:6px 10px;text-align:right;white-space:nowrap;border-top:1px solid var(--line);vertical-align:top}"
-    "thead th{border-top:0;background:var(--card);color:var(--soft);font-weight:600}"
-    ".l{text-align:left}.w{white-space:normal;overflow-wrap:anywhere;min-width:12em}thead "
-    "th:empty{padding:0}th[title]{cursor:help}"
-    ".note{margin:0 0 8px;padding:8px 12px;border-radius:8px;border-left:4px solid;max-width:none;font-size:15px}"
-    ".warning{background:var(--warnbg);border-color:var(--warn)}.good{background:var(--goodbg);border-color:var(--good)"
-    "}"
-    ".card{background:var(--card);border-radius:10px;padding:14px 16px;margin:0 0 16px}"
-    ".card .scroll{background:var(--paper)}"
-    "@media(min-width:900px){.pair{display:grid;grid-template-columns:minmax(0,1fr) minmax(0,1fr);gap:24px}}"
-    ".stroke{width:30px;height:8px;margin-right:.6em;vertical-align:middle}"
-    ".legend{font-size:14px;max-width:none}.legend span.item{display:inline-block;margin-right:1.4em}"
-    ".swatch{display:inline-block;width:.75em;height:.75em;border-radius:2px;margin-right:.5em;background:currentColor}"
-    "figure{margin:8px 0 4px;padding:12px 0 24px 54px}figure.bare{padding:0}"
-    ".area{position:relative}.area svg{position:absolute;inset:0;width:100%;height:100%;overflow:visible}"
-    ".area span{position:absolute;font-size:12px;line-height:1;white-space:nowrap;color:var(--soft);"
-    "font-variant-numeric:tabular-nums}"
-    ".area .x{top:100%;margin-top:7px;transform:translateX(-50%)}.area .x.first{transform:none}"
-    ".area .x.last{transform:translateX(-100%)}"
-    ".area .y{right:100%;margin-right:8px;transform:translateY(-50%)}"
-    ".area .at{transform:translate(9px,-50%)}.area .at.left{transform:translate(calc(-100% - 9px),-50%)}"
-    ".area .above{transform:translate(4px,calc(-100% - 10px))}.area .above.left{transform:translate(calc(-100% - "
-    "4px),calc(-100% - 10px))}"
-    ".area .at{text-shadow:0 0 3px var(--paper),0 0 3px var(--paper),0 0 2px var(--paper)}.area .ink{color:var(--ink)}"
-    "path{fill:none;stroke:currentColor;stroke-width:1.75;vector-effect:non-scaling-stroke;stroke-linejoin:round}"
-    "path.dot{stroke-width:10;stroke-linecap:round}path.grid{stroke:var(--line);stroke-width:1}"
-    "path.front{stroke:var(--soft);stroke-width:1.5;opacity:.6}path.dot.ring{stroke:var(--ink);stroke-width:15}"
-    ".meter{display:inline-block;width:7em;height:.6em;border-radius:3px;background:var(--line);margin-right:.7em;"
-    "overflow:hidden}"
-    ".meter i{display:block;height:100%;background:var(--bar)}"
-    "path.fill{stroke:none;fill:currentColor}path.thin{stroke-width:1}.pale{opacity:.25}"
-    ".bar{color:var(--bar)}"
-    ".c0{color:var(--c0)}.c1{color:var(--c1)}.c2{color:var(--c2)}.c3{color:var(--c3)}"
-    ".c4{color:var(--c4)}.c5{color:var(--c5)}.c6{color:var(--c6)}.c7{color:var(--c7)}"
-    ".area span.c0{color:var(--c0)}.area span.c1{color:var(--c1)}.area span.c2{color:var(--c2)}"
-    ".area span.c3{color:var(--c3)}.area span.c4{color:var(--c4)}.area span.c5{color:var(--c5)}"
-    ".area span.c6{color:var(--c6)}.area span.c7{color:var(--c7)}"
-    "path.line.c1{stroke-dasharray:7 3}path.line.c2{stroke-dasharray:2 3}path.line.c3{stroke-dasharray:9 3 2 3}"
-    "path.line.c4{stroke-dasharray:4 4}path.line.c5{stroke-dasharray:12 4}path.line.c6{stroke-dasharray:5 2 1 2}"
-    "path.line.c7{stroke-dasharray:1 5}"
-    "@media(max-width:520px){th,td{padding:5px 8px}table{font-size:13px}.card{padding:12px "
-    "10px}figure{padding-left:44px}"
-    ".w{min-width:9em}.meter{width:4em}}"
-    /* A browser shrinks the whole page when one table does not fit on paper: headings and names in the first column are
-       broken there. Drawings stand side by side and small enough for two or three cards a page. */
-    "@media print{@page{margin:14mm 12mm}body{font-size:10pt}main{max-width:none;padding:0}h1{font-size:18pt}"
-    "h2{font-size:13pt;margin:18pt 0 6pt}.note{font-size:10pt}.scroll{overflow:visible;border:0;border-radius:0}"
-    "table{font-size:7.5pt}th,td{padding:2.5px "
-    "3px}th,.l{white-space:normal}.l{min-width:7em}td:has(.meter),td:has(.swatch):not(:first-child){white-space:nowrap}"
-    ".l:first-child{overflow-wrap:anywhere;min-width:11em}.meter{width:2.5em;margin-right:.4em}"
-    ".pair{display:grid;grid-template-columns:minmax(0,1fr) minmax(0,1fr);gap:14px}.card{zoom:.8}.card "
-    "table{font-size:9pt}"
-    "tr,.card,figure,.note{break-inside:avoid}h2,h3,h2+p,.legend{break-after:avoid}p{orphans:3;widows:3}"
-    "*{-webkit-print-color-adjust:exact;print-color-adjust:exact}}";
 
 /* ---- text ---- */
 
@@ -217,7 +139,7 @@ void tare_page_begin(struct tare_strbuf *out, const char *title) {
     tare_strbuf_puts(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
                           "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><title>");
     tare_page_text(out, title);
-    tare_strbuf_printf(out, "</title><style>%s</style></head>\n<body><main>\n", STYLE);
+    tare_strbuf_printf(out, "</title><style>%s</style></head>\n<body><main>\n", TARE_PAGE_CSS);
     tare_page_element(out, "h1", NULL, "%s", title);
 }
 
