@@ -2,7 +2,15 @@
 add_library(tare_flags INTERFACE)
 target_compile_definitions(tare_flags INTERFACE _GNU_SOURCE)
 target_compile_options(tare_flags INTERFACE -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes
-                                            -Wmissing-prototypes -Wvla -Wno-format-truncation -Wno-maybe-uninitialized -fno-math-errno -ffp-contract=off)
+                                            -Wmissing-prototypes -Wvla -fno-math-errno -ffp-contract=off)
+# False alarms of one compiler, under names that the other does not know.
+include(CheckCCompilerFlag)
+foreach(warning format-truncation maybe-uninitialized)
+  check_c_compiler_flag(-W${warning} TARE_HAS_WARNING_${warning}) # gcc accepts any -Wno-
+  if(TARE_HAS_WARNING_${warning})
+    target_compile_options(tare_flags INTERFACE -Wno-${warning})
+  endif()
+endforeach()
 if(TARE_WERROR)
   target_compile_options(tare_flags INTERFACE -Werror)
 endif()
