@@ -1,12 +1,12 @@
 /* Progress lines, written by whichever thread finds one due. */
 #include "base/progress.h"
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/status.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Seconds. */
@@ -22,12 +22,6 @@ struct tare_progress {
     bool shown;
 };
 
-static double system_clock(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 struct tare_progress *tare_progress_new(const struct tare_progress_options *options) {
     struct tare_progress *progress;
     if (options->quiet && !options->told) return NULL;
@@ -37,7 +31,7 @@ struct tare_progress *tare_progress_new(const struct tare_progress_options *opti
         return NULL;
     }
     progress->options = *options;
-    if (!options->clock) progress->options.clock = system_clock;
+    if (!options->clock) progress->options.clock = tare_clock_seconds;
     if (!options->out) {
         progress->options.out = stderr;
         progress->options.terminal = isatty(STDERR_FILENO);

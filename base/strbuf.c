@@ -1,6 +1,7 @@
 /* A growing text. */
 #include "base/strbuf.h"
 #include "base/alloc.h"
+#include "base/varint.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,6 +20,11 @@ void tare_strbuf_append(struct tare_strbuf *buf, const void *data, size_t size) 
     if (size) memcpy(buf->data + buf->size, data, size);
     buf->size += size;
     buf->data[buf->size] = '\0';
+}
+
+void tare_strbuf_append_varint(struct tare_strbuf *buf, uint64_t value) {
+    uint8_t bytes[TARE_VARINT_MAX];
+    tare_strbuf_append(buf, bytes, tare_varint_write(bytes, value));
 }
 
 void tare_strbuf_puts(struct tare_strbuf *buf, const char *text) {

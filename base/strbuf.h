@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct tare_strbuf {
     char *data; /* NULL while empty; use tare_strbuf_text */
@@ -12,6 +13,8 @@ struct tare_strbuf {
 };
 
 void tare_strbuf_append(struct tare_strbuf *buf, const void *data, size_t size);
+/* Appends `value` as a varint (base/varint.h). */
+void tare_strbuf_append_varint(struct tare_strbuf *buf, uint64_t value);
 void tare_strbuf_puts(struct tare_strbuf *buf, const char *text);
 void tare_strbuf_putc(struct tare_strbuf *buf, char c);
 void tare_strbuf_printf(struct tare_strbuf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -1,21 +1,15 @@
 /* Measures convolutions against OpenBLAS sgemm's peak in the same run (a 1024-cube, one thread), best of several.
  * Prints one line a convolution: GFLOP/s and its ratio to that peak; int8 ones in GOP/s. */
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "interpreter/kernels/conv_int.h"
 
 #include <cblas.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 void openblas_set_num_threads(int threads);
-
-static double seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static void *array(size_t bytes) {
     unsigned char *block = tare_malloc_aligned(bytes + 64);
@@ -30,9 +24,9 @@ static double blas_peak(void) {
     float *a = array(N * N * 4), *b = array(N * N * 4), *c = array(N * N * 4);
     double best = 1e9;
     for (int i = 0; i < 8; i++) {
-        const double start = seconds();
+        const double start = tare_clock_seconds();
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, N, N, N, 1, a, N, b, N, 0, c, N);
-        const double time = seconds() - start;
+        const double time = tare_clock_seconds() - start;
         if (time < best) best = time;
     }
     tare_free(a), tare_free(b), tare_free(c);
@@ -69,10 +63,10 @@ static void measure(const struct tare_conv *conv, double peak, const char *what)
     const int repeats = (int)(1e8 / flops) + 1;
     for (int round = 0; round < 16; round++) {
         for (int kind = 0; kind < 2; kind++) {
-            const double start = seconds();
+            const double start = tare_clock_seconds();
             for (int i = 0; i < repeats; i++)
                 run(conv, &b, kind * 2 + depthwise);
-            const double time = (seconds() - start) / repeats;
+            const double time = (tare_clock_seconds() - start) / repeats;
             if (time < best[kind]) best[kind] = time;
         }
     }

@@ -1,6 +1,7 @@
 /* Measures the matrix product against OpenBLAS sgemm with one thread, in the same run and alternating, best of several.
  * Prints one line a size: GFLOP/s of both and the ratio. */
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "interpreter/kernels/gemm.h"
 
 #include <cblas.h>
@@ -8,15 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 void openblas_set_num_threads(int threads);
-
-static double seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static void fill(float *values, int64_t count) {
     for (int64_t i = 0; i < count; i++)
@@ -37,15 +31,15 @@ static void measure(enum tare_cpu_level level, int64_t m, int64_t n, int64_t k) 
     const int repeats = (int)(4e8 / flops) + 1;
     double best = 1e9, best_blas = 1e9;
     for (int round = 0; round < 20; round++) {
-        double start = seconds();
+        double start = tare_clock_seconds();
         for (int r = 0; r < repeats; r++)
             tare_gemm_at(level, c, n, &rows, packed, m, n, k, NULL, scratch);
-        const double own = (seconds() - start) / repeats;
-        start = seconds();
+        const double own = (tare_clock_seconds() - start) / repeats;
+        start = tare_clock_seconds();
         for (int r = 0; r < repeats; r++)
             cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)m, (int)n, (int)k, 1, a, (int)k, b, (int)n, 0,
                         c2, (int)n);
-        const double blas = (seconds() - start) / repeats;
+        const double blas = (tare_clock_seconds() - start) / repeats;
         if (own < best) best = own;
         if (blas < best_blas) best_blas = blas;
     }

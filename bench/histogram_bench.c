@@ -1,5 +1,6 @@
 /* Cost of calibration's hot loop in nanoseconds a value, against one pass of memcpy over the same values in the same
  * run. cc -O2 -I. bench/histogram_bench.c build/calib/libtare_calib.a … (see docs/performance.md) */
+#include "base/clock.h"
 #include "calib/histogram.h"
 
 #include "base/alloc.h"
@@ -7,13 +8,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static float normal(uint64_t *seed) {
     double sum = 0;
@@ -28,7 +22,7 @@ static double one(struct tare_tally *tally, const float *values, int64_t count, 
     struct tare_histogram histogram = { .zeros = 0 };
     double best = 1e9;
     for (int round = 0; round < 20; round++) {
-        double start = now();
+        double start = tare_clock_seconds();
         for (int64_t at = 0; at + tensor <= count; at += tensor) {
             struct tare_scan scan;
             tare_scan_begin(&scan);
@@ -36,7 +30,7 @@ static double one(struct tare_tally *tally, const float *values, int64_t count, 
             tare_tally_add(tally, &scan, values + at, tensor);
             if (tare_histogram_take(&histogram, tally) != TARE_OK) return -1;
         }
-        double used = now() - start;
+        double used = tare_clock_seconds() - start;
         if (used < best) best = used;
     }
     tare_histogram_reset(&histogram);
@@ -59,9 +53,9 @@ int main(void) {
             values[i] = normal(&seed);
             if (kind == 1 && values[i] < 0) values[i] = 0;
         }
-        double start = now();
+        double start = tare_clock_seconds();
         memcpy(copy, values, COUNT * sizeof *copy);
-        printf("%-7s memcpy %.3f ns/value\n", kinds[kind], (now() - start) / COUNT * 1e9);
+        printf("%-7s memcpy %.3f ns/value\n", kinds[kind], (tare_clock_seconds() - start) / COUNT * 1e9);
         for (size_t s = 0; s < 3; s++) {
             tare_tally_set_scan(tally, scans[s].scan);
             for (int64_t tensor = 256; tensor <= COUNT; tensor *= 4) {

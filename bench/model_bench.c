@@ -5,6 +5,7 @@
  * instead of `profile` is a file: one run, and its outputs written there as floats, for the peers to be compared with.
  */
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/thread.h"
 #include "convert/prepared.h"
 #include "eval/model_inputs.h"
@@ -15,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
 enum { MAX_TENSORS = 64, MAX_WORKERS = 64 };
 
@@ -31,12 +31,6 @@ struct bench {
     const char *answers;                         /* file to write; NULL: measure */
     double took[MAX_WORKERS], busy[MAX_WORKERS]; /* seconds a run and of processor time a run, by worker */
 };
-
-static double now(clockid_t clock) {
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static tare_status fill(struct tare_tensor *out, int dtype, struct tare_shape shape, int64_t batch) {
     unsigned seed = 1;
@@ -120,13 +114,13 @@ static tare_status work(void *arg, int worker) {
         return status;
     }
     TARE_TRY(run_once(b, session)); /* makes the plan */
-    start = now(CLOCK_MONOTONIC), start_busy = now(CLOCK_THREAD_CPUTIME_ID);
+    start = tare_clock_seconds(), start_busy = tare_clock_cpu_seconds();
     do {
         TARE_TRY(run_once(b, session));
         runs++;
-    } while (now(CLOCK_MONOTONIC) - start < b->seconds);
-    b->took[worker] = (now(CLOCK_MONOTONIC) - start) / (double)runs;
-    b->busy[worker] = (now(CLOCK_THREAD_CPUTIME_ID) - start_busy) / (double)runs;
+    } while (tare_clock_seconds() - start < b->seconds);
+    b->took[worker] = (tare_clock_seconds() - start) / (double)runs;
+    b->busy[worker] = (tare_clock_cpu_seconds() - start_busy) / (double)runs;
     if (b->profile && worker == 0) print_profile(session);
     tare_session_free(session);
     return TARE_OK;

@@ -26,18 +26,13 @@ struct onnx_graph {
 
 /* ---- wire format ---- */
 
-static inline void onnx_varint(struct tare_strbuf *to, uint64_t x) {
-    for (; x >= 128; x >>= 7)
-        tare_strbuf_putc(to, (char)(x | 128));
-    tare_strbuf_putc(to, (char)x);
-}
 static inline void onnx_int(struct tare_strbuf *to, int field, int64_t x) {
-    onnx_varint(to, (uint64_t)field << 3);
-    onnx_varint(to, (uint64_t)x);
+    tare_strbuf_append_varint(to, (uint64_t)field << 3);
+    tare_strbuf_append_varint(to, (uint64_t)x);
 }
 static inline void onnx_bytes(struct tare_strbuf *to, int field, const void *data, size_t size) {
-    onnx_varint(to, (uint64_t)field << 3 | 2);
-    onnx_varint(to, size);
+    tare_strbuf_append_varint(to, (uint64_t)field << 3 | 2);
+    tare_strbuf_append_varint(to, size);
     tare_strbuf_append(to, data, size);
 }
 static inline void onnx_text(struct tare_strbuf *to, int field, const char *text) {

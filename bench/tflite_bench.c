@@ -1,13 +1,14 @@
 /* The peer: throughput of a .tflite model in TensorFlow Lite on random inputs: tflite_bench LIBRARY MODEL [batch
  * [workers [seconds]]]. LIBRARY is libtensorflowlite_c.so (the npm package tfjs-tflite-node brings one; bench/peers.sh
  * fetches it). Every worker has an interpreter of its own with one thread. Prints the same line as model_bench. */
+#include "base/clock.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
 enum { MAX_WORKERS = 64 };
 
@@ -31,12 +32,6 @@ struct worker {
     double seconds, took, busy;
     pthread_t thread;
 };
-
-static double now(clockid_t clock) {
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void check(int failed, const char *what) {
     if (!failed) return;
@@ -97,13 +92,13 @@ static void *work(void *arg) {
     long runs = 0;
     double start, start_busy;
     check(invoke(interpreter), "TfLiteInterpreterInvoke");
-    start = now(CLOCK_MONOTONIC), start_busy = now(CLOCK_THREAD_CPUTIME_ID);
+    start = tare_clock_seconds(), start_busy = tare_clock_cpu_seconds();
     do {
         check(invoke(interpreter), "TfLiteInterpreterInvoke");
         runs++;
-    } while (now(CLOCK_MONOTONIC) - start < w->seconds);
-    w->took = (now(CLOCK_MONOTONIC) - start) / (double)runs;
-    w->busy = (now(CLOCK_THREAD_CPUTIME_ID) - start_busy) / (double)runs;
+    } while (tare_clock_seconds() - start < w->seconds);
+    w->took = (tare_clock_seconds() - start) / (double)runs;
+    w->busy = (tare_clock_cpu_seconds() - start_busy) / (double)runs;
     return NULL;
 }
 

@@ -6,23 +6,17 @@
  * total between blocks larger than the caches. Both alternate; the best of the rounds counts, in processor time of the
  * thread (user and system), so that other load on the machine counts little. */
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "datasets/tfrecord.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { ROUNDS = 7 };
 
 static const size_t TOTAL = (size_t)512 << 20, BLOCK = (size_t)64 << 20;
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static tare_status write_file(const char *path, size_t size, const unsigned char *bytes) {
     struct tare_tfrecord_writer *writer;
@@ -51,12 +45,12 @@ static tare_status read_file(const char *path, size_t *records) {
 }
 
 static double copy(unsigned char *to, const unsigned char *from) {
-    double start = now();
+    double start = tare_clock_cpu_seconds();
     for (size_t done = 0; done < TOTAL; done += BLOCK) {
         memcpy(to, from, BLOCK);
         __asm__ volatile("" ::"r"(to) : "memory");
     }
-    return now() - start;
+    return tare_clock_cpu_seconds() - start;
 }
 
 static tare_status measure(const char *path, size_t size, const unsigned char *from, unsigned char *to) {
@@ -68,9 +62,9 @@ static tare_status measure(const char *path, size_t size, const unsigned char *f
     for (int round = 0; round < ROUNDS; round++) {
         double used = copy(to, from), start;
         if (used < best_copy) best_copy = used;
-        start = now();
+        start = tare_clock_cpu_seconds();
         TARE_TRY(read_file(path, &records));
-        used = now() - start;
+        used = tare_clock_cpu_seconds() - start;
         if (used < best_read) best_read = used;
     }
     printf("records of %8zu bytes: %6.2f GB/s, %9zu records, %5.1f ns each; memcpy %6.2f GB/s; ratio %.2f\n", size,

@@ -4,6 +4,7 @@
 #include "calib/engine.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
 #include "calib/feed.h"
@@ -14,7 +15,6 @@
 
 #include <pthread.h>
 #include <string.h>
-#include <time.h>
 
 static const double DEFAULT_AUTOSAVE_SECONDS = 5;
 
@@ -45,12 +45,6 @@ struct engine {
     char *failure_text;
     int64_t failure_index;
 };
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- saving; all workers stand still ---- */
 
@@ -108,7 +102,7 @@ static void take_part_in_save(struct engine *e) {
         e->saving = false;
         e->turn++;
         double seconds = e->options->autosave_seconds > 0 ? e->options->autosave_seconds : DEFAULT_AUTOSAVE_SECONDS;
-        e->save_at = now() + seconds;
+        e->save_at = tare_clock_seconds() + seconds;
         pthread_cond_broadcast(&e->turned);
     }
     e->waiting--;
@@ -119,7 +113,7 @@ static void take_part_in_save(struct engine *e) {
 /* Fills the batch, or leaves it empty at the end. With the lock. */
 static void fetch(struct engine *e, struct tare_batch *batch) {
     if (e->options->interrupted != NULL && *e->options->interrupted) e->stop = e->interrupted = true;
-    if (!e->stop && e->state_path != NULL && now() >= e->save_at) e->saving = true;
+    if (!e->stop && e->state_path != NULL && tare_clock_seconds() >= e->save_at) e->saving = true;
     if (e->saving) take_part_in_save(e);
     if (e->stop) return;
     int64_t index;
@@ -166,9 +160,9 @@ static void work_with(struct engine *e, struct tare_worker *worker, struct tare_
         pthread_mutex_unlock(&e->lock);
         if (batch->count == 0) return;
         size_t at;
-        double start = now();
+        double start = tare_clock_seconds();
         tare_status status = run_batch(e, worker, batch, &at);
-        double seconds = now() - start;
+        double seconds = tare_clock_seconds() - start;
         pthread_mutex_lock(&e->lock);
         e->run_seconds += seconds;
         if (status == TARE_OK) status = note_records(e, batch);
@@ -293,7 +287,7 @@ static tare_status prepare(struct engine *e, const struct tare_model *model, con
     e->active = e->threads;
     e->workers = tare_calloc((size_t)e->threads, sizeof *e->workers);
     double seconds = e->options->autosave_seconds > 0 ? e->options->autosave_seconds : DEFAULT_AUTOSAVE_SECONDS;
-    e->save_at = now() + seconds;
+    e->save_at = tare_clock_seconds() + seconds;
     return e->workers != NULL ? TARE_OK : TARE_NO_MEMORY;
 }
 
@@ -336,7 +330,7 @@ tare_status tare_calibration_run(struct tare_calibration *calibration, struct ta
                         .lock = PTHREAD_MUTEX_INITIALIZER,
                         .turned = PTHREAD_COND_INITIALIZER };
     const char *reason = NULL;
-    double start = now();
+    double start = tare_clock_seconds();
     tare_status status = tare_session_check_ops(model, signature);
     if (status == TARE_OK) status = prepare(&e, model, signature, &reason);
     if (status == TARE_OK) status = run(&e);
@@ -346,7 +340,7 @@ tare_status tare_calibration_run(struct tare_calibration *calibration, struct ta
                                                       .stateful = e.stateful,
                                                       .batch = (int)e.room,
                                                       .batch_reason = reason,
-                                                      .seconds = now() - start,
+                                                      .seconds = tare_clock_seconds() - start,
                                                       .run_seconds = e.run_seconds };
     clean_up(&e);
     return status;

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/tensor/number.h"
+#include "base/varint.h"
 
 #include <math.h>
 #include <string.h>
@@ -50,14 +51,8 @@ void tare_wire_put_u64(struct tare_wire_writer *out, uint64_t value) {
 }
 
 void tare_wire_put_varint(struct tare_wire_writer *out, uint64_t value) {
-    char bytes[10];
-    size_t used = 0;
-    while (value >= 0x80) {
-        bytes[used++] = (char)(value | 0x80);
-        value >>= 7;
-    }
-    bytes[used++] = (char)value;
-    tare_wire_put(out, bytes, used);
+    uint8_t bytes[TARE_VARINT_MAX];
+    tare_wire_put(out, bytes, tare_varint_write(bytes, value));
 }
 
 void tare_wire_put_float(struct tare_wire_writer *out, float value) {
@@ -108,18 +103,22 @@ uint64_t tare_wire_u64(struct tare_wire_reader *in) {
     return value;
 }
 
+/* Only the shortest encoding is valid, so that equal contents have equal bytes: no padding by a zero byte, no bits
+ * above the 64th. */
 uint64_t tare_wire_varint(struct tare_wire_reader *in, uint64_t most) {
-    uint64_t value = 0;
-    for (int shift = 0; shift < 64; shift += 7) {
-        if (!has(in, 1)) return 0;
-        uint8_t byte = in->data[in->offset++];
-        if (shift == 63 && byte > 1) break;
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte & 0x80) continue;
-        if (byte == 0 && shift > 0) break; /* longer than it need be: two files of the same content would differ */
-        if (value <= most) return value;
-        break;
+    if (!has(in, 1)) return 0;
+    uint64_t value;
+    const uint8_t *at = in->data + in->offset, *end = in->data + in->size;
+    const uint8_t *after = tare_varint_read(&value, at, end);
+    if (!after && end - at < TARE_VARINT_MAX) {
+        in->offset = in->size;
+        tare_wire_fail(in, "unexpected end");
+        return 0;
     }
+    const size_t size = after ? (size_t)(after - at) : TARE_VARINT_MAX;
+    const uint8_t last = at[size - 1];
+    in->offset += size;
+    if (after && value <= most && (size == 1 || last != 0) && (size < TARE_VARINT_MAX || last == 1)) return value;
     tare_wire_fail(in, "bad number");
     return 0;
 }

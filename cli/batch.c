@@ -1,5 +1,6 @@
 /* tare batch: many models in one go. */
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/output.h"
 #include "base/progress.h"
@@ -185,12 +186,6 @@ struct batch {
     struct tare_ranks ranks;
     double started;
 };
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* ---- jobs ---- */
 
@@ -529,7 +524,7 @@ static tare_status tell(struct batch *b) {
     struct tare_batch_report report = { .title = b->options->jobs,
                                         .results = results,
                                         .count = b->jobs.count,
-                                        .seconds = now() - b->started,
+                                        .seconds = tare_clock_seconds() - b->started,
                                         .text_width = tare_command_width(stdout) };
     size_t failed;
     if (!results) return TARE_NO_MEMORY;
@@ -558,7 +553,7 @@ static tare_status note_version(struct batch *b) {
 
 static tare_status run_batch(struct batch *b) {
     const struct batch_options *o = b->options;
-    b->started = now();
+    b->started = tare_clock_seconds();
     b->state = o->state ? o->state : tare_arena_printf(&b->arena, "%s.state", o->jobs);
     if (!b->state) return TARE_NO_MEMORY;
     TARE_TRY(read_jobs(b));

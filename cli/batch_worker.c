@@ -1,6 +1,7 @@
 /* Doing one task. */
 #include "cli/batch_worker.h"
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/output.h"
 #include "cli/command.h"
@@ -16,7 +17,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MAX_WORDS = 1024 };
@@ -177,12 +177,6 @@ static tare_status do_job(struct tare_job_result *result, const struct tare_task
 
 /* ---- the process ---- */
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* What the commands print goes to the task's log. */
 static void redirect(const char *path) {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -200,7 +194,7 @@ static int64_t peak_memory(void) {
 
 _Noreturn void tare_batch_child(const struct tare_task *task, const struct tare_batch_setup *setup) {
     struct tare_job_result result = tare_job_result_new(task->name);
-    double start = now();
+    double start = tare_clock_seconds();
     tare_status status;
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* a batch that is killed leaves no workers behind */
     tare_ranks_leave(); /* under mpirun `tare calibrate` would share the records with the other ranks' jobs */
@@ -217,7 +211,7 @@ _Noreturn void tare_batch_child(const struct tare_task *task, const struct tare_
     result.key = task->key;
     result.run = setup->run;
     result.attempts = task->attempts;
-    result.seconds = now() - start;
+    result.seconds = tare_clock_seconds() - start;
     result.peak_bytes = peak_memory();
     fflush(NULL);
     if (status != TARE_INTERRUPTED && tare_job_result_save(&result, task->result_path) != TARE_OK) _exit(1);

@@ -1,5 +1,6 @@
 /* tare calibrate: runs samples and writes what was counted to a calibration file. */
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "calib/file.h"
@@ -19,7 +20,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 struct calibrate_options {
@@ -208,9 +208,7 @@ static tare_status check_signatures(struct work *w) {
 /* Another rank's failure ends this one's work, too. Asked a few times a second. */
 static void listen(void *arg) {
     struct work *w = arg;
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    const double now = (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+    const double now = tare_clock_seconds();
     if (now < w->listened + 0.2) return;
     w->listened = now;
     if (tare_team_stopped(&w->team)) tare_interrupted = 1;

@@ -1,5 +1,6 @@
 /* tare run: runs a signature or a function on samples or arrays and writes the outputs. */
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/progress.h"
 #include "base/strbuf.h"
@@ -18,7 +19,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 struct run_options {
     const char *model, *signature, *function, *output_dir;
@@ -384,12 +384,6 @@ static tare_status prepare(struct run_state *state, struct arrays *arrays) {
 
 /* ---- the command ---- */
 
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
 static tare_status report(const struct run_state *state, double seconds) {
     const struct run_options *options = state->options;
     const struct tare_run_summary summary = { options->model, state->signature->key,
@@ -427,10 +421,10 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(check_usage(&options));
     TARE_CHECK(tare_data_options_open(&options.records));
     TARE_CHECK(prepare(&state, &arrays));
-    began = now();
+    began = tare_clock_seconds();
     TARE_CHECK(options.data.count ? run_samples(&state) : run_arrays(&state, &arrays));
     TARE_CHECK(tare_run_outputs_commit(state.outputs));
-    status = report(&state, now() - began);
+    status = report(&state, tare_clock_seconds() - began);
 done:
     tare_run_outputs_free(state.outputs);
     tare_sessions_free(state.sessions, state.threads);

@@ -1,6 +1,8 @@
 /* Telling samples, examples and sequence examples apart by their fields' numbers and types. */
 #include "datasets/record_kind.h"
 
+#include "base/varint.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -16,16 +18,6 @@ struct field {
 
 enum { VARINT = 0, FIXED64 = 1, LENGTH = 2, FIXED32 = 5 };
 
-static bool read_varint(uint64_t *out, struct bytes *in) {
-    *out = 0;
-    for (int shift = 0; shift < 64 && in->at < in->end; shift += 7) {
-        uint8_t byte = *in->at++;
-        *out |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80) return true;
-    }
-    return false;
-}
-
 static bool skip(struct bytes *in, uint64_t size) {
     if (size > (uint64_t)(in->end - in->at)) return false;
     in->at += size;
@@ -34,19 +26,19 @@ static bool skip(struct bytes *in, uint64_t size) {
 
 static bool read_field(struct field *out, struct bytes *in) {
     uint64_t tag, size;
-    if (!read_varint(&tag, in)) return false;
+    if (!tare_varint_next(&tag, &in->at, in->end)) return false;
     out->number = tag >> 3;
     out->type = (int)(tag & 7);
     if (!out->number) return false;
     switch (out->type) {
     case VARINT:
-        return read_varint(&out->value, in);
+        return tare_varint_next(&out->value, &in->at, in->end);
     case FIXED64:
         return skip(in, 8);
     case FIXED32:
         return skip(in, 4);
     case LENGTH:
-        if (!read_varint(&size, in)) return false;
+        if (!tare_varint_next(&size, &in->at, in->end)) return false;
         out->body.at = in->at;
         if (!skip(in, size)) return false;
         out->body.end = in->at;

@@ -1,6 +1,7 @@
 /* Running the models of a comparison. */
 #include "eval/comparison.h"
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/progress.h"
 #include "base/strbuf.h"
 #include "datasets/label.h"
@@ -9,7 +10,6 @@
 #include "graph/data_dependence.h"
 
 #include <string.h>
-#include <time.h>
 
 void tare_comparison_free(struct tare_comparison *comparison) {
     for (size_t r = 0; r < comparison->n_rows; r++)
@@ -136,12 +136,6 @@ static tare_status on_record(void *arg, const struct tare_sample *sample, const 
     return tare_comparison_pass_record(arg, sample, outputs);
 }
 
-static double now_seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static tare_status name_outputs(struct tare_comparison *c, const struct tare_signature *signature) {
     c->n_outputs = c->references.n_outputs = signature->n_outputs;
     c->output_keys = TARE_NEW_ARRAY(&c->arena, const char *, c->n_outputs + 1);
@@ -201,9 +195,9 @@ tare_status tare_comparison_add(struct tare_comparison_row **out, struct tare_co
     row = &comparison->rows[comparison->n_rows];
     *row = (struct tare_comparison_row){ .outputs = pass.outputs };
     TARE_TRY(tare_sessions_new(&sessions, threads, model, NULL));
-    start = now_seconds();
+    start = tare_clock_seconds();
     status = tare_run_records_on(sessions, threads, signature, options, on_record, &pass);
-    row->seconds = now_seconds() - start;
+    row->seconds = tare_clock_seconds() - start;
     tare_sessions_free(sessions, threads);
     if (status != TARE_OK) tare_comparison_pass_end(&pass);
     TARE_TRY(status);

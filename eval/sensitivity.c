@@ -1,6 +1,7 @@
 /* Measuring layer by layer. */
 #include "eval/sensitivity.h"
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/progress.h"
 #include "convert/saved_model.h"
 #include "eval/model_inputs.h"
@@ -9,7 +10,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static const int64_t DEFAULT_MEMORY = (int64_t)1 << 30;
 
@@ -259,16 +259,10 @@ done:
     return status;
 }
 
-static double now_seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 tare_status tare_sensitivity_measure(struct tare_sensitivity *out, const struct tare_sensitivity_task *task) {
     struct measuring m = { .out = out, .task = task, .comparison = { .threads = task->threads } };
     struct tare_progress_options progress = { .label = "sensitivity", .unit = "records", .quiet = task->quiet };
-    const double start = now_seconds();
+    const double start = tare_clock_seconds();
     tare_status status;
     memset(out, 0, sizeof *out);
     out->method = task->variant->method;
@@ -283,6 +277,6 @@ tare_status tare_sensitivity_measure(struct tare_sensitivity *out, const struct 
         tare_progress_free(m.comparison.progress);
     }
     tare_comparison_free(&m.comparison);
-    out->seconds = now_seconds() - start;
+    out->seconds = tare_clock_seconds() - start;
     return tare_error_prefix(status, "sensitivity");
 }

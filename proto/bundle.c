@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/map.h"
+#include "base/varint.h"
 #include "proto/crc32c.h"
 #include "proto/message.h"
 #include "proto/ordered_code.h"
@@ -224,16 +225,6 @@ static uint32_t load32(const uint8_t *p) {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-static bool read_varint(uint64_t *out, const uint8_t **at, const uint8_t *end) {
-    uint64_t value = 0;
-    for (int shift = 0; shift < 64 && *at < end; shift += 7) {
-        uint8_t byte = *(*at)++;
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80) return *out = value, true;
-    }
-    return false;
-}
-
 /* The checksum covers each length as a fixed 32-bit (from 4 GiB 64-bit) number, not the varint on disk. */
 static uint32_t extend_by_length(uint32_t crc, uint64_t length) {
     uint8_t bytes[8];
@@ -257,7 +248,7 @@ static tare_status read_strings(struct tare_tensor *out, const struct shard *sha
     if (count > entry->size) return cut_strings(); /* a length is a byte at least */
     for (int64_t i = 0; i < count; i++) {
         uint64_t length;
-        if (!read_varint(&length, &at, end)) return cut_strings();
+        if (!tare_varint_next(&length, &at, end)) return cut_strings();
         crc = extend_by_length(crc, length);
     }
     if (count && end - at < 4) return cut_strings();
@@ -270,7 +261,7 @@ static tare_status read_strings(struct tare_tensor *out, const struct shard *sha
     at += 4;
     for (int64_t i = 0; i < count; i++) {
         uint64_t length = 0;
-        read_varint(&length, &lengths, end);
+        tare_varint_next(&length, &lengths, end);
         if (length > (uint64_t)(end - at)) return cut_strings();
         crc = tare_crc32c_extend(crc, at, (size_t)length);
         TARE_TRY(tare_tensor_set_string(out, i, at, (size_t)length));

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/tensor/spill.h"
 #include "base/output.h"
+#include "base/varint.h"
 #include "proto/bundle.h"
 #include "proto/crc32c.h"
 #include "proto/message.h"
@@ -69,16 +70,6 @@ static tare_status put(struct tare_bundle_writer *writer, const void *data, size
     return tare_output_file_write(&writer->files[writer->shard], data, size);
 }
 
-static size_t make_varint(uint8_t bytes[10], uint64_t value) {
-    size_t size = 0;
-    while (value >= 0x80) {
-        bytes[size++] = (uint8_t)(value | 0x80);
-        value >>= 7;
-    }
-    bytes[size++] = (uint8_t)value;
-    return size;
-}
-
 static void store32(uint8_t bytes[8], uint64_t value, size_t size) {
     for (size_t i = 0; i < size; i++)
         bytes[i] = (uint8_t)(value >> (8 * i));
@@ -91,7 +82,7 @@ static tare_status write_strings(struct tare_bundle_writer *writer, const struct
         size_t length = strings[tensor->splat ? 0 : i].size, size = length > UINT32_MAX ? 8 : 4;
         store32(bytes, length, size);
         *crc = tare_crc32c_extend(*crc, bytes, size);
-        size = make_varint(bytes, length);
+        size = tare_varint_write(bytes, length);
         TARE_TRY(put(writer, bytes, size, NULL));
     }
     store32(bytes, tare_crc32c_mask(*crc), 4);

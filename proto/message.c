@@ -1,6 +1,7 @@
 /* The wire format reader. */
 #include "proto/message.h"
 #include "base/alloc.h"
+#include "base/varint.h"
 #include "proto/field.h"
 
 #include <stdbool.h>
@@ -28,24 +29,6 @@ static long long offset_of(const struct reader *r, const uint8_t *at) {
     return (long long)(at - r->start);
 }
 
-/* The byte behind the varint, NULL when it is cut off or longer than 10 bytes. */
-static const uint8_t *read_varint(uint64_t *out, const uint8_t *at, const uint8_t *end) {
-    uint64_t value = 0;
-    if (at < end && !(*at & 0x80)) {
-        *out = *at;
-        return at + 1;
-    }
-    for (unsigned shift = 0; shift < 70; shift += 7) {
-        if (at == end) return NULL;
-        value |= (uint64_t)(*at & 0x7f) << shift;
-        if (!(*at++ & 0x80)) {
-            *out = value;
-            return at;
-        }
-    }
-    return NULL;
-}
-
 static tare_status fail_cut(const struct reader *r, const struct record *record) {
     return TARE_FAIL(TARE_CORRUPT, "%s: field %u at byte %lld is cut off", r->what, record->field,
                      offset_of(r, record->tag));
@@ -54,7 +37,7 @@ static tare_status fail_cut(const struct reader *r, const struct record *record)
 static tare_status read_record(struct record *out, const struct reader *r, const uint8_t *at, const uint8_t *end) {
     uint64_t tag, size;
     out->tag = at;
-    at = read_varint(&tag, at, end);
+    at = tare_varint_read(&tag, at, end);
     if (!at) return TARE_FAIL(TARE_CORRUPT, "%s: the tag at byte %lld is cut off", r->what, offset_of(r, out->tag));
     if (tag > UINT32_MAX || tag < 8)
         return TARE_FAIL(TARE_CORRUPT, "%s: byte %lld is no field tag", r->what, offset_of(r, out->tag));
@@ -63,7 +46,7 @@ static tare_status read_record(struct record *out, const struct reader *r, const
     out->value = out->payload = at;
     switch (out->wire) {
     case PROTOBUF_C_WIRE_TYPE_VARINT:
-        out->end = read_varint(&out->number, at, end);
+        out->end = tare_varint_read(&out->number, at, end);
         return out->end ? TARE_OK : fail_cut(r, out);
     case PROTOBUF_C_WIRE_TYPE_64BIT:
     case PROTOBUF_C_WIRE_TYPE_32BIT:
@@ -72,7 +55,7 @@ static tare_status read_record(struct record *out, const struct reader *r, const
         out->end = at + size;
         return TARE_OK;
     case PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED:
-        at = read_varint(&size, at, end);
+        at = tare_varint_read(&size, at, end);
         if (!at) return fail_cut(r, out);
         if ((uint64_t)(end - at) < size)
             return TARE_FAIL(TARE_CORRUPT,
@@ -141,7 +124,7 @@ static tare_status read_packed(const struct reader *r, ProtobufCMessage *message
     if (!slot) return TARE_NO_MEMORY;
     for (; at < record->end; slot += width) {
         uint64_t value;
-        at = read_varint(&value, at, record->end);
+        at = tare_varint_read(&value, at, record->end);
         if (!at) return fail_cut(r, record);
         store_varint(slot, field->type, value);
     }

@@ -1,6 +1,7 @@
 /* The wire format writer. Writes from the end to the front, so that a message's length is known when its prefix is due:
  * one pass, nothing is measured twice. */
 #include "base/alloc.h"
+#include "base/varint.h"
 #include "proto/field.h"
 #include "proto/message.h"
 
@@ -41,12 +42,8 @@ static void put(struct writer *w, const void *data, size_t size) {
 }
 
 static void put_varint(struct writer *w, uint64_t value) {
-    uint8_t bytes[10];
-    size_t size = 0;
-    for (; value >= 0x80; value >>= 7)
-        bytes[size++] = (uint8_t)(value | 0x80);
-    bytes[size++] = (uint8_t)value;
-    put(w, bytes, size);
+    uint8_t bytes[TARE_VARINT_MAX];
+    put(w, bytes, tare_varint_write(bytes, value));
 }
 
 static void put_tag(struct writer *w, uint32_t number, unsigned wire_type) {

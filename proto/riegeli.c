@@ -2,6 +2,7 @@
  * seek and is passed over. */
 #include "proto/riegeli.h"
 #include "base/alloc.h"
+#include "base/varint.h"
 #include "proto/highway_hash.h"
 
 #include <stdbool.h>
@@ -41,16 +42,6 @@ static uint64_t load64(const uint8_t *p) {
     for (int i = 0; i < 8; i++)
         x |= (uint64_t)p[i] << (8 * i);
     return x;
-}
-
-static bool read_varint(uint64_t *out, const uint8_t **at, const uint8_t *end) {
-    uint64_t value = 0;
-    for (int shift = 0; shift < 64 && *at < end; shift += 7) {
-        uint8_t byte = *(*at)++;
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80) return *out = value, true;
-    }
-    return false;
 }
 
 static tare_status corrupt(const struct chunk *chunk, const char *what) {
@@ -154,7 +145,7 @@ static tare_status decode(const uint8_t **out, uint64_t *out_size, struct reader
     if (chunk->data[0] != 'b')
         return TARE_FAIL(TARE_UNSUPPORTED, "the chunk at byte %llu has compression 0x%02x (expected none or brotli)",
                          (unsigned long long)chunk->begin, chunk->data[0]);
-    if (!read_varint(out_size, &at, end)) return corrupt(chunk, "a size is cut off");
+    if (!tare_varint_next(out_size, &at, end)) return corrupt(chunk, "a size is cut off");
     if (*out_size > limit) return corrupt(chunk, "would grow beyond all proportion");
     memory = tare_arena_alloc(r->arena, *out_size + 1);
     if (!memory) return TARE_NO_MEMORY;
@@ -180,14 +171,14 @@ static tare_status add_record(struct reader *r, uint64_t position, const uint8_t
 static tare_status read_records(struct reader *r, const struct chunk *chunk) {
     const uint8_t *at = chunk->data + 1, *end = chunk->data + chunk->data_size, *sizes, *values;
     uint64_t packed = 0, sizes_size, values_size;
-    if (!chunk->data_size || !read_varint(&packed, &at, end) || packed > (uint64_t)(end - at))
+    if (!chunk->data_size || !tare_varint_next(&packed, &at, end) || packed > (uint64_t)(end - at))
         return corrupt(chunk, "its sizes run past its end");
     TARE_TRY(decode(&sizes, &sizes_size, r, chunk, at, at + packed));
     TARE_TRY(decode(&values, &values_size, r, chunk, at + packed, end));
     end = sizes + sizes_size;
     for (uint64_t i = 0; i < chunk->n_records; i++) {
         uint64_t size;
-        if (!read_varint(&size, &sizes, end) || size > values_size)
+        if (!tare_varint_next(&size, &sizes, end) || size > values_size)
             return corrupt(chunk, "its records run past its end");
         TARE_TRY(add_record(r, chunk->begin + i, values, size));
         values += size;

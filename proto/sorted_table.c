@@ -1,6 +1,7 @@
 /* Reading sorted string tables. Every length is checked against what is left before it is used. */
 #include "proto/sorted_table.h"
 #include "base/alloc.h"
+#include "base/varint.h"
 #include "proto/crc32c.h"
 
 #include <snappy-c.h>
@@ -36,16 +37,6 @@ struct block {
 
 static uint32_t load32(const uint8_t *p) {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
-static bool read_varint(uint64_t *out, const uint8_t **at, const uint8_t *end) {
-    uint64_t value = 0;
-    for (int shift = 0; shift < 64 && *at < end; shift += 7) {
-        uint8_t byte = *(*at)++;
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80) return *out = value, true;
-    }
-    return false;
 }
 
 /* ---- blocks ---- */
@@ -105,8 +96,8 @@ static tare_status each_entry(const struct block *block, struct reader *reader,
     while (at < end) {
         uint64_t shared, unshared, value_size;
         char *key;
-        if (!read_varint(&shared, &at, end) || !read_varint(&unshared, &at, end) ||
-            !read_varint(&value_size, &at, end) || shared > previous_size || unshared > (uint64_t)(end - at) ||
+        if (!tare_varint_next(&shared, &at, end) || !tare_varint_next(&unshared, &at, end) ||
+            !tare_varint_next(&value_size, &at, end) || shared > previous_size || unshared > (uint64_t)(end - at) ||
             value_size > (uint64_t)(end - at) - unshared)
             return TARE_FAIL(TARE_CORRUPT, "bad entry in the block at byte %llu", (unsigned long long)block->offset);
         reader->key_bytes += (size_t)(shared + unshared) + 1;
@@ -148,7 +139,7 @@ static tare_status add_entry(struct reader *reader, const struct tare_table_entr
 }
 
 static tare_status read_handle(uint64_t *offset, uint64_t *size, const uint8_t **at, const uint8_t *end) {
-    if (read_varint(offset, at, end) && read_varint(size, at, end)) return TARE_OK;
+    if (tare_varint_next(offset, at, end) && tare_varint_next(size, at, end)) return TARE_OK;
     return TARE_FAIL(TARE_CORRUPT, "bad block handle");
 }
 

@@ -28,14 +28,6 @@ static void put32(struct tare_strbuf *out, uint32_t value) {
     tare_strbuf_append(out, bytes, 4);
 }
 
-static void put_varint(struct tare_strbuf *out, uint64_t value) {
-    while (value >= 0x80) {
-        tare_strbuf_putc(out, (char)(value | 0x80));
-        value >>= 7;
-    }
-    tare_strbuf_putc(out, (char)value);
-}
-
 static size_t shared_prefix(const char *a, size_t a_size, const char *b, size_t b_size) {
     size_t n = 0;
     while (n < a_size && n < b_size && a[n] == b[n])
@@ -51,9 +43,9 @@ static void add(struct block *block, const char *key, size_t key_size, const voi
     } else {
         shared = shared_prefix(block->last, block->last_size, key, key_size);
     }
-    put_varint(&block->bytes, shared);
-    put_varint(&block->bytes, key_size - shared);
-    put_varint(&block->bytes, value_size);
+    tare_strbuf_append_varint(&block->bytes, shared);
+    tare_strbuf_append_varint(&block->bytes, key_size - shared);
+    tare_strbuf_append_varint(&block->bytes, value_size);
     tare_strbuf_append(&block->bytes, key + shared, key_size - shared);
     tare_strbuf_append(&block->bytes, value, value_size);
     block->since_restart++;
@@ -71,8 +63,8 @@ static void flush(struct tare_strbuf *out, struct block *block, struct tare_strb
     tare_strbuf_append(out, block->restarts.data, block->restarts.size);
     put32(out, (uint32_t)(block->restarts.size / 4));
     handle->size = 0;
-    put_varint(handle, start);
-    put_varint(handle, out->size - start);
+    tare_strbuf_append_varint(handle, start);
+    tare_strbuf_append_varint(handle, out->size - start);
     tare_strbuf_putc(out, 0); /* no compression */
     if (out->failed) return;
     crc = tare_crc32c(out->data + start, out->size - start);

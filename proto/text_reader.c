@@ -1,5 +1,6 @@
 /* Text to messages. */
 #include "base/option.h"
+#include "base/varint.h"
 #include "proto/field.h"
 #include "proto/message.h"
 #include "proto/tensorflow/saved_model.pb-c.h"
@@ -256,22 +257,14 @@ static bool take_colon(struct reader *r) {
     return tare_text_take(&r->scan, ':') || (r->scan.relaxed && tare_text_take(&r->scan, '='));
 }
 
-static size_t put_varint(uint8_t bytes[10], uint64_t value) {
-    size_t size = 0;
-    for (; value >= 0x80; value >>= 7)
-        bytes[size++] = (uint8_t)(value | 0x80);
-    bytes[size++] = (uint8_t)value;
-    return size;
-}
-
 /* A string: a length-delimited field. */
 static tare_status read_unknown_string(struct reader *r, ProtobufCMessage *message, uint32_t number) {
     struct tare_strbuf payload = { 0 };
-    uint8_t bytes[10];
+    uint8_t bytes[TARE_VARINT_MAX];
     tare_status status;
     r->string.size = 0;
     TARE_TRY(tare_text_string(&r->scan, &r->string));
-    tare_strbuf_append(&payload, bytes, put_varint(bytes, r->string.size));
+    tare_strbuf_append(&payload, bytes, tare_varint_write(bytes, r->string.size));
     tare_strbuf_append(&payload, r->string.data, r->string.size);
     status = payload.failed ? TARE_NO_MEMORY
                             : tare_message_add_unknown(message, r->arena, number, PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED,
@@ -285,7 +278,7 @@ static tare_status read_unknown_number(struct reader *r, ProtobufCMessage *messa
     const char *at = r->scan.at;
     char word[TARE_TEXT_WORD_SIZE];
     uint64_t value;
-    uint8_t bytes[10];
+    uint8_t bytes[TARE_VARINT_MAX];
     bool negative;
     size_t digits;
     TARE_TRY(tare_text_scalar(&r->scan, word));
@@ -295,7 +288,7 @@ static tare_status read_unknown_number(struct reader *r, ProtobufCMessage *messa
     digits = strlen(word) - 2;
     if (word[0] != '0' || (digits != 8 && digits != 16))
         return tare_message_add_unknown(message, r->arena, number, PROTOBUF_C_WIRE_TYPE_VARINT, bytes,
-                                        put_varint(bytes, value));
+                                        tare_varint_write(bytes, value));
     memcpy(bytes, &value, 8);
     return tare_message_add_unknown(message, r->arena, number,
                                     digits == 8 ? PROTOBUF_C_WIRE_TYPE_32BIT : PROTOBUF_C_WIRE_TYPE_64BIT, bytes,

@@ -1,5 +1,6 @@
 /* Float against each method on the same records. */
 #include "workflow/compare.h"
+#include "base/clock.h"
 #include "base/progress.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
@@ -316,12 +317,6 @@ tare_status tare_comparing_wrote(struct tare_comparing *c, const char *what, con
 
 /* ---- all of it ---- */
 
-static double seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 tare_status tare_comparing_open(struct tare_comparing *out, const struct tare_comparing_options *options,
                                 const struct tare_comparing_task *task) {
     *out = (struct tare_comparing){ .options = options, .task = task };
@@ -350,14 +345,14 @@ tare_status tare_comparing_open(struct tare_comparing *out, const struct tare_co
 }
 
 tare_status tare_comparing_run(struct tare_comparing *c) {
-    const double start = seconds();
+    const double start = tare_clock_seconds();
     TARE_TRY(compare_all(c));
     if (c->options->automatic) TARE_TRY(compare_automatic(c));
     if (tare_targeting_wanted(&c->options->target))
         TARE_TRY(search_target(c));
     else if (c->options->sensitivity)
         TARE_TRY(measure_sensitivity(c));
-    describe(c, seconds() - start);
+    describe(c, tare_clock_seconds() - start);
     return TARE_OK;
 }
 

@@ -1,4 +1,5 @@
 /* What a comparison would do and take, from one batch of the float model: for --dry-run. */
+#include "base/clock.h"
 #include "workflow/compare.h"
 #include "base/strbuf.h"
 #include "convert/saved_model.h"
@@ -7,7 +8,6 @@
 
 #include <math.h>
 #include <sys/resource.h>
-#include <time.h>
 
 /* One batch for each worker, as the comparison would run them. */
 struct trial {
@@ -17,12 +17,6 @@ struct trial {
     const char *signature;
     size_t n_outputs;
 };
-
-static double now_seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static tare_status count_answer(void *arg, const struct tare_sample *sample, const struct tare_provenance *where,
                                 const struct tare_tensor *outputs) {
@@ -49,10 +43,10 @@ static tare_status run_batches(struct trial *trial, struct tare_comparing *c, co
     status = tare_run_records_on(sessions, threads, signature, &runner, count_answer,
                                  trial); /* plans and kernels are made */
     *trial = (struct trial){ .signature = trial->signature, .n_outputs = trial->n_outputs };
-    start = now_seconds();
+    start = tare_clock_seconds();
     if (status == TARE_OK) status = tare_run_records_on(sessions, threads, signature, &runner, count_answer, trial);
     if (trial->records) {
-        trial->seconds = (now_seconds() - start) / (double)trial->records;
+        trial->seconds = (tare_clock_seconds() - start) / (double)trial->records;
         trial->answer_bytes /= (double)trial->records;
     }
     tare_sessions_free(sessions, threads);

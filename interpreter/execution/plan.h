@@ -138,8 +138,6 @@ tare_status tare_step_run(struct tare_session *session, const struct tare_step *
                           struct tare_tensor *outputs, struct tare_epilogue *epilogue);
 /* The row's prepare, once. On failure nothing but the error text is left. */
 tare_status tare_step_prepare(struct tare_kernel *kernel, struct tare_node_state *state);
-/* Nanoseconds of the clock that profiles use. */
-int64_t tare_step_clock(void);
 /* Shows the step's outputs to the observer, who wants some of them. */
 tare_status tare_step_show(struct tare_session *session, const struct tare_step *step,
                            const struct tare_tensor *outputs);

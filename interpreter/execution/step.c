@@ -1,11 +1,11 @@
 /* Running one node: the kernel, what it must have made, and what a session wants to see of it. */
+#include "base/clock.h"
 #include "interpreter/execution/plan.h"
 #include "interpreter/execution/variable.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 tare_status tare_exec_locate(struct tare_session *session, const struct tare_node *node, tare_status status) {
     const char *function = node->graph ? node->graph->name : "";
@@ -32,12 +32,6 @@ void tare_exec_take_input(struct tare_kernel *kernel, size_t i, struct tare_tens
     }
     *out = *slot;
     memset(slot, 0, sizeof *slot);
-}
-
-int64_t tare_step_clock(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
 static void reset_all(struct tare_tensor *tensors, size_t count) {
@@ -129,11 +123,11 @@ static tare_status run_kernel(struct tare_kernel *kernel, const struct tare_step
 /* Time in nodes of called functions is theirs. */
 static tare_status run_timed(struct tare_kernel *kernel, const struct tare_step *step) {
     struct tare_session *session = kernel->session;
-    int64_t outer = session->nested_ns, start = tare_step_clock(), elapsed;
+    int64_t outer = session->nested_ns, start = tare_clock_ns(), elapsed;
     tare_status status;
     session->nested_ns = 0;
     status = run_kernel(kernel, step);
-    elapsed = tare_step_clock() - start;
+    elapsed = tare_clock_ns() - start;
     step->state->calls++;
     step->state->nanoseconds += elapsed - session->nested_ns;
     session->nested_ns = outer + elapsed;

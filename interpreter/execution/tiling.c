@@ -1,6 +1,7 @@
 /* Tiled execution: consecutive steps, each the only reader of the previous one's output, may run together tile by tile
  * (tare_op.run_tiled), so that the intermediate tensors are never whole in memory. Every element goes through the same
  * operations in the same order. The op's function decides at each run, by the shapes, how many of them. */
+#include "base/clock.h"
 #include "interpreter/execution/plan.h"
 
 /* Where the step's value is when its fusion was run with it. */
@@ -121,9 +122,9 @@ static tare_status open_kernel(struct tare_session *session, const struct tare_p
 static size_t run_kernels(struct tare_session *session, const struct tare_step *first, struct tare_kernel *kernels,
                           size_t count) {
     if (!session->options.profile) return first->op->run_tiled(kernels, count);
-    const int64_t start = tare_step_clock();
+    const int64_t start = tare_clock_ns();
     const size_t run = first->op->run_tiled(kernels, count);
-    const int64_t elapsed = tare_step_clock() - start;
+    const int64_t elapsed = tare_clock_ns() - start;
     if (run == 0) return 0;
     first->state->calls++;
     first->state->nanoseconds += elapsed;

@@ -1,5 +1,6 @@
 /* Small integer values during shape inference: constants, what is computed from shapes, and vectors of which only some
  * elements are known (the shape of a batch whose size is open). */
+#include "base/clamp.h"
 #include "interpreter/inference/evaluate.h"
 #include "interpreter/inference/infer_walk.h"
 
@@ -71,10 +72,6 @@ static bool scalar_of(int64_t *out, const struct tare_fact *fact) {
     return true;
 }
 
-static int64_t clamp(int64_t x, int64_t low, int64_t high) {
-    return x < low ? low : x > high ? high : x;
-}
-
 /* A vector's slice with one begin, end and stride, as Python counts. */
 static bool sliced(struct tare_shape *out, const struct tare_node *node, const struct tare_fact *inputs) {
     struct tare_shape vector;
@@ -91,12 +88,12 @@ static bool sliced(struct tare_shape *out, const struct tare_node *node, const s
         if (begin >= 0 && begin < size) out->dims[0] = vector.dims[begin];
         return begin >= 0 && begin < size;
     }
-    begin = stride > 0 ? clamp(begin, 0, size) : clamp(begin, -1, size - 1);
-    end = stride > 0 ? clamp(end, 0, size) : clamp(end, -1, size - 1);
+    begin = stride > 0 ? tare_clamp(begin, 0, size) : tare_clamp(begin, -1, size - 1);
+    end = stride > 0 ? tare_clamp(end, 0, size) : tare_clamp(end, -1, size - 1);
     if (tare_node_int(node, "begin_mask", 0) & 1) begin = stride > 0 ? 0 : size - 1;
     if (tare_node_int(node, "end_mask", 0) & 1) end = stride > 0 ? size : -1;
     out->rank = 0;
-    stride = clamp(stride, -TARE_MAX_RANK, TARE_MAX_RANK);
+    stride = tare_clamp(stride, -TARE_MAX_RANK, TARE_MAX_RANK);
     for (int64_t i = begin; stride > 0 ? i < end : i > end; i += stride)
         out->dims[out->rank++] = vector.dims[i];
     return true;

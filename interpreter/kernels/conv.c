@@ -1,6 +1,7 @@
 #include "interpreter/kernels/conv.h"
 
 #include "base/alloc.h"
+#include "base/clamp.h"
 
 #include <string.h>
 
@@ -56,10 +57,6 @@ static int64_t input_index(const struct tare_conv *conv, int axis, int64_t out, 
 
 /* ---- patches ---- */
 
-static int64_t clamp(int64_t x, int64_t low, int64_t high) {
-    return x < low ? low : x > high ? high : x;
-}
-
 /* memcpy for pieces that are mostly short: moves of a fixed size, of which the last overlaps the one before it. */
 static void copy(char *to, const char *from, int64_t size) {
     if (size > 256) {
@@ -95,8 +92,8 @@ static void gather_line(const struct gathering *g, char *to, const char *line, i
     const struct tare_conv *conv = g->conv;
     if (g->side_by_side) {
         const int64_t start = (out_w * conv->stride[2] - conv->pad[2]) * g->channels;
-        const int64_t low = clamp(-start, first, last);
-        const int64_t high = clamp(conv->in[2] * g->channels - start, low, last);
+        const int64_t low = tare_clamp(-start, first, last);
+        const int64_t high = tare_clamp(conv->in[2] * g->channels - start, low, last);
         if (low > first) memset(to, 0, (size_t)((low - first) * g->size));
         if (high > low) copy(to + (low - first) * g->size, line + (start + low) * g->size, (high - low) * g->size);
         if (last > high) memset(to + (high - first) * g->size, 0, (size_t)((last - high) * g->size));

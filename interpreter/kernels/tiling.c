@@ -1,6 +1,7 @@
 #include "interpreter/kernels/tiling.h"
 
 #include "base/alloc.h"
+#include "base/clamp.h"
 
 #include <string.h>
 
@@ -41,24 +42,20 @@ bool tare_tiling_supports(const struct tare_tiling_stage *stage) {
     return conv->groups == 1 || (tare_conv_is_depthwise(conv) && conv->in_channels == conv->out_channels);
 }
 
-static int64_t clamp(int64_t x, int64_t low, int64_t high) {
-    return x < low ? low : x > high ? high : x;
-}
-
 /* Lines [*first, *end) of the input that the stage's lines [from, to) look at. */
 static void needed(const struct tare_conv *conv, int64_t from, int64_t to, int64_t *first, int64_t *end) {
     const int64_t reach = (conv->kernel[1] - 1) * conv->dilation[1] + 1;
-    *first = clamp(from * conv->stride[1] - conv->pad[1], 0, conv->in[1]);
-    *end = clamp((to - 1) * conv->stride[1] - conv->pad[1] + reach, *first, conv->in[1]);
+    *first = tare_clamp(from * conv->stride[1] - conv->pad[1], 0, conv->in[1]);
+    *end = tare_clamp((to - 1) * conv->stride[1] - conv->pad[1] + reach, *first, conv->in[1]);
 }
 
 /* ---- one stage ---- */
 
 static void pad_lines(const struct tare_conv *conv, float *output, const float *input, int64_t from, int64_t to) {
     const int64_t in_line = conv->in[2] * conv->in_channels, out_line = conv->out[2] * conv->in_channels;
-    const int64_t left = clamp(conv->pad[2] * conv->in_channels, 0, out_line);
+    const int64_t left = tare_clamp(conv->pad[2] * conv->in_channels, 0, out_line);
     const int64_t inside = in_line < out_line - left ? in_line : out_line - left;
-    int64_t held = clamp(from - conv->pad[1], 0, conv->in[1]); /* the line that `input` begins with */
+    int64_t held = tare_clamp(from - conv->pad[1], 0, conv->in[1]); /* the line that `input` begins with */
     for (int64_t line = from; line < to; line++, output += out_line) {
         const int64_t source = line - conv->pad[1];
         if (source < 0 || source >= conv->in[1]) {
@@ -210,7 +207,7 @@ bool tare_tiling_plan(struct tare_tiling *tiling, int64_t floats) {
     const int64_t between = count_between(tiling), weights = count_weights(tiling);
     const int64_t image = between + count_ends(tiling);
     int64_t tiles = (image + floats - 1) / floats, lines = 0;
-    tiling->images = clamp(floats / image, 1, tiling->batch);
+    tiling->images = tare_clamp(floats / image, 1, tiling->batch);
     for (int64_t before = 0;; tiles++, before = lines) {
         lines = (all + tiles - 1) / tiles;
         if (lines == before) continue;

@@ -6,6 +6,7 @@
  * Changes follow from the file's name, the seed and their number, so that a failure can be made again with --only and
  * --first. The runs of one file share a process; when it dies the next one goes on behind the change that killed it. */
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/option.h"
 #include "base/strbuf.h"
@@ -20,7 +21,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MAX_SECONDS = 10, COPY_EVERY = 10, SKIPPED = 77 };
@@ -143,12 +143,6 @@ static void repair(const struct fuzz *fuzz, int fd, const struct tare_mapping *o
 
 /* ---- runs ---- */
 
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
 static int command(const char *name, const char *model, const char *a, const char *b, const char *c) {
     const char *argv[] = { "tare", name, model, a, b, c, NULL };
     int argc = 3 + (a != NULL) + (b != NULL) + (c != NULL);
@@ -171,13 +165,13 @@ static bool run_commands(struct fuzz *fuzz, int number) {
 
 static void run_change(struct fuzz *fuzz, const char *label, int number) {
     struct shared *shared = fuzz->shared;
-    double start = now(), seconds;
+    double start = tare_clock_seconds(), seconds;
     size_t largest;
     tare_alloc_largest();
     alarm(MAX_SECONDS);
     shared->accepted += run_commands(fuzz, number);
     alarm(0);
-    seconds = now() - start;
+    seconds = tare_clock_seconds() - start;
     largest = tare_alloc_largest();
     shared->runs++;
     if (seconds > shared->longest) {
@@ -321,7 +315,7 @@ static void fuzz_models(struct fuzz *fuzz) {
     must(tare_file_list(&names, fuzz->options.folder) == TARE_OK, fuzz->options.folder);
     for (size_t i = 0; i < names.count; i++) {
         char from[2048];
-        double start = now();
+        double start = tare_clock_seconds();
         int64_t files = fuzz->files;
         snprintf(from, sizeof from, "%s/%s", fuzz->options.folder, names.names[i]);
         if (fuzz->options.max_bytes && tree_bytes(from) > fuzz->options.max_bytes) continue;
@@ -329,7 +323,8 @@ static void fuzz_models(struct fuzz *fuzz) {
         fuzz_folder(fuzz, names.names[i], from, fuzz->model);
         must(tare_file_remove_tree(fuzz->model) == TARE_OK, fuzz->model);
         if (fuzz->files == files) continue;
-        printf("%s: %lld files, %.1f s\n", names.names[i], (long long)(fuzz->files - files), now() - start);
+        printf("%s: %lld files, %.1f s\n", names.names[i], (long long)(fuzz->files - files),
+               tare_clock_seconds() - start);
         fflush(stdout);
     }
     tare_file_list_free(&names);

@@ -7,6 +7,8 @@
  * names of scopes, attributes with shapes, as exporters write
  *
  * The bytes are put together here, field by field, so that a large model takes no more memory than its file. */
+#include "base/varint.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,13 +31,8 @@ static void put(struct bytes *out, const void *data, size_t size) {
 }
 
 static void put_varint(struct bytes *out, unsigned long long value) {
-    unsigned char byte;
-    for (; value >= 0x80; value >>= 7) {
-        byte = (unsigned char)(value | 0x80);
-        put(out, &byte, 1);
-    }
-    byte = (unsigned char)value;
-    put(out, &byte, 1);
+    uint8_t bytes[TARE_VARINT_MAX];
+    put(out, bytes, tare_varint_write(bytes, value));
 }
 
 static void put_number(struct bytes *out, unsigned field, unsigned long long value) {

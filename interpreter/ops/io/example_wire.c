@@ -1,6 +1,8 @@
 /* Reading serialized tf.Example messages. */
 #include "interpreter/ops/io/example_wire.h"
 
+#include "base/varint.h"
+
 #include <string.h>
 
 enum { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
@@ -14,21 +16,9 @@ static struct reader reader_of(struct tare_str text) {
     return (struct reader){ data, data + text.size };
 }
 
-static bool read_varint(struct reader *reader, uint64_t *value) {
-    *value = 0;
-    for (int shift = 0; shift < 70; shift += 7) {
-        unsigned char byte;
-        if (reader->at == reader->end) return false;
-        byte = *reader->at++;
-        if (shift < 64) *value |= (uint64_t)(byte & 0x7F) << shift;
-        if (!(byte & 0x80)) return true;
-    }
-    return false;
-}
-
 static bool read_bytes(struct reader *reader, struct tare_str *bytes) {
     uint64_t size;
-    if (!read_varint(reader, &size) || size > (uint64_t)(reader->end - reader->at)) return false;
+    if (!tare_varint_next(&size, &reader->at, reader->end) || size > (uint64_t)(reader->end - reader->at)) return false;
     *bytes = (struct tare_str){ (const char *)reader->at, (size_t)size };
     reader->at += size;
     return true;
@@ -36,7 +26,7 @@ static bool read_bytes(struct reader *reader, struct tare_str *bytes) {
 
 static bool read_tag(struct reader *reader, uint32_t *field, int *wire) {
     uint64_t tag;
-    if (!read_varint(reader, &tag) || tag > UINT32_MAX || tag >> 3 == 0) return false;
+    if (!tare_varint_next(&tag, &reader->at, reader->end) || tag > UINT32_MAX || tag >> 3 == 0) return false;
     *field = (uint32_t)(tag >> 3);
     *wire = (int)(tag & 7);
     return true;
@@ -46,7 +36,7 @@ static bool skip_field(struct reader *reader, int wire) {
     struct tare_str bytes;
     uint64_t value;
     size_t fixed = wire == WIRE_64 ? 8 : 4;
-    if (wire == WIRE_VARINT) return read_varint(reader, &value);
+    if (wire == WIRE_VARINT) return tare_varint_next(&value, &reader->at, reader->end);
     if (wire == WIRE_BYTES) return read_bytes(reader, &bytes);
     if ((wire != WIRE_64 && wire != WIRE_32) || (size_t)(reader->end - reader->at) < fixed) return false;
     reader->at += fixed;
@@ -223,7 +213,7 @@ bool tare_feature_count(int64_t *count, const struct tare_feature *feature) {
             *count += (run.end - run.at) / 4;
         } else {
             for (; run.at < run.end; ++*count)
-                if (!read_varint(&run, &value)) return false;
+                if (!tare_varint_next(&value, &run.at, run.end)) return false;
         }
     }
 }
@@ -250,7 +240,7 @@ tare_status tare_feature_read(struct tare_tensor *to, int64_t at, const struct t
                 TARE_DATA(float, to)[at++] = little_float(run.at);
         } else {
             while (run.at < run.end) {
-                if (!read_varint(&run, &value)) return TARE_OK;
+                if (!tare_varint_next(&value, &run.at, run.end)) return TARE_OK;
                 TARE_DATA(int64_t, to)[at++] = (int64_t)value;
             }
         }

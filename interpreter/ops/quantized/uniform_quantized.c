@@ -1,5 +1,6 @@
 /* The uniform-quantized ops. Integer results are scaled by a multiplier of 31 bits and a shift (rule
  * requantize-fixed-point: one rounding, half up), as TensorFlow's kernels do. */
+#include "base/clamp.h"
 #include "interpreter/ops/quantized/channels.h"
 #include "interpreter/kernel.h"
 #include "interpreter/ops/support/exact.h"
@@ -33,14 +34,10 @@ static tare_status set_multiplier(struct multiplier *out, double scale) {
     return TARE_OK;
 }
 
-static int64_t clamp(int64_t x, int64_t low, int64_t high) {
-    return x < low ? low : x > high ? high : x;
-}
-
 static int32_t scaled(int32_t x, struct multiplier multiplier) {
     const int shift = 31 - multiplier.shift;
     const int64_t sum = (int64_t)x * multiplier.value + ((int64_t)1 << (shift - 1));
-    return (int32_t)clamp(sum >> shift, INT32_MIN, INT32_MAX);
+    return (int32_t)tare_clamp(sum >> shift, INT32_MIN, INT32_MAX);
 }
 
 /* ---- quantization parameters ---- */
@@ -92,9 +89,9 @@ static int32_t zero_at(const struct parameters *p, int64_t channel) {
 /* floor(x / scale + 1/2) + zero point, with 1 / scale rounded to float first; NaN becomes the lowest. */
 static int32_t quantize(float x, float scale, int32_t zero_point, int64_t lowest, int64_t highest) {
     const float steps = floorf(x * (1.0f / scale) + 0.5f);
-    if (!(steps > -2147483648.0f)) return (int32_t)clamp((int64_t)INT32_MIN + zero_point, lowest, highest);
+    if (!(steps > -2147483648.0f)) return (int32_t)tare_clamp((int64_t)INT32_MIN + zero_point, lowest, highest);
     const int64_t whole = steps >= 2147483648.0f ? INT32_MAX : (int64_t)steps;
-    return (int32_t)clamp(whole + zero_point, lowest, highest);
+    return (int32_t)tare_clamp(whole + zero_point, lowest, highest);
 }
 
 static tare_status run_uniform_quantize(struct tare_kernel *kernel) {
@@ -154,7 +151,8 @@ static tare_status run_uniform_requantize(struct tare_kernel *kernel) {
     for (int64_t i = 0; i < input->elements; i++) {
         const int64_t c = tare_channels_at(&channels, i);
         const int32_t x = scaled(subtract(tare_quantized_get(input, i), zero_at(&from, c)), multipliers[c]);
-        tare_quantized_set(&kernel->outputs[0], i, (int32_t)clamp((int64_t)x + zero_at(&to, c), to.lowest, to.highest));
+        tare_quantized_set(&kernel->outputs[0], i,
+                           (int32_t)tare_clamp((int64_t)x + zero_at(&to, c), to.lowest, to.highest));
     }
     return TARE_OK;
 }
@@ -222,7 +220,7 @@ static tare_status run_uniform_add(struct tare_kernel *kernel) {
         const int32_t x = scaled(subtract(tare_quantized_get(lhs, a), zero_at(&left, ca)), multipliers[0][ca]);
         const int32_t y = scaled(subtract(tare_quantized_get(rhs, b), zero_at(&right, cb)), multipliers[1][cb]);
         const int32_t sum = wrapping_add(wrapping_add(x, y), zero_at(&to, c));
-        tare_quantized_set(&kernel->outputs[0], i, (int32_t)clamp(sum, to.lowest, to.highest));
+        tare_quantized_set(&kernel->outputs[0], i, (int32_t)tare_clamp(sum, to.lowest, to.highest));
     }
     return TARE_OK;
 }
@@ -314,7 +312,7 @@ static float quantize_image(int32_t *to, const float *from, int64_t count) {
     const double from_low = -128.0 - low / scale, from_high = 127.0 - high / scale;
     const bool low_is_closer = 128.0 + fabs(low / scale) < 127.0 + fabs(high / scale);
     const double zero = low_is_closer ? from_low : from_high;
-    const int32_t zero_point = (int32_t)clamp((int64_t)round(zero), -128, 127);
+    const int32_t zero_point = (int32_t)tare_clamp((int64_t)round(zero), -128, 127);
     for (int64_t i = 0; i < count; i++)
         to[i] = quantize(from[i], (float)scale, zero_point, -128, 127) - zero_point;
     return (float)scale;
@@ -381,8 +379,8 @@ static tare_status finish(struct tare_kernel *kernel, int32_t *sums, const struc
         TARE_TRY(set_multiplier(&multipliers[c],
                                 (double)left.scales[0] * (double)scale_at(&sum->right, c) / (double)scale_at(&to, c)));
     for (int64_t i = 0; i < count; i++)
-        sums[i] =
-            (int32_t)clamp((int64_t)scaled(sums[i], multipliers[i % n]) + zero_at(&to, i % n), to.lowest, to.highest);
+        sums[i] = (int32_t)tare_clamp((int64_t)scaled(sums[i], multipliers[i % n]) + zero_at(&to, i % n), to.lowest,
+                                      to.highest);
     return TARE_OK;
 }
 

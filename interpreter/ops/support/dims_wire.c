@@ -1,17 +1,13 @@
 #include "interpreter/ops/support/dims_wire.h"
 
+#include "base/varint.h"
+
 struct reader {
     const unsigned char *at, *end;
 };
 
 static tare_status read_varint(uint64_t *out, struct reader *reader) {
-    *out = 0;
-    for (int shift = 0; shift < 64; shift += 7) {
-        if (reader->at == reader->end) break;
-        const unsigned char byte = *reader->at++;
-        *out |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80) return TARE_OK;
-    }
+    if (tare_varint_next(out, &reader->at, reader->end)) return TARE_OK;
     return TARE_FAIL(TARE_CORRUPT, "dimension numbers: a number ends early");
 }
 

@@ -2,6 +2,7 @@
 #include "interpreter/ops/support/strided.h"
 
 #include "base/alloc.h"
+#include "base/clamp.h"
 
 enum { GATHER_NEW = -1, GATHER_SHRUNK = -2, MAX_ENTRIES = 32 };
 
@@ -84,10 +85,6 @@ static tare_status spread(struct dense_spec *dense, const struct masks *masks, i
     return TARE_OK;
 }
 
-static int64_t clamp(int64_t x, int64_t low, int64_t high) {
-    return x < low ? low : x > high ? high : x;
-}
-
 /* Start, step and count of dimension d. */
 static tare_status resolve(struct tare_strided *out, const struct dense_spec *dense, int d, int64_t dim) {
     int64_t step = dense->step[d], begin = dense->begin[d], end = dense->end[d], low, high, length;
@@ -112,8 +109,8 @@ static tare_status resolve(struct tare_strided *out, const struct dense_spec *de
         return TARE_OK;
     low = step > 0 ? 0 : -1;
     high = step > 0 ? dim : dim - 1;
-    begin = dense->whole_begin[d] ? (step > 0 ? low : high) : clamp(begin < 0 ? begin + dim : begin, low, high);
-    end = dense->whole_end[d] ? (step > 0 ? high : low) : clamp(end < 0 ? end + dim : end, low, high);
+    begin = dense->whole_begin[d] ? (step > 0 ? low : high) : tare_clamp(begin < 0 ? begin + dim : begin, low, high);
+    end = dense->whole_end[d] ? (step > 0 ? high : low) : tare_clamp(end < 0 ? end + dim : end, low, high);
     length = end - begin;
     out->start[d] = begin;
     if (length == 0 || (length < 0) != (step < 0))

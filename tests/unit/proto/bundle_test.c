@@ -462,12 +462,6 @@ static void read__cuts_what_is_whole(void **state) {
     tare_bundle_close(bundle);
 }
 
-static void put_varint(struct tare_strbuf *out, uint64_t value) {
-    for (; value >= 0x80; value >>= 7)
-        tare_strbuf_putc(out, (char)(value | 0x80));
-    tare_strbuf_putc(out, (char)value);
-}
-
 static void put32(struct tare_strbuf *out, uint32_t value) {
     tare_strbuf_append(out, &value, 4);
 }
@@ -492,9 +486,9 @@ static void table__bounds_the_memory_of_keys(void **state) {
     (void)state;
     /* 3,000 keys of 100 kB, each sharing all but its last bytes with the one before: 120 kB that say 300 MB */
     for (int i = 0; i < ENTRIES; i++) {
-        put_varint(&out, i ? LONG : 0);
-        put_varint(&out, i ? 5 : LONG + 5);
-        put_varint(&out, 0);
+        tare_strbuf_append_varint(&out, i ? LONG : 0);
+        tare_strbuf_append_varint(&out, i ? 5 : LONG + 5);
+        tare_strbuf_append_varint(&out, 0);
         for (int k = 0; !i && k < LONG; k++)
             tare_strbuf_putc(&out, 'k');
         tare_strbuf_printf(&out, "%05d", i);
@@ -502,12 +496,12 @@ static void table__bounds_the_memory_of_keys(void **state) {
     data_size = end_block(&out, 0);
     index_start = out.size;
     tare_strbuf_append(&out, "\0\1\4z\0", 5);
-    put_varint(&out, data_size);
+    tare_strbuf_append_varint(&out, data_size);
     index_size = end_block(&out, index_start);
     footer = out.size;
     tare_strbuf_append(&out, "\0\0", 2);
-    put_varint(&out, index_start);
-    put_varint(&out, index_size);
+    tare_strbuf_append_varint(&out, index_start);
+    tare_strbuf_append_varint(&out, index_size);
     while (out.size < footer + 40)
         tare_strbuf_putc(&out, 0);
     tare_strbuf_append(&out, "\x57\xfb\x80\x8b\x24\x75\x47\xdb", 8);
