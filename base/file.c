@@ -200,7 +200,7 @@ tare_status tare_file_list(struct tare_file_list *out, const char *folder) {
 
     memset(out, 0, sizeof *out);
     if (!stream) return tare_file_error("cannot list", folder);
-    while (status == TARE_OK && (errno = 0, entry = readdir(stream)) != NULL) {
+    while (status == TARE_OK && (errno = 0, entry = readdir(stream))) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
         if (!tare_file_list_add(out, entry->d_name)) status = TARE_NO_MEMORY;
     }

@@ -260,7 +260,7 @@ tare_status tare_options_parse(void *values, struct tare_option_outcome *outcome
 
 tare_status tare_options_parse_pairs(void *values, const struct tare_option *rows, char *text) {
     char *rest = text, *pair;
-    while ((pair = strsep(&rest, ",")) != NULL) {
+    while ((pair = strsep(&rest, ","))) {
         char *equals = strchr(pair, '=');
         const struct tare_option *row;
         if (!*pair) continue;

@@ -13,7 +13,7 @@ void openblas_set_num_threads(int threads);
 
 static void *array(size_t bytes) {
     unsigned char *block = tare_malloc_aligned(bytes + 64);
-    if (block == NULL) exit(1);
+    if (!block) exit(1);
     for (size_t i = 0; i < bytes + 64; i++)
         block[i] = (unsigned char)(i % 4 == 3 ? 0x3e : i * 37); /* as floats: around 0.2 */
     return block;

@@ -41,7 +41,7 @@ int main(void) {
     enum { COUNT = 1 << 18 }; /* 1 MiB: a large activation, still in the second-level cache as after its kernel */
     float *values = tare_malloc(COUNT * sizeof *values), *copy = tare_malloc(COUNT * sizeof *copy);
     struct tare_tally *tally = tare_tally_new();
-    if (values == NULL || copy == NULL || tally == NULL) return 1;
+    if (!values || !copy || !tally) return 1;
     const char *const kinds[] = { "normal", "relu" };
     const struct {
         const char *name;

@@ -75,7 +75,7 @@ static tare_status run_once(const struct bench *b, struct tare_session *session)
 static tare_status write_answers(const struct bench *b, struct tare_session *session) {
     struct tare_tensor results[MAX_TENSORS] = { { 0 } };
     FILE *file = fopen(b->answers, "wb");
-    bool good = file != NULL;
+    bool good = file;
     if (!file) return TARE_FAIL(TARE_IO, "%s: cannot be written", b->answers);
     tare_status status =
         tare_session_run(session, b->feeds, b->values, b->n_feeds, b->fetches, results, b->n_fetches, NULL, 0);

@@ -23,7 +23,7 @@ const struct tare_algorithm *const *tare_algorithm_list(size_t *count) {
 
 static bool is_called(const struct tare_algorithm *row, const char *name, size_t size) {
     if (strlen(row->name) == size && memcmp(row->name, name, size) == 0) return true;
-    for (const char *const *other = row->tensorflow_names; other != NULL && *other != NULL; other++) {
+    for (const char *const *other = row->tensorflow_names; other && *other; other++) {
         if (strlen(*other) == size && memcmp(*other, name, size) == 0) return true;
     }
     return false;
@@ -40,8 +40,8 @@ static tare_status unknown_algorithm(const char *name, size_t size) {
     snprintf(given, sizeof given, "%.*s", (int)(size < sizeof given ? size : sizeof given - 1), name);
     const char *near = tare_nearest_name(given, names);
     tare_status status =
-        near != NULL ? TARE_FAIL(TARE_USAGE, "unknown algorithm '%s' (did you mean '%s'?)", given, near)
-                     : TARE_FAIL(TARE_USAGE, "unknown algorithm '%s' (known: %s)", given, tare_strbuf_text(&all));
+        near ? TARE_FAIL(TARE_USAGE, "unknown algorithm '%s' (did you mean '%s'?)", given, near)
+             : TARE_FAIL(TARE_USAGE, "unknown algorithm '%s' (known: %s)", given, tare_strbuf_text(&all));
     tare_strbuf_free(&all);
     return status;
 }
@@ -49,24 +49,24 @@ static tare_status unknown_algorithm(const char *name, size_t size) {
 static tare_status parse_parameter(struct tare_algorithm_choice *choice, const char *text, size_t size) {
     const struct tare_algorithm_parameter *parameters = choice->row->parameters;
     const char *equals = memchr(text, '=', size);
-    size_t name_size = equals != NULL ? (size_t)(equals - text) : size;
-    for (int i = 0; i < TARE_ALGORITHM_PARAMETERS && parameters[i].name != NULL; i++) {
+    size_t name_size = equals ? (size_t)(equals - text) : size;
+    for (int i = 0; i < TARE_ALGORITHM_PARAMETERS && parameters[i].name; i++) {
         if (strlen(parameters[i].name) != name_size || memcmp(parameters[i].name, text, name_size) != 0) continue;
         char number[64] = "";
-        size_t length = equals != NULL ? size - name_size - 1 : 0;
-        if (length < sizeof number) memcpy(number, equals != NULL ? equals + 1 : text, length);
+        size_t length = equals ? size - name_size - 1 : 0;
+        if (length < sizeof number) memcpy(number, equals ? equals + 1 : text, length);
         char *end = number;
         double value = strtod(number, &end);
         if (length == 0 || length >= sizeof number || *end != '\0' || !isfinite(value) || value < parameters[i].min ||
             value > parameters[i].max)
             return TARE_FAIL(TARE_USAGE, "algorithm '%s': %s is '%.*s' (expected a number from %g to %g)",
-                             choice->row->name, parameters[i].name, (int)length, equals != NULL ? equals + 1 : "",
+                             choice->row->name, parameters[i].name, (int)length, equals ? equals + 1 : "",
                              parameters[i].min, parameters[i].max);
         choice->values[i] = value;
         return TARE_OK;
     }
     struct tare_strbuf all = { 0 };
-    for (int i = 0; i < TARE_ALGORITHM_PARAMETERS && parameters[i].name != NULL; i++)
+    for (int i = 0; i < TARE_ALGORITHM_PARAMETERS && parameters[i].name; i++)
         tare_strbuf_printf(&all, "%s%s", i ? ", " : "", parameters[i].name);
     tare_status status = TARE_FAIL(TARE_USAGE, "algorithm '%s' has no parameter '%.*s' (known: %s)", choice->row->name,
                                    (int)name_size, text, all.size ? tare_strbuf_text(&all) : "none");
@@ -77,10 +77,10 @@ static tare_status parse_parameter(struct tare_algorithm_choice *choice, const c
 tare_status tare_algorithm_parse(struct tare_algorithm_choice *out, const char *text) {
     size_t name_size = strcspn(text, ":");
     *out = (struct tare_algorithm_choice){ 0 };
-    for (size_t i = 0; i < ROWS && out->row == NULL; i++) {
+    for (size_t i = 0; i < ROWS && !out->row; i++) {
         if (is_called(rows[i], text, name_size)) out->row = rows[i];
     }
-    if (out->row == NULL) return unknown_algorithm(text, name_size);
+    if (!out->row) return unknown_algorithm(text, name_size);
     for (int i = 0; i < TARE_ALGORITHM_PARAMETERS; i++)
         out->values[i] = out->row->parameters[i].fallback;
     const char *at = text + name_size;
@@ -106,7 +106,7 @@ static size_t item_length(const char *text) {
     while (text[length] == ',') {
         const char *next = text + length + 1;
         size_t size = strcspn(next, ",");
-        if (memchr(next, '=', size) == NULL || memchr(next, ':', size) != NULL) break;
+        if (!memchr(next, '=', size) || memchr(next, ':', size)) break;
         length += 1 + size;
     }
     return length;
@@ -135,7 +135,7 @@ void tare_algorithm_print(struct tare_strbuf *out, const struct tare_algorithm_c
     const struct tare_algorithm_parameter *parameters = choice->row->parameters;
     char separator = ':';
     tare_strbuf_puts(out, choice->row->name);
-    for (int i = 0; i < TARE_ALGORITHM_PARAMETERS && parameters[i].name != NULL; i++) {
+    for (int i = 0; i < TARE_ALGORITHM_PARAMETERS && parameters[i].name; i++) {
         if (choice->values[i] == parameters[i].fallback) continue;
         tare_strbuf_printf(out, "%c%s=%.10g", separator, parameters[i].name, choice->values[i]);
         separator = ',';

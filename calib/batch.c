@@ -7,11 +7,11 @@
 tare_status tare_batch_init(struct tare_batch *batch, size_t room, size_t n_feeds) {
     *batch = (struct tare_batch){ .room = room, .n_feeds = n_feeds };
     batch->samples = tare_calloc(room, sizeof *batch->samples);
-    return batch->samples != NULL ? TARE_OK : TARE_NO_MEMORY;
+    return batch->samples ? TARE_OK : TARE_NO_MEMORY;
 }
 
 void tare_batch_drop(struct tare_batch_sample *sample, size_t n_feeds) {
-    for (size_t i = 0; sample->feeds != NULL && i < n_feeds; i++)
+    for (size_t i = 0; sample->feeds && i < n_feeds; i++)
         tare_tensor_reset(&sample->feeds[i]);
     tare_free(sample->feeds);
     *sample = (struct tare_batch_sample){ 0 };
@@ -24,7 +24,7 @@ void tare_batch_clear(struct tare_batch *batch) {
 }
 
 void tare_batch_free(struct tare_batch *batch) {
-    if (batch->samples != NULL) tare_batch_clear(batch);
+    if (batch->samples) tare_batch_clear(batch);
     tare_free(batch->samples);
     *batch = (struct tare_batch){ 0 };
 }

@@ -45,7 +45,7 @@ static tare_status index_bins(struct tare_bins *bins) {
         if (bins->centers[i] != 0 && *place < 0) *place = pages++;
     }
     bins->below = tare_calloc((size_t)pages * TARE_HISTOGRAM_BINS + 1, sizeof *bins->below);
-    if (bins->below == NULL) return TARE_NO_MEMORY;
+    if (!bins->below) return TARE_NO_MEMORY;
     size_t at = 0;
     for (int i = 0; i < TARE_HISTOGRAM_PAGES; i++) {
         int page = page_in_order(i);
@@ -80,7 +80,7 @@ tare_status tare_bins_make(struct tare_bins *out, const struct tare_statistics *
     out->counts = tare_calloc(out->count + 1, sizeof *out->counts);
     out->sums = tare_calloc(out->count + 1, sizeof *out->sums);
     out->squares = tare_calloc(out->count + 1, sizeof *out->squares);
-    if (out->centers == NULL || out->counts == NULL || out->sums == NULL || out->squares == NULL) {
+    if (!out->centers || !out->counts || !out->sums || !out->squares) {
         status = TARE_NO_MEMORY;
         goto done;
     }

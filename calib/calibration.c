@@ -6,12 +6,12 @@
 
 struct tare_calibration *tare_calibration_new(const uint64_t fingerprint[2], const char *settings, bool channels) {
     struct tare_calibration *calibration = tare_calloc(1, sizeof *calibration);
-    if (calibration == NULL) return NULL;
+    if (!calibration) return NULL;
     calibration->fingerprint[0] = fingerprint[0];
     calibration->fingerprint[1] = fingerprint[1];
     calibration->channels = channels;
     calibration->settings = tare_strdup(settings);
-    if (calibration->settings == NULL) {
+    if (!calibration->settings) {
         tare_calibration_free(calibration);
         return NULL;
     }
@@ -19,7 +19,7 @@ struct tare_calibration *tare_calibration_new(const uint64_t fingerprint[2], con
 }
 
 static void free_tensor(struct tare_calibration_tensor *tensor) {
-    if (tensor == NULL) return;
+    if (!tensor) return;
     tare_statistics_reset(&tensor->statistics);
     tare_free(tensor->function);
     tare_free(tensor->node);
@@ -41,7 +41,7 @@ static void free_input(struct tare_calibration_input *input) {
 }
 
 void tare_calibration_free(struct tare_calibration *calibration) {
-    if (calibration == NULL) return;
+    if (!calibration) return;
     for (size_t i = 0; i < calibration->n_inputs; i++)
         free_input(&calibration->inputs[i]);
     for (size_t i = 0; i < calibration->n_tensors; i++)
@@ -121,7 +121,7 @@ static size_t function_place(const struct tare_calibration *c, const char *name,
 static tare_status renumber_from(struct tare_calibration *c, size_t at) {
     if (at == c->n_inputs) return TARE_OK;
     int32_t *map = tare_calloc(c->n_inputs + 1, sizeof *map);
-    if (map == NULL) return TARE_NO_MEMORY;
+    if (!map) return TARE_NO_MEMORY;
     for (size_t i = 0; i < c->n_inputs; i++)
         map[i] = (int32_t)(i < at ? i : i + 1);
     for (size_t i = 0; i < c->n_tensors; i++)
@@ -137,7 +137,7 @@ tare_status tare_calibration_add_input(struct tare_calibration *c, const char *s
     if (!found) {
         if (!TARE_GROW(c->inputs, c->n_inputs, c->inputs_capacity)) return TARE_NO_MEMORY;
         struct tare_calibration_input input = { .signature = tare_strdup(signature), .file = tare_strdup(file) };
-        tare_status status = input.signature == NULL || input.file == NULL ? TARE_NO_MEMORY : renumber_from(c, at);
+        tare_status status = !input.signature || !input.file ? TARE_NO_MEMORY : renumber_from(c, at);
         if (status != TARE_OK) {
             tare_free(input.signature);
             tare_free(input.file);
@@ -147,7 +147,7 @@ tare_status tare_calibration_add_input(struct tare_calibration *c, const char *s
         c->inputs[at] = input;
         c->n_inputs++;
     }
-    if (index != NULL) *index = (int32_t)at;
+    if (index) *index = (int32_t)at;
     return TARE_OK;
 }
 
@@ -162,7 +162,7 @@ tare_status tare_calibration_add_bad(struct tare_calibration *c, int32_t input,
     struct tare_calibration_bad copy = {
         .record = bad->record, .offset = bad->offset, .reason = tare_strdup(bad->reason), .text = tare_strdup(bad->text)
     };
-    if (copy.reason == NULL || copy.text == NULL) {
+    if (!copy.reason || !copy.text) {
         free_bad(&copy);
         return TARE_NO_MEMORY;
     }
@@ -179,12 +179,12 @@ tare_status tare_calibration_add_tensor(struct tare_calibration *c, const char *
     if (!found) {
         if (!TARE_GROW(c->tensors, c->n_tensors, c->tensors_capacity)) return TARE_NO_MEMORY;
         struct tare_calibration_tensor *tensor = tare_calloc(1, sizeof *tensor);
-        if (tensor == NULL) return TARE_NO_MEMORY;
+        if (!tensor) return TARE_NO_MEMORY;
         tensor->function = tare_strdup(function);
         tensor->node = tare_strdup(node);
         tensor->output = output;
         tensor->statistics.want_channels = c->channels;
-        if (tensor->function == NULL || tensor->node == NULL) {
+        if (!tensor->function || !tensor->node) {
             free_tensor(tensor);
             return TARE_NO_MEMORY;
         }
@@ -192,7 +192,7 @@ tare_status tare_calibration_add_tensor(struct tare_calibration *c, const char *
         c->tensors[at] = tensor;
         c->n_tensors++;
     }
-    if (out != NULL) *out = c->tensors[at];
+    if (out) *out = c->tensors[at];
     return TARE_OK;
 }
 
@@ -202,16 +202,16 @@ tare_status tare_calibration_rename_tensor(struct tare_calibration *c, const cha
     size_t at = tensor_place(c, function, node, output, &found);
     struct tare_calibration_tensor *tensor = found ? c->tensors[at] : NULL;
     char *copy = tare_strdup(name);
-    if (copy == NULL) return TARE_NO_MEMORY;
-    if (tensor != NULL) {
+    if (!copy) return TARE_NO_MEMORY;
+    if (tensor) {
         memmove(c->tensors + at, c->tensors + at + 1, (c->n_tensors - at - 1) * sizeof *c->tensors);
         c->n_tensors--;
         at = tensor_place(c, function, name, output, &found);
     }
-    if (tensor == NULL || *name == '\0' || found) {
+    if (!tensor || *name == '\0' || found) {
         tare_free(copy);
-        if (tensor != NULL) free_tensor(tensor);
-        return tensor != NULL && *name != '\0' ? TARE_FAIL(TARE_INTERNAL, "%s was counted already", name) : TARE_OK;
+        if (tensor) free_tensor(tensor);
+        return tensor && *name != '\0' ? TARE_FAIL(TARE_INTERNAL, "%s was counted already", name) : TARE_OK;
     }
     tare_free(tensor->node);
     tensor->node = copy;
@@ -228,12 +228,12 @@ tare_status tare_calibration_add_function(struct tare_calibration *c, const char
     if (!found) {
         if (!TARE_GROW(c->functions, c->n_functions, c->functions_capacity)) return TARE_NO_MEMORY;
         struct tare_calibration_function function = { .name = tare_strdup(name) };
-        if (function.name == NULL) return TARE_NO_MEMORY;
+        if (!function.name) return TARE_NO_MEMORY;
         memmove(c->functions + at + 1, c->functions + at, (c->n_functions - at) * sizeof *c->functions);
         c->functions[at] = function;
         c->n_functions++;
     }
-    if (out != NULL) *out = &c->functions[at];
+    if (out) *out = &c->functions[at];
     return TARE_OK;
 }
 
@@ -307,7 +307,7 @@ static tare_status check_mergeable(const struct tare_calibration *c, const struc
     if (strcmp(c->settings, other->settings) != 0 || c->channels != other->channels)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "calibrations with different settings ('%s'%s and '%s'%s)", c->settings,
                          c->channels ? " with channels" : "", other->settings, other->channels ? " with channels" : "");
-    if (c->unfinished != NULL || other->unfinished != NULL)
+    if (c->unfinished || other->unfinished)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "the state of an interrupted run is no calibration (resume it first)");
     for (size_t i = 0; i < other->n_inputs; i++) {
         const struct tare_calibration_input *input = &other->inputs[i];
@@ -331,7 +331,7 @@ tare_status tare_calibration_merge(struct tare_calibration *c, const struct tare
             TARE_TRY(tare_calibration_add_bad(c, at, &input->bad[k]));
     }
     int32_t *map = tare_calloc(other->n_inputs + 1, sizeof *map);
-    if (map == NULL) return TARE_NO_MEMORY;
+    if (!map) return TARE_NO_MEMORY;
     for (size_t i = 0; i < other->n_inputs; i++)
         map[i] = tare_calibration_find_input(c, other->inputs[i].signature, other->inputs[i].file);
     tare_status status = TARE_OK;

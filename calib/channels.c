@@ -36,7 +36,7 @@ tare_status tare_channels_set(struct tare_statistics *s, int64_t channels) {
     s->channel_high = tare_calloc((size_t)channels, sizeof *s->channel_high);
     s->channel_sum = tare_calloc((size_t)channels, sizeof *s->channel_sum);
     s->channel_sample = tare_calloc((size_t)channels, sizeof *s->channel_sample);
-    if (s->channel_low == NULL || s->channel_high == NULL || s->channel_sum == NULL || s->channel_sample == NULL) {
+    if (!s->channel_low || !s->channel_high || !s->channel_sum || !s->channel_sample) {
         tare_channels_free(s);
         return TARE_NO_MEMORY;
     }

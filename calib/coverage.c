@@ -45,7 +45,7 @@ tare_status tare_coverage_add(struct tare_coverage *coverage, const char *functi
                                         .op = tare_strdup(op),
                                         .side = side,
                                         .target = tare_strdup(target) };
-    if (added.function == NULL || added.node == NULL || added.op == NULL || added.target == NULL) {
+    if (!added.function || !added.node || !added.op || !added.target) {
         free_side(&added);
         return TARE_NO_MEMORY;
     }
@@ -58,7 +58,7 @@ tare_status tare_coverage_add(struct tare_coverage *coverage, const char *functi
 static tare_status add_attr(struct tare_coverage *coverage, const struct tare_node *node, const char *name,
                             int32_t first) {
     const struct tare_attr *attr = tare_node_find_attr(node, name);
-    if (attr == NULL || attr->kind != TARE_ATTR_FUNC) return TARE_OK;
+    if (!attr || attr->kind != TARE_ATTR_FUNC) return TARE_OK;
     for (size_t i = 0; i < attr->count && i < INT32_MAX; i++) {
         int32_t side = first + (int32_t)i;
         TARE_TRY(tare_coverage_add(coverage, node->graph->name, node->name, node->op, side, attr->items[i].func.name));
@@ -86,7 +86,7 @@ size_t tare_coverage_side_count(const struct tare_node *node) {
     if (is_op(node, "If", "StatelessIf") || is_op(node, "While", "StatelessWhile")) return 2;
     const struct tare_attr *branches =
         is_op(node, "Case", "StatelessCase") ? tare_node_find_attr(node, "branches") : NULL;
-    return branches != NULL ? branches->count : 0;
+    return branches ? branches->count : 0;
 }
 
 void tare_coverage_count(struct tare_coverage *coverage, const char *function, const char *node, int32_t side,
@@ -115,7 +115,7 @@ void tare_coverage_free(struct tare_coverage *coverage) {
 }
 
 const char *tare_coverage_side_text(char text[TARE_COVERAGE_SIDE_TEXT], const struct tare_coverage_side *side) {
-    bool is_if = strstr(side->op, "If") != NULL, is_while = strstr(side->op, "While") != NULL;
+    bool is_if = strstr(side->op, "If"), is_while = strstr(side->op, "While");
     if (is_if && side->side < 2) {
         snprintf(text, TARE_COVERAGE_SIDE_TEXT, "%s", side->side == 0 ? "then" : "else");
     } else if (is_while && side->side < 2) {

@@ -63,7 +63,7 @@ static void collect_sides(struct engine *e, struct tare_worker *worker) {
 static tare_status collect(struct engine *e) {
     for (int w = 0; w < e->threads; w++) {
         struct tare_worker *worker = &e->workers[w];
-        if (worker->plan == NULL) continue;
+        if (!worker->plan) continue;
         for (size_t i = 0; i < e->observed.n_functions; i++) {
             struct tare_calibration_function *function;
             TARE_TRY(tare_calibration_add_function(e->calibration, e->observed.functions[i]->name, &function));
@@ -77,7 +77,7 @@ static tare_status collect(struct engine *e) {
 
 static tare_status save(struct engine *e) {
     TARE_TRY(collect(e));
-    if (e->state_path == NULL) return TARE_OK;
+    if (!e->state_path) return TARE_OK;
     return tare_calibration_save_state(e->calibration, e->state_path, e->options->task);
 }
 
@@ -112,8 +112,8 @@ static void take_part_in_save(struct engine *e) {
 
 /* Fills the batch, or leaves it empty at the end. With the lock. */
 static void fetch(struct engine *e, struct tare_batch *batch) {
-    if (e->options->interrupted != NULL && *e->options->interrupted) e->stop = e->interrupted = true;
-    if (!e->stop && e->state_path != NULL && tare_clock_seconds() >= e->save_at) e->saving = true;
+    if (e->options->interrupted && *e->options->interrupted) e->stop = e->interrupted = true;
+    if (!e->stop && e->state_path && tare_clock_seconds() >= e->save_at) e->saving = true;
     if (e->saving) take_part_in_save(e);
     if (e->stop) return;
     int64_t index;
@@ -135,7 +135,7 @@ static tare_status run_batch(struct engine *e, struct tare_worker *worker, struc
         *at = i;
         return tare_feeder_name(&e->feeder, single, &batch->samples[i].record);
     }
-    tare_error_set(text != NULL ? text : "out of memory");
+    tare_error_set(text ? text : "out of memory");
     tare_free(text);
     return tare_feeder_name(&e->feeder, status, &batch->samples[0].record);
 }
@@ -148,7 +148,7 @@ static tare_status note_records(struct engine *e, const struct tare_batch *batch
         TARE_TRY(tare_feeder_name(&e->feeder, tare_record_set_add(set, record->number, record->number + 1), record));
     }
     e->records += (int64_t)batch->count;
-    if (e->options->progress != NULL) e->options->progress(e->options->progress_arg, e->records);
+    if (e->options->progress) e->options->progress(e->options->progress_arg, e->records);
     return TARE_OK;
 }
 
@@ -194,7 +194,7 @@ static tare_status work(void *arg, int number) {
 static tare_status add_inputs(struct engine *e, const char *signature) {
     const struct tare_sample_source *source = e->source;
     e->inputs = tare_calloc(source->n_files + 1, sizeof *e->inputs);
-    if (e->inputs == NULL) return TARE_NO_MEMORY;
+    if (!e->inputs) return TARE_NO_MEMORY;
     for (size_t i = 0; i < source->n_files; i++)
         TARE_TRY(tare_calibration_add_input(e->calibration, signature, source->files[i], NULL));
     for (size_t i = 0; i < source->n_files; i++)
@@ -206,9 +206,9 @@ static tare_status add_inputs(struct engine *e, const char *signature) {
 static tare_status add_tensors(struct engine *e) {
     e->plan.statistics = tare_calloc(e->observed.n_slots + 1, sizeof *e->plan.statistics);
     e->plan.locks = tare_calloc(e->observed.n_slots + 1, sizeof *e->plan.locks);
-    for (size_t i = 0; e->plan.locks != NULL && i < e->observed.n_slots; i++)
+    for (size_t i = 0; e->plan.locks && i < e->observed.n_slots; i++)
         pthread_mutex_init(&e->plan.locks[i], NULL);
-    if (e->plan.statistics == NULL || e->plan.locks == NULL) return TARE_NO_MEMORY;
+    if (!e->plan.statistics || !e->plan.locks) return TARE_NO_MEMORY;
     for (size_t i = 0; i < e->observed.n_slots; i++) {
         const struct tare_observed_slot *slot = &e->observed.slots[i];
         struct tare_calibration_tensor *tensor;
@@ -235,16 +235,16 @@ static size_t batch_that_pays(const struct engine *e) {
 static tare_status choose_batch(struct engine *e, const struct tare_signature *signature, const char **reason) {
     e->room = 1;
     *reason = NULL;
-    if (e->options->batch == 1 || e->options->hessians != NULL) return TARE_OK;
+    if (e->options->batch == 1 || e->options->hessians) return TARE_OK;
     TARE_TRY(tare_batch_check_graph(reason, e->plan.model, signature));
-    if (*reason != NULL) return TARE_OK;
+    if (*reason) return TARE_OK;
     const struct tare_batch_sample *samples[2];
     enum tare_batch_verdict verdict;
     TARE_TRY(tare_feeder_peek(&e->feeder, samples));
-    if (samples[0] == NULL) return TARE_OK;
+    if (!samples[0]) return TARE_OK;
     TARE_TRY(tare_probe_run(&verdict, &e->plan, samples));
     *reason = tare_batch_check_reason(verdict);
-    if (*reason == NULL) e->room = e->options->batch > 0 ? (size_t)e->options->batch : batch_that_pays(e);
+    if (!*reason) e->room = e->options->batch > 0 ? (size_t)e->options->batch : batch_that_pays(e);
     return TARE_OK;
 }
 
@@ -288,15 +288,15 @@ static tare_status prepare(struct engine *e, const struct tare_model *model, con
     e->workers = tare_calloc((size_t)e->threads, sizeof *e->workers);
     double seconds = e->options->autosave_seconds > 0 ? e->options->autosave_seconds : DEFAULT_AUTOSAVE_SECONDS;
     e->save_at = tare_clock_seconds() + seconds;
-    return e->workers != NULL ? TARE_OK : TARE_NO_MEMORY;
+    return e->workers ? TARE_OK : TARE_NO_MEMORY;
 }
 
 static void clean_up(struct engine *e) {
-    for (int w = 0; e->workers != NULL && w < e->threads; w++)
+    for (int w = 0; e->workers && w < e->threads; w++)
         tare_worker_free(&e->workers[w]);
     tare_free(e->workers);
     tare_feeder_end(&e->feeder);
-    for (size_t i = 0; e->plan.locks != NULL && i < e->observed.n_slots; i++)
+    for (size_t i = 0; e->plan.locks && i < e->observed.n_slots; i++)
         pthread_mutex_destroy(&e->plan.locks[i]);
     tare_worker_plan_free(&e->plan);
     tare_observed_free(&e->observed);
@@ -309,15 +309,15 @@ static void clean_up(struct engine *e) {
 static tare_status run(struct engine *e) {
     TARE_TRY(tare_threads_run(e->threads, work, e));
     if (e->failure != TARE_OK) {
-        tare_error_set(e->failure_text != NULL ? e->failure_text : "out of memory");
+        tare_error_set(e->failure_text ? e->failure_text : "out of memory");
         return e->failure;
     }
     if (!e->interrupted) return collect(e);
     TARE_TRY(save(e));
-    return e->state_path != NULL ? TARE_FAIL(TARE_INTERRUPTED, "interrupted; %lld records are saved in '%s'",
-                                             (long long)tare_calibration_records(e->calibration), e->state_path)
-                                 : TARE_FAIL(TARE_INTERRUPTED, "interrupted after %lld records",
-                                             (long long)tare_calibration_records(e->calibration));
+    return e->state_path ? TARE_FAIL(TARE_INTERRUPTED, "interrupted; %lld records are saved in '%s'",
+                                     (long long)tare_calibration_records(e->calibration), e->state_path)
+                         : TARE_FAIL(TARE_INTERRUPTED, "interrupted after %lld records",
+                                     (long long)tare_calibration_records(e->calibration));
 }
 
 tare_status tare_calibration_run(struct tare_calibration *calibration, struct tare_calibration_outcome *outcome,
@@ -334,7 +334,7 @@ tare_status tare_calibration_run(struct tare_calibration *calibration, struct ta
     tare_status status = tare_session_check_ops(model, signature);
     if (status == TARE_OK) status = prepare(&e, model, signature, &reason);
     if (status == TARE_OK) status = run(&e);
-    if (outcome != NULL)
+    if (outcome)
         *outcome = (struct tare_calibration_outcome){ .records = e.records,
                                                       .threads = e.threads,
                                                       .stateful = e.stateful,
@@ -347,8 +347,8 @@ tare_status tare_calibration_run(struct tare_calibration *calibration, struct ta
 }
 
 tare_status tare_calibration_save_state(struct tare_calibration *c, const char *state_path, const char *task) {
-    c->unfinished = tare_strdup(task != NULL ? task : "");
-    if (c->unfinished == NULL) return TARE_NO_MEMORY;
+    c->unfinished = tare_strdup(task ? task : "");
+    if (!c->unfinished) return TARE_NO_MEMORY;
     tare_status status = tare_calibration_save(c, state_path);
     tare_free(c->unfinished);
     c->unfinished = NULL;
@@ -362,7 +362,7 @@ tare_status tare_calibration_resume(struct tare_calibration **out, const char *s
     *out = NULL;
     TARE_TRY(tare_calibration_load(&c, state_path));
     tare_status status = TARE_OK;
-    if (c->unfinished == NULL) {
+    if (!c->unfinished) {
         status =
             TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: this is a finished calibration, not the state of a run", state_path);
     } else if (strcmp(c->unfinished, task) != 0 || strcmp(c->settings, settings) != 0 || c->channels != channels) {

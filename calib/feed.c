@@ -46,7 +46,7 @@ static tare_status take(struct tare_feeder *feeder, struct tare_batch_sample *ou
     bool end = false;
     if (feeder->ended || feeder->left == 0) return TARE_OK;
     out->feeds = tare_calloc(feeder->n_feeds + 1, sizeof *out->feeds);
-    if (out->feeds == NULL) return TARE_NO_MEMORY;
+    if (!out->feeds) return TARE_NO_MEMORY;
     out->record = (struct tare_record){ .number = -1 };
     tare_status status = feeder->source->next(feeder->source->arg, out->feeds, &out->record, &end, is_wanted, feeder);
     if (status == TARE_OK && !end) status = check_record(feeder, &out->record);
@@ -68,7 +68,7 @@ tare_status tare_feeder_fill(struct tare_feeder *feeder, struct tare_batch *batc
     while (batch->count < room) {
         struct tare_batch_sample sample;
         TARE_TRY(take(feeder, &sample, index));
-        if (sample.feeds == NULL) return TARE_OK;
+        if (!sample.feeds) return TARE_OK;
         if (batch->count > 0 && !tare_batch_fits(&batch->samples[0], &sample, feeder->n_feeds)) {
             /* It came from the front of the queue: what is held comes after it. */
             feeder->held[1] = feeder->held[0];
@@ -92,9 +92,9 @@ tare_status tare_feeder_peek(struct tare_feeder *feeder, const struct tare_batch
                 tare_batch_drop(&taken[k], feeder->n_feeds);
             return status;
         }
-        if (taken[i].feeds == NULL) break;
+        if (!taken[i].feeds) break;
     }
-    for (int i = 0; i < 2 && taken[i].feeds != NULL; i++)
+    for (int i = 0; i < 2 && taken[i].feeds; i++)
         hold(feeder, &taken[i]);
     if (feeder->n_held == 0) return TARE_OK;
     samples[0] = &feeder->held[0];

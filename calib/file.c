@@ -52,7 +52,7 @@ static void write_calibration(struct tare_wire_writer *out, const struct tare_ca
     tare_wire_put_u64(out, c->fingerprint[1]);
     tare_wire_put_varint(out, (uint64_t)c->channels | (uint64_t)(c->unfinished != NULL) << 1);
     tare_wire_put_text(out, c->settings);
-    if (c->unfinished != NULL) tare_wire_put_text(out, c->unfinished);
+    if (c->unfinished) tare_wire_put_text(out, c->unfinished);
     tare_wire_put_varint(out, c->n_inputs);
     for (size_t i = 0; i < c->n_inputs; i++) {
         tare_wire_put_text(out, c->inputs[i].signature);
@@ -193,8 +193,8 @@ static void read_coverage(struct tare_wire_reader *in, struct tare_calibration *
         if (in->status == TARE_OK) take_status(in, tare_coverage_add(&c->coverage, function, node, op, number, target));
         int64_t records = (int64_t)tare_wire_varint(in, INT64_MAX);
         struct tare_coverage_side *last = in->status == TARE_OK ? &c->coverage.sides[c->coverage.count - 1] : NULL;
-        bool is_last = last != NULL && last->side == number && strcmp(last->node, node) == 0 &&
-                       strcmp(last->function, function) == 0;
+        bool is_last =
+            last && last->side == number && strcmp(last->node, node) == 0 && strcmp(last->function, function) == 0;
         expect_last(in, i, c->coverage.count, is_last);
         if (in->status == TARE_OK) last->records = records;
         tare_free(function);
@@ -246,7 +246,7 @@ tare_status tare_calibration_decode(struct tare_calibration **out, const void *d
     struct tare_calibration *c = NULL;
     if (in.status == TARE_OK) {
         c = tare_calibration_new(fingerprint, settings, flags & 1);
-        if (c == NULL) in.status = TARE_NO_MEMORY;
+        if (!c) in.status = TARE_NO_MEMORY;
     }
     tare_free(settings);
     if (in.status != TARE_OK) {
@@ -278,7 +278,7 @@ tare_status tare_calibration_load(struct tare_calibration **out, const char *pat
 
 tare_status tare_calibration_check_model(const struct tare_calibration *c, const uint64_t fingerprint[2],
                                          const char *path) {
-    if (c->unfinished != NULL)
+    if (c->unfinished)
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
                          "%s: the state of an interrupted run is no calibration (resume it first)", path);
     if (c->fingerprint[0] == fingerprint[0] && c->fingerprint[1] == fingerprint[1]) return TARE_OK;

@@ -78,7 +78,7 @@ static void read_histogram(struct tare_wire_reader *in, struct tare_histogram *h
         if (in->status == TARE_OK && (beyond || number == 0)) tare_wire_fail(in, "bad bin");
         if (in->status != TARE_OK) return;
         int64_t *bins = tare_histogram_page(histogram, (int)page);
-        if (bins == NULL) {
+        if (!bins) {
             in->status = TARE_NO_MEMORY;
             return;
         }

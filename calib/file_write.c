@@ -46,13 +46,13 @@ static void write_histogram(struct tare_wire_writer *out, const struct tare_hist
     uint64_t count = 0, next = 0;
     for (int page = 0; page < TARE_HISTOGRAM_PAGES; page++) {
         const int64_t *bins = histogram->pages[page];
-        for (int i = 0; bins != NULL && i < TARE_HISTOGRAM_BINS; i++)
+        for (int i = 0; bins && i < TARE_HISTOGRAM_BINS; i++)
             count += bins[i] != 0;
     }
     tare_wire_put_varint(out, count);
     for (int page = 0; page < TARE_HISTOGRAM_PAGES; page++) {
         const int64_t *bins = histogram->pages[page];
-        for (int i = 0; bins != NULL && i < TARE_HISTOGRAM_BINS; i++) {
+        for (int i = 0; bins && i < TARE_HISTOGRAM_BINS; i++) {
             if (bins[i] == 0) continue;
             uint64_t slot = (uint64_t)page * TARE_HISTOGRAM_BINS + (uint64_t)i;
             tare_wire_put_varint(out, slot - next);

@@ -14,7 +14,7 @@ static void hash_shape(struct tare_hash *hash, const struct tare_shape *shape) {
 }
 
 static void hash_tensor(struct tare_hash *hash, const struct tare_tensor *tensor) {
-    if (tensor == NULL) {
+    if (!tensor) {
         tare_hash_add_u64(hash, 0);
         return;
     }
@@ -23,7 +23,7 @@ static void hash_tensor(struct tare_hash *hash, const struct tare_tensor *tensor
     hash_shape(hash, &tensor->shape);
     int64_t held = tensor->splat && tensor->elements > 0 ? 1 : tensor->elements;
     tare_hash_add_u64(hash, tensor->splat);
-    if (info == NULL || info->class == TARE_CLASS_OBJECT) return;
+    if (!info || info->class == TARE_CLASS_OBJECT) return;
     if (info->class == TARE_CLASS_STRING) {
         const struct tare_str *strings = tensor->data;
         for (int64_t i = 0; i < held; i++)
@@ -34,7 +34,7 @@ static void hash_tensor(struct tare_hash *hash, const struct tare_tensor *tensor
 }
 
 static void hash_edge(struct tare_hash *hash, struct tare_edge edge) {
-    tare_hash_add_text(hash, edge.node != NULL ? edge.node->name : "");
+    tare_hash_add_text(hash, edge.node ? edge.node->name : "");
     tare_hash_add_u64(hash, (uint64_t)edge.index);
 }
 
@@ -115,7 +115,7 @@ static int by_node_name(const void *a, const void *b) {
 
 static tare_status hash_graph(struct tare_hash *hash, const struct tare_graph *graph) {
     const struct tare_node **nodes = tare_calloc(graph->n_nodes + 1, sizeof *nodes);
-    if (nodes == NULL) return TARE_NO_MEMORY;
+    if (!nodes) return TARE_NO_MEMORY;
     size_t count = 0;
     for (size_t i = 0; i < graph->n_nodes; i++) {
         if (!graph->nodes[i]->dead) nodes[count++] = graph->nodes[i];
@@ -143,7 +143,7 @@ static int by_graph_name(const void *a, const void *b) {
 
 static tare_status hash_functions(struct tare_hash *hash, const struct tare_model *model) {
     const struct tare_graph **graphs = tare_calloc(model->n_functions + 1, sizeof *graphs);
-    if (graphs == NULL) return TARE_NO_MEMORY;
+    if (!graphs) return TARE_NO_MEMORY;
     for (size_t i = 0; i < model->n_functions; i++)
         graphs[i] = model->functions[i];
     qsort(graphs, model->n_functions, sizeof *graphs, by_graph_name);
@@ -186,7 +186,7 @@ tare_status tare_model_fingerprint_forgetting(uint64_t out[2], const struct tare
     }
     for (size_t i = 0; i < model->n_variables; i++) {
         const struct tare_variable *variable = &model->variables[i];
-        if (variable->node == NULL) continue; /* frozen: its constants are hashed where they are used */
+        if (!variable->node) continue; /* frozen: its constants are hashed where they are used */
         tare_hash_add_text(&hash, variable->shared_name);
         hash_tensor(&hash, variable->value.dtype == TARE_DT_INVALID ? NULL : &variable->value);
         if (forget && variable->value.dtype != TARE_DT_INVALID) forget(&variable->value);

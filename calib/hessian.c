@@ -28,7 +28,7 @@ struct tare_hessians {
 
 struct tare_hessians *tare_hessians_new(void) {
     struct tare_hessians *set = tare_calloc(1, sizeof *set);
-    if (set == NULL) return NULL;
+    if (!set) return NULL;
     set->update = tare_hessian_update_plain;
 #if TARE_KERNELS_X86
     if (tare_cpu_level() >= TARE_CPU_AVX2) set->update = tare_hessian_update_avx2;
@@ -37,7 +37,7 @@ struct tare_hessians *tare_hessians_new(void) {
 }
 
 static void free_entry(struct entry *entry) {
-    if (entry == NULL) return;
+    if (!entry) return;
     tare_free(entry->hessian.function);
     tare_free(entry->hessian.node);
     tare_free(entry->hessian.sums);
@@ -47,7 +47,7 @@ static void free_entry(struct entry *entry) {
 }
 
 void tare_hessians_free(struct tare_hessians *set) {
-    if (set == NULL) return;
+    if (!set) return;
     for (size_t i = 0; i < set->count; i++)
         free_entry(set->entries[i]);
     tare_free(set->entries);
@@ -83,7 +83,7 @@ static bool is_form(const struct tare_hessian_form *a, const struct tare_hessian
 
 static struct entry *find(const struct tare_hessians *set, struct tare_edge edge,
                           const struct tare_hessian_form *form) {
-    for (size_t i = 0; set != NULL && i < set->count; i++) {
+    for (size_t i = 0; set && i < set->count; i++) {
         struct entry *entry = set->entries[i];
         if (entry->hessian.output == edge.index && strcmp(entry->hessian.node, edge.node->name) == 0 &&
             strcmp(entry->hessian.function, edge.node->graph->name) == 0 && is_form(&entry->hessian.form, form))
@@ -119,13 +119,13 @@ static tare_status fill(struct entry *entry, struct tare_edge edge, const struct
 tare_status tare_hessians_add(struct tare_hessians *set, struct tare_edge edge, const struct tare_hessian_form *form,
                               double reach) {
     struct entry *entry = find(set, edge, form);
-    if (entry != NULL) {
+    if (entry) {
         entry->from = edge.node;
         return TARE_OK;
     }
     if (!TARE_GROW(set->entries, set->count, set->capacity)) return TARE_NO_MEMORY;
     entry = tare_calloc(1, sizeof *entry);
-    if (entry == NULL) return TARE_NO_MEMORY;
+    if (!entry) return TARE_NO_MEMORY;
     entry->from = edge.node;
     pthread_mutex_init(&entry->lock, NULL);
     tare_status status = fill(entry, edge, form, reach);
@@ -137,7 +137,7 @@ tare_status tare_hessians_add(struct tare_hessians *set, struct tare_edge edge, 
 }
 
 size_t tare_hessians_count(const struct tare_hessians *set) {
-    return set == NULL ? 0 : set->count;
+    return !set ? 0 : set->count;
 }
 
 size_t tare_hessians_total_bytes(const struct tare_hessians *set) {
@@ -150,7 +150,7 @@ size_t tare_hessians_total_bytes(const struct tare_hessians *set) {
 const struct tare_hessian *tare_hessians_find(const struct tare_hessians *set, struct tare_edge edge,
                                               const struct tare_hessian_form *form) {
     const struct entry *entry = find(set, edge, form);
-    return entry != NULL && entry->hessian.rows > 0 ? &entry->hessian : NULL;
+    return entry && entry->hessian.rows > 0 ? &entry->hessian : NULL;
 }
 
 bool tare_hessians_want(const struct tare_hessians *set, const struct tare_node *node, size_t output) {
@@ -171,7 +171,7 @@ static double to_steps(double value, double inverse) {
 static double *steps_of(const struct tare_tensor *value, double step) {
     double *out = tare_malloc(((size_t)value->elements + 1) * sizeof *out);
     const double inverse = 1 / step;
-    if (out == NULL) return NULL;
+    if (!out) return NULL;
     if (value->dtype == TARE_DT_FLOAT && !value->splat) {
         const float *from = TARE_CONST_DATA(float, value);
         for (int64_t i = 0; i < value->elements; i++)
@@ -307,7 +307,7 @@ static tare_status count(struct tare_hessians *set, struct entry *entry, const s
     tare_status status = TARE_NO_MEMORY;
     g.chunk = tare_calloc((size_t)h->groups * CHUNK * (size_t)h->stride, sizeof *g.chunk);
     g.whole = tare_calloc((size_t)(h->groups * h->size), sizeof *g.whole);
-    if (steps != NULL && g.chunk != NULL && g.whole != NULL)
+    if (steps && g.chunk && g.whole)
         status = h->form.spatial ? gather_windows(&g, steps, &value->shape) : gather_rows(&g, steps, value->elements);
     if (status == TARE_OK) flush(&g);
     tare_free(steps);

@@ -30,11 +30,11 @@ struct tare_tally {
 
 struct tare_tally *tare_tally_new(void) {
     struct tare_tally *tally = tare_calloc(1, sizeof *tally);
-    if (tally == NULL) return NULL;
+    if (!tally) return NULL;
     tally->scan = tare_scan_best(tare_cpu_level());
     tally->counts = tare_malloc_aligned(TARE_SCAN_SLOTS * sizeof *tally->counts);
     tally->slots = tare_malloc_aligned((FLAT_FROM + TARE_SCAN_BLOCK) * sizeof *tally->slots);
-    if (tally->counts == NULL || tally->slots == NULL) {
+    if (!tally->counts || !tally->slots) {
         tare_tally_free(tally);
         return NULL;
     }
@@ -44,7 +44,7 @@ struct tare_tally *tare_tally_new(void) {
 }
 
 void tare_tally_free(struct tare_tally *tally) {
-    if (tally == NULL) return;
+    if (!tally) return;
     tare_free(tally->counts);
     tare_free(tally->slots);
     tare_free(tally);
@@ -129,7 +129,7 @@ int64_t tare_tally_infinities(const struct tare_tally *tally) {
 /* ---- into the histogram ---- */
 
 int64_t *tare_histogram_page(struct tare_histogram *histogram, int page) {
-    if (histogram->pages[page] == NULL) histogram->pages[page] = tare_calloc(TARE_HISTOGRAM_BINS, sizeof(int64_t));
+    if (!histogram->pages[page]) histogram->pages[page] = tare_calloc(TARE_HISTOGRAM_BINS, sizeof(int64_t));
     return histogram->pages[page];
 }
 
@@ -140,10 +140,10 @@ static tare_status flush_page(struct tare_histogram *histogram, uint32_t *counts
         any |= counts[i];
     if (any == 0) return TARE_OK;
     int64_t *bins = tare_histogram_page(histogram, page);
-    for (int i = 0; bins != NULL && i < TARE_HISTOGRAM_BINS; i++)
+    for (int i = 0; bins && i < TARE_HISTOGRAM_BINS; i++)
         bins[i] += counts[i];
     memset(counts, 0, TARE_HISTOGRAM_BINS * sizeof *counts);
-    return bins == NULL ? TARE_NO_MEMORY : TARE_OK;
+    return !bins ? TARE_NO_MEMORY : TARE_OK;
 }
 
 static tare_status flush_counts(struct tare_histogram *histogram, struct tare_tally *tally) {
@@ -167,9 +167,9 @@ static tare_status count_direct(struct tare_histogram *histogram, struct tare_ta
     histogram->pages[NOWHERE_PAGE] = tally->nowhere;
     for (int i = 0; i < tally->n_slots; i++) {
         int64_t *bins = histogram->pages[slots[i] >> BIN_BITS];
-        if (bins == NULL) {
+        if (!bins) {
             bins = tare_histogram_page(histogram, (int)(slots[i] >> BIN_BITS));
-            if (bins == NULL) {
+            if (!bins) {
                 status = TARE_NO_MEMORY;
                 break;
             }
@@ -202,9 +202,9 @@ tare_status tare_histogram_merge(struct tare_histogram *histogram, const struct 
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "more values than can be counted");
     for (int page = 0; page < TARE_HISTOGRAM_PAGES; page++) {
         const int64_t *from = other->pages[page];
-        if (from == NULL) continue;
+        if (!from) continue;
         int64_t *to = tare_histogram_page(histogram, page);
-        if (to == NULL) return TARE_NO_MEMORY;
+        if (!to) return TARE_NO_MEMORY;
         for (int i = 0; i < TARE_HISTOGRAM_BINS; i++)
             to[i] += from[i];
     }
@@ -223,7 +223,7 @@ void tare_histogram_reset(struct tare_histogram *histogram) {
 
 static bool pages_equal(const int64_t *a, const int64_t *b) {
     static const int64_t nothing[TARE_HISTOGRAM_BINS];
-    return memcmp(a == NULL ? nothing : a, b == NULL ? nothing : b, TARE_HISTOGRAM_PAGE_BYTES) == 0;
+    return memcmp(!a ? nothing : a, !b ? nothing : b, TARE_HISTOGRAM_PAGE_BYTES) == 0;
 }
 
 bool tare_histogram_equal(const struct tare_histogram *a, const struct tare_histogram *b) {
@@ -238,7 +238,7 @@ int64_t tare_histogram_finite(const struct tare_histogram *histogram) {
     int64_t total = histogram->zeros;
     for (int page = 0; page < TARE_HISTOGRAM_PAGES; page++) {
         const int64_t *bins = histogram->pages[page];
-        for (int i = 0; bins != NULL && i < TARE_HISTOGRAM_BINS; i++)
+        for (int i = 0; bins && i < TARE_HISTOGRAM_BINS; i++)
             total += bins[i];
     }
     return total;
@@ -268,7 +268,7 @@ static size_t list_page(struct tare_histogram_bin *bins, const struct tare_histo
     const int64_t *counts = histogram->pages[page];
     bool negative = page >= TARE_HISTOGRAM_PAGES / 2;
     size_t used = 0;
-    for (int i = 0; counts != NULL && i < TARE_HISTOGRAM_BINS; i++) {
+    for (int i = 0; counts && i < TARE_HISTOGRAM_BINS; i++) {
         int bin = negative ? TARE_HISTOGRAM_BINS - 1 - i : i;
         if (counts[bin] == 0) continue;
         bins[used] = tare_histogram_bounds(page, bin);
@@ -284,12 +284,12 @@ tare_status tare_histogram_list(struct tare_histogram_bin **bins, size_t *count,
     size_t total = histogram->zeros != 0;
     for (int page = 0; page < TARE_HISTOGRAM_PAGES; page++) {
         const int64_t *counts = histogram->pages[page];
-        for (int i = 0; counts != NULL && i < TARE_HISTOGRAM_BINS; i++)
+        for (int i = 0; counts && i < TARE_HISTOGRAM_BINS; i++)
             total += counts[i] != 0;
     }
     if (total == 0) return TARE_OK;
     struct tare_histogram_bin *list = tare_calloc(total, sizeof *list);
-    if (list == NULL) return TARE_NO_MEMORY;
+    if (!list) return TARE_NO_MEMORY;
     size_t used = 0;
     for (int page = TARE_HISTOGRAM_PAGES - 1; page >= TARE_HISTOGRAM_PAGES / 2; page--)
         used += list_page(list + used, histogram, page);

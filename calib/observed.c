@@ -18,16 +18,16 @@ static bool is_choice(const struct tare_node *node) {
 
 static bool wants_output(const struct tare_observed *observed, const struct tare_node *node, size_t output) {
     if (!tare_dtype_is_floating(tare_dtype_base(node->output_dtypes[output]))) return false;
-    if (observed->wants != NULL) return observed->wants(observed->wants_arg, node, output);
+    if (observed->wants) return observed->wants(observed->wants_arg, node, output);
     return strcmp(node->op, "Const") != 0;
 }
 
 /* *is_new: the thing was not seen before. */
 static tare_status visit(struct tare_observed *observed, const void *thing, bool *is_new) {
-    *is_new = tare_map_get_n(&observed->visited, (const char *)&thing, sizeof thing) == NULL;
+    *is_new = !tare_map_get_n(&observed->visited, (const char *)&thing, sizeof thing);
     if (!*is_new) return TARE_OK;
     const void **key = TARE_NEW(&observed->arena, const void *);
-    if (key == NULL) return TARE_NO_MEMORY;
+    if (!key) return TARE_NO_MEMORY;
     *key = thing;
     return tare_map_set_n(&observed->visited, (const char *)key, sizeof *key, observed) ? TARE_OK : TARE_NO_MEMORY;
 }
@@ -41,7 +41,7 @@ static tare_status add_slots(struct tare_observed *observed, const struct tare_n
     }
     if (observed->n_slots == first) return TARE_OK;
     const struct tare_node **key = TARE_NEW(&observed->arena, const struct tare_node *);
-    if (key == NULL) return TARE_NO_MEMORY;
+    if (!key) return TARE_NO_MEMORY;
     *key = node;
     /* The value is a number in a pointer's place: first slot + 1. */
     return tare_map_set_n(&observed->by_node, (const char *)key, sizeof *key, (void *)(uintptr_t)(first + 1))
@@ -85,7 +85,7 @@ struct stack {
 
 static tare_status push(struct tare_observed *observed, struct stack *stack, const struct tare_node *node) {
     bool is_new;
-    if (node == NULL) return TARE_OK;
+    if (!node) return TARE_OK;
     TARE_TRY(visit(observed, node, &is_new));
     if (!is_new) return TARE_OK;
     if (!TARE_GROW(stack->nodes, stack->count, stack->capacity)) return TARE_NO_MEMORY;
@@ -143,7 +143,7 @@ void tare_observed_free(struct tare_observed *observed) {
 
 ptrdiff_t tare_observed_find(const struct tare_observed *observed, const struct tare_node *node, size_t output) {
     void *found = tare_map_get_n(&observed->by_node, (const char *)&node, sizeof node);
-    if (found == NULL) return -1;
+    if (!found) return -1;
     for (size_t i = (size_t)(uintptr_t)found - 1; i < observed->n_slots && observed->slots[i].node == node; i++) {
         if (observed->slots[i].output == output) return (ptrdiff_t)i;
     }

@@ -86,7 +86,7 @@ tare_status tare_probe_run(enum tare_batch_verdict *verdict, struct tare_worker_
     tare_status status = TARE_NO_MEMORY;
     *verdict = TARE_BATCH_DEPENDENT;
     plan->layouts = tare_calloc(slots + 1, sizeof *plan->layouts);
-    if (probe.alone == NULL || plan->layouts == NULL) goto done;
+    if (!probe.alone || !plan->layouts) goto done;
     probe.layouts = plan->layouts;
     for (size_t i = 0; i < slots; i++)
         probe.alone[i] = tare_shape_unknown();

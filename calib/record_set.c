@@ -71,7 +71,7 @@ tare_status tare_record_set_merge(struct tare_record_set *set, const struct tare
     if (common >= 0) return TARE_FAIL(TARE_INVALID_ARGUMENT, "record %lld is counted already", (long long)common);
     if (other->count == 0) return TARE_OK;
     struct tare_record_run *runs = tare_calloc(set->count + other->count, sizeof *runs);
-    if (runs == NULL) return TARE_NO_MEMORY;
+    if (!runs) return TARE_NO_MEMORY;
     size_t i = 0, j = 0, used = 0;
     while (i < set->count || j < other->count) {
         bool mine = j == other->count || (i < set->count && set->runs[i].first < other->runs[j].first);

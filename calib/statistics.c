@@ -122,11 +122,11 @@ struct adding {
 };
 
 static void lock(const struct adding *a) {
-    if (a->lock != NULL && !a->channels) pthread_mutex_lock(a->lock);
+    if (a->lock && !a->channels) pthread_mutex_lock(a->lock);
 }
 
 static void unlock(const struct adding *a) {
-    if (a->lock != NULL && !a->channels) pthread_mutex_unlock(a->lock);
+    if (a->lock && !a->channels) pthread_mutex_unlock(a->lock);
 }
 
 static tare_status make_room(const struct adding *a) {
@@ -211,14 +211,14 @@ tare_status tare_statistics_add_shared(struct tare_statistics *s, pthread_mutex_
     }
     tare_status status = TARE_OK;
     if (s->want_channels) {
-        if (mutex != NULL) pthread_mutex_lock(mutex);
+        if (mutex) pthread_mutex_lock(mutex);
         status = tare_channels_match(s, &value->shape);
         a.channels = s->channels > 0;
-        if (mutex != NULL && !a.channels) pthread_mutex_unlock(mutex);
+        if (mutex && !a.channels) pthread_mutex_unlock(mutex);
     }
     if (status == TARE_OK)
         status = add_samples(&a, places, count, split && count > 1 ? value->elements / count : value->elements, split);
-    if (mutex != NULL && a.channels) pthread_mutex_unlock(mutex);
+    if (mutex && a.channels) pthread_mutex_unlock(mutex);
     tare_tensor_reset(&whole);
     return status;
 }
@@ -229,7 +229,7 @@ tare_status tare_statistics_add(struct tare_statistics *s, struct tare_tally *ta
 }
 
 static int32_t mapped(const int32_t *inputs, int32_t input) {
-    return inputs == NULL ? input : inputs[input];
+    return !inputs ? input : inputs[input];
 }
 
 static void merge_extremes(struct tare_statistics *s, const struct tare_statistics *other, const int32_t *inputs) {

@@ -18,7 +18,7 @@ static tare_status add(struct tare_calibration_warning_list *list, struct tare_c
                        struct tare_strbuf *text) {
     warning.text = text->failed ? NULL : tare_arena_strdup(&list->arena, tare_strbuf_text(text));
     tare_strbuf_free(text);
-    if (warning.text == NULL || !TARE_GROW(list->items, list->count, list->capacity)) return TARE_NO_MEMORY;
+    if (!warning.text || !TARE_GROW(list->items, list->count, list->capacity)) return TARE_NO_MEMORY;
     list->items[list->count++] = warning;
     return TARE_OK;
 }
@@ -66,7 +66,7 @@ static tare_status put_in_group(struct tare_calibration_warning_list *list, stru
         size_t capacity = group->capacity ? 2 * group->capacity : 4;
         const struct tare_calibration_tensor **grown =
             TARE_NEW_ARRAY(&list->arena, const struct tare_calibration_tensor *, capacity);
-        if (grown == NULL) return TARE_NO_MEMORY;
+        if (!grown) return TARE_NO_MEMORY;
         if (warning->n_tensors > 0) memcpy(grown, warning->tensors, warning->n_tensors * sizeof *grown);
         warning->tensors = grown;
         group->capacity = capacity;
@@ -307,7 +307,7 @@ static tare_status warn_plainly(struct tare_calibration_warning_list *list, cons
 
 tare_status tare_calibration_warnings(struct tare_calibration_warning_list *out, const struct tare_calibration *c) {
     *out = (struct tare_calibration_warning_list){ 0 };
-    if (c->unfinished != NULL)
+    if (c->unfinished)
         TARE_TRY(warn_plainly(out, "unfinished",
                               "this is the state of an interrupted run (calibrate --resume goes on with it)"));
     TARE_TRY(warn_of_bad_records(out, c));

@@ -147,12 +147,12 @@ char *tare_wire_text(struct tare_wire_reader *in) {
     size_t size = tare_wire_count(in, 1);
     if (in->status != TARE_OK) return NULL;
     const uint8_t *bytes = in->data + in->offset;
-    if (memchr(bytes, '\0', size) != NULL) {
+    if (memchr(bytes, '\0', size)) {
         tare_wire_fail(in, "bad text");
         return NULL;
     }
     char *text = tare_malloc(size + 1);
-    if (text == NULL) {
+    if (!text) {
         in->status = TARE_NO_MEMORY;
         return NULL;
     }

@@ -17,7 +17,7 @@ static tare_status add_edges(struct tare_edge *edges, size_t *count, const struc
         const struct tare_edge parts[] = { b->indices, b->values, b->dense_shape };
         for (size_t k = 0; k < binding_edges(b); k++) {
             struct tare_edge edge = b->kind == TARE_BINDING_SPARSE ? parts[k] : b->edge;
-            if (edge.node == NULL || b->kind == TARE_BINDING_COMPOSITE)
+            if (!edge.node || b->kind == TARE_BINDING_COMPOSITE)
                 return TARE_FAIL(TARE_UNSUPPORTED, "%s '%s' is a composite tensor", what, b->key);
             edges[(*count)++] = edge;
         }
@@ -28,7 +28,7 @@ static tare_status add_edges(struct tare_edge *edges, size_t *count, const struc
 tare_status tare_worker_plan_edges(struct tare_worker_plan *plan, const struct tare_signature *signature) {
     plan->feeds = tare_calloc(3 * signature->n_inputs + 1, sizeof *plan->feeds);
     plan->fetches = tare_calloc(3 * signature->n_outputs + 1, sizeof *plan->fetches);
-    if (plan->feeds == NULL || plan->fetches == NULL) return TARE_NO_MEMORY;
+    if (!plan->feeds || !plan->fetches) return TARE_NO_MEMORY;
     TARE_TRY(add_edges(plan->feeds, &plan->n_feeds, signature->inputs, signature->n_inputs, "input"));
     return add_edges(plan->fetches, &plan->n_fetches, signature->outputs, signature->n_outputs, "output");
 }
@@ -50,16 +50,16 @@ static tare_status observe(void *arg, const struct tare_node *node, size_t outpu
     struct tare_worker *worker = arg;
     ptrdiff_t slot = tare_observed_find(worker->plan->observed, node, output);
     if (slot < 0 || !tare_dtype_is_floating(value->dtype)) return TARE_OK;
-    if (worker->plan->hessians != NULL) return tare_hessians_observe(worker->plan->hessians, node, output, value);
+    if (worker->plan->hessians) return tare_hessians_observe(worker->plan->hessians, node, output, value);
     enum tare_batch_layout layout = TARE_BATCH_SPLIT;
     if (worker->count > 1) {
-        if (worker->probe != NULL && !tare_probe_layout(worker->probe, (size_t)slot, &value->shape)) return TARE_OK;
+        if (worker->probe && !tare_probe_layout(worker->probe, (size_t)slot, &value->shape)) return TARE_OK;
         layout = worker->plan->layouts[slot];
-    } else if (worker->probe != NULL) {
+    } else if (worker->probe) {
         tare_probe_shape(worker->probe, (size_t)slot, &value->shape);
     }
-    struct tare_statistics *statistics = worker->own != NULL ? &worker->own[slot] : worker->plan->statistics[slot];
-    pthread_mutex_t *lock = worker->own != NULL ? NULL : &worker->plan->locks[slot];
+    struct tare_statistics *statistics = worker->own ? &worker->own[slot] : worker->plan->statistics[slot];
+    pthread_mutex_t *lock = worker->own ? NULL : &worker->plan->locks[slot];
     tare_status status = tare_statistics_add_shared(statistics, lock, worker->tally, value, worker->places,
                                                     (int64_t)worker->count, layout);
     return tare_error_prefix(status, "%s '%s' output %zu", node->op, node->name, output);
@@ -68,7 +68,7 @@ static tare_status observe(void *arg, const struct tare_node *node, size_t outpu
 static tare_status make_statistics(struct tare_worker *worker) {
     const size_t n_slots = worker->plan->observed->n_slots;
     worker->own = tare_calloc(n_slots + 1, sizeof *worker->own);
-    if (worker->own == NULL) return TARE_NO_MEMORY;
+    if (!worker->own) return TARE_NO_MEMORY;
     for (size_t i = 0; i < n_slots; i++)
         worker->own[i].want_channels = worker->plan->channels;
     return TARE_OK;
@@ -87,9 +87,8 @@ tare_status tare_worker_init(struct tare_worker *worker, const struct tare_worke
     worker->joined = tare_calloc(plan->n_feeds + 1, sizeof *worker->joined);
     worker->results = tare_calloc(plan->n_fetches + 1, sizeof *worker->results);
     worker->places = tare_calloc(room, sizeof *worker->places);
-    if (worker->tally == NULL || worker->pool == NULL || worker->reached == NULL || worker->runs == NULL ||
-        worker->sides == NULL || worker->side_runs == NULL || worker->joined == NULL || worker->results == NULL ||
-        worker->places == NULL)
+    if (!worker->tally || !worker->pool || !worker->reached || !worker->runs || !worker->sides || !worker->side_runs ||
+        !worker->joined || !worker->results || !worker->places)
         return TARE_NO_MEMORY;
     TARE_TRY(tare_session_new(&worker->session, plan->model, NULL));
     tare_session_observe(worker->session, observe, wants, worker);
@@ -97,11 +96,11 @@ tare_status tare_worker_init(struct tare_worker *worker, const struct tare_worke
 }
 
 void tare_worker_free(struct tare_worker *worker) {
-    if (worker->plan == NULL) return;
+    if (!worker->plan) return;
     tare_session_free(worker->session);
     tare_tally_free(worker->tally);
     tare_buffer_pool_free(worker->pool);
-    for (size_t i = 0; worker->own != NULL && i < worker->plan->observed->n_slots; i++)
+    for (size_t i = 0; worker->own && i < worker->plan->observed->n_slots; i++)
         tare_statistics_reset(&worker->own[i]);
     tare_free(worker->own);
     tare_free(worker->reached);

@@ -116,7 +116,7 @@ static tare_status run(int argc, char *const *argv) {
         goto done;
     }
     if (options.seed) TARE_CHECK(parse_seed(&split.seed, options.seed));
-    split.shuffle = options.seed != NULL;
+    split.shuffle = options.seed;
     split.parts = options.parts;
     split.counts = options.counts;
     split.fractions = options.fractions;

@@ -278,7 +278,7 @@ static json_t *op_json(const struct tare_op_def *def) {
                            "attrs", attrs_json(def), "stateful", def->is_stateful, "runs", runs_here(def), "tpu",
                            tare_tpu_compiles(def->name));
     const char *path = tare_plugin_path_of(def), *kernels = tare_plugin_kernels_of(def), *doc = tare_plugin_doc_of(def);
-    if (op && runs_here(def) && !path) json_object_set_new(op, "fast", json_boolean(def->row->reference != NULL));
+    if (op && runs_here(def) && !path) json_object_set_new(op, "fast", json_boolean(def->row->reference));
     if (op && tpu && tpu->types) json_object_set_new(op, "tpu_types", json_string(tpu->types));
     if (op && tpu && tpu->constants) json_object_set_new(op, "tpu_constants", json_string(tpu->constants));
     if (op && path) json_object_set_new(op, "plugin", json_string(path));

@@ -73,14 +73,14 @@ static tare_status load(struct tare_calibration **out, const struct tare_option_
 
 static bool wants_colour(void) {
     const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
-    if (no_colour != NULL && *no_colour != '\0') return false;
-    return isatty(STDOUT_FILENO) && terminal != NULL && strcmp(terminal, "dumb") != 0;
+    if (no_colour && *no_colour != '\0') return false;
+    return isatty(STDOUT_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
 }
 
 static tare_status print(const struct tare_calibration_report *report, const struct show_options *options) {
     struct tare_strbuf text = { 0 };
     tare_status status = TARE_OK;
-    if (options->html != NULL) {
+    if (options->html) {
         tare_calibration_report_html(&text, report);
         status = text.failed ? TARE_FAIL(TARE_NO_MEMORY, "out of memory")
                              : tare_file_write(options->html, text.data, text.size);
@@ -110,7 +110,7 @@ static tare_status run(int argc, char *const *argv) {
                                                               .tensors = options.tensors };
     TARE_CHECK(tare_calibration_report_make(&report, calibration, tare_strbuf_text(&title), &expected));
     report.text_width = tare_command_width(stdout);
-    if (options.tensors != NULL && report.n_tensors == 0)
+    if (options.tensors && report.n_tensors == 0)
         status = TARE_FAIL(TARE_NOT_FOUND, "no tensor's name matches '%s' (%zu tensors are there)", options.tensors,
                            calibration->n_tensors);
     else

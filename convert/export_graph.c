@@ -206,7 +206,7 @@ static bool is_undeclared(const struct tare_graph *graph, const Tensorflow__Func
                           const Tensorflow__StringEntry *entry) {
     for (size_t i = 0; i < origin->signature->n_output_arg; i++)
         if (strcmp(origin->signature->output_arg[i]->name, entry->key) == 0) return false;
-    return tare_map_get_n(&graph->by_name, entry->value, strcspn(entry->value, ":")) != NULL;
+    return tare_map_get_n(&graph->by_name, entry->value, strcspn(entry->value, ":"));
 }
 
 /* Returns that the file has come in its order, so that an unchanged function comes back unchanged; then the others. */

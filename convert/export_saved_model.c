@@ -100,7 +100,7 @@ static tare_status add_tables(const struct exporter *e, struct tare_bundle_write
 }
 
 static bool has_checkpoint(const struct exporter *e) {
-    return e->saver.restore_op != NULL;
+    return e->saver.restore_op;
 }
 
 static tare_status write_checkpoint(const struct exporter *e, const char *directory) {

@@ -206,7 +206,7 @@ static tare_status map_object(struct mapper *m, const struct object_walk *walk, 
 
 static tare_status map_by_objects(struct mapper *m) {
     struct tare_arena arena = { 0 };
-    struct object_walk walk = { .saved = m->source->meta->object_graph_def, .faults = m->source->faults != NULL };
+    struct object_walk walk = { .saved = m->source->meta->object_graph_def, .faults = m->source->faults };
     Tensorflow__TrackableObjectGraph *trackable = NULL;
     tare_status status = TARE_OK;
     if (!walk.saved) return TARE_OK;

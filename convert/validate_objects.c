@@ -5,7 +5,7 @@
 #include <string.h>
 
 static bool is_listed(const struct tare_map *concretes, const char *function) {
-    return tare_map_get(concretes, function) != NULL;
+    return tare_map_get(concretes, function);
 }
 
 /* ---- functions ---- */

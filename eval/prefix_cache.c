@@ -369,7 +369,7 @@ static tare_status check_batch(struct cached_run *r, size_t *expected) {
     tare_status status;
     if (*expected > 1 && r->count > 1 && r->binding.n_outputs > 0)
         TARE_TRY(tare_batch_check_graph(&one_by_one, r->first.model, r->binding.signature));
-    if (one_by_one == NULL) {
+    if (!one_by_one) {
         TARE_TRY(tare_sessions_new(&sessions, 1, r->first.model, NULL));
         status = tare_records_check_pair(&verdict, sessions[0], &r->binding, r->records);
         tare_sessions_free(sessions, 1);

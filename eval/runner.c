@@ -183,7 +183,7 @@ tare_status tare_run_records_on(struct tare_session *const *sessions, int count,
     TARE_CHECK(tare_record_edges_of(&plan.edges, signature));
     if (options->batch > 1 && signature->n_outputs > 0) {
         TARE_CHECK(tare_batch_check_graph(&one_by_one, plan.edges.fetches[0].node->graph->model, signature));
-        if (one_by_one == NULL) plan.batch = (size_t)options->batch;
+        if (!one_by_one) plan.batch = (size_t)options->batch;
     }
     TARE_CHECK(tare_source_new(&crew.source, options->paths, options->n_paths, &source_options));
     plan.files = tare_source_files(crew.source, &n_files);

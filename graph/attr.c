@@ -72,7 +72,7 @@ const struct tare_tensor *tare_node_tensor(const struct tare_node *node, const c
 bool tare_node_shape(const struct tare_node *node, const char *name, struct tare_shape *out) {
     const union tare_attr_item *value = item(node, name, TARE_ATTR_SHAPE);
     if (value) *out = *value->shape;
-    return value != NULL;
+    return value;
 }
 
 struct tare_graph *tare_node_function(const struct tare_node *node, const char *name) {

@@ -169,7 +169,7 @@ tare_status tare_model_reachable_functions(bool **out, struct tare_arena *arena,
             if (!graph->nodes[i]->dead) TARE_CHECK(tare_node_each_function(graph->nodes[i], reach_function, &reach));
     }
     for (size_t i = 0; i < model->n_functions; i++)
-        live[i] = tare_map_get(&reach.live, model->functions[i]->name) != NULL;
+        live[i] = tare_map_get(&reach.live, model->functions[i]->name);
     *out = live;
 done:
     tare_map_free(&reach.live);

@@ -87,10 +87,9 @@ static bool is_set(const ProtobufCMessage *message, const ProtobufCFieldDescript
     if (tare_field_in_oneof(field) && *case_of(message, field) != field->id) return false;
     switch (field->type) {
     case PROTOBUF_C_TYPE_MESSAGE:
-        return *(ProtobufCMessage *const *)member != NULL;
+        return *(ProtobufCMessage *const *)member;
     case PROTOBUF_C_TYPE_STRING:
-        if (tare_field_in_oneof(field) || field->label == PROTOBUF_C_LABEL_OPTIONAL)
-            return *(char *const *)member != NULL;
+        if (tare_field_in_oneof(field) || field->label == PROTOBUF_C_LABEL_OPTIONAL) return *(char *const *)member;
         return *(char *const *)member && (**(char *const *)member || is_entry(message->descriptor));
     default:
         if (tare_field_in_oneof(field)) return true;

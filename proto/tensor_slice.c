@@ -41,7 +41,7 @@ static bool read_dims(struct tare_shape *whole, const char **at) {
     while (whole->rank < TARE_MAX_RANK && read_number(&whole->dims[whole->rank], at)) {
         whole->rank++;
         if (*(*at)++ != ' ') return false;
-        if (strchr(*at, ' ') == NULL) return true; /* what is left says the slice */
+        if (!strchr(*at, ' ')) return true; /* what is left says the slice */
     }
     return false;
 }

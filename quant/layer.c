@@ -185,7 +185,7 @@ static tare_status describe(struct tare_quant_layer *layer, struct tare_arena *a
     const struct tare_shape left = tare_model_shape(shapes, layer->input);
     const struct tare_shape right = layer->weight ? layer->weight->shape : tare_model_shape(shapes, layer->second);
     if (tare_quant_describe(&layer->product, layer->op, layer->kind, layer->left, layer->right, &left, &right,
-                            layer->weight != NULL) == TARE_OK)
+                            layer->weight) == TARE_OK)
         return TARE_OK;
     layer->refused = tare_arena_strdup(arena, tare_error_text());
     tare_error_clear();

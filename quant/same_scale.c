@@ -191,7 +191,7 @@ static bool wanted_by(const struct tare_qparams **params, const struct tare_quan
         *params = others;
     }
     if (form == ADDS || form == AVERAGES) *params = own_params(work, node->inputs[input]);
-    return *params != NULL;
+    return *params;
 }
 
 static bool demanded(const struct tare_qparams **params, const struct tare_quant_work *work, struct tare_edge edge,

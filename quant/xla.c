@@ -152,7 +152,7 @@ struct tare_edge tare_emit_product(struct tare_emit *emit, const struct tare_qua
                           tare_emit_number(emit, "pad/zero", emit->status == TARE_OK ? tare_edge_dtype(left) : 0, 0));
     if (product.spatial) return emit_conv(emit, &product, left, right, accumulator);
     const struct tare_edge inputs[] = { emit_left(emit, &product, left), emit_right(emit, &product, right) };
-    dot_dimension_numbers(&numbers, &layer->product, layer->weight != NULL);
+    dot_dimension_numbers(&numbers, &layer->product, layer->weight);
     return emit_xla(emit, "XlaDotV2", inputs, 2, &numbers, accumulator);
 }
 

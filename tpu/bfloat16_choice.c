@@ -68,7 +68,7 @@ static bool can_convert(const struct tare_node *node, bool *refuses) {
         if (attr->kind != TARE_ATTR_TYPE) continue;
         if (!attr->is_list) {
             is_float = tare_node_type(node, attr->name, 0) == TARE_DT_FLOAT;
-        } else if ((list = tare_node_list(node, attr->name)) != NULL && list->kind == TARE_ATTR_TYPE) {
+        } else if ((list = tare_node_list(node, attr->name)) && list->kind == TARE_ATTR_TYPE) {
             for (size_t i = 0; i < list->count; i++)
                 is_float |= list->items[i].type == TARE_DT_FLOAT;
         }

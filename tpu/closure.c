@@ -138,9 +138,9 @@ static tare_status note_calls(struct sharing *sharing, const struct tare_graph *
 
 static tare_status note_outside(struct sharing *sharing, const struct tare_model *model) {
     const struct tare_tpu_closure *closure = sharing->closure;
-    TARE_TRY(note_calls(sharing, model->main, tare_tpu_closure_find(closure, model->main) != NULL, true));
+    TARE_TRY(note_calls(sharing, model->main, tare_tpu_closure_find(closure, model->main), true));
     for (size_t f = 0; f < model->n_functions; f++) {
-        const bool inside = tare_tpu_closure_find(closure, model->functions[f]) != NULL;
+        const bool inside = tare_tpu_closure_find(closure, model->functions[f]);
         TARE_TRY(note_calls(sharing, model->functions[f], inside, sharing->live[f]));
     }
     return TARE_OK;
@@ -148,8 +148,7 @@ static tare_status note_outside(struct sharing *sharing, const struct tare_model
 
 static bool is_shared(const struct sharing *sharing, const struct tare_model *model, const struct tare_graph *graph) {
     const bool promised = tare_tpu_is_promised(model, graph);
-    if (promised && sharing->closure->rules.wraps_promised)
-        return tare_map_get(&sharing->outer_live, graph->name) != NULL;
+    if (promised && sharing->closure->rules.wraps_promised) return tare_map_get(&sharing->outer_live, graph->name);
     return promised || tare_map_get(&sharing->outer, graph->name);
 }
 

@@ -59,7 +59,7 @@ static bool is_old_control_flow(const char *op) {
 
 /* Calls of functions by name are looked into. */
 static bool is_lowered(const struct tare_node *node) {
-    if (!node->def) return tare_model_find_function(node->graph->model, node->op) != NULL;
+    if (!node->def) return tare_model_find_function(node->graph->model, node->op);
     return is_old_control_flow(node->op);
 }
 

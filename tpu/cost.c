@@ -86,7 +86,7 @@ static struct tare_cost_op *line_of(struct counter *counter, const char *op, boo
 
 static tare_status count_node(struct counter *counter, struct tare_cost_share *where, const struct tare_node *node,
                               struct tare_shape *const *shapes, const struct tare_shape *arg_shapes) {
-    struct tare_cost_op *line = line_of(counter, node->op, where != NULL);
+    struct tare_cost_op *line = line_of(counter, node->op, where);
     struct tare_cost cost;
     int64_t units;
     bool int8;

@@ -157,7 +157,7 @@ static tare_status find_refused(bool **out, const struct task *task) {
 /* ---- inlining what is refused ---- */
 
 static bool is_refused(void *arg, const struct tare_graph *callee) {
-    return tare_map_get(arg, callee->name) != NULL;
+    return tare_map_get(arg, callee->name);
 }
 
 static tare_status inline_once(size_t *count, struct task *task) {

@@ -122,7 +122,7 @@ static bool has_room(struct tare_arena *arena, void **items, size_t count, size_
     if (count & (count - 1)) return true;
     grown = tare_arena_extend(arena, *items, count, count ? count : 1, item_size);
     if (grown) *items = grown;
-    return grown != NULL;
+    return grown;
 }
 
 static tare_status add_remark(struct search *s, const struct tare_graph *graph, const char *text) {

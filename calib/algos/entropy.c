@@ -105,7 +105,7 @@ static tare_status search(struct tare_range *out, const struct tare_histogram_bi
                           double high, int codes) {
     double reach = fmax(fabs(low), fabs(high)), best = HUGE_VAL;
     struct linear *linear = tare_calloc(1, sizeof *linear);
-    if (linear == NULL) return TARE_NO_MEMORY;
+    if (!linear) return TARE_NO_MEMORY;
     spread(linear, bins, count, reach);
     int chosen = HALF;
     out->candidates = 0;
@@ -129,7 +129,7 @@ static tare_status search(struct tare_range *out, const struct tare_histogram_bi
 /* The bins of the magnitudes, in no order. */
 static struct tare_histogram_bin *fold(const struct tare_bins *bins) {
     struct tare_histogram_bin *folded = tare_calloc(bins->count, sizeof *folded);
-    for (size_t i = 0; folded != NULL && i < bins->count; i++) {
+    for (size_t i = 0; folded && i < bins->count; i++) {
         folded[i] = bins->bins[i];
         if (folded[i].high >= 0) continue;
         folded[i].low = -bins->bins[i].high;
@@ -149,7 +149,7 @@ static tare_status range(struct tare_range *out, const struct tare_statistics *s
     int codes = (1 << scheme->bits) - 1;
     if (!scheme->symmetric) return search(out, bins->bins, bins->count, bins->low, bins->high, codes);
     struct tare_histogram_bin *folded = fold(bins);
-    if (folded == NULL) return TARE_NO_MEMORY;
+    if (!folded) return TARE_NO_MEMORY;
     tare_status status = search(out, folded, bins->count, 0, reach, codes / 2 + 1);
     out->low = -out->high;
     tare_free(folded);

@@ -319,7 +319,7 @@ static tare_status turn_operand(struct tare_edge *edge, struct tare_graph *graph
 
 /* Rows of paddings, or the axis of a concatenation. */
 static tare_status turn_parameters(struct tare_node *node, const struct order *order) {
-    const bool is_pad = strstr(node->op, "Pad") != NULL;
+    const bool is_pad = strstr(node->op, "Pad");
     const size_t at = is_pad ? 1 : node->n_inputs - 1;
     const struct tare_tensor *value = tare_edge_constant(node->inputs[at]);
     int rows[2 * TARE_MAX_RANK];

@@ -91,8 +91,8 @@ static bool match_arithmetic(struct transform *t, struct tare_arena *arena, stru
     if (!value) return false;
     t->any_layout = bias;
     t->rank = value->shape.rank;
-    if (mul) return (t->multiplier = as_doubles(arena, value, 1)) != NULL;
-    return (t->addend = as_doubles(arena, value, sub ? -1 : 1)) != NULL;
+    if (mul) return (t->multiplier = as_doubles(arena, value, 1));
+    return (t->addend = as_doubles(arena, value, sub ? -1 : 1));
 }
 
 /* The op whose output channels are transformed. */

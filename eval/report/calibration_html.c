@@ -308,7 +308,7 @@ void tare_calibration_report_html(struct tare_strbuf *out, const struct tare_cal
     tare_page_element(out, "p", "soft", "%s records, %zu tensors, %s. Model fingerprint %016" PRIx64 "%016" PRIx64 ".",
                       tare_calibration_count_text(text, tare_calibration_records(c)), c->n_tensors, c->settings,
                       c->fingerprint[0], c->fingerprint[1]);
-    if (report->function != NULL && *report->function != '\0')
+    if (report->function && *report->function != '\0')
         tare_page_element(out, "p", "soft", "All tensors are in function %s.", report->function);
     tare_page_element(out, "h2", NULL, "Warnings");
     for (size_t i = 0; i < report->warnings.count; i++)

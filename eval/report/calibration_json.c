@@ -18,7 +18,7 @@ static json_t *number(double value) {
 static json_t *text_json(const char *text) {
     struct tare_strbuf escaped = { 0 };
     json_t *value = json_string(text);
-    if (value != NULL) return value;
+    if (value) return value;
     tare_strbuf_escape(&escaped, text, strlen(text));
     value = json_string(tare_strbuf_text(&escaped));
     tare_strbuf_free(&escaped);
@@ -222,13 +222,13 @@ tare_status tare_calibration_report_json(struct tare_strbuf *out, const struct t
     set(scheme, "symmetric", json_boolean(report->scheme.symmetric));
     set(root, "fingerprint", text_json(fingerprint));
     set(root, "settings", text_json(c->settings));
-    set(root, "unfinished", json_boolean(c->unfinished != NULL));
+    set(root, "unfinished", json_boolean(c->unfinished));
     set(root, "records", integer(tare_calibration_records(c)));
     set(root, "scheme", scheme);
     put_lists(root, report);
     char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     json_decref(root);
-    if (text == NULL) return TARE_FAIL(TARE_NO_MEMORY, "out of memory");
+    if (!text) return TARE_FAIL(TARE_NO_MEMORY, "out of memory");
     tare_strbuf_puts(out, text);
     tare_strbuf_putc(out, '\n');
     free(text);

@@ -47,7 +47,7 @@ static tare_status make_room(struct tare_calibration_report_tensor *t, struct ta
     t->points = TARE_NEW_ARRAY(&report->arena, struct tare_convergence_point, TARE_STATISTICS_BUCKETS);
     t->ranges = TARE_NEW_ARRAY(&report->arena, struct tare_calibration_report_range, report->n_algorithms + 1);
     t->columns = TARE_NEW_ARRAY(&report->arena, double, TARE_CALIBRATION_REPORT_COLUMNS);
-    return t->points != NULL && t->ranges != NULL && t->columns != NULL ? TARE_OK : TARE_NO_MEMORY;
+    return t->points && t->ranges && t->columns ? TARE_OK : TARE_NO_MEMORY;
 }
 
 /* Touches nothing but its tensor. */
@@ -80,11 +80,11 @@ static const char *name_of(struct tare_arena *arena, const struct tare_calibrati
 static tare_status add_tensor(struct tare_calibration_report *report, const struct tare_calibration_tensor *tensor,
                               const regex_t *expected) {
     const char *name = name_of(&report->arena, tensor);
-    if (name == NULL) return TARE_NO_MEMORY;
-    if (expected != NULL && regexec(expected, name, 0, NULL, 0) != 0) return TARE_OK;
+    if (!name) return TARE_NO_MEMORY;
+    if (expected && regexec(expected, name, 0, NULL, 0) != 0) return TARE_OK;
     struct tare_calibration_report_tensor *t = &report->tensors[report->n_tensors++];
     t->tensor = tensor;
-    t->name = report->function != NULL && *report->function != '\0' ? name + strlen(report->function) + 1 : name;
+    t->name = report->function && *report->function != '\0' ? name + strlen(report->function) + 1 : name;
     t->elements = tare_statistics_elements(&tensor->statistics);
     t->not_finite = t->elements - tare_histogram_finite(&tensor->statistics.histogram);
     t->has_range = tare_statistics_extremes(&t->low, &t->high, &tensor->statistics);
@@ -109,9 +109,9 @@ static tare_status fill_share(void *arg, int worker) {
 static tare_status add_tensors(struct tare_calibration_report *report, const regex_t *expected) {
     const struct tare_calibration *c = report->calibration;
     report->tensors = TARE_NEW_ARRAY(&report->arena, struct tare_calibration_report_tensor, c->n_tensors + 1);
-    if (report->tensors == NULL) return TARE_NO_MEMORY;
+    if (!report->tensors) return TARE_NO_MEMORY;
     report->function = c->n_tensors > 0 ? c->tensors[0]->function : NULL;
-    for (size_t i = 1; i < c->n_tensors && report->function != NULL; i++) {
+    for (size_t i = 1; i < c->n_tensors && report->function; i++) {
         if (strcmp(c->tensors[i]->function, report->function) != 0) report->function = NULL;
     }
     for (size_t i = 0; i < c->n_tensors; i++)
@@ -127,7 +127,7 @@ static tare_status add_tensors(struct tare_calibration_report *report, const reg
 static tare_status choose_algorithms(struct tare_calibration_report *report, const char *names) {
     size_t count;
     const struct tare_algorithm *const *rows = tare_algorithm_list(&count);
-    if (names != NULL) {
+    if (names) {
         TARE_TRY(tare_algorithm_parse_list(report->choices, &report->n_algorithms, TARE_CALIBRATION_REPORT_ALGORITHMS,
                                            names));
     } else {
@@ -139,7 +139,7 @@ static tare_status choose_algorithms(struct tare_calibration_report *report, con
         tare_algorithm_print(&text, &report->choices[i]);
         report->algorithms[i] = text.failed ? NULL : tare_arena_strdup(&report->arena, tare_strbuf_text(&text));
         tare_strbuf_free(&text);
-        if (report->algorithms[i] == NULL) return TARE_NO_MEMORY;
+        if (!report->algorithms[i]) return TARE_NO_MEMORY;
     }
     return TARE_OK;
 }
@@ -152,7 +152,7 @@ tare_status tare_calibration_report_make(struct tare_calibration_report *out,
     if (out->scheme.bits == 0) out->scheme = tare_grid_activation;
     TARE_TRY(choose_algorithms(out, options->algorithms));
     TARE_TRY(tare_calibration_warnings(&out->warnings, calibration));
-    if (options->tensors == NULL) return add_tensors(out, NULL);
+    if (!options->tensors) return add_tensors(out, NULL);
     int failure = regcomp(&expected, options->tensors, REG_EXTENDED | REG_NOSUB);
     if (failure != 0) {
         char text[128];

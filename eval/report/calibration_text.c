@@ -13,7 +13,7 @@ static void heading(struct tare_strbuf *out, const char *text, bool colour) {
 
 static void finish(struct tare_strbuf *out, struct tare_text_table *table,
                    const struct tare_calibration_report *report) {
-    out->failed = out->failed || table == NULL;
+    out->failed = out->failed || !table;
     tare_text_table_fit(table, report->text_width);
     tare_text_table_print(out, table);
     tare_text_table_free(table);
@@ -256,8 +256,7 @@ void tare_calibration_report_text(struct tare_strbuf *out, const struct tare_cal
     tare_strbuf_printf(out, "%s records, ", tare_calibration_count_text(number, tare_calibration_records(c)));
     if (report->n_tensors < c->n_tensors) tare_strbuf_printf(out, "%zu of ", report->n_tensors);
     tare_strbuf_printf(out, "%zu tensors", c->n_tensors);
-    if (report->function != NULL && *report->function != '\0')
-        tare_strbuf_printf(out, " in function %s", report->function);
+    if (report->function && *report->function != '\0') tare_strbuf_printf(out, " in function %s", report->function);
     tare_strbuf_putc(out, '\n');
     print_inputs(out, report, colour);
     print_bad(out, report, colour);

@@ -68,7 +68,7 @@ void tare_page_printf(struct tare_strbuf *out, const char *format, ...) {
 
 void tare_page_element(struct tare_strbuf *out, const char *element, const char *style_class, const char *format, ...) {
     tare_strbuf_printf(out, "<%s", element);
-    if (style_class != NULL) tare_strbuf_printf(out, " class=\"%s\"", style_class);
+    if (style_class) tare_strbuf_printf(out, " class=\"%s\"", style_class);
     tare_strbuf_putc(out, '>');
     PRINT_ESCAPED(out, format);
     tare_strbuf_printf(out, "</%s>\n", element);
@@ -159,10 +159,10 @@ void tare_page_table_begin(struct tare_page_table *table, struct tare_strbuf *ou
                            const struct tare_page_column *columns) {
     *table = (struct tare_page_table){ .out = out, .columns = columns };
     tare_strbuf_puts(out, "<div class=\"scroll\"><table><thead><tr>");
-    for (const struct tare_page_column *column = columns; column->heading != NULL; column++) {
+    for (const struct tare_page_column *column = columns; column->heading; column++) {
         tare_strbuf_puts(out, "<th");
         write_classes(out, column);
-        if (column->help != NULL) {
+        if (column->help) {
             tare_strbuf_puts(out, " title=\"");
             tare_page_text(out, column->help);
             tare_strbuf_putc(out, '"');
@@ -190,7 +190,7 @@ static void begin_cell(struct tare_page_table *table) {
     tare_strbuf_puts(table->out, "<td");
     write_classes(table->out, &table->columns[table->next]);
     tare_strbuf_putc(table->out, '>');
-    if (table->columns[table->next + 1].heading != NULL) table->next++;
+    if (table->columns[table->next + 1].heading) table->next++;
 }
 
 /* Long text may be broken behind a slash or an underline, as paths and the names of nodes are read. */

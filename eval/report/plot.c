@@ -137,10 +137,10 @@ void tare_plot_y_tick(struct tare_strbuf *out, const struct tare_plot *plot, dou
 
 void tare_plot_ticks(struct tare_strbuf *out, const struct tare_plot *plot, const char *x_unit, const char *y_unit) {
     double ticks[MAX_TICKS];
-    size_t count = x_unit != NULL ? tare_plot_round_numbers(ticks, MAX_TICKS, plot->x_low, plot->x_high) : 0;
+    size_t count = x_unit ? tare_plot_round_numbers(ticks, MAX_TICKS, plot->x_low, plot->x_high) : 0;
     for (size_t i = 0; i < count; i++)
         tare_plot_x_tick(out, plot, ticks[i], "%g%s", ticks[i], x_unit);
-    count = y_unit != NULL ? tare_plot_round_numbers(ticks, MAX_TICKS, plot->y_low, plot->y_high) : 0;
+    count = y_unit ? tare_plot_round_numbers(ticks, MAX_TICKS, plot->y_low, plot->y_high) : 0;
     for (size_t i = 0; i < count; i++)
         tare_plot_y_tick(out, plot, ticks[i], "%g%s", ticks[i], y_unit);
 }

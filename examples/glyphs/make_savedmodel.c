@@ -65,7 +65,7 @@ static tare_status read_architecture(struct builder *b) {
         char *save = NULL, *word = strtok_r(line, " \n", &save);
         if (!word) continue;
         snprintf(layer->kind, NAME_SIZE, "%s", word);
-        while ((word = strtok_r(NULL, " \n", &save)) != NULL) {
+        while ((word = strtok_r(NULL, " \n", &save))) {
             char *equals = strchr(word, '=');
             if (!equals) continue;
             *equals = '\0';

@@ -78,7 +78,7 @@ static bool take_name(struct cursor *cursor, const char **name) {
     size_t size;
     if (take_word(cursor, &word, &size) && take(cursor, ":")) {
         *name = tare_arena_strndup(&cursor->memory->arena, word, size);
-        return *name != NULL;
+        return *name;
     }
     cursor->at = start;
     return false;

@@ -234,7 +234,7 @@ static bool item_of(struct tare_opspec_memory *memory, union tare_attr_item *ite
         item->shape = shape;
         return shape && shape_of(shape, value);
     case TARE_ATTR_TENSOR:
-        return (item->tensor = tensor_of(memory, value)) != NULL;
+        return (item->tensor = tensor_of(memory, value));
     case TARE_ATTR_FUNC:
         return func_of(memory, &item->func, value);
     default:

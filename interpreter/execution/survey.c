@@ -41,7 +41,7 @@ static tare_status note(struct search *search, const struct tare_node *node, con
             !tare_map_set(&search->ops, name, op))
             return TARE_NO_MEMORY;
         op->op = name;
-        op->has_reason = why != NULL;
+        op->has_reason = why;
         search->list[search->n_list++] = op;
     }
     if (op->count < NODES_NAMED) op->nodes[op->count] = node;

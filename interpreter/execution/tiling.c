@@ -26,7 +26,7 @@ static tare_status find_tiling(struct tare_plan *plan, const struct tare_plan_us
     if (!may_join(uses, last, first)) return TARE_OK;
     while (tiled.n_heads < TARE_TILED_STEPS_MAX) {
         const int slot = end_of(last), user = uses->used_by[slot];
-        if (user < 0 || plan->steps[user].op == NULL || plan->steps[user].op->run_tiled != last->op->run_tiled) break;
+        if (user < 0 || !plan->steps[user].op || plan->steps[user].op->run_tiled != last->op->run_tiled) break;
         if (plan->steps[user].inputs[0] != slot || !may_join(uses, &plan->steps[user], first)) break;
         tiled.heads[tiled.n_heads++] = user;
         last = &plan->steps[user];

@@ -41,7 +41,7 @@ static bool elements_of(struct tare_shape *out, const struct tare_fact *fact) {
         return true;
     }
     if (fact->partial) *out = *fact->partial;
-    return fact->partial != NULL;
+    return fact->partial;
 }
 
 /* Inputs first … last-1 one behind the other. An input of which nothing is known takes its length in unknown elements.

@@ -213,14 +213,14 @@ void tare_conv_dense_at(enum tare_cpu_level level, float *output, const struct t
     for (int64_t g = 0; g < conv->groups; g++) {
         const struct tare_conv_patches patches = { conv, input, g, sizeof(float) };
         struct tare_gemm_rows rows = { .gather = gather_floats, .source = &patches };
-        struct tare_gemm_epilogue group = epilogue == NULL ? (struct tare_gemm_epilogue){ 0 } : *epilogue;
-        if (group.bias != NULL) group.bias += g * n;
-        if (group.addend != NULL) group.addend += g * n;
+        struct tare_gemm_epilogue group = !epilogue ? (struct tare_gemm_epilogue){ 0 } : *epilogue;
+        if (group.bias) group.bias += g * n;
+        if (group.addend) group.addend += g * n;
         if (is_pointwise(conv))
             rows = (struct tare_gemm_rows){ .data = input + g * (conv->in_channels / conv->groups),
                                             .stride = conv->in_channels };
-        tare_gemm_at(level, output + g * n, conv->out_channels, &rows, packed, m, n, k,
-                     epilogue == NULL ? NULL : &group, scratch);
+        tare_gemm_at(level, output + g * n, conv->out_channels, &rows, packed, m, n, k, !epilogue ? NULL : &group,
+                     scratch);
         packed += tare_gemm_packed_floats(k, n);
     }
 }

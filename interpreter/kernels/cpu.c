@@ -25,7 +25,7 @@ static enum tare_cpu_level machine_level(void) {
 static void find_level(void) {
     found_level = machine_level();
     const char *expected = getenv("TARE_CPU");
-    for (int i = TARE_CPU_PLAIN; expected != NULL && i < (int)found_level; i++) {
+    for (int i = TARE_CPU_PLAIN; expected && i < (int)found_level; i++) {
         if (strcmp(expected, level_names[i]) == 0) found_level = (enum tare_cpu_level)i;
     }
 }

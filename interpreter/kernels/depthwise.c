@@ -17,7 +17,7 @@ void tare_depthwise_row_plain(const struct tare_depthwise_row *row) {
                                filter[h * row->filter_h + w * row->filter_w + c], sum);
             }
             output[c] =
-                row->epilogue == NULL ? sum : tare_gemm_apply_epilogue(row->epilogue, sum, i * row->output_step + c, c);
+                !row->epilogue ? sum : tare_gemm_apply_epilogue(row->epilogue, sum, i * row->output_step + c, c);
         }
     }
 }
@@ -88,7 +88,7 @@ struct walk {
 /* One output line: slice `d`, line `h`, whose first element is element `at` of the image's output. */
 static void line(const struct walk *walk, char *output, int64_t at, int64_t d, int64_t h) {
     const struct tare_conv *conv = walk->conv;
-    struct tare_gemm_epilogue epilogue = walk->epilogue == NULL ? (struct tare_gemm_epilogue){ 0 } : *walk->epilogue;
+    struct tare_gemm_epilogue epilogue = !walk->epilogue ? (struct tare_gemm_epilogue){ 0 } : *walk->epilogue;
     const int64_t channels = conv->out_channels, line_size = conv->in[2] * channels;
     struct tare_depthwise_row row = {
         .channels = channels,
@@ -112,16 +112,16 @@ static void line(const struct walk *walk, char *output, int64_t at, int64_t d, i
         row.filter = walk->filter + kd * conv->kernel[1] * row.filter_h * walk->in_size;
         row.accumulate = kd > d0;
         for (int64_t w = 0; w < conv->out[2];) {
-            const bool inner = walk->line != NULL || (w >= inner_first && w < inner_last);
-            row.count = walk->line != NULL ? conv->out[2] : inner ? inner_last - w : 1;
+            const bool inner = walk->line || (w >= inner_first && w < inner_last);
+            row.count = walk->line ? conv->out[2] : inner ? inner_last - w : 1;
             row.w0 = 0, row.w1 = conv->kernel[2];
             if (!inner) inside_taps(conv, 2, w, &row.w0, &row.w1);
             const int64_t in_w = w * conv->stride[2] - conv->pad[2];
             row.input = walk->image + ((in_d * conv->in[1] + in_h) * conv->in[2] + in_w) * channels * walk->in_size;
             row.output = output + w * channels * walk->out_size;
-            if (epilogue.addend != NULL) epilogue.addend = walk->epilogue->addend + at + w * channels;
-            row.epilogue = walk->epilogue != NULL && kd == d1 - 1 ? &epilogue : NULL;
-            (walk->line != NULL ? walk->line : walk->kernel)(&row);
+            if (epilogue.addend) epilogue.addend = walk->epilogue->addend + at + w * channels;
+            row.epilogue = walk->epilogue && kd == d1 - 1 ? &epilogue : NULL;
+            (walk->line ? walk->line : walk->kernel)(&row);
             w += row.count;
         }
     }
@@ -150,9 +150,9 @@ void tare_conv_depthwise_at(enum tare_cpu_level level, float *output, const stru
     const int64_t pixels = conv->in[0] * conv->in[1] * conv->in[2];
     const int64_t multiplier = conv->in_channels ? conv->out_channels / conv->in_channels : 0;
     const int64_t image_out = conv->out[0] * conv->out[1] * conv->out[2] * conv->out_channels;
-    struct tare_gemm_epilogue image_epilogue = epilogue == NULL ? (struct tare_gemm_epilogue){ 0 } : *epilogue;
+    struct tare_gemm_epilogue image_epilogue = !epilogue ? (struct tare_gemm_epilogue){ 0 } : *epilogue;
     for (int64_t b = 0; b < conv->batch; b++) {
-        if (image_epilogue.addend != NULL) image_epilogue.addend = epilogue->addend + b * image_out;
+        if (image_epilogue.addend) image_epilogue.addend = epilogue->addend + b * image_out;
         const float *image = input + b * pixels * conv->in_channels;
         if (multiplier > 1) { /* each channel as often as it has outputs: then the multiplier is 1 */
             float *to = scratch;
@@ -163,7 +163,7 @@ void tare_conv_depthwise_at(enum tare_cpu_level level, float *output, const stru
             image = scratch;
         }
         tare_depthwise_image(kernel, line_of(level, conv), conv, output, image, filter, sizeof(float), sizeof(float),
-                             epilogue == NULL ? NULL : &image_epilogue);
+                             !epilogue ? NULL : &image_epilogue);
         output += image_out;
     }
 }

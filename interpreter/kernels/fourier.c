@@ -73,21 +73,21 @@ static void make_filter(struct tare_fourier *fourier) {
 
 struct tare_fourier *tare_fourier_new(struct tare_arena *arena, int64_t n) {
     struct tare_fourier *fourier = TARE_NEW(arena, struct tare_fourier);
-    if (fourier == NULL || n > INT64_MAX / 64) return NULL;
+    if (!fourier || n > INT64_MAX / 64) return NULL;
     const bool is_power = (n & (n - 1)) == 0;
     fourier->n = n;
     fourier->m = 1;
     while (fourier->m < (is_power ? n : 2 * n - 1))
         fourier->m *= 2;
     fourier->roots = TARE_NEW_ARRAY(arena, complex128, (size_t)(fourier->m / 2 + 1));
-    if (fourier->roots == NULL) return NULL;
+    if (!fourier->roots) return NULL;
     for (int64_t k = 0; k < fourier->m / 2; k++)
         fourier->roots[k] = root_of_unity(k, fourier->m);
     if (is_power) return fourier;
     fourier->chirp = TARE_NEW_ARRAY(arena, complex128, (size_t)n);
     fourier->filter = TARE_NEW_ARRAY(arena, complex128, (size_t)fourier->m);
     fourier->work = TARE_NEW_ARRAY(arena, complex128, (size_t)fourier->m);
-    if (fourier->chirp == NULL || fourier->filter == NULL || fourier->work == NULL) return NULL;
+    if (!fourier->chirp || !fourier->filter || !fourier->work) return NULL;
     make_filter(fourier);
     return fourier;
 }
@@ -109,7 +109,7 @@ static void transform_by_chirp(struct tare_fourier *fourier, complex128 *x) {
 void tare_fourier_run(struct tare_fourier *fourier, _Complex double *x, bool inverse) {
     for (int64_t k = 0; inverse && k < fourier->n; k++)
         x[k] = conj(x[k]);
-    if (fourier->chirp == NULL)
+    if (!fourier->chirp)
         transform_power_of_two(fourier, x);
     else
         transform_by_chirp(fourier, x);

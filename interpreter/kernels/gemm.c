@@ -49,8 +49,7 @@ void tare_gemm_block_plain(const struct tare_gemm_block *block) {
                 for (int64_t p = 0; p < block->length; p++, b += TARE_GEMM_PANEL)
                     sum = fmaf(a[s * block->step + p], *b, sum);
             }
-            block->c[at + j] =
-                block->epilogue == NULL ? sum : tare_gemm_apply_epilogue(block->epilogue, sum, at + j, j);
+            block->c[at + j] = !block->epilogue ? sum : tare_gemm_apply_epilogue(block->epilogue, sum, at + j, j);
         }
     }
 }
@@ -74,7 +73,7 @@ int64_t tare_gemm_even_piece(int64_t expected, int64_t limit, int64_t unit) {
 enum { FEW_ROWS = 6, FEW_COLUMNS = 64, MOST_K_UNCUT = 512 };
 
 static bool is_one_block(const struct tare_gemm_rows *a, int64_t m, int64_t n, int64_t k) {
-    if (a->data == NULL) return false;
+    if (!a->data) return false;
     return m <= FEW_ROWS || (n <= FEW_COLUMNS && k <= MOST_K_UNCUT);
 }
 
@@ -85,14 +84,14 @@ enum { ONE_SET = 1024 };
 /* Sets the block's rows of A: [row, row + block->rows), from k0 on. */
 static void take_rows(struct tare_gemm_block *block, const struct tare_gemm_rows *a, int64_t row, int64_t k0,
                       float *scratch) {
-    if (a->data != NULL && a->stride % ONE_SET != 0) {
+    if (a->data && a->stride % ONE_SET != 0) {
         block->a = a->data + row * a->stride + k0;
         block->lda = a->stride;
         return;
     }
     block->a = scratch;
     block->lda = BLOCK_STRIDE;
-    if (a->data == NULL) {
+    if (!a->data) {
         a->gather(a->source, scratch, BLOCK_STRIDE, row, block->rows, k0, block->length);
         return;
     }
@@ -122,16 +121,16 @@ void tare_gemm_at(enum tare_cpu_level level, float *c, int64_t ldc, const struct
     }
     const int64_t block_rows = tare_gemm_even_piece(m, TARE_GEMM_BLOCK_ROWS, TARE_GEMM_TILE_ROWS);
     const int64_t block_k = tare_gemm_even_piece(k, TARE_GEMM_BLOCK_K, 4);
-    struct tare_gemm_epilogue rows_epilogue = epilogue == NULL ? (struct tare_gemm_epilogue){ 0 } : *epilogue;
+    struct tare_gemm_epilogue rows_epilogue = !epilogue ? (struct tare_gemm_epilogue){ 0 } : *epilogue;
     for (int64_t row = 0; row < m; row += block_rows) {
         block.rows = m - row < block_rows ? m - row : block_rows;
         block.c = c + row * ldc;
-        if (epilogue != NULL && epilogue->addend != NULL) rows_epilogue.addend = epilogue->addend + row * ldc;
+        if (epilogue && epilogue->addend) rows_epilogue.addend = epilogue->addend + row * ldc;
         for (int64_t k0 = 0; k0 < k; k0 += block_k) {
             block.length = k - k0 < block_k ? k - k0 : block_k;
             block.panels = packed + k0 * TARE_GEMM_PANEL;
             block.accumulate = k0 > 0;
-            block.epilogue = epilogue != NULL && k0 + block.length == k ? &rows_epilogue : NULL;
+            block.epilogue = epilogue && k0 + block.length == k ? &rows_epilogue : NULL;
             take_rows(&block, a, row, k0, scratch);
             run(&block);
         }

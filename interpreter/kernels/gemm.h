@@ -81,8 +81,8 @@ int64_t tare_gemm_even_piece(int64_t expected, int64_t limit, int64_t unit);
 /* One element, finished: what the vector code does in lanes. */
 static inline float tare_gemm_apply_epilogue(const struct tare_gemm_epilogue *epilogue, float x, int64_t addend_at,
                                              int64_t column) {
-    if (epilogue->bias != NULL) x += epilogue->bias[column];
-    if (epilogue->addend != NULL) x += epilogue->addend[addend_at];
+    if (epilogue->bias) x += epilogue->bias[column];
+    if (epilogue->addend) x += epilogue->addend[addend_at];
     if (!epilogue->relu) return x;
     if (x < 0) x = 0;
     return x > epilogue->limit ? epilogue->limit : x;

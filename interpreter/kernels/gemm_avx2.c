@@ -46,7 +46,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tile(const struct tare_gemm_block *bloc
         TARE_UNROLL
         for (int j = 0; j < vectors; j++) {
             const __m256i mask = j >= vectors - 2 ? last[j & 1] : _mm256_set1_epi32(-1);
-            if (epilogue != NULL)
+            if (epilogue)
                 sum[i][j] =
                     tare_epilogue_avx2(epilogue, sum[i][j], c - block->c + i * ldc + j * 8, column + j * 8, mask);
             _mm256_maskstore_ps(c + i * ldc + j * 8, mask, sum[i][j]);

@@ -60,8 +60,8 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tile(const struct tare_gemm_block *bl
         }
     }
     const struct tare_gemm_epilogue *epilogue = block->epilogue;
-    const float *addend = epilogue == NULL || epilogue->addend == NULL ? NULL : epilogue->addend + (c - block->c);
-    const int64_t to_fetch = addend == NULL ? rows : 2 * rows;
+    const float *addend = !epilogue || !epilogue->addend ? NULL : epilogue->addend + (c - block->c);
+    const int64_t to_fetch = !addend ? rows : 2 * rows;
     int64_t fetched = block->accumulate ? rows : 0; /* sums so far are in the cache already */
     for (int64_t s = 0; s < block->segments; s++, a += block->step) {
         int64_t p = 0;
@@ -77,7 +77,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tile(const struct tare_gemm_block *bl
         TARE_UNROLL
         for (int j = 0; j < panels; j++) {
             const __mmask16 mask = j == panels - 1 ? last : (__mmask16)0xffff;
-            if (epilogue != NULL)
+            if (epilogue)
                 sum[i][j] =
                     tare_epilogue_avx512(epilogue, sum[i][j], c - block->c + i * ldc + j * 16, column + j * 16, mask);
             _mm512_mask_storeu_ps(c + i * ldc + j * 16, mask, sum[i][j]);

@@ -113,7 +113,7 @@ void tare_igemm_pairs_plain(int32_t *c, int64_t ldc, const void *a, int64_t a_st
         const int16_t *row = (const int16_t *)((const char *)a + i * a_stride);
         for (int64_t j = 0; j < n; j++) {
             const int16_t *b = (const int16_t *)((const char *)panels + j / PANEL * panel_stride) + j % PANEL * 2;
-            uint32_t sum = (uint32_t)(start == NULL ? c[i * ldc + j] : start[j]);
+            uint32_t sum = (uint32_t)(!start ? c[i * ldc + j] : start[j]);
             for (int64_t g = 0; g < groups; g++, b += GROUP / 2)
                 sum += (uint32_t)(row[2 * g] * b[0]) + (uint32_t)(row[2 * g + 1] * b[1]);
             c[i * ldc + j] = (int32_t)sum;
@@ -153,11 +153,10 @@ static void add_128(char *bytes, int64_t count) {
 static void gather_block(char *block, const struct tare_igemm_rows *a, enum tare_igemm_form form, int64_t row,
                          int64_t rows, int64_t k0, int64_t count) {
     const int64_t size = element_size(form), filled = group_count(form, count) * 4;
-    if (a->data == NULL) a->gather(a->source, block, BLOCK_STRIDE / size, row, rows, k0, count);
+    if (!a->data) a->gather(a->source, block, BLOCK_STRIDE / size, row, rows, k0, count);
     for (int64_t i = 0; i < rows; i++) {
         char *to = block + i * BLOCK_STRIDE;
-        if (a->data != NULL)
-            memcpy(to, (const char *)a->data + ((row + i) * a->stride + k0) * size, (size_t)(count * size));
+        if (a->data) memcpy(to, (const char *)a->data + ((row + i) * a->stride + k0) * size, (size_t)(count * size));
         memset(to + count * size, 0, (size_t)(filled - count * size));
         if (form == TARE_IGEMM_QUADS) add_128(to, filled);
     }

@@ -15,7 +15,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX2 void tile(int32_t *c, int64_t ldc, const cha
     for (int i = 0; i < rows; i++) {
         TARE_UNROLL
         for (int j = 0; j < 2; j++)
-            sum[i][j] = _mm256_maskload_epi32((start != NULL ? start : c + i * ldc) + j * 8, last[j]);
+            sum[i][j] = _mm256_maskload_epi32((start ? start : c + i * ldc) + j * 8, last[j]);
     }
     for (int64_t g = 0; g < groups; g++) {
         const __m256i low = _mm256_loadu_si256((const __m256i *)(b + g * 64));
@@ -74,8 +74,8 @@ TARE_TARGET_AVX2 void tare_igemm_pairs_avx2(int32_t *c, int64_t ldc, const void 
         for (int64_t t = 0; t < tile_count; t++) {
             const int64_t end = (t + 1) * rows / tile_count;
             some_rows(c + row * ldc + column, ldc, (const char *)a + row * a_stride, a_stride,
-                      (const char *)panels + column / 16 * panel_stride, groups, start == NULL ? NULL : start + column,
-                      last, end - row);
+                      (const char *)panels + column / 16 * panel_stride, groups, !start ? NULL : start + column, last,
+                      end - row);
             row = end;
         }
     }

@@ -28,7 +28,7 @@ typedef void tile_function(int32_t *c, int64_t ldc, const char *a, int64_t a_str
         TARE_UNROLL                                                                                                    \
         for (int j = 0; j < panels; j++) {                                                                             \
             const __mmask16 mask = j == panels - 1 ? last : (__mmask16)0xffff;                                         \
-            sum[i][j] = _mm512_maskz_loadu_epi32(mask, (start != NULL ? start : c + i * ldc) + j * 16);                \
+            sum[i][j] = _mm512_maskz_loadu_epi32(mask, (start ? start : c + i * ldc) + j * 16);                        \
         }                                                                                                              \
     }                                                                                                                  \
     for (int64_t g = 0; g < groups; g++) {                                                                             \
@@ -71,7 +71,8 @@ typedef void tile_function(int32_t *c, int64_t ldc, const char *a, int64_t a_str
     TILE_PAIR(kind, target, 5)                                                                                         \
     TILE_PAIR(kind, target, 6)                                                                                         \
     TILE_PAIR(kind, target, 7)                                                                                         \
-    TILE_PAIR(kind, target, 8) TILE_PAIR(kind, target, 9) TILE_PAIR(kind, target, 10) TILE_PAIR(kind, target, 11)      \
+    TILE_PAIR(kind, target, 8)                                                                                         \
+    TILE_PAIR(kind, target, 9) TILE_PAIR(kind, target, 10) TILE_PAIR(kind, target, 11)                                 \
         TILE_PAIR(kind, target, 12) static tile_function *const tiles_##kind[MAX_ROWS + 1][2] = {                      \
             { NULL },        ENTRY(kind, 1),  ENTRY(kind, 2),  ENTRY(kind, 3), ENTRY(kind, 4),                         \
             ENTRY(kind, 5),  ENTRY(kind, 6),  ENTRY(kind, 7),  ENTRY(kind, 8), ENTRY(kind, 9),                         \
@@ -98,7 +99,7 @@ static void run_tiles(tile_function *const tiles[MAX_ROWS + 1][2], int32_t *c, i
             const int64_t end = (t + 1) * rows / tile_count;
             tiles[end - row][width / 32](c + row * ldc + column, ldc, (const char *)a + row * a_stride, a_stride,
                                          (const char *)panels + column / 16 * panel_stride, panel_stride, groups,
-                                         start == NULL ? NULL : start + column, last);
+                                         !start ? NULL : start + column, last);
             row = end;
         }
     }

@@ -87,9 +87,9 @@ static void run_stage(struct walk *walk, int s, int64_t from, int64_t to) {
     }
     const float *input = (s == 0 ? walk->input : in->data) + (first - in->first) * in->line;
     float *output = out->data + (from - out->first) * out->line;
-    struct tare_gemm_epilogue shifted = stage->epilogue == NULL ? (struct tare_gemm_epilogue){ 0 } : *stage->epilogue;
-    const struct tare_gemm_epilogue *epilogue = stage->epilogue == NULL ? NULL : &shifted;
-    if (shifted.addend != NULL) shifted.addend += (walk->first_image * out->lines + from) * out->line;
+    struct tare_gemm_epilogue shifted = !stage->epilogue ? (struct tare_gemm_epilogue){ 0 } : *stage->epilogue;
+    const struct tare_gemm_epilogue *epilogue = !stage->epilogue ? NULL : &shifted;
+    if (shifted.addend) shifted.addend += (walk->first_image * out->lines + from) * out->line;
     if (stage->is_padding) {
         for (int64_t i = 0; i < walk->images; i++)
             pad_lines(&stage->conv, output + i * out->lines * out->line, input + i * in->lines * in->line, from, to);

@@ -140,7 +140,7 @@ static void change_number(char *text, uint64_t *seed) {
     for (size_t i = 0; text[i] && count < 256; i++) {
         if (text[i] == '\'') quoted = !quoted;
         const bool number = isdigit((unsigned char)text[i]) || (text[i] == '-' && isdigit((unsigned char)text[i + 1]));
-        const bool start = i == 0 || strchr(" [,:", text[i - 1]) != NULL;
+        const bool start = i == 0 || strchr(" [,:", text[i - 1]);
         if (number && start && !quoted) places[count++] = i;
     }
     if (!count) return;

@@ -16,7 +16,7 @@ TARE_OP_EXPORT int64_t everything_states; /* made and not ended yet */
 
 static int zero_out_create(tare_op_context *c, void **state) {
     struct zero_out *made = malloc(sizeof *made);
-    TARE_OP_REQUIRE(made != NULL, "no memory");
+    TARE_OP_REQUIRE(made, "no memory");
     if (tare_op_attr_int(c, "preserve_index", &made->preserve) != 0) {
         free(made);
         return 1;
@@ -195,7 +195,7 @@ static int meet(tare_op_context *c) {
 static int bump(tare_op_context *c) {
     const tare_op_tensor *value = tare_op_input(c, 0);
     tare_op_tensor *next;
-    if (value == NULL) return 1; /* the text says why */
+    if (!value) return 1; /* the text says why */
     TARE_OP_TRY(tare_op_assign(c, 0, tare_op_rank(value), tare_op_dims(value), &next));
     for (int64_t i = 0; i < tare_op_elements(value); i++)
         TARE_OP_MUTABLE_DATA(float, next)[i] = TARE_OP_DATA(float, value)[i] + 1;
@@ -247,7 +247,7 @@ static int shout(tare_op_context *c) {
         size_t size;
         const char *text = tare_op_string(in, i, &size);
         char *louder = (char *)tare_op_scratch(c, size + 1);
-        TARE_OP_REQUIRE(louder != NULL && text != NULL, "no memory");
+        TARE_OP_REQUIRE(louder && text, "no memory");
         memcpy(louder, text, size);
         louder[size] = '!';
         TARE_OP_TRY(tare_op_set_string(out, i, louder, size + 1));

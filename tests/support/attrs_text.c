@@ -35,7 +35,7 @@ static tare_status add_functions(struct tare_node *node, struct tare_opspec_memo
     struct tare_attr attr = { .name = name, .kind = TARE_ATTR_FUNC, .is_list = is_list };
     const size_t room = (size_t)(end - value) + 1;
     union tare_attr_item *items = TARE_NEW_ARRAY(&memory->arena, union tare_attr_item, room);
-    if (items == NULL) return TARE_NO_MEMORY;
+    if (!items) return TARE_NO_MEMORY;
     while (value < end) {
         const size_t size = strcspn(value, " \t,;[]");
         if (value + size > end || size == 0) {
@@ -43,7 +43,7 @@ static tare_status add_functions(struct tare_node *node, struct tare_opspec_memo
             continue;
         }
         items[attr.count].func.name = tare_arena_strndup(&memory->arena, value, size);
-        if (items[attr.count++].func.name == NULL) return TARE_NO_MEMORY;
+        if (!items[attr.count++].func.name) return TARE_NO_MEMORY;
         value += size;
     }
     attr.items = items;
@@ -59,10 +59,9 @@ static tare_status add_attr(struct tare_node *node, struct tare_opspec_memory *m
         end--;
     if (text == end) return TARE_OK;
     const char *colon = memchr(text, ':', (size_t)(end - text));
-    if (colon == NULL) return TARE_FAIL(TARE_INVALID_ARGUMENT, "attribute '%.*s' has no ':'", (int)(end - text), text);
+    if (!colon) return TARE_FAIL(TARE_INVALID_ARGUMENT, "attribute '%.*s' has no ':'", (int)(end - text), text);
     const struct tare_op_attr *spec = tare_op_def_find_attr(node->def, text, (size_t)(colon - text));
-    if (spec == NULL)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "the op has no attribute '%.*s'", (int)(colon - text), text);
+    if (!spec) return TARE_FAIL(TARE_INVALID_ARGUMENT, "the op has no attribute '%.*s'", (int)(colon - text), text);
     const char *value = colon + 1;
     while (value < end && isspace((unsigned char)*value))
         value++;
@@ -74,7 +73,7 @@ static tare_status add_attr(struct tare_node *node, struct tare_opspec_memory *m
     if (spec->kind == TARE_ATTR_FUNC && *value != '{')
         return add_functions(node, memory, spec->name, spec->is_list, value, end);
     struct tare_attr *attr = tare_opspec_parse_value(memory, spec->kind, spec->is_list, value, (size_t)(end - value));
-    if (attr == NULL)
+    if (!attr)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "attribute %s: '%.*s' is no value of its kind", spec->name,
                          (int)(end - value), value);
     attr->name = spec->name;
@@ -83,7 +82,7 @@ static tare_status add_attr(struct tare_node *node, struct tare_opspec_memory *m
 }
 
 tare_status attrs_from_text(struct tare_node *node, struct tare_opspec_memory *memory, const char *attrs) {
-    while (attrs != NULL && *attrs != '\0') {
+    while (attrs && *attrs != '\0') {
         const char *end = end_of_attr(attrs);
         TARE_TRY(add_attr(node, memory, attrs, end));
         attrs = *end ? end + 1 : end;

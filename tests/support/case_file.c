@@ -46,7 +46,7 @@ static tare_status add_line(struct case_file *file, const char *text, int number
     if (*text == '\0' || *text == '#') return TARE_OK;
     if (!TARE_GROW(file->lines, file->n_lines, file->lines_capacity)) return TARE_NO_MEMORY;
     text = tare_arena_strdup(&file->arena, text);
-    if (text == NULL) return TARE_NO_MEMORY;
+    if (!text) return TARE_NO_MEMORY;
     file->lines[file->n_lines++] = (struct case_line){ text, number };
     return TARE_OK;
 }
@@ -78,7 +78,7 @@ static tare_status add_entry(struct case_file *file, size_t first, size_t end, c
     const char *op = after_keyword(file->lines[first].text, "case");
     if (!TARE_GROW(file->entries, file->n_entries, file->entries_capacity)) return TARE_NO_MEMORY;
     op = tare_arena_strndup(&file->arena, op, strcspn(op, " \t"));
-    if (op == NULL) return TARE_NO_MEMORY;
+    if (!op) return TARE_NO_MEMORY;
     file->entries[file->n_entries++] = (struct case_entry){ op, type, first, end };
     return TARE_OK;
 }
@@ -86,11 +86,11 @@ static tare_status add_entry(struct case_file *file, size_t first, size_t end, c
 static tare_status add_case(struct case_file *file, size_t first, size_t end) {
     for (size_t i = first + 1; i < end; i++) {
         const char *types = after_keyword(file->lines[i].text, "types");
-        if (types == NULL) continue;
+        if (!types) continue;
         while (*types != '\0') {
             const size_t size = strcspn(types, " \t");
             const char *type = tare_arena_strndup(&file->arena, types, size);
-            if (type == NULL) return TARE_NO_MEMORY;
+            if (!type) return TARE_NO_MEMORY;
             TARE_TRY(add_entry(file, first, end, type));
             types += size;
             types += strspn(types, " \t");
@@ -102,11 +102,11 @@ static tare_status add_case(struct case_file *file, size_t first, size_t end) {
 
 static tare_status split_cases(struct case_file *file) {
     for (size_t i = 0; i < file->n_lines;) {
-        if (after_keyword(file->lines[i].text, "case") == NULL)
+        if (!after_keyword(file->lines[i].text, "case"))
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s:%d: '%s' outside a case", file->path, file->lines[i].number,
                              file->lines[i].text);
         size_t end = i + 1;
-        while (end < file->n_lines && after_keyword(file->lines[end].text, "case") == NULL)
+        while (end < file->n_lines && !after_keyword(file->lines[end].text, "case"))
             end++;
         TARE_TRY(add_case(file, i, end));
         i = end;
@@ -117,10 +117,10 @@ static tare_status split_cases(struct case_file *file) {
 tare_status case_file_open(struct case_file **out, const char *path) {
     *out = NULL;
     FILE *stream = fopen(path, "r");
-    if (stream == NULL) return TARE_FAIL(TARE_NOT_FOUND, "%s: %s", path, strerror(errno));
+    if (!stream) return TARE_FAIL(TARE_NOT_FOUND, "%s: %s", path, strerror(errno));
     struct case_file *file = tare_calloc(1, sizeof *file);
     tare_status status = file ? TARE_OK : TARE_NO_MEMORY;
-    if (file != NULL) {
+    if (file) {
         file->path = tare_arena_strdup(&file->arena, path);
         status = read_lines(file, stream);
         if (status == TARE_OK) status = split_cases(file);
@@ -134,7 +134,7 @@ tare_status case_file_open(struct case_file **out, const char *path) {
 }
 
 void case_file_close(struct case_file *file) {
-    if (file == NULL) return;
+    if (!file) return;
     tare_free(file->lines);
     tare_free(file->entries);
     tare_arena_free(&file->arena);
@@ -152,7 +152,7 @@ const char *case_file_op(const struct case_file *file, size_t i) {
 static const char *substitute(struct tare_arena *arena, const char *text, const char *type) {
     struct tare_strbuf out = { 0 };
     for (; *text != '\0'; text++) {
-        if (*text == '@' && type != NULL)
+        if (*text == '@' && type)
             tare_strbuf_puts(&out, type);
         else
             tare_strbuf_putc(&out, *text);
@@ -224,7 +224,7 @@ tare_status case_file_read(struct op_case *out, const struct case_file *file, si
     out->where = tare_arena_printf(arena, "%s:%d", file->path, file->lines[entry->first].number);
     for (size_t k = entry->first; k < entry->end; k++) {
         const char *line = substitute(arena, file->lines[k].text, entry->type);
-        if (line == NULL || out->where == NULL) return TARE_NO_MEMORY;
+        if (!line || !out->where) return TARE_NO_MEMORY;
         tare_status status = read_line(out, line);
         if (status != TARE_OK) return tare_error_prefix(status, "%s:%d", file->path, file->lines[k].number);
     }

@@ -47,7 +47,7 @@ static tare_status take_text(struct cursor *cursor, const char **out) {
         return TARE_FAIL(TARE_CORRUPT, "%s: offset %zu: a text of %u bytes", cursor->file->path, cursor->at, size);
     *out = size ? tare_arena_strndup(arena, (const char *)cursor->file->bytes + cursor->at, size) : NULL;
     cursor->at += size;
-    return size && *out == NULL ? TARE_NO_MEMORY : TARE_OK;
+    return size && !*out ? TARE_NO_MEMORY : TARE_OK;
 }
 
 static tare_status take_tensor(struct cursor *cursor, struct tare_tensor *out) {
@@ -85,7 +85,7 @@ static tare_status take_tensors(struct cursor *cursor, struct tare_tensor *out, 
 
 static tare_status read_whole(struct golden_file *file) {
     FILE *stream = fopen(file->path, "rb");
-    if (stream == NULL) return TARE_FAIL(TARE_NOT_FOUND, "%s: %s", file->path, strerror(errno));
+    if (!stream) return TARE_FAIL(TARE_NOT_FOUND, "%s: %s", file->path, strerror(errno));
     fseek(stream, 0, SEEK_END);
     const long size = ftell(stream);
     rewind(stream);
@@ -93,7 +93,7 @@ static tare_status read_whole(struct golden_file *file) {
     file->bytes = tare_malloc(file->size + 1);
     const size_t got = file->bytes ? fread(file->bytes, 1, file->size, stream) : 0;
     fclose(stream);
-    if (file->bytes == NULL) return TARE_NO_MEMORY;
+    if (!file->bytes) return TARE_NO_MEMORY;
     return got == file->size ? TARE_OK : TARE_FAIL(TARE_IO, "%s: cannot be read", file->path);
 }
 
@@ -108,7 +108,7 @@ static tare_status read_index(struct golden_file *file) {
         return TARE_FAIL(TARE_CORRUPT, "%s: no golden file of version %d", file->path, GOLDEN_VERSION);
     if (head[1] > file->size) return TARE_FAIL(TARE_CORRUPT, "%s: %u cases", file->path, head[1]);
     file->entries = TARE_NEW_ARRAY(&file->arena, struct golden_entry, head[1]);
-    if (file->entries == NULL) return TARE_NO_MEMORY;
+    if (!file->entries) return TARE_NO_MEMORY;
     for (uint32_t i = 0; i < head[1]; i++) {
         uint32_t size = 0;
         TARE_TRY(take(&cursor, &size, sizeof size));
@@ -125,7 +125,7 @@ static tare_status read_index(struct golden_file *file) {
 
 tare_status golden_open(struct golden_file **out, const char *path) {
     struct golden_file *file = tare_calloc(1, sizeof *file);
-    if (file == NULL) return TARE_NO_MEMORY;
+    if (!file) return TARE_NO_MEMORY;
     file->path = tare_arena_strdup(&file->arena, path);
     tare_status status = read_whole(file);
     if (status == TARE_OK) status = read_index(file);
@@ -135,7 +135,7 @@ tare_status golden_open(struct golden_file **out, const char *path) {
 }
 
 void golden_close(struct golden_file *file) {
-    if (file == NULL) return;
+    if (!file) return;
     tare_free(file->bytes);
     tare_arena_free(&file->arena);
     tare_free(file);

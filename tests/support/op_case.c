@@ -55,19 +55,19 @@ static tare_status check_inputs(struct run *run) {
 static tare_status open_node(struct run *run) {
     const struct op_case *test = run->test;
     run->model = tare_model_new(tare_ops_builtin());
-    if (run->model == NULL) return TARE_NO_MEMORY;
+    if (!run->model) return TARE_NO_MEMORY;
     struct tare_graph *graph = tare_model_add_function(run->model, "case");
-    if (graph == NULL) return TARE_NO_MEMORY;
+    if (!graph) return TARE_NO_MEMORY;
     run->node = tare_graph_add(graph, test->op, test->op);
-    if (run->node == NULL) return TARE_NO_MEMORY;
-    if (run->node->def == NULL || run->node->def->row == NULL)
+    if (!run->node) return TARE_NO_MEMORY;
+    if (!run->node->def || !run->node->def->row)
         return TARE_FAIL(TARE_NOT_FOUND, "the registry has no row %s", test->op);
     run->row = run->node->def->row;
     for (size_t i = 0; i < test->n_inputs; i++) {
         char name[32];
         snprintf(name, sizeof name, "input_%zu", i);
         struct tare_node *arg = tare_graph_add_arg(graph, name, test->inputs[i].dtype);
-        if (arg == NULL) return TARE_NO_MEMORY;
+        if (!arg) return TARE_NO_MEMORY;
         TARE_TRY(tare_node_add_input(run->node, (struct tare_edge){ arg, 0 }));
     }
     TARE_TRY(attrs_from_text(run->node, &run->memory, test->attrs));
@@ -158,7 +158,7 @@ static bool check_all_inference(struct run *run) {
     for (int knowledge = 0; knowledge < KNOWLEDGE_COUNT; knowledge++) {
         if (!check_inference(run, knowledge)) return false;
     }
-    for (const char *at = run->test->infer; at != NULL && *at != '\0';) {
+    for (const char *at = run->test->infer; at && *at != '\0';) {
         if (!check_stated_inference(run, at, &at)) return false;
         at += strspn(at, " ;");
     }
@@ -284,7 +284,7 @@ static bool check_dirty_memory(struct run *run) {
     const unsigned char *guard[OP_CASE_MAX_TENSORS] = { NULL };
     struct execution execution;
     bool good = true;
-    if (pool == NULL) return complain(run, "harness", "no memory");
+    if (!pool) return complain(run, "harness", "no memory");
     /* Only the first output's buffer is known for sure: buffers of one size class come back in the reverse order. */
     for (size_t i = run->node->n_outputs; i-- > 0;) {
         const struct tare_tensor *expected = &run->test->outputs[i];
@@ -300,7 +300,7 @@ static bool check_dirty_memory(struct run *run) {
     for (size_t i = 0; i < run->node->n_outputs && good; i++) {
         const unsigned char *end =
             (const unsigned char *)execution.outputs[i].data + tare_tensor_bytes(&execution.outputs[i]);
-        for (int k = 0; guard[i] == end && guard[i] != NULL && k < GUARD_BYTES && good; k++) {
+        for (int k = 0; guard[i] == end && guard[i] && k < GUARD_BYTES && good; k++) {
             if (guard[i][k] != DIRT) good = complain(run, "recycled memory", "bytes behind an output were written");
         }
     }
@@ -338,10 +338,10 @@ static bool check_failure(struct run *run) {
         status = execute(run, &execution, run->row->run, NULL, false, 0);
         if (status == TARE_OK)
             good = complain(run, "succeeded, expected the error", run->test->error);
-        else if (strstr(tare_error_text(), run->test->error) == NULL)
+        else if (!strstr(tare_error_text(), run->test->error))
             good = complain(run, run->test->error, tare_error_text());
         end_execution(run, &execution);
-    } else if (strstr(tare_error_text(), run->test->error) == NULL) {
+    } else if (!strstr(tare_error_text(), run->test->error)) {
         good = complain(run, run->test->error, tare_error_text());
     }
     return good;
@@ -366,14 +366,14 @@ bool op_case_run(const struct op_case *test) {
     tare_error_clear();
     if (open_node(&run) != TARE_OK) {
         /* attributes that the definition refuses */
-        good = test->error != NULL && strstr(tare_error_text(), test->error) != NULL;
+        good = test->error && strstr(tare_error_text(), test->error);
         if (!good) complain(&run, "node", tare_error_text());
-    } else if (run.row->run == NULL) {
+    } else if (!run.row->run) {
         good = complain(&run, "node", "the row has no kernel");
     } else {
         good = test->error ? check_failure(&run) : check_success(&run);
     }
-    if (run.state != NULL && run.row->release != NULL) run.row->release(run.state);
+    if (run.state && run.row->release) run.row->release(run.state);
     tare_model_free(run.model);
     tare_opspec_memory_free(&run.memory);
     return good;
@@ -401,8 +401,8 @@ static bool survive_inference(struct run *run) {
 static bool survive_run(bool *ran, struct run *run) {
     struct tare_buffer_pool *pool = tare_buffer_pool_new();
     struct execution execution;
-    bool good = pool != NULL;
-    if (pool == NULL) return false;
+    bool good = pool;
+    if (!pool) return false;
     tare_buffer_pool_limit(pool, (size_t)1 << 28);
     const tare_status status = execute(run, &execution, run->row->run, pool, false, 0);
     if (status != TARE_OK && !tare_error_text()[0]) good = complain(run, "run", "fails without a text");
@@ -420,14 +420,14 @@ bool op_case_survive(bool *ran, const struct op_case *test) {
     bool good = true;
     *ran = false;
     tare_error_clear();
-    if (open_node(&run) != TARE_OK || run.row->run == NULL || run.node->n_outputs > OP_CASE_MAX_TENSORS) {
-        if (!tare_error_text()[0] && run.row == NULL) good = complain(&run, "node", "fails without a text");
+    if (open_node(&run) != TARE_OK || !run.row->run || run.node->n_outputs > OP_CASE_MAX_TENSORS) {
+        if (!tare_error_text()[0] && !run.row) good = complain(&run, "node", "fails without a text");
     } else {
         good = survive_inference(&run);
-        const bool accepted = run.row->accepts == NULL || run.row->accepts(run.node) == TARE_OK;
+        const bool accepted = !run.row->accepts || run.row->accepts(run.node) == TARE_OK;
         if (good && accepted && prepare(&run) == TARE_OK) good = survive_run(ran, &run);
     }
-    if (run.state != NULL && run.row->release != NULL) run.row->release(run.state);
+    if (run.state && run.row->release) run.row->release(run.state);
     tare_model_free(run.model);
     tare_opspec_memory_free(&run.memory);
     return good;
@@ -445,7 +445,7 @@ bool op_case_check(const char *op, const char *attrs, const char *const *inputs,
                    struct tolerance tolerance) {
     struct op_case *test = tare_calloc(1, sizeof *test);
     tare_status status = test ? TARE_OK : TARE_NO_MEMORY;
-    if (test == NULL) return false;
+    if (!test) return false;
     *test = (struct op_case){ .op = op, .attrs = attrs, .where = "literal", .tolerance = tolerance };
     for (; inputs && inputs[test->n_inputs] && status == TARE_OK && test->n_inputs < OP_CASE_MAX_TENSORS;
          test->n_inputs++)

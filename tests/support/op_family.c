@@ -45,7 +45,7 @@ static tare_status read_case(struct op_case *out, const struct family *family, s
 static bool run_one(const struct family *family, size_t i) {
     struct op_case *test = tare_calloc(1, sizeof *test);
     bool good = false;
-    if (test == NULL) return false;
+    if (!test) return false;
     if (read_case(test, family, i) == TARE_OK)
         good = op_case_run(test);
     else
@@ -75,7 +75,7 @@ struct plan {
 static bool add_test(struct plan *plan, const struct family *family, const char *op) {
     const char *only = getenv("TARE_OP");
     size_t cases = 0;
-    if (only != NULL && strcmp(only, op) != 0) return true;
+    if (only && strcmp(only, op) != 0) return true;
     for (size_t i = 0; i < plan->count; i++) {
         if (strcmp(((struct op_test *)plan->tests[i].initial_state)->op, op) == 0) return true;
     }
@@ -83,7 +83,7 @@ static bool add_test(struct plan *plan, const struct family *family, const char 
         cases += strcmp(op_of(family, i), op) == 0;
     struct op_test *test = TARE_NEW(&plan->arena, struct op_test);
     const char *name = tare_arena_printf(&plan->arena, "%s__gives_what_%zu_cases_say", op, cases);
-    if (test == NULL || name == NULL) return false;
+    if (!test || !name) return false;
     *test = (struct op_test){ family, op };
     plan->tests[plan->count++] =
         (struct CMUnitTest){ .name = name, .test_func = op__gives_what_its_cases_say, .initial_state = test };
@@ -92,11 +92,11 @@ static bool add_test(struct plan *plan, const struct family *family, const char 
 
 static bool make_plan(struct plan *plan, const struct family *family, const struct CMUnitTest *more, size_t n_more) {
     plan->tests = TARE_NEW_ARRAY(&plan->arena, struct CMUnitTest, count_cases(family) + n_more);
-    if (plan->tests == NULL) return false;
+    if (!plan->tests) return false;
     for (size_t i = 0; i < count_cases(family); i++) {
         if (!add_test(plan, family, op_of(family, i))) return false;
     }
-    for (size_t i = 0; i < n_more && getenv("TARE_OP") == NULL; i++)
+    for (size_t i = 0; i < n_more && !getenv("TARE_OP"); i++)
         plan->tests[plan->count++] = more[i];
     return true;
 }
@@ -142,11 +142,11 @@ struct op_coverage {
 
 static bool add_covered(struct op_coverage *coverage, const char *op, size_t count) {
     struct covered *covered = tare_map_get(&coverage->by_op, op);
-    if (covered == NULL) {
+    if (!covered) {
         covered = TARE_NEW(&coverage->arena, struct covered);
-        if (covered == NULL || !TARE_GROW(coverage->ops, coverage->n_ops, coverage->capacity)) return false;
+        if (!covered || !TARE_GROW(coverage->ops, coverage->n_ops, coverage->capacity)) return false;
         covered->op = tare_arena_strdup(&coverage->arena, op);
-        if (covered->op == NULL || !tare_map_set(&coverage->by_op, covered->op, covered)) return false;
+        if (!covered->op || !tare_map_set(&coverage->by_op, covered->op, covered)) return false;
         coverage->ops[coverage->n_ops++] = covered;
     }
     covered->count += count;
@@ -183,7 +183,7 @@ static void cover_script_op(void *arg, const char *op) {
 
 static bool cover_scripts(struct op_coverage *coverage, const char *path) {
     struct script_file *file = script_file_open(path);
-    struct script_cover cover = { coverage, file != NULL };
+    struct script_cover cover = { coverage, file };
     for (size_t i = 0; file && i < script_file_count(file); i++)
         script_file_each_op(file, i, cover_script_op, &cover);
     script_file_close(file);
@@ -195,7 +195,7 @@ static bool cover_elsewhere(struct op_coverage *coverage, const char *path) {
     size_t count;
     FILE *stream = fopen(path, "r");
     bool good = true;
-    if (stream == NULL) return true;
+    if (!stream) return true;
     while (good && fgets(line, sizeof line, stream)) {
         if (line[0] != '#' && sscanf(line, "%127s %zu", op, &count) == 2) good = add_covered(coverage, op, count);
     }
@@ -218,7 +218,7 @@ static bool cover_each(struct op_coverage *coverage, const char *source_dir, con
 
 struct op_coverage *op_coverage_load(const char *source_dir) {
     struct op_coverage *coverage = tare_calloc(1, sizeof *coverage);
-    if (coverage == NULL) return NULL;
+    if (!coverage) return NULL;
     if (cover_each(coverage, source_dir, "tests/ops/*.cases", cover_texts) &&
         cover_each(coverage, source_dir, "tests/golden/*.bin", cover_goldens) &&
         cover_each(coverage, source_dir, "tests/ops/*.graphs", cover_scripts) &&
@@ -240,7 +240,7 @@ void op_coverage_each(const struct op_coverage *coverage, void (*fn)(void *arg, 
 }
 
 void op_coverage_free(struct op_coverage *coverage) {
-    if (coverage == NULL) return;
+    if (!coverage) return;
     tare_map_free(&coverage->by_op);
     tare_free(coverage->ops);
     tare_arena_free(&coverage->arena);

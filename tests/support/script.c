@@ -57,7 +57,7 @@ static bool add_line(struct script_file *file, const char *text, int number) {
     if (!TARE_GROW(file->lines, file->n_lines, file->lines_capacity)) return false;
     text = tare_arena_strdup(&file->arena, text);
     file->lines[file->n_lines++] = (struct line){ text, number };
-    return text != NULL;
+    return text;
 }
 
 static bool read_lines(struct script_file *file, FILE *stream) {
@@ -88,17 +88,17 @@ static bool add_entry(struct script_file *file, size_t first, size_t end, const 
     if (!TARE_GROW(file->entries, file->n_entries, file->entries_capacity)) return false;
     name = type ? tare_arena_printf(&file->arena, "%s (%s)", name, type) : name;
     file->entries[file->n_entries++] = (struct entry){ name, type, first + 1, end };
-    return name != NULL;
+    return name;
 }
 
 static bool add_script(struct script_file *file, size_t first, size_t end) {
     for (size_t i = first + 1; i < end; i++) {
         const char *types = after(file->lines[i].text, "types");
-        if (types == NULL) continue;
+        if (!types) continue;
         while (*types != '\0') {
             const size_t size = strcspn(types, " \t");
             const char *type = tare_arena_strndup(&file->arena, types, size);
-            if (type == NULL || !add_entry(file, first, end, type)) return false;
+            if (!type || !add_entry(file, first, end, type)) return false;
             types = past_blanks(types + size);
         }
         return true;
@@ -108,11 +108,11 @@ static bool add_script(struct script_file *file, size_t first, size_t end) {
 
 static bool split_scripts(struct script_file *file) {
     for (size_t i = 0, end; i < file->n_lines; i = end) {
-        if (after(file->lines[i].text, "graph") == NULL) {
+        if (!after(file->lines[i].text, "graph")) {
             fprintf(stderr, "%s:%d: '%s' outside a graph\n", file->path, file->lines[i].number, file->lines[i].text);
             return false;
         }
-        for (end = i + 1; end < file->n_lines && after(file->lines[end].text, "graph") == NULL;)
+        for (end = i + 1; end < file->n_lines && !after(file->lines[end].text, "graph");)
             end++;
         if (!add_script(file, i, end)) return false;
     }
@@ -121,12 +121,12 @@ static bool split_scripts(struct script_file *file) {
 
 struct script_file *script_file_open(const char *path) {
     FILE *stream = fopen(path, "r");
-    if (stream == NULL) {
+    if (!stream) {
         fprintf(stderr, "%s: %s\n", path, strerror(errno));
         return NULL;
     }
     struct script_file *file = tare_calloc(1, sizeof *file);
-    bool good = file != NULL;
+    bool good = file;
     if (good) {
         file->path = tare_arena_strdup(&file->arena, path);
         good = read_lines(file, stream) && split_scripts(file);
@@ -138,7 +138,7 @@ struct script_file *script_file_open(const char *path) {
 }
 
 void script_file_close(struct script_file *file) {
-    if (file == NULL) return;
+    if (!file) return;
     tare_free(file->lines);
     tare_free(file->entries);
     tare_arena_free(&file->arena);
@@ -223,7 +223,7 @@ static void check(const struct play *play, tare_status status) {
 }
 
 static void *must(const struct play *play, const void *pointer, const char *what, const char *name) {
-    if (pointer == NULL) FAULT(play, "%s %s", what, name);
+    if (!pointer) FAULT(play, "%s %s", what, name);
     return (void *)(uintptr_t)pointer;
 }
 
@@ -515,7 +515,7 @@ static size_t play_line(struct play *play, const char *const *lines, size_t coun
 static const char *substitute(struct tare_arena *arena, const char *text, const char *type) {
     struct tare_strbuf out = { 0 };
     for (; *text != '\0'; text++) {
-        if (*text == '@' && type != NULL)
+        if (*text == '@' && type)
             tare_strbuf_puts(&out, type);
         else
             tare_strbuf_putc(&out, *text);

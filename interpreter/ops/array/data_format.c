@@ -16,7 +16,7 @@ static tare_status read_formats(struct formats *f, const struct tare_node *node)
     f->rank = strlen(f->from);
     bool good = f->rank == strlen(f->to) && (f->rank == 4 || f->rank == 5);
     for (size_t i = 0; good && i < f->rank; i++)
-        good = strchr(f->to, f->from[i]) != NULL && strchr(f->from + i + 1, f->from[i]) == NULL;
+        good = strchr(f->to, f->from[i]) && !strchr(f->from + i + 1, f->from[i]);
     if (good) return TARE_OK;
     return TARE_FAIL(TARE_INVALID_ARGUMENT, "Destination and source formats do not match: %s and %s", f->from, f->to);
 }

@@ -40,7 +40,7 @@ static void read_align(struct band *band, const struct tare_node *node) {
 /* k: a scalar, or the lowest and highest. Without one (version 1) the main diagonal. */
 static tare_status read_k(struct band *band, const struct tare_tensor *k) {
     band->low = band->high = 0;
-    if (k == NULL) return TARE_OK;
+    if (!k) return TARE_OK;
     if (k->shape.rank > 1 || k->elements < 1 || k->elements > 2)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "diag_index must be a scalar or vector with one or two elements");
     band->low = tare_tensor_get_i64(k, 0);
@@ -78,7 +78,7 @@ static char *at(const struct tare_tensor *tensor, int64_t i, size_t size) {
 
 static void fill(const struct tare_tensor *to, const struct tare_tensor *value, size_t size) {
     for (int64_t i = 0; i < to->elements; i++) {
-        if (value != NULL)
+        if (value)
             memcpy(at(to, i, size), value->data, size);
         else
             memset(at(to, i, size), 0, size);
@@ -106,7 +106,7 @@ static tare_status infer_part(struct tare_infer *infer) {
     const struct tare_tensor *k = infer->n_inputs > 1 ? infer->input_values[1] : NULL;
     if (input->rank < 0) return TARE_OK;
     if (input->rank < 2) return TARE_FAIL(TARE_SHAPE, "input must be at least 2-dim, received rank %d", input->rank);
-    if (infer->n_inputs > 1 && k == NULL) return TARE_OK;
+    if (infer->n_inputs > 1 && !k) return TARE_OK;
     TARE_TRY(read_k(&band, k));
     const bool known = input->dims[input->rank - 2] >= 0 && input->dims[input->rank - 1] >= 0;
     if (known) return part_shape(&infer->outputs[0], &band, input);
@@ -179,7 +179,7 @@ static tare_status size_matrix(struct band *band, int64_t rows, int64_t columns)
 
 static tare_status read_count(int64_t *out, const struct tare_tensor *operand) {
     *out = -1;
-    if (operand == NULL) return TARE_OK;
+    if (!operand) return TARE_OK;
     if (operand->elements != 1) return TARE_FAIL(TARE_INVALID_ARGUMENT, "num_rows and num_cols must be scalars");
     *out = tare_tensor_get_i64(operand, 0);
     return *out < -1 ? TARE_FAIL(TARE_INVALID_ARGUMENT, "num_rows or num_cols is %lld", (long long)*out) : TARE_OK;

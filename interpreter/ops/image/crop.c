@@ -84,7 +84,7 @@ static tare_status infer_crop(struct tare_infer *infer) {
     TARE_TRY(check_crop_shapes(&infer->inputs[0], &infer->inputs[1], &infer->inputs[2]));
     if (infer->inputs[0].rank == 4) out.dims[3] = infer->inputs[0].dims[3];
     if (infer->inputs[1].rank == 2) out.dims[0] = infer->inputs[1].dims[0];
-    if (infer->input_values[3] != NULL) {
+    if (infer->input_values[3]) {
         TARE_TRY(crop_size(size, infer->input_values[3]));
         out.dims[1] = size[0];
         out.dims[2] = size[1];
@@ -115,7 +115,7 @@ static tare_status run_crop(struct tare_kernel *kernel) {
     const struct tare_shape shape = { .rank = 4, .dims = { crops.boxes, size[0], size[1], crops.channels } };
     TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_FLOAT, &shape));
     crops.image = tare_floats_in(kernel, image);
-    if (crops.image == NULL) return TARE_NO_MEMORY;
+    if (!crops.image) return TARE_NO_MEMORY;
     for (int64_t i = 0; i < crops.boxes; i++) {
         const int64_t at = tare_tensor_get_i64(index, i);
         if (at < 0 || at >= crops.batch)
@@ -209,7 +209,7 @@ static tare_status make_spans(struct span *spans, struct tare_arena *arena, int6
         spans[i].first = first;
         spans[i].count = last - first + 1;
         spans[i].weights = TARE_NEW_ARRAY(arena, float, (size_t)(spans[i].count > 0 ? spans[i].count : 1));
-        if (spans[i].weights == NULL) return TARE_NO_MEMORY;
+        if (!spans[i].weights) return TARE_NO_MEMORY;
         float sum = 0;
         for (int64_t j = 0; j < spans[i].count; j++) {
             spans[i].weights[j] = function->weight(fabsf(((float)(first + j) + 0.5f - place) / kernel_scale));
@@ -243,7 +243,7 @@ static tare_status infer_translate(struct tare_infer *infer) {
         out.dims[0] = images->dims[0];
         out.dims[3] = images->dims[3];
     }
-    if (infer->input_values[1] != NULL) {
+    if (infer->input_values[1]) {
         TARE_TRY(crop_size(size, infer->input_values[1]));
         out.dims[1] = size[0];
         out.dims[2] = size[1];
@@ -257,7 +257,7 @@ static tare_status translate_images(struct tare_kernel *kernel, const float *fro
     const int64_t channels = in->dims[3], in_line = in->dims[2] * channels, out_line = out->dims[2] * channels;
     float *rows = TARE_NEW_ARRAY(kernel->scratch, float, (size_t)(out->dims[1] * in_line));
     float *to = kernel->outputs[0].data;
-    if (rows == NULL) return TARE_NO_MEMORY;
+    if (!rows) return TARE_NO_MEMORY;
     for (int64_t b = 0; b < in->dims[0]; b++, from += in->dims[1] * in_line) {
         gather_spans(rows, from, spans[0], out->dims[1], in_line);
         for (int64_t y = 0; y < out->dims[1]; y++, to += out_line)
@@ -290,12 +290,12 @@ static tare_status run_translate(struct tare_kernel *kernel) {
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "scale %g, translation %g", (double)scale[i],
                              (double)translation[i]);
         spans[i] = TARE_NEW_ARRAY(kernel->scratch, struct span, (size_t)size[i]);
-        if (spans[i] == NULL) return TARE_NO_MEMORY;
+        if (!spans[i]) return TARE_NO_MEMORY;
         TARE_TRY(make_spans(spans[i], kernel->scratch, images->shape.dims[i + 1], size[i], scale[i], translation[i],
                             tare_node_bool(kernel->node, "antialias", true), function));
     }
     const float *from = tare_floats_in(kernel, images);
-    if (from == NULL) return TARE_NO_MEMORY;
+    if (!from) return TARE_NO_MEMORY;
     return translate_images(kernel, from, &images->shape, &shape, spans);
 }
 

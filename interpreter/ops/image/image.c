@@ -154,7 +154,7 @@ static tare_status run_contrast(struct tare_kernel *kernel) {
     const int64_t pixels = shape->dims[shape->rank - 2] * shape->dims[shape->rank - 3];
     const float *from = tare_floats_in(kernel, input);
     float *to = tare_floats_out(kernel, 0);
-    if (from == NULL || to == NULL) return TARE_NO_MEMORY;
+    if (!from || !to) return TARE_NO_MEMORY;
     for (int64_t first = 0; first < input->elements; first += pixels * channels) {
         for (int64_t c = 0; c < channels; c++) {
             double sum = 0;
@@ -173,7 +173,7 @@ static tare_status run_contrast(struct tare_kernel *kernel) {
 
 static tare_status spatial_pair(int64_t out[3], const struct tare_node *node, const char *name) {
     const struct tare_attr *attr = tare_node_list(node, name);
-    if (attr == NULL || attr->kind != TARE_ATTR_INT || attr->count != 4)
+    if (!attr || attr->kind != TARE_ATTR_INT || attr->count != 4)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s must have 4 entries", name);
     if (attr->items[0].i != 1 || attr->items[3].i != 1)
         return TARE_FAIL(TARE_UNSUPPORTED, "%s along batch or channels", name);

@@ -53,7 +53,7 @@ static tare_status infer_resize(struct tare_infer *infer) {
         out.dims[0] = shape->dims[0];
         out.dims[3] = shape->dims[3];
     }
-    if (infer->input_values[1] != NULL) {
+    if (infer->input_values[1]) {
         TARE_TRY(size_of(size, infer->input_values[1]));
         out.dims[1] = size[0];
         out.dims[2] = size[1];
@@ -199,7 +199,7 @@ tare_status tare_resize_bilinear(float *to, const struct tare_shape *out, const 
     const struct sampling how = { align_corners, false };
     struct sample *ys = TARE_NEW_ARRAY(scratch, struct sample, (size_t)images.out[0]);
     struct sample *xs = TARE_NEW_ARRAY(scratch, struct sample, (size_t)images.out[1]);
-    if (ys == NULL || xs == NULL) return TARE_NO_MEMORY;
+    if (!ys || !xs) return TARE_NO_MEMORY;
     linear_samples(ys, images.in[0], images.out[0], how);
     linear_samples(xs, images.in[1], images.out[1], how);
     const int64_t pixels_in = images.in[0] * images.in[1], pixels_out = images.out[0] * images.out[1];
@@ -222,7 +222,7 @@ static tare_status open_samples(struct tare_kernel *kernel, struct sample **ys, 
     TARE_TRY(sampling_of(&how, kernel->node));
     *ys = TARE_NEW_ARRAY(kernel->scratch, struct sample, (size_t)images->out[0]);
     *xs = TARE_NEW_ARRAY(kernel->scratch, struct sample, (size_t)images->out[1]);
-    if (*ys == NULL || *xs == NULL) return TARE_NO_MEMORY;
+    if (!*ys || !*xs) return TARE_NO_MEMORY;
     samples(*ys, images->in[0], images->out[0], how);
     samples(*xs, images->in[1], images->out[1], how);
     return TARE_OK;
@@ -243,7 +243,7 @@ static tare_status run_resize(struct tare_kernel *kernel) {
     if (kernel->outputs[0].elements == 0) return TARE_OK;
     TARE_TRY(open_samples(kernel, &ys, &xs, &images, resizer->samples));
     const float *from = tare_floats_in(kernel, &kernel->inputs[0]);
-    if (from == NULL) return TARE_NO_MEMORY;
+    if (!from) return TARE_NO_MEMORY;
     const int64_t in = images.in[0] * images.in[1] * images.channels;
     const int64_t out = images.out[0] * images.out[1] * images.channels;
     for (int64_t b = 0; b < images.batch; b++)
@@ -319,7 +319,7 @@ static tare_status run_area(struct tare_kernel *kernel) {
     TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_FLOAT, &shape));
     if (kernel->outputs[0].elements == 0) return TARE_OK;
     const float *from = tare_floats_in(kernel, &kernel->inputs[0]);
-    if (from == NULL) return TARE_NO_MEMORY;
+    if (!from) return TARE_NO_MEMORY;
     float *to = kernel->outputs[0].data;
     const float scale[2] = { scale_of(images.in[0], images.out[0], align),
                              scale_of(images.in[1], images.out[1], align) };
@@ -409,7 +409,7 @@ static tare_status run_gradient(struct tare_kernel *kernel, const struct tare_sh
     TARE_TRY(tare_kernel_output(kernel, 0, tare_dtype_base(kernel->node->output_dtypes[0]), &shape));
     struct tare_tensor *output = &kernel->outputs[0];
     double *sums = TARE_NEW_ARRAY(kernel->scratch, double, (size_t)output->elements);
-    if (sums == NULL) return TARE_NO_MEMORY;
+    if (!sums) return TARE_NO_MEMORY;
     if (output->elements && grads->elements) {
         TARE_TRY(open_samples(kernel, &ys, &xs, &images, how->samples));
         int64_t at = 0;

@@ -193,7 +193,7 @@ static void sort(tare_complex *values, tare_complex *v, int64_t n) {
         const tare_complex value = values[i];
         values[i] = values[least];
         values[least] = value;
-        for (int64_t row = 0; v != NULL && row < n; row++) {
+        for (int64_t row = 0; v && row < n; row++) {
             const tare_complex part = v[row * n + i];
             v[row * n + i] = v[row * n + least];
             v[row * n + least] = part;

@@ -50,7 +50,7 @@ static tare_status parse_subscript(struct subscript *subscript, const char *text
 
 static tare_status parse_equation(struct equation *equation, const char *text, size_t n_operands) {
     const char *arrow = strstr(text, "->"), *at = text;
-    if (arrow == NULL) return TARE_FAIL(TARE_UNSUPPORTED, "equation '%s' has no ->", text);
+    if (!arrow) return TARE_FAIL(TARE_UNSUPPORTED, "equation '%s' has no ->", text);
     if (n_operands < 1 || n_operands > 2)
         return TARE_FAIL(TARE_UNSUPPORTED, "%zu operands (expected 1 or 2)", n_operands);
     equation->n_operands = (int)n_operands;
@@ -58,8 +58,8 @@ static tare_status parse_equation(struct equation *equation, const char *text, s
         const char *comma = memchr(at, ',', (size_t)(arrow - at));
         if ((comma != NULL) != (i + 1 < n_operands))
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "equation '%s' is not for %zu operands", text, n_operands);
-        TARE_TRY(parse_subscript(&equation->operands[i], at, comma != NULL ? comma : arrow));
-        at = comma != NULL ? comma + 1 : arrow;
+        TARE_TRY(parse_subscript(&equation->operands[i], at, comma ? comma : arrow));
+        at = comma ? comma + 1 : arrow;
     }
     return parse_subscript(&equation->output, arrow + 2, text + strlen(text));
 }
@@ -190,7 +190,7 @@ static const void *dense(struct tare_kernel *kernel, const struct view *view, si
     int64_t dims[MOST_LABELS], steps[MOST_LABELS], step = 1;
     int rank = 0;
     for (int g = 0; g < 3; g++) {
-        for (int i = 0; groups[g] != NULL && i < groups[g]->count; i++) {
+        for (int i = 0; groups[g] && i < groups[g]->count; i++) {
             dims[rank] = sizes[groups[g]->labels[i]];
             steps[rank++] = view->steps[groups[g]->labels[i]];
         }
@@ -202,7 +202,7 @@ static const void *dense(struct tare_kernel *kernel, const struct view *view, si
     }
     if (is_dense) return view->data;
     void *copy = tare_arena_alloc(kernel->scratch, (size_t)step * size);
-    if (copy != NULL) tare_permute_steps(copy, view->data, size, rank, dims, steps);
+    if (copy) tare_permute_steps(copy, view->data, size, rank, dims, steps);
     return copy;
 }
 
@@ -238,14 +238,14 @@ static tare_status reduce(struct tare_kernel *kernel, struct view *view, int dty
     const size_t size = tare_dtype_size(dtype);
     for (int label = 0; label < MOST_LABELS; label++) {
         if (!view->has[label]) continue;
-        const bool expected = in_output(equation, label) || (other != NULL && other->has[label]);
+        const bool expected = in_output(equation, label) || (other && other->has[label]);
         add_label(expected ? &kept : &summed, label, sizes);
     }
     if (summed.count == 0) return TARE_OK;
     const struct group *const groups[3] = { &kept, &summed, NULL };
     const void *rows = dense(kernel, view, size, sizes, groups);
     void *sums = tare_arena_alloc(kernel->scratch, (size_t)kept.size * size);
-    if (rows == NULL || sums == NULL) return TARE_NO_MEMORY;
+    if (!rows || !sums) return TARE_NO_MEMORY;
     sum_rows(sums, rows, dtype, kept.size, summed.size);
     int64_t step = 1;
     *view = (struct view){ .data = sums };
@@ -314,7 +314,7 @@ static tare_status two_operands(struct tare_kernel *kernel, struct einsum *einsu
     sort_labels(einsum, &batch, &left, &right, &contracted);
     struct tare_weights *kept =
         weights == einsum->views[1].data && !einsum->equation.has_ellipsis ? kernel->state : NULL;
-    const bool known = kept != NULL && tare_weights_find(kept, &kernel->inputs[1], 0) != NULL;
+    const bool known = kept && tare_weights_find(kept, &kernel->inputs[1], 0);
     int64_t *first_a = TARE_NEW_ARRAY(kernel->scratch, int64_t, (size_t)batch.size);
     int64_t *first_b = TARE_NEW_ARRAY(kernel->scratch, int64_t, (size_t)batch.size);
     struct tare_product product = {
@@ -392,7 +392,7 @@ static void plain_einsum(struct tare_kernel *kernel, const struct einsum *einsum
 static tare_status reference_values(struct tare_kernel *kernel, const struct einsum *einsum, void *room) {
     const int64_t count = kernel->outputs[0].elements;
     double *sums = TARE_NEW_ARRAY(kernel->scratch, double, (size_t)count);
-    if (sums == NULL) return TARE_NO_MEMORY;
+    if (!sums) return TARE_NO_MEMORY;
     plain_einsum(kernel, einsum, sums);
     for (int64_t i = 0; i < count; i++) {
         if (einsum->dtype == TARE_DT_FLOAT)
@@ -424,11 +424,11 @@ static tare_status run_any(struct tare_kernel *kernel, bool plain) {
             return TARE_OK;
         }
         const void *data = tare_product_operand(kernel, &kernel->inputs[i], einsum.dtype);
-        if (data == NULL) return TARE_NO_MEMORY;
+        if (!data) return TARE_NO_MEMORY;
         open_view(&einsum.views[i], data, &einsum.equation.operands[i], &shapes[i], einsum.sizes);
     }
     void *room = tare_product_room(kernel, 0);
-    if (room == NULL) return TARE_NO_MEMORY;
+    if (!room) return TARE_NO_MEMORY;
     const bool is_complex = dtype == TARE_DT_COMPLEX64 || dtype == TARE_DT_COMPLEX128;
     if (plain && !is_complex)
         TARE_TRY(reference_values(kernel, &einsum, room));
@@ -449,11 +449,11 @@ static tare_status reference_einsum(struct tare_kernel *kernel) {
 
 static tare_status prepare_einsum(struct tare_kernel *kernel) {
     kernel->state = tare_calloc(1, sizeof(struct tare_weights));
-    return kernel->state == NULL ? TARE_NO_MEMORY : TARE_OK;
+    return !kernel->state ? TARE_NO_MEMORY : TARE_OK;
 }
 
 static void release_einsum(void *state) {
-    if (state != NULL) tare_weights_reset(state);
+    if (state) tare_weights_reset(state);
     tare_free(state);
 }
 

@@ -33,7 +33,7 @@ static tare_status each_matrix(struct tare_kernel *kernel, tare_status (*run)(st
     tare_status status = TARE_OK;
     work.a = TARE_NEW_ARRAY(kernel->scratch, tare_complex, (size_t)(n * n));
     work.result = TARE_NEW_ARRAY(kernel->scratch, tare_complex, (size_t)(n * n));
-    if (work.a == NULL || work.result == NULL) return TARE_NO_MEMORY;
+    if (!work.a || !work.result) return TARE_NO_MEMORY;
     for (int64_t first = 0; status == TARE_OK && first < input->elements; first += n * n) {
         for (int64_t i = 0; i < n * n; i++) {
             const int64_t from = adjoint ? i % n * n + i / n : i;

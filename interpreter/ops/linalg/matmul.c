@@ -21,12 +21,12 @@ struct matmul_state {
 
 static tare_status prepare_matmul(struct tare_kernel *kernel) {
     kernel->state = tare_calloc(1, sizeof(struct matmul_state));
-    return kernel->state == NULL ? TARE_NO_MEMORY : TARE_OK;
+    return !kernel->state ? TARE_NO_MEMORY : TARE_OK;
 }
 
 static void release_matmul(void *pointer) {
     struct matmul_state *state = pointer;
-    if (state == NULL) return;
+    if (!state) return;
     tare_weights_reset(&state->weights);
     tare_free(state);
 }
@@ -104,7 +104,7 @@ static void cost_matmul(const struct tare_infer *infer, struct tare_cost *cost) 
 static int64_t *matrix_offsets(struct tare_arena *arena, int64_t batch, const struct tare_shape *output,
                                const struct tare_shape *input) {
     int64_t *offsets = tare_arena_calloc(arena, (size_t)batch, sizeof *offsets);
-    if (offsets == NULL) return NULL;
+    if (!offsets) return NULL;
     const int64_t size = input->dims[input->rank - 1] * input->dims[input->rank - 2];
     for (int64_t i = 0; i < batch; i++) {
         int64_t rest = i, stride = size;
@@ -137,7 +137,7 @@ static tare_status set_up(struct tare_kernel *kernel, struct tare_product *produ
     product->conjugate_b = batched && flags.b;
     product->a_first = matrix_offsets(kernel->scratch, product->batch, &output->shape, &a->shape);
     product->b_first = matrix_offsets(kernel->scratch, product->batch, &output->shape, &b->shape);
-    return product->a_first == NULL || product->b_first == NULL ? TARE_NO_MEMORY : TARE_OK;
+    return !product->a_first || !product->b_first ? TARE_NO_MEMORY : TARE_OK;
 }
 
 /* The elements in the dtype of the computation. */
@@ -145,7 +145,7 @@ static tare_status set_elements(struct tare_kernel *kernel, struct tare_product 
     product->a = tare_product_operand(kernel, &kernel->inputs[0], product->dtype);
     product->b = tare_product_operand(kernel, &kernel->inputs[1], product->dtype);
     product->c = tare_product_room(kernel, 0);
-    return product->a == NULL || product->b == NULL || product->c == NULL ? TARE_NO_MEMORY : TARE_OK;
+    return !product->a || !product->b || !product->c ? TARE_NO_MEMORY : TARE_OK;
 }
 
 /* An int32 matrix with its columns side by side: where it lies, or transposed in scratch. NULL: no memory. */
@@ -153,7 +153,7 @@ static const int32_t *dense_int32(struct tare_kernel *kernel, const int32_t *fro
                                   int64_t columns) {
     if (!transposed) return from;
     int32_t *copy = TARE_NEW_ARRAY(kernel->scratch, int32_t, (size_t)(rows * columns));
-    if (copy != NULL) tare_layout_to_last(copy, from, 1, columns, rows, sizeof *copy);
+    if (copy) tare_layout_to_last(copy, from, 1, columns, rows, sizeof *copy);
     return copy;
 }
 
@@ -171,7 +171,7 @@ static tare_status run_int32(struct tare_kernel *kernel, const struct tare_produ
             dense_int32(kernel, TARE_CONST_DATA(int32_t, a) + product->a_first[i], flags.a, product->m, product->k);
         exact.rhs =
             dense_int32(kernel, TARE_CONST_DATA(int32_t, b) + product->b_first[i], flags.b, product->k, product->n);
-        if (exact.lhs == NULL || exact.rhs == NULL) return TARE_NO_MEMORY;
+        if (!exact.lhs || !exact.rhs) return TARE_NO_MEMORY;
         TARE_TRY(tare_exact_product(TARE_DATA(int32_t, &kernel->outputs[0]) + i * product->m * product->n, &exact, 1,
                                     product->m, product->n, product->k));
     }
@@ -196,7 +196,7 @@ static tare_status run_any(struct tare_kernel *kernel, bool plain) {
     TARE_TRY(set_up(kernel, &product, flags));
     if (is_int32 && !plain && product.k > 0) return run_int32(kernel, &product, flags);
     TARE_TRY(set_elements(kernel, &product));
-    if (!plain && product.k > 0 && kernel->epilogue != NULL && kernel->epilogue->addend == NULL)
+    if (!plain && product.k > 0 && kernel->epilogue && !kernel->epilogue->addend)
         product.epilogue = tare_take_epilogue(&epilogue, kernel);
     if (plain || is_int32)
         tare_product_plain(&product);

@@ -126,15 +126,15 @@ static int64_t packed_index(const struct tare_product *p, int64_t *index) {
 static tare_status pack_all(float **out, const struct tare_product *p, const int64_t *index, int64_t count,
                             struct tare_weights *weights, const struct tare_tensor *source,
                             struct tare_arena *scratch) {
-    float *packed = weights == NULL ? NULL : tare_weights_find(weights, source, 0);
+    float *packed = !weights ? NULL : tare_weights_find(weights, source, 0);
     *out = packed;
-    if (packed != NULL) return TARE_OK;
+    if (packed) return TARE_OK;
     const size_t each = tare_gemm_packed_floats(p->k, p->n);
     size_t bytes;
     if (!tare_mul_size(&bytes, each, (size_t)count) || !tare_mul_size(&bytes, bytes, sizeof(float)))
         return TARE_FAIL(TARE_NO_MEMORY, "product too large");
-    packed = weights == NULL ? tare_arena_alloc(scratch, bytes) : tare_weights_make(weights, source, 0, bytes, scratch);
-    if (packed == NULL) return TARE_NO_MEMORY;
+    packed = !weights ? tare_arena_alloc(scratch, bytes) : tare_weights_make(weights, source, 0, bytes, scratch);
+    if (!packed) return TARE_NO_MEMORY;
     int64_t done = 0;
     for (int64_t i = 0; i < p->batch; i++) {
         if (index[i] < done) continue;
@@ -149,7 +149,7 @@ static tare_status run_float(const struct tare_product *p, struct tare_weights *
                              const struct tare_tensor *source, struct tare_arena *scratch) {
     int64_t *index = tare_arena_calloc(scratch, (size_t)p->batch, sizeof *index);
     float *block = tare_arena_alloc(scratch, tare_gemm_scratch_floats() * sizeof(float)), *packed;
-    if (index == NULL || block == NULL) return TARE_NO_MEMORY;
+    if (!index || !block) return TARE_NO_MEMORY;
     const int64_t count = packed_index(p, index);
     TARE_TRY(pack_all(&packed, p, index, count, weights, source, scratch));
     const bool tall = is_one_tall_matrix(p);
@@ -193,7 +193,7 @@ const void *tare_product_operand(struct tare_kernel *kernel, const struct tare_t
     if (tensor->elements == 0) return nothing;
     if (tensor->dtype == dtype) return tensor->data;
     void *copy = scratch_elements(kernel, tensor->elements, dtype);
-    if (copy == NULL) return NULL;
+    if (!copy) return NULL;
     for (int64_t i = 0; dtype == TARE_DT_INT64 && i < tensor->elements; i++)
         ((int64_t *)copy)[i] = tare_tensor_get_i64(tensor, i);
     for (int64_t i = 0; dtype == TARE_DT_DOUBLE && i < tensor->elements; i++)

@@ -35,7 +35,7 @@ static tare_status infer_arg(struct tare_infer *infer) {
     if (input->rank == 0) return TARE_FAIL(TARE_SHAPE, "input is a scalar");
     out->rank = input->rank - 1;
     int axis = -1;
-    if (infer->input_values[1] != NULL)
+    if (infer->input_values[1])
         TARE_TRY(tare_axis_resolve(&axis, tare_tensor_get_i64(infer->input_values[1], 0), input->rank));
     for (int d = 0; d < out->rank; d++)
         out->dims[d] = axis < 0 ? TARE_UNKNOWN_DIM : input->dims[d < axis ? d : d + 1];
@@ -120,9 +120,9 @@ static tare_status run_arg(struct tare_kernel *kernel) {
 /* ---- TopK ---- */
 
 static tare_status find_k(int64_t *k, const struct tare_node *node, const struct tare_tensor *operand, bool *known) {
-    *known = operand != NULL || strcmp(node->op, "TopK") == 0;
+    *known = operand || strcmp(node->op, "TopK") == 0;
     if (!*known) return TARE_OK;
-    if (operand != NULL && operand->elements != 1)
+    if (operand && operand->elements != 1)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "k must be scalar, got %lld elements", (long long)operand->elements);
     *k = operand ? tare_tensor_get_i64(operand, 0) : tare_node_int(node, "k", 0);
     if (*k < 0) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Need k >= 0, got %lld", (long long)*k);
@@ -220,7 +220,7 @@ static tare_status run_topk(struct tare_kernel *kernel) {
     const int64_t n = input->shape.dims[input->shape.rank - 1];
     const size_t size = tare_dtype_size(input->dtype);
     struct column *columns = TARE_NEW_ARRAY(kernel->scratch, struct column, (size_t)n);
-    if (columns == NULL) return TARE_NO_MEMORY;
+    if (!columns) return TARE_NO_MEMORY;
     char *values = kernel->outputs[0].data;
     for (int64_t row = 0; row < input->elements / n; row++) {
         read_columns(columns, input, row * n, n);
@@ -272,7 +272,7 @@ static tare_status run_approx(struct tare_kernel *kernel) {
     const struct tare_axis_split split = tare_axis_split(&input->shape, axis);
     const int64_t k = shape.dims[axis];
     struct column *columns = TARE_NEW_ARRAY(kernel->scratch, struct column, (size_t)split.size);
-    if (columns == NULL) return TARE_NO_MEMORY;
+    if (!columns) return TARE_NO_MEMORY;
     for (int64_t line = 0; line < split.outer * split.inner; line++) {
         const int64_t first = line / split.inner * split.size * split.inner + line % split.inner;
         const int64_t to = line / split.inner * k * split.inner + line % split.inner;

@@ -16,8 +16,7 @@ struct binary {
 static tare_status run_binary(struct tare_kernel *kernel) {
     const struct binary *binary = kernel->op->aux;
     const struct tare_tensor *y = &kernel->inputs[1];
-    if (binary->check != NULL && tare_dtype_is_integer(y->dtype) && kernel->inputs[0].elements > 0)
-        TARE_TRY(binary->check(y));
+    if (binary->check && tare_dtype_is_integer(y->dtype) && kernel->inputs[0].elements > 0) TARE_TRY(binary->check(y));
     return tare_elementwise_run2(kernel, binary->loops[y->dtype], y->dtype);
 }
 
@@ -225,7 +224,7 @@ static tare_status join(struct tare_kernel *kernel, int64_t at, const struct tar
     size_t size;
     if (!tare_add_size(&size, a->size, b->size)) return TARE_FAIL(TARE_NO_MEMORY, "a string of more than 2^64 bytes");
     char *both = tare_arena_alloc(kernel->scratch, size);
-    if (both == NULL) return TARE_NO_MEMORY;
+    if (!both) return TARE_NO_MEMORY;
     if (a->size > 0) memcpy(both, a->data, a->size);
     if (b->size > 0) memcpy(both + a->size, b->data, b->size);
     return tare_tensor_set_string(&kernel->outputs[0], at, both, size);

@@ -185,7 +185,7 @@ static int fraction_bits(int dtype) {
 static const void *cut_fraction(struct tare_kernel *kernel, int cut) {
     const struct tare_tensor *input = &kernel->inputs[0];
     char *copy = tare_arena_alloc(kernel->scratch, tare_tensor_bytes(input));
-    if (copy == NULL) return NULL;
+    if (!copy) return NULL;
     memcpy(copy, input->data, tare_tensor_bytes(input));
     for (int64_t i = 0; i < input->elements; i++) {
         if (isnan(tare_tensor_get_f64(input, i))) continue;
@@ -231,7 +231,7 @@ static tare_status run_cast(struct tare_kernel *kernel) {
     if (input->dtype == to) return tare_kernel_forward(kernel, 0, 0);
     if (tare_float8_format(input->dtype) || tare_float8_format(to)) return cast_float8(kernel, to);
     const cast_loop loop = find_loop(input->dtype, to);
-    if (loop == NULL)
+    if (!loop)
         return TARE_FAIL(TARE_UNSUPPORTED, "Cast %s to %s is not supported", tare_dtype_name(input->dtype),
                          tare_dtype_name(to));
     TARE_TRY(tare_kernel_output(kernel, 0, to, &input->shape));
@@ -239,7 +239,7 @@ static tare_status run_cast(struct tare_kernel *kernel) {
     const int cut = fraction_bits(input->dtype) - fraction_bits(to);
     if (input->elements > 0 && fraction_bits(to) >= 0 && cut > 0 && tare_node_bool(kernel->node, "Truncate", false))
         from = cut_fraction(kernel, cut);
-    if (input->elements > 0 && from == NULL) return TARE_NO_MEMORY;
+    if (input->elements > 0 && !from) return TARE_NO_MEMORY;
     loop(kernel->outputs[0].data, from, input->elements);
     if (to >= TARE_DT_INT4) narrow(&kernel->outputs[0]);
     return TARE_OK;

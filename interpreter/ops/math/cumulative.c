@@ -20,7 +20,7 @@ typedef _Complex double complex128;
 
 static tare_status infer_cumulative(struct tare_infer *infer) {
     if (infer->inputs[1].rank > 0) return TARE_FAIL(TARE_SHAPE, "axis has rank %d (expected 0)", infer->inputs[1].rank);
-    if (infer->inputs[0].rank >= 0 && infer->input_values[1] != NULL) {
+    if (infer->inputs[0].rank >= 0 && infer->input_values[1]) {
         int axis;
         TARE_TRY(tare_axis_resolve(&axis, tare_tensor_get_i64(infer->input_values[1], 0), infer->inputs[0].rank));
     }

@@ -275,7 +275,7 @@ static tare_status run_reduce(struct tare_kernel *kernel) {
     for (int d = 0; d < input->shape.rank; d++)
         count *= reduced[d] ? input->shape.dims[d] : 1;
     void *memory = tare_arena_calloc(kernel->scratch, (size_t)output->elements, sizeof(complex128));
-    if (memory == NULL) return TARE_NO_MEMORY;
+    if (!memory) return TARE_NO_MEMORY;
     job.to.real = memory;
     start(&job, output->elements);
     tare_axes_plan(&plan, &input->shape, reduced);

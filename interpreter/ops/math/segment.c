@@ -136,7 +136,7 @@ static tare_status reduce_segments(struct tare_kernel *kernel, const struct tare
     const int64_t segments = shape->dims[0];
     struct running *values = TARE_NEW_ARRAY(kernel->scratch, struct running, (size_t)output->elements);
     int64_t *counts = TARE_NEW_ARRAY(kernel->scratch, int64_t, (size_t)segments);
-    if (values == NULL || counts == NULL) return TARE_NO_MEMORY;
+    if (!values || !counts) return TARE_NO_MEMORY;
     const struct running empty = empty_value(kind, data->dtype), zero = { 0 };
     for (int64_t i = 0; i < output->elements; i++)
         values[i] = empty;
@@ -166,7 +166,7 @@ static tare_status infer_sorted(struct tare_infer *infer) {
     const struct tare_tensor *ids = infer->input_values[1];
     int64_t *segments = &infer->outputs[0].dims[0];
     *segments = TARE_UNKNOWN_DIM;
-    if (ids != NULL) {
+    if (ids) {
         const int64_t last = ids->elements ? tare_tensor_get_i64(ids, ids->elements - 1) : -1;
         if (last >= -1 && last < INT64_MAX) *segments = last + 1;
     }
@@ -230,7 +230,7 @@ static tare_status read_segments(int64_t *out, const struct tare_tensor *operand
 
 static tare_status infer_unsorted(struct tare_infer *infer) {
     int64_t segments = TARE_UNKNOWN_DIM;
-    if (infer->input_values[2] != NULL) TARE_TRY(read_segments(&segments, infer->input_values[2]));
+    if (infer->input_values[2]) TARE_TRY(read_segments(&segments, infer->input_values[2]));
     return unsorted_shape(&infer->outputs[0], &infer->inputs[0], &infer->inputs[1], segments);
 }
 

@@ -161,7 +161,7 @@ static const tare_loop2 at_most_loops[TARE_DT_COUNT] = { TARE_BY_FLOATS(at_most)
 static tare_status run_clip(struct tare_kernel *kernel) {
     const struct tare_tensor *t = &kernel->inputs[0], *low = &kernel->inputs[1], *high = &kernel->inputs[2];
     char a[TARE_SHAPE_TEXT_SIZE], b[TARE_SHAPE_TEXT_SIZE], c[TARE_SHAPE_TEXT_SIZE];
-    if (at_least_loops[t->dtype] == NULL) return TARE_FAIL(TARE_UNSUPPORTED, "dtype %s", tare_dtype_name(t->dtype));
+    if (!at_least_loops[t->dtype]) return TARE_FAIL(TARE_UNSUPPORTED, "dtype %s", tare_dtype_name(t->dtype));
     for (int i = 1; i < 3; i++) {
         const struct tare_shape *limit = &kernel->inputs[i].shape;
         if (limit->rank != 0 && !tare_shape_equal(limit, &t->shape))

@@ -36,7 +36,7 @@ static tare_status parse_window(struct tare_window *window, const struct tare_no
 
 static tare_status prepare_conv(struct tare_kernel *kernel) {
     struct conv_state *state = tare_calloc(1, sizeof *state);
-    if (state == NULL) return TARE_NO_MEMORY;
+    if (!state) return TARE_NO_MEMORY;
     const tare_status status =
         parse_window(&state->window, kernel->node, ((const struct conv_kind *)kernel->op->aux)->spatial);
     if (status != TARE_OK) {
@@ -49,7 +49,7 @@ static tare_status prepare_conv(struct tare_kernel *kernel) {
 
 static void release_conv(void *pointer) {
     struct conv_state *state = pointer;
-    if (state == NULL) return;
+    if (!state) return;
     tare_weights_reset(&state->weights);
     tare_free(state);
 }
@@ -161,10 +161,10 @@ static const float *packed_weights(struct tare_kernel *kernel, const struct tare
                                    struct tare_weights *weights, const struct tare_tensor *filter,
                                    const float *values) {
     float *packed = tare_weights_find(weights, filter, conv->groups);
-    if (packed != NULL) return packed;
+    if (packed) return packed;
     packed = tare_weights_make(weights, filter, conv->groups, tare_conv_packed_floats(conv) * sizeof(float),
                                kernel->scratch);
-    if (packed != NULL) tare_conv_pack(packed, conv, values);
+    if (packed) tare_conv_pack(packed, conv, values);
     return packed;
 }
 
@@ -174,13 +174,13 @@ static tare_status run_floats(struct tare_kernel *kernel, const struct tare_conv
     const struct tare_gemm_epilogue *epilogue = may_fuse ? tare_take_epilogue(&room, kernel) : NULL;
     if (tare_conv_is_depthwise(conv)) {
         float *scratch = tare_arena_alloc(kernel->scratch, tare_conv_depthwise_scratch(conv) * sizeof(float));
-        if (scratch == NULL) return TARE_NO_MEMORY;
+        if (!scratch) return TARE_NO_MEMORY;
         tare_conv_depthwise(arrays->output, conv, arrays->input, arrays->filter, epilogue, scratch);
         return TARE_OK;
     }
     float *scratch = tare_arena_alloc(kernel->scratch, tare_conv_dense_scratch(conv) * sizeof(float));
     const float *packed = packed_weights(kernel, conv, weights, filter, arrays->filter);
-    if (scratch == NULL || packed == NULL) return TARE_NO_MEMORY;
+    if (!scratch || !packed) return TARE_NO_MEMORY;
     tare_conv_dense(arrays->output, conv, arrays->input, packed, epilogue, scratch);
     return TARE_OK;
 }
@@ -215,12 +215,12 @@ static tare_status open_arrays(struct tare_kernel *kernel, struct conv_arrays *a
     const size_t size = as_floats ? sizeof(float) : tare_dtype_size(input->dtype);
     arrays->input = as_floats ? tare_floats_in(kernel, input) : input->data;
     arrays->filter = as_floats ? tare_floats_in(kernel, filter) : filter->data;
-    if (arrays->input == NULL || arrays->filter == NULL) return TARE_NO_MEMORY;
+    if (!arrays->input || !arrays->filter) return TARE_NO_MEMORY;
     arrays->input = tare_window_input(kernel, window, layout, arrays->input, size);
     arrays->output = as_floats ? tare_floats_out(kernel, 0) : kernel->outputs[0].data;
     if (window->channels_first)
         arrays->output = tare_arena_alloc(kernel->scratch, (size_t)kernel->outputs[0].elements * size);
-    return arrays->input == NULL || arrays->output == NULL ? TARE_NO_MEMORY : TARE_OK;
+    return !arrays->input || !arrays->output ? TARE_NO_MEMORY : TARE_OK;
 }
 
 /* Brings the channels-last result into output 0. */
@@ -231,7 +231,7 @@ static tare_status close_arrays(struct tare_kernel *kernel, const struct conv_ar
     float *result = arrays->output;
     if (window->channels_first) {
         void *target = as_floats ? tare_floats_out(kernel, 0) : output->data;
-        if (target == NULL) return TARE_NO_MEMORY;
+        if (!target) return TARE_NO_MEMORY;
         tare_layout_to_first(target, arrays->output, conv->batch, conv->out_channels,
                              conv->out[0] * conv->out[1] * conv->out[2],
                              as_floats ? sizeof(float) : tare_dtype_size(output->dtype));
@@ -285,10 +285,10 @@ bool tare_conv_stage(struct tare_tiling_stage *stage, struct tare_gemm_epilogue 
     kernel->outputs[0] = (struct tare_tensor){ .dtype = TARE_DT_FLOAT, .shape = *shape };
     stage->epilogue = tare_take_epilogue(room, kernel);
     kernel->outputs[0] = (struct tare_tensor){ 0 };
-    if (kernel->epilogue != NULL && stage->epilogue == NULL) return false;
+    if (kernel->epilogue && !stage->epilogue) return false;
     stage->weights =
         conv->groups > 1 ? filter->data : packed_weights(kernel, conv, &state->weights, filter, filter->data);
-    return stage->weights != NULL;
+    return stage->weights;
 }
 
 /* ---- transposed ---- */
@@ -344,12 +344,12 @@ static tare_status make_flipped(struct tare_kernel *kernel, float **made, const 
     struct tare_weights *weights = &((struct conv_state *)kernel->state)->weights;
     const bool depthwise = tare_conv_is_depthwise(conv);
     *made = tare_weights_find(weights, filter, conv->groups);
-    if (*made != NULL) return TARE_OK;
+    if (*made) return TARE_OK;
     const size_t floats = depthwise ? (size_t)filter->elements : tare_conv_packed_floats(conv);
     *made = tare_weights_make(weights, filter, conv->groups, floats * sizeof(float), kernel->scratch);
-    if (*made == NULL) return TARE_NO_MEMORY;
+    if (!*made) return TARE_NO_MEMORY;
     float *flipped = depthwise ? *made : tare_arena_alloc(kernel->scratch, (size_t)filter->elements * sizeof(float));
-    if (flipped == NULL) return TARE_NO_MEMORY;
+    if (!flipped) return TARE_NO_MEMORY;
     flip_filter(flipped, values, forward, sizeof(float));
     if (!depthwise) tare_conv_pack(*made, conv, flipped);
     return TARE_OK;
@@ -365,7 +365,7 @@ static tare_status run_transposed_arrays(struct tare_kernel *kernel, const struc
         const size_t size = tare_floats_dtype(filter->dtype) ? sizeof(float) : tare_dtype_size(filter->dtype);
         struct conv_arrays flipped = *arrays;
         void *values = tare_arena_alloc(kernel->scratch, (size_t)filter->elements * size);
-        if (values == NULL) return TARE_NO_MEMORY;
+        if (!values) return TARE_NO_MEMORY;
         flip_filter(values, arrays->filter, forward, size);
         flipped.filter = values;
         run_plain(conv, filter->dtype, &flipped);
@@ -373,7 +373,7 @@ static tare_status run_transposed_arrays(struct tare_kernel *kernel, const struc
     }
     const size_t floats = depthwise ? tare_conv_depthwise_scratch(conv) : tare_conv_dense_scratch(conv);
     float *flipped, *scratch = tare_arena_alloc(kernel->scratch, floats * sizeof(float));
-    if (scratch == NULL) return TARE_NO_MEMORY;
+    if (!scratch) return TARE_NO_MEMORY;
     TARE_TRY(make_flipped(kernel, &flipped, conv, forward, filter, arrays->filter));
     if (depthwise)
         tare_conv_depthwise(arrays->output, conv, arrays->input, flipped, NULL, scratch);
@@ -437,7 +437,7 @@ static tare_status infer_transposed(struct tare_infer *infer) {
     /* With channels among the sizes there may be groups: the filter does not know them all. */
     const bool has_channels = kind->depthwise || (sizes->rank == 1 && sizes->dims[0] == spatial);
     TARE_TRY(parse_window(&window, infer->node, spatial));
-    if (infer->input_values[0] != NULL)
+    if (infer->input_values[0])
         return sizes_to_shape(&infer->outputs[0], infer->input_values[0], &window, filter, gradient);
     struct tare_layout layout = { -1, -1, { spatial == 3 ? -1 : 1, -1, -1 } };
     if (gradient->rank == spatial + 2) layout.batch = gradient->dims[0];

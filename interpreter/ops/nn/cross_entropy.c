@@ -53,7 +53,7 @@ static tare_status run_sparse(struct tare_kernel *kernel) {
     TARE_TRY(tare_kernel_output(kernel, 0, features->dtype, &labels->shape));
     TARE_TRY(tare_kernel_output(kernel, 1, features->dtype, &features->shape));
     double *x = TARE_NEW_ARRAY(kernel->scratch, double, (size_t)classes);
-    if (x == NULL) return TARE_NO_MEMORY;
+    if (!x) return TARE_NO_MEMORY;
     for (int64_t row = 0; row < labels->elements; row++) {
         const int64_t label = tare_tensor_get_i64(labels, row);
         if (label < 0 || label >= classes)
@@ -89,7 +89,7 @@ static tare_status run_dense(struct tare_kernel *kernel) {
     TARE_TRY(tare_kernel_output(kernel, 0, features->dtype, &rows));
     TARE_TRY(tare_kernel_output(kernel, 1, features->dtype, &shape));
     double *x = TARE_NEW_ARRAY(kernel->scratch, double, (size_t)classes);
-    if (x == NULL) return TARE_NO_MEMORY;
+    if (!x) return TARE_NO_MEMORY;
     for (int64_t row = 0; row < shape.dims[0]; row++) {
         double loss = 0;
         for (int64_t i = 0; i < classes; i++)

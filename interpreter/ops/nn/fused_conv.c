@@ -120,7 +120,7 @@ static tare_status resized(struct tare_tensor *out, struct tare_kernel *kernel, 
     struct tare_tensor floats = { 0 };
     tare_status status = TARE_OK;
     const float *from = tare_floats_in(kernel, input);
-    if (from == NULL) return TARE_NO_MEMORY;
+    if (!from) return TARE_NO_MEMORY;
     TARE_TRY(tare_tensor_new_pooled(&floats, TARE_DT_FLOAT, whole, kernel->pool));
     if (floats.elements) TARE_CHECK(tare_resize_bilinear(floats.data, &shape, from, in, align, kernel->scratch));
     TARE_CHECK(tare_tensor_new_pooled(out, input->dtype, whole, kernel->pool));

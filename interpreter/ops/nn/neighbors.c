@@ -22,7 +22,7 @@ static tare_status infer_neighbors(struct tare_infer *infer) {
     TARE_TRY(tare_operand_rank(infer, 0, "points", 2));
     TARE_TRY(tare_operand_rank(infer, 1, "centers", 2));
     if (points->rank == 2) out.dims[0] = points->dims[0];
-    if (infer->input_values[2] != NULL && centers->rank == 2 && centers->dims[0] >= 0)
+    if (infer->input_values[2] && centers->rank == 2 && centers->dims[0] >= 0)
         TARE_TRY(expected(&out.dims[1], infer->input_values[2], centers->dims[0]));
     if (points->rank == 2 && centers->rank == 2 && points->dims[1] >= 0 && centers->dims[1] >= 0 &&
         points->dims[1] != centers->dims[1])
@@ -52,7 +52,7 @@ static tare_status run_neighbors(struct tare_kernel *kernel) {
     TARE_TRY(tare_kernel_output(kernel, 1, TARE_DT_FLOAT, &shapes[0]));
     const int64_t count = centers->shape.dims[0], width = centers->shape.dims[1], k = shapes[0].dims[1];
     struct neighbor *all = TARE_NEW_ARRAY(kernel->scratch, struct neighbor, (size_t)count);
-    if (all == NULL) return TARE_NO_MEMORY;
+    if (!all) return TARE_NO_MEMORY;
     for (int64_t p = 0; p < points->shape.dims[0]; p++) {
         const float *point = TARE_CONST_DATA(float, points) + p * width;
         for (int64_t c = 0; c < count; c++) {

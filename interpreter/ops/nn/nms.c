@@ -163,7 +163,7 @@ static tare_status infer_nms(struct tare_infer *infer) {
     const struct version *version = infer->node->def->row->aux;
     TARE_TRY(check_boxes(&infer->inputs[0], &infer->inputs[1]));
     infer->outputs[0] = tare_shape_make(1, -1);
-    if (tare_node_bool(infer->node, "pad_to_max_output_size", false) && infer->input_values[2] != NULL)
+    if (tare_node_bool(infer->node, "pad_to_max_output_size", false) && infer->input_values[2])
         TARE_TRY(count_of(&infer->outputs[0].dims[0], infer->input_values[2], "max_output_size"));
     if (version->has_scores) infer->outputs[1] = infer->outputs[0];
     if (version->has_count) infer->outputs[version->has_scores ? 2 : 1] = tare_shape_scalar();
@@ -274,11 +274,10 @@ static tare_status infer_combined(struct tare_infer *infer) {
     if (scores->rank >= 0 && scores->rank != 3)
         return TARE_FAIL(TARE_SHAPE, "scores has rank %d (expected 3)", scores->rank);
     const int64_t batch = infer->inputs[0].rank == 4 ? infer->inputs[0].dims[0] : -1;
-    if (infer->input_values[3] != NULL) TARE_TRY(count_of(&rows, infer->input_values[3], "max_total_size"));
+    if (infer->input_values[3]) TARE_TRY(count_of(&rows, infer->input_values[3], "max_total_size"));
     if (tare_node_bool(infer->node, "pad_per_class", false)) {
         int64_t per_class = -1, most;
-        if (infer->input_values[2] != NULL)
-            TARE_TRY(count_of(&per_class, infer->input_values[2], "max_output_size_per_class"));
+        if (infer->input_values[2]) TARE_TRY(count_of(&per_class, infer->input_values[2], "max_output_size_per_class"));
         const bool known = rows >= 0 && per_class >= 0 && scores->rank == 3 && scores->dims[2] >= 0;
         if (!known || !tare_mul_i64(&most, per_class, scores->dims[2]))
             rows = -1;

@@ -133,7 +133,7 @@ static tare_status store_moments(struct tare_kernel *kernel, const struct batch_
         TARE_TRY(tare_kernel_output(kernel, i, dtype, &vector));
         float *to = tare_floats_out(kernel, i);
         if (norm->channels == 0) continue;
-        if (to == NULL) return TARE_NO_MEMORY;
+        if (!to) return TARE_NO_MEMORY;
         for (int64_t c = 0; c < norm->channels; c++) {
             float value = i % 2 == 1 ? mean[c] : variance[c];
             if (norm->training && i == 2) value *= unbiased;
@@ -175,7 +175,7 @@ static tare_status run_batch_norm_any(struct tare_kernel *kernel, bool plain) {
     TARE_TRY(store_moments(kernel, &norm, mean, variance));
     if (kernel->inputs[0].elements == 0) return TARE_OK;
     float *y = tare_floats_out(kernel, 0);
-    if (y == NULL) return TARE_NO_MEMORY;
+    if (!y) return TARE_NO_MEMORY;
     apply(&norm, y, x, mean, factor, plain);
     tare_floats_round(kernel, 0, y);
     return TARE_OK;
@@ -207,7 +207,7 @@ static tare_status run_lrn(struct tare_kernel *kernel) {
     if (input->elements == 0) return TARE_OK;
     const float *x = tare_floats_in(kernel, input);
     float *to = tare_floats_out(kernel, 0), *y = to;
-    if (x == NULL || y == NULL) return TARE_NO_MEMORY;
+    if (!x || !y) return TARE_NO_MEMORY;
     for (int64_t i = 0; i < input->elements / channels; i++, x += channels, y += channels) {
         for (int64_t c = 0; c < channels; c++) {
             const int64_t first = radius > c ? 0 : c - radius;

@@ -117,7 +117,7 @@ static tare_status run_lrn(struct tare_kernel *kernel) {
     const int64_t channels = shape->dims[3], expected = tare_node_int(node, "depth_radius", 5);
     const int64_t radius = expected < 0 ? 0 : expected;
     double *sums = TARE_NEW_ARRAY(kernel->scratch, double, (size_t)channels + 1);
-    if (sums == NULL) return TARE_NO_MEMORY;
+    if (!sums) return TARE_NO_MEMORY;
     for (int64_t at = 0; at < tensors[1]->elements; at += channels) {
         memset(sums, 0, (size_t)channels * sizeof *sums);
         lrn_pixel(sums, tensors, at, channels, radius, factors);

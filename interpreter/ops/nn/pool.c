@@ -61,7 +61,7 @@ static tare_status infer_pool(struct tare_infer *infer) {
     if (kind->sizes_are_inputs) {
         ksize = infer->input_values[1];
         strides = infer->input_values[2];
-        if (ksize == NULL || strides == NULL) {
+        if (!ksize || !strides) {
             infer->outputs[0] = tare_shape_make(4, -1, -1, -1, -1);
             return TARE_OK;
         }
@@ -208,14 +208,14 @@ static tare_status run_any(struct tare_kernel *kernel, bool plain) {
     struct tare_tensor *output = &kernel->outputs[0];
     if (output->elements == 0) return TARE_OK;
     plain_function *loop = plain_of(input->dtype, kind->average);
-    if (loop == NULL) return TARE_FAIL(TARE_UNSUPPORTED, "dtype %s", tare_dtype_name(input->dtype));
+    if (!loop) return TARE_FAIL(TARE_UNSUPPORTED, "dtype %s", tare_dtype_name(input->dtype));
     const bool floats = tare_floats_dtype(input->dtype);
     const size_t size = floats ? sizeof(float) : tare_dtype_size(input->dtype);
     const void *from = floats ? tare_floats_in(kernel, input) : input->data;
-    if (from == NULL || (from = tare_window_input(kernel, &window, &in, from, size)) == NULL) return TARE_NO_MEMORY;
+    if (!from || !(from = tare_window_input(kernel, &window, &in, from, size))) return TARE_NO_MEMORY;
     void *target = floats ? tare_floats_out(kernel, 0) : output->data, *to = target;
     if (window.channels_first) to = tare_arena_alloc(kernel->scratch, (size_t)output->elements * size);
-    if (to == NULL || target == NULL) return TARE_NO_MEMORY;
+    if (!to || !target) return TARE_NO_MEMORY;
     if (floats && !plain)
         fast(to, &pool, from, kind->average);
     else

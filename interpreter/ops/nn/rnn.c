@@ -16,12 +16,12 @@ struct rnn_state {
 
 static tare_status prepare_rnn(struct tare_kernel *kernel) {
     kernel->state = tare_calloc(1, sizeof(struct rnn_state));
-    return kernel->state == NULL ? TARE_NO_MEMORY : TARE_OK;
+    return !kernel->state ? TARE_NO_MEMORY : TARE_OK;
 }
 
 static void release_rnn(void *pointer) {
     struct rnn_state *state = pointer;
-    if (state == NULL) return;
+    if (!state) return;
     tare_weights_reset(&state->weights[0]);
     tare_weights_reset(&state->weights[1]);
     tare_free(state);
@@ -56,12 +56,12 @@ static tare_status open_affine(struct affine *affine, struct tare_kernel *kernel
     const int64_t k = affine->in + affine->cell;
     affine->joined = TARE_NEW_ARRAY(kernel->scratch, float, (size_t)(affine->batch * k));
     affine->block = TARE_NEW_ARRAY(kernel->scratch, float, tare_gemm_scratch_floats());
-    if (affine->joined == NULL || affine->block == NULL) return TARE_NO_MEMORY;
+    if (!affine->joined || !affine->block) return TARE_NO_MEMORY;
     affine->packed = tare_weights_find(weights, source, 0);
-    if (affine->packed != NULL) return TARE_OK;
+    if (affine->packed) return TARE_OK;
     const size_t bytes = tare_gemm_packed_floats(k, affine->n) * sizeof(float);
     affine->packed = tare_weights_make(weights, source, 0, bytes, kernel->scratch);
-    if (affine->packed == NULL) return TARE_NO_MEMORY;
+    if (!affine->packed) return TARE_NO_MEMORY;
     tare_gemm_pack(affine->packed, w, k, affine->n, affine->n, 1);
     return TARE_OK;
 }
@@ -219,13 +219,13 @@ static tare_status open_lstm(struct lstm *l, struct tare_kernel *kernel) {
     shape.dims[shape.rank - 1] = l->cell;
     for (int i = 0; i < N_LSTM_INPUTS; i++) {
         l->inputs[i] = tare_floats_in(kernel, &inputs[i]);
-        if (l->inputs[i] == NULL) return TARE_NO_MEMORY;
+        if (!l->inputs[i]) return TARE_NO_MEMORY;
     }
     for (size_t i = 0; i < N_LSTM_OUTPUTS; i++) {
         TARE_TRY(tare_kernel_output(kernel, i, inputs[X].dtype, &shape));
         if (kernel->outputs[i].elements == 0) continue;
         l->outputs[i] = tare_floats_out(kernel, i);
-        if (l->outputs[i] == NULL) return TARE_NO_MEMORY;
+        if (!l->outputs[i]) return TARE_NO_MEMORY;
         memset(l->outputs[i], 0, (size_t)kernel->outputs[i].elements * sizeof(float)); /* steps that are not run */
     }
     return TARE_OK;
@@ -240,7 +240,7 @@ static tare_status run_lstm(struct tare_kernel *kernel) {
     if (kernel->outputs[0].elements == 0) return TARE_OK;
     float *gates = TARE_NEW_ARRAY(kernel->scratch, float, (size_t)(l.batch * 4 * l.cell));
     struct affine affine = { .batch = l.batch, .in = l.in, .cell = l.cell, .n = 4 * l.cell, .bias = l.inputs[B] };
-    if (gates == NULL) return TARE_NO_MEMORY;
+    if (!gates) return TARE_NO_MEMORY;
     TARE_TRY(open_affine(&affine, kernel, &state->weights[0], w, l.inputs[W]));
     const float *previous = l.inputs[CS_PREV], *h = l.inputs[H_PREV];
     for (int64_t step = 0; step < l.steps; step++) {

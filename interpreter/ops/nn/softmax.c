@@ -88,7 +88,7 @@ static tare_status run_doubles(struct tare_kernel *kernel, int64_t n, bool logar
     const struct tare_tensor *input = &kernel->inputs[0];
     const double *x = input->data;
     double *row = TARE_NEW_ARRAY(kernel->scratch, double, (size_t)n), *y = kernel->outputs[0].data;
-    if (row == NULL) return TARE_NO_MEMORY;
+    if (!row) return TARE_NO_MEMORY;
     for (int64_t i = 0; i < input->elements; i += n) {
         softmax_row_of_doubles(row, x + i, n, logarithm); /* y may be x */
         for (int64_t k = 0; k < n; k++)
@@ -107,7 +107,7 @@ static tare_status run_any(struct tare_kernel *kernel, exp_fn function) {
     if (input->dtype == TARE_DT_DOUBLE) return run_doubles(kernel, n, logarithm);
     const float *x = tare_floats_in(kernel, input);
     float *y = tare_floats_out(kernel, 0), *scratch = TARE_NEW_ARRAY(kernel->scratch, float, (size_t)n);
-    if (x == NULL || y == NULL || scratch == NULL) return TARE_NO_MEMORY;
+    if (!x || !y || !scratch) return TARE_NO_MEMORY;
     for (int64_t i = 0; i < input->elements; i += n) {
         if (logarithm)
             log_softmax_row(y + i, x + i, n, function, scratch);

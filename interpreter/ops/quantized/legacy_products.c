@@ -28,7 +28,7 @@ static tare_status open_operands(struct operands *operands, struct tare_kernel *
         TARE_TRY(tare_span_proper(span, kernel, 2 + 2 * i, tensor->dtype));
         const int32_t zero = (int32_t)tare_span_steps(span, 0);
         int32_t *values = TARE_NEW_ARRAY(kernel->scratch, int32_t, (size_t)tensor->elements);
-        if (values == NULL) return TARE_NO_MEMORY;
+        if (!values) return TARE_NO_MEMORY;
         for (int64_t k = 0; k < tensor->elements; k++)
             values[k] = (int32_t)((uint32_t)tare_quantized_get(tensor, k) - (uint32_t)zero);
         operands->values[i] = values;
@@ -70,7 +70,7 @@ static tare_status infer_matmul(struct tare_infer *infer) {
 /* `rows` by `columns` elements turned about. */
 static int32_t *turned(struct tare_arena *arena, const int32_t *from, int64_t rows, int64_t columns) {
     int32_t *to = TARE_NEW_ARRAY(arena, int32_t, (size_t)(rows * columns));
-    if (to != NULL) tare_layout_to_last(to, from, 1, rows, columns, sizeof *to);
+    if (to) tare_layout_to_last(to, from, 1, rows, columns, sizeof *to);
     return to;
 }
 
@@ -91,7 +91,7 @@ static tare_status run_matmul(struct tare_kernel *kernel) {
         operands.values[0] = turned(kernel->scratch, operands.values[0], k, m);
     if (tare_node_bool(kernel->node, "transpose_b", false))
         operands.values[1] = turned(kernel->scratch, operands.values[1], n, k);
-    if (operands.values[0] == NULL || operands.values[1] == NULL) return TARE_NO_MEMORY;
+    if (!operands.values[0] || !operands.values[1]) return TARE_NO_MEMORY;
     const struct tare_exact exact = exact_of(&operands, kernel);
     return tare_exact_product(kernel->outputs[0].data, &exact, 1, m, n, k);
 }

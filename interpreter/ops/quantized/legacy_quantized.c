@@ -193,7 +193,7 @@ static tare_status infer_reshape(struct tare_infer *infer) {
     int64_t dims[TARE_MAX_RANK], known = 1, elements;
     int count, open = -1;
     infer->outputs[1] = infer->outputs[2] = tare_shape_scalar();
-    if (expected == NULL) return TARE_OK;
+    if (!expected) return TARE_OK;
     TARE_TRY(tare_operand_list(infer, 1, "shape", dims, &count));
     if (count < 0) return TARE_OK;
     for (int d = 0; d < count; d++) {
@@ -417,7 +417,7 @@ static tare_status run_instance_norm(struct tare_kernel *kernel) {
     n.pixels = input->shape.dims[1] * input->shape.dims[2];
     n.channels = input->shape.dims[3];
     n.values = TARE_NEW_ARRAY(kernel->scratch, float, (size_t)input->elements);
-    if (n.values == NULL) return TARE_NO_MEMORY;
+    if (!n.values) return TARE_NO_MEMORY;
     for (int64_t i = 0; input->elements > 0 && i < input->shape.dims[0] * n.channels; i++)
         normalise(&n, input, i / n.channels * n.pixels * n.channels + i % n.channels, (x.max - x.min) / 255.0f,
                   tare_node_float(node, "variance_epsilon", 1e-5f));
@@ -503,7 +503,7 @@ static tare_status run_concat(struct tare_kernel *kernel) {
     const struct tare_tensor *first = &kernel->inputs[parts.first];
     struct tare_span *spans = TARE_NEW_ARRAY(kernel->scratch, struct tare_span, parts.count), all;
     struct tare_shape *shapes;
-    if (spans == NULL) return TARE_NO_MEMORY;
+    if (!spans) return TARE_NO_MEMORY;
     if (tare_dtype_get(first->dtype)->class != TARE_CLASS_QUANTIZED)
         return TARE_FAIL(TARE_UNSUPPORTED, "values of %s (expected quantized integers)", tare_dtype_name(first->dtype));
     if (kernel->inputs[parts.axis].elements != 1) return TARE_FAIL(TARE_SHAPE, "the axis is no scalar");

@@ -79,7 +79,7 @@ static tare_status run_fake_vars(struct tare_kernel *kernel, bool per_channel) {
     const float *x = inputs[0].data, *low = inputs[1].data, *high = inputs[2].data;
     float *y = kernel->outputs[0].data;
     struct nudged *ranges = TARE_NEW_ARRAY(kernel->scratch, struct nudged, (size_t)channels.count);
-    if (ranges == NULL) return TARE_NO_MEMORY;
+    if (!ranges) return TARE_NO_MEMORY;
     for (int64_t c = 0; c < channels.count; c++)
         ranges[c] = nudge(low[c], high[c], bits, narrow);
     for (int64_t i = 0; i < inputs[0].elements; i++)
@@ -131,7 +131,7 @@ static tare_status run_fake_gradient(struct tare_kernel *kernel, bool per_channe
         TARE_TRY(tare_kernel_output(kernel, k, TARE_DT_FLOAT, k ? &inputs[2].shape : shape));
     double *sums = TARE_NEW_ARRAY(kernel->scratch, double, 2 * (size_t)channels.count);
     struct nudged *ranges = TARE_NEW_ARRAY(kernel->scratch, struct nudged, (size_t)channels.count);
-    if (sums == NULL || ranges == NULL) return TARE_NO_MEMORY;
+    if (!sums || !ranges) return TARE_NO_MEMORY;
     for (int64_t c = 0; c < channels.count; c++)
         ranges[c] = nudge(TARE_CONST_DATA(float, &inputs[2])[c], TARE_CONST_DATA(float, &inputs[3])[c], bits, narrow);
     const float *g = inputs[0].data, *x = inputs[1].data;
@@ -322,7 +322,7 @@ static tare_status run_dequantize(struct tare_kernel *kernel) {
     if (input->elements == 0) return TARE_OK;
     struct dequantizer *rows = TARE_NEW_ARRAY(kernel->scratch, struct dequantizer, (size_t)channels.count);
     float *y = tare_floats_out(kernel, 0);
-    if (rows == NULL || y == NULL) return TARE_NO_MEMORY;
+    if (!rows || !y) return TARE_NO_MEMORY;
     for (int64_t c = 0; c < channels.count; c++)
         rows[c] = set_dequantizer(mode, input->dtype, narrow, lows[c], highs[c]);
     for (int64_t i = 0; i < input->elements; i++) {
@@ -444,7 +444,7 @@ static tare_status run_round_trip(struct tare_kernel *kernel) {
     TARE_TRY(tare_kernel_output(kernel, 0, input->dtype, &input->shape));
     if (input->elements == 0) return TARE_OK;
     struct round_trip_range *ranges = TARE_NEW_ARRAY(kernel->scratch, struct round_trip_range, (size_t)channels.count);
-    if (ranges == NULL) return TARE_NO_MEMORY;
+    if (!ranges) return TARE_NO_MEMORY;
     for (int64_t c = 0; c < channels.count; c++) {
         double low, high;
         if (how.range_given) {

@@ -133,7 +133,7 @@ static tare_status multipliers_between(struct multiplier **out, struct tare_chan
         return TARE_FAIL(TARE_SHAPE, "both sides have channels, but not as many");
     *channels = from->is_scalar ? to->channels : from->channels;
     *out = TARE_NEW_ARRAY(scratch, struct multiplier, (size_t)channels->count);
-    if (*out == NULL) return TARE_NO_MEMORY;
+    if (!*out) return TARE_NO_MEMORY;
     for (int64_t c = 0; c < channels->count; c++)
         TARE_TRY(set_multiplier(*out + c, (double)scale_at(from, c) / (double)scale_at(to, c)));
     return TARE_OK;
@@ -246,7 +246,7 @@ static tare_status list_or(int64_t *values, const struct tare_node *node, const 
     const struct tare_attr *attr = tare_node_list(node, name);
     for (int i = 0; i < count; i++)
         values[i] = fill;
-    if (attr == NULL || attr->count == 0) return TARE_OK;
+    if (!attr || attr->count == 0) return TARE_OK;
     if (attr->count != (size_t)count || attr->kind != TARE_ATTR_INT)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s has %zu entries (expected %d)", name, attr->count, count);
     for (int i = 0; i < count; i++)
@@ -325,7 +325,7 @@ static tare_status left_values(struct tare_kernel *kernel, int32_t **out, struct
                                      &sum->lhs->shape, sum->general.lhs_order);
     int32_t *values = TARE_NEW_ARRAY(kernel->scratch, int32_t, (size_t)sum->lhs->elements);
     sum->image_scales = TARE_NEW_ARRAY(kernel->scratch, float, (size_t)conv->batch);
-    if (data == NULL || values == NULL || sum->image_scales == NULL) return TARE_NO_MEMORY;
+    if (!data || !values || !sum->image_scales) return TARE_NO_MEMORY;
     *out = values;
     const int64_t size = image_size(conv);
     if (sum->hybrid) {
@@ -347,7 +347,7 @@ static tare_status right_values(struct tare_kernel *kernel, int32_t **out, struc
     const int64_t n = general->conv.out_channels;
     const int8_t *data = tare_in_order(kernel->scratch, sum->rhs->data, 1, &sum->rhs->shape, general->rhs_order);
     int32_t *values = TARE_NEW_ARRAY(kernel->scratch, int32_t, (size_t)sum->rhs->elements);
-    if (data == NULL || values == NULL) return TARE_NO_MEMORY;
+    if (!data || !values) return TARE_NO_MEMORY;
     TARE_TRY(parameters_of(&sum->right, kernel, "rhs_", sum->hybrid ? 2 : 4, &sum->rhs->shape));
     if (!sum->right.is_scalar && sum->right.channels.count != n)
         return TARE_FAIL(TARE_UNSUPPORTED, "rhs_quantization_axis is not the output channels");
@@ -372,7 +372,7 @@ static tare_status finish(struct tare_kernel *kernel, int32_t *sums, const struc
     TARE_TRY(parameters_of(&left, kernel, "lhs_", 2, &sum->lhs->shape));
     TARE_TRY(parameters_of(&to, kernel, "output_", 6, &sum->general.output));
     struct multiplier *multipliers = TARE_NEW_ARRAY(kernel->scratch, struct multiplier, (size_t)n);
-    if (multipliers == NULL) return TARE_NO_MEMORY;
+    if (!multipliers) return TARE_NO_MEMORY;
     if (!to.is_scalar && to.channels.count != n)
         return TARE_FAIL(TARE_UNSUPPORTED, "output_quantization_axis is not the channels");
     for (int64_t c = 0; c < n; c++)
@@ -397,7 +397,7 @@ static tare_status run_sum(struct tare_kernel *kernel, bool is_dot, bool plain) 
     TARE_TRY(right_values(kernel, &rhs, &sum));
     const bool stored = tare_general_conv_is_stored(&sum.general);
     int32_t *sums = stored ? output->data : TARE_NEW_ARRAY(kernel->scratch, int32_t, (size_t)output->elements);
-    if (sums == NULL) return TARE_NO_MEMORY;
+    if (!sums) return TARE_NO_MEMORY;
     const struct tare_exact exact = { .lhs_dtype = TARE_DT_INT32,
                                       .rhs_dtype = TARE_DT_INT32,
                                       .lhs = lhs,

@@ -24,7 +24,7 @@ static tare_status read_lengths(int64_t *lengths, const struct fourier_op *op, c
                                 const struct tare_tensor *fft_length) {
     for (int i = 0; i < op->axes; i++)
         lengths[i] = op->kind == COMPLEX_TO_COMPLEX ? input->dims[input->rank - op->axes + i] : -1;
-    if (op->kind == COMPLEX_TO_COMPLEX || fft_length == NULL) return TARE_OK;
+    if (op->kind == COMPLEX_TO_COMPLEX || !fft_length) return TARE_OK;
     if (fft_length->shape.rank != 1 || fft_length->elements != op->axes)
         return TARE_FAIL(TARE_SHAPE, "fft_length must have shape [%d]", op->axes);
     for (int i = 0; i < op->axes; i++) {
@@ -87,7 +87,7 @@ static tare_status open_job(struct job *job, struct tare_kernel *kernel, const i
             return TARE_FAIL(TARE_SHAPE, "the transform is too large");
         if (job->lengths[i] > longest) longest = job->lengths[i];
         job->fourier[i] = job->lengths[i] > 0 ? tare_fourier_new(kernel->scratch, job->lengths[i]) : NULL;
-        if (job->lengths[i] > 0 && job->fourier[i] == NULL) return TARE_NO_MEMORY;
+        if (job->lengths[i] > 0 && !job->fourier[i]) return TARE_NO_MEMORY;
     }
     job->data = TARE_NEW_ARRAY(kernel->scratch, complex128, (size_t)job->elements);
     job->line = TARE_NEW_ARRAY(kernel->scratch, complex128, (size_t)longest);

@@ -64,7 +64,7 @@ static tare_status infer_nd(struct tare_infer *infer) {
     struct plan plan;
     if (infer->inputs[0].rank < 0) return TARE_OK;
     infer->outputs[0] = tare_operand_unknown_dims(infer->inputs[0].rank);
-    if (infer->input_values[1] == NULL || infer->input_values[2] == NULL) return TARE_OK;
+    if (!infer->input_values[1] || !infer->input_values[2]) return TARE_OK;
     TARE_TRY(open_plan(&plan, &infer->inputs[0], infer->input_values[1], infer->input_values[2]));
     infer->outputs[0] = output_of(&plan, ((const struct fourier_nd *)infer->node->def->row->aux)->kind);
     return TARE_OK;
@@ -93,7 +93,7 @@ static tare_status transform_axis(complex128 *box, const struct tare_shape *shap
     const int64_t n = split.size;
     struct tare_fourier *fourier = tare_fourier_new(scratch, n);
     complex128 *line = TARE_NEW_ARRAY(scratch, complex128, (size_t)n);
-    if (fourier == NULL || line == NULL) return TARE_NO_MEMORY;
+    if (!fourier || !line) return TARE_NO_MEMORY;
     for (int64_t i = 0; i < split.outer * split.inner; i++) {
         complex128 *first = box + i / split.inner * n * split.inner + i % split.inner;
         for (int64_t k = 0; k < n; k++)
@@ -125,7 +125,7 @@ static tare_status run_nd(struct tare_kernel *kernel) {
     TARE_TRY(tare_kernel_output(kernel, 0, to, &shape));
     if (kernel->outputs[0].elements == 0) return TARE_OK;
     complex128 *box = TARE_NEW_ARRAY(kernel->scratch, complex128, (size_t)elements);
-    if (box == NULL) return TARE_NO_MEMORY;
+    if (!box) return TARE_NO_MEMORY;
     copy_box(box, &plan.box, &input, true);
     for (int i = 0; i < plan.count; i++) {
         const bool half = op->kind == COMPLEX_TO_REAL && i == plan.count - 1;

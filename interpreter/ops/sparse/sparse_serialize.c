@@ -198,7 +198,7 @@ static tare_status run_read(struct tare_kernel *kernel) {
     const int64_t count = strings->elements / 3;
     if (count < 1) return TARE_FAIL(TARE_SHAPE, "Serialized sparse should have at least 1 serialized tensor");
     struct piece *pieces = TARE_NEW_ARRAY(kernel->scratch, struct piece, (size_t)count);
-    if (pieces == NULL) return TARE_NO_MEMORY;
+    if (!pieces) return TARE_NO_MEMORY;
     for (int64_t i = 0; i < count; i++)
         TARE_CHECK(read_piece(&pieces[i], strings, i, dtype));
     TARE_CHECK(join(kernel, pieces, count, dtype));

@@ -35,7 +35,7 @@ tare_status tare_axes_infer(struct tare_infer *infer) {
     const bool keep_dims = tare_node_bool(infer->node, "keep_dims", false);
     bool reduced[TARE_MAX_RANK];
     if (input->rank < 0) return TARE_OK;
-    if (infer->input_values[1] != NULL) {
+    if (infer->input_values[1]) {
         TARE_TRY(tare_axes_read(reduced, infer->input_values[1], input->rank));
         tare_axes_shape(&infer->outputs[0], input, reduced, keep_dims);
     } else if (keep_dims) {

@@ -58,7 +58,7 @@ size_t tare_run_tiled(struct tare_kernel *kernels, size_t count) {
     struct tare_kernel *last = &kernels[n - 1];
     const size_t floats = tare_tiling_scratch(&all.tiling);
     char *scratch = floats ? tare_arena_alloc(last->scratch, (floats + 16) * sizeof(float)) : NULL;
-    if (scratch == NULL) return 0;
+    if (!scratch) return 0;
     scratch += (64 - (uintptr_t)scratch % 64) % 64;
     if (tare_kernel_output(last, 0, TARE_DT_FLOAT, &all.shapes[n - 1]) != TARE_OK) {
         tare_error_clear();

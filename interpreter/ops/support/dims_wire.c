@@ -12,7 +12,7 @@ static tare_status read_varint(uint64_t *out, struct reader *reader) {
 }
 
 static tare_status add_value(struct tare_dims_field *field, uint64_t value) {
-    if (field == NULL) return TARE_OK;
+    if (!field) return TARE_OK;
     if (field->count == TARE_MAX_RANK)
         return TARE_FAIL(TARE_CORRUPT, "dimension numbers: more than %d in field %d", TARE_MAX_RANK, field->number);
     field->values[field->count++] = (int64_t)value;
@@ -34,7 +34,7 @@ static tare_status read_field(struct reader *reader, struct tare_dims_field *fie
         return TARE_FAIL(TARE_CORRUPT, "dimension numbers: a list ends early");
     struct reader packed = { reader->at, reader->at + value };
     reader->at += value;
-    while (field != NULL && packed.at < packed.end) {
+    while (field && packed.at < packed.end) {
         TARE_TRY(read_varint(&value, &packed));
         TARE_TRY(add_value(field, value));
     }
@@ -43,7 +43,7 @@ static tare_status read_field(struct reader *reader, struct tare_dims_field *fie
 
 static const struct tare_attr *text_of(const struct tare_node *node, const char *name) {
     const struct tare_attr *attr = tare_node_find_attr(node, name);
-    return attr != NULL && attr->kind == TARE_ATTR_STRING && !attr->is_list && attr->count == 1 ? attr : NULL;
+    return attr && attr->kind == TARE_ATTR_STRING && !attr->is_list && attr->count == 1 ? attr : NULL;
 }
 
 tare_status tare_dims_read(struct tare_dims_field *fields, size_t count, const struct tare_node *node,
@@ -51,7 +51,7 @@ tare_status tare_dims_read(struct tare_dims_field *fields, size_t count, const s
     const struct tare_attr *attr = text_of(node, name);
     for (size_t i = 0; i < count; i++)
         fields[i].count = 0;
-    if (attr == NULL || attr->items[0].s.size == 0) return TARE_OK;
+    if (!attr || attr->items[0].s.size == 0) return TARE_OK;
     const unsigned char *data = (const unsigned char *)attr->items[0].s.data;
     struct reader reader = { data, data + attr->items[0].s.size };
     while (reader.at < reader.end)
@@ -116,7 +116,7 @@ tare_status tare_conv_dims_read(struct tare_conv_dims *dims, const struct tare_n
     if (rank < 2 || rank > 5) return TARE_FAIL(TARE_SHAPE, "a convolution of rank %d (expected 2 to 5)", rank);
     *dims = (struct tare_conv_dims){ .spatial = rank - 2 };
     const struct tare_attr *attr = text_of(node, name);
-    if (message == TARE_CONV_UNIFORM && (attr == NULL || attr->items[0].s.size == 0)) {
+    if (message == TARE_CONV_UNIFORM && (!attr || attr->items[0].s.size == 0)) {
         set_default(dims);
         return TARE_OK;
     }

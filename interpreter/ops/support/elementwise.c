@@ -86,7 +86,7 @@ static tare_status no_loop(const struct tare_kernel *kernel) {
 
 tare_status tare_elementwise_run1(struct tare_kernel *kernel, tare_loop1 loop, int dtype) {
     const struct tare_tensor *input = &kernel->inputs[0];
-    if (loop == NULL) return no_loop(kernel);
+    if (!loop) return no_loop(kernel);
     if (dtype == input->dtype)
         TARE_TRY(tare_kernel_output_like0(kernel, 0));
     else
@@ -105,7 +105,7 @@ tare_status tare_elementwise_output(struct tare_kernel *kernel, const struct tar
 tare_status tare_elementwise_run2(struct tare_kernel *kernel, tare_loop2 loop, int dtype) {
     struct tare_broadcast plan;
     struct tare_broadcast_walk walk = { { 0 }, { 0 } };
-    if (loop == NULL) return no_loop(kernel);
+    if (!loop) return no_loop(kernel);
     TARE_TRY(tare_broadcast_plan(&plan, kernel->inputs, 2));
     TARE_TRY(tare_elementwise_output(kernel, &plan, dtype));
     if (kernel->outputs[0].elements == 0) return TARE_OK;

@@ -13,11 +13,11 @@ static bool addend_fits(const struct tare_tensor *addend, const struct tare_tens
 const struct tare_gemm_epilogue *tare_take_epilogue(struct tare_gemm_epilogue *out, struct tare_kernel *kernel) {
     struct tare_epilogue *epilogue = kernel->epilogue;
     const struct tare_tensor *output = &kernel->outputs[0];
-    if (epilogue == NULL || output->dtype != TARE_DT_FLOAT || output->shape.rank < 2) return NULL;
-    if (epilogue->bias != NULL && (epilogue->bias->splat || !bias_fits(epilogue->bias, output))) return NULL;
-    if (epilogue->addend != NULL && (epilogue->addend->splat || !addend_fits(epilogue->addend, output))) return NULL;
-    *out = (struct tare_gemm_epilogue){ .bias = epilogue->bias == NULL ? NULL : epilogue->bias->data,
-                                        .addend = epilogue->addend == NULL ? NULL : epilogue->addend->data,
+    if (!epilogue || output->dtype != TARE_DT_FLOAT || output->shape.rank < 2) return NULL;
+    if (epilogue->bias && (epilogue->bias->splat || !bias_fits(epilogue->bias, output))) return NULL;
+    if (epilogue->addend && (epilogue->addend->splat || !addend_fits(epilogue->addend, output))) return NULL;
+    *out = (struct tare_gemm_epilogue){ .bias = epilogue->bias ? epilogue->bias->data : NULL,
+                                        .addend = !epilogue->addend ? NULL : epilogue->addend->data,
                                         .relu = epilogue->relu,
                                         .limit = epilogue->limit };
     epilogue->applied = true;

@@ -41,7 +41,7 @@ static void *scratch_array(struct tare_arena *scratch, int64_t count, size_t siz
 
 int32_t *tare_exact_widen(struct tare_arena *scratch, const void *values, int dtype, int64_t count) {
     int32_t *to = scratch_array(scratch, count, sizeof *to);
-    if (to == NULL) return NULL;
+    if (!to) return NULL;
     switch (dtype) {
     case TARE_DT_INT8:
     case TARE_DT_QINT8:
@@ -72,7 +72,7 @@ static tare_status left_operand(const void **out, bool *fits, const struct tare_
     *out = operands->lhs;
     if (form == TARE_IGEMM_QUADS) return TARE_OK;
     int16_t *narrow = scratch_array(operands->scratch, count, sizeof *narrow);
-    if (narrow == NULL) return TARE_NO_MEMORY;
+    if (!narrow) return TARE_NO_MEMORY;
     *out = narrow;
     if (is_int8(operands->lhs_dtype)) {
         const int8_t *values = operands->lhs;
@@ -83,7 +83,7 @@ static tare_status left_operand(const void **out, bool *fits, const struct tare_
     const int32_t *wide = operands->lhs;
     if (tare_dtype_size(operands->lhs_dtype) < 4)
         wide = tare_exact_widen(operands->scratch, operands->lhs, operands->lhs_dtype, count);
-    if (wide == NULL) return TARE_NO_MEMORY;
+    if (!wide) return TARE_NO_MEMORY;
     *fits = operands->lhs_dtype != TARE_DT_UINT32 && tare_igemm_narrow(narrow, wide, count);
     return TARE_OK;
 }
@@ -98,12 +98,12 @@ int64_t tare_exact_key(const struct tare_conv *conv) {
 }
 
 static void *kept(const struct tare_exact *operands, const struct tare_conv *conv) {
-    if (operands->weights == NULL) return NULL;
+    if (!operands->weights) return NULL;
     return tare_weights_find(operands->weights, operands->source, tare_exact_key(conv));
 }
 
 static void *room_for_packed(const struct tare_exact *operands, const struct tare_conv *conv, size_t bytes) {
-    if (operands->weights == NULL) return tare_arena_alloc(operands->scratch, bytes);
+    if (!operands->weights) return tare_arena_alloc(operands->scratch, bytes);
     return tare_weights_make(operands->weights, operands->source, tare_exact_key(conv), bytes, operands->scratch);
 }
 
@@ -111,16 +111,16 @@ static void *room_for_packed(const struct tare_exact *operands, const struct tar
 static tare_status packed_filter(void **out, const struct tare_exact *operands, const struct tare_conv *conv,
                                  enum tare_igemm_form form) {
     *out = kept(operands, conv);
-    if (*out != NULL) return TARE_OK;
+    if (*out) return TARE_OK;
     const bool bytes = is_int8(operands->rhs_dtype);
     const int32_t *wide = NULL;
     if (!bytes) {
         const int64_t count = tare_conv_patch(conv) * conv->out_channels;
         wide = tare_exact_widen(operands->scratch, operands->rhs, operands->rhs_dtype, count);
-        if (wide == NULL) return TARE_NO_MEMORY;
+        if (!wide) return TARE_NO_MEMORY;
     }
     void *packed = room_for_packed(operands, conv, tare_conv_int_packed_bytes(form, conv));
-    if (packed == NULL) return TARE_NO_MEMORY;
+    if (!packed) return TARE_NO_MEMORY;
     *out = packed;
     if (bytes) {
         tare_conv_int_pack(packed, form, conv, operands->rhs);
@@ -128,7 +128,7 @@ static tare_status packed_filter(void **out, const struct tare_exact *operands, 
     }
     if (!tare_conv_int_pack_int32(packed, conv, wide)) {
         *out = NULL;
-        if (operands->weights != NULL) tare_weights_reset(operands->weights);
+        if (operands->weights) tare_weights_reset(operands->weights);
     }
     return TARE_OK;
 }
@@ -140,7 +140,7 @@ static tare_status plain_conv(int32_t *output, const struct tare_exact *operands
     const int32_t *lhs = tare_exact_widen(operands->scratch, operands->lhs, operands->lhs_dtype, in);
     const int32_t *rhs = tare_exact_widen(operands->scratch, operands->rhs, operands->rhs_dtype,
                                           tare_conv_patch(conv) * conv->out_channels);
-    if (lhs == NULL || rhs == NULL) return TARE_NO_MEMORY;
+    if (!lhs || !rhs) return TARE_NO_MEMORY;
     tare_conv_plain_i32(output, conv, lhs, rhs);
     return TARE_OK;
 }
@@ -156,7 +156,7 @@ tare_status tare_exact_conv(int32_t *output, const struct tare_exact *operands, 
     void *packed;
     bool fits;
     if (operands->plain || tare_conv_patch(conv) == 0) return plain_conv(output, operands, conv);
-    if (is_depthwise && operands->rhs != NULL) {
+    if (is_depthwise && operands->rhs) {
         tare_conv_int_depthwise(output, conv, operands->lhs, operands->rhs);
         return TARE_OK;
     }
@@ -164,13 +164,13 @@ tare_status tare_exact_conv(int32_t *output, const struct tare_exact *operands, 
     if (fits) {
         TARE_TRY(packed_filter(&packed, operands, conv, form));
         void *block = tare_arena_alloc(operands->scratch, tare_igemm_scratch_bytes());
-        if (block == NULL) return TARE_NO_MEMORY;
-        if (packed != NULL) {
+        if (!block) return TARE_NO_MEMORY;
+        if (packed) {
             tare_conv_int_dense(output, conv, lhs, form, packed, block);
             return TARE_OK;
         }
     }
-    if (operands->rhs == NULL) return TARE_FAIL(TARE_INTERNAL, "the plain filter is gone");
+    if (!operands->rhs) return TARE_FAIL(TARE_INTERNAL, "the plain filter is gone");
     return plain_conv(output, operands, conv);
 }
 
@@ -200,7 +200,7 @@ tare_status tare_exact_product(int32_t *output, const struct tare_exact *operand
     for (int64_t b = 0; b < batch; b++) {
         struct tare_exact one = *operands;
         one.lhs = (const char *)operands->lhs + (size_t)(b * m * k) * tare_dtype_size(operands->lhs_dtype);
-        if (operands->rhs != NULL)
+        if (operands->rhs)
             one.rhs = (const char *)operands->rhs + (size_t)(b * k * n) * tare_dtype_size(operands->rhs_dtype);
         if (batch > 1) one.weights = NULL;
         TARE_TRY(tare_exact_conv(output + b * m * n, &one, &conv));

@@ -68,7 +68,7 @@ const float *tare_floats_in(struct tare_kernel *kernel, const struct tare_tensor
     if (tensor->elements == 0) return &nothing; /* its data may be NULL, which would mean no memory */
     if (tensor->dtype == TARE_DT_FLOAT) return tensor->data;
     float *copy = scratch_floats(kernel, tensor->elements);
-    if (copy != NULL) tare_floats_from(copy, tensor->dtype, tensor->data, tensor->elements);
+    if (copy) tare_floats_from(copy, tensor->dtype, tensor->data, tensor->elements);
     return copy;
 }
 

@@ -25,7 +25,7 @@ static bool bit(int64_t mask, int i) {
 }
 
 static void read(int64_t *value, bool *known, const struct tare_tensor *tensor, int i, int64_t fallback) {
-    *known = tensor != NULL;
+    *known = tensor;
     *value = tensor ? tare_tensor_get_i64(tensor, i) : fallback;
 }
 

@@ -39,7 +39,7 @@ enum { MOST_ENTRIES = 10 };
 static tare_status list_of(int64_t values[MOST_ENTRIES], size_t *count, const struct tare_node *node,
                            const char *name) {
     const struct tare_attr *attr = tare_node_list(node, name);
-    *count = attr == NULL ? 0 : attr->count;
+    *count = attr ? attr->count : 0;
     if (*count == 0) return TARE_OK;
     if (attr->kind != TARE_ATTR_INT || *count > MOST_ENTRIES)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "attribute %s is no list of up to %d integers", name, MOST_ENTRIES);
@@ -204,6 +204,6 @@ const void *tare_window_input(struct tare_kernel *kernel, const struct tare_wind
     if (!window->channels_first) return data;
     const int64_t pixels = layout->spatial[0] * layout->spatial[1] * layout->spatial[2];
     void *copy = tare_arena_alloc(kernel->scratch, (size_t)(layout->batch * layout->channels * pixels) * element_size);
-    if (copy != NULL) tare_layout_to_last(copy, data, layout->batch, layout->channels, pixels, element_size);
+    if (copy) tare_layout_to_last(copy, data, layout->batch, layout->channels, pixels, element_size);
     return copy;
 }

@@ -103,7 +103,7 @@ const void *tare_in_order(struct tare_arena *scratch, const void *data, size_t e
     for (int i = 0; i < shape->rank; i++)
         bytes *= (size_t)shape->dims[i];
     void *copy = tare_arena_alloc(scratch, bytes);
-    if (copy != NULL) tare_permute(copy, data, element_size, shape->rank, shape->dims, order);
+    if (copy) tare_permute(copy, data, element_size, shape->rank, shape->dims, order);
     return copy;
 }
 

@@ -17,12 +17,12 @@ struct xla_state {
 
 static tare_status prepare_xla(struct tare_kernel *kernel) {
     kernel->state = tare_calloc(1, sizeof(struct xla_state));
-    return kernel->state == NULL ? TARE_NO_MEMORY : TARE_OK;
+    return !kernel->state ? TARE_NO_MEMORY : TARE_OK;
 }
 
 static void release_xla(void *pointer) {
     struct xla_state *state = pointer;
-    if (state == NULL) return;
+    if (!state) return;
     tare_weights_reset(&state->weights);
     tare_free(state);
 }
@@ -57,7 +57,7 @@ static size_t size_in(enum arithmetic arithmetic) {
 /* Elements converted to doubles, in scratch. */
 static double *doubles_in(struct tare_kernel *kernel, const struct tare_tensor *tensor) {
     double *copy = TARE_NEW_ARRAY(kernel->scratch, double, (size_t)tensor->elements);
-    for (int64_t i = 0; copy != NULL && i < tensor->elements; i++)
+    for (int64_t i = 0; copy && i < tensor->elements; i++)
         copy[i] = tare_tensor_get_f64(tensor, i);
     return copy;
 }
@@ -68,7 +68,7 @@ static const void *operand(struct tare_kernel *kernel, enum arithmetic arithmeti
     const void *data = arithmetic == FLOATS    ? (const void *)tare_floats_in(kernel, tensor)
                        : arithmetic == DOUBLES ? (const void *)doubles_in(kernel, tensor)
                                                : tensor->data;
-    if (data == NULL) return NULL;
+    if (!data) return NULL;
     const size_t size = arithmetic == EXACT ? tare_dtype_size(tensor->dtype) : size_in(arithmetic);
     return tare_in_order(kernel->scratch, data, size, &tensor->shape, order);
 }
@@ -76,7 +76,7 @@ static const void *operand(struct tare_kernel *kernel, enum arithmetic arithmeti
 /* True when the packed form of the weights is kept, so that the weights themselves are not expected. */
 static bool is_kept(const struct tare_kernel *kernel, int64_t key, bool plain) {
     const struct xla_state *state = kernel->state;
-    return !plain && tare_weights_find(&state->weights, &kernel->inputs[1], key) != NULL;
+    return !plain && tare_weights_find(&state->weights, &kernel->inputs[1], key);
 }
 
 static bool is_int8(int dtype) {
@@ -165,7 +165,7 @@ static tare_status infer_xla_conv(struct tare_infer *infer) {
     TARE_TRY(tare_conv_dims_read(&dims, infer->node, "dimension_numbers", lhs->rank, TARE_CONV_XLA));
     infer_outer(infer, &dims);
     for (int i = 2; i < 7; i++) {
-        if (infer->input_values[i] == NULL) return TARE_OK;
+        if (!infer->input_values[i]) return TARE_OK;
     }
     if (!tare_shape_is_known(rhs) || lhs->dims[dims.input_feature] < 0) return TARE_OK;
     for (int i = 0; i < lhs->rank; i++) /* unknown sizes as 1; their results are made unknown again */
@@ -187,13 +187,13 @@ static tare_status float_weights(struct tare_kernel *kernel, float **out, const 
     const bool depthwise = tare_conv_is_depthwise(conv);
     const int64_t key = tare_exact_key(conv);
     *out = tare_weights_find(&state->weights, rhs, key);
-    if (*out != NULL) return TARE_OK;
+    if (*out) return TARE_OK;
     const size_t floats = depthwise ? (size_t)rhs->elements : tare_conv_packed_floats(conv);
     const bool bytes = is_int8(rhs->dtype);
     const void *weights = operand(kernel, bytes ? EXACT : FLOATS, rhs, general->rhs_order);
-    if (weights == NULL) return TARE_NO_MEMORY;
+    if (!weights) return TARE_NO_MEMORY;
     float *packed = tare_weights_make(&state->weights, rhs, key, floats * sizeof(float), kernel->scratch);
-    if (packed == NULL) return TARE_NO_MEMORY;
+    if (!packed) return TARE_NO_MEMORY;
     if (depthwise)
         tare_floats_from(packed, bytes ? TARE_DT_INT8 : TARE_DT_FLOAT, weights, rhs->elements);
     else if (bytes)
@@ -209,10 +209,10 @@ static tare_status float_conv(struct tare_kernel *kernel, float *result, const s
     const struct tare_conv *conv = &general->conv;
     const float *lhs = operand(kernel, FLOATS, &kernel->inputs[0], general->lhs_order);
     float *weights;
-    if (lhs == NULL) return TARE_NO_MEMORY;
+    if (!lhs) return TARE_NO_MEMORY;
     if (plain) {
         const float *rhs = operand(kernel, FLOATS, &kernel->inputs[1], general->rhs_order);
-        if (rhs == NULL) return TARE_NO_MEMORY;
+        if (!rhs) return TARE_NO_MEMORY;
         tare_conv_plain_f32(result, conv, lhs, rhs);
         return TARE_OK;
     }
@@ -221,7 +221,7 @@ static tare_status float_conv(struct tare_kernel *kernel, float *result, const s
     float *scratch = tare_arena_alloc(kernel->scratch,
                                       (depthwise ? tare_conv_depthwise_scratch(conv) : tare_conv_dense_scratch(conv)) *
                                           sizeof(float));
-    if (scratch == NULL) return TARE_NO_MEMORY;
+    if (!scratch) return TARE_NO_MEMORY;
     if (depthwise)
         tare_conv_depthwise(result, conv, lhs, weights, NULL, scratch);
     else
@@ -244,14 +244,14 @@ static tare_status exact_conv(struct tare_kernel *kernel, int32_t *result, const
     };
     const bool without = is_kept(kernel, tare_exact_key(&general->conv), plain) && is_int8(lhs->dtype);
     if (!without) exact.rhs = operand(kernel, EXACT, rhs, general->rhs_order);
-    if (exact.lhs == NULL || (!without && exact.rhs == NULL)) return TARE_NO_MEMORY;
+    if (!exact.lhs || (!without && !exact.rhs)) return TARE_NO_MEMORY;
     return tare_exact_conv(result, &exact, &general->conv);
 }
 
 static tare_status double_conv(struct tare_kernel *kernel, double *result, const struct tare_general_conv *general) {
     const double *lhs = operand(kernel, DOUBLES, &kernel->inputs[0], general->lhs_order);
     const double *rhs = operand(kernel, DOUBLES, &kernel->inputs[1], general->rhs_order);
-    if (lhs == NULL || rhs == NULL) return TARE_NO_MEMORY;
+    if (!lhs || !rhs) return TARE_NO_MEMORY;
     tare_conv_plain_f64(result, &general->conv, lhs, rhs);
     return TARE_OK;
 }
@@ -274,13 +274,13 @@ static tare_status run_conv_any(struct tare_kernel *kernel, bool plain) {
     }
     const bool stored = tare_general_conv_is_stored(&general);
     void *result = result_room(kernel, arithmetic, stored), *ordered = result;
-    if (result == NULL) return TARE_NO_MEMORY;
+    if (!result) return TARE_NO_MEMORY;
     TARE_TRY(arithmetic == EXACT     ? exact_conv(kernel, result, &general, plain)
              : arithmetic == DOUBLES ? double_conv(kernel, result, &general)
                                      : float_conv(kernel, result, &general, plain));
     if (!stored) {
         ordered = result_room(kernel, arithmetic, true);
-        if (ordered == NULL) return TARE_NO_MEMORY;
+        if (!ordered) return TARE_NO_MEMORY;
         tare_general_conv_store(&general, ordered, result, size_in(arithmetic));
     }
     store(output, arithmetic, ordered);
@@ -398,7 +398,7 @@ static tare_status exact_dot(struct tare_kernel *kernel, int32_t *result, const 
     };
     const bool without = is_kept(kernel, 1, plain) && is_int8(lhs->dtype) && dot->batch == 1;
     if (!without) exact.rhs = operand(kernel, EXACT, rhs, dot->rhs_order);
-    if (exact.lhs == NULL || (!without && exact.rhs == NULL)) return TARE_NO_MEMORY;
+    if (!exact.lhs || (!without && !exact.rhs)) return TARE_NO_MEMORY;
     return tare_exact_product(result, &exact, dot->batch, dot->m, dot->n, dot->k);
 }
 
@@ -425,7 +425,7 @@ static tare_status real_dot(struct tare_kernel *kernel, void *result, const stru
     };
     const bool without = arithmetic == FLOATS && is_kept(kernel, 0, plain);
     if (!without) product.b = operand(kernel, arithmetic, rhs, dot->rhs_order);
-    if (!first_a || !first_b || product.a == NULL || (!without && product.b == NULL)) return TARE_NO_MEMORY;
+    if (!first_a || !first_b || !product.a || (!without && !product.b)) return TARE_NO_MEMORY;
     for (int64_t i = 0; i < dot->batch; i++) {
         first_a[i] = i * dot->m * dot->k;
         first_b[i] = i * dot->k * dot->n;
@@ -449,7 +449,7 @@ static tare_status run_dot_any(struct tare_kernel *kernel, bool plain) {
         return TARE_OK;
     }
     void *result = result_room(kernel, arithmetic, true);
-    if (result == NULL) return TARE_NO_MEMORY;
+    if (!result) return TARE_NO_MEMORY;
     if (arithmetic == EXACT)
         TARE_TRY(exact_dot(kernel, result, &dot, plain));
     else

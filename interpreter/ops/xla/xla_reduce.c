@@ -114,7 +114,7 @@ struct windows {
 
 /* One of the operands: a value a dimension. */
 static tare_status read_field(struct windows *w, int field, const struct tare_tensor *tensor, const char *what) {
-    if (tensor == NULL) {
+    if (!tensor) {
         w->known = false;
         return TARE_OK;
     }
@@ -129,7 +129,7 @@ static tare_status read_field(struct windows *w, int field, const struct tare_te
 }
 
 static tare_status read_padding(struct windows *w, const struct tare_tensor *padding) {
-    if (padding == NULL) {
+    if (!padding) {
         w->known = false;
         return TARE_OK;
     }

@@ -288,7 +288,7 @@ static void calibrate__shards_in_any_order_give_the_bytes_of_one_run(void **stat
             memory.shards = 5;
             memory.shard = orders[o][i];
             struct tare_calibration *shard = run(model, memory, 1 + i % 2, 1 + 3 * i, NULL);
-            if (sum == NULL) {
+            if (!sum) {
                 sum = shard;
                 continue;
             }

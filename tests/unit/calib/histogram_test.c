@@ -19,7 +19,7 @@ static struct tare_tally *tally;
 static int set_up(void **state) {
     (void)state;
     tally = tare_tally_new();
-    return tally == NULL;
+    return !tally;
 }
 static int tear_down(void **state) {
     (void)state;

@@ -18,7 +18,7 @@ static struct tare_tally *tally;
 static int set_up(void **state) {
     (void)state;
     tally = tare_tally_new();
-    return tally == NULL;
+    return !tally;
 }
 static int tear_down(void **state) {
     (void)state;
@@ -156,7 +156,7 @@ struct team {
 static tare_status add_turns(void *arg, int number) {
     struct team *team = arg;
     struct tare_tally *own = tare_tally_new();
-    tare_status status = own == NULL ? TARE_NO_MEMORY : TARE_OK;
+    tare_status status = !own ? TARE_NO_MEMORY : TARE_OK;
     for (int i = number * team->batch; i < RECORDS && status == TARE_OK; i += team->threads * team->batch) {
         int count = RECORDS - i < team->batch ? RECORDS - i : team->batch;
         struct tare_shape shape = tare_shape_make(3, count * team->rows, WIDTH / 100, CHANNELS);

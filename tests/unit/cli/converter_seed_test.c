@@ -230,7 +230,7 @@ static void quantization__takes_the_example_with_its_backslashes(void **state) {
     seed_converts(glyphs, options);
     model = seed_load();
     assert_true(seed_count(model, "XlaConvV2") > 5);
-    assert_true(tare_model_find_function(model, "tpu_fn_icv2___inference_tpu_func_101_tf_quant") != NULL);
+    assert_true(tare_model_find_function(model, "tpu_fn_icv2___inference_tpu_func_101_tf_quant"));
     tare_model_free(model);
 }
 

@@ -133,10 +133,10 @@ static void assert_warnings(const char *text, const char *who) {
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         char line[1024];
         snprintf(line, sizeof line, expected[i], data_path);
-        if (strstr(text, line) == NULL) fail_msg("%s does not say '%s' but: %s", who, line, text);
+        if (!strstr(text, line)) fail_msg("%s does not say '%s' but: %s", who, line, text);
     }
-    if (strstr(text, "records of signature") != NULL) fail_msg("%s calls %d records few: %s", who, RECORDS, text);
-    if (strstr(text, "took the else") != NULL) fail_msg("%s misses a branch that was taken: %s", who, text);
+    if (strstr(text, "records of signature")) fail_msg("%s calls %d records few: %s", who, RECORDS, text);
+    if (strstr(text, "took the else")) fail_msg("%s misses a branch that was taken: %s", who, text);
 }
 
 static void calibrate__warns_at_its_end(void **state) {
@@ -149,7 +149,7 @@ static void show__warns_as_calibrate_did(void **state) {
     struct process process = show(NULL, NULL);
     assert_int_equal(process.status, 0);
     assert_warnings(process.out, "tare show");
-    if (strchr(process.out, '\033') != NULL) fail_msg("colour without a terminal: %s", process.out);
+    if (strchr(process.out, '\033')) fail_msg("colour without a terminal: %s", process.out);
     process_free(&process);
 }
 
@@ -164,7 +164,7 @@ static void show_on_terminal(char *out, size_t room, const char *terminal, const
     }
     if (child == 0) {
         unsetenv("NO_COLOR");
-        if (no_colour != NULL) setenv("NO_COLOR", no_colour, 1);
+        if (no_colour) setenv("NO_COLOR", no_colour, 1);
         setenv("TERM", terminal, 1);
         execl(process_tare(), "tare", "show", calibration_path, (char *)NULL);
         _exit(127);
@@ -188,7 +188,7 @@ static void show__has_colour_on_a_terminal_that_wants_it(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         show_on_terminal(text, sizeof text, cases[i].terminal, cases[i].no_colour);
         assert_non_null(strstr(text, "Ranges on the int8 grid"));
-        if ((strchr(text, '\033') != NULL) != cases[i].coloured)
+        if (!strchr(text, '\033') == cases[i].coloured)
             fail_msg("TERM=%s NO_COLOR=%s: %s", cases[i].terminal,
                      cases[i].no_colour ? cases[i].no_colour : "(not set)", cases[i].coloured ? "no colour" : "colour");
     }
@@ -233,7 +233,7 @@ static void show__adds_files_up_as_merge_does(void **state) {
     struct process process;
     process_run(&process, twice);
     assert_int_equal(process.status, 1);
-    if (strstr(process.err, "is in both (is a shard given twice?)") == NULL) fail_msg("%s", process.err);
+    if (!strstr(process.err, "is in both (is a shard given twice?)")) fail_msg("%s", process.err);
     process_free(&process);
 }
 
@@ -250,7 +250,7 @@ static void show__says_what_is_wrong(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct process process = show(cases[i].option, cases[i].value);
-        if (process.status != cases[i].status || strstr(process.err, cases[i].text) == NULL)
+        if (process.status != cases[i].status || !strstr(process.err, cases[i].text))
             fail_msg("%s %s: status %d (expected %d): %s", cases[i].option, cases[i].value, process.status,
                      cases[i].status, process.err);
         assert_string_equal(process.out, "");

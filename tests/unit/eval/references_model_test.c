@@ -119,7 +119,7 @@ static bool check_line(char *line, int *checked) {
     snprintf(model_path, sizeof model_path, "%s/models/%s", data_folder, field[0]);
     snprintf(inputs, sizeof inputs, "%s/references/%s/%s/inputs.tfrecord.gz", data_folder, field[0], field[1]);
     snprintf(recorded, sizeof recorded, "%s/references/%s/%s/%s", data_folder, field[0], field[1], field[3]);
-    if (strstr(field[3], ".npy") == NULL || tare_file_kind_of(inputs) != TARE_FILE_REGULAR ||
+    if (!strstr(field[3], ".npy") || tare_file_kind_of(inputs) != TARE_FILE_REGULAR ||
         tare_file_kind_of(recorded) != TARE_FILE_REGULAR)
         return true; /* not runnable, or strings */
     status = tare_npy_read(&e.recorded, recorded);

@@ -35,7 +35,7 @@ struct fixture {
 };
 
 static bool is_depthwise(const struct setting *s) {
-    return strstr(s->op, "Depthwise") != NULL;
+    return strstr(s->op, "Depthwise");
 }
 
 static int64_t input_size(int axis) {
@@ -195,7 +195,7 @@ static struct tare_tensor result_of(const struct fixture *f) {
 }
 
 static bool is_constant(const struct tare_graph *function, int input) {
-    return tare_edge_constant(graph_only(function, "XlaConvV2")->inputs[input]) != NULL;
+    return tare_edge_constant(graph_only(function, "XlaConvV2")->inputs[input]);
 }
 
 static void check(const struct setting *setting) {

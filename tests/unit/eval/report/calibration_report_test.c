@@ -126,7 +126,7 @@ static struct tare_strbuf plain_text(const struct tare_strbuf *html) {
 
 static const char *after(const char *from, const char *expected) {
     const char *at = strstr(from, expected);
-    if (at == NULL) fail_msg("no '%s' after: %.200s", expected, from);
+    if (!at) fail_msg("no '%s' after: %.200s", expected, from);
     return at + strlen(expected);
 }
 
@@ -141,7 +141,7 @@ static void page__has_the_numbers_of_the_json(void **state) {
         char cell[128];
         struct tare_strbuf name = { 0 };
         const char *function = json_string_value(json_object_get(tensor, "function"));
-        if (json_object_get(tensor, "ranges") == NULL) continue;
+        if (!json_object_get(tensor, "ranges")) continue;
         tare_strbuf_putc(&name, '|');
         tare_page_printf(&name, "%s%s%s:0", function, *function ? "/" : "",
                          json_string_value(json_object_get(tensor, "node")));
@@ -203,11 +203,11 @@ static void page__marks_what_one_record_makes_wide_and_what_none_reached(void **
     json_array_foreach(json_object_get(s.root, "tensors"), i, tensor) {
         const json_t *without = json_object_get(tensor, "without");
         char note[128];
-        if (without == NULL) continue;
+        if (!without) continue;
         snprintf(note, sizeof note,
                  "Record %.0f:%.0f alone sets this range; without it the values go from %.5g to %.5g.",
                  real(without, "input") + 1, real(without, "record"), real(without, "low"), real(without, "high"));
-        bool is_marked = strstr(tare_strbuf_text(&s.html), note) != NULL;
+        bool is_marked = strstr(tare_strbuf_text(&s.html), note);
         assert_int_equal(is_marked, real(without, "share") <= tare_warning_outlier_share);
         marked += is_marked;
     }
@@ -236,11 +236,11 @@ static void page__is_well_formed(void **state) {
     struct shown s = show(&all_of_it);
     char open[64][16];
     int depth = 0;
-    for (const char *at = tare_strbuf_text(&s.html); (at = strchr(at, '<')) != NULL; at++) {
+    for (const char *at = tare_strbuf_text(&s.html); (at = strchr(at, '<')); at++) {
         char name[16];
         const char *close = strchr(at, '>');
         bool ends = at[1] == '/';
-        if (at[1] == '!' || close == NULL || sscanf(at + 1 + ends, "%15[a-z0-9]", name) != 1) continue;
+        if (at[1] == '!' || !close || sscanf(at + 1 + ends, "%15[a-z0-9]", name) != 1) continue;
         if (strcmp(name, "meta") == 0 || close[-1] == '/') continue;
         if (ends) {
             assert_true(depth > 0);

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 static void assert_holds(const struct tare_strbuf *page, const char *text) {
-    if (strstr(tare_strbuf_text(page), text) == NULL) fail_msg("no '%s' in: %s", text, tare_strbuf_text(page));
+    if (!strstr(tare_strbuf_text(page), text)) fail_msg("no '%s' in: %s", text, tare_strbuf_text(page));
 }
 
 static void text__cannot_become_markup(void **state) {

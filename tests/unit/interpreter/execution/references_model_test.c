@@ -231,7 +231,7 @@ static void references__are_met_by_every_model(void **state) {
     file = fopen(path, "r");
     assert_non_null(file);
     while (more) {
-        more = fgets(line, sizeof line, file) != NULL;
+        more = fgets(line, sizeof line, file);
         if (more && (!parse_line(&one, line) || strcmp(one.file, "-") == 0 || has_other_answer(one.model))) continue;
         if (count && (!more || strcmp(group->model, one.model) != 0 || strcmp(group->signature, one.signature) != 0)) {
             check_signature(group, count);

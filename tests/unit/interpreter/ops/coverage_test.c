@@ -74,7 +74,7 @@ static char *read_text(const char *path) {
 static size_t mentions(const char *text, const char *op) {
     const size_t size = strlen(op);
     size_t count = 0;
-    for (const char *at = text; (at = strstr(at, op)) != NULL; at += size) {
+    for (const char *at = text; (at = strstr(at, op)); at += size) {
         const char before = at == text ? ' ' : at[-1], after = at[size];
         count += before == '"' && after == '"';
     }
