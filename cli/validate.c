@@ -1,5 +1,5 @@
 /* tare validate: the structural rules of a model that loads. */
-#include "convert/validate.h"
+#include "convert/validation/validate.h"
 #include "base/strbuf.h"
 #include "cli/command.h"
 #include "cli/plugins.h"

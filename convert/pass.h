@@ -22,7 +22,7 @@ extern const struct tare_pass tare_pass_cancel_transposes;
 extern const struct tare_pass tare_pass_fold_constants;
 /* Moves constants that call sites pass as arguments into the functions, loops and branches that use them. */
 extern const struct tare_pass tare_pass_localize_constants;
-/* Replaces the bodies of annotated composite functions (convert/composites.h). */
+/* Replaces the bodies of annotated composite functions (convert/composites/composites.h). */
 extern const struct tare_pass tare_pass_fuse_composites;
 /* Drops functions that no signature or alias reaches, and nodes without effect. */
 extern const struct tare_pass tare_pass_prune;

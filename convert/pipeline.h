@@ -3,7 +3,7 @@
 #define TARE_CONVERT_PIPELINE_H
 
 #include "base/strbuf.h"
-#include "convert/composites.h"
+#include "convert/composites/composites.h"
 #include "convert/options.h"
 #include "convert/pass.h"
 #include "quant/rewrite.h"

@@ -2,26 +2,11 @@
 #include "convert/saved_model.h"
 #include "interpreter/ops/builtin.h"
 #include "base/alloc.h"
-#include "convert/attr_pool.h"
-#include "convert/import.h"
+#include "convert/import/attr_pool.h"
+#include "convert/import/import.h"
 #include "convert/source.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
-
-tare_status tare_import_fault(struct tare_import_faults *faults, tare_status status, const char *where, ...) {
-    char place[1024];
-    va_list args;
-    if (status == TARE_OK || status == TARE_NO_MEMORY || !faults) return status;
-    va_start(args, where);
-    vsnprintf(place, sizeof place, where, args);
-    va_end(args);
-    faults->add(faults->arg, place, tare_error_text());
-    faults->count++;
-    tare_error_clear();
-    return TARE_OK;
-}
 
 static void release(void *arg) {
     tare_source_close(arg);

@@ -3,7 +3,7 @@
 #define TARE_CONVERT_SOURCE_H
 
 #include "base/file.h"
-#include "convert/node_defs.h"
+#include "convert/import/node_defs.h"
 #include "convert/saved_model.h"
 #include "proto/bundle.h"
 #include "proto/tensorflow/saved_model.pb-c.h"
@@ -23,7 +23,7 @@ struct tare_saved_model {
     const struct tare_wire_graph *wire; /* of the chosen one */
     struct tare_bundle *bundle;         /* NULL: no checkpoint */
     bool without_values;                /* as the options say */
-    struct tare_import_faults *faults;  /* not NULL: all that is wrong is expected (convert/import.h) */
+    struct tare_import_faults *faults;  /* not NULL: all that is wrong is expected (convert/import/import.h) */
 };
 
 /* Opens and parses, chooses the MetaGraph, opens the checkpoint. */

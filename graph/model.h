@@ -119,7 +119,7 @@ struct tare_model {
     const struct tare_op_registry *ops;  /* definitions of the ops that nodes may name; borrowed */
     struct tare_op_registry *custom_ops; /* definitions that the model file adds; its parent is `ops`; NULL: none */
     struct tare_attr_pool
-        *pool; /* the importer's (convert/attr_pool.h), while it fills a model that is only looked at */
+        *pool; /* the importer's (convert/import/attr_pool.h), while it fills a model that is only looked at */
     struct tare_map unknown_outputs; /* op that nobody defines -> struct tare_name_list: outputs that functions name */
     struct tare_tensor *tensors;     /* every tensor held by an attribute, released with the model */
     size_t n_tensors, tensors_capacity;

@@ -1,5 +1,5 @@
 /* Composite functions get their fused bodies, before their variables are frozen and their constants folded. */
-#include "convert/composites.h"
+#include "convert/composites/composites.h"
 #include "convert/pass.h"
 
 static tare_status run(struct tare_model *model, size_t *changes) {

@@ -1,5 +1,5 @@
 /* Annotated functions: what is fused, what it computes, and why others stay as they are. */
-#include "convert/composites.h"
+#include "convert/composites/composites.h"
 #include "support/draw.h"
 #include "support/graph_check.h"
 #include "support/mini_model.h"

@@ -1,6 +1,6 @@
 /* The long way round: every function of every real model into the IR and back gives the same messages. */
 #include "base/file.h"
-#include "convert/export.h"
+#include "convert/export/export.h"
 #include "convert/saved_model.h"
 #include "convert/source.h"
 #include "proto/message.h"

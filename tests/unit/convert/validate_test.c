@@ -1,5 +1,5 @@
 /* The rules of a SavedModel's files: each is broken once in a model that is sound otherwise. */
-#include "convert/validate.h"
+#include "convert/validation/validate.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/output.h"

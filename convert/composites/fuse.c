@@ -1,0 +1,125 @@
+/* Finding annotated functions and giving them their fused bodies. */
+#include "convert/composites/composites.h"
+#include "convert/composites/build.h"
+#include "graph/calls.h"
+#include "graph/op.h"
+
+#include <string.h>
+
+/* ---- annotations ---- */
+
+/* Reads the annotation in the order of precedence; false: the function has none. */
+static bool read_annotation(struct tare_composing *c, bool *keras) {
+    const struct tare_attr *implements = tare_graph_find_attr(c->graph, "_implements");
+    *keras = !implements;
+    if (*keras) implements = tare_graph_find_attr(c->graph, "api_implements");
+    if (!implements || !implements->count) return false;
+    if (implements->kind == TARE_ATTR_STRING) {
+        c->name = implements->items[0].s.data;
+        return c->name && *c->name;
+    }
+    if (implements->kind != TARE_ATTR_FUNC || !implements->items[0].func.name) return false;
+    c->name = implements->items[0].func.name;
+    c->attrs = implements->items[0].func.attrs;
+    c->n_attrs = implements->items[0].func.n_attrs;
+    return true;
+}
+
+static bool is_fusable_op(const struct tare_composing *c) {
+    const struct tare_attr *fusable = tare_composing_attr(c, "tfl_fusable_op");
+    return fusable && fusable->kind == TARE_ATTR_BOOL && fusable->count && fusable->items[0].b;
+}
+
+static const struct tare_composite_row *find_row(const struct tare_composing *c, bool keras) {
+    for (const struct tare_composite_row *row = tare_composite_rows; row->check; row++) {
+        if (!row->name) return !keras && is_fusable_op(c) ? row : NULL;
+        if (row->is_keras != keras) continue;
+        if (row->is_prefix ? strncmp(c->name, row->name, strlen(row->name)) == 0 : strcmp(c->name, row->name) == 0)
+            return row;
+    }
+    return NULL;
+}
+
+static void drop_annotation(struct tare_graph *graph) {
+    static const char *const names[] = { "_implements", "api_implements", "api_preferred_device" };
+    size_t kept = 0;
+    for (size_t i = 0; i < graph->n_attrs; i++) {
+        bool drop = false;
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+            drop |= strcmp(graph->attrs[i].name, names[k]) == 0;
+        if (!drop) graph->attrs[kept++] = graph->attrs[i];
+    }
+    graph->n_attrs = kept;
+}
+
+/* ---- one function ---- */
+
+static tare_status replace_body(struct tare_composing *c, const struct tare_composite_row *row) {
+    struct tare_graph *graph = c->graph;
+    size_t old = graph->n_nodes;
+    c->results = TARE_NEW_ARRAY(c->arena, struct tare_edge, graph->n_returns + 1);
+    if (!c->results) return TARE_NO_MEMORY;
+    TARE_TRY(row->build(c));
+    for (size_t i = 0; i < graph->n_returns; i++) {
+        if (tare_edge_dtype(c->results[i]) != graph->returns[i].dtype)
+            return TARE_FAIL(TARE_INTERNAL, "failed to fuse for op: %s (result %zu)", c->name, i);
+        graph->returns[i].edge = c->results[i];
+    }
+    for (size_t i = 0; i < old; i++)
+        tare_node_remove(graph->nodes[i]);
+    tare_graph_sweep(graph);
+    graph->is_stateful = false;
+    drop_annotation(graph);
+    return TARE_OK;
+}
+
+static tare_status add(struct tare_composites *out, struct tare_composing *c) {
+    struct tare_composite *grown = tare_arena_extend(c->arena, out->items, out->count, 1, sizeof *grown);
+    if (!grown) return TARE_NO_MEMORY;
+    grown[out->count++] = (struct tare_composite){ c->graph->name, c->name, c->reason };
+    out->items = grown;
+    out->fused += c->reason == NULL;
+    return TARE_OK;
+}
+
+/* Gradients and the forward halves of training carry the annotation, too; they are for nobody here. */
+static bool is_for_training(const struct tare_graph *graph) {
+    return strstr(graph->name, "__backward_") || strncmp(graph->name, "__forward_", strlen("__forward_")) == 0;
+}
+
+static tare_status fuse_function(struct tare_composites *out, struct tare_arena *arena, struct tare_graph *graph,
+                                 const struct tare_model_shapes *shapes) {
+    struct tare_composing c = { .graph = graph, .arena = arena, .shapes = shapes };
+    const struct tare_composite_row *row;
+    bool keras;
+    if (is_for_training(graph) || !read_annotation(&c, &keras)) return TARE_OK;
+    row = find_row(&c, keras);
+    if (row)
+        TARE_TRY(tare_error_prefix(row->check(&c), "function %s", graph->name));
+    else
+        TARE_TRY(tare_composing_decline(&c, "nothing fuses '%s' (and it has no tfl_fusable_op attribute)", c.name));
+    if (!c.reason) TARE_TRY(tare_error_prefix(replace_body(&c, row), "function %s", graph->name));
+    return add(out, &c);
+}
+
+static bool is_annotated(const struct tare_graph *graph) {
+    return tare_graph_find_attr(graph, "_implements") || tare_graph_find_attr(graph, "api_implements");
+}
+
+tare_status tare_composites_fuse(struct tare_composites *out, struct tare_arena *arena, struct tare_model *model) {
+    struct tare_model_shapes *shapes = NULL;
+    const size_t n_functions = model->n_functions; /* fusing adds some: bodies of loops */
+    bool *live, any = false;
+    tare_status status;
+    memset(out, 0, sizeof *out);
+    for (size_t f = 0; f < n_functions; f++)
+        any |= is_annotated(model->functions[f]);
+    if (!any) return TARE_OK;
+    TARE_TRY(tare_model_reachable_functions(&live, arena, model, true));
+    TARE_TRY(tare_model_shapes_new(&shapes, model));
+    status = TARE_OK;
+    for (size_t f = 0; f < n_functions && status == TARE_OK; f++)
+        if (live[f]) status = fuse_function(out, arena, model->functions[f], shapes);
+    tare_model_shapes_free(shapes);
+    return status;
+}

@@ -1,0 +1,146 @@
+/* Rows of composite functions: look-ups, layer normalisation, ops of plugins. */
+#include "convert/composites/build.h"
+#include "interpreter/ops/builtin.h"
+#include "graph/op.h"
+
+#include <string.h>
+
+/* ---- embedding ---- */
+
+/* f(table, ids): rows of the table. */
+static tare_status check_embedding(struct tare_composing *c) {
+    int ids;
+    TARE_TRY(tare_composing_want(c, 2, 1));
+    TARE_TRY(tare_composing_want_arg(c, 0, TARE_DT_FLOAT, 2));
+    if (c->reason) return TARE_OK;
+    ids = c->graph->args[1]->output_dtypes[0];
+    if (ids != TARE_DT_INT32 && ids != TARE_DT_INT64)
+        return tare_composing_decline(c, "argument '%s' is %s (expected int32 or int64 ids)", c->graph->args[1]->name,
+                                      tare_dtype_name(ids));
+    return TARE_OK;
+}
+
+static tare_status build_embedding(struct tare_composing *c) {
+    struct tare_edge inputs[3] = { tare_composing_arg(c, 0), tare_composing_arg(c, 1) };
+    TARE_TRY(tare_composing_int(&inputs[2], c, "axis", 0));
+    return tare_composing_op(&c->results[0], c, "GatherV2", "embedding_lookup", 3, inputs);
+}
+
+/* ---- layer normalisation ---- */
+
+/* f(x, gamma, beta) with attribute epsilon, over the last axis. */
+static tare_status check_layer_norm(struct tare_composing *c) {
+    const struct tare_attr *epsilon = tare_composing_attr(c, "epsilon");
+    TARE_TRY(tare_composing_want(c, 3, 1));
+    TARE_TRY(tare_composing_want_arg(c, 0, TARE_DT_FLOAT, -1));
+    TARE_TRY(tare_composing_want_arg(c, 1, TARE_DT_FLOAT, 1));
+    TARE_TRY(tare_composing_want_arg(c, 2, TARE_DT_FLOAT, 1));
+    if (!c->reason && (!epsilon || epsilon->kind != TARE_ATTR_FLOAT || !epsilon->count))
+        return tare_composing_decline(c, "epsilon attribute is not set or not a float");
+    return TARE_OK;
+}
+
+static tare_status mean(struct tare_edge *out, struct tare_composing *c, const char *name, struct tare_edge x,
+                        struct tare_edge axis) {
+    struct tare_node *node;
+    TARE_TRY(tare_composing_node(&node, c, "Mean", name, 2, (struct tare_edge[]){ x, axis }));
+    TARE_TRY(tare_node_set_bool(node, "keep_dims", true));
+    *out = (struct tare_edge){ node, 0 };
+    return tare_node_resolve(node);
+}
+
+static tare_status build_layer_norm(struct tare_composing *c) {
+    static const int32_t last[] = { -1 };
+    struct tare_edge x = tare_composing_arg(c, 0), axis, center, spread, epsilon, scale, shift, y;
+    TARE_TRY(tare_composing_ints(&axis, c, "axis", 1, last));
+    TARE_TRY(tare_composing_float(&epsilon, c, "epsilon", tare_composing_attr(c, "epsilon")->items[0].f));
+    TARE_TRY(mean(&center, c, "mean", x, axis));
+    TARE_TRY(tare_composing_op(&y, c, "SquaredDifference", "deviation", 2, (struct tare_edge[]){ x, center }));
+    TARE_TRY(mean(&spread, c, "variance", y, axis));
+    TARE_TRY(tare_composing_op(&y, c, "AddV2", "add", 2, (struct tare_edge[]){ spread, epsilon }));
+    TARE_TRY(tare_composing_op(&y, c, "Rsqrt", "rsqrt", 1, &y));
+    TARE_TRY(tare_composing_op(&scale, c, "Mul", "scale", 2, (struct tare_edge[]){ y, tare_composing_arg(c, 1) }));
+    TARE_TRY(tare_composing_op(&y, c, "Mul", "scaled_mean", 2, (struct tare_edge[]){ center, scale }));
+    TARE_TRY(tare_composing_op(&shift, c, "Sub", "shift", 2, (struct tare_edge[]){ tare_composing_arg(c, 2), y }));
+    TARE_TRY(tare_composing_op(&y, c, "Mul", "scaled", 2, (struct tare_edge[]){ x, scale }));
+    return tare_composing_op(&c->results[0], c, "AddV2", "normalized", 2, (struct tare_edge[]){ y, shift });
+}
+
+/* ---- ops of the user ---- */
+
+static const struct tare_op_def *find_def(const struct tare_composing *c) {
+    const struct tare_model *model = c->graph->model;
+    const struct tare_op_def *def = model->custom_ops ? tare_ops_find(model->custom_ops, c->name) : NULL;
+    return def ? def : tare_ops_find(tare_ops_builtin(), c->name);
+}
+
+static bool has_attr(const struct tare_op_def *def, const char *name) {
+    for (size_t i = 0; i < def->n_attrs; i++)
+        if (strcmp(def->attrs[i].name, name) == 0) return true;
+    return false;
+}
+
+static tare_status check_user_op(struct tare_composing *c) {
+    const struct tare_op_def *def = find_def(c);
+    if (!def)
+        return tare_composing_decline(c, "there is no op '%s' (--plugin loads a library that defines it)", c->name);
+    for (size_t i = 0; i < c->n_attrs; i++)
+        if (strcmp(c->attrs[i].name, "tfl_fusable_op") != 0 && !has_attr(def, c->attrs[i].name))
+            return tare_composing_decline(c, "op '%s' has no attribute '%s'", c->name, c->attrs[i].name);
+    if (def->n_inputs > c->graph->n_args || def->n_outputs > c->graph->n_returns)
+        return tare_composing_decline(c, "op '%s' has %zu inputs and %zu outputs, the function %zu and %zu", c->name,
+                                      def->n_inputs, def->n_outputs, c->graph->n_args, c->graph->n_returns);
+    return TARE_OK;
+}
+
+/* The attribute as the annotation has it. */
+static tare_status copy_attr(struct tare_node *node, const struct tare_attr *attr) {
+    const union tare_attr_item *item = attr->items;
+    if (!attr->count || attr->is_list)
+        return TARE_FAIL(TARE_UNSUPPORTED, "attribute '%s' of %s is a list", attr->name, node->op);
+    switch (attr->kind) {
+    case TARE_ATTR_INT:
+        return tare_node_set_int(node, attr->name, item->i);
+    case TARE_ATTR_FLOAT:
+        return tare_node_set_float(node, attr->name, item->f);
+    case TARE_ATTR_BOOL:
+        return tare_node_set_bool(node, attr->name, item->b);
+    case TARE_ATTR_TYPE:
+        return tare_node_set_type(node, attr->name, item->type);
+    case TARE_ATTR_STRING:
+        return tare_node_set_string(node, attr->name, item->s.data, item->s.size);
+    default:
+        return TARE_FAIL(TARE_UNSUPPORTED, "attribute '%s' of %s has no plain value", attr->name, node->op);
+    }
+}
+
+static tare_status build_user_op(struct tare_composing *c) {
+    struct tare_edge *inputs = TARE_NEW_ARRAY(c->arena, struct tare_edge, c->graph->n_args + 1);
+    struct tare_node *node;
+    if (!inputs) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < c->graph->n_args; i++)
+        inputs[i] = tare_composing_arg(c, i);
+    TARE_TRY(tare_composing_node(&node, c, c->name, c->name, c->graph->n_args, inputs));
+    for (size_t i = 0; i < c->n_attrs; i++)
+        if (strcmp(c->attrs[i].name, "tfl_fusable_op") != 0) TARE_TRY(copy_attr(node, &c->attrs[i]));
+    TARE_TRY(tare_node_resolve(node));
+    if (node->n_outputs != c->graph->n_returns)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "failed to fuse for op: %s (it has %zu outputs, the function %zu)",
+                         c->name, node->n_outputs, c->graph->n_returns);
+    for (size_t i = 0; i < c->graph->n_returns; i++)
+        c->results[i] = (struct tare_edge){ node, (int)i };
+    return TARE_OK;
+}
+
+const struct tare_composite_row tare_composite_rows[] = {
+    { "embedding_lookup", false, false, check_embedding, build_embedding },
+    { "embedding_matmul", false, false, check_embedding, build_embedding },
+    { "layer_norm", false, false, check_layer_norm, build_layer_norm },
+    { "layer_normalization", false, false, check_layer_norm, build_layer_norm },
+    { "lstm_", true, true, tare_composite_check_lstm, tare_composite_build_lstm },
+    { "standard_lstm", true, false, tare_composite_check_lstm, tare_composite_build_lstm },
+    { "gru_", true, true, tare_composite_check_gru, tare_composite_build_gru },
+    { "standard_gru", true, false, tare_composite_check_gru, tare_composite_build_gru },
+    { NULL, false, false, check_user_op, build_user_op },
+    { NULL, false, false, NULL, NULL },
+};

@@ -1,0 +1,329 @@
+/* IR graphs -> NodeDef, FunctionDef, GraphDef. */
+#include "convert/export/export.h"
+#include "convert/import/import.h"
+#include "graph/op.h"
+
+#include <string.h>
+
+/* ---- edges ---- */
+
+/* The output argument that flat output `index` of a node belongs to, and its place in it. */
+static tare_status output_name(const char **name, size_t *place, const struct tare_node *node, size_t index) {
+    const struct tare_graph *callee = node->def ? NULL : tare_model_find_function(node->graph->model, node->op);
+    const char *const *names;
+    size_t count;
+    *place = 0;
+    for (size_t a = 0; node->def && a < node->def->n_outputs; a++) {
+        size_t first;
+        TARE_TRY(tare_node_output_range(node, a, &first, &count));
+        if (index < first || index >= first + count) continue;
+        *name = node->def->outputs[a].name;
+        *place = index - first;
+        return TARE_OK;
+    }
+    if (callee && index < callee->n_returns) return *name = callee->returns[index].name, TARE_OK;
+    names = node->def ? NULL : tare_unknown_outputs(node->graph->model, node->op, &count);
+    if (names && index < count && names[index]) return *name = names[index], TARE_OK;
+    return TARE_FAIL(TARE_INTERNAL, "output %zu of node %s (%s) has no name", index, node->name, node->op);
+}
+
+tare_status tare_export_edge(const char **out, struct tare_arena *arena, const struct tare_graph *graph,
+                             struct tare_edge edge) {
+    const char *name = "";
+    size_t place;
+    if (graph == graph->model->main) {
+        *out = edge.index ? tare_arena_printf(arena, "%s:%d", edge.node->name, edge.index) : edge.node->name;
+        return *out ? TARE_OK : TARE_NO_MEMORY;
+    }
+    if (strcmp(edge.node->op, "_Arg") == 0) {
+        *out = edge.node->name;
+        return TARE_OK;
+    }
+    TARE_TRY(output_name(&name, &place, edge.node, (size_t)edge.index));
+    *out = tare_arena_printf(arena, "%s:%s:%zu", edge.node->name, name, place);
+    return *out ? TARE_OK : TARE_NO_MEMORY;
+}
+
+/* The file's own spelling of an input when it says the same: "node:0" and "node" both exist in the wild. */
+static bool says_the_same(const char *original, const char *canonical) {
+    size_t size = strlen(canonical);
+    if (strcmp(original, canonical) == 0) return true;
+    return strncmp(original, canonical, size) == 0 && strcmp(original + size, ":0") == 0;
+}
+
+/* ---- nodes ---- */
+
+static tare_status export_inputs(Tensorflow__NodeDef *def, struct tare_arena *arena, const struct tare_node *node) {
+    const Tensorflow__NodeDef *origin = node->origin;
+    def->input = TARE_NEW_ARRAY(arena, char *, node->n_inputs + node->n_controls + 1);
+    def->n_input = 0;
+    if (!def->input) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < node->n_inputs; i++) {
+        const char *text;
+        TARE_TRY(
+            tare_error_prefix(tare_export_edge(&text, arena, node->graph, node->inputs[i]), "node %s", node->name));
+        if (origin && i < origin->n_input && says_the_same(origin->input[i], text)) text = origin->input[i];
+        def->input[def->n_input++] = (char *)(uintptr_t)text;
+    }
+    for (size_t i = 0; i < node->n_controls; i++) {
+        char *text = tare_arena_printf(arena, "^%s", node->controls[i]->name);
+        if (!text) return TARE_NO_MEMORY;
+        def->input[def->n_input++] = text;
+    }
+    return TARE_OK;
+}
+
+static tare_status export_node_attrs(Tensorflow__NodeDef *def, struct tare_arena *arena, const struct tare_node *node) {
+    def->attr = TARE_NEW_ARRAY(arena, Tensorflow__AttrEntry *, node->n_attrs + 1);
+    def->n_attr = 0;
+    if (!def->attr) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < node->n_attrs; i++) {
+        Tensorflow__AttrEntry *entry = TARE_NEW(arena, Tensorflow__AttrEntry);
+        if (!entry) return TARE_NO_MEMORY;
+        tensorflow__attr_entry__init(entry);
+        entry->key = (char *)(uintptr_t)node->attrs[i].name;
+        TARE_TRY(tare_export_attr(&entry->value, arena, &node->attrs[i]));
+        def->attr[def->n_attr++] = entry;
+    }
+    return TARE_OK;
+}
+
+tare_status tare_export_node(Tensorflow__NodeDef **out, struct tare_arena *arena, const struct tare_node *node) {
+    Tensorflow__NodeDef *def = TARE_NEW(arena, Tensorflow__NodeDef);
+    if (!def) return TARE_NO_MEMORY;
+    tensorflow__node_def__init(def);
+    if (node->origin) *def = *(const Tensorflow__NodeDef *)node->origin; /* unknown fields and debug info stay */
+    def->name = (char *)(uintptr_t)node->name;
+    def->op = (char *)(uintptr_t)node->op;
+    def->device = (char *)(uintptr_t)node->device;
+    TARE_TRY(export_inputs(def, arena, node));
+    *out = def;
+    return export_node_attrs(def, arena, node);
+}
+
+static tare_status export_nodes(Tensorflow__NodeDef ***out, size_t *count, struct tare_arena *arena,
+                                const struct tare_graph *graph) {
+    *out = TARE_NEW_ARRAY(arena, Tensorflow__NodeDef *, graph->n_nodes + 1);
+    *count = 0;
+    if (!*out) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        if (!graph->nodes[i]->dead) TARE_TRY(tare_export_node(&(*out)[(*count)++], arena, graph->nodes[i]));
+    return TARE_OK;
+}
+
+/* ---- functions ---- */
+
+static Tensorflow__OpDef__ArgDef *find_arg(Tensorflow__OpDef__ArgDef *const *args, size_t count, const char *name) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(args[i]->name, name) == 0) return args[i];
+    return NULL;
+}
+
+/* An argument's definition: the file's when it has one of that name and dtype (it may hold handle data). */
+static tare_status export_arg(Tensorflow__OpDef__ArgDef **out, struct tare_arena *arena,
+                              Tensorflow__OpDef__ArgDef *const *origins, size_t n_origins, const char *name, int dtype,
+                              bool retyped) {
+    Tensorflow__OpDef__ArgDef *arg = find_arg(origins, n_origins, name);
+    *out = arg;
+    if (arg && arg->n_handle_data && retyped) arg = NULL;
+    if (arg && (arg->is_ref ? (int)arg->type + TARE_DT_REF_OFFSET : (int)arg->type) == dtype) return TARE_OK;
+    *out = arg = TARE_NEW(arena, Tensorflow__OpDef__ArgDef);
+    if (!arg) return TARE_NO_MEMORY;
+    tensorflow__op_def__arg_def__init(arg);
+    arg->name = (char *)(uintptr_t)name;
+    arg->type = (Tensorflow__DataType)dtype;
+    return TARE_OK;
+}
+
+static bool has_control_return(const struct tare_graph *graph, const char *name) {
+    for (size_t i = 0; i < graph->n_control_returns; i++)
+        if (strcmp(graph->control_returns[i].name, name) == 0) return true;
+    return false;
+}
+
+static bool is_listed(const Tensorflow__OpDef *def, const char *name) {
+    for (size_t i = 0; def && i < def->n_control_output; i++)
+        if (strcmp(def->control_output[i], name) == 0) return true;
+    return false;
+}
+
+/* The signature lists control outputs in an order of its own (the map of control returns has none): the file's first.
+ */
+static void order_control_outputs(Tensorflow__OpDef *def, const struct tare_graph *graph,
+                                  const Tensorflow__OpDef *old) {
+    size_t count = 0;
+    for (size_t i = 0; old && i < old->n_control_output; i++)
+        if (has_control_return(graph, old->control_output[i])) def->control_output[count++] = old->control_output[i];
+    for (size_t i = 0; i < graph->n_control_returns; i++)
+        if (!is_listed(old, graph->control_returns[i].name))
+            def->control_output[count++] = (char *)(uintptr_t)graph->control_returns[i].name;
+    def->n_control_output = count;
+}
+
+static tare_status export_signature(Tensorflow__OpDef **out, struct tare_arena *arena, const struct tare_graph *graph) {
+    const Tensorflow__FunctionDef *origin = graph->origin;
+    const Tensorflow__OpDef *old = origin ? origin->signature : NULL;
+    Tensorflow__OpDef *def = TARE_NEW(arena, Tensorflow__OpDef);
+    if (!def) return TARE_NO_MEMORY;
+    tensorflow__op_def__init(def);
+    if (old) *def = *old;
+    def->name = (char *)(uintptr_t)graph->name;
+    def->is_stateful = graph->is_stateful;
+    def->input_arg = TARE_NEW_ARRAY(arena, Tensorflow__OpDef__ArgDef *, graph->n_args + 1);
+    def->output_arg = TARE_NEW_ARRAY(arena, Tensorflow__OpDef__ArgDef *, graph->n_returns + 1);
+    def->control_output = TARE_NEW_ARRAY(arena, char *, graph->n_control_returns + 1);
+    if (!def->input_arg || !def->output_arg || !def->control_output) return TARE_NO_MEMORY;
+    def->n_input_arg = graph->n_args;
+    def->n_output_arg = graph->n_returns;
+    def->n_control_output = graph->n_control_returns;
+    for (size_t i = 0; i < graph->n_args; i++)
+        TARE_TRY(export_arg(&def->input_arg[i], arena, old ? old->input_arg : NULL, old ? old->n_input_arg : 0,
+                            graph->args[i]->name, graph->args[i]->output_dtypes[0], graph->model->retyped));
+    for (size_t i = 0; i < graph->n_returns; i++)
+        TARE_TRY(export_arg(&def->output_arg[i], arena, old ? old->output_arg : NULL, old ? old->n_output_arg : 0,
+                            graph->returns[i].name, graph->returns[i].dtype, graph->model->retyped));
+    order_control_outputs(def, graph, old);
+    *out = def;
+    return TARE_OK;
+}
+
+static tare_status export_return(Tensorflow__FunctionDef *def, struct tare_arena *arena, const struct tare_graph *graph,
+                                 const struct tare_return *ret, const char *original) {
+    Tensorflow__StringEntry *entry = TARE_NEW(arena, Tensorflow__StringEntry);
+    const char *text;
+    if (!entry) return TARE_NO_MEMORY;
+    tensorflow__string_entry__init(entry);
+    TARE_TRY(tare_export_edge(&text, arena, graph, ret->edge));
+    entry->key = (char *)(uintptr_t)ret->name;
+    entry->value = (char *)(uintptr_t)(original && says_the_same(original, text) ? original : text);
+    def->ret[def->n_ret++] = entry;
+    return TARE_OK;
+}
+
+/* A value that the file returns though its signature declares no output of that name, from a node that is still there:
+ * nothing can take it, but what nobody changed goes back as it came. */
+static bool is_undeclared(const struct tare_graph *graph, const Tensorflow__FunctionDef *origin,
+                          const Tensorflow__StringEntry *entry) {
+    for (size_t i = 0; i < origin->signature->n_output_arg; i++)
+        if (strcmp(origin->signature->output_arg[i]->name, entry->key) == 0) return false;
+    return tare_map_get_n(&graph->by_name, entry->value, strcspn(entry->value, ":"));
+}
+
+/* Returns that the file has come in its order, so that an unchanged function comes back unchanged; then the others. */
+static tare_status export_returns(Tensorflow__FunctionDef *def, struct tare_arena *arena,
+                                  const struct tare_graph *graph) {
+    const Tensorflow__FunctionDef *origin = graph->origin;
+    bool *done = TARE_NEW_ARRAY(arena, bool, graph->n_returns + 1);
+    def->ret = TARE_NEW_ARRAY(arena, Tensorflow__StringEntry *, graph->n_returns + (origin ? origin->n_ret : 0) + 1);
+    def->n_ret = 0;
+    if (!done || !def->ret) return TARE_NO_MEMORY;
+    for (size_t o = 0; origin && o < origin->n_ret; o++) {
+        size_t r = 0;
+        while (r < graph->n_returns && strcmp(graph->returns[r].name, origin->ret[o]->key) != 0)
+            r++;
+        if (r == graph->n_returns && is_undeclared(graph, origin, origin->ret[o]))
+            def->ret[def->n_ret++] = origin->ret[o];
+        if (r == graph->n_returns || done[r]) continue;
+        done[r] = true;
+        TARE_TRY(export_return(def, arena, graph, &graph->returns[r], origin->ret[o]->value));
+    }
+    for (size_t r = 0; r < graph->n_returns; r++)
+        if (!done[r]) TARE_TRY(export_return(def, arena, graph, &graph->returns[r], NULL));
+    return TARE_OK;
+}
+
+static tare_status export_control_returns(Tensorflow__FunctionDef *def, struct tare_arena *arena,
+                                          const struct tare_graph *graph) {
+    def->control_ret = TARE_NEW_ARRAY(arena, Tensorflow__StringEntry *, graph->n_control_returns + 1);
+    def->n_control_ret = graph->n_control_returns;
+    if (!def->control_ret) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < graph->n_control_returns; i++) {
+        Tensorflow__StringEntry *entry = TARE_NEW(arena, Tensorflow__StringEntry);
+        if (!entry) return TARE_NO_MEMORY;
+        tensorflow__string_entry__init(entry);
+        entry->key = (char *)(uintptr_t)graph->control_returns[i].name;
+        entry->value = (char *)(uintptr_t)graph->control_returns[i].node->name;
+        def->control_ret[i] = entry;
+    }
+    return TARE_OK;
+}
+
+static tare_status export_function_attrs(Tensorflow__FunctionDef *def, struct tare_arena *arena,
+                                         const struct tare_graph *graph) {
+    def->attr = TARE_NEW_ARRAY(arena, Tensorflow__AttrEntry *, graph->n_attrs + 1);
+    def->n_attr = graph->n_attrs;
+    if (!def->attr) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < graph->n_attrs; i++) {
+        def->attr[i] = TARE_NEW(arena, Tensorflow__AttrEntry);
+        if (!def->attr[i]) return TARE_NO_MEMORY;
+        tensorflow__attr_entry__init(def->attr[i]);
+        def->attr[i]->key = (char *)(uintptr_t)graph->attrs[i].name;
+        TARE_TRY(tare_export_attr(&def->attr[i]->value, arena, &graph->attrs[i]));
+    }
+    return TARE_OK;
+}
+
+/* Argument attributes and resource ids go by position: they hold while the arguments are the file's. */
+static void drop_moved_arguments(Tensorflow__FunctionDef *def, const struct tare_graph *graph) {
+    const Tensorflow__FunctionDef *origin = graph->origin;
+    bool same = origin && origin->signature && origin->signature->n_input_arg == graph->n_args;
+    for (size_t i = 0; same && i < graph->n_args; i++)
+        same = strcmp(origin->signature->input_arg[i]->name, graph->args[i]->name) == 0;
+    if (same) return;
+    def->n_arg_attr = 0;
+    def->n_resource_arg_unique_id = 0;
+}
+
+tare_status tare_export_function(Tensorflow__FunctionDef **out, struct tare_arena *arena,
+                                 const struct tare_graph *graph) {
+    Tensorflow__FunctionDef *def = TARE_NEW(arena, Tensorflow__FunctionDef);
+    if (!def) return TARE_NO_MEMORY;
+    tensorflow__function_def__init(def);
+    if (graph->origin) *def = *(const Tensorflow__FunctionDef *)graph->origin;
+    drop_moved_arguments(def, graph);
+    TARE_TRY(export_signature(&def->signature, arena, graph));
+    TARE_TRY(export_nodes(&def->node_def, &def->n_node_def, arena, graph));
+    TARE_TRY(export_returns(def, arena, graph));
+    TARE_TRY(export_control_returns(def, arena, graph));
+    *out = def;
+    return export_function_attrs(def, arena, graph);
+}
+
+/* ---- all of it ---- */
+
+/* A gradient entry is kept while both its functions are. */
+static tare_status export_gradients(Tensorflow__FunctionDefLibrary *library, struct tare_arena *arena,
+                                    const struct tare_model *model, const Tensorflow__FunctionDefLibrary *origin) {
+    library->gradient = TARE_NEW_ARRAY(arena, Tensorflow__GradientDef *, origin->n_gradient + 1);
+    library->n_gradient = 0;
+    if (!library->gradient) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < origin->n_gradient; i++)
+        if (tare_model_find_function(model, origin->gradient[i]->function_name) &&
+            tare_model_find_function(model, origin->gradient[i]->gradient_func))
+            library->gradient[library->n_gradient++] = origin->gradient[i];
+    return TARE_OK;
+}
+
+tare_status tare_export_graph_def(Tensorflow__GraphDef **out, struct tare_arena *arena, const struct tare_model *model,
+                                  const Tensorflow__GraphDef *origin) {
+    Tensorflow__GraphDef *def = TARE_NEW(arena, Tensorflow__GraphDef);
+    Tensorflow__FunctionDefLibrary *library = TARE_NEW(arena, Tensorflow__FunctionDefLibrary);
+    if (!def || !library) return TARE_NO_MEMORY;
+    tensorflow__graph_def__init(def);
+    tensorflow__function_def_library__init(library);
+    if (origin) *def = *origin;
+    if (origin && origin->library) {
+        *library = *origin->library;
+        TARE_TRY(export_gradients(library, arena, model, origin->library));
+    }
+    if (model->n_functions || def->library) def->library = library;
+    TARE_TRY(export_nodes(&def->node, &def->n_node, arena, model->main));
+    library->function = TARE_NEW_ARRAY(arena, Tensorflow__FunctionDef *, model->n_functions + 1);
+    if (!library->function) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < model->n_functions; i++)
+        TARE_TRY(tare_error_prefix(tare_export_function(&library->function[i], arena, model->functions[i]),
+                                   "function %s", model->functions[i]->name));
+    library->n_function = model->n_functions;
+    *out = def;
+    return TARE_OK;
+}

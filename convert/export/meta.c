@@ -1,0 +1,202 @@
+/* The MetaGraphDef around an exported graph. */
+#include "convert/export/meta.h"
+#include "proto/tensor_message.h"
+
+#include <string.h>
+
+static char *text(const char *constant) {
+    return (char *)(uintptr_t)constant;
+}
+
+/* ---- signatures ---- */
+
+static tare_status tensor_name(char **out, struct tare_arena *arena, struct tare_edge edge) {
+    *out = tare_arena_printf(arena, "%s:%d", edge.node->name, edge.index);
+    return *out ? TARE_OK : TARE_NO_MEMORY;
+}
+
+static tare_status export_sparse(Tensorflow__TensorInfo *info, struct tare_arena *arena,
+                                 const struct tare_binding *binding) {
+    Tensorflow__TensorInfo__CooSparse *sparse = TARE_NEW(arena, Tensorflow__TensorInfo__CooSparse);
+    if (!sparse) return TARE_NO_MEMORY;
+    tensorflow__tensor_info__coo_sparse__init(sparse);
+    TARE_TRY(tensor_name(&sparse->indices_tensor_name, arena, binding->indices));
+    TARE_TRY(tensor_name(&sparse->values_tensor_name, arena, binding->values));
+    TARE_TRY(tensor_name(&sparse->dense_shape_tensor_name, arena, binding->dense_shape));
+    info->encoding_case = TENSORFLOW__TENSOR_INFO__ENCODING_COO_SPARSE;
+    info->coo_sparse = sparse;
+    return TARE_OK;
+}
+
+static tare_status export_binding(Tensorflow__TensorInfo **out, struct tare_arena *arena,
+                                  const struct tare_binding *binding, const Tensorflow__TensorInfo *origin) {
+    Tensorflow__TensorInfo *info = TARE_NEW(arena, Tensorflow__TensorInfo);
+    if (!info) return TARE_NO_MEMORY;
+    tensorflow__tensor_info__init(info);
+    if (origin) *info = *origin;
+    *out = info;
+    if (binding->kind == TARE_BINDING_COMPOSITE) return TARE_OK;
+    if (binding->kind == TARE_BINDING_SPARSE) return export_sparse(info, arena, binding);
+    if (!binding->edge.node) return TARE_OK;
+    info->dtype = (Tensorflow__DataType)binding->dtype;
+    if (!origin) info->tensor_shape = tare_shape_to_message(arena, &binding->shape);
+    if (!info->tensor_shape && !origin) return TARE_NO_MEMORY;
+    info->encoding_case = TENSORFLOW__TENSOR_INFO__ENCODING_NAME;
+    return tensor_name(&info->name, arena, binding->edge);
+}
+
+/* Inputs and outputs are maps of the same shape; protobuf-c gives them two types with one layout. */
+typedef Tensorflow__TensorInfoEntry binding_entry;
+
+static const Tensorflow__TensorInfo *find_info(binding_entry *const *entries, size_t count, const char *key) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(entries[i]->key, key) == 0) return entries[i]->value;
+    return NULL;
+}
+
+static tare_status export_inputs(Tensorflow__SignatureDef *def, struct tare_arena *arena,
+                                 const struct tare_signature *signature, const Tensorflow__SignatureDef *origin) {
+    def->inputs = TARE_NEW_ARRAY(arena, Tensorflow__TensorInfoEntry *, signature->n_inputs + 1);
+    def->n_inputs = signature->n_inputs;
+    if (!def->inputs) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < signature->n_inputs; i++) {
+        const struct tare_binding *binding = &signature->inputs[i];
+        def->inputs[i] = TARE_NEW(arena, Tensorflow__TensorInfoEntry);
+        if (!def->inputs[i]) return TARE_NO_MEMORY;
+        tensorflow__tensor_info_entry__init(def->inputs[i]);
+        def->inputs[i]->key = text(binding->key);
+        TARE_TRY(export_binding(&def->inputs[i]->value, arena, binding,
+                                origin ? find_info(origin->inputs, origin->n_inputs, binding->key) : NULL));
+    }
+    return TARE_OK;
+}
+
+static tare_status export_outputs(Tensorflow__SignatureDef *def, struct tare_arena *arena,
+                                  const struct tare_signature *signature, const Tensorflow__SignatureDef *origin) {
+    def->outputs = TARE_NEW_ARRAY(arena, Tensorflow__TensorInfoEntry *, signature->n_outputs + 1);
+    def->n_outputs = signature->n_outputs;
+    if (!def->outputs) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < signature->n_outputs; i++) {
+        const struct tare_binding *binding = &signature->outputs[i];
+        def->outputs[i] = TARE_NEW(arena, Tensorflow__TensorInfoEntry);
+        if (!def->outputs[i]) return TARE_NO_MEMORY;
+        tensorflow__tensor_info_entry__init(def->outputs[i]);
+        def->outputs[i]->key = text(binding->key);
+        TARE_TRY(export_binding(&def->outputs[i]->value, arena, binding,
+                                origin ? find_info((binding_entry **)origin->outputs, origin->n_outputs, binding->key)
+                                       : NULL));
+    }
+    return TARE_OK;
+}
+
+static tare_status add_signature(Tensorflow__MetaGraphDef *meta, struct tare_arena *arena, const char *key,
+                                 Tensorflow__SignatureDef *def) {
+    Tensorflow__MetaGraphDef__SignatureDefEntry *entry = TARE_NEW(arena, Tensorflow__MetaGraphDef__SignatureDefEntry);
+    if (!entry) return TARE_NO_MEMORY;
+    tensorflow__meta_graph_def__signature_def_entry__init(entry);
+    entry->key = text(key);
+    entry->value = def;
+    meta->signature_def[meta->n_signature_def++] = entry;
+    return TARE_OK;
+}
+
+static tare_status export_signatures(Tensorflow__MetaGraphDef *meta, struct tare_arena *arena,
+                                     const struct tare_model *model, const Tensorflow__MetaGraphDef *origin) {
+    static const char init[] = "__saved_model_init_op";
+    meta->signature_def = TARE_NEW_ARRAY(arena, Tensorflow__MetaGraphDef__SignatureDefEntry *, model->n_signatures + 2);
+    meta->n_signature_def = 0;
+    if (!meta->signature_def) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < model->n_signatures; i++) {
+        const struct tare_signature *signature = &model->signatures[i];
+        const Tensorflow__SignatureDef *old = signature->origin;
+        Tensorflow__SignatureDef *def = TARE_NEW(arena, Tensorflow__SignatureDef);
+        if (!def) return TARE_NO_MEMORY;
+        tensorflow__signature_def__init(def);
+        if (old) *def = *old;
+        def->method_name = text(signature->method_name);
+        TARE_TRY(export_inputs(def, arena, signature, old));
+        TARE_TRY(export_outputs(def, arena, signature, old));
+        TARE_TRY(add_signature(meta, arena, signature->key, def));
+    }
+    for (size_t i = 0; origin && i < origin->n_signature_def; i++)
+        if (strcmp(origin->signature_def[i]->key, init) == 0 && model->init_node)
+            TARE_TRY(add_signature(meta, arena, init, origin->signature_def[i]->value));
+    return TARE_OK;
+}
+
+/* ---- tags and aliases ---- */
+
+static tare_status export_info(Tensorflow__MetaGraphDef *meta, struct tare_arena *arena, const struct tare_model *model,
+                               const Tensorflow__MetaGraphDef *origin) {
+    Tensorflow__MetaGraphDef__MetaInfoDef *info = TARE_NEW(arena, Tensorflow__MetaGraphDef__MetaInfoDef);
+    if (!info) return TARE_NO_MEMORY;
+    tensorflow__meta_graph_def__meta_info_def__init(info);
+    if (origin && origin->meta_info_def) {
+        *info = *origin->meta_info_def;
+    } else {
+        info->tags = TARE_NEW(arena, char *);
+        if (!info->tags) return TARE_NO_MEMORY;
+        info->tags[0] = text("serve");
+        info->n_tags = 1;
+    }
+    TARE_TRY(tare_export_op_list(&info->stripped_op_list, arena, model, info->stripped_op_list));
+    info->function_aliases = TARE_NEW_ARRAY(arena, Tensorflow__StringEntry *, model->n_aliases + 1);
+    info->n_function_aliases = model->n_aliases;
+    if (!info->function_aliases) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < model->n_aliases; i++) {
+        info->function_aliases[i] = TARE_NEW(arena, Tensorflow__StringEntry);
+        if (!info->function_aliases[i]) return TARE_NO_MEMORY;
+        tensorflow__string_entry__init(info->function_aliases[i]);
+        info->function_aliases[i]->key = text(model->aliases[i].function);
+        info->function_aliases[i]->value = text(model->aliases[i].alias);
+    }
+    meta->meta_info_def = info;
+    return TARE_OK;
+}
+
+/* ---- saver, assets, collections ---- */
+
+static tare_status export_saver(Tensorflow__MetaGraphDef *meta, struct tare_arena *arena,
+                                const struct tare_saver *saver) {
+    meta->saver_def = NULL;
+    if (!saver->restore_op) return TARE_OK;
+    meta->saver_def = TARE_NEW(arena, Tensorflow__SaverDef);
+    if (!meta->saver_def) return TARE_NO_MEMORY;
+    tensorflow__saver_def__init(meta->saver_def);
+    meta->saver_def->filename_tensor_name = text(saver->filename_tensor);
+    meta->saver_def->save_tensor_name = text(saver->save_tensor);
+    meta->saver_def->restore_op_name = text(saver->restore_op);
+    meta->saver_def->version = TENSORFLOW__SAVER_DEF__CHECKPOINT_FORMAT_VERSION__V2;
+    return TARE_OK;
+}
+
+/* Only what a loader reads of a TF1 model: lists of variables and contexts name nodes that are gone. */
+static tare_status export_collections(Tensorflow__MetaGraphDef *meta, struct tare_arena *arena,
+                                      const Tensorflow__MetaGraphDef *origin) {
+    static const char *const kept[] = { "saved_model_main_op", "legacy_init_op", "saved_model_assets",
+                                        "table_initializer" };
+    meta->collection_def = NULL;
+    meta->n_collection_def = 0;
+    if (!origin || !origin->n_collection_def) return TARE_OK;
+    meta->collection_def =
+        TARE_NEW_ARRAY(arena, Tensorflow__MetaGraphDef__CollectionDefEntry *, origin->n_collection_def);
+    if (!meta->collection_def) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < origin->n_collection_def; i++)
+        for (size_t k = 0; k < sizeof kept / sizeof *kept; k++)
+            if (strcmp(origin->collection_def[i]->key, kept[k]) == 0)
+                meta->collection_def[meta->n_collection_def++] = origin->collection_def[i];
+    return TARE_OK;
+}
+
+tare_status tare_export_meta(Tensorflow__MetaGraphDef **out, struct tare_arena *arena, const struct tare_model *model,
+                             const Tensorflow__MetaGraphDef *origin, const struct tare_saver *saver) {
+    Tensorflow__MetaGraphDef *meta = TARE_NEW(arena, Tensorflow__MetaGraphDef);
+    if (!meta) return TARE_NO_MEMORY;
+    tensorflow__meta_graph_def__init(meta);
+    if (origin) *meta = *origin;
+    TARE_TRY(export_signatures(meta, arena, model, origin));
+    TARE_TRY(export_info(meta, arena, model, origin));
+    TARE_TRY(export_collections(meta, arena, origin));
+    *out = meta;
+    return export_saver(meta, arena, saver);
+}

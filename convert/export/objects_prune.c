@@ -1,0 +1,205 @@
+/* Pruning the object graphs of a file. */
+#include "convert/export/objects.h"
+
+#include "proto/tensor_message.h"
+
+#include <string.h>
+
+static const struct tare_concrete *find_concrete(const struct tare_model *model, const char *name) {
+    for (size_t i = 0; i < model->n_concretes; i++)
+        if (strcmp(model->concretes[i].graph->name, name) == 0) return &model->concretes[i];
+    return NULL;
+}
+
+static bool variable_is_gone(const struct tare_model *model, size_t object) {
+    for (size_t i = 0; i < model->n_variables; i++)
+        if (model->variables[i].object_id == (int)object) return model->variables[i].removed;
+    return true; /* a variable that the graph does not have either */
+}
+
+static bool constant_is_gone(const struct tare_model *model, const char *operation) {
+    return !tare_graph_find(model->main, operation);
+}
+
+/* An object of which nothing but its children is left. */
+static tare_status make_plain(Tensorflow__SavedObject *object, struct tare_arena *arena) {
+    Tensorflow__SavedUserObject *user = TARE_NEW(arena, Tensorflow__SavedUserObject);
+    Tensorflow__VersionDef *version = TARE_NEW(arena, Tensorflow__VersionDef);
+    if (!user || !version) return TARE_NO_MEMORY;
+    tensorflow__saved_user_object__init(user);
+    tensorflow__version_def__init(version);
+    version->producer = version->min_consumer = 1;
+    user->identifier = (char *)(uintptr_t) "_generic_user_object";
+    user->version = version;
+    object->kind_case = TENSORFLOW__SAVED_OBJECT__KIND_USER_OBJECT;
+    object->user_object = user;
+    object->registered_name = (char *)(uintptr_t) "";
+    return TARE_OK;
+}
+
+static tare_status prune_function(Tensorflow__SavedObject *object, struct tare_arena *arena,
+                                  const struct tare_model *model) {
+    Tensorflow__SavedFunction *function = TARE_NEW(arena, Tensorflow__SavedFunction);
+    size_t kept = 0;
+    if (!function) return TARE_NO_MEMORY;
+    *function = *object->function;
+    function->concrete_functions = TARE_NEW_ARRAY(arena, char *, function->n_concrete_functions + 1);
+    if (!function->concrete_functions) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < object->function->n_concrete_functions; i++)
+        if (find_concrete(model, object->function->concrete_functions[i]))
+            function->concrete_functions[kept++] = object->function->concrete_functions[i];
+    function->n_concrete_functions = kept;
+    object->function = function;
+    return kept ? TARE_OK : make_plain(object, arena);
+}
+
+static bool save_functions_are_gone(const Tensorflow__SavedObject *object, const Tensorflow__SavedObjectGraph *graph,
+                                    const struct tare_model *model) {
+    for (size_t i = 0; i < object->n_saveable_objects; i++) {
+        const Tensorflow__SaveableObject *saveable = object->saveable_objects[i]->value;
+        const int ids[] = { saveable ? saveable->save_function : -1, saveable ? saveable->restore_function : -1 };
+        for (int k = 0; k < 2; k++) {
+            const Tensorflow__SavedObject *target =
+                ids[k] >= 0 && (size_t)ids[k] < graph->n_nodes ? graph->nodes[ids[k]] : NULL;
+            if (!target || target->kind_case != TENSORFLOW__SAVED_OBJECT__KIND_FUNCTION ||
+                !target->function->n_concrete_functions ||
+                !find_concrete(model, target->function->concrete_functions[0]))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* A variable may have been given another dtype and shape. */
+static tare_status describe_variable(Tensorflow__SavedObject *object, struct tare_arena *arena,
+                                     const struct tare_model *model, size_t id) {
+    for (size_t i = 0; i < model->n_variables; i++) {
+        const struct tare_variable *variable = &model->variables[i];
+        if (variable->object_id != (int)id || variable->removed || (int)object->variable->dtype == variable->dtype)
+            continue;
+        Tensorflow__SavedVariable *changed = TARE_NEW(arena, Tensorflow__SavedVariable);
+        if (!changed) return TARE_NO_MEMORY;
+        *changed = *object->variable;
+        changed->dtype = (Tensorflow__DataType)variable->dtype;
+        changed->shape = tare_shape_to_message(arena, &variable->shape);
+        if (!changed->shape) return TARE_NO_MEMORY;
+        object->variable = changed;
+    }
+    return TARE_OK;
+}
+
+static tare_status prune_object(Tensorflow__SavedObject **out, struct tare_arena *arena, const struct tare_model *model,
+                                const Tensorflow__SavedObjectGraph *graph, size_t id) {
+    Tensorflow__SavedObject *object = TARE_NEW(arena, Tensorflow__SavedObject);
+    bool gone = false;
+    if (!object) return TARE_NO_MEMORY;
+    *object = *graph->nodes[id];
+    object->n_slot_variables = 0; /* of optimizers: nothing that serves needs them */
+    if (save_functions_are_gone(object, graph, model)) object->n_saveable_objects = 0;
+    *out = object;
+    switch (object->kind_case) {
+    case TENSORFLOW__SAVED_OBJECT__KIND_FUNCTION:
+        return prune_function(object, arena, model);
+    case TENSORFLOW__SAVED_OBJECT__KIND_VARIABLE:
+        gone = variable_is_gone(model, id);
+        if (!gone) TARE_TRY(describe_variable(object, arena, model, id));
+        break;
+    case TENSORFLOW__SAVED_OBJECT__KIND_CONSTANT:
+        gone = constant_is_gone(model, object->constant->operation);
+        break;
+    case TENSORFLOW__SAVED_OBJECT__KIND_BARE_CONCRETE_FUNCTION:
+        gone = !find_concrete(model, object->bare_concrete_function->concrete_function_name);
+        break;
+    case TENSORFLOW__SAVED_OBJECT__KIND_CAPTURED_TENSOR:
+        gone = !find_concrete(model, object->captured_tensor->concrete_function);
+        break;
+    default:
+        break;
+    }
+    return gone ? make_plain(object, arena) : TARE_OK;
+}
+
+static tare_status prune_concretes(Tensorflow__SavedObjectGraph *graph, struct tare_arena *arena,
+                                   const struct tare_model *model, const Tensorflow__SavedObjectGraph *origin) {
+    graph->concrete_functions =
+        TARE_NEW_ARRAY(arena, Tensorflow__SavedObjectGraph__ConcreteFunctionsEntry *, origin->n_concrete_functions + 1);
+    graph->n_concrete_functions = 0;
+    if (!graph->concrete_functions) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < origin->n_concrete_functions; i++) {
+        const struct tare_concrete *concrete = find_concrete(model, origin->concrete_functions[i]->key);
+        Tensorflow__SavedObjectGraph__ConcreteFunctionsEntry *entry;
+        if (!concrete || !origin->concrete_functions[i]->value) continue;
+        entry = TARE_NEW(arena, Tensorflow__SavedObjectGraph__ConcreteFunctionsEntry);
+        if (!entry) return TARE_NO_MEMORY;
+        *entry = *origin->concrete_functions[i];
+        entry->value = TARE_NEW(arena, Tensorflow__SavedConcreteFunction);
+        if (!entry->value) return TARE_NO_MEMORY;
+        *entry->value = *origin->concrete_functions[i]->value;
+        entry->value->bound_inputs = (int32_t *)concrete->bound;
+        entry->value->n_bound_inputs = concrete->n_bound;
+        graph->concrete_functions[graph->n_concrete_functions++] = entry;
+    }
+    return TARE_OK;
+}
+
+static tare_status prune_saved(Tensorflow__SavedObjectGraph **out, struct tare_arena *arena,
+                               const struct tare_model *model, const Tensorflow__SavedObjectGraph *origin) {
+    Tensorflow__SavedObjectGraph *graph = TARE_NEW(arena, Tensorflow__SavedObjectGraph);
+    if (!graph) return TARE_NO_MEMORY;
+    *graph = *origin;
+    graph->nodes = TARE_NEW_ARRAY(arena, Tensorflow__SavedObject *, origin->n_nodes + 1);
+    if (!graph->nodes) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < origin->n_nodes; i++)
+        TARE_TRY(prune_object(&graph->nodes[i], arena, model, origin, i));
+    *out = graph;
+    return prune_concretes(graph, arena, model, origin);
+}
+
+static bool key_is_kept(const struct tare_model *model, const char *key) {
+    for (size_t i = 0; i < model->n_variables; i++)
+        if (model->variables[i].key && !model->variables[i].removed && strcmp(model->variables[i].key, key) == 0)
+            return true;
+    for (size_t i = 0; i < model->n_tables; i++)
+        if (!model->tables[i].node->dead &&
+            (strcmp(model->tables[i].keys_key, key) == 0 || strcmp(model->tables[i].values_key, key) == 0))
+            return true;
+    return false;
+}
+
+static tare_status prune_trackable(Tensorflow__TrackableObjectGraph **out, struct tare_arena *arena,
+                                   const struct tare_model *model, const Tensorflow__TrackableObjectGraph *origin) {
+    Tensorflow__TrackableObjectGraph *graph = TARE_NEW(arena, Tensorflow__TrackableObjectGraph);
+    if (!graph) return TARE_NO_MEMORY;
+    *graph = *origin;
+    graph->nodes = TARE_NEW_ARRAY(arena, Tensorflow__TrackableObjectGraph__TrackableObject *, origin->n_nodes + 1);
+    if (!graph->nodes) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < origin->n_nodes; i++) {
+        const Tensorflow__TrackableObjectGraph__TrackableObject *old = origin->nodes[i];
+        Tensorflow__TrackableObjectGraph__TrackableObject *object =
+            TARE_NEW(arena, Tensorflow__TrackableObjectGraph__TrackableObject);
+        if (!object) return TARE_NO_MEMORY;
+        *object = *old;
+        object->n_slot_variables = 0;
+        object->has_checkpoint_values =
+            NULL; /* true only where attributes or children have some: not worth keeping up */
+        object->attributes = TARE_NEW_ARRAY(
+            arena, Tensorflow__TrackableObjectGraph__TrackableObject__SerializedTensor *, old->n_attributes + 1);
+        object->n_attributes = 0;
+        if (!object->attributes) return TARE_NO_MEMORY;
+        for (size_t a = 0; a < old->n_attributes; a++)
+            if (key_is_kept(model, old->attributes[a]->checkpoint_key))
+                object->attributes[object->n_attributes++] = old->attributes[a];
+        graph->nodes[i] = object;
+    }
+    *out = graph;
+    return TARE_OK;
+}
+
+tare_status tare_objects_prune(struct tare_objects *out, struct tare_arena *arena, const struct tare_model *model,
+                               const Tensorflow__SavedObjectGraph *saved,
+                               const Tensorflow__TrackableObjectGraph *trackable) {
+    memset(out, 0, sizeof *out);
+    if (saved && saved->n_nodes) TARE_TRY(prune_saved(&out->saved, arena, model, saved));
+    if (trackable) TARE_TRY(prune_trackable(&out->trackable, arena, model, trackable));
+    return TARE_OK;
+}

@@ -1,0 +1,237 @@
+/* Writing a model as a SavedModel directory of its own. */
+#include "base/alloc.h"
+#include "base/output.h"
+#include "convert/export/export.h"
+#include "convert/export/meta.h"
+#include "convert/pass.h"
+#include "convert/source.h"
+#include "proto/message.h"
+
+#include <string.h>
+
+/* Everything one export makes. */
+struct exporter {
+    struct tare_arena arena;
+    struct tare_model *model;
+    struct tare_saved_model *source; /* NULL: a model built from nothing */
+    struct tare_objects objects;
+    uint8_t *object_bytes; /* the packed trackable graph */
+    size_t object_size;
+    struct tare_saver saver;
+};
+
+/* ---- messages ---- */
+
+static tare_status make_objects(struct exporter *e) {
+    Tensorflow__TrackableObjectGraph *trackable = NULL;
+    if (!e->source) {
+        TARE_TRY(tare_objects_build(&e->objects, &e->arena, e->model));
+    } else {
+        TARE_TRY(tare_source_trackable(&trackable, e->source));
+        TARE_TRY(tare_objects_prune(&e->objects, &e->arena, e->model, e->source->meta->object_graph_def, trackable));
+    }
+    if (!e->objects.trackable) return TARE_OK;
+    return tare_message_pack(&e->object_bytes, &e->object_size, &e->objects.trackable->base);
+}
+
+static tare_status make_message(Tensorflow__SavedModel **out, struct exporter *e) {
+    const Tensorflow__MetaGraphDef *origin = e->source ? e->source->meta : NULL;
+    Tensorflow__SavedModel *message = TARE_NEW(&e->arena, Tensorflow__SavedModel);
+    Tensorflow__MetaGraphDef *meta;
+    if (!message) return TARE_NO_MEMORY;
+    tensorflow__saved_model__init(message);
+    if (e->source) message->base = e->source->message->base; /* unknown fields */
+    message->saved_model_schema_version = 1;
+    TARE_TRY(tare_export_meta(&meta, &e->arena, e->model, origin, &e->saver));
+    TARE_TRY(tare_export_graph_def(&meta->graph_def, &e->arena, e->model, origin ? origin->graph_def : NULL));
+    meta->object_graph_def = e->objects.saved;
+    message->meta_graphs = TARE_NEW(&e->arena, Tensorflow__MetaGraphDef *);
+    if (!message->meta_graphs) return TARE_NO_MEMORY;
+    message->meta_graphs[0] = meta;
+    message->n_meta_graphs = 1;
+    *out = message;
+    return TARE_OK;
+}
+
+static tare_status write_message(const Tensorflow__SavedModel *message, const char *directory) {
+    char *path = tare_path_join(directory, "saved_model.pb");
+    uint8_t *bytes = NULL;
+    size_t size;
+    tare_status status = path ? tare_message_pack(&bytes, &size, &message->base) : TARE_NO_MEMORY;
+    if (status == TARE_OK) status = tare_file_write(path, bytes, size);
+    tare_free(bytes);
+    tare_free(path);
+    return status;
+}
+
+/* ---- checkpoint ---- */
+
+static tare_status add_object_graph(const struct exporter *e, struct tare_bundle_writer *writer) {
+    struct tare_shape scalar = tare_shape_scalar();
+    struct tare_tensor tensor;
+    tare_status status;
+    TARE_TRY(tare_tensor_new(&tensor, TARE_DT_STRING, &scalar));
+    status = tare_tensor_set_string(&tensor, 0, e->object_bytes, e->object_size);
+    if (status == TARE_OK) status = tare_bundle_writer_add(writer, "_CHECKPOINTABLE_OBJECT_GRAPH", &tensor);
+    tare_tensor_reset(&tensor);
+    return status;
+}
+
+static tare_status add_variables(const struct exporter *e, struct tare_bundle_writer *writer) {
+    for (size_t i = 0; i < e->model->n_variables; i++) {
+        const struct tare_variable *variable = &e->model->variables[i];
+        if (variable->removed || !variable->key || variable->value.dtype == TARE_DT_INVALID) continue;
+        TARE_TRY(tare_error_prefix(tare_bundle_writer_add(writer, variable->key, &variable->value), "variable %s",
+                                   variable->shared_name));
+    }
+    return TARE_OK;
+}
+
+static tare_status add_tables(const struct exporter *e, struct tare_bundle_writer *writer) {
+    for (size_t i = 0; i < e->model->n_tables; i++) {
+        const struct tare_table_content *table = &e->model->tables[i];
+        if (table->node->dead || table->values.dtype == TARE_DT_INVALID) continue;
+        TARE_TRY(tare_error_prefix(tare_bundle_writer_add(writer, table->keys_key, &table->keys), "table %s",
+                                   table->node->name));
+        TARE_TRY(tare_error_prefix(tare_bundle_writer_add(writer, table->values_key, &table->values), "table %s",
+                                   table->node->name));
+    }
+    return TARE_OK;
+}
+
+static bool has_checkpoint(const struct exporter *e) {
+    return e->saver.restore_op;
+}
+
+static tare_status write_checkpoint(const struct exporter *e, const char *directory) {
+    struct tare_bundle_writer *writer = NULL;
+    char *folder = tare_path_join(directory, "variables"), *prefix = tare_path_join(directory, "variables/variables");
+    tare_status status = folder && prefix ? TARE_OK : TARE_NO_MEMORY;
+    size_t existed;
+    if (status == TARE_OK) status = tare_file_make_folders(folder, &existed);
+    if (status == TARE_OK) status = tare_bundle_writer_open(&writer, prefix);
+    if (status == TARE_OK) status = add_variables(e, writer);
+    if (status == TARE_OK) status = add_tables(e, writer);
+    if (status == TARE_OK && e->object_size) status = add_object_graph(e, writer);
+    if (status == TARE_OK) {
+        status = tare_bundle_writer_close(writer);
+        writer = NULL;
+    }
+    tare_bundle_writer_abort(writer);
+    tare_free(folder);
+    tare_free(prefix);
+    return status;
+}
+
+/* ---- other files ---- */
+
+static tare_status copy_folder(const struct exporter *e, const char *directory, const char *name) {
+    char *from = e->source ? tare_path_join(e->source->path, name) : NULL, *to = tare_path_join(directory, name);
+    tare_status status = to ? TARE_OK : TARE_NO_MEMORY;
+    if (status == TARE_OK && from && tare_file_kind_of(from) == TARE_FILE_DIRECTORY)
+        status = tare_file_copy_tree(from, to);
+    tare_free(from);
+    tare_free(to);
+    return status;
+}
+
+static tare_status write_directory(struct exporter *e, const struct tare_export_options *options,
+                                   const char *directory) {
+    Tensorflow__SavedModel *message;
+    TARE_TRY(make_message(&message, e));
+    TARE_TRY(write_message(message, directory));
+    if (has_checkpoint(e)) TARE_TRY(write_checkpoint(e, directory));
+    TARE_TRY(copy_folder(e, directory, "assets"));
+    TARE_TRY(copy_folder(e, directory, "assets.extra"));
+    return options && options->extra ? options->extra(options->extra_arg, directory) : TARE_OK;
+}
+
+/* What was a part of a stored tensor is stored on its own, under a key that nothing else has: the parts of one need not
+ * all be left, nor stay what they were. */
+static tare_status give_own_keys(struct tare_model *model) {
+    struct tare_map keys = { 0 };
+    tare_status status = TARE_OK;
+    for (size_t i = 0; i < model->n_variables && status == TARE_OK; i++) {
+        const struct tare_variable *variable = &model->variables[i];
+        if (variable->key && !variable->slice && !tare_map_set(&keys, variable->key, model)) status = TARE_NO_MEMORY;
+    }
+    for (size_t i = 0; i < model->n_variables && status == TARE_OK; i++) {
+        struct tare_variable *variable = &model->variables[i];
+        const char *key = variable->shared_name;
+        if (!variable->slice) continue;
+        for (size_t n = 1; key && tare_map_get(&keys, key); n++)
+            key = tare_arena_printf(&model->arena, "%s_%zu", variable->shared_name, n);
+        if (!key || !tare_map_set(&keys, key, model)) status = TARE_NO_MEMORY;
+        variable->key = key;
+        variable->slice = NULL;
+    }
+    tare_map_free(&keys);
+    return status;
+}
+
+static tare_status prepare(struct exporter *e) {
+    size_t changes = 0;
+    TARE_TRY(tare_pass_prune.run(e->model, &changes));
+    TARE_TRY(give_own_keys(e->model));
+    TARE_TRY(make_objects(e));
+    return tare_saver_build(&e->saver, e->model, e->object_bytes, e->object_size);
+}
+
+tare_status tare_saved_model_export(struct tare_model *model, const char *out_path,
+                                    const struct tare_export_options *options) {
+    struct exporter e = { .model = model, .source = tare_source_of(model) };
+    struct tare_output_dir output = { 0 };
+    tare_status status;
+    TARE_CHECK(tare_output_dir_begin(&output, out_path, options && options->overwrite));
+    TARE_CHECK(prepare(&e));
+    TARE_CHECK(write_directory(&e, options, output.temporary));
+    status = tare_output_dir_commit(&output);
+done:
+    tare_output_dir_abort(&output);
+    tare_free(e.object_bytes);
+    tare_arena_free(&e.arena);
+    return tare_error_prefix(status, "%s", out_path);
+}
+
+/* ---- a copy ---- */
+
+/* What does not open is not worth a copy: no MetaGraph of it. */
+static tare_status open_each(const char *path) {
+    const struct tare_saved_model_options open = { .to_look_at = true, .without_values = true };
+    size_t count = 1;
+    for (size_t i = 0; i < count; i++) {
+        struct tare_saved_model *source;
+        struct tare_model *model;
+        tare_status status;
+        TARE_TRY(tare_source_open_nth(&source, path, &open, i));
+        count = source->message->n_meta_graphs;
+        status = tare_error_prefix(tare_saved_model_import(&model, source, &open), "%s", path);
+        if (status == TARE_OK)
+            tare_model_free(model); /* and the source */
+        else
+            tare_source_close(source);
+        TARE_TRY(status);
+    }
+    return TARE_OK;
+}
+
+tare_status tare_saved_model_copy(const char *path, const char *out_path) {
+    struct tare_output_dir output = { 0 };
+    struct tare_file_list names = { 0 };
+    tare_status status;
+    TARE_TRY(open_each(path));
+    TARE_CHECK(tare_output_dir_begin(&output, out_path, false));
+    TARE_CHECK(tare_file_list(&names, path));
+    for (size_t i = 0; i < names.count; i++) {
+        char *from = tare_path_join(path, names.names[i]), *to = tare_path_join(output.temporary, names.names[i]);
+        status = from && to ? tare_file_copy_tree(from, to) : TARE_NO_MEMORY;
+        tare_free(from);
+        tare_free(to);
+        if (status != TARE_OK) goto done;
+    }
+    status = tare_output_dir_commit(&output);
+done:
+    tare_output_dir_abort(&output);
+    tare_file_list_free(&names);
+    return status;
+}

@@ -1,0 +1,41 @@
+/* What many nodes of a graph have alike, held once: texts, shapes, whole lists of attributes. A model that is only
+ * looked at is imported through one; a model that passes change is not, for they change attributes in place. Private to
+ * convert. */
+#ifndef TARE_CONVERT_ATTR_POOL_H
+#define TARE_CONVERT_ATTR_POOL_H
+
+#include "graph/model.h"
+#include "proto/message.h"
+
+struct tare_import_faults;
+
+struct tare_attr_pool {
+    struct tare_import_faults *faults; /* NULL: the first fault ends the import (convert/import/import.h) */
+    struct tare_arena *arena;          /* the model's: what is shared */
+    struct tare_arena own;             /* the tables' */
+    struct tare_map texts, shapes, lists, args;
+    size_t hits;
+};
+
+/* Attributes of some node, by their bytes in the file. */
+struct tare_shared_attrs {
+    struct tare_attr *attrs;
+    size_t n_attrs;
+    const struct tare_op_def *def; /* an op whose outputs with these attributes are the following; NULL: none yet */
+    int *output_dtypes;
+    size_t n_outputs;
+};
+
+void tare_attr_pool_end(struct tare_attr_pool *pool);
+/* The text in the arena; NULL when memory is out. */
+const char *tare_attr_pool_text(struct tare_attr_pool *pool, const char *text);
+const struct tare_shape *tare_attr_pool_shape(struct tare_attr_pool *pool, const struct tare_shape *shape);
+/* Adds an argument to a function, alike with the last one of its dtype and number; NULL when memory is out. */
+struct tare_node *tare_attr_pool_arg(struct tare_attr_pool *pool, struct tare_graph *graph, const char *name,
+                                     int dtype);
+/* The entry of attributes with these bytes, which must outlive the pool: attrs NULL for a new one. NULL when memory is
+ * out or too little is alike for it to pay (*status says which). */
+struct tare_shared_attrs *tare_attr_pool_list(struct tare_attr_pool *pool, struct tare_message_part bytes,
+                                              tare_status *status);
+
+#endif

@@ -1,0 +1,65 @@
+/* From protobuf messages to the IR. Private to convert: protobuf-c types end here. */
+#ifndef TARE_CONVERT_IMPORT_H
+#define TARE_CONVERT_IMPORT_H
+
+#include "convert/import/node_defs.h"
+#include "convert/import/restores.h"
+#include "convert/saved_model.h"
+#include "graph/model.h"
+#include "graph/op.h"
+#include "proto/tensorflow/saved_model.pb-c.h"
+
+/* Where the importer tells what is wrong and goes on, to find all of it (`tare validate`); without one the first fault
+ * ends an import. */
+struct tare_import_faults {
+    void (*add)(void *arg, const char *where, const char *what);
+    void *arg;
+    size_t count;
+    bool no_graph; /* among them is why the import failed in the end */
+};
+/* A failure becomes a fault at `where` (printf) and the status TARE_OK; not for want of memory, nor with `faults` NULL.
+ */
+tare_status tare_import_fault(struct tare_import_faults *faults, tare_status status, const char *where, ...)
+    TARE_PRINTF(3, 4) TARE_WARN_UNUSED;
+
+/* Attribute value -> IR; `out->name` and `out->origin` are set, memory is the model's. */
+tare_status tare_import_attr(struct tare_attr *out, struct tare_model *model, const char *name,
+                             const Tensorflow__AttrValue *value);
+/* Every attribute of a node or function; *out is arena memory. */
+tare_status tare_import_attrs(struct tare_attr **out, size_t *count, size_t *capacity, struct tare_model *model,
+                              Tensorflow__AttrEntry *const *entries, size_t n_entries);
+/* The op definitions that the file lists for ops nobody here knows, into model->custom_ops; and for ops that even the
+ * file does not define, the names of the outputs that its functions use. */
+tare_status tare_import_custom_ops(struct tare_model *model, const struct tare_saved_model *source);
+/* Main graph and functions. */
+tare_status tare_import_graphs(struct tare_model *model, const struct tare_saved_model *source);
+/* The functions of a library in turn, as messages without or on the wire without nodes. */
+size_t tare_import_function_count(const struct tare_saved_model *source);
+/* `scratch` is reset and holds the message when it is read. */
+tare_status tare_import_function(Tensorflow__FunctionDef **out, struct tare_node_defs *nodes,
+                                 struct tare_arena *scratch, const struct tare_saved_model *source,
+                                 size_t i) TARE_WARN_UNUSED;
+/* Signatures, aliases, assets, initialisers, concrete functions. */
+tare_status tare_import_meta(struct tare_model *model, const struct tare_saved_model *source);
+/* Variables, with the checkpoint key of each, found by the restore function's assignments, else by object ids; and
+ * tables with what is stored of them. */
+tare_status tare_import_variables(struct tare_model *model, struct tare_saved_model *saved);
+
+/* Tables that the restore operation fills from the checkpoint; none without one. */
+tare_status tare_import_tables(struct tare_model *model, struct tare_saved_model *source,
+                               const struct tare_restores *restores);
+
+/* Names of the outputs of an op without a definition, in the order in which the functions use them (NULL where only an
+ * index is known); collected by tare_import_custom_ops. */
+const char *const *tare_unknown_outputs(const struct tare_model *model, const char *op, size_t *count);
+
+/* "node:3", "node" -> edge of the main graph. */
+tare_status tare_import_main_edge(struct tare_edge *out, const struct tare_graph *graph, const char *text);
+/* "argument", "argument:0", "node:output:2" -> edge of a function. */
+tare_status tare_import_function_edge(struct tare_edge *out, const struct tare_graph *graph, const char *text);
+/* Edges from this node are accepted with any output index: its error was reported. */
+void tare_import_mark_without_outputs(struct tare_node *node);
+/* As tare_import_main_edge for the model's main graph. */
+tare_status tare_import_tensor_name(struct tare_edge *out, const struct tare_model *model, const char *name);
+
+#endif

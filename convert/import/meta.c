@@ -1,0 +1,261 @@
+/* Signatures, aliases, assets, initialisers and concrete functions of a MetaGraphDef. */
+#include "convert/import/import.h"
+#include "convert/source.h"
+#include "proto/message.h"
+#include "proto/tensor_message.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- signatures ---- */
+
+static tare_status import_sparse(struct tare_binding *out, const struct tare_model *model,
+                                 const Tensorflow__TensorInfo__CooSparse *sparse) {
+    out->kind = TARE_BINDING_SPARSE;
+    TARE_TRY(tare_import_tensor_name(&out->indices, model, sparse->indices_tensor_name));
+    TARE_TRY(tare_import_tensor_name(&out->values, model, sparse->values_tensor_name));
+    return tare_import_tensor_name(&out->dense_shape, model, sparse->dense_shape_tensor_name);
+}
+
+static tare_status import_binding(struct tare_binding *out, const struct tare_model *model, const char *key,
+                                  const Tensorflow__TensorInfo *info) {
+    *out = (struct tare_binding){ .key = key, .shape = tare_shape_unknown() };
+    if (!info) return TARE_FAIL(TARE_CORRUPT, "no tensor");
+    out->dtype = (int)info->dtype;
+    if (info->tensor_shape) TARE_TRY(tare_shape_from_message(&out->shape, info->tensor_shape));
+    switch (info->encoding_case) {
+    case TENSORFLOW__TENSOR_INFO__ENCODING_NAME:
+        if (!*info->name) return TARE_OK; /* nothing is bound: some exporters leave optional inputs so */
+        return tare_import_tensor_name(&out->edge, model, info->name);
+    case TENSORFLOW__TENSOR_INFO__ENCODING_COO_SPARSE:
+        return import_sparse(out, model, info->coo_sparse);
+    case TENSORFLOW__TENSOR_INFO__ENCODING_COMPOSITE_TENSOR:
+        out->kind = TARE_BINDING_COMPOSITE;
+        return TARE_OK;
+    default:
+        return TARE_OK;
+    }
+}
+
+static int compare_bindings(const void *a, const void *b) {
+    return strcmp(((const struct tare_binding *)a)->key, ((const struct tare_binding *)b)->key);
+}
+
+static tare_status import_bindings(struct tare_binding **out, size_t *count, struct tare_model *model,
+                                   Tensorflow__TensorInfoEntry *const *entries, size_t n_entries) {
+    struct tare_binding *bindings = TARE_NEW_ARRAY(&model->arena, struct tare_binding, n_entries + 1);
+    if (!bindings) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < n_entries; i++)
+        TARE_TRY(tare_error_prefix(import_binding(&bindings[i], model, entries[i]->key, entries[i]->value), "%s",
+                                   entries[i]->key));
+    qsort(bindings, n_entries, sizeof *bindings, compare_bindings); /* maps have no order */
+    *out = bindings;
+    *count = n_entries;
+    return TARE_OK;
+}
+
+static tare_status import_signature(struct tare_signature *out, struct tare_model *model, const char *key,
+                                    const Tensorflow__SignatureDef *def) {
+    out->key = key;
+    out->method_name = def->method_name;
+    out->origin = def;
+    TARE_TRY(import_bindings(&out->inputs, &out->n_inputs, model, def->inputs, def->n_inputs));
+    return import_bindings(&out->outputs, &out->n_outputs, model, def->outputs, def->n_outputs);
+}
+
+static int compare_signatures(const void *a, const void *b) {
+    return strcmp(((const struct tare_signature *)a)->key, ((const struct tare_signature *)b)->key);
+}
+
+static const char INIT_OP[] = "__saved_model_init_op", TRAIN_OP[] = "__saved_model_train_op";
+
+/* The init op is written as a signature with one output, whose name is a node's. */
+static tare_status import_init_signature(struct tare_model *model, const Tensorflow__SignatureDef *def) {
+    const Tensorflow__TensorInfo *info = def->n_outputs == 1 ? def->outputs[0]->value : NULL;
+    struct tare_edge edge;
+    const char *name = info && info->encoding_case == TENSORFLOW__TENSOR_INFO__ENCODING_NAME ? info->name : "";
+    model->init_node = tare_graph_find(model->main, name);
+    if (model->init_node) return TARE_OK;
+    TARE_TRY(tare_import_tensor_name(&edge, model, name));
+    model->init_node = edge.node;
+    return TARE_OK;
+}
+
+/* A fault of a signature, where all are expected; else its name goes in front. */
+static tare_status at_signature(const struct tare_saved_model *source, const char *key, tare_status status) {
+    TARE_TRY(tare_error_prefix(tare_import_fault(source->faults, status, "signature %s", key), "signature %s", key));
+    return TARE_OK;
+}
+
+static tare_status import_signatures(struct tare_model *model, const struct tare_saved_model *source) {
+    const Tensorflow__MetaGraphDef *meta = source->meta;
+    size_t count;
+    model->signatures = TARE_NEW_ARRAY(&model->arena, struct tare_signature, meta->n_signature_def + 1);
+    if (!model->signatures) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < meta->n_signature_def; i++) {
+        const char *key = meta->signature_def[i]->key;
+        const Tensorflow__SignatureDef *def = meta->signature_def[i]->value;
+        if (!def) continue;
+        if (strcmp(key, INIT_OP) == 0) {
+            TARE_TRY(at_signature(source, key, import_init_signature(model, def)));
+            continue;
+        }
+        if (strcmp(key, TRAIN_OP) == 0) continue;
+        count = source->faults ? source->faults->count : 0;
+        TARE_TRY(at_signature(source, key, import_signature(&model->signatures[model->n_signatures], model, key, def)));
+        model->n_signatures += !source->faults || source->faults->count == count;
+    }
+    qsort(model->signatures, model->n_signatures, sizeof *model->signatures, compare_signatures);
+    return TARE_OK;
+}
+
+/* ---- TF1 collections ---- */
+
+static const Tensorflow__CollectionDef *find_collection(const Tensorflow__MetaGraphDef *meta, const char *key) {
+    for (size_t i = 0; i < meta->n_collection_def; i++)
+        if (strcmp(meta->collection_def[i]->key, key) == 0) return meta->collection_def[i]->value;
+    return NULL;
+}
+
+static tare_status import_main_op(struct tare_model *model, const Tensorflow__MetaGraphDef *meta) {
+    static const char *const keys[] = { "saved_model_main_op", "legacy_init_op" };
+    for (size_t i = 0; i < 2 && !model->init_node; i++) {
+        const Tensorflow__CollectionDef *collection = find_collection(meta, keys[i]);
+        const Tensorflow__CollectionDef__NodeList *list =
+            collection && collection->kind_case == TENSORFLOW__COLLECTION_DEF__KIND_NODE_LIST ? collection->node_list
+                                                                                              : NULL;
+        if (!list) continue;
+        if (list->n_value != 1)
+            return TARE_FAIL(TARE_CORRUPT, "Expected exactly one main op in : %s (got %zu)", model->path,
+                             list->n_value);
+        model->init_node = tare_graph_find(model->main, list->value[0]);
+        if (!model->init_node)
+            return TARE_FAIL(TARE_CORRUPT, "collection %s names '%s', which is no node", keys[i], list->value[0]);
+    }
+    return TARE_OK;
+}
+
+static tare_status import_table_initializers(struct tare_model *model, const Tensorflow__MetaGraphDef *meta) {
+    const Tensorflow__CollectionDef *collection = find_collection(meta, "table_initializer");
+    const Tensorflow__CollectionDef__NodeList *list =
+        collection && collection->kind_case == TENSORFLOW__COLLECTION_DEF__KIND_NODE_LIST ? collection->node_list
+                                                                                          : NULL;
+    if (!list) return TARE_OK;
+    model->table_inits = TARE_NEW_ARRAY(&model->arena, struct tare_node *, list->n_value + 1);
+    if (!model->table_inits) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < list->n_value; i++) {
+        struct tare_node *node = tare_graph_find(model->main, list->value[i]);
+        struct tare_edge edge = { node, 0 }; /* a node, or one of its tensors */
+        if (!node && tare_import_tensor_name(&edge, model, list->value[i]) != TARE_OK) tare_error_clear();
+        if (edge.node) model->table_inits[model->n_table_inits++] = edge.node;
+    }
+    return TARE_OK;
+}
+
+/* ---- assets, aliases, concrete functions ---- */
+
+static tare_status import_asset(struct tare_model *model, const Tensorflow__AssetFileDef *def) {
+    struct tare_asset *asset = &model->assets[model->n_assets++];
+    asset->filename = def->filename;
+    if (strstr(def->filename, "..") || *def->filename == '/')
+        return TARE_FAIL(TARE_CORRUPT, "asset '%s' lies outside the model", def->filename);
+    if (!def->tensor_info || def->tensor_info->encoding_case != TENSORFLOW__TENSOR_INFO__ENCODING_NAME ||
+        !*def->tensor_info->name)
+        return TARE_OK;
+    return tare_error_prefix(tare_import_tensor_name(&asset->edge, model, def->tensor_info->name), "asset %s",
+                             def->filename);
+}
+
+/* TF1 keeps the assets in a collection of packed messages; a loader looks there when the field is empty. */
+static tare_status import_asset_collection(struct tare_model *model, const Tensorflow__MetaGraphDef *meta) {
+    const Tensorflow__CollectionDef *collection = find_collection(meta, "saved_model_assets");
+    const Tensorflow__CollectionDef__AnyList *list =
+        collection && collection->kind_case == TENSORFLOW__COLLECTION_DEF__KIND_ANY_LIST ? collection->any_list : NULL;
+    if (!list) return TARE_OK;
+    model->assets = TARE_NEW_ARRAY(&model->arena, struct tare_asset, list->n_value + 1);
+    if (!model->assets) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < list->n_value; i++) {
+        ProtobufCMessage *message;
+        TARE_TRY(tare_message_unpack(&message, &tensorflow__asset_file_def__descriptor, &model->arena,
+                                     list->value[i]->value.data, list->value[i]->value.len,
+                                     "collection saved_model_assets"));
+        TARE_TRY(import_asset(model, (const Tensorflow__AssetFileDef *)message));
+    }
+    return TARE_OK;
+}
+
+static tare_status import_assets(struct tare_model *model, const Tensorflow__MetaGraphDef *meta) {
+    if (!meta->n_asset_file_def) return import_asset_collection(model, meta);
+    model->assets = TARE_NEW_ARRAY(&model->arena, struct tare_asset, meta->n_asset_file_def + 1);
+    if (!model->assets) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < meta->n_asset_file_def; i++)
+        TARE_TRY(import_asset(model, meta->asset_file_def[i]));
+    return TARE_OK;
+}
+
+static tare_status import_aliases(struct tare_model *model, const struct tare_saved_model *source) {
+    const Tensorflow__MetaGraphDef__MetaInfoDef *info = source->meta->meta_info_def;
+    size_t count = info ? info->n_function_aliases : 0;
+    model->aliases = TARE_NEW_ARRAY(&model->arena, struct tare_alias, count + 1);
+    if (!model->aliases) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        const char *function = info->function_aliases[i]->key;
+        if (!tare_model_find_function(model, function)) {
+            TARE_TRY(tare_import_fault(source->faults,
+                                       TARE_FAIL(TARE_CORRUPT, "alias '%s' names function %s, which the library lacks",
+                                                 info->function_aliases[i]->value, function),
+                                       "function_aliases"));
+            continue;
+        }
+        model->aliases[model->n_aliases++] = (struct tare_alias){ function, info->function_aliases[i]->value };
+    }
+    return TARE_OK;
+}
+
+/* The validator of the object graph tells what is wrong here: it need not be told twice. */
+static bool is_bound(const struct tare_saved_model *source, const Tensorflow__SavedConcreteFunction *def,
+                     size_t n_args) {
+    bool sound = def->n_bound_inputs <= n_args;
+    for (size_t k = 0; k < def->n_bound_inputs && sound; k++)
+        sound = def->bound_inputs[k] >= 0 && (size_t)def->bound_inputs[k] < source->meta->object_graph_def->n_nodes;
+    return sound;
+}
+
+static tare_status import_concretes(struct tare_model *model, const struct tare_saved_model *source) {
+    const Tensorflow__SavedObjectGraph *objects = source->meta->object_graph_def;
+    size_t count = objects ? objects->n_concrete_functions : 0;
+    model->concretes = TARE_NEW_ARRAY(&model->arena, struct tare_concrete, count + 1);
+    if (!model->concretes) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        const Tensorflow__SavedConcreteFunction *def = objects->concrete_functions[i]->value;
+        struct tare_graph *graph = tare_model_find_function(model, objects->concrete_functions[i]->key);
+        struct tare_concrete *concrete = &model->concretes[model->n_concretes];
+        if (!graph || !def) continue;
+        if (source->faults && !is_bound(source, def, graph->n_args)) continue;
+        if (def->n_bound_inputs > graph->n_args)
+            return TARE_FAIL(TARE_CORRUPT, "%s has more bound inputs than arguments (%zu, %zu)", graph->name,
+                             def->n_bound_inputs, graph->n_args);
+        concrete->graph = graph;
+        concrete->bound = TARE_NEW_ARRAY(&model->arena, int, def->n_bound_inputs + 1);
+        if (!concrete->bound) return TARE_NO_MEMORY;
+        for (size_t k = 0; k < def->n_bound_inputs; k++) {
+            if (def->bound_inputs[k] < 0 || (size_t)def->bound_inputs[k] >= objects->n_nodes)
+                return TARE_FAIL(TARE_CORRUPT, "%s is bound to node %d of %zu", graph->name, def->bound_inputs[k],
+                                 objects->n_nodes);
+            concrete->bound[k] = def->bound_inputs[k];
+        }
+        concrete->n_bound = def->n_bound_inputs;
+        model->n_concretes++;
+    }
+    return TARE_OK;
+}
+
+tare_status tare_import_meta(struct tare_model *model, const struct tare_saved_model *source) {
+    const Tensorflow__MetaGraphDef *meta = source->meta;
+    TARE_TRY(import_signatures(model, source));
+    TARE_TRY(import_main_op(model, meta));
+    TARE_TRY(import_table_initializers(model, meta));
+    TARE_TRY(import_assets(model, meta));
+    TARE_TRY(import_aliases(model, source));
+    return import_concretes(model, source);
+}

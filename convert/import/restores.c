@@ -1,0 +1,235 @@
+/* Following restore operations: from an assignment back to RestoreV2 and to what is assigned, through functions. */
+#include "convert/import/restores.h"
+#include "convert/import/import.h"
+
+#include <string.h>
+
+enum {
+    LONGEST_WAY = 256,   /* steps from an assignment to its value: a damaged graph may go round in circles */
+    DEEPEST_CALL = 8,    /* functions in functions */
+    MOST_NODES = 1 << 18 /* looked at in functions: they may call each other more often than anybody could count */
+};
+
+struct text_place {
+    const struct tare_tensor *texts;
+    int64_t k;
+};
+
+struct walk {
+    struct tare_model *model;
+    struct tare_arena *arena;
+    struct tare_arena frames; /* while one node is looked at */
+    struct tare_map texts;    /* struct text_place -> the text: each once, however many nodes say it */
+    struct tare_map known;    /* bytes of a struct tare_restore: found already */
+    struct tare_map plain;    /* functions that restore nothing themselves */
+    struct tare_restores *out;
+    size_t nodes_left;
+    int depth_left;
+    bool only_gaps; /* what the restore operation does is known */
+};
+
+/* A call on the way into a function; NULL: the main graph. */
+struct frame {
+    const struct tare_node *call;
+    const struct frame *parent;
+};
+
+struct place {
+    struct tare_edge edge;
+    const struct frame *frame;
+};
+
+static bool is_op(const struct tare_node *node, const char *op) {
+    return node && strcmp(node->op, op) == 0;
+}
+
+/* ---- one value ---- */
+
+/* Into the function that made the value. */
+static tare_status step_into(struct place *at, struct tare_arena *arena, const struct tare_graph *function) {
+    struct frame *frame = TARE_NEW(arena, struct frame);
+    if (!frame) return TARE_NO_MEMORY;
+    *frame = (struct frame){ at->edge.node, at->frame };
+    at->edge = function->returns[at->edge.index].edge;
+    at->frame = frame;
+    return TARE_OK;
+}
+
+/* Where a value comes from: through what passes it on, out of functions by their arguments and into them by their
+ * returns. node NULL: that goes too far. */
+static tare_status origin_of(struct place *at, struct tare_arena *arena) {
+    for (int steps = 0; at->edge.node && steps < LONGEST_WAY; steps++) {
+        const struct tare_node *node = at->edge.node;
+        const struct tare_graph *function;
+        if (node->n_inputs && (is_op(node, "Identity") || is_op(node, "Reshape"))) {
+            at->edge = node->inputs[0];
+        } else if (is_op(node, "_Arg") && at->frame && node->position < at->frame->call->n_inputs) {
+            at->edge = at->frame->call->inputs[node->position];
+            at->frame = at->frame->parent;
+        } else {
+            function = tare_node_function(node, "f");
+            if (!function || at->edge.index < 0 || (size_t)at->edge.index >= function->n_returns) return TARE_OK;
+            TARE_TRY(step_into(at, arena, function));
+        }
+    }
+    at->edge.node = NULL;
+    return TARE_OK;
+}
+
+static const char *text_once(struct walk *walk, const struct tare_str *text, struct text_place place) {
+    const char *copy = tare_map_get_n(&walk->texts, (const char *)&place, sizeof place);
+    const struct text_place *key;
+    if (copy) return copy;
+    copy = tare_arena_strndup(&walk->model->arena, text->data, text->size);
+    key = tare_arena_extend(walk->arena, &place, 1, 0, sizeof place);
+    if (!copy || !key) return NULL;
+    return tare_map_set_n(&walk->texts, (const char *)key, sizeof *key, (char *)(uintptr_t)copy) ? copy : NULL;
+}
+
+/* The k-th text of a constant; NULL when there is none, or no memory. */
+static const char *constant_text(struct walk *walk, struct place at, int k) {
+    const struct tare_tensor *texts;
+    const struct tare_str *text;
+    if (origin_of(&at, &walk->frames) != TARE_OK) return NULL;
+    texts = at.edge.node ? tare_edge_constant(at.edge) : NULL;
+    if (!texts || texts->dtype != TARE_DT_STRING || k >= texts->elements) return NULL;
+    text = &TARE_CONST_DATA(struct tare_str, texts)[texts->splat ? 0 : k];
+    if (!text->size) return "";
+    return text_once(walk, text, (struct text_place){ texts, texts->splat ? 0 : k });
+}
+
+/* Output k of RestoreV2 is the k-th of its constant names, or the part of it that the k-th of its slices says. */
+static struct tare_restored restored_from(struct walk *walk, struct tare_edge edge, const struct frame *frame) {
+    struct tare_restored from = { NULL, NULL };
+    struct place at = { edge, frame };
+    if (origin_of(&at, &walk->frames) != TARE_OK || !is_op(at.edge.node, "RestoreV2") || at.edge.node->n_inputs < 3)
+        return from;
+    from.key = constant_text(walk, (struct place){ at.edge.node->inputs[1], at.frame }, at.edge.index);
+    if (from.key) from.slice = constant_text(walk, (struct place){ at.edge.node->inputs[2], at.frame }, at.edge.index);
+    if (from.slice && !*from.slice) from.slice = NULL;
+    return from;
+}
+
+/* ---- what is restored ---- */
+
+static bool assigns(const struct tare_node *node) {
+    return (is_op(node, "AssignVariableOp") || is_op(node, "Assign")) && node->n_inputs >= 2;
+}
+
+static bool imports(const struct tare_node *node) {
+    return (is_op(node, "LookupTableImportV2") || is_op(node, "LookupTableImport")) && node->n_inputs >= 3;
+}
+
+static tare_status add(struct walk *walk, const struct tare_restore *item) {
+    struct tare_restores *out = walk->out;
+    const struct tare_restore *key;
+    if (tare_map_get_n(&walk->known, (const char *)item, sizeof *item)) return TARE_OK; /* texts are held once each */
+    key = tare_arena_extend(walk->arena, item, 1, 0, sizeof *item);
+    if (!key || !tare_map_set_n(&walk->known, (const char *)key, sizeof *key, walk)) return TARE_NO_MEMORY;
+    if (out->count == out->capacity) {
+        size_t extra = out->count + 64;
+        struct tare_restore *grown = tare_arena_extend(walk->arena, out->items, out->count, extra, sizeof *grown);
+        if (!grown) return TARE_NO_MEMORY;
+        out->items = grown;
+        out->capacity = out->count + extra;
+    }
+    out->items[out->count++] = *item;
+    return TARE_OK;
+}
+
+static tare_status note(struct walk *walk, const struct tare_node *node, const struct frame *frame) {
+    bool table = imports(node);
+    struct tare_restore item = { .value = restored_from(walk, node->inputs[table ? 2 : 1], frame) };
+    struct place target = { node->inputs[0], frame };
+    if (!item.value.key) return TARE_OK;
+    if (table) {
+        item.keys = restored_from(walk, node->inputs[1], frame);
+        if (!item.keys.key) return TARE_OK;
+    }
+    TARE_TRY(origin_of(&target, &walk->frames));
+    item.target = target.edge.node;
+    if (!item.target || item.target->graph != walk->model->main) return TARE_OK;
+    return add(walk, &item);
+}
+
+/* Most functions of a model have no assignment, and many are called often: each is looked through once. */
+static bool restores_nothing(struct walk *walk, const struct tare_graph *function) {
+    if (tare_map_get(&walk->plain, function->name)) return true;
+    for (size_t i = 0; i < function->n_nodes; i++)
+        if (assigns(function->nodes[i]) || imports(function->nodes[i])) return false;
+    return tare_map_set(&walk->plain, function->name, walk);
+}
+
+static tare_status visit(struct walk *walk, const struct tare_node *node, const struct frame *frame) {
+    const struct tare_graph *function = tare_node_function(node, "f");
+    struct frame inside = { node, frame };
+    tare_status status = TARE_OK;
+    if (!function) {
+        if (assigns(node) || imports(node)) status = note(walk, node, frame);
+        tare_arena_reset(&walk->frames);
+        return status;
+    }
+    if (walk->depth_left <= 0 || (walk->only_gaps && restores_nothing(walk, function))) return TARE_OK;
+    walk->depth_left--;
+    for (size_t i = 0; i < function->n_nodes && status == TARE_OK && walk->nodes_left; i++) {
+        walk->nodes_left--;
+        status = visit(walk, function->nodes[i], &inside);
+    }
+    walk->depth_left++;
+    return status;
+}
+
+/* Everything that the restore operation waits for, once each. */
+static tare_status visit_closure(struct walk *walk, struct tare_node *restore) {
+    struct tare_arena arena = { 0 };
+    size_t count = walk->model->main->n_nodes, depth = 0;
+    bool *seen = TARE_NEW_ARRAY(&arena, bool, count + 1);
+    struct tare_node **stack = TARE_NEW_ARRAY(&arena, struct tare_node *, count + 1);
+    tare_status status = seen && stack ? TARE_OK : TARE_NO_MEMORY;
+    if (status == TARE_OK) {
+        stack[depth++] = restore;
+        seen[restore->position] = true;
+    }
+    while (depth && status == TARE_OK) {
+        struct tare_node *node = stack[--depth];
+        status = visit(walk, node, NULL);
+        for (size_t i = 0; i < node->n_inputs + node->n_controls; i++) {
+            struct tare_node *before = i < node->n_inputs ? node->inputs[i].node : node->controls[i - node->n_inputs];
+            if (seen[before->position]) continue;
+            seen[before->position] = true;
+            stack[depth++] = before;
+        }
+    }
+    tare_arena_free(&arena);
+    return status;
+}
+
+static tare_status find(struct walk *walk, const Tensorflow__SaverDef *saver) {
+    struct tare_model *model = walk->model;
+    const char *name = saver ? saver->restore_op_name : "";
+    struct tare_node *restore = *name ? tare_graph_find(model->main, name) : NULL;
+    struct tare_edge edge;
+    if (!restore && *name) {
+        if (tare_import_tensor_name(&edge, model, name) == TARE_OK) restore = edge.node;
+        tare_error_clear();
+    }
+    if (restore) TARE_TRY(visit_closure(walk, restore));
+    walk->only_gaps = true;
+    walk->depth_left = 1;
+    for (size_t i = 0; i < model->main->n_nodes; i++)
+        TARE_TRY(visit(walk, model->main->nodes[i], NULL));
+    return TARE_OK;
+}
+
+tare_status tare_restores_find(struct tare_restores *out, struct tare_arena *arena, struct tare_model *model,
+                               const Tensorflow__SaverDef *saver) {
+    struct walk walk = {
+        .model = model, .arena = arena, .out = out, .nodes_left = MOST_NODES, .depth_left = DEEPEST_CALL
+    };
+    tare_status status = find(&walk, saver);
+    tare_arena_free(&walk.frames);
+    tare_map_free(&walk.texts);
+    tare_map_free(&walk.known);
+    tare_map_free(&walk.plain);
+    return status;
+}

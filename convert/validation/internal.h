@@ -1,0 +1,21 @@
+/* Shared by the parts of the file validator. Nothing else includes this. */
+#ifndef TARE_CONVERT_VALIDATE_INTERNAL_H
+#define TARE_CONVERT_VALIDATE_INTERNAL_H
+
+#include "convert/source.h"
+#include "convert/validation/validate.h"
+
+struct tare_file_validator {
+    struct tare_faults *faults;
+    struct tare_saved_model *source;
+    const struct tare_model *model; /* NULL: it could not be imported */
+    bool out_of_memory;
+};
+
+/* Adds "where: what". */
+void tare_file_fault(struct tare_file_validator *v, const char *where, const char *format, ...) TARE_PRINTF(3, 4);
+/* Object graphs, the saved one and the checkpoint's. */
+void tare_validate_objects(struct tare_file_validator *v);
+void tare_validate_trackable(struct tare_file_validator *v);
+
+#endif

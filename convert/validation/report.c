@@ -1,0 +1,14 @@
+/* Adding violations to the list. */
+#include "convert/validation/internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void tare_file_fault(struct tare_file_validator *v, const char *where, const char *format, ...) {
+    char what[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    if (tare_faults_add(v->faults, where, what) != TARE_OK) v->out_of_memory = true;
+}

@@ -1,0 +1,189 @@
+/* The rules of the files of a SavedModel, around those of its graphs. */
+#include "convert/validation/validate.h"
+#include "interpreter/ops/builtin.h"
+#include "base/alloc.h"
+#include "convert/import/import.h"
+#include "convert/validation/internal.h"
+#include "tpu/compatibility.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- graphs ---- */
+
+static void add_fault(void *arg, const char *where, const char *what) {
+    tare_file_fault(arg, where, "%s", what);
+}
+
+/* The model keeps what it was imported from; a part that failed is freed with it, but for the source. Of nodes that
+ * make no graph together the faults are listed then. */
+static tare_status import(struct tare_model **out, struct tare_file_validator *v,
+                          const struct tare_saved_model_options *options) {
+    struct tare_import_faults faults = { .add = add_fault, .arg = v };
+    tare_status status;
+    v->source->faults = &faults;
+    status = tare_saved_model_import(out, v->source, options);
+    v->source->faults = NULL;
+    if (status == TARE_OK || status == TARE_NO_MEMORY) return status;
+    if (!faults.no_graph) tare_file_fault(v, "model", "%s", tare_error_text());
+    tare_error_clear();
+    return TARE_OK;
+}
+
+static void check_saver(struct tare_file_validator *v) {
+    const Tensorflow__SaverDef *saver = v->source->meta->saver_def;
+    const char *names[2];
+    if (!saver) return;
+    names[0] = saver->filename_tensor_name;
+    names[1] = saver->restore_op_name;
+    for (size_t i = 0; i < 2; i++) {
+        struct tare_edge edge;
+        if (!*names[i] || tare_graph_find(v->model->main, names[i])) continue;
+        if (tare_import_tensor_name(&edge, v->model, names[i]) == TARE_OK) continue;
+        tare_error_clear();
+        tare_file_fault(v, "saver_def", "tensor %s is not in the graph", names[i]);
+    }
+}
+
+/* ---- the checkpoint ---- */
+
+/* The i-th text of a constant; NULL when there is none. Free it. */
+static char *constant_text(struct tare_file_validator *v, struct tare_edge edge, int64_t i) {
+    const struct tare_tensor *texts = tare_edge_constant(edge);
+    const struct tare_str *text;
+    char *copy;
+    if (!texts || texts->dtype != TARE_DT_STRING || i >= texts->elements) return NULL;
+    text = &TARE_CONST_DATA(struct tare_str, texts)[texts->splat ? 0 : i];
+    copy = tare_malloc(text->size + 1);
+    if (!copy) {
+        v->out_of_memory = true;
+        return NULL;
+    }
+    if (text->size) memcpy(copy, text->data, text->size);
+    copy[text->size] = '\0';
+    return copy;
+}
+
+static void check_restored(struct tare_file_validator *v, const char *where, const char *key, const char *slice) {
+    struct tare_bundle_entry entry;
+    if (!tare_bundle_has(v->source->bundle, key)) {
+        tare_file_fault(v, where, "restores %s, which the checkpoint lacks", key);
+    } else if (slice && *slice && tare_bundle_check_slice(&entry, v->source->bundle, key, slice) != TARE_OK) {
+        tare_file_fault(v, where, "restores %s", tare_error_text());
+        tare_error_clear();
+    }
+}
+
+/* Names and slices to look at: where both constants say one text for all, one pair. */
+static int64_t pair_count(const struct tare_tensor *names, const struct tare_tensor *slices) {
+    const struct tare_tensor *listed = names->splat && slices && !slices->splat ? slices : names;
+    int64_t count = listed->elements < names->elements ? listed->elements : names->elements;
+    return listed->splat && count > 1 ? 1 : count;
+}
+
+static void check_restore(struct tare_file_validator *v, const struct tare_node *node) {
+    const char *graph = *node->graph->name ? node->graph->name : "graph";
+    const struct tare_tensor *names = node->n_inputs > 2 ? tare_edge_constant(node->inputs[1]) : NULL;
+    int64_t count = names ? pair_count(names, tare_edge_constant(node->inputs[2])) : 0;
+    char where[1024];
+    snprintf(where, sizeof where, "%s/%s (RestoreV2)", graph, node->name);
+    for (int64_t i = 0; i < count; i++) {
+        char *key = constant_text(v, node->inputs[1], i), *slice = constant_text(v, node->inputs[2], i);
+        if (key) check_restored(v, where, key, slice);
+        tare_free(key);
+        tare_free(slice);
+        if (!key) break;
+    }
+}
+
+static void check_restores(struct tare_file_validator *v) {
+    for (size_t f = 0; f <= v->model->n_functions; f++) {
+        const struct tare_graph *graph = f ? v->model->functions[f - 1] : v->model->main;
+        for (size_t i = 0; i < graph->n_nodes; i++)
+            if (strcmp(graph->nodes[i]->op, "RestoreV2") == 0) check_restore(v, graph->nodes[i]);
+    }
+}
+
+/* Sizes, places and checksums of all that is stored, whether a variable wants it or not. */
+static void check_tensors(struct tare_file_validator *v) {
+    for (size_t i = 0; i < tare_bundle_count(v->source->bundle); i++) {
+        struct tare_tensor tensor;
+        tare_status status = tare_bundle_read(&tensor, v->source->bundle, tare_bundle_key(v->source->bundle, i));
+        if (status == TARE_OK) tare_tensor_reset(&tensor);
+        if (status == TARE_NO_MEMORY) v->out_of_memory = true;
+        if (status != TARE_OK && status != TARE_UNSUPPORTED) /* a variant is sound, though it is not read here */
+            tare_file_fault(v, "checkpoint", "%s", tare_error_text());
+        tare_error_clear();
+    }
+}
+
+static void check_assets(struct tare_file_validator *v) {
+    const Tensorflow__MetaGraphDef *meta = v->source->meta;
+    for (size_t i = 0; i < meta->n_asset_file_def; i++) {
+        char *folder = tare_path_join(v->source->path, "assets");
+        char *path = folder ? tare_path_join(folder, meta->asset_file_def[i]->filename) : NULL;
+        if (!path)
+            v->out_of_memory = true;
+        else if (tare_file_kind_of(path) == TARE_FILE_NONE)
+            tare_file_fault(v, "assets", "%s is missing", meta->asset_file_def[i]->filename);
+        tare_free(folder);
+        tare_free(path);
+    }
+}
+
+/* ---- one MetaGraph, all ---- */
+
+static tare_status check_meta(struct tare_file_validator *v, const struct tare_saved_model_options *options) {
+    const struct tare_validate_options rules = { .compiles = tare_tpu_compiles,
+                                                 .ops = options->ops ? options->ops : tare_ops_builtin(),
+                                                 .values_in_file = true };
+    struct tare_model *model = NULL;
+    tare_status status = import(&model, v, options);
+    v->model = model;
+    if (model) {
+        status = tare_model_validate(v->faults, model, &rules);
+        check_saver(v);
+        if (v->source->bundle) check_restores(v);
+    }
+    tare_validate_objects(v);
+    if (v->source->bundle) {
+        tare_validate_trackable(v);
+        check_tensors(v);
+    }
+    check_assets(v);
+    if (model) {
+        tare_model_free(model); /* and the source */
+        v->source = NULL;
+    }
+    return status;
+}
+
+static tare_status open_and_check(struct tare_faults *faults, size_t *n_metas, const char *path, size_t index,
+                                  const struct tare_saved_model_options *options) {
+    struct tare_file_validator v = { .faults = faults };
+    struct tare_saved_model_options open = options ? *options : (struct tare_saved_model_options){ 0 };
+    int64_t version;
+    tare_status status;
+    open.without_values = open.to_look_at = true;
+    TARE_TRY(tare_source_open_nth(&v.source, path, &open, index));
+    *n_metas = v.source->message->n_meta_graphs;
+    version = v.source->message->saved_model_schema_version;
+    if (version != 1 && index == 0)
+        tare_file_fault(&v, "saved_model", "schema version %lld (expected 1)", (long long)version);
+    status = check_meta(&v, &open);
+    tare_source_close(v.source);
+    if (status == TARE_OK && v.out_of_memory)
+        status = TARE_FAIL(TARE_NO_MEMORY, "out of memory while faults were listed");
+    return tare_error_prefix(status, "%s", path);
+}
+
+tare_status tare_saved_model_validate(struct tare_faults *faults, const char *path,
+                                      const struct tare_saved_model_options *options) {
+    bool all = !options || !options->tags;
+    size_t n_metas = 1;
+    for (size_t i = 0; i < n_metas; i++) {
+        TARE_TRY(open_and_check(faults, &n_metas, path, i, options));
+        if (!all) break;
+    }
+    return TARE_OK;
+}
