@@ -144,7 +144,7 @@ void tare_algorithm_print(struct tare_strbuf *out, const struct tare_algorithm_c
 
 tare_status tare_algorithm_range_of_bins(struct tare_range *out, const struct tare_algorithm_choice *choice,
                                          const struct tare_statistics *statistics, const struct tare_bins *bins,
-                                         const struct tare_grid_scheme *scheme) {
+                                         const struct tare_qscheme *scheme) {
     *out = (struct tare_range){ .candidates = 1 };
     TARE_TRY(choice->row->range(out, statistics, bins, choice->values, scheme));
     if (scheme->symmetric) {
@@ -155,7 +155,7 @@ tare_status tare_algorithm_range_of_bins(struct tare_range *out, const struct ta
 }
 
 tare_status tare_algorithm_range(struct tare_range *out, const struct tare_algorithm_choice *choice,
-                                 const struct tare_statistics *statistics, const struct tare_grid_scheme *scheme) {
+                                 const struct tare_statistics *statistics, const struct tare_qscheme *scheme) {
     struct tare_bins bins;
     TARE_TRY(tare_bins_make(&bins, statistics));
     tare_status status = tare_algorithm_range_of_bins(out, choice, statistics, &bins, scheme);
@@ -164,9 +164,9 @@ tare_status tare_algorithm_range(struct tare_range *out, const struct tare_algor
 }
 
 struct tare_range_quality tare_range_quality_of(const struct tare_range *range, const struct tare_bins *bins,
-                                                const struct tare_grid_scheme *scheme) {
-    struct tare_grid grid = tare_grid_from_range(range->low, range->high, scheme);
-    struct tare_grid_error error = tare_grid_error_of(&grid, bins);
+                                                const struct tare_qscheme *scheme) {
+    struct tare_qparams grid = tare_qparams_of_range(range->low, range->high, scheme);
+    struct tare_quantization_error error = tare_quantization_error_of(&grid, bins);
     double total = tare_bins_total(bins), whole = error.rounding + error.clipping;
     return (struct tare_range_quality){
         .rounding_mse = error.rounding / total,

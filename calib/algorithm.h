@@ -3,7 +3,7 @@
 #ifndef TARE_CALIB_ALGORITHM_H
 #define TARE_CALIB_ALGORITHM_H
 
-#include "calib/grid.h"
+#include "calib/quantization_error.h"
 
 struct tare_strbuf;
 
@@ -26,7 +26,7 @@ struct tare_algorithm {
     const char *const *tensorflow_names; /* CalibrationMethod values that it stands for; ends with NULL; NULL: none */
     /* `values` are the parameters in the row's order. Nothing in it depends on more than its arguments. */
     tare_status (*range)(struct tare_range *out, const struct tare_statistics *statistics, const struct tare_bins *bins,
-                         const double *values, const struct tare_grid_scheme *scheme);
+                         const double *values, const struct tare_qscheme *scheme);
 };
 
 /* An algorithm with its parameters. */
@@ -50,11 +50,11 @@ const struct tare_algorithm *const *tare_algorithm_list(size_t *count);
 /* The range. With scheme->symmetric it is the same both ways. TARE_NOT_FOUND when no finite value was seen. */
 tare_status tare_algorithm_range(struct tare_range *out, const struct tare_algorithm_choice *choice,
                                  const struct tare_statistics *statistics,
-                                 const struct tare_grid_scheme *scheme) TARE_WARN_UNUSED;
+                                 const struct tare_qscheme *scheme) TARE_WARN_UNUSED;
 /* The same on bins made before: to run several algorithms on one tensor. */
 tare_status tare_algorithm_range_of_bins(struct tare_range *out, const struct tare_algorithm_choice *choice,
                                          const struct tare_statistics *statistics, const struct tare_bins *bins,
-                                         const struct tare_grid_scheme *scheme) TARE_WARN_UNUSED;
+                                         const struct tare_qscheme *scheme) TARE_WARN_UNUSED;
 
 /* What a range costs on its integer grid, by the histogram. */
 struct tare_range_quality {
@@ -63,6 +63,6 @@ struct tare_range_quality {
     double sqnr_db;                    /* 10 log10(mean square / error); HUGE_VAL without error */
 };
 struct tare_range_quality tare_range_quality_of(const struct tare_range *range, const struct tare_bins *bins,
-                                                const struct tare_grid_scheme *scheme);
+                                                const struct tare_qscheme *scheme);
 
 #endif

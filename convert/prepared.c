@@ -132,16 +132,11 @@ tare_status tare_calibration_check_passes(const struct tare_calibration *calibra
     return TARE_OK;
 }
 
-struct tare_grid_scheme tare_activation_grid(const struct tare_quant_setting *setting) {
-    const struct tare_qscheme scheme = tare_quant_activation_scheme(setting);
-    return (struct tare_grid_scheme){ .bits = scheme.bits, .symmetric = scheme.symmetric, .narrow = scheme.narrow };
-}
-
 static bool find_range(const struct tare_calibrated_ranges *ranges, const struct tare_algorithm_choice *algorithm,
                        struct tare_edge edge, double *low, double *high) {
     const struct tare_calibration_tensor *tensor = tare_calibration_find_edge(ranges->calibration, edge);
     const struct tare_quant_setting setting = { .symmetric = ranges->symmetric, .activation_bits = ranges->bits };
-    const struct tare_grid_scheme scheme = tare_activation_grid(&setting);
+    const struct tare_qscheme scheme = tare_quant_activation_scheme(&setting);
     struct tare_range range;
     if (!tensor || tare_algorithm_range(&range, algorithm, &tensor->statistics, &scheme) != TARE_OK) return false;
     *low = range.low;

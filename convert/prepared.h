@@ -16,9 +16,6 @@ struct tare_calibrated_ranges {
     int bits;       /* likewise: 8 (also 0) or 16 */
 };
 
-/* The grid of activations that a setting says. */
-struct tare_grid_scheme tare_activation_grid(const struct tare_quant_setting *setting);
-
 /* Loads a SavedModel and runs the passes that come before calibration (convert/pipeline.h). Errors name the path. */
 tare_status tare_load_prepared(struct tare_model **out, const char *path) TARE_WARN_UNUSED;
 /* The same with ops of the caller's. */

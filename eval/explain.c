@@ -14,7 +14,7 @@ static const double POOR_WEIGHT_DB = 25; /* int8 per channel gives 35 to 45 dB o
 /* ---- activations ---- */
 
 /* Integers of the grid that no value rounds to. */
-static int unused_codes(const struct tare_grid *grid, const struct tare_bins *bins) {
+static int unused_codes(const struct tare_qparams *grid, const struct tare_bins *bins) {
     int unused = 0;
     for (double q = grid->qmin; q <= grid->qmax; q++) {
         size_t from = q == grid->qmin ? 0 : tare_bins_below(bins, (q - grid->zero_point - 0.5) * grid->scale);
@@ -27,7 +27,7 @@ static int unused_codes(const struct tare_grid *grid, const struct tare_bins *bi
 struct activation {
     const struct tare_statistics *statistics;
     const struct tare_bins *bins;
-    const struct tare_grid_scheme *scheme;
+    const struct tare_qscheme *scheme;
     bool advise;
 };
 
@@ -62,11 +62,11 @@ static tare_status explain_activation(struct tare_explanation *e, struct tare_st
                                       const struct activation *a, const struct tare_algorithm_choice *choice) {
     struct tare_range_quality q;
     struct tare_range range;
-    struct tare_grid grid;
+    struct tare_qparams grid;
     double best_db = -INFINITY;
     const char *best;
     TARE_TRY(quality(&q, &range, a, choice));
-    grid = tare_grid_from_range(range.low, range.high, a->scheme);
+    grid = tare_qparams_of_range(range.low, range.high, a->scheme);
     if (grid.scale != e->input.scale) return TARE_OK; /* an accuracy pass has changed the activation */
     e->has_input = true;
     e->rounding_mse = q.rounding_mse;
@@ -88,9 +88,6 @@ static tare_status look_at_input(struct tare_explanation *e, struct tare_strbuf 
         calibration && o->input_node ? tare_calibration_find(calibration, o->function, o->input_node, o->input_output)
                                      : NULL;
     const struct tare_qscheme scheme = tare_quant_activation_scheme(&o->setting);
-    const struct tare_grid_scheme grid = { .bits = scheme.bits,
-                                           .symmetric = scheme.symmetric,
-                                           .narrow = scheme.narrow };
     struct tare_algorithm_choice own;
     struct tare_bins bins;
     tare_status status;
@@ -105,7 +102,7 @@ static tare_status look_at_input(struct tare_explanation *e, struct tare_strbuf 
         return TARE_OK; /* nothing finite was seen */
     }
     status =
-        explain_activation(e, remedy, &(struct activation){ &tensor->statistics, &bins, &grid, advise }, algorithm);
+        explain_activation(e, remedy, &(struct activation){ &tensor->statistics, &bins, &scheme, advise }, algorithm);
     tare_bins_free(&bins);
     return status;
 }

@@ -3,7 +3,7 @@
 #define TARE_QUANT_EMIT_H
 
 #include "graph/emit.h"
-#include "quant/params.h"
+#include "calib/qparams.h"
 
 /* static-quantize: Cast<int8>(Round(Minimum(Maximum(x / scale + zero_point, qmin), qmax))), half to even, all in
  * float32, whatever float x is. */

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 struct tare_quant_layer; /* quant/layer.h */
-struct tare_qparams;     /* quant/params.h */
+struct tare_qparams;     /* calib/qparams.h */
 struct tare_quant_work;
 
 /* What a layer does. Sets of kinds are bits 1 << kind. */

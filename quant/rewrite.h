@@ -4,7 +4,7 @@
 
 #include "graph/model.h"
 #include "quant/method.h"
-#include "quant/params.h"
+#include "calib/qparams.h"
 #include "quant/pass.h"
 
 struct tare_statistics; /* calib/statistics.h */

@@ -3,7 +3,7 @@
 #define TARE_QUANT_WEIGHTS_H
 
 #include "base/arena.h"
-#include "quant/params.h"
+#include "calib/qparams.h"
 #include "base/tensor/tensor.h"
 
 /* Which elements of [batches, rows, columns] share a scale. */

@@ -167,7 +167,7 @@ static tare_status choose_passes(struct choosing *c) {
 /* SQNR of a layer's input on the grid that an algorithm makes; false: it was not observed. */
 static bool input_db(double *db, const struct choosing *c, const struct tare_automatic_layer *layer,
                      const char *algorithm) {
-    struct tare_grid_scheme scheme = tare_grid_activation;
+    struct tare_qscheme scheme = tare_qscheme_activation;
     const struct tare_calibration_tensor *tensor =
         layer->input_node
             ? tare_calibration_find(c->task->calibration, layer->function, layer->input_node, layer->input_output)

@@ -3,7 +3,7 @@
 #include "calib/algos/rows.h"
 
 static tare_status range(struct tare_range *out, const struct tare_statistics *statistics, const struct tare_bins *bins,
-                         const double *values, const struct tare_grid_scheme *scheme) {
+                         const double *values, const struct tare_qscheme *scheme) {
     (void)values;
     (void)scheme;
     double samples = (double)statistics->finite_samples;

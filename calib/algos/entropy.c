@@ -139,7 +139,7 @@ static struct tare_histogram_bin *fold(const struct tare_bins *bins) {
 }
 
 static tare_status range(struct tare_range *out, const struct tare_statistics *statistics, const struct tare_bins *bins,
-                         const double *values, const struct tare_grid_scheme *scheme) {
+                         const double *values, const struct tare_qscheme *scheme) {
     (void)statistics;
     (void)values;
     double reach = fmax(fabs(bins->low), fabs(bins->high));

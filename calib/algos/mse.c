@@ -1,12 +1,12 @@
 /* mse: the range whose integer grid, zero point and all, has the least squared error on the histogram.
  *
- * The error of one range is exact on the histogram and takes one binary search a code (calib/grid.c), so hundreds of
+ * The error of one range is exact on the histogram and takes one binary search a code (calib/qparams.c), so hundreds of
  * ranges are compared in milliseconds. Both ends go down geometrically from the extremes; then the best few places are
  * refined, both ends at once, down to steps of 2^-11 in the exponent. */
 #include "calib/algos/search.h"
 
 static tare_status range(struct tare_range *out, const struct tare_statistics *statistics, const struct tare_bins *bins,
-                         const double *values, const struct tare_grid_scheme *scheme) {
+                         const double *values, const struct tare_qscheme *scheme) {
     (void)statistics;
     (void)values;
     *out = scheme->symmetric ? tare_search_symmetric(bins, scheme) : tare_search_range(bins, scheme);

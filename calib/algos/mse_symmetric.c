@@ -2,7 +2,7 @@
 #include "calib/algos/search.h"
 
 static tare_status range(struct tare_range *out, const struct tare_statistics *statistics, const struct tare_bins *bins,
-                         const double *values, const struct tare_grid_scheme *scheme) {
+                         const double *values, const struct tare_qscheme *scheme) {
     (void)statistics;
     (void)values;
     *out = tare_search_symmetric(bins, scheme);

@@ -56,7 +56,7 @@ static double magnitude_quantile(const struct tare_bins *bins, double share) {
 }
 
 static tare_status range(struct tare_range *out, const struct tare_statistics *statistics, const struct tare_bins *bins,
-                         const double *values, const struct tare_grid_scheme *scheme) {
+                         const double *values, const struct tare_qscheme *scheme) {
     (void)statistics;
     double from = values[MIN_PERCENTILE], to = values[MAX_PERCENTILE];
     if (values[P] > 0) {

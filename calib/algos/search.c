@@ -15,7 +15,7 @@ struct place {
 
 struct search {
     const struct tare_bins *bins;
-    const struct tare_grid_scheme *scheme;
+    const struct tare_qscheme *scheme;
     double reach_low, reach_high; /* 0: that end stays at 0 */
     bool together;                /* both ends move as one */
     int64_t candidates;
@@ -29,8 +29,8 @@ static struct place evaluate(struct search *s, double a, double b) {
     a = a < 0 ? 0 : a;
     b = b < 0 ? 0 : b;
     struct tare_range range = range_at(s, a, b);
-    struct tare_grid grid = tare_grid_from_range(range.low, range.high, s->scheme);
-    struct tare_grid_error error = tare_grid_error_of(&grid, s->bins);
+    struct tare_qparams grid = tare_qparams_of_range(range.low, range.high, s->scheme);
+    struct tare_quantization_error error = tare_quantization_error_of(&grid, s->bins);
     s->candidates++;
     return (struct place){ a, b, error.rounding + error.clipping };
 }
@@ -99,7 +99,7 @@ static struct tare_range search(struct search *s) {
     return range;
 }
 
-struct tare_range tare_search_range(const struct tare_bins *bins, const struct tare_grid_scheme *scheme) {
+struct tare_range tare_search_range(const struct tare_bins *bins, const struct tare_qscheme *scheme) {
     struct search s = {
         .bins = bins, .scheme = scheme, .reach_low = fmax(0, -bins->low), .reach_high = fmax(0, bins->high)
     };
@@ -107,7 +107,7 @@ struct tare_range tare_search_range(const struct tare_bins *bins, const struct t
     return search(&s);
 }
 
-struct tare_range tare_search_symmetric(const struct tare_bins *bins, const struct tare_grid_scheme *scheme) {
+struct tare_range tare_search_symmetric(const struct tare_bins *bins, const struct tare_qscheme *scheme) {
     double reach = fmax(fabs(bins->low), fabs(bins->high));
     struct search s = { .bins = bins, .scheme = scheme, .reach_low = reach, .reach_high = reach, .together = true };
     if (reach == 0) return (struct tare_range){ .candidates = 1 };

@@ -5,8 +5,8 @@
 #include "calib/algos/rows.h"
 
 /* Over both ends; one-sided data keeps 0 as its other end. */
-struct tare_range tare_search_range(const struct tare_bins *bins, const struct tare_grid_scheme *scheme);
+struct tare_range tare_search_range(const struct tare_bins *bins, const struct tare_qscheme *scheme);
 /* Over -t … t. */
-struct tare_range tare_search_symmetric(const struct tare_bins *bins, const struct tare_grid_scheme *scheme);
+struct tare_range tare_search_symmetric(const struct tare_bins *bins, const struct tare_qscheme *scheme);
 
 #endif

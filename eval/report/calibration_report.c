@@ -37,7 +37,7 @@ static tare_status fill_ranges(struct tare_calibration_report_tensor *t, const s
         struct tare_calibration_report_range *r = &t->ranges[i];
         TARE_TRY(tare_algorithm_range_of_bins(&r->range, &report->choices[i], &t->tensor->statistics, bins,
                                               &report->scheme));
-        r->grid = tare_grid_from_range(r->range.low, r->range.high, &report->scheme);
+        r->grid = tare_qparams_of_range(r->range.low, r->range.high, &report->scheme);
         r->quality = tare_range_quality_of(&r->range, bins, &report->scheme);
     }
     return TARE_OK;
@@ -149,7 +149,7 @@ tare_status tare_calibration_report_make(struct tare_calibration_report *out,
                                          const struct tare_calibration_report_options *options) {
     regex_t expected;
     *out = (struct tare_calibration_report){ .calibration = calibration, .title = title, .scheme = options->scheme };
-    if (out->scheme.bits == 0) out->scheme = tare_grid_activation;
+    if (out->scheme.bits == 0) out->scheme = tare_qscheme_activation;
     TARE_TRY(choose_algorithms(out, options->algorithms));
     TARE_TRY(tare_calibration_warnings(&out->warnings, calibration));
     if (!options->tensors) return add_tensors(out, NULL);

@@ -16,15 +16,15 @@ enum {
 };
 
 struct tare_calibration_report_options {
-    const char *algorithms;         /* tare_algorithm_parse_list; NULL: every one with its own parameters */
-    const char *tensors;            /* POSIX extended regular expression on "function/node:output"; NULL: all */
-    struct tare_grid_scheme scheme; /* bits 0: tare_grid_activation */
+    const char *algorithms;     /* tare_algorithm_parse_list; NULL: every one with its own parameters */
+    const char *tensors;        /* POSIX extended regular expression on "function/node:output"; NULL: all */
+    struct tare_qscheme scheme; /* bits 0: tare_qscheme_activation */
 };
 
 /* The range of one algorithm on the scheme's grid. */
 struct tare_calibration_report_range {
     struct tare_range range;
-    struct tare_grid grid;
+    struct tare_qparams grid;
     struct tare_range_quality quality;
 };
 
@@ -47,7 +47,7 @@ struct tare_calibration_report {
     struct tare_arena arena;
     const struct tare_calibration *calibration; /* borrowed */
     const char *title;                          /* borrowed: what the calibration is called */
-    struct tare_grid_scheme scheme;
+    struct tare_qscheme scheme;
     struct tare_algorithm_choice choices[TARE_CALIBRATION_REPORT_ALGORITHMS];
     const char *algorithms[TARE_CALIBRATION_REPORT_ALGORITHMS]; /* with their parameters */
     size_t n_algorithms;

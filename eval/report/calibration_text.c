@@ -144,7 +144,7 @@ static void range_row(struct tare_text_table *table, const char *name, const cha
     tare_text_table_cell(table, "%s", tare_calibration_value_text(text, r->range.low));
     tare_text_table_cell(table, "%s", tare_calibration_value_text(text, r->range.high));
     tare_text_table_cell(table, "%s", tare_calibration_value_text(text, r->grid.scale));
-    tare_text_table_cell(table, "%.0f", r->grid.zero_point);
+    tare_text_table_cell(table, "%d", r->grid.zero_point);
     tare_text_table_cell(table, "%s", tare_calibration_share_text(text, r->quality.clipped));
     tare_text_table_cell(table, "%s", tare_calibration_sqnr_text(text, r->quality.sqnr_db));
 }

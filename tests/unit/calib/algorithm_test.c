@@ -19,8 +19,8 @@ static struct tare_statistics statistics[DRAW_KINDS];
 static float values[DRAW_KINDS][COUNT]; /* sorted once the statistics are made */
 static double mean_low[DRAW_KINDS], mean_high[DRAW_KINDS];
 
-static const struct tare_grid_scheme asymmetric = { .bits = 8 };
-static const struct tare_grid_scheme symmetric = { .bits = 8, .symmetric = true, .narrow = true };
+static const struct tare_qscheme asymmetric = { .bits = 8 };
+static const struct tare_qscheme symmetric = { .bits = 8, .symmetric = true, .narrow = true };
 
 static int by_value(const void *a, const void *b) {
     float x = *(const float *)a, y = *(const float *)b;
@@ -59,7 +59,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-static struct tare_range range_of(const char *text, int kind, const struct tare_grid_scheme *scheme) {
+static struct tare_range range_of(const char *text, int kind, const struct tare_qscheme *scheme) {
     struct tare_algorithm_choice choice;
     struct tare_range range;
     assert_int_equal(tare_algorithm_parse(&choice, text), TARE_OK);
@@ -136,12 +136,11 @@ static void percentile__symmetric_keeps_the_share_by_magnitude(void **state) {
 }
 
 /* Squared error on the grid of a range, value by value, each at its bin's centre. */
-static double plain_error(const struct tare_bins *bins, double low, double high,
-                          const struct tare_grid_scheme *scheme) {
-    struct tare_grid grid = tare_grid_from_range(low, high, scheme);
+static double plain_error(const struct tare_bins *bins, double low, double high, const struct tare_qscheme *scheme) {
+    struct tare_qparams grid = tare_qparams_of_range(low, high, scheme);
     double error = 0;
     for (size_t i = 0; i < bins->count; i++) {
-        double difference = bins->centers[i] - tare_grid_round(&grid, bins->centers[i]);
+        double difference = bins->centers[i] - tare_qparams_round(&grid, bins->centers[i]);
         error += difference * difference * (double)bins->bins[i].count;
     }
     return error;
@@ -154,11 +153,11 @@ static void grid_error__equals_the_sum_over_bins(void **state) {
         struct tare_bins bins;
         assert_int_equal(tare_bins_make(&bins, &statistics[kind]), TARE_OK);
         for (int turn = 0; turn < 12; turn++) {
-            const struct tare_grid_scheme *scheme = turn % 2 ? &symmetric : &asymmetric;
+            const struct tare_qscheme *scheme = turn % 2 ? &symmetric : &asymmetric;
             double low = bins.low * 1.2 * draw_unit(&seed), high = bins.high * 1.2 * draw_unit(&seed);
             if (low > high) low = high;
-            struct tare_grid grid = tare_grid_from_range(low, high, scheme);
-            struct tare_grid_error error = tare_grid_error_of(&grid, &bins);
+            struct tare_qparams grid = tare_qparams_of_range(low, high, scheme);
+            struct tare_quantization_error error = tare_quantization_error_of(&grid, &bins);
             double expected = plain_error(&bins, low, high, scheme);
             /* The prefix sums lose what lies below the last place of all squares together. */
             double slack = 1e-9 * expected + 1e-13 * bins.squares[bins.count];
@@ -176,7 +175,7 @@ static void grid_error__equals_the_sum_over_bins(void **state) {
 
 /* The least error over ranges whose ends stand at equal steps from 0 to the extremes, as TensorFlow's brute force has
  * them; the error itself bin by bin. */
-static double least_plain_error(const struct tare_bins *bins, const struct tare_grid_scheme *scheme) {
+static double least_plain_error(const struct tare_bins *bins, const struct tare_qscheme *scheme) {
     enum { STEPS = 24 };
     double least = HUGE_VAL, reach_low = fmax(0, -bins->low), reach_high = fmax(0, bins->high);
     if (scheme->symmetric) reach_low = reach_high = fmax(reach_low, reach_high);
@@ -190,7 +189,7 @@ static double least_plain_error(const struct tare_bins *bins, const struct tare_
 }
 
 /* The least error over a dense grid of ranges. */
-static double least_error(const struct tare_bins *bins, const struct tare_grid_scheme *scheme) {
+static double least_error(const struct tare_bins *bins, const struct tare_qscheme *scheme) {
     enum { STEPS = 60 };
     double least = HUGE_VAL, reach_low = fmax(0, -bins->low), reach_high = fmax(0, bins->high);
     if (scheme->symmetric) reach_low = reach_high = fmax(reach_low, reach_high);
@@ -199,8 +198,8 @@ static double least_error(const struct tare_bins *bins, const struct tare_grid_s
             if (scheme->symmetric && i != j) continue;
             if ((reach_low == 0 && i > 0) || (reach_high == 0 && j > 0)) continue;
             double low = -reach_low * exp2(-i / 8.0), high = reach_high * exp2(-j / 8.0);
-            struct tare_grid grid = tare_grid_from_range(low, high, scheme);
-            struct tare_grid_error error = tare_grid_error_of(&grid, bins);
+            struct tare_qparams grid = tare_qparams_of_range(low, high, scheme);
+            struct tare_quantization_error error = tare_quantization_error_of(&grid, bins);
             least = fmin(least, error.rounding + error.clipping);
         }
     }
@@ -215,7 +214,7 @@ static void mse__is_not_worse_than_a_dense_search(void **state) {
     (void)state;
     const struct {
         const char *name;
-        const struct tare_grid_scheme *scheme;
+        const struct tare_qscheme *scheme;
     } cases[] = { { "mse", &asymmetric }, { "mse", &symmetric }, { "mse_symmetric", &symmetric } };
     for (int kind = 0; kind < DRAW_KINDS; kind++) {
         struct tare_bins bins;
@@ -333,8 +332,8 @@ static void algorithms__keep_a_constant(void **state) {
     for (size_t i = 0; i < count; i++) {
         double constant = values[DRAW_CONSTANT][0];
         struct tare_range range = range_of(rows[i]->name, DRAW_CONSTANT, &asymmetric);
-        struct tare_grid grid = tare_grid_from_range(range.low, range.high, &asymmetric);
-        assert_near(tare_grid_round(&grid, constant), constant, 0.002 * constant, rows[i]->name, DRAW_CONSTANT);
+        struct tare_qparams grid = tare_qparams_of_range(range.low, range.high, &asymmetric);
+        assert_near(tare_qparams_round(&grid, constant), constant, 0.002 * constant, rows[i]->name, DRAW_CONSTANT);
     }
 }
 

@@ -37,7 +37,7 @@ static void set_scale(struct tare_quant_outcome *outcome, const struct tare_algo
     const struct tare_calibration_tensor *tensor = tare_calibration_find(calibration, "", "x", 0);
     struct tare_range range;
     if (outcome->refused) return;
-    mini_ok(tare_algorithm_range(&range, choice, &tensor->statistics, &tare_grid_activation));
+    mini_ok(tare_algorithm_range(&range, choice, &tensor->statistics, &tare_qscheme_activation));
     mini_ok(tare_qparams_from_range(&outcome->input, range.low, range.high, &tare_qscheme_activation));
 }
 
