@@ -133,6 +133,19 @@ static void fusion__residual_block(void **state) {
     }
 }
 
+/* An epilogue adds one tensor: the second addition runs as an op of its own. */
+static void fusion__two_residual_additions(void **state) {
+    (void)state;
+    for (int swap = 0; swap < 2; swap++) {
+        struct tare_model *model = mini_model_new();
+        struct tare_graph *g = model->main;
+        struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
+        struct tare_edge first = mini_node(g, "Relu", "first", 1, x), second = mini_node(g, "Relu6", "second", 1, x);
+        struct tare_edge y = mini_node(g, "AddV2", "sum1", 2, conv(g, "Conv2D", "conv", x, 3), swap ? second : first);
+        compare(model, x, mini_node(g, "AddV2", "sum2", 2, y, swap ? first : second));
+    }
+}
+
 /* The other operand is broadcast, is no vector, or is made later: the ops run by themselves. */
 static void fusion__what_does_not_fit_runs_alone(void **state) {
     (void)state;
@@ -242,6 +255,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fusion__convolutions_with_bias_and_relu),
         cmocka_unit_test(fusion__residual_block),
+        cmocka_unit_test(fusion__two_residual_additions),
         cmocka_unit_test(fusion__what_does_not_fit_runs_alone),
         cmocka_unit_test(fusion__product_with_bias),
         cmocka_unit_test(fusion__bias_of_a_wrong_shape_is_the_ops_own_error),

@@ -1,0 +1,56 @@
+/* Static range quantization sums int8 products in int32: a layer whose sums could overflow stays float. */
+#include "support/mini_model.h"
+
+#include "base/arena.h"
+#include "quant/layer.h"
+
+#include <string.h>
+
+static bool find_range(void *arg, struct tare_edge edge, double *low, double *high) {
+    (void)arg;
+    (void)edge;
+    *low = -1;
+    *high = 1;
+    return true;
+}
+
+/* The reason why x [?, rows] times a weight [rows, 1] stays float; NULL: it was quantized. */
+static const char *refused(struct tare_arena *arena, int64_t rows) {
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *g = model->main;
+    const struct tare_quant_ranges ranges = { .find = find_range };
+    struct tare_quant_options options = { .min_elements = 1 };
+    struct tare_quant_report report;
+    const struct tare_shape shape = tare_shape_make(2, rows, (int64_t)1), x_shape = tare_shape_make(2, (int64_t)2, rows);
+    struct tare_tensor weight;
+    struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
+    options.setting.method = &tare_method_static;
+    mini_ok(tare_node_set_shape(x.node, "shape", &x_shape));
+    mini_ok(tare_tensor_new(&weight, TARE_DT_FLOAT, &shape));
+    for (int64_t i = 0; i < rows; i++)
+        TARE_DATA(float, &weight)[i] = 1;
+    mini_node(g, "MatMul", "product", 2, x, (struct tare_edge){ tare_graph_add_const(g, "w", &weight), 0 });
+    tare_tensor_reset(&weight);
+    mini_ok(tare_quantize(&report, arena, model, &ranges, &options));
+    assert_int_equal(report.count, 1);
+    assert_int_equal(report.quantized, report.outcomes[0].refused ? 0 : 1);
+    const char *reason = report.outcomes[0].refused;
+    tare_model_free(model);
+    return reason;
+}
+
+/* (2^31 - 1) / (128 * 128) = 131071 products of -128 by -128 are the most that fit. */
+static void sums__fit_int32_up_to_131071_products(void **state) {
+    struct tare_arena arena = { 0 };
+    (void)state;
+    assert_null(refused(&arena, 131071));
+    const char *reason = refused(&arena, 131072);
+    assert_non_null(reason);
+    if (!strstr(reason, "int32")) fail_msg("%s", reason);
+    tare_arena_free(&arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = { cmocka_unit_test(sums__fit_int32_up_to_131071_products) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
