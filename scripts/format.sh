@@ -1,14 +1,27 @@
 #!/usr/bin/env bash
-# format.sh [--fix] [BASE]: checks the C lines that differ from BASE (default: main, else HEAD) with clang-format, and only
-# those; --fix rewrites them. Lines that nobody touched stay as they are. Exits with 1 when a line would change.
+# format.sh [--fix] [BASE]: checks the C lines that differ from BASE (default: main, else HEAD) with clang-format; --fix
+# rewrites them. format.sh --all [--fix]: the same for all C files. Exits with 1 when a line would change.
 #   As a hook: ln -s ../../scripts/format.sh .git/hooks/pre-commit
 set -euo pipefail
 cd "$(git rev-parse --show-toplevel)"
-fix=no
-if [ "${1:-}" = --fix ]; then fix=yes; shift; fi
+fix=no all=no
+while :; do
+    case ${1:-} in
+        --fix) fix=yes ;;
+        --all) all=yes ;;
+        *) break ;;
+    esac
+    shift
+done
+command -v clang-format >/dev/null || { echo "format: clang-format is not installed (apt-get install clang-format)" >&2; exit 2; }
 base=${1:-$(git rev-parse -q --verify main || git rev-parse HEAD)}
 base=$(git merge-base "$base" HEAD)
-command -v clang-format >/dev/null || { echo "format: clang-format is not installed (apt-get install clang-format)" >&2; exit 2; }
+if [ $all = yes ]; then
+    how=(--dry-run --Werror)
+    [ $fix = no ] || how=(-i)
+    git ls-files -z -- '*.c' '*.h' | xargs -0 -r -P "$(nproc)" -n 30 clang-format "${how[@]}"
+    exit
+fi
 wrong=0
 while read -r file; do
     [ -f "$file" ] || continue

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that the build and the tests need and that are missing. Does nothing the second time. With --dev
-# also what some tests try where it is there (shells, NumPy, C++) and what CONTRIBUTING.md names.
+# also what some tests try where it is there (shells, NumPy, C++) and what CONTRIBUTING.md and .ci/run name.
 set -euo pipefail
 
 packages=(
@@ -22,7 +22,7 @@ packages=(
 [ "${1:-}" != --dev ] || packages+=(
     zsh fish                 # completions are tried in them
     groff g++                # manual pages, headers in C++
-    clang-format clang-tidy valgrind
+    clang clang-format clang-tidy valgrind
     debootstrap              # scripts/smoke-test.sh
 )
 

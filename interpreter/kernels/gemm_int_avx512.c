@@ -63,21 +63,18 @@ typedef void tile_function(int32_t *c, int64_t ldc, const char *a, int64_t a_str
 #define TILE_PAIR(kind, target, r) TILE(kind, target, r, 1) TILE(kind, target, r, 2)
 #define ENTRY(kind, r)                                                                                                 \
     { tile_##kind##_##r##_1, tile_##kind##_##r##_2 }
-#define TILES(kind, target)                                                                                            \
-    TILE_PAIR(kind, target, 1)                                                                                         \
-    TILE_PAIR(kind, target, 2)                                                                                         \
-    TILE_PAIR(kind, target, 3)                                                                                         \
-    TILE_PAIR(kind, target, 4)                                                                                         \
-    TILE_PAIR(kind, target, 5)                                                                                         \
-    TILE_PAIR(kind, target, 6)                                                                                         \
-    TILE_PAIR(kind, target, 7)                                                                                         \
-    TILE_PAIR(kind, target, 8)                                                                                         \
-    TILE_PAIR(kind, target, 9) TILE_PAIR(kind, target, 10) TILE_PAIR(kind, target, 11)                                 \
-        TILE_PAIR(kind, target, 12) static tile_function *const tiles_##kind[MAX_ROWS + 1][2] = {                      \
-            { NULL },        ENTRY(kind, 1),  ENTRY(kind, 2),  ENTRY(kind, 3), ENTRY(kind, 4),                         \
-            ENTRY(kind, 5),  ENTRY(kind, 6),  ENTRY(kind, 7),  ENTRY(kind, 8), ENTRY(kind, 9),                         \
-            ENTRY(kind, 10), ENTRY(kind, 11), ENTRY(kind, 12),                                                         \
-        };
+/* clang-format off */
+#define TILES(kind, target)                                                                  \
+    TILE_PAIR(kind, target, 1) TILE_PAIR(kind, target, 2) TILE_PAIR(kind, target, 3)         \
+    TILE_PAIR(kind, target, 4) TILE_PAIR(kind, target, 5) TILE_PAIR(kind, target, 6)         \
+    TILE_PAIR(kind, target, 7) TILE_PAIR(kind, target, 8) TILE_PAIR(kind, target, 9)         \
+    TILE_PAIR(kind, target, 10) TILE_PAIR(kind, target, 11) TILE_PAIR(kind, target, 12)      \
+    static tile_function *const tiles_##kind[MAX_ROWS + 1][2] = {                            \
+        { NULL },        ENTRY(kind, 1),  ENTRY(kind, 2),  ENTRY(kind, 3), ENTRY(kind, 4),   \
+        ENTRY(kind, 5),  ENTRY(kind, 6),  ENTRY(kind, 7),  ENTRY(kind, 8), ENTRY(kind, 9),   \
+        ENTRY(kind, 10), ENTRY(kind, 11), ENTRY(kind, 12),                                   \
+    };
+/* clang-format on */
 TILES(quads, TARE_TARGET_VNNI)
 TILES(pairs, TARE_TARGET_VNNI)
 TILES(madd, TARE_TARGET_AVX512)

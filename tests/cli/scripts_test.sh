@@ -16,6 +16,9 @@ if command -v git >/dev/null && command -v clang-format >/dev/null; then
     grep -q '^+int changed;' "$work/out" || fail "format.sh does not show the line: $(cat "$work/out")"
     bash "$scripts/format.sh" --fix || fail "format.sh --fix: $?"
     [ "$(cat a.c)" = "$(printf 'int  old( void );\nint changed;\nint third;')" ] || fail "format.sh --fix made: $(cat a.c)"
+    bash "$scripts/format.sh" --all 2>"$work/out" && fail "format.sh --all passes an old line with two spaces"
+    bash "$scripts/format.sh" --all --fix && bash "$scripts/format.sh" --all || fail "format.sh --all --fix: $(cat a.c)"
+    [ "$(head -1 a.c)" = 'int old(void);' ] || fail "format.sh --all --fix made: $(cat a.c)"
 else
     echo "no git or clang-format: format.sh is not tried"
 fi

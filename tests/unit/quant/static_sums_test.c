@@ -21,7 +21,8 @@ static const char *refused(struct tare_arena *arena, int64_t rows) {
     const struct tare_quant_ranges ranges = { .find = find_range };
     struct tare_quant_options options = { .min_elements = 1 };
     struct tare_quant_report report;
-    const struct tare_shape shape = tare_shape_make(2, rows, (int64_t)1), x_shape = tare_shape_make(2, (int64_t)2, rows);
+    const struct tare_shape shape = tare_shape_make(2, rows, (int64_t)1),
+                            x_shape = tare_shape_make(2, (int64_t)2, rows);
     struct tare_tensor weight;
     struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
     options.setting.method = &tare_method_static;
