@@ -123,7 +123,7 @@ static void read_records(struct tare_wire_reader *in, struct tare_record_set *se
     size_t runs = tare_wire_count(in, 2);
     int64_t next = 0;
     for (size_t i = 0; i < runs && in->status == TARE_OK; i++) {
-        int64_t first, end;
+        int64_t first, end = next;
         uint64_t gap = tare_wire_varint(in, INT64_MAX), length = tare_wire_varint(in, INT64_MAX);
         bool touches = i > 0 && gap == 0; /* such runs are one */
         if (!tare_add_i64(&first, next, (int64_t)gap) || !tare_add_i64(&end, first, (int64_t)length) || length == 0 ||

@@ -47,8 +47,8 @@ static void text__has_its_own_columns_and_none_that_no_row_fills(void **state) {
 static void page__has_the_same_rows_with_swatches_and_bars(void **state) {
     (void)state;
     static const char *const expected[] = {
-        "<th class=\"l\">model</th><th>top-1</th><th title=\"the more, the better\">SQNR dB</th><th "
-        "class=\"l\">size</th></tr>",
+        ("<th class=\"l\">model</th><th>top-1</th><th title=\"the more, the better\">SQNR dB</th><th "
+         "class=\"l\">size</th></tr>"),
         "<td class=\"l\"><span class=\"swatch c3\"></span>static mse</td><td>50.00 %</td><td>exact</td>",
         "<i style=\"width:33.3%\"></i></span>33 %</td>",
         "<td>–</td><td>44.91</td>",

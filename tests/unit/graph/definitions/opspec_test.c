@@ -350,8 +350,8 @@ static void print__reads_again(void **state) {
         "te: tensor = { dtype: DT_BOOL bool_val: true }",
         "te: tensor = { dtype: DT_INT32 tensor_shape { dim { size: 0 } } }",
         "te: list(tensor) = [{ dtype: DT_DOUBLE double_val: 0.1 }]",
-        "f: func = { name: 'g' attr { key: 'T' value { type: DT_FLOAT } } attr { key: 'n' value { list { i: 1 i: 2 } } "
-        "} }",
+        ("f: func = { name: 'g' attr { key: 'T' value { type: DT_FLOAT } } "
+         "attr { key: 'n' value { list { i: 1 i: 2 } } } }"),
         "a: any",
         "i: int >= -5 = -3",
     };
