@@ -1,4 +1,5 @@
-/* Area under the ROC curve. */
+/* Area under the ROC curve by ranks (Mann-Whitney): scores are sorted once, and each positive counts the negatives
+ * below it. */
 #include "eval/auc.h"
 #include "base/alloc.h"
 
@@ -18,7 +19,7 @@ static int by_score(const void *a, const void *b) {
 }
 
 double tare_auc_value(struct tare_auc *auc) {
-    /* Counted in halves, so that the sum is exact. */
+    /* Counts half units, so that the sum is exact. */
     double won_halves = 0, negatives = 0, positives = 0;
     if (auc->count) qsort(auc->scored, auc->count, sizeof *auc->scored, by_score);
     for (size_t i = 0; i < auc->count;) {

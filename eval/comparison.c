@@ -1,4 +1,5 @@
-/* Running the models of a comparison. */
+/* Runs the models of a comparison over the records: the first model is the reference, whose outputs are stored; the
+ * outputs of every later model are measured against them and against labels as they come. */
 #include "eval/comparison.h"
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -50,7 +51,7 @@ int64_t tare_model_weight_bytes(const struct tare_model *model) {
 
 /* ---- records ---- */
 
-/* Dtype, shape and elements, each one also where a single one stands for all. */
+/* Hashes dtype, shape and elements; a splat is hashed as its expanded elements. */
 static void hash_answer(struct tare_hash *hash, const struct tare_tensor *answer) {
     const struct tare_dtype_info *info = tare_dtype_get(answer->dtype);
     tare_hash_add_u64(hash, (uint64_t)answer->dtype);
@@ -72,7 +73,7 @@ static void hash_answer(struct tare_hash *hash, const struct tare_tensor *answer
     }
 }
 
-/* How many examples a record holds: its rows, where the signature leaves the first dimension open. */
+/* Number of examples in a record: its rows, if the signature leaves the first dimension open. */
 static int64_t examples_of(const struct tare_comparison_pass *pass, const struct tare_tensor *outputs) {
     if (!pass->batches) return 1;
     for (size_t i = 0; i < pass->comparison->n_outputs; i++)
@@ -80,7 +81,7 @@ static int64_t examples_of(const struct tare_comparison_pass *pass, const struct
     return outputs[0].shape.dims[0];
 }
 
-/* Class indexes by example; *out NULL when the record has none. */
+/* Class indices by example; *out is NULL when the record has none. */
 static tare_status read_labels(int64_t **out, const struct tare_comparison_pass *pass, const struct tare_sample *sample,
                                int64_t examples) {
     int64_t count;
@@ -153,7 +154,7 @@ static int output_named(const struct tare_signature *signature, const char *key)
     return -1;
 }
 
-/* A model with state answers in the order of the records: one worker. */
+/* The outputs of a model with state depend on the order of the records: one worker. */
 static int threads_for(const struct tare_comparison *c, const struct tare_model *model,
                        const struct tare_signature *signature) {
     struct tare_strbuf found = { 0 };

@@ -1,4 +1,5 @@
-/* Comparing quantization methods with the float model on the same records. */
+/* Comparison of quantized models with the float model on the same records: figures of every model, and the data of the
+ * reports. */
 #ifndef TARE_EVAL_COMPARISON_H
 #define TARE_EVAL_COMPARISON_H
 
@@ -13,25 +14,26 @@
 /* One model's figures. */
 struct tare_comparison_row {
     const char *method;             /* "float", "static" */
-    const char *algorithm;          /* "min_max"; NULL where nothing is calibrated */
-    const char *granularity;        /* "per_channel"; NULL where nothing is quantized */
-    struct tare_metrics *outputs;   /* one an output of the signature, in its order */
+    const char *algorithm;          /* "min_max"; NULL: no ranges are calibrated */
+    const char *granularity;        /* "per_channel"; NULL: nothing is quantized */
+    struct tare_metrics *outputs;   /* one per output of the signature, in its order */
     int64_t size_bytes;             /* of constants and variables */
     int64_t quantized, quantizable; /* ops */
     double seconds;
-    char answers[TARE_KEY_SIZE]; /* hash of all answers in the order of the records: the same wherever and however they
-                                    are made */
-    /* By tpu/fused_cost.h, a record in batches of chip_batch, all of the signature on the TPU; NaN: unknown. */
-    double macs, integer_macs;          /* multiply-accumulates; those on integers of 8 or 4 bits */
-    double tpu_seconds;                 /* least time on the comparison's chip */
-    double hbm_bytes, activation_bytes; /* weights that lie in its memory; most activations at one time, of the batch */
+    char answers[TARE_KEY_SIZE]; /* hash of all outputs in the order of the records; independent of threads and batches
+                                  */
+    /* Estimates by tpu/fused_cost.h, per record in batches of chip_batch, with the whole signature on the TPU; NaN:
+     * unknown. */
+    double macs, integer_macs;          /* multiply-accumulates; of these, on integers of 8 or 4 bits */
+    double tpu_seconds;                 /* time on the comparison's chip, at least */
+    double hbm_bytes, activation_bytes; /* weights in its memory; peak of the batch's activations */
 };
 
-/* An op on the TPU, with what is fused behind it, for the list of the slowest. */
+/* An op on the TPU with the ops fused into it, for the list of the slowest ops. */
 struct tare_comparison_op {
     const char *function, *node, *op;
-    double macs, bytes, seconds; /* of a whole batch */
-    bool integer, compute_bound; /* arithmetic takes longer than memory traffic */
+    double macs, bytes, seconds; /* per batch */
+    bool integer, compute_bound; /* compute takes longer than memory traffic */
 };
 enum { TARE_SLOWEST_OPS = 12 };
 
@@ -46,40 +48,40 @@ struct tare_comparison {
     struct tare_comparison_row *rows;
     size_t n_rows, capacity;
     int64_t records, calibrations;
-    struct tare_reference_store references; /* the float answers */
-    struct tare_manifest_row {              /* what the figures were made of, for the page and JSON */
+    struct tare_reference_store references; /* outputs of the float model */
+    struct tare_manifest_row {              /* provenance of the figures, for the page and JSON */
         const char *name, *value;
     } manifest[24];
     size_t n_manifest;
-    struct tare_explanation_list explanations;  /* of the first method that quantizes; empty: none */
-    const struct tare_calibration *calibration; /* its tensors are drawn in the page; NULL: none */
-    const struct tare_target_result *target;    /* shown likewise; NULL: no target was given */
+    struct tare_explanation_list explanations;  /* of the first quantizing method; empty: none */
+    const struct tare_calibration *calibration; /* its tensors are shown in the page; NULL: none */
+    const struct tare_target_result *target;    /* shown by the reports; NULL: no target */
     const struct tare_sensitivity *sensitivity; /* shown by the reports; NULL: not measured */
     int chip;                                   /* index into tare_tpu_chips */
-    int64_t chip_batch;                         /* records that run together there; 0: 1 */
-    struct tare_comparison_op *slowest;         /* of the first method that quantizes, the slowest first */
+    int64_t chip_batch;                         /* batch size on the chip; 0: 1 */
+    struct tare_comparison_op *slowest;         /* of the first quantizing method, the slowest first */
     size_t n_slowest;
     const char *slowest_of;         /* its name */
-    double slowest_total;           /* seconds of the whole model, a batch */
-    int threads;                    /* workers with a session each, for models without state; 0: 1 */
-    size_t text_width;              /* characters of a line that tables should fit into; 0: any */
-    struct tare_progress *progress; /* advanced by every record of every model; NULL: none */
+    double slowest_total;           /* seconds of the whole model per batch */
+    int threads;                    /* workers with one session each, for models without state; 0: 1 */
+    size_t text_width;              /* characters per line that tables should fit into; 0: unlimited */
+    struct tare_progress *progress; /* advanced per record and model; NULL: none */
 };
 
 void tare_comparison_free(struct tare_comparison *comparison);
 /* Runs a model over the records and adds its row; the first model is the reference of all later ones. `label` is the
- * key of the class index, one number a row (records without it count as unlabelled), or an output's key: then the
- * records' tensor of that name is what the output should be. */
+ * key of the class index, one number per row (records without it are unlabelled), or the key of an output: the records'
+ * tensor of that name is then its expected value. */
 tare_status tare_comparison_add(struct tare_comparison_row **out, struct tare_comparison *comparison,
                                 const struct tare_model *model, const struct tare_signature *signature,
                                 const struct tare_runner_options *options, const char *label);
-/* One model's figures as its records come, for callers that run it themselves; the first pass makes the reference.
- * `outputs` is the comparison's memory and filled record by record, in the data's order. */
+/* The figures of one model, added record by record in the order of the data, for callers that run the model themselves.
+ * The first pass is the reference. `outputs` is in the comparison's memory. */
 struct tare_comparison_pass {
     struct tare_comparison *comparison;
     struct tare_metrics *outputs; /* one an output of the signature */
     const char *label;
-    int expected_output; /* the output that `label` names; -1: it is a class index */
+    int expected_output; /* the output that `label` names; -1: `label` is a class index */
     bool is_reference, batches;
     int64_t record; /* records so far */
     struct tare_hash answers;

@@ -1,4 +1,4 @@
-/* What a model of a comparison would take on a TPU. */
+/* Estimates time, memory and integer share of a compared model on a TPU chip (tpu/fused_cost.h). */
 #include "eval/comparison.h"
 #include "graph/inline.h"
 #include "graph/model.h"
@@ -20,7 +20,7 @@ const char *tare_comparison_chip_name(const struct tare_comparison *c) {
     return tare_tpu_chips[c->chip].name;
 }
 
-/* The batch is what the inputs' open first dimensions are. */
+/* The batch size replaces the unknown first dimensions of the inputs. */
 static tare_status close_inputs(const struct tare_signature *signature, int64_t batch) {
     for (size_t i = 0; i < signature->n_inputs; i++) {
         const struct tare_binding *input = &signature->inputs[i];
@@ -42,7 +42,7 @@ struct slowest {
     bool failed;
 };
 
-/* The name without the calls that the node was inlined from, as far as they bear the op's name. */
+/* The name without the calls that the node was inlined from, if they have the op's name. */
 static const char *plain_name(const char *name) {
     static const char *const calls[] = { "StatefulPartitionedCall", "PartitionedCall" };
     for (size_t i = 0; i < 2; i++) {
@@ -129,7 +129,7 @@ void tare_comparison_estimate(struct tare_comparison_row *row, struct tare_compa
     struct slowest s = { .c = c };
     row->macs = row->integer_macs = row->tpu_seconds = row->hbm_bytes = row->activation_bytes = NAN;
     if (estimate(row, &s, model, signature, slowest) != TARE_OK) {
-        tare_error_clear(); /* a shape that contradicts the graph: the figures stay unknown */
+        tare_error_clear(); /* the shape contradicts the graph; the figures stay unknown */
         row->macs = row->integer_macs = row->tpu_seconds = row->hbm_bytes = row->activation_bytes = NAN;
         if (slowest) c->n_slowest = 0;
     }

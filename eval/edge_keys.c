@@ -1,4 +1,6 @@
-/* Hashing graphs, bodies of functions included. */
+/* Hashes what each edge of a graph computes. The key of a node is a hash of its op, attributes, constants and the keys
+ * of its inputs; function bodies are hashed with their nodes. Names do not enter, so equal computations in two models
+ * have equal keys. */
 #include "eval/edge_keys.h"
 #include "base/map.h"
 #include "calib/hash.h"
@@ -7,7 +9,7 @@
 
 #include <string.h>
 
-/* What is known of a function's body; recursion does not occur (tare_model_check_recursion). */
+/* Hash of a function's body; recursion was excluded before (tare_model_check_recursion). */
 struct body {
     struct tare_edge_key key;
     bool shared;
@@ -92,7 +94,8 @@ static tare_status add_item(struct tare_hash *hash, struct keying *k, enum tare_
 static tare_status add_attrs(struct tare_hash *hash, struct keying *k, const struct tare_node *node, bool *shared) {
     for (size_t a = 0; a < node->n_attrs; a++) {
         const struct tare_attr *attr = &node->attrs[a];
-        if (strcmp(attr->name, "_output_shapes") == 0) continue; /* what an importer noted: nothing computes with it */
+        if (strcmp(attr->name, "_output_shapes") == 0)
+            continue; /* notes of the importer, which do not affect the computation */
         tare_hash_add_text(hash, attr->name);
         tare_hash_add_u64(hash, (uint64_t)attr->kind << 32 | attr->is_list);
         tare_hash_add_u64(hash, attr->count);
@@ -104,7 +107,7 @@ static tare_status add_attrs(struct tare_hash *hash, struct keying *k, const str
 
 /* ---- nodes ---- */
 
-/* Stateful by definition, but the same in every model of one file and for every record. */
+/* Stateful ops whose result is the same in every model of one file and for every record. */
 static bool is_fixed_state(const char *op) {
     static const char *const ops[] = { "VarHandleOp",   "ReadVariableOp",    "ResourceGather",
                                        "HashTableV2",   "LookupTableFindV2", "LookupTableSizeV2",
@@ -120,14 +123,14 @@ static tare_status is_shareable(bool *out, struct keying *k, const struct tare_n
     struct tare_call_site site;
     TARE_TRY(tare_call_site(&site, k->arena, node));
     if (site.kind == TARE_CALL_PLAIN || site.kind == TARE_CALL_BRANCH || site.kind == TARE_CALL_LOOP)
-        *out = strcmp(node->op, "BatchFunction") != 0; /* if its bodies are */
+        *out = strcmp(node->op, "BatchFunction") != 0; /* if its function bodies are */
     else
         *out = row && !(row->flags & (TARE_OP_CONTROL | TARE_OP_WRITES)) &&
                ((!node->def->is_stateful && !(row->flags & TARE_OP_STATEFUL)) || is_fixed_state(node->op));
     return TARE_OK;
 }
 
-/* A handle's key tells what stands behind it. */
+/* The key of a handle identifies its resource. */
 static void add_variable(struct tare_hash *hash, const struct keying *k, const struct tare_node *node) {
     for (size_t i = 0; i < k->model->n_variables; i++)
         if (k->model->variables[i].node == node) add_tensor(hash, &k->model->variables[i].value);
@@ -147,7 +150,7 @@ static tare_status add_input(struct tare_hash *hash, const struct tare_edge_keys
         *fed = true;
         return TARE_OK;
     }
-    if (edge.node->graph != graph) return TARE_FAIL(TARE_INTERNAL, "input %zu lies in another graph", position);
+    if (edge.node->graph != graph) return TARE_FAIL(TARE_INTERNAL, "input %zu is in another graph", position);
     add_key(hash, &keys->nodes[edge.node->position]);
     tare_hash_add_u64(hash, (uint64_t)edge.index);
     *fed = *fed || keys->fed[edge.node->position];
@@ -214,7 +217,7 @@ static tare_status key_nodes(struct tare_edge_keys *keys, struct keying *k, cons
     return TARE_OK;
 }
 
-/* Everything in a body counts, also what no result needs. */
+/* All nodes of a body enter, also those that no result uses. */
 static tare_status key_body(struct body *out, struct keying *k, const struct tare_graph *function) {
     struct tare_edge_keys keys;
     struct tare_hash hash;

@@ -1,4 +1,6 @@
-/* Explaining what each layer loses. */
+/* Explains the error of each quantized layer from its calibration statistics and weights: rounding and clipping error
+ * of the activation on its grid, unused integer codes, spread of the weight's channels, and the remedy with the largest
+ * effect. */
 #include "eval/explain.h"
 #include "base/strbuf.h"
 #include "base/text_table.h"
@@ -7,13 +9,13 @@
 #include <math.h>
 #include <string.h>
 
-static const double WORTH_DB = 1.5;      /* a gain below it is not worth a change of the algorithm */
-static const double WIDE_SPREAD = 4;     /* two bits of a per-tensor scale are lost on the median channel */
-static const double POOR_WEIGHT_DB = 25; /* int8 per channel gives 35 to 45 dB on trained weights */
+static const double WORTH_DB = 1.5;      /* smaller gains do not justify another algorithm */
+static const double WIDE_SPREAD = 4;     /* the median channel then loses two bits to a per-tensor scale */
+static const double POOR_WEIGHT_DB = 25; /* int8 per channel reaches 35 to 45 dB on trained weights */
 
 /* ---- activations ---- */
 
-/* Integers of the grid that no value rounds to. */
+/* Number of grid integers that no value rounds to. */
 static int unused_codes(const struct tare_qparams *grid, const struct tare_bins *bins) {
     int unused = 0;
     for (double q = grid->qmin; q <= grid->qmax; q++) {
@@ -38,7 +40,7 @@ static tare_status quality(struct tare_range_quality *out, struct tare_range *ra
     return TARE_OK;
 }
 
-/* The algorithm whose grid suits the activation best, with its SQNR. */
+/* The algorithm whose grid has the highest SQNR for the activation. */
 static const char *best_algorithm(double *sqnr_db, const struct activation *a) {
     size_t count;
     const struct tare_algorithm *const *rows = tare_algorithm_list(&count);
@@ -67,7 +69,7 @@ static tare_status explain_activation(struct tare_explanation *e, struct tare_st
     const char *best;
     TARE_TRY(quality(&q, &range, a, choice));
     grid = tare_qparams_of_range(range.low, range.high, a->scheme);
-    if (grid.scale != e->input.scale) return TARE_OK; /* an accuracy pass has changed the activation */
+    if (grid.scale != e->input.scale) return TARE_OK; /* an accuracy pass changed the activation */
     e->has_input = true;
     e->rounding_mse = q.rounding_mse;
     e->clipping_mse = q.clipping_mse;
@@ -80,7 +82,7 @@ static tare_status explain_activation(struct tare_explanation *e, struct tare_st
     return TARE_OK;
 }
 
-/* By the algorithm that the layer's rule names, where it names one. */
+/* Uses the algorithm of the layer's recipe rule, if it has one. */
 static tare_status look_at_input(struct tare_explanation *e, struct tare_strbuf *remedy,
                                  const struct tare_quant_outcome *o, const struct tare_calibration *calibration,
                                  const struct tare_algorithm_choice *algorithm, bool advise) {
@@ -99,7 +101,7 @@ static tare_status look_at_input(struct tare_explanation *e, struct tare_strbuf 
     }
     if (tare_bins_make(&bins, &tensor->statistics) != TARE_OK) {
         tare_error_clear();
-        return TARE_OK; /* nothing finite was seen */
+        return TARE_OK; /* no finite value was observed */
     }
     status =
         explain_activation(e, remedy, &(struct activation){ &tensor->statistics, &bins, &scheme, advise }, algorithm);

@@ -1,5 +1,5 @@
-/* What became of each layer, and why a quantization loses what it loses: parameters, rounding against clipping of the
- * activation, codes that nothing uses, how much the channels of the weight differ, and what would help. */
+/* Result and error of each layer of a quantization: parameters, rounding and clipping error of the activation, unused
+ * codes, spread of the weight's channels, and a remedy. */
 #ifndef TARE_EVAL_EXPLAIN_H
 #define TARE_EVAL_EXPLAIN_H
 
@@ -13,22 +13,22 @@ struct tare_strbuf;
 
 struct tare_explanation {
     const char *function, *node, *op;
-    const char *refused; /* why it stays float; NULL: it is quantized, and the fields below are filled */
+    const char *refused; /* why the layer stays float; NULL: it is quantized and the fields below are set */
     const char *method;
     struct tare_quant_setting setting;
-    int bits;                                  /* of the weight; 0: there is none */
-    double weight_scales[TARE_OUTCOME_SCALES]; /* the first of them */
+    int bits;                                  /* of the weight; 0: no weight */
+    double weight_scales[TARE_OUTCOME_SCALES]; /* the first scales */
     int64_t n_weight_scales;
     int64_t weight_elements;
     double weight_sqnr_db;
-    double spread;             /* greatest over median magnitude of the weight's channels; 1: they are alike */
-    struct tare_qparams input; /* of the activation; scale 0: it is found while the model runs, or there is none */
-    bool has_input; /* what the grid costs is known: the calibration saw the activation that it was made for */
-    double rounding_mse, clipping_mse; /* of the activation, per value */
-    double clipped;                    /* share of its values */
+    double spread;             /* largest magnitude of a weight channel divided by the median; 1: all channels alike */
+    struct tare_qparams input; /* of the activation; scale 0: computed at run time, or no activation is quantized */
+    bool has_input;            /* the error of the grid is known: calibration observed this activation */
+    double rounding_mse, clipping_mse; /* mean squared error of the activation per value */
+    double clipped;                    /* share of values clipped */
     double input_sqnr_db;
-    int unused_codes;   /* of the grid's integers: no value falls on them */
-    const char *remedy; /* NULL: nothing stands out */
+    int unused_codes;   /* grid integers that no value rounds to */
+    const char *remedy; /* NULL: no remedy found */
 };
 
 struct tare_explanation_list {
@@ -36,16 +36,18 @@ struct tare_explanation_list {
     size_t count;
 };
 
-/* One a layer of the report, whose ranges `algorithm` made of the calibration where no rule named another; NULL: none
- * were. advise: every other algorithm is tried for the remedy, too. Texts are the arena's. */
+/* Makes one explanation per layer of the report. `algorithm` computed the ranges from the calibration, unless a recipe
+ * rule named another; NULL: no ranges. `advise`: also try every other algorithm for the remedy. Strings are in the
+ * arena. */
 tare_status tare_explain(struct tare_explanation_list *out, struct tare_arena *arena,
                          const struct tare_quant_report *report, const struct tare_calibration *calibration,
                          const struct tare_algorithm_choice *algorithm, bool advise) TARE_WARN_UNUSED;
-/* Why layers lose what they lose. `width` here and below: the line that tables should fit into (base/text_table.h). */
+/* Table of the error of each layer. `width` here and below: characters per line that tables should fit into
+ * (base/text_table.h). */
 void tare_explanations_table(struct tare_strbuf *out, const struct tare_explanation_list *list, size_t width);
-/* What quantized layers became: parameters, expected noise; then those that stay float, and why. */
+/* Table of quantized layers with parameters and expected noise, then of layers that stay float, with the reason. */
 void tare_layers_table(struct tare_strbuf *out, const struct tare_explanation_list *list, size_t width);
-/* All of it; a new reference. */
+/* All explanations as JSON; a new reference. */
 json_t *tare_explanations_json(const struct tare_explanation_list *list);
 
 #endif

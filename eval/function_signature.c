@@ -1,4 +1,5 @@
-/* Picking a concrete function, and a signature for it. */
+/* Selects a concrete function of a model by name and argument types, as tf.saved_model.load does, and builds a
+ * signature that calls it. */
 #include "eval/function_signature.h"
 #include "base/strbuf.h"
 #include "graph/calls.h"
@@ -8,7 +9,7 @@
 
 /* ---- names ---- */
 
-/* The name that a function had in the program: "__inference_NAME_42" and "__forward_NAME_42" hold it. */
+/* The function's name in the Python program, taken from "__inference_NAME_42" or "__forward_NAME_42". */
 static bool has_program_name(const char *function, const char *name) {
     static const char *const stems[] = { "__inference_", "__forward_" };
     const size_t size = strlen(name);
@@ -37,7 +38,7 @@ static const struct tare_concrete *concrete_of(const struct tare_model *model, c
     return NULL;
 }
 
-/* Arguments that a caller gives; the rest is captured. */
+/* Number of arguments passed by a caller; the rest are captures. */
 static size_t open_arguments(const struct tare_model *model, const struct tare_graph *function) {
     const struct tare_concrete *concrete = concrete_of(model, function);
     const size_t bound = concrete ? concrete->n_bound : 0;
@@ -110,7 +111,7 @@ static tare_status check_arguments(const struct tare_model *model, const struct 
     return TARE_OK;
 }
 
-/* How much a function asks: one for each rank, one for each dimension that it fixes. */
+/* Specificity of a function's argument types: one for each known rank, one for each known dimension. */
 static size_t strictness(const struct tare_model *model, const struct tare_graph *function) {
     size_t known = 0;
     for (size_t i = 0; i < open_arguments(model, function); i++) {
@@ -198,7 +199,7 @@ done:
 
 /* ---- captures ---- */
 
-/* What a call in the main graph passes for an object of the object graph. */
+/* The edge that a call in the main graph passes for an object of the object graph. */
 static bool find_passed(struct tare_edge *out, const struct tare_model *model, int object) {
     for (size_t i = 0; i < model->main->n_nodes; i++) {
         const struct tare_node *node = model->main->nodes[i];

@@ -1,4 +1,4 @@
-/* Hashing jobs and folders. */
+/* Hashes of jobs and folders: what `batch --resume` compares to find jobs that need not run again. */
 #include "eval/job_key.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -28,7 +28,7 @@ static void add_list(struct tare_hash *hash, const struct tare_text_list *list) 
 static tare_status add_contents(struct tare_hash *hash, const char *path) {
     struct tare_mapping mapping;
     const enum tare_file_kind kind = tare_file_kind_of(path);
-    if (kind != TARE_FILE_REGULAR && kind != TARE_FILE_NONE) /* opening a pipe would wait for its writer */
+    if (kind != TARE_FILE_REGULAR && kind != TARE_FILE_NONE) /* opening a pipe would block until its writer opens it */
         return TARE_FAIL(TARE_IO, "%s cannot be hashed: it is not a regular file", path);
     TARE_TRY(tare_file_map(&mapping, path));
     tare_hash_add_bytes(hash, mapping.data, mapping.size);
@@ -36,7 +36,7 @@ static tare_status add_contents(struct tare_hash *hash, const char *path) {
     return TARE_OK;
 }
 
-/* Calls `file` for every file below `folder`, in the order of their names. */
+/* Calls `file` for every file in `folder` and its subfolders, in order of their names. */
 static tare_status walk(const char *folder, tare_status (*file)(void *arg, const char *path, const char *name),
                         void *arg) {
     struct tare_file_list list = { 0 };
@@ -82,7 +82,7 @@ tare_status tare_folder_key(char out[TARE_KEY_SIZE], const char *folder) {
     return TARE_OK;
 }
 
-/* The files that patterns stand for. */
+/* Expands glob patterns to file names. */
 static tare_status add_files(struct tare_hash *hash, const struct tare_text_list *patterns) {
     struct tare_file_list files = { 0 };
     tare_status status = TARE_OK;
@@ -154,7 +154,7 @@ static void add_settings(struct tare_hash *hash, const struct tare_job *job) {
     tare_hash_add_u64(hash, job->keep_rejected);
 }
 
-/* Further words may name files: a recipe, a topology. `--option=FILE` is one, too. */
+/* Other arguments may name files (a recipe, a topology), also as `--option=FILE`. */
 static tare_status add_argument_files(struct tare_hash *hash, const struct tare_text_list *words) {
     for (size_t i = 0; i < words->count; i++) {
         const char *path = words->items[i], *value = strchr(path, '=');

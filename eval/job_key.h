@@ -1,4 +1,4 @@
-/* What a job depends on, as a hash: a finished job whose key is the same need not run again. */
+/* The key of a job: a hash of everything that it depends on. A finished job with the same key need not run again. */
 #ifndef TARE_EVAL_JOB_KEY_H
 #define TARE_EVAL_JOB_KEY_H
 
@@ -7,22 +7,22 @@
 
 enum { TARE_KEY_SIZE = 33 }; /* 32 hexadecimal digits */
 
-/* Ends the hash and writes it down. */
+/* Finishes the hash and writes it as text. */
 void tare_key_finish(char out[TARE_KEY_SIZE], struct tare_hash *hash);
 
-/* Over the job's texts, the contents of the model's files and of every file that it names, further words for the
- * command included, and `version` (of the program and of the libraries of ops that it was given). */
+/* Hash of the job's texts, the contents of the model's files and of every file that the job names (also in its extra
+ * arguments), and `version` (of the program and the op libraries that it loads). */
 tare_status tare_job_key(char out[TARE_KEY_SIZE], const struct tare_job *job, const char *version) TARE_WARN_UNUSED;
-/* Over what a calibration depends on: the model, the samples, the signature, the version. */
+/* Hash of what a calibration depends on: model, samples, signature and version. */
 tare_status tare_job_calibration_key(char out[TARE_KEY_SIZE], const struct tare_job *job,
                                      const char *version) TARE_WARN_UNUSED;
-/* Over names and contents of all files of a folder, in the order of their paths. */
+/* Hash of the names and contents of all files in a folder, in order of their paths. */
 tare_status tare_folder_key(char out[TARE_KEY_SIZE], const char *folder) TARE_WARN_UNUSED;
-/* Over the contents of the files that paths and patterns stand for. */
+/* Hash of the contents of the files that `paths` (names or glob patterns) match. */
 tare_status tare_files_key(char out[TARE_KEY_SIZE], const char *const *patterns, size_t count) TARE_WARN_UNUSED;
-/* Over the contents of one file, whatever its name is. */
+/* Hash of the contents of one file; its name does not matter. */
 tare_status tare_file_key(char out[TARE_KEY_SIZE], const char *path) TARE_WARN_UNUSED;
-/* Bytes of all files of a folder; 0 when it cannot be read. */
+/* Total bytes of the files in a folder; 0 when it cannot be read. */
 int64_t tare_folder_bytes(const char *folder);
 
 #endif

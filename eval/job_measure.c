@@ -1,4 +1,4 @@
-/* Measuring what a job made. */
+/* Measures the output of a batch job: sizes, and accuracy against the float model on the job's evaluation records. */
 #include "eval/job_measure.h"
 #include "convert/saved_model.h"
 #include "eval/comparison.h"

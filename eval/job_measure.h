@@ -1,4 +1,4 @@
-/* Measuring a made model against the float one, and holding it against the job's limits. */
+/* Measures the model that a job wrote against the float model and checks the job's limits. */
 #ifndef TARE_EVAL_JOB_MEASURE_H
 #define TARE_EVAL_JOB_MEASURE_H
 
@@ -8,12 +8,13 @@
 
 #include <signal.h>
 
-/* Fills in sizes and, with evaluation records, accuracy of the model in `folder`, which the job made of job->model.
- * `ops`: what the models are opened with (NULL: the built-in ops). */
+/* Sets sizes and, with evaluation records, accuracy of the model in `folder`, which the job generated from job->model.
+ * `ops`: op registry for both models (NULL: the built-in ops). */
 tare_status tare_job_measure(struct tare_job_result *result, const struct tare_job *job, const char *folder,
                              const struct tare_op_registry *ops,
                              const volatile sig_atomic_t *interrupted) TARE_WARN_UNUSED;
-/* Which limit the measured model breaks, by how much; false when it keeps to all. `reason` gets one line. */
+/* Returns true when the measured model violates a limit; `reason` is then one line with the limit and the measured
+ * value. */
 bool tare_job_breaks_limit(char reason[160], const struct tare_job_result *result,
                            const struct tare_job_limits *limits);
 

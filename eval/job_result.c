@@ -27,7 +27,7 @@ static void put_text(json_t *object, const char *key, const char *value) {
     if (value && *value) json_object_set_new(object, key, json_string(value));
 }
 
-/* JSON has no infinity: an exact model's SQNR is the text "exact". */
+/* JSON has no infinity; the SQNR of an exact model is the string "exact". */
 static void put_number(json_t *object, const char *key, double value) {
     if (isnan(value)) return;
     json_object_set_new(object, key, isinf(value) ? json_string(value > 0 ? "exact" : "none") : json_real(value));

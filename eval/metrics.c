@@ -1,4 +1,4 @@
-/* Accuracy of outputs. */
+/* Accuracy metrics of outputs, added record by record. */
 #include "eval/metrics.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@ static double element(const struct row *row, int64_t i) {
     return tare_tensor_get_f64(row->tensor, row->first + i);
 }
 
-/* Index of the largest element, the first on a tie, NaN never; -1 when all are NaN. */
+/* Index of the largest element, the first on a tie, ignoring NaN; -1 when all are NaN. */
 static int64_t largest(const struct row *row) {
     int64_t best = -1;
     double value = 0;
@@ -27,7 +27,7 @@ static int64_t largest(const struct row *row) {
     return best;
 }
 
-/* How many elements come before the label's when the largest is first and ties keep their order. */
+/* Number of elements that rank before the label's, the largest first, ties in their order. */
 static int64_t rank_of(const struct row *row, int64_t label) {
     double value = element(row, label);
     int64_t rank = 0;
@@ -43,7 +43,7 @@ static bool is_class_number(const struct row *row) {
     return row->count == 1 && tare_dtype_is_integer(row->tensor->dtype);
 }
 
-/* False when the row chooses no class. */
+/* The class that a row predicts; false when it predicts none. */
 static bool chosen_class(int64_t *out, const struct row *row) {
     if (is_class_number(row))
         *out = tare_tensor_get_i64(row->tensor, row->first);
@@ -54,7 +54,7 @@ static bool chosen_class(int64_t *out, const struct row *row) {
     return true;
 }
 
-/* 0: right; below 5: among the first five; -1: the output cannot name the label. */
+/* Rank of the label, 0: correct, below 5: in the top 5; -1: the output cannot express the label. */
 static int64_t label_rank(const struct row *row, int64_t label) {
     if (is_class_number(row)) return tare_tensor_get_i64(row->tensor, row->first) == label ? 0 : row->count + 5;
     return row->count > 1 && label < row->count ? rank_of(row, label) : -1;

@@ -1,55 +1,55 @@
-/* Accuracy of one output of one model, against labels, against expected values and against another model's output.
+/* Accuracy of one output of one model: against labels, expected values, and the output of a reference model.
  *
- * Sums are in double and made in the order in which records are added: the caller adds them in the data's order, so
- * that figures do not depend on threads or batches. */
+ * Sums are in double, in the order in which records are added; callers add records in the order of the data, so that
+ * figures do not depend on threads or batches. */
 #ifndef TARE_EVAL_METRICS_H
 #define TARE_EVAL_METRICS_H
 
 #include "eval/auc.h"
 #include "base/tensor/tensor.h"
 
-/* Zero it to start; end with tare_metrics_reset. A row is one example: a record, or where the signature leaves the
- * first dimension open one index of it. */
+/* Initialise with zeros; release with tare_metrics_reset. A row is one example: a record, or, if the signature leaves
+ * the first dimension open, one index of it. */
 struct tare_metrics {
     int64_t rows;
-    int64_t labelled, top1, top5; /* rows with a label that the output can name, and those that got it right */
-    int64_t gained, lost;         /* labelled rows that only this model, only the reference has right */
-    int64_t ranked, agree;        /* rows that choose a class (below), and those that choose the reference's */
+    int64_t labelled, top1, top5; /* rows with a label that the output can express; of these, correct ones */
+    int64_t gained, lost;         /* labelled rows that only this model, or only the reference, has right */
+    int64_t ranked, agree;        /* rows that predict a class (below); of these, equal to the reference's */
     double signal, noise;         /* sums of squares of the reference, and of the difference */
     double dot, self;             /* sums for the cosine: reference * value, value * value */
     double absolute_error, absolute_reference; /* sums of |difference| and |reference| */
-    int64_t elements;                          /* finite in both: what the sums are over */
+    int64_t elements;                          /* elements that are finite in both: the sums are over these */
     double max_abs_error;
-    int64_t max_abs_record;    /* number of the record that shows it */
+    int64_t max_abs_record;    /* number of its record */
     int64_t not_finite;        /* elements that are NaN or infinite here but not in the reference */
-    struct tare_auc auc;       /* rows labelled 0 or 1 of an output with one or two elements a row */
+    struct tare_auc auc;       /* rows labelled 0 or 1 of an output with one or two elements per row */
     int64_t expected_elements; /* elements with an expected value */
     double expected_error, expected_squared_error; /* sums of |value - expected| and its square */
 };
 
-/* One record's output and what it is measured against. */
+/* One record's output and what it is compared with. */
 struct tare_measured {
     const struct tare_tensor *value;
     const struct tare_tensor *reference; /* NULL: the value is the reference itself */
     int64_t rows;                        /* examples on axis 0; 1: the whole tensor is one */
     const int64_t *labels;               /* class index by row, NULL: none; < 0: none for that row */
     const struct tare_tensor *expected;  /* NULL: none; ignored when it has another number of elements */
-    int64_t record;                      /* its number in the data, for max_abs_record */
+    int64_t record;                      /* number of the record in the data, for max_abs_record */
 };
 
-/* Adds one record. The class that a row chooses is the index of its largest element (the first on a tie); of an integer
- * output with one element a row it is that element; a real output with one element a row chooses none. Strings are
- * compared as a whole. An output of another size than the reference's counts as rows that do not agree. */
+/* Adds one record. The class that a row predicts is the index of its largest element (the first on a tie), or the
+ * element itself of an integer output with one element per row; a real output with one element per row predicts none.
+ * Strings are compared as a whole. An output of another size than the reference's counts as rows that do not agree. */
 tare_status tare_metrics_add(struct tare_metrics *metrics, const struct tare_measured *measured) TARE_WARN_UNUSED;
 void tare_metrics_reset(struct tare_metrics *metrics);
 
 /* part / whole; 0 of an empty whole. */
 double tare_metrics_share(int64_t part, int64_t whole);
-/* 10 log10(signal / noise); +infinity when there is no noise. */
+/* 10 log10(signal / noise); +infinity without noise. */
 double tare_metrics_sqnr_db(const struct tare_metrics *metrics);
 /* Cosine of reference and value over all elements; 1 when both are zero. */
 double tare_metrics_cosine(const struct tare_metrics *metrics);
-/* Mean |difference|, and the same as a share of the mean |reference|. */
+/* Mean |difference|, and the same relative to the mean |reference|. */
 double tare_metrics_mean_error(const struct tare_metrics *metrics);
 double tare_metrics_relative_error(const struct tare_metrics *metrics);
 

@@ -1,4 +1,5 @@
-/* Comparing two models. */
+/* Structural comparison of two models: op counts of the functions that signatures reach, weights matched by name,
+ * signatures, and scalar constants. */
 #include "eval/model_diff.h"
 #include "base/alloc.h"
 #include "base/map.h"
@@ -24,7 +25,7 @@ struct differ {
     const struct tare_tensor **values; /* of the first model's weights, by index */
 };
 
-/* The index of `name`, or a new one; *fresh says so. SIZE_MAX: no memory. */
+/* The index of `name`, or a new index (*fresh is then true). SIZE_MAX: out of memory. */
 static size_t index_of(struct tare_map *map, const char *name, size_t next, bool *fresh) {
     void *found = tare_map_get(map, name);
     *fresh = !found;
@@ -75,7 +76,7 @@ static bool is_real(int dtype) {
     return tare_dtype_is_floating(dtype) || tare_dtype_is_integer(dtype);
 }
 
-/* Both have one dtype and shape. */
+/* Both have the same dtype and shape. */
 static void compare_values(struct tare_weight_difference *w, const struct tare_tensor *a, const struct tare_tensor *b) {
     double signal = 0, noise = 0;
     if (tare_tensor_same_bits(a, b)) {

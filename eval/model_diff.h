@@ -1,4 +1,4 @@
-/* Two models side by side: sizes, signatures, ops and weights. */
+/* Comparison of two models: sizes, signatures, ops and weights. */
 #ifndef TARE_EVAL_MODEL_DIFF_H
 #define TARE_EVAL_MODEL_DIFF_H
 
@@ -6,13 +6,13 @@
 
 struct tare_strbuf;
 
-/* How often both models have an op, in functions that signatures reach. */
+/* How often each model has an op, in functions that signatures reach. */
 struct tare_op_difference {
     const char *op;
     int64_t counts[2];
 };
 
-/* A signature or one of its tensors: what each model says of it; NULL: it has none. */
+/* A signature or one of its tensors as each model declares it; NULL: the model does not have it. */
 struct tare_signature_difference {
     const char *name; /* "serving_default", "serving_default input image" */
     const char *texts[2];
@@ -26,16 +26,16 @@ enum tare_weight_change {
     TARE_WEIGHT_ONLY_SECOND
 };
 
-/* A constant ("function/node") or variable (its checkpoint key) with 2 elements or more. */
+/* A constant ("function/node") or variable (its checkpoint key) with at least 2 elements. */
 struct tare_weight_difference {
     const char *name;
     enum tare_weight_change change; /* RETYPED: another dtype or shape */
-    const char *types[2];           /* "float32[3,3,16,32]"; NULL: not there */
+    const char *types[2];           /* "float32[3,3,16,32]"; NULL: missing */
     int64_t bytes[2];
-    double max_abs, sqnr_db; /* of CHANGED real ones: the second against the first; NaN otherwise */
+    double max_abs, sqnr_db; /* of CHANGED real weights: SQNR of the second against the first; NaN otherwise */
 };
 
-/* A constant of one real number: a scale, a zero point, a bound. NaN: that model has none of the name. */
+/* A scalar real constant: a scale, a zero point, a bound. NaN: the model has no constant of that name. */
 struct tare_number_difference {
     const char *name;
     double values[2];
@@ -51,19 +51,19 @@ struct tare_model_diff {
     size_t n_signatures;
     struct tare_weight_difference *weights; /* all: by change, then bytes, then name */
     size_t n_weights;
-    struct tare_number_difference *numbers; /* those that differ: what both have first, then by name */
+    struct tare_number_difference *numbers; /* those that differ: constants of both models first, then by name */
     size_t n_numbers;
-    size_t text_width; /* characters of a line that tables should fit into; 0: any. The caller's to set */
+    size_t text_width; /* characters per line that tables should fit into; 0: unlimited. Set by the caller */
 };
 
 tare_status tare_model_diff_make(struct tare_model_diff *out, const struct tare_model *first, const char *first_name,
                                  const struct tare_model *second, const char *second_name) TARE_WARN_UNUSED;
 void tare_model_diff_free(struct tare_model_diff *diff);
-/* Nothing differs in what is compared. */
+/* True when no difference was found. */
 bool tare_model_diff_is_empty(const struct tare_model_diff *diff);
-/* Tables of what differs; at most `most` weights and numbers (0: all). */
+/* Tables of the differences, with at most `most` weights and numbers (0: all). */
 void tare_model_diff_text(struct tare_strbuf *out, const struct tare_model_diff *diff, size_t most);
-/* The same as a page, with up to some thousand weights and numbers. */
+/* The same as an HTML page, with at most a few thousand weights and numbers. */
 void tare_model_diff_html(struct tare_strbuf *out, const struct tare_model_diff *diff);
 tare_status tare_model_diff_json(struct tare_strbuf *out, const struct tare_model_diff *diff) TARE_WARN_UNUSED;
 

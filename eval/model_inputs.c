@@ -1,4 +1,4 @@
-/* From samples to the inputs of a signature. */
+/* Binds the tensors of a sample to the inputs of a signature, with checks of keys, dtypes and shapes. */
 #include "eval/model_inputs.h"
 #include "base/strbuf.h"
 
@@ -64,7 +64,7 @@ void tare_signature_feed(struct tare_feed *out, const struct tare_signature *sig
     }
 }
 
-/* A signature may feed tensors that the graph computes from its other inputs: a sample need not hold those. */
+/* An input that the graph also computes from other inputs is optional in a sample. */
 static bool may_be_absent(const struct tare_feed *feed) {
     return feed->edge.node && strcmp(feed->edge.node->op, "Placeholder") != 0;
 }
@@ -120,7 +120,7 @@ tare_status tare_bind_sample(struct tare_tensor *values, const struct tare_signa
         }
         tare_tensor_share(&values[bound++], value);
     }
-    (void)label; /* further keys are labels or expected outputs: the evaluation looks at them */
+    (void)label; /* other keys are labels or expected outputs, for the evaluation */
     return TARE_OK;
 }
 

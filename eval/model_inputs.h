@@ -1,13 +1,13 @@
-/* From samples and .npy files to the inputs of a signature, in its order. Shared by run, calibrate and compare. */
+/* Binds samples and .npy files to the inputs of a signature, in its order. Shared by run, calibrate and compare. */
 #ifndef TARE_EVAL_MODEL_INPUTS_H
 #define TARE_EVAL_MODEL_INPUTS_H
 
 #include "datasets/source.h"
 #include "graph/model.h"
 
-/* The signature named, or serving_default, or the only one. Errors list the signatures. */
+/* Finds the signature `key`; NULL: serving_default, or the only signature. Errors list the signatures. */
 tare_status tare_pick_signature(const struct tare_signature **out, const struct tare_model *model, const char *key);
-/* The tensors that a signature is fed: a dense input is one, a sparse input is three (KEY.indices, KEY.values,
+/* Number of tensors fed to a signature: one for a dense input, three for a sparse one (KEY.indices, KEY.values,
  * KEY.dense_shape). */
 size_t tare_signature_feed_count(const struct tare_signature *signature);
 /* Name, dtype, shape and edge of feed i. */
@@ -18,12 +18,12 @@ struct tare_feed {
     struct tare_edge edge;
 };
 void tare_signature_feed(struct tare_feed *out, const struct tare_signature *signature, size_t i);
-/* Shares the sample's tensors in feed order. Says which key is missing, which dtype or shape does not fit (expected and
- * got), and which keys the signature does not have (other than `label`, NULL: none). */
+/* Shares the sample's tensors in feed order. Errors name a missing key, a dtype or shape that does not match (expected
+ * and got), or a key that the signature does not have (`label` is allowed; NULL: none). */
 tare_status tare_bind_sample(struct tare_tensor *values, const struct tare_signature *signature,
                              const struct tare_sample *sample, const char *label);
-/* Concatenates the i-th values of `count` samples on axis 0: rows[s][i]. *fits is false, and nothing made, when their
- * other dimensions differ. */
+/* Concatenates the i-th values of `count` samples, rows[s][i], on axis 0. Sets *fits to false and makes no tensor when
+ * their other dimensions differ. */
 tare_status tare_concat_rows(struct tare_tensor *out, const struct tare_tensor *const *rows, size_t count, size_t feed,
                              bool *fits);
 

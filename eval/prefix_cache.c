@@ -1,4 +1,7 @@
-/* Running models part by part of the records, and of each model the part that differs. */
+/* Runs a set of models that share most of their computation. The records are processed in parts. For each part, model
+ * after model runs only from the edges at which it differs from the models before it (eval/prefix_cache_plan.h); the
+ * values of shared edges are kept in memory, batch by batch, and fed to later models. Invariant: outputs have the same
+ * bits as those of complete runs, because a kept value is the value that the model would compute. */
 #include "eval/prefix_cache.h"
 #include "base/alloc.h"
 #include "base/thread.h"
@@ -14,7 +17,7 @@
 
 enum { MOST_RECORDS = 65536 }; /* of a part */
 
-/* A model that is made, inlined. */
+/* A model of the task with its calls inlined. */
 struct made {
     struct tare_model *model;
     const struct tare_signature *signature;
@@ -25,18 +28,18 @@ struct cached_run {
     const struct tare_prefix_cache_task *task;
     struct tare_prefix_cache_report *report;
     struct tare_prefix_cache_plan plan;
-    struct made *kept;    /* by model; those that fit into the memory */
-    int64_t models_bytes; /* of them */
+    struct made *kept;    /* by model; the models that fit into memory */
+    int64_t models_bytes; /* of kept models */
     struct tare_source *source;
     const char *const *files;
-    struct tare_record_edges binding;  /* of the first model; its signature binds the records */
-    struct made first;                 /* what `binding` belongs to */
-    struct tare_bound_record *records; /* of this part */
-    size_t count, capacity, part;      /* part: how many to take */
-    size_t batch;                      /* records that run together */
+    struct tare_record_edges binding;  /* of the first model, whose signature binds the records */
+    struct made first;                 /* the model that `binding` refers to */
+    struct tare_bound_record *records; /* records of this part */
+    size_t count, capacity, part;      /* part: most records of a part */
+    size_t batch;                      /* batch size */
     bool at_end;
-    int64_t bytes;        /* that kept values take now */
-    pthread_mutex_t lock; /* guards `bytes` and what values hold while batches run */
+    int64_t bytes;        /* of kept values, now */
+    pthread_mutex_t lock; /* guards `bytes` and the kept values while batches run */
 };
 
 /* ---- models ---- */
@@ -66,7 +69,7 @@ done:
     return status;
 }
 
-/* Looks at every model once; those that fit are kept for the runs. */
+/* Plans every model once; the models that fit into memory are kept for the runs. */
 static tare_status plan_models(struct cached_run *r) {
     const int64_t room = r->task->memory / 4;
     for (size_t i = 0; i < r->task->n_models && !r->report->unsuited; i++) {
@@ -99,10 +102,10 @@ struct run {
     size_t n_batches;
 };
 
-/* All that goes in and out of one run. */
+/* Feeds and fetches of one run. */
 struct exchange {
-    struct tare_edge *edges;     /* fed values, inputs; outputs, left values */
-    struct tare_tensor *tensors; /* the same */
+    struct tare_edge *edges;     /* feeds: kept values, then inputs; fetches: outputs, then values to keep */
+    struct tare_tensor *tensors; /* their tensors */
     size_t n_feeds, n_fetches;
     int64_t rows;
 };
@@ -156,7 +159,8 @@ static void tear_down(struct exchange *x) {
     tare_free(x->tensors);
 }
 
-/* Copies, so that what a session pooled ends with it. A value that finds no room is not kept at all. */
+/* Copies the value, because buffers of the session's pool end with the session. A value that exceeds the budget is
+ * dropped for all batches. */
 static tare_status keep(struct run *run, size_t batch, const struct tare_tensor *left) {
     struct cached_run *r = run->r;
     tare_status status = TARE_OK;
@@ -252,7 +256,7 @@ static tare_status make_room(struct tare_prefix_cache_route *route, size_t n_bat
     return TARE_OK;
 }
 
-/* What the models after `number` are not fed, and what did not fit. */
+/* Frees values that no model after `number` uses, and those that did not fit. */
 static void drop_values(struct cached_run *r, size_t number) {
     for (size_t i = 0; i < r->plan.n_values; i++) {
         struct tare_prefix_cache_value *value = r->plan.values[i];
@@ -337,7 +341,8 @@ static int64_t record_bytes(const struct cached_run *r) {
     return bytes;
 }
 
-/* Runs the first model on the first records, for nobody: whether records can be put together, and what they leave. */
+/* Trial run of the first model on the first records: finds out whether batches can be split, and how many bytes the
+ * kept values of a record take. */
 static tare_status probe(struct cached_run *r, const struct made *made) {
     struct tare_prefix_cache_route route;
     struct run run = { .r = r, .made = made, .route = &route, .threads = 1, .n_batches = 1 };
@@ -348,7 +353,7 @@ static tare_status probe(struct cached_run *r, const struct made *made) {
     TARE_CHECK(tare_prefix_cache_route_of(&route, &r->plan, made->model, &made->edges, 0));
     TARE_CHECK(make_room(&route, 1));
     TARE_CHECK(run_sessions(&run));
-    bytes = 2 * (r->bytes / (int64_t)r->count + record_bytes(r)); /* as much again for what later models leave */
+    bytes = 2 * (r->bytes / (int64_t)r->count + record_bytes(r)); /* the same again for values that later models keep */
     r->part = (size_t)((r->task->memory - r->models_bytes) / (bytes > 0 ? bytes : 1));
     if (r->part < r->batch * (size_t)(r->task->threads > 1 ? r->task->threads : 1))
         r->part = r->batch * (size_t)(r->task->threads > 1 ? r->task->threads : 1);
@@ -403,7 +408,7 @@ static tare_status run_parts(struct cached_run *r) {
     TARE_TRY(check_batch(r, &expected));
     TARE_TRY(choose_batch(r, expected));
     TARE_TRY(probe(r, &r->first));
-    if (r->report->unsuited && r->batch > 1) { /* outputs that are not split by records */
+    if (r->report->unsuited && r->batch > 1) { /* the outputs cannot be split by records */
         r->report->unsuited = false;
         r->batch = expected = 1;
         TARE_TRY(probe(r, &r->first));

@@ -1,4 +1,6 @@
-/* Finding where models part from each other. */
+/* Plans which values are shared between models. Every edge of an inlined model has a key of what it computes
+ * (eval/edge_keys.h). From the outputs of a model the plan walks towards the inputs and stops at edges whose key an
+ * earlier model has: these are fed, and their first owner keeps them until the last model that uses them. */
 #include "eval/prefix_cache_plan.h"
 #include "base/alloc.h"
 
@@ -13,14 +15,18 @@ struct walk {
     struct tare_edge_keys keys;
     struct tare_arena *arena;
     size_t number;
-    enum { PLANNING, RUNNING, WHOLE } purpose; /* what will be kept counts, or what is, or nothing */
-    bool *seen;                                /* by position */
+    enum {
+        PLANNING,
+        RUNNING,
+        WHOLE
+    } purpose;  /* which values may be fed: those that will be kept, those that are kept, or none */
+    bool *seen; /* by position */
     struct tare_node **stack;
     size_t depth;
     struct tare_prefix_cache_route *route; /* NULL while planning */
 };
 
-/* What can be kept: it changes from record to record and any model may be fed it. */
+/* A value can be kept when it depends on the record and any model may be fed with it. */
 static bool is_keepable(const struct walk *w, struct tare_edge edge) {
     const int dtype = edge.node->output_dtypes[edge.index];
     return w->keys.shared[edge.node->position] && w->keys.fed[edge.node->position] && !tare_dtype_is_ref(dtype) &&
@@ -64,7 +70,7 @@ static void push(struct walk *w, struct tare_node *node) {
     w->stack[w->depth++] = node;
 }
 
-/* Stops at a kept value, else goes on behind the edge. */
+/* Stops at a kept value, otherwise continues with the inputs of the edge's node. */
 static tare_status visit(struct walk *w, struct tare_edge edge) {
     struct tare_prefix_cache_value *value;
     if (!edge.node || edge.node->dead) return TARE_OK;

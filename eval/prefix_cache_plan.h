@@ -1,4 +1,4 @@
-/* What of a set of models is kept for the later ones. Inside eval/prefix_cache*.c only. */
+/* The values that a set of models shares, and the part of each model that runs. Used by eval/prefix_cache*.c only. */
 #ifndef TARE_EVAL_PREFIX_CACHE_PLAN_H
 #define TARE_EVAL_PREFIX_CACHE_PLAN_H
 
@@ -6,13 +6,13 @@
 #include "eval/edge_keys.h"
 #include "eval/records.h"
 
-/* What edges with one key compute. */
+/* The value of all edges that have one key. */
 struct tare_prefix_cache_value {
     struct tare_edge_key key;
     size_t owner;                /* the first model that computes it */
-    size_t last_user;            /* the last model that is fed it; `owner`: none */
-    bool refused;                /* it did not fit into the memory */
-    struct tare_tensor *tensors; /* by batch, while it is kept; NULL */
+    size_t last_user;            /* the last model that uses it; `owner`: none */
+    bool refused;                /* it did not fit into the budget */
+    struct tare_tensor *tensors; /* by batch while it is kept, otherwise NULL */
     size_t n_tensors;
     int64_t bytes;
 };
@@ -24,30 +24,31 @@ struct tare_prefix_cache_plan {
     size_t n_values, capacity;
 };
 
-/* One model's way through its inlined main graph. */
+/* The part of one model's inlined main graph that runs. */
 struct tare_prefix_cache_route {
     struct tare_arena arena;
-    struct tare_edge *fed; /* edges that are fed kept values */
+    struct tare_edge *fed; /* edges fed with kept values */
     struct tare_prefix_cache_value **fed_values;
     size_t n_fed;
-    struct tare_edge *left; /* edges whose values are to be kept */
+    struct tare_edge *left; /* edges whose values are kept for later models */
     struct tare_prefix_cache_value **left_values;
     size_t n_left;
     bool needs_inputs; /* a feed of the signature is reached */
-    int64_t nodes;     /* that run for every record */
-    int64_t whole;     /* that would run for every record, were nothing kept */
+    int64_t nodes;     /* nodes that run per record */
+    int64_t whole;     /* nodes that would run per record if no values were kept */
 };
 
-/* Notes what model `number` computes and what it can be fed by those before it. The models come in order. */
+/* Adds model `number`: the values that it computes, and those that earlier models can feed. Call in the order of the
+ * models. */
 tare_status tare_prefix_cache_plan_add(struct tare_prefix_cache_plan *plan, const struct tare_model *model,
                                        const struct tare_record_edges *edges, size_t number) TARE_WARN_UNUSED;
-/* From where the model runs with what is kept now, and what it leaves for later ones. End with
+/* Finds the edges to feed with the values that are kept now, and the edges to keep for later models. Release with
  * tare_prefix_cache_route_free, also after a failure. */
 tare_status tare_prefix_cache_route_of(struct tare_prefix_cache_route *out, struct tare_prefix_cache_plan *plan,
                                        const struct tare_model *model, const struct tare_record_edges *edges,
                                        size_t number) TARE_WARN_UNUSED;
 void tare_prefix_cache_route_free(struct tare_prefix_cache_route *route);
-/* Ends what is kept of a value. */
+/* Frees the tensors of a value. */
 void tare_prefix_cache_value_drop(struct tare_prefix_cache_value *value);
 void tare_prefix_cache_plan_free(struct tare_prefix_cache_plan *plan);
 

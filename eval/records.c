@@ -1,4 +1,4 @@
-/* Binding, joining and splitting records. */
+/* Binds records to the feeds of a signature, joins them on axis 0 and splits outputs by records. */
 #include "eval/records.h"
 #include "base/alloc.h"
 #include "eval/model_inputs.h"

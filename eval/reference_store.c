@@ -17,22 +17,22 @@ struct tare_store_chunk {
 };
 
 static tare_status map_file(struct tare_store_chunk *chunk, size_t size) {
-    FILE *file = tmpfile(); /* has no name: gone with its mapping */
+    FILE *file = tmpfile(); /* unnamed; removed with its mapping */
     void *data = MAP_FAILED;
     int error = 0;
-    if (!file) return TARE_FAIL(TARE_IO, "a temporary file for the float answers cannot be made");
-    /* All blocks are taken now: a full disk is told here and not by a signal on writing. */
+    if (!file) return TARE_FAIL(TARE_IO, "cannot create a temporary file for the outputs of the float model");
+    /* Allocates all blocks now, so that a full disk is an error here and not a signal on writing. */
     error = posix_fallocate(fileno(file), 0, (off_t)size);
     if (error == 0) data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(file), 0);
     fclose(file);
     if (data == MAP_FAILED)
-        return TARE_FAIL(TARE_IO, "a temporary file for the float answers cannot hold %zu bytes: %s", size,
+        return TARE_FAIL(TARE_IO, "a temporary file for the outputs of the float model cannot hold %zu bytes: %s", size,
                          error ? strerror(error) : "no memory");
     *chunk = (struct tare_store_chunk){ data, size, 0 };
     return TARE_OK;
 }
 
-/* `size` bytes that stay where they are. */
+/* Allocates `size` bytes with a stable address. */
 static tare_status take_room(void **out, struct tare_reference_store *store, size_t size) {
     struct tare_store_chunk *last = store->n_chunks ? &store->chunks[store->n_chunks - 1] : NULL;
     size_t chunk = last && last->size >= LAST_CHUNK / 2 ? LAST_CHUNK : last ? 2 * last->size : FIRST_CHUNK;

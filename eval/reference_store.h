@@ -1,13 +1,13 @@
-/* The float answers that later models are measured against, kept in a temporary file that is mapped: the kernel may
- * take the memory back, so that an evaluation over any number of records fits. */
+/* Stores the float model's outputs, which later models are measured against, in mapped temporary files: the kernel can
+ * evict their pages, so an evaluation of any number of records fits into memory. */
 #ifndef TARE_EVAL_REFERENCE_STORE_H
 #define TARE_EVAL_REFERENCE_STORE_H
 
 #include "base/tensor/tensor.h"
 
-/* Zero it to start. */
+/* Initialise with zeros. */
 struct tare_reference_store {
-    size_t n_outputs;            /* tensors a record; set before the first is added */
+    size_t n_outputs;            /* tensors per record; set before the first record is added */
     struct tare_tensor *tensors; /* record by record */
     size_t count, capacity;      /* tensors */
     struct tare_store_chunk *chunks;
@@ -17,7 +17,7 @@ struct tare_reference_store {
 /* Copies one record's outputs. */
 tare_status tare_reference_store_add(struct tare_reference_store *store,
                                      const struct tare_tensor *outputs) TARE_WARN_UNUSED;
-/* The outputs of record `record`, in order of adding; NULL when there are not so many. */
+/* The outputs of record number `record`, counted in the order of adding; NULL when there are fewer records. */
 const struct tare_tensor *tare_reference_store_get(const struct tare_reference_store *store, int64_t record);
 void tare_reference_store_free(struct tare_reference_store *store);
 

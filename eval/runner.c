@@ -1,4 +1,5 @@
-/* Running a signature over records. */
+/* Runs a signature over the records of files on several threads. Batches are numbered in reading order, and results are
+ * delivered in that order, so that outputs, figures and the first error do not depend on timing. */
 #include "eval/runner.h"
 #include "base/alloc.h"
 #include "base/thread.h"
@@ -8,7 +9,7 @@
 #include <pthread.h>
 #include <string.h>
 
-/* What is the same for all workers. */
+/* Shared by all workers. */
 struct plan {
     const struct tare_runner_options *options;
     struct tare_record_edges edges;
@@ -60,8 +61,8 @@ static tare_status run_batch(struct batch *batch, struct tare_session *session, 
 
 /* ---- workers ---- */
 
-/* Batches are numbered as they are read; worker w of n reads and runs number k when k mod n is w, and hands its outputs
- * on when all before it did. So a failure is met in the order of the records, whoever ran them. */
+/* Worker w of n reads and runs batch k when k mod n is w, and delivers its outputs after those of all earlier batches.
+ * So the first failure in the order of the records is reported, whichever worker ran it. */
 struct crew {
     const struct plan *plan;
     struct tare_session *const *sessions;
@@ -69,7 +70,7 @@ struct crew {
     tare_record_fn fn;
     void *arg;
     struct tare_source *source;
-    pthread_mutex_t lock; /* guards the source and all below */
+    pthread_mutex_t lock; /* guards the source and all fields below */
     pthread_cond_t moved;
     uint64_t next_read, next_out;
     bool at_end, failed;
@@ -89,7 +90,7 @@ static tare_status read_batch(struct batch *batch, struct crew *crew) {
     return TARE_OK;
 }
 
-/* Waits for this worker's turn to read. False when there is nothing left to do. */
+/* Waits until this worker may read. False when no records are left or a worker failed. */
 static bool wait_to_read(struct crew *crew, int worker) {
     while (!crew->failed && !crew->at_end && crew->next_read % (uint64_t)crew->count != (uint64_t)worker)
         pthread_cond_wait(&crew->moved, &crew->lock);
@@ -104,7 +105,7 @@ static tare_status hand_out(const struct batch *batch, const struct crew *crew) 
     return TARE_OK;
 }
 
-/* Waits until every earlier batch is out. False when one of them failed: this one does not count. */
+/* Waits until every earlier batch is delivered. False when one of them failed. */
 static bool wait_to_hand_out(struct crew *crew, uint64_t number) {
     bool good;
     pthread_mutex_lock(&crew->lock);
@@ -123,7 +124,7 @@ static void move_on(struct crew *crew, bool failed) {
     pthread_mutex_unlock(&crew->lock);
 }
 
-/* One batch of this worker; *more is false when there is none. */
+/* Runs one batch of this worker; sets *more to false when no batch is left. */
 static tare_status next_batch(struct crew *crew, int worker, struct batch *batch, bool *more) {
     uint64_t number;
     tare_status status;

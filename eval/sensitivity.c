@@ -1,4 +1,6 @@
-/* Measuring layer by layer. */
+/* Layer-by-layer sensitivity. With n quantized layers, 3 n + 1 models are measured against float: each layer quantized
+ * alone, all layers but one, and, in order of their noise alone, the worst 1, 2, … n layers kept in float. Consecutive
+ * models differ in few layers, so they run through eval/prefix_cache.h, which computes only what differs. */
 #include "eval/sensitivity.h"
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -23,7 +25,7 @@ void tare_sensitivity_free(struct tare_sensitivity *sensitivity) {
 struct choice {
     const struct tare_sensitive_layer *layers;
     size_t count;
-    enum { ALL, NONE, ONLY, BUT, AFTER } how; /* layer `at` only; all but it; those behind it */
+    enum { ALL, NONE, ONLY, BUT, AFTER } how; /* only layer `at`; all but it; all after it */
     size_t at;
 };
 
@@ -46,7 +48,7 @@ struct measuring {
     struct tare_comparison comparison;
 };
 
-/* The model of a choice; `report` (NULL: not expected) is arena memory. */
+/* Builds the model of a choice; `report` (may be NULL) is arena memory. */
 static tare_status make(struct tare_model **out, struct measuring *m, struct choice *choice,
                         struct tare_quant_report *report, struct tare_arena *arena) {
     struct tare_variant variant = *m->task->variant;
@@ -71,7 +73,7 @@ static struct tare_sensitivity_figures figures_of(const struct tare_metrics *m) 
     return f;
 }
 
-/* The model as it was given: not even prepared. */
+/* The model as loaded, without preparation. */
 static tare_status measure_float(struct measuring *m) {
     const struct tare_sensitivity_task *task = m->task;
     const struct tare_signature *signature;
@@ -121,7 +123,7 @@ static tare_status find_layers(struct measuring *m) {
 
 /* ---- measuring several models ---- */
 
-/* A model and where its figures go (NULL: it is run for the activations that others share with it). */
+/* A model and the place of its figures (NULL: it runs only for the activations that others share with it). */
 struct probe {
     struct choice choice;
     struct tare_sensitivity_figures *figures;
@@ -180,7 +182,8 @@ static tare_status begin_passes(struct probes *probes) {
     return status;
 }
 
-/* From the layer on that differs; *suited is false, and nothing measured, when that cannot be. */
+/* Runs each model from the first layer that differs; sets *suited to false, without results, when that is not possible.
+ */
 static tare_status measure_parts(struct probes *probes, bool *suited) {
     struct measuring *m = probes->m;
     const struct tare_prefix_cache_task task = { .n_models = probes->count,
@@ -233,8 +236,8 @@ static void add_probe(struct probes *probes, const struct choice *from, int how,
     probe->choice.at = at;
 }
 
-/* Each layer alone differs from the float model, all but one from the quantized model, and what keeps one layer more in
- * float from what keeps one less: such models follow each other. */
+/* Models that share most with each other follow each other: a layer alone shares with the float model, all but one with
+ * the quantized model, and k worst layers in float with k - 1. */
 static tare_status measure_layers(struct measuring *m) {
     struct tare_sensitivity *out = m->out;
     const struct choice choice = { .layers = out->layers, .count = out->count };

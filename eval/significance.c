@@ -21,7 +21,7 @@ void tare_share_interval(double *low, double *high, int64_t successes, int64_t c
 double tare_paired_p(int64_t gained, int64_t lost) {
     int64_t n = gained + lost, smaller = gained < lost ? gained : lost;
     double tail = 0;
-    for (int64_t k = 0; k <= smaller; k++) /* by logarithms: 2^-n alone would underflow */
+    for (int64_t k = 0; k <= smaller; k++) /* in logarithms, because 2^-n alone would underflow */
         tail += exp(lgamma((double)n + 1) - lgamma((double)k + 1) - lgamma((double)(n - k) + 1) - (double)n * log(2));
     return fmin(1, 2 * tail);
 }

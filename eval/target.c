@@ -1,4 +1,7 @@
-/* Searching the fewest layers in float. */
+/* Finds the fewest layers that must stay float for an accuracy or size target. Layers are ordered by their measured
+ * loss (for a size target: loss per byte). A binary search finds the shortest prefix of that order whose layers in
+ * float meet the target; then each layer of the prefix, the least harmful first, is quantized again if the target still
+ * holds. Every mix that decides is measured on the records. */
 #include "eval/target.h"
 
 #include <ctype.h>
@@ -11,7 +14,7 @@ enum { MOST_POINTS = 256, MOST_RETRIES = 16 };
 struct search {
     struct tare_target_result *out;
     const struct tare_target_task *task;
-    size_t *order; /* layers, those to be kept in float first */
+    size_t *order; /* layers, the first candidates for float first */
     size_t count;
 };
 
@@ -33,7 +36,7 @@ static int by_score(const void *a, const void *b) {
     return (x->layer > y->layer) - (x->layer < y->layer);
 }
 
-/* Noise of the layer alone, as a share of the signal; for a size, what a byte of float weights takes of it. */
+/* Noise of the layer alone relative to the signal; for a size target, per byte of its float weights. */
 static tare_status sort_layers(struct search *s) {
     const struct tare_sensitivity *layers = s->task->sensitivity;
     struct scored *scored = TARE_NEW_ARRAY(&s->out->arena, struct scored, layers->count + 1);
@@ -60,7 +63,7 @@ static double drop_of(const struct search *s, const struct tare_target_point *p)
 
 static bool accurate(const struct search *s, const struct tare_target_point *p) {
     const struct tare_target *t = s->task->target;
-    static const double SLACK = 1e-9; /* shares of whole records are not exact in points */
+    static const double SLACK = 1e-9; /* percentage points of whole records are not exact in binary */
     if (isfinite(t->max_drop) && !(drop_of(s, p) <= t->max_drop + SLACK)) return false;
     return !isfinite(t->min_sqnr_db) || p->figures.sqnr_db >= t->min_sqnr_db;
 }
@@ -78,7 +81,7 @@ static int by_index(const void *a, const void *b) {
     return (*x > *y) - (*x < *y);
 }
 
-/* Measures a mix unless it was measured before. *out holds until the next. */
+/* Measures a mix unless it was measured before. *out is valid until the next call. */
 static tare_status measure(struct tare_target_point **out, struct search *s, const size_t *kept, size_t n_kept) {
     struct tare_target_result *r = s->out;
     struct tare_target_point *p = &r->points[r->n_points];
@@ -102,7 +105,8 @@ static tare_status measure(struct tare_target_point **out, struct search *s, con
 
 /* ---- accuracy ---- */
 
-/* The fewest layers of the order, from its front, that must stay float; `count` + 1: not even all. */
+/* Length of the shortest prefix of the order that meets the target when kept in float; `count` + 1: even the whole
+ * order does not. */
 static tare_status fewest(size_t *out, struct search *s) {
     struct tare_target_point *p;
     size_t fails = 0, meets = s->count;
@@ -124,7 +128,7 @@ static tare_status fewest(size_t *out, struct search *s) {
     return TARE_OK;
 }
 
-/* Layers of the front that do not decide go back to integers, the least harmful first. */
+/* Quantizes the layers of the prefix again that the target does not need, the least harmful first. */
 static tare_status thin_out(size_t *kept, size_t *n_kept, struct search *s) {
     size_t *fewer = TARE_NEW_ARRAY(&s->out->arena, size_t, *n_kept + 1);
     int tries = 0;
@@ -143,7 +147,8 @@ static tare_status thin_out(size_t *kept, size_t *n_kept, struct search *s) {
 
 /* ---- size ---- */
 
-/* The most layers from the order's front that the size lets stay float; false: none but fewer than none would. */
+/* The longest prefix of the order that may stay float within the size; false: even the fully quantized model is too
+ * large. */
 static tare_status most_that_fit(bool *any, size_t *out, struct search *s) {
     size_t fits = 0, beyond = s->count + 1;
     int64_t bytes;
@@ -187,8 +192,8 @@ static void mark_pareto(struct search *s) {
     }
 }
 
-/* Of those that meet the target, the one with the fewest layers in float; where the size alone counts, the most
- * accurate. Of equals the more accurate, then the smaller. */
+/* Chooses, among the mixes that meet the target, the one with the fewest layers in float; with a size target alone, the
+ * most accurate. Ties: the more accurate, then the smaller. */
 static bool preferred(const struct search *s, const struct tare_target_point *p, const struct tare_target_point *q) {
     const struct tare_target *t = s->task->target;
     if ((isfinite(t->max_drop) || isfinite(t->min_sqnr_db)) && p->n_kept != q->n_kept) return p->n_kept < q->n_kept;
@@ -196,7 +201,7 @@ static bool preferred(const struct search *s, const struct tare_target_point *p,
     return p->size_bytes < q->size_bytes;
 }
 
-/* The most accurate mix of those that are small enough; where none is, the smallest. */
+/* The most accurate mix within the size; if none is, the smallest. */
 static const struct tare_target_point *best_of(const struct search *s) {
     const struct tare_target_result *r = s->out;
     const struct tare_target_point *best = NULL;
@@ -237,8 +242,9 @@ static tare_status check(const struct tare_target_task *task) {
     if (!isfinite(t->max_drop) && !isfinite(t->min_sqnr_db) && !t->max_bytes)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "there is no target");
     if (isfinite(t->max_drop) && isnan(task->float_top1))
-        return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                         "the records have no labels to lose points of: give a limit in dB (min_sqnr)");
+        return TARE_FAIL(
+            TARE_INVALID_ARGUMENT,
+            "the records have no labels, so there is no accuracy drop to limit (set a limit in dB: --min-sqnr)");
     return TARE_OK;
 }
 

@@ -1,4 +1,4 @@
-/* The report over all jobs of a batch as a page. */
+/* The report over all jobs of a batch as an HTML page. */
 #include "eval/job_result.h"
 #include "eval/report/page.h"
 #include "include/tare/version.h"
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What somebody has to look at comes first. */
+/* Failed and rejected jobs come first. */
 static void reasons(struct tare_strbuf *out, const struct tare_batch_report *report) {
     static const struct tare_page_column columns[] = {
         { .heading = "job", .left = true, .wraps = true },
@@ -32,15 +32,12 @@ static void reasons(struct tare_strbuf *out, const struct tare_batch_report *rep
     tare_page_table_end(&table);
 }
 
-/* By these a later run says whether anything has changed (batch --resume), and whoever has a model which run made it.
+/* The hashes by which a later run finds unchanged jobs (batch --resume), and by which a model can be traced to its run.
  */
 static void manifest(struct tare_strbuf *out, const struct tare_batch_report *report) {
     static const struct tare_report_column columns[] = {
         { .heading = "job", .left = true, .wraps = true },
-        { .heading = "hash of what it was made of",
-          .left = true,
-          .wraps = true,
-          .help = "model, data, options, version" },
+        { .heading = "hash of its inputs", .left = true, .wraps = true, .help = "model, data, options, version" },
         { .heading = "written", .left = true, .wraps = true },
         { .heading = "hash of its files", .left = true, .wraps = true },
         { 0 },
@@ -54,7 +51,7 @@ static void manifest(struct tare_strbuf *out, const struct tare_batch_report *re
         tare_report_table_text(table, r->output);
         tare_report_table_text(table, r->output_hash);
     }
-    tare_page_element(out, "h2", NULL, "Made with");
+    tare_page_element(out, "h2", NULL, "Provenance");
     tare_page_element(out, "p", "soft small", "%s, by tare %s.", report->title, TARE_VERSION);
     tare_report_table_end(out, table);
 }
@@ -73,7 +70,8 @@ void tare_batch_html(struct tare_strbuf *out, const struct tare_batch_report *re
     tare_page_begin(out, slash && slash[1] ? slash + 1 : report->title);
     tare_page_element(out, "p", "soft", "%zu jobs in %.1f s by tare %s.", report->count, report->seconds, TARE_VERSION);
     if (report->skipped)
-        tare_page_element(out, "p", "soft", "%zu of them were finished before and unchanged.", report->skipped);
+        tare_page_element(out, "p", "soft", "%zu of them were finished by an earlier run and unchanged.",
+                          report->skipped);
     if (counts[TARE_JOB_REJECTED] + counts[TARE_JOB_FAILED])
         tare_page_note(out, "warning", "%zu done, %zu rejected by their limits, %zu failed.", counts[TARE_JOB_DONE],
                        counts[TARE_JOB_REJECTED], counts[TARE_JOB_FAILED]);
@@ -81,8 +79,8 @@ void tare_batch_html(struct tare_strbuf *out, const struct tare_batch_report *re
         tare_page_note(out, "good", "All %zu jobs are done.", report->count);
     if (given > 0)
         tare_page_element(out, "p", NULL,
-                          "The models that were made have %.2f MB of weights, %.0f %% of the %.2f MB that "
-                          "they were made of.",
+                          "The finished models have %.2f MB of weights, %.0f %% of the %.2f MB of their float "
+                          "models.",
                           made / 1e6, 100 * made / given, given / 1e6);
     if (counts[TARE_JOB_REJECTED] + counts[TARE_JOB_FAILED]) reasons(out, report);
     tare_page_element(out, "h2", NULL, "All jobs");

@@ -40,8 +40,8 @@ void tare_batch_jobs(struct tare_strbuf *out, enum tare_report_form form, const 
         { .heading = "job", .left = true, .wraps = true },
         { .heading = "outcome", .left = true },
         { .heading = "float", .help = "top-1 of the float model" },
-        { .heading = "top-1", .help = "of the model that was made" },
-        { .heading = "agree", .help = "share of the records where both choose the same class" },
+        { .heading = "top-1", .help = "of the job's model" },
+        { .heading = "agree", .help = "share of records for which both models predict the same class" },
         { .heading = "SQNR dB", .help = "of the first output against the float model" },
         { .heading = "weights MB" },
         { .heading = "of float", .left = true, .help = "size of the weights" },
@@ -62,7 +62,8 @@ void tare_batch_table(struct tare_strbuf *out, const struct tare_batch_report *r
     tare_batch_jobs(out, TARE_IN_TEXT, report);
     tare_strbuf_printf(out, "\n%zu jobs: %zu done", report->count, report->count - failed);
     tare_strbuf_printf(out, ", %zu failed or rejected", failed);
-    if (report->skipped) tare_strbuf_printf(out, "; %zu were finished before and unchanged", report->skipped);
+    if (report->skipped)
+        tare_strbuf_printf(out, "; %zu were finished by an earlier run and unchanged", report->skipped);
     tare_strbuf_printf(out, "; %.1f s\n", report->seconds);
 }
 

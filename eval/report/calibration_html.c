@@ -10,7 +10,7 @@
 
 /* ---- histogram ---- */
 
-/* The least power of ten that is not below `count`, at least 10, as an exponent. */
+/* Exponent of the smallest power of ten that is at least `count` and at least 10. */
 static int decades_of(double count) {
     int decades = 1;
     while (decades < 18 && pow(10, decades) < count)
@@ -38,7 +38,7 @@ static void draw_thresholds(struct tare_strbuf *out, const struct tare_plot *plo
     }
 }
 
-/* Counts on a logarithmic scale: what decides on a range are the few values far out. */
+/* Logarithmic counts, because the few outliers decide the range. */
 static void draw_histogram(struct tare_strbuf *out, const struct tare_calibration_report *report,
                            const struct tare_calibration_report_tensor *t) {
     double heights[TARE_CALIBRATION_REPORT_COLUMNS], most = 0;
@@ -137,7 +137,7 @@ static void ranges_table(struct tare_strbuf *out, const struct tare_calibration_
     tare_page_table_end(&table);
 }
 
-/* Where one record alone makes the range what it is. */
+/* Whether a single record determines the range. */
 static void note_outlier(struct tare_strbuf *out, const struct tare_calibration_report *report,
                          const struct tare_calibration_report_tensor *t) {
     const struct tare_statistics *s = &t->tensor->statistics;
@@ -180,7 +180,7 @@ static void extreme_cells(struct tare_page_table *table, const struct tare_calib
     tare_page_table_cell(table, "%s", tare_calibration_record_text(text, c, extreme->input, extreme->record));
 }
 
-/* The algorithm with the least error; the first of equals. */
+/* The algorithm with the least error; the first on a tie. */
 static size_t best_of(const struct tare_calibration_report *report, const struct tare_calibration_report_tensor *t) {
     size_t best = 0;
     for (size_t i = 1; i < report->n_algorithms; i++) {
@@ -292,9 +292,9 @@ static void coverage(struct tare_strbuf *out, const struct tare_calibration_repo
 
 void tare_calibration_report_histograms(struct tare_strbuf *out, const struct tare_calibration_report *report) {
     tare_page_element(out, "p", "soft",
-                      "Counts stand on a logarithmic scale; zeros are left out. Lines mark where each "
-                      "algorithm's range ends; an end beyond the drawing is in the table only. SQNR and clipped share "
-                      "are those of the int%d grid of the range (%s).",
+                      "Counts are on a logarithmic scale, without zeros. Lines mark the ends of each "
+                      "algorithm's range; an end outside the plot is only in the table. SQNR and clipped share "
+                      "are those of the range's int%d grid (%s).",
                       report->scheme.bits, report->scheme.symmetric ? "symmetric" : "asymmetric");
     for (size_t i = 0; i < report->n_tensors; i++) {
         if (report->tensors[i].has_range) tensor_card(out, report, &report->tensors[i]);

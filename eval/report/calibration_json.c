@@ -14,7 +14,7 @@ static json_t *number(double value) {
     return isfinite(value) ? json_real(value == 0 ? 0 : value) : json_null();
 }
 
-/* A name from a file may not be UTF-8: then its bytes outside ASCII are escaped. */
+/* A name from a file may not be valid UTF-8; its bytes outside ASCII are then escaped. */
 static json_t *text_json(const char *text) {
     struct tare_strbuf escaped = { 0 };
     json_t *value = json_string(text);

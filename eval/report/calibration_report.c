@@ -12,7 +12,7 @@
 
 /* ---- a tensor ---- */
 
-/* Spreads each bin over the columns that it covers. */
+/* Distributes each bin over the plot columns that it covers. */
 static void draw(struct tare_calibration_report_tensor *t, const struct tare_bins *bins) {
     double width = (t->plot_high - t->plot_low) / TARE_CALIBRATION_REPORT_COLUMNS;
     for (size_t i = 0; i < bins->count && width > 0; i++) {
@@ -50,7 +50,7 @@ static tare_status make_room(struct tare_calibration_report_tensor *t, struct ta
     return t->points && t->ranges && t->columns ? TARE_OK : TARE_NO_MEMORY;
 }
 
-/* Touches nothing but its tensor. */
+/* Changes only its tensor. */
 static tare_status fill_values(struct tare_calibration_report_tensor *t, const struct tare_calibration_report *report) {
     const struct tare_statistics *s = &t->tensor->statistics;
     struct tare_bins bins;

@@ -174,7 +174,7 @@ static void print_ranges(struct tare_strbuf *out, const struct tare_calibration_
     finish(out, table, report);
 }
 
-/* The points of all tensors in columns: a power of two each, from 1 to the most that one has. */
+/* The convergence points of all tensors, one column per power of two, from 1 to the largest number of records. */
 static void print_convergence(struct tare_strbuf *out, const struct tare_calibration_report *report, bool colour) {
     enum { MOST = TARE_STATISTICS_BUCKETS };
     char names[MOST][24];

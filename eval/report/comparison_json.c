@@ -71,7 +71,7 @@ static json_t *row_json(const struct tare_comparison *c, const struct tare_compa
     json_object_set_new(object, "method", json_string(row->method));
     if (row->algorithm) json_object_set_new(object, "algorithm", json_string(row->algorithm));
     if (row->granularity) json_object_set_new(object, "granularity", json_string(row->granularity));
-    put_metrics(object, &row->outputs[0], is_reference); /* the first output's figures stand for the model */
+    put_metrics(object, &row->outputs[0], is_reference); /* the model's figures are those of the first output */
     json_object_set_new(object, "size_bytes", json_integer((json_int_t)row->size_bytes));
     json_object_set_new(object, "quantized_ops", json_integer((json_int_t)row->quantized));
     json_object_set_new(object, "quantizable_ops", json_integer((json_int_t)row->quantizable));

@@ -1,5 +1,5 @@
-/* What the page of a comparison draws, by which figure its models are told apart, and the tables that it shares with
- * the text. Inside eval/comparison_*.c only. */
+/* Parts of the comparison reports that the page and the text share: the measure of accuracy, the verdict, tables and
+ * plots. Used by eval/report/comparison_*.c only. */
 #ifndef TARE_EVAL_REPORT_COMPARISON_PAGE_H
 #define TARE_EVAL_REPORT_COMPARISON_PAGE_H
 
@@ -19,10 +19,10 @@ double tare_comparison_value(const struct tare_comparison_measure *measure, cons
 enum tare_comparison_axis { TARE_AGAINST_SIZE, TARE_AGAINST_TIME };
 /* No other model is at least as good for at most as much, and better in one of both. */
 bool tare_comparison_on_front(const struct tare_comparison *comparison, enum tare_comparison_axis axis, size_t row);
-/* Every model's time is known. */
+/* True when the estimated time of every model is known. */
 bool tare_comparison_has_times(const struct tare_comparison *comparison);
 
-/* Colour of a method, by its first appearance. */
+/* Colour and marker of a method, by its first row. */
 int tare_comparison_series(const struct tare_comparison *comparison, size_t row);
 /* "static mse per_tensor" */
 void tare_comparison_put_name(struct tare_strbuf *out, const struct tare_comparison_row *row);

@@ -1,4 +1,4 @@
-/* The comparison as a table and CSV. */
+/* The comparison as terminal tables and as CSV. */
 #include "base/strbuf.h"
 #include "eval/report/comparison_page.h"
 #include "eval/report/csv.h"

@@ -6,11 +6,11 @@
 
 #include <stdint.h>
 
-/* The text, quoted where a comma, quote or line break is in it; nothing for NULL. */
+/* Appends the text, quoted when it contains a comma, quote or line break; nothing for NULL. */
 void tare_csv_text(struct tare_strbuf *out, const char *text);
-/* A comma, and the number ("inf", "-inf"); nothing for NaN. */
+/* Appends a comma and the number ("inf", "-inf"); only the comma for NaN. */
 void tare_csv_number(struct tare_strbuf *out, double value);
-/* A comma, and the share with six decimals where `whole` is not 0. */
+/* Appends a comma, and the share with six decimals when `whole` is not 0. */
 void tare_csv_share(struct tare_strbuf *out, int64_t part, int64_t whole);
 
 #endif

@@ -7,10 +7,10 @@
 
 #include <jansson.h>
 
-/* Appends the tree, indented, with numbers that read back to the same 15 digits, and a newline. Takes over `root`; NULL
- * (an object that could not be made) is TARE_NO_MEMORY. */
+/* Appends the tree, indented, with 15 significant digits per number, and a newline. Takes ownership of `root`; NULL (an
+ * object that could not be allocated) is TARE_NO_MEMORY. */
 tare_status tare_json_write(struct tare_strbuf *out, json_t *root) TARE_WARN_UNUSED;
-/* A finite number, else null. */
+/* A finite number, otherwise null. */
 json_t *tare_json_number(double value);
 
 #endif

@@ -1,4 +1,4 @@
-/* What became of each layer, as a table and as JSON. */
+/* The layers of a quantization as a table and as JSON. */
 #include "base/strbuf.h"
 #include "base/text_table.h"
 #include "eval/explain.h"
@@ -26,7 +26,7 @@ static const struct tare_text_table_column columns[] = {
     { 0 },
 };
 
-/* "static int16, int4 per_block:64": what is not the usual is said. */
+/* "static int16, int4 per_block:64": only settings that differ from the defaults are printed. */
 static void put_method(struct tare_text_table *table, const struct tare_explanation *e) {
     const struct tare_quant_setting *s = &e->setting;
     char granularity[32] = "";

@@ -1,4 +1,4 @@
-/* The difference of two models as tables, as a page and as JSON. */
+/* The difference of two models as tables, as an HTML page and as JSON. */
 #include "base/strbuf.h"
 #include "eval/report/json_text.h"
 #include "eval/model_diff.h"
@@ -75,7 +75,7 @@ static size_t differing_weights(const struct tare_model_diff *d) {
     return count;
 }
 
-/* At most `most` rows (0: all); gives their number. */
+/* Prints at most `most` rows (0: all); returns their number. */
 static size_t weights(struct tare_strbuf *out, enum tare_report_form form, const struct tare_model_diff *d,
                       size_t most) {
     static const struct tare_report_column columns[] = {
@@ -147,7 +147,7 @@ void tare_model_diff_text(struct tare_strbuf *out, const struct tare_model_diff 
 
 /* ---- page ---- */
 
-enum { MOST_IN_PAGE = 2000 }; /* rows of a table: what a browser lays out without a pause */
+enum { MOST_IN_PAGE = 2000 }; /* rows of a table that a browser lays out without a delay */
 
 static void page_more(struct tare_strbuf *out, size_t shown, size_t all) {
     if (shown < all)

@@ -41,7 +41,7 @@ static void print_escaped(struct tare_strbuf *out, const char *format, va_list a
     if (size >= 0 && (size_t)size < sizeof small) {
         tare_page_text(out, small);
     } else if (size >= 0) {
-        /* Room for the text and its end, then the text over it. */
+        /* Reserves room for the text and its end, then prints into it. */
         for (int i = 0; i <= size; i++)
             tare_strbuf_putc(&plain, ' ');
         if (!plain.failed) {
@@ -193,7 +193,7 @@ static void begin_cell(struct tare_page_table *table) {
     if (table->columns[table->next + 1].heading) table->next++;
 }
 
-/* Long text may be broken behind a slash or an underline, as paths and the names of nodes are read. */
+/* Allows line breaks after slashes and underscores, as in paths and node names. */
 static void put_breakable(struct tare_strbuf *out, const struct tare_strbuf *escaped) {
     for (size_t i = 0; i < escaped->size; i++) {
         tare_strbuf_putc(out, escaped->data[i]);

@@ -1,5 +1,5 @@
-/* Plots of pages (eval/report/page.h). The SVG has a thousand units each way and is stretched to its place; strokes do
- * not scale with it. Letters are HTML, placed in percent. */
+/* Plots of pages (eval/report/page.h). The SVG has a thousand units in each direction and is stretched to its box;
+ * strokes do not scale. Text and markers are HTML, positioned in percent. */
 #include "eval/report/page.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 
 enum { UNITS = 1000, MAX_TICKS = 6, TEXT_SIZE = 128 };
 
-/* Share of the way from low to high, kept a little beyond the edges at most. */
+/* Position from low (0) to high (1), clamped slightly outside the edges. */
 static double part(double value, double low, double high) {
     double share = high > low ? (value - low) / (high - low) : 0.5;
     return share < -0.02 ? -0.02 : share > 1.02 ? 1.02 : share;
@@ -75,7 +75,7 @@ void tare_plot_band(struct tare_strbuf *out, const struct tare_plot *plot, const
     tare_strbuf_puts(out, "z\"/>");
 }
 
-/* A line of no length with a wide round end: a circle at any stretching. */
+/* A line of length zero with a wide round end: a circle at any stretch. */
 void tare_plot_dot(struct tare_strbuf *out, const struct tare_plot *plot, double x, double y, const char *style_class) {
     tare_strbuf_printf(out, "<path class=\"dot %s\" d=\"M%.1f %.1fh0\"/>", style_class, x_of(plot, x), y_of(plot, y));
 }
@@ -107,7 +107,7 @@ void tare_plot_letters(struct tare_strbuf *out) {
     tare_strbuf_puts(out, "</svg>");
 }
 
-/* Letters at the ends of the axis stay inside the drawing. */
+/* Labels at the ends of the axis stay inside the plot. */
 static const char *end_class(double share) {
     return share < 0.03 ? " first" : share > 0.97 ? " last" : "";
 }

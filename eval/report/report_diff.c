@@ -1,4 +1,5 @@
-/* Comparing reports. */
+/* Compares two JSON reports of `tare compare` or `tare batch`: rows are matched by method, algorithm and granularity,
+ * or by job name, and each figure is shown as a pair. */
 #include "eval/report/report_diff.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -66,7 +67,7 @@ static const struct figure {
 };
 enum { N_FIGURES = sizeof figures / sizeof *figures };
 
-/* Calls `pair` for every name in either report, the first one's order first. */
+/* Calls `pair` for every name in either report: first those of the first report in its order, then the new ones. */
 static void each_pair(const json_t *const reports[2],
                       void (*pair)(void *arg, const char *name, const json_t *const rows[2]), void *arg) {
     for (int side = 0; side < 2; side++) {
@@ -90,7 +91,7 @@ static void each_pair(const json_t *const reports[2],
 struct table {
     const struct figure *figure;
     struct tare_report_table *rows;
-    bool known; /* some row has the figure */
+    bool known; /* a row has the figure */
 };
 
 static void add_row(void *arg, const char *name, const json_t *const rows[2]) {

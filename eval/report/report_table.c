@@ -1,4 +1,4 @@
-/* Tables of reports: cells are kept until it is known which columns have any. */
+/* Tables of reports. Cells are stored until the end, when empty columns are known and can be omitted. */
 #include "eval/report/report_table.h"
 #include "base/alloc.h"
 #include "base/arena.h"
@@ -22,7 +22,7 @@ struct tare_report_table {
     const struct tare_report_column *columns;
     size_t n_columns, n_rows, capacity;
     struct cell *cells; /* row by row, n_columns each */
-    size_t next;        /* cell of the last row that is filled next */
+    size_t next;        /* next cell of the last row */
     size_t fit;
     bool failed;
 };
@@ -57,7 +57,7 @@ void tare_report_table_row(struct tare_report_table *table) {
     table->next = 0;
 }
 
-/* The next cell; NULL when there is none. */
+/* The next cell; NULL at the end of the row. */
 static struct cell *next_cell(struct tare_report_table *table) {
     if (!table || table->failed || !table->n_rows || table->next >= table->n_columns) return NULL;
     return &table->cells[(table->n_rows - 1) * table->n_columns + table->next++];
@@ -108,7 +108,7 @@ void tare_report_table_number(struct tare_report_table *table, const char *forma
     tare_report_table_cell(table, "%s", text);
 }
 
-/* Pages have room for the space that typography wants before the sign. */
+/* Pages have a space before the percent sign; terminals save the column. */
 void tare_report_table_share(struct tare_report_table *table, int decimals, double share) {
     if (isnan(share))
         tare_report_table_skip(table, 1);

@@ -1,7 +1,6 @@
-/* One table for a terminal or a page: rows are written once, to whichever is made. Columns that no row has filled are
- * left out of both.
+/* One table for a terminal or a page: the same calls produce either. Columns that are empty in every row are omitted.
  *
- * A table takes memory until it is ended; without it the functions do nothing and the end says so in the buffer. */
+ * After an allocation failure the functions do nothing, and tare_report_table_end sets the buffer's `failed`. */
 #ifndef TARE_EVAL_REPORT_REPORT_TABLE_H
 #define TARE_EVAL_REPORT_REPORT_TABLE_H
 
@@ -17,33 +16,33 @@ enum { TARE_REPORT_COLUMNS = 32 }; /* at most */
 /* One column; an array of them ends with a row without heading. */
 struct tare_report_column {
     const char *heading;
-    const char *help;           /* shown when the pointer rests on the heading of a page; may be NULL */
-    bool left;                  /* text; numbers stand on the right (in text those behind a page's bars, too) */
-    bool wraps;                 /* in a page long text may be broken over lines */
-    enum tare_report_form only; /* the other form leaves it out; 0: both have it */
+    const char *help;           /* tooltip of the heading in a page; may be NULL */
+    bool left;                  /* left-aligned text; numbers are right-aligned (in text, bar columns as well) */
+    bool wraps;                 /* long text may wrap in a page */
+    enum tare_report_form only; /* the only form that has the column; 0: both */
 };
 
 struct tare_report_table;
 
 /* `columns` is borrowed. */
 struct tare_report_table *tare_report_table_new(enum tare_report_form form, const struct tare_report_column *columns);
-/* As text: the line that it should fit into (base/text_table.h). */
+/* For text: characters per line that the table should fit into (base/text_table.h). */
 void tare_report_table_fit(struct tare_report_table *table, size_t width);
-/* Begins a row; cells are filled from the left, those of the other form included. */
+/* Begins a row; cells are filled from the left, including those of the other form. */
 void tare_report_table_row(struct tare_report_table *table);
 void tare_report_table_cell(struct tare_report_table *table, const char *format, ...) TARE_PRINTF(2, 3);
-/* The next `count` cells stay empty (a dash where the column is shown). */
+/* Leaves the next `count` cells empty (printed as a dash). */
 void tare_report_table_skip(struct tare_report_table *table, int count);
-/* Text, a number by a format with one double, a share as a percentage, decibels ("exact", "none" where they are
- * infinite); empty for NULL and NaN. */
+/* Text, a number by a format with one double, a share as a percentage, decibels ("exact" and "none" for infinities).
+ * NULL and NaN are empty cells. */
 void tare_report_table_text(struct tare_report_table *table, const char *text);
 void tare_report_table_number(struct tare_report_table *table, const char *format, double value);
 void tare_report_table_share(struct tare_report_table *table, int decimals, double share);
 void tare_report_table_db(struct tare_report_table *table, double db);
-/* In a page the text stands behind the swatch of a series, and the percentage behind a bar that is as long. */
+/* In a page, the text follows the marker of a series, and the percentage follows a bar of that length. */
 void tare_report_table_series(struct tare_report_table *table, int series, const char *text);
 void tare_report_table_bar(struct tare_report_table *table, int decimals, double share);
-/* Appends the table, unless it has no rows, and frees it. */
+/* Appends the table unless it has no rows, and frees it. */
 void tare_report_table_end(struct tare_strbuf *out, struct tare_report_table *table);
 
 #endif

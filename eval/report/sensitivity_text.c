@@ -18,11 +18,11 @@ void tare_sensitivity_layers(struct tare_strbuf *out, enum tare_report_form form
         { .heading = "layer", .left = true, .wraps = true },
         { .heading = "op", .left = true },
         { .heading = "weights" },
-        { .heading = "alone dB", .help = "only this layer is quantized" },
+        { .heading = "alone dB", .help = "SQNR with only this layer quantized" },
         { .heading = "top-1" },
         { .heading = "all but it dB" },
         { .heading = "top-1" },
-        { .heading = "kept so far dB", .help = "this layer and the ones above stay float" },
+        { .heading = "kept so far dB", .help = "SQNR with this layer and those above kept in float" },
         { .heading = "top-1" },
         { 0 },
     };
@@ -46,16 +46,16 @@ void tare_sensitivity_table(struct tare_strbuf *out, const struct tare_sensitivi
     tare_strbuf_printf(out, "\nsensitivity to %s", s->method);
     if (s->algorithm) tare_strbuf_printf(out, ", %s", s->algorithm);
     if (s->granularity) tare_strbuf_printf(out, ", %s", s->granularity);
-    tare_strbuf_printf(out, ", %lld records: all %zu layers quantized give %.2f dB", (long long)s->records, s->count,
-                       s->all.sqnr_db);
+    tare_strbuf_printf(out, ", %lld records: %.2f dB with all %zu layers quantized", (long long)s->records,
+                       s->all.sqnr_db, s->count);
     if (!isnan(s->all.top1))
         tare_strbuf_printf(out, " and %.2f%% top-1 (float %.2f%%)", 100 * s->all.top1, 100 * s->float_model.top1);
     if (s->whole)
-        tare_strbuf_printf(out, "\n%zu models in %.1f s, each run as a whole\n", 3 * s->count + 1, s->seconds);
+        tare_strbuf_printf(out, "\n%zu models in %.1f s, each run completely\n", 3 * s->count + 1, s->seconds);
     else
         tare_strbuf_printf(out,
-                           "\n%zu models in %.1f s, run from where they differ: %.0f%% of their nodes, with %.0f MB of "
-                           "activations kept\n",
+                           "\n%zu models in %.1f s, sharing common layers: %.0f%% of their nodes ran, with %.0f MB of "
+                           "kept activations\n",
                            3 * s->count + 1, s->seconds,
                            s->whole_nodes ? 100.0 * (double)s->run_nodes / (double)s->whole_nodes : 0,
                            (double)s->kept_bytes / 1e6);
@@ -63,7 +63,7 @@ void tare_sensitivity_table(struct tare_strbuf *out, const struct tare_sensitivi
 }
 
 void tare_sensitivity_recipe(struct tare_strbuf *out, const struct tare_sensitivity *s, size_t worst) {
-    tare_strbuf_printf(out, "# %s: the layers that lose most, left in float\n", s->method);
+    tare_strbuf_printf(out, "# %s: the most sensitive layers, kept in float\n", s->method);
     for (size_t i = 0; i < s->count && i < worst; i++) {
         const struct tare_sensitive_layer *layer = &s->layers[i];
         tare_quant_recipe_put_layer(out, layer->node, layer->function);

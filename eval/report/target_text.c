@@ -1,4 +1,4 @@
-/* A search for a target as a table and as a recipe. */
+/* The result of a target search as a table and as a recipe. */
 #include "base/text_table.h"
 #include "eval/target.h"
 #include "quant/recipe.h"
