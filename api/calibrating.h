@@ -9,11 +9,11 @@
 
 struct tare_public_calibrating {
     struct tare_arena arena; /* strings of the options */
-    struct tare_calibrating_choice how;
+    struct tare_calibrate_request how;
     struct tare_data_options records;
     const char *name;
     bool hessians;
-    struct tare_calibrating_options options; /* without samples or files */
+    struct tare_calibrate_options options; /* without samples or files */
     struct tare_model *prepared;
 };
 

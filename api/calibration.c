@@ -21,8 +21,8 @@ tare_status tare_public_calibration(tare_calibration **out, struct tare_calibrat
 /* ---- options ---- */
 
 static const struct tare_option rows[] = {
-    TARE_CALIBRATING_OPTIONS(struct tare_public_calibrating, how),
-    TARE_DATA_OPTIONS(struct tare_public_calibrating, records),
+    TARE_OPTION_NESTED(struct tare_public_calibrating, how, tare_calibrate_rows),
+    TARE_OPTION_NESTED(struct tare_public_calibrating, records, tare_data_rows),
     { .name = "name",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct tare_public_calibrating, name),
@@ -44,7 +44,7 @@ tare_status tare_public_calibrating_read(struct tare_public_calibrating *out, co
     TARE_TRY(tare_public_check_path(model));
     TARE_TRY(tare_option_text_read(out, &out->arena, &set, text));
     TARE_TRY(tare_data_options_open(&out->records));
-    out->options = (struct tare_calibrating_options){
+    out->options = (struct tare_calibrate_options){
         .signature = out->how.signature,
         .spec = out->records.spec,
         .threads = out->how.threads ? out->how.threads
@@ -56,8 +56,8 @@ tare_status tare_public_calibrating_read(struct tare_public_calibrating *out, co
         .observe_all = out->how.observe == TARE_OBSERVE_ALL,
         .channels = out->how.channels || out->hessians,
         .hessians = out->hessians,
-        .told = context ? context->progress : NULL,
-        .told_arg = context ? context->progress_arg : NULL,
+        .on_progress = context ? context->progress : NULL,
+        .progress_arg = context ? context->progress_arg : NULL,
         .interrupted = tare_public_interrupted(context),
     };
     return tare_load_prepared_with(&out->prepared, model->path, tare_public_ops(context));
@@ -82,7 +82,7 @@ static tare_status calibrate(tare_calibration **out, const tare_model *model, co
     if (!n_paths) TARE_CHECK(TARE_FAIL(TARE_INVALID_ARGUMENT, "there are no files to calibrate with"));
     calibrating.options.data = paths;
     calibrating.options.n_data = n_paths;
-    TARE_CHECK(tare_calibrate_files(&made, calibrating.prepared, &calibrating.options));
+    TARE_CHECK(tare_workflow_calibrate(&made, calibrating.prepared, &calibrating.options));
     status = tare_public_calibration(out, made);
 done:
     tare_public_calibrating_free(&calibrating);

@@ -19,7 +19,7 @@ struct queue {
 
 struct tare_calibrator_handle {
     struct tare_public_calibrating work;
-    struct tare_calibrating calibrating;
+    struct tare_calibrate_job calibrating;
     struct tare_calibration *calibration;
     const struct tare_signature *signature;
     size_t n_feeds;
@@ -61,8 +61,8 @@ static tare_status next(void *arg, struct tare_tensor *inputs, struct tare_recor
 
 static void *work(void *arg) {
     tare_calibrator *c = arg;
-    struct tare_calibrating_outcome outcome;
-    tare_status status = tare_calibrating_run(c->calibration, &outcome, &c->calibrating);
+    struct tare_calibrate_outcome outcome;
+    tare_status status = tare_workflow_calibrate_run(c->calibration, &outcome, &c->calibrating);
     pthread_mutex_lock(&c->queue.lock);
     c->status = status;
     if (status != TARE_OK) c->text = tare_strdup(tare_error_text());
@@ -91,8 +91,8 @@ static tare_status start(tare_calibrator *c, const tare_model *model, const char
     c->n_feeds = tare_signature_feed_count(c->signature);
     c->source = (struct tare_sample_source){ .arg = c, .files = files, .n_files = 1, .expected = -1, .next = next };
     c->work.options.samples = &c->source;
-    TARE_TRY(tare_calibrating_open(&c->calibrating, c->work.prepared, &c->work.options));
-    TARE_TRY(tare_calibrating_start(&c->calibration, &c->calibrating));
+    TARE_TRY(tare_workflow_calibrate_open(&c->calibrating, c->work.prepared, &c->work.options));
+    TARE_TRY(tare_workflow_calibrate_start(&c->calibration, &c->calibrating));
     c->queue.capacity = 4 * (size_t)(c->work.options.threads > 0 ? c->work.options.threads : tare_cpu_count());
     c->queue.items = tare_calloc(c->queue.capacity, sizeof *c->queue.items);
     if (!c->queue.items) return TARE_NO_MEMORY;
@@ -201,7 +201,7 @@ void tare_calibrator_close(tare_calibrator *c) {
     tare_free(c->queue.items);
     pthread_cond_destroy(&c->queue.changed);
     pthread_mutex_destroy(&c->queue.lock);
-    tare_calibrating_close(&c->calibrating);
+    tare_workflow_calibrate_close(&c->calibrating);
     tare_calibration_free(c->calibration);
     tare_public_calibrating_free(&c->work);
     tare_free(c->text);

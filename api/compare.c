@@ -8,13 +8,13 @@
 #include "api/handles.h"
 
 struct compare_values {
-    struct tare_comparing_options how;
+    struct tare_compare_request how;
     struct tare_data_options records;
 };
 
 static const struct tare_option rows[] = {
-    TARE_COMPARING_OPTIONS(struct compare_values, how),
-    TARE_DATA_OPTIONS(struct compare_values, records),
+    TARE_OPTION_NESTED(struct compare_values, how, tare_compare_rows),
+    TARE_OPTION_NESTED(struct compare_values, records, tare_data_rows),
     { 0 },
 };
 static const struct tare_option_set set = { .program = "tare_model_compare", .options = rows };
@@ -30,15 +30,15 @@ static tare_status check_calibration(const tare_model *model, const tare_calibra
     return status;
 }
 
-static tare_status run(struct tare_strbuf *text, const struct tare_comparing_options *how,
-                       const struct tare_comparing_task *task) {
-    struct tare_comparing comparing;
+static tare_status run(struct tare_strbuf *text, const struct tare_compare_request *how,
+                       const struct tare_compare_task *task) {
+    struct tare_compare_job comparing;
     tare_status status;
-    TARE_CHECK(tare_comparing_open(&comparing, how, task));
-    TARE_CHECK(tare_comparing_run(&comparing));
+    TARE_CHECK(tare_workflow_compare_open(&comparing, how, task));
+    TARE_CHECK(tare_workflow_compare_run(&comparing));
     status = tare_comparison_json(text, &comparing.result);
 done:
-    tare_comparing_close(&comparing);
+    tare_workflow_compare_close(&comparing);
     return status;
 }
 
@@ -57,16 +57,16 @@ tare_status tare_model_compare(char **json, const tare_model *model, const char 
     if (!n_paths) TARE_CHECK(TARE_FAIL(TARE_INVALID_ARGUMENT, "there are no files to measure with"));
     TARE_CHECK(check_calibration(model, calibration));
     if (!values.how.threads && context) values.how.threads = context->threads;
-    const struct tare_comparing_task task = { .model = model->path,
-                                              .ops = tare_public_ops(context),
-                                              .data = paths,
-                                              .n_data = n_paths,
-                                              .calibration = calibration ? calibration->calibration : NULL,
-                                              .spec = values.records.spec,
-                                              .quiet = true,
-                                              .told = context ? context->progress : NULL,
-                                              .told_arg = context ? context->progress_arg : NULL,
-                                              .interrupted = tare_public_interrupted(context) };
+    const struct tare_compare_task task = { .model = model->path,
+                                            .ops = tare_public_ops(context),
+                                            .data = paths,
+                                            .n_data = n_paths,
+                                            .calibration = calibration ? calibration->calibration : NULL,
+                                            .spec = values.records.spec,
+                                            .quiet = true,
+                                            .on_progress = context ? context->progress : NULL,
+                                            .progress_arg = context ? context->progress_arg : NULL,
+                                            .interrupted = tare_public_interrupted(context) };
     TARE_CHECK(run(&text, &values.how, &task));
     status = tare_public_text(json, &text);
 done:

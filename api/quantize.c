@@ -20,30 +20,30 @@ static tare_status load(struct tare_model **out, const tare_model *model) {
 /* ---- quantizing ---- */
 
 struct quantize_values {
-    struct tare_quantizing_options how;
+    struct tare_quantize_request how;
 };
 
 static const struct tare_option rows[] = {
-    TARE_QUANTIZING_OPTIONS(struct quantize_values, how),
+    TARE_OPTION_NESTED(struct quantize_values, how, tare_quantize_rows),
     { 0 },
 };
 static const struct tare_option_set set = { .program = "tare_model_quantize", .options = rows };
 
 static tare_status quantize(struct tare_model *model, struct tare_arena *arena, const tare_model *from,
-                            const struct tare_quantizing_options *how, const tare_calibration *calibration) {
+                            const struct tare_quantize_request *how, const tare_calibration *calibration) {
     const struct tare_log log = tare_public_log(from->context);
     struct tare_calibration *used = calibration ? calibration->calibration : NULL, *fitted = NULL;
-    struct tare_quantizing quantizing;
+    struct tare_quantize_job quantizing;
     struct tare_quant_report report;
     tare_status status;
     bool channels;
-    TARE_TRY(tare_quantizing_read(&quantizing, arena, how));
-    TARE_TRY(tare_error_prefix(tare_quantizing_prepare(model, how->keep_variables), "%s", from->path));
-    if (tare_quantizing_needs_samples(&quantizing, &channels) && !calibration &&
+    TARE_TRY(tare_workflow_quantize_read(&quantizing, arena, how));
+    TARE_TRY(tare_error_prefix(tare_workflow_quantize_prepare(model, how->keep_variables), "%s", from->path));
+    if (tare_workflow_quantize_needs_samples(&quantizing, &channels) && !calibration &&
         (channels || !tare_quant_is_trained(model)))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "method %s needs a calibration", how->method);
     if (used) TARE_TRY(tare_calibration_fit(&fitted, used, model, "the calibration"));
-    status = tare_quantizing_run(&report, arena, model, &quantizing, fitted ? fitted : used);
+    status = tare_workflow_quantize_run(&report, arena, model, &quantizing, fitted ? fitted : used);
     tare_calibration_free(fitted);
     TARE_TRY(status);
     for (size_t i = 0; i < report.n_unused_rules; i++)
@@ -89,7 +89,7 @@ static void step(void *arg) {
     struct steps *steps = arg;
     steps->done++;
     if (steps->context && steps->context->progress)
-        steps->context->progress(steps->context->progress_arg, "converting", steps->done, TARE_CONVERTING_STEPS);
+        steps->context->progress(steps->context->progress_arg, "converting", steps->done, TARE_WORKFLOW_CONVERT_STEPS);
 }
 
 static tare_status check_calibration(const struct tare_converter_options *converter,
@@ -106,14 +106,14 @@ static tare_status convert(struct tare_model *made, char **report, struct tare_a
                            const struct tare_converter_options *converter, const tare_calibration *calibration) {
     const struct tare_log log = tare_public_log(model->context);
     struct steps steps = { .context = model->context };
-    const struct tare_converting_options options = { .converter = converter,
-                                                     .calibration = calibration ? calibration->calibration : NULL,
-                                                     .step = step,
-                                                     .step_arg = &steps,
-                                                     .interrupted = tare_public_interrupted(model->context) };
+    const struct tare_convert_options options = { .converter = converter,
+                                                  .calibration = calibration ? calibration->calibration : NULL,
+                                                  .step = step,
+                                                  .step_arg = &steps,
+                                                  .interrupted = tare_public_interrupted(model->context) };
     struct tare_converted converted;
-    tare_status status = tare_converting_run(&converted, arena, made, &options);
-    tare_converting_tell(&log, &converted, converter, status);
+    tare_status status = tare_workflow_convert_run(&converted, arena, made, &options);
+    tare_workflow_convert_log(&log, &converted, converter, status);
     if (status != TARE_OK || !report) return status;
     return tare_convert_report_json(report, &converted.conversion, converter,
                                     converted.was_quantized ? converted.prepared : NULL);

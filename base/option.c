@@ -1,4 +1,8 @@
-/* The option parser. Help and nearest names are in option_help.c. */
+/* The option parser. Help texts and nearest names are in option_help.c.
+ *
+ * Tables may include other tables as groups (TARE_OPTION_GROUP). Every function walks the expanded table with
+ * tare_option_next, which adds up the offsets of the enclosing groups: a value's address is always the caller's struct
+ * plus walk.offset. */
 #include "base/option.h"
 #include "base/alloc.h"
 
@@ -15,16 +19,50 @@ static char plain(char c) {
     return c == '_' ? '-' : c;
 }
 
-/* Names are equal when they differ at most in '-' and '_'; `size` is the length of `text`. */
+struct tare_option_walk tare_option_walk(const struct tare_option *rows) {
+    /* index wraps to 0 at the first row. */
+    return (struct tare_option_walk){ .next = { rows }, .index = UINT_MAX };
+}
+
+const struct tare_option *tare_option_next(struct tare_option_walk *walk) {
+    for (;;) {
+        const struct tare_option *row = walk->next[walk->depth];
+        if (!row || !row->name) {
+            if (walk->depth == 0) return NULL;
+            walk->depth--;
+            continue;
+        }
+        walk->next[walk->depth]++;
+        walk->offset = walk->base[walk->depth] + row->offset;
+        if (row->kind != TARE_OPTION_GROUP) return walk->index++, row;
+        if (walk->depth + 1 == TARE_OPTION_DEPTH) continue; /* deeper groups are a bug that the option tests find */
+        walk->depth++;
+        walk->next[walk->depth] = row->group;
+        walk->base[walk->depth] = walk->offset;
+    }
+}
+
+/* Whether the names differ at most in '-' and '_'; `size` is the length of `text`. */
 static bool same_name(const char *name, const char *text, size_t size) {
     for (size_t i = 0; i < size; i++)
         if (!name[i] || plain(name[i]) != plain(text[i])) return false;
     return name[size] == '\0';
 }
 
-static const struct tare_option *find_row(const struct tare_option *rows, const char *text, size_t size) {
-    for (; rows && rows->name; rows++)
-        if (same_name(rows->name, text, size)) return rows;
+/* The row of that name, with its offset and index in *walk. */
+static const struct tare_option *find_row(struct tare_option_walk *walk, const struct tare_option *rows,
+                                          const char *text, size_t size) {
+    *walk = tare_option_walk(rows);
+    for (const struct tare_option *row; (row = tare_option_next(walk));)
+        if (same_name(row->name, text, size)) return row;
+    return NULL;
+}
+
+static const struct tare_option *find_letter(struct tare_option_walk *walk, const struct tare_option *rows,
+                                             char letter) {
+    *walk = tare_option_walk(rows);
+    for (const struct tare_option *row; (row = tare_option_next(walk));)
+        if (row->letter == letter) return row;
     return NULL;
 }
 
@@ -42,6 +80,24 @@ static tare_status check_bounds(const struct tare_option *row, const char *text,
     return wrong_value(row, text, expected);
 }
 
+/* Appends "a, b or c". */
+static void list_choices(char *out, size_t size, const struct tare_option *row) {
+    size_t used = 0;
+    for (int i = 0; row->choices[i] && used < size; i++) {
+        const char *separator = i == 0 ? "" : row->choices[i + 1] ? ", " : " or ";
+        used += (size_t)snprintf(out + used, size - used, "%s%s", separator, row->choices[i]);
+    }
+}
+
+static tare_status check_choices(const struct tare_option *row, const char *text, long long value) {
+    char expected[256] = "";
+    if (!row->choices) return TARE_OK;
+    for (int i = 0; row->choices[i]; i++)
+        if (strtoll(row->choices[i], NULL, 10) == value) return TARE_OK;
+    list_choices(expected, sizeof expected, row);
+    return wrong_value(row, text, expected);
+}
+
 static tare_status set_integer(void *place, const struct tare_option *row, const char *text) {
     char *end;
     long long value;
@@ -50,6 +106,7 @@ static tare_status set_integer(void *place, const struct tare_option *row, const
     if (!*text || *end || errno || (row->kind == TARE_OPTION_INT && (value > INT_MAX || value < INT_MIN)))
         return wrong_value(row, text, "an integer");
     TARE_TRY(check_bounds(row, text, (double)value));
+    TARE_TRY(check_choices(row, text, value));
     if (row->kind == TARE_OPTION_INT)
         *(int *)place = (int)value;
     else
@@ -77,16 +134,9 @@ static tare_status set_flag(bool *place, const struct tare_option *row, const ch
 
 static tare_status set_choice(int *place, const struct tare_option *row, const char *text) {
     char expected[256] = "";
-    size_t used = 0;
-    for (int i = 0; row->choices[i]; i++) {
+    for (int i = 0; row->choices[i]; i++)
         if (same_name(row->choices[i], text, strlen(text))) return *place = i, TARE_OK;
-        if (used < sizeof expected)
-            used += (size_t)snprintf(expected + used, sizeof expected - used, "%s%s",
-                                     i == 0                ? ""
-                                     : row->choices[i + 1] ? ", "
-                                                           : " or ",
-                                     row->choices[i]);
-    }
+    list_choices(expected, sizeof expected, row);
     return wrong_value(row, text, expected);
 }
 
@@ -96,8 +146,7 @@ static tare_status append(struct tare_option_list *list, const char *text) {
     return TARE_OK;
 }
 
-tare_status tare_option_set_text(void *values, const struct tare_option *row, const char *text) {
-    void *place = (char *)values + row->offset;
+static tare_status set_text(void *place, const struct tare_option *row, const char *text) {
     switch (row->kind) {
     case TARE_OPTION_FLAG:
         return set_flag(place, row, text);
@@ -112,6 +161,8 @@ tare_status tare_option_set_text(void *values, const struct tare_option *row, co
         return set_choice(place, row, text);
     case TARE_OPTION_LIST:
         return append(place, text);
+    case TARE_OPTION_GROUP:
+        break;
     }
     return TARE_FAIL(TARE_INTERNAL, "option '--%s' has no kind", row->name);
 }
@@ -128,9 +179,11 @@ static void set_zero(void *place, enum tare_option_kind kind) {
 }
 
 tare_status tare_options_defaults(void *values, const struct tare_option *rows) {
-    for (; rows && rows->name; rows++) {
-        set_zero((char *)values + rows->offset, rows->kind);
-        if (rows->fallback) TARE_TRY(tare_option_set_text(values, rows, rows->fallback));
+    struct tare_option_walk walk = tare_option_walk(rows);
+    for (const struct tare_option *row; (row = tare_option_next(&walk));) {
+        void *place = (char *)values + walk.offset;
+        set_zero(place, row->kind);
+        if (row->fallback) TARE_TRY(set_text(place, row, row->fallback));
     }
     return TARE_OK;
 }
@@ -140,9 +193,10 @@ static tare_status unknown(const struct tare_option *rows, const char *text, siz
     const char *near;
     char asked[128];
     size_t count = 0;
+    struct tare_option_walk walk = tare_option_walk(rows);
 
-    for (; rows && rows->name && count < MOST_ROWS; rows++)
-        if (!(rows->flags & TARE_OPTION_HIDDEN)) names[count++] = rows->name;
+    for (const struct tare_option *row; count < MOST_ROWS && (row = tare_option_next(&walk));)
+        if (!(row->flags & TARE_OPTION_HIDDEN)) names[count++] = row->name;
     names[count++] = "help";
     names[count] = NULL;
     snprintf(asked, sizeof asked, "%.*s", (int)(size < 100 ? size : 100), text);
@@ -159,38 +213,42 @@ struct parser {
     char *const *argv;
 };
 
-/* Sets a row's value: `attached` (behind '=' or the letter) or, when that is NULL, the next argument. */
-static tare_status take_value(struct parser *parser, const struct tare_option *row, const char *attached) {
+/* Sets the value of a row that *walk found: `attached` (after '=' or the letter) or, if that is NULL, the next
+ * argument. */
+static tare_status take_value(struct parser *parser, const struct tare_option *row, const struct tare_option_walk *walk,
+                              const char *attached) {
     const char *text = attached;
-    parser->outcome->given |= UINT64_C(1) << (row - parser->set->options);
+    void *place = (char *)parser->values + walk->offset;
+    parser->outcome->given |= UINT64_C(1) << walk->index;
     if (!text && row->kind == TARE_OPTION_FLAG) text = "true";
     if (!text) {
         if (parser->next >= parser->argc) return TARE_FAIL(TARE_USAGE, "option '--%s' needs a value", row->name);
         text = parser->argv[parser->next++];
         if (text[0] == '-' && text[1] == '-' && text[2])
-            return TARE_FAIL(TARE_USAGE, "option '--%s' needs a value (got '%s'; --%s=%s takes it as one)", row->name,
-                             text, row->name, text);
+            return TARE_FAIL(TARE_USAGE, "option '--%s' needs a value (got '%s'; write --%s=%s if that is the value)",
+                             row->name, text, row->name, text);
     }
     if (row->kind == TARE_OPTION_LIST && row->fallback) {
         /* A given list replaces the default one. */
-        struct tare_option_list *list = (struct tare_option_list *)(void *)((char *)parser->values + row->offset);
+        struct tare_option_list *list = place;
         if (list->count == 1 && list->items[0] == row->fallback) list->count = 0;
     }
-    return tare_option_set_text(parser->values, row, text);
+    return set_text(place, row, text);
 }
 
 static tare_status parse_long(struct parser *parser, const char *text) {
     const char *equals = strchr(text, '=');
     size_t size = equals ? (size_t)(equals - text) : strlen(text);
-    const struct tare_option *row = find_row(parser->set->options, text, size);
+    struct tare_option_walk walk;
+    const struct tare_option *row = find_row(&walk, parser->set->options, text, size);
 
-    if (row) return take_value(parser, row, equals ? equals + 1 : NULL);
+    if (row) return take_value(parser, row, &walk, equals ? equals + 1 : NULL);
     if (same_name("help", text, size)) return parser->outcome->help = true, TARE_OK;
     if (size > 3 && strncmp(text, "no", 2) == 0 && plain(text[2]) == '-') {
-        row = find_row(parser->set->options, text + 3, size - 3);
+        row = find_row(&walk, parser->set->options, text + 3, size - 3);
         if (row && row->kind == TARE_OPTION_FLAG) {
             if (equals) return TARE_FAIL(TARE_USAGE, "option '--no-%s' takes no value", row->name);
-            return take_value(parser, row, "false");
+            return take_value(parser, row, &walk, "false");
         }
     }
     return unknown(parser->set->options, text, size);
@@ -198,15 +256,14 @@ static tare_status parse_long(struct parser *parser, const char *text) {
 
 static tare_status parse_letters(struct parser *parser, const char *text) {
     for (; *text; text++) {
-        const struct tare_option *row = parser->set->options;
-        while (row && row->name && row->letter != *text)
-            row++;
-        if (!row || !row->name) {
+        struct tare_option_walk walk;
+        const struct tare_option *row = find_letter(&walk, parser->set->options, *text);
+        if (!row) {
             if (*text == 'h') return parser->outcome->help = true, TARE_OK;
             return TARE_FAIL(TARE_USAGE, "unknown option '-%c'", *text);
         }
-        if (row->kind != TARE_OPTION_FLAG) return take_value(parser, row, text[1] ? text + 1 : NULL);
-        TARE_TRY(take_value(parser, row, NULL));
+        if (row->kind != TARE_OPTION_FLAG) return take_value(parser, row, &walk, text[1] ? text + 1 : NULL);
+        TARE_TRY(take_value(parser, row, &walk, NULL));
     }
     return TARE_OK;
 }
@@ -227,7 +284,8 @@ static tare_status check_required(const struct parser *parser, const struct tare
         if ((left->flags & TARE_OPTION_REPEATABLE) && list->count) break;
         if (left->flags & TARE_OPTION_REQUIRED) return TARE_FAIL(TARE_USAGE, "missing argument %s", left->name);
     }
-    for (const struct tare_option *row = parser->set->options; row && row->name; row++)
+    struct tare_option_walk walk = tare_option_walk(parser->set->options);
+    for (const struct tare_option *row; (row = tare_option_next(&walk));)
         if ((row->flags & TARE_OPTION_REQUIRED) && !tare_option_was_given(parser->set, parser->outcome, row->name))
             return TARE_FAIL(TARE_USAGE, "missing option '--%s'", row->name);
     return TARE_OK;
@@ -263,21 +321,23 @@ tare_status tare_options_parse_pairs(void *values, const struct tare_option *row
     while ((pair = strsep(&rest, ","))) {
         char *equals = strchr(pair, '=');
         const struct tare_option *row;
+        struct tare_option_walk walk;
         if (!*pair) continue;
         if (equals) *equals = '\0';
-        row = find_row(rows, pair, strlen(pair));
+        row = find_row(&walk, rows, pair, strlen(pair));
         if (!row) return unknown(rows, pair, strlen(pair));
         if (!equals && row->kind != TARE_OPTION_FLAG)
             return TARE_FAIL(TARE_USAGE, "option '--%s' needs a value", row->name);
-        TARE_TRY(tare_option_set_text(values, row, equals ? equals + 1 : "true"));
+        TARE_TRY(set_text((char *)values + walk.offset, row, equals ? equals + 1 : "true"));
     }
     return TARE_OK;
 }
 
 bool tare_option_was_given(const struct tare_option_set *set, const struct tare_option_outcome *outcome,
                            const char *name) {
-    const struct tare_option *row = find_row(set->options, name, strlen(name));
-    return row && (outcome->given >> (row - set->options) & 1);
+    struct tare_option_walk walk;
+    const struct tare_option *row = find_row(&walk, set->options, name, strlen(name));
+    return row && (outcome->given >> walk.index & 1);
 }
 
 static void free_list(void *values, size_t offset) {
@@ -287,8 +347,9 @@ static void free_list(void *values, size_t offset) {
 }
 
 void tare_options_free(void *values, const struct tare_option_set *set) {
-    for (const struct tare_option *row = set->options; row && row->name; row++)
-        if (row->kind == TARE_OPTION_LIST) free_list(values, row->offset);
+    struct tare_option_walk walk = tare_option_walk(set->options);
+    for (const struct tare_option *row; (row = tare_option_next(&walk));)
+        if (row->kind == TARE_OPTION_LIST) free_list(values, walk.offset);
     for (const struct tare_argument *row = set->arguments; row && row->name; row++)
         if (row->flags & TARE_OPTION_REPEATABLE) free_list(values, row->offset);
 }

@@ -1,8 +1,9 @@
-/* Options as rows: one row says an option's names, kind, place in a struct, default, bounds and help, and one parser
- * and one help printer serve every command and every "name=value" list.
+/* Command line options described by rows. A row contains an option's names, kind, offset in a struct, default, bounds
+ * and help text. One parser and one help printer serve every command and every "name=value" list. A row of kind
+ * TARE_OPTION_GROUP includes another table, so that several commands share the options of one nested struct.
  *
- * In long names '-' and '_' are the same. Values may be written --name value or --name=value; a flag --name or
- * --no-name; "--" ends the options. The last of several values of one option counts, but for lists. */
+ * '-' and '_' are equivalent in long names. Values are written --name value or --name=value, flags --name or --no-name;
+ * "--" ends the options. If an option is repeated, the last value is used, except for lists. */
 #ifndef TARE_BASE_OPTION_H
 #define TARE_BASE_OPTION_H
 
@@ -21,8 +22,11 @@ enum tare_option_kind {
     TARE_OPTION_INT64,  /* int64_t */
     TARE_OPTION_DOUBLE, /* double */
     TARE_OPTION_CHOICE, /* int: index into `choices` */
-    TARE_OPTION_LIST,   /* struct tare_option_list: one element each time the option is given */
+    TARE_OPTION_LIST,   /* struct tare_option_list: one element for each use of the option */
+    TARE_OPTION_GROUP,  /* no option itself: the rows of `group`, with offsets relative to this row's */
 };
+
+enum { TARE_OPTION_DEPTH = 4 }; /* maximum nesting of groups, the outermost table included */
 
 enum tare_option_flags {
     TARE_OPTION_REQUIRED = 1,
@@ -35,22 +39,28 @@ struct tare_option_list {
     size_t count, capacity;
 };
 
-/* A row; arrays end with a row without a name. min and max bind numbers when they differ. */
+/* A row. A table ends with a row without a name. Numbers are limited to [min, max] if the two differ, and to `choices`
+ * if an integer has any. */
 struct tare_option {
-    const char *name;
-    char letter; /* -o; 0 for none */
+    const char *name; /* of a group: any text */
+    char letter;      /* short name, as in -o; 0: none */
     enum tare_option_kind kind;
     size_t offset;        /* of the value in the struct */
     const char *fallback; /* default, as it would be written; NULL: zero, NULL or empty */
     double min, max;
     const char *const *choices; /* ends with NULL */
-    const char *placeholder;    /* "FILE"; NULL: the kind's own */
-    const char *help;           /* one sentence without full stop */
+    const char *placeholder;    /* "FILE"; NULL: the default of the kind */
+    const char *help;           /* one sentence without a full stop */
     unsigned flags;
-    const char *fallback_text; /* what the help calls the default ("none"); NULL: `fallback` itself */
+    const char *fallback_text; /* default as shown in the help ("none"); NULL: `fallback` */
+    const struct tare_option *group;
 };
 
-/* A row for an argument without a name, in order; kind STRING, or LIST for a repeatable one. */
+/* The row that includes the table `rows` for the nested struct `member` of `type`. */
+#define TARE_OPTION_NESTED(type, member, rows)                                                                         \
+    { .name = #member, .kind = TARE_OPTION_GROUP, .offset = offsetof(type, member), .group = rows }
+
+/* A positional argument; kind STRING, or LIST if it is repeatable. */
 struct tare_argument {
     const char *name; /* "MODEL" */
     size_t offset;
@@ -60,45 +70,59 @@ struct tare_argument {
 
 struct tare_option_set {
     const char *program;                   /* "tare inspect" */
-    const char *summary;                   /* a sentence or more, for the help */
-    const struct tare_option *options;     /* at most 64; NULL: none */
+    const char *summary;                   /* one or more sentences, for the help */
+    const struct tare_option *options;     /* at most 64, groups expanded; NULL: none */
     const struct tare_argument *arguments; /* NULL: none */
-    const char *const *examples;           /* whole command lines, ends with NULL; NULL: none */
+    const char *const *examples;           /* complete command lines, ends with NULL; NULL: none */
 };
 
 struct tare_option_outcome {
-    bool help;      /* -h or --help was met; nothing else was checked */
-    uint64_t given; /* bit i: row i was given */
+    bool help;      /* -h or --help was given; nothing else was checked */
+    uint64_t given; /* bit i: row i, groups expanded, was given */
 };
 
-/* Sets the defaults, then parses argv[0] … argv[argc-1] (without the program's name) into `values`. A wrong command
- * line is TARE_USAGE. Strings in `values` borrow from argv. Release lists with tare_options_free, also on failure. */
+/* Iterates over the rows of a table with its groups expanded:
+ *     struct tare_option_walk walk = tare_option_walk(rows);
+ *     for (const struct tare_option *row; (row = tare_option_next(&walk));) … */
+struct tare_option_walk {
+    const struct tare_option *next[TARE_OPTION_DEPTH];
+    size_t base[TARE_OPTION_DEPTH];
+    int depth;
+    size_t offset;  /* of the current row's value in the outermost struct */
+    unsigned index; /* of the current row */
+};
+struct tare_option_walk tare_option_walk(const struct tare_option *rows);
+/* The next row, never a group; NULL at the end. */
+const struct tare_option *tare_option_next(struct tare_option_walk *walk);
+
+/* Sets the defaults, then parses argv[0] … argv[argc-1] (without the program name) into `values`. Returns TARE_USAGE
+ * for an invalid command line. Strings in `values` borrow from argv. Release lists with tare_options_free, also after a
+ * failure. */
 tare_status tare_options_parse(void *values, struct tare_option_outcome *outcome, const struct tare_option_set *set,
                                int argc, char *const *argv) TARE_WARN_UNUSED;
-/* Parses "name=value,name=value" (a flag may stand alone) by rows into `values`, without setting defaults. The strings
- * are kept in `text`, which is cut up and must live as long as the values. */
+/* Parses "name=value,name=value" (the value of a flag may be omitted) into `values` without setting defaults. Modifies
+ * `text`; strings in `values` point into it. */
 tare_status tare_options_parse_pairs(void *values, const struct tare_option *rows, char *text) TARE_WARN_UNUSED;
-/* Sets one value from its text. TARE_USAGE with "option '--name': …" when it does not fit. */
-tare_status tare_option_set_text(void *values, const struct tare_option *row, const char *text) TARE_WARN_UNUSED;
-/* Writes each row's default. */
+/* Sets the value of each row to its default. */
 tare_status tare_options_defaults(void *values, const struct tare_option *rows) TARE_WARN_UNUSED;
 void tare_options_free(void *values, const struct tare_option_set *set);
 
-/* True when the option `name` stood on the command line. */
+/* Whether the option `name` was given on the command line. */
 bool tare_option_was_given(const struct tare_option_set *set, const struct tare_option_outcome *outcome,
                            const char *name);
 
 /* Appends usage line, summary, arguments, options and examples, wrapped at 80 columns. */
 void tare_options_help(struct tare_strbuf *out, const struct tare_option_set *set);
-/* What stands for the row's value in help ("FILE", "N"); NULL for a flag. */
+/* Placeholder of the row's value in the help ("FILE", "N"); NULL for a flag. */
 const char *tare_option_placeholder(const struct tare_option *row);
-/* Appends the row's help with its choices, its default and whether it must or may be given more than once. */
+/* Appends the row's help text, its choices, its default, and whether it is required or repeatable. */
 void tare_option_describe(struct tare_strbuf *out, const struct tare_option *row);
 
-/* The name nearest to `text` by edits (insert, delete, replace, swap of neighbours), NULL when none is near enough to
- * be meant: at most a third of the longer text's letters. `names` ends with NULL. */
+/* The name with the smallest edit distance to `text`; NULL if that exceeds a third of the longer text's length. `names`
+ * ends with NULL. */
 const char *tare_nearest_name(const char *text, const char *const *names);
-/* The number of edits. Only the first 64 bytes of each text count. */
+/* Number of insertions, deletions, replacements and swaps of neighbours (optimal string alignment). Only the first 64
+ * bytes of each text are compared. */
 size_t tare_edit_distance(const char *a, const char *b);
 
 #endif

@@ -88,7 +88,8 @@ static void print_usage(struct tare_strbuf *out, const struct tare_option_set *s
     struct tare_strbuf words = { 0 };
 
     tare_strbuf_printf(&words, "[options]");
-    for (const struct tare_option *row = set->options; row && row->name; row++) {
+    struct tare_option_walk walk = tare_option_walk(set->options);
+    for (const struct tare_option *row; (row = tare_option_next(&walk));) {
         if (!(row->flags & TARE_OPTION_REQUIRED)) continue;
         /* A no-break form would be wrapped anywhere: the name and its value are one word for wrap. */
         tare_strbuf_printf(&words, " --%s=%s", row->name,
@@ -107,7 +108,8 @@ static void print_usage(struct tare_strbuf *out, const struct tare_option_set *s
 
 static size_t label_width(const struct tare_option_set *set) {
     size_t width = strlen("-h, --help");
-    for (const struct tare_option *row = set->options; row && row->name; row++) {
+    struct tare_option_walk walk = tare_option_walk(set->options);
+    for (const struct tare_option *row; (row = tare_option_next(&walk));) {
         struct tare_strbuf label = { 0 };
         label_of(&label, row);
         size_t own = tare_text_width(tare_strbuf_text(&label));
@@ -132,7 +134,8 @@ void tare_options_help(struct tare_strbuf *out, const struct tare_option_set *se
     for (const struct tare_argument *row = set->arguments; row && row->name; row++)
         print_row(out, row->name, row->help ? row->help : "", width);
     tare_strbuf_puts(out, "\nOptions:\n");
-    for (const struct tare_option *row = set->options; row && row->name; row++) {
+    struct tare_option_walk walk = tare_option_walk(set->options);
+    for (const struct tare_option *row; (row = tare_option_next(&walk));) {
         struct tare_strbuf label = { 0 }, help = { 0 };
         if (row->flags & TARE_OPTION_HIDDEN) continue;
         label_of(&label, row);

@@ -24,7 +24,7 @@ struct tare_progress {
 
 struct tare_progress *tare_progress_new(const struct tare_progress_options *options) {
     struct tare_progress *progress;
-    if (options->quiet && !options->told) return NULL;
+    if (options->quiet && !options->on_progress) return NULL;
     progress = tare_calloc(1, sizeof *progress);
     if (!progress) {
         tare_error_clear(); /* work goes on without a bar */
@@ -38,7 +38,7 @@ struct tare_progress *tare_progress_new(const struct tare_progress_options *opti
     }
     pthread_mutex_init(&progress->lock, NULL);
     progress->began = progress->options.clock();
-    atomic_init(&progress->due, progress->began + (options->told ? 0 : first_after));
+    atomic_init(&progress->due, progress->began + (options->on_progress ? 0 : first_after));
     return progress;
 }
 
@@ -59,8 +59,8 @@ static void write_line(struct tare_progress *progress, double now, bool last) {
     char bar[BAR + 1], text[TIME_TEXT], left[TIME_TEXT + 16] = "";
     int full = (int)((part > 1 ? 1 : part) * BAR);
 
-    if (options->told) {
-        options->told(options->told_arg, options->label, done, options->total);
+    if (options->on_progress) {
+        options->on_progress(options->progress_arg, options->label, done, options->total);
         return;
     }
     memset(bar, '.', BAR);
@@ -102,14 +102,14 @@ void tare_progress_advance(struct tare_progress *progress, int64_t count) {
     if (now >= atomic_load(&progress->due)) {
         write_line(progress, now, false);
         atomic_store(&progress->due,
-                     now + (progress->options.terminal || progress->options.told ? bar_every : line_every));
+                     now + (progress->options.terminal || progress->options.on_progress ? bar_every : line_every));
     }
     pthread_mutex_unlock(&progress->lock);
 }
 
 void tare_progress_free(struct tare_progress *progress) {
     if (!progress) return;
-    if (progress->shown || progress->options.told) write_line(progress, progress->options.clock(), true);
+    if (progress->shown || progress->options.on_progress) write_line(progress, progress->options.clock(), true);
     pthread_mutex_destroy(&progress->lock);
     tare_free(progress);
 }

@@ -19,8 +19,8 @@ struct tare_progress_options {
     double (*clock)(void); /* seconds; NULL: the system's. For tests */
     /* Told instead of a line being written, ten times a second and at the end, one call at a time; `quiet` does not
      * count then. NULL: not. */
-    void (*told)(void *arg, const char *label, int64_t done, int64_t total);
-    void *told_arg;
+    void (*on_progress)(void *arg, const char *label, int64_t done, int64_t total);
+    void *progress_arg;
 };
 
 /* NULL when memory is out or quiet: all functions take NULL and do nothing. */

@@ -26,7 +26,7 @@ struct calibrate_options {
     const char *model, *output, *function, *shard;
     struct tare_option_list data;
     struct tare_data_options records;
-    struct tare_calibrating_choice how;
+    struct tare_calibrate_request how;
     double autosave;
     bool resume, dry_run, quiet, json;
     struct tare_option_list plugins;
@@ -38,10 +38,10 @@ static const struct tare_option rows[] = {
     { ROW("data", TARE_OPTION_LIST, data), .placeholder = "[SIGNATURE=]FILE",
       .help = "representative samples: a file, a pattern, - for standard input; may be given several times",
       .flags = TARE_OPTION_REQUIRED },
-    TARE_DATA_OPTIONS(struct calibrate_options, records),
+    TARE_OPTION_NESTED(struct calibrate_options, records, tare_data_rows),
     { ROW("output", TARE_OPTION_STRING, output), .letter = 'o', .placeholder = "FILE",
       .help = "calibration file to write; FILE.state holds what is done while the run lasts" },
-    TARE_CALIBRATING_OPTIONS(struct calibrate_options, how),
+    TARE_OPTION_NESTED(struct calibrate_options, how, tare_calibrate_rows),
     { ROW("function", TARE_OPTION_STRING, function), .placeholder = "F",
       .help = "function to run instead of a signature: an alias or a name" },
     { ROW("shard", TARE_OPTION_STRING, shard), .placeholder = "I/N",
@@ -85,17 +85,17 @@ static const struct tare_option_set set = {
 /* One run of the command. */
 struct work {
     struct calibrate_options *options;
-    struct tare_calibrating_options calibrating_options;
+    struct tare_calibrate_options job_options;
     struct tare_log log;
     struct tare_team team;
     struct tare_model *model;
     uint64_t fingerprint[2];
     struct tare_edge_list quantizable; /* of a function's calibration */
     char *state_path;
-    struct tare_calibrating calibrating;
-    struct tare_calibrating_size size;
-    struct tare_calibrating_outcome outcome;
-    struct tare_calibrating_estimate estimate; /* of a dry run */
+    struct tare_calibrate_job job;
+    struct tare_calibrate_size size;
+    struct tare_calibrate_outcome outcome;
+    struct tare_calibrate_estimate estimate; /* of a dry run */
     struct tare_calibration *calibration;
     int64_t resumed;
     double listened; /* when ranks were last asked */
@@ -107,11 +107,11 @@ static tare_status read_shard(struct work *w) {
     const char *text = w->options->shard;
     int end = 0;
     if (!text) {
-        w->calibrating_options.shard = w->team.rank;
-        w->calibrating_options.shards = w->team.size;
+        w->job_options.shard = w->team.rank;
+        w->job_options.shards = w->team.size;
         return TARE_OK;
     }
-    int64_t *shard = &w->calibrating_options.shard, *shards = &w->calibrating_options.shards;
+    int64_t *shard = &w->job_options.shard, *shards = &w->job_options.shards;
     if (sscanf(text, "%" SCNd64 "/%" SCNd64 "%n", shard, shards, &end) != 2 || text[end] || *shards < 1 || *shard < 0 ||
         *shard >= *shards)
         return TARE_FAIL(TARE_USAGE, "--shard %s: not I/N with I from 0 to N-1", text);
@@ -149,7 +149,7 @@ static tare_status name_state(struct work *w) {
     if (!tare_team_alone(&w->team)) tare_strbuf_printf(&text, ".%d-of-%d", w->team.rank, w->team.size);
     if (!text.failed) w->state_path = tare_strdup(tare_strbuf_text(&text));
     tare_strbuf_free(&text);
-    w->calibrating_options.state_path = w->state_path;
+    w->job_options.state_path = w->state_path;
     return w->state_path ? TARE_OK : TARE_NO_MEMORY;
 }
 
@@ -169,9 +169,9 @@ static tare_status pick_function(struct work *w) {
     const struct tare_call_arguments given = { sample.keys, sample.values, sample.count };
     TARE_CHECK(tare_function_pick(&function, w->model, options->function, &given));
     TARE_CHECK(tare_quant_observed_edges(&w->quantizable, &w->model->arena, w->model));
-    w->calibrating_options.quantizable = &w->quantizable;
-    w->calibrating_options.fingerprint = w->fingerprint;
-    status = tare_function_signature(&w->calibrating_options.callee, w->model, function);
+    w->job_options.quantizable = &w->quantizable;
+    w->job_options.fingerprint = w->fingerprint;
+    status = tare_function_signature(&w->job_options.callee, w->model, function);
 done:
     tare_sample_reset(&sample);
     tare_source_free(source);
@@ -180,15 +180,15 @@ done:
 
 /* Says which signatures keep state; they cannot be shared out. */
 static tare_status check_signatures(struct work *w) {
-    for (size_t i = 0; i < w->calibrating.groups.count; i++) {
-        const struct tare_signature *signature = w->calibrating.groups.items[i].signature;
+    for (size_t i = 0; i < w->job.groups.count; i++) {
+        const struct tare_signature *signature = w->job.groups.items[i].signature;
         TARE_TRY(tare_error_prefix(tare_session_check_ops(w->model, signature), "%s", w->options->model));
         struct tare_strbuf ops = { 0 };
         const bool stateful = tare_session_state_ops(w->model, signature, &ops) > 0;
         char *end = stateful ? strchr(tare_strbuf_text(&ops), '\n') : NULL;
         if (end) *end = '\0';
         tare_status status = TARE_OK;
-        if (stateful && w->calibrating_options.shards > 1)
+        if (stateful && w->job_options.shards > 1)
             status = TARE_FAIL(TARE_UNSUPPORTED,
                                "%s keeps state from record to record (%s): its records cannot be shared out",
                                signature->key, tare_strbuf_text(&ops));
@@ -220,19 +220,19 @@ static tare_status prepare(struct work *w) {
     TARE_TRY(check_usage(w));
     TARE_TRY(name_state(w));
     TARE_TRY(tare_data_options_open(&w->options->records));
-    w->calibrating_options.spec = options->records.spec;
+    w->job_options.spec = options->records.spec;
     TARE_TRY(tare_command_load_prepared(&w->model, options->model));
     if (options->function) TARE_TRY(pick_function(w));
-    TARE_TRY(tare_calibrating_open(&w->calibrating, w->model, &w->calibrating_options));
+    TARE_TRY(tare_workflow_calibrate_open(&w->job, w->model, &w->job_options));
     TARE_TRY(check_signatures(w));
-    TARE_TRY(tare_calibrating_measure(&w->size, &w->calibrating));
+    TARE_TRY(tare_workflow_calibrate_measure(&w->size, &w->job));
     tare_calibrate_print_size(&w->log, &w->size, &w->team);
     return TARE_OK;
 }
 
 static tare_status start(struct work *w) {
     if (w->options->resume) {
-        tare_status status = tare_calibrating_resume(&w->calibration, &w->calibrating);
+        tare_status status = tare_workflow_calibrate_resume(&w->calibration, &w->job);
         if (status != TARE_NOT_FOUND) {
             if (status == TARE_OK) w->resumed = tare_calibration_records(w->calibration);
             if (status == TARE_OK) tare_note(&w->log, "%" PRId64 " records are done already", w->resumed);
@@ -244,14 +244,14 @@ static tare_status start(struct work *w) {
         tare_warn(&w->log, "%s of an earlier run is not used and will be replaced: --resume would go on from it",
                   w->state_path);
     }
-    return tare_calibrating_start(&w->calibration, &w->calibrating);
+    return tare_workflow_calibrate_start(&w->calibration, &w->job);
 }
 
 /* This process's share. */
 static tare_status calibrate(struct work *w) {
     TARE_TRY(prepare(w));
     TARE_TRY(start(w));
-    tare_status status = tare_calibrating_run(w->calibration, &w->outcome, &w->calibrating);
+    tare_status status = tare_workflow_calibrate_run(w->calibration, &w->outcome, &w->job);
     if (status == TARE_INTERRUPTED && w->state_path && !w->outcome.stateful) {
         char *text = tare_strdup(tare_error_text());
         tare_fail(status, "%s; --resume goes on from there", text ? text : "interrupted");
@@ -263,7 +263,7 @@ static tare_status calibrate(struct work *w) {
                   w->outcome.batch_reason);
     /* What the others do may fail still. */
     if (!tare_team_alone(&w->team) && w->state_path)
-        TARE_TRY(tare_calibrating_save_state(w->calibration, &w->calibrating));
+        TARE_TRY(tare_workflow_calibrate_save_state(w->calibration, &w->job));
     return TARE_OK;
 }
 
@@ -294,11 +294,11 @@ static tare_status finish(struct work *w) {
 
 static tare_status dry_run(struct work *w) {
     TARE_TRY(prepare(w));
-    TARE_TRY(tare_calibrating_start(&w->calibration, &w->calibrating));
-    TARE_TRY(tare_calibrating_read(w->calibration, &w->calibrating));
+    TARE_TRY(tare_workflow_calibrate_start(&w->calibration, &w->job));
+    TARE_TRY(tare_workflow_calibrate_read_only(w->calibration, &w->job));
     tare_note(&w->log, "%" PRId64 " records can be run", tare_calibration_records(w->calibration));
     tare_calibrate_print_bad(&w->log, w->calibration, 0);
-    TARE_TRY(tare_calibrating_estimate(&w->estimate, w->calibration, &w->calibrating));
+    TARE_TRY(tare_workflow_calibrate_estimate(&w->estimate, w->calibration, &w->job));
     tare_calibrate_print_estimate(&w->log, &w->estimate);
     if (w->options->output) tare_note(&w->log, "it would write %s", w->options->output);
     return print_json(w);
@@ -317,7 +317,7 @@ static void fill_options(struct work *w) {
     const struct calibrate_options *options = w->options;
     const bool speaks = w->team.rank == 0;
     w->log = tare_log_stderr(options->quiet || !speaks, false);
-    w->calibrating_options = (struct tare_calibrating_options){
+    w->job_options = (struct tare_calibrate_options){
         .signature = options->how.signature,
         .data = options->data.items,
         .n_data = options->data.count,
@@ -346,7 +346,7 @@ static tare_status run(int argc, char *const *argv) {
     fill_options(&w);
     status = options.dry_run ? dry_run(&w) : calibrate_together(&w);
 done:
-    tare_calibrating_close(&w.calibrating);
+    tare_workflow_calibrate_close(&w.job);
     tare_calibration_free(w.calibration);
     tare_model_free(w.model);
     tare_free(w.state_path);

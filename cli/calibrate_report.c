@@ -10,7 +10,7 @@ static double mebibytes(size_t bytes) {
     return (double)bytes / (1 << 20);
 }
 
-void tare_calibrate_print_size(const struct tare_log *log, const struct tare_calibrating_size *size,
+void tare_calibrate_print_size(const struct tare_log *log, const struct tare_calibrate_size *size,
                                const struct tare_team *team) {
     tare_note(log, "statistics of %zu tensors take at most %.1f MiB: %.2f MiB a tensor%s, for any number of records",
               size->tensors, mebibytes(size->bytes), mebibytes(size->bytes_each),
@@ -29,7 +29,7 @@ static const char *time_text(char out[32], double seconds) {
     return out;
 }
 
-void tare_calibrate_print_estimate(const struct tare_log *log, const struct tare_calibrating_estimate *estimate) {
+void tare_calibrate_print_estimate(const struct tare_log *log, const struct tare_calibrate_estimate *estimate) {
     char text[32];
     if (estimate->measured == 0) {
         tare_note(log, "the time of a run is not known: no record could be run and still be there for the run");
@@ -85,7 +85,7 @@ static tare_status warnings_json(json_t **out, const struct tare_calibration *c)
     return status;
 }
 
-static void put_estimate(json_t *root, const struct tare_calibrating_estimate *estimate) {
+static void put_estimate(json_t *root, const struct tare_calibrate_estimate *estimate) {
     if (estimate->measured == 0) return;
     json_object_set_new(root, "estimated_seconds", json_real(estimate->seconds));
     json_object_set_new(root, "estimated_peak_bytes", json_integer((json_int_t)estimate->peak_bytes));
@@ -93,7 +93,7 @@ static void put_estimate(json_t *root, const struct tare_calibrating_estimate *e
 }
 
 static void put_run(json_t *root, const struct tare_calibrate_summary *summary) {
-    const struct tare_calibrating_outcome *outcome = summary->outcome;
+    const struct tare_calibrate_outcome *outcome = summary->outcome;
     json_object_set_new(root, "output", json_string(summary->output));
     json_object_set_new(root, "resumed_records", json_integer((json_int_t)summary->resumed));
     json_object_set_new(root, "ranks", json_integer(summary->ranks));

@@ -8,21 +8,21 @@
 #include "workflow/calibrate_estimate.h"
 
 /* The memory that statistics take at most. */
-void tare_calibrate_print_size(const struct tare_log *log, const struct tare_calibrating_size *size,
+void tare_calibrate_print_size(const struct tare_log *log, const struct tare_calibrate_size *size,
                                const struct tare_team *team);
 /* Warnings: the records that were passed over, of each file from the `first` on (the calibration's own warnings name
  * the one before that). */
 void tare_calibrate_print_bad(const struct tare_log *log, const struct tare_calibration *calibration, size_t first);
 
 /* Time and memory of the run that a dry run stands for. */
-void tare_calibrate_print_estimate(const struct tare_log *log, const struct tare_calibrating_estimate *estimate);
+void tare_calibrate_print_estimate(const struct tare_log *log, const struct tare_calibrate_estimate *estimate);
 
 struct tare_calibrate_summary {
     const char *model, *output; /* output NULL: a dry run */
     const struct tare_calibration *calibration;
-    const struct tare_calibrating_size *size;
-    const struct tare_calibrating_outcome *outcome;
-    const struct tare_calibrating_estimate *estimate; /* of a dry run */
+    const struct tare_calibrate_size *size;
+    const struct tare_calibrate_outcome *outcome;
+    const struct tare_calibrate_estimate *estimate; /* of a dry run */
     int ranks;
     int64_t resumed; /* records that a saved state had already */
 };

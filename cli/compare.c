@@ -11,7 +11,7 @@
 
 struct compare_options {
     const char *model, *calibration, *report, *recipe;
-    struct tare_comparing_options how;
+    struct tare_compare_request how;
     struct tare_option_list data, calibration_data;
     struct tare_data_options records;
     int worst;
@@ -26,7 +26,7 @@ static const struct tare_option rows[] = {
       .placeholder = "FILE",
       .help = "records to measure with, labelled or not",
       .flags = TARE_OPTION_REQUIRED },
-    TARE_DATA_OPTIONS(struct compare_options, records),
+    TARE_OPTION_NESTED(struct compare_options, records, tare_data_rows),
     { .name = "calibration-data",
       .kind = TARE_OPTION_LIST,
       .offset = offsetof(struct compare_options, calibration_data),
@@ -37,7 +37,7 @@ static const struct tare_option rows[] = {
       .offset = offsetof(struct compare_options, calibration),
       .placeholder = "FILE.calib",
       .help = "a calibration file of this model instead of samples" },
-    TARE_COMPARING_OPTIONS(struct compare_options, how),
+    TARE_OPTION_NESTED(struct compare_options, how, tare_compare_rows),
     { .name = "explain",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct compare_options, explain),
@@ -98,17 +98,17 @@ static const struct tare_option_set set = {
 };
 
 /* None where a target is out of reach. */
-static tare_status write_recipe(struct tare_comparing *c, const struct compare_options *options) {
+static tare_status write_recipe(struct tare_compare_job *c, const struct compare_options *options) {
     struct tare_strbuf text = { 0 };
     tare_status status;
     if (!options->recipe || (c->result.target && !c->result.target->chosen)) return TARE_OK;
-    if (options->how.automatic) tare_automatic_recipe(&text, &c->automatic);
+    if (options->how.automatic) tare_workflow_autotune_recipe(&text, &c->automatic);
     if (c->result.target) tare_target_recipe(&text, c->result.target);
     if (!options->how.automatic && !c->result.target)
         tare_sensitivity_recipe(&text, &c->sensitivity, (size_t)options->worst);
     status = tare_report_write(options->recipe, &text);
     tare_strbuf_free(&text);
-    return status == TARE_OK ? tare_comparing_wrote(c, "recipe", options->recipe) : status;
+    return status == TARE_OK ? tare_workflow_compare_add_file(c, "recipe", options->recipe) : status;
 }
 
 static tare_status write_report(const struct tare_comparison *result, const char *path) {
@@ -129,15 +129,15 @@ static tare_status write_report(const struct tare_comparison *result, const char
     return status;
 }
 
-static void print_tables(struct tare_strbuf *text, const struct tare_comparing *c, bool explain) {
+static void print_tables(struct tare_strbuf *text, const struct tare_compare_job *c, bool explain) {
     tare_comparison_table(text, &c->result);
-    if (c->options->automatic) tare_automatic_table(text, &c->automatic);
+    if (c->options->automatic) tare_workflow_autotune_table(text, &c->automatic);
     if (!explain) return;
-    tare_strbuf_printf(text, "\nlayers of %s\n", tare_comparing_first_quantizing(c)->method);
+    tare_strbuf_printf(text, "\nlayers of %s\n", tare_workflow_compare_first_quantizing(c)->method);
     tare_explanations_table(text, &c->result.explanations, c->result.text_width);
 }
 
-static tare_status print_result(const struct tare_comparing *c, const struct compare_options *options) {
+static tare_status print_result(const struct tare_compare_job *c, const struct compare_options *options) {
     struct tare_strbuf text = { 0 };
     tare_status status = TARE_OK;
     if (options->json)
@@ -149,22 +149,22 @@ static tare_status print_result(const struct tare_comparing *c, const struct com
     return status;
 }
 
-static struct tare_comparing_task task_of(const struct compare_options *options) {
-    return (struct tare_comparing_task){ .model = options->model,
-                                         .ops = tare_command_registry(),
-                                         .data = options->data.items,
-                                         .n_data = options->data.count,
-                                         .calibration_data = options->calibration_data.items,
-                                         .n_calibration_data = options->calibration_data.count,
-                                         .calibration_file = options->calibration,
-                                         .spec = options->records.spec,
-                                         .quiet = options->quiet,
-                                         .interrupted = &tare_interrupted };
+static struct tare_compare_task task_of(const struct compare_options *options) {
+    return (struct tare_compare_task){ .model = options->model,
+                                       .ops = tare_command_registry(),
+                                       .data = options->data.items,
+                                       .n_data = options->data.count,
+                                       .calibration_data = options->calibration_data.items,
+                                       .n_calibration_data = options->calibration_data.count,
+                                       .calibration_file = options->calibration,
+                                       .spec = options->records.spec,
+                                       .quiet = options->quiet,
+                                       .interrupted = &tare_interrupted };
 }
 
-static tare_status print_plan(struct tare_comparing *c, const struct compare_options *options) {
+static tare_status print_plan(struct tare_compare_job *c, const struct compare_options *options) {
     struct tare_strbuf text = { 0 };
-    tare_status status = tare_comparing_plan(&text, c);
+    tare_status status = tare_workflow_compare_plan(&text, c);
     if (status == TARE_OK) {
         if (options->report || options->recipe)
             tare_strbuf_printf(&text, "would write %s%s%s\n", options->report ? options->report : "",
@@ -178,31 +178,32 @@ static tare_status print_plan(struct tare_comparing *c, const struct compare_opt
 
 static tare_status run(int argc, char *const *argv) {
     struct compare_options options = { 0 };
-    struct tare_comparing c = { 0 };
-    struct tare_comparing_task task;
+    struct tare_compare_job c = { 0 };
+    struct tare_compare_task task;
     bool done;
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
     TARE_CHECK(tare_report_check(options.report));
     TARE_CHECK(tare_data_options_open(&options.records));
-    options.how.sensitivity |= options.recipe && !options.how.automatic && !tare_targeting_wanted(&options.how.target);
+    options.how.sensitivity |=
+        options.recipe && !options.how.automatic && !tare_workflow_mixed_precision_requested(&options.how.target);
     task = task_of(&options);
-    TARE_CHECK(tare_comparing_open(&c, &options.how, &task));
-    if (options.explain && !tare_comparing_first_quantizing(&c))
+    TARE_CHECK(tare_workflow_compare_open(&c, &options.how, &task));
+    if (options.explain && !tare_workflow_compare_first_quantizing(&c))
         TARE_CHECK(TARE_FAIL(TARE_USAGE, "--explain needs a method that quantizes"));
     if (options.dry_run) {
         status = print_plan(&c, &options);
         goto done;
     }
-    TARE_CHECK(tare_comparing_run(&c));
+    TARE_CHECK(tare_workflow_compare_run(&c));
     c.result.text_width = tare_command_width(stdout);
     TARE_CHECK(write_recipe(&c, &options)); /* first: the report has its hash */
     TARE_CHECK(print_result(&c, &options));
     if (options.report) TARE_CHECK(write_report(&c.result, options.report));
-    if (c.result.target) status = tare_targeting_check(&c.targeting);
+    if (c.result.target) status = tare_workflow_mixed_precision_check(&c.targeting);
 done:
-    tare_comparing_close(&c);
+    tare_workflow_compare_close(&c);
     tare_data_options_close(&options.records);
     tare_options_free(&options, &set);
     return status;

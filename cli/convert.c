@@ -69,7 +69,7 @@ static const struct tare_option rows[] = {
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct convert_options, dry_run),
       .help = "do everything but write the model: checks and reports" },
-    { .name = "allow_incompatible",
+    { .name = "allow-incompatible",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct convert_options, allow_incompatible),
       .help = "convert functions that a TPU would refuse, with a warning for each reason" },
@@ -123,7 +123,7 @@ static void print_report(const struct tare_conversion *conversion) {
 }
 
 /* Steps of the work as a person waits for them: loading, those of workflow/convert.h, writing. */
-enum { STEPS = TARE_CONVERTING_STEPS + 2 };
+enum { STEPS = TARE_WORKFLOW_CONVERT_STEPS + 2 };
 
 static void advance(void *progress) {
     tare_progress_advance(progress, 1);
@@ -153,17 +153,17 @@ static tare_status write_report(const char *path, const struct tare_converted *c
 static tare_status convert(struct tare_model *model, struct tare_arena *arena,
                            const struct tare_converter_options *converter, const struct convert_options *options,
                            struct tare_progress *progress) {
-    const struct tare_converting_options converting = { .converter = converter,
-                                                        .calibration_file = options->calibration,
-                                                        .step = advance,
-                                                        .step_arg = progress,
-                                                        .interrupted = &tare_interrupted };
+    const struct tare_convert_options converting = { .converter = converter,
+                                                     .calibration_file = options->calibration,
+                                                     .step = advance,
+                                                     .step_arg = progress,
+                                                     .interrupted = &tare_interrupted };
     const struct tare_export_options export = { .overwrite = options->overwrite };
     const struct tare_log log = { .most = options->quiet ? TARE_LOG_WARNING : TARE_LOG_NOTE, .write = print_line };
     struct tare_converted converted = { 0 };
-    tare_status status = tare_converting_run(&converted, arena, model, &converting);
+    tare_status status = tare_workflow_convert_run(&converted, arena, model, &converting);
     if (converted.was_quantized && !options->quiet) tare_print_quant_report(&converted.quantized, &converted.layers);
-    tare_converting_tell(&log, &converted, converter, status);
+    tare_workflow_convert_log(&log, &converted, converter, status);
     if (status != TARE_OK) return status;
     if (!options->dry_run) TARE_TRY(tare_saved_model_export(model, options->output, &export));
     tare_progress_advance(progress, 1);

@@ -38,7 +38,7 @@ static const struct tare_option rows[] = {
       .min = 0,
       .max = 1e9,
       .help = "elements to show of each input" },
-    TARE_DATA_OPTIONS(struct head_options, records),
+    TARE_OPTION_NESTED(struct head_options, records, tare_data_rows),
     { .name = "labels",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct head_options, labels),

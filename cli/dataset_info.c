@@ -22,7 +22,7 @@ struct info_options {
 };
 
 static const struct tare_option rows[] = {
-    TARE_DATA_OPTIONS(struct info_options, records),
+    TARE_OPTION_NESTED(struct info_options, records, tare_data_rows),
     { .name = "labels",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct info_options, labels),

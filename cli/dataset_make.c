@@ -33,7 +33,7 @@ static const struct tare_option rows[] = {
       .offset = offsetof(struct make_options, inputs),
       .placeholder = "NAME=FILE.npy",
       .help = "an array whose rows are the samples' values of input NAME; may be given several times" },
-    TARE_DATA_OPTIONS(struct make_options, records),
+    TARE_OPTION_NESTED(struct make_options, records, tare_data_rows),
     { .name = "labels",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct make_options, labels),

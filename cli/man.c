@@ -87,7 +87,8 @@ static void put_synopsis(struct tare_strbuf *out, const struct tare_option_set *
     tare_strbuf_puts(out, ".SH SYNOPSIS\n.B ");
     put_line(out, options->program);
     if (options->options) tare_strbuf_puts(out, "[\\fIoptions\\fR]\n");
-    for (const struct tare_option *row = options->options; row && row->name; row++) {
+    struct tare_option_walk walk = tare_option_walk(options->options);
+    for (const struct tare_option *row; (row = tare_option_next(&walk));) {
         if (!(row->flags & TARE_OPTION_REQUIRED)) continue;
         tare_strbuf_puts(out, "\\fB\\-\\-");
         put_text(out, row->name);
@@ -153,7 +154,8 @@ static void put_command(struct tare_strbuf *out, const struct tare_command *comm
         put_line(out, row->help ? row->help : "");
     }
     tare_strbuf_puts(out, ".SH OPTIONS\n");
-    for (const struct tare_option *row = options->options; row && row->name; row++)
+    struct tare_option_walk walk = tare_option_walk(options->options);
+    for (const struct tare_option *row; (row = tare_option_next(&walk));)
         if (!(row->flags & TARE_OPTION_HIDDEN)) put_option(out, row);
     tare_strbuf_puts(out, ".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nshow the help\n");
     put_statuses(out);

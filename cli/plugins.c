@@ -20,9 +20,10 @@ static tare_status load_all(const struct tare_option_list *paths) {
 }
 
 tare_status tare_command_load_plugins(const void *values, const struct tare_option_set *set) {
-    for (const struct tare_option *row = set->options; row && row->name; row++)
+    struct tare_option_walk walk = tare_option_walk(set->options);
+    for (const struct tare_option *row; (row = tare_option_next(&walk));)
         if (strcmp(row->name, "plugin") == 0)
-            return load_all((const struct tare_option_list *)((const char *)values + row->offset));
+            return load_all((const struct tare_option_list *)((const char *)values + walk.offset));
     return TARE_OK;
 }
 

@@ -21,8 +21,8 @@
 
 struct quantize_options {
     const char *model, *output, *signature, *calibration;
-    struct tare_quantizing_options how;
-    struct tare_targeting_options target;
+    struct tare_quantize_request how;
+    struct tare_mixed_precision_request target;
     const char *label, *write_recipe;
     struct tare_option_list data, eval;
     struct tare_data_options records;
@@ -32,13 +32,13 @@ struct quantize_options {
 };
 
 static const struct tare_option rows[] = {
-    TARE_QUANTIZING_OPTIONS(struct quantize_options, how),
+    TARE_OPTION_NESTED(struct quantize_options, how, tare_quantize_rows),
     { .name = "data",
       .kind = TARE_OPTION_LIST,
       .offset = offsetof(struct quantize_options, data),
       .placeholder = "FILE",
       .help = "representative samples to calibrate with (static)" },
-    TARE_DATA_OPTIONS(struct quantize_options, records),
+    TARE_OPTION_NESTED(struct quantize_options, records, tare_data_rows),
     { .name = "calibration",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct quantize_options, calibration),
@@ -59,7 +59,7 @@ static const struct tare_option rows[] = {
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct quantize_options, automatic),
       .help = "choose range algorithm, accuracy passes and exceptions layer by layer, by measuring on the samples" },
-    TARE_TARGETING_OPTIONS(struct quantize_options, target),
+    TARE_OPTION_NESTED(struct quantize_options, target, tare_mixed_precision_rows),
     { .name = "eval",
       .kind = TARE_OPTION_LIST,
       .offset = offsetof(struct quantize_options, eval),
@@ -125,10 +125,10 @@ static const struct tare_option_set set = {
 
 /* *out stays NULL where no method, rule or pass asks for samples. */
 static tare_status calibrate(struct tare_calibration **out, const struct tare_model *model,
-                             const struct quantize_options *options, const struct tare_quantizing *quantizing) {
-    const bool hessians = options->automatic || tare_quantizing_needs_hessians(quantizing);
+                             const struct quantize_options *options, const struct tare_quantize_job *quantizing) {
+    const bool hessians = options->automatic || tare_workflow_quantize_needs_hessians(quantizing);
     bool channels;
-    if (!tare_quantizing_needs_samples(quantizing, &channels) && !options->automatic) return TARE_OK;
+    if (!tare_workflow_quantize_needs_samples(quantizing, &channels) && !options->automatic) return TARE_OK;
     if (options->calibration && options->data.count && !hessians)
         return TARE_FAIL(TARE_USAGE, "--calibration and --data exclude each other");
     if (!options->calibration && !options->data.count && !channels && !hessians && tare_quant_is_trained(model))
@@ -138,22 +138,22 @@ static tare_status calibrate(struct tare_calibration **out, const struct tare_mo
                          options->automatic     ? "--auto"
                          : channels || hessians ? "an accuracy pass"
                                                 : "static quantization");
-    const struct tare_calibrating_options calibrating = { .signature = options->signature,
-                                                          .data = options->data.items,
-                                                          .n_data = options->data.count,
-                                                          .limit = options->limit,
-                                                          .spec = options->records.spec,
-                                                          .progress = !options->quiet,
-                                                          .channels = channels || options->automatic,
-                                                          .hessians = hessians,
-                                                          .interrupted = &tare_interrupted };
-    return tare_calibrate_from(out, model, options->calibration, &calibrating);
+    const struct tare_calibrate_options job_options = { .signature = options->signature,
+                                                        .data = options->data.items,
+                                                        .n_data = options->data.count,
+                                                        .limit = options->limit,
+                                                        .spec = options->records.spec,
+                                                        .progress = !options->quiet,
+                                                        .channels = channels || options->automatic,
+                                                        .hessians = hessians,
+                                                        .interrupted = &tare_interrupted };
+    return tare_workflow_calibrate_from(out, model, options->calibration, &job_options);
 }
 
 /* ---- what is found by measuring ---- */
 
 /* The quantization as a variant of comparisons. */
-static struct tare_variant variant_of(const struct tare_quantizing *quantizing,
+static struct tare_variant variant_of(const struct tare_quantize_job *quantizing,
                                       const struct quantize_options *options) {
     return (struct tare_variant){ .method = options->how.method,
                                   .quantization = quantizing->quantization,
@@ -165,29 +165,29 @@ static struct tare_variant variant_of(const struct tare_quantizing *quantizing,
 }
 
 /* The table on standard error; the quantization takes over what was chosen, `rules` its recipe. */
-static tare_status choose(struct tare_quantizing *quantizing, struct tare_strbuf *rules, struct tare_arena *arena,
+static tare_status choose(struct tare_quantize_job *quantizing, struct tare_strbuf *rules, struct tare_arena *arena,
                           const struct quantize_options *options, struct tare_calibration *calibration) {
     const struct tare_variant variant = variant_of(quantizing, options);
-    const struct tare_automatic_task task = { .model = options->model,
-                                              .ops = tare_command_registry(),
-                                              .variant = &variant,
-                                              .calibration = calibration,
-                                              .signature = options->signature,
-                                              .data = options->data.items,
-                                              .n_data = options->data.count,
-                                              .spec = options->records.spec,
-                                              .interrupted = &tare_interrupted,
-                                              .threads = tare_cpu_count(),
-                                              .quiet = options->quiet };
+    const struct tare_autotune_task task = { .model = options->model,
+                                             .ops = tare_command_registry(),
+                                             .variant = &variant,
+                                             .calibration = calibration,
+                                             .signature = options->signature,
+                                             .data = options->data.items,
+                                             .n_data = options->data.count,
+                                             .spec = options->records.spec,
+                                             .interrupted = &tare_interrupted,
+                                             .threads = tare_cpu_count(),
+                                             .quiet = options->quiet };
     struct tare_quant_options *chosen = &quantizing->quantization.options;
     struct tare_quant_recipe *recipe;
-    struct tare_automatic automatic;
+    struct tare_autotune automatic;
     struct tare_strbuf text = { 0 };
     tare_status status;
-    TARE_CHECK(tare_automatic_choose(&automatic, &task));
-    tare_automatic_table(&text, &automatic);
+    TARE_CHECK(tare_workflow_autotune_choose(&automatic, &task));
+    tare_workflow_autotune_table(&text, &automatic);
     if (!options->quiet) fputs(tare_strbuf_text(&text), stderr);
-    tare_automatic_recipe(rules, &automatic);
+    tare_workflow_autotune_recipe(rules, &automatic);
     TARE_CHECK(tare_quant_recipe_new(&recipe, arena));
     TARE_CHECK(tare_quant_recipe_read(recipe, tare_strbuf_text(rules), rules->size, "auto"));
     chosen->recipe = recipe;
@@ -195,11 +195,11 @@ static tare_status choose(struct tare_quantizing *quantizing, struct tare_strbuf
     if (automatic.algorithm) status = tare_algorithm_parse(&quantizing->algorithm, automatic.algorithm);
 done:
     tare_strbuf_free(&text);
-    tare_automatic_free(&automatic);
+    tare_workflow_autotune_free(&automatic);
     return status;
 }
 
-static tare_status add_rules(struct tare_quantizing *quantizing, struct tare_arena *arena,
+static tare_status add_rules(struct tare_quantize_job *quantizing, struct tare_arena *arena,
                              const struct tare_strbuf *text) {
     const struct tare_quant_recipe **recipe = &quantizing->quantization.options.recipe;
     struct tare_quant_recipe *rules = (struct tare_quant_recipe *)(uintptr_t)*recipe;
@@ -209,14 +209,14 @@ static tare_status add_rules(struct tare_quantizing *quantizing, struct tare_are
 }
 
 /* The table on standard error; the mix becomes rules of the quantization. */
-static tare_status take_mix(struct tare_quantizing *quantizing, struct tare_strbuf *rules, struct tare_arena *arena,
-                            const struct quantize_options *options, const struct tare_targeting *targeting) {
+static tare_status take_mix(struct tare_quantize_job *quantizing, struct tare_strbuf *rules, struct tare_arena *arena,
+                            const struct quantize_options *options, const struct tare_mixed_precision *targeting) {
     struct tare_strbuf text = { 0 };
     tare_status status;
     tare_target_table(&text, &targeting->result);
     if (!options->quiet) fputs(tare_strbuf_text(&text), stderr);
     tare_strbuf_free(&text);
-    TARE_TRY(tare_targeting_check(targeting));
+    TARE_TRY(tare_workflow_mixed_precision_check(targeting));
     tare_target_recipe(&text, &targeting->result);
     status = add_rules(quantizing, arena, &text);
     tare_strbuf_puts(rules, tare_strbuf_text(&text));
@@ -225,7 +225,7 @@ static tare_status take_mix(struct tare_quantizing *quantizing, struct tare_strb
 }
 
 /* Finds which layers stay float; they become rules of the quantization. */
-static tare_status search_target(struct tare_quantizing *quantizing, struct tare_strbuf *rules,
+static tare_status search_target(struct tare_quantize_job *quantizing, struct tare_strbuf *rules,
                                  struct tare_arena *arena, const struct quantize_options *options,
                                  struct tare_calibration *calibration) {
     enum { SENSITIVITY_RECORDS = 200, BATCH = 8 };
@@ -235,41 +235,41 @@ static tare_status search_target(struct tare_quantizing *quantizing, struct tare
                                                 .batch = BATCH,
                                                 .interrupted = &tare_interrupted };
     const struct tare_variant variant = variant_of(quantizing, options);
-    const struct tare_targeting_task task = { .options = &options->target,
-                                              .model = options->model,
-                                              .ops = tare_command_registry(),
-                                              .variant = &variant,
-                                              .calibration = calibration,
-                                              .signature = options->signature,
-                                              .label = options->label,
-                                              .runner = &runner,
-                                              .sensitivity_limit = SENSITIVITY_RECORDS,
-                                              .threads = tare_cpu_count(),
-                                              .quiet = options->quiet };
-    struct tare_targeting targeting;
-    tare_status status = tare_targeting_run(&targeting, &task, NULL);
+    const struct tare_mixed_precision_task task = { .options = &options->target,
+                                                    .model = options->model,
+                                                    .ops = tare_command_registry(),
+                                                    .variant = &variant,
+                                                    .calibration = calibration,
+                                                    .signature = options->signature,
+                                                    .label = options->label,
+                                                    .runner = &runner,
+                                                    .sensitivity_limit = SENSITIVITY_RECORDS,
+                                                    .threads = tare_cpu_count(),
+                                                    .quiet = options->quiet };
+    struct tare_mixed_precision targeting;
+    tare_status status = tare_workflow_mixed_precision_run(&targeting, &task, NULL);
     if (status == TARE_OK) status = take_mix(quantizing, rules, arena, options, &targeting);
-    tare_targeting_close(&targeting);
+    tare_workflow_mixed_precision_close(&targeting);
     return status;
 }
 
 static tare_status check_measuring(const struct quantize_options *options) {
-    if (tare_targeting_wanted(&options->target) && !options->eval.count)
+    if (tare_workflow_mixed_precision_requested(&options->target) && !options->eval.count)
         return TARE_FAIL(TARE_USAGE, "a target (--max-drop, --min-sqnr, --max-size) is measured: give --eval FILE");
     if (options->automatic && !options->data.count)
         return TARE_FAIL(TARE_USAGE, "--auto looks at samples: give --data FILE");
-    if (options->write_recipe && !options->automatic && !tare_targeting_wanted(&options->target))
+    if (options->write_recipe && !options->automatic && !tare_workflow_mixed_precision_requested(&options->target))
         return TARE_FAIL(TARE_USAGE, "--write-recipe writes what --auto or a target led to: give one");
     return TARE_OK;
 }
 
 /* Rules for single layers by measuring: first what is chosen, then what a target leaves in float. */
-static tare_status find_rules(struct tare_quantizing *quantizing, struct tare_arena *arena,
+static tare_status find_rules(struct tare_quantize_job *quantizing, struct tare_arena *arena,
                               const struct quantize_options *options, struct tare_calibration *calibration) {
     struct tare_strbuf rules = { 0 };
     tare_status status = TARE_OK;
     if (options->automatic) status = choose(quantizing, &rules, arena, options, calibration);
-    if (status == TARE_OK && tare_targeting_wanted(&options->target))
+    if (status == TARE_OK && tare_workflow_mixed_precision_requested(&options->target))
         status = search_target(quantizing, &rules, arena, options, calibration);
     if (status == TARE_OK && options->write_recipe) status = tare_report_write(options->write_recipe, &rules);
     tare_strbuf_free(&rules);
@@ -283,14 +283,15 @@ struct quantized {
 };
 
 static tare_status quantize(struct quantized *out, struct tare_model *model, struct tare_arena *arena,
-                            const struct quantize_options *options, struct tare_quantizing *quantizing) {
+                            const struct quantize_options *options, struct tare_quantize_job *quantizing) {
     struct tare_calibration *calibration = NULL;
     tare_status status;
     TARE_TRY(check_measuring(options));
     TARE_TRY(calibrate(&calibration, model, options, quantizing));
     status = find_rules(quantizing, arena, options, calibration);
-    if (status == TARE_OK) status = tare_quantizing_run(&out->report, arena, model, quantizing, calibration);
-    if (status == TARE_OK) status = tare_quantizing_explain(&out->layers, arena, &out->report, quantizing, calibration);
+    if (status == TARE_OK) status = tare_workflow_quantize_run(&out->report, arena, model, quantizing, calibration);
+    if (status == TARE_OK)
+        status = tare_workflow_quantize_explain(&out->layers, arena, &out->report, quantizing, calibration);
     for (size_t i = 0; status == TARE_OK && i < out->report.n_unused_rules; i++)
         fprintf(stderr, "tare: warning: %s: the rule matches no layer\n", out->report.unused_rules[i]);
     if (status == TARE_OK && !options->quiet && !options->json) tare_print_quant_report(&out->report, &out->layers);
@@ -317,7 +318,7 @@ static void print_plan(const struct quantize_options *options, int64_t float_byt
 
 static tare_status run(int argc, char *const *argv) {
     struct quantize_options options = { 0 };
-    struct tare_quantizing quantizing;
+    struct tare_quantize_job quantizing;
     struct quantized quantized = { 0 };
     struct tare_export_options export = { 0 };
     struct tare_arena arena = { 0 };
@@ -327,11 +328,12 @@ static tare_status run(int argc, char *const *argv) {
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
-    TARE_CHECK(tare_quantizing_read(&quantizing, &arena, &options.how));
+    TARE_CHECK(tare_workflow_quantize_read(&quantizing, &arena, &options.how));
     TARE_CHECK(tare_data_options_open(&options.records));
     TARE_CHECK(tare_command_load(&model, options.model));
     tare_command_warn_of_missing_values(model, options.model);
-    TARE_CHECK(tare_error_prefix(tare_quantizing_prepare(model, options.how.keep_variables), "%s", options.model));
+    TARE_CHECK(
+        tare_error_prefix(tare_workflow_quantize_prepare(model, options.how.keep_variables), "%s", options.model));
     float_bytes = tare_model_weight_bytes(model);
     TARE_CHECK(quantize(&quantized, model, &arena, &options, &quantizing));
     if (options.json) TARE_CHECK(print_json(&quantized, float_bytes, model));

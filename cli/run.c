@@ -36,7 +36,7 @@ static const struct tare_option rows[] = {
       .offset = offsetof(struct run_options, data),
       .placeholder = "FILE",
       .help = "TFRecord of RepresentativeDataSample records (plain, GZIP or ZLIB); a pattern or several" },
-    TARE_DATA_OPTIONS(struct run_options, records),
+    TARE_OPTION_NESTED(struct run_options, records, tare_data_rows),
     { .name = "input",
       .kind = TARE_OPTION_LIST,
       .offset = offsetof(struct run_options, inputs),

@@ -28,14 +28,14 @@ static const double FINE_DB = 30;     /* … unless it has so much alone */
 static const double HOPELESS_DB = 10; /* below it, and with nothing that helps, a layer stays float */
 
 struct choosing {
-    struct tare_automatic *out;
-    const struct tare_automatic_task *task;
+    struct tare_autotune *out;
+    const struct tare_autotune_task *task;
     struct tare_runner_options runner;
-    struct tare_comparison comparison;       /* its first row is float */
-    const struct tare_automatic_layer *only; /* the one that is quantized; NULL: all */
+    struct tare_comparison comparison;      /* its first row is float */
+    const struct tare_autotune_layer *only; /* the one that is quantized; NULL: all */
 };
 
-void tare_automatic_free(struct tare_automatic *automatic) {
+void tare_workflow_autotune_free(struct tare_autotune *automatic) {
     tare_arena_free(&automatic->arena);
     memset(automatic, 0, sizeof *automatic);
 }
@@ -60,7 +60,7 @@ static tare_status make_variant(struct tare_variant *out, struct choosing *c, st
     }
     TARE_TRY(tare_quant_passes_parse(&out->quantization.options.passes, arena, c->out->passes));
     TARE_TRY(tare_quant_recipe_new(&recipe, arena));
-    tare_automatic_recipe(&text, c->out);
+    tare_workflow_autotune_recipe(&text, c->out);
     status = text.failed ? TARE_NO_MEMORY : tare_quant_recipe_read(recipe, tare_strbuf_text(&text), text.size, "auto");
     tare_strbuf_free(&text);
     out->quantization.options.recipe = recipe;
@@ -77,12 +77,12 @@ static tare_status run_model(double *db, struct choosing *c, const struct tare_m
 }
 
 /* The report's texts are the model's. */
-static tare_status note_layers(struct tare_automatic *out, const struct tare_quant_report *report) {
-    out->layers = TARE_NEW_ARRAY(&out->arena, struct tare_automatic_layer, report->count + 1);
+static tare_status note_layers(struct tare_autotune *out, const struct tare_quant_report *report) {
+    out->layers = TARE_NEW_ARRAY(&out->arena, struct tare_autotune_layer, report->count + 1);
     if (!out->layers) return TARE_NO_MEMORY;
     for (size_t i = 0; i < report->count; i++) {
         const struct tare_quant_outcome *o = &report->outcomes[i];
-        struct tare_automatic_layer *layer = &out->layers[out->count];
+        struct tare_autotune_layer *layer = &out->layers[out->count];
         if (o->refused) continue;
         layer->function = tare_arena_strdup(&out->arena, o->function);
         layer->node = tare_arena_strdup(&out->arena, o->node);
@@ -97,7 +97,7 @@ static tare_status note_layers(struct tare_automatic *out, const struct tare_qua
 }
 
 /* `only`: the one layer that is quantized; NULL: all. The first model tells which layers there are. */
-static tare_status measure(double *db, struct choosing *c, const struct tare_automatic_layer *only) {
+static tare_status measure(double *db, struct choosing *c, const struct tare_autotune_layer *only) {
     struct tare_quant_report report;
     struct tare_variant variant;
     struct tare_arena arena = { 0 };
@@ -132,7 +132,7 @@ static tare_status measure_float(struct choosing *c) {
 /* ---- what holds for all layers ---- */
 
 static tare_status choose_algorithm(struct choosing *c) {
-    struct tare_automatic *out = c->out;
+    struct tare_autotune *out = c->out;
     const char *best = out->algorithm;
     for (size_t i = 0; i < N_ALGORITHMS; i++) {
         double db;
@@ -148,7 +148,7 @@ static tare_status choose_algorithm(struct choosing *c) {
 }
 
 static tare_status choose_passes(struct choosing *c) {
-    struct tare_automatic *out = c->out;
+    struct tare_autotune *out = c->out;
     const char *best = out->passes;
     for (size_t i = 1; i < N_PASSES; i++) {
         double db;
@@ -165,7 +165,7 @@ static tare_status choose_passes(struct choosing *c) {
 /* ---- an algorithm for each layer ---- */
 
 /* SQNR of a layer's input on the grid that an algorithm makes; false: it was not observed. */
-static bool input_db(double *db, const struct choosing *c, const struct tare_automatic_layer *layer,
+static bool input_db(double *db, const struct choosing *c, const struct tare_autotune_layer *layer,
                      const char *algorithm) {
     struct tare_qscheme scheme = tare_qscheme_activation;
     const struct tare_calibration_tensor *tensor =
@@ -190,7 +190,7 @@ static bool input_db(double *db, const struct choosing *c, const struct tare_aut
 }
 
 /* The layer's best algorithm by the values of its input, where it is worth it; NULL: that of all. */
-static const char *own_algorithm(struct choosing *c, const struct tare_automatic_layer *layer, double *db,
+static const char *own_algorithm(struct choosing *c, const struct tare_autotune_layer *layer, double *db,
                                  double *before) {
     const char *best = NULL;
     if (!input_db(before, c, layer, c->out->algorithm)) return NULL;
@@ -206,11 +206,11 @@ static const char *own_algorithm(struct choosing *c, const struct tare_automatic
 
 /* All at once; they stay when the output is the better for it. */
 static tare_status choose_own_algorithms(struct choosing *c) {
-    struct tare_automatic *out = c->out;
+    struct tare_autotune *out = c->out;
     bool any = false;
     double db;
     for (size_t i = 0; i < out->count; i++) {
-        struct tare_automatic_layer *layer = &out->layers[i];
+        struct tare_autotune_layer *layer = &out->layers[i];
         double own, common;
         layer->algorithm = own_algorithm(c, layer, &own, &common);
         if (!layer->algorithm) continue;
@@ -234,14 +234,14 @@ static tare_status choose_own_algorithms(struct choosing *c) {
 
 /* ---- layers that do badly ---- */
 
-static double noise_of(const struct tare_automatic_layer *layer) {
+static double noise_of(const struct tare_autotune_layer *layer) {
     return pow(10, -layer->alone_db / 10);
 }
 
 /* One exception: takes over from `other` when the layer alone gains enough. */
-static tare_status try_exception(bool *taken, struct choosing *c, struct tare_automatic_layer *layer,
-                                 const struct tare_automatic_layer *other, const char *what) {
-    const struct tare_automatic_layer before = *layer;
+static tare_status try_exception(bool *taken, struct choosing *c, struct tare_autotune_layer *layer,
+                                 const struct tare_autotune_layer *other, const char *what) {
+    const struct tare_autotune_layer before = *layer;
     double db;
     *layer = *other;
     TARE_TRY(measure(&db, c, layer));
@@ -253,9 +253,9 @@ static tare_status try_exception(bool *taken, struct choosing *c, struct tare_au
 }
 
 /* From what costs nothing to what costs most. */
-static tare_status find_exception(struct choosing *c, struct tare_automatic_layer *layer) {
+static tare_status find_exception(struct choosing *c, struct tare_autotune_layer *layer) {
     const struct tare_quant_setting *setting = &c->task->variant->quantization.options.setting;
-    struct tare_automatic_layer other = *layer;
+    struct tare_autotune_layer other = *layer;
     bool taken = false;
     for (size_t i = 0; setting->method->needs_ranges && !taken && i < N_ALGORITHMS; i++) {
         other.algorithm = algorithms[i];
@@ -284,20 +284,20 @@ static tare_status find_exception(struct choosing *c, struct tare_automatic_laye
 }
 
 /* Layers that make less noise than this one. */
-static double noise_below(const struct tare_automatic *a, const struct tare_automatic_layer *layer) {
+static double noise_below(const struct tare_autotune *a, const struct tare_autotune_layer *layer) {
     double noise = 0;
     for (size_t i = 0; i < a->count; i++)
         if (noise_of(&a->layers[i]) < noise_of(layer)) noise += noise_of(&a->layers[i]);
     return noise;
 }
 
-static bool does_badly(const struct tare_automatic *a, const struct tare_automatic_layer *layer, double noise) {
+static bool does_badly(const struct tare_autotune *a, const struct tare_autotune_layer *layer, double noise) {
     if (layer->alone_db < POOR_DB) return true;
     if (a->count > 2 && noise_of(layer) > LARGE_SHARE * noise && layer->alone_db < FINE_DB) return true;
     return a->db < POOR_DB && noise_below(a, layer) >= (1 - MOST_OF_NOISE) * noise;
 }
 
-static tare_status explain_as_all(struct choosing *c, struct tare_automatic_layer *layer, double noise) {
+static tare_status explain_as_all(struct choosing *c, struct tare_autotune_layer *layer, double noise) {
     layer->why =
         tare_arena_printf(&c->out->arena, "%s%sas all: %.1f dB alone, %.0f %% of the noise", layer->why,
                           *layer->why ? "; else " : "", layer->alone_db, noise > 0 ? 100 * noise_of(layer) / noise : 0);
@@ -305,14 +305,14 @@ static tare_status explain_as_all(struct choosing *c, struct tare_automatic_laye
 }
 
 static tare_status choose_exceptions(struct choosing *c) {
-    struct tare_automatic *out = c->out;
+    struct tare_autotune *out = c->out;
     double noise = 0;
     for (size_t i = 0; i < out->count; i++) {
         TARE_TRY(measure(&out->layers[i].alone_db, c, &out->layers[i]));
         noise += noise_of(&out->layers[i]);
     }
     for (size_t i = 0; i < out->count; i++) {
-        struct tare_automatic_layer *layer = &out->layers[i];
+        struct tare_autotune_layer *layer = &out->layers[i];
         const char *before = layer->why;
         if (does_badly(out, layer, noise)) TARE_TRY(find_exception(c, layer));
         if (layer->why == before) TARE_TRY(explain_as_all(c, layer, noise));
@@ -322,7 +322,7 @@ static tare_status choose_exceptions(struct choosing *c) {
 
 /* Exceptions go again where the whole is not the better for them. */
 static tare_status confirm(struct choosing *c) {
-    struct tare_automatic *out = c->out;
+    struct tare_autotune *out = c->out;
     bool any = false;
     double db;
     for (size_t i = 0; i < out->count; i++)
@@ -333,7 +333,7 @@ static tare_status confirm(struct choosing *c) {
         return TARE_OK;
     }
     for (size_t i = 0; i < out->count; i++) {
-        struct tare_automatic_layer *layer = &out->layers[i];
+        struct tare_autotune_layer *layer = &out->layers[i];
         if (!layer->method && !layer->bits && !layer->granularity) continue;
         layer->method = layer->granularity = NULL;
         layer->bits = 0;
@@ -359,7 +359,7 @@ static tare_status choose(struct choosing *c) {
 /* The files of the signature; the groups' memory is the runner's. */
 static tare_status find_samples(struct choosing *c, struct tare_data_groups *groups) {
     enum { BATCH = 8 };
-    const struct tare_automatic_task *task = c->task;
+    const struct tare_autotune_task *task = c->task;
     const struct tare_signature *signature;
     struct tare_model *model;
     tare_status status;
@@ -371,7 +371,7 @@ static tare_status find_samples(struct choosing *c, struct tare_data_groups *gro
             c->runner = (struct tare_runner_options){ .paths = (const char *const *)groups->items[i].files.names,
                                                       .n_paths = groups->items[i].files.count,
                                                       .spec = task->spec,
-                                                      .limit = TARE_AUTOMATIC_RECORDS,
+                                                      .limit = TARE_AUTOTUNE_RECORDS,
                                                       .batch = BATCH,
                                                       .interrupted = task->interrupted };
     if (!c->runner.n_paths) status = TARE_FAIL(TARE_USAGE, "there are no samples of signature '%s'", signature->key);
@@ -380,7 +380,7 @@ done:
     return status;
 }
 
-tare_status tare_automatic_choose(struct tare_automatic *out, const struct tare_automatic_task *task) {
+tare_status tare_workflow_autotune_choose(struct tare_autotune *out, const struct tare_autotune_task *task) {
     const struct tare_progress_options progress = {
         .label = "choosing", .unit = "records", .total = -1, .quiet = task->quiet
     };
@@ -388,7 +388,7 @@ tare_status tare_automatic_choose(struct tare_automatic *out, const struct tare_
     struct choosing c = { .out = out, .task = task, .comparison = { .threads = task->threads } };
     struct tare_data_groups groups = { 0 };
     tare_status status;
-    *out = (struct tare_automatic){ .passes = "" };
+    *out = (struct tare_autotune){ .passes = "" };
     if (task->variant->quantization.options.recipe)
         return TARE_FAIL(TARE_USAGE, "--auto makes a recipe of its own: leave --recipe out");
     out->method = setting->method->name;

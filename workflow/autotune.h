@@ -7,7 +7,7 @@
 #include "eval/variant.h"
 
 /* Everything is borrowed. */
-struct tare_automatic_task {
+struct tare_autotune_task {
     const char *model;                  /* SavedModel directory */
     const struct tare_op_registry *ops; /* NULL: the built-in ones */
     const struct tare_variant
@@ -15,7 +15,7 @@ struct tare_automatic_task {
     struct tare_calibration *calibration; /* with channels and Hessians */
     const char *signature;
     const char *const
-        *data; /* representative samples, as calibration takes them: the first TARE_AUTOMATIC_RECORDS are run */
+        *data; /* representative samples, as calibration takes them: the first TARE_AUTOTUNE_RECORDS are run */
     size_t n_data;
     const struct tare_dataset_spec *spec;     /* what records become; NULL: they are samples */
     const volatile sig_atomic_t *interrupted; /* NULL: never */
@@ -23,9 +23,9 @@ struct tare_automatic_task {
     bool quiet;
 };
 
-enum { TARE_AUTOMATIC_RECORDS = 128 };
+enum { TARE_AUTOTUNE_RECORDS = 128 };
 
-struct tare_automatic_layer {
+struct tare_autotune_layer {
     const char *function, *node, *op;
     const char *input_node; /* whose output is the activation; NULL: it has none */
     int input_output;
@@ -36,12 +36,12 @@ struct tare_automatic_layer {
     const char *why; /* never NULL */
 };
 
-struct tare_automatic {
+struct tare_autotune {
     struct tare_arena arena;
     const char *method;    /* that all layers get but the exceptions */
     const char *algorithm; /* likewise; NULL: no layer has a range, or each its own */
     const char *passes;    /* "gptq,bias_correction"; "": none */
-    struct tare_automatic_layer *layers;
+    struct tare_autotune_layer *layers;
     size_t count;
     double plain_db, db; /* of the first output: before anything was chosen, and with all that was chosen */
     int64_t records;
@@ -50,11 +50,12 @@ struct tare_automatic {
 };
 
 /* `out` is the caller's to free, also after a failure. */
-tare_status tare_automatic_choose(struct tare_automatic *out, const struct tare_automatic_task *task) TARE_WARN_UNUSED;
-void tare_automatic_free(struct tare_automatic *automatic);
+tare_status tare_workflow_autotune_choose(struct tare_autotune *out,
+                                          const struct tare_autotune_task *task) TARE_WARN_UNUSED;
+void tare_workflow_autotune_free(struct tare_autotune *automatic);
 
 /* What was chosen and why, layer by layer; and the same as a recipe (quant/recipe.h) with its passes. */
-void tare_automatic_table(struct tare_strbuf *out, const struct tare_automatic *automatic);
-void tare_automatic_recipe(struct tare_strbuf *out, const struct tare_automatic *automatic);
+void tare_workflow_autotune_table(struct tare_strbuf *out, const struct tare_autotune *automatic);
+void tare_workflow_autotune_recipe(struct tare_strbuf *out, const struct tare_autotune *automatic);
 
 #endif

@@ -18,8 +18,8 @@ static void put_word(struct tare_strbuf *out, const char *name, const char *valu
     tare_strbuf_printf(out, "%s%s", name, value);
 }
 
-static void put_settings(struct tare_strbuf *out, const struct tare_automatic *a,
-                         const struct tare_automatic_layer *layer) {
+static void put_settings(struct tare_strbuf *out, const struct tare_autotune *a,
+                         const struct tare_autotune_layer *layer) {
     const char *algorithm = layer->algorithm ? layer->algorithm : a->algorithm;
     if (layer->method) put_word(out, "", layer->method);
     if (layer->bits) put_word(out, "bits=", layer->bits == 4 ? "4" : "8");
@@ -27,7 +27,7 @@ static void put_settings(struct tare_strbuf *out, const struct tare_automatic *a
     if (algorithm && !layer->method) put_word(out, "algorithm=", algorithm);
 }
 
-void tare_automatic_table(struct tare_strbuf *out, const struct tare_automatic *a) {
+void tare_workflow_autotune_table(struct tare_strbuf *out, const struct tare_autotune *a) {
     struct tare_text_table *table = tare_text_table_new(columns);
     tare_strbuf_printf(out, "\nauto: %s", a->method);
     if (a->algorithm) tare_strbuf_printf(out, ", %s", a->algorithm);
@@ -47,7 +47,7 @@ void tare_automatic_table(struct tare_strbuf *out, const struct tare_automatic *
     tare_text_table_free(table);
 }
 
-void tare_automatic_recipe(struct tare_strbuf *out, const struct tare_automatic *a) {
+void tare_workflow_autotune_recipe(struct tare_strbuf *out, const struct tare_autotune *a) {
     tare_strbuf_printf(out, "# for tare quantize --method %s: %.2f dB instead of %.2f on %lld samples\n", a->method,
                        a->db, a->plain_db, (long long)a->records);
     if (*a->passes) tare_strbuf_printf(out, "passes=%s\n", a->passes);

@@ -19,8 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const tare_observe_names[] = { "quantizable", "all", NULL };
-
 /* ---- what is observed ---- */
 
 static int compare_edges(const void *a, const void *b) {
@@ -29,7 +27,7 @@ static int compare_edges(const void *a, const void *b) {
     return p != q ? (p > q) - (p < q) : (x->index > y->index) - (x->index < y->index);
 }
 
-static tare_status list_wanted(struct tare_calibrating *c) {
+static tare_status list_wanted(struct tare_calibrate_job *c) {
     struct tare_edge_list list = { 0 };
     if (c->options->quantizable) {
         list = *c->options->quantizable;
@@ -45,7 +43,7 @@ static tare_status list_wanted(struct tare_calibrating *c) {
 }
 
 static bool wants_quantizable(void *arg, const struct tare_node *node, size_t output) {
-    const struct tare_calibrating *c = arg;
+    const struct tare_calibrate_job *c = arg;
     const struct tare_edge edge = { .node = (struct tare_node *)(uintptr_t)node, .index = (int)output };
     return c->n_wanted && bsearch(&edge, c->expected, c->n_wanted, sizeof edge, compare_edges);
 }
@@ -60,13 +58,13 @@ static bool is_scaffold(const struct tare_signature *callee, const struct tare_n
 }
 
 static bool wants_all(void *arg, const struct tare_node *node, size_t output) {
-    const struct tare_calibrating *c = arg;
+    const struct tare_calibrate_job *c = arg;
     (void)output;
     return strcmp(node->op, "Const") != 0 && !is_scaffold(c->options->callee, node);
 }
 
 static bool wants_hessian(void *arg, const struct tare_node *node, size_t output) {
-    const struct tare_calibrating *c = arg;
+    const struct tare_calibrate_job *c = arg;
     return tare_hessians_want(c->hessians, node, output);
 }
 
@@ -74,8 +72,8 @@ static bool wants_hessian(void *arg, const struct tare_node *node, size_t output
 
 /* The files by a hash: there may be thousands. Threads, batches and the number of bad records do not change a result.
  */
-static tare_status describe_task(struct tare_calibrating *c) {
-    const struct tare_calibrating_options *options = c->options;
+static tare_status describe_task(struct tare_calibrate_job *c) {
+    const struct tare_calibrate_options *options = c->options;
     struct tare_strbuf text = { 0 };
     for (size_t i = 0; i < c->groups.count; i++) {
         const struct tare_data_group *group = &c->groups.items[i];
@@ -97,10 +95,10 @@ static tare_status describe_task(struct tare_calibrating *c) {
     return c->task ? TARE_OK : TARE_NO_MEMORY;
 }
 
-tare_status tare_calibrating_open(struct tare_calibrating *out, const struct tare_model *model,
-                                  const struct tare_calibrating_options *options) {
+tare_status tare_workflow_calibrate_open(struct tare_calibrate_job *out, const struct tare_model *model,
+                                         const struct tare_calibrate_options *options) {
     const struct tare_signature *plain = options->callee;
-    *out = (struct tare_calibrating){ .model = model, .options = options };
+    *out = (struct tare_calibrate_job){ .model = model, .options = options };
     if (!plain && options->signature) TARE_TRY(tare_pick_signature(&plain, model, options->signature));
     if (options->samples)
         TARE_TRY(tare_data_groups_make_one(&out->groups, model, plain));
@@ -115,14 +113,14 @@ tare_status tare_calibrating_open(struct tare_calibrating *out, const struct tar
     return describe_task(out);
 }
 
-void tare_calibrating_close(struct tare_calibrating *c) {
+void tare_workflow_calibrate_close(struct tare_calibrate_job *c) {
     tare_data_groups_free(&c->groups);
     tare_arena_free(&c->arena);
-    *c = (struct tare_calibrating){ 0 };
+    *c = (struct tare_calibrate_job){ 0 };
 }
 
-static struct tare_calibration_options engine_options(const struct tare_calibrating *c) {
-    const struct tare_calibrating_options *options = c->options;
+static struct tare_calibration_options engine_options(const struct tare_calibrate_job *c) {
+    const struct tare_calibrate_options *options = c->options;
     return (struct tare_calibration_options){
         .threads = options->threads,
         .batch = options->batch,
@@ -138,9 +136,9 @@ static struct tare_calibration_options engine_options(const struct tare_calibrat
     };
 }
 
-tare_status tare_calibrating_measure(struct tare_calibrating_size *out, const struct tare_calibrating *c) {
+tare_status tare_workflow_calibrate_measure(struct tare_calibrate_size *out, const struct tare_calibrate_job *c) {
     const struct tare_calibration_options options = engine_options(c);
-    *out = (struct tare_calibrating_size){ 0 };
+    *out = (struct tare_calibrate_size){ 0 };
     for (size_t i = 0; i < c->groups.count; i++) {
         size_t bytes, tensors;
         TARE_TRY(tare_calibration_bound(&bytes, &tensors, c->model, c->groups.items[i].signature, &options,
@@ -152,45 +150,46 @@ tare_status tare_calibrating_measure(struct tare_calibrating_size *out, const st
     return TARE_OK;
 }
 
-tare_status tare_calibrating_start(struct tare_calibration **out, const struct tare_calibrating *c) {
+tare_status tare_workflow_calibrate_start(struct tare_calibration **out, const struct tare_calibrate_job *c) {
     *out = tare_calibration_new(c->fingerprint, c->settings, c->options->channels);
     return *out ? TARE_OK : TARE_NO_MEMORY;
 }
 
-tare_status tare_calibrating_resume(struct tare_calibration **out, const struct tare_calibrating *c) {
+tare_status tare_workflow_calibrate_resume(struct tare_calibration **out, const struct tare_calibrate_job *c) {
     return tare_calibration_resume(out, c->options->state_path, c->fingerprint, c->settings, c->options->channels,
                                    c->task);
 }
 
-tare_status tare_calibrating_save_state(struct tare_calibration *calibration, const struct tare_calibrating *c) {
+tare_status tare_workflow_calibrate_save_state(struct tare_calibration *calibration,
+                                               const struct tare_calibrate_job *c) {
     return tare_calibration_save_state(calibration, c->options->state_path, c->task);
 }
 
 /* ---- running ---- */
 
 struct shown_progress {
-    const struct tare_calibrating_options *options;
+    const struct tare_calibrate_options *options;
     struct tare_progress *progress;
-    int64_t told;
+    int64_t reported;
 };
 
 static void advance(void *arg, int64_t records) {
     struct shown_progress *shown = arg;
-    tare_progress_advance(shown->progress, records - shown->told);
-    shown->told = records;
+    tare_progress_advance(shown->progress, records - shown->reported);
+    shown->reported = records;
     if (shown->options->tick) shown->options->tick(shown->options->tick_arg);
 }
 
 /* `source`: what the files are read by; NULL for samples of the caller's. */
 static tare_status run_samples(struct tare_calibration *calibration, struct tare_calibration_outcome *outcome,
-                               const struct tare_calibrating *c, const struct tare_data_group *group,
+                               const struct tare_calibrate_job *c, const struct tare_data_group *group,
                                const struct tare_sample_source *samples, const struct tare_source_options *source) {
     const struct tare_progress_options look = { .label = "calibrating",
                                                 .unit = "records",
                                                 .total = -1,
                                                 .quiet = !c->options->progress,
-                                                .told = c->options->told,
-                                                .told_arg = c->options->told_arg };
+                                                .on_progress = c->options->on_progress,
+                                                .progress_arg = c->options->progress_arg };
     struct tare_calibration_options options = engine_options(c);
     struct shown_progress shown = { .options = c->options, .progress = tare_progress_new(&look) };
     struct tare_record_counter *counter = source ? tare_record_counter_start((const char *const *)group->files.names,
@@ -208,7 +207,7 @@ static tare_status run_samples(struct tare_calibration *calibration, struct tare
 
 /* Decoded samples that wait: two rounds of all workers. They may be large. One worker decodes plain samples itself:
  * handing them over costs more. */
-static size_t samples_ahead(const struct tare_calibrating_options *options) {
+static size_t samples_ahead(const struct tare_calibrate_options *options) {
     enum { LEAST = 4, MOST = 256, AUTO = 8 };
     const int threads = options->threads > 0 ? options->threads : tare_cpu_count();
     if (threads == 1 && !options->spec) return 0;
@@ -217,8 +216,8 @@ static size_t samples_ahead(const struct tare_calibrating_options *options) {
 }
 
 static tare_status open_feed(struct tare_sample_feed *feed, struct tare_source_options *source,
-                             const struct tare_calibrating *c, const struct tare_data_group *group) {
-    const struct tare_calibrating_options *options = c->options;
+                             const struct tare_calibrate_job *c, const struct tare_data_group *group) {
+    const struct tare_calibrate_options *options = c->options;
     *source = (struct tare_source_options){ .shard = options->shard,
                                             .shards = options->shards,
                                             .stop = options->limit,
@@ -230,7 +229,7 @@ static tare_status open_feed(struct tare_sample_feed *feed, struct tare_source_o
 }
 
 static tare_status run_group(struct tare_calibration *calibration, struct tare_calibration_outcome *outcome,
-                             const struct tare_calibrating *c, const struct tare_data_group *group) {
+                             const struct tare_calibrate_job *c, const struct tare_data_group *group) {
     struct tare_source_options source;
     struct tare_sample_feed feed;
     tare_status status;
@@ -242,9 +241,9 @@ static tare_status run_group(struct tare_calibration *calibration, struct tare_c
     return status;
 }
 
-tare_status tare_calibrating_run(struct tare_calibration *calibration, struct tare_calibrating_outcome *outcome,
-                                 const struct tare_calibrating *c) {
-    *outcome = (struct tare_calibrating_outcome){ 0 };
+tare_status tare_workflow_calibrate_run(struct tare_calibration *calibration, struct tare_calibrate_outcome *outcome,
+                                        const struct tare_calibrate_job *c) {
+    *outcome = (struct tare_calibrate_outcome){ 0 };
     for (size_t i = 0; i < c->groups.count; i++) {
         struct tare_calibration_outcome one = { 0 };
         tare_status status = run_group(calibration, &one, c, &c->groups.items[i]);
@@ -283,7 +282,8 @@ static tare_status read_feed(struct tare_calibration *calibration, struct tare_t
     }
 }
 
-tare_status tare_calibrating_read(struct tare_calibration *calibration, const struct tare_calibrating *c) {
+tare_status tare_workflow_calibrate_read_only(struct tare_calibration *calibration,
+                                              const struct tare_calibrate_job *c) {
     tare_status status = TARE_OK;
     for (size_t i = 0; i < c->groups.count && status == TARE_OK; i++) {
         const size_t n_inputs = tare_signature_feed_count(c->groups.items[i].signature);
@@ -300,25 +300,25 @@ tare_status tare_calibrating_read(struct tare_calibration *calibration, const st
 }
 
 static tare_status count_hessians(struct tare_hessians *hessians, const struct tare_model *model,
-                                  const struct tare_calibrating_options *options) {
+                                  const struct tare_calibrate_options *options) {
     struct tare_calibration *scratch = NULL; /* notes which records were looked at */
-    struct tare_calibrating_outcome outcome;
-    struct tare_calibrating calibrating;
+    struct tare_calibrate_outcome outcome;
+    struct tare_calibrate_job job;
     tare_status status;
-    TARE_CHECK(tare_calibrating_open(&calibrating, model, options));
-    calibrating.hessians = hessians;
-    TARE_CHECK(tare_calibrating_start(&scratch, &calibrating));
-    status = tare_calibrating_run(scratch, &outcome, &calibrating);
+    TARE_CHECK(tare_workflow_calibrate_open(&job, model, options));
+    job.hessians = hessians;
+    TARE_CHECK(tare_workflow_calibrate_start(&scratch, &job));
+    status = tare_workflow_calibrate_run(scratch, &outcome, &job);
 done:
-    tare_calibrating_close(&calibrating);
+    tare_workflow_calibrate_close(&job);
     tare_calibration_free(scratch);
     return status;
 }
 
-tare_status tare_calibrate_hessians(struct tare_calibration *calibration, const struct tare_model *model,
-                                    const struct tare_calibrating_options *options) {
+tare_status tare_workflow_calibrate_hessians(struct tare_calibration *calibration, const struct tare_model *model,
+                                             const struct tare_calibrate_options *options) {
     static const size_t LIMIT = (size_t)2 << 30;
-    struct tare_calibrating_options second = *options;
+    struct tare_calibrate_options second = *options;
     size_t left_out;
     if (!calibration->hessians && !(calibration->hessians = tare_hessians_new())) return TARE_NO_MEMORY;
     TARE_TRY(tare_quant_want_hessians(calibration->hessians, &left_out, model, calibration, LIMIT));
@@ -332,31 +332,31 @@ tare_status tare_calibrate_hessians(struct tare_calibration *calibration, const 
     return tare_error_prefix(count_hessians(calibration->hessians, model, &second), "Hessians");
 }
 
-tare_status tare_calibrate_files(struct tare_calibration **out, const struct tare_model *model,
-                                 const struct tare_calibrating_options *options) {
-    struct tare_calibrating_outcome outcome;
-    struct tare_calibrating calibrating;
+tare_status tare_workflow_calibrate(struct tare_calibration **out, const struct tare_model *model,
+                                    const struct tare_calibrate_options *options) {
+    struct tare_calibrate_outcome outcome;
+    struct tare_calibrate_job job;
     tare_status status;
     *out = NULL;
-    TARE_CHECK(tare_calibrating_open(&calibrating, model, options));
-    TARE_CHECK(tare_calibrating_start(out, &calibrating));
-    status = tare_calibrating_run(*out, &outcome, &calibrating);
-    if (status == TARE_OK && options->hessians) status = tare_calibrate_hessians(*out, model, options);
+    TARE_CHECK(tare_workflow_calibrate_open(&job, model, options));
+    TARE_CHECK(tare_workflow_calibrate_start(out, &job));
+    status = tare_workflow_calibrate_run(*out, &outcome, &job);
+    if (status == TARE_OK && options->hessians) status = tare_workflow_calibrate_hessians(*out, model, options);
 done:
-    tare_calibrating_close(&calibrating);
+    tare_workflow_calibrate_close(&job);
     if (status == TARE_OK) return TARE_OK;
     tare_calibration_free(*out);
     *out = NULL;
     return status;
 }
 
-tare_status tare_calibrate_from(struct tare_calibration **out, const struct tare_model *model, const char *file,
-                                const struct tare_calibrating_options *options) {
+tare_status tare_workflow_calibrate_from(struct tare_calibration **out, const struct tare_model *model,
+                                         const char *file, const struct tare_calibrate_options *options) {
     tare_status status;
-    if (!file) return tare_calibrate_files(out, model, options);
+    if (!file) return tare_workflow_calibrate(out, model, options);
     TARE_TRY(tare_calibration_load_for(out, model, file));
     if (!options->hessians || !options->n_data) return TARE_OK;
-    status = tare_calibrate_hessians(*out, model, options);
+    status = tare_workflow_calibrate_hessians(*out, model, options);
     if (status == TARE_OK) return TARE_OK;
     tare_calibration_free(*out);
     *out = NULL;

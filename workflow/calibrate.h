@@ -2,18 +2,18 @@
 #ifndef TARE_WORKFLOW_CALIBRATE_H
 #define TARE_WORKFLOW_CALIBRATE_H
 
-#include "base/option.h"
 #include "calib/calibration.h"
 #include "calib/source.h"
 #include "datasets/spec.h"
 #include "workflow/calibration_data.h"
+#include "workflow/requests.h"
 
 #include <signal.h>
 
 struct tare_edge_list; /* quant/rewrite.h */
 
 /* Zero it for the defaults. Everything in it is borrowed. */
-struct tare_calibrating_options {
+struct tare_calibrate_options {
     const char *signature;               /* of files that name none; NULL: serving_default, or the only one */
     const struct tare_signature *callee; /* instead of one of the model's own: that of a function; NULL: none */
     const uint64_t *fingerprint;         /* of the model before the callee's call was added; NULL: as it is now */
@@ -29,68 +29,23 @@ struct tare_calibrating_options {
     int64_t max_bad;                      /* bad records of each signature to pass over */
     bool observe_all;                     /* every floating tensor, not only what quantization asks for */
     bool channels;                        /* statistics per channel, too */
-    bool hessians;           /* of the layers' inputs, too: tare_calibrate_files looks at the samples twice */
+    bool hessians;           /* of the layers' inputs, too: tare_workflow_calibrate looks at the samples twice */
     const char *state_path;  /* where the state is saved every few seconds; NULL: nowhere */
     double autosave_seconds; /* 0: 5 */
     const struct tare_sample_source *samples; /* of the signature, instead of data; NULL: files */
     bool progress;                            /* on standard error */
-    void (*told)(void *arg, const char *label, int64_t done,
-                 int64_t total); /* of progress (base/progress.h); NULL: not */
-    void *told_arg;
+    void (*on_progress)(void *arg, const char *label, int64_t done,
+                        int64_t total); /* of progress (base/progress.h); NULL: not */
+    void *progress_arg;
     void (*tick)(void *arg); /* called now and then by one thread at a time; NULL: not */
     void *tick_arg;
     const volatile sig_atomic_t *interrupted; /* NULL: never */
 };
 
-/* What users choose, by rows: for `tare calibrate` and for the texts of the public functions. */
-struct tare_calibrating_choice {
-    const char *signature;
-    int64_t limit, max_bad;
-    int threads, batch;
-    enum { TARE_OBSERVE_QUANTIZABLE, TARE_OBSERVE_ALL } observe;
-    bool channels;
-};
-extern const char *const tare_observe_names[]; /* ends with NULL */
-
-#define TARE_CALIBRATING_ROW(type, member, kind_, field)                                                               \
-    .kind = TARE_OPTION_##kind_, .offset = offsetof(type, member) + offsetof(struct tare_calibrating_choice, field)
-/* The rows, for options that have a struct tare_calibrating_choice `member`. */
-#define TARE_CALIBRATING_OPTIONS(type, member)                                                                         \
-    { .name = "signature",                                                                                             \
-      TARE_CALIBRATING_ROW(type, member, STRING, signature),                                                           \
-      .placeholder = "S",                                                                                              \
-      .help = "signature of the files that name none (default serving_default)" },                                     \
-        { .name = "threads",                                                                                           \
-          TARE_CALIBRATING_ROW(type, member, INT, threads),                                                            \
-          .min = 0,                                                                                                    \
-          .max = 1024,                                                                                                 \
-          .help = "workers (default one a processor; one for a model with state)" },                                   \
-        { .name = "batch",                                                                                             \
-          TARE_CALIBRATING_ROW(type, member, INT, batch),                                                              \
-          .min = 0,                                                                                                    \
-          .max = 65536,                                                                                                \
-          .help = "records to run together where that changes nothing (default as many as pay)" },                     \
-        { .name = "limit",                                                                                             \
-          TARE_CALIBRATING_ROW(type, member, INT64, limit),                                                            \
-          .min = 0,                                                                                                    \
-          .max = 1e15,                                                                                                 \
-          .help = "look at the first records of each signature only (default all)" },                                  \
-        { .name = "observe",                                                                                           \
-          TARE_CALIBRATING_ROW(type, member, CHOICE, observe),                                                         \
-          .choices = tare_observe_names,                                                                               \
-          .help = "what to count: the tensors that quantization asks for, or all" },                                   \
-        { .name = "channels",                                                                                          \
-          TARE_CALIBRATING_ROW(type, member, FLAG, channels),                                                          \
-          .help = "count per channel (last dimension), too" },                                                         \
-    {                                                                                                                  \
-        .name = "max-bad", TARE_CALIBRATING_ROW(type, member, INT64, max_bad), .min = 0, .max = 1e15,                  \
-        .help = "bad records of each signature to pass over and write down"                                            \
-    }
-
 /* A calibration that is to be made. */
-struct tare_calibrating {
+struct tare_calibrate_job {
     const struct tare_model *model;
-    const struct tare_calibrating_options *options;
+    const struct tare_calibrate_options *options;
     struct tare_data_groups groups;
     struct tare_arena arena;
     struct tare_edge *expected; /* sorted; what quantization asks for */
@@ -101,7 +56,7 @@ struct tare_calibrating {
 };
 
 /* How it went, over all signatures. */
-struct tare_calibrating_outcome {
+struct tare_calibrate_outcome {
     int64_t records; /* counted by this run */
     int threads, batch;
     const char *batch_reason; /* why it is 1 though more was asked for; NULL otherwise */
@@ -109,45 +64,46 @@ struct tare_calibrating_outcome {
     double seconds;
 };
 
-/* Finds signatures and files. End with tare_calibrating_close, also after a failure. */
-tare_status tare_calibrating_open(struct tare_calibrating *out, const struct tare_model *model,
-                                  const struct tare_calibrating_options *options) TARE_WARN_UNUSED;
-void tare_calibrating_close(struct tare_calibrating *calibrating);
+/* Finds signatures and files. End with tare_workflow_calibrate_close, also after a failure. */
+tare_status tare_workflow_calibrate_open(struct tare_calibrate_job *out, const struct tare_model *model,
+                                         const struct tare_calibrate_options *options) TARE_WARN_UNUSED;
+void tare_workflow_calibrate_close(struct tare_calibrate_job *job);
 /* Tensors that will be observed, and the most bytes that the statistics of each and of all can take, whatever the data,
  * the number of records and of workers; with statistics per channel, which hang on the shapes of the data, at most so
  * much more. */
-struct tare_calibrating_size {
+struct tare_calibrate_size {
     size_t tensors, bytes_each, bytes;
 };
-tare_status tare_calibrating_measure(struct tare_calibrating_size *out,
-                                     const struct tare_calibrating *calibrating) TARE_WARN_UNUSED;
+tare_status tare_workflow_calibrate_measure(struct tare_calibrate_size *out,
+                                            const struct tare_calibrate_job *job) TARE_WARN_UNUSED;
 /* An empty calibration to run into; or the saved one, TARE_NOT_FOUND when there is none. *out is the caller's. */
-tare_status tare_calibrating_start(struct tare_calibration **out,
-                                   const struct tare_calibrating *calibrating) TARE_WARN_UNUSED;
-tare_status tare_calibrating_resume(struct tare_calibration **out,
-                                    const struct tare_calibrating *calibrating) TARE_WARN_UNUSED;
+tare_status tare_workflow_calibrate_start(struct tare_calibration **out,
+                                          const struct tare_calibrate_job *job) TARE_WARN_UNUSED;
+tare_status tare_workflow_calibrate_resume(struct tare_calibration **out,
+                                           const struct tare_calibrate_job *job) TARE_WARN_UNUSED;
 /* Runs what the calibration does not have yet. TARE_INTERRUPTED: asked to stop. */
-tare_status tare_calibrating_run(struct tare_calibration *calibration, struct tare_calibrating_outcome *outcome,
-                                 const struct tare_calibrating *calibrating) TARE_WARN_UNUSED;
+tare_status tare_workflow_calibrate_run(struct tare_calibration *calibration, struct tare_calibrate_outcome *outcome,
+                                        const struct tare_calibrate_job *job) TARE_WARN_UNUSED;
 /* Reads and checks the records without running them: the calibration gets their numbers and the bad ones, no
  * statistics. */
-tare_status tare_calibrating_read(struct tare_calibration *calibration,
-                                  const struct tare_calibrating *calibrating) TARE_WARN_UNUSED;
+tare_status tare_workflow_calibrate_read_only(struct tare_calibration *calibration,
+                                              const struct tare_calibrate_job *job) TARE_WARN_UNUSED;
 /* Saves the calibration as a state to go on from: nothing in it will be run again. */
-tare_status tare_calibrating_save_state(struct tare_calibration *calibration,
-                                        const struct tare_calibrating *calibrating) TARE_WARN_UNUSED;
+tare_status tare_workflow_calibrate_save_state(struct tare_calibration *calibration,
+                                               const struct tare_calibrate_job *job) TARE_WARN_UNUSED;
 
 /* All of it in one go. *out is the caller's. */
-tare_status tare_calibrate_files(struct tare_calibration **out, const struct tare_model *model,
-                                 const struct tare_calibrating_options *options) TARE_WARN_UNUSED;
+tare_status tare_workflow_calibrate(struct tare_calibration **out, const struct tare_model *model,
+                                    const struct tare_calibrate_options *options) TARE_WARN_UNUSED;
 
 /* The same, with the statistics of a calibration file (NULL: none); the samples are then for Hessians alone. */
-tare_status tare_calibrate_from(struct tare_calibration **out, const struct tare_model *model, const char *file,
-                                const struct tare_calibrating_options *options) TARE_WARN_UNUSED;
+tare_status tare_workflow_calibrate_from(struct tare_calibration **out, const struct tare_model *model,
+                                         const char *file,
+                                         const struct tare_calibrate_options *options) TARE_WARN_UNUSED;
 
 /* Adds the Hessians of the layers' inputs to a calibration of the same samples: a look at them of its own, as it needs
  * to know how far activations reach. Layers are left out when all take more than 2 GiB. */
-tare_status tare_calibrate_hessians(struct tare_calibration *calibration, const struct tare_model *model,
-                                    const struct tare_calibrating_options *options) TARE_WARN_UNUSED;
+tare_status tare_workflow_calibrate_hessians(struct tare_calibration *calibration, const struct tare_model *model,
+                                             const struct tare_calibrate_options *options) TARE_WARN_UNUSED;
 
 #endif

@@ -17,10 +17,10 @@ static bool can_be_read_again(const struct tare_data_group *group) {
 }
 
 /* The first `limit` records of one signature, into a calibration that is then forgotten. */
-static tare_status run_some(struct tare_calibrating_outcome *outcome, const struct tare_calibrating *c, size_t group,
+static tare_status run_some(struct tare_calibrate_outcome *outcome, const struct tare_calibrate_job *c, size_t group,
                             int64_t limit) {
-    struct tare_calibrating_options options = *c->options;
-    struct tare_calibrating some = *c;
+    struct tare_calibrate_options options = *c->options;
+    struct tare_calibrate_job some = *c;
     struct tare_calibration *scratch = NULL;
     tare_status status;
     options.limit = options.limit > 0 && options.limit < limit ? options.limit : limit;
@@ -29,15 +29,15 @@ static tare_status run_some(struct tare_calibrating_outcome *outcome, const stru
     some.options = &options;
     some.groups.items += group;
     some.groups.count = 1;
-    TARE_TRY(tare_calibrating_start(&scratch, &some));
-    status = tare_calibrating_run(scratch, outcome, &some);
+    TARE_TRY(tare_workflow_calibrate_start(&scratch, &some));
+    status = tare_workflow_calibrate_run(scratch, outcome, &some);
     tare_calibration_free(scratch);
     return status;
 }
 
-static tare_status estimate_group(struct tare_calibrating_estimate *out, const struct tare_calibrating *c, size_t group,
+static tare_status estimate_group(struct tare_calibrate_estimate *out, const struct tare_calibrate_job *c, size_t group,
                                   int64_t records) {
-    struct tare_calibrating_outcome outcome = { 0 };
+    struct tare_calibrate_outcome outcome = { 0 };
     const int64_t shards = c->options->shards > 1 ? c->options->shards : 1;
     for (int64_t limit = FIRST_RECORDS * shards;; limit *= GROWTH) {
         TARE_TRY(run_some(&outcome, c, group, limit));
@@ -50,10 +50,11 @@ static tare_status estimate_group(struct tare_calibrating_estimate *out, const s
     return TARE_OK;
 }
 
-tare_status tare_calibrating_estimate(struct tare_calibrating_estimate *out, const struct tare_calibration *calibration,
-                                      const struct tare_calibrating *c) {
+tare_status tare_workflow_calibrate_estimate(struct tare_calibrate_estimate *out,
+                                             const struct tare_calibration *calibration,
+                                             const struct tare_calibrate_job *c) {
     struct rusage usage;
-    *out = (struct tare_calibrating_estimate){ 0 };
+    *out = (struct tare_calibrate_estimate){ 0 };
     for (size_t i = 0; i < c->groups.count; i++)
         if (!can_be_read_again(&c->groups.items[i])) return TARE_OK;
     for (size_t i = 0; i < c->groups.count; i++) {

@@ -4,7 +4,7 @@
 
 #include "workflow/calibrate.h"
 
-struct tare_calibrating_estimate {
+struct tare_calibrate_estimate {
     double seconds;   /* of the whole run */
     int64_t measured; /* records that were run to know; 0: none, the samples can be read only once */
     int threads;      /* that ran them */
@@ -12,9 +12,10 @@ struct tare_calibrating_estimate {
         peak_bytes; /* the process's largest resident set up to now; a run of any number of records takes the same */
 };
 
-/* `calibration` says how many records there are (tare_calibrating_read). Runs the first records of each signature, more
- * until that takes half a second, or all. */
-tare_status tare_calibrating_estimate(struct tare_calibrating_estimate *out, const struct tare_calibration *calibration,
-                                      const struct tare_calibrating *calibrating) TARE_WARN_UNUSED;
+/* `calibration` says how many records there are (tare_workflow_calibrate_read_only). Runs the first records of each
+ * signature, more until that takes half a second, or all. */
+tare_status tare_workflow_calibrate_estimate(struct tare_calibrate_estimate *out,
+                                             const struct tare_calibration *calibration,
+                                             const struct tare_calibrate_job *job) TARE_WARN_UNUSED;
 
 #endif

@@ -17,11 +17,12 @@
 
 /* Every variant that quantizes does so by the same options. A recipe may bring layers that need ranges to methods that
  * do not. */
-static tare_status apply_layer_options(struct tare_comparing *c) {
+static tare_status apply_layer_options(struct tare_compare_job *c) {
     for (size_t i = 0; i < c->variants.count; i++) {
         struct tare_variant *variant = &c->variants.variants[i];
         if (!variant->granularity) continue;
-        TARE_TRY(tare_layer_options_apply(&variant->quantization.options, &c->result.arena, &c->options->layers));
+        TARE_TRY(
+            tare_workflow_quantize_apply_layers(&variant->quantization.options, &c->result.arena, &c->options->layers));
         if (!variant->quantization.options.setting.method->takes_wide)
             variant->quantization.options.setting.activation_bits = 0;
         if (variant->algorithm || !tare_quant_needs_ranges(&variant->quantization.options)) continue;
@@ -31,8 +32,6 @@ static tare_status apply_layer_options(struct tare_comparing *c) {
     }
     return TARE_OK;
 }
-
-const char *const tare_comparing_chips[] = { "v2", "v3", "v4", "v5e", "v5p", "v6e", NULL };
 
 /* ---- calibration ---- */
 
@@ -44,16 +43,16 @@ static const char *needing_samples(const struct tare_variant_list *list) {
     return "";
 }
 
-static bool needs_hessians(const struct tare_comparing *c) {
+static bool needs_hessians(const struct tare_compare_job *c) {
     return c->options->automatic || tare_variants_need_hessians(&c->variants);
 }
 
-static bool needs_calibration(const struct tare_comparing *c) {
+static bool needs_calibration(const struct tare_compare_job *c) {
     return c->options->automatic || tare_variants_calibrate(&c->variants);
 }
 
-static tare_status check_calibration_given(const struct tare_comparing *c) {
-    const struct tare_comparing_task *task = c->task;
+static tare_status check_calibration_given(const struct tare_compare_job *c) {
+    const struct tare_compare_task *task = c->task;
     if (task->calibration_file && task->n_calibration_data && !needs_hessians(c))
         return TARE_FAIL(TARE_USAGE, "give --calibration or --calibration-data, not both");
     if (c->options->automatic && !task->n_calibration_data)
@@ -64,22 +63,22 @@ static tare_status check_calibration_given(const struct tare_comparing *c) {
                      needing_samples(&c->variants));
 }
 
-static tare_status calibrate_prepared(struct tare_comparing *c, const struct tare_model *model) {
-    const struct tare_comparing_task *task = c->task;
-    const struct tare_calibrating_options calibrating = { .signature = c->options->signature,
-                                                          .data = task->calibration_data,
-                                                          .n_data = task->n_calibration_data,
-                                                          .spec = task->spec,
-                                                          .channels = c->options->automatic ||
-                                                                      tare_variants_need_channels(&c->variants),
-                                                          .hessians = needs_hessians(c),
-                                                          .interrupted = task->interrupted };
+static tare_status calibrate_prepared(struct tare_compare_job *c, const struct tare_model *model) {
+    const struct tare_compare_task *task = c->task;
+    const struct tare_calibrate_options options = { .signature = c->options->signature,
+                                                    .data = task->calibration_data,
+                                                    .n_data = task->n_calibration_data,
+                                                    .spec = task->spec,
+                                                    .channels = c->options->automatic ||
+                                                                tare_variants_need_channels(&c->variants),
+                                                    .hessians = needs_hessians(c),
+                                                    .interrupted = task->interrupted };
     c->result.calibrations += !task->calibration_file;
-    return tare_calibrate_from(&c->calibration, model, task->calibration_file, &calibrating);
+    return tare_workflow_calibrate_from(&c->calibration, model, task->calibration_file, &options);
 }
 
 /* Once for all methods and algorithms. */
-static tare_status calibrate(struct tare_comparing *c) {
+static tare_status calibrate(struct tare_compare_job *c) {
     struct tare_model *model;
     tare_status status;
     if (!needs_calibration(c)) return TARE_OK;
@@ -97,15 +96,15 @@ static tare_status calibrate(struct tare_comparing *c) {
 
 /* ---- models ---- */
 
-const struct tare_variant *tare_comparing_first_quantizing(const struct tare_comparing *c) {
+const struct tare_variant *tare_workflow_compare_first_quantizing(const struct tare_compare_job *c) {
     for (size_t i = 0; i < c->variants.count; i++)
         if (c->variants.variants[i].granularity) return &c->variants.variants[i];
     return NULL;
 }
 
-static tare_status add_row(struct tare_comparing *c, struct tare_model *model, const struct tare_variant *variant,
+static tare_status add_row(struct tare_compare_job *c, struct tare_model *model, const struct tare_variant *variant,
                            const struct tare_quant_report *report) {
-    const bool first = variant->granularity && variant == tare_comparing_first_quantizing(c);
+    const bool first = variant->granularity && variant == tare_workflow_compare_first_quantizing(c);
     const struct tare_signature *signature;
     struct tare_comparison_row *row;
     TARE_TRY(tare_pick_signature(&signature, model, c->options->signature));
@@ -122,7 +121,7 @@ static tare_status add_row(struct tare_comparing *c, struct tare_model *model, c
 }
 
 /* The model as it was given: not even prepared. */
-static tare_status compare_float(struct tare_comparing *c) {
+static tare_status compare_float(struct tare_compare_job *c) {
     const struct tare_saved_model_options options = { .ops = c->task->ops };
     const struct tare_quant_report none = { 0 };
     struct tare_model *model;
@@ -134,14 +133,14 @@ static tare_status compare_float(struct tare_comparing *c) {
 }
 
 /* The reports explain the layers of the first method that quantizes. */
-static tare_status explain(struct tare_comparing *c, const struct tare_variant *variant,
+static tare_status explain(struct tare_compare_job *c, const struct tare_variant *variant,
                            const struct tare_quant_report *report) {
-    if (variant != tare_comparing_first_quantizing(c)) return TARE_OK;
+    if (variant != tare_workflow_compare_first_quantizing(c)) return TARE_OK;
     return tare_explain(&c->result.explanations, &c->result.arena, report, c->calibration,
                         variant->algorithm ? &variant->choice : NULL, true);
 }
 
-static tare_status compare_variant(struct tare_comparing *c, struct tare_variant *variant) {
+static tare_status compare_variant(struct tare_compare_job *c, struct tare_variant *variant) {
     struct tare_quant_report report;
     struct tare_arena arena = { 0 };
     struct tare_model *model;
@@ -156,35 +155,35 @@ static tare_status compare_variant(struct tare_comparing *c, struct tare_variant
 }
 
 /* Chosen on the samples, then measured as the others are. */
-static tare_status compare_automatic(struct tare_comparing *c) {
-    const struct tare_comparing_task *task = c->task;
-    const struct tare_automatic_task automatic = { .model = task->model,
-                                                   .ops = task->ops,
-                                                   .variant = tare_comparing_first_quantizing(c),
-                                                   .calibration = c->calibration,
-                                                   .signature = c->options->signature,
-                                                   .data = task->calibration_data,
-                                                   .n_data = task->n_calibration_data,
-                                                   .spec = task->spec,
-                                                   .interrupted = task->interrupted,
-                                                   .threads = c->result.threads,
-                                                   .quiet = task->quiet };
-    TARE_TRY(tare_automatic_choose(&c->automatic, &automatic));
+static tare_status compare_automatic(struct tare_compare_job *c) {
+    const struct tare_compare_task *task = c->task;
+    const struct tare_autotune_task automatic = { .model = task->model,
+                                                  .ops = task->ops,
+                                                  .variant = tare_workflow_compare_first_quantizing(c),
+                                                  .calibration = c->calibration,
+                                                  .signature = c->options->signature,
+                                                  .data = task->calibration_data,
+                                                  .n_data = task->n_calibration_data,
+                                                  .spec = task->spec,
+                                                  .interrupted = task->interrupted,
+                                                  .threads = c->result.threads,
+                                                  .quiet = task->quiet };
+    TARE_TRY(tare_workflow_autotune_choose(&c->automatic, &automatic));
     return compare_variant(c, &c->automatic.variant);
 }
 
-static struct tare_progress *new_progress(const struct tare_comparing *c, int64_t total) {
+static struct tare_progress *new_progress(const struct tare_compare_job *c, int64_t total) {
     const struct tare_progress_options options = { .label = "comparing",
                                                    .unit = "records",
                                                    .total = total,
                                                    .quiet = c->task->quiet,
-                                                   .told = c->task->told,
-                                                   .told_arg = c->task->told_arg };
+                                                   .on_progress = c->task->on_progress,
+                                                   .progress_arg = c->task->progress_arg };
     return tare_progress_new(&options);
 }
 
 /* Float tells how many records there are. */
-static tare_status compare_all(struct tare_comparing *c) {
+static tare_status compare_all(struct tare_compare_job *c) {
     tare_status status;
     TARE_TRY(calibrate(c));
     c->result.progress = new_progress(c, c->options->limit ? c->options->limit : -1);
@@ -198,12 +197,12 @@ static tare_status compare_all(struct tare_comparing *c) {
     return status;
 }
 
-static int64_t memory_of(const struct tare_comparing_options *options) {
+static int64_t memory_of(const struct tare_compare_request *options) {
     return options->sensitivity_memory > 0 ? options->sensitivity_memory * 1000000 : -1;
 }
 
-static tare_status measure_sensitivity(struct tare_comparing *c) {
-    const struct tare_comparing_options *options = c->options;
+static tare_status measure_sensitivity(struct tare_compare_job *c) {
+    const struct tare_compare_request *options = c->options;
     struct tare_runner_options runner = c->runner;
     struct tare_variant variant;
     const struct tare_sensitivity_task task = { .model = c->task->model,
@@ -216,7 +215,7 @@ static tare_status measure_sensitivity(struct tare_comparing *c) {
                                                 .threads = c->result.threads,
                                                 .quiet = c->task->quiet,
                                                 .memory = memory_of(options) };
-    variant = *tare_comparing_first_quantizing(c);
+    variant = *tare_workflow_compare_first_quantizing(c);
     if (!runner.limit || runner.limit > options->sensitivity_limit) runner.limit = options->sensitivity_limit;
     TARE_TRY(tare_sensitivity_measure(&c->sensitivity, &task));
     c->result.sensitivity = &c->sensitivity;
@@ -224,22 +223,23 @@ static tare_status measure_sensitivity(struct tare_comparing *c) {
 }
 
 /* The search measures the sensitivity that it goes by. */
-static tare_status search_target(struct tare_comparing *c) {
-    const struct tare_comparing_options *options = c->options;
-    const struct tare_targeting_task task = { .options = &options->target,
-                                              .model = c->task->model,
-                                              .ops = c->task->ops,
-                                              .variant = options->automatic ? &c->automatic.variant
-                                                                            : tare_comparing_first_quantizing(c),
-                                              .calibration = c->calibration,
-                                              .signature = options->signature,
-                                              .label = options->label,
-                                              .runner = &c->runner,
-                                              .sensitivity_limit = options->sensitivity_limit,
-                                              .sensitivity_memory = memory_of(options),
-                                              .threads = c->result.threads,
-                                              .quiet = c->task->quiet };
-    TARE_TRY(tare_targeting_run(&c->targeting, &task, NULL));
+static tare_status search_target(struct tare_compare_job *c) {
+    const struct tare_compare_request *options = c->options;
+    const struct tare_mixed_precision_task task = { .options = &options->target,
+                                                    .model = c->task->model,
+                                                    .ops = c->task->ops,
+                                                    .variant = options->automatic
+                                                                   ? &c->automatic.variant
+                                                                   : tare_workflow_compare_first_quantizing(c),
+                                                    .calibration = c->calibration,
+                                                    .signature = options->signature,
+                                                    .label = options->label,
+                                                    .runner = &c->runner,
+                                                    .sensitivity_limit = options->sensitivity_limit,
+                                                    .sensitivity_memory = memory_of(options),
+                                                    .threads = c->result.threads,
+                                                    .quiet = c->task->quiet };
+    TARE_TRY(tare_workflow_mixed_precision_run(&c->targeting, &task, NULL));
     if (options->sensitivity) c->result.sensitivity = &c->targeting.sensitivity;
     c->result.target = &c->targeting.result;
     return TARE_OK;
@@ -247,7 +247,7 @@ static tare_status search_target(struct tare_comparing *c) {
 
 /* ---- what the figures were made of ---- */
 
-static void add_line(struct tare_comparing *c, const char *name, const char *value) {
+static void add_line(struct tare_compare_job *c, const char *name, const char *value) {
     struct tare_comparison *r = &c->result;
     if (value && r->n_manifest < sizeof r->manifest / sizeof *r->manifest)
         r->manifest[r->n_manifest++] = (struct tare_manifest_row){ name, value };
@@ -264,16 +264,16 @@ static const char *join(struct tare_arena *arena, const char *const *items, size
 }
 
 /* Silent where a file cannot be hashed (standard input). */
-static void add_hash(struct tare_comparing *c, const char *name, const char *const *paths, size_t count) {
+static void add_hash(struct tare_compare_job *c, const char *name, const char *const *paths, size_t count) {
     char hash[TARE_KEY_SIZE];
     if (count && tare_files_key(hash, paths, count) == TARE_OK)
         add_line(c, name, tare_arena_strdup(&c->result.arena, hash));
     tare_error_clear();
 }
 
-static void describe(struct tare_comparing *c, double seconds) {
-    const struct tare_comparing_options *o = c->options;
-    const struct tare_comparing_task *task = c->task;
+static void describe(struct tare_compare_job *c, double seconds) {
+    const struct tare_compare_request *o = c->options;
+    const struct tare_compare_task *task = c->task;
     struct tare_arena *arena = &c->result.arena;
     char hash[TARE_KEY_SIZE];
     time_t now = time(NULL);
@@ -302,7 +302,7 @@ static void describe(struct tare_comparing *c, double seconds) {
     if (o->layers.depthwise) add_line(c, "depthwise", "quantized, too");
 }
 
-tare_status tare_comparing_wrote(struct tare_comparing *c, const char *what, const char *path) {
+tare_status tare_workflow_compare_add_file(struct tare_compare_job *c, const char *what, const char *path) {
     struct tare_arena *arena = &c->result.arena;
     const char *name = tare_arena_printf(arena, "%s written", what),
                *of = tare_arena_printf(arena, "hash of the %s", what);
@@ -317,18 +317,18 @@ tare_status tare_comparing_wrote(struct tare_comparing *c, const char *what, con
 
 /* ---- all of it ---- */
 
-tare_status tare_comparing_open(struct tare_comparing *out, const struct tare_comparing_options *options,
-                                const struct tare_comparing_task *task) {
-    *out = (struct tare_comparing){ .options = options, .task = task };
+tare_status tare_workflow_compare_open(struct tare_compare_job *out, const struct tare_compare_request *options,
+                                       const struct tare_compare_task *task) {
+    *out = (struct tare_compare_job){ .options = options, .task = task };
     TARE_TRY(tare_variants_parse(&out->variants, &out->result.arena, options->methods, options->algorithms,
                                  options->granularities, options->bits));
     TARE_TRY(apply_layer_options(out));
     TARE_TRY(check_calibration_given(out));
-    if (tare_targeting_wanted(&options->target) && !tare_comparing_first_quantizing(out))
+    if (tare_workflow_mixed_precision_requested(&options->target) && !tare_workflow_compare_first_quantizing(out))
         return TARE_FAIL(TARE_USAGE, "a target needs a method that quantizes");
-    if (options->automatic && !tare_comparing_first_quantizing(out))
+    if (options->automatic && !tare_workflow_compare_first_quantizing(out))
         return TARE_FAIL(TARE_USAGE, "--auto needs a method that quantizes");
-    if (options->sensitivity && !tare_comparing_first_quantizing(out))
+    if (options->sensitivity && !tare_workflow_compare_first_quantizing(out))
         return TARE_FAIL(TARE_USAGE, "--sensitivity needs a method that quantizes");
     out->runner = (struct tare_runner_options){ .paths = task->data,
                                                 .n_paths = task->n_data,
@@ -344,11 +344,11 @@ tare_status tare_comparing_open(struct tare_comparing *out, const struct tare_co
     return TARE_OK;
 }
 
-tare_status tare_comparing_run(struct tare_comparing *c) {
+tare_status tare_workflow_compare_run(struct tare_compare_job *c) {
     const double start = tare_clock_seconds();
     TARE_TRY(compare_all(c));
     if (c->options->automatic) TARE_TRY(compare_automatic(c));
-    if (tare_targeting_wanted(&c->options->target))
+    if (tare_workflow_mixed_precision_requested(&c->options->target))
         TARE_TRY(search_target(c));
     else if (c->options->sensitivity)
         TARE_TRY(measure_sensitivity(c));
@@ -356,10 +356,10 @@ tare_status tare_comparing_run(struct tare_comparing *c) {
     return TARE_OK;
 }
 
-void tare_comparing_close(struct tare_comparing *c) {
+void tare_workflow_compare_close(struct tare_compare_job *c) {
     if (c->owns_calibration) tare_calibration_free(c->calibration);
     tare_sensitivity_free(&c->sensitivity);
-    tare_targeting_close(&c->targeting);
-    tare_automatic_free(&c->automatic);
+    tare_workflow_mixed_precision_close(&c->targeting);
+    tare_workflow_autotune_free(&c->automatic);
     tare_comparison_free(&c->result);
 }

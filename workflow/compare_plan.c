@@ -29,7 +29,7 @@ static tare_status count_answer(void *arg, const struct tare_sample *sample, con
     return TARE_OK;
 }
 
-static tare_status run_batches(struct trial *trial, struct tare_comparing *c, const struct tare_model *model,
+static tare_status run_batches(struct trial *trial, struct tare_compare_job *c, const struct tare_model *model,
                                const struct tare_signature *signature) {
     struct tare_runner_options runner = c->runner;
     struct tare_session **sessions;
@@ -53,7 +53,7 @@ static tare_status run_batches(struct trial *trial, struct tare_comparing *c, co
     return status;
 }
 
-static tare_status try_float(struct trial *trial, struct tare_comparing *c) {
+static tare_status try_float(struct trial *trial, struct tare_compare_job *c) {
     const struct tare_saved_model_options options = { .ops = c->task->ops };
     const struct tare_signature *signature;
     struct tare_model *model;
@@ -100,8 +100,8 @@ static void name_models(struct tare_strbuf *out, const struct tare_variant_list 
     }
 }
 
-tare_status tare_comparing_plan(struct tare_strbuf *out, struct tare_comparing *c) {
-    const struct tare_comparing_task *task = c->task;
+tare_status tare_workflow_compare_plan(struct tare_strbuf *out, struct tare_compare_job *c) {
+    const struct tare_compare_task *task = c->task;
     const bool calibrates = tare_variants_calibrate(&c->variants);
     const bool by_samples = calibrates && !task->calibration && !task->calibration_file;
     struct trial trial = { 0 };
@@ -121,7 +121,8 @@ tare_status tare_comparing_plan(struct tare_strbuf *out, struct tare_comparing *
         tare_strbuf_printf(out, "\ncalibration: %s\n", calibrates ? "from a file" : "none is needed");
     tare_strbuf_printf(out, "time: about %.1f s on %d threads, by %.3g ms a record of the float model%s\n", seconds,
                        c->result.threads, 1e3 * trial.seconds,
-                       c->options->sensitivity || c->options->automatic || tare_targeting_wanted(&c->options->target)
+                       c->options->sensitivity || c->options->automatic ||
+                               tare_workflow_mixed_precision_requested(&c->options->target)
                            ? "; layer by layer comes on top"
                            : "");
     tare_strbuf_printf(out, "memory: about %.0f MB; %.2f MB of float answers in a temporary file\n",

@@ -43,23 +43,23 @@ struct counting {
 static tare_status count_dataset(struct tare_calibration **out, const struct counting *counting,
                                  const struct tare_dataset_file *dataset) {
     struct tare_strbuf path = { 0 };
-    struct tare_calibrating_options options = { .signature = dataset->signature,
-                                                .n_data = 1,
-                                                .channels = counting->channels,
-                                                .interrupted = counting->interrupted };
+    struct tare_calibrate_options options = { .signature = dataset->signature,
+                                              .n_data = 1,
+                                              .channels = counting->channels,
+                                              .interrupted = counting->interrupted };
     const char *text;
     tare_status status = expand(&path, dataset->path);
     text = tare_strbuf_text(&path);
     options.data = &text;
     if (status == TARE_OK)
-        status = *out ? tare_calibrate_hessians(*out, counting->model, &options)
-                      : tare_calibrate_files(out, counting->model, &options);
+        status = *out ? tare_workflow_calibrate_hessians(*out, counting->model, &options)
+                      : tare_workflow_calibrate(out, counting->model, &options);
     tare_strbuf_free(&path);
     return status;
 }
 
 /* Every signature with samples is calibrated; what they count is added up. */
-static tare_status calibrate(struct tare_calibration **out, const struct tare_converting_options *options,
+static tare_status calibrate(struct tare_calibration **out, const struct tare_convert_options *options,
                              const struct counting *counting) {
     const struct tare_quantization *quantization = &options->converter->quantization;
     if (options->calibration_file) return tare_calibration_load_for(out, counting->model, options->calibration_file);
@@ -89,7 +89,7 @@ static tare_status calibrate(struct tare_calibration **out, const struct tare_co
 }
 
 /* In TensorFlow's words. */
-static tare_status check_training(const struct tare_model *model, const struct tare_quantizing *quantizing) {
+static tare_status check_training(const struct tare_model *model, const struct tare_quantize_job *quantizing) {
     const struct tare_quant_method *method = quantizing->quantization.options.setting.method;
     if (!method || method->needs_ranges || !tare_quant_is_trained(model)) return TARE_OK;
     return TARE_FAIL(TARE_INVALID_ARGUMENT,
@@ -98,24 +98,24 @@ static tare_status check_training(const struct tare_model *model, const struct t
 }
 
 static tare_status quantize(struct tare_converted *out, struct tare_arena *arena, struct tare_model *model,
-                            const struct tare_converting_options *options) {
+                            const struct tare_convert_options *options) {
     struct tare_calibration *made = NULL;
     const struct tare_calibration *used;
-    struct tare_quantizing quantizing;
+    struct tare_quantize_job quantizing;
     struct tare_quant_report report;
     struct counting counting = { .model = model, .interrupted = options->interrupted };
     bool needed;
     tare_status status;
-    TARE_TRY(tare_quantizing_of(&quantizing, &options->converter->quantization));
+    TARE_TRY(tare_workflow_quantize_from_converter(&quantizing, &options->converter->quantization));
     TARE_TRY(check_training(model, &quantizing));
-    needed = tare_quantizing_needs_samples(&quantizing, &counting.channels);
-    counting.hessians = tare_quantizing_needs_hessians(&quantizing);
+    needed = tare_workflow_quantize_needs_samples(&quantizing, &counting.channels);
+    counting.hessians = tare_workflow_quantize_needs_hessians(&quantizing);
     if (needed && options->calibration)
         TARE_TRY(tare_calibration_fit(&made, options->calibration, model, "the calibration"));
     if (needed && !options->calibration) TARE_CHECK(calibrate(&made, options, &counting));
     used = !needed ? NULL : made ? made : options->calibration;
-    status = tare_quantizing_run(&report, arena, model, &quantizing, (struct tare_calibration *)(uintptr_t)used);
-    if (status == TARE_OK) status = tare_quantizing_explain(&out->layers, arena, &report, &quantizing, used);
+    status = tare_workflow_quantize_run(&report, arena, model, &quantizing, (struct tare_calibration *)(uintptr_t)used);
+    if (status == TARE_OK) status = tare_workflow_quantize_explain(&out->layers, arena, &report, &quantizing, used);
     if (status == TARE_OK) out->quantized = report;
     out->was_quantized = status == TARE_OK;
 done:
@@ -123,12 +123,12 @@ done:
     return status;
 }
 
-static void step(const struct tare_converting_options *options) {
+static void step(const struct tare_convert_options *options) {
     if (options->step) options->step(options->step_arg);
 }
 
-tare_status tare_converting_run(struct tare_converted *out, struct tare_arena *arena, struct tare_model *model,
-                                const struct tare_converting_options *options) {
+tare_status tare_workflow_convert_run(struct tare_converted *out, struct tare_arena *arena, struct tare_model *model,
+                                      const struct tare_convert_options *options) {
     const struct tare_converter_options *converter = options->converter;
     struct tare_tpu_memory before;
     tare_status status;
@@ -186,8 +186,8 @@ static void tell_notes(const struct tare_log *log, const struct tare_conversion 
                   conversion->stripped.assertions);
 }
 
-void tare_converting_tell(const struct tare_log *log, const struct tare_converted *converted,
-                          const struct tare_converter_options *converter, tare_status status) {
+void tare_workflow_convert_log(const struct tare_log *log, const struct tare_converted *converted,
+                               const struct tare_converter_options *converter, tare_status status) {
     if (converter->has_quantization && converter->quantization.warning)
         tare_warn(log, "%s", converter->quantization.warning);
     for (size_t i = 0; converted->was_quantized && i < converted->quantized.n_unused_rules; i++)

@@ -12,16 +12,16 @@
 #include <signal.h>
 
 /* Everything in it is borrowed. */
-struct tare_converting_options {
+struct tare_convert_options {
     const struct tare_converter_options *converter;
     const char *calibration_file;         /* quantize with these statistics … */
     struct tare_calibration *calibration; /* … or these; both NULL: representative_datasets are calibrated with */
-    void (*step)(void *arg);              /* called after each of TARE_CONVERTING_STEPS steps; NULL: not */
+    void (*step)(void *arg);              /* called after each of TARE_WORKFLOW_CONVERT_STEPS steps; NULL: not */
     void *step_arg;
     const volatile sig_atomic_t *interrupted; /* NULL: never */
 };
 
-enum { TARE_CONVERTING_STEPS = 3 };
+enum { TARE_WORKFLOW_CONVERT_STEPS = 3 };
 
 /* What became of it. Arena memory, but for what `conversion` says of its own. */
 struct tare_converted {
@@ -34,13 +34,13 @@ struct tare_converted {
 
 /* Changes the model; after a failure it is of no more use, and `out` holds what a TPU would refuse
  * (conversion.findings). */
-tare_status tare_converting_run(struct tare_converted *out, struct tare_arena *arena, struct tare_model *model,
-                                const struct tare_converting_options *options) TARE_WARN_UNUSED;
+tare_status tare_workflow_convert_run(struct tare_converted *out, struct tare_arena *arena, struct tare_model *model,
+                                      const struct tare_convert_options *options) TARE_WARN_UNUSED;
 
 /* What a person should know of it, a line each: warnings, and notes on what was fused, batched and dropped. After a
  * failure only warnings; what a TPU would refuse begins with "error: ", and is left out where it is the text of the
  * failure. */
-void tare_converting_tell(const struct tare_log *log, const struct tare_converted *converted,
-                          const struct tare_converter_options *converter, tare_status status);
+void tare_workflow_convert_log(const struct tare_log *log, const struct tare_converted *converted,
+                               const struct tare_converter_options *converter, tare_status status);
 
 #endif

@@ -10,13 +10,7 @@ struct tare_data_options {
     struct tare_dataset_spec *spec; /* set by open; NULL: none was given */
 };
 
-/* The rows, for a command whose options have a struct tare_data_options `member`. */
-#define TARE_DATA_OPTIONS(type, member)                                                                                \
-    {                                                                                                                  \
-        .name = "spec", .kind = TARE_OPTION_STRING,                                                                    \
-        .offset = offsetof(type, member) + offsetof(struct tare_data_options, spec_path), .placeholder = "FILE",       \
-        .help = "DatasetSpec: how tf.Example records, arrays and images become inputs (docs/dataset-spec.md)"          \
-    }
+extern const struct tare_option tare_data_rows[];
 
 /* Reads the spec that was given. The parser does not know `spec`: it must be NULL before. */
 tare_status tare_data_options_open(struct tare_data_options *options) TARE_WARN_UNUSED;

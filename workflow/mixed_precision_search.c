@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool tare_targeting_wanted(const struct tare_targeting_options *options) {
+bool tare_workflow_mixed_precision_requested(const struct tare_mixed_precision_request *options) {
     return options->max_drop || options->min_sqnr || options->max_size;
 }
 
 struct targeting {
-    const struct tare_targeting_task *task;
+    const struct tare_mixed_precision_task *task;
     const struct tare_sensitivity *sensitivity;
     struct tare_comparison comparison; /* its first row is the float model's */
     const size_t *kept;                /* of the mix at hand */
@@ -107,7 +107,7 @@ static tare_status read_number(double *out, const char *name, const char *text) 
     return TARE_FAIL(TARE_USAGE, "--%s is '%s' (expected a number)", name, text);
 }
 
-static tare_status read_target(struct tare_target *out, const struct tare_targeting_options *options,
+static tare_status read_target(struct tare_target *out, const struct tare_mixed_precision_request *options,
                                int64_t float_bytes) {
     *out = (struct tare_target){ .max_drop = INFINITY, .min_sqnr_db = -INFINITY };
     if (options->max_drop) TARE_TRY(read_number(&out->max_drop, "max-drop", options->max_drop));
@@ -118,7 +118,7 @@ static tare_status read_target(struct tare_target *out, const struct tare_target
     return TARE_OK;
 }
 
-static tare_status measure_sensitivity(struct tare_sensitivity *out, const struct tare_targeting_task *task) {
+static tare_status measure_sensitivity(struct tare_sensitivity *out, const struct tare_mixed_precision_task *task) {
     struct tare_runner_options runner = *task->runner;
     const struct tare_sensitivity_task sensitivity = {
         .model = task->model,
@@ -136,8 +136,9 @@ static tare_status measure_sensitivity(struct tare_sensitivity *out, const struc
     return tare_sensitivity_measure(out, &sensitivity);
 }
 
-tare_status tare_targeting_run(struct tare_targeting *out, const struct tare_targeting_task *task,
-                               struct tare_sensitivity *sensitivity) {
+tare_status tare_workflow_mixed_precision_run(struct tare_mixed_precision *out,
+                                              const struct tare_mixed_precision_task *task,
+                                              struct tare_sensitivity *sensitivity) {
     struct targeting t = { .task = task, .comparison = { .threads = task->threads }, .sensitivity = &out->sensitivity };
     const struct tare_progress_options progress = {
         .label = "target", .unit = "records", .total = -1, .quiet = task->quiet
@@ -149,7 +150,7 @@ tare_status tare_targeting_run(struct tare_targeting *out, const struct tare_tar
     };
     int64_t bytes;
     tare_status status;
-    *out = (struct tare_targeting){ .result = { .chosen = NULL } };
+    *out = (struct tare_mixed_precision){ .result = { .chosen = NULL } };
     TARE_TRY(read_target(&target, task->options, 100));
     if (sensitivity) {
         out->sensitivity = *sensitivity;
@@ -168,12 +169,12 @@ done:
     return status;
 }
 
-void tare_targeting_close(struct tare_targeting *targeting) {
+void tare_workflow_mixed_precision_close(struct tare_mixed_precision *targeting) {
     tare_target_free(&targeting->result);
     tare_sensitivity_free(&targeting->sensitivity);
 }
 
-tare_status tare_targeting_check(const struct tare_targeting *targeting) {
+tare_status tare_workflow_mixed_precision_check(const struct tare_mixed_precision *targeting) {
     if (targeting->result.chosen) return TARE_OK;
     return TARE_FAIL(TARE_NOT_FOUND, "no mix of %s and float layers meets the target; the best: %s",
                      targeting->sensitivity.method, targeting->result.best);

@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-const char *const tare_op_set_names[] = { "xla", "uniform_quantized", "tf", NULL };
-
 static tare_status find_method(const struct tare_quant_method **out, const char *name) {
     const char *known[16] = { "float" };
     const char *nearest;
@@ -31,8 +29,8 @@ static tare_status read_recipe(struct tare_quant_recipe **out, struct tare_arena
     return status;
 }
 
-tare_status tare_layer_options_apply(struct tare_quant_options *out, struct tare_arena *arena,
-                                     const struct tare_layer_options *options) {
+tare_status tare_workflow_quantize_apply_layers(struct tare_quant_options *out, struct tare_arena *arena,
+                                                const struct tare_layer_request *options) {
     struct tare_quant_recipe *recipe = NULL;
     out->op_set = (enum tare_quant_op_set)options->op_set;
     out->setting.full_range = options->full_range;
@@ -48,44 +46,44 @@ tare_status tare_layer_options_apply(struct tare_quant_options *out, struct tare
     return tare_quant_passes_parse(&out->passes, arena, tare_quant_recipe_passes(recipe));
 }
 
-tare_status tare_quantizing_read(struct tare_quantizing *quantizing, struct tare_arena *arena,
-                                 const struct tare_quantizing_options *options) {
+tare_status tare_workflow_quantize_read(struct tare_quantize_job *quantizing, struct tare_arena *arena,
+                                        const struct tare_quantize_request *options) {
     struct tare_quant_options *out = &quantizing->quantization.options;
     unsigned sets = 0;
-    *quantizing = (struct tare_quantizing){ .quantization.options.setting.bits = options->bits };
-    TARE_TRY(tare_layer_options_apply(out, arena, &options->layers));
+    *quantizing = (struct tare_quantize_job){ .quantization.options.setting.bits = options->bits };
+    TARE_TRY(tare_workflow_quantize_apply_layers(out, arena, &options->layers));
     TARE_TRY(find_method(&out->setting.method, options->method));
     TARE_TRY(tare_quant_setting_read(&out->setting, &sets, "granularity", options->granularity));
-    if (options->bits != 8 && options->bits != 4)
-        return TARE_FAIL(TARE_USAGE, "--bits %d (expected 8 or 4)", options->bits);
     TARE_TRY(tare_quant_check_setting(&out->setting));
     if (options->passes)
         TARE_TRY(tare_error_prefix(tare_quant_passes_parse(&out->passes, arena, options->passes), "--passes"));
     return tare_algorithm_parse(&quantizing->algorithm, options->algorithm);
 }
 
-tare_status tare_quantizing_of(struct tare_quantizing *out, const struct tare_quantization *quantization) {
-    *out = (struct tare_quantizing){ .quantization = *quantization };
+tare_status tare_workflow_quantize_from_converter(struct tare_quantize_job *out,
+                                                  const struct tare_quantization *quantization) {
+    *out = (struct tare_quantize_job){ .quantization = *quantization };
     return tare_algorithm_parse(&out->algorithm, quantization->algorithm);
 }
 
-bool tare_quantizing_needs_hessians(const struct tare_quantizing *quantizing) {
+bool tare_workflow_quantize_needs_hessians(const struct tare_quantize_job *quantizing) {
     return tare_quant_passes_need_hessians(quantizing->quantization.options.passes);
 }
 
-bool tare_quantizing_needs_samples(const struct tare_quantizing *quantizing, bool *channels) {
+bool tare_workflow_quantize_needs_samples(const struct tare_quantize_job *quantizing, bool *channels) {
     const struct tare_quant_options *options = &quantizing->quantization.options;
     *channels = tare_quant_passes_need_channels(options->passes);
     return *channels || tare_quant_needs_ranges(options);
 }
 
-tare_status tare_quantizing_prepare(struct tare_model *model, bool keep_variables) {
+tare_status tare_workflow_quantize_prepare(struct tare_model *model, bool keep_variables) {
     model->keep_variables_from = keep_variables ? 1 : 0;
     return tare_pipeline_prepare(model, NULL);
 }
 
-tare_status tare_quantizing_run(struct tare_quant_report *report, struct tare_arena *arena, struct tare_model *model,
-                                const struct tare_quantizing *quantizing, struct tare_calibration *calibration) {
+tare_status tare_workflow_quantize_run(struct tare_quant_report *report, struct tare_arena *arena,
+                                       struct tare_model *model, const struct tare_quantize_job *quantizing,
+                                       struct tare_calibration *calibration) {
     const struct tare_quantization *quantization = &quantizing->quantization;
     const struct tare_calibrated_ranges calibrated = { .calibration = calibration,
                                                        .algorithm = quantizing->algorithm,
@@ -97,8 +95,9 @@ tare_status tare_quantizing_run(struct tare_quant_report *report, struct tare_ar
     return tare_pipeline_quantize(report, arena, model, quantization, &ranges);
 }
 
-tare_status tare_quantizing_explain(struct tare_explanation_list *out, struct tare_arena *arena,
-                                    const struct tare_quant_report *report, const struct tare_quantizing *quantizing,
-                                    const struct tare_calibration *calibration) {
+tare_status tare_workflow_quantize_explain(struct tare_explanation_list *out, struct tare_arena *arena,
+                                           const struct tare_quant_report *report,
+                                           const struct tare_quantize_job *quantizing,
+                                           const struct tare_calibration *calibration) {
     return tare_explain(out, arena, report, calibration, calibration ? &quantizing->algorithm : NULL, false);
 }

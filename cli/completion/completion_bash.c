@@ -47,7 +47,8 @@ static const char reader[] =
 static void put_options(void *arg, const struct tare_command *command, const char *path) {
     struct tare_strbuf *out = arg;
     tare_strbuf_printf(out, "    '%s') echo '", path);
-    for (const struct tare_option *row = command->options->options; row && row->name; row++) {
+    struct tare_option_walk walk = tare_option_walk(command->options->options);
+    for (const struct tare_option *row; (row = tare_option_next(&walk));) {
         if (row->flags & TARE_OPTION_HIDDEN) continue;
         tare_strbuf_printf(out, "--%s ", row->name);
         if (row->kind == TARE_OPTION_FLAG && row->fallback) tare_strbuf_printf(out, "--no-%s ", row->name);
@@ -67,7 +68,8 @@ static void put_label(struct tare_strbuf *out, const char *path, const struct ta
 static void put_values(void *arg, const struct tare_command *command, const char *path) {
     static const char *const names[] = { "", "", ":files", ":folders", ":text" };
     struct tare_strbuf *out = arg;
-    for (const struct tare_option *row = command->options->options; row && row->name; row++) {
+    struct tare_option_walk walk = tare_option_walk(command->options->options);
+    for (const struct tare_option *row; (row = tare_option_next(&walk));) {
         enum tare_completion_kind kind = tare_completion_of(row);
         if (kind == TARE_COMPLETE_NOTHING || (row->flags & TARE_OPTION_HIDDEN)) continue;
         put_label(out, path, row);

@@ -54,7 +54,8 @@ static void put_command(void *arg, const struct tare_command *command, const cha
                        (int)(last ? last - path : 0), path, command->name);
     put_text(out, command->summary);
     tare_strbuf_puts(out, "'\n");
-    for (const struct tare_option *row = command->options->options; row && row->name; row++)
+    struct tare_option_walk walk = tare_option_walk(command->options->options);
+    for (const struct tare_option *row; (row = tare_option_next(&walk));)
         if (!(row->flags & TARE_OPTION_HIDDEN)) put_option(out, row, path);
     if (!command->parts && argument && argument->name) {
         if (tare_completion_words(&words, argument))

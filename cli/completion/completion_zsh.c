@@ -100,7 +100,8 @@ static void put_command(void *arg, const struct tare_command *command, const cha
         return;
     }
     tare_strbuf_puts(out, "    _arguments -s \\\n");
-    for (const struct tare_option *row = command->options->options; row && row->name; row++)
+    struct tare_option_walk walk = tare_option_walk(command->options->options);
+    for (const struct tare_option *row; (row = tare_option_next(&walk));)
         if (!(row->flags & TARE_OPTION_HIDDEN)) put_option(out, row);
     for (const struct tare_argument *row = command->options->arguments; row && row->name; row++)
         put_argument(out, row, place++);

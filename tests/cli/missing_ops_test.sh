@@ -55,6 +55,6 @@ convert=("$tare" convert --input_model_dir=whole --output_model_dir=converted --
     --converter_options_string='tpu_functions { concrete_function_name: "inner" }')
 expect 1 "'tf.SquareInRanges' op isn't compilable for TPU device" "${convert[@]}"
 absent converted
-"${convert[@]}" --allow_incompatible >text 2>&1 || fail "convert: $(cat text)"
+"${convert[@]}" --allow-incompatible >text 2>&1 || fail "convert: $(cat text)"
 [ "$("$tare" run converted --input x=x.npy --plugin "$everything" 2>/dev/null)" = "y float32[2,2] 1 16 81 256" ] || fail "run converted"
 finish

@@ -128,7 +128,7 @@ static void parse__says_what_is_wrong(void **state) {
     assert_usage_error("m -q", "unknown option '-q'");
     assert_usage_error("m -o", "option '--output' needs a value");
     assert_usage_error("m -o --json",
-                       "option '--output' needs a value (got '--json'; --output=--json takes it as one)");
+                       "option '--output' needs a value (got '--json'; write --output=--json if that is the value)");
     assert_usage_error("m -o x --threads=0", "option '--threads': wrong value (expected 1 to 64, got '0')");
     assert_usage_error("m -o x --threads=3x", "option '--threads': wrong value (expected an integer, got '3x')");
     assert_usage_error("m -o x --threads=99999999999",
@@ -206,12 +206,123 @@ static void nearest__gives_up_on_far_names(void **state) {
     assert_null(tare_nearest_name("predict", names));
 }
 
+/* ---- groups: tables within tables ---- */
+
+struct inner {
+    int bits;
+    bool symmetric;
+};
+struct middle {
+    struct inner layers;
+    const char *algorithm;
+};
+struct outer {
+    bool json;
+    struct middle how;
+    struct tare_option_list data;
+};
+
+static const char *const bit_widths[] = { "4", "8", NULL };
+static const struct tare_option inner_rows[] = {
+    { .name = "bits",
+      .kind = TARE_OPTION_INT,
+      .offset = offsetof(struct inner, bits),
+      .fallback = "8",
+      .choices = bit_widths,
+      .help = "bit width" },
+    { .name = "symmetric", .offset = offsetof(struct inner, symmetric), .help = "use symmetric ranges" },
+    { 0 },
+};
+static const struct tare_option middle_rows[] = {
+    TARE_OPTION_NESTED(struct middle, layers, inner_rows),
+    { .name = "algorithm",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct middle, algorithm),
+      .fallback = "min_max",
+      .help = "calibration algorithm" },
+    { 0 },
+};
+static const struct tare_option outer_rows[] = {
+    { .name = "json", .offset = offsetof(struct outer, json), .help = "print JSON" },
+    TARE_OPTION_NESTED(struct outer, how, middle_rows),
+    { .name = "data", .kind = TARE_OPTION_LIST, .offset = offsetof(struct outer, data), .help = "input" },
+    { 0 },
+};
+static const struct tare_option_set outer_set = { .program = "tare nested", .options = outer_rows };
+
+static void groups__are_walked_in_order_with_their_offsets(void **state) {
+    static const struct {
+        const char *name;
+        size_t offset;
+    } expected[] = { { "json", offsetof(struct outer, json) },
+                     { "bits", offsetof(struct outer, how.layers.bits) },
+                     { "symmetric", offsetof(struct outer, how.layers.symmetric) },
+                     { "algorithm", offsetof(struct outer, how.algorithm) },
+                     { "data", offsetof(struct outer, data) } };
+    struct tare_option_walk walk = tare_option_walk(outer_rows);
+    const struct tare_option *row;
+    size_t count = 0;
+    (void)state;
+    for (; (row = tare_option_next(&walk)); count++) {
+        assert_true(count < 5);
+        assert_string_equal(row->name, expected[count].name);
+        assert_int_equal(walk.offset, expected[count].offset);
+        assert_int_equal(walk.index, count);
+    }
+    assert_int_equal(count, 5);
+    assert_null(tare_option_next(&walk));
+}
+
+static void groups__are_parsed_like_other_rows(void **state) {
+    char *argv[] = { "--bits=4", "--symmetric", "--data", "a", "--data", "b", "--json" };
+    struct tare_option_outcome met;
+    struct outer v;
+    (void)state;
+    assert_int_equal(tare_options_parse(&v, &met, &outer_set, 7, argv), TARE_OK);
+    assert_int_equal(v.how.layers.bits, 4);
+    assert_true(v.how.layers.symmetric && v.json);
+    assert_string_equal(v.how.algorithm, "min_max");
+    assert_int_equal(v.data.count, 2);
+    assert_true(tare_option_was_given(&outer_set, &met, "symmetric"));
+    assert_false(tare_option_was_given(&outer_set, &met, "algorithm"));
+    tare_options_free(&v, &outer_set);
+    assert_null(v.data.items);
+}
+
+static void integers__accept_their_choices_alone(void **state) {
+    char *wrong[] = { "--bits=3" }, *near[] = { "--symmetrc" };
+    struct tare_option_outcome met;
+    struct outer v;
+    (void)state;
+    assert_int_equal(tare_options_parse(&v, &met, &outer_set, 1, wrong), TARE_USAGE);
+    assert_string_equal(tare_error_text(), "option '--bits': wrong value (expected 4 or 8, got '3')");
+    assert_int_equal(tare_options_parse(&v, &met, &outer_set, 1, near), TARE_USAGE);
+    assert_non_null(strstr(tare_error_text(), "did you mean '--symmetric'?"));
+}
+
+static void help__shows_the_rows_of_groups(void **state) {
+    struct tare_strbuf text = { 0 };
+    (void)state;
+    tare_options_help(&text, &outer_set);
+    assert_non_null(strstr(tare_strbuf_text(&text), "--bits N          bit width: 4 or 8 (default: 8)\n"));
+    assert_non_null(strstr(tare_strbuf_text(&text), "--algorithm TEXT  calibration algorithm (default: min_max)\n"));
+    tare_strbuf_free(&text);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parse__takes_all_forms),         cmocka_unit_test(parse__sets_defaults),
-        cmocka_unit_test(parse__no_and_double_dash),      cmocka_unit_test(parse__says_what_is_wrong),
-        cmocka_unit_test(parse__help_needs_nothing_else), cmocka_unit_test(pairs__use_the_same_rows),
-        cmocka_unit_test(help__shows_the_rows),           cmocka_unit_test(distance__counts_edits),
+        cmocka_unit_test(groups__are_walked_in_order_with_their_offsets),
+        cmocka_unit_test(groups__are_parsed_like_other_rows),
+        cmocka_unit_test(integers__accept_their_choices_alone),
+        cmocka_unit_test(help__shows_the_rows_of_groups),
+        cmocka_unit_test(parse__takes_all_forms),
+        cmocka_unit_test(parse__sets_defaults),
+        cmocka_unit_test(parse__no_and_double_dash),
+        cmocka_unit_test(parse__says_what_is_wrong),
+        cmocka_unit_test(parse__help_needs_nothing_else),
+        cmocka_unit_test(pairs__use_the_same_rows),
+        cmocka_unit_test(help__shows_the_rows),
+        cmocka_unit_test(distance__counts_edits),
         cmocka_unit_test(nearest__gives_up_on_far_names),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -114,45 +114,45 @@ static void collect(void *arg, enum tare_log_level level, const char *line) {
     tare_strbuf_printf(arg, "%d %s|", (int)level, line);
 }
 
-struct told {
+struct received {
     int calls;
     int64_t done, total;
 };
 
 static void note(void *arg, const char *label, int64_t done, int64_t total) {
-    struct told *told = arg;
+    struct received *received = arg;
     assert_string_equal(label, "reading");
-    told->calls++;
-    told->done = done;
-    told->total = total;
+    received->calls++;
+    received->done = done;
+    received->total = total;
 }
 
 static void told__hears_ten_times_a_second_and_the_end_though_quiet(void **state) {
-    struct told told = { 0 };
+    struct received received = { 0 };
     struct tare_progress_options options = { .label = "reading",
                                              .unit = "records",
                                              .total = 5,
                                              .quiet = true,
                                              .clock = test_clock,
-                                             .told = note,
-                                             .told_arg = &told };
+                                             .on_progress = note,
+                                             .progress_arg = &received };
     struct tare_progress *progress;
     (void)state;
     now = 100;
     progress = tare_progress_new(&options);
     assert_non_null(progress);
     tare_progress_advance(progress, 1);
-    assert_int_equal(told.calls, 1);
+    assert_int_equal(received.calls, 1);
     now = 100.05;
     tare_progress_advance(progress, 1);
-    assert_int_equal(told.calls, 1);
+    assert_int_equal(received.calls, 1);
     now = 100.11;
     tare_progress_advance(progress, 1);
-    assert_int_equal(told.calls, 2);
-    assert_int_equal(told.done, 3);
+    assert_int_equal(received.calls, 2);
+    assert_int_equal(received.done, 3);
     tare_progress_free(progress);
-    assert_int_equal(told.calls, 3);
-    assert_int_equal(told.total, 5);
+    assert_int_equal(received.calls, 3);
+    assert_int_equal(received.total, 5);
 }
 
 static void log__drops_what_is_too_detailed(void **state) {

@@ -275,9 +275,9 @@ static void what_a_tpu_lacks__is_refused_with_function_node_and_way_out(void **s
         seed_refuses(path, PLACE, cases[i].words);
         process_run(&process,
                     (const char *const[]){ process_tare(), "convert", "--input_model_dir", path, "--dry-run",
-                                           "--allow_incompatible", "--converter_options_string", PLACE, NULL });
+                                           "--allow-incompatible", "--converter_options_string", PLACE, NULL });
         if (process.status || !strstr(process.err, "warning: ") || !strstr(process.err, cases[i].words))
-            fail_msg("exit status %d with --allow_incompatible, and: %s", process.status, process.err);
+            fail_msg("exit status %d with --allow-incompatible, and: %s", process.status, process.err);
         process_free(&process);
     }
 }

@@ -540,7 +540,7 @@ static void a_string_model__is_refused_whole_and_split(void **state) {
     assert_int_equal(graph_count(tare_model_find_function(model, "__inference_model_func_5"), "StringToNumber"), 1);
     tare_model_free(model);
     process_run(&process, (const char *const[]){ process_tare(), "convert", "--input_model_dir", path, "--dry-run",
-                                                 "--allow_incompatible", "--converter_options_string",
+                                                 "--allow-incompatible", "--converter_options_string",
                                                  "tpu_functions { signature_name: \"serving_default\" }", NULL });
     assert_int_equal(process.status, 0);
     assert_non_null(strstr(process.err, "warning: 'tf.StringToNumber' op isn't compilable for TPU device."));

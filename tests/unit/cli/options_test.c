@@ -21,7 +21,8 @@ static void check(void *arg, const struct tare_command *command, const char *pat
     struct seen *seen = arg;
     const struct tare_option_set *set = command->options;
     if (!command->summary || !*command->summary) fail_msg("tare %s has no summary", path);
-    for (const struct tare_option *row = set->options; row && row->name; row++, seen->options++)
+    struct tare_option_walk walk = tare_option_walk(set->options);
+    for (const struct tare_option *row; (row = tare_option_next(&walk)); seen->options++)
         check_help(path, row->name, row->help);
     for (const struct tare_argument *row = set->arguments; row && row->name; row++, seen->arguments++)
         check_help(path, row->name, row->help);

@@ -146,10 +146,10 @@ static tare_status quantize(struct tare_model *model, struct tare_arena *arena, 
     tare_status status;
     TARE_TRY(tare_pipeline_prepare(model, NULL));
     TARE_TRY(tare_algorithm_parse(&calibrated.algorithm, "min_max"));
-    const struct tare_calibrating_options calibrating = { .signature = options->signatures[0],
-                                                          .data = &inputs,
-                                                          .n_data = 1 };
-    TARE_TRY(tare_calibrate_files(&calibrated.calibration, model, &calibrating));
+    const struct tare_calibrate_options calibrating = { .signature = options->signatures[0],
+                                                        .data = &inputs,
+                                                        .n_data = 1 };
+    TARE_TRY(tare_workflow_calibrate(&calibrated.calibration, model, &calibrating));
     ranges = tare_ranges_of(&calibrated);
     status = tare_pipeline_quantize(&report, arena, model, options, &ranges);
     tare_calibration_free(calibrated.calibration);

@@ -128,12 +128,12 @@ static void data__refuses_what_is_ambiguous(void **state) {
 
 /* ---- samples that do not fit ---- */
 
-static struct tare_calibration *calibrate(const struct tare_model *model, struct tare_calibrating_options options,
+static struct tare_calibration *calibrate(const struct tare_model *model, struct tare_calibrate_options options,
                                           const char *const *data, size_t n_data) {
     struct tare_calibration *c = NULL;
     options.data = data;
     options.n_data = n_data;
-    if (tare_calibrate_files(&c, model, &options) != TARE_OK) assert_null(c);
+    if (tare_workflow_calibrate(&c, model, &options) != TARE_OK) assert_null(c);
     return c;
 }
 
@@ -144,7 +144,7 @@ static void samples__that_do_not_fit_are_named_or_passed_over(void **state) {
     (void)state;
     data[0] = write_samples("misfits", 5, 9);
     for (int threads = 1; threads <= 2; threads++) { /* with two, samples are decoded ahead */
-        struct tare_calibrating_options options = { .signature = "encode", .threads = threads };
+        struct tare_calibrate_options options = { .signature = "encode", .threads = threads };
         assert_null(calibrate(model, options, data, 1));
         snprintf(named, sizeof named, "%s: record 5 at ", data[0]);
         assert_non_null(strstr(tare_error_text(), named));
@@ -176,7 +176,7 @@ static void calibration__of_several_signatures_is_that_of_its_shares(void **stat
     snprintf(encode, sizeof encode, "encode=%s", write_samples("enc", 3, -1));
     snprintf(decode, sizeof decode, "decode=%s", write_samples("dec", -1, -1));
     const char *const data[] = { encode, decode };
-    struct tare_calibrating_options options = {
+    struct tare_calibrate_options options = {
         .threads = 2, .max_bad = 1, .limit = 10, .observe_all = true, .channels = true
     };
     struct tare_calibration *whole = calibrate(model, options, data, 2), *sum = NULL;
@@ -215,11 +215,11 @@ static void calibration__bound_holds_and_tensors_are_those_of_quantization(void 
     const char *data[1];
     (void)state;
     data[0] = write_samples("enc", -1, -1);
-    const struct tare_calibrating_options options = { .signature = "encode", .data = data, .n_data = 1, .threads = 2 };
-    struct tare_calibrating calibrating;
-    struct tare_calibrating_size size;
-    mini_ok(tare_calibrating_open(&calibrating, model, &options));
-    mini_ok(tare_calibrating_measure(&size, &calibrating));
+    const struct tare_calibrate_options options = { .signature = "encode", .data = data, .n_data = 1, .threads = 2 };
+    struct tare_calibrate_job calibrating;
+    struct tare_calibrate_size size;
+    mini_ok(tare_workflow_calibrate_open(&calibrating, model, &options));
+    mini_ok(tare_workflow_calibrate_measure(&size, &calibrating));
     struct tare_calibration *c = calibrate(model, options, data, 1);
     assert_non_null(c);
     assert_int_equal(c->n_tensors, 2); /* the product's input and output */
@@ -227,7 +227,7 @@ static void calibration__bound_holds_and_tensors_are_those_of_quantization(void 
     assert_int_equal(size.bytes, 2 * size.bytes_each); /* whatever the workers */
     assert_true(tare_calibration_bytes(c) <= size.bytes);
     tare_calibration_free(c);
-    tare_calibrating_close(&calibrating);
+    tare_workflow_calibrate_close(&calibrating);
     tare_model_free(model);
 }
 

@@ -1,0 +1,132 @@
+/* The option tables of workflow/requests.h. */
+#include "workflow/requests.h"
+
+/* In the order of enum tare_quant_op_set. */
+static const char *const op_sets[] = { "xla", "uniform_quantized", "tf", NULL };
+static const char *const observed[] = { "quantizable", "all", NULL };
+/* In the order of tare_tpu_chips. */
+static const char *const chips[] = { "v2", "v3", "v4", "v5e", "v5p", "v6e", NULL };
+static const char *const weight_bits[] = { "4", "8", NULL };
+static const char *const activation_bits[] = { "8", "16", NULL };
+
+#define ROW(row_name, row_kind, member)                                                                                \
+    .name = row_name, .kind = TARE_OPTION_##row_kind, .offset = offsetof(struct tare_layer_request, member)
+const struct tare_option tare_layer_rows[] = {
+    { ROW("full-range", FLAG, full_range),
+      .help = "use the full integer range for weights, -128 … 127 (4 bits: -8 … 7), instead of -127 … 127" },
+    { ROW("op-set", CHOICE, op_set), .fallback = "xla", .choices = op_sets,
+      .help = "ops of the quantized graph: XlaConvV2 and XlaDotV2, UniformQuantized ops, or functions of standard "
+              "TensorFlow ops" },
+    { ROW("activation-bits", INT, activation_bits), .fallback = "8", .choices = activation_bits,
+      .help = "bit width of activations for method static; 16 computes two int8 products per layer (op set xla)" },
+    { ROW("symmetric", FLAG, symmetric), .help = "use symmetric activation ranges" },
+    { ROW("depthwise", FLAG, depthwise), .help = "also quantize depthwise convolutions (no speedup on a TPU)" },
+    { ROW("two-inputs", FLAG, two_inputs),
+      .help = "also quantize products of two activations, as in attention (method static)" },
+    { ROW("integer-adds", FLAG, integer_adds),
+      .help = "compute residual additions between static layers in integers, with the scale of the sum" },
+    { ROW("min-elements", INT64, min_elements), .min = 0, .max = 1e15,
+      .help = "quantize only weights with at least N elements (default: 1024 for weight_only, dynamic and embedding "
+              "tables, otherwise all)" },
+    { ROW("recipe", STRING, recipe), .placeholder = "FILE",
+      .help = "read per-layer rules from FILE, one per line: op=MatMul name=.*dense.* -> weight_only bits=4" },
+    { 0 },
+};
+#undef ROW
+
+#define ROW(row_name, row_kind, member)                                                                                \
+    .name = row_name, .kind = TARE_OPTION_##row_kind, .offset = offsetof(struct tare_quantize_request, member)
+const struct tare_option tare_quantize_rows[] = {
+    { ROW("method", STRING, method), .fallback = "static", .placeholder = "M",
+      .help =
+          "quantization method: static (int8 weights and activations), dynamic (activations quantized at run time), "
+          "weight_only, or float (quantize only the layers that the recipe names)" },
+    { ROW("bits", INT, bits), .fallback = "8", .choices = weight_bits,
+      .help = "bit width of weights; 4-bit weights are packed two to a byte" },
+    { ROW("granularity", STRING, granularity), .fallback = "per_channel", .placeholder = "G",
+      .help = "weight quantization granularity: per_tensor, per_channel, or per_block:N with N = 32, 64, 128 or 256 "
+              "input rows (weight_only)" },
+    { ROW("algorithm", STRING, algorithm), .fallback = "min_max", .placeholder = "A",
+      .help = "calibration algorithm that chooses activation ranges: min_max, average_min_max, percentile[:p=99.99], "
+              "entropy, mse, …" },
+    { ROW("passes", STRING, passes), .placeholder = "P,…",
+      .help = "accuracy passes to run: equalization, smooth_quant[:alpha=0.5], weight_clipping, gptq[:damp=0.01], "
+              "bias_correction" },
+    TARE_OPTION_NESTED(struct tare_quantize_request, layers, tare_layer_rows),
+    { ROW("keep-variables", FLAG, keep_variables),
+      .help = "keep quantized weights as checkpoint variables (automatic for large models)" },
+    { 0 },
+};
+#undef ROW
+
+#define ROW(row_name, row_kind, member)                                                                                \
+    .name = row_name, .kind = TARE_OPTION_##row_kind, .offset = offsetof(struct tare_calibrate_request, member)
+const struct tare_option tare_calibrate_rows[] = {
+    { ROW("signature", STRING, signature), .placeholder = "S",
+      .help = "signature of the files given without SIGNATURE= (default: serving_default, or the only one)" },
+    { ROW("threads", INT, threads), .min = 0, .max = 1024,
+      .help = "number of worker threads (default: one per processor; one for a stateful model)" },
+    { ROW("batch", INT, batch), .min = 0, .max = 65536,
+      .help = "maximum batch size, used only where it does not change results (default: automatic)" },
+    { ROW("limit", INT64, limit), .min = 0, .max = 1e15,
+      .help = "use only the first N records of each signature (default: all)" },
+    { ROW("observe", CHOICE, observe), .choices = observed,
+      .help = "tensors to observe: those that quantization needs, or every floating-point tensor" },
+    { ROW("channels", FLAG, channels), .help = "also collect statistics per channel (last dimension)" },
+    { ROW("max-bad", INT64, max_bad), .min = 0, .max = 1e15,
+      .help = "skip up to N invalid records of each signature and list them in the calibration file (default: 0)" },
+    { 0 },
+};
+#undef ROW
+
+#define ROW(row_name, member)                                                                                          \
+    .name = row_name, .kind = TARE_OPTION_STRING, .offset = offsetof(struct tare_mixed_precision_request, member)
+const struct tare_option tare_mixed_precision_rows[] = {
+    { ROW("max-drop", max_drop), .placeholder = "POINTS",
+      .help = "keep as few layers in float as needed to limit the top-1 drop to POINTS percentage points" },
+    { ROW("min-sqnr", min_sqnr), .placeholder = "DB",
+      .help = "keep as few layers in float as needed for an SQNR of the first output of at least DB decibels; needs no "
+              "labels" },
+    { ROW("max-size", max_size), .placeholder = "SIZE",
+      .help = "maximum size of the weights: bytes, 300kB, 1.5MB, or a percentage of the float model's, as 60%" },
+    { 0 },
+};
+#undef ROW
+
+#define ROW(row_name, row_kind, member)                                                                                \
+    .name = row_name, .kind = TARE_OPTION_##row_kind, .offset = offsetof(struct tare_compare_request, member)
+const struct tare_option tare_compare_rows[] = {
+    { ROW("methods", STRING, methods), .fallback = "float,static,weight_only", .placeholder = "M,…",
+      .help = "methods to compare; append +bfloat16 to compute the remaining float ops in bfloat16, or +PASS to run an "
+              "accuracy pass (equalization, smooth_quant, weight_clipping, gptq, bias_correction)" },
+    { ROW("algorithms", STRING, algorithms), .fallback = "min_max", .placeholder = "A,…",
+      .help = "calibration algorithms to compare, with optional parameters: percentile:p=99.9" },
+    { ROW("granularities", STRING, granularities), .fallback = "per_channel", .placeholder = "G,…",
+      .help = "weight quantization granularities to compare: per_channel, per_tensor, per_block:N" },
+    { ROW("bits", INT, bits), .fallback = "8", .choices = weight_bits, .help = "bit width of weights" },
+    { ROW("signature", STRING, signature), .placeholder = "S", .help = "signature to run (default: serving_default)" },
+    { ROW("label", STRING, label), .fallback = "label", .placeholder = "KEY",
+      .help = "record key of the expected class index, or of the expected value of the output of that name" },
+    TARE_OPTION_NESTED(struct tare_compare_request, layers, tare_layer_rows),
+    { ROW("limit", INT64, limit), .min = 0, .max = 1e15, .help = "evaluate only the first N records (default: all)" },
+    { ROW("batch", INT, batch), .fallback = "8", .min = 1, .max = 65536, .help = "batch size" },
+    { ROW("sensitivity", FLAG, sensitivity),
+      .help = "also measure the error that each layer contributes under the first quantizing method" },
+    { ROW("sensitivity-limit", INT64, sensitivity_limit), .fallback = "200", .min = 1, .max = 1e15,
+      .help = "number of records for the sensitivity measurement" },
+    { ROW("sensitivity-memory", INT64, sensitivity_memory), .fallback = "1000", .min = 0, .max = 1e9,
+      .placeholder = "MB",
+      .help = "memory in MB for activations that models with the same first layers share; 0 runs every model in full" },
+    { ROW("chip", CHOICE, chip), .fallback = "v5e", .choices = chips,
+      .help = "Cloud TPU generation for time estimates" },
+    { ROW("chip-batch", INT64, chip_batch), .fallback = "1", .min = 1, .max = 65536,
+      .help = "batch size for time estimates" },
+    { ROW("auto", FLAG, automatic),
+      .help = "also evaluate automatically chosen settings for the first quantizing method: algorithm, accuracy passes "
+              "and per-layer overrides" },
+    TARE_OPTION_NESTED(struct tare_compare_request, target, tare_mixed_precision_rows),
+    { ROW("threads", INT, threads), .min = 0, .max = 1024,
+      .help = "number of worker threads (default: one per processor)" },
+    { 0 },
+};
+#undef ROW

@@ -1,0 +1,62 @@
+/* What users request, as parsed from options: one struct and one option table per concern, shared by the commands and
+ * by the option texts of the public functions. A command includes a table with TARE_OPTION_NESTED (base/option.h).
+ *
+ * A request holds the user's text unchanged; workflow/quantize.h, compare.h and mixed_precision_search.h turn it into
+ * settings. Strings are borrowed from the command line or the option text. */
+#ifndef TARE_WORKFLOW_REQUESTS_H
+#define TARE_WORKFLOW_REQUESTS_H
+
+#include "base/option.h"
+
+/* Options that apply to layers, whatever their method. */
+struct tare_layer_request {
+    const char *recipe; /* file; NULL: none */
+    int op_set;         /* enum tare_quant_op_set */
+    int activation_bits;
+    int64_t min_elements;
+    bool depthwise, two_inputs, integer_adds, symmetric, full_range;
+};
+extern const struct tare_option tare_layer_rows[];
+
+/* How to quantize one model. */
+struct tare_quantize_request {
+    const char *method, *granularity, *algorithm;
+    const char *passes; /* separated by commas; NULL: none */
+    struct tare_layer_request layers;
+    int bits;
+    bool keep_variables;
+};
+extern const struct tare_option tare_quantize_rows[];
+
+/* How to calibrate. */
+struct tare_calibrate_request {
+    const char *signature;
+    int64_t limit, max_bad;
+    int threads, batch;
+    enum { TARE_OBSERVE_QUANTIZABLE, TARE_OBSERVE_ALL } observe;
+    bool channels;
+};
+extern const struct tare_option tare_calibrate_rows[];
+
+/* Targets of the mixed-precision search; NULL: not requested. */
+struct tare_mixed_precision_request {
+    const char *max_drop; /* percentage points of top-1 */
+    const char *min_sqnr; /* dB */
+    const char *max_size; /* bytes, with a unit, or a percentage of the float model */
+};
+extern const struct tare_option tare_mixed_precision_rows[];
+
+/* What to compare. */
+struct tare_compare_request {
+    const char *methods, *algorithms, *granularities, *signature, *label;
+    int chip; /* index into tare_tpu_chips */
+    int64_t chip_batch;
+    int64_t limit, sensitivity_limit, sensitivity_memory; /* records, records, MB */
+    struct tare_layer_request layers;
+    struct tare_mixed_precision_request target;
+    int bits, batch, threads;
+    bool sensitivity, automatic;
+};
+extern const struct tare_option tare_compare_rows[];
+
+#endif
