@@ -14,8 +14,11 @@ tare=$work/bin/tare
 [ -x "$tare" ] || wrong "lacks bin/tare"
 outside=$(ldd "$tare" | awk '$2 == "=>" { print $1, $3 }' | grep -v " $work/" | grep -vE '^(libc|libm|libdl|libpthread)\.so' || true)
 [ -z "$outside" ] || wrong "its program needs $outside of the system"
+# Ubuntu 22.04 has glibc 2.35.
+newest=$(objdump -T "$tare" "$work"/lib/*/tare/*.so* 2>/dev/null | grep -oE 'GLIBC_[0-9.]+' | cut -d_ -f2 | sort -V | tail -1)
+[ "$(printf '%s\n2.35\n' "$newest" | sort -V | tail -1)" = 2.35 ] || wrong "needs glibc $newest (expected 2.35 or older)"
 "$tare" quantize "$glyphs/saved_model" "$work/out" --data "$glyphs/calibration.tfrecord.gz" --quiet
 "$tare" run "$work/out" --data "$glyphs/eval.tfrecord.gz" --limit 10 --output-dir "$work/answers" >/dev/null
 [ -s "$work/answers/probabilities.npy" ] || wrong "the quantized model gave no answers"
 [ -s "$work/share/man/man1/tare.1.gz" ] || wrong "lacks its manual page"
-echo "$(basename "$tarball"): works (needs glibc $(objdump -T "$tare" | grep -oE 'GLIBC_[0-9.]+' | sort -V | tail -1 | cut -d_ -f2))"
+echo "$(basename "$tarball"): works (needs glibc $newest)"
