@@ -63,12 +63,22 @@ void tare_file_list_free(struct tare_file_list *list);
 
 /* mkdir -p. *made (may be NULL) gets the length of the part of `path` that was there before. */
 tare_status tare_file_make_folders(const char *path, size_t *existed) TARE_WARN_UNUSED;
-/* Copies a file, or a folder with all that is in it (links followed), to a path that does not exist. */
-tare_status tare_file_copy_tree(const char *from, const char *to) TARE_WARN_UNUSED;
+/* Copies a file, or a folder with its content, to a path that does not exist. Only regular files and folders below
+ * `root` are read: a link to one of them is copied as what it points to, a link within a folder that was itself reached
+ * by a link only if it points to a file. TARE_INVALID_ARGUMENT with the path: any other link, a pipe, a device. */
+tare_status tare_file_copy_tree(const char *root, const char *from, const char *to) TARE_WARN_UNUSED;
+/* TARE_INVALID_ARGUMENT with the path when `path` is a link that leaves the folder `root`, or is neither a regular file
+ * nor a folder. What does not exist passes. */
+tare_status tare_file_check_inside(const char *root, const char *path) TARE_WARN_UNUSED;
 /* Removes a file, link or folder with all that is in it. A path that does not exist is no failure. */
 tare_status tare_file_remove_tree(const char *path) TARE_WARN_UNUSED;
 /* fsync of all files and folders of a tree. */
 tare_status tare_file_sync_tree(const char *path) TARE_WARN_UNUSED;
+/* fsync of one open file, repeated when a signal interrupts it; true where the file system cannot sync. errno is set.
+ */
+bool tare_file_sync(int fd);
+/* fsync of a folder, so that the names in it are durable. */
+tare_status tare_file_sync_folder(const char *folder) TARE_WARN_UNUSED;
 
 /* Makes the n-th operation on files from now (open, map, read, write, sync, rename, mkdir; 1 = the next) fail, once,
  * in any thread; 0 turns it off. For tests. */

@@ -42,18 +42,64 @@ static tare_status copy_file(const char *from, const char *to) {
     return status;
 }
 
-/* Calls visit for each entry of a folder with its path, and the path of the same entry under `other` (may be NULL). */
-static tare_status each_entry(const char *folder, const char *other,
-                              tare_status (*visit)(const char *path, const char *other)) {
+/* ---- copying what is inside a folder ---- */
+
+struct copying {
+    const char *root; /* absolute, links resolved */
+    bool linked;      /* the folder was reached by a link: links to folders could multiply without end */
+};
+
+static bool is_inside(const char *real, const char *root) {
+    const size_t size = strlen(root);
+    return strncmp(real, root, size) == 0 && (real[size] == '/' || real[size] == '\0' || strcmp(root, "/") == 0);
+}
+
+/* The kind of `path`, links that stay below the root followed. */
+static tare_status check_entry(enum tare_file_kind *kind, bool *is_link, const char *root, const char *path) {
+    struct stat info;
+    char *real;
+    bool inside;
+    *kind = TARE_FILE_NONE;
+    *is_link = false;
+    if (lstat(path, &info) != 0) return errno == ENOENT ? TARE_OK : tare_file_error("cannot open", path);
+    *is_link = S_ISLNK(info.st_mode);
+    if (*is_link) {
+        real = realpath(path, NULL);
+        if (!real) return tare_file_error("cannot follow the link", path);
+        inside = is_inside(real, root);
+        free(real);
+        if (!inside)
+            return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                             "'%s' is a link that leaves the folder '%s' (copy the folder with `cp -rL` first)", path,
+                             root);
+    }
+    *kind = tare_file_kind_of(path);
+    if (*kind != TARE_FILE_OTHER) return TARE_OK;
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "'%s' is neither a regular file nor a folder", path);
+}
+
+tare_status tare_file_check_inside(const char *root, const char *path) {
+    char *real = realpath(root, NULL);
+    enum tare_file_kind kind;
+    bool is_link;
+    tare_status status;
+    if (!real) return errno == ENOMEM ? TARE_NO_MEMORY : TARE_OK; /* without a folder there is nothing in it */
+    status = check_entry(&kind, &is_link, real, path);
+    free(real);
+    return status;
+}
+
+static tare_status copy_entry(const struct copying *copying, const char *from, const char *to);
+
+static tare_status copy_folder(const struct copying *copying, const char *from, const char *to) {
     struct tare_file_list list;
     tare_status status;
-
-    TARE_TRY(tare_file_list(&list, folder));
+    if (tare_file_must_fail() || mkdir(to, 0777) != 0) return tare_file_error("cannot make folder", to);
+    TARE_TRY(tare_file_list(&list, from));
     status = TARE_OK;
     for (size_t i = 0; status == TARE_OK && i < list.count; i++) {
-        char *path = tare_path_join(folder, list.names[i]);
-        char *twin = other ? tare_path_join(other, list.names[i]) : NULL;
-        status = path && (twin || !other) ? visit(path, twin) : TARE_NO_MEMORY;
+        char *path = tare_path_join(from, list.names[i]), *twin = tare_path_join(to, list.names[i]);
+        status = path && twin ? copy_entry(copying, path, twin) : TARE_NO_MEMORY;
         tare_free(path);
         tare_free(twin);
     }
@@ -61,15 +107,42 @@ static tare_status each_entry(const char *folder, const char *other,
     return status;
 }
 
-tare_status tare_file_copy_tree(const char *from, const char *to) {
-    if (tare_file_kind_of(from) != TARE_FILE_DIRECTORY) return copy_file(from, to);
-    if (tare_file_must_fail() || mkdir(to, 0777) != 0) return tare_file_error("cannot make folder", to);
-    return each_entry(from, to, tare_file_copy_tree);
+static tare_status copy_entry(const struct copying *copying, const char *from, const char *to) {
+    struct copying inner = *copying;
+    enum tare_file_kind kind;
+    bool is_link;
+    TARE_TRY(check_entry(&kind, &is_link, copying->root, from));
+    if (kind != TARE_FILE_DIRECTORY) return copy_file(from, to);
+    if (is_link && copying->linked)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "'%s' is a link to a folder, inside a folder reached by a link", from);
+    inner.linked |= is_link;
+    return copy_folder(&inner, from, to);
 }
 
-static tare_status remove_entry(const char *path, const char *unused) {
-    (void)unused;
-    return tare_file_remove_tree(path);
+tare_status tare_file_copy_tree(const char *root, const char *from, const char *to) {
+    char *real = realpath(root, NULL);
+    const struct copying copying = { .root = real };
+    tare_status status = real ? copy_entry(&copying, from, to) : tare_file_error("cannot open", root);
+    free(real);
+    return status;
+}
+
+/* ---- removing, syncing ---- */
+
+/* Calls visit for each entry of a folder with its path. */
+static tare_status each_entry(const char *folder, tare_status (*visit)(const char *path)) {
+    struct tare_file_list list;
+    tare_status status;
+
+    TARE_TRY(tare_file_list(&list, folder));
+    status = TARE_OK;
+    for (size_t i = 0; status == TARE_OK && i < list.count; i++) {
+        char *path = tare_path_join(folder, list.names[i]);
+        status = path ? visit(path) : TARE_NO_MEMORY;
+        tare_free(path);
+    }
+    tare_file_list_free(&list);
+    return status;
 }
 
 tare_status tare_file_remove_tree(const char *path) {
@@ -77,24 +150,34 @@ tare_status tare_file_remove_tree(const char *path) {
     bool folder;
     if (lstat(path, &info) != 0) return errno == ENOENT ? TARE_OK : tare_file_error("cannot look at", path);
     folder = S_ISDIR(info.st_mode);
-    if (folder) TARE_TRY(each_entry(path, NULL, remove_entry));
+    if (folder) TARE_TRY(each_entry(path, tare_file_remove_tree));
     if ((folder ? rmdir(path) : unlink(path)) != 0 && errno != ENOENT) return tare_file_error("cannot remove", path);
     return TARE_OK;
 }
 
-static tare_status sync_entry(const char *path, const char *unused) {
-    (void)unused;
-    return tare_file_sync_tree(path);
+bool tare_file_sync(int fd) {
+    int result;
+    do {
+        result = tare_file_must_fail() ? -1 : fsync(fd);
+    } while (result != 0 && errno == EINTR);
+    return result == 0 || errno == EINVAL; /* a pipe, or a file system that cannot sync a folder */
+}
+
+/* One file or folder, without what is in it. */
+static tare_status sync_path(const char *path) {
+    tare_status status = TARE_OK;
+    int fd = tare_file_must_fail() ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return tare_file_error("cannot open", path);
+    if (!tare_file_sync(fd)) status = tare_file_error("cannot sync", path);
+    close(fd);
+    return status;
+}
+
+tare_status tare_file_sync_folder(const char *folder) {
+    return sync_path(folder);
 }
 
 tare_status tare_file_sync_tree(const char *path) {
-    tare_status status = TARE_OK;
-    int fd;
-    if (tare_file_kind_of(path) == TARE_FILE_DIRECTORY) TARE_TRY(each_entry(path, NULL, sync_entry));
-    fd = tare_file_must_fail() ? -1 : open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return tare_file_error("cannot open", path);
-    /* A file system that cannot sync a folder says EINVAL: there is nothing more to do for it. */
-    if (tare_file_must_fail() || (fsync(fd) != 0 && errno != EINVAL)) status = tare_file_error("cannot sync", path);
-    close(fd);
-    return status;
+    if (tare_file_kind_of(path) == TARE_FILE_DIRECTORY) TARE_TRY(each_entry(path, tare_file_sync_tree));
+    return sync_path(path);
 }

@@ -1,63 +1,18 @@
-/* Temporary siblings that become the real thing by a rename. */
+/* Output files: written under a temporary name and renamed when they are complete and synced. */
 #include "base/output.h"
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/output_sibling.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BUFFER_SIZE = 1 << 16, MOST_SIBLINGS = 1000 };
-
-/* "folder/.name.tmp-PID-n" beside `path`; NULL when memory is out. */
-static char *sibling(const char *path, int number) {
-    char *folder = tare_path_folder(path), *joined = NULL;
-    const char *base = tare_path_base(path);
-    char name[NAME_MAX + 1];
-    int keep = (int)sizeof name - 48; /* a long name is cut: the temporary one must fit, too */
-    if (!folder) return NULL;
-    snprintf(name, sizeof name, ".%.*s.tmp-%ld-%d", keep, base, (long)getpid(), number);
-    joined = strchr(path, '/') ? tare_path_join(folder, name) : tare_strdup(name);
-    tare_free(folder);
-    return joined;
-}
-
-/* Makes a new file (make_folder: folder) with the first free sibling name. */
-static tare_status make_sibling(char **out, int *fd, const char *path, bool make_folder) {
-    *out = NULL;
-    for (int number = 0; number < MOST_SIBLINGS; number++) {
-        char *name = sibling(path, number);
-        int result;
-        if (!name) return TARE_NO_MEMORY;
-        if (tare_file_must_fail())
-            result = -1;
-        else
-            result = make_folder ? mkdir(name, 0777) : open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (result >= 0) {
-            *out = name;
-            if (fd) *fd = result;
-            return TARE_OK;
-        }
-        if (errno != EEXIST) {
-            tare_status status = tare_file_error("cannot create", name);
-            tare_free(name);
-            return status;
-        }
-        tare_free(name);
-    }
-    return TARE_FAIL(TARE_IO, "cannot create a temporary name beside '%s': all are taken", path);
-}
-
-static void keep_error(char *text, size_t size) {
-    snprintf(text, size, "%s", tare_error_text());
-}
-
-/* ---- files ---- */
+enum { BUFFER_SIZE = 1 << 16 };
 
 static tare_status open_direct(struct tare_output_file *out) {
     if (strcmp(out->path, "-") == 0)
@@ -84,7 +39,7 @@ tare_status tare_output_file_begin(struct tare_output_file *out, const char *pat
     else if (kind == TARE_FILE_OTHER || strcmp(path, "-") == 0)
         status = open_direct(out);
     else
-        status = make_sibling(&out->temporary, &out->fd, out->path, false);
+        status = tare_sibling_make_file(&out->temporary, &out->fd, out->path);
     out->open = status == TARE_OK;
     if (status != TARE_OK) tare_output_file_abort(out);
     return status;
@@ -121,33 +76,16 @@ tare_status tare_output_file_write(struct tare_output_file *out, const void *dat
 
 tare_status tare_output_file_patch(struct tare_output_file *out, uint64_t offset, const void *data, size_t size) {
     if (offset > out->offset || size > out->offset - offset)
-        return TARE_FAIL(TARE_INTERNAL, "'%s' is patched behind its end", out->path);
+        return TARE_FAIL(TARE_INTERNAL, "'%s' is patched after its end", out->path);
     TARE_TRY(flush(out));
     return write_at(out, data, size, (off_t)offset);
-}
-
-static tare_status sync_folder_of(const char *path) {
-    char *folder = tare_path_folder(path);
-    tare_status status = TARE_NO_MEMORY;
-    int fd;
-    if (!folder) return status;
-    fd = tare_file_must_fail() ? -1 : open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        status = tare_file_error("cannot open", folder);
-    else if (fsync(fd) != 0 && errno != EINVAL)
-        status = tare_file_error("cannot sync", folder);
-    else
-        status = TARE_OK;
-    if (fd >= 0) close(fd);
-    tare_free(folder);
-    return status;
 }
 
 tare_status tare_output_file_commit(struct tare_output_file *out) {
     tare_status status = TARE_OK;
     int result;
     TARE_CHECK(flush(out));
-    if (out->temporary && (tare_file_must_fail() || (fsync(out->fd) != 0 && errno != EINVAL)))
+    if (out->temporary && (tare_file_must_fail() || !tare_file_sync(out->fd)))
         status = tare_file_error("cannot sync", out->temporary);
     result = close(out->fd);
     out->fd = -1;
@@ -159,7 +97,7 @@ tare_status tare_output_file_commit(struct tare_output_file *out) {
     }
     tare_free(out->temporary);
     out->temporary = NULL;
-    status = sync_folder_of(out->path);
+    status = tare_sync_folder_of(out->path);
 done:
     tare_output_file_abort(out);
     return status;
@@ -183,98 +121,4 @@ tare_status tare_file_write(const char *path, const void *data, size_t size) {
     if (status == TARE_OK) return tare_output_file_commit(&out);
     tare_output_file_abort(&out);
     return status;
-}
-
-/* ---- folders ---- */
-
-/* The path without slashes at its end; NULL when memory is out. */
-static char *trimmed(const char *path) {
-    char *copy = tare_strdup(path);
-    size_t length = copy ? strlen(copy) : 0;
-    while (length > 1 && copy[length - 1] == '/')
-        copy[--length] = '\0';
-    return copy;
-}
-
-static tare_status check_free(const char *path, bool overwrite) {
-    struct stat info;
-    if (lstat(path, &info) != 0) return TARE_OK;
-    if (!overwrite || tare_file_kind_of(path) != TARE_FILE_DIRECTORY)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "Output directory already exists: %s", path);
-    return TARE_OK;
-}
-
-tare_status tare_output_dir_begin(struct tare_output_dir *out, const char *path, bool overwrite) {
-    tare_status status = TARE_NO_MEMORY;
-    char *parent = NULL;
-
-    memset(out, 0, sizeof *out);
-    if (!*path) return TARE_FAIL(TARE_INVALID_ARGUMENT, "the output directory has an empty name");
-    out->overwrite = overwrite;
-    out->existed = SIZE_MAX; /* no parent is ours yet */
-    out->path = trimmed(path);
-    parent = out->path ? tare_path_folder(out->path) : NULL;
-    if (!parent) goto done;
-    TARE_CHECK(check_free(out->path, overwrite));
-    TARE_CHECK(tare_file_make_folders(parent, &out->existed));
-    TARE_CHECK(make_sibling(&out->temporary, NULL, out->path, true));
-done:
-    tare_free(parent);
-    if (status != TARE_OK) tare_output_dir_abort(out);
-    return status;
-}
-
-/* Moves the folder into place. An old one ends under the temporary name. */
-static tare_status move_in(struct tare_output_dir *out, bool *replaced) {
-    bool there;
-    *replaced = false;
-    TARE_TRY(check_free(out->path, out->overwrite));
-    there = tare_file_kind_of(out->path) == TARE_FILE_DIRECTORY;
-    if (tare_file_must_fail()) return tare_file_error("cannot create", out->path);
-    if (renameat2(AT_FDCWD, out->temporary, AT_FDCWD, out->path, there ? RENAME_EXCHANGE : RENAME_NOREPLACE) == 0) {
-        *replaced = there;
-        return TARE_OK;
-    }
-    if (errno == EEXIST) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Output directory already exists: %s", out->path);
-    if (errno != EINVAL && errno != ENOSYS) return tare_file_error("cannot create", out->path);
-    /* A file system without the flags: the old folder must go first. */
-    if (there) TARE_TRY(tare_file_remove_tree(out->path));
-    if (rename(out->temporary, out->path) != 0) return tare_file_error("cannot create", out->path);
-    return TARE_OK;
-}
-
-static void end_dir(struct tare_output_dir *out) {
-    tare_free(out->path);
-    tare_free(out->temporary);
-    memset(out, 0, sizeof *out);
-}
-
-tare_status tare_output_dir_commit(struct tare_output_dir *out) {
-    bool replaced;
-    tare_status status;
-    TARE_CHECK(tare_file_sync_tree(out->temporary));
-    TARE_CHECK(move_in(out, &replaced));
-    if (replaced) status = tare_file_remove_tree(out->temporary);
-    if (status == TARE_OK) status = sync_folder_of(out->path);
-    end_dir(out);
-    return status;
-done:
-    tare_output_dir_abort(out);
-    return status;
-}
-
-void tare_output_dir_abort(struct tare_output_dir *out) {
-    char text[4096];
-    char *parent = out->path ? tare_path_folder(out->path) : NULL;
-    keep_error(text, sizeof text);
-    if (out->temporary && tare_file_remove_tree(out->temporary) != TARE_OK) tare_error_set(text);
-    /* rmdir leaves a parent alone that holds something else by now. */
-    while (parent && strlen(parent) > out->existed && rmdir(parent) == 0) {
-        char *upper = tare_path_folder(parent);
-        tare_free(parent);
-        parent = upper;
-    }
-    tare_free(parent);
-    end_dir(out);
-    tare_error_set(text);
 }

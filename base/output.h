@@ -33,19 +33,43 @@ void tare_output_file_abort(struct tare_output_file *out);
 /* Writes a whole file in one go: begin, write, commit. */
 tare_status tare_file_write(const char *path, const void *data, size_t size) TARE_WARN_UNUSED;
 
+/* What an output folder may replace. */
+struct tare_output_rules {
+    bool overwrite;    /* a folder that is not empty may be replaced, if all its entries are parts of `what` */
+    const char *input; /* a folder that is read: the output must not be it, contain it or be inside it. NULL: none */
+    bool (*is_part)(const char *name); /* whether an entry of this name belongs to such an output; NULL: all do */
+    const char *what;                  /* "a SavedModel", for the error text */
+};
+/* TARE_INVALID_ARGUMENT when a folder to write is a folder that is read, contains it or is inside it; links and mounts
+ * are resolved. */
+tare_status tare_output_check_apart(const char *path, const char *input) TARE_WARN_UNUSED;
+
+/* Whether a folder could be written there now: nothing exists at `path`, an empty folder does, or one that `rules`
+ * allow to be replaced. For commands that check before they work. The errors are those of tare_output_dir_begin. */
+tare_status tare_output_dir_check(const char *path, const struct tare_output_rules *rules) TARE_WARN_UNUSED;
+
 /* A folder: write into `temporary`, then commit. */
 struct tare_output_dir {
     char *path, *temporary;
-    bool overwrite;
-    size_t existed; /* length of the part of the parent's path that was there before */
+    struct tare_output_rules rules;
+    size_t existed; /* length of the part of the parent's path that existed before */
+    bool in_place;  /* a mount point, or its parent is read-only: `temporary` is inside `path` */
+    int lock;
 };
-/* Makes ".NAME.tmp-PID-n" beside `path` (and missing parents). TARE_INVALID_ARGUMENT "Output directory already exists:
- * D" when something is there and overwrite is false, or when it is no folder. */
-tare_status tare_output_dir_begin(struct tare_output_dir *out, const char *path, bool overwrite) TARE_WARN_UNUSED;
+/* Makes ".NAME.tmp-PID-n" next to `path` (and missing parents), and removes such folders of killed runs. An empty
+ * folder is always replaced. NULL rules: nothing else is. The strings of `rules` must live until commit or abort.
+ * TARE_INVALID_ARGUMENT: "Output directory already exists: D", an entry that is not part of such an output, or an
+ * output that is not apart from the input. */
+tare_status tare_output_dir_begin(struct tare_output_dir *out, const char *path,
+                                  const struct tare_output_rules *rules) TARE_WARN_UNUSED;
 /* Syncs all files and moves the folder to its path, exchanging it with an old one that is then removed. On failure the
- * temporary folder is gone and the old one in place; ends the struct either way. */
+ * temporary folder is removed and the old one is in place; ends the struct either way. */
 tare_status tare_output_dir_commit(struct tare_output_dir *out) TARE_WARN_UNUSED;
 /* Removes the temporary folder and the parents that begin made. Safe on a zeroed struct. Keeps the error text. */
 void tare_output_dir_abort(struct tare_output_dir *out);
+/* Moves a complete and synced folder to `path` on the same file system, as commit does. `from` no longer exists then;
+ * on failure it still does. */
+tare_status tare_output_move(const char *from, const char *path,
+                             const struct tare_output_rules *rules) TARE_WARN_UNUSED;
 
 #endif

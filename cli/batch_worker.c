@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/plugins.h"
 #include "cli/ranks.h"
+#include "convert/saved_model.h"
 #include "eval/job_measure.h"
 
 #include <fcntl.h>
@@ -117,14 +118,13 @@ static tare_status remove_leftovers(const char *workshop) {
 }
 
 /* Puts the made model in its place; `path` is the output or the output with ".rejected". */
-static tare_status move_to(struct tare_job_result *result, const char *workshop, const char *path, bool overwrite) {
+static tare_status move_to(struct tare_job_result *result, const char *input, const char *workshop, const char *path,
+                           bool overwrite) {
     static char hash[TARE_KEY_SIZE];
+    struct tare_output_rules rules;
     TARE_TRY(tare_folder_key(hash, workshop));
-    if (tare_file_kind_of(path) != TARE_FILE_NONE) {
-        if (!overwrite) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Output directory already exists: %s", path);
-        TARE_TRY(tare_file_remove_tree(path));
-    }
-    if (rename(workshop, path) != 0) return tare_file_error("cannot be moved to its place", path);
+    tare_saved_model_output_rules(&rules, input, overwrite);
+    TARE_TRY(tare_output_move(workshop, path, &rules));
     result->output = path;
     result->output_hash = hash;
     return TARE_OK;
@@ -137,12 +137,13 @@ static tare_status reject(struct tare_job_result *result, const struct tare_job 
     aside = tare_malloc(strlen(job->output) + sizeof ".rejected");
     if (!aside) return TARE_NO_MEMORY;
     sprintf(aside, "%s.rejected", job->output);
-    return move_to(result, workshop, aside, true);
+    return move_to(result, job->model, workshop, aside, true);
 }
 
 static tare_status check_output(const struct tare_job *job, bool overwrite) {
-    if (overwrite || tare_file_kind_of(job->output) == TARE_FILE_NONE) return TARE_OK;
-    return TARE_FAIL(TARE_INVALID_ARGUMENT, "Output directory already exists: %s", job->output);
+    struct tare_output_rules rules;
+    tare_saved_model_output_rules(&rules, job->model, overwrite);
+    return tare_output_dir_check(job->output, &rules);
 }
 
 static tare_status make(struct tare_job_result *result, const struct tare_task *task, const char *workshop,
@@ -157,7 +158,7 @@ static tare_status make(struct tare_job_result *result, const struct tare_task *
         result->reason = reason;
         return reject(result, job, workshop);
     }
-    TARE_TRY(move_to(result, workshop, job->output, overwrite));
+    TARE_TRY(move_to(result, job->model, workshop, job->output, overwrite));
     result->outcome = TARE_JOB_DONE;
     return TARE_OK;
 }

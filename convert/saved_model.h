@@ -29,8 +29,13 @@ tare_status tare_saved_model_load(struct tare_model **out, const char *path,
 /* Copies a SavedModel: the files are opened and checked as by load, then written again byte for byte. */
 tare_status tare_saved_model_copy(const char *path, const char *out_path);
 
+struct tare_output_rules;
+/* What a SavedModel that is written may replace: an empty folder, and with `overwrite` a folder that holds nothing but
+ * a SavedModel; never the input (NULL: none), a folder that contains it or one inside it. `input` is borrowed. */
+void tare_saved_model_output_rules(struct tare_output_rules *out, const char *input, bool overwrite);
+
 struct tare_export_options {
-    bool overwrite; /* replace an existing directory */
+    bool overwrite; /* replace an existing SavedModel; an empty folder is always replaced */
     /* Called with each path below the output directory before it is committed, for extra files; NULL: none. */
     tare_status (*extra)(void *arg, const char *directory);
     void *extra_arg;

@@ -99,15 +99,35 @@ static tare_status try_file(struct tare_saved_model *source, const char *name, b
     char *path = tare_path_join(source->path, name);
     tare_status status = TARE_OK;
     if (!path) return TARE_NO_MEMORY;
-    *found = tare_file_kind_of(path) == TARE_FILE_REGULAR;
-    if (*found) status = tare_file_map(&source->file, path);
+    status = tare_file_check_inside(source->path, path);
+    *found = status != TARE_OK || tare_file_kind_of(path) == TARE_FILE_REGULAR;
+    if (status == TARE_OK && *found) status = tare_file_map(&source->file, path);
     source->file_size = source->file.size;
     tare_free(path);
     return status;
 }
 
+/* A model of strangers must not make its reader open a device, wait for a pipe, or copy out files from elsewhere. */
+static tare_status check_folder(const struct tare_saved_model *source, const char *name) {
+    struct tare_file_list entries = { 0 };
+    char *folder = tare_path_join(source->path, name);
+    tare_status status = folder ? tare_file_check_inside(source->path, folder) : TARE_NO_MEMORY;
+    if (status == TARE_OK && tare_file_kind_of(folder) == TARE_FILE_DIRECTORY)
+        status = tare_file_list(&entries, folder);
+    for (size_t i = 0; i < entries.count && status == TARE_OK; i++) {
+        char *path = tare_path_join(folder, entries.names[i]);
+        status = path ? tare_file_check_inside(source->path, path) : TARE_NO_MEMORY;
+        tare_free(path);
+    }
+    tare_file_list_free(&entries);
+    tare_free(folder);
+    return status;
+}
+
 static tare_status parse_file(struct tare_saved_model *source, bool to_look_at) {
     bool found;
+    TARE_TRY(check_folder(source, "variables"));
+    TARE_TRY(check_folder(source, "assets"));
     TARE_TRY(try_file(source, "saved_model.pb", &found));
     if (found) return to_look_at ? parse_around_graphs(source) : parse_binary(source);
     TARE_TRY(try_file(source, "saved_model.pbtxt", &found));

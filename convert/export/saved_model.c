@@ -129,7 +129,7 @@ static tare_status copy_folder(const struct exporter *e, const char *directory, 
     char *from = e->source ? tare_path_join(e->source->path, name) : NULL, *to = tare_path_join(directory, name);
     tare_status status = to ? TARE_OK : TARE_NO_MEMORY;
     if (status == TARE_OK && from && tare_file_kind_of(from) == TARE_FILE_DIRECTORY)
-        status = tare_file_copy_tree(from, to);
+        status = tare_file_copy_tree(e->source->path, from, to);
     tare_free(from);
     tare_free(to);
     return status;
@@ -177,12 +177,30 @@ static tare_status prepare(struct exporter *e) {
     return tare_saver_build(&e->saver, e->model, e->object_bytes, e->object_size);
 }
 
+/* Entries of a SavedModel's folder as TensorFlow and this project write them. */
+static bool is_part(const char *name) {
+    static const char *const parts[] = { "saved_model.pb", "saved_model.pbtxt", "saved_model.cpb", "variables",
+                                         "assets",         "assets.extra",      "fingerprint.pb",  "keras_metadata.pb",
+                                         "debug" };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strcmp(name, parts[i]) == 0) return true;
+    return false;
+}
+
+void tare_saved_model_output_rules(struct tare_output_rules *out, const char *input, bool overwrite) {
+    *out = (struct tare_output_rules){
+        .overwrite = overwrite, .input = input, .is_part = is_part, .what = "a SavedModel"
+    };
+}
+
 tare_status tare_saved_model_export(struct tare_model *model, const char *out_path,
                                     const struct tare_export_options *options) {
     struct exporter e = { .model = model, .source = tare_source_of(model) };
     struct tare_output_dir output = { 0 };
+    struct tare_output_rules rules;
     tare_status status;
-    TARE_CHECK(tare_output_dir_begin(&output, out_path, options && options->overwrite));
+    tare_saved_model_output_rules(&rules, e.source ? e.source->path : NULL, options && options->overwrite);
+    TARE_CHECK(tare_output_dir_begin(&output, out_path, &rules));
     TARE_CHECK(prepare(&e));
     TARE_CHECK(write_directory(&e, options, output.temporary));
     status = tare_output_dir_commit(&output);
@@ -218,13 +236,16 @@ static tare_status open_each(const char *path) {
 tare_status tare_saved_model_copy(const char *path, const char *out_path) {
     struct tare_output_dir output = { 0 };
     struct tare_file_list names = { 0 };
+    struct tare_output_rules rules;
     tare_status status;
+    tare_saved_model_output_rules(&rules, path, false);
+    TARE_TRY(tare_output_check_apart(out_path, path));
     TARE_TRY(open_each(path));
-    TARE_CHECK(tare_output_dir_begin(&output, out_path, false));
+    TARE_CHECK(tare_output_dir_begin(&output, out_path, &rules));
     TARE_CHECK(tare_file_list(&names, path));
     for (size_t i = 0; i < names.count; i++) {
         char *from = tare_path_join(path, names.names[i]), *to = tare_path_join(output.temporary, names.names[i]);
-        status = from && to ? tare_file_copy_tree(from, to) : TARE_NO_MEMORY;
+        status = from && to ? tare_file_copy_tree(path, from, to) : TARE_NO_MEMORY;
         tare_free(from);
         tare_free(to);
         if (status != TARE_OK) goto done;

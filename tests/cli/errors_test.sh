@@ -20,7 +20,7 @@ expect 1 "no such directory" "$tare" inspect "$work/nowhere"
 mkdir "$work/empty"
 expect 1 "not a SavedModel" "$tare" inspect "$work/empty"
 expect 1 "nowhere.tfrecord" "$tare" run "$glyphs/saved_model" --data "$work/nowhere.tfrecord"
-mkdir "$work/exists"
+mkdir "$work/exists"; touch "$work/exists/file"
 expect 1 "Output directory already exists" "$tare" quantize "$glyphs/saved_model" "$work/exists" --data "$data" --quiet
 
 # a truncated checkpoint

@@ -245,7 +245,7 @@ static void fuzz_file(struct fuzz *fuzz, const char *label, const char *from, co
         int status;
         pid_t child;
         fflush(stdout);
-        must(unlink(path) == 0 && tare_file_copy_tree(from, path) == TARE_OK && chmod(path, 0600) == 0, path);
+        must(unlink(path) == 0 && tare_file_copy_tree(from, from, path) == TARE_OK && chmod(path, 0600) == 0, path);
         child = fork();
         must(child >= 0, "fork");
         if (child == 0) work(fuzz, label, path, &original, first);
@@ -273,7 +273,7 @@ static void mirror(const char *from, const char *to) {
         if (tare_file_kind_of(a) == TARE_FILE_DIRECTORY)
             mirror(a, b);
         else
-            must(symlink(a, b) == 0, b);
+            must(tare_file_copy_tree(a, a, b) == TARE_OK, b);
     }
     tare_file_list_free(&names);
 }
@@ -290,7 +290,7 @@ static void fuzz_folder(struct fuzz *fuzz, const char *label, const char *from, 
             fuzz_folder(fuzz, name, a, b);
         } else if (!fuzz->options.only || strstr(name, fuzz->options.only)) {
             fuzz_file(fuzz, name, a, b);
-            must(unlink(b) == 0 && symlink(a, b) == 0, b);
+            must(unlink(b) == 0 && tare_file_copy_tree(a, a, b) == TARE_OK, b);
         }
     }
     tare_file_list_free(&names);

@@ -100,10 +100,10 @@ static void tree__is_copied_and_removed(void **state) {
     assert_int_equal(tare_file_make_folders(temp_path("tree/x/y"), NULL), TARE_OK);
     temp_file("tree/x/y/f", "123", 3);
     temp_file("tree/g", "", 0);
-    assert_int_equal(tare_file_copy_tree(temp_path("tree"), temp_path("copy")), TARE_OK);
+    assert_int_equal(tare_file_copy_tree(temp_path("tree"), temp_path("tree"), temp_path("copy")), TARE_OK);
     assert_int_equal(tare_file_size(temp_path("copy/x/y/f")), 3);
     assert_int_equal(tare_file_size(temp_path("copy/g")), 0);
-    assert_int_equal(tare_file_copy_tree(temp_path("tree"), temp_path("copy")), TARE_IO);
+    assert_int_equal(tare_file_copy_tree(temp_path("tree"), temp_path("tree"), temp_path("copy")), TARE_IO);
     assert_int_equal(tare_file_sync_tree(temp_path("copy")), TARE_OK);
     assert_int_equal(symlink("/", temp_path("copy/link")), 0);
     assert_int_equal(tare_file_remove_tree(temp_path("copy")), TARE_OK);
@@ -172,7 +172,7 @@ static void output_file__patches_what_was_written(void **state) {
 static void output_dir__appears_whole(void **state) {
     struct tare_output_dir out;
     (void)state;
-    assert_int_equal(tare_output_dir_begin(&out, temp_path("p/q/model/"), false), TARE_OK);
+    assert_int_equal(tare_output_dir_begin(&out, temp_path("p/q/model/"), NULL), TARE_OK);
     assert_int_equal(tare_file_kind_of(temp_path("p/q/model")), TARE_FILE_NONE);
     char *inside = tare_path_join(out.temporary, "f");
     assert_int_equal(tare_file_write(inside, "1", 1), TARE_OK);
@@ -183,22 +183,25 @@ static void output_dir__appears_whole(void **state) {
 }
 
 static void output_dir__refuses_what_is_there(void **state) {
+    const struct tare_output_rules replace = { .overwrite = true };
     struct tare_output_dir out;
     char text[600];
     (void)state;
     assert_int_equal(tare_file_make_folders(temp_path("there"), NULL), TARE_OK);
-    assert_int_equal(tare_output_dir_begin(&out, temp_path("there"), false), TARE_INVALID_ARGUMENT);
+    temp_file("there/f", "", 0);
+    assert_int_equal(tare_output_dir_begin(&out, temp_path("there"), NULL), TARE_INVALID_ARGUMENT);
     snprintf(text, sizeof text, "Output directory already exists: %s", temp_path("there"));
     assert_string_equal(tare_error_text(), text);
     temp_file("file", "", 0);
-    assert_int_equal(tare_output_dir_begin(&out, temp_path("file"), true), TARE_INVALID_ARGUMENT);
+    assert_int_equal(tare_output_dir_begin(&out, temp_path("file"), &replace), TARE_INVALID_ARGUMENT);
 }
 
 static void output_dir__refuses_what_came_in_between(void **state) {
     struct tare_output_dir out;
     (void)state;
-    assert_int_equal(tare_output_dir_begin(&out, temp_path("race/m"), false), TARE_OK);
+    assert_int_equal(tare_output_dir_begin(&out, temp_path("race/m"), NULL), TARE_OK);
     assert_int_equal(tare_file_make_folders(temp_path("race/m"), NULL), TARE_OK);
+    temp_file("race/m/f", "", 0);
     assert_int_equal(tare_output_dir_commit(&out), TARE_INVALID_ARGUMENT);
     assert_int_equal(entries_of(temp_path("race")), 1);
 }
@@ -206,17 +209,18 @@ static void output_dir__refuses_what_came_in_between(void **state) {
 static void output_dir__abort_removes_it_and_the_parents_made(void **state) {
     struct tare_output_dir out;
     (void)state;
-    assert_int_equal(tare_output_dir_begin(&out, temp_path("gone/further/m"), false), TARE_OK);
+    assert_int_equal(tare_output_dir_begin(&out, temp_path("gone/further/m"), NULL), TARE_OK);
     tare_output_dir_abort(&out);
     assert_int_equal(tare_file_kind_of(temp_path("gone")), TARE_FILE_NONE);
     assert_int_equal(tare_file_kind_of(temp_folder()), TARE_FILE_DIRECTORY);
 }
 
 static tare_status replace_model(void) {
+    const struct tare_output_rules replace = { .overwrite = true };
     struct tare_output_dir out;
     char *inside;
     tare_status status;
-    TARE_TRY(tare_output_dir_begin(&out, temp_path("w/model"), true));
+    TARE_TRY(tare_output_dir_begin(&out, temp_path("w/model"), &replace));
     inside = tare_path_join(out.temporary, "f");
     status = tare_file_write(inside, "new", 3);
     tare_free(inside);

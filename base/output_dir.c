@@ -1,0 +1,339 @@
+/* Output folders: written under a temporary name next to their place and moved there when they are complete and synced.
+ *
+ * Commit exchanges the new folder with an old one in one step (RENAME_EXCHANGE). Where the file system cannot do that,
+ * the old folder is moved away, the new one moved in, and the old one moved back if that fails. A mount point, or a
+ * folder whose parent is not writable, cannot be renamed: the new folder is then written inside it, and its entries are
+ * exchanged one after another, files of the old one first and files of the new one last, so that a folder which was cut
+ * off in between has no file at its top (no saved_model.pb) and both versions are still in its hidden folders.
+ *
+ * The temporary folder is locked (flock) while its process lives. What killed processes of the same user left is
+ * removed by the next run with the same output. */
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/output.h"
+#include "base/output_sibling.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The path without slashes at its end; NULL when memory is out. */
+static char *trimmed(const char *path) {
+    char *copy = tare_strdup(path);
+    size_t length = copy ? strlen(copy) : 0;
+    while (length > 1 && copy[length - 1] == '/')
+        copy[--length] = '\0';
+    return copy;
+}
+
+/* ---- output and input ---- */
+
+static bool same_folder(const struct stat *a, const struct stat *b) {
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Whether `path` (made absolute in place) or a folder above it is `folder`; what does not exist is passed over. */
+static bool is_below(char *path, const struct stat *folder) {
+    struct stat info;
+    for (;;) {
+        char *slash = strrchr(path, '/');
+        if (stat(path, &info) == 0 && same_folder(&info, folder)) return true;
+        if (!slash || !path[1]) return false;
+        slash[slash == path] = '\0';
+    }
+}
+
+/* The absolute path of something that need not exist, links of the part that exists resolved; NULL: no memory. */
+static char *absolute(const char *path) {
+    char *real = realpath(path, NULL), *folder, *upper, *result;
+    if (real) {
+        result = tare_strdup(real);
+        free(real);
+        return result;
+    }
+    folder = tare_path_folder(path);
+    if (!folder || strcmp(folder, path) == 0) return folder;
+    upper = absolute(folder);
+    result = upper ? tare_path_join(upper, tare_path_base(path)) : NULL;
+    tare_free(folder);
+    tare_free(upper);
+    return result;
+}
+
+tare_status tare_output_check_apart(const char *path, const char *input) {
+    struct stat out_info, in_info;
+    char *out = absolute(path), *in = absolute(input);
+    tare_status status = out && in ? TARE_OK : TARE_NO_MEMORY;
+    if (status == TARE_OK && stat(input, &in_info) == 0) {
+        const bool exists = stat(path, &out_info) == 0;
+        if (exists && same_folder(&out_info, &in_info))
+            status = TARE_FAIL(TARE_INVALID_ARGUMENT, "the output '%s' is the input (choose another folder)", path);
+        else if (is_below(out, &in_info))
+            status = TARE_FAIL(TARE_INVALID_ARGUMENT,
+                               "the output '%s' is inside the input '%s' (choose another folder)", path, input);
+        else if (exists && is_below(in, &out_info))
+            status = TARE_FAIL(TARE_INVALID_ARGUMENT, "the output '%s' contains the input '%s' (choose another folder)",
+                               path, input);
+    }
+    tare_free(out);
+    tare_free(in);
+    return status;
+}
+
+/* ---- what is at the path ---- */
+
+static tare_status check_entries(const char *path, const struct tare_output_rules *rules) {
+    struct tare_file_list names = { 0 };
+    tare_status status;
+    TARE_TRY(tare_file_list(&names, path));
+    status = TARE_OK;
+    for (size_t i = 0; i < names.count && status == TARE_OK; i++) {
+        if (tare_sibling_is_temporary(names.names[i], NULL)) continue;
+        if (!rules || !rules->overwrite)
+            status = TARE_FAIL(TARE_INVALID_ARGUMENT, "Output directory already exists: %s", path);
+        else if (rules->is_part && !rules->is_part(names.names[i]))
+            status = TARE_FAIL(TARE_INVALID_ARGUMENT,
+                               "'%s' is not overwritten: it contains '%s', which is not part of %s (choose another "
+                               "folder, or remove this one)",
+                               path, names.names[i], rules->what);
+    }
+    tare_file_list_free(&names);
+    return status;
+}
+
+tare_status tare_output_dir_check(const char *path, const struct tare_output_rules *rules) {
+    struct stat info;
+    if (rules && rules->input) TARE_TRY(tare_output_check_apart(path, rules->input));
+    if (lstat(path, &info) != 0) return TARE_OK;
+    if (tare_file_kind_of(path) != TARE_FILE_DIRECTORY)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "Output directory already exists: %s", path);
+    return check_entries(path, rules);
+}
+
+static bool is_mount_point(const char *path) {
+    struct stat info, above;
+    char *parent;
+    bool mounted;
+#ifdef STATX_ATTR_MOUNT_ROOT
+    struct statx extended;
+    if (statx(AT_FDCWD, path, 0, STATX_BASIC_STATS, &extended) == 0 &&
+        (extended.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT))
+        return extended.stx_attributes & STATX_ATTR_MOUNT_ROOT;
+#endif
+    parent = tare_path_join(path, "..");
+    mounted = parent && stat(path, &info) == 0 && stat(parent, &above) == 0 && info.st_dev != above.st_dev;
+    tare_free(parent);
+    return mounted;
+}
+
+/* ---- begin ---- */
+
+static bool may_write(const char *folder) {
+    return faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) == 0;
+}
+
+static tare_status make_temporary(struct tare_output_dir *out, const char *parent) {
+    const bool there = tare_file_kind_of(out->path) == TARE_FILE_DIRECTORY;
+    out->in_place = there && (is_mount_point(out->path) || !may_write(parent));
+    if (out->in_place) {
+        char *inner = tare_path_join(out->path, "tare");
+        tare_status status = inner ? tare_sibling_make_folder(&out->temporary, inner) : TARE_NO_MEMORY;
+        tare_free(inner);
+        TARE_TRY(status);
+    } else {
+        TARE_TRY(tare_file_make_folders(parent, &out->existed));
+        TARE_TRY(tare_sibling_make_folder(&out->temporary, out->path));
+    }
+    out->lock = open(out->temporary, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (out->lock >= 0) (void)flock(out->lock, LOCK_EX | LOCK_NB); /* a file system without locks has none */
+    return TARE_OK;
+}
+
+/* A link to a folder stays one: its target is replaced. */
+static char *place_of(const char *path) {
+    char *plain = trimmed(path), *real, *result;
+    struct stat info;
+    if (!plain || lstat(plain, &info) != 0 || !S_ISLNK(info.st_mode)) return plain;
+    real = realpath(plain, NULL);
+    if (!real) return plain;
+    result = tare_strdup(real);
+    free(real);
+    tare_free(plain);
+    return result;
+}
+
+tare_status tare_output_dir_begin(struct tare_output_dir *out, const char *path,
+                                  const struct tare_output_rules *rules) {
+    tare_status status = TARE_NO_MEMORY;
+    char *parent = NULL;
+
+    memset(out, 0, sizeof *out);
+    out->lock = -1;
+    if (!*path) return TARE_FAIL(TARE_INVALID_ARGUMENT, "the output directory has an empty name");
+    if (rules) out->rules = *rules;
+    out->existed = SIZE_MAX; /* no parent was made yet */
+    out->path = place_of(path);
+    parent = out->path ? tare_path_folder(out->path) : NULL;
+    if (!parent) goto done;
+    TARE_CHECK(tare_output_dir_check(out->path, &out->rules));
+    TARE_CHECK(make_temporary(out, parent));
+done:
+    tare_free(parent);
+    if (status != TARE_OK) tare_output_dir_abort(out);
+    return status;
+}
+
+/* ---- commit by renaming the folder ---- */
+
+/* Without RENAME_EXCHANGE: away, in, and back if that fails. The old folder ends under `from`. */
+static tare_status exchange_in_steps(const char *from, const char *path) {
+    char *aside = NULL;
+    tare_status status = tare_sibling_make_folder(&aside, path);
+    if (status != TARE_OK) return status;
+    if (rename(path, aside) != 0) {
+        status = tare_file_error("cannot move", path);
+        rmdir(aside);
+    } else if (tare_file_must_fail() || rename(from, path) != 0) {
+        status = tare_file_error("cannot create", path);
+        if (rename(aside, path) != 0)
+            status = TARE_FAIL(TARE_IO, "%s; the old folder is now '%s'", tare_error_text(), aside);
+    } else if (rename(aside, from) != 0) {
+        status = tare_file_error("is complete, but the old folder cannot be removed:", aside);
+    }
+    tare_free(aside);
+    return status;
+}
+
+static tare_status exchange(const char *from, const char *path) {
+    struct stat info;
+    if (stat(path, &info) == 0) (void)chmod(from, info.st_mode & 07777);
+    if (tare_file_must_fail()) return tare_file_error("cannot create", path);
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, path, RENAME_EXCHANGE) == 0) return TARE_OK;
+    if (errno != EINVAL && errno != ENOSYS) return tare_file_error("cannot create", path);
+    return exchange_in_steps(from, path);
+}
+
+static tare_status move_new(const char *from, const char *path) {
+    if (tare_file_must_fail()) return tare_file_error("cannot create", path);
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, path, RENAME_NOREPLACE) == 0) return TARE_OK;
+    if (errno == EEXIST) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Output directory already exists: %s", path);
+    if (errno != EINVAL && errno != ENOSYS) return tare_file_error("cannot create", path);
+    return rename(from, path) == 0 ? TARE_OK : tare_file_error("cannot create", path);
+}
+
+tare_status tare_output_move(const char *from, const char *path, const struct tare_output_rules *rules) {
+    tare_status status;
+    TARE_TRY(tare_output_dir_check(path, rules));
+    if (tare_file_kind_of(path) != TARE_FILE_DIRECTORY) {
+        TARE_TRY(move_new(from, path));
+    } else {
+        TARE_TRY(exchange(from, path));
+        status = tare_file_remove_tree(from);
+        if (status != TARE_OK)
+            return TARE_FAIL(TARE_IO, "'%s' is complete, but what it replaced is not removed: %s", path,
+                             tare_error_text());
+    }
+    return tare_sync_folder_of(path);
+}
+
+/* ---- commit by moving entries ---- */
+
+enum phase { FILES, FOLDERS };
+
+/* What was moved in the other phase is in the list of names, but no longer there. */
+static bool is_of(const char *folder, const char *name, enum phase phase) {
+    char *path = tare_path_join(folder, name);
+    struct stat info;
+    bool found = path && lstat(path, &info) == 0 && S_ISDIR(info.st_mode) == (phase == FOLDERS);
+    tare_free(path);
+    return found;
+}
+
+static tare_status move_entry(const char *from, const char *to, const char *name) {
+    char *old = tare_path_join(from, name), *new = tare_path_join(to, name);
+    tare_status status = old && new ? TARE_OK : TARE_NO_MEMORY;
+    if (status == TARE_OK && (tare_file_must_fail() || rename(old, new) != 0))
+        status = tare_file_error("cannot create", new);
+    tare_free(old);
+    tare_free(new);
+    return status;
+}
+
+static tare_status move_entries(const char *from, const char *to, enum phase first) {
+    struct tare_file_list names = { 0 };
+    tare_status status;
+    TARE_TRY(tare_file_list(&names, from));
+    status = TARE_OK;
+    for (int pass = 0; pass < 2 && status == TARE_OK; pass++)
+        for (size_t i = 0; i < names.count && status == TARE_OK; i++) {
+            if (tare_sibling_is_temporary(names.names[i], NULL)) continue;
+            if (is_of(from, names.names[i], pass ? (enum phase)(1 - first) : first))
+                status = move_entry(from, to, names.names[i]);
+        }
+    tare_file_list_free(&names);
+    return status;
+}
+
+static tare_status exchange_entries(struct tare_output_dir *out) {
+    char *aside = NULL, *inner = tare_path_join(out->path, "tare"), text[4096];
+    tare_status status = inner ? tare_sibling_make_folder(&aside, inner) : TARE_NO_MEMORY;
+    if (status == TARE_OK) {
+        status = move_entries(out->path, aside, FILES);
+        if (status == TARE_OK) status = move_entries(out->temporary, out->path, FOLDERS);
+        if (status != TARE_OK) {
+            snprintf(text, sizeof text, "%s", tare_error_text());
+            if (move_entries(out->path, out->temporary, FILES) != TARE_OK ||
+                move_entries(aside, out->path, FOLDERS) != TARE_OK)
+                status = TARE_FAIL(TARE_IO, "%s; the old files are in '%s'", text, aside);
+            else
+                tare_error_set(text);
+        }
+        if (status == TARE_OK) status = tare_file_remove_tree(aside);
+        if (status != TARE_OK) rmdir(aside);
+    }
+    if (status == TARE_OK) status = tare_file_remove_tree(out->temporary);
+    tare_free(aside);
+    tare_free(inner);
+    return status;
+}
+
+tare_status tare_output_dir_commit(struct tare_output_dir *out) {
+    tare_status status;
+    TARE_CHECK(tare_file_sync_tree(out->temporary));
+    if (out->in_place) {
+        TARE_CHECK(tare_output_dir_check(out->path, &out->rules));
+        TARE_CHECK(exchange_entries(out));
+        status = tare_file_sync_folder(out->path);
+    } else {
+        status = tare_output_move(out->temporary, out->path, &out->rules);
+    }
+done:
+    tare_output_dir_abort(out);
+    return status;
+}
+
+void tare_output_dir_abort(struct tare_output_dir *out) {
+    char text[4096];
+    char *parent = out->path ? tare_path_folder(out->path) : NULL;
+    snprintf(text, sizeof text, "%s", tare_error_text());
+    if (out->temporary && tare_file_remove_tree(out->temporary) != TARE_OK) tare_error_set(text);
+    if (out->temporary && out->lock >= 0) close(out->lock);
+    /* rmdir leaves a parent alone that holds something else by now. */
+    while (parent && strlen(parent) > out->existed && rmdir(parent) == 0) {
+        char *upper = tare_path_folder(parent);
+        tare_free(parent);
+        parent = upper;
+    }
+    tare_free(parent);
+    tare_free(out->path);
+    tare_free(out->temporary);
+    memset(out, 0, sizeof *out);
+    out->lock = -1;
+    tare_error_set(text);
+}
