@@ -1,4 +1,4 @@
-"""Reads a calibration file as docs/formats.md describes it and compares it with what `tare show --json` says.
+"""Reads a calibration file as docs/formats.md describes it and compares it with the output of `tare show --json`.
 
 usage: calibration_file.py TARE FILE.calib
 """
@@ -132,9 +132,9 @@ def compare(where, got, expected):
             compare(f"{where}[{i}]", got[i], item)
     elif isinstance(expected, float) and isinstance(got, float):
         if abs(got - expected) > 1e-15 * abs(expected):
-            sys.exit(f"{where}: show says {got!r}, the file {expected!r}")
+            sys.exit(f"{where}: show reports {got!r}, the file contains {expected!r}")
     elif got != expected:
-        sys.exit(f"{where}: show says {got!r}, the file {expected!r}")
+        sys.exit(f"{where}: show reports {got!r}, the file contains {expected!r}")
 
 
 def main(tare, path):

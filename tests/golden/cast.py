@@ -1,4 +1,4 @@
-"""Every pair of numeric dtypes against numpy, on values that the target holds (beyond that C leaves it open)."""
+"""Every pair of numeric dtypes against numpy, on values that the target can represent (C leaves others undefined)."""
 import numpy as np
 
 from golden import Golden, T, from_bfloat16, bfloat16_bits
@@ -53,7 +53,7 @@ def float8_values(name):
 
 
 def to_float8(x, name):
-    """By search among all numbers of the format and the one that would come behind the largest."""
+    """By search among all numbers of the format and the one that would follow the largest."""
     values = float8_values(name)
     top = 57344.0 if name == "float8_e5m2" else 448.0
     beyond = 65536.0 if name == "float8_e5m2" else 480.0

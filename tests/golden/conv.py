@@ -11,7 +11,7 @@ rng = np.random.default_rng(1)
 
 
 def pads(size, kernel, stride, dilation, padding):
-    """TensorFlow's padding in front and behind."""
+    """TensorFlow's padding before and after."""
     if padding == "VALID":
         return 0, 0
     if padding != "SAME":

@@ -122,7 +122,7 @@ class Bits:
 
 
 def jpeg(pixels, step=6):
-    """A baseline JPEG without chroma subsampling, and the pixels that a decoder gives (within its rounding)."""
+    """A baseline JPEG without chroma subsampling, and the pixels that a decoder produces (within its rounding)."""
     h, w, c = pixels.shape
     x = pixels.astype(np.float64)
     if c == 3:
@@ -246,7 +246,7 @@ write_records("sequences", [
                       ("words", [bytes_list([b"w%d" % k]) for k in range(i + 2)])])
     for i in range(3)])
 
-# ---- specs and what they give ----
+# ---- specs and their expected results ----
 
 mean, std = np.array([123.675, 116.28, 103.53]), np.array([58.395, 57.12, 57.375])
 

@@ -22,7 +22,7 @@ for wide in (False, True):
         y = np.fft.irfftn(x.astype(np.complex128), lengths, axes) if lengths[-1] > 0 else None
         g.case("IRFFTND", names, [x] + more, [y.astype(r)], NEAR[wide])
 x = np.ones((2, 3), c64)
-g.case("FFTND", None, [x, np.int32([2, 2]), np.int32([1, 1])], [], error="axes holds 1 twice")
+g.case("FFTND", None, [x, np.int32([2, 2]), np.int32([1, 1])], [], error="axes contains 1 twice")
 g.case("FFTND", None, [x, np.int32([2]), np.int32([2])], [], error="Expected dimension in the range [-2, 2), but got 2")
 g.case("IFFTND", None, [x, np.int32([2]), np.int32([0, 1])], [], error="fft_length and axes must have the same shape")
 g.case("RFFTND", None, [x.real.astype(f32), np.int32([-2]), np.int32([0])], [], error="fft_length[0] must >= 0")

@@ -59,5 +59,5 @@ g.case("FusedPadConv2D", attrs, [x, np.array([[0, 0], [3, 0], [0, 0], [0, 0]], n
        error="paddings of 3 and 0 along dimension 1 (expected 0 to 2)")
 g.case("FusedPadConv2D", attrs, [x, np.array([[0, 1], [0, 0], [0, 0], [0, 0]], np.int32), w], [],
        error="paddings of 0 and 1 along dimension 0 (expected 0 to 0)")
-g.case("FusedResizeAndPadConv2D", attrs, [x, np.int32([0, 2]), np.zeros((4, 2), np.int32), w], [], error="size holds 0")
+g.case("FusedResizeAndPadConv2D", attrs, [x, np.int32([0, 2]), np.zeros((4, 2), np.int32), w], [], error="size contains 0")
 g.save(__file__)

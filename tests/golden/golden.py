@@ -1,6 +1,6 @@
 """Writer of golden files: cases of ops with inputs and expected outputs, made by an independent program.
 
-A script tests/golden/<family>.py adds cases and saves them beside itself:
+A script tests/golden/<family>.py adds cases and saves them next to itself:
 
     from golden import Golden, FEW_ULPS
     g = Golden()
@@ -9,7 +9,7 @@ A script tests/golden/<family>.py adds cases and saves them beside itself:
 
 Tensors are numpy arrays; the dtype follows from the array. numpy has no bfloat16, quantized or float8 types: wrap those
 with T("bfloat16", array) (a float array, rounded to nearest even) or T("qint8", integer array). Strings: arrays of bytes
-objects (dtype object or S). None as an output: not looked at. The format is in README.md.
+objects (dtype object or S). None as an output: not compared. The format is in README.md.
 """
 import os
 import struct

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Golden of error-compensated rounding (quant/gptq_rounding.c), by the update that the GPTQ paper gives: the upper Cholesky
+"""Golden of error-compensated rounding (quant/gptq_rounding.c), by the update rule of the GPTQ paper: the upper Cholesky
 factor of the inverse Hessian, row after row. Writes gptq.values: cases of
 int32 rows, columns, blocks (rows that share a scale, 0: all), bits, act_order; double damp; float real[rows][columns];
 double hessian[rows][rows]; double scales[n_blocks][columns]; int8 expected[rows][columns]."""

@@ -1,5 +1,5 @@
 """TensorFlow 1's quantized ops by their formulas in numpy: ranges and single values in float64, arrays in float32,
-qint32 to quint8 in integers; products and convolutions by torch in float64, which holds the sums exactly."""
+qint32 to quint8 in integers; products and convolutions by torch in float64, in which the sums are exact."""
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -153,7 +153,7 @@ for expected in ([2, 6], [-1], [3, -1, 2]):
     for kind in (np.int32, np.int64):
         g.case("QuantizedReshape", f"T: quint8; Tshape: {T.of(kind(0)).dtype}",
                [T("quint8", q), np.array(expected, kind), f32(-1), f32(2)], [T("quint8", q.reshape(expected)), f32(-1), f32(2)])
-g.case("QuantizedReshape", "T: quint8", [T("quint8", q), np.array([5, -1], np.int32), f32(-1), f32(2)], [], error="do not fit")
+g.case("QuantizedReshape", "T: quint8", [T("quint8", q), np.array([5, -1], np.int32), f32(-1), f32(2)], [], error="do not match")
 
 for kind in ("quint8", "qint8"):
     for span, other in [((-1, 1), (-0.25, 0.5)), ((0, 6), (-3, 1)), ((-20, 30), (0, 100))]:

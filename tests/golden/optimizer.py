@@ -1,5 +1,5 @@
 """Writes tests/ops/optimizer.graphs: two steps of every optimizer on a small variable, by numpy in float64 with the
-formulas as they stand in the papers, for variables behind resources and behind references."""
+formulas of the papers, for resource variables and reference variables."""
 import os
 
 import numpy as np
@@ -13,7 +13,7 @@ def numbers(x):
 
 
 def case(name, slots, scalars, order, step, attrs="", tag=""):
-    """`slots`: names and first values behind the variable; `order`: operands behind the slots, "g" is the gradient."""
+    """`slots`: names and initial values that follow the variable; `order`: operands after the slots, "g" is the gradient."""
     for prefix in ("ResourceApply", "Apply"):
         if prefix == "Apply" and name in ("KerasMomentum", "AdamWithAmsgrad"):
             continue

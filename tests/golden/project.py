@@ -22,7 +22,7 @@ def project(images, transforms, out, rule, mode, fill=0.0):
     for i in range(n):
         x, y = coordinates(transforms[i % len(transforms)], *out)
         source = torch.from_numpy(images[i].astype(np.float64).transpose(2, 0, 1))[None] - fill
-        if mode == "REFLECT":  # borders lie half a pixel outside
+        if mode == "REFLECT":  # borders are half a pixel outside
             grid = np.stack([(2 * x + 1) / w - 1, (2 * y + 1) / h - 1], -1)
             pad, corners = "reflection", False
         else:

@@ -132,7 +132,7 @@ RANGES = [(0.0, 4.0), (-3.0, 0.0), (-128 * 0.03125, 127 * 0.03125), (-1.7, 2.9),
 
 
 def draw(shape, low, high):
-    """Some values lie beyond the range and are clipped."""
+    """Some values are outside the range and are clipped."""
     return rng.uniform(low - 0.1 * (high - low), high + 0.1 * (high - low), shape).astype(np.float32)
 
 
@@ -151,11 +151,11 @@ EIGHTHS = 8  # weight-only: activations are whole multiples of 1/8
 
 
 def exact_draw(shape):
-    """Numbers of few bits, whose products with int8 a float32 sum holds without rounding."""
+    """Numbers with few bits, whose products with int8 sum exactly in float32."""
     return (rng.integers(-24, 25, shape) / EIGHTHS).astype(np.float32)
 
 
-def behind(y, bias, activation, dtype):
+def epilogue(y, bias, activation, dtype):
     """Ops that stay those of the float model, each of its dtype."""
     y = narrowed(dtype, y)
     if bias is not None:
@@ -182,7 +182,7 @@ def emit(op, attrs, product, x, w, axes, fields, bias=None, activation=0, bits=8
         assert np.abs(sums).max() < 2 ** (31 if method == 1 else 24)  # exact in float32, in whatever order they are added
         factor = scale * np.broadcast_to(fields(w_scale), fields(w_scale).shape).astype(np.float32)
         y = sums.astype(np.float32) / np.float32(1 if method == 1 else EIGHTHS)
-        y = behind(y * factor, bias, activation, dtype)
+        y = epilogue(y * factor, bias, activation, dtype)
         g.case(op, attrs, inputs + [numbers(method, activation, bits, per_tensor, 0, 0, [(0, 0)] * 3)], [T(dtype, y)])
         return
     wide = method == 2

@@ -1,4 +1,4 @@
-"""Special functions against mpmath, at inputs as each dtype holds them."""
+"""Special functions against mpmath, at inputs rounded to each dtype."""
 import mpmath as mp
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""String ops by Python's own strings, bytes and regular expressions: case, blanks, length, parts, joining, splitting,
+"""String ops by Python's own strings, bytes and regular expressions: case, whitespace, length, parts, joining, splitting,
 replacing, base64, numbers."""
 import base64
 import itertools
@@ -91,7 +91,7 @@ for sep in ("", ",", "<>", " "):
                 row = t.split(sep, most)
             rows.append(row)
         if sep == "" and most > 0:
-            continue  # what Python keeps of trailing blanks is its own
+            continue  # Python treats trailing whitespace differently
         indices = np.array([(i, j) for i, r in enumerate(rows) for j in range(len(r))], np.int64).reshape(-1, 2)
         g.case("StringSplitV2", f"maxsplit: {most}", [text(SPLIT), np.array(sep.encode(), dtype=object)],
                [indices, text([v for r in rows for v in r]), np.array([len(rows), max(map(len, rows))], np.int64)], dynamic=True)
@@ -118,7 +118,7 @@ for pattern, new in PATTERNS:
         continue  # by character there, by byte here
     for everywhere in (True, False):
         if pattern == "x*" and everywhere:
-            continue  # empty matches beside others: RE2 and Python differ
+            continue  # empty matches next to others: RE2 and Python differ
         y = text([program.sub(substitute, w, count=0 if everywhere else 1) for w in WORDS])
         flag = f"replace_global: {str(everywhere).lower()}"
         g.case("RegexReplace", flag, [WORDS, np.array(plain.encode(), dtype=object), np.array(plain_new.encode(), dtype=object)], [y])

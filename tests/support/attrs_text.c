@@ -6,7 +6,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* End of one attribute: a ';' outside quotes and brackets, or the end of the text. */
+/* Finds the end of one attribute: a ';' outside quotes and brackets, or the end of the text. */
 static const char *end_of_attr(const char *at) {
     int depth = 0;
     char quote = '\0';

@@ -11,14 +11,14 @@
 #include <string.h>
 
 struct case_line {
-    const char *text; /* behind leading blanks, continuation lines joined */
+    const char *text; /* after leading spaces, continuation lines joined */
     int number;
 };
 
 struct case_entry {
-    const char *op;    /* name alone */
-    const char *type;  /* in place of @; NULL: no `types` line */
-    size_t first, end; /* lines; the first one is the `case` */
+    const char *op;    /* name only */
+    const char *type;  /* replaces @; NULL: no `types` line */
+    size_t first, end; /* line range; the first line is the `case` */
 };
 
 struct case_file {
@@ -30,7 +30,7 @@ struct case_file {
     size_t n_entries, entries_capacity;
 };
 
-/* What follows the keyword; NULL when the line has another one. */
+/* Returns the text after the keyword, or NULL if the line has another keyword. */
 static const char *after_keyword(const char *line, const char *keyword) {
     const size_t size = strlen(keyword);
     if (strncmp(line, keyword, size) != 0 || (line[size] != '\0' && !isspace((unsigned char)line[size]))) return NULL;
@@ -148,7 +148,7 @@ const char *case_file_op(const struct case_file *file, size_t i) {
     return file->entries[i].op;
 }
 
-/* The line with the entry's dtype for each @. */
+/* Returns the line with each @ replaced by the entry's dtype. */
 static const char *substitute(struct tare_arena *arena, const char *text, const char *type) {
     struct tare_strbuf out = { 0 };
     for (; *text != '\0'; text++) {

@@ -1,4 +1,4 @@
-/* Seeded numbers of several distributions for tests of statistics. */
+/* Seeded random numbers from several distributions, for tests of statistics. */
 #ifndef TARE_TESTS_SUPPORT_DRAW_H
 #define TARE_TESTS_SUPPORT_DRAW_H
 
@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 uint64_t draw_bits(uint64_t *seed);
-/* In (0, 1). */
+/* A number in (0, 1). */
 double draw_unit(uint64_t *seed);
 
 enum draw_kind {

@@ -12,7 +12,7 @@ static const char golden_magic[8] = { 'T', 'A', 'R', 'E', 'G', 'L', 'D', '\n' };
 
 struct golden_entry {
     const char *op;
-    size_t offset; /* of the case's body behind the op's name */
+    size_t offset; /* offset of the case's body after the op name */
 };
 
 struct golden_file {
@@ -38,7 +38,7 @@ static tare_status take(struct cursor *cursor, void *to, size_t size) {
     return TARE_OK;
 }
 
-/* NUL-terminated copy; NULL when the text is empty. */
+/* Returns a NUL-terminated copy; NULL if the text is empty. */
 static tare_status take_text(struct cursor *cursor, const char **out) {
     uint32_t size = 0;
     struct tare_arena *arena = &((struct golden_file *)cursor->file)->arena;
@@ -97,7 +97,7 @@ static tare_status read_whole(struct golden_file *file) {
     return got == file->size ? TARE_OK : TARE_FAIL(TARE_IO, "%s: cannot be read", file->path);
 }
 
-/* The index: each case is preceded by its size. */
+/* Builds the index: each case is preceded by its size. */
 static tare_status read_index(struct golden_file *file) {
     struct cursor cursor = { file, 0 };
     char magic[sizeof golden_magic];

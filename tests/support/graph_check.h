@@ -1,16 +1,17 @@
-/* What holds for every graph that a pass leaves behind. */
+/* Invariants that every graph must satisfy after a pass. */
 #ifndef TARE_TESTS_SUPPORT_GRAPH_CHECK_H
 #define TARE_TESTS_SUPPORT_GRAPH_CHECK_H
 
 #include "graph/model.h"
 
-/* Every input has the dtype that its op or function wants, every return, signature and call the dtypes that it says. */
+/* Asserts that each input has the dtype that its op or function expects, and that returns, signatures and calls have
+ * their declared dtypes. */
 void graph_check_dtypes(const struct tare_model *model);
-/* Nodes of that op in the graph. */
+/* Number of nodes of that op in the graph. */
 size_t graph_count(const struct tare_graph *graph, const char *op);
-/* The only node of that op; fails the test when there is none or more. */
+/* Returns the only node of that op; fails the test if there is not exactly one. */
 struct tare_node *graph_only(const struct tare_graph *graph, const char *op);
-/* The node of that name; fails the test when there is none. */
+/* Returns the node of that name; fails the test if it does not exist. */
 struct tare_node *graph_node(const struct tare_graph *graph, const char *name);
 
 #endif

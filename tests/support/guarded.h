@@ -1,16 +1,16 @@
-/* Arrays of floats between guards, for kernels that must write what they should and nothing else. */
+/* Float arrays between guard regions, for testing that kernels write exactly what they should. */
 #ifndef TARE_TESTS_SUPPORT_GUARDED_H
 #define TARE_TESTS_SUPPORT_GUARDED_H
 
 #include <stdint.h>
 
-/* `count` floats, aligned to 64 bytes, of a value that no kernel makes. */
+/* Allocates `count` floats, 64-byte aligned, filled with a value that no kernel produces. */
 float *guarded(int64_t count);
-/* The same with numbers of uneven magnitudes, so that another order of additions shows in the bits. */
+/* The same, filled with numbers of varying magnitude, so that a different order of additions changes the bits. */
 float *guarded_random(int64_t count);
-/* Asserts that the guards are whole. */
+/* Asserts that the guards are intact and frees the array. */
 void free_guarded(float *values, int64_t count);
-/* `what` and `level` name the case in the text. */
+/* `what` and `level` identify the case in the message. */
 void assert_same_bits(const float *got, const float *expected, int64_t count, const char *what, const char *level);
 
 #endif

@@ -1,11 +1,11 @@
-/* How much memory the program has ever used: tests of damaged input look whether a forged size was believed. */
+/* Peak memory of the process: tests of corrupt input check that a forged size was not allocated. */
 #ifndef TARE_TESTS_MEMORY_USE_H
 #define TARE_TESTS_MEMORY_USE_H
 
 #include <stdint.h>
 #include <sys/resource.h>
 
-/* Bytes of the largest resident set so far; 0 under a sanitizer, whose own memory would count. */
+/* Peak resident set size in bytes; 0 under a sanitizer, whose own memory would be included. */
 static inline int64_t memory_used(void) {
 #if defined(__SANITIZE_ADDRESS__)
     return 0;

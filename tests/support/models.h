@@ -12,9 +12,9 @@ enum { TEST_SKIPPED = 77 }; /* CTest's SKIP_RETURN_CODE */
 const char *test_data(const char *relative);
 /* test_data("models"), without a message. */
 const char *models_folder(void);
-/* The names in it, in byte order; release with tare_file_list_free. Fails the test when there are fewer than 50. */
+/* The names in it, in byte order; release with tare_file_list_free. Fails the test if there are fewer than 50. */
 struct tare_file_list models_list(void);
-/* The path of one, valid for eight more calls. */
+/* The path of a model, valid for eight more calls. */
 const char *models_path(const char *name);
 
 #endif

@@ -13,11 +13,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One case being run. */
+/* One case in execution. */
 struct run {
     const struct op_case *test;
     struct tare_model *model;
-    struct tare_opspec_memory memory; /* of the attributes */
+    struct tare_opspec_memory memory; /* memory of the attributes */
     struct tare_node *node;
     const struct tare_op *row;
     void *state;
@@ -126,7 +126,7 @@ static bool check_inference(struct run *run, enum knowledge knowledge) {
     return true;
 }
 
-/* One "shapes -> shapes". */
+/* Checks one "shapes -> shapes". */
 static bool check_stated_inference(struct run *run, const char *text, const char **end) {
     struct tare_shape inputs[OP_CASE_MAX_TENSORS], outputs[OP_CASE_MAX_TENSORS], expected;
     const struct tare_tensor *values[OP_CASE_MAX_TENSORS] = { NULL };
@@ -165,7 +165,7 @@ static bool check_all_inference(struct run *run) {
     return true;
 }
 
-/* ---- running ---- */
+/* ---- execution ---- */
 
 typedef tare_status (*kernel_fn)(struct tare_kernel *kernel);
 
@@ -182,7 +182,7 @@ static void end_execution(struct run *run, struct execution *execution) {
     tare_arena_free(&execution->scratch);
 }
 
-/* The kernel on private copies of the inputs. */
+/* Runs the kernel on private copies of the inputs. */
 static tare_status execute(struct run *run, struct execution *execution, kernel_fn fn, struct tare_buffer_pool *pool,
                            bool in_place, int64_t fail_at) {
     memset(execution, 0, sizeof *execution);
@@ -259,8 +259,8 @@ static bool check_run(struct run *run, kernel_fn fn, const char *name, bool in_p
 
 enum { GUARD_BYTES = 32, DIRT = 0xa5 };
 
-/* Puts a buffer for `bytes` into the pool that is full of dirt, with guard bytes behind where the pool's buffer is
- * longer; returns where they lie, NULL when it is not. */
+/* Adds a buffer for `bytes` bytes to the pool, filled with garbage, and writes guard bytes after it if the pool's
+ * buffer is longer; returns their address, or NULL if it is not longer. */
 static const unsigned char *dirty_buffer(struct tare_buffer_pool *pool, size_t bytes) {
     const struct tare_shape exact = { .rank = 1, .dims = { (int64_t)bytes } };
     const struct tare_shape longer = { .rank = 1, .dims = { (int64_t)bytes + GUARD_BYTES } };
@@ -285,7 +285,7 @@ static bool check_dirty_memory(struct run *run) {
     struct execution execution;
     bool good = true;
     if (!pool) return complain(run, "harness", "no memory");
-    /* Only the first output's buffer is known for sure: buffers of one size class come back in the reverse order. */
+    /* Only the buffer of the first output is certain: buffers of one size class are reused in reverse order. */
     for (size_t i = run->node->n_outputs; i-- > 0;) {
         const struct tare_tensor *expected = &run->test->outputs[i];
         const size_t bytes = expected->dtype == TARE_DT_INVALID ? 0 : tare_tensor_bytes(expected);
@@ -365,7 +365,7 @@ bool op_case_run(const struct op_case *test) {
     bool good;
     tare_error_clear();
     if (open_node(&run) != TARE_OK) {
-        /* attributes that the definition refuses */
+        /* the definition rejects the attributes */
         good = test->error && strstr(tare_error_text(), test->error);
         if (!good) complain(&run, "node", tare_error_text());
     } else if (!run.row->run) {
@@ -379,7 +379,7 @@ bool op_case_run(const struct op_case *test) {
     return good;
 }
 
-/* Every kind of knowledge; results are thrown away. */
+/* Runs inference with every kind of knowledge and discards the results. */
 static bool survive_inference(struct run *run) {
     const struct op_case *test = run->test;
     struct tare_shape inputs[OP_CASE_MAX_TENSORS], outputs[OP_CASE_MAX_TENSORS];

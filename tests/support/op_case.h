@@ -1,10 +1,10 @@
 /* Drives one op row alone: a node whose inputs are function arguments, shape inference, prepare, run.
  *
  * What is checked for every case:
- *   - the attributes fit the definition, and the inputs' dtypes are what it asks for;
+ *   - the attributes match the definition, and the inputs have the dtypes that it requires;
  *   - inference with known shapes and values, with known shapes only, and with nothing known never contradicts the
  *     result, and knows the result's shape fully in the first way (unless the case is `dynamic`);
- *   - outputs have the dtypes of the definition, fit the expected ones, and inputs are not changed;
+ *   - outputs have the dtypes of the definition, match the expected ones, and inputs are not modified;
  *   - a second run on dirty recycled memory, the plain kernel (`reference`) and a run in place (rows with
  *     TARE_OP_IN_PLACE) give the same, and nothing is written behind an output;
  *   - when the n-th allocation fails, the op fails cleanly;
@@ -21,29 +21,29 @@ enum { OP_CASE_MAX_TENSORS = 32 };
 struct op_case {
     const char *op;
     const char *attrs; /* "T: float; padding: 'SAME'; strides: [1, 2, 2, 1]"; NULL: none */
-    const char *where; /* file and place, for messages */
+    const char *where; /* file and line, for messages */
     struct tare_tensor inputs[OP_CASE_MAX_TENSORS];
     size_t n_inputs;
-    struct tare_tensor outputs[OP_CASE_MAX_TENSORS]; /* expected; dtype INVALID: not looked at */
+    struct tare_tensor outputs[OP_CASE_MAX_TENSORS]; /* expected; dtype INVALID: not compared */
     size_t n_outputs;
     struct tolerance tolerance;
-    const char *error; /* NULL: succeeds; else words of the error text */
-    const char *infer; /* NULL, or "[2,?] [3]* -> [2,3]": input shapes (* = the value is known too) and what inference
-                          says of them exactly; several are parted by ';' */
-    bool dynamic;      /* the output shape depends on more than what inference can know */
+    const char *error; /* NULL: must succeed; otherwise part of the error text */
+    const char *infer; /* NULL, or "[2,?] [3]* -> [2,3]": input shapes (* = the value is known, too) and the exact
+                          result of inference; several are separated by ';' */
+    bool dynamic;      /* the output shape depends on more than inference can know */
 };
 
-/* Runs all checks; on a failure prints the case and what differs to stderr. */
+/* Runs all checks; on failure prints the case and the difference to stderr. */
 bool op_case_run(const struct op_case *test);
-/* Runs inference and the kernel on a case that need not make sense (expectations are not looked at). What is checked:
- * nothing crashes, a failure has a text, and a success makes every output with the definition's dtype. `*ran` says
- * whether the kernel was reached and succeeded. */
+/* Runs inference and the kernel on a case that may be invalid (expectations are ignored). Checks that nothing
+ * crashes, that a failure sets an error text, and that a success creates every output with the definition's dtype.
+ * `*ran` is set if the kernel was reached and succeeded. */
 bool op_case_survive(bool *ran, const struct op_case *test);
-/* Ends the tensors. */
+/* Releases the tensors. */
 void op_case_reset(struct op_case *test);
 
-/* A case from texts, run and reset: the form for test programs. `inputs` and `outputs` are NULL-ended lists of tensor
- * texts (support/tensor_text.h). */
+/* Builds a case from texts, runs it and resets it: the form for test programs. `inputs` and `outputs` are
+ * NULL-terminated lists of tensor texts (support/tensor_text.h). */
 bool op_case_check(const char *op, const char *attrs, const char *const *inputs, const char *const *outputs,
                    struct tolerance tolerance);
 

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-/* The cases of one family, as one list: those of the text file, then the golden ones. */
+/* The cases of one family as one list: those of the text file, then the golden ones. */
 struct family {
     struct case_file *texts;
     struct golden_file *goldens;
@@ -55,7 +55,7 @@ static bool run_one(const struct family *family, size_t i) {
     return good;
 }
 
-static void op__gives_what_its_cases_say(void **state) {
+static void op__matches_its_cases(void **state) {
     const struct op_test *test = *state;
     size_t failed = 0;
     for (size_t i = 0; i < count_cases(test->family); i++) {
@@ -64,7 +64,7 @@ static void op__gives_what_its_cases_say(void **state) {
     assert_int_equal(failed, 0);
 }
 
-/* ---- one test an op ---- */
+/* ---- one test per op ---- */
 
 struct plan {
     struct tare_arena arena;
@@ -82,11 +82,11 @@ static bool add_test(struct plan *plan, const struct family *family, const char 
     for (size_t i = 0; i < count_cases(family); i++)
         cases += strcmp(op_of(family, i), op) == 0;
     struct op_test *test = TARE_NEW(&plan->arena, struct op_test);
-    const char *name = tare_arena_printf(&plan->arena, "%s__gives_what_%zu_cases_say", op, cases);
+    const char *name = tare_arena_printf(&plan->arena, "%s__matches_%zu_cases", op, cases);
     if (!test || !name) return false;
     *test = (struct op_test){ family, op };
     plan->tests[plan->count++] =
-        (struct CMUnitTest){ .name = name, .test_func = op__gives_what_its_cases_say, .initial_state = test };
+        (struct CMUnitTest){ .name = name, .test_func = op__matches_its_cases, .initial_state = test };
     return true;
 }
 
@@ -209,7 +209,7 @@ static bool cover_each(struct op_coverage *coverage, const char *source_dir, con
     glob_t found;
     bool good = true;
     snprintf(path, sizeof path, "%s/%s", source_dir, pattern);
-    if (glob(path, 0, NULL, &found) != 0) return true; /* no such file */
+    if (glob(path, 0, NULL, &found) != 0) return true; /* the file does not exist */
     for (size_t i = 0; i < found.gl_pathc && good; i++)
         good = fn(coverage, found.gl_pathv[i]);
     globfree(&found);

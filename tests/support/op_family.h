@@ -1,5 +1,5 @@
-/* The test program of one op family: every case of tests/ops/<family>.cases and tests/golden/<family>.bin, one cmocka
- * test an op; and the count of cases of every op, for the guard that no op is without. */
+/* The test program of one op family: runs every case of tests/ops/<family>.cases and tests/golden/<family>.bin, with
+ * one cmocka test per op. Also counts the cases of each op, for the test that requires a minimum. */
 #ifndef TARE_TESTS_OP_FAMILY_H
 #define TARE_TESTS_OP_FAMILY_H
 
@@ -7,16 +7,17 @@
 
 struct CMUnitTest;
 
-/* Runs the family's cases, then `more` (tests of its own; NULL: none). One of the two files must be there. Returns the
- * number of failed tests: the value for main. An environment variable TARE_OP=Name runs the cases of one op. */
+/* Runs the family's cases, then `more` (additional tests; NULL: none). At least one of the two files must exist.
+ * Returns the number of failed tests, the value for main. The environment variable TARE_OP=Name selects the cases of
+ * one op. */
 int op_family_main(const char *source_dir, const char *family, const struct CMUnitTest *more, size_t n_more);
 
-/* Number of cases of each op over all files of tests/ops and tests/golden: nodes alone, graphs that the op is in (each
- * counts once), and tests/ops/elsewhere.txt: lines "Op count test-file" for ops whose cases are in a test program. */
+/* Number of cases of each op over all files of tests/ops and tests/golden: single-node cases, graphs that contain
+ * the op (once each), and lines "Op count test-file" of tests/ops/elsewhere.txt for ops with cases in test programs. */
 struct op_coverage;
 struct op_coverage *op_coverage_load(const char *source_dir);
 size_t op_coverage_count(const struct op_coverage *coverage, const char *op);
-/* Calls fn for every op that has cases. */
+/* Calls fn for each op that has cases. */
 void op_coverage_each(const struct op_coverage *coverage, void (*fn)(void *arg, const char *op, size_t count),
                       void *arg);
 void op_coverage_free(struct op_coverage *coverage);

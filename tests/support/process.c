@@ -1,4 +1,4 @@
-/* Programs run from tests. */
+/* Running programs from tests. */
 #include "support/process.h"
 #include "support/temp.h"
 

@@ -22,8 +22,8 @@ struct line {
 };
 
 struct entry {
-    const char *name, *type; /* type: in place of @; NULL: none */
-    size_t first, end;       /* lines behind `graph` */
+    const char *name, *type; /* type: replaces @; NULL: none */
+    size_t first, end;       /* lines after `graph` */
 };
 
 struct script_file {
@@ -35,24 +35,24 @@ struct script_file {
     size_t n_entries, entries_capacity;
 };
 
-/* ---- reading ---- */
+/* ---- parsing ---- */
 
-static const char *past_blanks(const char *text) {
+static const char *skip_spaces(const char *text) {
     while (isspace((unsigned char)*text))
         text++;
     return text;
 }
 
-/* What follows the keyword; NULL when the line has another one, or defines a node of that name. */
+/* Returns the text after the keyword, or NULL if the line has another keyword or defines a node of that name. */
 static const char *after(const char *line, const char *keyword) {
     const size_t size = strlen(keyword);
     if (strncmp(line, keyword, size) != 0 || (line[size] != '\0' && !isspace((unsigned char)line[size]))) return NULL;
-    line = past_blanks(line + size);
+    line = skip_spaces(line + size);
     return *line == '=' ? NULL : line;
 }
 
 static bool add_line(struct script_file *file, const char *text, int number) {
-    text = past_blanks(text);
+    text = skip_spaces(text);
     if (*text == '\0' || *text == '#') return true;
     if (!TARE_GROW(file->lines, file->n_lines, file->lines_capacity)) return false;
     text = tare_arena_strdup(&file->arena, text);
@@ -99,7 +99,7 @@ static bool add_script(struct script_file *file, size_t first, size_t end) {
             const size_t size = strcspn(types, " \t");
             const char *type = tare_arena_strndup(&file->arena, types, size);
             if (!type || !add_entry(file, first, end, type)) return false;
-            types = past_blanks(types + size);
+            types = skip_spaces(types + size);
         }
         return true;
     }
@@ -153,12 +153,12 @@ const char *script_file_name(const struct script_file *file, size_t i) {
     return file->entries[i].name;
 }
 
-/* The op of a line `NAME = Op(…`; its length, 0 when the line is another one. */
+/* The op of a line `NAME = Op(…` and its length; 0 for other lines. */
 static size_t op_of_line(const char **op, const char *line) {
     const char *at = line + strcspn(line, " \t");
-    at = past_blanks(at);
+    at = skip_spaces(at);
     if (*at != '=') return 0;
-    at = past_blanks(at + 1);
+    at = skip_spaces(at + 1);
     *op = at;
     while (isalnum((unsigned char)*at) || *at == '_')
         at++;
@@ -173,7 +173,7 @@ static bool is_function(const struct script_file *file, const struct entry *entr
     return false;
 }
 
-/* The op that line k gives a case to; its length, 0 for none. */
+/* The op for which line k counts as a case, and its length; 0 for none. */
 static size_t op_shown(const char **op, const struct script_file *file, const struct entry *entry, size_t k) {
     const char *line = file->lines[k].text;
     if (after(line, "var") || (after(line, "def") && strchr(line, ':'))) {
@@ -199,15 +199,15 @@ void script_file_each_op(const struct script_file *file, size_t i, void (*fn)(vo
     }
 }
 
-/* ---- running ---- */
+/* ---- execution ---- */
 
 struct play {
     const struct script_file *file;
-    const struct line *line; /* being played, for messages */
+    const struct line *line; /* the current line, for messages */
     struct tare_arena arena;
     struct tare_opspec_memory memory;
     struct tare_model *model;
-    struct tare_graph *graph; /* main, or the function being made */
+    struct tare_graph *graph; /* main, or the function being defined */
     struct tare_session *session;
     int files;
 };
@@ -227,11 +227,11 @@ static void *must(const struct play *play, const void *pointer, const char *what
     return (void *)(uintptr_t)pointer;
 }
 
-/* The next word, in the arena; stops at blanks, commas and closing brackets. */
+/* Reads the next word into the arena; stops at spaces, commas and closing brackets. */
 static char *word(struct play *play, const char **text) {
     const size_t size = strcspn(*text, " \t,)");
     char *copy = must(play, tare_arena_strndup(&play->arena, *text, size), "no memory for", "a word");
-    *text = past_blanks(*text + size);
+    *text = skip_spaces(*text + size);
     return copy;
 }
 
@@ -248,14 +248,14 @@ static struct tare_edge find_edge(struct play *play, char *name) {
 static void add_inputs(struct play *play, struct tare_node *node, const char **text) {
     while (**text != ')') {
         if (**text == '\0') FAULT(play, "no ')'");
-        if (**text == ',') *text = past_blanks(*text + 1);
+        if (**text == ',') *text = skip_spaces(*text + 1);
         char *name = word(play, text);
         if (*name == '^')
             check(play, tare_node_add_control(node, find_node(play, name + 1)));
         else
             check(play, tare_node_add_input(node, find_edge(play, name)));
     }
-    *text = past_blanks(*text + 1);
+    *text = skip_spaces(*text + 1);
 }
 
 static void add_node(struct play *play, const char *name, const char *text) {
@@ -264,7 +264,7 @@ static void add_node(struct play *play, const char *name, const char *text) {
         text++;
     op = tare_arena_strndup(&play->arena, start, (size_t)(text - start));
     struct tare_node *node = must(play, tare_graph_add(play->graph, op, name), "no memory for", name);
-    text = past_blanks(text + 1);
+    text = skip_spaces(text + 1);
     add_inputs(play, node, &text);
     mini_infer_attrs(node);
     check(play, attrs_from_text(node, &play->memory, *text ? text : NULL));
@@ -283,7 +283,7 @@ static void add_constant(struct play *play, const char *name, struct tare_tensor
     must(play, node, "cannot make", name);
 }
 
-/* A string tensor's text serves for the escapes. */
+/* Parsed as a string tensor, for its escapes. */
 static void add_file(struct play *play, const char *name, const char *text) {
     char file[32];
     struct tare_strbuf literal = { 0 };
@@ -316,7 +316,7 @@ static void define(struct play *play, const char *text) {
     char *name = word(play, &text);
     const char *op;
     if (*text++ != '=') FAULT(play, "no known word, and no '='");
-    text = past_blanks(text);
+    text = skip_spaces(text);
     if (op_of_line(&op, play->line->text))
         add_node(play, name, text);
     else if (after(text, "file"))
@@ -398,7 +398,7 @@ static void list_wanted(struct play *play, struct one_run *run, const char *text
     }
 }
 
-/* What belongs to the run: the lines behind it that are no outputs. Gives how many lines belong to it. */
+/* Reads the lines after the run that belong to it, except outputs; returns their number. */
 static size_t read_run(struct play *play, struct one_run *run, const char *const *lines, size_t count) {
     const struct line *first = play->line;
     size_t i = 1;
@@ -433,7 +433,7 @@ static void compare_form(struct play *play, const struct tare_tensor *got, const
     char shape[TARE_SHAPE_TEXT_SIZE];
     const size_t name = strcspn(text, " ");
     tare_strbuf_printf(&form, "%s %s", tare_dtype_name(got->dtype), tare_shape_text(shape, &got->shape));
-    if (tare_dtype_from_name(text, name) != got->dtype || strcmp(past_blanks(text + name), shape) != 0)
+    if (tare_dtype_from_name(text, name) != got->dtype || strcmp(skip_spaces(text + name), shape) != 0)
         FAULT(play, "got %s", tare_strbuf_text(&form));
     tare_strbuf_free(&form);
 }
@@ -484,7 +484,7 @@ static size_t play_run(struct play *play, const char *const *lines, size_t count
     return count;
 }
 
-/* ---- a script ---- */
+/* ---- scripts ---- */
 
 static size_t play_line(struct play *play, const char *const *lines, size_t count) {
     const char *line = lines[0], *text;
@@ -511,7 +511,7 @@ static size_t play_line(struct play *play, const char *const *lines, size_t coun
     return 1;
 }
 
-/* The line with the script's dtype for each @. */
+/* Returns the line with each @ replaced by the script's dtype. */
 static const char *substitute(struct tare_arena *arena, const char *text, const char *type) {
     struct tare_strbuf out = { 0 };
     for (; *text != '\0'; text++) {

@@ -1,9 +1,9 @@
-/* Reader of tests/ops/<name>.graphs: small graphs with state, functions and control flow, as text, for ops that a
+/* Parser of tests/ops/<name>.graphs: small graphs with state, functions and control flow, as text, for ops that a
  * single node cannot show. Lines:
  *
  *   # comment
- *   graph NAME                       begins a script: an empty model; the name says what is shown
- *   types float int32                repeats the script for each dtype, put in place of every @
+ *   graph NAME                       begins a script: an empty model; the name describes the test
+ *   types float int32                repeats the script for each dtype, substituted for each @
  *   NAME = TENSOR                    a constant (support/tensor_text.h): `x = @[2] 1 2`
  *   NAME = file "text"               a constant string: the path of a file with this text
  *   NAME = path some/file            a constant string: the path of a file of the repository
@@ -11,18 +11,18 @@
  *                                    (support/attrs_text.h). T, N and the like follow from the inputs
  *   var NAME TENSOR                  a VarHandleOp whose variable has this value in the checkpoint
  *   def NAME ARG:dtype …             begins a function, `return NAME EDGE` gives it a result, `end` ends it
- *   rewire NODE INPUT EDGE           puts another edge in an input's place: for loops
- *   init NODE                        the node runs when a session begins
+ *   rewire NODE INPUT EDGE           replaces the edge of an input: for loops
+ *   init NODE                        the node runs when a session starts
  *
  *   run EDGE …                       runs the graph in the session and fetches the edges
  *   do NODE …                        runs nodes for their effect
  *     feed EDGE TENSOR                 of that run
- *     out TENSOR | shape DTYPE SHAPE   what comes, in order; `shape` leaves the values open
+ *     out TENSOR | shape DTYPE SHAPE   expected outputs, in order; `shape` does not compare values
  *     tol [abs X] [rel X] [ulp N]      of all outputs of that run
- *     error WORDS                      the run fails with these words in the text
- *   session                          ends the session; the next run begins with a fresh one
+ *     error WORDS                      the run must fail with a text that contains these words
+ *   session                          ends the session; the next run starts a new one
  *
- * A line that ends with \ goes on in the next one. */
+ * A line that ends with \ continues on the next line. */
 #ifndef TARE_TESTS_SCRIPT_H
 #define TARE_TESTS_SCRIPT_H
 
@@ -31,16 +31,16 @@
 
 struct script_file;
 
-/* NULL with a message on stderr. */
+/* Returns NULL after printing a message to stderr. */
 struct script_file *script_file_open(const char *path);
 void script_file_close(struct script_file *file);
-/* Scripts, those of `types` counted one by one. */
+/* Number of scripts; a script with `types` counts once per dtype. */
 size_t script_file_count(const struct script_file *file);
-/* "name" or "name (float)"; the file's. */
+/* "name" or "name (float)"; owned by the file. */
 const char *script_file_name(const struct script_file *file, size_t i);
 /* Calls fn once for each op that has a node in script i. */
 void script_file_each_op(const struct script_file *file, size_t i, void (*fn)(void *arg, const char *op), void *arg);
-/* Runs it; fails the cmocka test that it runs in with the place and what differs. */
+/* Runs the script; on failure fails the current cmocka test with the location and the difference. */
 void script_file_run(const struct script_file *file, size_t i);
 
 #endif

@@ -1,4 +1,4 @@
-/* Models for the converter's tests, and the program run on them. */
+/* Models for the converter's tests; runs the converter on them. */
 #include "support/seed_model.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -27,7 +27,7 @@ void seed_alias(struct tare_model *model, const char *function, const char *alia
     model->aliases = grown;
 }
 
-/* A signature over one call of `function` with inputs of these shapes. */
+/* A signature with one call of `function` on inputs of these shapes. */
 void seed_serve(struct tare_model *model, const struct tare_graph *function, const struct tare_shape *shapes) {
     struct tare_signature *s = model->signatures = TARE_NEW(&model->arena, struct tare_signature);
     struct tare_edge in[MOST_INPUTS] = { { 0 } }, call;
@@ -111,7 +111,7 @@ void seed_refuses(const char *model, const char *options, const char *words) {
     struct process process = seed_convert(model, options);
     if (process.status != 1) fail_msg("exit status %d (expected 1) for\n%s\n%s", process.status, options, process.err);
     if (!strstr(process.err, words)) fail_msg("no '%s' in: %s", words, process.err);
-    assert_int_equal(tare_file_kind_of(seed_out), TARE_FILE_NONE); /* nothing is left behind */
+    assert_int_equal(tare_file_kind_of(seed_out), TARE_FILE_NONE); /* no output remains */
     process_free(&process);
 }
 
@@ -122,7 +122,7 @@ size_t seed_count(const struct tare_model *model, const char *op) {
     return count;
 }
 
-/* y of the only signature for x = 1, 2, 3 … in the shape. */
+/* y of the only signature for x = 1, 2, 3 … in the given shape. */
 struct tare_tensor seed_answer(const struct tare_model *model, struct tare_shape shape) {
     struct tare_session *session = mini_session(model);
     struct tare_tensor x, y;

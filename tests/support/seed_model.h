@@ -1,4 +1,4 @@
-/* Models for the converter's tests, written to temporary folders, and `tare convert` run on them. */
+/* Models for the converter's tests, written to temporary directories, and functions that run `tare convert` on them. */
 #ifndef TARE_TESTS_SUPPORT_SEED_MODEL_H
 #define TARE_TESTS_SUPPORT_SEED_MODEL_H
 
@@ -18,31 +18,31 @@
 
 /* ---- models ---- */
 
-/* A Placeholder of a shape. */
+/* A Placeholder of the given shape. */
 struct tare_edge seed_input(struct tare_graph *graph, const char *name, int dtype, struct tare_shape shape);
 void seed_alias(struct tare_model *model, const char *function, const char *alias);
-/* The signature "serving_default" over one call of `function` (at most three inputs) with these shapes. */
+/* The signature "serving_default" with one call of `function` (at most three inputs) on inputs of these shapes. */
 void seed_serve(struct tare_model *model, const struct tare_graph *function, const struct tare_shape *shapes);
-/* A constant of normal numbers. */
+/* A constant with normally distributed values. */
 struct tare_edge seed_weight(struct tare_graph *graph, const char *name, int rows, int columns);
-/* Writes and frees the model; the path of its directory. */
+/* Writes and frees the model; returns the path of its directory. */
 const char *seed_write(struct tare_model *model, const char *name);
 
 /* ---- running the program ---- */
 
-extern char seed_out[512]; /* where the last conversion went */
+extern char seed_out[512]; /* path of the last conversion's output */
 struct process seed_convert(const char *model, const char *options);
-/* The last conversion, without faults. */
+/* Loads the last conversion; asserts that validation reports no errors. */
 struct tare_model *seed_load(void);
 void seed_converts(const char *model, const char *options);
-/* Exit status 1, the words on standard error, and nothing left behind. */
+/* Asserts exit status 1, the given words on standard error, and no remaining output. */
 void seed_refuses(const char *model, const char *options, const char *words);
-/* Exit status 0, and the words on standard error. */
+/* Asserts exit status 0 and the given words on standard error. */
 void seed_says(const char *model, const char *options, const char *words);
 size_t seed_count(const struct tare_model *model, const char *op);
-/* y of the only signature for x = 0.37, 0.74 … in the shape. */
+/* y of the only signature for x = 0.37, 0.74 … in the given shape. */
 struct tare_tensor seed_answer(const struct tare_model *model, struct tare_shape shape);
-/* The last conversion answers as the model, bit for bit. */
+/* Asserts that the last conversion's outputs equal the model's bit by bit. */
 void seed_answers_as(const char *path, struct tare_shape shape);
 
 #endif

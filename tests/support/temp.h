@@ -1,14 +1,14 @@
-/* A temporary folder for one test program, removed at its end. */
+/* A temporary directory for one test program, removed at exit. */
 #ifndef TARE_TESTS_SUPPORT_TEMP_H
 #define TARE_TESTS_SUPPORT_TEMP_H
 
 #include <stddef.h>
 
-/* The folder's path; made at the first call, removed with all in it when the program ends. */
+/* The directory's path; created by the first call, removed with its contents when the program exits. */
 const char *temp_folder(void);
-/* "<folder>/name" in one of a few static buffers (eight calls may be alive). */
+/* "<directory>/name" in one of a few static buffers (valid for eight more calls). */
 const char *temp_path(const char *name);
-/* Writes a file in the folder and returns its path. */
+/* Writes a file in the directory and returns its path. */
 const char *temp_file(const char *name, const void *data, size_t size);
 
 #endif

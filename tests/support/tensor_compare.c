@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A number's place in the order of all representable ones, so that a difference counts values in between. */
+/* The rank of a number among all representable ones, so that a difference of ranks counts the values in between. */
 static int64_t place_of(uint64_t bits, int width) {
     const uint64_t sign = UINT64_C(1) << (width - 1);
     return bits & sign ? -(int64_t)(bits & (sign - 1)) : (int64_t)bits;
@@ -27,7 +27,7 @@ static double real_part(const struct tare_tensor *tensor, int64_t i) {
     return tare_tensor_get_f64(tensor, i);
 }
 
-/* Element i of a real tensor, part i of a complex one. */
+/* Compares element i of a real tensor, or part i of a complex one. */
 static bool number_fits(const struct tare_tensor *got, const struct tare_tensor *expected, int64_t i,
                         struct tolerance tolerance, size_t size) {
     const double g = real_part(got, i), w = real_part(expected, i);

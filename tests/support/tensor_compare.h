@@ -1,20 +1,20 @@
-/* Comparison of tensors by a stated tolerance. */
+/* Comparison of tensors with a tolerance. */
 #ifndef TARE_TESTS_TENSOR_COMPARE_H
 #define TARE_TESTS_TENSOR_COMPARE_H
 
 #include "base/strbuf.h"
 #include "base/tensor/tensor.h"
 
-/* A value fits when |got - expected| <= absolute + relative * |expected|, or when the two are at most `ulps`
- * representable values apart. NaN fits NaN. All zero: the same bits (so -0 is not 0), NaN payloads aside. Integers,
- * strings and bools are always exact. */
+/* Two values match if |got - expected| <= absolute + relative * |expected|, or if they are at most `ulps`
+ * representable values apart. NaN matches NaN. All zero: equal bits (so -0 differs from 0), except NaN payloads.
+ * Integers, strings and bools are always compared exactly. */
 struct tolerance {
     double absolute, relative;
     int64_t ulps;
 };
 
-/* True when dtype, shape and every element fit. Else `why` gets one line: the first element that differs and both
- * values, and how many differ. */
+/* Returns true if dtype, shape and all elements match. Otherwise `why` receives one line: the first mismatch with
+ * both values, and the number of mismatches. */
 bool tensors_agree(struct tare_strbuf *why, const struct tare_tensor *got, const struct tare_tensor *expected,
                    struct tolerance tolerance);
 

@@ -12,9 +12,9 @@
 #include "base/tensor/tensor.h"
 
 tare_status tensor_from_text(struct tare_tensor *out, const char *text);
-/* "[2,?]", "[]", "<unknown>"; *end gets the first character behind it. */
+/* "[2,?]", "[]", "<unknown>"; *end receives the position after the shape. */
 tare_status shape_from_text(struct tare_shape *out, const char *text, const char **end);
-/* One element, with enough digits to tell it from its neighbours. */
+/* One element, with enough digits to distinguish it from its neighbours. */
 void element_to_text(struct tare_strbuf *out, const struct tare_tensor *tensor, int64_t i);
 /* dtype, shape and at most `most` elements. */
 void tensor_to_text(struct tare_strbuf *out, const struct tare_tensor *tensor, int64_t most);

@@ -1,13 +1,13 @@
-/* Many tensors into one: Concat, Pack. */
+/* Concat, ConcatV2, ConcatOffset, Pack and ParallelConcat: joins tensors along an existing or a new axis. */
 #include "base/alloc.h"
 #include "interpreter/ops/support/move.h"
 #include "interpreter/ops/support/operand.h"
 
 #include <string.h>
 
-/* The input that holds the axis and the first of the tensors. */
+/* Finds the input that contains the axis and the first of the tensors. */
 static void concat_operands(const struct tare_node *node, size_t n_inputs, size_t *axis, size_t *first) {
-    bool axis_is_first = strcmp(node->op, "Concat") == 0; /* ConcatV2 has it last */
+    bool axis_is_first = strcmp(node->op, "Concat") == 0; /* in ConcatV2 the axis is the last input */
     *axis = axis_is_first ? 0 : n_inputs - 1;
     *first = axis_is_first ? 1 : 0;
 }
@@ -22,7 +22,7 @@ static tare_status concat_axis(int *out, int64_t axis, int rank) {
     return TARE_OK;
 }
 
-/* Joins the shape of part `i` to `all` along `axis`; part 0 is for the fault's text. */
+/* Adds the shape of part `i` to `all` along `axis`; the shape of part 0 is for the error text. */
 static tare_status join(struct tare_shape *all, const struct tare_shape *parts, size_t i, int axis) {
     const struct tare_shape blank = tare_operand_unknown_dims(all->rank);
     const struct tare_shape *part = parts[i].rank == TARE_UNKNOWN_RANK ? &blank : &parts[i];
@@ -71,7 +71,7 @@ static tare_status infer_concat(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* Interleaves blocks: for each of `outer` rows, the `blocks[i]` next elements of each part. */
+/* Interleaves blocks: writes, for each of `outer` rows, the next `blocks[i]` elements of each part i. */
 static tare_status interleave(struct tare_tensor *out, const struct tare_tensor *parts, size_t n, int64_t outer) {
     int64_t whole = outer ? out->elements / outer : 0, at = 0;
     for (size_t i = 0; i < n; i++) {
@@ -95,7 +95,7 @@ static tare_status run_concat(struct tare_kernel *kernel) {
                       tare_move_product(&kernel->outputs[0].shape, 0, axis));
 }
 
-/* Where each part begins in the concatenation: zeros but for the axis. */
+/* Computes the offset of each part in the concatenation: zero except along the axis. */
 static tare_status run_concat_offset(struct tare_kernel *kernel) {
     int64_t rank = kernel->inputs[1].elements, axis = tare_tensor_get_i64(&kernel->inputs[0], 0), at = 0;
     if (kernel->inputs[0].elements != 1 || kernel->inputs[1].shape.rank != 1)

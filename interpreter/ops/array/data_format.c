@@ -1,10 +1,11 @@
-/* Dimension numbers and vectors by dimension brought from one data format to another, as layout passes insert them. */
+/* DataFormatDimMap and DataFormatVecPermute: converts dimension numbers and per-dimension vectors between data
+ * formats. Layout passes insert these ops. */
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/string/text.h"
 
 #include <string.h>
 
-/* The two formats: permutations of the same 4 or 5 letters. */
+/* Source and destination format: permutations of the same 4 or 5 letters. */
 struct formats {
     const char *from, *to;
     size_t rank;
@@ -36,7 +37,7 @@ static tare_status run_dim_map(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* The letters of spatial dims alone. */
+/* Copies the letters of the spatial dimensions. */
 static void spatial_letters(char out[8], const char *format) {
     size_t n = 0;
     for (; *format; format++)
@@ -44,7 +45,7 @@ static void spatial_letters(char out[8], const char *format) {
     out[n] = '\0';
 }
 
-/* Input [n] or [n, 2]; n is the rank, or the number of spatial dims. */
+/* The input is [n] or [n, 2]; n is the rank or the number of spatial dimensions. */
 static tare_status run_permute(struct tare_kernel *kernel) {
     const struct tare_tensor *x = &kernel->inputs[0];
     char from[8], to[8];

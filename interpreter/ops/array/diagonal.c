@@ -1,12 +1,12 @@
-/* Diagonals and bands of matrices: taken out, put in, made into matrices. Elements are moved, never computed, by size.
- */
+/* Diagonals and bands of matrices: MatrixDiag, MatrixDiagPart, MatrixSetDiag (all versions), MatrixBandPart, Diag
+ * and DiagPart. Elements are copied by size and never computed with. */
 #include "interpreter/ops/families.h"
 #include "interpreter/kernel.h"
 
 #include <string.h>
 
-/* The band of diagonals k = low … high of matrices rows x columns (k > 0: above the main one), and how the diagonals
- * are packed: one a row from `high` down, in rows of `length` elements, shorter ones moved left or right. */
+/* The band of diagonals k = low … high of matrices [rows, columns] (k > 0: above the main diagonal) and its packed
+ * form: one row of `length` elements per diagonal, from `high` down; shorter diagonals are aligned left or right. */
 struct band {
     int64_t rows, columns, low, high, length;
     bool left_above, left_below;
@@ -23,21 +23,21 @@ static int64_t diagonal_length(const struct band *band, int64_t k) {
     return least(band->rows + least(k, 0), band->columns - most(k, 0));
 }
 
-/* Place of element n of diagonal k among the packed ones. */
+/* Index of element n of diagonal k in the packed form. */
 static int64_t packed_place(const struct band *band, int64_t k, int64_t n) {
     const bool left = (k >= 0 && band->left_above) || (k <= 0 && band->left_below);
     const int64_t offset = left ? 0 : band->length - diagonal_length(band, k);
     return (band->high - k) * band->length + n + offset;
 }
 
-/* Version 1 and 2 pack to the left; version 3 has an attribute. */
+/* Versions 1 and 2 align left; version 3 has the attribute `align`. */
 static void read_align(struct band *band, const struct tare_node *node) {
     const char *align = tare_node_string(node, "align", "LEFT_LEFT");
     band->left_above = strncmp(align, "LEFT_", 5) == 0;
     band->left_below = strcmp(align + strcspn(align, "_"), "_LEFT") == 0;
 }
 
-/* k: a scalar, or the lowest and highest. Without one (version 1) the main diagonal. */
+/* Reads k: a scalar, or the lowest and highest diagonal. Without the operand (version 1): the main diagonal. */
 static tare_status read_k(struct band *band, const struct tare_tensor *k) {
     band->low = band->high = 0;
     if (!k) return TARE_OK;
@@ -71,7 +71,7 @@ static tare_status check_movable(int dtype) {
     return TARE_OK;
 }
 
-/* Memory of a tensor as elements of `size` bytes. */
+/* Address of element i of a tensor with elements of `size` bytes. */
 static char *at(const struct tare_tensor *tensor, int64_t i, size_t size) {
     return (char *)tensor->data + (size_t)i * size;
 }
@@ -146,7 +146,7 @@ static tare_status run_part(struct tare_kernel *kernel) {
 
 /* ---- MatrixDiag ---- */
 
-/* How many matrices, and what the packed diagonals say of them. */
+/* Derives the number of matrices and the diagonal length from the shape of the packed diagonals. */
 static tare_status packed_length(struct band *band, const struct tare_shape *diagonal) {
     const int64_t count = band->high - band->low + 1;
     const int extra = count > 1 ? 2 : 1;
@@ -162,7 +162,7 @@ static tare_status packed_length(struct band *band, const struct tare_shape *dia
     return TARE_OK;
 }
 
-/* rows, columns: as given, -1 for as small as the diagonals allow. */
+/* Sets rows and columns; -1 selects the smallest size that the diagonals allow. */
 static tare_status size_matrix(struct band *band, int64_t rows, int64_t columns) {
     const int64_t min_rows = band->length - least(band->high, 0), min_columns = band->length + most(band->low, 0);
     if ((rows != -1 && rows < min_rows) || (columns != -1 && columns < min_columns))
@@ -309,7 +309,7 @@ static tare_status run_band(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* ---- Diag, DiagPart: a tensor as the diagonal of one of twice its rank ---- */
+/* ---- Diag, DiagPart: a tensor as the diagonal of a tensor of twice its rank ---- */
 
 static tare_status infer_tensor_diag(struct tare_infer *infer) {
     const struct tare_shape *input = &infer->inputs[0];

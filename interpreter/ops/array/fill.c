@@ -1,4 +1,4 @@
-/* Tensors made from a few numbers: Fill, Range, LinSpace, OneHot, zeros and ones. */
+/* Tensors generated from a few values: Fill, Empty, Range, LinSpace, OneHot, ZerosLike and OnesLike. */
 #include "base/alloc.h"
 #include "interpreter/ops/support/move.h"
 #include "interpreter/ops/support/operand.h"
@@ -25,7 +25,7 @@ static tare_status run_fill(struct tare_kernel *kernel) {
     return tare_move_fill(&kernel->outputs[0], 0, kernel->outputs[0].elements, &kernel->inputs[1], 0);
 }
 
-/* Memory that TensorFlow would leave as it is; ours is zero, so that a run can be repeated. */
+/* TensorFlow leaves this memory uninitialized; it is zeroed here so that runs are repeatable. */
 static tare_status run_empty(struct tare_kernel *kernel) {
     struct tare_shape *shapes;
     TARE_TRY(tare_operand_shapes(kernel, &shapes));
@@ -48,7 +48,7 @@ static tare_status run_ones_like(struct tare_kernel *kernel) {
     return tare_move_fill(out, 1, out->elements - 1, out, 0);
 }
 
-/* Elements of start, start + delta … before limit. */
+/* Computes the number of elements of start, start + delta, … before limit. */
 static tare_status range_count(int64_t *count, const struct tare_tensor *const *operands) {
     const struct tare_tensor *start = operands[0], *limit = operands[1], *delta = operands[2];
     if (!tare_dtype_is_floating(start->dtype)) {
@@ -95,7 +95,7 @@ static tare_status infer_range(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* TensorFlow adds delta again and again, in the dtype itself: its rounding is part of the result. */
+/* Adds delta repeatedly in the dtype, as TensorFlow does: the accumulated rounding is part of the result. */
 static tare_status run_range(struct tare_kernel *kernel) {
     struct tare_tensor *out = &kernel->outputs[0];
     const struct tare_tensor *start = &kernel->inputs[0], *delta = &kernel->inputs[2];
@@ -145,10 +145,10 @@ static tare_status infer_lin_space(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* start + step * i in the dtype, the last one stop exactly. */
+/* Computes start + step * i in the dtype; the last element is exactly stop. */
 static tare_status run_lin_space(struct tare_kernel *kernel) {
     struct tare_tensor *out = &kernel->outputs[0];
-    TARE_TRY(tare_operand_output(kernel, 0)); /* all three are scalars */
+    TARE_TRY(tare_operand_output(kernel, 0)); /* the three inputs are scalars */
     const double start = tare_tensor_get_f64(&kernel->inputs[0], 0), stop = tare_tensor_get_f64(&kernel->inputs[1], 0);
     const int64_t last = out->elements - 1;
     for (int64_t i = 0; i <= last; i++) {
@@ -192,7 +192,7 @@ static tare_status infer_one_hot(struct tare_infer *infer) {
     return tare_operand_append(out, in, axis, in->rank);
 }
 
-/* An index outside [0, depth) gives off_value everywhere. */
+/* An index outside [0, depth) yields off_value for the whole row. */
 static tare_status run_one_hot(struct tare_kernel *kernel) {
     const struct tare_tensor *in = &kernel->inputs[0];
     struct tare_tensor *out = &kernel->outputs[0];

@@ -1,4 +1,4 @@
-/* Rows by index: Gather, GatherV2, GatherNd. */
+/* Gather, GatherV2 and GatherNd: copies slices selected by indices. */
 #include "interpreter/ops/array/gather.h"
 
 #include "base/alloc.h"
@@ -6,7 +6,7 @@
 #include "interpreter/ops/support/move.h"
 #include "interpreter/ops/support/operand.h"
 
-static tare_status gather_axes(int *axis, int *batch, int params_rank, int indices_rank, int64_t wanted_axis,
+static tare_status gather_axes(int *axis, int *batch, int params_rank, int indices_rank, int64_t requested_axis,
                                int64_t batch_dims) {
     int64_t from_front = batch_dims < 0 ? batch_dims + indices_rank : batch_dims;
     if (from_front < 0 || from_front > indices_rank)
@@ -15,7 +15,7 @@ static tare_status gather_axes(int *axis, int *batch, int params_rank, int indic
     if (from_front >= params_rank)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "batch_dims (%lld) must be less than rank(params) (%d).",
                          (long long)from_front, params_rank);
-    TARE_TRY(tare_operand_axis(axis, wanted_axis, params_rank));
+    TARE_TRY(tare_operand_axis(axis, requested_axis, params_rank));
     if (*axis < from_front)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "batch_dims (%lld) must be less than or equal to axis (%d).",
                          (long long)from_front, *axis);
@@ -24,11 +24,11 @@ static tare_status gather_axes(int *axis, int *batch, int params_rank, int indic
 }
 
 tare_status tare_gather_shape(struct tare_shape *out, const struct tare_shape *params, const struct tare_shape *indices,
-                              int64_t wanted_axis, int64_t batch_dims) {
+                              int64_t requested_axis, int64_t batch_dims) {
     int axis, batch;
     *out = tare_shape_unknown();
     if (params->rank == TARE_UNKNOWN_RANK || indices->rank == TARE_UNKNOWN_RANK) return TARE_OK;
-    TARE_TRY(gather_axes(&axis, &batch, params->rank, indices->rank, wanted_axis, batch_dims));
+    TARE_TRY(gather_axes(&axis, &batch, params->rank, indices->rank, requested_axis, batch_dims));
     for (int d = 0; d < batch; d++)
         if (params->dims[d] >= 0 && indices->dims[d] >= 0 && params->dims[d] != indices->dims[d])
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "params.shape[%d]: %lld should be equal to indices.shape[%d]: %lld",
@@ -40,13 +40,13 @@ tare_status tare_gather_shape(struct tare_shape *out, const struct tare_shape *p
 }
 
 tare_status tare_gather(struct tare_kernel *kernel, size_t i, const struct tare_tensor *params,
-                        const struct tare_tensor *indices, int64_t wanted_axis, int64_t batch_dims) {
+                        const struct tare_tensor *indices, int64_t requested_axis, int64_t batch_dims) {
     struct tare_shape shape;
     struct tare_tensor *out = &kernel->outputs[i];
     int64_t batches, outer, limit, inner, n, at = 0;
     int axis, batch;
-    TARE_TRY(tare_gather_shape(&shape, &params->shape, &indices->shape, wanted_axis, batch_dims));
-    TARE_TRY(gather_axes(&axis, &batch, params->shape.rank, indices->shape.rank, wanted_axis, batch_dims));
+    TARE_TRY(tare_gather_shape(&shape, &params->shape, &indices->shape, requested_axis, batch_dims));
+    TARE_TRY(gather_axes(&axis, &batch, params->shape.rank, indices->shape.rank, requested_axis, batch_dims));
     TARE_TRY(tare_kernel_output(kernel, i, params->dtype, &shape));
     batches = tare_move_product(&params->shape, 0, batch);
     outer = tare_move_product(&params->shape, batch, axis);

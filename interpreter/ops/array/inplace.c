@@ -1,18 +1,20 @@
-/* Rows replaced or changed, and rows put together: the ops that TensorFlow runs in place. */
+/* InplaceUpdate, InplaceAdd, InplaceSub and related ops, which TensorFlow runs in place: replaces or updates rows of
+ * a tensor. */
 #include "base/alloc.h"
 #include "interpreter/ops/support/accumulate.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/move.h"
 #include "interpreter/ops/support/operand.h"
 
-/* A row's aux; SET replaces. */
+/* A row's aux; SET replaces the row. */
 struct change {
     int how;
 };
 enum { SET = -1 };
 static const struct change set = { SET }, add = { TARE_ACCUMULATE_ADD }, subtract = { TARE_ACCUMULATE_SUB };
 
-/* `i` holds a row for each of v's; a scalar i and v of a row's rank name one. Rows count modulo the number of rows. */
+/* `i` contains the row number of each row of v; a scalar i and a v without the leading dimension address one row.
+ * Row numbers are taken modulo the number of rows. */
 static tare_status run_change(struct tare_kernel *kernel) {
     const struct tare_tensor *x = &kernel->inputs[0], *at = &kernel->inputs[1], *v = &kernel->inputs[2];
     const int how = ((const struct change *)kernel->op->aux)->how;
@@ -39,7 +41,7 @@ static tare_status run_change(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* Values of one row each. */
+/* Each input is one row. */
 static tare_status infer_concat(struct tare_infer *infer) {
     struct tare_shape *out = &infer->outputs[0];
     if (tare_node_shape(infer->node, "shape", out) != TARE_OK) *out = tare_shape_unknown();

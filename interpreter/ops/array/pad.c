@@ -1,4 +1,4 @@
-/* Edges around a tensor: constant (Pad, PadV2) or mirrored (MirrorPad). */
+/* Padding with a constant (Pad, PadV2) or with mirrored elements (MirrorPad), and MirrorPadGrad. */
 #include "base/alloc.h"
 #include "interpreter/ops/support/accumulate.h"
 #include "interpreter/ops/support/move.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* The paddings of dimension d, checked. For MirrorPad `mirror` is 1 (REFLECT) or 0 (SYMMETRIC), for Pad it is -1. */
+/* Reads and checks the paddings of dimension d. `mirror`: 1 for REFLECT, 0 for SYMMETRIC, -1 for Pad. */
 static tare_status padding(int64_t *before, int64_t *after, const struct tare_tensor *paddings, int d, int64_t dim,
                            int mirror) {
     *before = tare_tensor_get_i64(paddings, 2 * d);
@@ -56,9 +56,9 @@ static tare_status infer_pad(struct tare_infer *infer) {
 
 struct pad {
     struct tare_tensor *out;
-    const struct tare_tensor *in, *value; /* value NULL: zero */
+    const struct tare_tensor *in, *value; /* value: NULL for zero */
     int64_t from[TARE_MAX_RANK], to[TARE_MAX_RANK], before[TARE_MAX_RANK], after[TARE_MAX_RANK];
-    int inner; /* dimensions from here on have no padding and are copied as one run */
+    int inner; /* dimensions from this one on are not padded and are copied as one run */
 };
 
 static tare_status pad_edge(const struct pad *pad, int64_t at, int64_t count) {
@@ -95,7 +95,7 @@ static tare_status run_pad(struct tare_kernel *kernel) {
     return pad.out->elements ? pad_dim(&pad, 0, 0, 0) : TARE_OK;
 }
 
-/* Zeros around height and width of channels-last images. */
+/* A tiling stage for zero padding of the height and width of channels-last images. */
 bool tare_pad_stage(struct tare_tiling_stage *stage, struct tare_kernel *kernel, struct tare_shape *shape) {
     const struct tare_tensor *paddings = &kernel->inputs[1];
     int64_t elements;
@@ -125,7 +125,8 @@ bool tare_pad_stage(struct tare_tiling_stage *stage, struct tare_kernel *kernel,
     return tare_shape_elements(&elements, shape) == TARE_OK;
 }
 
-/* Where output coordinate i comes from: reflected at both edges, without (REFLECT) or with the edge itself. */
+/* Source coordinate of output coordinate i, reflected at both edges: without the edge element (REFLECT) or with it
+ * (SYMMETRIC). */
 static int64_t mirrored(int64_t i, int64_t before, int64_t dim, int reflect) {
     i -= before;
     if (i < 0) return reflect ? -i : -i - 1;
@@ -133,7 +134,8 @@ static int64_t mirrored(int64_t i, int64_t before, int64_t dim, int reflect) {
     return i;
 }
 
-/* One dimension after the other, the innermost first: an edge of dimension d repeats whole blocks of the result. */
+/* Dimensions are processed from the innermost outwards; the padding of dimension d copies whole blocks of the
+ * output. */
 static tare_status mirror_dim(const struct pad *pad, int d, int64_t from, int64_t to, int reflect) {
     int64_t dim, step;
     if (d == pad->in->shape.rank) return tare_move_run(pad->out, to, pad->in, from, 1);
@@ -163,7 +165,7 @@ static tare_status run_mirror_pad(struct tare_kernel *kernel) {
     return pad.out->elements ? mirror_dim(&pad, 0, 0, 0, mirror_of(kernel->node)) : TARE_OK;
 }
 
-/* ---- MirrorPadGrad: what was copied to the edges is added to where it came from ---- */
+/* ---- MirrorPadGrad: adds each padded element to the element it was copied from ---- */
 
 static tare_status infer_unpad(struct tare_infer *infer) {
     const struct tare_shape *in = &infer->inputs[0];

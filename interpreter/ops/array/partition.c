@@ -1,10 +1,10 @@
-/* Rows dealt out to several tensors and put together again: DynamicPartition, DynamicStitch. */
+/* DynamicPartition, DynamicStitch and ParallelDynamicStitch: distributes rows to several tensors and merges them. */
 #include "base/alloc.h"
 #include "interpreter/ops/support/index.h"
 #include "interpreter/ops/support/move.h"
 #include "interpreter/ops/support/operand.h"
 
-/* data.shape must begin with prefix.shape. */
+/* Requires that data.shape begins with prefix.shape. */
 static tare_status check_prefix(const struct tare_shape *data, const struct tare_shape *prefix, const char *what) {
     char a[TARE_SHAPE_TEXT_SIZE], b[TARE_SHAPE_TEXT_SIZE];
     struct tare_shape front = *data;
@@ -78,7 +78,7 @@ static tare_status infer_stitch(struct tare_infer *infer) {
     return tare_operand_append(&infer->outputs[0], &rest, 0, rest.rank);
 }
 
-/* Later tensors win over earlier ones. Rows that nobody names are zero, where TensorFlow leaves memory as it is. */
+/* Later tensors override earlier ones. Rows without an index are zero; TensorFlow leaves them uninitialized. */
 static tare_status run_stitch(struct tare_kernel *kernel) {
     size_t n = kernel->n_inputs / 2;
     struct tare_tensor *out = &kernel->outputs[0];

@@ -1,5 +1,5 @@
-/* Writing rows by index: ScatterNd and the TensorScatter ops. A target named twice is combined in the order of the
- * indices, so the result does not depend on anything else. */
+/* ScatterNd and the TensorScatter ops: writes slices by index. Updates with duplicate indices are applied in index
+ * order, so the result is deterministic. */
 #include "base/alloc.h"
 #include "interpreter/ops/support/index.h"
 #include "interpreter/ops/support/move.h"
@@ -116,7 +116,7 @@ static tare_status combine(struct tare_tensor *out, int64_t to, const struct tar
     return TARE_OK;
 }
 
-/* updates.shape must be indices.shape[:-1] + shape[depth:]. */
+/* Requires updates.shape == indices.shape[:-1] + shape[depth:]. */
 static tare_status check_updates(const struct tare_shape *indices, const struct tare_shape *updates,
                                  const struct tare_shape *shape) {
     char a[TARE_SHAPE_TEXT_SIZE], b[TARE_SHAPE_TEXT_SIZE], c[TARE_SHAPE_TEXT_SIZE];

@@ -1,4 +1,5 @@
-/* Shapes as values, and the same elements under another shape. */
+/* Shapes as values (Shape, ShapeN, Size, Rank) and reshaping without a copy (Reshape, ExpandDims, Squeeze,
+ * EnsureShape), and InvertPermutation. */
 #include "interpreter/ops/support/operand.h"
 
 #include "base/alloc.h"
@@ -19,7 +20,8 @@ static tare_status check_fits(int dtype, int64_t value, const char *what) {
 
 static tare_status infer_shape(struct tare_infer *infer) {
     for (size_t i = 0; i < infer->n_outputs; i++)
-        infer->outputs[i] = tare_operand_vector_shape(infer->inputs[i].rank); /* unknown rank and dim are both -1 */
+        infer->outputs[i] =
+            tare_operand_vector_shape(infer->inputs[i].rank); /* an unknown rank and an unknown dimension are both -1 */
     return TARE_OK;
 }
 
@@ -53,8 +55,8 @@ static tare_status run_rank(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* The product of the expected dims, and which of them is -1 (*open; -1: none). */
-static tare_status check_wanted(const int64_t *dims, int rank, int *open, int64_t *product) {
+/* Computes the product of the requested dimensions and finds the one that is -1 (*open; -1: none). */
+static tare_status check_requested(const int64_t *dims, int rank, int *open, int64_t *product) {
     *open = -1;
     *product = 1;
     for (int d = 0; d < rank; d++) {
@@ -84,7 +86,7 @@ static tare_status infer_reshape(struct tare_infer *infer) {
         return TARE_OK;
     }
     out->rank = count;
-    TARE_TRY(check_wanted(out->dims, count, &open, &product));
+    TARE_TRY(check_requested(out->dims, count, &open, &product));
     if (!tare_shape_is_known(&infer->inputs[0])) return TARE_OK;
     TARE_TRY(tare_shape_elements(&elements, &infer->inputs[0]));
     if (open >= 0 && product == 0) {
@@ -166,11 +168,11 @@ static tare_status infer_squeeze(struct tare_infer *infer) {
 
 static tare_status infer_ensure_shape(struct tare_infer *infer) {
     struct tare_shape expected;
-    char got_text[TARE_SHAPE_TEXT_SIZE], wanted_text[TARE_SHAPE_TEXT_SIZE];
+    char got_text[TARE_SHAPE_TEXT_SIZE], expected_text[TARE_SHAPE_TEXT_SIZE];
     if (!tare_node_shape(infer->node, "shape", &expected)) expected = tare_shape_unknown();
     if (!tare_shape_compatible(&infer->inputs[0], &expected))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Shape of tensor input %s is not compatible with expected shape %s.",
-                         tare_shape_text(got_text, &infer->inputs[0]), tare_shape_text(wanted_text, &expected));
+                         tare_shape_text(got_text, &infer->inputs[0]), tare_shape_text(expected_text, &expected));
     return tare_shape_merge(&infer->outputs[0], &infer->inputs[0], &expected);
 }
 

@@ -1,4 +1,5 @@
-/* Parts of a tensor: Slice, StridedSlice and its counterpart that writes the part. */
+/* Slice, StridedSlice and the ops that write a slice (StridedSliceAssign, TensorStridedSliceUpdate) or compute its
+ * gradient. */
 #include "interpreter/inference/infer.h"
 #include "interpreter/execution/variable.h"
 #include "interpreter/ops/support/move.h"
@@ -46,7 +47,7 @@ static tare_status infer_slice(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* A box of the input as output 0 under `shape`; rows of the first axis are shared instead of copied. */
+/* Copies a box of the input to output 0 with the given shape; a range of the first axis shares memory instead. */
 static tare_status take_box(struct tare_kernel *kernel, const int64_t *start, const int64_t *step,
                             const struct tare_shape *counts, const struct tare_shape *shape) {
     const struct tare_tensor *in = &kernel->inputs[0];
@@ -116,7 +117,7 @@ static tare_status run_strided_slice(struct tare_kernel *kernel) {
     return take_box(kernel, strided.start, strided.step, &strided.counts, &strided.result);
 }
 
-/* whole[begin:end:strides] = value, broadcast. */
+/* into[begin:end:strides] = value, broadcast. */
 static tare_status put_slice(struct tare_tensor *into, const struct tare_strided *strided,
                              const struct tare_tensor *value) {
     char expected[TARE_SHAPE_TEXT_SIZE], got[TARE_SHAPE_TEXT_SIZE];
@@ -141,7 +142,7 @@ static tare_status put_slice(struct tare_tensor *into, const struct tare_strided
     return tare_move_apply(into, value, &move);
 }
 
-/* input with input[begin:end:strides] = value. */
+/* Returns a copy of the input with input[begin:end:strides] = value. */
 static tare_status run_strided_slice_update(struct tare_kernel *kernel) {
     const struct tare_tensor *in = &kernel->inputs[0];
     struct tare_strided strided;
@@ -151,14 +152,14 @@ static tare_status run_strided_slice_update(struct tare_kernel *kernel) {
     return put_slice(&kernel->outputs[0], &strided, &kernel->inputs[4]);
 }
 
-/* A variable's value, changed where it is. */
+/* Assigns to a slice of a variable in place. */
 static tare_status run_strided_slice_assign(struct tare_kernel *kernel) {
     struct tare_variable_object *variable;
     struct tare_strided strided;
     TARE_TRY(tare_variable_from_handle(&variable, &kernel->inputs[0]));
     TARE_TRY(tare_variable_own(variable));
     if (variable->value.dtype != kernel->inputs[4].dtype)
-        return TARE_FAIL(TARE_TYPE, "variable '%s' is %s, the value %s", variable->name,
+        return TARE_FAIL(TARE_TYPE, "variable '%s' is %s, but the value is %s", variable->name,
                          tare_dtype_name(variable->value.dtype), tare_dtype_name(kernel->inputs[4].dtype));
     TARE_TRY(strided_in(&strided, kernel, &variable->value.shape));
     TARE_TRY(put_slice(&variable->value, &strided, &kernel->inputs[4]));
@@ -170,7 +171,7 @@ static tare_status infer_assign(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* ---- the gradient: zeros of the given shape with dy in the slice ---- */
+/* ---- StridedSliceGrad: zeros of the given shape with dy in the slice ---- */
 
 static tare_status infer_slice_gradient(struct tare_infer *infer) {
     return tare_infer_shape_input(&infer->outputs[0], infer, 0);

@@ -1,13 +1,14 @@
-/* Blocks of an image as batch entries and back: SpaceToBatchND, BatchToSpaceND and their forms for images. */
+/* SpaceToBatchND, BatchToSpaceND and their 2-D forms: moves blocks of the spatial dimensions to the batch dimension
+ * and back. */
 #include "base/alloc.h"
 #include "interpreter/ops/support/move.h"
 #include "interpreter/ops/support/operand.h"
 
-/* What the two operands (or attribute block_size) say. */
+/* The block shape and the paddings or crops, read from the operands or from the attribute block_size. */
 struct blocks {
     int n;                                               /* spatial dimensions, 1 … n */
-    int64_t size[TARE_MAX_RANK];                         /* -1: not known */
-    int64_t before[TARE_MAX_RANK], after[TARE_MAX_RANK]; /* paddings, or crops */
+    int64_t size[TARE_MAX_RANK];                         /* -1: unknown */
+    int64_t before[TARE_MAX_RANK], after[TARE_MAX_RANK]; /* paddings or crops */
     bool to_batch;
 };
 
@@ -61,13 +62,15 @@ static tare_status spatial_dim(int64_t *out, const struct blocks *blocks, int d,
     *out = -1;
     if (dim < 0 || size < 0 || blocks->before[d] < 0) return TARE_OK;
     if (blocks->to_batch) {
-        if (!tare_add_i64(out, dim, edges)) return TARE_FAIL(TARE_SHAPE, "dimension %d is too large", d + 1);
+        if (!tare_add_i64(out, dim, edges))
+            return TARE_FAIL(TARE_SHAPE, "dimension %d of the result is too large", d + 1);
         if (*out % size)
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "padded_shape[%d]=%lld is not divisible by block_shape[%d]=%lld", d,
                              (long long)*out, d, (long long)size);
         *out /= size;
     } else {
-        if (!tare_mul_i64(out, dim, size)) return TARE_FAIL(TARE_SHAPE, "dimension %d is too large", d + 1);
+        if (!tare_mul_i64(out, dim, size))
+            return TARE_FAIL(TARE_SHAPE, "dimension %d of the result is too large", d + 1);
         if (*out < edges)
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "cropped_shape[%d]=%lld must be non-negative", d,
                              (long long)(*out - edges));
@@ -107,12 +110,12 @@ static tare_status infer_blocks(struct tare_infer *infer) {
                          (long long)in->dims[0], (long long)all);
     out->dims[0] = in->dims[0] / all;
     if (blocks.to_batch && !tare_mul_i64(&out->dims[0], in->dims[0], all))
-        return TARE_FAIL(TARE_SHAPE, "the result's batch is too large");
+        return TARE_FAIL(TARE_SHAPE, "the batch dimension of the result is too large");
     return TARE_OK;
 }
 
-/* Moves what lies at one offset inside the blocks: entry p of the small side is entry p * size + offset - before of the
- * large side, where that is inside. */
+/* Copies the elements at one offset within the blocks: entry p of the small side corresponds to entry p * size +
+ * offset - before of the large side, if that exists. */
 static tare_status move_offset(struct tare_kernel *kernel, const struct blocks *blocks, const int64_t *offsets,
                                int64_t number) {
     const struct tare_tensor *in = &kernel->inputs[0], *out = &kernel->outputs[0];

@@ -1,11 +1,12 @@
-/* Blocks of an image as channels and back: SpaceToDepth, DepthToSpace. */
+/* SpaceToDepth and DepthToSpace: moves blocks of height and width to channels and back. */
 #include "base/alloc.h"
 #include "interpreter/ops/support/move.h"
 #include "interpreter/ops/support/operand.h"
 
 #include <string.h>
 
-/* Which dimensions of the data format are height, width and channels; *deep: the op makes channels of blocks. */
+/* Finds the height, width and channel dimensions of the data format; *deep is set if the op moves blocks to
+ * channels. */
 static tare_status layout(const struct tare_node *node, int *height, int *channel, bool *deep) {
     const char *format = tare_node_string(node, "data_format", "NHWC");
     if (strcmp(format, "NHWC") != 0 && strcmp(format, "NCHW") != 0)
@@ -48,8 +49,8 @@ static tare_status infer_blocks(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* Both directions walk (batch, y, x, block row, block column, channel) of the image with blocks in the order in which
- * the deep tensor lies in memory. */
+/* Both directions iterate over (batch, y, x, block row, block column, channel) of the tensor with blocks, which is
+ * the memory order of the deep tensor. */
 static tare_status run_blocks(struct tare_kernel *kernel) {
     const struct tare_tensor *in = &kernel->inputs[0];
     int64_t block = tare_node_int(kernel->node, "block_size", 2), wide[TARE_MAX_RANK], deep_strides[TARE_MAX_RANK];

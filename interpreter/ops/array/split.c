@@ -1,4 +1,4 @@
-/* One tensor into many: Split, SplitV, Unpack. */
+/* Split, SplitV and Unpack: one tensor into several along an axis. */
 #include "base/alloc.h"
 #include "interpreter/ops/support/move.h"
 #include "interpreter/ops/support/operand.h"
@@ -19,7 +19,7 @@ static tare_status infer_unpack(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* Output i is the box that begins `at` on `axis`; the outermost axis is shared instead of copied. */
+/* Copies to output i the box that begins at `at` on `axis`; a range of the first axis shares memory instead. */
 static tare_status take_part(struct tare_kernel *kernel, const struct tare_tensor *in, size_t i, int axis, int64_t at,
                              int64_t count, const struct tare_shape *shape) {
     int64_t outer = tare_move_product(&in->shape, 0, axis),
@@ -96,7 +96,7 @@ static tare_status run_split(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* Sizes of the parts; one of them may be -1 and takes the rest. A part is -1 when nothing is known. */
+/* Reads the sizes of the parts; one of them may be -1 and receives the remainder. A part of unknown size is -1. */
 static tare_status split_sizes(struct tare_infer *infer, int axis) {
     const struct tare_tensor *sizes = infer->input_values[1];
     int64_t dim = infer->inputs[0].dims[axis], sum = 0, open = -1;

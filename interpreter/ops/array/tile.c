@@ -1,4 +1,4 @@
-/* The same elements many times over: Tile, BroadcastTo; and the shape arithmetic of broadcasting as ops. */
+/* Tile, BroadcastTo, and the shape arithmetic of broadcasting as ops (BroadcastArgs, BroadcastGradientArgs). */
 #include "base/alloc.h"
 #include "interpreter/ops/support/move.h"
 #include "interpreter/ops/support/operand.h"
@@ -121,8 +121,8 @@ static tare_status run_broadcast_args(struct tare_kernel *kernel) {
     return write_list(kernel, 0, both.dims, both.rank);
 }
 
-/* The axes along which each side was broadcast: a gradient is summed over them. Where both sides have one element both
- * are listed, as in TensorFlow. */
+/* Returns the axes along which each side was broadcast; a gradient is summed over them. Axes where both sides have
+ * one element are listed for both, as in TensorFlow. */
 static tare_status run_broadcast_gradient_args(struct tare_kernel *kernel) {
     struct tare_shape sides[2], both;
     for (int i = 0; i < 2; i++)

@@ -1,4 +1,4 @@
-/* Elements in another order: permuted axes, reversed axes, rotated axes. */
+/* Transpose, ConjugateTranspose, Reverse, ReverseV2, ReverseSequence and Roll: rearranges elements along axes. */
 #include "base/alloc.h"
 #include "interpreter/ops/support/move.h"
 #include "interpreter/ops/support/operand.h"
@@ -22,7 +22,7 @@ static tare_status infer_transpose(struct tare_infer *infer) {
         int64_t axis = perm[d] < 0 ? perm[d] + count : perm[d];
         if (axis < 0 || axis >= count)
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "%lld is out of range [0 .. %d)", (long long)perm[d], count);
-        if (seen[axis]) return TARE_FAIL(TARE_INVALID_ARGUMENT, "perm names axis %lld twice", (long long)axis);
+        if (seen[axis]) return TARE_FAIL(TARE_INVALID_ARGUMENT, "perm contains axis %lld twice", (long long)axis);
         seen[axis] = true;
         if (in->rank != TARE_UNKNOWN_RANK) out->dims[d] = in->dims[axis];
     }
@@ -76,7 +76,7 @@ static tare_status run_conjugate_transpose(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* Input 1 of ReverseV2 lists axes, that of Reverse has a truth value for each. */
+/* Input 1 of ReverseV2 lists the axes; that of Reverse has one boolean per axis. */
 static tare_status reversed_axes(bool reversed[TARE_MAX_RANK], const struct tare_shape *in,
                                  const struct tare_tensor *which) {
     for (int d = 0; d < TARE_MAX_RANK; d++)
@@ -142,7 +142,7 @@ static tare_status infer_reverse_sequence(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* For each batch entry the first seq_lengths[b] steps backwards, the others as they are. */
+/* Reverses the first seq_lengths[b] steps of each batch entry and copies the others. */
 static tare_status run_reverse_sequence(struct tare_kernel *kernel) {
     const struct tare_tensor *in = &kernel->inputs[0];
     int64_t strides[TARE_MAX_RANK];
@@ -191,7 +191,7 @@ static tare_status roll_shifts(int64_t shifts[TARE_MAX_RANK], const struct tare_
     return TARE_OK;
 }
 
-/* Each rolled axis falls into two runs, so 2^axes blocks are moved. */
+/* Each rolled axis splits into two runs, so 2^axes blocks are copied. */
 static tare_status run_roll(struct tare_kernel *kernel) {
     const struct tare_tensor *in = &kernel->inputs[0];
     int64_t shifts[TARE_MAX_RANK], strides[TARE_MAX_RANK];
@@ -203,7 +203,7 @@ static tare_status run_roll(struct tare_kernel *kernel) {
         struct tare_move move = { 0 };
         bool used = true;
         for (int d = 0; d < rank; d++) {
-            bool tail = block >> d & 1; /* the elements that wrap round to the front */
+            bool tail = block >> d & 1; /* the elements that wrap around to the front */
             int64_t keep = in->shape.dims[d] - shifts[d];
             if (tail && !shifts[d]) used = false;
             tare_move_dim(&move, tail ? shifts[d] : keep, strides[d], strides[d]);

@@ -1,6 +1,6 @@
-/* TensorFlow 1's batching of calls: Batch puts the inputs of several callers together, Unbatch gives each its rows
- * back. Here a caller is a batch of its own; padding to an allowed size is done as there, because what lies between
- * sees it. */
+/* TensorFlow 1's batching across callers: Batch concatenates the inputs of several callers, Unbatch returns each
+ * caller its rows. Here every call is a batch of its own. Padding to an allowed batch size is done as in TensorFlow,
+ * because the ops between Batch and Unbatch observe it. */
 #include "interpreter/ops/families.h"
 #include "interpreter/kernel.h"
 #include "interpreter/ops/support/move.h"
@@ -9,9 +9,9 @@
 
 #include <string.h>
 
-enum { ID = 1 }; /* of the one caller */
+enum { ID = 1 }; /* of the single caller */
 
-/* The rows that a batch of `size` is filled up to. */
+/* Computes the number of rows that a batch of `size` rows is padded to. */
 static tare_status padded_size(int64_t *out, const struct tare_node *node, int64_t size) {
     const struct tare_attr *allowed = tare_node_list(node, "allowed_batch_sizes");
     const int64_t most = tare_node_int(node, "max_batch_size", 0);
@@ -39,7 +39,7 @@ static tare_status infer_batch(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* All rows, then the first one again until there are `rows`. */
+/* Copies all rows, then repeats the first one up to `rows`. */
 static tare_status pad_rows(struct tare_kernel *kernel, size_t i, int64_t rows) {
     const struct tare_tensor *input = &kernel->inputs[i];
     struct tare_shape shape = input->shape;
@@ -89,7 +89,7 @@ static tare_status run_unbatch(struct tare_kernel *kernel) {
     if (batch->shape.rank < 1) return TARE_FAIL(TARE_SHAPE, "batched_tensor is a scalar");
     if (index->shape.rank != 2 || index->shape.dims[1] != 3)
         return TARE_FAIL(TARE_SHAPE, "batch_index has rank %d (expected rows of 3)", index->shape.rank);
-    if (kernel->inputs[2].elements != 1) return TARE_FAIL(TARE_SHAPE, "id is no scalar");
+    if (kernel->inputs[2].elements != 1) return TARE_FAIL(TARE_SHAPE, "id is not a scalar");
     const int64_t id = TARE_CONST_DATA(int64_t, &kernel->inputs[2])[0], size = batch->shape.dims[0];
     for (int64_t i = 0; i < index->shape.dims[0]; i++) {
         const int64_t *entry = rows + 3 * i;

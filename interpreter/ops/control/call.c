@@ -1,4 +1,4 @@
-/* Ops that call one function: the executor runs the body in the same session. */
+/* Ops that call one function (PartitionedCall and others). The executor runs the body in the same session. */
 #include "interpreter/execution/state.h"
 #include "interpreter/ops/families.h"
 
@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Whoever infers a graph's shapes follows the call; this is what the node itself says. */
+/* Shape inference over a graph follows the call itself; this reports only what the node's attributes declare. */
 static tare_status infer_call(struct tare_infer *infer) {
     const struct tare_attr *shapes = tare_node_find_attr(infer->node, "_output_shapes");
     if (!shapes || shapes->kind != TARE_ATTR_SHAPE || shapes->count != infer->n_outputs) return TARE_OK;
@@ -20,11 +20,11 @@ static tare_status find_callee(struct tare_graph **out, const struct tare_node *
     *out = tare_node_function(node, name);
     if (*out) return TARE_OK;
     if (!attr || attr->kind != TARE_ATTR_FUNC || attr->count != 1)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "attribute %s names no function", name);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "attribute %s does not name a function", name);
     return TARE_FAIL(TARE_NOT_FOUND, "Failed to find definition for function \"%s\"", attr->items[0].func.name);
 }
 
-/* Calls with the inputs first … first + n_args - 1. */
+/* Calls the function with inputs first … first + n_args - 1. */
 static tare_status call_with(struct tare_kernel *kernel, const char *function, size_t first, size_t n_args) {
     struct tare_graph *callee;
     struct tare_tensor *args = TARE_NEW_ARRAY(kernel->scratch, struct tare_tensor, n_args + 1);
@@ -43,7 +43,7 @@ static tare_status call(struct tare_kernel *kernel, const char *function, size_t
     return call_with(kernel, function, 0, n_args);
 }
 
-/* The device that the call is meant for is this one: there is no other. */
+/* The target device is ignored: the CPU is the only device. */
 static tare_status run_remote_call(struct tare_kernel *kernel) {
     return call_with(kernel, "f", 1, kernel->n_inputs - 1);
 }
@@ -52,20 +52,21 @@ static tare_status run_call(struct tare_kernel *kernel) {
     return call(kernel, "f", kernel->n_inputs);
 }
 
-/* The last input is the number of the core, which only a TPU has. */
+/* The last input is the core number, which only a TPU uses. */
 static tare_status run_tpu_call(struct tare_kernel *kernel) {
     if (!kernel->n_inputs) return TARE_FAIL(TARE_INVALID_ARGUMENT, "no input (expected at least the device ordinal)");
     return call(kernel, "f", kernel->n_inputs - 1);
 }
 
-/* An engine for another device is not built here; what it was made from lies beside it as a function. */
+/* The engine for another device is not built; the original segment, which the model stores as a function, runs
+ * instead. */
 static tare_status run_segment(struct tare_kernel *kernel) {
     return call(kernel, "segment_func", kernel->n_inputs);
 }
 
 /* ---- BatchFunction: each call is a batch of its own ---- */
 
-static tare_status batch_fault(const struct tare_kernel *kernel, size_t n_batched, const char *what) {
+static tare_status batch_error(const struct tare_kernel *kernel, size_t n_batched, const char *what) {
     struct tare_strbuf text = { 0 };
     tare_status status;
     for (size_t i = 0; i < n_batched; i++) {
@@ -85,9 +86,9 @@ static tare_status check_batch(int64_t *size, const struct tare_kernel *kernel, 
         if (kernel->inputs[i].dtype == TARE_DT_RESOURCE)
             return TARE_FAIL(TARE_TYPE, "BatchFunction cannot take resource inputs but input %zu is a resource.", i);
         if (kernel->inputs[i].shape.rank < 1)
-            return batch_fault(kernel, n_batched, "Batching input tensors must have at least one dimension");
+            return batch_error(kernel, n_batched, "Batching input tensors must have at least one dimension");
         if (kernel->inputs[i].shape.dims[0] != kernel->inputs[0].shape.dims[0])
-            return batch_fault(
+            return batch_error(
                 kernel, n_batched,
                 "Batching input tensors supplied in a given op invocation must have equal 0th-dimension size");
     }
@@ -123,7 +124,8 @@ static tare_status run_batch(struct tare_kernel *kernel) {
         TARE_TRY(call(kernel, "f", kernel->n_inputs));
         return check_batch_outputs(kernel, size);
     }
-    for (size_t i = 0; i < kernel->n_outputs; i++) { /* an empty task is not run; its results are empty vectors */
+    for (size_t i = 0; i < kernel->n_outputs;
+         i++) { /* an empty task does not run the function; its results are empty vectors */
         struct tare_shape empty = tare_shape_make(1, 0);
         TARE_TRY(tare_kernel_output(kernel, i, kernel->node->output_dtypes[i], &empty));
     }

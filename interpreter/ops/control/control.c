@@ -1,5 +1,6 @@
-/* Control flow: conditionals and loops over functions, and TF1's switches, merges and frames. The executor knows the
- * latter by name: it leaves out what a Switch did not choose and runs frames. */
+/* Control flow: conditionals and loops over functions, and TensorFlow 1's Switch, Merge, Enter, Exit, NextIteration
+ * and LoopCond. The executor recognizes the TensorFlow 1 ops by name: it skips nodes on branches that a Switch did
+ * not take and runs frames. */
 #include "interpreter/execution/state.h"
 #include "interpreter/ops/families.h"
 
@@ -15,7 +16,8 @@ static tare_status infer_output_shapes(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* A bool as it is, a number when it is not zero, a string when it is not empty, anything else when it has elements. */
+/* Converts a tensor to a condition: a bool is used as is, a number is true if non-zero, a string if non-empty,
+ * anything else if it has elements. */
 static tare_status truth(bool *out, const struct tare_tensor *value) {
     if (value->shape.rank != 0) {
         *out = value->elements > 0;
@@ -50,7 +52,7 @@ static tare_status find_function(struct tare_graph **out, const struct tare_kern
     const struct tare_attr *named = tare_node_find_attr(kernel->node, attr);
     if (!kernel->session) return TARE_FAIL(TARE_INTERNAL, "a function call outside a session");
     if (!named || named->kind != TARE_ATTR_FUNC || index >= named->count)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "attribute %s names no function", attr);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "attribute %s does not name a function", attr);
     *out = tare_model_find_function(kernel->node->graph->model, named->items[index].func.name);
     if (*out) return TARE_OK;
     return TARE_FAIL(TARE_NOT_FOUND, "Failed to find definition for function \"%s\"", named->items[index].func.name);
@@ -108,7 +110,7 @@ static tare_status holds(bool *out, struct tare_kernel *kernel, const struct tar
     return status;
 }
 
-/* The loop owns its values: what a body gets last it may write in place. */
+/* The loop owns its values, so the last use in a body may overwrite them in place. */
 static tare_status run_while(struct tare_kernel *kernel) {
     const size_t count = kernel->n_inputs;
     struct tare_graph *condition, *body;
@@ -139,7 +141,7 @@ done:
     return status;
 }
 
-/* The body gets the number and the loop's values. */
+/* The body receives the iteration number followed by the loop values. */
 static tare_status run_for(struct tare_kernel *kernel) {
     const size_t count = kernel->n_outputs;
     struct tare_graph *body;
@@ -151,7 +153,7 @@ static tare_status run_for(struct tare_kernel *kernel) {
         range[i] = tare_tensor_get_i64(&kernel->inputs[i], 0);
     }
     if (range[2] == 0 || (range[2] > 0 ? range[0] > range[1] : range[0] < range[1]))
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "a loop from %lld to %lld in steps of %lld has no end",
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "a loop from %lld to %lld in steps of %lld does not terminate",
                          (long long)range[0], (long long)range[1], (long long)range[2]);
     TARE_TRY(find_function(&body, kernel, "body", 0));
     TARE_TRY(check_returns(body, count));
@@ -175,13 +177,13 @@ done:
     return status;
 }
 
-/* ---- TF1 ---- */
+/* ---- TensorFlow 1 control flow ---- */
 
 static tare_status run_forward(struct tare_kernel *kernel) {
     return tare_kernel_forward(kernel, 0, 0);
 }
 
-/* The output that was not chosen stays without value. */
+/* The output of the branch not taken keeps no value. */
 static tare_status run_switch(struct tare_kernel *kernel) {
     if (kernel->inputs[1].elements != 1)
         return TARE_FAIL(TARE_SHAPE, "pred has %lld elements (expected 1)", (long long)kernel->inputs[1].elements);
@@ -193,7 +195,7 @@ static tare_status infer_switch(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* The first input with a value. */
+/* Returns the first input with a value. */
 static tare_status run_merge(struct tare_kernel *kernel) {
     struct tare_shape scalar = tare_shape_scalar();
     for (size_t i = 0; i < kernel->n_inputs; i++) {
@@ -206,7 +208,7 @@ static tare_status run_merge(struct tare_kernel *kernel) {
     return TARE_FAIL(TARE_INVALID_ARGUMENT, "no input has a value");
 }
 
-/* What all inputs agree on. A loop's back edge has no shape yet when its Merge is met. */
+/* Returns the shape that all inputs agree on. The back edge of a loop has no shape yet when its Merge is inferred. */
 static tare_status infer_merge(struct tare_infer *infer) {
     struct tare_shape shape = infer->inputs[0];
     infer->outputs[1] = tare_shape_scalar();

@@ -1,3 +1,5 @@
+/* Implementation of lists of tensors (element_list.h). Items are shared tensor references, so copying, stacking a
+ * single item or reading an item does not copy elements. */
 #include "interpreter/ops/control/element_list.h"
 
 #include "base/alloc.h"
@@ -5,7 +7,7 @@
 
 #include <string.h>
 
-enum { MOST_ITEMS = 1 << 28 }; /* far above any model's; bounds what a hostile count can ask for */
+enum { MOST_ITEMS = 1 << 28 }; /* far above any real model; bounds the memory that a corrupt count can request */
 
 struct tare_list *tare_list_new(const struct tare_object_type *type, int dtype, const struct tare_shape *shape) {
     struct tare_list *list = tare_calloc(1, sizeof *list);
@@ -92,7 +94,7 @@ static tare_status make_zeros(struct tare_tensor *out, int dtype, const struct t
     char text[TARE_SHAPE_TEXT_SIZE];
     if (!tare_shape_is_known(shape))
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                         "an element that was not set is read, and its shape is not known (got %s)",
+                         "cannot read an element that was not set: its shape is unknown (got %s)",
                          tare_shape_text(text, shape));
     TARE_TRY(tare_tensor_new_pooled(out, dtype, shape, pool));
     tare_move_zero(out, 0, out->elements);
@@ -143,7 +145,7 @@ tare_status tare_list_stack(struct tare_kernel *kernel, size_t k, const struct t
     return TARE_OK;
 }
 
-/* Axis 0 of item i in the concatenation. */
+/* Size of item i along axis 0 of the concatenation. */
 static tare_status leading_dim(int64_t *out, const struct tare_list *list, size_t i,
                                const struct tare_tensor *leading) {
     const struct tare_tensor *item = &list->items[i];
@@ -158,7 +160,7 @@ static tare_status leading_dim(int64_t *out, const struct tare_list *list, size_
     return TARE_OK;
 }
 
-/* What is known of an element behind axis 0. */
+/* The known part of an element's shape without axis 0. */
 static tare_status rest_shape(struct tare_shape *out, const struct tare_list *list, const struct tare_shape *rest) {
     char text[TARE_SHAPE_TEXT_SIZE];
     *out = *rest;
@@ -171,7 +173,7 @@ static tare_status rest_shape(struct tare_shape *out, const struct tare_list *li
     }
     if (list->count == 0 && out->rank < 0) *out = tare_shape_scalar();
     if (tare_shape_is_known(out) && out->rank < TARE_MAX_RANK) return TARE_OK;
-    return TARE_FAIL(TARE_INVALID_ARGUMENT, "the shape of the elements behind axis 0 is not known (got %s)",
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "the shape of the elements after axis 0 is unknown (got %s)",
                      tare_shape_text(text, out));
 }
 

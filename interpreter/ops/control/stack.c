@@ -1,4 +1,4 @@
-/* Stacks: what TF1 loops put values on for later. */
+/* Stacks: TensorFlow 1 loops push values that the backward loop pops. */
 #include "interpreter/ops/control/element_list.h"
 #include "interpreter/ops/families.h"
 
@@ -11,7 +11,7 @@ static tare_status infer_nothing(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* Output 1 of input 1: a pushed value goes on as it is. */
+/* Output 1 forwards input 1: the pushed value is passed on unchanged. */
 static tare_status infer_push(struct tare_infer *infer) {
     infer->outputs[0] = infer->inputs[1];
     return TARE_OK;

@@ -1,4 +1,4 @@
-/* Ops that hold a graph together: constants, placeholders, identities, checks, prints. */
+/* Structural ops: constants, placeholders, identities, assertions and checks, printing. */
 #include "interpreter/ops/families.h"
 #include "interpreter/kernel.h"
 #include "base/alloc.h"
@@ -39,7 +39,7 @@ static tare_status infer_shape_attr(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* What an importer kept of the argument's shape. */
+/* The argument shape that the importer recorded. */
 static tare_status infer_arg(struct tare_infer *infer) {
     const struct tare_attr *shapes = tare_node_find_attr(infer->node, "_output_shapes");
     if (shapes && shapes->kind == TARE_ATTR_SHAPE && shapes->count == 1) infer->outputs[0] = *shapes->items[0].shape;
@@ -76,7 +76,7 @@ static tare_status run_arg(struct tare_kernel *kernel) {
                      (long long)tare_node_int(kernel->node, "index", 0));
 }
 
-/* Stands where a branch has nothing to pass; nobody reads it. Unknown dimensions are 0. */
+/* A placeholder value for an output that a branch does not use. Unknown dimensions are 0. */
 static tare_status run_fake_param(struct tare_kernel *kernel) {
     int dtype = tare_node_type(kernel->node, "dtype", TARE_DT_INVALID);
     struct tare_shape shape = tare_shape_unknown();
@@ -121,7 +121,7 @@ static void print_element(struct tare_strbuf *text, const struct tare_tensor *te
     }
 }
 
-/* "[a b c...]": the first elements of each tensor. */
+/* Formats "[a b c...]": the first elements of each tensor. */
 static void print_values(struct tare_strbuf *text, const struct tare_tensor *tensors, size_t count, int64_t most) {
     for (size_t t = 0; t < count; t++) {
         tare_strbuf_putc(text, '[');
@@ -147,7 +147,7 @@ static tare_status run_assert(struct tare_kernel *kernel) {
     return status;
 }
 
-/* ---- prints: all go to stderr, since stdout is the program's ---- */
+/* ---- printing: always to stderr, because stdout belongs to the program's own output ---- */
 
 struct print_state {
     int64_t printed;
@@ -181,8 +181,8 @@ static tare_status run_print_v2(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* Which of the named kinds of device this is: the first one called CPU, else as many as there are. Keras puts it before
- * a Case of implementations. */
+/* Returns the index of the first device kind named CPU, or the number of kinds if there is none. Keras inserts this
+ * op before a Case over implementations. */
 static tare_status run_device_index(struct tare_kernel *kernel) {
     const struct tare_attr *names = tare_node_list(kernel->node, "device_names");
     const int32_t count = names ? (int32_t)names->count : 0;

@@ -1,5 +1,5 @@
-/* TensorArrays: an object that a loop writes and reads by index; the flow value only orders the nodes. The handle is a
- * resource (V3), a reference (the first form), or a string that numbers the run's objects (V2). */
+/* TensorArrays: an object that a loop writes and reads by index. The flow value only orders the nodes. The handle is
+ * a resource (V3), a reference (V1), or a string that contains the number of the object in the run (V2). */
 #include "interpreter/ops/control/element_list.h"
 #include "interpreter/ops/families.h"
 
@@ -17,7 +17,7 @@ static tare_status infer_nothing(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* What stands before the number in a string handle. */
+/* Prefix of a string handle, followed by the object number. */
 static const char handle_stem[] = "_tensor_arrays/";
 
 static tare_status array_of_text(struct tare_object **out, const struct tare_kernel *kernel) {
@@ -32,7 +32,7 @@ static tare_status array_of_text(struct tare_object **out, const struct tare_ker
         object = tare_session_find_run_object(kernel->session, strtoll(digits, &end, 10));
     }
     if (!object || *end || object->type != &array_type)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "the handle is not of a TensorArray of this run");
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "the handle does not refer to a TensorArray of this run");
     *out = object;
     return TARE_OK;
 }
@@ -50,7 +50,7 @@ static tare_status array_of(struct tare_list **out, const struct tare_kernel *ke
     return TARE_OK;
 }
 
-static tare_status give_flow(struct tare_kernel *kernel, size_t i) {
+static tare_status return_flow(struct tare_kernel *kernel, size_t i) {
     struct tare_shape scalar = tare_shape_scalar();
     TARE_TRY(tare_kernel_output(kernel, i, TARE_DT_FLOAT, &scalar));
     TARE_DATA(float, &kernel->outputs[i])[0] = 0;
@@ -64,8 +64,8 @@ static tare_status scalar_at(int64_t *out, const struct tare_tensor *tensor, con
     return TARE_OK;
 }
 
-/* The run holds the array; the handle is the text of its number. */
-static tare_status give_text(struct tare_kernel *kernel, struct tare_list *list) {
+/* The run owns the array; the handle is the text of its number. */
+static tare_status return_text(struct tare_kernel *kernel, struct tare_list *list) {
     struct tare_shape scalar = tare_shape_scalar();
     char text[sizeof handle_stem + 24];
     size_t number;
@@ -93,12 +93,12 @@ static tare_status run_array(struct tare_kernel *kernel) {
     }
     if (tare_dtype_base(kernel->node->output_dtypes[0]) == TARE_DT_STRING &&
         !tare_dtype_is_ref(kernel->node->output_dtypes[0]))
-        return give_text(kernel, list);
+        return return_text(kernel, list);
     TARE_TRY(tare_handle_new(&kernel->outputs[0], &list->object));
-    return kernel->n_outputs > 1 ? give_flow(kernel, 1) : TARE_OK;
+    return kernel->n_outputs > 1 ? return_flow(kernel, 1) : TARE_OK;
 }
 
-/* One write an index: a second one would be seen by nodes that have read the first. */
+/* Each index may be written once: a second write would be visible to nodes that have already read the first. */
 static tare_status write_item(struct tare_list *list, int64_t index, const struct tare_tensor *value) {
     if (index < 0 || (index >= (int64_t)list->count && !list->dynamic))
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
@@ -118,7 +118,7 @@ static tare_status run_write(struct tare_kernel *kernel) {
     TARE_TRY(array_of(&list, kernel));
     TARE_TRY(scalar_at(&index, &kernel->inputs[1], "index"));
     TARE_TRY(write_item(list, index, &kernel->inputs[2]));
-    return give_flow(kernel, 0);
+    return return_flow(kernel, 0);
 }
 
 static tare_status run_read(struct tare_kernel *kernel) {
@@ -158,7 +158,7 @@ static tare_status run_concat(struct tare_kernel *kernel) {
     return tare_list_concat(kernel, 0, list, &rest, NULL);
 }
 
-/* Writes piece k of `pieces` to index at[k], or k. */
+/* Writes pieces[k] to index at[k], or to k without `at`. */
 static tare_status write_pieces(struct tare_list *list, const struct tare_list *pieces, const struct tare_tensor *at) {
     if (at && at->elements != (int64_t)pieces->count)
         return TARE_FAIL(TARE_SHAPE, "Expected len(indices) == values.shape[0], but saw: %lld vs. %zu",
@@ -176,10 +176,10 @@ static tare_status run_scatter(struct tare_kernel *kernel) {
     status = tare_list_fill_rows(&pieces, &kernel->inputs[2]);
     if (status == TARE_OK) status = write_pieces(list, &pieces, &kernel->inputs[1]);
     tare_list_empty(&pieces);
-    return status == TARE_OK ? give_flow(kernel, 0) : status;
+    return status == TARE_OK ? return_flow(kernel, 0) : status;
 }
 
-/* TensorArrayUnpack: row k to index k; the array takes that many. */
+/* TensorArrayUnpack: writes row k to index k and resizes the array to the number of rows. */
 static tare_status run_unpack(struct tare_kernel *kernel) {
     struct tare_list *list = NULL, pieces = { .shape = tare_shape_unknown(), .most = -1 };
     tare_status status;
@@ -188,7 +188,7 @@ static tare_status run_unpack(struct tare_kernel *kernel) {
     status = tare_list_fill_rows(&pieces, &kernel->inputs[1]);
     if (status == TARE_OK) status = write_pieces(list, &pieces, NULL);
     tare_list_empty(&pieces);
-    return status == TARE_OK ? give_flow(kernel, 0) : status;
+    return status == TARE_OK ? return_flow(kernel, 0) : status;
 }
 
 static tare_status run_pack(struct tare_kernel *kernel) {
@@ -207,7 +207,7 @@ static tare_status run_split(struct tare_kernel *kernel) {
     status = tare_list_fill_pieces(&pieces, &kernel->inputs[1], &kernel->inputs[2]);
     if (status == TARE_OK) status = write_pieces(list, &pieces, NULL);
     tare_list_empty(&pieces);
-    return status == TARE_OK ? give_flow(kernel, 0) : status;
+    return status == TARE_OK ? return_flow(kernel, 0) : status;
 }
 
 static tare_status run_size(struct tare_kernel *kernel) {
@@ -245,7 +245,7 @@ static tare_status infer_concat(struct tare_infer *infer) {
 
 #define ARRAY_FORM(op, handle, in, out, spec, shapes, kernel, extra)                                                   \
     { .name = op, .inputs = handle in, .outputs = out, .attrs = spec, .infer = shapes, .run = kernel, .flags = extra }
-/* The op in its three forms. */
+/* The op in its three versions. */
 #define ARRAY_OP(op, in, out, spec, shapes, kernel)                                                                    \
     ARRAY_FORM(op "V3", "handle: resource", in, out, spec, shapes, kernel, TARE_OP_STATEFUL),                          \
         ARRAY_FORM(op "V2", "handle: string", in, out, spec, shapes, kernel, TARE_OP_NO_FOLD),                         \

@@ -1,4 +1,4 @@
-/* Variants that hold tensors: maps from tensor to tensor, optional values, composites taken apart. */
+/* Variants that contain tensors: TensorMap, optional values and composite tensors split into components. */
 #include "interpreter/execution/variable.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/move.h"
@@ -7,12 +7,12 @@
 
 #include <string.h>
 
-/* Tensors behind one handle. Of a map: keys and values in turn. */
+/* Tensors of one variant. For a map: keys and values alternate. */
 struct bundle {
     struct tare_object object;
     struct tare_tensor *items;
     size_t count;
-    bool empty; /* an optional value that is not there */
+    bool empty; /* an optional without a value */
 };
 
 static void destroy(struct tare_object *object) {
@@ -36,8 +36,8 @@ static struct bundle *new_bundle(const struct tare_object_type *type, size_t cap
     return NULL;
 }
 
-/* Output 0, a scalar variant; takes over the reference. */
-static tare_status give(struct tare_kernel *kernel, struct bundle *bundle) {
+/* Sets output 0 to a scalar variant; takes ownership of the reference. */
+static tare_status return_bundle(struct tare_kernel *kernel, struct bundle *bundle) {
     const struct tare_shape scalar = tare_shape_scalar();
     if (!bundle) return TARE_NO_MEMORY;
     const tare_status status = tare_kernel_output(kernel, 0, TARE_DT_VARIANT, &scalar);
@@ -56,7 +56,7 @@ static tare_status open_bundle(struct bundle **out, const struct tare_kernel *ke
     return TARE_OK;
 }
 
-/* ---- maps: every change makes another map ---- */
+/* ---- maps: every update creates a new map ---- */
 
 static bool same_value(const struct tare_tensor *a, const struct tare_tensor *b) {
     if (a->dtype != b->dtype || !tare_shape_equal(&a->shape, &b->shape)) return false;
@@ -68,7 +68,7 @@ static bool same_value(const struct tare_tensor *a, const struct tare_tensor *b)
     return true;
 }
 
-/* Place of the key; map->count when it is not in it. */
+/* Returns the position of the key, or map->count if it is absent. */
 static size_t find_key(const struct bundle *map, const struct tare_tensor *key) {
     size_t i = 0;
     while (i < map->count && !same_value(&map->items[i], key))
@@ -77,7 +77,7 @@ static size_t find_key(const struct bundle *map, const struct tare_tensor *key) 
 }
 
 static tare_status run_empty_map(struct tare_kernel *kernel) {
-    return give(kernel, new_bundle(&map_type, 0));
+    return return_bundle(kernel, new_bundle(&map_type, 0));
 }
 
 static tare_status run_insert(struct tare_kernel *kernel) {
@@ -95,7 +95,7 @@ static tare_status run_insert(struct tare_kernel *kernel) {
         tare_tensor_reset(&made->items[at + 1]);
     }
     tare_tensor_share(&made->items[at + 1], &kernel->inputs[2]);
-    return give(kernel, made);
+    return return_bundle(kernel, made);
 }
 
 static tare_status run_erase(struct tare_kernel *kernel) {
@@ -107,7 +107,7 @@ static tare_status run_erase(struct tare_kernel *kernel) {
     if (!made) return TARE_NO_MEMORY;
     for (size_t i = 0; i < map->count; i++)
         if (i != at && i != at + 1) tare_tensor_share(&made->items[made->count++], &map->items[i]);
-    return give(kernel, made);
+    return return_bundle(kernel, made);
 }
 
 static tare_status run_lookup(struct tare_kernel *kernel) {
@@ -116,7 +116,7 @@ static tare_status run_lookup(struct tare_kernel *kernel) {
     const size_t at = find_key(map, &kernel->inputs[1]);
     if (at == map->count) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Trying to lookup non-existent key.");
     if (map->items[at + 1].dtype != tare_dtype_base(kernel->node->output_dtypes[0]))
-        return TARE_FAIL(TARE_TYPE, "the map holds %s (expected %s)", tare_dtype_name(map->items[at + 1].dtype),
+        return TARE_FAIL(TARE_TYPE, "the map contains %s (expected %s)", tare_dtype_name(map->items[at + 1].dtype),
                          tare_dtype_name(kernel->node->output_dtypes[0]));
     tare_tensor_share(&kernel->outputs[0], &map->items[at + 1]);
     return TARE_OK;
@@ -137,7 +137,7 @@ static tare_status run_size(struct tare_kernel *kernel) {
     return tare_tensor_scalar_i32(&kernel->outputs[0], (int32_t)(map->count / 2));
 }
 
-/* Keys of one shape, on a new axis 0. */
+/* Stacks keys of one shape along a new axis 0. */
 static tare_status run_stack_keys(struct tare_kernel *kernel) {
     struct bundle *map = NULL;
     TARE_TRY(open_bundle(&map, kernel, &map_type));
@@ -158,7 +158,7 @@ static tare_status run_stack_keys(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* ---- values that may be missing, and tensors that were one value ---- */
+/* ---- optional values, and components of composite tensors ---- */
 
 static tare_status pack(struct tare_kernel *kernel, const struct tare_object_type *type, bool empty) {
     struct bundle *bundle = new_bundle(type, kernel->n_inputs);
@@ -166,7 +166,7 @@ static tare_status pack(struct tare_kernel *kernel, const struct tare_object_typ
     bundle->empty = empty;
     for (size_t i = 0; i < kernel->n_inputs; i++)
         tare_tensor_share(&bundle->items[bundle->count++], &kernel->inputs[i]);
-    return give(kernel, bundle);
+    return return_bundle(kernel, bundle);
 }
 
 static tare_status unpack(struct tare_kernel *kernel, const struct tare_object_type *type) {
@@ -174,7 +174,7 @@ static tare_status unpack(struct tare_kernel *kernel, const struct tare_object_t
     TARE_TRY(open_bundle(&bundle, kernel, type));
     if (bundle->empty) return TARE_FAIL(TARE_INVALID_ARGUMENT, "The given optional does not have a value.");
     if (bundle->count != kernel->n_outputs)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "the variant holds %zu components (expected %zu)", bundle->count,
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "the variant contains %zu components (expected %zu)", bundle->count,
                          kernel->n_outputs);
     for (size_t i = 0; i < bundle->count; i++) {
         if (bundle->items[i].dtype != tare_dtype_base(kernel->node->output_dtypes[i]))

@@ -1,5 +1,5 @@
-/* TensorLists: a value like any other, held behind a variant. A node that changes a list gives a new one, and takes the
- * old one's place where nobody else needs it. */
+/* TensorLists: immutable values stored in a variant. An op that changes a list returns a new list, and reuses the
+ * old one's storage if the node holds the only reference. */
 #include "interpreter/inference/infer.h"
 #include "interpreter/ops/control/element_list.h"
 #include "interpreter/ops/families.h"
@@ -17,8 +17,8 @@ static tare_status list_of(struct tare_list **out, const struct tare_tensor *han
     return TARE_OK;
 }
 
-/* A scalar variant that holds the list; takes over the reference. */
-static tare_status give(struct tare_kernel *kernel, size_t i, struct tare_list *list) {
+/* Sets output i to a scalar variant that contains the list; takes ownership of the reference. */
+static tare_status return_list(struct tare_kernel *kernel, size_t i, struct tare_list *list) {
     struct tare_shape scalar = tare_shape_scalar();
     tare_status status = tare_kernel_output(kernel, i, TARE_DT_VARIANT, &scalar);
     if (status == TARE_OK)
@@ -28,7 +28,8 @@ static tare_status give(struct tare_kernel *kernel, size_t i, struct tare_list *
     return status;
 }
 
-/* Input 0's list to be changed, already output 0: itself where this node alone holds it, else a copy. */
+/* Returns the list of input 0 for modification and sets output 0 to it: the same object if this node holds the only
+ * reference, otherwise a copy. */
 static tare_status change(struct tare_list **out, struct tare_kernel *kernel) {
     struct tare_list *list = NULL, *copy = NULL;
     TARE_TRY(list_of(&list, &kernel->inputs[0]));
@@ -38,7 +39,7 @@ static tare_status change(struct tare_list **out, struct tare_kernel *kernel) {
     }
     TARE_TRY(tare_list_copy(&copy, list));
     *out = copy;
-    return give(kernel, 0, copy);
+    return return_list(kernel, 0, copy);
 }
 
 static tare_status new_list(struct tare_list **out, const struct tare_kernel *kernel, const struct tare_tensor *shape) {
@@ -58,7 +59,7 @@ static tare_status scalar_at(int64_t *out, const struct tare_tensor *tensor, con
 static tare_status check_dtype(const struct tare_kernel *kernel, const struct tare_list *list) {
     int expected = tare_node_type(kernel->node, "element_dtype", list->dtype);
     if (list->dtype == expected) return TARE_OK;
-    return TARE_FAIL(TARE_TYPE, "the list holds %s (expected %s)", tare_dtype_name(list->dtype),
+    return TARE_FAIL(TARE_TYPE, "the list contains %s (expected %s)", tare_dtype_name(list->dtype),
                      tare_dtype_name(expected));
 }
 
@@ -72,10 +73,10 @@ static tare_status index_at(size_t *out, const struct tare_tensor *tensor, const
     return TARE_OK;
 }
 
-/* ---- making ---- */
+/* ---- creating ---- */
 
 static tare_status finish_new(struct tare_kernel *kernel, struct tare_list *list, tare_status status) {
-    if (status == TARE_OK) return give(kernel, 0, list);
+    if (status == TARE_OK) return return_list(kernel, 0, list);
     tare_object_unref(&list->object);
     return status;
 }
@@ -86,7 +87,7 @@ static tare_status run_empty(struct tare_kernel *kernel) {
     TARE_TRY(scalar_at(&most, &kernel->inputs[1], "max_num_elements"));
     TARE_TRY(new_list(&list, kernel, &kernel->inputs[0]));
     list->most = most;
-    return give(kernel, 0, list);
+    return return_list(kernel, 0, list);
 }
 
 static tare_status run_reserve(struct tare_kernel *kernel) {
@@ -109,7 +110,7 @@ static tare_status run_split(struct tare_kernel *kernel) {
     return finish_new(kernel, list, tare_list_fill_pieces(list, &kernel->inputs[0], &kernel->inputs[2]));
 }
 
-/* Row k of the tensor becomes element indices[k]; the list grows as needed. */
+/* Stores row k of the tensor as element indices[k]; the list grows as needed. */
 static tare_status scatter(struct tare_list *list, const struct tare_tensor *tensor,
                            const struct tare_tensor *indices) {
     struct tare_list rows = { .dtype = list->dtype, .shape = list->shape, .most = -1 };
@@ -137,7 +138,7 @@ static tare_status run_scatter(struct tare_kernel *kernel) {
     return finish_new(kernel, list, status);
 }
 
-/* ---- changing ---- */
+/* ---- updating ---- */
 
 static tare_status run_scatter_into(struct tare_kernel *kernel) {
     struct tare_list *list = NULL;
@@ -308,7 +309,7 @@ static tare_status infer_element_shape(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-static void behind(struct tare_shape *out, int64_t first, const struct tare_shape *element) {
+static void prepend_dim(struct tare_shape *out, int64_t first, const struct tare_shape *element) {
     if (element->rank < 0 || element->rank == TARE_MAX_RANK) return;
     *out = (struct tare_shape){ .rank = element->rank + 1, .dims = { first } };
     memcpy(out->dims + 1, element->dims, (size_t)element->rank * sizeof *element->dims);
@@ -317,14 +318,14 @@ static void behind(struct tare_shape *out, int64_t first, const struct tare_shap
 static tare_status infer_stack(struct tare_infer *infer) {
     struct tare_shape element;
     TARE_TRY(tare_infer_shape_input(&element, infer, 1));
-    behind(&infer->outputs[0], tare_node_int(infer->node, "num_elements", -1), &element);
+    prepend_dim(&infer->outputs[0], tare_node_int(infer->node, "num_elements", -1), &element);
     return TARE_OK;
 }
 
 static tare_status infer_gather(struct tare_infer *infer) {
     struct tare_shape element;
     TARE_TRY(tare_infer_shape_input(&element, infer, 2));
-    behind(&infer->outputs[0], infer->inputs[1].rank == 1 ? infer->inputs[1].dims[0] : -1, &element);
+    prepend_dim(&infer->outputs[0], infer->inputs[1].rank == 1 ? infer->inputs[1].dims[0] : -1, &element);
     return TARE_OK;
 }
 

@@ -1,5 +1,5 @@
-/* Resampling with more freedom: crops of boxes brought to one size, and scaling with translation under a choice of
- * kernels. Images are [batch, height, width, channels]. */
+/* CropAndResize (boxes of several sizes resampled to one size) and ScaleAndTranslate (scaling and translation with a
+ * choice of kernels). Images are [batch, height, width, channels]. */
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/floats.h"
 
@@ -18,7 +18,7 @@ struct crops {
     const float *image;
 };
 
-/* Where output row (column) `at` of a crop lies: the box's ends are normalised to 0 … size - 1. */
+/* Source coordinate of output row (column) `at` of a crop: the box is normalized to 0 … size - 1. */
 static float crop_place(float first, float last, int64_t at, int64_t size, int64_t out) {
     const float most = (float)(size - 1);
     if (out <= 1) return 0.5f * (first + last) * most;
@@ -62,7 +62,9 @@ static tare_status crop_size(int64_t size[2], const struct tare_tensor *tensor) 
         return TARE_FAIL(TARE_SHAPE, "crop_size has %lld elements (expected 2)", (long long)tensor->elements);
     for (int i = 0; i < 2; i++) {
         size[i] = tare_tensor_get_i64(tensor, i);
-        if (size[i] <= 0) return TARE_FAIL(TARE_INVALID_ARGUMENT, "crop_size holds %lld", (long long)size[i]);
+        if (size[i] <= 0)
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "crop_size contains %lld (expected positive numbers)",
+                             (long long)size[i]);
     }
     return TARE_OK;
 }
@@ -221,7 +223,7 @@ static tare_status make_spans(struct span *spans, struct tare_arena *arena, int6
     return TARE_OK;
 }
 
-/* to[o][i] += weight · from[source][i] over [lines, inner] arrays. */
+/* to[o][i] += weight · from[source][i] over arrays [lines, inner]. */
 static void gather_spans(float *to, const float *from, const struct span *spans, int64_t out, int64_t inner) {
     for (int64_t o = 0; o < out; o++, to += inner) {
         memset(to, 0, (size_t)inner * sizeof *to);

@@ -1,4 +1,4 @@
-/* Frames around boxes in images. */
+/* DrawBoundingBoxes: draws the outlines of boxes into images. */
 #include "interpreter/ops/families.h"
 #include "interpreter/kernel.h"
 
@@ -9,7 +9,7 @@
 
 enum { DEPTH = 4 };
 
-/* Yellow, blue, red, lime, purple, olive, maroon, navy, aqua, fuchsia. */
+/* Yellow, blue, red, lime, purple, olive, maroon, navy, aqua, fuchsia (TensorFlow's default color table). */
 static const float default_colors[][DEPTH] = {
     { 1, 1, 0, 1 },       { 0, 0, 1, 1 },    { 1, 0, 0, 1 },    { 0, 1, 0, 1 }, { 0.5f, 0, 0.5f, 1 },
     { 0.5f, 0.5f, 0, 1 }, { 0.5f, 0, 0, 1 }, { 0, 0, 0.5f, 1 }, { 0, 1, 1, 1 }, { 1, 0, 1, 1 },
@@ -18,7 +18,7 @@ static const float default_colors[][DEPTH] = {
 struct palette {
     const float *colors;
     int64_t count, depth;
-    bool gray; /* the first part of every color is 1 */
+    bool gray; /* the first component of every color is 1 */
 };
 
 struct image {
@@ -37,7 +37,7 @@ static void set_pixel(const struct image *image, int64_t row, int64_t column, co
 
 static int64_t pixel_at(float place, int64_t size) {
     const float at = place * (float)(size - 1);
-    if (!(at > -0x1p40f)) return -(INT64_C(1) << 40); /* NaN, too */
+    if (!(at > -0x1p40f)) return -(INT64_C(1) << 40); /* also NaN */
     return at < 0x1p40f ? (int64_t)at : INT64_C(1) << 40;
 }
 

@@ -1,4 +1,4 @@
-/* Colour, contrast and patches of images. */
+/* Color conversion (RGBToHSV, HSVToRGB), hue, saturation and contrast adjustment, and ExtractImagePatches. */
 #include "interpreter/kernels/conv.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/floats.h"
@@ -9,7 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- colours: pixels of three, in double so that one code serves every type ---- */
+/* ---- color conversion: pixels of three channels, computed in double so that one implementation serves all dtypes
+ * ---- */
 
 static void rgb_to_hsv(double out[3], const double rgb[3]) {
     const double r = rgb[0], g = rgb[1], b = rgb[2];
@@ -81,9 +82,9 @@ static tare_status run_colours(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* ---- hue and saturation, moved in HSV ---- */
+/* ---- hue and saturation, adjusted in HSV ---- */
 
-static void turn_hue(double hsv[3], double delta) {
+static void shift_hue(double hsv[3], double delta) {
     const double hue = hsv[0] + delta;
     hsv[0] = hue - floor(hue);
 }
@@ -96,7 +97,7 @@ static void scale_saturation(double hsv[3], double scale) {
 struct adjustment {
     void (*change)(double hsv[3], double by);
 };
-static const struct adjustment hue = { turn_hue }, saturation = { scale_saturation };
+static const struct adjustment hue = { shift_hue }, saturation = { scale_saturation };
 
 static tare_status infer_adjust(struct tare_infer *infer) {
     if (infer->inputs[0].rank >= 0 && infer->inputs[0].rank < 3)
@@ -133,7 +134,7 @@ static tare_status run_adjust(struct tare_kernel *kernel) {
 static tare_status check_contrast(const struct tare_shape *images, const struct tare_shape *factor) {
     if (images->rank >= 0 && images->rank < 3)
         return TARE_FAIL(TARE_SHAPE, "images has rank %d (expected at least 3)", images->rank);
-    if (factor->rank > 0) return TARE_FAIL(TARE_SHAPE, "contrast_factor is no scalar");
+    if (factor->rank > 0) return TARE_FAIL(TARE_SHAPE, "contrast_factor is not a scalar");
     return TARE_OK;
 }
 
@@ -142,7 +143,7 @@ static tare_status infer_contrast(struct tare_infer *infer) {
     return tare_infer_same(infer);
 }
 
-/* Away from each channel's mean over the image. Means are summed in double. */
+/* Scales the distance of each value from the mean of its channel over the image. Means are summed in double. */
 static tare_status run_contrast(struct tare_kernel *kernel) {
     const struct tare_tensor *input = &kernel->inputs[0];
     const struct tare_shape *shape = &input->shape;
@@ -180,13 +181,13 @@ static tare_status spatial_pair(int64_t out[3], const struct tare_node *node, co
     for (int i = 1; i < 3; i++) {
         out[i] = attr->items[i].i;
         if (out[i] < 1 || out[i] > INT32_MAX)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s holds %lld", name, (long long)out[i]);
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s contains %lld", name, (long long)out[i]);
     }
     out[0] = 1;
     return TARE_OK;
 }
 
-/* Patches are what the convolution's matrix product would gather. */
+/* Patches are the matrix that a convolution by matrix product gathers. */
 static tare_status patches_geometry(struct tare_conv *conv, struct tare_shape *out, const struct tare_node *node,
                                     const struct tare_shape *images) {
     struct tare_window window = { .spatial = 2 };

@@ -1,4 +1,5 @@
-/* Images from files and back: DecodeJpeg, DecodePng, DecodeBmp, DecodeImage, EncodePng, EncodeJpeg … */
+/* Decoding and encoding image files: DecodeJpeg, DecodePng, DecodeBmp, DecodeGif, DecodeImage, EncodePng, EncodeJpeg
+ * and related ops. */
 #include "base/alloc.h"
 #include "base/image/codec.h"
 #include "interpreter/ops/support/operand.h"
@@ -34,7 +35,7 @@ static tare_status infer_decode(struct tare_infer *infer) {
     if (channels < 0 || channels > 4)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "channels must be 0, 1, 3 or 4, got %lld", (long long)channels);
     if (strcmp(infer->node->op, "DecodeImage") == 0 && tare_node_bool(infer->node, "expand_animations", true))
-        return TARE_OK; /* an animation has one dimension more */
+        return TARE_OK; /* an animation has one more dimension */
     infer->outputs[0] = tare_operand_unknown_dims(3);
     if (channels) infer->outputs[0].dims[2] = channels;
     if (infer->n_inputs > 1) { /* a crop window */
@@ -72,7 +73,7 @@ static tare_status jpeg_options(struct tare_jpeg_options *out, const struct tare
     return TARE_OK;
 }
 
-/* As TensorFlow converts between image dtypes: uint8 to uint16 and float by the full range. */
+/* Converts between image dtypes as TensorFlow does: uint8 to uint16 and float by scaling the full range. */
 static tare_status widen(struct tare_kernel *kernel, int dtype) {
     struct tare_tensor narrow = kernel->outputs[0];
     tare_status status;
@@ -89,7 +90,7 @@ static tare_status widen(struct tare_kernel *kernel, int dtype) {
     return status;
 }
 
-/* Animations have one dimension more, but for ops that give one image. */
+/* Animations have one more dimension, except for ops that return a single image. */
 static tare_status decode_gif(struct tare_kernel *kernel, struct tare_str file, int channels) {
     const bool is_gif_op = strcmp(kernel->node->op, "DecodeGif") == 0;
     const bool is_any = strcmp(kernel->node->op, "DecodeImage") == 0;
@@ -138,13 +139,13 @@ static tare_status decode(struct tare_kernel *kernel, enum format format, int ch
     return target.dtype == dtype ? TARE_OK : widen(kernel, dtype);
 }
 
-/* Any other image is an animation of one frame. */
+/* Any other image format decodes to an animation of one frame. */
 static tare_status run_decode_gif(struct tare_kernel *kernel) {
     struct tare_tensor image;
     struct tare_shape shape = { .rank = 4, .dims = { 1 } };
     struct tare_shape *shapes;
     tare_status status;
-    TARE_TRY(tare_operand_shapes(kernel, &shapes)); /* there is one file */
+    TARE_TRY(tare_operand_shapes(kernel, &shapes)); /* input 0 is the contents of one file */
     const enum format format = format_of(tare_text_at(&kernel->inputs[0], 0));
     TARE_TRY(decode(kernel, format, format == FORMAT_GIF ? 0 : 3, TARE_DT_UINT8));
     if (format == FORMAT_GIF) return TARE_OK;
@@ -155,7 +156,7 @@ static tare_status run_decode_gif(struct tare_kernel *kernel) {
     return status;
 }
 
-/* Whatever the op is called, the file's own format counts, as in TensorFlow. */
+/* The format is detected from the contents, whatever the op's name, as in TensorFlow. */
 static tare_status run_decode(struct tare_kernel *kernel) {
     int channels = (int)tare_node_int(kernel->node, "channels", 0);
     int dtype = tare_node_type(kernel->node, "dtype", TARE_DT_UINT8);
@@ -215,7 +216,7 @@ static tare_status encode_one(struct tare_strbuf *buf, const struct tare_kernel 
                                (int)tare_node_int(node, "compression", -1));
     if ((dims[2] != 1 && dims[2] != 3) || (strcmp(format, "grayscale") == 0 && dims[2] != 1) ||
         (strcmp(format, "rgb") == 0 && dims[2] != 3))
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "format '%s' does not fit an image of %lld channels", format,
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "format '%s' does not support an image of %lld channels", format,
                          (long long)dims[2]);
     return tare_jpeg_encode(buf, pixels, dims[0], dims[1], (int)dims[2], (int)tare_node_int(node, "quality", 95),
                             tare_node_bool(node, "progressive", false), tare_node_bool(node, "optimize_size", false),

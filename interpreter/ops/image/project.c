@@ -1,4 +1,4 @@
-/* Images under a projective transform: each pixel of the result looks up where it comes from. */
+/* ImageProjectiveTransformV2 and V3: every output pixel samples the input at its projected coordinates. */
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/floats.h"
 #include "interpreter/ops/support/index.h"
@@ -23,7 +23,7 @@ static float clamp(float x, int64_t size) {
     return x < 0 ? 0 : x > (float)(size - 1) ? (float)(size - 1) : x;
 }
 
-/* [abcd] becomes dcba|abcd|dcba. */
+/* Reflects a coordinate: [abcd] extends to dcba|abcd|dcba. */
 static float reflect(float x, int64_t size) {
     const float turn = 2 * (float)size;
     if (size <= 1) return 0;
@@ -37,8 +37,8 @@ static float reflect(float x, int64_t size) {
     return clamp(x, size);
 }
 
-/* [abcd] becomes abcd|abcd|abcd; rounds are counted in size - 1, as TensorFlow does, which is off by a pixel at the
- * turn. */
+/* Wraps a coordinate: [abcd] extends to abcd|abcd|abcd. TensorFlow counts periods of size - 1, which is off by one
+ * pixel at the seam; this reproduces it. */
 static float wrap(float x, int64_t size) {
     const float last = (float)(size - 1);
     if (size <= 1) return 0;
@@ -62,7 +62,7 @@ static float inside(const struct projection *p, float x, int64_t size) {
     }
 }
 
-/* A pixel of the input, the fill value outside. Coordinates are whole. */
+/* Returns an input pixel, or the fill value outside the image. Coordinates are integral. */
 static double read_pixel(const struct projection *p, int64_t image, float y, float x, int64_t channel) {
     if (!(y >= 0 && y < (float)p->height && x >= 0 && x < (float)p->width)) return (double)p->fill;
     return tare_tensor_get_f64(p->images,
@@ -78,7 +78,7 @@ static float between(const struct projection *p, int64_t image, float y, float x
     return (bottom - y) * upper + (y - top) * lower;
 }
 
-/* One pixel of the result: all its channels. */
+/* Computes all channels of one output pixel. */
 static void project_pixel(const struct projection *p, const float *t, int64_t image, int64_t row, int64_t column,
                           int64_t at) {
     const float scale = t[6] * (float)column + t[7] * (float)row + 1;

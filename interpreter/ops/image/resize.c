@@ -1,5 +1,6 @@
-/* Image resizing, as TensorFlow samples: where an output pixel lies in the input, by align_corners, half-pixel centres
- * or neither, and what the neighbours weigh. Images are [batch, height, width, channels]; arithmetic is in float. */
+/* Image resizing with TensorFlow's sampling rules: the source coordinate of an output pixel depends on align_corners
+ * and half_pixel_centers; the method determines the weights of the neighbouring pixels. Images are [batch, height,
+ * width, channels]; arithmetic is in float. */
 #include "interpreter/ops/image/resize.h"
 
 #include "interpreter/ops/families.h"
@@ -14,7 +15,7 @@
 
 /* ---- shapes ---- */
 
-/* `batch` images of size `in` to size `out`; axis 0 is the height. */
+/* `batch` images resized from `in` to `out`; index 0 is the height. */
 struct images {
     int64_t batch, in[2], out[2], channels;
 };
@@ -25,7 +26,8 @@ static tare_status size_of(int64_t out[2], const struct tare_tensor *size) {
     for (int i = 0; i < 2; i++) {
         out[i] = tare_tensor_get_i64(size, i);
         if (out[i] <= 0 || out[i] > INT32_MAX)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "size holds %lld (expected a positive number)", (long long)out[i]);
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "size contains %lld (expected a positive number)",
+                             (long long)out[i]);
     }
     return TARE_OK;
 }
@@ -66,7 +68,7 @@ static tare_status infer_resize(struct tare_infer *infer) {
 
 enum { MOST_TAPS = 4 };
 
-/* What an output position is made of. Bilinear uses low, high and lerp; bicubic all four taps. */
+/* The samples of one output position. Bilinear uses low, high and lerp; bicubic uses all four taps. */
 struct sample {
     int64_t low, high;
     float lerp;
@@ -108,14 +110,16 @@ static void nearest_samples(struct sample *samples, int64_t in, int64_t out, str
     }
 }
 
-/* Keys' cubic with parameter `a`, at a distance of t (near) and 1 + t (far), t a multiple of 1/1024. */
+/* Keys' cubic kernel with parameter `a` at distances t (near) and 1 + t (far), with t a multiple of 1/1024
+ * (TensorFlow's coefficient table). */
 static void cubic_pair(float *near, float *far, float t, float a) {
     *near = ((a + 2) * t - (a + 3)) * t * t + 1;
     t += 1;
     *far = ((a * t - 5 * a) * t + 8 * a) * t - 4 * a;
 }
 
-/* With half-pixel centres taps outside weigh nothing and the rest is scaled up; without, they repeat the border. */
+/* With half-pixel centers, taps outside the image have weight 0 and the others are rescaled; without, they repeat
+ * the border pixel. */
 static void cubic_samples(struct sample *samples, int64_t in, int64_t out, struct sampling how) {
     enum { STEPS = 1024 };
     const float scale = scale_of(in, out, how.align_corners), a = how.half_pixel ? -0.5f : -0.75f;
@@ -163,7 +167,7 @@ static float weighted(const float *values, int64_t stride, const struct sample *
            values[sample->taps[3] * stride] * sample->weights[3];
 }
 
-/* Along the columns first, then along the line. */
+/* Interpolates along columns first, then along the line. */
 static void bicubic_image(float *to, const float *image, const struct images *images, const struct sample *ys,
                           const struct sample *xs) {
     const int64_t channels = images->channels, line = images->in[1] * channels;
@@ -251,7 +255,7 @@ static tare_status run_resize(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* Moves elements of any type. */
+/* Copies elements of any dtype. */
 static tare_status run_nearest(struct tare_kernel *kernel) {
     const struct tare_tensor *input = &kernel->inputs[0];
     struct images images;
@@ -274,10 +278,10 @@ static tare_status run_nearest(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* ---- means over areas ---- */
+/* ---- area resizing: means over boxes ---- */
 
 struct area {
-    float start, end; /* of the output pixel in the input */
+    float start, end; /* the output pixel's extent in the input */
     int64_t first, last;
 };
 
@@ -288,7 +292,7 @@ static struct area area_at(int64_t at, float scale) {
     return area;
 }
 
-/* How much of input pixel `at` the area covers. */
+/* The fraction of input pixel `at` that the box covers. */
 static float covered(const struct area *area, int64_t at, float scale) {
     if ((float)at < area->start) return (float)(at + 1) > area->end ? scale : (float)(at + 1) - area->start;
     return (float)(at + 1) > area->end ? area->end - (float)at : 1.0f;
@@ -336,7 +340,7 @@ static tare_status run_area(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* ---- gradients: what each output pixel took goes back to where it came from; sums in double ---- */
+/* ---- gradients: distributes each output gradient to the pixels it was computed from; sums in double ---- */
 
 typedef void spread_function(double *to, const struct tare_tensor *grads, int64_t at, const struct images *images,
                              const struct sample *y, const struct sample *x);
@@ -385,8 +389,8 @@ static tare_status infer_like_image(struct tare_infer *infer) {
     return TARE_FAIL(TARE_SHAPE, "original_image has rank %d (expected 4)", infer->inputs[1].rank);
 }
 
-/* Gradients of `grads` with respect to images of the size that is expected; `original`: their shape, NULL: operand 1 is
- * the size. */
+/* Computes the gradient of `grads` with respect to the images. `original`: an array with their shape; NULL: operand
+ * 1 contains the size. */
 static tare_status run_gradient(struct tare_kernel *kernel, const struct tare_shape *original) {
     const struct resize_gradient *how = kernel->op->aux;
     const struct tare_tensor *grads = &kernel->inputs[0];

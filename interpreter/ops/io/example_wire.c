@@ -1,4 +1,4 @@
-/* Reading serialized tf.Example messages. */
+/* Wire-format reader for serialized tf.Example and tf.SequenceExample messages. */
 #include "interpreter/ops/io/example_wire.h"
 
 #include "base/varint.h"
@@ -43,7 +43,7 @@ static bool skip_field(struct reader *reader, int wire) {
     return true;
 }
 
-/* The kind of a Feature is that of the first list in it. */
+/* The kind of a Feature is the kind of the first list in it. */
 static bool read_feature(struct tare_feature *out, struct tare_str bytes) {
     static const int dtypes[] = { TARE_DT_INVALID, TARE_DT_STRING, TARE_DT_FLOAT, TARE_DT_INT64 };
     struct reader reader = reader_of(bytes);
@@ -62,7 +62,7 @@ static bool read_feature(struct tare_feature *out, struct tare_str bytes) {
     return true;
 }
 
-/* The next entry of a map<string, message>; *found is false at the end. */
+/* Reads the next entry of a map<string, message>; *found is false at the end. */
 static bool next_entry(struct reader *reader, struct tare_str *name, struct tare_str *value, bool *found) {
     *name = *value = (struct tare_str){ "", 0 };
     for (*found = false; reader->at < reader->end && !*found;) {
@@ -173,7 +173,7 @@ bool tare_example_each(struct tare_str example,
     return true;
 }
 
-/* The next stretch of values: a packed run (*packed), or a single one that `run` points at. */
+/* Reads the next run of values: a packed run (*packed), or a single value that `run` points to. */
 static bool next_run(struct reader *reader, int dtype, struct reader *run, bool *packed, bool *found) {
     int single = dtype == TARE_DT_FLOAT ? WIRE_32 : dtype == TARE_DT_INT64 ? WIRE_VARINT : WIRE_BYTES;
     *found = false;
@@ -225,10 +225,10 @@ static float little_float(const unsigned char *bytes) {
     return value;
 }
 
-tare_status tare_feature_read(struct tare_tensor *to, int64_t at, const struct tare_feature *feature, bool *faulty) {
+tare_status tare_feature_read(struct tare_tensor *to, int64_t at, const struct tare_feature *feature, bool *malformed) {
     struct reader reader = reader_of(feature->list), run = { NULL, NULL };
     bool packed = false, found = true;
-    *faulty = true;
+    *malformed = true;
     for (;;) {
         uint64_t value;
         if (!next_run(&reader, feature->dtype, &run, &packed, &found)) return TARE_OK;
@@ -245,6 +245,6 @@ tare_status tare_feature_read(struct tare_tensor *to, int64_t at, const struct t
             }
         }
     }
-    *faulty = false;
+    *malformed = false;
     return TARE_OK;
 }

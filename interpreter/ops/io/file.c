@@ -1,4 +1,4 @@
-/* Files read by a graph, and texts whose parts become tensors: ReadFile, DecodeCSV. */
+/* ReadFile and DecodeCSV. */
 #include "base/alloc.h"
 #include "base/file.h"
 #include "interpreter/ops/support/operand.h"
@@ -25,7 +25,7 @@ static tare_status run_read_file(struct tare_kernel *kernel) {
     name = tare_text_at(&kernel->inputs[0], 0);
     path = tare_arena_strndup(kernel->scratch, name.data, name.size);
     if (!path) return TARE_NO_MEMORY;
-    if (strlen(path) != name.size) return TARE_FAIL(TARE_INVALID_ARGUMENT, "a file name holds a NUL byte");
+    if (strlen(path) != name.size) return TARE_FAIL(TARE_INVALID_ARGUMENT, "a file name contains a NUL byte");
     TARE_TRY(tare_file_map(&file, path));
     status = tare_tensor_set_string(&kernel->outputs[0], 0, file.data, file.size);
     tare_file_unmap(&file);
@@ -38,16 +38,16 @@ struct csv {
     char delimiter;
     bool quotes;
     const char *na;
-    const struct tare_attr *columns; /* to take, rising; empty: all */
+    const struct tare_attr *columns; /* columns to read, ascending; empty: all */
 };
 
-static tare_status csv_fault(const char *what, struct tare_str record) {
+static tare_status csv_error(const char *what, struct tare_str record) {
     return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s in record: %.*s", what, (int)(record.size < 80 ? record.size : 80),
                      record.data);
 }
 
-/* The field at *at into `out`; *more is false when it was the last. Quotes may hold delimiters, line ends, and doubled
- * quotes. */
+/* Reads the field at *at into `out`; *more is false after the last field. Quoted fields may contain delimiters, line
+ * ends and doubled quotes. */
 static tare_status read_field(struct tare_strbuf *out, bool *more, size_t *at, const struct csv *csv,
                               struct tare_str record) {
     size_t i = *at;
@@ -55,7 +55,7 @@ static tare_status read_field(struct tare_strbuf *out, bool *more, size_t *at, c
     if (csv->quotes && i < record.size && record.data[i] == '"') {
         for (i++;; i++) {
             if (i >= record.size)
-                return csv_fault("Quoted field has to end with quote followed by delim or end", record);
+                return csv_error("Quoted field has to end with quote followed by delim or end", record);
             if (record.data[i] == '"') {
                 if (i + 1 < record.size && record.data[i + 1] == '"')
                     i++;
@@ -66,11 +66,11 @@ static tare_status read_field(struct tare_strbuf *out, bool *more, size_t *at, c
         }
         i++;
         if (i < record.size && record.data[i] != csv->delimiter)
-            return csv_fault("Quoted field has to end with quote followed by delim or end", record);
+            return csv_error("Quoted field has to end with quote followed by delim or end", record);
     } else {
         for (; i < record.size && record.data[i] != csv->delimiter; i++) {
             if (csv->quotes && (record.data[i] == '"' || record.data[i] == '\n' || record.data[i] == '\r'))
-                return csv_fault("Unquoted fields cannot have quotes/CRLFs inside", record);
+                return csv_error("Unquoted fields cannot have quotes/CRLFs inside", record);
             tare_strbuf_putc(out, record.data[i]);
         }
     }

@@ -1,5 +1,6 @@
-/* ParseExample and its forms: serialized tf.Example messages into dense, sparse and ragged tensors. The three ops bring
- * keys, types and shapes in different ways; all become one list of columns. */
+/* ParseExample, ParseExampleV2 and ParseSingleExample: parses serialized tf.Example messages into dense, sparse and
+ * ragged tensors. The three ops specify keys, types and shapes in different ways; all are converted to one list of
+ * columns. */
 #include "base/alloc.h"
 #include "base/map.h"
 #include "interpreter/ops/io/example_wire.h"
@@ -16,11 +17,11 @@ struct column {
     struct tare_str key;
     enum kind kind;
     int dtype;
-    size_t output; /* of its first tensor; the others follow at `step` */
+    size_t output; /* index of its first tensor; the others follow at a distance of `step` */
     size_t step;
-    struct tare_shape shape; /* dense: of one example; dims[0] may be unknown */
-    bool variable;           /* dense with dims[0] unknown */
-    int64_t per_step;        /* dense: elements of shape, of shape[1:] when variable */
+    struct tare_shape shape; /* dense: shape of one example; dims[0] may be unknown */
+    bool variable;           /* dense with unknown dims[0] */
+    int64_t per_step;        /* dense: number of elements of shape, or of shape[1:] if variable */
     size_t default_input;    /* dense */
     int splits_dtype;        /* ragged */
 };
@@ -30,13 +31,13 @@ struct parse {
     const struct tare_node *node;
     struct column *columns;
     size_t n_columns;
-    bool single; /* one example, outputs without batch dimension */
+    bool single; /* one example; outputs without batch dimension */
     int64_t batch;
     const struct tare_tensor *names; /* may be NULL or empty */
     struct tare_feature *features;   /* [batch][columns] */
     int64_t *counts;                 /* [batch][columns] */
     struct tare_map by_key;          /* -> column */
-    int64_t example;                 /* being read */
+    int64_t example;                 /* the example being parsed */
 };
 
 static size_t list_count(const struct tare_node *node, const char *name) {
@@ -46,10 +47,10 @@ static size_t list_count(const struct tare_node *node, const char *name) {
 
 /* ---- the columns ---- */
 
-/* How many columns of each kind, and where their keys are. */
+/* The number of columns of each kind, and the inputs that contain their keys. */
 struct plan {
     size_t sparse, dense, ragged;
-    size_t first_default; /* input */
+    size_t first_default; /* index of an input */
 };
 
 static struct plan plan_of(const struct tare_node *node) {
@@ -92,7 +93,7 @@ static tare_status make_columns(struct parse *parse, struct tare_arena *arena, s
     parse->columns = TARE_NEW_ARRAY(arena, struct column, parse->n_columns + 1);
     if (!parse->columns) return TARE_NO_MEMORY;
     if (n_outputs != 3 * plan.sparse + plan.dense + 2 * plan.ragged || (splits ? splits->count : 0) != plan.ragged)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "the lists of types and keys do not fit each other");
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "the lists of types and keys do not match");
     for (size_t i = 0; i < parse->n_columns; i++) {
         struct column *column = &parse->columns[i];
         if (i < plan.sparse) {
@@ -118,7 +119,7 @@ static tare_status make_columns(struct parse *parse, struct tare_arena *arena, s
     return TARE_OK;
 }
 
-/* Key i of one kind of columns. */
+/* Reads key i of one kind of column. */
 static tare_status read_key(struct tare_str *key, const struct parse *parse, const struct column *column, size_t i) {
     static const char *const attrs[] = { "sparse_keys", "dense_keys", "" };
     const struct tare_kernel *kernel = parse->kernel;
@@ -155,7 +156,7 @@ static tare_status read_keys(struct parse *parse) {
     return TARE_OK;
 }
 
-/* ---- reading ---- */
+/* ---- parsing ---- */
 
 static void take_feature(void *arg, struct tare_str name, struct tare_feature feature) {
     struct parse *parse = arg;
@@ -169,15 +170,15 @@ static struct tare_str example_name(const struct parse *parse, int64_t example) 
     return parse->names && example < parse->names->elements ? tare_text_at(parse->names, example) : unknown;
 }
 
-/* "Name: N, Key: K, Index: I.  " before the fault's text. */
-static tare_status feature_fault(const struct parse *parse, const struct column *column, int64_t example,
+/* Prefixes the error text with "Name: N, Key: K, Index: I.  ". */
+static tare_status feature_error(const struct parse *parse, const struct column *column, int64_t example,
                                  const char *text) {
     struct tare_str name = example_name(parse, example);
     return TARE_FAIL(TARE_INVALID_ARGUMENT, "Name: %.*s, Key: %.*s, Index: %lld.  %s", (int)name.size, name.data,
                      (int)column->key.size, column->key.data, (long long)example, text);
 }
 
-/* Counts the values of a feature and checks that they fit the column. A feature without a list is a missing one. */
+/* Counts the values of a feature and checks them against the column. A feature without a list counts as missing. */
 static tare_status check_feature(const struct parse *parse, const struct column *column, int64_t example,
                                  const struct tare_feature *feature, int64_t *count) {
     char text[TARE_SHAPE_TEXT_SIZE + 160], shape[TARE_SHAPE_TEXT_SIZE];
@@ -195,16 +196,16 @@ static tare_status check_feature(const struct parse *parse, const struct column 
     if (feature->dtype != column->dtype) {
         snprintf(text, sizeof text, "Data types don't match. Data type: %s but expected type: %s",
                  tare_dtype_get(feature->dtype)->spec_name, tare_dtype_get(column->dtype)->spec_name);
-        return feature_fault(parse, column, example, text);
+        return feature_error(parse, column, example, text);
     }
     if (!tare_feature_count(count, feature))
-        return feature_fault(parse, column, example, "Can't parse serialized Example.");
+        return feature_error(parse, column, example, "Can't parse serialized Example.");
     if (column->kind == COLUMN_DENSE && (column->variable ? *count % column->per_step : *count != column->per_step)) {
         snprintf(text, sizeof text, "Number of %s values %s.  Values size: %lld but output shape: %s",
                  tare_dtype_get(column->dtype)->spec_name,
                  column->variable ? "is not a multiple of stride length" : "!= expected", (long long)*count,
                  tare_shape_text(shape, &column->shape));
-        return feature_fault(parse, column, example, text);
+        return feature_error(parse, column, example, text);
     }
     return TARE_OK;
 }
@@ -235,10 +236,10 @@ static tare_status read_examples(struct parse *parse) {
 static tare_status read_values(struct parse *parse, const struct column *column, int64_t example, size_t output,
                                int64_t at) {
     size_t cell = (size_t)example * parse->n_columns + (size_t)(column - parse->columns);
-    bool faulty;
+    bool malformed;
     if (!parse->counts[cell]) return TARE_OK;
-    TARE_TRY(tare_feature_read(&parse->kernel->outputs[output], at, &parse->features[cell], &faulty));
-    return faulty ? feature_fault(parse, column, example, "Can't parse serialized Example.") : TARE_OK;
+    TARE_TRY(tare_feature_read(&parse->kernel->outputs[output], at, &parse->features[cell], &malformed));
+    return malformed ? feature_error(parse, column, example, "Can't parse serialized Example.") : TARE_OK;
 }
 
 static void count_column(const struct parse *parse, const struct column *column, int64_t *all, int64_t *most) {

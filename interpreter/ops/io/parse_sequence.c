@@ -1,5 +1,6 @@
-/* ParseSequenceExample and its forms: serialized tf.SequenceExample messages into tensors. A message has a context,
- * whose features are read as those of a tf.Example, and lists of features: one more dimension, the step. */
+/* ParseSequenceExample, ParseSequenceExampleV2 and ParseSingleSequenceExample: parses serialized tf.SequenceExample
+ * messages into tensors. A message has a context, whose features are parsed like those of a tf.Example, and feature
+ * lists, which add one dimension: the step. */
 #include "base/alloc.h"
 #include "base/map.h"
 #include "interpreter/ops/io/example_wire.h"
@@ -14,30 +15,30 @@ enum kind { SPARSE, DENSE, RAGGED };
 
 struct column {
     struct tare_str key;
-    bool in_list; /* a feature list, not a feature of the context */
+    bool in_list; /* a feature list, not a context feature */
     enum kind kind;
     int dtype, splits_dtype;
-    size_t output, step;     /* its first tensor; the others follow at `step` */
-    struct tare_shape shape; /* dense: of one value (of a step) */
-    int64_t elements;        /* of shape */
-    size_t default_input;    /* dense, context */
-    bool may_be_missing;     /* dense, list */
+    size_t output, step;     /* its first tensor; the others follow at a distance of `step` */
+    struct tare_shape shape; /* dense: shape of one value (of one step) */
+    int64_t elements;        /* number of elements of shape */
+    size_t default_input;    /* dense context feature */
+    bool may_be_missing;     /* dense feature list */
 };
 
-/* What one example has of one column: the features of its steps; of the context one or none. */
+/* One column of one example: the features of its steps; a context column has at most one. */
 struct cell {
     struct tare_feature *steps;
-    int64_t *counts; /* values of each step */
+    int64_t *counts; /* number of values per step */
     int64_t n_steps;
     bool present;
-    struct tare_str bytes; /* of a list */
+    struct tare_str bytes; /* bytes of a feature list */
 };
 
 struct parse {
     struct tare_kernel *kernel;
     struct column *columns;
     size_t n_columns;
-    bool single; /* one example, no batch dimension */
+    bool single; /* one example; outputs without batch dimension */
     bool lengths;
     int64_t batch, example;
     struct cell *cells; /* [batch][columns] */
@@ -46,7 +47,7 @@ struct parse {
 
 /* ---- the columns ---- */
 
-/* One group of columns: where its types, shapes and keys are. */
+/* One group of columns: the attributes with its types and shapes and the inputs with its keys. */
 struct group {
     bool in_list;
     enum kind kind;
@@ -73,7 +74,7 @@ static bool is_form(const struct tare_node *node, const char *op) {
     return strcmp(node->op, op) == 0;
 }
 
-/* Tensors that a column gives. */
+/* Number of output tensors of a column. */
 static size_t tensors_of(const struct group *group, bool lengths) {
     if (group->kind == SPARSE) return 3;
     if (group->kind == RAGGED) return group->in_list ? 3 : 2;
@@ -90,14 +91,15 @@ static tare_status dense_shape(struct column *column, const struct tare_node *no
     return tare_error_prefix(tare_shape_elements(&column->elements, &column->shape), "%s[%zu]", group->shapes, i);
 }
 
-/* Columns in the order of the outputs; `defaults` is the first default's input. */
+/* Builds the columns in output order; `defaults` is the index of the first default input. */
 static tare_status make_columns(struct parse *parse, struct tare_arena *arena, const struct tare_node *node,
                                 size_t n_outputs) {
     size_t output = 0, at = 0, total = 0, defaults = is_form(node, "ParseSequenceExampleV2") ? 9 : 2;
     parse->lengths = !is_form(node, "ParseSingleSequenceExample");
     for (size_t g = 0; g < GROUPS; g++) {
         total += count_of(node, groups[g].types);
-        if (!parse->lengths && groups[g].keys) defaults += count_of(node, groups[g].types); /* keys are inputs there */
+        if (!parse->lengths && groups[g].keys)
+            defaults += count_of(node, groups[g].types); /* the keys are inputs of that op */
     }
     parse->n_columns = total;
     parse->columns = TARE_NEW_ARRAY(arena, struct column, total + 1);
@@ -123,14 +125,14 @@ static tare_status make_columns(struct parse *parse, struct tare_arena *arena, c
         output += n * tensors_of(&groups[g], parse->lengths);
     }
     if (output != n_outputs)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "the lists of types give %zu outputs (there are %zu)", output,
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "the lists of types require %zu outputs (the node has %zu)", output,
                          n_outputs);
     return TARE_OK;
 }
 
 /* ---- keys ---- */
 
-/* Key i of a group; `input` counts the scalar key inputs of ParseSingleSequenceExample. */
+/* Reads key i of a group; `input` counts the scalar key inputs of ParseSingleSequenceExample. */
 static tare_status read_key(struct tare_str *key, const struct tare_kernel *kernel, const struct group *group, size_t i,
                             size_t *input) {
     const struct tare_attr *attr;
@@ -167,7 +169,7 @@ static bool same_text(struct tare_str a, struct tare_str b) {
     return a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
 }
 
-/* Whether dense list i may be absent: a bool of its own (V2), or its name is in a list. */
+/* Whether dense list i may be absent: V2 has one bool per list, the other ops a list of names. */
 static tare_status read_missing(struct column *column, const struct tare_kernel *kernel, size_t i) {
     const struct tare_attr *names = tare_node_list(kernel->node, "feature_list_dense_missing_assumed_empty");
     if (is_form(kernel->node, "ParseSequenceExampleV2")) {
@@ -198,13 +200,13 @@ static tare_status read_keys(struct parse *parse) {
     return TARE_OK;
 }
 
-/* ---- reading ---- */
+/* ---- parsing ---- */
 
 static struct cell *cell_of(const struct parse *parse, const struct column *column, int64_t example) {
     return &parse->cells[(size_t)example * parse->n_columns + (size_t)(column - parse->columns)];
 }
 
-/* Values of a context feature are kept as its only step, a list's bytes until its steps are counted. */
+/* The values of a context feature are stored as its only step; a list's bytes are kept until its steps are counted. */
 static void take_context(void *arg, struct tare_str name, struct tare_feature feature) {
     struct parse *parse = arg;
     struct column *column = tare_map_get_n(&parse->contexts, name.data, name.size);
@@ -228,7 +230,8 @@ static void take_step(void *arg, struct tare_feature feature) {
     cell->steps[cell->n_steps++] = feature;
 }
 
-static tare_status fault(const struct parse *parse, const struct column *column, int64_t example, const char *what) {
+static tare_status feature_error(const struct parse *parse, const struct column *column, int64_t example,
+                                 const char *what) {
     const struct tare_tensor *names =
         &parse->kernel
              ->inputs[is_form(parse->kernel->node, "ParseSingleSequenceExample") ? parse->kernel->n_inputs - 1 : 1];
@@ -241,38 +244,39 @@ static tare_status fault(const struct parse *parse, const struct column *column,
 static tare_status open_list(struct parse *parse, const struct column *column, struct cell *cell) {
     int64_t count;
     if (!tare_feature_list_each(&count, cell->bytes, NULL, NULL))
-        return fault(parse, column, parse->example, "Can't parse serialized Example.");
+        return feature_error(parse, column, parse->example, "Can't parse serialized Example.");
     cell->steps = TARE_NEW_ARRAY(parse->kernel->scratch, struct tare_feature, (size_t)count + 1);
     if (!cell->steps) return TARE_NO_MEMORY;
     if (!tare_feature_list_each(&count, cell->bytes, take_step, cell))
-        return fault(parse, column, parse->example, "Can't parse serialized Example.");
+        return feature_error(parse, column, parse->example, "Can't parse serialized Example.");
     return TARE_OK;
 }
 
 static tare_status check_missing(const struct parse *parse, const struct column *column, const struct cell *cell) {
     if (cell->present || column->kind != DENSE || !column->elements) return TARE_OK;
     if (column->in_list && !column->may_be_missing)
-        return fault(parse, column, parse->example,
-                     "Feature list is required but could not be found.  Did you mean to include it in "
-                     "feature_list_dense_missing_assumed_empty or feature_list_dense_defaults?");
+        return feature_error(parse, column, parse->example,
+                             "Feature list is required but could not be found.  Did you mean to include it in "
+                             "feature_list_dense_missing_assumed_empty or feature_list_dense_defaults?");
     if (!column->in_list && !parse->kernel->inputs[column->default_input].elements)
-        return fault(parse, column, parse->example, "Feature is required but could not be found.");
+        return feature_error(parse, column, parse->example, "Feature is required but could not be found.");
     return TARE_OK;
 }
 
-/* Counts the values of every step and checks that they fit the column. A step without values has none of any type. */
+/* Counts the values of each step and checks them against the column. An empty step matches any type. */
 static tare_status count_values(struct parse *parse, const struct column *column, struct cell *cell) {
     cell->counts = TARE_NEW_ARRAY(parse->kernel->scratch, int64_t, (size_t)cell->n_steps + 1);
     if (!cell->counts) return TARE_NO_MEMORY;
     for (int64_t s = 0; s < cell->n_steps; s++) {
         const struct tare_feature *step = &cell->steps[s];
         if (step->dtype != TARE_DT_INVALID) {
-            if (step->dtype != column->dtype) return fault(parse, column, parse->example, "Data types don't match.");
+            if (step->dtype != column->dtype)
+                return feature_error(parse, column, parse->example, "Data types don't match.");
             if (!tare_feature_count(&cell->counts[s], step))
-                return fault(parse, column, parse->example, "Can't parse serialized Example.");
+                return feature_error(parse, column, parse->example, "Can't parse serialized Example.");
         }
         if (column->kind == DENSE && cell->counts[s] != column->elements)
-            return fault(parse, column, parse->example, "Number of values != expected.");
+            return feature_error(parse, column, parse->example, "Number of values != expected.");
     }
     return TARE_OK;
 }
@@ -301,7 +305,7 @@ static tare_status read_example(struct parse *parse) {
 /* ---- the outputs ---- */
 
 struct totals {
-    int64_t values, steps, most_values, most_steps; /* all together; of one step, of one example */
+    int64_t values, steps, most_values, most_steps; /* over all examples; maximum per step; maximum per example */
 };
 
 static struct totals total_of(const struct parse *parse, const struct column *column) {
@@ -321,13 +325,13 @@ static struct totals total_of(const struct parse *parse, const struct column *co
 static tare_status read_values(const struct parse *parse, const struct column *column, int64_t example, int64_t step,
                                size_t output, int64_t at) {
     const struct cell *cell = cell_of(parse, column, example);
-    bool faulty;
+    bool malformed;
     if (!cell->counts[step]) return TARE_OK;
-    TARE_TRY(tare_feature_read(&parse->kernel->outputs[output], at, &cell->steps[step], &faulty));
-    return faulty ? fault(parse, column, example, "Can't parse serialized Example.") : TARE_OK;
+    TARE_TRY(tare_feature_read(&parse->kernel->outputs[output], at, &cell->steps[step], &malformed));
+    return malformed ? feature_error(parse, column, example, "Can't parse serialized Example.") : TARE_OK;
 }
 
-/* All values one behind the other. */
+/* Writes all values contiguously. */
 static tare_status write_values(const struct parse *parse, const struct column *column, size_t output, int64_t total) {
     struct tare_shape vector = tare_operand_vector_shape(total);
     int64_t at = 0;
@@ -364,7 +368,7 @@ static tare_status write_sparse(const struct parse *parse, const struct column *
     return TARE_OK;
 }
 
-/* Splits of one example alone say nothing and are empty. */
+/* For a single example the outer splits carry no information and are empty. */
 static tare_status write_outer_splits(const struct parse *parse, const struct column *column, size_t output) {
     struct tare_shape splits = tare_operand_vector_shape(parse->single ? 0 : parse->batch + 1);
     struct tare_tensor *out = &parse->kernel->outputs[output];
@@ -408,7 +412,7 @@ static tare_status write_lengths(const struct parse *parse, const struct column 
     return TARE_OK;
 }
 
-/* Steps that an example does not have are zeros. */
+/* Steps that an example lacks are zero. */
 static tare_status write_dense(const struct parse *parse, const struct column *column) {
     const int64_t rows = column->in_list ? total_of(parse, column).most_steps : 1;
     struct tare_shape shape = { .rank = 0 };
@@ -425,9 +429,10 @@ static tare_status write_dense(const struct parse *parse, const struct column *c
             TARE_TRY(read_values(parse, column, e, s, column->output, first + s * column->elements));
         if (!column->in_list && !cell->present) {
             const struct tare_tensor *fallback = &kernel->inputs[column->default_input];
-            if (fallback->dtype != column->dtype) return fault(parse, column, e, "the default has another dtype");
+            if (fallback->dtype != column->dtype)
+                return feature_error(parse, column, e, "the default has another dtype");
             if (fallback->elements != column->elements)
-                return fault(parse, column, e, "the default has another number of elements");
+                return feature_error(parse, column, e, "the default has another number of elements");
             TARE_TRY(tare_move_run(out, first, fallback, 0, column->elements));
         } else {
             tare_move_zero(out, first + cell->n_steps * column->elements, (rows - cell->n_steps) * column->elements);
@@ -454,7 +459,7 @@ static tare_status parse_all(struct parse *parse) {
     return TARE_OK;
 }
 
-/* The rank that `serialized` must have; -1: a scalar or a vector. */
+/* The required rank of `serialized`; -1: a scalar or a vector. */
 static int rank_of_form(const struct tare_node *node) {
     return is_form(node, "ParseSingleSequenceExample") ? 0 : is_form(node, "ParseSequenceExample") ? 1 : -1;
 }

@@ -1,4 +1,4 @@
-/* Values inside strings: serialized tensors, compressed bytes. */
+/* Tensors serialized as strings (ParseTensor, SerializeTensor) and DecodeCompressed. */
 #include "base/alloc.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/string/text.h"
@@ -9,7 +9,7 @@
 #include <zlib.h>
 
 static tare_status infer_unknown(struct tare_infer *infer) {
-    (void)infer; /* the shape lies in the bytes */
+    (void)infer; /* the shape is part of the serialized bytes */
     return TARE_OK;
 }
 
@@ -47,7 +47,7 @@ static tare_status run_parse_tensor(struct tare_kernel *kernel) {
 
 /* ---- DecodeCompressed ---- */
 
-/* What a few bytes may grow to. */
+/* Limit of the decompressed size, which protects against decompression bombs. */
 static const size_t most_inflated = (size_t)1 << 31;
 
 static tare_status inflate_all(struct tare_strbuf *out, struct tare_str text, int window) {
@@ -61,7 +61,8 @@ static tare_status inflate_all(struct tare_strbuf *out, struct tare_str text, in
         stream.avail_out = sizeof piece;
         end = inflate(&stream, Z_NO_FLUSH);
         tare_strbuf_append(out, piece, sizeof piece - stream.avail_out);
-        if (end == Z_STREAM_END && stream.avail_in && window > 15) end = inflateReset(&stream); /* another member */
+        if (end == Z_STREAM_END && stream.avail_in && window > 15)
+            end = inflateReset(&stream); /* concatenated gzip member */
     }
     inflateEnd(&stream);
     if (out->size > most_inflated) return TARE_FAIL(TARE_NO_MEMORY, "more than %zu bytes come out", most_inflated);

@@ -1,5 +1,6 @@
-/* Einsum with one or two operands: ellipses, repeated labels (diagonals), sums. Two operands come down to a batch of
- * matrix products: labels that both have are batch (kept) or contracted (summed), the others are free. */
+/* Einsum with one or two operands: ellipses, repeated labels (diagonals) and sums. Two operands reduce to a batch of
+ * matrix products: labels of both operands are batch labels (kept) or contracted labels (summed); the others are
+ * free. */
 #include "interpreter/kernels/permute.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/linalg/product.h"
@@ -10,7 +11,7 @@
 
 enum { LETTERS = 52, MOST_LABELS = LETTERS + TARE_MAX_RANK, ELLIPSIS = -1 };
 
-/* Labels in order; the dims of an ellipsis are labels LETTERS … counted from the right. */
+/* Labels in order; the dimensions of an ellipsis are labels LETTERS … counted from the right. */
 struct subscript {
     int count;
     int labels[TARE_MAX_RANK];
@@ -19,7 +20,7 @@ struct subscript {
 struct equation {
     int n_operands;
     struct subscript operands[2], output;
-    bool has_ellipsis; /* what is batch and what is free may change with the shapes then */
+    bool has_ellipsis; /* batch and free labels may then depend on the shapes */
 };
 
 static int letter(char c) {
@@ -27,7 +28,7 @@ static int letter(char c) {
     return c >= 'A' && c <= 'Z' ? c - 'A' + 26 : -2;
 }
 
-/* "ab...c" up to `end`. */
+/* Parses "ab...c" up to `end`. */
 static tare_status parse_subscript(struct subscript *subscript, const char *text, const char *end) {
     subscript->count = 0;
     for (; text < end; text++) {
@@ -57,7 +58,7 @@ static tare_status parse_equation(struct equation *equation, const char *text, s
     for (size_t i = 0; i < n_operands; i++) {
         const char *comma = memchr(at, ',', (size_t)(arrow - at));
         if ((comma != NULL) != (i + 1 < n_operands))
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "equation '%s' is not for %zu operands", text, n_operands);
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "equation '%s' does not have %zu operands", text, n_operands);
         TARE_TRY(parse_subscript(&equation->operands[i], at, comma ? comma : arrow));
         at = comma ? comma + 1 : arrow;
     }
@@ -86,7 +87,7 @@ static bool has_ellipsis(const struct subscript *subscript) {
     return false;
 }
 
-/* Expands the ellipses and finds the size of every label (-1: unknown, -2: not used). */
+/* Expands the ellipses and determines the size of each label (-1: unknown, -2: unused). */
 static tare_status resolve(struct equation *equation, const struct tare_shape *shapes, int64_t sizes[MOST_LABELS]) {
     int widest = 0;
     for (int i = 0; i < MOST_LABELS; i++)
@@ -117,7 +118,7 @@ static tare_status resolve(struct equation *equation, const struct tare_shape *s
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "an output label is in no operand");
         for (int j = 0; j < i; j++) {
             if (equation->output.labels[i] == equation->output.labels[j])
-                return TARE_FAIL(TARE_UNSUPPORTED, "an output label twice");
+                return TARE_FAIL(TARE_UNSUPPORTED, "duplicate output label");
         }
     }
     return TARE_OK;
@@ -143,10 +144,10 @@ static tare_status infer_einsum(struct tare_infer *infer) {
 
 /* ---- operands ---- */
 
-/* A view: each label once, with the step to its next element (a repeated label runs along the diagonal). */
+/* A view: each label once, with its stride (a repeated label iterates over the diagonal). */
 struct view {
     const void *data;
-    int64_t steps[MOST_LABELS]; /* 0 also where the label is absent */
+    int64_t steps[MOST_LABELS]; /* 0 also if the label is absent */
     bool has[MOST_LABELS];
 };
 
@@ -156,7 +157,8 @@ static void open_view(struct view *view, const void *data, const struct subscrip
     *view = (struct view){ .data = data };
     for (int i = subscript->count - 1; i >= 0; i--) {
         const int label = subscript->labels[i];
-        if (shape->dims[i] == sizes[label]) { /* else an ellipsis dimension of 1 that is broadcast: as if not there */
+        if (shape->dims[i] ==
+            sizes[label]) { /* otherwise an ellipsis dimension of 1 that is broadcast: treated as absent */
             view->has[label] = true;
             view->steps[label] += step;
         }
@@ -164,11 +166,11 @@ static void open_view(struct view *view, const void *data, const struct subscrip
     }
 }
 
-/* Labels by what happens to them, in the order of the alphabet of labels. */
+/* Labels of one kind, in label order. */
 struct group {
     int count;
     int labels[MOST_LABELS];
-    int64_t size; /* product */
+    int64_t size; /* product of the sizes */
 };
 
 static void add_label(struct group *group, int label, const int64_t sizes[MOST_LABELS]) {
@@ -183,8 +185,8 @@ static bool in_output(const struct equation *equation, int label) {
     return false;
 }
 
-/* A dense copy of the view with the labels of the groups as axes, one group after another; the view's own memory when
- * that is what it is already. NULL: no memory. */
+/* Returns a dense copy of the view with the labels of the groups as axes, group by group; the view's own memory if
+ * it already has that layout. NULL: no memory. */
 static const void *dense(struct tare_kernel *kernel, const struct view *view, size_t size,
                          const int64_t sizes[MOST_LABELS], const struct group *const groups[3]) {
     int64_t dims[MOST_LABELS], steps[MOST_LABELS], step = 1;
@@ -206,7 +208,7 @@ static const void *dense(struct tare_kernel *kernel, const struct view *view, si
     return copy;
 }
 
-/* to[i] = the sum of `count` neighbours from[i * count] …, in their order. */
+/* to[i] = the sum of from[i * count] … from[i * count + count - 1], in order. */
 static void sum_rows(void *to, const void *from, int dtype, int64_t rows, int64_t count) {
 #define SUM(type)                                                                                                      \
     for (int64_t i = 0; i < rows; i++) {                                                                               \
@@ -257,16 +259,16 @@ static tare_status reduce(struct tare_kernel *kernel, struct view *view, int dty
     return TARE_OK;
 }
 
-/* ---- running ---- */
+/* ---- execution ---- */
 
 struct einsum {
     struct equation equation;
     int64_t sizes[MOST_LABELS];
-    int dtype; /* computed in */
+    int dtype; /* dtype of the computation */
     struct view views[2];
 };
 
-/* Puts a dense array over the labels of the groups into the output's order. */
+/* Stores a dense array over the labels of the groups in the output's order. */
 static void store_ordered(void *to, const void *from, const struct einsum *einsum,
                           const struct group *const groups[3]) {
     int64_t steps[MOST_LABELS] = { 0 }, output_steps[TARE_MAX_RANK], dims[TARE_MAX_RANK], step = 1;
@@ -284,7 +286,7 @@ static void store_ordered(void *to, const void *from, const struct einsum *einsu
     tare_permute_steps(to, from, tare_dtype_size(einsum->dtype), output->count, dims, output_steps);
 }
 
-/* Free labels in the output's order, so that the common equations need no move at the end. */
+/* Sorts free labels in the output's order, so that common equations need no final transposition. */
 static void sort_labels(const struct einsum *einsum, struct group *batch, struct group *left, struct group *right,
                         struct group *contracted) {
     const struct equation *equation = &einsum->equation;
@@ -293,7 +295,7 @@ static void sort_labels(const struct einsum *einsum, struct group *batch, struct
     for (int i = 0; i < equation->output.count; i++) {
         const int label = equation->output.labels[i];
         struct group *group = a->has[label] && b->has[label] ? batch : b->has[label] ? right : left;
-        add_label(group, label, einsum->sizes); /* a size that nobody has is 1 and may lie anywhere */
+        add_label(group, label, einsum->sizes); /* a label without a size has size 1 and any position */
     }
     for (int i = 0; i < equation->operands[0].count; i++) { /* in the order of the left operand */
         const int label = equation->operands[0].labels[i];
@@ -359,7 +361,7 @@ static tare_status one_operand(struct tare_kernel *kernel, struct einsum *einsum
     return TARE_OK;
 }
 
-/* One element after another, in double. */
+/* Reference implementation: one element after another, in double. */
 static void plain_einsum(struct tare_kernel *kernel, const struct einsum *einsum, double *to) {
     const struct subscript *output = &einsum->equation.output;
     int labels[MOST_LABELS], n_labels = 0;

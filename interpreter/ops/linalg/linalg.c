@@ -96,7 +96,7 @@ static tare_status exponential_of(struct work *work) {
     if (!power || !next || !low || !up) return TARE_NO_MEMORY;
     const double norm = greatest_column_sum(work->a, n);
     int squarings = 0;
-    if (!isfinite(norm)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "the matrix holds values that are not finite");
+    if (!isfinite(norm)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "the matrix contains values that are not finite");
     while (squarings < MOST_SQUARINGS && ldexp(norm, -squarings) > 1)
         squarings++;
     double factor = 1;
@@ -246,7 +246,6 @@ static tare_status infer_cross(struct tare_infer *infer) {
                 to[i + k] = (type)store(load(x[i + p]) * load(y[i + q]) - load(x[i + q]) * load(y[i + p]));            \
             }                                                                                                          \
         }                                                                                                              \
-        return TARE_OK;                                                                                                \
     } while (0)
 #define SAME(value) (value)
 
@@ -255,24 +254,32 @@ static tare_status cross(struct tare_kernel *kernel, int64_t count) {
     switch (dtype) {
     case TARE_DT_FLOAT:
         CROSS(float, SAME, SAME);
+        return TARE_OK;
     case TARE_DT_DOUBLE:
         CROSS(double, SAME, SAME);
+        return TARE_OK;
     case TARE_DT_HALF:
         CROSS(uint16_t, tare_float_from_half, tare_half_from_float);
+        return TARE_OK;
     case TARE_DT_BFLOAT16:
         CROSS(uint16_t, tare_float_from_bfloat16, tare_bfloat16_from_float);
+        return TARE_OK;
     default:
         break;
     }
     switch (tare_dtype_size(dtype)) { /* integers wrap */
     case 1:
         CROSS(uint8_t, (uint32_t), SAME);
+        return TARE_OK;
     case 2:
         CROSS(uint16_t, (uint32_t), SAME);
+        return TARE_OK;
     case 4:
         CROSS(uint32_t, SAME, SAME);
+        return TARE_OK;
     default:
         CROSS(uint64_t, SAME, SAME);
+        return TARE_OK;
     }
 }
 #undef CROSS

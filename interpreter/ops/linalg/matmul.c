@@ -1,4 +1,5 @@
-/* Matrix products: MatMul and the batched forms with broadcasting. */
+/* MatMul, BatchMatMul (V1 to V3) and SparseMatMul: matrix products with transposed operands and broadcast batch
+ * dimensions. */
 #include "interpreter/ops/support/exact.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/epilogue.h"
@@ -10,7 +11,7 @@
 /* A row's aux. */
 struct matmul_kind {
     bool matrices;  /* both inputs are plain matrices */
-    bool broadcast; /* leading dimensions broadcast; else they must be equal */
+    bool broadcast; /* leading dimensions broadcast; otherwise they must be equal */
 };
 static const struct matmul_kind kind_matrix = { true, false }, kind_batch = { false, false },
                                 kind_broadcast = { false, true };
@@ -47,7 +48,7 @@ static struct tare_shape leading(const struct tare_shape *shape) {
     return batch;
 }
 
-/* The output's shape; unknown dims stay unknown. */
+/* Computes the output's shape; unknown dimensions stay unknown. */
 static tare_status matmul_shape(struct tare_shape *out, const struct matmul_kind *kind, struct flags flags,
                                 const struct tare_shape *a, const struct tare_shape *b) {
     for (int i = 0; i < 2; i++) {
@@ -98,7 +99,7 @@ static void cost_matmul(const struct tare_infer *infer, struct tare_cost *cost) 
     if (k > 0) cost->macs = (double)outputs * (double)k;
 }
 
-/* ---- running ---- */
+/* ---- execution ---- */
 
 /* Offsets of the matrices of a batch under broadcasting, in elements. */
 static int64_t *matrix_offsets(struct tare_arena *arena, int64_t batch, const struct tare_shape *output,
@@ -140,7 +141,7 @@ static tare_status set_up(struct tare_kernel *kernel, struct tare_product *produ
     return !product->a_first || !product->b_first ? TARE_NO_MEMORY : TARE_OK;
 }
 
-/* The elements in the dtype of the computation. */
+/* Converts the elements to the dtype of the computation. */
 static tare_status set_elements(struct tare_kernel *kernel, struct tare_product *product) {
     product->a = tare_product_operand(kernel, &kernel->inputs[0], product->dtype);
     product->b = tare_product_operand(kernel, &kernel->inputs[1], product->dtype);
@@ -148,7 +149,7 @@ static tare_status set_elements(struct tare_kernel *kernel, struct tare_product 
     return !product->a || !product->b || !product->c ? TARE_NO_MEMORY : TARE_OK;
 }
 
-/* An int32 matrix with its columns side by side: where it lies, or transposed in scratch. NULL: no memory. */
+/* Returns an int32 matrix with contiguous rows: in place, or transposed into scratch. NULL: no memory. */
 static const int32_t *dense_int32(struct tare_kernel *kernel, const int32_t *from, bool transposed, int64_t rows,
                                   int64_t columns) {
     if (!transposed) return from;
@@ -157,7 +158,7 @@ static const int32_t *dense_int32(struct tare_kernel *kernel, const int32_t *fro
     return copy;
 }
 
-/* int32: models that quantize in TensorFlow's own ops carry int8 values in it, for which there is a fast exact way. */
+/* int32: models quantized with TensorFlow's own ops store int8 values in it, which have an exact fast kernel. */
 static tare_status run_int32(struct tare_kernel *kernel, const struct tare_product *product, struct flags flags) {
     struct matmul_state *state = kernel->state;
     const struct tare_tensor *a = &kernel->inputs[0], *b = &kernel->inputs[1];
@@ -230,7 +231,7 @@ const struct tare_op tare_ops_matmul[] = {
         "transpose_a: bool = false; transpose_b: bool = false; T: {bfloat16, half, float, double, int32, int64, uint8, "
         "uint16, uint32, uint64, complex64, complex128}; grad_a: bool = false; grad_b: bool = false",
         "", kind_matrix),
-    /* dense matrices of which many elements are expected to be zero */
+    /* dense matrices in which many elements are expected to be zero */
     ROW("SparseMatMul", "a: Ta, b: Tb", "product: float",
         "transpose_a: bool = false; transpose_b: bool = false; " SPARSE_TYPES, "", kind_matrix),
     ROW("BatchMatMul", "x: T, y: T", "output: T",

@@ -1,3 +1,6 @@
+/* Batches of strided matrix products. Float products run on the packed kernels of interpreter/kernels/gemm.h; rows of A
+ * are gathered by a callback, so transposed operands are not copied. Every path computes the bits of the reference
+ * product. */
 #include "interpreter/ops/linalg/product.h"
 
 #include "base/alloc.h"
@@ -7,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- plain ---- */
+/* ---- reference ---- */
 
 static float step_float(float a, float b, float sum) {
     return fmaf(a, b, sum);
@@ -37,7 +40,7 @@ REAL(double, double)
 REAL(int64_t, int64)
 #undef REAL
 
-/* Real and imaginary part are a chain each; numbers are pairs. */
+/* Real and imaginary part are one accumulation chain each; elements are pairs. */
 #define COMPLEX(type, suffix)                                                                                          \
     static void plain_complex_##suffix(const struct tare_product *p, int64_t batch) {                                  \
         const type *a = (const type *)p->a + 2 * p->a_first[batch], *b = (const type *)p->b + 2 * p->b_first[batch];   \
@@ -86,7 +89,7 @@ void tare_product_plain(const struct tare_product *product) {
 
 /* ---- fast ---- */
 
-/* A gathered from where its columns do not lie side by side. */
+/* Gathers A if its columns are not contiguous. */
 struct strided_rows {
     const float *a;
     int64_t row, column;
@@ -95,14 +98,14 @@ struct strided_rows {
 static void gather_strided(const void *source, float *block, int64_t stride, int64_t first_row, int64_t rows,
                            int64_t first_k, int64_t count_k) {
     const struct strided_rows *from = source;
-    for (int64_t k = 0; k < count_k; k++) { /* rows inside: they lie side by side in a transposed matrix */
+    for (int64_t k = 0; k < count_k; k++) { /* rows in the inner loop: they are contiguous in a transposed matrix */
         const float *column = from->a + first_row * from->row + (first_k + k) * from->column;
         for (int64_t i = 0; i < rows; i++)
             block[i * stride + k] = column[i * from->row];
     }
 }
 
-/* Every batch with the same B, and A's rows of one batch behind those of the batch before. */
+/* All batches have the same B, and A's rows of consecutive batches are contiguous. */
 static bool is_one_tall_matrix(const struct tare_product *p) {
     for (int64_t i = 1; i < p->batch; i++) {
         if (p->b_first[i] != p->b_first[0] || p->a_first[i] != p->a_first[0] + i * p->m * p->a_row) return false;
@@ -110,7 +113,7 @@ static bool is_one_tall_matrix(const struct tare_product *p) {
     return true;
 }
 
-/* Numbers the different matrices of B, in the order of their first batch; gives how many there are. */
+/* Numbers the distinct matrices of B in the order of their first batch; returns their count. */
 static int64_t packed_index(const struct tare_product *p, int64_t *index) {
     int64_t count = 0, highest = -1;
     for (int64_t i = 0; i < p->batch; i++) {
@@ -179,7 +182,7 @@ tare_status tare_product_run(const struct tare_product *product, struct tare_wei
 int tare_product_dtype(int dtype) {
     if (tare_floats_dtype(dtype)) return TARE_DT_FLOAT;
     if (dtype == TARE_DT_DOUBLE || dtype == TARE_DT_COMPLEX64 || dtype == TARE_DT_COMPLEX128) return dtype;
-    return TARE_DT_INT64; /* wraps: the low bits are those of any narrower type */
+    return TARE_DT_INT64; /* wraps: the low bits equal those of any narrower type */
 }
 
 static void *scratch_elements(struct tare_kernel *kernel, int64_t count, int dtype) {
@@ -217,5 +220,5 @@ void tare_product_store(struct tare_kernel *kernel, size_t i, const void *values
         return;
     }
     for (int64_t j = 0; j < output->elements; j++)
-        memcpy((char *)output->data + (size_t)j * size, (const int64_t *)values + j, size); /* little end first */
+        memcpy((char *)output->data + (size_t)j * size, (const int64_t *)values + j, size); /* little-endian */
 }

@@ -1,5 +1,5 @@
-/* Sum of many tensors of one shape: left to right, rounded after each addition; half and bfloat16 add in float and
- * round once. */
+/* AddN: the sum of tensors of one shape. Inputs are added from left to right and the sum is rounded to the dtype
+ * after each addition; half and bfloat16 accumulate in float and round once at the end. */
 #include "interpreter/ops/support/elementwise.h"
 #include "interpreter/ops/families.h"
 
@@ -13,7 +13,8 @@ static tare_status infer_addn(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* The sum is kept a block at a time, so that all inputs are read once and half types are rounded once. */
+/* Elements summed before the loop moves on. The partial sums of a block stay in the cache, so each input is read
+ * once. */
 enum { BLOCK = 512 };
 
 #define SUM(type, working, load, store)                                                                                \
@@ -31,7 +32,6 @@ enum { BLOCK = 512 };
             for (int64_t k = 0; k < n; k++)                                                                            \
                 TARE_DATA(type, &kernel->outputs[0])[first + k] = (type)store(sum[k]);                                 \
         }                                                                                                              \
-        return TARE_OK;                                                                                                \
     } while (0)
 
 static tare_status sum_all(struct tare_kernel *kernel, int64_t count) {
@@ -39,28 +39,38 @@ static tare_status sum_all(struct tare_kernel *kernel, int64_t count) {
     switch (dtype) {
     case TARE_DT_FLOAT:
         SUM(float, float, TARE_SAME, TARE_SAME);
+        return TARE_OK;
     case TARE_DT_DOUBLE:
         SUM(double, double, TARE_SAME, TARE_SAME);
+        return TARE_OK;
     case TARE_DT_HALF:
         SUM(uint16_t, float, tare_float_from_half, tare_half_from_float);
+        return TARE_OK;
     case TARE_DT_BFLOAT16:
         SUM(uint16_t, float, tare_float_from_bfloat16, tare_bfloat16_from_float);
+        return TARE_OK;
     case TARE_DT_COMPLEX64:
         SUM(_Complex float, _Complex float, TARE_SAME, TARE_SAME);
+        return TARE_OK;
     case TARE_DT_COMPLEX128:
         SUM(_Complex double, _Complex double, TARE_SAME, TARE_SAME);
+        return TARE_OK;
     default:
         break;
     }
     switch (tare_dtype_is_integer(dtype) ? tare_dtype_size(dtype) : 0) {
     case 1:
         SUM(uint8_t, uint8_t, TARE_SAME, TARE_SAME);
+        return TARE_OK;
     case 2:
         SUM(uint16_t, uint16_t, TARE_SAME, TARE_SAME);
+        return TARE_OK;
     case 4:
         SUM(uint32_t, uint32_t, TARE_SAME, TARE_SAME);
+        return TARE_OK;
     case 8:
         SUM(uint64_t, uint64_t, TARE_SAME, TARE_SAME);
+        return TARE_OK;
     default:
         return TARE_FAIL(TARE_UNSUPPORTED, "dtype %s", tare_dtype_name(dtype));
     }

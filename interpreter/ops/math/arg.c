@@ -1,5 +1,6 @@
-/* Places of the greatest and least elements. Ties go to the lowest index. arg-nan (docs/numerics.md): ArgMax and ArgMin
- * pass over NaN; TopK counts it as below everything. */
+/* Index of the maximum or minimum along an axis (ArgMax, ArgMin), the k largest entries (TopK, ApproxTopK) and
+ * InTopK. Ties are resolved in favour of the lowest index. arg-nan (docs/numerics.md): ArgMax and ArgMin ignore NaN;
+ * TopK orders NaN below all other values. */
 #include "interpreter/ops/support/axes.h"
 #include "interpreter/kernel.h"
 #include "interpreter/ops/families.h"
@@ -8,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Elements as numbers whose order is the dtype's: double for all but 64 bit integers, which get a key. */
+/* Returns an element as a number with the same order as the dtype: double for all dtypes except 64-bit integers,
+ * which are compared by an integer key. */
 static double real_at(const struct tare_tensor *tensor, int64_t i) {
     return tare_tensor_get_f64(tensor, i);
 }
@@ -42,7 +44,8 @@ static tare_status infer_arg(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* The search starts below every number at index 0, so NaN is never chosen unless there is nothing else. */
+/* The search starts at index 0 with a value below every number, so NaN is chosen only if the slice contains nothing
+ * else. */
 static int64_t arg_of_floats(const float *x, int64_t n, bool greatest) {
     float top = greatest ? -INFINITY : INFINITY;
     int64_t best = 0;
@@ -150,7 +153,8 @@ static tare_status infer_topk(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* One column with its place in the order: the key falls, and columns of one key rise. */
+/* One column and its sort key. The key decreases along the result; columns with equal keys are ordered by ascending
+ * index. */
 struct column {
     double real;
     int64_t key, index;
@@ -163,7 +167,7 @@ static int compare_columns(const void *a, const void *b) {
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* NaN is put below -inf by the key. */
+/* The key maps NaN below -inf. */
 static void read_columns(struct column *columns, const struct tare_tensor *input, int64_t first, int64_t n) {
     const bool wide = is_wide(input->dtype);
     for (int64_t i = 0; i < n; i++) {
@@ -174,7 +178,8 @@ static void read_columns(struct column *columns, const struct tare_tensor *input
     }
 }
 
-/* The k first in order stand in a heap whose root is the last of them; better ones replace the root. */
+/* Restores the heap property. The heap contains the k best columns found so far and its root is the worst of them; a
+ * better column replaces the root. */
 static void sift_down(struct column *heap, int64_t n) {
     for (int64_t at = 0;;) {
         int64_t worst = at;
@@ -191,7 +196,7 @@ static void sift_down(struct column *heap, int64_t n) {
 
 static void select_columns(struct column *columns, int64_t n, int64_t k) {
     if (k < n && k > 0) {
-        /* a sorted run, worst first, is a heap */
+        /* an array sorted worst first is a heap */
         qsort(columns, (size_t)k, sizeof *columns, compare_columns);
         for (int64_t i = 0; i < k / 2; i++) {
             const struct column moved = columns[i];
@@ -234,7 +239,7 @@ static tare_status run_topk(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* ---- ApproxTopK: exact here, along any dimension, of the greatest or the least ---- */
+/* ---- ApproxTopK: computed exactly, along any dimension, for the maximum or the minimum ---- */
 
 static tare_status approx_shape(struct tare_shape *out, int *axis, const struct tare_node *node,
                                 const struct tare_shape *input) {
@@ -242,7 +247,8 @@ static tare_status approx_shape(struct tare_shape *out, int *axis, const struct 
     if (input->rank == 0) return TARE_FAIL(TARE_SHAPE, "input is a scalar");
     TARE_TRY(tare_axis_resolve(axis, tare_node_int(node, "reduction_dimension", -1), input->rank));
     if (!tare_node_bool(node, "aggregate_to_topk", true))
-        return TARE_FAIL(TARE_UNSUPPORTED, "aggregate_to_topk is false: what is left then depends on the chip");
+        return TARE_FAIL(TARE_UNSUPPORTED,
+                         "aggregate_to_topk = false is not supported (its result depends on the TPU)");
     if (input->dims[*axis] >= 0 && input->dims[*axis] < k)
         return TARE_FAIL(TARE_SHAPE, "input must have at least k = %lld entries (got %lld)", (long long)k,
                          (long long)input->dims[*axis]);
@@ -290,7 +296,7 @@ static tare_status run_approx(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* ---- InTopK: is the target's prediction among the k greatest? Ties at the border count as in ---- */
+/* ---- InTopK: whether the target's prediction is among the k largest; ties at the k-th value are included ---- */
 
 static tare_status infer_in_topk(struct tare_infer *infer) {
     struct tare_shape rows = { .rank = 1, .dims = { infer->inputs[0].rank == 2 ? infer->inputs[0].dims[0] : -1 } };

@@ -1,5 +1,5 @@
-/* Arithmetic of two operands with broadcasting. Integer sums and products wrap; integer division by zero and negative
- * powers of integers are faults. */
+/* Element-wise arithmetic of two operands with broadcasting. Integer sums, differences and products wrap; integer
+ * division by zero and negative integer powers of integers are errors. */
 #include "interpreter/ops/support/elementwise.h"
 #include "interpreter/ops/families.h"
 
@@ -10,7 +10,7 @@
 
 struct binary {
     tare_loop2 loops[TARE_DT_COUNT];
-    tare_status (*check)(const struct tare_tensor *y); /* of integer operands; NULL: any value will do */
+    tare_status (*check)(const struct tare_tensor *y); /* checks integer operands; NULL: all values are valid */
 };
 
 static tare_status run_binary(struct tare_kernel *kernel) {
@@ -64,7 +64,7 @@ static const struct binary mul_no_nan_op = { .loops = { TARE_BY_FLOATS(mul_no_na
 
 /* ---- quotients and remainders ---- */
 
-/* The least number divided by -1 wraps to itself. */
+/* INT_MIN / -1 wraps to INT_MIN. */
 static inline int64_t quotient(int64_t x, int64_t y) {
     return y == -1 ? (int64_t)(0 - (uint64_t)x) : x / y;
 }
@@ -131,7 +131,7 @@ static const struct binary floor_mod_op = {
     .check = check_divisor,
 };
 
-/* ---- greater, lesser: maximum-keeps-first (docs/numerics.md): x unless y is beyond it ---- */
+/* ---- Maximum, Minimum: maximum-keeps-first (docs/numerics.md): x unless y compares beyond it ---- */
 
 TARE_LOOP2_FLOATS(maximum, x < y ? y : x)
 TARE_LOOP2_SIGNED(maximum, x < y ? y : x)
@@ -148,7 +148,7 @@ static const struct binary minimum_op = {
 
 /* ---- powers and functions of two operands ---- */
 
-/* Wraps, as repeated products do; y >= 0 when the numbers have a sign. */
+/* Wraps like repeated multiplication; y >= 0 for signed types. */
 static inline uint64_t power(uint64_t x, uint64_t y) {
     uint64_t result = 1;
     for (; y != 0; y >>= 1, x *= x) {
@@ -194,7 +194,7 @@ static const struct binary or_op = { .loops = { TARE_BY_BITS(or) } };
 TARE_LOOP2_BITS(xor, x ^ y)
 static const struct binary xor_op = { .loops = { TARE_BY_BITS(xor) } };
 
-/* A distance outside 0 … bits-1 counts as the nearer end of that range, as in TensorFlow. */
+/* A shift distance outside 0 … bits - 1 is clamped to that range, as in TensorFlow. */
 #define DISTANCE(type, y) ((y) < 0 ? 0 : (y) > (int)sizeof(type) * 8 - 1 ? (int)sizeof(type) * 8 - 1 : (int)(y))
 #define SHIFTS(suffix, type)                                                                                           \
     TARE_LOOP2(left_##suffix, type, type, TARE_SAME, TARE_SAME, (uint64_t)x << DISTANCE(type, y))                      \
@@ -218,11 +218,12 @@ UNSIGNED_SHIFTS(u64, uint64_t)
 static const struct binary left_op = { .loops = { TARE_BY_SIGNED(left), TARE_BY_UNSIGNED(left) } };
 static const struct binary right_op = { .loops = { TARE_BY_SIGNED(right), TARE_BY_UNSIGNED(right) } };
 
-/* ---- Add also joins strings ---- */
+/* ---- Add: concatenation of strings ---- */
 
 static tare_status join(struct tare_kernel *kernel, int64_t at, const struct tare_str *a, const struct tare_str *b) {
     size_t size;
-    if (!tare_add_size(&size, a->size, b->size)) return TARE_FAIL(TARE_NO_MEMORY, "a string of more than 2^64 bytes");
+    if (!tare_add_size(&size, a->size, b->size))
+        return TARE_FAIL(TARE_NO_MEMORY, "the joined string exceeds 2^64 bytes");
     char *both = tare_arena_alloc(kernel->scratch, size);
     if (!both) return TARE_NO_MEMORY;
     if (a->size > 0) memcpy(both, a->data, a->size);

@@ -1,4 +1,5 @@
-/* Finding the bin of a number: how many boundaries are not above it, or which of equally wide ones holds it. */
+/* Assigns values to bins: Bucketize (sorted boundaries, binary search) and HistogramFixedWidth (bins of equal
+ * width). */
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/operand.h"
 
@@ -16,7 +17,7 @@ static tare_status run_bucketize(struct tare_kernel *kernel) {
     TARE_TRY(tare_kernel_output(kernel, 0, TARE_DT_INT32, &input->shape));
     for (int64_t i = 0; i < input->elements; i++) {
         const double x = tare_tensor_get_f64(input, i);
-        size_t low = 0, high = n; /* boundaries below low are not above x, those from high on are */
+        size_t low = 0, high = n; /* boundaries[0 … low) <= x < boundaries[high … n) */
         while (low < high) {
             const size_t middle = (low + high) / 2;
             if (x < (double)boundaries->items[middle].f)
@@ -40,14 +41,14 @@ static tare_status infer_histogram(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* Values outside the range count in the first or last bin. */
+/* Values outside the range are counted in the first or the last bin. */
 static tare_status run_histogram(struct tare_kernel *kernel) {
     const struct tare_tensor *values = &kernel->inputs[0], *range = &kernel->inputs[1];
     struct tare_tensor *out = &kernel->outputs[0];
     struct tare_shape *shapes;
     TARE_TRY(tare_operand_shapes(kernel, &shapes));
     if (range->elements != 2 || kernel->inputs[2].elements != 1)
-        return TARE_FAIL(TARE_SHAPE, "value_range has %lld elements, nbins %lld (expected 2 and 1)",
+        return TARE_FAIL(TARE_SHAPE, "value_range has %lld elements and nbins %lld (expected 2 and 1)",
                          (long long)range->elements, (long long)kernel->inputs[2].elements);
     const double low = tare_tensor_get_f64(range, 0), high = tare_tensor_get_f64(range, 1);
     if (!(low < high))

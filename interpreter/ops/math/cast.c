@@ -1,8 +1,8 @@
-/* Conversions of dtype: Cast between any two numeric dtypes, and Bitcast.
+/* Dtype conversions: Cast between any two numeric dtypes, and Bitcast.
  *
- * cast-float-to-int (docs/numerics.md): truncation toward zero; what does not fit, and NaN, gives what x86 instructions
- * give through the wider type that TensorFlow's CPU kernels convert by: 32 and 64 bit signed results become their least
- * number, narrower ones the low bits of the 32 bit conversion. */
+ * cast-float-to-int (docs/numerics.md): conversion truncates toward zero. Out-of-range values and NaN produce what
+ * x86-64 instructions produce for the wider type that TensorFlow's CPU kernels convert through: the minimum for
+ * signed 32-bit and 64-bit results, the low bits of the 32-bit conversion for narrower ones. */
 #include "interpreter/ops/families.h"
 #include "interpreter/kernel.h"
 #include "interpreter/ops/support/float8.h"
@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- float to integer, fully defined ---- */
+/* ---- float to integer, defined for all inputs ---- */
 
 static inline int32_t int32_of(double x) {
     return x > -2147483649.0 && x < 2147483648.0 ? (int32_t)x : INT32_MIN;
@@ -20,21 +20,21 @@ static inline int32_t int32_of(double x) {
 static inline int64_t int64_of(double x) {
     return x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : INT64_MIN;
 }
-/* As compilers convert to uint32 on x86-64: the low half of the 64 bit conversion. */
+/* The low half of the 64-bit conversion, as compilers generate for uint32 on x86-64. */
 static inline uint32_t uint32_of(double x) {
     return (uint32_t)int64_of(x);
 }
-/* From 2^63 on: convert what is above 2^63, then put the bit back. */
+/* From 2^63 on: converts the value minus 2^63 and sets the top bit again. */
 static inline uint64_t uint64_of(double x) {
     if (x < 0x1p63) return (uint64_t)int64_of(x);
     return (uint64_t)int64_of(x - 0x1p63) ^ (UINT64_C(1) << 63);
 }
 
-/* ---- one loop a pair of kinds of storage ---- */
+/* ---- one loop per pair of storage types ---- */
 
 typedef void (*cast_loop)(void *to, const void *from, int64_t count);
 
-/* Readers give the value as `type`: exactly what the storage holds. */
+/* Readers return the stored value as `type`, without rounding. */
 #define READ_AS_IS(v) (v)
 #define CAST_LOOP(name, from_type, to_type, read, write)                                                               \
     static void name(void *to_, const void *from_, int64_t count) {                                                    \
@@ -44,7 +44,7 @@ typedef void (*cast_loop)(void *to, const void *from, int64_t count);
             to[i] = (to_type)write(read(from[i]));                                                                     \
     }
 
-/* Writers from a real number (float or double), by target. */
+/* Writers from a real number (float or double), one per target dtype. */
 #define TO_F32(v) ((float)(v))
 #define TO_F64(v) ((double)(v))
 #define TO_F16(v) tare_half_from_float((float)(v))
@@ -61,7 +61,7 @@ typedef void (*cast_loop)(void *to, const void *from, int64_t count);
 /* Integers convert modulo 2^n. */
 #define WRAP(v) (v)
 
-/* From one real source to every target. */
+/* Loops from one real source type to every target type. */
 #define FROM_REAL(s, type, read)                                                                                       \
     CAST_LOOP(s##_f32, type, float, read, TO_F32)                                                                      \
     CAST_LOOP(s##_f64, type, double, read, TO_F64)                                                                     \
@@ -78,7 +78,7 @@ typedef void (*cast_loop)(void *to, const void *from, int64_t count);
     CAST_LOOP(s##_bool, type, bool, read, TO_BOOL)                                                                     \
     CAST_LOOP(s##_c64, type, _Complex float, read, TO_F32)                                                             \
     CAST_LOOP(s##_c128, type, _Complex double, read, TO_F64)
-/* From one integer source to every target. */
+/* Loops from one integer source type to every target type. */
 #define FROM_INT(s, type)                                                                                              \
     CAST_LOOP(s##_f32, type, float, READ_AS_IS, TO_F32)                                                                \
     CAST_LOOP(s##_f64, type, double, READ_AS_IS, TO_F64)                                                               \
@@ -110,7 +110,7 @@ FROM_INT(u32, uint32_t)
 FROM_INT(u64, uint64_t)
 FROM_INT(bool, bool)
 
-/* Complex numbers lose their imaginary part; they are true when either part is not zero. */
+/* The imaginary part is discarded; a cast to bool is true if either part is non-zero. */
 FROM_REAL(c64real, _Complex float, crealf)
 FROM_REAL(c128real, _Complex double, creal)
 CAST_LOOP(c64_bool, _Complex float, bool, READ_AS_IS, TO_BOOL)
@@ -120,7 +120,8 @@ CAST_LOOP(c128_c64, _Complex double, _Complex float, READ_AS_IS, WRAP)
 
 /* ---- the table: source dtype, target dtype ---- */
 
-/* Quantized dtypes and 4 and 2 bit integers convert as their storage, the latter wrapped to their width afterwards. */
+/* Quantized dtypes and the 4-bit and 2-bit integers use the loops of their storage type; the latter are wrapped to
+ * their width afterwards. */
 #define ROW(s)                                                                                                         \
     {                                                                                                                  \
         [TARE_DT_FLOAT] = s##_f32, [TARE_DT_DOUBLE] = s##_f64, [TARE_DT_HALF] = s##_f16,                               \
@@ -153,7 +154,7 @@ static cast_loop find_loop(int from, int to) {
     return loops[from][to];
 }
 
-/* Keeps the low bits of 4 and 2 bit integers, with their sign. */
+/* Keeps the low bits of 4-bit and 2-bit integers and extends the sign. */
 static void narrow(struct tare_tensor *tensor) {
     const int bits = tensor->dtype == TARE_DT_INT4 || tensor->dtype == TARE_DT_UINT4 ? 4 : 2;
     const bool has_sign = tensor->dtype == TARE_DT_INT4 || tensor->dtype == TARE_DT_INT2;
@@ -164,7 +165,7 @@ static void narrow(struct tare_tensor *tensor) {
     }
 }
 
-/* ---- Truncate: the digits that the target cannot hold are cut off before the conversion ---- */
+/* ---- Truncate: clears the fraction bits that the target cannot represent before the conversion ---- */
 
 static int fraction_bits(int dtype) {
     switch (dtype) {
@@ -181,7 +182,7 @@ static int fraction_bits(int dtype) {
     }
 }
 
-/* A copy of the input with its low fraction bits cleared, NaN as it is; NULL: no memory. */
+/* Returns a copy of the input with the low `cut` fraction bits cleared and NaN preserved, or NULL without memory. */
 static const void *cut_fraction(struct tare_kernel *kernel, int cut) {
     const struct tare_tensor *input = &kernel->inputs[0];
     char *copy = tare_arena_alloc(kernel->scratch, tare_tensor_bytes(input));
@@ -199,8 +200,8 @@ static const void *cut_fraction(struct tare_kernel *kernel, int cut) {
     return copy;
 }
 
-/* Every eight-bit float is a float, so what comes from one goes by float; what goes to one comes as double, which holds
- * all that can make a difference. */
+/* Converts from and to 8-bit floats. Every 8-bit float is exact in float, so casts from them go through float; casts
+ * to them go through double, which represents every source value closely enough to round once. */
 static tare_status cast_float8(struct tare_kernel *kernel, int to) {
     const struct tare_tensor *input = &kernel->inputs[0];
     const struct tare_float8 *source = tare_float8_format(input->dtype), *target = tare_float8_format(to);
@@ -247,13 +248,14 @@ static tare_status run_cast(struct tare_kernel *kernel) {
 
 /* ---- Bitcast ---- */
 
-/* Smaller elements add an innermost dim, larger ones take it away. */
+/* A smaller element type adds an innermost dimension; a larger one consumes it. */
 static tare_status bitcast_shape(struct tare_shape *out, const struct tare_shape *in, int from, int to) {
     const int64_t from_size = (int64_t)tare_dtype_size(from), to_size = (int64_t)tare_dtype_size(to);
     *out = *in;
     if (in->rank < 0 || from_size == to_size) return TARE_OK;
     if (from_size > to_size) {
-        if (in->rank == TARE_MAX_RANK) return TARE_FAIL(TARE_SHAPE, "the result has rank %d", in->rank + 1);
+        if (in->rank == TARE_MAX_RANK)
+            return TARE_FAIL(TARE_SHAPE, "the result has rank %d, which exceeds the maximum", in->rank + 1);
         out->dims[out->rank++] = from_size / to_size;
         return TARE_OK;
     }

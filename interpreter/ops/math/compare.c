@@ -1,4 +1,4 @@
-/* Comparisons, and logic on their results. A comparison with NaN is false, but NotEqual is true. */
+/* Comparisons and logical operations. A comparison with NaN is false, except that NotEqual is true. */
 #include "interpreter/ops/support/elementwise.h"
 #include "interpreter/ops/families.h"
 
@@ -7,7 +7,7 @@
 
 struct comparison {
     tare_loop2 loops[TARE_DT_COUNT];
-    bool unequal; /* what two tensors of shapes that do not fit are, where that is no fault */
+    bool unequal; /* result for operands of incompatible shapes when incompatible_shape_error is false */
 };
 
 static bool same_string(const struct tare_str *a, const struct tare_str *b) {
@@ -54,7 +54,7 @@ static tare_status run_comparison(struct tare_kernel *kernel) {
     return tare_elementwise_run2(kernel, comparison->loops[kernel->inputs[0].dtype], TARE_DT_BOOL);
 }
 
-/* ---- Equal and NotEqual of tensors whose shapes do not fit ---- */
+/* ---- Equal and NotEqual of operands with incompatible shapes ---- */
 
 static tare_status infer_equality(struct tare_infer *infer) {
     const struct tare_shape *a = &infer->inputs[0], *b = &infer->inputs[1];
@@ -79,7 +79,7 @@ static tare_status run_equality(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* ---- ApproximateEqual: |x - y| < tolerance, which is first made a value of the dtype ---- */
+/* ---- ApproximateEqual: |x - y| < tolerance, with tolerance rounded to the dtype first ---- */
 
 #define DISTANCE(type, working, load, store)                                                                           \
     do {                                                                                                               \
@@ -89,7 +89,6 @@ static tare_status run_equality(struct tare_kernel *kernel) {
             const working p = load(left[i]), q = load(right[i]);                                                       \
             to[i] = fabs(p - q) < limit;                                                                               \
         }                                                                                                              \
-        return TARE_OK;                                                                                                \
     } while (0)
 
 static tare_status run_approximate(struct tare_kernel *kernel) {
@@ -105,16 +104,22 @@ static tare_status run_approximate(struct tare_kernel *kernel) {
     switch (x->dtype) {
     case TARE_DT_FLOAT:
         DISTANCE(float, float, TARE_SAME, TARE_SAME);
+        return TARE_OK;
     case TARE_DT_DOUBLE:
         DISTANCE(double, double, TARE_SAME, TARE_SAME);
+        return TARE_OK;
     case TARE_DT_HALF:
         DISTANCE(uint16_t, float, tare_float_from_half, tare_half_from_float);
+        return TARE_OK;
     case TARE_DT_BFLOAT16:
         DISTANCE(uint16_t, float, tare_float_from_bfloat16, tare_bfloat16_from_float);
+        return TARE_OK;
     case TARE_DT_COMPLEX64:
         DISTANCE(_Complex float, _Complex float, TARE_SAME, TARE_SAME);
+        return TARE_OK;
     case TARE_DT_COMPLEX128:
         DISTANCE(_Complex double, _Complex double, TARE_SAME, TARE_SAME);
+        return TARE_OK;
     default:
         break;
     }

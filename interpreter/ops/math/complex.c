@@ -1,11 +1,11 @@
-/* Complex numbers made of, and taken apart into, real ones. */
+/* Complex, Real, Imag, Conj, ComplexAbs and Angle: conversions between complex numbers and their real components. */
 #include "interpreter/ops/support/elementwise.h"
 #include "interpreter/ops/families.h"
 
 #include <tgmath.h>
 
 struct complex_op {
-    tare_loop1 narrow, wide; /* of complex64, complex128 */
+    tare_loop1 narrow, wide; /* for complex64 and complex128 */
 };
 
 TARE_LOOP1(real_c64, _Complex float, float, TARE_SAME, TARE_SAME, creal(x))

@@ -1,4 +1,4 @@
-/* Counting: Bincount and its forms, buckets by boundaries. */
+/* Histograms of integers (Bincount, DenseBincount, SparseBincount, RaggedBincount) and BoostedTreesBucketize. */
 #include "base/alloc.h"
 #include "interpreter/ops/support/index.h"
 #include "interpreter/ops/support/move.h"
@@ -10,7 +10,7 @@
 
 /* ---- Bincount, DenseBincount, SparseBincount, RaggedBincount ---- */
 
-/* Adds a weight (1 without) to a bin; binary: sets it to 1. */
+/* Adds the weight of value i (1 without weights) to a bin; with binary_output sets the bin to 1. */
 static void add_to_bin(struct tare_tensor *bins, int64_t bin, const struct tare_tensor *weights, int64_t i,
                        bool binary) {
     bool weighted = weights->elements > 0 && !binary;
@@ -38,7 +38,7 @@ static void add_to_bin(struct tare_tensor *bins, int64_t bin, const struct tare_
     }
 }
 
-/* The input that holds `size`, behind the values. */
+/* Index of the input `size`, which follows the values. */
 static size_t size_input(const struct tare_infer *infer) {
     return infer->n_inputs - 2;
 }
@@ -77,7 +77,7 @@ static tare_status infer_bincount(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* The row of value i. */
+/* Finds the row that value i belongs to. */
 static tare_status bin_row(int64_t *row, const struct tare_kernel *kernel, int64_t i) {
     const struct tare_shape *out = &kernel->outputs[0].shape;
     *row = 0;
@@ -89,7 +89,7 @@ static tare_status bin_row(int64_t *row, const struct tare_kernel *kernel, int64
                              (long long)out->dims[0]);
     } else if (kernel->n_inputs == 4) {
         int64_t low = 0, high = out->dims[0] - 1;
-        while (low < high) { /* the last row that begins at or before i */
+        while (low < high) { /* the last row that starts at or before i */
             int64_t middle = low + (high - low + 1) / 2;
             if (tare_index_at(&kernel->inputs[0], middle) <= i)
                 low = middle;
@@ -103,7 +103,7 @@ static tare_status bin_row(int64_t *row, const struct tare_kernel *kernel, int64
     return TARE_OK;
 }
 
-/* Values at or above `size` are left out, as in TensorFlow. */
+/* Values greater than or equal to `size` are ignored, as in TensorFlow. */
 static tare_status run_bincount(struct tare_kernel *kernel) {
     const struct tare_tensor *values = &kernel->inputs[kernel->n_inputs < 4 ? 0 : 1];
     const struct tare_tensor *weights = &kernel->inputs[kernel->n_inputs - 1];
@@ -118,7 +118,7 @@ static tare_status run_bincount(struct tare_kernel *kernel) {
     if (kernel->n_inputs == 5 &&
         (kernel->inputs[0].shape.rank != 2 || kernel->inputs[0].shape.dims[0] != values->elements ||
          kernel->inputs[0].shape.dims[1] != kernel->inputs[2].elements))
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "indices do not fit the values and the dense shape");
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "indices do not match the values and the dense shape");
     size = out->shape.dims[out->shape.rank - 1];
     tare_move_zero(out, 0, out->elements);
     for (int64_t i = 0; i < values->elements; i++) {
@@ -142,7 +142,8 @@ static tare_status infer_bucketize(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* The first boundary that is not below the value; values above all of them share the last bucket. */
+/* The bucket is the index of the first boundary that is not less than the value; values above all boundaries belong
+ * to the last bucket. */
 static tare_status run_bucketize(struct tare_kernel *kernel) {
     struct tare_shape *shapes;
     TARE_TRY(tare_operand_shapes(kernel, &shapes));

@@ -1,5 +1,5 @@
-/* Running sums, products and log-sum-exp along one axis. Real numbers run in double and are rounded at each element;
- * integers wrap. */
+/* Cumsum, Cumprod and CumulativeLogsumexp along one axis. Real numbers accumulate in double and each element is
+ * rounded to the dtype; integers wrap. */
 #include "interpreter/ops/support/axes.h"
 #include "interpreter/kernel.h"
 #include "interpreter/ops/families.h"
@@ -27,7 +27,7 @@ static tare_status infer_cumulative(struct tare_infer *infer) {
     return tare_infer_same(infer);
 }
 
-/* One line of `size` elements, `step` apart, in the order of the running value. */
+/* One line of `size` elements at a distance of `step`, in accumulation order. */
 struct line {
     int64_t first, size, step;
     bool exclusive;
@@ -45,7 +45,8 @@ static double combine_reals(double a, double x, enum cumulative kind) {
     return kind == CUMSUM ? a + x : kind == CUMPROD ? a * x : log_add(a, x);
 }
 
-/* Log-sum-exp starts from the least finite number in place of -inf, as TensorFlow's does; an exclusive one shows it. */
+/* Log-sum-exp starts from the lowest finite number instead of -inf, as TensorFlow does; the exclusive variant
+ * returns it. */
 static double lowest(int dtype) {
     return dtype == TARE_DT_HALF       ? -65504.0
            : dtype == TARE_DT_BFLOAT16 ? -0x1.fep127
@@ -70,7 +71,8 @@ static void run_integers(struct tare_tensor *to, const struct tare_tensor *from,
     for (int64_t i = 0, at = line->first; i < line->size; i++, at += line->step) {
         const uint64_t x = (uint64_t)tare_tensor_get_i64(from, at);
         const uint64_t next = kind == CUMPROD ? sum * x : sum + x;
-        memcpy((char *)to->data + (size_t)at * size, line->exclusive ? &sum : &next, size); /* the low bytes */
+        memcpy((char *)to->data + (size_t)at * size, line->exclusive ? &sum : &next,
+               size); /* little-endian: the low bytes */
         sum = next;
     }
 }

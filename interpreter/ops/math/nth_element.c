@@ -1,4 +1,4 @@
-/* NthElement: the element of rank n of each row, as if the rows were sorted. */
+/* NthElement: the element at position n of each row in sorted order. */
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/operand.h"
 

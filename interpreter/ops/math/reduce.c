@@ -1,6 +1,8 @@
-/* Reductions along axes. Real numbers are accumulated in double, complex ones in complex double, integers in 64 bits
- * that wrap, and rounded to the dtype once (docs/numerics.md: reduce-in-double); so the order of the sum shows in
- * double only, and it is fixed by the shape. */
+/* Reductions along axes: Sum, Mean, EuclideanNorm, Prod, Max, Min, All and Any.
+ *
+ * reduce-in-double (docs/numerics.md): real numbers accumulate in double, complex ones in complex double, integers
+ * in 64 bits with wrap-around; the result is rounded to the dtype once. The order of the additions depends only on
+ * the shape, so results do not depend on threads or vector width. */
 #include "interpreter/ops/support/axes.h"
 #include "interpreter/kernel.h"
 #include "interpreter/ops/families.h"
@@ -10,18 +12,18 @@
 #include <math.h>
 #include <string.h>
 
-enum reduction { SUM, MEAN, NORM, PROD, MAX, MIN }; /* NORM: of squares */
+enum reduction { SUM, MEAN, NORM, PROD, MAX, MIN }; /* NORM: sum of squares */
 enum domain { REAL, SIGNED, UNSIGNED, COMPLEX };
 enum { CHUNK = 512, LANES = 8 };
 
-/* What a row of the table points to. */
+/* The aux value of an op row. */
 struct reduce {
     enum reduction reduction;
 };
 
 typedef _Complex double complex128;
 
-/* Results in progress, one an output element; which member depends on the domain. */
+/* Accumulators, one per output element; the member in use depends on the domain. */
 union accumulators {
     double *real;
     uint64_t *bits;
@@ -42,7 +44,7 @@ static enum domain domain_of(int dtype) {
     }
 }
 
-/* ---- reading a chunk of elements into the domain ---- */
+/* ---- reading a chunk of elements into the accumulation domain ---- */
 
 static void read_reals(double *to, const struct tare_tensor *from, int64_t first, int64_t n) {
     switch (from->dtype) {
@@ -78,7 +80,7 @@ static void read_complex(complex128 *to, const struct tare_tensor *from, int64_t
     }
 }
 
-/* ---- combining: element by element when the row is kept, into one value when it goes away ---- */
+/* ---- combining: element-wise when the innermost axis is kept, into one value when it is reduced ---- */
 
 static inline double greater(double a, double x) {
     return x > a || isnan(x) ? x : a;
@@ -110,7 +112,7 @@ static void combine_reals(double *a, const double *x, int64_t n, enum reduction 
 }
 
 static void combine_bits(uint64_t *a, const uint64_t *x, int64_t n, enum reduction reduction, bool has_sign) {
-    const uint64_t flip = has_sign ? UINT64_C(1) << 63 : 0; /* brings signed order into unsigned order */
+    const uint64_t flip = has_sign ? UINT64_C(1) << 63 : 0; /* maps signed order to unsigned order */
     switch (reduction) {
     case SUM:
     case MEAN:
@@ -138,7 +140,7 @@ static void combine_complex(complex128 *a, const complex128 *x, int64_t n, enum 
 }
 #undef EACH
 
-/* A row into one value: element i goes to lane i mod 8, then the lanes come together in order. */
+/* Reduces a row to one value: element i is accumulated in lane i mod 8, then the lanes are combined in order. */
 static double fold_reals(const double *x, int64_t n, enum reduction reduction) {
     double lanes[LANES];
     const double start = reduction == PROD ? 1 : reduction == MAX ? -INFINITY : reduction == MIN ? INFINITY : 0;
@@ -168,7 +170,7 @@ struct job {
     enum reduction reduction;
     enum domain domain;
     union accumulators to;
-    bool fold; /* the row goes away */
+    bool fold; /* the innermost axis is reduced */
 };
 
 static void reduce_chunk(const struct job *job, int64_t first, int64_t n, int64_t at) {
@@ -205,9 +207,9 @@ static void reduce_all(struct job *job, const struct tare_axes_plan *plan) {
     }
 }
 
-/* ---- start and end ---- */
+/* ---- initial values and finalization ---- */
 
-/* The greatest or least number of an integer dtype, as 64 bits. */
+/* The maximum or minimum of an integer dtype as 64 bits. */
 static uint64_t integer_limit(int dtype, bool greatest) {
     const int bits = dtype == TARE_DT_BOOL ? 1 : (int)tare_dtype_size(dtype) * 8;
     if (domain_of(dtype) == UNSIGNED) return greatest ? UINT64_MAX >> (64 - bits) : 0;

@@ -1,4 +1,4 @@
-/* Where things are: coordinates of true elements, places in sorted rows. */
+/* Positions of elements: Where, LowerBound, UpperBound, SearchSorted and UnravelIndex. */
 #include "base/alloc.h"
 #include "interpreter/ops/support/move.h"
 #include "interpreter/ops/support/operand.h"
@@ -18,7 +18,7 @@ static inline bool bytes_not_zero(const unsigned char *bytes, size_t size) {
     return any != 0;
 }
 
-/* Not equal to zero: -0 is zero, NaN is not. */
+/* Whether the element is non-zero: -0 is zero, NaN is not. */
 static bool is_true(const struct tare_tensor *tensor, int64_t i) {
     size_t size = tare_dtype_size(tensor->dtype);
     const unsigned char *bytes = (const unsigned char *)tensor->data + (size_t)i * size;
@@ -90,7 +90,7 @@ static tare_status run_bound(struct tare_kernel *kernel) {
     struct tare_shape *shapes;
     if (tare_dtype_get(sorted->dtype)->class == TARE_CLASS_COMPLEX || sorted->dtype == TARE_DT_VARIANT ||
         sorted->dtype == TARE_DT_RESOURCE)
-        return TARE_FAIL(TARE_TYPE, "%s has no order", tare_dtype_name(sorted->dtype));
+        return TARE_FAIL(TARE_TYPE, "%s is not an ordered dtype", tare_dtype_name(sorted->dtype));
     TARE_TRY(tare_operand_shapes(kernel, &shapes));
     TARE_TRY(tare_kernel_output(kernel, 0, dtype, &shapes[0]));
     for (int64_t i = 0; i < values->elements; i++) {
@@ -119,7 +119,7 @@ static tare_status infer_unravel(struct tare_infer *infer) {
     return tare_operand_append(&infer->outputs[0], &infer->inputs[0], 0, infer->inputs[0].rank);
 }
 
-/* Flat positions as coordinates, one column each. */
+/* Converts flat indices to coordinates, one column per index. */
 static tare_status run_unravel(struct tare_kernel *kernel) {
     const struct tare_tensor *in = &kernel->inputs[0], *dims = &kernel->inputs[1];
     struct tare_tensor *out = &kernel->outputs[0];

@@ -1,5 +1,5 @@
-/* Segment reductions, sorted and unsorted. Real sums and products run in double and are rounded
- * once (docs/numerics.md: reduce-in-double); integers wrap. */
+/* Segment reductions with sorted and unsorted ids. Real sums and products accumulate in double and are rounded once
+ * (docs/numerics.md: reduce-in-double); integers wrap. */
 #include "base/alloc.h"
 #include "interpreter/kernel.h"
 #include "interpreter/ops/families.h"
@@ -16,7 +16,7 @@ struct segment_op {
 
 typedef _Complex double complex128;
 
-/* A running value of any dtype. */
+/* An accumulator for any dtype. */
 struct running {
     double real;
     uint64_t bits;
@@ -33,7 +33,7 @@ static bool is_unsigned(int dtype) {
     return tare_dtype_get(dtype)->class == TARE_CLASS_UNSIGNED;
 }
 
-/* What a segment without rows gives: 0, 1, or the least (greatest) number. */
+/* The result for a segment without rows: 0, 1, or the lowest (highest) value of the dtype. */
 static struct running empty_value(enum segment_kind kind, int dtype) {
     struct running value = { 0 };
     const int bits = (int)tare_dtype_size(dtype) * 8;
@@ -70,7 +70,7 @@ static void add_real(double *to, double x, enum segment_kind kind) {
 }
 
 static void add_integer(uint64_t *to, uint64_t x, enum segment_kind kind, bool has_sign) {
-    const uint64_t flip = has_sign ? UINT64_C(1) << 63 : 0; /* brings signed order into unsigned order */
+    const uint64_t flip = has_sign ? UINT64_C(1) << 63 : 0; /* maps signed order to unsigned order */
     switch (kind) {
     case SEGMENT_SUM:
     case SEGMENT_MEAN:
@@ -124,8 +124,8 @@ static void divide(struct running *value, int dtype, int64_t count) {
     value->bits = is_unsigned(dtype) ? value->bits / (uint64_t)count : (uint64_t)((int64_t)value->bits / count);
 }
 
-/* ---- the reduction: `data` is rows of `inner` elements, each goes to the segment of its id (negative: nowhere) ----
- */
+/* ---- the reduction: `data` consists of rows of `inner` elements; each is added to the segment of its id (negative
+ * ids are ignored) ---- */
 
 static tare_status reduce_segments(struct tare_kernel *kernel, const struct tare_shape *shape, int64_t rows,
                                    int64_t inner, bool gaps_are_zero) {
@@ -155,7 +155,7 @@ static tare_status reduce_segments(struct tare_kernel *kernel, const struct tare
     return TARE_OK;
 }
 
-/* ---- sorted: ids of the rows do not fall ---- */
+/* ---- sorted: ids must not decrease ---- */
 
 static tare_status infer_sorted(struct tare_infer *infer) {
     if (infer->inputs[1].rank >= 0 && infer->inputs[1].rank != 1)
@@ -178,7 +178,7 @@ static tare_status check_sorted(const struct tare_tensor *ids) {
         const int64_t id = tare_tensor_get_i64(ids, i);
         if (id < 0) return TARE_FAIL(TARE_INVALID_ARGUMENT, "segment ids must be >= 0 (got %lld)", (long long)id);
         if (i > 0 && id < tare_tensor_get_i64(ids, i - 1))
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "segment ids are not increasing (%lld behind %lld)", (long long)id,
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "segment ids are not increasing (%lld after %lld)", (long long)id,
                              (long long)tare_tensor_get_i64(ids, i - 1));
     }
     return TARE_OK;
@@ -199,7 +199,7 @@ static tare_status run_sorted(struct tare_kernel *kernel) {
     return reduce_segments(kernel, &shape, ids->elements, inner, true);
 }
 
-/* ---- unsorted: ids may have several dims, which are data's first ones ---- */
+/* ---- unsorted: the shape of the ids is a prefix of the shape of the data ---- */
 
 static tare_status unsorted_shape(struct tare_shape *out, const struct tare_shape *data, const struct tare_shape *ids,
                                   int64_t segments) {

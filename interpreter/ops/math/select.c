@@ -1,10 +1,11 @@
-/* Choosing elements by a condition, and by limits. Select moves elements of any dtype, by their size. */
+/* Selects elements by a condition (Select, SelectV2) or clamps them (ClipByValue). Select copies elements of any
+ * dtype by their size. */
 #include "interpreter/ops/support/elementwise.h"
 #include "interpreter/ops/families.h"
 
 #include <string.h>
 
-/* ---- Select (condition scalar, vector of rows, or like the rest) and SelectV2 (broadcast) ---- */
+/* ---- Select (condition: scalar, one value per row, or the shape of the operands) and SelectV2 (broadcast) ---- */
 
 static tare_status infer_select(struct tare_infer *infer) {
     const struct tare_shape *condition = &infer->inputs[0];
@@ -20,7 +21,7 @@ static tare_status infer_select(struct tare_infer *infer) {
     return tare_shape_merge(out, out, condition);
 }
 
-/* One element: data, string or object. */
+/* Copies one element: number, string or variant. */
 static tare_status put(struct tare_tensor *to, int64_t at, const struct tare_tensor *from, int64_t i) {
     const size_t size = tare_dtype_size(to->dtype);
     if (to->dtype == TARE_DT_STRING) {
@@ -57,7 +58,7 @@ PICK(uint32_t)
 PICK(uint64_t)
 #undef PICK
 
-/* One row of a plan, numbers of 1, 2, 4 or 8 bytes. */
+/* Selects one row of a broadcast plan, for elements of 1, 2, 4 or 8 bytes. */
 static bool pick_row(void *to, const bool *c, const void *t, const void *e, const struct tare_broadcast *plan,
                      size_t size) {
     switch (size) {
@@ -126,7 +127,7 @@ static tare_status run_select(struct tare_kernel *kernel) {
     if (c->rank != 0 && !rows && !tare_shape_equal(c, t))
         return TARE_FAIL(TARE_SHAPE, "'cond' must be a scalar, a vector of rows or like 'then' (got %s and %s)",
                          tare_shape_text(a, c), tare_shape_text(b, t));
-    if (rows) { /* the condition as a column: broadcast along the rows */
+    if (rows) { /* the condition becomes a column that is broadcast along the rows */
         c->rank = t->rank;
         for (int d = 1; d < t->rank; d++)
             c->dims[d] = 1;
@@ -135,7 +136,7 @@ static tare_status run_select(struct tare_kernel *kernel) {
     return select_by_plan(kernel, &plan);
 }
 
-/* ---- ClipByValue: min(max(t, low), high); NaN stays ---- */
+/* ---- ClipByValue: min(max(t, low), high); NaN is preserved ---- */
 
 static tare_status infer_clip(struct tare_infer *infer) {
     infer->outputs[0] = infer->inputs[0];

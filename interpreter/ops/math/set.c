@@ -1,5 +1,5 @@
-/* Tensors as sets: Unique and its kin, ListDiff. A set is a hash table of positions; equality is that of the dtype
- * (0 == -0, NaN equals nothing). */
+/* Unique, UniqueV2, UniqueWithCounts and ListDiff. A set is an open-addressing hash table of positions; elements
+ * compare equal as in their dtype (0 == -0, NaN differs from everything). */
 #include "base/alloc.h"
 #include "interpreter/ops/support/move.h"
 #include "interpreter/ops/support/operand.h"
@@ -7,20 +7,20 @@
 
 #include <string.h>
 
-/* Slices of a tensor along one axis: slice i is elements (o, i, k) for all o and k. */
+/* Slices of a tensor along one axis: slice i consists of elements (o, i, k) for all o and k. */
 struct slices {
     const struct tare_tensor *tensor;
     int64_t outer, count, inner;
 };
 
 struct set {
-    int64_t *table; /* position + 1; 0: free */
+    int64_t *table; /* position + 1; 0: empty slot */
     uint64_t mask;
-    int64_t *positions; /* of the members, in order of arrival */
+    int64_t *positions; /* positions of the members in insertion order */
     int64_t members;
 };
 
-/* A number that is the same for equal elements. */
+/* A hash key that is identical for equal elements. */
 static uint64_t element_key(const struct tare_tensor *tensor, int64_t i) {
     uint64_t key = 0;
     size_t size = tare_dtype_size(tensor->dtype);
@@ -32,7 +32,7 @@ static uint64_t element_key(const struct tare_tensor *tensor, int64_t i) {
         return key;
     }
     if (tare_dtype_is_floating(tensor->dtype) && size >= 2) {
-        double value = tare_tensor_get_f64(tensor, i) + 0.0; /* -0 becomes 0 */
+        double value = tare_tensor_get_f64(tensor, i) + 0.0; /* maps -0 to 0 */
         memcpy(&key, &value, sizeof key);
         return key;
     }
@@ -81,8 +81,8 @@ static tare_status set_make(struct set *set, struct tare_arena *arena, int64_t m
     return set->table && set->positions ? TARE_OK : TARE_NO_MEMORY;
 }
 
-/* Member number of slice i of `from` in a set of slices of `of`, -1 when it is none. With `add` (then both are one) it
- * becomes one. */
+/* Returns the member number of slice i of `from` in a set of slices of `of`, or -1 if it is not a member. With `add`
+ * (`from` and `of` must be the same slices) the slice is inserted. */
 static int64_t set_find(struct set *set, const struct slices *of, const struct slices *from, int64_t i, bool add) {
     uint64_t at = slice_hash(from, i) & set->mask;
     for (; set->table[at]; at = (at + 1) & set->mask) {
@@ -102,7 +102,7 @@ static void write_integer(struct tare_tensor *out, int64_t i, int64_t value) {
         TARE_DATA(int64_t, out)[i] = value;
 }
 
-/* The axis of UniqueV2, -1: the whole input as a vector. */
+/* The axis of UniqueV2; -1: the whole input is treated as a vector. */
 static tare_status unique_axis(int *axis, const struct tare_infer *infer) {
     const struct tare_tensor *value = infer->n_inputs > 1 ? infer->input_values[1] : NULL;
     *axis = -1;
@@ -174,7 +174,7 @@ static tare_status infer_list_diff(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* Elements of x that are not in y, in order, doubles included. */
+/* Returns the elements of x that do not occur in y, in order and with duplicates. */
 static tare_status run_list_diff(struct tare_kernel *kernel) {
     const struct tare_tensor *x = &kernel->inputs[0], *y = &kernel->inputs[1];
     struct slices from = { x, 1, x->elements, 1 }, without = { y, 1, y->elements, 1 };

@@ -1,5 +1,5 @@
-/* Set operations on the rows of dense and sparse tensors: difference, intersection, union. A row's elements are sorted
- * and without doubles; results are sparse, in order. */
+/* Set operations on the rows of dense and sparse tensors: difference, intersection, union and size. The elements of
+ * each row are sorted and deduplicated first; results are sparse tensors in row-major order. */
 #include "base/alloc.h"
 #include "interpreter/ops/support/index.h"
 #include "interpreter/ops/support/move.h"
@@ -13,13 +13,13 @@
 
 enum operation { A_MINUS_B, B_MINUS_A, INTERSECTION, UNION };
 
-/* One operand: which element of `values` belongs to which row (the flat index of all dims but the last). */
+/* One operand: the elements of `values` and the row of each (the flat index of all dimensions except the last). */
 struct operand {
     const struct tare_tensor *values;
     struct tare_shape shape;
     struct member {
         int64_t row, at;
-    } * members; /* sorted by row, then value; doubles dropped */
+    } * members; /* sorted by row, then by value; deduplicated */
     int64_t count;
 };
 
@@ -102,7 +102,7 @@ static tare_status read_operation(enum operation *out, const struct tare_node *n
     return TARE_FAIL(TARE_INVALID_ARGUMENT, "Invalid set_operation %s.", name);
 }
 
-/* One element of the result: which side it comes from. */
+/* One element of the result and the operand that it comes from. */
 struct result {
     int64_t row, at;
     bool second;
@@ -121,7 +121,7 @@ static bool expected(enum operation operation, bool in_a, bool in_b) {
     }
 }
 
-/* Merges the two sorted lists. */
+/* Merges the two sorted lists by the set operation. */
 static int64_t merge(struct result *out, const struct operand *a, const struct operand *b, enum operation operation) {
     int64_t i = 0, j = 0, count = 0;
     while (i < a->count || j < b->count) {
@@ -169,7 +169,7 @@ static tare_status write_results(struct tare_kernel *kernel, const struct operan
 static tare_status infer_set(struct tare_infer *infer) {
     const struct tare_shape *first = &infer->inputs[0];
     int64_t rank = first->rank;
-    if (infer->n_inputs == 6) rank = first->rank == 2 ? first->dims[1] : -1; /* indices of a sparse one */
+    if (infer->n_inputs == 6) rank = first->rank == 2 ? first->dims[1] : -1; /* the indices of a sparse operand */
     infer->outputs[0] = tare_operand_unknown_dims(2);
     infer->outputs[0].dims[1] = rank;
     infer->outputs[1] = tare_operand_vector_shape(-1);
@@ -214,7 +214,7 @@ static tare_status infer_set_size(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* Different elements of each row. */
+/* Counts the distinct elements of each row. */
 static tare_status run_set_size(struct tare_kernel *kernel) {
     struct operand set;
     TARE_TRY(

@@ -1,5 +1,5 @@
-/* Special functions, element by element: Bessel's, incomplete gamma and beta, zeta, Fresnel's and their kin. half,
- * bfloat16 and float are computed in double and rounded. */
+/* Special functions, element-wise: Bessel functions, incomplete gamma and beta functions, zeta, polygamma, Fresnel
+ * integrals and others. half, bfloat16 and float are computed in double and rounded once. */
 #include "interpreter/kernels/bessel.h"
 #include "interpreter/ops/support/elementwise.h"
 #include "interpreter/ops/families.h"
@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-/* A row's aux: the function of one or of two operands. */
+/* A row's aux: the function of one or two operands. */
 struct special {
     double (*one)(double x);
     double (*two)(double x, double y);
@@ -39,7 +39,7 @@ static tare_status run_two(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* All three have one shape, or are scalars. */
+/* The three operands have one shape; scalars broadcast. */
 static tare_status infer_betainc(struct tare_infer *infer) {
     struct tare_shape *out = &infer->outputs[0];
     bool known = true, any = false;

@@ -1,5 +1,5 @@
-/* Ops of one operand, element by element. Elementary functions are the C library's; float Exp, Tanh, Sigmoid and Erf
- * have fast kernels of their own (interpreter/kernels/elementary.h), and the library's as reference. */
+/* Element-wise ops with one operand. Elementary functions call the C library; float Exp, Tanh, Sigmoid and Erf have
+ * vectorized kernels (interpreter/kernels/elementary.h), and the library's functions as reference kernels. */
 #include "interpreter/kernels/elementary.h"
 #include "interpreter/kernels/special.h"
 #include "interpreter/ops/support/elementwise.h"
@@ -7,11 +7,11 @@
 
 #include <tgmath.h>
 
-/* What a row points to: a loop by input dtype, and the fast one for float. */
+/* A row's aux: one loop per input dtype, and the vectorized loop for float. */
 struct unary {
     tare_loop1 loops[TARE_DT_COUNT];
     void (*fast)(float *to, const float *from, int64_t count);
-    int dtype; /* of the output; TARE_DT_INVALID: the input's */
+    int dtype; /* dtype of the output; TARE_DT_INVALID: that of the input */
 };
 
 static tare_status run_plain(struct tare_kernel *kernel) {
@@ -40,7 +40,7 @@ TARE_LOOP1_COMPLEX(neg, -x)
 TARE_LOOP1_BITS(neg, 0 - x)
 static const struct unary neg_op = { .loops = { TARE_BY_FLOATS(neg), TARE_BY_COMPLEX(neg), TARE_BY_BITS(neg) } };
 
-/* The sign of NaN is NaN. */
+/* Sign(NaN) is NaN. */
 TARE_LOOP1_FLOATS(sign, x > 0 ? 1 : x < 0 ? -1 : x == 0 ? 0 : x)
 TARE_LOOP1_COMPLEX(sign, x == 0 ? 0 : x / fabs(x))
 TARE_LOOP1_SIGNED(sign, (x > 0) - (x < 0))
@@ -76,10 +76,10 @@ static const struct unary count_op = { .loops = { TARE_BY_BITS(count) }, .dtype 
 TARE_LOOP1(not_bool, bool, bool, TARE_SAME, TARE_SAME, !x)
 static const struct unary not_op = { .loops = { [TARE_DT_BOOL] = not_bool } };
 
-/* ---- rounding: half to even; integers stay ---- */
+/* ---- rounding: half to even; integers are returned unchanged ---- */
 
-/* Adding 2^23 to a smaller number leaves no fraction: rounded half to even without the instruction that the baseline
- * lacks. */
+/* Adding 2^23 to a smaller magnitude removes its fraction, rounded half to even. The baseline instruction set has no
+ * rounding instruction. */
 static inline float rint_float(float x) {
     const float size = fabsf(x);
     const float whole = size + 0x1p23f - 0x1p23f;
@@ -109,7 +109,7 @@ TARE_LOOP1_BITS(rint, x)
 static const struct unary rint_op = { .loops = { TARE_BY_FLOATS(rint) } };
 static const struct unary round_op = { .loops = { TARE_BY_FLOATS(rint), TARE_BY_BITS(rint) } };
 
-/* ---- classes of numbers ---- */
+/* ---- classification ---- */
 
 #define TESTS(name, expression)                                                                                        \
     TARE_LOOP1(name##_f32, float, bool, TARE_SAME, TARE_SAME, expression)                                              \
@@ -142,7 +142,7 @@ FUNCTION(acosh, acosh(x))
 FUNCTION(atanh, atanh(x))
 #undef FUNCTION
 
-/* log(1 + z) and exp(z) - 1 keep the digits of a small z. */
+/* log(1 + z) and exp(z) - 1 without cancellation for small z. */
 static _Complex double log1p_complex(_Complex double z) {
     const double re = creal(z), im = cimag(z);
     return TARE_COMPLEX128(0.5 * log1p(re * (2 + re) + im * im), atan2(im, 1 + re));

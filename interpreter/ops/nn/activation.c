@@ -1,4 +1,4 @@
-/* Activations of neural networks. NaN stays NaN in all of them. */
+/* Activation functions. All of them preserve NaN. */
 #include "interpreter/ops/support/elementwise.h"
 #include "interpreter/ops/families.h"
 
@@ -41,7 +41,7 @@ TARE_LOOP1(selu_bf16, uint16_t, uint16_t, tare_float_from_bfloat16, tare_bfloat1
 #undef SELU
 static const struct activation selu_op = { .loops = { TARE_BY_FLOATS(selu) } };
 
-/* log(1 + exp(x)); where exp(-|x|) is below the working precision, one of its two ends. */
+/* log(1 + exp(x)), computed as in TensorFlow: where exp(-|x|) is below the working precision, x or exp(x). */
 #define SOFTPLUS(epsilon) x > -(log(epsilon) + 2) ? x : x < log(epsilon) + 2 ? exp(x) : log1p(exp(x))
 TARE_LOOP1(softplus_f32, float, float, TARE_SAME, TARE_SAME, SOFTPLUS(FLT_EPSILON))
 TARE_LOOP1(softplus_f64, double, double, TARE_SAME, TARE_SAME, SOFTPLUS(DBL_EPSILON))

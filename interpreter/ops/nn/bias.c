@@ -1,4 +1,4 @@
-/* Adding a vector along the channels. */
+/* BiasAdd: adds a vector along the channel axis. */
 #include "interpreter/kernels/rowwise.h"
 #include "interpreter/kernel.h"
 #include "interpreter/ops/families.h"
@@ -35,56 +35,62 @@ static tare_status infer_bias(struct tare_infer *infer) {
     return tare_infer_same(infer);
 }
 
-/* Both loops have an inner one that runs over neighbours. */
+/* Both loops iterate innermost over contiguous elements. */
 #define ADD(type, expression)                                                                                          \
-    {                                                                                                                  \
+    do {                                                                                                               \
         const type *x = from, *bias = added;                                                                           \
         type *y = to;                                                                                                  \
-        if (shape->inner == 1) {                                                                                       \
-            for (int64_t o = 0; o < shape->outer; o++, x += shape->channels, y += shape->channels) {                   \
-                for (int64_t c = 0; c < shape->channels; c++) {                                                        \
-                    const type a = x[c], b = bias[c];                                                                  \
-                    y[c] = (type)(expression);                                                                         \
-                }                                                                                                      \
+        for (int64_t o = 0; shape->inner == 1 && o < shape->outer; o++, x += shape->channels, y += shape->channels) {  \
+            for (int64_t c = 0; c < shape->channels; c++) {                                                            \
+                const type a = x[c], b = bias[c];                                                                      \
+                y[c] = (type)(expression);                                                                             \
             }                                                                                                          \
-            return TARE_OK;                                                                                            \
         }                                                                                                              \
-        for (int64_t o = 0; o < shape->outer * shape->channels; o++, x += shape->inner, y += shape->inner) {           \
+        for (int64_t o = 0; shape->inner != 1 && o < shape->outer * shape->channels; o++) {                            \
             const type b = bias[o % shape->channels];                                                                  \
             for (int64_t i = 0; i < shape->inner; i++) {                                                               \
-                const type a = x[i];                                                                                   \
-                y[i] = (type)(expression);                                                                             \
+                const type a = x[o * shape->inner + i];                                                                \
+                y[o * shape->inner + i] = (type)(expression);                                                          \
             }                                                                                                          \
         }                                                                                                              \
-        return TARE_OK;                                                                                                \
-    }
+    } while (0)
 
 static tare_status add(void *to, const void *from, const void *added, int dtype, const struct bias_shape *shape) {
     switch (dtype) {
     case TARE_DT_FLOAT:
-        ADD(float, a + b)
+        ADD(float, a + b);
+        return TARE_OK;
     case TARE_DT_DOUBLE:
-        ADD(double, a + b)
+        ADD(double, a + b);
+        return TARE_OK;
     case TARE_DT_HALF:
-        ADD(uint16_t, tare_half_from_float(tare_float_from_half(a) + tare_float_from_half(b)))
+        ADD(uint16_t, tare_half_from_float(tare_float_from_half(a) + tare_float_from_half(b)));
+        return TARE_OK;
     case TARE_DT_BFLOAT16:
-        ADD(uint16_t, tare_bfloat16_from_float(tare_float_from_bfloat16(a) + tare_float_from_bfloat16(b)))
+        ADD(uint16_t, tare_bfloat16_from_float(tare_float_from_bfloat16(a) + tare_float_from_bfloat16(b)));
+        return TARE_OK;
     case TARE_DT_COMPLEX64:
-        ADD(_Complex float, a + b)
+        ADD(_Complex float, a + b);
+        return TARE_OK;
     case TARE_DT_COMPLEX128:
-        ADD(_Complex double, a + b)
+        ADD(_Complex double, a + b);
+        return TARE_OK;
     default:
         break;
     }
     switch (tare_dtype_size(dtype)) { /* integers wrap */
     case 1:
-        ADD(uint8_t, a + b)
+        ADD(uint8_t, a + b);
+        return TARE_OK;
     case 2:
-        ADD(uint16_t, a + b)
+        ADD(uint16_t, a + b);
+        return TARE_OK;
     case 4:
-        ADD(uint32_t, a + b)
+        ADD(uint32_t, a + b);
+        return TARE_OK;
     case 8:
-        ADD(uint64_t, a + b)
+        ADD(uint64_t, a + b);
+        return TARE_OK;
     default:
         return TARE_FAIL(TARE_UNSUPPORTED, "dtype %s", tare_dtype_name(dtype));
     }

@@ -1,6 +1,6 @@
-/* Convolutions, depthwise ones among them, and their transposes (the gradients with respect to the input, which models
- * use as deconvolutions). Everything is brought to channels-last and three spatial axes, then to the kernels of
- * interpreter/kernels/conv.h. */
+/* Convolutions in 1, 2 and 3 dimensions, depthwise convolutions, and their transposes (the gradients with respect to
+ * the input, which models use as deconvolutions). All variants are converted to channels-last layout and three
+ * spatial axes and then run by the kernels of interpreter/kernels/conv.h. */
 #include "interpreter/kernels/conv.h"
 #include "interpreter/ops/support/exact.h"
 #include "interpreter/ops/families.h"
@@ -23,7 +23,7 @@ struct conv_state {
 /* The rows' aux. */
 struct conv_kind {
     int spatial;
-    bool depthwise; /* filter dims: spatial…, channels, outputs a channel */
+    bool depthwise; /* filter dimensions: spatial…, channels, outputs per channel */
 };
 static const struct conv_kind kind_2d = { 2, false }, kind_3d = { 3, false }, kind_depthwise = { 2, true };
 
@@ -56,7 +56,7 @@ static void release_conv(void *pointer) {
 
 /* ---- geometry ---- */
 
-/* Filter dims: spatial…, in (channels that one output sees), out. Unknown dims are -1. */
+/* Reads filter dimensions spatial…, in (channels that one output uses), out. Unknown dimensions are -1. */
 static tare_status filter_dims(struct tare_conv *conv, int64_t *in, int64_t *out, const struct tare_shape *filter,
                                const struct conv_kind *kind) {
     const int spatial = kind->spatial;
@@ -92,7 +92,7 @@ static tare_status forward_geometry(struct tare_conv *conv, struct tare_layout *
     conv->in_channels = input.channels;
     if (input.channels > 0) {
         if (filter_in < 1 || input.channels % filter_in != 0)
-            return TARE_FAIL(TARE_SHAPE, "input has %lld channels, which the filter's %lld do not divide",
+            return TARE_FAIL(TARE_SHAPE, "input has %lld channels (expected a multiple of the filter's %lld)",
                              (long long)input.channels, (long long)filter_in);
         conv->groups = input.channels / filter_in;
     }
@@ -148,15 +148,16 @@ static void cost_conv(const struct tare_infer *infer, struct tare_cost *cost) {
     if (channels > 0) cost->macs = (double)outputs * (double)(weights / channels);
 }
 
-/* ---- running ---- */
+/* ---- execution ---- */
 
-/* Computes channels-last output from channels-last input, element type by dtype (half and bfloat16 as floats). */
+/* Computes channels-last output from channels-last input; the element type follows from the dtype (half and bfloat16
+ * as float). */
 struct conv_arrays {
     void *output;
     const void *input, *filter;
 };
 
-/* `values`: the filter's elements as floats. NULL: no memory. */
+/* Returns packed weights; `values`: the filter elements as floats. NULL: out of memory. */
 static const float *packed_weights(struct tare_kernel *kernel, const struct tare_conv *conv,
                                    struct tare_weights *weights, const struct tare_tensor *filter,
                                    const float *values) {
@@ -185,7 +186,7 @@ static tare_status run_floats(struct tare_kernel *kernel, const struct tare_conv
     return TARE_OK;
 }
 
-/* int32: models that quantize in TensorFlow's own ops carry int8 values in it. */
+/* int32: models quantized with TensorFlow's own ops store int8 values in it. */
 static tare_status run_exact(struct tare_kernel *kernel, const struct tare_conv *conv, struct tare_weights *weights,
                              const struct tare_tensor *filter, const struct conv_arrays *arrays) {
     const struct tare_exact exact = { .lhs_dtype = TARE_DT_INT32,
@@ -207,7 +208,7 @@ static void run_plain(const struct tare_conv *conv, int dtype, const struct conv
         tare_conv_plain_f32(arrays->output, conv, arrays->input, arrays->filter);
 }
 
-/* Input and filter as floats (or as they are), output where the result is to be written channels-last. */
+/* Prepares input and filter as floats (or unchanged), and an output buffer if the result is written channels-last. */
 static tare_status open_arrays(struct tare_kernel *kernel, struct conv_arrays *arrays, const struct tare_window *window,
                                const struct tare_tensor *input, const struct tare_tensor *filter,
                                const struct tare_layout *layout) {
@@ -223,7 +224,7 @@ static tare_status open_arrays(struct tare_kernel *kernel, struct conv_arrays *a
     return !arrays->input || !arrays->output ? TARE_NO_MEMORY : TARE_OK;
 }
 
-/* Brings the channels-last result into output 0. */
+/* Converts the channels-last result to output 0. */
 static tare_status close_arrays(struct tare_kernel *kernel, const struct conv_arrays *arrays,
                                 const struct tare_window *window, const struct tare_conv *conv) {
     struct tare_tensor *output = &kernel->outputs[0];
@@ -291,10 +292,10 @@ bool tare_conv_stage(struct tare_tiling_stage *stage, struct tare_gemm_epilogue 
     return stage->weights;
 }
 
-/* ---- transposed ---- */
+/* ---- transposed convolutions ---- */
 
-/* The gradient with respect to the input is a convolution of the strided-apart outputs with the flipped filter whose
- * channels change places, group by group. */
+/* The gradient with respect to the input is a convolution of the dilated outputs with the flipped filter, with input
+ * and output channels exchanged within each group. */
 static tare_status transposed_geometry(struct tare_conv *conv, struct tare_conv *forward,
                                        const struct tare_window *window, const struct conv_kind *kind,
                                        const struct tare_shape *input_shape, const struct tare_shape *filter,
@@ -324,7 +325,7 @@ static tare_status transposed_geometry(struct tare_conv *conv, struct tare_conv 
     return tare_conv_check(conv);
 }
 
-/* Taps in reverse, [in, out] of each group turned to [out, in]. */
+/* Reverses the taps and transposes [in, out] of each group to [out, in]. */
 static void flip_filter(void *to, const void *from, const struct tare_conv *forward, size_t size) {
     const int64_t taps = forward->kernel[0] * forward->kernel[1] * forward->kernel[2], groups = forward->groups;
     const int64_t in = forward->in_channels / groups, out = forward->out_channels / groups;
@@ -338,7 +339,8 @@ static void flip_filter(void *to, const void *from, const struct tare_conv *forw
     }
 }
 
-/* The flipped filter as the kernel wants it: packed for the matrix product, or as it is for a depthwise one. */
+/* Prepares the flipped filter for the kernel: packed for the matrix product, or unpacked for a depthwise
+ * convolution. */
 static tare_status make_flipped(struct tare_kernel *kernel, float **made, const struct tare_conv *conv,
                                 const struct tare_conv *forward, const struct tare_tensor *filter, const void *values) {
     struct tare_weights *weights = &((struct conv_state *)kernel->state)->weights;
@@ -355,7 +357,7 @@ static tare_status make_flipped(struct tare_kernel *kernel, float **made, const 
     return TARE_OK;
 }
 
-/* As XlaConvV2 computes it (interpreter/ops/xla/xla.c), so that the two give the same bits. */
+/* Computed as XlaConvV2 does (interpreter/ops/xla/xla.c), so that both produce the same bits. */
 static tare_status run_transposed_arrays(struct tare_kernel *kernel, const struct tare_conv *conv,
                                          const struct tare_conv *forward, const struct conv_arrays *arrays,
                                          bool plain) {
@@ -382,7 +384,7 @@ static tare_status run_transposed_arrays(struct tare_kernel *kernel, const struc
     return TARE_OK;
 }
 
-/* input_sizes may hold the spatial sizes only; batch and channels come from the other inputs then. */
+/* input_sizes may contain only the spatial sizes; batch and channels then come from the other inputs. */
 static tare_status sizes_to_shape(struct tare_shape *shape, const struct tare_tensor *sizes,
                                   const struct tare_window *window, const struct tare_shape *filter,
                                   const struct tare_shape *gradient) {
@@ -398,7 +400,8 @@ static tare_status sizes_to_shape(struct tare_shape *shape, const struct tare_te
     }
     for (int i = 0; i < (int)sizes->elements; i++) {
         const int64_t dim = tare_tensor_get_i64(sizes, i);
-        if (dim < 0) return TARE_FAIL(TARE_SHAPE, "input_sizes holds %lld", (long long)dim);
+        if (dim < 0)
+            return TARE_FAIL(TARE_SHAPE, "input_sizes contains %lld (expected non-negative sizes)", (long long)dim);
         dims[whole ? i : (window->channels_first ? 2 : 1) + i] = dim;
     }
     return tare_shape_from_dims(shape, rank, dims);
@@ -434,7 +437,7 @@ static tare_status infer_transposed(struct tare_infer *infer) {
     const struct conv_kind *kind = infer->node->def->row->aux;
     const int spatial = kind->spatial;
     const struct tare_shape *sizes = &infer->inputs[0], *filter = &infer->inputs[1], *gradient = &infer->inputs[2];
-    /* With channels among the sizes there may be groups: the filter does not know them all. */
+    /* sizes with channels permit groups, whose number the filter alone does not determine */
     const bool has_channels = kind->depthwise || (sizes->rank == 1 && sizes->dims[0] == spatial);
     TARE_TRY(parse_window(&window, infer->node, spatial));
     if (infer->input_values[0])
@@ -446,7 +449,7 @@ static tare_status infer_transposed(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* Each element of out_backprop meets every tap and input channel once. */
+/* Each element of out_backprop is multiplied with every tap and input channel once. */
 static void cost_transposed(const struct tare_infer *infer, struct tare_cost *cost) {
     int64_t gradients, weights;
     const struct tare_shape *filter = &infer->inputs[1];

@@ -1,4 +1,4 @@
-/* Cross entropy of softmax(features) against labels, with its gradient. Sums in double, rounded once. */
+/* Cross entropy of softmax(features) with labels, and its gradient. Sums are computed in double and rounded once. */
 #include "base/alloc.h"
 #include "interpreter/kernel.h"
 #include "interpreter/ops/families.h"
@@ -28,7 +28,7 @@ static tare_status infer_dense(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* x becomes x - max; returns the logarithm of the sum of their exponentials. */
+/* Replaces x with x - max; returns the logarithm of the sum of exponentials. */
 static double shift_row(double *x, int64_t n) {
     double greatest = -INFINITY, sum = 0;
     for (int64_t i = 0; i < n; i++)
@@ -40,7 +40,7 @@ static double shift_row(double *x, int64_t n) {
     return log(sum);
 }
 
-/* ---- labels are class numbers ---- */
+/* ---- labels are class indices ---- */
 
 static tare_status run_sparse(struct tare_kernel *kernel) {
     const struct tare_tensor *features = &kernel->inputs[0], *labels = &kernel->inputs[1];
@@ -70,9 +70,9 @@ static tare_status run_sparse(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* ---- labels are a distribution ---- */
+/* ---- labels are distributions ---- */
 
-/* Element of an operand whose dims of size 1 stand for all. */
+/* Element of an operand in which dimensions of size 1 are broadcast. */
 static double broadcast_at(const struct tare_tensor *tensor, int64_t row, int64_t column) {
     const int64_t rows = tensor->shape.rank == 2 ? tensor->shape.dims[0] : 1;
     const int64_t columns = tensor->shape.rank > 0 ? tensor->shape.dims[tensor->shape.rank - 1] : 1;

@@ -1,4 +1,5 @@
-/* Decoders of connectionist temporal classification: the best class at each step, and a beam search over prefixes. */
+/* Decoders for connectionist temporal classification (Graves et al., 2006): the greedy decoder, and beam search over
+ * prefixes. */
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/operand.h"
 
@@ -19,7 +20,7 @@ static tare_status infer_decoder(struct tare_infer *infer) {
         batch = infer->inputs[1].dims[0];
     }
     if (infer->n_outputs != 3 * paths + 1)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "top_paths does not fit the outputs");
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "top_paths does not match the number of outputs");
     for (size_t p = 0; p < paths; p++) {
         infer->outputs[p] = tare_shape_make(2, -1, 2);
         infer->outputs[paths + p] = tare_shape_make(1, -1);
@@ -58,13 +59,13 @@ static tare_status open_logits(struct logits *l, const struct tare_kernel *kerne
     return TARE_OK;
 }
 
-/* The decoded sequences of a path over the batch: [b][…] one behind the other. */
+/* The decoded sequences of one path over the batch, stored contiguously. */
 struct sequences {
-    int64_t *values, *lengths; /* values: batch rows of `room` */
+    int64_t *values, *lengths; /* values: one row of `room` entries per batch entry */
     int64_t room;
 };
 
-/* Outputs `first`, first + paths, first + 2 paths: the sequences as a sparse tensor. */
+/* Outputs `first`, first + paths and first + 2 paths: the sequences as a sparse tensor. */
 static tare_status put_sequences(struct tare_kernel *kernel, size_t first, size_t paths, const struct sequences *s,
                                  int64_t batch) {
     int64_t total = 0, longest = 0, at = 0;
@@ -126,15 +127,15 @@ static tare_status run_greedy(struct tare_kernel *kernel) {
     return put_sequences(kernel, 0, 1, &s, l.batch);
 }
 
-/* ---- beam search: prefixes as a tree ---- */
+/* ---- beam search: prefixes form a tree ---- */
 
-struct odds { /* logarithms: of the prefix ending in its label, in a blank, in either */
+struct odds { /* log probabilities of the prefix ending in its label, ending in a blank, and in total */
     double label, blank, total;
 };
 static const struct odds nothing = { -INFINITY, -INFINITY, -INFINITY };
 
 struct prefix {
-    struct prefix *parent, **children; /* by label; NULL: none yet */
+    struct prefix *parent, **children; /* by label; NULL: not created yet */
     int64_t label;
     struct odds before, now;
 };
@@ -144,7 +145,7 @@ struct beam {
     struct prefix **leaves; /* best first */
     struct prefix **spare;
     size_t count, width;
-    int64_t classes; /* the last one is the blank */
+    int64_t classes; /* the last class is the blank */
 };
 
 static double log_add(double a, double b) {
@@ -156,7 +157,7 @@ static bool is_candidate(const struct beam *beam, double total) {
     return total > -INFINITY && (beam->count < beam->width || total > beam->leaves[beam->count - 1]->now.total);
 }
 
-/* Into its place; the worst falls off a full beam. */
+/* Inserts the prefix in order; a full beam drops its worst entry. */
 static void push(struct beam *beam, struct prefix *prefix) {
     if (beam->count == beam->width) beam->leaves[--beam->count]->now = nothing;
     size_t at = beam->count++;
@@ -179,7 +180,7 @@ static struct prefix *child_of(struct beam *beam, struct prefix *prefix, int64_t
     return prefix->children[label];
 }
 
-/* A prefix that stays as it is at this step: its last label again, or a blank. */
+/* Extends a prefix without a new label: by its last label again or by a blank. */
 static void stay(struct prefix *prefix, const double *logs, int64_t blank) {
     if (prefix->parent) {
         const struct prefix *parent = prefix->parent;
@@ -211,7 +212,7 @@ static tare_status step(struct beam *beam, const double *logs) {
         for (int64_t label = 0; label < beam->classes - 1; label++) {
             struct prefix *child = child_of(beam, prefix, label);
             if (!child) return TARE_NO_MEMORY;
-            if (child->now.total != -INFINITY) continue; /* in the beam already */
+            if (child->now.total != -INFINITY) continue; /* already in the beam */
             const double from = label == prefix->label ? prefix->before.blank : prefix->before.total;
             child->now = (struct odds){ from + logs[label], -INFINITY, from + logs[label] };
             if (is_candidate(beam, child->now.total)) {
@@ -249,7 +250,7 @@ static void put_path(struct sequences *s, int64_t b, const struct prefix *prefix
     s->lengths[b] = count;
 }
 
-/* Decodes row b of the batch in memory of its own. */
+/* Decodes row b of the batch in memory that is freed afterwards. */
 static tare_status search(struct tare_kernel *kernel, struct sequences *paths, const struct logits *l, int64_t b,
                           struct tare_arena *memory) {
     const size_t top = (size_t)tare_node_int(kernel->node, "top_paths", 1);

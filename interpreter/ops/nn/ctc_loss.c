@@ -1,5 +1,5 @@
-/* The loss of connectionist temporal classification and its derivative, by the forward and backward sums over all
- * paths, in logarithms and double. */
+/* CTC loss and its gradient by the forward-backward algorithm (Graves et al., 2006), in log space and double
+ * precision. */
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/operand.h"
 
@@ -10,16 +10,17 @@
 
 /* A row's aux. */
 struct ctc {
-    bool blank_first; /* class 0 is the blank, else the last one */
+    bool blank_first; /* class 0 is the blank; otherwise the last class */
 };
 static const struct ctc last_is_blank = { false }, first_is_blank = { true };
 
-/* One picture's labels with blanks between and around them, and the sums over the parts of paths. */
+/* One sequence: its labels with a blank before, between and after them, and the forward and backward sums. */
 struct trellis {
-    int64_t steps, states;   /* of this sequence: states is 2 * labels + 1 */
-    int64_t *classes;        /* by state */
-    double *before, *behind; /* [steps, states]: paths up to a step (it included), and from it on (it not included) */
-    double *logs;            /* [steps, classes]: log softmax */
+    int64_t steps, states;  /* of this sequence; states = 2 * labels + 1 */
+    int64_t *classes;       /* class of each state */
+    double *before, *after; /* [steps, states]: log probability of all partial paths up to a step (inclusive), and after
+                               it (exclusive) */
+    double *logs;           /* [steps, classes]: log softmax */
     int64_t n_classes, blank;
 };
 
@@ -73,7 +74,8 @@ static tare_status open_loss(struct loss *l, const struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* Labels first … last-1 of a batch entry, with blanks; *count: how many labels stay. */
+/* Sets the states for labels first … last - 1 of a batch entry and the blanks around them; *count: the number of labels
+ * kept. */
 static tare_status set_states(struct trellis *t, const struct loss *l, int64_t first, int64_t last) {
     int64_t count = 0;
     for (int64_t i = first; i < last; i++) {
@@ -116,7 +118,7 @@ static double add_logs(double a, double b) {
     return a > b ? a + log1p(exp(b - a)) : b + log1p(exp(a - b));
 }
 
-/* A path may pass over a blank between two labels that differ. */
+/* A path may skip the blank between two different labels. */
 static bool may_skip(const struct trellis *t, int64_t state) {
     return state >= 2 && t->classes[state] != t->blank && t->classes[state] != t->classes[state - 2];
 }
@@ -135,19 +137,19 @@ static void sum_paths(struct trellis *t) {
         }
     }
     for (int64_t s = 0; s < n; s++)
-        t->behind[(t->steps - 1) * n + s] = s >= n - 2 ? 0 : -INFINITY;
+        t->after[(t->steps - 1) * n + s] = s >= n - 2 ? 0 : -INFINITY;
     for (int64_t step = t->steps - 2; step >= 0; step--) {
-        const double *from = t->behind + (step + 1) * n, *logs = t->logs + (step + 1) * t->n_classes;
+        const double *from = t->after + (step + 1) * n, *logs = t->logs + (step + 1) * t->n_classes;
         for (int64_t s = 0; s < n; s++) {
             double sum = from[s] + logs[t->classes[s]];
             if (s + 1 < n) sum = add_logs(sum, from[s + 1] + logs[t->classes[s + 1]]);
             if (s + 2 < n && may_skip(t, s + 2)) sum = add_logs(sum, from[s + 2] + logs[t->classes[s + 2]]);
-            t->behind[step * n + s] = sum;
+            t->after[step * n + s] = sum;
         }
     }
 }
 
-/* Softmax less each class's share of the paths. */
+/* gradient = softmax - the share of the paths through each class. */
 static void store_gradient(struct tare_tensor *out, const struct trellis *t, const struct loss *l, int64_t b,
                            double all) {
     for (int64_t step = 0; step < t->steps; step++) {
@@ -155,7 +157,7 @@ static void store_gradient(struct tare_tensor *out, const struct trellis *t, con
         for (int64_t c = 0; c < t->n_classes; c++)
             row[c] = exp(row[c]);
         for (int64_t s = 0; s < t->states; s++)
-            row[t->classes[s]] -= exp(t->before[step * t->states + s] + t->behind[step * t->states + s] - all);
+            row[t->classes[s]] -= exp(t->before[step * t->states + s] + t->after[step * t->states + s] - all);
         for (int64_t c = 0; c < t->n_classes; c++)
             tare_tensor_set_f64(out, (step * l->batch + b) * t->n_classes + c, row[c]);
     }
@@ -183,7 +185,7 @@ static tare_status run_entry(struct tare_kernel *kernel, struct trellis *t, cons
     return TARE_OK;
 }
 
-/* The most labels of a batch entry. */
+/* Maximum number of labels of a batch entry. */
 static int64_t most_labels(const struct loss *l) {
     int64_t most = 0, run = 0;
     for (int64_t i = 0; i < l->values->elements; i++) {
@@ -211,9 +213,9 @@ static tare_status run_loss(struct tare_kernel *kernel) {
     if (!tare_mul_i64(&cells, states, l.steps + 1)) return TARE_FAIL(TARE_SHAPE, "too many labels");
     t.classes = TARE_NEW_ARRAY(kernel->scratch, int64_t, (size_t)states);
     t.before = TARE_NEW_ARRAY(kernel->scratch, double, (size_t)cells);
-    t.behind = TARE_NEW_ARRAY(kernel->scratch, double, (size_t)cells);
+    t.after = TARE_NEW_ARRAY(kernel->scratch, double, (size_t)cells);
     t.logs = TARE_NEW_ARRAY(kernel->scratch, double, (size_t)((l.steps + 1) * l.classes));
-    if (!t.classes || !t.before || !t.behind || !t.logs) return TARE_NO_MEMORY;
+    if (!t.classes || !t.before || !t.after || !t.logs) return TARE_NO_MEMORY;
     for (int64_t b = 0; b < l.batch; b++) {
         const int64_t first = at;
         while (at < l.values->elements && TARE_CONST_DATA(int64_t, l.indices)[2 * at] == b)

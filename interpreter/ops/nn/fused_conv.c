@@ -1,5 +1,6 @@
-/* Convolutions that TensorFlow 1's graph transforms put together with what comes before them: a resize and a mirrored
- * border. The picture is made as it would be in between, then Conv2D's own kernel runs on it. */
+/* FusedResizeAndPadConv2D and FusedPadConv2D: convolutions that TensorFlow 1's graph transforms fuse with a
+ * preceding resize and mirrored padding. The intermediate image is materialized, then the kernel of Conv2D runs on
+ * it. */
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/floats.h"
 #include "interpreter/ops/support/operand.h"
@@ -16,7 +17,7 @@ static const struct tare_op *conv_row(void) {
     return row;
 }
 
-/* The kernel as Conv2D's, on the same node, whose strides and padding are its. */
+/* Presents the kernel as one of Conv2D on the same node, which has Conv2D's strides and padding. */
 static struct tare_kernel as_conv(const struct tare_kernel *kernel) {
     struct tare_kernel conv = *kernel;
     conv.op = conv_row();
@@ -35,9 +36,9 @@ static void release_fused(void *state) {
     conv_row()->release(state);
 }
 
-/* ---- mirrored borders ---- */
+/* ---- mirrored padding ---- */
 
-/* `edge`: 1 when the border begins behind the outermost pixel (REFLECT), 0 when it is part of it. */
+/* `edge`: 1 when mirroring excludes the edge pixel (REFLECT), 0 when it includes it (SYMMETRIC). */
 struct border {
     int64_t before[2], after[2], edge;
 };
@@ -62,14 +63,14 @@ static tare_status border_of(struct border *border, const struct tare_node *node
     return TARE_OK;
 }
 
-/* The pixel that stands at `at` of a bordered line of `size` pixels. */
+/* Source index of position `at` in a padded line of `size` pixels. */
 static int64_t mirrored(int64_t at, int64_t before, int64_t size, int64_t edge) {
     at -= before;
     if (at < 0) at = -at - 1 + edge;
     return at < size ? at : 2 * size - 1 - at - edge;
 }
 
-/* to [batch, …] = from with its border; pixels of `bytes` bytes. */
+/* to [batch, …] = `from` with padding; pixels have `bytes` bytes. */
 static void put_border(char *to, const char *from, int64_t batch, const int64_t size[2], const struct border *border,
                        size_t bytes) {
     const int64_t height = size[0] + border->before[0] + border->after[0];
@@ -82,7 +83,7 @@ static void put_border(char *to, const char *from, int64_t batch, const int64_t 
     }
 }
 
-/* ---- the ops ---- */
+/* ---- op rows ---- */
 
 /* A row's aux. */
 struct fused {
@@ -96,7 +97,8 @@ static tare_status target_size(int64_t size[2], const struct tare_tensor *operan
     for (int i = 0; i < 2; i++) {
         size[i] = tare_tensor_get_i64(operand, i);
         if (size[i] < 1 || size[i] > INT32_MAX)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "size holds %lld (expected a positive number)", (long long)size[i]);
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "size contains %lld (expected a positive number)",
+                             (long long)size[i]);
     }
     return TARE_OK;
 }
@@ -111,7 +113,7 @@ static tare_status infer_fused(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* A tensor of the input's dtype from floats. */
+/* A tensor of the input's dtype, converted from floats. */
 static tare_status resized(struct tare_tensor *out, struct tare_kernel *kernel, const int64_t size[2]) {
     const struct tare_tensor *input = &kernel->inputs[0];
     const struct tare_shape *in = &input->shape;

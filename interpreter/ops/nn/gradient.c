@@ -1,5 +1,5 @@
-/* Derivatives of activations and elementary functions, and of bias and pools: what training signatures and saliency
- * maps carry. Computed in double and rounded once. */
+/* Gradients of activations and elementary functions, and BiasAddGrad. Training signatures and saliency maps contain
+ * them. Computed in double and rounded once. */
 #include "interpreter/ops/support/elementwise.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/operand.h"
@@ -7,7 +7,7 @@
 #include <complex.h>
 #include <math.h>
 
-/* A row's aux: dy times the derivative, from the op's two operands in their order. */
+/* A row's aux: computes dy times the derivative from the op's two operands in their order. */
 struct gradient {
     double (*real)(double first, double second, float alpha);
     double complex (*pair)(double complex first, double complex second);
@@ -48,7 +48,7 @@ static double softsign(double dy, double x, float alpha) {
         return expression;                                                                                             \
     }                                                                                                                  \
     static double complex name##_pair(double complex y, double complex dy) {                                           \
-        y = conj(y); /* the derivative's conjugate, as gradients of complex functions are */                           \
+        y = conj(y); /* the conjugate of the derivative, as defined for gradients of complex functions */              \
         return expression;                                                                                             \
     }
 OF_RESULT(sigmoid, dy *y *(1 - y))
@@ -79,7 +79,7 @@ static tare_status run_gradient(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* ---- BiasAddGrad: the sum over all dims but the channels ---- */
+/* ---- BiasAddGrad: the sum over all dimensions except the channels ---- */
 
 static int channel_axis(const struct tare_node *node, int rank) {
     return tare_node_string(node, "data_format", "NHWC")[1] == 'C' ? 1 : rank - 1;

@@ -1,4 +1,4 @@
-/* Windows that are not summed: greyscale dilation, and patches of volumes. */
+/* Dilation2D (greyscale dilation) and ExtractVolumePatches. */
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/operand.h"
 #include "interpreter/ops/support/window.h"
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The spatial entries of a list of rank + 2 integers, whose ends must be 1. */
+/* Reads the spatial entries of a list of rank + 2 integers whose first and last entries must be 1. */
 static tare_status spatial_list(int64_t out[3], const struct tare_node *node, const char *name, int spatial) {
     const struct tare_attr *list = tare_node_list(node, name);
     if (!list || list->count != (size_t)spatial + 2)
@@ -68,7 +68,7 @@ struct dilation {
     bool real;
 };
 
-/* The dilated value of one channel around (y, x), as the integer of the widest kind or as a double. */
+/* The dilated value of one channel at (y, x), as the widest integer or as a double. */
 static void dilate(struct tare_tensor *out, int64_t to, const struct dilation *d, int64_t image, const int64_t at[2],
                    int64_t c) {
     double best = -INFINITY;

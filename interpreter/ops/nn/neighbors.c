@@ -1,4 +1,5 @@
-/* The centres that lie nearest to points, by squared distance: what a k-means estimator predicts with. */
+/* NearestNeighbors: the centers closest to each point by squared distance, which a k-means estimator uses for
+ * prediction. */
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/operand.h"
 
@@ -7,9 +8,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* How many of `centers` centres are expected. */
+/* The number of centers to return, out of `centers`. */
 static tare_status expected(int64_t *out, const struct tare_tensor *k, int64_t centers) {
-    if (k->elements != 1) return TARE_FAIL(TARE_SHAPE, "k is no scalar");
+    if (k->elements != 1) return TARE_FAIL(TARE_SHAPE, "k is not a scalar");
     *out = tare_tensor_get_i64(k, 0);
     if (*out < 1) return TARE_FAIL(TARE_INVALID_ARGUMENT, "k must be positive (got %lld)", (long long)*out);
     if (centers >= 0 && *out > centers) *out = centers;

@@ -1,5 +1,6 @@
-/* Non-maximum suppression: of boxes that overlap much, the ones with the highest scores stay. Boxes are [y1, x1, y2,
- * x2] with the corners in either order. Candidates go by falling score, equal ones by rising index. */
+/* Non-maximum suppression: keeps the boxes with the highest scores and drops boxes that overlap a kept one too much.
+ * Boxes are [y1, x1, y2, x2] with the corners in any order. Candidates are processed by descending score, ties by
+ * ascending index. */
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/floats.h"
 
@@ -15,16 +16,15 @@
 struct candidate {
     float score;
     int64_t index;
-    int64_t checked; /* selected boxes that it was compared with already */
+    int64_t checked; /* number of selected boxes it has already been compared with */
 };
 
 struct suppression {
-    const float
-        *overlaps; /* how much each box overlaps each other one, `boxes` of them a row; NULL: by their corners */
+    const float *overlaps; /* overlap of each pair of boxes, `boxes` entries per row; NULL: computed from the corners */
     const float *boxes;
-    int64_t stride; /* floats from box to box, or from row to row of `overlaps` */
+    int64_t stride; /* floats from one box to the next, or from one row of `overlaps` to the next */
     float iou_threshold, score_threshold;
-    float soft; /* factor in the exponent of soft suppression; 0: hard */
+    float soft; /* factor in the exponent for soft suppression; 0: hard suppression */
     int64_t most;
 };
 
@@ -37,7 +37,7 @@ static float overlap_1d(float a0, float a1, float b0, float b1) {
     return fmaxf(last - first, 0);
 }
 
-/* Intersection over union; 0 when either box is empty. */
+/* Intersection over union; 0 if either box is empty. */
 static float similarity(const struct suppression *s, int64_t i, int64_t j) {
     if (s->overlaps) return s->overlaps[i * s->stride + j];
     const float *a = s->boxes + i * s->stride, *b = s->boxes + j * s->stride;
@@ -51,7 +51,7 @@ static bool is_before(const struct candidate *a, const struct candidate *b) {
     return a->score > b->score || (a->score == b->score && a->index < b->index);
 }
 
-/* A heap with the next candidate on top. */
+/* Restores the heap property; the root is the next candidate. */
 static void sift_down(struct candidate *heap, int64_t count, int64_t at) {
     for (;;) {
         int64_t best = at;
@@ -65,20 +65,21 @@ static void sift_down(struct candidate *heap, int64_t count, int64_t at) {
     }
 }
 
-/* Compares the candidate with the boxes selected since it was last looked at, newest first; false: it is out. */
+/* Compares the candidate with the boxes selected since its last check, newest first; returns false if it is
+ * suppressed. */
 static bool survives(struct candidate *candidate, const struct suppression *s, const struct candidate *selected,
                      int64_t count) {
     for (int64_t j = count - 1; j >= candidate->checked; j--) {
         const float iou = similarity(s, candidate->index, selected[j].index);
         if (s->soft == 0 && iou > s->iou_threshold) return false;
-        if (s->soft != 0) candidate->score *= expf(s->soft * iou * iou); /* whatever the threshold */
+        if (s->soft != 0) candidate->score *= expf(s->soft * iou * iou); /* regardless of the threshold */
         if (candidate->score <= s->score_threshold) break;
     }
     candidate->checked = count;
     return true;
 }
 
-/* Fills selected[0 … most-1], returns how many; `heap` has room for `count` candidates. */
+/* Fills selected[0 … most-1] and returns their number; `heap` has space for `count` candidates. */
 static int64_t select_boxes(struct candidate *selected, struct candidate *heap, const struct suppression *s,
                             const float *scores, int64_t score_stride, int64_t count) {
     int64_t waiting = 0, chosen = 0;
@@ -94,7 +95,7 @@ static int64_t select_boxes(struct candidate *selected, struct candidate *heap, 
         const bool stays = survives(&next, s, selected, chosen);
         if (stays && next.score == original) selected[chosen++] = next;
         if (stays && next.score != original && next.score > s->score_threshold)
-            heap[0] = next; /* again, with its lowered score */
+            heap[0] = next; /* reinserted with its reduced score */
         else
             heap[0] = heap[--waiting];
         sift_down(heap, waiting, 0);
@@ -104,7 +105,7 @@ static int64_t select_boxes(struct candidate *selected, struct candidate *heap, 
 
 /* ---- NonMaxSuppression, V2 … V5 ---- */
 
-/* A row's aux: which inputs and outputs there are. */
+/* A row's aux: the inputs and outputs of the version. */
 struct version {
     bool iou_is_attr, has_score_threshold, has_sigma, has_scores, has_count;
 };
@@ -117,7 +118,7 @@ static const struct version versions[] = {
 };
 
 static tare_status scalar_of(float *out, const struct tare_tensor *tensor, const char *what) {
-    if (tensor->elements != 1) return TARE_FAIL(TARE_SHAPE, "%s is no scalar", what);
+    if (tensor->elements != 1) return TARE_FAIL(TARE_SHAPE, "%s is not a scalar", what);
     *out = (float)tare_tensor_get_f64(tensor, 0);
     return TARE_OK;
 }
@@ -153,7 +154,7 @@ static tare_status check_boxes(const struct tare_shape *boxes, const struct tare
 }
 
 static tare_status count_of(int64_t *out, const struct tare_tensor *tensor, const char *what) {
-    if (tensor->elements != 1) return TARE_FAIL(TARE_SHAPE, "%s is no scalar", what);
+    if (tensor->elements != 1) return TARE_FAIL(TARE_SHAPE, "%s is not a scalar", what);
     *out = tare_tensor_get_i64(tensor, 0);
     if (*out < 0) return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s is %lld", what, (long long)*out);
     return TARE_OK;
@@ -248,7 +249,7 @@ static tare_status run_overlaps(struct tare_kernel *kernel) {
 /* ---- CombinedNonMaxSuppression ---- */
 
 struct combined {
-    int64_t batch, boxes, per_box, classes; /* per_box: 1, or a box for each class */
+    int64_t batch, boxes, per_box, classes; /* per_box: 1, or one box per class */
     int64_t per_class, total, rows;         /* limits; rows of the outputs */
     struct suppression suppression;
     const float *all_boxes, *scores;
@@ -323,7 +324,7 @@ static tare_status open_combined(struct combined *c, const struct tare_kernel *k
     return TARE_OK;
 }
 
-/* All classes of one image into `found`, best first; returns how many. */
+/* Detects all classes of one image into `found`, best first; returns their number. */
 static int64_t detect(struct detection *found, const struct combined *c, int64_t image, struct candidate *heap,
                       struct candidate *selected) {
     int64_t count = 0;

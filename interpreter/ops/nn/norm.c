@@ -1,4 +1,4 @@
-/* Normalisation: batch normalisation in both modes, local response normalisation, and the L2 loss. */
+/* Batch normalization for inference and training, local response normalization, and L2Loss. */
 #include "interpreter/inference/infer.h"
 #include "interpreter/kernels/rowwise.h"
 #include "interpreter/ops/families.h"
@@ -10,7 +10,7 @@
 
 /* ---- batch normalisation ---- */
 
-/* x as [outer, channels, inner]; inner is 1 with channels last. */
+/* x as [outer, channels, inner]; inner is 1 for channels-last layout. */
 struct batch_norm {
     bool channels_first, training;
     float epsilon, average_factor;
@@ -29,7 +29,7 @@ static tare_status check_vectors(const struct tare_shape *shapes, int64_t channe
         const struct tare_shape *shape = &shapes[i];
         if (shape->rank < 0 || channels < 0) continue;
         if (shape->rank != 1) return TARE_FAIL(TARE_SHAPE, "%s has rank %d (expected 1)", names[i], shape->rank);
-        if (training && i >= 3 && shape->dims[0] == 0) continue; /* the running values may be left out */
+        if (training && i >= 3 && shape->dims[0] == 0) continue; /* the running statistics may be empty */
         if (shape->dims[0] >= 0 && shape->dims[0] != channels)
             return TARE_FAIL(TARE_SHAPE, "%s has %lld elements (expected %lld)", names[i], (long long)shape->dims[0],
                              (long long)channels);
@@ -84,7 +84,7 @@ static int64_t element(const struct batch_norm *norm, int64_t outer, int64_t cha
     return (outer * norm->channels + channel) * norm->inner + inner;
 }
 
-/* Mean and population variance of each channel, summed in double in the order of the elements. */
+/* Mean and population variance of each channel, summed in double in element order. */
 static void batch_moments(const struct batch_norm *norm, const float *x, float *mean, float *variance) {
     const double count = (double)(norm->outer * norm->inner);
     for (int64_t c = 0; c < norm->channels; c++) {
@@ -121,7 +121,7 @@ static void apply(const struct batch_norm *norm, float *y, const float *x, const
     }
 }
 
-/* The four vectors that go out: running mean and variance, and what the gradient would want. */
+/* Stores the four vector outputs: running mean and variance, and the moments that the gradient uses. */
 static tare_status store_moments(struct tare_kernel *kernel, const struct batch_norm *norm, const float *mean,
                                  const float *variance) {
     const int dtype = tare_node_type(kernel->node, "U", TARE_DT_FLOAT);
@@ -241,7 +241,7 @@ static tare_status run_l2_loss(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* ---- the form of old graphs: channels last, never in training ---- */
+/* ---- BatchNormWithGlobalNormalization: the op of old graphs, channels-last, inference only ---- */
 
 static tare_status infer_global_norm(struct tare_infer *infer) {
     TARE_TRY(tare_infer_want_rank(infer, 0, 4));

@@ -1,4 +1,4 @@
-/* Gradients of batch normalisation. In double, rounded once. */
+/* Gradients of batch normalization and local response normalization. Computed in double and rounded once. */
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/operand.h"
 
@@ -14,7 +14,7 @@ static tare_status infer_norm(struct tare_infer *infer) {
 
 struct norm {
     const struct tare_tensor *dy, *x, *scale, *mean, *variance;
-    int64_t channels, inner; /* elements behind a channel */
+    int64_t channels, inner; /* number of elements after the channel axis */
     double epsilon;
     bool training;
 };
@@ -86,7 +86,7 @@ static tare_status infer_lrn(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* One pixel: y_j = x_j * (bias + alpha * sum of squares around j) ^ -beta, where every neighbour takes part. */
+/* One pixel of y_j = x_j * (bias + alpha * sum of squares around j) ^ -beta; every neighbour contributes. */
 static void lrn_pixel(double *to, const struct tare_tensor *const tensors[3], int64_t at, int64_t channels,
                       int64_t radius, const double factors[3]) {
     for (int64_t j = 0; j < channels; j++) {

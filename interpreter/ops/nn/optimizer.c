@@ -1,5 +1,6 @@
-/* Optimizer steps: variables changed by a gradient, by resource handle or by TF1 reference. Training signatures have
- * them. Each element is computed in double from the values as they are held, and each variable is rounded once. */
+/* Optimizer steps: update variables from a gradient, through a resource handle or a TensorFlow 1 reference. Training
+ * signatures contain them. Each element is computed in double from the stored values and each variable is rounded
+ * once. */
 #include "interpreter/execution/variable.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/index.h"
@@ -8,19 +9,19 @@
 
 enum { MOST_SLOTS = 4, MOST_NUMBERS = 8 };
 
-/* One element of one step: slots[0] is the variable, the others the optimizer's own; numbers are the scalar operands in
- * their order. */
+/* One element of one step: slots[0] is the variable, the others are the optimizer's state; numbers are the scalar
+ * operands in their order. */
 struct point {
     double slots[MOST_SLOTS], grad;
     const double *numbers;
     bool nesterov, update_slots;
-    bool times_lr; /* Ftrl keeps its linear slot multiplied by the rate */
+    bool times_lr; /* Ftrl stores its linear slot multiplied by the learning rate */
 };
 
 /* A row's aux. */
 struct optimizer {
     int slots, numbers;
-    int grad; /* which operand behind the slots is the gradient: 0 … numbers */
+    int grad; /* index of the gradient among the operands after the slots: 0 … numbers */
     void (*step)(struct point *p);
 };
 
@@ -115,7 +116,7 @@ static void ftrl_v2(struct point *p) {
     follow(p, p->numbers[3], p->numbers[4]);
 }
 
-/* What is left of x when it is drawn towards 0 by l1 and l2 in a step of lr. */
+/* The soft-threshold operator: shrinks x towards 0 by l1 and l2 in a step of lr. */
 static double shrink(double x, double lr, double l1, double l2) {
     const double left = fabs(x) - lr * l1;
     return (l1 > 0 ? copysign(left > 0 ? left : 0, x) : x) / (1 + l2 * lr);
@@ -145,7 +146,7 @@ static void add_sign(struct point *p) {
     p->slots[0] -= n[0] * (n[1] + n[2] * sign_of(p->grad) * sign_of(p->slots[1])) * p->grad;
 }
 
-/* ---- all of them ---- */
+/* ---- common to all ---- */
 
 struct slots {
     struct tare_variable_object *variables[MOST_SLOTS];
@@ -190,7 +191,7 @@ static struct point point_of(const struct tare_node *node, const double *numbers
                            .times_lr = tare_node_bool(node, "multiply_linear_by_lr", false) };
 }
 
-/* Element `at` of the variables by element `i` of the gradient. */
+/* Updates element `at` of the variables with element `i` of the gradient. */
 static void step_at(struct point *p, const struct optimizer *o, const struct slots *slots, int64_t at,
                     const struct tare_tensor *grad, int64_t i) {
     p->grad = tare_tensor_get_f64(grad, i);
@@ -216,8 +217,8 @@ static tare_status run_optimizer(struct tare_kernel *kernel) {
     return kernel->n_outputs ? tare_kernel_forward(kernel, 0, 0) : TARE_OK;
 }
 
-/* The gradient has rows for some rows of the variables only, which the operand behind it names; a row that is named
- * twice takes two steps. */
+/* The gradient contains only some rows of the variables; the operand after it lists them. A row listed twice is
+ * updated twice. */
 static tare_status run_sparse(struct tare_kernel *kernel) {
     const struct optimizer *o = kernel->op->aux;
     const struct tare_tensor *grad = &kernel->inputs[o->slots + o->grad], *indices = grad + 1;
@@ -273,12 +274,12 @@ STEP(power_sign, 2, 4, 4);
 STEP(add_sign, 2, 4, 4);
 #undef STEP
 
-/* What T may be for every one of them. */
+/* The dtypes that all of these ops accept as T. */
 #define NUMBERS                                                                                                        \
     "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, qint16, "        \
     "quint16, uint16, complex128, half, uint32, uint64}"
 
-/* Both forms of a step on rows: by reference and by handle. */
+/* Both variants of a sparse step: by reference and by handle. */
 #define ROWS "; Tindices: {int32, int64}; use_locking: bool = false"
 #define BY_REFERENCE(op, in, more, table)                                                                              \
     {                                                                                                                  \

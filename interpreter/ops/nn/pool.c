@@ -1,4 +1,4 @@
-/* Pooling: maxima, means, and maxima with their places. */
+/* Pooling: MaxPool, AvgPool and MaxPoolWithArgmax, in 2 and 3 dimensions. */
 #include "interpreter/kernels/pool.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/floats.h"
@@ -13,7 +13,7 @@
 struct pool_kind {
     int spatial;
     bool average;
-    bool sizes_are_inputs; /* ksize and strides come as inputs 1 and 2 */
+    bool sizes_are_inputs; /* ksize and strides are inputs 1 and 2 */
 };
 static const struct pool_kind kind_max = { 2, false, false }, kind_max_v2 = { 2, false, true },
                               kind_max_3d = { 3, false, false }, kind_average = { 2, true, false },
@@ -27,14 +27,14 @@ static const struct pool_kind *kind_of(const struct tare_node *node) {
 
 static tare_status vector_input(int64_t values[5], size_t *count, const struct tare_tensor *tensor, const char *what) {
     if (tensor->shape.rank != 1 || tensor->elements > 5)
-        return TARE_FAIL(TARE_SHAPE, "%s is no vector of 4 or 5 elements", what);
+        return TARE_FAIL(TARE_SHAPE, "%s is not a vector of 4 or 5 elements", what);
     *count = (size_t)tensor->elements;
     for (size_t i = 0; i < *count; i++)
         values[i] = tare_tensor_get_i64(tensor, (int64_t)i);
     return TARE_OK;
 }
 
-/* `ksize` and `strides` are inputs 1 and 2 where the row says so. */
+/* `ksize` and `strides` are inputs 1 and 2 if the row sets sizes_are_inputs. */
 static tare_status parse_pool(struct tare_window *window, const struct tare_node *node, const struct tare_tensor *ksize,
                               const struct tare_tensor *strides) {
     TARE_TRY(tare_window_parse(window, node, kind_of(node)->spatial));
@@ -95,7 +95,7 @@ static tare_status geometry(struct tare_pool *pool, struct tare_layout *input, s
     return TARE_OK;
 }
 
-/* ---- plain loops, any type ---- */
+/* ---- reference loops for any dtype ---- */
 
 #define EACH_POSITION(body)                                                                                            \
     const int64_t positions = pool->out[0] * pool->out[1] * pool->out[2];                                              \
@@ -185,7 +185,7 @@ static plain_function *plain_of(int dtype, bool average) {
     }
 }
 
-/* ---- running ---- */
+/* ---- execution ---- */
 
 static void fast(float *to, const struct tare_pool *pool, const float *from, bool average) {
     if (average)
@@ -233,7 +233,7 @@ static tare_status reference_pool(struct tare_kernel *kernel) {
     return run_any(kernel, true);
 }
 
-/* The first of equal maxima counts; a window without one that compares (NaN) gives its first element. */
+/* The first of equal maxima wins; a window without comparable elements (NaN) yields its first element. */
 static void maxima_with_places(struct tare_tensor *output, struct tare_tensor *places, const struct tare_pool *pool,
                                const struct tare_tensor *input, bool with_batch) {
     const int64_t image = pool->in[0] * pool->in[1] * pool->in[2] * pool->channels;

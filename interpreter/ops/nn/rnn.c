@@ -1,4 +1,4 @@
-/* Fused recurrent cells: GRU, LSTM, and an LSTM over a whole sequence. Computed in float. */
+/* Fused recurrent cells: GRUBlockCell, LSTMBlockCell, and BlockLSTM over a whole sequence. Computed in float. */
 #include "interpreter/kernels/gemm.h"
 #include "interpreter/kernels/rowwise.h"
 #include "interpreter/ops/families.h"
@@ -50,7 +50,7 @@ struct affine {
     float *packed, *joined, *block;
 };
 
-/* Packs w, or takes it as it was kept, and makes room for the rows. */
+/* Packs w, or reuses the cached packing, and allocates the row buffers. */
 static tare_status open_affine(struct affine *affine, struct tare_kernel *kernel, struct tare_weights *weights,
                                const struct tare_tensor *source, const float *w) {
     const int64_t k = affine->in + affine->cell;
@@ -128,7 +128,7 @@ static tare_status run_gru(struct tare_kernel *kernel) {
 
 /* A row's aux. */
 struct lstm_kind {
-    bool sequence;                   /* x has a time axis in front, and input 0 is the number of steps */
+    bool sequence;                   /* x has a leading time axis, and input 0 is the number of steps */
     int input, cell, forget, output; /* order of the gates in w and b */
 };
 static const struct lstm_kind kind_cell = { false, 0, 1, 2, 3 }, kind_block = { true, 0, 1, 2, 3 },
@@ -160,7 +160,7 @@ static tare_status infer_lstm(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* Gates of one step to its outputs. `previous` is the cell state before. */
+/* Computes the outputs of one step from its gates. `previous` is the cell state before the step. */
 static void lstm_step(const struct lstm *l, const float *gates, const float *previous, int64_t first) {
     const int64_t cell = l->cell;
     for (int64_t i = 0; i < l->batch * cell; i++) {
@@ -195,7 +195,7 @@ static tare_status check_lstm(struct lstm *l, const struct tare_kernel *kernel) 
     l->cell = inputs[CS_PREV].shape.dims[1];
     l->steps = 1;
     if (l->kind->sequence) {
-        if (kernel->inputs[0].elements != 1) return TARE_FAIL(TARE_SHAPE, "seq_len_max is no scalar");
+        if (kernel->inputs[0].elements != 1) return TARE_FAIL(TARE_SHAPE, "seq_len_max is not a scalar");
         l->steps = tare_tensor_get_i64(&kernel->inputs[0], 0);
         if (l->steps < 0 || l->steps > inputs[X].shape.dims[0])
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "seq_len_max is %lld (expected 0 to %lld)", (long long)l->steps,

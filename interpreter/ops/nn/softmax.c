@@ -1,4 +1,4 @@
-/* Softmax and its logarithm along the last axis: exp(x - max), sums in double (docs/numerics.md: softmax-max-shift). */
+/* Softmax and LogSoftmax along the last axis: exp(x - max), sums in double (docs/numerics.md: softmax-max-shift). */
 #include "interpreter/kernels/elementary.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/floats.h"
@@ -15,7 +15,7 @@ struct softmax {
 };
 static const struct softmax softmax_op = { false }, log_softmax_op = { true };
 
-/* NaN is passed over: it comes into the sum all the same. */
+/* Ignores NaN, which propagates through the sum. */
 static float greatest_float(const float *x, int64_t n) {
     float lanes[8];
     for (int k = 0; k < 8; k++)
@@ -32,7 +32,7 @@ static float greatest_float(const float *x, int64_t n) {
     return lanes[0];
 }
 
-/* Lanes as in reductions: element i in lane i mod 8, lanes added in order. */
+/* Lanes as in reductions: element i is added in lane i mod 8, then the lanes in order. */
 static double sum_floats(const float *x, int64_t n) {
     double lanes[8] = { 0 };
     int64_t i = 0;
@@ -90,7 +90,7 @@ static tare_status run_doubles(struct tare_kernel *kernel, int64_t n, bool logar
     double *row = TARE_NEW_ARRAY(kernel->scratch, double, (size_t)n), *y = kernel->outputs[0].data;
     if (!row) return TARE_NO_MEMORY;
     for (int64_t i = 0; i < input->elements; i += n) {
-        softmax_row_of_doubles(row, x + i, n, logarithm); /* y may be x */
+        softmax_row_of_doubles(row, x + i, n, logarithm); /* y may alias x */
         for (int64_t k = 0; k < n; k++)
             y[i + k] = row[k];
     }

@@ -1,5 +1,5 @@
-/* Gradients of sliding windows: of convolutions by their filter (and input), of pools by their input. Plain loops in
- * double, rounded once: training signatures have them, and nothing is in a hurry. */
+/* Gradients of sliding-window ops: of convolutions with respect to the filter and the input, of pooling with respect
+ * to the input. Plain loops in double, rounded once; only training signatures use them, so they are not optimized. */
 #include "interpreter/inference/infer.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/operand.h"
@@ -11,7 +11,7 @@
 
 struct view {
     struct tare_layout layout;
-    int64_t batch, channel, spatial[3]; /* steps */
+    int64_t batch, channel, spatial[3]; /* strides */
 };
 
 static tare_status view_of(struct view *view, const struct tare_shape *shape, const struct tare_window *window,
@@ -30,14 +30,14 @@ static tare_status view_of(struct view *view, const struct tare_shape *shape, co
     return TARE_OK;
 }
 
-/* What all loops share: the window over `in`, and what comes out of it. */
+/* Parameters shared by all loops: the window over `in` and the output. */
 struct sweep {
     struct tare_window window;
     struct view in, out;
     int64_t size[3], pad[3];
 };
 
-/* `expected` output sizes must be those of the gradient. */
+/* Checks that the gradient has the `expected` output sizes. */
 static tare_status check_sweep(struct sweep *s) {
     for (int i = 0; i < 3; i++) {
         int64_t expected;
@@ -52,14 +52,14 @@ static tare_status check_sweep(struct sweep *s) {
     return TARE_OK;
 }
 
-/* A pair of an input's place (batch and position) and an output's that some cell of the window joins. */
+/* An input position and an output position (batch and location) that a cell of the window connects. */
 struct meeting {
     int64_t in, out, cell;
 };
 
 typedef void meet_function(void *arg, const struct sweep *s, const struct meeting *meeting);
 
-/* Cells [first, last) of the window at output `at` that lie inside along axis i. */
+/* Cells [first, last) of the window at output `at` that are inside the input along axis i. */
 static void cells_inside(int64_t *first, int64_t *last, const struct sweep *s, int i, int64_t at) {
     const int64_t start = at * s->window.stride[i] - s->pad[i], step = s->window.dilation[i];
     const int64_t left = s->in.layout.spatial[i] - start;
@@ -102,14 +102,14 @@ static void sweep_all(const struct sweep *s, meet_function *fn, void *arg) {
 /* A row's aux. */
 struct convolution {
     int spatial;
-    bool depthwise, by_filter; /* the gradient of the filter, else of the input */
-    bool sizes;                /* the operand that is not there is given by its shape, else by a tensor of that shape */
+    bool depthwise, by_filter; /* computes the gradient of the filter; otherwise that of the input */
+    bool sizes;                /* the missing operand is described by its shape; otherwise by a tensor of that shape */
 };
 
 struct products {
     const struct tare_tensor *dy, *other; /* other: the input or the filter */
     double *sums;
-    int64_t in_channels, per_group, out_channels; /* per_group: of the input, what one output channel sees */
+    int64_t in_channels, per_group, out_channels; /* per_group: input channels that one output channel uses */
     bool depthwise, by_filter;
 };
 
@@ -129,7 +129,7 @@ static void multiply(void *arg, const struct sweep *s, const struct meeting *m) 
     }
 }
 
-/* Which inputs are what: the operand that is sized, and the one that takes part. */
+/* Returns the indices of the operand that only has a size and of the operand that is used. */
 static void operands(const struct convolution *kind, size_t *sized, size_t *present) {
     *sized = kind->by_filter ? 1 : 0;
     *present = kind->by_filter ? 0 : 1;
@@ -164,7 +164,7 @@ static tare_status open_convolution(struct sweep *s, struct products *p, const s
     p->in_channels = s->in.layout.channels;
     p->per_group = p->depthwise ? 1 : third;
     p->out_channels = s->out.layout.channels;
-    /* a depthwise filter [.., c, m] is a grouped one [.., 1, c * m] */
+    /* a depthwise filter [.., c, m] is a grouped filter [.., 1, c * m] */
     const bool fits = p->depthwise ? third == p->in_channels && third * last == p->out_channels
                                    : third > 0 && p->in_channels % third == 0 && last == p->out_channels &&
                                          p->in_channels > 0 && last % (p->in_channels / third) == 0;
@@ -222,8 +222,8 @@ static tare_status infer_pool(struct tare_infer *infer) {
 struct spreading {
     const struct tare_tensor *grad, *input;
     double *sums;
-    int64_t *best;   /* by output element: the input element of the first maximum; -1: none yet */
-    int64_t *counts; /* by output place, of cells inside */
+    int64_t *best;   /* for each output element, the input element of the first maximum; -1: none yet */
+    int64_t *counts; /* for each output position, the number of cells inside the input */
 };
 
 static void find_best(void *arg, const struct sweep *s, const struct meeting *m) {

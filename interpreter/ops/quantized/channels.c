@@ -1,3 +1,4 @@
+/* Per-channel iteration and integer access for quantized dtypes (channels.h). */
 #include "interpreter/ops/quantized/channels.h"
 
 tare_status tare_channels_of(struct tare_channels *channels, const struct tare_shape *shape, int64_t axis) {
@@ -8,7 +9,7 @@ tare_status tare_channels_of(struct tare_channels *channels, const struct tare_s
     if (axis >= 0) channels->count = shape->dims[axis];
     for (int i = 0; i < shape->rank; i++) {
         if (i < axis) channels->outer *= shape->dims[i];
-        if (i > axis) channels->inner *= shape->dims[i]; /* all of them for a negative axis */
+        if (i > axis) channels->inner *= shape->dims[i]; /* all dimensions for a negative axis */
     }
     return TARE_OK;
 }

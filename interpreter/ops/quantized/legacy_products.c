@@ -1,5 +1,5 @@
 /* TensorFlow 1's quantized products, convolutions and pools: 8-bit operands with ranges, exact 32-bit sums, and the
- * range that the sums stand for. */
+ * range that the sums represent. */
 #include "interpreter/kernels/pool.h"
 #include "interpreter/ops/quantized/channels.h"
 #include "interpreter/ops/support/exact.h"
@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* The operands of a product, zero points taken off, so that padding is zero. */
+/* The operands of a product with zero points subtracted, so that padding is zero. */
 struct operands {
     struct tare_span a, b, c;
     int32_t *values[2];
@@ -67,8 +67,8 @@ static tare_status infer_matmul(struct tare_infer *infer) {
     return TARE_FAIL(TARE_SHAPE, "inner sizes differ: %lld and %lld", (long long)k, (long long)k2);
 }
 
-/* `rows` by `columns` elements turned about. */
-static int32_t *turned(struct tare_arena *arena, const int32_t *from, int64_t rows, int64_t columns) {
+/* Transposes an array of `rows` by `columns` elements. */
+static int32_t *transposed(struct tare_arena *arena, const int32_t *from, int64_t rows, int64_t columns) {
     int32_t *to = TARE_NEW_ARRAY(arena, int32_t, (size_t)(rows * columns));
     if (to) tare_layout_to_last(to, from, 1, rows, columns, sizeof *to);
     return to;
@@ -88,9 +88,9 @@ static tare_status run_matmul(struct tare_kernel *kernel) {
         return TARE_OK;
     }
     if (tare_node_bool(kernel->node, "transpose_a", false))
-        operands.values[0] = turned(kernel->scratch, operands.values[0], k, m);
+        operands.values[0] = transposed(kernel->scratch, operands.values[0], k, m);
     if (tare_node_bool(kernel->node, "transpose_b", false))
-        operands.values[1] = turned(kernel->scratch, operands.values[1], n, k);
+        operands.values[1] = transposed(kernel->scratch, operands.values[1], n, k);
     if (!operands.values[0] || !operands.values[1]) return TARE_NO_MEMORY;
     const struct tare_exact exact = exact_of(&operands, kernel);
     return tare_exact_product(kernel->outputs[0].data, &exact, 1, m, n, k);
@@ -148,7 +148,7 @@ static tare_status run_conv(struct tare_kernel *kernel) {
     return tare_exact_conv(kernel->outputs[0].data, &exact, &conv);
 }
 
-/* ---- pools: integers of one byte, the range stays ---- */
+/* ---- pooling: one-byte integers; the range is unchanged ---- */
 
 static tare_status pool_of(struct tare_pool *pool, struct tare_shape *output, const struct tare_node *node,
                            const struct tare_shape *input) {
@@ -179,7 +179,7 @@ static tare_status infer_pool(struct tare_infer *infer) {
     return pool_of(&pool, &infer->outputs[0], infer->node, &infer->inputs[0]);
 }
 
-/* The greatest value of a window, or its mean cut to an integer. */
+/* The maximum of a window, or its mean truncated to an integer. */
 static int32_t pooled(const struct tare_pool *pool, const struct tare_tensor *input, int64_t image, const int64_t at[3],
                       int64_t channel, bool average) {
     int64_t first[3], last[3], sum = 0, count = 0;

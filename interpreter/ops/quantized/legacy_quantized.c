@@ -1,6 +1,5 @@
-/* TensorFlow 1's quantized ops that work element by element: changes of range, activations, bias, sums and products,
- * concatenation. Each integer tensor goes with its range as two more tensors
- * (interpreter/ops/quantized/quantized_range.h). */
+/* TensorFlow 1's element-wise quantized ops: requantization, activations, bias, sums and products, concatenation.
+ * Each integer tensor is accompanied by its range in two more tensors (interpreter/ops/quantized/quantized_range.h). */
 #include "interpreter/ops/quantized/channels.h"
 #include "interpreter/ops/support/elementwise.h"
 #include "interpreter/ops/families.h"
@@ -13,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- shapes: output 0 as input 0, then two scalars ---- */
+/* ---- shapes: output 0 has the shape of input 0, followed by two scalars ---- */
 
 static tare_status infer_ranged(struct tare_infer *infer) {
     for (size_t i = 0; i < infer->n_outputs; i++)
@@ -27,9 +26,9 @@ static tare_status infer_two(struct tare_infer *infer) {
     return tare_shape_broadcast(&infer->outputs[0], &infer->inputs[0], &infer->inputs[1]);
 }
 
-/* ---- other ranges ---- */
+/* ---- requantization ---- */
 
-/* The range that the values take, with its lower end at 0 or below. */
+/* The range of the values that occur, with its lower end at 0 or below. */
 static struct tare_span used_span(const struct tare_tensor *input, const struct tare_span *span) {
     int64_t lowest, highest;
     tare_quantized_limits(input->dtype, &lowest, &highest);
@@ -79,7 +78,7 @@ static tare_status run_shrink(struct tare_kernel *kernel) {
     return to_span(kernel, &span, &used);
 }
 
-/* ---- a range for each place of the last axis; integers of 32 bits stand for value / 2^31 of the larger end ---- */
+/* ---- per-channel ranges along the last axis; 32-bit integers represent value / 2^31 of the larger end ---- */
 
 struct ends {
     int64_t depth;
@@ -153,7 +152,7 @@ static tare_status run_requantize_channels(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* ---- activations: the range stays ---- */
+/* ---- activations: the range is unchanged ---- */
 
 static tare_status clamp(struct tare_kernel *kernel, size_t first_end, bool has_limit, float limit) {
     const struct tare_tensor *input = &kernel->inputs[0];
@@ -186,7 +185,7 @@ static tare_status run_relu_x(struct tare_kernel *kernel) {
     return clamp(kernel, 2, true, TARE_CONST_DATA(float, &kernel->inputs[1])[0]);
 }
 
-/* ---- shape only ---- */
+/* ---- shape-only ops ---- */
 
 static tare_status infer_reshape(struct tare_infer *infer) {
     const struct tare_tensor *expected = infer->input_values[1];
@@ -198,7 +197,7 @@ static tare_status infer_reshape(struct tare_infer *infer) {
     if (count < 0) return TARE_OK;
     for (int d = 0; d < count; d++) {
         if (dims[d] < -1 || (dims[d] == -1 && open >= 0))
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "shape holds %lld at %d", (long long)dims[d], d);
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "shape contains %lld at %d", (long long)dims[d], d);
         if (dims[d] == -1)
             open = d;
         else if (!tare_mul_i64(&known, known, dims[d]))
@@ -209,7 +208,7 @@ static tare_status infer_reshape(struct tare_infer *infer) {
         if (open >= 0 && known > 0) dims[open] = elements / known;
         if (open >= 0 && known == 0) return TARE_FAIL(TARE_INVALID_ARGUMENT, "shape leaves dimension %d open", open);
         if (known * (open >= 0 ? dims[open] : 1) != elements)
-            return TARE_FAIL(TARE_SHAPE, "%lld elements do not fit the shape", (long long)elements);
+            return TARE_FAIL(TARE_SHAPE, "%lld elements do not match the shape", (long long)elements);
     }
     return tare_shape_from_dims(&infer->outputs[0], count, dims);
 }
@@ -223,7 +222,7 @@ static tare_status run_reshape(struct tare_kernel *kernel) {
     return tare_span_outputs(kernel, 1, &span);
 }
 
-/* ---- bias: both are brought to a range 2^17 times as wide, so that nothing overflows ---- */
+/* ---- bias: both operands are converted to a range 2^17 times as wide, so that nothing overflows ---- */
 
 static tare_status run_bias(struct tare_kernel *kernel) {
     const struct tare_tensor *input = &kernel->inputs[0], *bias = &kernel->inputs[1];
@@ -258,7 +257,8 @@ static tare_status run_bias(struct tare_kernel *kernel) {
 
 /* ---- sums and products of two tensors ---- */
 
-/* What a quint8 value is in another span: the first two steps are converted, the others follow in equal distance. */
+/* Converts quint8 values to another span: the first two steps are converted exactly, the others follow at equal
+ * distances. */
 struct ladder {
     int64_t first, step;
 };
@@ -314,7 +314,7 @@ static tare_status run_add(struct tare_kernel *kernel) {
     TARE_TRY(tare_span_outputs(kernel, 1, &pair.z));
     if (kernel->outputs[0].elements == 0) return TARE_OK;
     struct ladder lx = ladder_of(&pair.x, &pair.z), ly = ladder_of(&pair.y, &pair.z);
-    /* a single element is converted by itself */
+    /* a single element is converted on its own */
     if (kernel->inputs[0].elements == 1)
         lx = (struct ladder){
             tare_span_quantize(&pair.z, tare_span_real(&pair.x, TARE_CONST_DATA(uint8_t, &kernel->inputs[0])[0])), 0
@@ -338,7 +338,7 @@ static tare_status run_multiply(struct tare_kernel *kernel) {
 }
 #undef EACH_PAIR
 
-/* ---- batch normalisation in fixed point: 32 bits for -2^20 to 2^20 ---- */
+/* ---- batch normalization in fixed point: 32 bits for -2^20 to 2^20 ---- */
 
 static tare_status run_batch_norm(struct tare_kernel *kernel) {
     const struct tare_tensor *input = &kernel->inputs[0];
@@ -377,7 +377,7 @@ static tare_status run_batch_norm(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* ---- instance normalisation: each channel of each picture by its own mean and variance, in float ---- */
+/* ---- instance normalization: each channel of each image by its own mean and variance, in float ---- */
 
 struct normed {
     int64_t pixels, channels;
@@ -438,10 +438,10 @@ static tare_status run_instance_norm(struct tare_kernel *kernel) {
     return tare_span_outputs(kernel, 1, &y);
 }
 
-/* ---- concatenation in the range that holds them all ---- */
+/* ---- concatenation in the union of the ranges ---- */
 
 struct parts {
-    size_t first, axis, mins; /* inputs */
+    size_t first, axis, mins; /* indices of inputs */
     size_t count;
 };
 
@@ -506,7 +506,7 @@ static tare_status run_concat(struct tare_kernel *kernel) {
     if (!spans) return TARE_NO_MEMORY;
     if (tare_dtype_get(first->dtype)->class != TARE_CLASS_QUANTIZED)
         return TARE_FAIL(TARE_UNSUPPORTED, "values of %s (expected quantized integers)", tare_dtype_name(first->dtype));
-    if (kernel->inputs[parts.axis].elements != 1) return TARE_FAIL(TARE_SHAPE, "the axis is no scalar");
+    if (kernel->inputs[parts.axis].elements != 1) return TARE_FAIL(TARE_SHAPE, "the axis is not a scalar");
     TARE_TRY(part_spans(kernel, &parts, spans, &all));
     TARE_TRY(tare_operand_shapes(kernel, &shapes));
     TARE_TRY(tare_kernel_output(kernel, 0, first->dtype, &shapes[0]));

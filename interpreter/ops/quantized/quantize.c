@@ -1,5 +1,5 @@
-/* Quantization as TensorFlow's own ops do it: fake quantization with nudged ranges, QuantizeV2 and Dequantize in their
- * modes, and quantize-and-dequantize. Arithmetic is in float, step by step, as there. */
+/* TensorFlow's quantization ops: fake quantization with nudged ranges, QuantizeV2 and Dequantize in their modes, and
+ * QuantizeAndDequantize. Arithmetic is in float with the same steps as in TensorFlow. */
 #include "interpreter/ops/quantized/channels.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/floats.h"
@@ -12,10 +12,10 @@
 
 /* ---- fake quantization ---- */
 
-/* Rule fake-quant-nudge: the range is moved so that zero is one of the steps. */
+/* Rule fake-quant-nudge: the range is shifted so that zero is one of the steps. */
 struct nudged {
-    float low, high, scale, inverse, zero; /* zero: the step that zero has */
-    bool empty;                            /* 0 … 0: everything becomes 0 */
+    float low, high, scale, inverse, zero; /* zero: the step that represents 0.0 */
+    bool empty;                            /* the range 0 … 0: all outputs are 0 */
 };
 
 static struct nudged nudge(float low, float high, int64_t bits, bool narrow) {
@@ -61,7 +61,7 @@ static tare_status run_fake_args(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* min and max are scalars, or have an entry for each place of the last axis. */
+/* min and max are scalars, or have one entry per position of the last axis. */
 static tare_status run_fake_vars(struct tare_kernel *kernel, bool per_channel) {
     const struct tare_tensor *inputs = kernel->inputs;
     struct tare_channels channels;
@@ -94,7 +94,7 @@ static tare_status run_fake_vars_channels(struct tare_kernel *kernel) {
     return run_fake_vars(kernel, true);
 }
 
-/* What the inside of the range got goes on; what lay below it belongs to min, what lay above to max. */
+/* Gradients inside the range pass through; the gradient below it is added to min, the gradient above it to max. */
 static tare_status run_fake_args_gradient(struct tare_kernel *kernel) {
     int64_t bits;
     bool narrow;
@@ -178,15 +178,15 @@ static tare_status mode_of(enum mode *mode, const struct tare_node *node) {
     return TARE_FAIL(TARE_INVALID_ARGUMENT, "mode '%s'", name);
 }
 
-/* What one channel needs. */
+/* The parameters of one channel. */
 struct quantizer {
     enum mode mode;
     bool half_even, is_signed, narrow;
     int64_t lowest, highest; /* of the dtype */
     float low, high;         /* range */
-    float scale;             /* steps a unit */
+    float scale;             /* steps per unit */
     float half_range;
-    float low_steps; /* MIN_FIRST: the low end in steps */
+    float low_steps; /* MIN_FIRST: the low end of the range in steps */
 };
 
 static float clamp_float(float x, float low, float high) {
@@ -357,7 +357,7 @@ struct round_trip_range {
     double low, high, scale, inverse;
 };
 
-/* Steps in T's precision: `is_double` keeps doubles, else each result is rounded to float. */
+/* Rounds an intermediate result to T's precision: double if `is_double`, otherwise float. */
 static double in_type(double x, bool is_double) {
     return is_double ? x : (double)(float)x;
 }
@@ -401,7 +401,7 @@ static tare_status round_trip_attrs(struct round_trip *how, const struct tare_ke
         .bits = tare_node_int(node, "num_bits", 8),
     };
     if (kernel->n_inputs > 3) {
-        if (kernel->inputs[3].elements != 1) return TARE_FAIL(TARE_SHAPE, "num_bits is no scalar");
+        if (kernel->inputs[3].elements != 1) return TARE_FAIL(TARE_SHAPE, "num_bits is not a scalar");
         how->bits = tare_tensor_get_i64(&kernel->inputs[3], 0);
     }
     if (how->bits < 1 || how->bits > (how->is_signed ? 62 : 61))
@@ -409,7 +409,7 @@ static tare_status round_trip_attrs(struct round_trip *how, const struct tare_ke
     return TARE_OK;
 }
 
-/* The channel's own range when none is given. */
+/* Measures the channel's range if none is given. */
 static void measure(const struct tare_tensor *input, const struct tare_channels *channels, int64_t channel, double *low,
                     double *high) {
     const int64_t inner = channels->inner;

@@ -1,3 +1,4 @@
+/* Conversions of TensorFlow 1's quantized numbers (quantized_range.h; rule span-quantized in docs/numerics.md). */
 #include "interpreter/ops/quantized/quantized_range.h"
 
 #include "interpreter/ops/quantized/channels.h"
@@ -10,10 +11,10 @@ static double steps_of(int dtype) {
 
 /* ---- one value ---- */
 
-/* The nearest integer of a double that may be anything. */
+/* Rounds to the nearest integer; defined for any double. */
 static int64_t whole(double x) {
     x = round(x);
-    if (!(x > -0x1p62)) return -((int64_t)1 << 62); /* NaN, too */
+    if (!(x > -0x1p62)) return -((int64_t)1 << 62); /* also NaN */
     return x > 0x1p62 ? (int64_t)1 << 62 : (int64_t)x;
 }
 
@@ -80,7 +81,7 @@ struct tare_span_writer tare_span_writer(const struct tare_span *span) {
     if (span->max != span->min) writer.scale = (float)((steps_of(span->dtype) - 1.0) / (double)(span->max - span->min));
     writer.shift = roundf(span->min * writer.scale) - (float)lowest;
     writer.low = (float)lowest;
-    writer.high = span->dtype == TARE_DT_QINT32 ? 2147483520.0f : (float)highest; /* the last float below 2^31 */
+    writer.high = span->dtype == TARE_DT_QINT32 ? 2147483520.0f : (float)highest; /* the largest float below 2^31 */
     return writer;
 }
 
@@ -90,7 +91,7 @@ int32_t tare_span_write(const struct tare_span_writer *writer, float value) {
     return (int32_t)(steps < writer->high ? steps : writer->high);
 }
 
-/* 16 bits behind the point; the integers of the input are 32 bits of fraction of its range. */
+/* Fixed point with 16 fraction bits; the input integers are 32-bit fractions of its range. */
 struct fixed_point {
     int64_t scale, shift;
 };

@@ -1,6 +1,6 @@
-/* TensorFlow 1's quantized numbers: a tensor's integers span [min, max], both ends included, and zero need not be a
- * step. Two ways of converting: one value at a time in double, and whole arrays in float; they round differently, and
- * each op is bound to one of them. */
+/* TensorFlow 1's quantized numbers: the integers of a tensor span [min, max], both ends included, and zero is not
+ * necessarily a step. There are two conversions, single values in double and whole arrays in float, which round
+ * differently; each op uses the one that TensorFlow's kernel uses. */
 #ifndef TARE_INTERPRETER_OPS_QUANTIZED_QUANTIZED_RANGE_H
 #define TARE_INTERPRETER_OPS_QUANTIZED_QUANTIZED_RANGE_H
 
@@ -13,12 +13,12 @@ struct tare_span {
 
 /* ---- one value, in double ---- */
 
-/* What `x` is in steps, not held to the dtype's limits; the lowest step when the range is empty. */
+/* Converts `x` to steps without clamping to the dtype; the lowest step if the range is empty. */
 int64_t tare_span_steps(const struct tare_span *span, float x);
-/* The same within the limits. */
+/* The same, clamped to the dtype. */
 int32_t tare_span_quantize(const struct tare_span *span, float x);
 float tare_span_real(const struct tare_span *span, int32_t value);
-/* The range of products of two spans' integers, zero points taken off, as integers of `dtype`. */
+/* The range of products of two spans' integers, zero points subtracted, as integers of `dtype`. */
 struct tare_span tare_span_of_products(const struct tare_span *a, const struct tare_span *b, int dtype);
 
 /* ---- arrays, in float ---- */
@@ -32,19 +32,19 @@ struct tare_span_writer {
 struct tare_span_reader tare_span_reader(const struct tare_span *span);
 struct tare_span_writer tare_span_writer(const struct tare_span *span);
 int32_t tare_span_write(const struct tare_span_writer *writer, float value);
-/* `count` integers from one span to another; qint32 to quint8 in fixed point. */
+/* Converts `count` integers from one span to another; qint32 to quint8 in fixed point. */
 void tare_span_requantize(struct tare_tensor *to, int64_t to_first, const struct tare_span *to_span,
                           const struct tare_tensor *from, int64_t from_first, const struct tare_span *from_span,
                           int64_t count);
 
 /* ---- operands ---- */
 
-/* Input `first` is the minimum and the next one the maximum of integers of `dtype`: scalars (or one element), finite.
- */
+/* Reads a span of integers of `dtype`: input `first` is the minimum and the next one the maximum; scalars (or one
+ * element), finite. */
 tare_status tare_span_operand(struct tare_span *span, const struct tare_kernel *kernel, size_t first, int dtype);
-/* As tare_span_operand; TARE_INVALID_ARGUMENT unless max > min. */
+/* The same, but returns TARE_INVALID_ARGUMENT unless max > min. */
 tare_status tare_span_proper(struct tare_span *span, const struct tare_kernel *kernel, size_t first, int dtype);
-/* Outputs `first` and the next one: the ends as scalars. */
+/* Writes the ends of the span as scalars to outputs `first` and first + 1. */
 tare_status tare_span_outputs(struct tare_kernel *kernel, size_t first, const struct tare_span *span);
 /* TARE_UNSUPPORTED unless the dtypes are integers of at most 32 bits. */
 tare_status tare_span_dtypes(const struct tare_kernel *kernel, size_t n_inputs);

@@ -1,5 +1,5 @@
-/* The uniform-quantized ops. Integer results are scaled by a multiplier of 31 bits and a shift (rule
- * requantize-fixed-point: one rounding, half up), as TensorFlow's kernels do. */
+/* The UniformQuantize ops. Integer results are scaled by a 31-bit multiplier and a shift (rule
+ * requantize-fixed-point: one rounding, half up), as in TensorFlow's kernels. */
 #include "base/clamp.h"
 #include "interpreter/ops/quantized/channels.h"
 #include "interpreter/kernel.h"
@@ -22,7 +22,7 @@ struct multiplier {
 
 static tare_status set_multiplier(struct multiplier *out, double scale) {
     if (!isfinite(scale) || scale <= 0)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "scales give %g (expected a positive number)", scale);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "scales contains %g (expected a positive number)", scale);
     int64_t value = (int64_t)round(frexp(scale, &out->shift) * 2147483648.0);
     if (value == 2147483648LL) {
         value /= 2;
@@ -50,8 +50,8 @@ struct parameters {
     bool is_scalar; /* one entry for all channels */
 };
 
-/* Attributes prefix + quantization_axis, …_min_val, …_max_val; scales and zero points are inputs `first`, `first` + 1.
- */
+/* Reads the attributes prefix + quantization_axis, …_min_val and …_max_val; scales and zero points are inputs
+ * `first` and `first` + 1. */
 static tare_status parameters_of(struct parameters *out, const struct tare_kernel *kernel, const char *prefix,
                                  size_t first, const struct tare_shape *shape) {
     char name[64];
@@ -84,9 +84,9 @@ static int32_t zero_at(const struct parameters *p, int64_t channel) {
     return p->zero_points[p->is_scalar ? 0 : channel];
 }
 
-/* ---- element by element ---- */
+/* ---- element-wise ---- */
 
-/* floor(x / scale + 1/2) + zero point, with 1 / scale rounded to float first; NaN becomes the lowest. */
+/* floor(x / scale + 1/2) + zero point, with 1 / scale rounded to float first; NaN becomes the lowest value. */
 static int32_t quantize(float x, float scale, int32_t zero_point, int64_t lowest, int64_t highest) {
     const float steps = floorf(x * (1.0f / scale) + 0.5f);
     if (!(steps > -2147483648.0f)) return (int32_t)tare_clamp((int64_t)INT32_MIN + zero_point, lowest, highest);
@@ -125,12 +125,12 @@ static tare_status run_uniform_dequantize(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* Multipliers from one quantization to another, an entry for each channel of whichever has channels. */
+/* Computes the multipliers from one quantization to another, with one entry per channel of whichever is per channel. */
 static tare_status multipliers_between(struct multiplier **out, struct tare_channels *channels,
                                        struct tare_arena *scratch, const struct parameters *from,
                                        const struct parameters *to) {
     if (!from->is_scalar && !to->is_scalar && from->channels.count != to->channels.count)
-        return TARE_FAIL(TARE_SHAPE, "both sides have channels, but not as many");
+        return TARE_FAIL(TARE_SHAPE, "both operands are per channel, but with different numbers of channels");
     *channels = from->is_scalar ? to->channels : from->channels;
     *out = TARE_NEW_ARRAY(scratch, struct multiplier, (size_t)channels->count);
     if (!*out) return TARE_NO_MEMORY;
@@ -157,7 +157,7 @@ static tare_status run_uniform_requantize(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* min and max are laid out like the scales. */
+/* min and max have the layout of the scales. */
 static tare_status run_uniform_clip(struct tare_kernel *kernel) {
     const struct tare_tensor *input = &kernel->inputs[0];
     struct parameters p;
@@ -184,7 +184,7 @@ static int32_t wrapping_add(int32_t a, int32_t b) {
     return (int32_t)((uint32_t)a + (uint32_t)b);
 }
 
-/* Where operand element for output position `i` lies under broadcasting. */
+/* Operand index for output position `i` under broadcasting. */
 static int64_t broadcast_place(const struct tare_shape *output, const struct tare_shape *operand, int64_t i) {
     int64_t place = 0, step = 1;
     for (int axis = output->rank - 1; axis >= 0; axis--) {
@@ -198,7 +198,7 @@ static int64_t broadcast_place(const struct tare_shape *output, const struct tar
     return place;
 }
 
-/* Output channel of position i when the output has channels and the operand has one entry for all. */
+/* Finds the output channel of position i if the output is per channel and the operand per tensor. */
 static tare_status run_uniform_add(struct tare_kernel *kernel) {
     const struct tare_tensor *lhs = &kernel->inputs[0], *rhs = &kernel->inputs[1];
     struct parameters left, right, to;
@@ -231,15 +231,17 @@ static tare_status infer_add(struct tare_infer *infer) {
 }
 
 /* ---- products and convolutions ----
- * Both are a convolution over channels-last arrays (a product has one position and tap a row). The left operand comes
- * as int32 with its zero point taken off, so that padding is zero; the right one's zero points are taken off too. */
+ *
+ * Both are convolutions of channels-last arrays (a product has one position and one tap per row). The left operand
+ * is int32 with its zero point subtracted, so that padding is zero; the zero points of the right operand are
+ * subtracted as well. */
 
 struct uniform_sum {
     struct tare_general_conv general;
     bool is_dot, hybrid;
     const struct tare_tensor *lhs, *rhs;
     struct parameters right;
-    float *image_scales; /* hybrid: of each image (row) */
+    float *image_scales; /* hybrid: scale of each image (row) */
 };
 
 static tare_status list_or(int64_t *values, const struct tare_node *node, const char *name, int count, int64_t fill) {
@@ -297,7 +299,7 @@ static int64_t image_size(const struct tare_conv *conv) {
     return conv->in[0] * conv->in[1] * conv->in[2] * conv->in_channels;
 }
 
-/* One image quantized to -128 … 127 by its own range; written with the zero point taken off. */
+/* Quantizes one image to -128 … 127 by its own range and stores it with the zero point subtracted. */
 static float quantize_image(int32_t *to, const float *from, int64_t count) {
     float low = 0, high = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -341,7 +343,7 @@ static tare_status left_values(struct tare_kernel *kernel, int32_t **out, struct
     return TARE_OK;
 }
 
-/* The right operand in the kernel's order as int32 without zero points. */
+/* The right operand in the kernel's layout as int32 without zero points. */
 static tare_status right_values(struct tare_kernel *kernel, int32_t **out, struct uniform_sum *sum) {
     const struct tare_general_conv *general = &sum->general;
     const int64_t n = general->conv.out_channels;
@@ -357,7 +359,7 @@ static tare_status right_values(struct tare_kernel *kernel, int32_t **out, struc
     return TARE_OK;
 }
 
-/* Sums to outputs in channels-last order, in place: floats for hybrid ops, requantized integers else. */
+/* Converts sums in channels-last order to outputs, in place: floats for hybrid ops, otherwise requantized integers. */
 static tare_status finish(struct tare_kernel *kernel, int32_t *sums, const struct uniform_sum *sum, int64_t count) {
     const int64_t n = sum->general.conv.out_channels;
     const int64_t image = count / (sum->general.conv.batch > 0 ? sum->general.conv.batch : 1);
@@ -443,7 +445,7 @@ static tare_status infer_conv(struct tare_infer *infer) {
     struct tare_shape lhs = infer->inputs[0];
     if (lhs.rank < 3 || !tare_shape_is_known(&infer->inputs[1])) return TARE_OK;
     TARE_TRY(tare_conv_dims_read(&dims, infer->node, "dimension_numbers", lhs.rank, TARE_CONV_UNIFORM));
-    if (lhs.dims[dims.input_batch] < 0) lhs.dims[dims.input_batch] = 1; /* made unknown again below */
+    if (lhs.dims[dims.input_batch] < 0) lhs.dims[dims.input_batch] = 1; /* restored to unknown below */
     if (!tare_shape_is_known(&lhs)) {
         infer->outputs[0] = lhs;
         for (int i = 0; i < lhs.rank; i++)

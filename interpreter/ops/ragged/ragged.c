@@ -1,4 +1,4 @@
-/* Ragged tensors: values with nested row splits. */
+/* RaggedRange, RaggedGather and RaggedTensorToSparse. A ragged tensor consists of values and nested row splits. */
 #include "base/alloc.h"
 #include "interpreter/ops/support/index.h"
 #include "interpreter/ops/support/move.h"
@@ -27,7 +27,7 @@ static tare_status infer_range(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* Elements of one row. */
+/* Number of elements of one row. */
 static tare_status range_size(int64_t *size, const struct tare_tensor *start, const struct tare_tensor *limit,
                               const struct tare_tensor *delta, int64_t a, int64_t b, int64_t c) {
     *size = 0;
@@ -127,18 +127,18 @@ static tare_status infer_gather(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* Spans of one level: rows first … last-1. */
+/* Row ranges of one level: rows first … last-1. */
 struct span {
     int64_t first, last;
 };
 
-/* The spans of the level below. */
+/* Computes the ranges of the next inner level. */
 static void descend(const struct tare_tensor *splits, struct span *spans, int64_t n_spans) {
     for (int64_t i = 0; i < n_spans; i++)
         spans[i] = (struct span){ tare_index_at(splits, spans[i].first), tare_index_at(splits, spans[i].last) };
 }
 
-/* Output level `level` = the lengths of the rows that `spans` name. */
+/* Writes output level `level`: the lengths of the rows in `spans`. */
 static tare_status write_level(struct tare_kernel *kernel, size_t level, const struct tare_tensor *splits,
                                const struct span *spans, int64_t n_spans) {
     struct tare_shape shape;
@@ -184,7 +184,7 @@ static tare_status run_gather(struct tare_kernel *kernel) {
         if (index < 0 || index >= limit) return tare_index_fault("indices", indices, i, index, limit);
         spans[i] = (struct span){ index, index + 1 };
     }
-    for (size_t i = 0; i < nested; i++) { /* one row alone has no splits of its own */
+    for (size_t i = 0; i < nested; i++) { /* a single row has no splits of its own */
         if (i || indices->shape.rank)
             TARE_TRY(write_level(kernel, level++, &kernel->inputs[i], spans, indices->elements));
         descend(&kernel->inputs[i], spans, indices->elements);
@@ -219,7 +219,7 @@ static tare_status infer_to_sparse(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* Coordinates of one value: walks up the nested splits, cursors[i] being the row of level i that holds it. */
+/* Coordinates of one value: walks up the nested splits; cursors[i] is the row of level i that contains it. */
 static tare_status run_to_sparse(struct tare_kernel *kernel) {
     size_t nested = kernel->n_inputs - 1;
     const struct tare_tensor *values = &kernel->inputs[nested];

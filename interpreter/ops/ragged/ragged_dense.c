@@ -1,5 +1,5 @@
-/* RaggedTensorToTensor: a ragged tensor, whose rows are described by splits or by the row of each value, laid out in a
- * dense one; what lies outside is cut, what is missing gets the default. */
+/* RaggedTensorToTensor: converts a ragged tensor, whose rows are described by splits or by the row of each value, to
+ * a dense one. Values outside the shape are dropped; missing elements get the default. */
 #include "base/alloc.h"
 #include "interpreter/ops/support/index.h"
 #include "interpreter/ops/support/move.h"
@@ -9,7 +9,8 @@
 
 enum partition { FIRST_DIM_SIZE, VALUE_ROWIDS, ROW_SPLITS };
 
-/* A number in the operands asks for rows and padding that no values stand behind; more than this is a mistake. */
+/* Limits on the rows and padding that the operands can request without values; larger requests are treated as
+ * errors. */
 enum { MOST_ROWS = 1 << 26, MOST_ELEMENTS = 1 << 30 };
 
 /* The partition tensors of a node, outermost first. */
@@ -18,7 +19,7 @@ struct partitions {
     enum partition types[TARE_MAX_RANK + 1];
     size_t count;
     bool has_first;  /* the first one is FIRST_DIM_SIZE */
-    int ragged_rank; /* levels */
+    int ragged_rank; /* number of levels */
 };
 
 static tare_status read_types(struct partitions *out, const struct tare_node *node) {
@@ -78,14 +79,14 @@ static tare_status infer_dense(struct tare_infer *infer) {
     for (int d = 0; d < rank; d++) {
         if (dims[d] < -1) return TARE_FAIL(TARE_INVALID_ARGUMENT, "shape[%d] = %lld", d, (long long)dims[d]);
         if (d > partitions.ragged_rank && dims[d] >= 0 && out->dims[d] >= 0 && dims[d] != out->dims[d])
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "shape[%d] = %lld does not fit the values' dimension %lld", d,
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "shape[%d] = %lld does not match the values' dimension %lld", d,
                              (long long)dims[d], (long long)out->dims[d]);
         if (dims[d] >= 0) out->dims[d] = dims[d];
     }
     return TARE_OK;
 }
 
-/* Checks level `level` over `rows` rows, and finds its widest row and how many values it has. */
+/* Checks level `level` over `rows` rows and determines its widest row and its number of values. */
 static tare_status measure(const struct partitions *partitions, int level, int64_t rows, int64_t *widest,
                            int64_t *values) {
     size_t at = (size_t)level + partitions->has_first;
@@ -118,7 +119,7 @@ static tare_status measure(const struct partitions *partitions, int level, int64
     return TARE_OK;
 }
 
-/* places[v] of a level from those of its rows: row * width + number in the row, -1 outside. */
+/* Computes places[v] of a level from those of its rows: row * width + position in the row, -1 outside. */
 static void descend(int64_t *places, int64_t n, const int64_t *rows, const struct tare_tensor *tensor,
                     enum partition type, int64_t width) {
     int64_t row = 0, number = 0, before = -1;
@@ -136,7 +137,8 @@ static void descend(int64_t *places, int64_t n, const int64_t *rows, const struc
     }
 }
 
-/* The result's first dims: what `shape` leaves open comes from the rows. *places: where each value goes. */
+/* Determines the leading dimensions of the result: dimensions that `shape` leaves open follow from the rows.
+ * *places: the output row of each value. */
 static tare_status lay_out(struct tare_kernel *kernel, const struct partitions *partitions, struct tare_shape *shape,
                            int64_t **places) {
     int64_t rows = partitions->types[0] == ROW_SPLITS ? partitions->tensors[0].elements - 1 : 0;
@@ -163,7 +165,7 @@ static tare_status lay_out(struct tare_kernel *kernel, const struct partitions *
             if (!tare_mul_i64(&elements, elements, shape->dims[d]))
                 return TARE_FAIL(TARE_SHAPE, "the result has too many elements");
         if (level + 1 == partitions->ragged_rank && values != kernel->inputs[1].shape.dims[0])
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "the rows hold %lld values (got %lld)", (long long)values,
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "the rows contain %lld values (got %lld)", (long long)values,
                              (long long)kernel->inputs[1].shape.dims[0]);
         here = TARE_NEW_ARRAY(kernel->scratch, int64_t, (size_t)values + 1);
         if (!here) return TARE_NO_MEMORY;

@@ -1,4 +1,5 @@
-/* Ragged tensors as elements of variant tensors, so that maps and loops can carry rows of unequal length. */
+/* Ragged tensors as elements of variant tensors, so that map functions and loops can process rows of different
+ * lengths. */
 #include "base/alloc.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/index.h"
@@ -8,7 +9,7 @@
 
 #include <string.h>
 
-/* A ragged tensor: splits from the outermost, then the values. */
+/* A ragged tensor: splits from the outermost level, then the values. */
 struct ragged {
     struct tare_object object;
     size_t n_splits;
@@ -50,7 +51,7 @@ static tare_status infer_to_variant(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* Each level's splits end at the next level's number of rows, the last one's at the values. */
+/* Checks that the splits of each level end at the row count of the next, and the last at the values. */
 static tare_status check_splits(const struct tare_kernel *kernel) {
     const size_t rank = kernel->n_inputs - 1;
     for (size_t i = 0; i < rank; i++) {
@@ -63,7 +64,7 @@ static tare_status check_splits(const struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* splits[first … last] moved so that they begin at 0. */
+/* Copies splits[first … last], rebased to start at 0. */
 static tare_status cut_splits(struct tare_tensor *out, const struct tare_tensor *splits, int64_t first, int64_t last) {
     struct tare_shape shape = tare_operand_vector_shape(last - first + 1);
     TARE_TRY(tare_tensor_new(out, splits->dtype, &shape));
@@ -72,7 +73,7 @@ static tare_status cut_splits(struct tare_tensor *out, const struct tare_tensor 
     return TARE_OK;
 }
 
-/* Row `row` of the outermost dimension: the inner splits and values that belong to it. */
+/* Extracts row `row` of the outermost dimension: its inner splits and values. */
 static tare_status cut_row(struct ragged *out, const struct tare_kernel *kernel, int64_t row) {
     const size_t rank = kernel->n_inputs - 1;
     const struct tare_tensor *values = &kernel->inputs[rank];
@@ -89,7 +90,7 @@ static tare_status cut_row(struct ragged *out, const struct tare_kernel *kernel,
         return TARE_OK;
     }
     struct tare_shape element = { .rank =
-                                      values->shape.rank - 1 }; /* a row of a dense tensor is no longer one of rows */
+                                      values->shape.rank - 1 }; /* a row of a dense tensor loses the row dimension */
     memcpy(element.dims, values->shape.dims + 1, (size_t)element.rank * sizeof *element.dims);
     const tare_status status = tare_tensor_share_as(&out->values, &rows, &element);
     tare_tensor_reset(&rows);
@@ -130,12 +131,12 @@ static tare_status infer_from_variant(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* The variant's elements, each checked: their splits, their dtypes, and one shape of value rows. */
+/* The variant's elements after checking: splits, dtypes, and one common shape of value rows. */
 struct parts {
     const struct ragged **items;
     int64_t count;
     size_t n_splits;
-    int rank; /* of the variant tensor */
+    int rank; /* rank of the variant tensor */
 };
 
 static tare_status check_part(const struct tare_kernel *kernel, const struct parts *parts, int64_t k) {
@@ -179,7 +180,7 @@ static tare_status read_parts(struct parts *parts, const struct tare_kernel *ker
     for (int64_t k = 0; k < parts->count; k++) {
         const struct tare_object *object = TARE_CONST_DATA(struct tare_object *, encoded)[k];
         if (!object || object->type != &ragged_type)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "element %lld holds %s (expected a RaggedTensor)", (long long)k,
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "element %lld contains %s (expected a RaggedTensor)", (long long)k,
                              object ? object->type->name : "nothing");
         parts->items[k] = (const struct ragged *)object;
         TARE_TRY(check_part(kernel, parts, k));
@@ -187,7 +188,7 @@ static tare_status read_parts(struct parts *parts, const struct tare_kernel *ker
     return TARE_OK;
 }
 
-/* The splits of the variant's own dimensions but the last: each row has as many as the next dimension says. */
+/* Writes the splits of the variant's own dimensions except the last: each row has the size of the next dimension. */
 static tare_status write_dense_splits(struct tare_kernel *kernel, int dtype) {
     const struct tare_shape *shape = &kernel->inputs[0].shape;
     int64_t rows = 1;
@@ -205,7 +206,7 @@ static int64_t rows_of(const struct ragged *part) {
     return part->n_splits ? part->splits[0].elements - 1 : part->values.shape.dims[0];
 }
 
-/* The splits of the variant's last dimension: the rows of each element. */
+/* Writes the splits of the variant's last dimension: the number of rows of each element. */
 static tare_status write_joint_splits(struct tare_kernel *kernel, int dtype, const struct parts *parts) {
     const size_t output = (size_t)parts->rank - 1;
     struct tare_shape vector = tare_operand_vector_shape(parts->count + 1);
@@ -217,7 +218,7 @@ static tare_status write_joint_splits(struct tare_kernel *kernel, int dtype, con
     return TARE_OK;
 }
 
-/* Level `level` of all elements, one behind the other. */
+/* Concatenates level `level` of all elements. */
 static tare_status join_splits(struct tare_kernel *kernel, int dtype, const struct parts *parts, size_t level) {
     const size_t output = (size_t)parts->rank + level;
     int64_t total = 1, at = 0, offset = 0;

@@ -1,5 +1,5 @@
-/* Random numbers of distributions with parameters: gamma, Poisson, binomial, truncated normal. As with the other random
- * ops the numbers are not TensorFlow's. */
+/* Random numbers from parameterized distributions: gamma, Poisson, binomial, truncated normal. The numbers differ
+ * from TensorFlow's, whose algorithms are not reproduced. */
 #include "interpreter/inference/infer.h"
 #include "interpreter/kernels/special.h"
 #include "interpreter/ops/families.h"
@@ -9,16 +9,16 @@
 #include <math.h>
 
 enum source { SESSION, SEEDS, KEYED, STATE };
-/* How parameters meet the shape: broadcast to it, standing behind it, or a value for each place of its first dimension.
- */
+/* How the parameters relate to the shape: broadcast to it, appended after it, or one value per position of its first
+ * dimension. */
 enum meeting { BROADCAST, APPENDED, BATCHED };
 
 /* A row's aux. */
 struct form {
     double (*draw)(struct tare_philox *source, const double *parameters);
     enum source source;
-    int shape;        /* input that says the shape */
-    int first, count; /* the parameters' inputs */
+    int shape;        /* input that contains the shape */
+    int first, count; /* range of the parameter inputs */
     enum meeting meeting;
 };
 
@@ -35,7 +35,7 @@ static tare_status infer_draws(struct tare_infer *infer) {
     return tare_operand_append(out, parameter, 0, parameter->rank);
 }
 
-/* Element of `parameter` that belongs to element i of the output; -1 when the shapes do not fit. */
+/* Index of the element of `parameter` for output element i; -1 if the shapes are incompatible. */
 static int64_t broadcast_index(const struct tare_shape *parameter, const struct tare_shape *out, int64_t i) {
     int64_t at = 0, step = 1;
     if (parameter->rank > out->rank) return -1;
@@ -64,7 +64,7 @@ static tare_status find_source(struct tare_philox *out, struct tare_kernel *kern
     }
 }
 
-/* Which element of a parameter belongs to element i; -1: the shapes do not fit. */
+/* Index of a parameter's element for output element i; -1: the shapes are incompatible. */
 static int64_t parameter_at(const struct form *form, const struct tare_tensor *parameter,
                             const struct tare_shape *shape, int64_t i, int64_t elements) {
     if (form->meeting == APPENDED) return i % (parameter->elements ? parameter->elements : 1);
@@ -100,7 +100,7 @@ static tare_status run_draws(struct tare_kernel *kernel) {
 
 /* ---- distributions ---- */
 
-/* In (0, 1). */
+/* A uniform number in (0, 1). */
 static double inside(struct tare_philox *source) {
     double x;
     do
@@ -109,7 +109,7 @@ static double inside(struct tare_philox *source) {
     return x;
 }
 
-/* Marsaglia and Tsang; below 1 by a power of a uniform number. */
+/* Marsaglia and Tsang's method (2000); for alpha below 1 multiplied by a power of a uniform number. */
 static double draw_gamma(struct tare_philox *source, const double *parameters) {
     const double alpha = parameters[0], shape = alpha < 1 ? alpha + 1 : alpha, d = shape - 1.0 / 3, c = 1 / sqrt(9 * d);
     if (!(alpha > 0) || isinf(alpha)) return NAN;
@@ -122,13 +122,13 @@ static double draw_gamma(struct tare_philox *source, const double *parameters) {
     }
 }
 
-/* Knuth's product for small rates; else a gamma number takes off a known count first (Ahrens and Dieter). */
+/* Knuth's product method for small rates; otherwise reduced by a gamma number (Ahrens and Dieter, 1974). */
 static double draw_poisson(struct tare_philox *source, const double *parameters) {
     double rate = parameters[0], count = 0;
     if (!(rate >= 0) || isinf(rate)) return NAN;
     while (rate > 30) {
         const double m = floor(rate * 7 / 8), x = draw_gamma(source, &m);
-        if (x > rate) { /* the m-th event lies behind the end: the others are spread evenly before it */
+        if (x > rate) { /* the m-th event is after the end: the preceding ones are uniform before it */
             for (double k = 1; k < m; k++)
                 count += inside(source) * x < rate;
             return count;
@@ -142,7 +142,7 @@ static double draw_poisson(struct tare_philox *source, const double *parameters)
     return count;
 }
 
-/* Gaps between successes are geometric. */
+/* Counts geometric gaps between successes. */
 static double draw_binomial(struct tare_philox *source, const double *parameters) {
     const double n = floor(parameters[0]);
     double p = parameters[1], at = 0, count = 0;
@@ -158,7 +158,7 @@ static double draw_binomial(struct tare_philox *source, const double *parameters
     return flipped ? n - count : count;
 }
 
-/* By the quantile of a uniform number between those of the ends, in the tail where both are small. */
+/* Inverts the CDF at a uniform number between its values at the bounds, using the tail in which both are small. */
 static double draw_truncated(struct tare_philox *source, const double *parameters) {
     const double mean = parameters[0], deviation = parameters[1];
     double low = (parameters[2] - mean) / deviation, high = (parameters[3] - mean) / deviation;

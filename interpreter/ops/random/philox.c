@@ -1,3 +1,5 @@
+/* Philox 4x32-10 and the conversions from its words to uniform and normal numbers (philox.h). The rounds and constants
+ * are those of the paper and of TensorFlow's random_distributions.h; tests/golden/philox.py checks them. */
 #include "interpreter/ops/random/philox.h"
 
 #include "base/tensor/number.h"
@@ -66,7 +68,7 @@ void tare_philox_skip(struct tare_philox *philox, uint64_t blocks) {
 }
 
 double tare_philox_double(struct tare_philox *philox) {
-    const uint64_t high = tare_philox_next(philox) & 0xfffffu; /* the first word, unlike in integers */
+    const uint64_t high = tare_philox_next(philox) & 0xfffffu; /* the first word is the high one, unlike for integers */
     const uint64_t bits = 0x3ff0000000000000u | high << 32 | tare_philox_next(philox);
     double x;
     memcpy(&x, &bits, sizeof x);

@@ -8,26 +8,26 @@
 struct tare_philox {
     uint32_t key[2];
     uint32_t counter[4]; /* of the next block, lowest word first */
-    uint32_t words[4];   /* the block that is being handed out */
-    int used;            /* words of it that were; 4 at the start */
+    uint32_t words[4];   /* the current block */
+    int used;            /* number of words consumed; 4 at the start */
 };
 
-/* The four words at the generator's counter; leaves the generator as it is. */
+/* Computes the four words at the generator's counter without advancing it. */
 void tare_philox_block(uint32_t out[4], const struct tare_philox *philox);
 struct tare_philox tare_philox_from(uint64_t key, uint64_t counter_low, uint64_t counter_high);
-/* The generator of a stateless op's two seeds: they are mixed, so that any seeds will do. */
+/* The generator of a stateless op's two seeds, which are scrambled so that any seeds are valid. */
 struct tare_philox tare_philox_from_seeds(uint64_t seed, uint64_t seed2);
 uint32_t tare_philox_next(struct tare_philox *philox);
 /* The low word comes first. */
 uint64_t tare_philox_next64(struct tare_philox *philox);
 
-/* Passes over `blocks` blocks from the counter on; what is left of the present one is dropped. */
+/* Skips `blocks` blocks from the counter on; the rest of the current block is discarded. */
 void tare_philox_skip(struct tare_philox *philox, uint64_t blocks);
 
-/* In [0, 1): the upper 23 (52) bits of the mantissa are random. */
+/* A number in [0, 1) with 23 (52) random mantissa bits. */
 float tare_philox_float(struct tare_philox *philox);
 double tare_philox_double(struct tare_philox *philox);
-/* Two independent standard normal numbers by Box and Muller: from two words in float, from four in double. */
+/* Two independent standard normal numbers by the Box-Muller transform: from two words in float, from four in double. */
 void tare_philox_normals_f32(struct tare_philox *philox, float out[2]);
 void tare_philox_normals(struct tare_philox *philox, double out[2]);
 

@@ -1,6 +1,6 @@
-/* Random numbers. Stateless ops and generators that are variables give TensorFlow's own: its Philox streams, groups and
- * formulas. Stateful ops draw from the session's stream, which begins anew with each run: theirs are not TensorFlow's,
- * and a model whose answer depends on them has no one answer. */
+/* Random numbers. Stateless ops and variable-based generators return TensorFlow's numbers: the same Philox streams,
+ * groups and formulas. Stateful ops draw from the session's stream, which restarts with each run; their numbers
+ * differ from TensorFlow's, so the outputs of a model that uses them are not reproducible against TensorFlow. */
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/move.h"
 #include "interpreter/ops/support/operand.h"
@@ -14,14 +14,14 @@
 
 enum distribution { UNIFORM, NORMAL, TRUNCATED_NORMAL, INTEGERS, ALL_INTEGERS };
 
-/* Row data. */
+/* A row's aux. */
 struct random_form {
     enum distribution distribution;
-    int seeds;     /* input of a stateless op's seeds, or of key, counter and algorithm; 0: stateful */
+    int seeds;     /* input with a stateless op's seeds, or with key, counter and algorithm; 0: stateful */
     bool keyed;    /* key, counter, algorithm */
-    int minimum;   /* input of INTEGERS' bounds */
-    bool resource; /* a generator's state is input 0 */
-    int shape;     /* input that says the shape */
+    int minimum;   /* input with the lower bound (INTEGERS) */
+    bool resource; /* input 0 is a generator's state */
+    int shape;     /* input that contains the shape */
 };
 
 static tare_status find_source(struct tare_philox *out, struct tare_kernel *kernel) {
@@ -53,8 +53,8 @@ static void fill_normal(struct tare_tensor *out, struct tare_philox *source) {
     }
 }
 
-/* A number beyond two standard deviations is drawn again. The numbers come in groups of 4 (double: 2), each of which
- * has 256 words a number of the stream to itself. */
+/* Numbers beyond two standard deviations are redrawn. Numbers come in groups of 4 (double: 2); each group has 256
+ * words per number of the stream reserved. */
 static void fill_truncated(struct tare_tensor *out, const struct tare_philox *source) {
     const int64_t group = out->dtype == TARE_DT_DOUBLE ? 2 : 4;
     for (int64_t first = 0; first < out->elements; first += group) {
@@ -70,7 +70,7 @@ static void fill_truncated(struct tare_tensor *out, const struct tare_philox *so
     }
 }
 
-/* Below 1 also when it is rounded to fewer bits. */
+/* Stays below 1 after rounding to a narrower dtype. */
 static double below_one(struct tare_philox *source, int dtype) {
     switch (dtype) {
     case TARE_DT_DOUBLE:
@@ -157,7 +157,7 @@ static tare_status run_random(struct tare_kernel *kernel) {
     }
 }
 
-/* ---- seeds into keys ---- */
+/* ---- deriving keys from seeds ---- */
 
 static tare_status infer_key_counter(struct tare_infer *infer) {
     infer->outputs[0] = tare_shape_make(1, 1);
@@ -189,7 +189,7 @@ static tare_status run_key_counter(struct tare_kernel *kernel) {
     return kernel->n_outputs > 2 ? give_algorithm(kernel, 2) : TARE_OK;
 }
 
-/* ---- drawing from given probabilities ---- */
+/* ---- sampling from given probabilities ---- */
 
 static tare_status infer_multinomial(struct tare_infer *infer) {
     int64_t samples = TARE_UNKNOWN_DIM;
@@ -201,7 +201,7 @@ static tare_status infer_multinomial(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* Class k of one row with the probability of its share of the sum of exp(logits). */
+/* Selects class k of one row with probability proportional to exp(logits). */
 static int64_t pick(const double *cumulated, int64_t classes, double at) {
     int64_t low = 0, high = classes - 1;
     while (low < high) {
@@ -255,7 +255,7 @@ static tare_status run_multinomial(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* Rows in random order (Fisher and Yates). */
+/* Shuffles rows (Fisher and Yates). */
 static tare_status run_shuffle(struct tare_kernel *kernel) {
     const struct tare_tensor *in = &kernel->inputs[0];
     int64_t rows = in->shape.rank ? in->shape.dims[0] : 1, size = rows ? in->elements / rows : 0;
@@ -276,7 +276,7 @@ static tare_status run_shuffle(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* ---- generators that are variables ---- */
+/* ---- generators stored in variables ---- */
 
 static tare_status infer_nothing(struct tare_infer *infer) {
     (void)infer;

@@ -1,3 +1,4 @@
+/* Sources of random words (random_source.h): derives generators from seeds, keys, the session, or a variable. */
 #include "interpreter/ops/random/random_source.h"
 
 #include "interpreter/execution/variable.h"
@@ -33,11 +34,11 @@ tare_status tare_random_from_session(struct tare_philox *out, const struct tare_
     return TARE_OK;
 }
 
-/* ---- generators that are variables ---- */
+/* ---- generators stored in variables ---- */
 
 enum { COUNTER_LOW, COUNTER_HIGH, KEY, STATE_SIZE };
 
-/* A number takes this much of the counter, as in TensorFlow: more than any distribution draws for one. */
+/* Each number reserves this many counter steps, as in TensorFlow: more than any distribution draws for one number. */
 enum { STEP = 256 };
 
 static tare_status open_state(uint64_t **out, struct tare_variable_object **variable, struct tare_kernel *kernel,
@@ -70,7 +71,7 @@ tare_status tare_random_from_state(struct tare_philox *out, struct tare_kernel *
     uint64_t *state;
     TARE_TRY(open_state(&state, &variable, kernel, algorithm));
     *out = tare_philox_from(state[KEY], state[COUNTER_LOW], state[COUNTER_HIGH]);
-    move_on(state, (uint64_t)1 << 24); /* past what one op can draw */
+    move_on(state, (uint64_t)1 << 24); /* past the most that one op can draw */
     return TARE_OK;
 }
 

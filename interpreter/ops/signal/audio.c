@@ -1,4 +1,4 @@
-/* Sound: WAV files, spectrograms and mel-frequency cepstral coefficients. */
+/* DecodeWav, EncodeWav, AudioSpectrogram and Mfcc (mel-frequency cepstral coefficients). */
 #include "base/alloc.h"
 #include "interpreter/ops/support/operand.h"
 #include "interpreter/ops/string/text.h"
@@ -18,7 +18,7 @@ static uint32_t le16(const unsigned char *p) {
 struct wav {
     uint32_t channels, rate;
     const unsigned char *samples;
-    int64_t count; /* a channel */
+    int64_t count; /* per channel */
 };
 
 static tare_status read_wav(struct wav *out, struct tare_str file) {
@@ -163,8 +163,8 @@ static tare_status infer_spectrogram(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* In-place radix-2 transform of n complex numbers; `turn` holds exp(-2 pi i k / n) for k < n/2. */
-static void transform(double (*x)[2], int64_t n, double (*turn)[2]) {
+/* In-place radix-2 FFT of n complex numbers; `twiddles` contains exp(-2 pi i k / n) for k < n/2. */
+static void transform(double (*x)[2], int64_t n, double (*twiddles)[2]) {
     for (int64_t i = 1, j = 0; i < n; i++) {
         int64_t bit = n >> 1;
         for (; j & bit; bit >>= 1)
@@ -179,7 +179,7 @@ static void transform(double (*x)[2], int64_t n, double (*turn)[2]) {
     for (int64_t half = 1; half < n; half *= 2)
         for (int64_t start = 0; start < n; start += 2 * half)
             for (int64_t k = 0; k < half; k++) {
-                double *a = x[start + k], *b = x[start + k + half], *w = turn[k * (n / (2 * half))];
+                double *a = x[start + k], *b = x[start + k + half], *w = twiddles[k * (n / (2 * half))];
                 double re = b[0] * w[0] - b[1] * w[1], im = b[0] * w[1] + b[1] * w[0];
                 b[0] = a[0] - re;
                 b[1] = a[1] - im;
@@ -188,13 +188,13 @@ static void transform(double (*x)[2], int64_t n, double (*turn)[2]) {
             }
 }
 
-/* Windows by a periodic Hann function, padded with zeros to a power of two; computed in double. */
+/* Applies a periodic Hann window, pads with zeros to a power of two, and computes in double. */
 static tare_status run_spectrogram(struct tare_kernel *kernel) {
     const struct tare_tensor *in = &kernel->inputs[0];
     int64_t window = tare_node_int(kernel->node, "window_size", 0), stride = tare_node_int(kernel->node, "stride", 0);
     bool squared = tare_node_bool(kernel->node, "magnitude_squared", false);
     int64_t n, channels, frames, bins;
-    double(*x)[2], (*turn)[2], *hann;
+    double(*x)[2], (*twiddles)[2], *hann;
     float *to;
     TARE_TRY(tare_operand_output(kernel, 0));
     n = transform_size(window);
@@ -202,14 +202,14 @@ static tare_status run_spectrogram(struct tare_kernel *kernel) {
     frames = kernel->outputs[0].shape.dims[1];
     bins = n / 2 + 1;
     x = tare_arena_calloc(kernel->scratch, (size_t)n, sizeof *x);
-    turn = tare_arena_calloc(kernel->scratch, (size_t)n, sizeof *turn);
+    twiddles = tare_arena_calloc(kernel->scratch, (size_t)n, sizeof *twiddles);
     hann = tare_arena_calloc(kernel->scratch, (size_t)window, sizeof *hann);
-    if (!x || !turn || !hann) return TARE_NO_MEMORY;
+    if (!x || !twiddles || !hann) return TARE_NO_MEMORY;
     for (int64_t i = 0; i < window; i++)
         hann[i] = 0.5 - 0.5 * cos(2 * M_PI * (double)i / (double)window);
     for (int64_t i = 0; i < n / 2; i++) {
-        turn[i][0] = cos(-2 * M_PI * (double)i / (double)n);
-        turn[i][1] = sin(-2 * M_PI * (double)i / (double)n);
+        twiddles[i][0] = cos(-2 * M_PI * (double)i / (double)n);
+        twiddles[i][1] = sin(-2 * M_PI * (double)i / (double)n);
     }
     to = TARE_DATA(float, &kernel->outputs[0]);
     for (int64_t c = 0; c < channels; c++)
@@ -217,7 +217,7 @@ static tare_status run_spectrogram(struct tare_kernel *kernel) {
             memset(x, 0, (size_t)n * sizeof *x);
             for (int64_t i = 0; i < window; i++)
                 x[i][0] = (double)TARE_CONST_DATA(float, in)[(f * stride + i) * channels + c] * hann[i];
-            transform(x, n, turn);
+            transform(x, n, twiddles);
             for (int64_t i = 0; i < bins; i++) {
                 double power = x[i][0] * x[i][0] + x[i][1] * x[i][1];
                 to[i] = (float)(squared ? power : sqrt(power));
@@ -244,8 +244,8 @@ static tare_status infer_mfcc(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* Triangular filters, evenly spaced on the mel scale: a spectrum bin belongs to the falling side of one filter (-1:
- * before the first) with a weight, and to the rising side of the next with what is left. */
+/* Triangular filters, evenly spaced on the mel scale. A spectrum bin contributes to the falling side of one filter
+ * (-1: before the first) with a weight, and to the rising side of the next filter with the remaining weight. */
 struct filterbank {
     int64_t bins, filters, first, last;
     int64_t *band;

@@ -1,5 +1,5 @@
-/* Fourier transforms over the last one to three axes, of complex numbers and of real ones. Computed in complex double
- * and rounded once. */
+/* FFT, IFFT, RFFT and IRFFT in one to three dimensions, over the last axes. Computed in complex double and rounded
+ * once. */
 #include "base/alloc.h"
 #include "interpreter/kernel.h"
 #include "interpreter/kernels/fourier.h"
@@ -19,7 +19,7 @@ struct fourier_op {
 
 /* ---- shapes ---- */
 
-/* Lengths of the transform: the input's own, or fft_length; -1 where not known. */
+/* Lengths of the transform: those of the input, or fft_length; -1 if unknown. */
 static tare_status read_lengths(int64_t *lengths, const struct fourier_op *op, const struct tare_shape *input,
                                 const struct tare_tensor *fft_length) {
     for (int i = 0; i < op->axes; i++)
@@ -36,7 +36,7 @@ static tare_status read_lengths(int64_t *lengths, const struct fourier_op *op, c
     return TARE_OK;
 }
 
-/* How many of a length's numbers a half spectrum has: the others are conjugates. */
+/* Number of elements in the half spectrum of a real signal of this length: the others are conjugates. */
 static int64_t half_of(int64_t length) {
     return length < 0 ? -1 : length == 0 ? 0 : length / 2 + 1;
 }
@@ -67,7 +67,7 @@ static tare_status infer_fourier(struct tare_infer *infer) {
     return output_shape(&infer->outputs[0], op, input, lengths);
 }
 
-/* ---- one transform of `axes` dims ---- */
+/* ---- one transform of `axes` dimensions ---- */
 
 struct job {
     const struct fourier_op *op;
@@ -137,7 +137,7 @@ static void write_number(struct tare_tensor *tensor, int64_t i, complex128 value
     }
 }
 
-/* Dims of the transformed axes of a tensor, as three; returns their product. */
+/* Reads the dimensions of the transformed axes, padded to three; returns their product. */
 static int64_t last_dims(int64_t dims[3], const struct tare_shape *shape, int axes) {
     int64_t product = 1;
     for (int i = 0; i < 3; i++) {
@@ -148,7 +148,7 @@ static int64_t last_dims(int64_t dims[3], const struct tare_shape *shape, int ax
     return product;
 }
 
-/* Element `i` of the job's box as an element of a box with other dims: -1 when it lies outside. */
+/* Index of element `i` of the job's box in a box with other dimensions; -1 if it is outside. */
 static int64_t place_in(const int64_t dims[3], const struct job *job, int64_t i) {
     int64_t at[3], place = 0;
     for (int d = 3; d-- > 0;) {
@@ -162,7 +162,7 @@ static int64_t place_in(const int64_t dims[3], const struct job *job, int64_t i)
     return place;
 }
 
-/* The missing half of the last axis: conjugates in the reverse order. */
+/* Fills the missing half of the last axis with conjugates in reverse order. */
 static void extend_half(struct job *job) {
     const int64_t n = job->lengths[2];
     for (int64_t row = 0; row < job->elements; row += n) {

@@ -1,5 +1,6 @@
-/* Fourier transforms over axes that are given, each to a length that is given: the input is cut or filled with zeros
- * first. In complex double, rounded once; real spectra hold the half of the last of the axes. */
+/* FFTND, IFFTND, RFFTND and IRFFTND: Fourier transforms over given axes with given lengths. The input is truncated
+ * or padded with zeros first. Computed in complex double and rounded once; a real spectrum contains half of the last
+ * of the axes. */
 #include "base/alloc.h"
 #include "interpreter/kernels/fourier.h"
 #include "interpreter/ops/support/axes.h"
@@ -20,7 +21,7 @@ struct fourier_nd {
 static const struct fourier_nd forward = { COMPLEX_TO_COMPLEX, false }, backward = { COMPLEX_TO_COMPLEX, true },
                                from_real = { REAL_TO_COMPLEX, false }, to_real = { COMPLEX_TO_REAL, true };
 
-/* The transformed axes in their order, and the whole lengths along all dims of the input. */
+/* The transformed axes in order, and the transform lengths along all dimensions of the input. */
 struct plan {
     int count, axes[TARE_MAX_RANK];
     struct tare_shape box;
@@ -42,7 +43,7 @@ static tare_status open_plan(struct plan *plan, const struct tare_shape *input, 
     for (int i = 0; i < plan->count; i++) {
         const int64_t length = tare_tensor_get_i64(lengths, i);
         TARE_TRY(tare_axis_resolve(&plan->axes[i], tare_tensor_get_i64(axes, i), input->rank));
-        if (seen[plan->axes[i]]) return TARE_FAIL(TARE_INVALID_ARGUMENT, "axes holds %d twice", plan->axes[i]);
+        if (seen[plan->axes[i]]) return TARE_FAIL(TARE_INVALID_ARGUMENT, "axes contains %d twice", plan->axes[i]);
         if (length < 0)
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "fft_length[%d] must >= 0, but got: %lld", i, (long long)length);
         seen[plan->axes[i]] = true;
@@ -70,7 +71,7 @@ static tare_status infer_nd(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* Elements of `from` to the same places in `to`, as far as both have them; steps in elements. */
+/* Copies the elements that exist in both `from` and `to`; strides in elements. */
 static void copy_box(complex128 *box, const struct tare_shape *shape, struct tare_tensor *tensor, bool into_box) {
     int64_t at[TARE_MAX_RANK] = { 0 }, box_steps[TARE_MAX_RANK], steps[TARE_MAX_RANK];
     tare_move_strides(box_steps, shape);
@@ -86,7 +87,7 @@ static void copy_box(complex128 *box, const struct tare_shape *shape, struct tar
     }
 }
 
-/* One axis of the box; `half`: the line is a half spectrum of real numbers, which is completed first. */
+/* Transforms one axis of the box; `half`: the line is the half spectrum of a real signal, which is completed first. */
 static tare_status transform_axis(complex128 *box, const struct tare_shape *shape, int axis, bool inverse, bool half,
                                   struct tare_arena *scratch) {
     const struct tare_axis_split split = tare_axis_split(shape, axis);

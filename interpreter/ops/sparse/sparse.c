@@ -1,4 +1,5 @@
-/* Sparse tensors in other forms: dense, reshaped, sorted, sliced, with empty rows filled. */
+/* Conversions of sparse tensors: SparseToDense, SparseReshape, SparseReorder, SparseSlice, SparseFillEmptyRows and
+ * its ragged variant and gradient. */
 #include "base/alloc.h"
 #include "interpreter/ops/support/index.h"
 #include "interpreter/ops/support/move.h"
@@ -29,11 +30,11 @@ static tare_status infer_to_dense(struct tare_infer *infer) {
     return tare_shape_from_dims(&infer->outputs[0], count, dims);
 }
 
-/* sparse_indices in the two shorter forms: a scalar is one row, a vector a column. */
+/* sparse_indices has two shorter forms: a scalar is a single row, a vector is a column. */
 static tare_status run_to_dense(struct tare_kernel *kernel) {
     const struct tare_tensor *values = &kernel->inputs[2], *indices = &kernel->inputs[0];
     struct tare_tensor *out = &kernel->outputs[0];
-    struct tare_tensor matrix = *indices; /* a view: holds no reference */
+    struct tare_tensor matrix = *indices; /* a view without a reference of its own */
     struct tare_sparse sparse;
     TARE_TRY(tare_operand_output(kernel, 3));
     if (matrix.shape.rank < 2) matrix.shape = tare_shape_make(2, 0, 1);
@@ -55,7 +56,7 @@ static tare_status run_to_dense(struct tare_kernel *kernel) {
 
 /* ---- SparseReshape ---- */
 
-/* The new dims with -1 resolved. */
+/* Computes the new dimensions with -1 resolved. */
 static tare_status new_dims(int64_t dims[TARE_MAX_RANK], int *rank, int64_t elements,
                             const struct tare_tensor *expected) {
     int64_t product = 1;
@@ -139,7 +140,7 @@ static tare_status run_reshape(struct tare_kernel *kernel) {
 
 /* ---- SparseFillEmptyRows ---- */
 
-enum { MOST_ROWS = 1 << 26 }; /* that a number alone may ask for */
+enum { MOST_ROWS = 1 << 26 }; /* limit on rows that dense_shape alone can request */
 
 static tare_status infer_fill_rows(struct tare_infer *infer) {
     int64_t count, rank, dims[TARE_MAX_RANK];
@@ -156,7 +157,7 @@ static tare_status infer_fill_rows(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* Rows in order, entries of a row in the order in which they came; `starts[r]` is the place of row r's first. */
+/* Groups the entries by row, stable within a row; `starts[r]` is the position of the first entry of row r. */
 static tare_status count_rows(int64_t *starts, int64_t *total, const struct tare_sparse *sparse) {
     for (int64_t i = 0; i < sparse->count; i++) {
         int64_t row = tare_sparse_index(sparse, i, 0);
@@ -209,7 +210,7 @@ static tare_status run_fill_rows(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* ---- RaggedFillEmptyRows: the same for values with the row of each ---- */
+/* ---- RaggedFillEmptyRows: the same for values with a row index each ---- */
 
 static tare_status infer_fill_ragged(struct tare_infer *infer) {
     int64_t rowids, values, rows = -1;
@@ -269,7 +270,7 @@ static tare_status run_fill_ragged(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* ---- the gradient of both: values get theirs back, the default the rest ---- */
+/* ---- the gradient of both: each value gets its own gradient, the default value the remainder ---- */
 
 static tare_status infer_fill_gradient(struct tare_infer *infer) {
     int64_t count, all;

@@ -1,4 +1,4 @@
-/* Several sparse tensors into one, one into several, and sparse with dense. */
+/* SparseConcat, SparseSplit, SparseAdd, SparseSparseMaximum, SparseSparseMinimum and SparseTensorDenseAdd. */
 #include "base/alloc.h"
 #include "interpreter/ops/support/accumulate.h"
 #include "interpreter/ops/families.h"
@@ -19,7 +19,7 @@ static void sparse_shapes(struct tare_shape *out, size_t step, int64_t count, in
     out[2 * step] = tare_operand_vector_shape(rank);
 }
 
-/* Outputs first, first + step, first + 2 step: indices (uninitialised), values, and the dense shape. */
+/* Allocates outputs first, first + step and first + 2 * step: indices (uninitialized), values, and the dense shape. */
 static tare_status make_sparse(struct tare_kernel *kernel, size_t first, size_t step, int dtype, int64_t count,
                                int rank, const int64_t *dims) {
     struct tare_shape matrix = tare_shape_make(2, count, (int64_t)rank), vector = tare_operand_vector_shape(count);
@@ -33,12 +33,12 @@ static tare_status make_sparse(struct tare_kernel *kernel, size_t first, size_t 
 
 /* ---- SparseConcat ---- */
 
-/* One entry of one of the operands, with its place in the result. */
+/* One entry of an operand with its position in the result. */
 struct entry {
     int64_t at[TARE_MAX_RANK];
     int rank;
     size_t operand;
-    int64_t row, order; /* order: among all, for entries of one place */
+    int64_t row, order; /* order: index among all entries, which breaks ties */
 };
 
 static int by_place(const void *a, const void *b) {
@@ -128,7 +128,7 @@ static tare_status run_concat(struct tare_kernel *kernel) {
 
 /* ---- SparseSplit ---- */
 
-/* A dimension in `parts` pieces; the first ones are longer by one where it does not come out even. */
+/* A dimension split into `parts` pieces; if the division has a remainder, the first pieces are longer by one. */
 struct pieces {
     int64_t size, longer;
 };
@@ -195,7 +195,7 @@ static tare_status run_sparse_split(struct tare_kernel *kernel) {
 
 /* ---- SparseAdd, SparseSparseMaximum, SparseSparseMinimum ---- */
 
-/* Two operands of one shape, both in order, walked together. */
+/* Two operands of one shape, both in row-major order, traversed together. */
 struct pair {
     struct tare_sparse a, b;
     int64_t i, j;
@@ -217,7 +217,8 @@ static tare_status read_pair(struct pair *pair, const struct tare_kernel *kernel
     return tare_sparse_check(&pair->b, true);
 }
 
-/* The next place that either has: *a and *b are the rows there, -1 for none. False at the end. */
+/* Advances to the next position that occurs in either operand: *a and *b are the entries there, -1 for none. Returns
+ * false at the end. */
 static bool next_place(struct pair *pair, int64_t *a, int64_t *b) {
     int order = 0;
     const bool more_a = pair->i < pair->a.count, more_b = pair->j < pair->b.count;
@@ -237,7 +238,7 @@ static const void *element(const struct tare_tensor *values, int64_t row) {
     return (const char *)values->data + (size_t)row * tare_dtype_size(values->dtype);
 }
 
-/* What comes out at a place: the values of both, with zero for one that is missing where `with_zero`. */
+/* Combines the values of both operands at a position; with `with_zero` a missing value is zero. */
 static tare_status combine(void *out, const struct pair *pair, int64_t a, int64_t b, enum tare_accumulate how,
                            bool with_zero) {
     const struct tare_tensor *x = pair->a.values, *y = pair->b.values;
@@ -253,7 +254,7 @@ static tare_status combine(void *out, const struct pair *pair, int64_t a, int64_
     return tare_accumulate(how, x->dtype, out, b >= 0 ? element(y, b) : (const void *)zero, 1, false);
 }
 
-/* A row of the result: which rows it is made of. */
+/* One entry of the result and the entries it is computed from. */
 struct joint {
     int64_t a, b;
     uint64_t value[2];
@@ -303,7 +304,7 @@ static double magnitude(const void *value, int dtype) {
     return fabs(tare_tensor_get_f64(&view, 0));
 }
 
-/* Sums below the threshold are left out; so is a NaN, which is not above anything. */
+/* Sums below the threshold are dropped; so is NaN, because it compares false. */
 static tare_status run_sparse_add(struct tare_kernel *kernel) {
     struct joint *joints;
     struct pair pair;

@@ -1,4 +1,5 @@
-/* Counts of values by row, as sparse tensors: of dense, sparse and ragged rows. */
+/* DenseCountSparseOutput, SparseCountSparseOutput and RaggedCountSparseOutput: counts the values of each row; the
+ * result is a sparse tensor. */
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/operand.h"
 #include "interpreter/ops/sparse/sparse_rows.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One value with its row and its weight, then one result. */
+/* One value with its row and weight; after merging, one entry of the result. */
 struct counted {
     int64_t row, value;
     double weight;
@@ -18,7 +19,7 @@ struct counted {
 struct counting {
     const struct tare_tensor *values, *weights;
     int64_t rows, least, most;
-    bool flat, binary; /* flat: one row, and the result has no dim for it */
+    bool flat, binary; /* flat: a single row, and the result has no row dimension */
     struct counted *items;
     int64_t count, greatest;
 };
@@ -66,7 +67,7 @@ static int by_place(const void *a, const void *b) {
     return (x->value > y->value) - (x->value < y->value);
 }
 
-/* Equal values of a row become one. Sums of doubles: exact for whole numbers below 2^53. */
+/* Merges equal values of a row. Weights are summed in double, which is exact for integers below 2^53. */
 static void merge(struct counting *c) {
     int64_t kept = 0;
     qsort(c->items, (size_t)c->count, sizeof *c->items, by_place);

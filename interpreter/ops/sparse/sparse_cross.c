@@ -1,4 +1,5 @@
-/* Crosses of features: for each row every combination of one value from each column, as a text or as a hash. */
+/* SparseCross, SparseCrossV2 and SparseCrossHashed: feature crosses. Each row yields all combinations of one value
+ * from each column, as a string or as a hash. */
 #include "base/alloc.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/string/hash64.h"
@@ -10,13 +11,14 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* A number in a dense_shape asks for rows that no values stand behind, and combinations multiply; more is a mistake. */
+/* Limits on rows that a dense_shape requests without values, and on combinations, whose number is a product; larger
+ * requests are treated as errors. */
 enum { MOST_ROWS = 1 << 26, MOST_COMBINATIONS = 1 << 28 };
 
-/* A column: the values of each row lie side by side. */
+/* A column; the values of each row are contiguous. */
 struct column {
     const struct tare_tensor *values;
-    int64_t *starts; /* of a sparse column, batch + 1 of them; NULL: dense, `width` values a row */
+    int64_t *starts; /* batch + 1 row starts of a sparse column; NULL: dense with `width` values per row */
     int64_t width;
 };
 
@@ -25,19 +27,19 @@ struct cross {
     size_t n_sparse, n_columns;
     struct column *columns;
     int64_t batch;
-    int64_t *pick;              /* of each column, for the combination being made */
-    struct tare_tensor *values; /* the output that takes them */
-    /* hashes */
+    int64_t *pick;              /* for each column, the value chosen for the current combination */
+    struct tare_tensor *values; /* the output that receives the combinations */
+    /* for hashes */
     uint64_t start, key[2];
     int64_t buckets;
     bool keyed, strong;
-    /* texts */
+    /* for strings */
     struct tare_str separator;
 };
 
 /* ---- columns ---- */
 
-/* Where each row's entries begin in the column. */
+/* Computes where the entries of each row start in the column. */
 static tare_status find_starts(struct cross *cross, size_t i, const struct tare_sparse *sparse) {
     struct column *column = &cross->columns[i];
     column->starts = TARE_NEW_ARRAY(cross->kernel->scratch, int64_t, (size_t)cross->batch + 1);
@@ -116,7 +118,7 @@ static tare_status count_row(int64_t *count, const struct cross *cross, int64_t 
     return TARE_OK;
 }
 
-/* The last column goes round fastest. */
+/* Advances to the next combination; the last column varies fastest. */
 static void next_combination(struct cross *cross, int64_t row) {
     for (size_t i = cross->n_columns; i-- > 0;) {
         if (++cross->pick[i] < width_of(&cross->columns[i], row)) return;
@@ -124,8 +126,9 @@ static void next_combination(struct cross *cross, int64_t row) {
     }
 }
 
-/* What stands for a value: for a text its fingerprint; a number stands for itself, unless the hash is keyed, which
- * looks at four bytes of it (TensorFlow takes the size of the dtype's number, not of the value). */
+/* The hash of a value: for a string its fingerprint; an integer is used as is, except in the keyed hash, which reads
+ * four of its bytes (TensorFlow uses the size of the dtype's enum value instead of the size of the element; this
+ * reproduces it). */
 static uint64_t feature_hash(const struct cross *cross, const struct column *column, int64_t at) {
     const bool is_text = column->values->dtype == TARE_DT_STRING;
     const struct tare_str text =
@@ -176,7 +179,7 @@ static tare_status write_row(struct cross *cross, int64_t row, int64_t first, in
     return TARE_OK;
 }
 
-/* Combinations of all rows, and of the row that has most. */
+/* Counts the combinations of all rows and of the row with the most combinations. */
 static tare_status count_all(int64_t *total, int64_t *widest, const struct cross *cross) {
     *total = *widest = 0;
     for (int64_t row = 0; row < cross->batch; row++) {
@@ -215,7 +218,7 @@ static tare_status write_all(struct cross *cross) {
     return TARE_OK;
 }
 
-/* ---- columns of three kinds, rows of a ragged result ---- */
+/* ---- the three kinds of columns; rows of a ragged result ---- */
 
 static tare_status set_batch(struct cross *cross, size_t i, int64_t batch) {
     if (i == 0) cross->batch = batch;
@@ -239,14 +242,15 @@ static tare_status ragged_column(struct cross *cross, size_t i, const struct tar
     for (int64_t k = 0; k < splits->elements; k++) {
         column->starts[k] = tare_index_at(splits, k);
         if (column->starts[k] < (k ? column->starts[k - 1] : 0) || (k == 0 && column->starts[0] != 0))
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "Invalid ragged splits: they must begin with 0 and not fall");
+            return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                             "Invalid ragged splits: they must start at 0 and must not decrease");
     }
     if (column->starts[cross->batch] == values->elements) return TARE_OK;
     return TARE_FAIL(TARE_INVALID_ARGUMENT, "Invalid ragged splits: they end with %lld (expected %lld)",
                      (long long)column->starts[cross->batch], (long long)values->elements);
 }
 
-/* Entries in the order of their rows; what lies behind the last row is left out. */
+/* Orders the entries by row; entries after the last row are dropped. */
 static tare_status sparse_column(struct cross *cross, size_t i, const struct tare_tensor *const parts[3]) {
     struct column *column = &cross->columns[i];
     struct tare_sparse sparse;
@@ -258,7 +262,7 @@ static tare_status sparse_column(struct cross *cross, size_t i, const struct tar
     return find_starts(cross, i, &sparse);
 }
 
-/* Where each kind's operands begin. */
+/* The first operand of each kind. */
 struct kinds {
     size_t ragged, n_ragged, sparse, n_sparse, dense, n_dense;
 };
@@ -277,7 +281,7 @@ static tare_status kinds_of(struct kinds *kinds, const struct tare_kernel *kerne
     return TARE_OK;
 }
 
-/* One column after the other, as input_order says: R, S or D. */
+/* Adds the columns in the order given by input_order: R, S or D. */
 static tare_status mixed_columns(struct cross *cross, const struct kinds *kinds, const char *order) {
     const struct tare_tensor *in = cross->kernel->inputs;
     size_t ragged = 0, sparse = 0, dense = 0;
@@ -342,7 +346,7 @@ static tare_status infer_ragged(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* ---- the three forms ---- */
+/* ---- the three ops ---- */
 
 static tare_status run_first(struct tare_kernel *kernel) {
     const bool hashed = tare_node_bool(kernel->node, "hashed_output", false);

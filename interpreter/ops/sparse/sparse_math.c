@@ -1,4 +1,5 @@
-/* Arithmetic on sparse operands: rows summed by segment, products with dense tensors. */
+/* Arithmetic on sparse operands: SparseSegmentSum, Mean and SqrtN with gradients, SparseTensorDenseMatMul,
+ * SparseDenseCwise. */
 #include "base/alloc.h"
 #include "interpreter/ops/support/index.h"
 #include "interpreter/ops/support/move.h"
@@ -35,7 +36,7 @@ static tare_status infer_segment(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* Adds row `from` of data to `n` sums. Small floats are summed in float, integers modulo 2^64. */
+/* Adds row `from` of data to `n` sums. Small floats accumulate in float, integers modulo 2^64. */
 static void add_row(void *sums, const struct tare_tensor *data, int64_t from, int64_t n) {
     switch (data->dtype) {
     case TARE_DT_FLOAT:
@@ -96,7 +97,7 @@ static void store_row(struct tare_tensor *out, int64_t to, const void *sums, int
     }
 }
 
-/* The rows of a segment are added in the order of the indices. A segment without rows is zero. */
+/* Adds the rows of a segment in index order. A segment without rows is zero. */
 static tare_status run_segment(struct tare_kernel *kernel) {
     const struct tare_tensor *data = &kernel->inputs[0], *indices = &kernel->inputs[1], *ids = &kernel->inputs[2];
     bool mean = strncmp(kernel->node->op, "SparseSegmentMean", 17) == 0;
@@ -130,7 +131,7 @@ static tare_status run_segment(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* ---- their gradients: a segment's row goes back to every row that it was made of ---- */
+/* ---- gradients: each row receives the gradient of the segment it was added to ---- */
 
 static tare_status infer_segment_gradient(struct tare_infer *infer) {
     int64_t rows = -1;
@@ -210,7 +211,7 @@ static tare_status infer_matmul(struct tare_infer *infer) {
             to[j] += value * from[j * n_step];                                                                         \
     } while (0)
 
-/* Entry by entry, in their order: the sum for one output element is in that order too. */
+/* Processes the entries in order, so the sum of each output element is accumulated in the same order. */
 static tare_status run_matmul(struct tare_kernel *kernel) {
     const struct tare_tensor *values = &kernel->inputs[1], *b = &kernel->inputs[3];
     bool adjoint_a = tare_node_bool(kernel->node, "adjoint_a", false);
@@ -271,10 +272,11 @@ static tare_status infer_cwise(struct tare_infer *infer) {
         TARE_DATA(type, out)[i] = how == 'M' ? x * y : how == 'A' ? x + y : x / y;                                     \
     } while (0)
 
-/* The values with the dense element at their place (dense broadcast to the sparse shape) multiplied, added, divided. */
+/* Multiplies, adds or divides each value with the dense element at its position (dense is broadcast to the sparse
+ * shape). */
 static tare_status run_cwise(struct tare_kernel *kernel) {
     const struct tare_tensor *dense = &kernel->inputs[3];
-    char how = kernel->node->op[16]; /* SparseDenseCwise|Mul */
+    char how = kernel->node->op[16]; /* the letter after "SparseDenseCwise" */
     struct tare_tensor *out = &kernel->outputs[0];
     int64_t strides[TARE_MAX_RANK];
     struct tare_sparse a;

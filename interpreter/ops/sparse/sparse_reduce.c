@@ -1,4 +1,4 @@
-/* Sparse tensors reduced along some of their dimensions. */
+/* SparseReduceSum, SparseReduceMax, their sparse-output variants, and SparseSoftmax. */
 #include "interpreter/ops/support/accumulate.h"
 #include "interpreter/ops/support/axes.h"
 #include "interpreter/ops/families.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An entry by the group that it falls into: its place with 0 for the dimensions that go away. */
+/* An entry and its group: its position with 0 for the reduced dimensions. */
 struct member {
     int64_t group[TARE_MAX_RANK];
     int rank;
@@ -36,7 +36,7 @@ static bool same_group(const struct reduction *r, int64_t i, int64_t k) {
     return memcmp(r->members[i].group, r->members[k].group, sizeof r->members[i].group) == 0;
 }
 
-/* No axes at all stand for all of them. */
+/* Without axes all dimensions are reduced. */
 static tare_status read_axes(struct reduction *r, const struct tare_tensor *axes) {
     if (axes->shape.rank > 1) return TARE_FAIL(TARE_INVALID_ARGUMENT, "reduction_axes must be a scalar or a vector");
     memset(r->reduced, 0, sizeof r->reduced);
@@ -63,7 +63,7 @@ static tare_status prepare(struct reduction *r, struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* Members first … end - 1 into element `at` of `out`, in the order of the input. */
+/* Reduces members first … end - 1 to element `at` of `out`, in input order. */
 static tare_status reduce_group(const struct reduction *r, int64_t first, int64_t end, struct tare_tensor *out,
                                 int64_t at, enum tare_accumulate how) {
     const struct tare_tensor *values = r->sparse.values;
@@ -83,7 +83,7 @@ static int64_t end_of_group(const struct reduction *r, int64_t first) {
     return end;
 }
 
-/* Places without entries are zero, also for a maximum. */
+/* Positions without entries are zero, also for a maximum. */
 static tare_status run_dense(struct tare_kernel *kernel) {
     const enum tare_accumulate *how = kernel->op->aux;
     struct reduction r;
@@ -126,7 +126,7 @@ static tare_status run_sparse(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* The shape of the dense result where the input's shape and the axes are known. */
+/* The shape of the dense result if the input's shape and the axes are known. */
 static tare_status reduced_shape(struct tare_shape *out, const struct tare_infer *infer, int64_t rank) {
     struct reduction r = { .sparse = { .rank = (int)rank } };
     int64_t dims[TARE_MAX_RANK];
@@ -169,7 +169,7 @@ static tare_status infer_softmax(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* Entries first … end - 1 are one row; what is not there counts as minus infinity. */
+/* Entries first … end - 1 form one row; missing entries count as -infinity. */
 static void softmax_row(struct tare_tensor *out, const struct tare_tensor *values, int64_t first, int64_t end) {
     double most = -INFINITY, sum = 0;
     for (int64_t i = first; i < end; i++)

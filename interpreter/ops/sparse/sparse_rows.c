@@ -1,4 +1,4 @@
-/* The three tensors of a sparse one. */
+/* Views and checks of the three tensors of a sparse tensor. */
 #include "interpreter/ops/sparse/sparse_rows.h"
 
 #include "interpreter/ops/support/index.h"

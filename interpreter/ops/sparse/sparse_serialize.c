@@ -1,4 +1,5 @@
-/* Sparse tensors as rows of three strings: their indices, values and dense shapes, each a serialized TensorProto. */
+/* SerializeSparse, SerializeManySparse and their inverses: a sparse tensor as a row of three strings, the serialized
+ * TensorProtos of its indices, values and dense shape. */
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/index.h"
 #include "interpreter/ops/support/move.h"
@@ -11,7 +12,7 @@
 
 #include <string.h>
 
-/* ---- to strings ---- */
+/* ---- serialization ---- */
 
 static tare_status put(struct tare_tensor *out, int64_t at, const struct tare_tensor *value) {
     uint8_t *data;
@@ -56,7 +57,7 @@ static tare_status infer_many(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* Entries first … last-1, whose row is the same, as a sparse tensor of one rank less. */
+/* Serializes entries first … last - 1, which have the same row, as a sparse tensor of rank less by one. */
 static tare_status put_row(struct tare_tensor *out, int64_t row, const struct tare_sparse *sparse, int64_t first,
                            int64_t last, const struct tare_tensor *rest) {
     const struct tare_shape matrix = tare_shape_make(2, last - first, (int64_t)sparse->rank - 1);
@@ -78,7 +79,7 @@ done:
     return status;
 }
 
-enum { MOST_ROWS = 1 << 24 }; /* that a number alone may ask for */
+enum { MOST_ROWS = 1 << 24 }; /* limit on rows that dense_shape alone can request */
 
 static tare_status run_many(struct tare_kernel *kernel) {
     struct tare_sparse sparse;
@@ -110,7 +111,7 @@ done:
     return status;
 }
 
-/* ---- from strings ---- */
+/* ---- deserialization ---- */
 
 /* One sparse tensor; owns its parts. */
 struct piece {
@@ -134,11 +135,11 @@ static tare_status read_piece(struct piece *piece, const struct tare_tensor *str
                              parts[k].shape.rank, ranks[k]);
     }
     if (parts[0].shape.dims[0] != parts[1].elements || parts[0].shape.dims[1] != parts[2].elements)
-        return TARE_FAIL(TARE_SHAPE, "the parts of SparseTensor[%lld] do not fit each other", (long long)i);
+        return TARE_FAIL(TARE_SHAPE, "the parts of SparseTensor[%lld] do not match", (long long)i);
     return TARE_OK;
 }
 
-/* The shape that bounds all of them, and how many entries they have. */
+/* Computes the smallest shape that contains all pieces, and their total number of entries. */
 static tare_status bound(int64_t *dims, int64_t *entries, const struct piece *pieces, int64_t count) {
     const int64_t rank = pieces[0].parts[2].elements;
     *entries = 0;

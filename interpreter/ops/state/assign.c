@@ -1,3 +1,5 @@
+/* Modification of variables (assign.h). A variable's tensor may be shared with other edges; it is copied before the
+ * first write if this is not the only reference. */
 #include "interpreter/ops/state/assign.h"
 
 #include "base/map.h"
@@ -18,7 +20,7 @@ static tare_status declare(struct tare_variable_object **out, const struct tare_
 }
 
 tare_status tare_assign_declared(struct tare_variable_object **out, const struct tare_kernel *kernel) {
-    /* the name that eager code gives to handles which nobody is to share */
+    /* the shared_name that eager mode assigns to anonymous handles, which are not shared */
     static const char anonymous[] = "cd2c89b7-88b7-44c8-ad83-06c2a9158347";
     struct tare_session *session = kernel->session;
     const struct tare_node *node = kernel->node;
@@ -52,7 +54,7 @@ tare_status tare_assign_value(struct tare_variable_object *variable, const struc
     return TARE_OK;
 }
 
-/* A scalar value becomes as many as the operand has. */
+/* Broadcasts a scalar value to the shape of the operand. */
 static tare_status spread_value(struct tare_variable_object *variable, const struct tare_shape *shape) {
     struct tare_tensor wide;
     tare_status status;
@@ -82,7 +84,7 @@ tare_status tare_assign_accumulate(struct tare_variable_object *variable, const 
     return tare_accumulate(how, value->dtype, value->data, operand->data, value->elements, scalar);
 }
 
-/* `rows` elements from `updates` (one element when `scalar`) into the value's elements from `first`. */
+/* Combines `rows` elements of `updates` (one element if `scalar`) with the value's elements from `first` on. */
 static tare_status change(struct tare_tensor *value, int64_t first, const struct tare_tensor *updates, int64_t from,
                           int64_t count, bool scalar, int how) {
     size_t size = tare_dtype_size(value->dtype);
@@ -104,7 +106,7 @@ static tare_status check_updates(const struct tare_variable_object *variable, co
                      tare_shape_text(text, expected));
 }
 
-/* `head`, then dims first … of `tail`. */
+/* `head` followed by dimensions first … of `tail`. */
 static tare_status join(struct tare_shape *out, const struct tare_shape *head, int head_rank,
                         const struct tare_shape *tail, int first) {
     int64_t dims[2 * TARE_MAX_RANK];

@@ -1,4 +1,4 @@
-/* Changing variables, for resource variables and TF1's reference variables alike. */
+/* Modification of variables, shared by resource variables and TensorFlow 1's reference variables. */
 #ifndef TARE_INTERPRETER_OPS_STATE_ASSIGN_H
 #define TARE_INTERPRETER_OPS_STATE_ASSIGN_H
 
@@ -6,28 +6,28 @@
 #include "interpreter/kernel.h"
 #include "interpreter/ops/support/accumulate.h"
 
-/* The variable of a node that declares one (VarHandleOp, VariableV2): the main graph's own by the node, else by
- * container and name, made uninitialised when there is none. Gives another reference. */
+/* Finds the variable of a node that declares one (VarHandleOp, VariableV2): in the main graph by node, otherwise by
+ * container and name; creates it uninitialized if it does not exist. Returns a new reference. */
 tare_status tare_assign_declared(struct tare_variable_object **out, const struct tare_kernel *kernel);
-/* The value becomes a share of `value`; with `validate` its shape must fit the declared one. */
+/* Sets the variable to a shared reference to `value`; with `validate` its shape must match the declared one. */
 tare_status tare_assign_value(struct tare_variable_object *variable, const struct tare_tensor *value, bool validate);
-/* value op= operand, of the same shape; with `spread` a scalar on either side stands for as many as the other has, and
- * the value takes that shape. TensorFlow's kernels of AssignAdd and AssignSub refuse every other shape ("Parameters and
- * update must be the same size"); the spreading is for models whose signature feeds a vector to a scalar counter, which
- * other executors answer by broadcasting (docs/unsupported.md). */
+/* value op= operand, of the same shape. With `spread`, a scalar on either side is broadcast to the other's shape,
+ * which becomes the value's shape. TensorFlow's AssignAdd and AssignSub kernels reject differing shapes ("Parameters
+ * and update must be the same size"); broadcasting supports models whose signature feeds a vector to a scalar
+ * counter, which other executors accept (docs/unsupported.md). */
 tare_status tare_assign_accumulate(struct tare_variable_object *variable, const struct tare_tensor *operand,
                                    enum tare_accumulate how, bool spread);
 /* How a scatter combines; SET replaces. */
 enum { TARE_ASSIGN_SET = -1 };
-/* Rows of the value named by `indices` op= `updates` (indices' shape and a row's, or a scalar). */
+/* rows of the value selected by `indices` op= `updates` (shape: the indices' followed by a row's, or a scalar). */
 tare_status tare_assign_rows(struct tare_variable_object *variable, const struct tare_tensor *indices,
                              const struct tare_tensor *updates, int how);
 /* The same for index tuples. */
 tare_status tare_assign_tuples(struct tare_variable_object *variable, const struct tare_tensor *indices,
                                const struct tare_tensor *updates, int how);
 
-/* The kernel of CountUpTo: output 0 is the scalar variable behind input 0, which grows by one; TARE_INVALID_ARGUMENT
- * when it has reached attribute `limit`. */
+/* The kernel of CountUpTo: output 0 is the value of the scalar variable of input 0, which is then incremented;
+ * TARE_INVALID_ARGUMENT if it has reached the attribute `limit`. */
 tare_status tare_assign_count(struct tare_kernel *kernel);
 
 #endif

@@ -1,5 +1,5 @@
-/* Reading checkpoints from inside a graph. Writing is left to programs that mean to: a model that is run does not get
- * to write files. */
+/* Reading checkpoints from a graph (RestoreV2 and related ops). Writing is not supported: a model that is executed
+ * must not write files. */
 #include "interpreter/ops/families.h"
 #include "interpreter/kernel.h"
 
@@ -32,7 +32,7 @@ static tare_status restore(struct tare_kernel *kernel, struct tare_bundle *bundl
     const char *slice = text_at(kernel, &kernel->inputs[2], (int64_t)i);
     if (!key || !slice) return TARE_NO_MEMORY;
     TARE_TRY(tare_bundle_read_slice(&kernel->outputs[i], bundle, key, slice));
-    if (kernel->outputs[i].splat) { /* kernels never see a compressed tensor */
+    if (kernel->outputs[i].splat) { /* kernels never receive a compressed tensor */
         struct tare_tensor copy;
         TARE_TRY(tare_tensor_copy(&copy, &kernel->outputs[i]));
         tare_tensor_reset(&kernel->outputs[i]);

@@ -1,3 +1,4 @@
+/* Hash table of the lookup ops (hash_table.h): a map from key bytes to the row of the value. */
 #include "interpreter/ops/state/hash_table.h"
 
 #include "base/alloc.h"
@@ -8,9 +9,9 @@
 
 #include <string.h>
 
-/* The values of all entries lie in one growing tensor; an entry knows its row. */
+/* All values are stored in one growing tensor; an entry stores its row number. */
 struct entry {
-    struct tare_str key; /* bytes: of the string, or of the number */
+    struct tare_str key; /* the bytes of the string or of the number */
     int64_t row;
     bool gone;
 };
@@ -21,12 +22,12 @@ struct tare_table {
     struct tare_shape value_shape;
     int64_t value_elements;
     bool is_mutable, filled;
-    struct tare_arena arena; /* entries and keys */
+    struct tare_arena arena; /* memory of entries and keys */
     struct tare_map by_key;
     struct entry **entries;
     size_t n_entries, capacity;
     int64_t gone;
-    struct tare_tensor values; /* room for rows, some free at the end */
+    struct tare_tensor values; /* capacity in rows; some at the end may be unused */
     int64_t room;
 };
 

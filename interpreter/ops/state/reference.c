@@ -1,5 +1,5 @@
-/* TF1's variables: the edge carries a reference. Here it is a handle to the variable; the executor reads the value
- * where a node takes one. */
+/* TensorFlow 1's variables, whose edges carry references. A reference is represented by a handle to the variable;
+ * the executor reads the value where a node expects one. */
 #include "interpreter/ops/state/assign.h"
 #include "interpreter/ops/families.h"
 
@@ -27,7 +27,7 @@ static tare_status run_assign(struct tare_kernel *kernel) {
     return tare_kernel_forward(kernel, 0, 0);
 }
 
-/* A variable of this run alone, without value until it is assigned. */
+/* Creates a variable that exists only in this run, without a value until it is assigned. */
 static tare_status run_temporary(struct tare_kernel *kernel) {
     const struct tare_node *node = kernel->node;
     struct tare_shape shape = tare_shape_unknown();

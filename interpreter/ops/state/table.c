@@ -1,5 +1,5 @@
-/* Lookup tables: making, filling, asking. A static table is filled by the model's initialiser; a mutable one as it
- * runs. */
+/* Lookup tables: creation, initialization, lookup, insertion and export. The model's initializer fills a static
+ * table; a mutable one changes during runs. */
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/state/hash_table.h"
 #include "interpreter/ops/support/operand.h"
@@ -18,9 +18,9 @@ static tare_status infer_nothing(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* ---- making ---- */
+/* ---- creation ---- */
 
-/* Row data: what the op makes. */
+/* A row's aux: the table that the op creates. */
 struct table_form {
     bool is_mutable, anonymous;
 };
@@ -34,7 +34,7 @@ static tare_status make_table(struct tare_table **out, const struct tare_kernel 
     int value = tare_node_type(node, "value_dtype", TARE_DT_INVALID);
     struct tare_shape shape = tare_shape_scalar();
     if (tare_node_find_attr(node, "value_shape")) tare_node_shape(node, "value_shape", &shape);
-    if (!tare_shape_is_known(&shape)) return TARE_FAIL(TARE_UNSUPPORTED, "a table of values whose shape is not known");
+    if (!tare_shape_is_known(&shape)) return TARE_FAIL(TARE_UNSUPPORTED, "the shape of the table's values is unknown");
     if (!tare_dtype_size(key) || !tare_dtype_size(value) || tare_dtype_get(key)->class == TARE_CLASS_OBJECT ||
         tare_dtype_get(value)->class == TARE_CLASS_OBJECT)
         return TARE_FAIL(TARE_UNSUPPORTED, "a table from %s to %s", tare_dtype_name(key), tare_dtype_name(value));
@@ -46,7 +46,7 @@ static void release_table(void *state) {
     tare_object_unref(state);
 }
 
-/* A table with a name is the session's; one without belongs to its node. */
+/* A named table belongs to the session; an unnamed one belongs to its node. */
 static tare_status run_table(struct tare_kernel *kernel) {
     const struct table_form *form = kernel->op->aux;
     const char *name = tare_node_string(kernel->node, "shared_name", "");
@@ -68,7 +68,7 @@ static tare_status run_table(struct tare_kernel *kernel) {
     return tare_handle_new(&kernel->outputs[0], tare_object_ref(object));
 }
 
-/* The state comes with the first run, which needs the session. */
+/* The state is created in the first run because it requires the session. */
 static tare_status prepare_table(struct tare_kernel *kernel) {
     const struct table_form *form = kernel->op->aux;
     if (!kernel->session) return TARE_FAIL(TARE_INTERNAL, "a table outside a session");
@@ -78,7 +78,7 @@ static tare_status prepare_table(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* ---- filling ---- */
+/* ---- initialization ---- */
 
 static tare_status run_initialize(struct tare_kernel *kernel) {
     struct tare_table *table = NULL;
@@ -119,7 +119,7 @@ static tare_status run_insert(struct tare_kernel *kernel) {
     return tare_table_insert(table, &kernel->inputs[1], &kernel->inputs[2]);
 }
 
-/* Replaces everything. TensorFlow lets a static table be imported into, too: that is how it is restored. */
+/* Replaces all entries. As in TensorFlow this also works for a static table: restoring uses it. */
 static tare_status run_import(struct tare_kernel *kernel) {
     struct tare_table *table = NULL;
     TARE_TRY(tare_table_from_handle(&table, &kernel->inputs[0]));
@@ -136,9 +136,9 @@ static tare_status run_remove(struct tare_kernel *kernel) {
     return tare_table_remove(table, &kernel->inputs[1]);
 }
 
-/* ---- asking ---- */
+/* ---- lookup ---- */
 
-/* Shape of the keys, then of a value: that of the default. */
+/* The output shape is the keys' shape followed by the shape of a value, which the default has. */
 static tare_status infer_find(struct tare_infer *infer) {
     infer->outputs[0] = infer->inputs[1];
     return tare_operand_append(&infer->outputs[0], &infer->inputs[2], 0, infer->inputs[2].rank);
@@ -192,7 +192,7 @@ static tare_status run_export(struct tare_kernel *kernel) {
         .name = op, .outputs = out, .attrs = spec, .infer = tare_infer_scalar, .prepare = prepare_table,               \
         .run = run_table, .release = release_table, .aux = &form, .flags = TARE_OP_STATEFUL                            \
     }
-/* The op in TF1's form, whose handle is a reference, and in that of resources. */
+/* The op in TensorFlow 1's form, whose handle is a reference, and in the resource form. */
 #define BOTH(op, rest, out, spec, shapes, kernel, more)                                                                \
     { .name = op "V2",                                                                                                 \
       .inputs = "table_handle: resource" rest,                                                                         \
@@ -215,7 +215,7 @@ const struct tare_op tare_ops_table[] = {
           NAMED KEY_VALUE "; value_shape: shape = { unknown_rank: true }", mutable_table),
     TABLE("AnonymousHashTable", "table_handle: resource", KEY_VALUE, anonymous_table),
     TABLE("AnonymousMutableHashTable", "table_handle: resource", KEY_VALUE, anonymous_mutable_table),
-    /* the keys that mark empty places are of no use here: they only may not be keys, and nobody asks for them */
+    /* empty_key and deleted_key mark free slots in TensorFlow's implementation; here they are only rejected as keys */
     { .name = "MutableHashTableOfTensors",
       .outputs = "table_handle: Ref(string)",
       .attrs = "container: string = ''; shared_name: string = ''; use_node_name_sharing: bool = false; key_dtype: "

@@ -1,3 +1,4 @@
+/* Initializes lookup tables from the lines of a text file (table_file.h). */
 #include "interpreter/ops/state/table_file.h"
 
 #include "base/alloc.h"
@@ -82,7 +83,7 @@ static tare_status read_lines(struct reader *reader, struct tare_table *table, c
         char *stop = memchr(start, '\n', (size_t)(end - start));
         size_t length = (size_t)((stop ? stop : end) - start);
         struct tare_str line = { start, length };
-        if (length && start[length - 1] == '\r') line.size--; /* files from other systems: as TensorFlow's reader */
+        if (length && start[length - 1] == '\r') line.size--; /* CR LF line ends, as TensorFlow's reader accepts them */
         TARE_TRY(store(&reader->key, reader, line, reader->form->key_index));
         TARE_TRY(store(&reader->value, reader, line, reader->form->value_index));
         TARE_TRY(tare_table_insert(table, &reader->key, &reader->value));

@@ -1,4 +1,4 @@
-/* Resource variables: the handle goes along the edges, the value is read and changed where a node says so. */
+/* Resource variables: edges carry the handle; ReadVariableOp and the Assign ops access the value. */
 #include "interpreter/ops/state/assign.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/array/gather.h"
@@ -10,7 +10,7 @@ static tare_status infer_nothing(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* The declared shape where the handle's own node is in sight; a function's argument says nothing of it. */
+/* The declared shape if the handle comes directly from its node; unknown for function arguments. */
 static struct tare_shape declared_shape(const struct tare_infer *infer) {
     struct tare_edge edge = infer->node->inputs[0];
     struct tare_shape shape = tare_shape_unknown();
@@ -162,7 +162,7 @@ static tare_status run_descend(struct tare_kernel *kernel) {
     return status;
 }
 
-/* The name stays; the value goes. */
+/* Clears the value; the name remains declared. */
 static tare_status run_destroy(struct tare_kernel *kernel) {
     struct tare_variable_object *variable = NULL;
     if (tare_variable_from_handle(&variable, &kernel->inputs[0]) == TARE_OK) tare_tensor_reset(&variable->value);

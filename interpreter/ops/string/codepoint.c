@@ -1,4 +1,4 @@
-/* Text encodings. */
+/* Decoding and encoding of UTF-8, UTF-16, UTF-32 and single-byte encodings. */
 #include "interpreter/ops/string/codepoint.h"
 
 #include <ctype.h>
@@ -44,18 +44,19 @@ size_t tare_encoding_start(enum tare_encoding *encoding, const unsigned char *te
     return 0;
 }
 
-static size_t fault(uint32_t *code, bool *bad, size_t size) {
+static size_t ill_formed(uint32_t *code, bool *bad, size_t size) {
     *code = TARE_CODEPOINT_REPLACEMENT;
     *bad = true;
     return size;
 }
 
-/* Well-formed sequences: table 3-7 of the Unicode standard; the second byte's range depends on the first. */
+/* Well-formed byte sequences according to table 3-7 of the Unicode standard; the valid range of the second byte
+ * depends on the first. */
 static size_t read_utf8(uint32_t *code, bool *bad, const unsigned char *s, size_t size) {
     unsigned char lead = s[0], low = 0x80, high = 0xBF;
     size_t length = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
     uint32_t value;
-    if (length == 0) return fault(code, bad, 1);
+    if (length == 0) return ill_formed(code, bad, 1);
     if (length == 1) {
         *code = lead;
         return 1;
@@ -66,7 +67,7 @@ static size_t read_utf8(uint32_t *code, bool *bad, const unsigned char *s, size_
     if (lead == 0xF4) high = 0x8F;
     value = lead & (0x7Fu >> length);
     for (size_t i = 1; i < length; i++) {
-        if (i >= size || s[i] < low || s[i] > high) return fault(code, bad, i);
+        if (i >= size || s[i] < low || s[i] > high) return ill_formed(code, bad, i);
         value = value << 6 | (s[i] & 0x3F);
         low = 0x80;
         high = 0xBF;
@@ -81,23 +82,23 @@ static uint32_t unit16(const unsigned char *s, bool little) {
 
 static size_t read_utf16(uint32_t *code, bool *bad, const unsigned char *s, size_t size, bool little) {
     uint32_t first, second;
-    if (size < 2) return fault(code, bad, size);
+    if (size < 2) return ill_formed(code, bad, size);
     first = unit16(s, little);
     *code = first;
     if (first < 0xD800 || first > 0xDFFF) return 2;
-    if (first > 0xDBFF) return fault(code, bad, 2);
-    if (size < 4) return fault(code, bad, size);
+    if (first > 0xDBFF) return ill_formed(code, bad, 2);
+    if (size < 4) return ill_formed(code, bad, size);
     second = unit16(s + 2, little);
-    if (second < 0xDC00 || second > 0xDFFF) return fault(code, bad, 2);
+    if (second < 0xDC00 || second > 0xDFFF) return ill_formed(code, bad, 2);
     *code = 0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00);
     return 4;
 }
 
 static size_t read_utf32(uint32_t *code, bool *bad, const unsigned char *s, size_t size, bool little) {
-    if (size < 4) return fault(code, bad, size);
+    if (size < 4) return ill_formed(code, bad, size);
     *code = little ? (uint32_t)s[3] << 24 | (uint32_t)s[2] << 16 | (uint32_t)s[1] << 8 | s[0]
                    : (uint32_t)s[0] << 24 | (uint32_t)s[1] << 16 | (uint32_t)s[2] << 8 | s[3];
-    if (*code > 0x10FFFF || (*code >= 0xD800 && *code <= 0xDFFF)) return fault(code, bad, 4);
+    if (*code > 0x10FFFF || (*code >= 0xD800 && *code <= 0xDFFF)) return ill_formed(code, bad, 4);
     return 4;
 }
 
@@ -118,7 +119,7 @@ size_t tare_codepoint_read(uint32_t *code, bool *bad, enum tare_encoding encodin
     case TARE_ENCODING_UTF32_LE:
         return read_utf32(code, bad, text, size, true);
     case TARE_ENCODING_ASCII:
-        if (text[0] > 0x7F) return fault(code, bad, 1);
+        if (text[0] > 0x7F) return ill_formed(code, bad, 1);
         break;
     case TARE_ENCODING_LATIN1:
         break;

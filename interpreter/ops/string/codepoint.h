@@ -1,5 +1,5 @@
-/* Text encodings: code points out of bytes and back. Ill-formed input is cut as ICU cuts it: each maximal part that
- * could have begun a character is one error. */
+/* Text encodings: converts bytes to code points and back. Ill-formed input is segmented as in ICU: each maximal
+ * subpart that could start a character counts as one error. */
 #ifndef TARE_INTERPRETER_OPS_STRING_CODEPOINT_H
 #define TARE_INTERPRETER_OPS_STRING_CODEPOINT_H
 
@@ -12,7 +12,7 @@
 
 enum tare_encoding {
     TARE_ENCODING_UTF8,
-    TARE_ENCODING_UTF16, /* by byte order mark, else big endian */
+    TARE_ENCODING_UTF16, /* byte order from the byte order mark, big-endian without one */
     TARE_ENCODING_UTF16_BE,
     TARE_ENCODING_UTF16_LE,
     TARE_ENCODING_UTF32,
@@ -24,17 +24,17 @@ enum tare_encoding {
 
 enum { TARE_CODEPOINT_REPLACEMENT = 0xFFFD };
 
-/* By name, whatever its case and punctuation ("utf-8", "UTF16BE"); TARE_UNSUPPORTED for one that is not listed. */
+/* Finds an encoding by name, ignoring case and punctuation ("utf-8", "UTF16BE"). TARE_UNSUPPORTED for an unknown
+ * name. */
 tare_status tare_encoding_find(enum tare_encoding *out, const char *name);
-/* Settles the byte order of UTF-16 and UTF-32 by the mark at the start of the text; returns the mark's size (0: none).
- */
+/* Determines the byte order of UTF-16 and UTF-32 from the byte order mark; returns the size of the mark (0: none). */
 size_t tare_encoding_start(enum tare_encoding *encoding, const unsigned char *text, size_t size);
-/* The code point at `text` (size > 0; a settled encoding); returns the bytes it takes, at least 1. An ill-formed one is
- * the replacement character, with *bad set. */
+/* Decodes the code point at `text` (size > 0; byte order determined) and returns the number of bytes consumed, at
+ * least 1. An ill-formed sequence yields the replacement character and sets *bad. */
 size_t tare_codepoint_read(uint32_t *code, bool *bad, enum tare_encoding encoding, const unsigned char *text,
                            size_t size);
-/* Appends a code point in UTF-8, UTF-16-BE or UTF-32-BE. A surrogate stays one in UTF-16 and UTF-32 and becomes the
- * replacement character in UTF-8; a value above U+10FFFF is left out. */
+/* Appends a code point in UTF-8, UTF-16-BE or UTF-32-BE. A surrogate is kept in UTF-16 and UTF-32 and becomes the
+ * replacement character in UTF-8; values above U+10FFFF are dropped. */
 void tare_codepoint_write(struct tare_strbuf *out, enum tare_encoding encoding, uint32_t code);
 
 #endif

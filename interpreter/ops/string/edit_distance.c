@@ -1,4 +1,4 @@
-/* Levenshtein's distance between the sequences of two sparse tensors, row by row. */
+/* EditDistance: Levenshtein distance between corresponding rows of two sparse tensors. */
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/operand.h"
 #include "interpreter/ops/sparse/sparse_rows.h"
@@ -27,13 +27,13 @@ static tare_status infer_distance(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* One of the two: its rows are runs of entries, in order. */
+/* One operand: each row is a run of consecutive entries. */
 struct sequences {
     struct tare_sparse sparse;
     int64_t at;
 };
 
-/* Where the run from `at` on goes in the output (-1: there are no more), and how long it is. */
+/* Returns the output index of the run that starts at `at` (-1: no more runs) and its length. */
 static int64_t run_of(const struct sequences *s, const struct tare_shape *out, int64_t *length) {
     int64_t place = 0;
     *length = 0;

@@ -1,4 +1,4 @@
-/* String hashes. All of them read little-endian words. */
+/* String hashes: FarmHash Fingerprint64, SipHash-2-4 and a Murmur variant. All read little-endian words. */
 #include "interpreter/ops/string/hash64.h"
 
 #include <string.h>
@@ -77,7 +77,7 @@ static struct pair mix_32_bytes(const unsigned char *s, uint64_t a, uint64_t b) 
     return (struct pair){ a + z, b + c };
 }
 
-/* One step of the long form: 64 bytes into the state. */
+/* Folds 64 bytes into the state of FarmHash's long form. */
 struct farm_state {
     uint64_t x, y, z;
     struct pair v, w;

@@ -1,7 +1,6 @@
-/* Regular expressions. TensorFlow's are RE2's; these run on PCRE2 with the options that bring it nearest: text is
- * UTF-8,
- * "$" is the end of the text only, \d \w \s and \b know ASCII only. What stays different: \s also takes the vertical
- * tab, backreferences and look-around are accepted, and a pattern that makes PCRE2 search too long fails. */
+/* Regular expression ops. TensorFlow uses RE2; these use PCRE2 with the closest options: UTF-8 text, "$" matches
+ * only at the end of the text, and \d \w \s and \b are ASCII-only. Remaining differences: \s also matches the
+ * vertical tab, backreferences and look-around are accepted, and a pattern that exceeds PCRE2's match limit fails. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "base/alloc.h"
 #include "interpreter/ops/support/operand.h"
@@ -38,11 +37,11 @@ static tare_status regex_make(struct regex *regex, const char *pattern, size_t s
         regex_free(regex);
         return TARE_FAIL(TARE_NO_MEMORY, "out of memory");
     }
-    pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE); /* without it matching is slower, no more */
+    pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE); /* on failure matching is slower but works */
     return TARE_OK;
 }
 
-/* *found: whether there is a match at or behind `start`; its places are in regex->match. */
+/* found: whether there is a match at or after `start`; regex->match contains its offsets. */
 static tare_status regex_search(bool *found, const struct regex *regex, struct tare_str text, size_t start,
                                 uint32_t options) {
     int count = pcre2_match(regex->code, (PCRE2_SPTR)text.data, text.size, start, options, regex->match, NULL);
@@ -81,7 +80,7 @@ struct replacement {
     bool all;
 };
 
-/* An empty match right behind the last one does not count: one character is passed on instead. */
+/* An empty match directly after the previous match is ignored: one character is copied instead. */
 static tare_status replace(struct tare_strbuf *out, struct tare_str text, const void *arg) {
     const struct replacement *how = arg;
     size_t at = 0, last_end = SIZE_MAX;
@@ -109,7 +108,7 @@ static tare_status replace(struct tare_strbuf *out, struct tare_str text, const 
     return TARE_OK;
 }
 
-/* The pattern of the Static ops is compiled once a session. */
+/* The pattern of the Static ops is compiled once per session. */
 static tare_status prepare(struct tare_kernel *kernel) {
     const char *pattern = tare_node_string(kernel->node, "pattern", "");
     struct regex *regex = tare_calloc(1, sizeof *regex);
@@ -144,7 +143,7 @@ static tare_status infer_with_scalars(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* The pattern operand of the ops that bring it as a tensor. */
+/* Compiles the pattern operand of the ops that take it as a tensor. */
 static tare_status regex_of_input(struct regex *regex, const struct tare_kernel *kernel) {
     struct tare_str pattern;
     for (size_t i = 1; i < kernel->n_inputs; i++)

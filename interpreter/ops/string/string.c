@@ -1,4 +1,4 @@
-/* Strings, element by element: case, blanks, length, parts, joining. */
+/* Element-wise string ops: StringLower, StringUpper, StringStrip, StringLength, Substr, StringJoin. */
 #include "interpreter/ops/string/codepoint.h"
 #include "interpreter/ops/support/move.h"
 #include "interpreter/ops/support/operand.h"
@@ -10,7 +10,7 @@
 #include <strings.h>
 #include <wctype.h>
 
-/* Code points whose upper or lower case is not one code point; the rest is the C library's table. */
+/* Code points whose upper or lower case is not a single code point; all others use the C library's tables. */
 static const struct {
     uint32_t code;
     uint32_t lower[2], upper[3];
@@ -37,7 +37,7 @@ static const struct {
 };
 
 static pthread_once_t unicode_once = PTHREAD_ONCE_INIT;
-static locale_t unicode_locale; /* NULL when the system has no C.UTF-8 */
+static locale_t unicode_locale; /* NULL if the system has no C.UTF-8 locale */
 
 static void make_unicode_locale(void) {
     unicode_locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
@@ -112,7 +112,7 @@ static bool counts_characters(const struct tare_node *node) {
     return strcmp(tare_node_string(node, "unit", "BYTE"), "UTF8_CHAR") == 0;
 }
 
-/* A character is a byte that continues none. */
+/* A character starts at a byte that is not a continuation byte. */
 static bool begins_character(char c) {
     return ((unsigned char)c & 0xC0) != 0x80;
 }
@@ -144,7 +144,7 @@ static tare_status infer_substr(struct tare_infer *infer) {
     return tare_shape_broadcast(&infer->outputs[0], &infer->inputs[0], &both);
 }
 
-/* Moves *at over `count` characters forward; false when the text ends first (*at is then its end). */
+/* Advances *at by `count` characters; returns false if the text ends first (*at is then the end). */
 static bool skip_forward(struct tare_str text, int64_t count, size_t *at) {
     for (; count > 0 && *at < text.size; count--)
         do
@@ -161,7 +161,8 @@ static bool skip_back(struct tare_str text, int64_t count, size_t *at) {
     return count <= 0;
 }
 
-/* The bytes of the part; false when it begins outside. A negative position counts from the end. */
+/* Finds the bytes of the substring; returns false if it starts outside the text. A negative position counts from the
+ * end. */
 static bool find_part(struct tare_str text, int64_t pos, int64_t len, bool characters, size_t *first, size_t *last) {
     if (!characters) {
         int64_t at = pos < 0 ? pos + (int64_t)text.size : pos;
@@ -218,7 +219,7 @@ static tare_status run_substr(struct tare_kernel *kernel) {
 
 /* ---- joining ---- */
 
-/* All inputs are scalars or have one shape. */
+/* The inputs are scalars or have one common shape. */
 static tare_status infer_join(struct tare_infer *infer) {
     struct tare_shape all = tare_shape_scalar();
     bool unknown = false, found = false;

@@ -1,4 +1,4 @@
-/* Strings made of parts: StringFormat, StringNGrams; base64. */
+/* StringFormat, StringNGrams, EncodeBase64 and DecodeBase64. */
 #include "base/alloc.h"
 #include "interpreter/ops/support/move.h"
 #include "interpreter/ops/support/operand.h"
@@ -11,7 +11,7 @@
 
 /* ---- StringFormat ---- */
 
-/* The shortest %g form that reads back as the same number. */
+/* The shortest %g format that reads back as the same number. */
 static void append_real(struct tare_strbuf *out, double value, bool is_double) {
     char text[64] = "";
     for (int digits = 6; digits <= 17; digits++) {
@@ -58,7 +58,7 @@ static void append_element(struct tare_strbuf *out, const struct tare_tensor *te
     }
 }
 
-/* Nested brackets; of each dimension the first and last `edge` entries (-1: all). */
+/* Formats nested brackets; prints the first and last `edge` entries of each dimension (-1: all). */
 static void append_tensor(struct tare_strbuf *out, const struct tare_tensor *tensor, int d, int64_t at, int64_t edge) {
     int64_t dim, inner;
     if (d == tensor->shape.rank) {
@@ -139,7 +139,7 @@ static int64_t count_ngrams(const struct ngrams *how, int64_t length, int64_t wi
     return count > 0 ? count : 0;
 }
 
-/* Piece k of gram `gram` of a row whose tokens begin at `first`: padding left, tokens, padding right. */
+/* Piece k of n-gram `gram` of a row whose tokens start at `first`: left padding, tokens, right padding. */
 static struct tare_str piece(const struct ngrams *how, int64_t first, int64_t length, int64_t at) {
     if (at < 0) return how->left;
     if (at >= length) return how->right;
@@ -225,7 +225,7 @@ static tare_status run_ngrams(struct tare_kernel *kernel) {
     return status;
 }
 
-/* ---- base64, the alphabet that is safe in URLs ---- */
+/* ---- base64 with the URL-safe alphabet ---- */
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 

@@ -1,4 +1,4 @@
-/* Strings from numbers and numbers from strings: AsString, StringToNumber, hash buckets, raw bytes. */
+/* AsString, StringToNumber, hash buckets, DecodeRaw and Fingerprint: conversions between strings and numbers. */
 #include "base/alloc.h"
 #include "interpreter/ops/string/hash64.h"
 #include "interpreter/ops/support/operand.h"
@@ -42,7 +42,7 @@ static bool parse_integer(struct tare_tensor *out, int64_t i, const char *text) 
     }
 }
 
-/* Decimal numbers, inf, infinity, nan; overflow gives an infinity. */
+/* Decimal numbers, inf, infinity and nan; overflow yields an infinity. */
 static bool parse_real(struct tare_tensor *out, int64_t i, const char *text) {
     char *end;
     if (!text[0] || strchr("xX(", text[0])) return false;
@@ -83,7 +83,7 @@ static tare_status run_to_number(struct tare_kernel *kernel) {
 
 /* ---- AsString ---- */
 
-/* A printf conversion made of the attributes: "%5.2f". */
+/* Builds a printf conversion from the attributes: "%5.2f". */
 static tare_status number_format(char format[64], const struct tare_node *node, const char *conversion, bool real) {
     int64_t precision = tare_node_int(node, "precision", -1), width = tare_node_int(node, "width", -1);
     bool scientific = tare_node_bool(node, "scientific", false), shortest = tare_node_bool(node, "shortest", false);
@@ -149,7 +149,7 @@ static tare_status run_as_string(struct tare_kernel *kernel) {
     struct tare_strbuf buf = { 0 };
     tare_status status = TARE_OK;
     if (class == TARE_CLASS_STRING) return tare_kernel_forward(kernel, 0, 0);
-    if (class == TARE_CLASS_OBJECT) return TARE_FAIL(TARE_TYPE, "a variant has no text");
+    if (class == TARE_CLASS_OBJECT) return TARE_FAIL(TARE_TYPE, "a variant cannot be converted to a string");
     TARE_TRY(number_format(how.format, kernel->node,
                            class == TARE_CLASS_BOOL       ? "s"
                            : class == TARE_CLASS_UNSIGNED ? "llu"
@@ -219,8 +219,8 @@ static void swap_bytes(unsigned char *data, size_t bytes, size_t size) {
         }
 }
 
-/* The bytes of each string as one more dimension. DecodeRaw: all strings are equally long; DecodePaddedRaw: cut or
- * filled with zeros. */
+/* Returns the bytes of each string along a new dimension. DecodeRaw requires strings of equal length;
+ * DecodePaddedRaw truncates or pads with zeros. */
 static tare_status run_raw(struct tare_kernel *kernel) {
     const struct tare_tensor *in = &kernel->inputs[0];
     int dtype = tare_node_type(kernel->node, "out_type", TARE_DT_FLOAT);
@@ -258,7 +258,7 @@ static tare_status run_raw(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* ---- Fingerprint: 8 bytes for each row ---- */
+/* ---- Fingerprint: 8 bytes per row ---- */
 
 static tare_status infer_fingerprint(struct tare_infer *infer) {
     TARE_TRY(tare_operand_rank(infer, 1, "method", 0));
@@ -268,7 +268,8 @@ static tare_status infer_fingerprint(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* A row's bytes; of strings the fingerprint of the text, and of several texts that of their fingerprints. */
+/* Hashes the bytes of a row; for strings the fingerprint of the string, and for several strings that of their
+ * fingerprints. */
 static tare_status run_fingerprint(struct tare_kernel *kernel) {
     const struct tare_tensor *data = &kernel->inputs[0];
     struct tare_shape *shapes;

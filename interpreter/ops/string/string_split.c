@@ -1,4 +1,4 @@
-/* One string into many and many into one: StringSplit, StringSplitV2, ReduceJoin, UnsortedSegmentJoin. */
+/* StringSplit, StringSplitV2, ReduceJoin and UnsortedSegmentJoin: splitting and joining strings. */
 #include "base/alloc.h"
 #include "interpreter/ops/support/move.h"
 #include "interpreter/ops/support/operand.h"
@@ -6,14 +6,14 @@
 
 #include <string.h>
 
-/* Parts of the input strings, found before the outputs can be made. */
+/* Parts of the input strings, collected before the outputs are allocated. */
 struct parts {
     struct part {
         struct tare_str text;
         int64_t row, column;
     } * items;
     size_t count, capacity;
-    int64_t row, columns, widest; /* of the row being split; of all */
+    int64_t row, columns, widest; /* of the current row; of all rows */
 };
 
 static bool add_part(struct parts *parts, const char *data, size_t size) {
@@ -23,7 +23,7 @@ static bool add_part(struct parts *parts, const char *data, size_t size) {
     return true;
 }
 
-/* StringSplit: every byte of `delimiter` separates; an empty one separates all bytes. */
+/* StringSplit: every byte of `delimiter` separates; an empty delimiter splits into single bytes. */
 static bool split_at_any(struct parts *parts, struct tare_str text, struct tare_str delimiter, bool skip_empty) {
     size_t start = 0;
     if (text.size == 0) return true;
@@ -38,8 +38,8 @@ static bool split_at_any(struct parts *parts, struct tare_str text, struct tare_
     return true;
 }
 
-/* At runs of blanks, none at the ends; after `most` parts the rest is the last one. */
-static bool split_at_blanks(struct parts *parts, struct tare_str text, int64_t most) {
+/* Splits at runs of whitespace and ignores it at both ends; after `most` parts the remainder is the last part. */
+static bool split_at_whitespace(struct parts *parts, struct tare_str text, int64_t most) {
     size_t at = 0;
     for (int64_t n = 0;; n++) {
         size_t start;
@@ -113,7 +113,7 @@ static tare_status run_split(struct tare_kernel *kernel) {
         done = !second          ? split_at_any(&parts, text, delimiter, skip_empty)
                : most == 0      ? add_part(&parts, text.data, text.size)
                : delimiter.size ? split_at_text(&parts, text, delimiter, most)
-                                : split_at_blanks(&parts, text, most);
+                                : split_at_whitespace(&parts, text, most);
         if (!done) break;
     }
     status = parts.row < kernel->inputs[0].elements ? TARE_NO_MEMORY : write_parts(kernel, &parts);
@@ -158,7 +158,7 @@ static tare_status infer_reduce_join(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* The first of the reduction indices runs fastest: [1, 0] joins a matrix row by row. */
+/* The first reduction index varies fastest: [1, 0] joins a matrix row by row. */
 static tare_status run_reduce_join(struct tare_kernel *kernel) {
     const struct tare_tensor *in = &kernel->inputs[0];
     const char *separator = tare_node_string(kernel->node, "separator", "");
@@ -222,7 +222,7 @@ static tare_status run_segment_join(struct tare_kernel *kernel) {
     int64_t segments, inner;
     struct tare_strbuf buf = { 0 };
     tare_status status = TARE_OK;
-    int64_t *first, *next; /* a list of rows for each segment, in order */
+    int64_t *first, *next; /* linked list of rows per segment, in order */
     TARE_TRY(tare_operand_output(kernel, 0));
     segments = out->shape.dims[0];
     inner = tare_move_product(&in->shape, ids->shape.rank, in->shape.rank);

@@ -1,4 +1,4 @@
-/* What the string ops share. */
+/* Helpers shared by the string ops. */
 #include "interpreter/ops/string/text.h"
 
 tare_status tare_text_store(struct tare_tensor *tensor, int64_t i, struct tare_strbuf *buf) {

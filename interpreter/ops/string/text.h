@@ -1,4 +1,5 @@
-/* What the string ops share: elements read, elements made, sparse and ragged results built while they grow. */
+/* Helpers shared by the string ops: reading and writing elements, and building sparse and ragged results of unknown
+ * size. */
 #ifndef TARE_INTERPRETER_OPS_STRING_TEXT_H
 #define TARE_INTERPRETER_OPS_STRING_TEXT_H
 
@@ -7,17 +8,17 @@
 
 static inline struct tare_str tare_text_at(const struct tare_tensor *tensor, int64_t i) {
     struct tare_str text = TARE_CONST_DATA(struct tare_str, tensor)[i];
-    if (!text.data) text.data = ""; /* an element never set */
+    if (!text.data) text.data = ""; /* an element that was never set */
     return text;
 }
 
-/* Element i = the text gathered in `buf`, which is emptied for the next. */
+/* Sets element i to the text in `buf`, which is emptied for reuse. */
 tare_status tare_text_store(struct tare_tensor *tensor, int64_t i, struct tare_strbuf *buf);
-/* Output 0 with the shape of input 0; element i is what `fn` appends for input element i. */
+/* Computes output 0 in the shape of input 0; element i is what `fn` appends for input element i. */
 tare_status tare_text_map(struct tare_kernel *kernel,
                           tare_status (*fn)(struct tare_strbuf *out, struct tare_str text, const void *arg),
                           const void *arg);
-/* isspace of the C locale. */
+/* isspace in the C locale. */
 bool tare_text_is_space(char c);
 
 /* Writes element i of an int32 or int64 tensor. */
@@ -28,7 +29,7 @@ static inline void tare_text_set_index(struct tare_tensor *tensor, int64_t i, in
         TARE_DATA(int64_t, tensor)[i] = value;
 }
 
-/* Row splits of a ragged tensor: they begin at 0, do not fall, and end at `values` elements. */
+/* Checks the row splits of a ragged tensor: they start at 0, do not decrease, and end at `values` elements. */
 tare_status tare_text_check_splits(const struct tare_tensor *splits, int64_t values);
 
 #endif

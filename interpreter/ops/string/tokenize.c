@@ -1,32 +1,32 @@
-/* Tokenizers of the TensorFlow Text library that models bring as custom ops. */
+/* Tokenizers of the TensorFlow Text library, which models use as custom ops. */
 #include "base/alloc.h"
 #include "interpreter/ops/string/codepoint.h"
 #include "interpreter/ops/support/operand.h"
 #include "interpreter/ops/string/text.h"
 
-/* Tokens found before the outputs can be made; a token that leaves blanks out is a list of pieces of the text. */
+/* Tokens collected before the outputs are allocated. A token that skips whitespace is a list of pieces of the text. */
 struct tokens {
     struct token {
-        int64_t start, limit; /* bytes of the string */
-        size_t first, size;   /* in `bytes` */
+        int64_t start, limit; /* byte range in the string */
+        size_t first, size;   /* range in `bytes` */
     } * items;
     size_t count, capacity;
     struct tare_strbuf bytes;
 };
 
-/* The property White_Space. */
+/* The Unicode property White_Space. */
 static bool is_white_space(uint32_t c) {
     return (c >= 0x09 && c <= 0x0D) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 ||
            (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
-/* Bytes of the character that begins with `lead`, as far as that byte tells. */
+/* Number of bytes of the character that starts with `lead`, as far as that byte determines it. */
 static size_t character_size(unsigned char lead) {
     return lead < 0xC0 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
 }
 
-/* Character i begins a token when its split logit is above its merge logit, when no token has begun yet, or (force)
- * when a blank stands before it; else it joins the last token. Blanks belong to none. */
+/* Character i starts a token if its split logit exceeds its merge logit, if no token has started yet, or (force) if
+ * it follows whitespace; otherwise it is appended to the current token. Whitespace belongs to no token. */
 static tare_status split_by_logits(struct tokens *tokens, struct tare_str text, const float *logits, int64_t most,
                                    bool force) {
     size_t begun = tokens->count;

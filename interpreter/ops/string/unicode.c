@@ -1,4 +1,4 @@
-/* Code points as numbers: UnicodeDecode, UnicodeEncode, UnicodeTranscode. */
+/* UnicodeDecode, UnicodeEncode and UnicodeTranscode: strings as sequences of code points. */
 #include "base/alloc.h"
 #include "interpreter/ops/string/codepoint.h"
 #include "interpreter/ops/support/operand.h"
@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* What to do with ill-formed input. */
+/* How ill-formed input is handled. */
 struct policy {
     enum tare_encoding input, output;
     bool strict, ignore, replace_control;
@@ -28,7 +28,7 @@ static tare_status read_policy(struct policy *policy, const struct tare_node *no
     return tare_encoding_find(&policy->output, output);
 }
 
-/* Calls fn for each code point that stays, with the byte at which it begins. */
+/* Calls fn for each retained code point with the byte offset at which it starts. */
 static tare_status each_codepoint(const struct policy *policy, struct tare_str text,
                                   bool (*fn)(void *arg, uint32_t code, size_t start), void *arg) {
     enum tare_encoding encoding = policy->input;

@@ -1,5 +1,5 @@
-/* The script of a code point: UnicodeScript. The ranges are those of Unicode 14's Scripts.txt; the numbers are ICU's,
- * as TensorFlow gives them (scripts/unicode-scripts.sh makes the table). */
+/* UnicodeScript: the script of a code point. The ranges are those of Scripts.txt of Unicode 14; the numbers are
+ * ICU's, which TensorFlow returns (scripts/unicode-scripts.sh generates the table). */
 #include "interpreter/ops/families.h"
 #include "interpreter/kernel.h"
 
@@ -7,7 +7,7 @@
 
 enum { INVALID = -1, UNKNOWN = 103, LAST_CODE_POINT = 0x10ffff };
 
-/* Code points first … last are of one script; what lies between the ranges is of none. */
+/* Code points first … last have one script; code points between the ranges have none. */
 struct range {
     int32_t first, last;
     int16_t script;

@@ -1,3 +1,5 @@
+/* Recognizes the function that an XLA op reduces, scatters or compares with (combiner.h) and evaluates it: directly for
+ * common bodies, otherwise by a call into the executor. */
 #include "interpreter/ops/xla/combiner.h"
 
 #include "base/alloc.h"
@@ -8,9 +10,9 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- what a function computes ---- */
+/* ---- recognition of common functions ---- */
 
-/* The argument behind identities; -1: something else. */
+/* Follows identities back to a function argument and returns its index; -1: not an argument. */
 static int argument_of(const struct tare_graph *function, struct tare_edge edge) {
     while (edge.node && strcmp(edge.node->op, "Identity") == 0)
         edge = edge.node->inputs[0];
@@ -46,7 +48,7 @@ tare_status tare_combiner_open(struct tare_combiner *out, struct tare_kernel *ke
                                size_t results) {
     *out =
         (struct tare_combiner){ .kernel = kernel, .count = count, .function = tare_node_function(kernel->node, attr) };
-    if (!out->function) return TARE_FAIL(TARE_NOT_FOUND, "attribute %s names no function of the model", attr);
+    if (!out->function) return TARE_FAIL(TARE_NOT_FOUND, "attribute %s does not name a function of the model", attr);
     if (out->function->n_args != 2 * count || out->function->n_returns != results)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "function %s has %zu arguments and %zu results (expected %zu and %zu)",
                          out->function->name, out->function->n_args, out->function->n_returns, 2 * count, results);
@@ -68,7 +70,7 @@ static void end(struct tare_tensor *tensors, size_t count) {
         if (tensors[i].dtype) tare_tensor_reset(&tensors[i]);
 }
 
-/* Calls the function on scalars[0 … 2 * count - 1], which end here. */
+/* Calls the function with scalars[0 … 2 * count - 1], which it consumes. */
 static tare_status call(const struct tare_combiner *c, struct tare_tensor *results, size_t n_results) {
     const tare_status status = tare_kernel_call(c->kernel, c->function, c->scalars, 2 * c->count, results, n_results);
     end(c->scalars, 2 * c->count);
@@ -77,7 +79,7 @@ static tare_status call(const struct tare_combiner *c, struct tare_tensor *resul
 
 static tare_status store(struct tare_tensor *to, int64_t at, const struct tare_tensor *result) {
     if (result->elements != 1 || result->dtype != to->dtype)
-        return TARE_FAIL(TARE_TYPE, "the function gives %lld elements of %s (expected 1 of %s)",
+        return TARE_FAIL(TARE_TYPE, "the function returns %lld elements of %s (expected 1 of %s)",
                          (long long)result->elements, tare_dtype_name(result->dtype), tare_dtype_name(to->dtype));
     return tare_move_run(to, at, result, 0, 1);
 }
@@ -110,7 +112,7 @@ tare_status tare_combiner_compare(bool *out, const struct tare_combiner *c, cons
     }
     TARE_CHECK(call(c, &result, 1));
     if (result.dtype != TARE_DT_BOOL || result.elements != 1)
-        TARE_CHECK(TARE_FAIL(TARE_TYPE, "function %s gives no bool", c->function->name));
+        TARE_CHECK(TARE_FAIL(TARE_TYPE, "function %s does not return a bool", c->function->name));
     *out = TARE_CONST_DATA(bool, &result)[0];
 done:
     end(c->scalars, 2 * c->count);
@@ -118,7 +120,7 @@ done:
     return status;
 }
 
-/* ---- in place ---- */
+/* ---- recognized functions, computed without a call ---- */
 
 static double combined_reals(double a, double x, enum tare_combining kind) {
     switch (kind) {
@@ -134,7 +136,7 @@ static double combined_reals(double a, double x, enum tare_combining kind) {
 }
 
 static uint64_t combined_bits(uint64_t a, uint64_t x, enum tare_combining kind, bool has_sign) {
-    const uint64_t flip = has_sign ? UINT64_C(1) << 63 : 0; /* brings signed order into unsigned order */
+    const uint64_t flip = has_sign ? UINT64_C(1) << 63 : 0; /* maps signed order to unsigned order */
     switch (kind) {
     case TARE_COMBINE_ADD:
         return a + x;

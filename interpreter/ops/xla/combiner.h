@@ -1,5 +1,5 @@
-/* Functions of scalars that XLA's ops reduce, scatter and compare by. The common ones (a sum, a product, an extreme,
- * and, or, the second argument) are known by their bodies and computed in place; any other is called. */
+/* Scalar functions that XLA's ops reduce, scatter and compare with. Common bodies (sum, product, minimum, maximum,
+ * and, or, second argument) are recognized and computed directly; all others are called. */
 #ifndef TARE_INTERPRETER_OPS_XLA_COMBINER_H
 #define TARE_INTERPRETER_OPS_XLA_COMBINER_H
 
@@ -20,19 +20,19 @@ enum tare_combining {
 struct tare_combiner {
     struct tare_kernel *kernel;
     const struct tare_graph *function;
-    size_t count; /* tensors on each side */
+    size_t count; /* number of tensors per side */
     enum tare_combining kind;
-    struct tare_tensor *scalars; /* 2 * count of them for calls, made anew each time; scratch */
+    struct tare_tensor *scalars; /* 2 * count call arguments, created for each call; scratch */
 };
 
-/* The function in attribute `attr`, of 2 * count arguments and `results` results. */
+/* Loads the function of attribute `attr`, which must have 2 * count arguments and `results` results. */
 tare_status tare_combiner_open(struct tare_combiner *out, struct tare_kernel *kernel, const char *attr, size_t count,
                                size_t results);
-/* to[k][at] = f(to[0][at], to[1][at] …, from[0][p], from[1][p] …)[k] for every p of places[0 … n-1], one after another.
- * Sums and products of floating-point numbers are in double and rounded once. */
+/* to[k][at] = f(to[0][at], to[1][at] …, from[0][p], from[1][p] …)[k] for every p of places[0 … n-1] in order. Sums
+ * and products of floating-point numbers accumulate in double and are rounded once. */
 tare_status tare_combiner_fold(const struct tare_combiner *combiner, struct tare_tensor *to, int64_t at,
                                const struct tare_tensor *from, const int64_t *places, int64_t n);
-/* f(tensors[0][a], tensors[0][b], tensors[1][a], tensors[1][b] …), a bool. */
+/* Evaluates f(tensors[0][a], tensors[0][b], tensors[1][a], tensors[1][b] …), which returns a bool. */
 tare_status tare_combiner_compare(bool *out, const struct tare_combiner *combiner, const struct tare_tensor *tensors,
                                   int64_t a, int64_t b);
 

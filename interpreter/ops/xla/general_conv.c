@@ -1,3 +1,5 @@
+/* Geometry of XLA convolutions (general_conv.h): validates the dimension numbers and windows and permutes the operands.
+ */
 #include "interpreter/ops/xla/general_conv.h"
 
 #include "base/alloc.h"
@@ -12,7 +14,7 @@ void tare_conv_same_padding(int64_t pad[2], int64_t in, int64_t kernel, int64_t 
     const int64_t most = INT32_MAX;
     pad[0] = pad[1] = 0;
     if (in > most || kernel > most || stride > most || lhs_dilation > most || rhs_dilation > most)
-        return; /* refused when the sizes are set */
+        return; /* reported as an error when the sizes are set */
     const int64_t whole = dilated(in, lhs_dilation), out = (whole + stride - 1) / stride;
     const int64_t total = (out - 1) * stride + dilated(kernel, rhs_dilation) - whole;
     pad[0] = total > 0 ? total / 2 : 0;
@@ -35,7 +37,7 @@ static void set_orders(struct tare_general_conv *general, const struct tare_conv
     }
 }
 
-/* Sizes along one spatial dimension; numbers that are absurd are refused before they are multiplied. */
+/* Sets the sizes along one spatial dimension; rejects excessive numbers before they are multiplied. */
 static tare_status set_dimension(struct tare_conv *conv, int axis, const struct tare_conv_windows *windows, int i,
                                  int64_t in, int64_t kernel) {
     const int64_t most = INT32_MAX;

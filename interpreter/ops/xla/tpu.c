@@ -1,5 +1,5 @@
-/* Ops that place a computation on a TPU. Here it runs on the same processor as the rest, once: selectors give a number
- * that nobody looks at, replicated tensors are identities, the compilation always went well. */
+/* Ops that place a computation on a TPU. The interpreter runs it once, on the CPU: core selectors return an unused
+ * number, replicated tensors are identities, and compilation always succeeds. */
 #include "interpreter/ops/families.h"
 #include "interpreter/kernel.h"
 
@@ -13,7 +13,7 @@ static tare_status run_nothing(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* The runtime's own selectors leave the choice of the core to the call and give this number. */
+/* The runtime's selectors leave the choice of the core to the call and return this value. */
 static tare_status run_ordinal(struct tare_kernel *kernel) {
     enum { CHOSEN_BY_THE_CALL = -8193 };
     struct tare_shape scalar = tare_shape_scalar();
@@ -45,18 +45,19 @@ static tare_status infer_partition(struct tare_infer *infer) {
 
 static tare_status run_partition(struct tare_kernel *kernel) {
     size_t parts = kernel->n_inputs > kernel->n_outputs ? kernel->n_inputs : kernel->n_outputs;
-    if (parts > 1) return TARE_FAIL(TARE_UNSUPPORTED, "a tensor in %zu parts (one core runs everything here)", parts);
+    if (parts > 1)
+        return TARE_FAIL(TARE_UNSUPPORTED, "a tensor in %zu parts is not supported (the interpreter uses one core)",
+                         parts);
     return tare_kernel_forward(kernel, 0, 0);
 }
 
-/* The sum (product, extreme, mean) over the replicas of a group: there is one replica here, so that a group of more is
- * none that could be answered. */
+/* Reduces over the replicas of a group. There is one replica, so groups with more members are rejected. */
 static tare_status run_over_replicas(struct tare_kernel *kernel) {
     const struct tare_tensor *groups = &kernel->inputs[1];
     if (groups->shape.rank != 2)
         return TARE_FAIL(TARE_SHAPE, "group_assignment has rank %d (expected 2)", groups->shape.rank);
     if (groups->shape.dims[1] > 1)
-        return TARE_FAIL(TARE_UNSUPPORTED, "groups of %lld replicas (one runs everything here)",
+        return TARE_FAIL(TARE_UNSUPPORTED, "groups of %lld replicas are not supported (the interpreter runs one)",
                          (long long)groups->shape.dims[1]);
     return tare_kernel_forward(kernel, 0, 0);
 }

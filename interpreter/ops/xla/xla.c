@@ -1,5 +1,5 @@
-/* XLA's general product and convolution, which quantized models carry: int8 operands with exact int32 sums, float or
- * bfloat16 operands, and float against int8 weights. */
+/* XlaDot, XlaConv and their V2 forms, which quantized models use: int8 operands with exact int32 sums, float or
+ * bfloat16 operands, and float operands with int8 weights. */
 #include "interpreter/kernels/permute.h"
 #include "interpreter/ops/support/exact.h"
 #include "interpreter/ops/families.h"
@@ -31,7 +31,7 @@ static int output_dtype(const struct tare_node *node, int fallback) {
     return tare_node_type(node, "preferred_element_type", tare_node_type(node, "T", fallback));
 }
 
-/* ---- how the operands are computed ---- */
+/* ---- element type of the computation ---- */
 
 enum arithmetic { EXACT, FLOATS, DOUBLES };
 
@@ -54,7 +54,7 @@ static size_t size_in(enum arithmetic arithmetic) {
     return arithmetic == DOUBLES ? sizeof(double) : sizeof(float);
 }
 
-/* Elements converted to doubles, in scratch. */
+/* Returns the elements converted to double, in scratch. */
 static double *doubles_in(struct tare_kernel *kernel, const struct tare_tensor *tensor) {
     double *copy = TARE_NEW_ARRAY(kernel->scratch, double, (size_t)tensor->elements);
     for (int64_t i = 0; copy && i < tensor->elements; i++)
@@ -62,7 +62,8 @@ static double *doubles_in(struct tare_kernel *kernel, const struct tare_tensor *
     return copy;
 }
 
-/* Operand `tensor` in the expected order of axes: as it is for exact sums, as floats or doubles for the others. */
+/* Returns operand `tensor` in the given axis order: unchanged for exact sums, otherwise converted to float or
+ * double. */
 static const void *operand(struct tare_kernel *kernel, enum arithmetic arithmetic, const struct tare_tensor *tensor,
                            const int *order) {
     const void *data = arithmetic == FLOATS    ? (const void *)tare_floats_in(kernel, tensor)
@@ -73,7 +74,7 @@ static const void *operand(struct tare_kernel *kernel, enum arithmetic arithmeti
     return tare_in_order(kernel->scratch, data, size, &tensor->shape, order);
 }
 
-/* True when the packed form of the weights is kept, so that the weights themselves are not expected. */
+/* Whether the packed weights are cached, in which case the weights themselves are not read. */
 static bool is_kept(const struct tare_kernel *kernel, int64_t key, bool plain) {
     const struct xla_state *state = kernel->state;
     return !plain && tare_weights_find(&state->weights, &kernel->inputs[1], key);
@@ -83,7 +84,7 @@ static bool is_int8(int dtype) {
     return dtype == TARE_DT_INT8 || dtype == TARE_DT_QINT8;
 }
 
-/* Where the result is computed before it is rounded or put in order: the output's memory when nothing is left to do. */
+/* The buffer for the result before rounding and reordering: the output's memory if neither is necessary. */
 static void *result_room(struct tare_kernel *kernel, enum arithmetic arithmetic, bool in_place) {
     struct tare_tensor *output = &kernel->outputs[0];
     if (in_place && tare_dtype_size(output->dtype) == size_in(arithmetic)) return output->data;
@@ -92,7 +93,7 @@ static void *result_room(struct tare_kernel *kernel, enum arithmetic arithmetic,
     return tare_arena_alloc(kernel->scratch, bytes);
 }
 
-/* Sums or floats into the output's dtype; integers keep their low bits. */
+/* Converts sums to the output's dtype; integers keep their low bits. */
 static void store(struct tare_tensor *output, enum arithmetic arithmetic, const void *values) {
     if (values == output->data) return;
     const size_t size = tare_dtype_size(output->dtype);
@@ -126,7 +127,7 @@ static tare_status conv_windows(struct tare_conv_windows *windows, const struct 
                          2 * spatial);
     for (int i = 0; i < 2 * spatial; i++)
         windows->pad[i / 2][i % 2] = tare_tensor_get_i64(padding, i);
-    if (inputs[4]->elements != 1) return TARE_FAIL(TARE_SHAPE, "feature_group_count is no scalar");
+    if (inputs[4]->elements != 1) return TARE_FAIL(TARE_SHAPE, "feature_group_count is not a scalar");
     windows->groups = tare_tensor_get_i64(inputs[4], 0);
     if (tare_node_int(node, "batch_group_count", 1) != 1)
         return TARE_FAIL(TARE_UNSUPPORTED, "batch_group_count is %lld (expected 1)",
@@ -145,7 +146,7 @@ static tare_status set_conv(struct tare_general_conv *general, const struct tare
     return tare_general_conv_set(general, &dims, &windows, lhs, rhs);
 }
 
-/* What is known without the windows: batch and channels. */
+/* Infers batch and channels, which do not depend on the windows. */
 static void infer_outer(struct tare_infer *infer, const struct tare_conv_dims *dims) {
     const struct tare_shape *lhs = &infer->inputs[0], *rhs = &infer->inputs[1];
     struct tare_shape *output = &infer->outputs[0];
@@ -168,7 +169,8 @@ static tare_status infer_xla_conv(struct tare_infer *infer) {
         if (!infer->input_values[i]) return TARE_OK;
     }
     if (!tare_shape_is_known(rhs) || lhs->dims[dims.input_feature] < 0) return TARE_OK;
-    for (int i = 0; i < lhs->rank; i++) /* unknown sizes as 1; their results are made unknown again */
+    for (int i = 0; i < lhs->rank;
+         i++) /* unknown sizes count as 1; the sizes that depend on them become unknown again */
         if (lhs->dims[i] < 0) known_lhs.dims[i] = 1;
     TARE_TRY(set_conv(&general, infer->node, &known_lhs, rhs, infer->input_values + 2));
     infer->outputs[0] = general.output;
@@ -179,7 +181,7 @@ static tare_status infer_xla_conv(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* Weights of the float convolution in the kernel's form: packed, or as floats for a depthwise one. */
+/* Prepares the weights of a float convolution for the kernel: packed, or as floats for a depthwise one. */
 static tare_status float_weights(struct tare_kernel *kernel, float **out, const struct tare_general_conv *general) {
     struct xla_state *state = kernel->state;
     const struct tare_tensor *rhs = &kernel->inputs[1];
@@ -299,17 +301,18 @@ static tare_status reference_xla_conv(struct tare_kernel *kernel) {
 struct dot {
     int64_t batch, m, n, k;
     int lhs_order[TARE_MAX_RANK], rhs_order[TARE_MAX_RANK];
-    struct tare_shape output; /* batch, free of lhs, free of rhs; unknown dims stay -1 */
+    struct tare_shape output; /* batch, free of lhs, free of rhs; unknown dimensions stay -1 */
 };
 
-/* Marks the axes of a list; TARE_INVALID_ARGUMENT when one is not there or marked already. */
-static tare_status mark(unsigned *seen, const struct tare_dims_field *field, int rank, const char *what) {
+/* Marks the axes of a list; TARE_INVALID_ARGUMENT for an axis that does not exist or is already marked. */
+static tare_status mark(unsigned *marked, const struct tare_dims_field *field, int rank, const char *what) {
     for (size_t i = 0; i < field->count; i++) {
         const int64_t axis = field->values[i];
-        if (axis < 0 || axis >= rank || (*seen >> axis & 1))
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "dimension numbers: %s uses dimension %lld twice or has it not",
-                             what, (long long)axis);
-        *seen |= 1u << axis;
+        if (axis < 0 || axis >= rank || (*marked >> axis & 1))
+            return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                             "dimension numbers: %s contains dimension %lld more than once or out of range", what,
+                             (long long)axis);
+        *marked |= 1u << axis;
     }
     return TARE_OK;
 }

@@ -1,4 +1,4 @@
-/* XLA's general gather: slices of the operand at places given by vectors of indices. */
+/* XlaGather: copies slices of the operand at positions given by index vectors. */
 #include "interpreter/ops/support/dims_wire.h"
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/move.h"
@@ -10,14 +10,14 @@
 
 enum { OFFSET, COLLAPSED, INDEX_MAP, VECTOR_DIM, N_FIELDS };
 
-/* xla.GatherDimensionNumbers, and what follows from it. Results have batch dims, where the indices' own dims stand, and
- * offset dims, where a slice's stand. */
+/* xla.GatherDimensionNumbers and values derived from it. The result has batch dimensions, from the indices, and
+ * offset dimensions, from the slice. */
 struct gather {
     struct tare_dims_field fields[N_FIELDS];
-    int64_t sizes[TARE_MAX_RANK]; /* of a slice, by operand dim */
+    int64_t sizes[TARE_MAX_RANK]; /* slice sizes by operand dimension */
     int operand_rank, indices_rank;
-    bool collapsed[TARE_MAX_RANK]; /* operand dims that the result lacks */
-    bool is_offset[TARE_MAX_RANK]; /* result dims that come from the slice */
+    bool collapsed[TARE_MAX_RANK]; /* operand dimensions that the result lacks */
+    bool is_offset[TARE_MAX_RANK]; /* result dimensions that come from the slice */
     int rank;                      /* of the result */
 };
 
@@ -30,7 +30,7 @@ static bool holds(const struct tare_dims_field *field, int64_t value) {
 static tare_status in_range(const struct tare_dims_field *field, int limit, const char *what) {
     for (size_t i = 0; i < field->count; i++)
         if (field->values[i] < 0 || field->values[i] >= limit)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s holds %lld (expected 0 to %d)", what,
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s contains %lld (expected 0 to %d)", what,
                              (long long)field->values[i], limit - 1);
     return TARE_OK;
 }
@@ -103,7 +103,7 @@ static tare_status infer_gather(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* Element of the operand where slice number `batch` (in the order of the indices) begins. */
+/* Operand index at which slice number `batch` (in index order) starts. */
 static int64_t slice_start(const struct gather *g, const struct tare_tensor *operand, const struct tare_tensor *indices,
                            int64_t batch) {
     const int64_t vector = tare_dims_single(&g->fields[VECTOR_DIM]);

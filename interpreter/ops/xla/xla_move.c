@@ -1,5 +1,5 @@
-/* XLA's ops that move elements: slices at places known at run time, padding between elements, sorting; and those that
- * mean something to a compiler only. Models that come from JAX carry them. */
+/* XLA ops that move elements (XlaDynamicSlice, XlaDynamicUpdateSlice, XlaPad, XlaSort, XlaKeyValueSort), and ops
+ * that only matter to a compiler. Models exported from JAX use them. */
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/move.h"
 #include "interpreter/ops/support/operand.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One integer a dimension of `rank`; TARE_SHAPE otherwise. */
+/* Reads one integer for each of `rank` dimensions; TARE_SHAPE otherwise. */
 static tare_status read_vector(int64_t out[TARE_MAX_RANK], const struct tare_tensor *tensor, int rank,
                                const char *what) {
     if (tensor->shape.rank != 1 || tensor->elements != rank)
@@ -20,7 +20,7 @@ static tare_status read_vector(int64_t out[TARE_MAX_RANK], const struct tare_ten
     return TARE_OK;
 }
 
-/* ---- slices: a start that does not leave room is moved to where there is ---- */
+/* ---- slices: start indices are clamped so that the slice fits ---- */
 
 static tare_status infer_slice(struct tare_infer *infer) {
     const struct tare_shape *input = &infer->inputs[0];
@@ -48,7 +48,7 @@ static void clamp_start(int64_t start[TARE_MAX_RANK], const struct tare_shape *w
     }
 }
 
-/* The part's elements and those of the whole at `start`, in either direction. */
+/* Describes the copy between the part and the whole at `start`, in either direction. */
 static struct tare_move window_of(const struct tare_shape *whole, const struct tare_shape *part, const int64_t *start,
                                   bool into_whole) {
     int64_t big[TARE_MAX_RANK], small[TARE_MAX_RANK], offset = 0;
@@ -90,7 +90,7 @@ static tare_status run_update(struct tare_kernel *kernel) {
     return tare_move_apply(&kernel->outputs[0], update, &move);
 }
 
-/* ---- padding in front, behind (negative: cut off) and between ---- */
+/* ---- padding before, after (negative: cropping) and between elements ---- */
 
 static tare_status padded_dim(int64_t *out, int64_t dim, int64_t low, int64_t high, int64_t interior) {
     int64_t inner = 0;
@@ -134,7 +134,7 @@ static tare_status run_pad(struct tare_kernel *kernel) {
     if (!out->elements || !input->elements) return TARE_OK;
     tare_move_strides(from, &input->shape);
     tare_move_strides(to, &out->shape);
-    for (int d = 0; d < input->shape.rank; d++) { /* elements first … last-1 land inside */
+    for (int d = 0; d < input->shape.rank; d++) { /* elements first … last - 1 are inside the output */
         const int64_t step = between[d] + 1, size = out->shape.dims[d];
         int64_t first = low[d] < 0 ? (-low[d] + step - 1) / step : 0;
         int64_t last = size - low[d] <= 0 ? 0 : (size - low[d] - 1) / step + 1;
@@ -147,7 +147,7 @@ static tare_status run_pad(struct tare_kernel *kernel) {
     return tare_move_apply(out, input, &move);
 }
 
-/* ---- sorting along the last dimension, NaN behind everything ---- */
+/* ---- sorting along the last dimension; NaN sorts last ---- */
 
 struct entry {
     double real;
@@ -208,7 +208,7 @@ static tare_status run_sort(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* ---- nothing to do on one device ---- */
+/* ---- no-ops on a single device ---- */
 
 static tare_status infer_forward(struct tare_infer *infer) {
     for (size_t i = 0; i < infer->n_outputs; i++)

@@ -1,5 +1,5 @@
-/* XLA's reductions by functions: along dimensions, over windows, and the scattering that goes back from a window to the
- * element that it chose. Models that come from JAX carry them. */
+/* XlaReduce, XlaVariadicReduce, XlaReduceWindow and XlaSelectAndScatter: reductions by functions over dimensions or
+ * windows, and the scatter from each window back to its selected element. Models exported from JAX use them. */
 #include "interpreter/ops/support/axes.h"
 #include "interpreter/ops/xla/combiner.h"
 #include "interpreter/ops/families.h"
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* ---- along dimensions ---- */
+/* ---- reduction over dimensions ---- */
 
 static tare_status reduced_dims(bool reduced[TARE_MAX_RANK], const struct tare_node *node, int rank) {
     const struct tare_attr *dims = tare_node_list(node, "dimensions_to_reduce");
@@ -18,9 +18,10 @@ static tare_status reduced_dims(bool reduced[TARE_MAX_RANK], const struct tare_n
     for (size_t i = 0; dims && i < dims->count; i++) {
         const int64_t d = dims->items[i].i;
         if (d < 0 || d >= rank)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "dimensions_to_reduce holds %lld (expected 0 to %d)", (long long)d,
-                             rank - 1);
-        if (reduced[d]) return TARE_FAIL(TARE_INVALID_ARGUMENT, "dimensions_to_reduce holds %lld twice", (long long)d);
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "dimensions_to_reduce contains %lld (expected 0 to %d)",
+                             (long long)d, rank - 1);
+        if (reduced[d])
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "dimensions_to_reduce contains %lld twice", (long long)d);
         reduced[d] = true;
     }
     return TARE_OK;
@@ -40,7 +41,7 @@ static tare_status infer_reduce(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* Row-major positions of a box whose dims lie `steps` apart. */
+/* Enumerates the row-major positions of a box whose dimensions have the given strides. */
 struct box {
     int rank;
     int64_t dims[TARE_MAX_RANK], steps[TARE_MAX_RANK];
@@ -65,7 +66,7 @@ static int64_t place_of(const struct box *box, int64_t i) {
 static tare_status fill_inits(struct tare_kernel *kernel, const struct tare_tensor *inits,
                               const struct tare_shape *shape) {
     for (size_t k = 0; k < kernel->n_outputs; k++) {
-        if (inits[k].elements != 1) return TARE_FAIL(TARE_SHAPE, "init_value %zu is no scalar", k);
+        if (inits[k].elements != 1) return TARE_FAIL(TARE_SHAPE, "init_value %zu is not a scalar", k);
         TARE_TRY(tare_kernel_output(kernel, k, inits[k].dtype, shape));
         TARE_TRY(tare_move_fill(&kernel->outputs[k], 0, kernel->outputs[k].elements, &inits[k], 0));
     }
@@ -112,7 +113,7 @@ struct windows {
     bool known;
 };
 
-/* One of the operands: a value a dimension. */
+/* Reads one of the operands: one value per dimension. */
 static tare_status read_field(struct windows *w, int field, const struct tare_tensor *tensor, const char *what) {
     if (!tensor) {
         w->known = false;
@@ -123,7 +124,7 @@ static tare_status read_field(struct windows *w, int field, const struct tare_te
     for (int d = 0; d < w->rank; d++) {
         const int64_t value = w->fields[field][d] = tare_tensor_get_i64(tensor, d);
         if (value < 1 || value > INT32_MAX)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s holds %lld (expected at least 1)", what, (long long)value);
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s contains %lld (expected at least 1)", what, (long long)value);
     }
     return TARE_OK;
 }
@@ -141,7 +142,7 @@ static tare_status read_padding(struct windows *w, const struct tare_tensor *pad
         w->fields[HIGH][d] = tare_tensor_get_i64(padding, 2 * d + 1);
         for (int f = LOW; f <= HIGH; f++)
             if (w->fields[f][d] < -INT32_MAX || w->fields[f][d] > INT32_MAX)
-                return TARE_FAIL(TARE_INVALID_ARGUMENT, "padding holds %lld", (long long)w->fields[f][d]);
+                return TARE_FAIL(TARE_INVALID_ARGUMENT, "padding contains %lld", (long long)w->fields[f][d]);
     }
     return TARE_OK;
 }
@@ -166,7 +167,7 @@ static void set_ones(struct windows *w, int field) {
         w->fields[field][d] = 1;
 }
 
-/* XlaReduceWindow's operands 2 … 6. */
+/* Reads operands 2 … 6 of XlaReduceWindow. */
 static tare_status reduce_windows(struct windows *w, const struct tare_shape *input,
                                   const struct tare_tensor *const *operands) {
     *w = (struct windows){ .rank = input->rank, .known = true };
@@ -178,8 +179,8 @@ static tare_status reduce_windows(struct windows *w, const struct tare_shape *in
     return set_windows(w, input);
 }
 
-/* The input elements that lie in the window of one output element: of dimension d those at first[d], first[d] + step[d]
- * …, count[d] of them. */
+/* The input elements inside the window of one output element: in dimension d the indices first[d], first[d] +
+ * step[d] …, count[d] of them. */
 struct inside {
     int64_t first[TARE_MAX_RANK], count[TARE_MAX_RANK], step[TARE_MAX_RANK];
 };
@@ -193,8 +194,8 @@ static int64_t gcd(int64_t a, int64_t b) {
     return a;
 }
 
-/* Element i lies at i * base of the dilated input, and in the window when that is start + k * dilation for a k below
- * size. */
+/* Element i is at position i * base of the dilated input; it is inside the window if that equals start + k *
+ * dilation for a k below size. */
 static void inside_dim(struct inside *inside, const struct windows *w, int d, int64_t at) {
     const int64_t base = w->fields[BASE_DILATION][d], dilation = w->fields[WINDOW_DILATION][d];
     const int64_t start = at * w->fields[STRIDE][d] - w->fields[LOW][d];
@@ -208,8 +209,8 @@ static void inside_dim(struct inside *inside, const struct windows *w, int d, in
     inside->count[d] = i < end ? (end - 1 - i) / step + 1 : 0;
 }
 
-/* Their places in row-major order; returns how many. `places` has room for all elements of a window inside the input.
- */
+/* Lists the positions in row-major order and returns their number. `places` must have space for all elements of a
+ * window inside the input. */
 static int64_t places_inside(int64_t *places, const struct windows *w, const int64_t *strides, int64_t output) {
     struct inside inside;
     struct box box = { .count = 1 };
@@ -226,7 +227,7 @@ static int64_t places_inside(int64_t *places, const struct windows *w, const int
     return box.count;
 }
 
-/* Room for the places of one window. */
+/* Allocates space for the positions of one window. */
 static int64_t *room_for(struct tare_kernel *kernel, const struct windows *w) {
     int64_t most = 1;
     for (int d = 0; d < w->rank; d++)
@@ -266,14 +267,14 @@ static tare_status run_window(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* ---- from windows back to their chosen elements ---- */
+/* ---- from windows back to their selected elements ---- */
 
 static tare_status infer_select(struct tare_infer *infer) {
     infer->outputs[0] = infer->inputs[0];
     return tare_operand_rank(infer, 5, "init_value", 0);
 }
 
-/* The element that the others lose against: an earlier one stays while select(earlier, later) holds. */
+/* Finds the selected element: an earlier one is kept while select(earlier, later) is true. */
 static tare_status chosen(int64_t *out, const struct tare_combiner *select, const struct tare_tensor *operand,
                           const int64_t *places, int64_t count) {
     *out = places[0];
@@ -300,7 +301,7 @@ static tare_status run_select(struct tare_kernel *kernel) {
         if (source->shape.rank != w.rank || source->shape.dims[d] != w.out[d])
             return TARE_FAIL(TARE_SHAPE, "dimension %d of source is not that of the %lld windows", d,
                              (long long)w.out[d]);
-    if (w.rank == 0 && source->elements != 1) return TARE_FAIL(TARE_SHAPE, "source is no scalar");
+    if (w.rank == 0 && source->elements != 1) return TARE_FAIL(TARE_SHAPE, "source is not a scalar");
     TARE_TRY(tare_combiner_open(&select, kernel, "select", 1, 1));
     TARE_TRY(tare_combiner_open(&scatter, kernel, "scatter", 1, 1));
     TARE_TRY(fill_inits(kernel, &kernel->inputs[5], &operand->shape));

@@ -1,4 +1,5 @@
-/* XLA's scatter, which brings updates together with an operand by a function, and its sort by a comparing function. */
+/* XlaScatter, which combines updates with an operand by a function, and XlaVariadicSort, which sorts by a comparison
+ * function. */
 #include "interpreter/ops/xla/combiner.h"
 #include "interpreter/ops/support/dims_wire.h"
 #include "interpreter/ops/families.h"
@@ -13,12 +14,13 @@
 
 enum { WINDOW, INSERTED, INDEX_MAP, VECTOR_DIM, BATCHING, INDEX_BATCHING, N_FIELDS };
 
-/* xla.ScatterDimensionNumbers. Dims of the updates are those of a window, or those of the indices but the vector's. */
+/* xla.ScatterDimensionNumbers. Each dimension of the updates is a window dimension or a dimension of the indices
+ * (other than the index vector's). */
 struct scatter {
     struct tare_dims_field fields[N_FIELDS];
     int64_t vector, depth;
-    int window_of[TARE_MAX_RANK]; /* update dim -> operand dim; -1: a dim of the indices */
-    int index_of[TARE_MAX_RANK];  /* update dim -> dim of the indices; -1: of a window */
+    int window_of[TARE_MAX_RANK]; /* update dimension -> operand dimension; -1: a dimension of the indices */
+    int index_of[TARE_MAX_RANK];  /* update dimension -> dimension of the indices; -1: a window dimension */
 };
 
 static bool holds(const struct tare_dims_field *field, int64_t value) {
@@ -30,12 +32,12 @@ static bool holds(const struct tare_dims_field *field, int64_t value) {
 static tare_status check_field(const struct tare_dims_field *field, int limit, const char *what) {
     for (size_t i = 0; i < field->count; i++)
         if (field->values[i] < 0 || field->values[i] >= limit)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s holds %lld (expected 0 to %d)", what,
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s contains %lld (expected 0 to %d)", what,
                              (long long)field->values[i], limit - 1);
     return TARE_OK;
 }
 
-/* Which update dim is which; the numbers of both kinds must come out even. */
+/* Assigns the update dimensions; the number of each kind must match. */
 static tare_status assign_dims(struct scatter *s, const struct tare_shape *operand, const struct tare_shape *indices,
                                const struct tare_shape *updates) {
     int own = 0, index = 0;
@@ -90,7 +92,7 @@ static tare_status open_scatter(struct scatter *s, const struct tare_kernel *ker
     return assign_dims(s, operand, indices, updates);
 }
 
-/* Where the update at `at` goes; -1: outside, which leaves it out. */
+/* Operand index for the update at `at`; -1: out of bounds, the update is skipped. */
 static int64_t target(const struct scatter *s, const struct tare_tensor *operand, const struct tare_tensor *indices,
                       const int64_t *at, int update_rank) {
     int64_t place[TARE_MAX_RANK] = { 0 }, index[TARE_MAX_RANK] = { 0 }, strides[TARE_MAX_RANK], row = 0, element = 0;
@@ -144,8 +146,7 @@ static tare_status infer_sort(struct tare_infer *infer) {
     return tare_operand_rank(infer, infer->n_outputs, "dimension", 0);
 }
 
-/* Merges the sorted halves [first, middle) and [middle, last) of `order` by way of `room`; equal ones keep their order.
- */
+/* Stable merge of the sorted halves [first, middle) and [middle, last) of `order` through the buffer `room`. */
 static tare_status merge(int64_t *order, int64_t *room, int64_t first, int64_t middle, int64_t last,
                          const struct tare_combiner *less, const struct tare_tensor *tensors) {
     int64_t a = first, b = middle;
@@ -175,7 +176,7 @@ static tare_status run_sort(struct tare_kernel *kernel) {
     struct tare_shape *shapes;
     TARE_TRY(tare_operand_shapes(kernel, &shapes));
     const struct tare_shape *shape = &kernel->inputs[0].shape;
-    if (dimension->elements != 1) return TARE_FAIL(TARE_SHAPE, "dimension is no scalar");
+    if (dimension->elements != 1) return TARE_FAIL(TARE_SHAPE, "dimension is not a scalar");
     const int64_t axis = tare_tensor_get_i64(dimension, 0);
     if (axis < 0 || axis >= shape->rank)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "dimension is %lld (expected 0 to %d)", (long long)axis,

@@ -1,5 +1,5 @@
-/* XLA's small ops: rounding to fewer bits, bounds that mean something to a compiler only, operands brought to one rank,
- * and tensors cut into a grid of parts for the cores of a chip, and put together again. */
+/* XlaReducePrecision, XlaSetBound, XlaBroadcastHelper, and XlaSplitND and XlaConcatND (with their resource
+ * variants), which split tensors into a grid of parts for the cores of a chip and concatenate them. */
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/support/move.h"
 #include "interpreter/ops/support/operand.h"
@@ -8,10 +8,10 @@
 
 #include <string.h>
 
-/* ---- fewer bits of exponent and mantissa ---- */
+/* ---- XlaReducePrecision ---- */
 
 struct format {
-    int exponent, mantissa; /* bits of the dtype */
+    int exponent, mantissa; /* number of bits in the dtype */
 };
 
 static struct format format_of(int dtype) {
@@ -27,7 +27,7 @@ static struct format format_of(int dtype) {
     }
 }
 
-/* Nearest, ties to even; what is too large becomes infinite, what is too small for the exponent zero. */
+/* Rounds to nearest, ties to even; overflow yields infinity, underflow of the reduced exponent yields zero. */
 static uint64_t reduced(uint64_t bits, struct format own, int exponent, int mantissa) {
     const uint64_t sign = bits >> (own.exponent + own.mantissa) << (own.exponent + own.mantissa);
     const uint64_t infinity = ((UINT64_C(1) << own.exponent) - 1) << own.mantissa;
@@ -67,18 +67,19 @@ static tare_status run_reduce_precision(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* ---- nothing to do when the program is run op by op ---- */
+/* ---- no-ops in an interpreter ---- */
 
 static tare_status run_set_bound(struct tare_kernel *kernel) {
-    if (kernel->inputs[1].elements != 1) return TARE_FAIL(TARE_SHAPE, "bound is no scalar");
+    if (kernel->inputs[1].elements != 1) return TARE_FAIL(TARE_SHAPE, "bound is not a scalar");
     return tare_kernel_forward(kernel, 0, 0);
 }
 
-/* ---- one rank for both operands ---- */
+/* ---- XlaBroadcastHelper ---- */
 
-/* The operand of lower rank gets dims of 1 where broadcast_dims does not name a dim of the other. */
-static tare_status brought_up(struct tare_shape *out, const struct tare_shape *low, const struct tare_shape *high,
-                              const int64_t *dims, int count) {
+/* Computes the shape of the lower-rank operand with a dimension of 1 for each dimension of the other that
+ * broadcast_dims does not contain. */
+static tare_status expanded_shape(struct tare_shape *out, const struct tare_shape *low, const struct tare_shape *high,
+                                  const int64_t *dims, int count) {
     if (count != low->rank)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "broadcast_dims has %d elements (expected %d)", count, low->rank);
     out->rank = high->rank;
@@ -86,7 +87,8 @@ static tare_status brought_up(struct tare_shape *out, const struct tare_shape *l
         out->dims[d] = 1;
     for (int i = 0; i < count; i++) {
         if (dims[i] < 0 || dims[i] >= high->rank || (i > 0 && dims[i] <= dims[i - 1]))
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "broadcast_dims holds %lld at %d (expected rising dims below %d)",
+            return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                             "broadcast_dims contains %lld at %d (expected increasing dimensions below %d)",
                              (long long)dims[i], i, high->rank);
         out->dims[dims[i]] = low->dims[i];
     }
@@ -102,8 +104,8 @@ static tare_status infer_helper(struct tare_infer *infer) {
     infer->outputs[0] = *lhs;
     infer->outputs[1] = *rhs;
     if (lhs->rank == rhs->rank || (count == 0 && (lhs->rank == 0 || rhs->rank == 0))) return TARE_OK;
-    return lhs->rank < rhs->rank ? brought_up(&infer->outputs[0], lhs, rhs, dims, count)
-                                 : brought_up(&infer->outputs[1], rhs, lhs, dims, count);
+    return lhs->rank < rhs->rank ? expanded_shape(&infer->outputs[0], lhs, rhs, dims, count)
+                                 : expanded_shape(&infer->outputs[1], rhs, lhs, dims, count);
 }
 
 static tare_status run_helper(struct tare_kernel *kernel) {
@@ -115,7 +117,7 @@ static tare_status run_helper(struct tare_kernel *kernel) {
 
 /* ---- grids of parts ---- */
 
-/* The whole, with its padding, is counts[d] parts along dimension d. */
+/* The whole, including padding, has counts[d] parts along dimension d. */
 struct grid {
     int rank;
     int64_t counts[TARE_MAX_RANK], pads[TARE_MAX_RANK];
@@ -141,7 +143,8 @@ static tare_status grid_of(struct grid *grid, const struct tare_node *node, cons
         if (parts < 0) break;
     }
     if (parts == (int64_t)n_parts) return TARE_OK;
-    return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s gives %lld parts (expected %zu)", counts, (long long)parts, n_parts);
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s specifies %lld parts (expected %zu)", counts, (long long)parts,
+                     n_parts);
 }
 
 static tare_status part_shape(struct tare_shape *part, const struct tare_shape *whole, const struct grid *grid) {
@@ -150,7 +153,7 @@ static tare_status part_shape(struct tare_shape *part, const struct tare_shape *
         int64_t padded;
         if (whole->dims[d] < 0) continue;
         if (!tare_add_i64(&padded, whole->dims[d], grid->pads[d]) || padded % grid->counts[d] != 0)
-            return TARE_FAIL(TARE_SHAPE, "dimension %d of %lld and %lld of padding does not make %lld parts", d,
+            return TARE_FAIL(TARE_SHAPE, "dimension %d of %lld and %lld of padding cannot be split into %lld parts", d,
                              (long long)whole->dims[d], (long long)grid->pads[d], (long long)grid->counts[d]);
         part->dims[d] = padded / grid->counts[d];
     }
@@ -168,7 +171,8 @@ static tare_status infer_split(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* Part number `i`, in row-major order, against the whole: the elements that both have. False: none. */
+/* Computes the elements that part `i` (in row-major order) and the whole have in common. Returns false if there are
+ * none. */
 static bool shared_box(struct tare_move *move, size_t i, const struct grid *grid, const struct tare_shape *whole,
                        const struct tare_shape *part, bool into_whole) {
     int64_t big[TARE_MAX_RANK], small[TARE_MAX_RANK], starts[TARE_MAX_RANK], offset = 0;

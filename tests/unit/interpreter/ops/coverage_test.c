@@ -1,5 +1,5 @@
-/* Nobody can add an op without cases: every built-in row has at least three, in tests/ops, tests/golden or a test
- * program that tests/ops/elsewhere.txt names. */
+/* Requires at least three cases for every built-in op row, in tests/ops, tests/golden or a test program listed in
+ * tests/ops/elsewhere.txt. */
 #include "graph/op.h"
 #include "interpreter/ops/builtin.h"
 #include "support/op_family.h"
@@ -41,7 +41,8 @@ static void row__has_at_least_three_cases(void **state) {
 
 static void check_known(void *arg, const char *op, size_t cases) {
     const struct tare_op_def *def = tare_ops_find(tare_ops_builtin(), op);
-    if ((def && def->row) || islower((unsigned char)*op)) return; /* goldens of other things have names of their own */
+    if ((def && def->row) || islower((unsigned char)*op))
+        return; /* golden files of other things use lower-case names */
     print_error("%zu cases are for %s, which has no row\n", cases, op);
     ++*(size_t *)arg;
 }
@@ -55,7 +56,7 @@ static void case__is_of_an_op_that_has_a_row(void **state) {
     assert_int_equal(unknown, 0);
 }
 
-/* The whole of a file, with a final NUL. */
+/* Reads a whole file and appends a NUL. */
 static char *read_text(const char *path) {
     FILE *file = fopen(path, "r");
     char *text = NULL;
@@ -69,8 +70,8 @@ static char *read_text(const char *path) {
     return text;
 }
 
-/* How often the program speaks of the op: as "Op" in a string of its own, as Op__ in a test's name, or with a bracket
- * behind it in a graph's text. */
+/* Counts the occurrences of the op in a program: as the string "Op", as Op__ in a test name, or followed by a
+ * bracket in a graph's text. */
 static size_t mentions(const char *text, const char *op) {
     const size_t size = strlen(op);
     size_t count = 0;

@@ -1,4 +1,4 @@
-/* Every built-in op row is well formed and says the same as the catalogue's entry of its name. */
+/* Every built-in op row is well-formed and consistent with the catalogue entry of the same name. */
 #include "base/strbuf.h"
 #include "interpreter/ops/builtin.h"
 #include "graph/attr_text.h"
@@ -26,7 +26,7 @@ static const struct tare_op *const families[] = {
 #undef X
 };
 
-/* Shapes of calls come from the callee, those of references and arguments from elsewhere. */
+/* Shapes of calls come from the callee, those of references and arguments from the importer. */
 static bool needs_inference(const struct tare_op_def *def) {
     for (size_t i = 0; i < def->n_attrs; i++)
         if (def->attrs[i].kind == TARE_ATTR_FUNC) return false;
@@ -46,7 +46,7 @@ static void builtin__rows_have_inference_and_kernel(void **state) {
     assert_int_equal(bad, 0);
 }
 
-/* What differs between two attributes; NULL: nothing that matters. A row may allow fewer types than TensorFlow. */
+/* Describes how two attributes differ; NULL: no relevant difference. A row may allow fewer types than TensorFlow. */
 static const char *attr_difference(const struct tare_op_attr *ours, const struct tare_op_attr *theirs) {
     if (ours->kind != theirs->kind || ours->is_list != theirs->is_list) return "kind";
     if (ours->has_minimum != theirs->has_minimum || ours->minimum != theirs->minimum) return "minimum";
@@ -173,8 +173,8 @@ static void list__is_sorted_and_unique(void **state) {
         assert_ptr_equal(tare_ops_find(tare_ops_builtin(), list[i]->name), list[i]);
 }
 
-/* Sorted, each name once, the nearest definition of it. */
-static void list_all__knows_hidden_and_own(const struct tare_op_registry *registry) {
+/* The list is sorted and contains each name once, with the innermost definition. */
+static void list_all__includes_hidden_and_own_ops(const struct tare_op_registry *registry) {
     const struct tare_op_def *const *all;
     struct tare_arena arena = { 0 };
     size_t count, seen = 0;
@@ -205,7 +205,7 @@ static void own_registry__hides_and_extends_its_parent(void **state) {
     tare_ops_list(tare_ops_builtin(), &builtins);
     tare_ops_list(registry, &all);
     assert_int_equal(all, builtins + 1);
-    list_all__knows_hidden_and_own(registry);
+    list_all__includes_hidden_and_own_ops(registry);
     assert_int_equal(tare_ops_add(registry, &mine), TARE_INVALID_ARGUMENT);
     assert_string_equal(tare_error_text(), "Op with name ZeroOut is already registered");
     tare_ops_free(registry);

@@ -1,5 +1,5 @@
-/* Every script of tests/ops/<name>.graphs: ops that need a graph, a session or functions around them. TARE_SCRIPT=word
- * runs those whose name holds the word. */
+/* Runs every script of tests/ops/<name>.graphs: ops that need a graph, a session or functions. TARE_SCRIPT=word runs
+ * only the scripts whose name contains the word. */
 #include "support/script.h"
 
 #include "base/alloc.h"
@@ -26,7 +26,7 @@ struct plan {
     size_t n_scripts, scripts_capacity;
 };
 
-static void script__gives_what_it_says(void **state) {
+static void script__produces_the_expected_outputs(void **state) {
     const struct script *script = *state;
     script_file_run(script->file, script->index);
 }
@@ -50,7 +50,7 @@ static int run_all(struct plan *plan) {
     if (!tests) return 1;
     for (size_t i = 0; i < plan->n_scripts; i++)
         tests[i] = (struct CMUnitTest){ .name = script_file_name(plan->scripts[i].file, plan->scripts[i].index),
-                                        .test_func = script__gives_what_it_says,
+                                        .test_func = script__produces_the_expected_outputs,
                                         .initial_state = &plan->scripts[i] };
     const int failed = _cmocka_run_group_tests("scripts", tests, plan->n_scripts, NULL, NULL);
     free(tests);

@@ -1,5 +1,5 @@
-/* A sample's result is the same bits whatever the batch, and whether the weights were packed now or before: kernels
- * that hold state run again and again on one node, as a session runs them. */
+/* The bits of a sample's result depend neither on the batch nor on whether the weights were packed in this run or
+ * before: stateful kernels run repeatedly on one node, as in a session. */
 #include "graph/model.h"
 #include "interpreter/ops/builtin.h"
 #include "interpreter/kernel.h"
@@ -14,7 +14,7 @@
 
 enum { MOST_INPUTS = 8, LARGEST = 32 };
 
-/* One node with a first input that has a batch, and others that stay. */
+/* One node whose first input has a batch dimension; the other inputs are constant. */
 struct fixture {
     struct tare_model *model;
     struct tare_node *node;
@@ -84,8 +84,8 @@ static void run(struct fixture *f, struct tare_tensor *out, int64_t first, int64
     tare_arena_free(&scratch);
 }
 
-/* All samples at once by the plain kernel, against parts of 1, 7 and 32 by the fast one, weights kept from run to run.
- */
+/* Compares all samples at once by the reference kernel with parts of 1, 7 and 32 by the fast kernel, with cached
+ * weights. */
 static void check_batches(struct fixture *f) {
     static const int64_t sizes[] = { LARGEST, 1, 7, LARGEST, 5 };
     struct tare_tensor all, part;
@@ -211,7 +211,7 @@ static void xla_conv_float_int8__same_bits_in_any_batch(void **unused) {
 
 static void xla_dot_int8__same_bits_in_any_batch(void **unused) {
     (void)unused;
-    static const char dims[] = "\x0a\x01\x01\x12\x01\x00"; /* lhs contracts 1, rhs 0 */
+    static const char dims[] = "\x0a\x01\x01\x12\x01\x00"; /* lhs contracts dimension 1, rhs dimension 0 */
     const struct tare_shape lhs = { .rank = 2, .dims = { LARGEST, 300 } }, rhs = { .rank = 2, .dims = { 300, 37 } };
     struct fixture f;
     open_fixture(&f, "XlaDotV2");
@@ -225,8 +225,8 @@ static void xla_dot_int8__same_bits_in_any_batch(void **unused) {
     check_batches(&f);
 }
 
-/* Weights that change from run to run are never mixed up with the ones kept. */
-static void weights__follow_the_tensor_that_comes_in(void **unused) {
+/* Weights that change from run to run are not confused with the cached ones. */
+static void cached_weights__are_repacked_when_the_tensor_changes(void **unused) {
     (void)unused;
     struct fixture f;
     struct tare_tensor weights[6], fast, plain;
@@ -263,7 +263,7 @@ int main(void) {
         cmocka_unit_test(xla_conv_int8__same_bits_in_any_batch),
         cmocka_unit_test(xla_conv_float_int8__same_bits_in_any_batch),
         cmocka_unit_test(xla_dot_int8__same_bits_in_any_batch),
-        cmocka_unit_test(weights__follow_the_tensor_that_comes_in),
+        cmocka_unit_test(cached_weights__are_repacked_when_the_tensor_changes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

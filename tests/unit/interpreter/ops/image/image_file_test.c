@@ -1,4 +1,4 @@
-/* Image files: the family's cases, and what comes back from files that we wrote ourselves. */
+/* Image files: the family's cases, and round trips of files that the encoders wrote. */
 #include "base/strbuf.h"
 #include "base/image/codec.h"
 #include "support/op_case.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-enum { HEIGHT = 24, WIDTH = 40, QUALITY_95_ERROR = 6 }; /* measured 3; smooth colours, chroma at full resolution */
+enum { HEIGHT = 24, WIDTH = 40, QUALITY_95_ERROR = 6 }; /* measured: 3; smooth colors, chroma at full resolution */
 
 struct image {
     int64_t height, width, channels;
@@ -40,7 +40,7 @@ static struct tare_str text_of(const struct tare_strbuf *buf) {
     return (struct tare_str){ buf->data, buf->size };
 }
 
-static void jpeg__comes_back_nearly_the_same(void **state) {
+static void jpeg__round_trip_is_close(void **state) {
     static const int channels[] = { 1, 3 };
     (void)state;
     for (int i = 0; i < 4; i++) {
@@ -85,7 +85,7 @@ static void jpeg__window_and_ratio(void **state) {
     tare_strbuf_free(&file);
 }
 
-static void jpeg__cut_or_changed_files_fail_or_decode_but_never_crash(void **state) {
+static void jpeg__truncated_or_corrupted_files_fail_or_decode_but_never_crash(void **state) {
     unsigned char pixels[HEIGHT * WIDTH * 3];
     struct tare_strbuf file = { 0 };
     struct tare_jpeg_options options = { .ratio = 1 };
@@ -109,7 +109,7 @@ static void jpeg__cut_or_changed_files_fail_or_decode_but_never_crash(void **sta
     tare_strbuf_free(&file);
 }
 
-/* Two frames of 3 x 2, written out: palette, a transparent colour, an interlaced frame. */
+/* Two frames of 3 x 2 pixels, byte by byte: palette, a transparent color, an interlaced frame. */
 static const unsigned char small_gif[] = { 0x47, 0x49, 0x46, 0x38, 0x39, 0x61, 0x03, 0x00, 0x02, 0x00, 0x81,
                                            0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0x00, 0x00, 0x00, 0xff, 0x00,
                                            0x00, 0x00, 0xff, 0x21, 0xf9, 0x04, 0x01, 0x00, 0x00, 0x02, 0x00,
@@ -117,14 +117,15 @@ static const unsigned char small_gif[] = { 0x47, 0x49, 0x46, 0x38, 0x39, 0x61, 0
                                            0x03, 0x44, 0x64, 0x52, 0x00, 0x2c, 0x00, 0x00, 0x00, 0x00, 0x03,
                                            0x00, 0x02, 0x00, 0x40, 0x02, 0x03, 0x44, 0x64, 0x52, 0x00, 0x3b };
 
-static void gif__cut_or_changed_files_fail_or_decode_but_never_crash(void **state) {
+static void gif__truncated_or_corrupted_files_fail_or_decode_but_never_crash(void **state) {
     unsigned char file[sizeof small_gif];
     int64_t frames, height, width;
     (void)state;
     for (size_t size = 0; size <= sizeof file; size++)
         for (int changed = 0; changed < 256; changed += size == sizeof file ? 1 : 256)
             for (size_t at = 6; at < (size == sizeof file ? size : 7); at++) {
-                unsigned char *exact = malloc(size ? size : 1); /* so that a read behind it is seen */
+                unsigned char *exact =
+                    malloc(size ? size : 1); /* exact size, so that an out-of-bounds read is detected */
                 assert_non_null(exact);
                 memcpy(exact, small_gif, size);
                 if (at < size) exact[at] = (unsigned char)(exact[at] ^ changed);
@@ -144,7 +145,7 @@ static void gif__cut_or_changed_files_fail_or_decode_but_never_crash(void **stat
             }
 }
 
-static void gif__that_claims_more_pixels_than_it_can_hold_is_refused(void **state) {
+static void gif__with_a_forged_size_is_rejected(void **state) {
     unsigned char file[sizeof small_gif];
     int64_t frames, height, width;
     (void)state;
@@ -155,7 +156,7 @@ static void gif__that_claims_more_pixels_than_it_can_hold_is_refused(void **stat
     assert_non_null(strstr(tare_error_text(), "more pixels than its bytes can hold"));
 }
 
-static void png__comes_back_the_same(void **state) {
+static void png__round_trip_is_exact(void **state) {
     unsigned char pixels[HEIGHT * WIDTH * 4 * 2];
     static struct image image;
     (void)state;
@@ -208,7 +209,7 @@ static bool check(const char *op, const char *attrs, const char *a, const char *
     return passed;
 }
 
-static void ops__give_what_the_codecs_give(void **state) {
+static void ops__return_what_the_codecs_return(void **state) {
     unsigned char pixels[9 * 7 * 3];
     struct tare_strbuf a = { 0 }, b = { 0 };
     (void)state;
@@ -240,13 +241,13 @@ static void ops__give_what_the_codecs_give(void **state) {
 
 int main(void) {
     const struct CMUnitTest more[] = {
-        cmocka_unit_test(jpeg__comes_back_nearly_the_same),
+        cmocka_unit_test(jpeg__round_trip_is_close),
         cmocka_unit_test(jpeg__window_and_ratio),
-        cmocka_unit_test(jpeg__cut_or_changed_files_fail_or_decode_but_never_crash),
-        cmocka_unit_test(gif__cut_or_changed_files_fail_or_decode_but_never_crash),
-        cmocka_unit_test(gif__that_claims_more_pixels_than_it_can_hold_is_refused),
-        cmocka_unit_test(png__comes_back_the_same),
-        cmocka_unit_test(ops__give_what_the_codecs_give),
+        cmocka_unit_test(jpeg__truncated_or_corrupted_files_fail_or_decode_but_never_crash),
+        cmocka_unit_test(gif__truncated_or_corrupted_files_fail_or_decode_but_never_crash),
+        cmocka_unit_test(gif__with_a_forged_size_is_rejected),
+        cmocka_unit_test(png__round_trip_is_exact),
+        cmocka_unit_test(ops__return_what_the_codecs_return),
     };
     return op_family_main(TARE_SOURCE_DIR, "image_file", more, sizeof more / sizeof *more);
 }

@@ -1,4 +1,4 @@
-/* The family of ops on files, and a file that is there to be read. */
+/* Ops on files, including one on a file that exists. */
 #include "support/op_case.h"
 #include "support/op_family.h"
 #include "support/temp.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 
-static void ReadFile__gives_every_byte(void **state) {
+static void ReadFile__returns_every_byte(void **state) {
     const char *path = temp_file("bytes", "a\0b\n", 4);
     char name[512];
     (void)state;
@@ -18,6 +18,6 @@ static void ReadFile__gives_every_byte(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest more[] = { cmocka_unit_test(ReadFile__gives_every_byte) };
+    const struct CMUnitTest more[] = { cmocka_unit_test(ReadFile__returns_every_byte) };
     return op_family_main(TARE_SOURCE_DIR, "file", more, 1);
 }

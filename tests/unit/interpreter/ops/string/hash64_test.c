@@ -1,4 +1,4 @@
-/* The string hashes against values of independent programs. */
+/* String hashes compared with values of independent programs. */
 #include "interpreter/ops/string/hash64.h"
 
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-/* Bytes 'a' + (7 i) mod 26; values of the npm package farmhash (the original C++). The lengths meet every branch. */
+/* Bytes 'a' + (7 i) mod 26; values of the npm package farmhash (the original C++). The lengths cover every branch. */
 static void fingerprint64__equals_farmhash(void **state) {
     static const struct {
         size_t size;
@@ -28,7 +28,7 @@ static void fingerprint64__equals_farmhash(void **state) {
         assert_int_equal(tare_fingerprint64(text, known[i].size), known[i].hash);
 }
 
-/* The example in the paper that defines SipHash. */
+/* The example in the SipHash paper. */
 static void siphash24__equals_the_published_vector(void **state) {
     unsigned char message[15];
     (void)state;
@@ -39,7 +39,7 @@ static void siphash24__equals_the_published_vector(void **state) {
 }
 
 /* tf.strings.to_hash_bucket(["Hello", "TensorFlow", "2.x"], 3) in TensorFlow's documentation. */
-static void murmur64__gives_the_documented_buckets(void **state) {
+static void murmur64__matches_the_documented_buckets(void **state) {
     (void)state;
     assert_int_equal(tare_murmur64("Hello", 5) % 3, 2);
     assert_int_equal(tare_murmur64("TensorFlow", 10) % 3, 0);
@@ -50,7 +50,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fingerprint64__equals_farmhash),
         cmocka_unit_test(siphash24__equals_the_published_vector),
-        cmocka_unit_test(murmur64__gives_the_documented_buckets),
+        cmocka_unit_test(murmur64__matches_the_documented_buckets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
