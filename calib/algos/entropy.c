@@ -1,55 +1,91 @@
-/* entropy: the range whose codes tell most of the values' distribution (least Kullback-Leibler divergence).
+/* entropy: the range whose codes preserve the distribution of the values best (least Kullback-Leibler divergence).
  *
- * The histogram is spread over bins of equal width on [-m, m], m the greatest magnitude. For a threshold t the
- * candidate range is [max(low, -t), min(high, t)], widened to hold 0. P is the distribution inside, with what lies
- * outside added to the end bins; Q is what the codes can tell: the mass of each code's bins spread evenly over those of
- * them that are not empty. Zeros are left out of both: they are represented without error, and behind a rectifier they
- * would outweigh all the rest.
+ * The histogram is resampled to bins of equal width on [-m, m], where m is the greatest magnitude. For a threshold t
+ * the candidate range is [max(low, -t), min(high, t)], widened to contain 0. P is the distribution inside the range,
+ * with the mass outside it added to the end bins. Q is the distribution that the codes can represent: the mass of each
+ * code's bins, spread evenly over those of them that are not empty. Zeros are excluded from both: they are exact, and
+ * after a rectifier they would outweigh everything else.
  *
  * With prefix sums of n, n log n and of the bins that are not empty, one candidate takes time in the number of codes.
- */
+ *
+ * The divergence alone is not a safe criterion, for two reasons, and each has its rule:
+ *
+ * - Minimum evidence. The counts of a bin are a sample. Q smooths their noise away, which the divergence charges as a
+ *   loss; the expectation of that charge is (filled bins - codes) / 2N (Miller and Madow, 1955), so with few values
+ *   narrow ranges, whose codes span fewer bins, look better than they are. Bins are therefore merged in pairs until
+ * they hold EVIDENCE values each on average. When that leaves fewer bins than codes, the values justify no clipping and
+ * the range is that of min_max.
+ * - The reconstruction error must agree. The divergence does not weigh how far a clipped value is moved. Where large
+ *   values are rare but matter (inputs that mix scales, sparse features) it would clip all of them. A candidate is
+ *   considered only if its squared error on the histogram is not greater than that of min_max. */
 #include "calib/algos/rows.h"
 
 #include "base/alloc.h"
+#include "calib/quantization_error.h"
 
 #include <math.h>
 #include <string.h>
 
 enum {
-    HALF = 4096, /* bins on each side of zero */
-    BINS = 2 * HALF,
+    MOST_HALF = 4096, /* bins on each side of zero, before merging */
+    MOST_BINS = 2 * MOST_HALF,
+    EVIDENCE = 8, /* least average number of values in a bin that is not empty */
 };
-/* Below this magnitude a bin's width would leave the normal doubles' comfortable range for float data; such a tensor
- * has one scale whatever is chosen. */
+/* Below this magnitude range-degenerate decides the scale, whatever is chosen. */
 static const double SMALLEST_REACH = 0x1p-110;
 
 struct linear {
-    double n[BINS];
-    double count[BINS + 1], entropy[BINS + 1], filled[BINS + 1]; /* prefix sums */
+    int half; /* bins on each side of zero */
+    double n[MOST_BINS];
+    double count[MOST_BINS + 1], entropy[MOST_BINS + 1], filled[MOST_BINS + 1]; /* prefix sums */
     double total, width;
 };
 
-static void spread(struct linear *linear, const struct tare_histogram_bin *bins, size_t count, double reach) {
-    linear->width = reach / HALF;
+/* Distributes the counts of the histogram over bins of equal width, in proportion to the overlap. */
+static void resample(struct linear *linear, const struct tare_histogram_bin *bins, size_t count, double reach) {
+    linear->half = MOST_HALF;
+    linear->width = reach / MOST_HALF;
     for (size_t i = 0; i < count; i++) {
         const struct tare_histogram_bin *bin = &bins[i];
         if (bin->low == 0 && bin->high == 0) continue;
-        double from = bin->low / linear->width + HALF, to = bin->high / linear->width + HALF;
+        double from = bin->low / linear->width + MOST_HALF, to = bin->high / linear->width + MOST_HALF;
         int first = (int)floor(from), last = (int)floor(to);
-        first = first < 0 ? 0 : first >= BINS ? BINS - 1 : first;
-        last = last < first ? first : last >= BINS ? BINS - 1 : last;
+        first = first < 0 ? 0 : first >= MOST_BINS ? MOST_BINS - 1 : first;
+        last = last < first ? first : last >= MOST_BINS ? MOST_BINS - 1 : last;
         for (int at = first; at <= last; at++) {
             double part = first == last ? 1 : (fmin(to, at + 1) - fmax(from, at)) / (to - from);
             if (part > 0) linear->n[at] += part * (double)bin->count;
         }
     }
-    for (int i = 0; i < BINS; i++) {
+}
+
+static bool has_evidence(const struct linear *linear) {
+    double total = 0, filled = 0;
+    for (int i = 0; i < 2 * linear->half; i++) {
+        total += linear->n[i];
+        filled += linear->n[i] > 0;
+    }
+    return total >= EVIDENCE * filled;
+}
+
+/* Merges bins in pairs until the average count is large enough. */
+static void merge_bins(struct linear *linear) {
+    while (linear->half > 1 && !has_evidence(linear)) {
+        for (int i = 0; i < linear->half; i++)
+            linear->n[i] = linear->n[2 * i] + linear->n[2 * i + 1];
+        linear->half /= 2;
+        linear->width *= 2;
+    }
+}
+
+static void sum_up(struct linear *linear) {
+    for (int i = 0; i < 2 * linear->half; i++) {
         double n = linear->n[i];
         linear->count[i + 1] = linear->count[i] + n;
         linear->entropy[i + 1] = linear->entropy[i] + (n > 0 ? n * log(n) : 0);
         linear->filled[i + 1] = linear->filled[i] + (n > 0);
     }
-    linear->total = linear->count[BINS];
+    linear->total = linear->count[2 * linear->half];
 }
 
 static double n_log_n(double n) {
@@ -79,7 +115,7 @@ static double cross_entropy(const struct linear *linear, int from, int to, int c
     return sum;
 }
 
-/* Divergence of the range from … to-1 (at least two bins) told by `codes` codes. */
+/* Divergence of the range from … to-1 (at least two bins) represented by `codes` codes. */
 static double divergence(const struct linear *linear, int from, int to, int codes) {
     double inside = linear->count[to] - linear->count[from];
     if (inside <= 0) return HUGE_VAL;
@@ -92,41 +128,70 @@ static double divergence(const struct linear *linear, int from, int to, int code
     return (own - cross) / linear->total + log(inside / linear->total);
 }
 
-/* Bins of the range that a threshold of `i` bins gives. */
+/* Bins of the range with a threshold of `i` bins. */
 static void ends_of(int *from, int *to, const struct linear *linear, double low, double high, int i) {
-    int lowest = (int)floor(low / linear->width + HALF), highest = (int)ceil(high / linear->width + HALF);
-    *from = HALF - i > lowest ? HALF - i : lowest;
-    *to = HALF + i < highest ? HALF + i : highest;
-    *from = *from < 0 ? 0 : *from > HALF ? HALF : *from;
-    *to = *to > BINS ? BINS : *to < HALF ? HALF : *to;
+    const int half = linear->half;
+    int lowest = (int)floor(low / linear->width + half), highest = (int)ceil(high / linear->width + half);
+    *from = half - i > lowest ? half - i : lowest;
+    *to = half + i < highest ? half + i : highest;
+    *from = *from < 0 ? 0 : *from > half ? half : *from;
+    *to = *to > 2 * half ? 2 * half : *to < half ? half : *to;
+}
+
+/* The histogram and scheme that errors are computed with. */
+struct judge {
+    const struct tare_bins *bins;
+    const struct tare_qscheme *scheme;
+    double limit; /* the squared error of min_max */
+};
+
+static double error_of(const struct judge *judge, double low, double high) {
+    if (judge->scheme->symmetric) low = -(high = fmax(fabs(low), fabs(high)));
+    const struct tare_qparams params = tare_qparams_of_range(low, high, judge->scheme);
+    const struct tare_quantization_error error = tare_quantization_error_of(&params, judge->bins);
+    return error.rounding + error.clipping;
+}
+
+static struct tare_range range_of(const struct linear *linear, double low, double high, int i) {
+    const double threshold = i * linear->width;
+    if (i == linear->half) return (struct tare_range){ .low = low, .high = high };
+    return (struct tare_range){ .low = fmax(low, fmin(-threshold, high)), .high = fmin(high, fmax(threshold, low)) };
+}
+
+static void search_thresholds(struct tare_range *out, const struct linear *linear, const struct judge *judge,
+                              double low, double high, int codes) {
+    double best = HUGE_VAL;
+    int64_t candidates = 0;
+    for (int i = 1; i <= linear->half; i++) {
+        int from, to;
+        ends_of(&from, &to, linear, low, high, i);
+        if (to - from < codes && i < linear->half) continue; /* fewer bins than codes: no divergence to compare */
+        const double value = divergence(linear, from, to, codes);
+        const struct tare_range range = range_of(linear, low, high, i);
+        candidates++;
+        if (value > best) continue; /* of equals the widest */
+        if (i < linear->half && error_of(judge, range.low, range.high) > judge->limit) continue;
+        best = value;
+        *out = range;
+    }
+    out->candidates = candidates;
 }
 
 static tare_status search(struct tare_range *out, const struct tare_histogram_bin *bins, size_t count, double low,
-                          double high, int codes) {
-    double reach = fmax(fabs(low), fabs(high)), best = HUGE_VAL;
+                          double high, int codes, struct judge *judge) {
     struct linear *linear = tare_calloc(1, sizeof *linear);
     if (!linear) return TARE_NO_MEMORY;
-    spread(linear, bins, count, reach);
-    int chosen = HALF;
-    out->candidates = 0;
-    for (int i = 1; i <= HALF; i++) {
-        int from, to;
-        ends_of(&from, &to, linear, low, high, i);
-        if (to - from < codes && i < HALF) continue; /* fewer bins than codes tell everything: no candidate */
-        double value = divergence(linear, from, to, codes);
-        out->candidates++;
-        if (value > best) continue; /* of equals the widest */
-        best = value;
-        chosen = i;
-    }
-    double threshold = chosen * linear->width;
-    out->low = chosen == HALF ? low : fmax(low, fmin(-threshold, high));
-    out->high = chosen == HALF ? high : fmin(high, fmax(threshold, low));
+    *out = (struct tare_range){ .low = low, .high = high };
+    resample(linear, bins, count, fmax(fabs(low), fabs(high)));
+    merge_bins(linear);
+    sum_up(linear);
+    judge->limit = error_of(judge, low, high);
+    search_thresholds(out, linear, judge, low, high, codes);
     tare_free(linear);
     return TARE_OK;
 }
 
-/* The bins of the magnitudes, in no order. */
+/* The histogram of magnitudes; not sorted. */
 static struct tare_histogram_bin *fold(const struct tare_bins *bins) {
     struct tare_histogram_bin *folded = tare_calloc(bins->count, sizeof *folded);
     for (size_t i = 0; folded && i < bins->count; i++) {
@@ -146,11 +211,12 @@ static tare_status range(struct tare_range *out, const struct tare_statistics *s
     out->low = bins->low;
     out->high = bins->high;
     if (reach < SMALLEST_REACH) return TARE_OK;
+    struct judge judge = { .bins = bins, .scheme = scheme };
     int codes = (1 << scheme->bits) - 1;
-    if (!scheme->symmetric) return search(out, bins->bins, bins->count, bins->low, bins->high, codes);
+    if (!scheme->symmetric) return search(out, bins->bins, bins->count, bins->low, bins->high, codes, &judge);
     struct tare_histogram_bin *folded = fold(bins);
     if (!folded) return TARE_NO_MEMORY;
-    tare_status status = search(out, folded, bins->count, 0, reach, codes / 2 + 1);
+    tare_status status = search(out, folded, bins->count, 0, reach, codes / 2 + 1, &judge);
     out->low = -out->high;
     tare_free(folded);
     return status;
@@ -158,6 +224,6 @@ static tare_status range(struct tare_range *out, const struct tare_statistics *s
 
 const struct tare_algorithm tare_algorithm_entropy = {
     .name = "entropy",
-    .help = "the range whose codes tell most of the values' distribution (least Kullback-Leibler divergence)",
+    .help = "minimises the KL divergence between values and codes, with no more squared error than min_max",
     .range = range,
 };

@@ -274,42 +274,120 @@ static double plain_divergence(const double *n, int total_bins, int from, int to
     return divergence;
 }
 
+enum { MOST_HALF = 4096, MOST_BINS = 2 * MOST_HALF };
+
+/* The histogram in bins of equal width, merged in pairs until those that are not empty hold 8 values each on average;
+ * returns the number of bins on each side of zero. */
+static int equal_bins(double n[MOST_BINS], const struct tare_bins *bins, double reach) {
+    const double width = reach / MOST_HALF;
+    int half = MOST_HALF;
+    memset(n, 0, MOST_BINS * sizeof *n);
+    for (size_t i = 0; i < bins->count; i++) {
+        if (bins->centers[i] == 0) continue;
+        double from = bins->bins[i].low / width + MOST_HALF, to = bins->bins[i].high / width + MOST_HALF;
+        for (int at = (int)floor(from); at <= (int)floor(to); at++) {
+            double share = floor(from) == floor(to) ? 1 : (fmin(to, at + 1) - fmax(from, at)) / (to - from);
+            n[at < 0 ? 0 : at >= MOST_BINS ? MOST_BINS - 1 : at] += share * (double)bins->bins[i].count;
+        }
+    }
+    for (;; half /= 2) {
+        double total = 0, filled = 0;
+        for (int i = 0; i < 2 * half; i++) {
+            total += n[i];
+            filled += n[i] > 0;
+        }
+        if (total >= 8 * filled) return half;
+        for (int i = 0; i < half; i++)
+            n[i] = n[2 * i] + n[2 * i + 1];
+    }
+}
+
+static double error_of_range(const struct tare_bins *bins, double low, double high) {
+    struct tare_qparams params = tare_qparams_of_range(low, high, &asymmetric);
+    struct tare_quantization_error error = tare_quantization_error_of(&params, bins);
+    return error.rounding + error.clipping;
+}
+
 static void entropy__finds_the_threshold_of_least_divergence(void **state) {
     (void)state;
-    enum { HALF = 4096, BINS = 2 * HALF, CODES = 255 };
-    static double n[BINS];
+    enum { CODES = 255 };
+    static double n[MOST_BINS];
     for (int kind = 0; kind < DRAW_KINDS; kind++) {
         struct tare_bins bins;
         assert_int_equal(tare_bins_make(&bins, &statistics[kind]), TARE_OK);
-        double reach = fmax(fabs(bins.low), fabs(bins.high)), width = reach / HALF;
-        memset(n, 0, sizeof n);
-        for (size_t i = 0; i < bins.count; i++) {
-            if (bins.centers[i] == 0) continue;
-            double from = bins.bins[i].low / width + HALF, to = bins.bins[i].high / width + HALF;
-            for (int at = (int)floor(from); at <= (int)floor(to); at++) {
-                double share = floor(from) == floor(to) ? 1 : (fmin(to, at + 1) - fmax(from, at)) / (to - from);
-                n[at < 0 ? 0 : at >= BINS ? BINS - 1 : at] += share * (double)bins.bins[i].count;
-            }
-        }
+        const double reach = fmax(fabs(bins.low), fabs(bins.high)), limit = error_of_range(&bins, bins.low, bins.high);
+        const int half = equal_bins(n, &bins, reach);
+        const double width = reach / half;
         struct tare_range range = range_of("entropy", kind, &asymmetric);
-        assert_true(range.candidates > 2048 || kind == DRAW_TWO);
+        assert_true(range.candidates > half / 2 || kind == DRAW_TWO);
         double threshold = fmax(-range.low, range.high), least = HUGE_VAL, found = HUGE_VAL;
-        int lowest = (int)floor(bins.low / width + HALF), highest = (int)ceil(bins.high / width + HALF);
+        int lowest = (int)floor(bins.low / width + half), highest = (int)ceil(bins.high / width + half);
         int chosen = (int)lround(threshold / width);
-        for (int i = 64; i <= HALF; i += i == chosen || i + 37 <= chosen || i > chosen ? 37 : chosen - i) {
-            int from = HALF - i > lowest ? HALF - i : lowest, to = HALF + i < highest ? HALF + i : highest;
-            from = from > HALF ? HALF : from;
-            to = to < HALF ? HALF : to;
-            if (to - from < CODES && i < HALF) continue;
-            double value = plain_divergence(n, BINS, from, to, CODES);
+        for (int i = 16; i <= half; i++) {
+            int from = half - i > lowest ? half - i : lowest, to = half + i < highest ? half + i : highest;
+            if (i != chosen && i % 37 && i != half) continue;
+            from = from > half ? half : from;
+            to = to < half ? half : to;
+            if (to - from < CODES && i < half) continue;
+            if (error_of_range(&bins, fmax(bins.low, -i * width), fmin(bins.high, i * width)) > limit) continue;
+            double value = plain_divergence(n, 2 * half, from, to, CODES);
             least = fmin(least, value);
             if (i == chosen) found = value;
         }
         if (found == HUGE_VAL || found > least + 1e-9)
-            fail_msg("entropy on %s: threshold %g (bin %d) has divergence %.12g, another has %.12g",
-                     draw_name((enum draw_kind)kind), threshold, chosen, found, least);
+            fail_msg("entropy on %s: threshold %g (bin %d of %d) has divergence %.12g, another has %.12g",
+                     draw_name((enum draw_kind)kind), threshold, chosen, half, found, least);
         tare_bins_free(&bins);
     }
+}
+
+/* The range of `text` for `count` values, and its SQNR. */
+static struct tare_range range_of_values(double *sqnr_db, const char *text, float *x, int64_t count) {
+    const struct tare_shape shape = tare_shape_make(1, count);
+    const struct tare_place place = { 0, 0, 0 };
+    struct tare_statistics few = { .samples = 0 };
+    struct tare_tally *tally = tare_tally_new();
+    struct tare_algorithm_choice choice;
+    struct tare_tensor tensor;
+    struct tare_range range;
+    struct tare_bins bins;
+    assert_non_null(tally);
+    assert_int_equal(tare_tensor_wrap(&tensor, TARE_DT_FLOAT, &shape, x, NULL, NULL), TARE_OK);
+    assert_int_equal(tare_statistics_add(&few, tally, &tensor, &place, 1, TARE_BATCH_SPLIT), TARE_OK);
+    assert_int_equal(tare_algorithm_parse(&choice, text), TARE_OK);
+    assert_int_equal(tare_bins_make(&bins, &few), TARE_OK);
+    assert_int_equal(tare_algorithm_range_of_bins(&range, &choice, &few, &bins, &asymmetric), TARE_OK);
+    *sqnr_db = tare_range_quality_of(&range, &bins, &asymmetric).sqnr_db;
+    tare_bins_free(&bins);
+    tare_statistics_reset(&few);
+    tare_tensor_reset(&tensor);
+    tare_tally_free(tally);
+    return range;
+}
+
+static void entropy__does_not_clip_without_evidence(void **state) {
+    enum { FEW = 400 }; /* fewer than 8 for each of 255 codes */
+    static float x[FEW];
+    double db;
+    (void)state;
+    draw_fill(x, FEW, DRAW_NORMAL, 7);
+    const struct tare_range all = range_of_values(&db, "min_max", x, FEW);
+    const struct tare_range range = range_of_values(&db, "entropy", x, FEW);
+    assert_true(range.low == all.low && range.high == all.high);
+}
+
+/* A record of a table: many small features and one large one, as in inputs that mix units. */
+static void entropy__keeps_rare_large_values_that_matter(void **state) {
+    enum { RECORDS = 4000, FEATURES = 12 };
+    static float x[RECORDS * FEATURES];
+    double min_max_db, db;
+    uint64_t seed = 3;
+    (void)state;
+    for (int i = 0; i < RECORDS * FEATURES; i++)
+        x[i] = (float)((i % FEATURES ? 1.0 : 900.0) * (1 + draw_unit(&seed)));
+    range_of_values(&min_max_db, "min_max", x, RECORDS * FEATURES);
+    range_of_values(&db, "entropy", x, RECORDS * FEATURES);
+    if (db < min_max_db) fail_msg("entropy: %.1f dB, min_max: %.1f dB", db, min_max_db);
 }
 
 static void entropy__does_not_let_zeros_decide(void **state) {
@@ -447,6 +525,8 @@ int main(void) {
         cmocka_unit_test(mse__is_not_worse_than_a_dense_search),
         cmocka_unit_test(mse__beats_the_extremes_on_heavy_tails),
         cmocka_unit_test(entropy__finds_the_threshold_of_least_divergence),
+        cmocka_unit_test(entropy__does_not_clip_without_evidence),
+        cmocka_unit_test(entropy__keeps_rare_large_values_that_matter),
         cmocka_unit_test(entropy__does_not_let_zeros_decide),
         cmocka_unit_test(algorithms__keep_a_constant),
         cmocka_unit_test(algorithms__say_so_when_nothing_finite_was_seen),
