@@ -48,6 +48,8 @@ static tare_status quantize(struct tare_model *model, struct tare_arena *arena, 
     TARE_TRY(status);
     for (size_t i = 0; i < report.n_unused_rules; i++)
         tare_warn(&log, "%s: the rule matches no layer", report.unused_rules[i]);
+    for (size_t i = 0; i < report.n_warnings; i++)
+        tare_warn(&log, "%s", report.warnings[i]);
     return TARE_OK;
 }
 

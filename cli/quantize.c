@@ -294,6 +294,8 @@ static tare_status quantize(struct quantized *out, struct tare_model *model, str
         status = tare_workflow_quantize_explain(&out->layers, arena, &out->report, quantizing, calibration);
     for (size_t i = 0; status == TARE_OK && i < out->report.n_unused_rules; i++)
         fprintf(stderr, "tare: warning: %s: the rule matches no layer\n", out->report.unused_rules[i]);
+    for (size_t i = 0; status == TARE_OK && !options->json && i < out->report.n_warnings; i++)
+        fprintf(stderr, "tare: warning: %s\n", out->report.warnings[i]);
     if (status == TARE_OK && !options->quiet && !options->json) tare_print_quant_report(&out->report, &out->layers);
     tare_calibration_free(calibration);
     return status;

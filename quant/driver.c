@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "quant/layer.h"
+#include "quant/quality_warnings.h"
 #include "quant/recipe.h"
 #include "quant/variables.h"
 #include "quant/xla.h"
@@ -292,9 +293,12 @@ tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *a
     for (size_t i = 0; options->passes && options->passes[i]; i++)
         TARE_CHECK(
             tare_error_prefix(options->passes[i]->run(&work, options->passes[i]), "%s", options->passes[i]->name));
+    if (options->warns) TARE_CHECK(tare_quant_warn_of_ranges(&work));
     for (size_t i = 0; i < work.n_layers; i++)
         if (!work.layers[i].refused) TARE_CHECK(rewrite_layer(&work, &work.layers[i]));
     sweep(&work);
+    TARE_CHECK(tare_quant_retype_reads(&work));
+    if (options->warns) status = tare_quant_warn_of_weights(&work);
 done:
     tare_quant_release_layers(work.layers, work.n_layers);
     tare_bindings_free(bindings);

@@ -58,6 +58,7 @@ struct tare_quant_options {
     /* Only layers for which it is true are quantized; NULL: all. */
     bool (*wants)(void *arg, const struct tare_graph *graph, const struct tare_node *op);
     void *wants_arg;
+    bool warns; /* add warnings about ranges and weights to the report; takes some milliseconds a layer */
 };
 
 enum { TARE_OUTCOME_SCALES = 8 };
@@ -86,6 +87,8 @@ struct tare_quant_report {
     size_t quantized;
     const char **unused_rules; /* "recipe.txt:3": rules that matched no layer */
     size_t n_unused_rules;
+    const char **warnings; /* with options.warns: layers that lose more than they need to, and the option that helps */
+    size_t n_warnings;
 };
 
 /* Checks what cannot go together: TARE_INVALID_ARGUMENT with TensorFlow's words where it has any. */

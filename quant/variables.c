@@ -1,11 +1,16 @@
-/* Integers in variables. */
+/* Integer weights in variables that stay variables.
+ *
+ * A variable has one value for all of its readers, so its weight is quantized only where every data use of it is a
+ * layer that expects the same integers (tare_quant_check_variables). Reads without a data use are common: Keras reads
+ * the weights of a loop in the outer function for a control edge alone. They do not prevent quantization, but their
+ * dtype must follow the variable's (tare_quant_retype_reads), or the model does not run. */
 #include "quant/variables.h"
 #include "graph/model.h"
 #include "base/tensor/spill.h"
 
 #include <string.h>
 
-/* Uses of a value but for ops that keep its numbers, whose own uses count instead. */
+/* The number of data uses of a value. An op that keeps the numbers is not a use; its own uses count instead. */
 static size_t count_uses(const struct tare_graph *graph, struct tare_edge edge) {
     size_t count = tare_graph_count_uses(graph, edge, NULL);
     for (size_t n = 0; n < graph->n_nodes; n++) {
@@ -16,14 +21,23 @@ static size_t count_uses(const struct tare_graph *graph, struct tare_edge edge) 
     return count;
 }
 
+/* Ops other than ReadVariableOp that take the value or the shape of the variable at input 0. */
+static bool reads_otherwise(const struct tare_node *node) {
+    static const char *const ops[] = { "ResourceGather", "ResourceGatherNd", "VariableShape" };
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        if (strcmp(node->op, ops[i]) == 0) return true;
+    return false;
+}
+
 static size_t readers_in(const struct tare_graph *graph, const struct tare_variable *variable,
                          const struct tare_bindings *bindings) {
     size_t count = 0;
     for (size_t n = 0; n < graph->n_nodes; n++) {
         struct tare_node *node = graph->nodes[n];
-        if (node->dead || strcmp(node->op, "ReadVariableOp") != 0 || !node->n_inputs) continue;
-        if (tare_bindings_variable(bindings, node->inputs[0], NULL) == variable)
-            count += count_uses(graph, (struct tare_edge){ node, 0 });
+        const bool is_read = strcmp(node->op, "ReadVariableOp") == 0;
+        if (node->dead || !node->n_inputs || (!is_read && !reads_otherwise(node))) continue;
+        if (tare_bindings_variable(bindings, node->inputs[0], NULL) != variable) continue;
+        count += is_read ? count_uses(graph, (struct tare_edge){ node, 0 }) : 1;
     }
     return count;
 }
@@ -36,7 +50,7 @@ static bool alike(const struct tare_quant_layer *a, const struct tare_quant_laye
            memcmp(a->product.order, b->product.order, sizeof a->product.order) == 0 && !a->bias == !b->bias;
 }
 
-/* One value serves all: every reader must be a layer that wants this very one. */
+/* The variable has one value: every reader must be a layer that expects the same integers. */
 static const char *check(const struct tare_quant_work *work, const struct tare_quant_layer *layer,
                          const struct tare_bindings *bindings) {
     size_t readers = readers_in(work->model->main, layer->variable, bindings), layers = 0;
@@ -45,17 +59,18 @@ static const char *check(const struct tare_quant_work *work, const struct tare_q
     for (size_t i = 0; i < work->n_layers; i++) {
         const struct tare_quant_layer *other = &work->layers[i];
         if (other->variable != layer->variable) continue;
-        if (other->refused || !alike(other, layer)) return "its weight is a variable that others read otherwise";
+        if (other->refused || !alike(other, layer))
+            return "its weight is a variable that another layer reads as other integers or in float";
         layers++;
     }
     if (layers > 1 && layer->setting.method->takes_bias && layer->bias)
         return "its weight is a variable that several layers with biases read";
-    return layers == readers ? NULL : "its weight is a variable that other ops read, too";
+    return layers == readers ? NULL : "its weight is a variable that other ops read as well";
 }
 
 tare_status tare_quant_check_variables(struct tare_quant_work *work, const struct tare_bindings *bindings) {
     bool changed = true;
-    while (changed) { /* a refusal may leave another layer without company */
+    while (changed) { /* refusing a layer may leave another one with an unquantized reader of its variable */
         changed = false;
         for (size_t i = 0; i < work->n_layers; i++) {
             struct tare_quant_layer *layer = &work->layers[i];
@@ -65,6 +80,14 @@ tare_status tare_quant_check_variables(struct tare_quant_work *work, const struc
         }
     }
     return TARE_OK;
+}
+
+/* Changes the dtype attribute `attr` of a node, and the dtypes that follow from it. */
+static tare_status retype(struct tare_node *node, const char *attr, int dtype) {
+    if (tare_node_type(node, attr, TARE_DT_INVALID) == dtype) return TARE_OK;
+    TARE_TRY(tare_node_set_type(node, attr, dtype));
+    tare_node_remove_attr(node, "_output_shapes");
+    return tare_node_resolve(node);
 }
 
 tare_status tare_quant_store(struct tare_edge *out, struct tare_quant_layer *layer, const struct tare_tensor *value) {
@@ -82,11 +105,64 @@ tare_status tare_quant_store(struct tare_edge *out, struct tare_quant_layer *lay
         TARE_TRY(tare_node_set_shape(variable->node, "shape", &value->shape));
         tare_node_remove_attr(variable->node, "_output_shapes");
     }
-    if (tare_node_type(read, "dtype", TARE_DT_INVALID) != value->dtype) {
-        TARE_TRY(tare_node_set_type(read, "dtype", value->dtype));
-        tare_node_remove_attr(read, "_output_shapes");
-        TARE_TRY(tare_node_resolve(read));
-    }
+    TARE_TRY(retype(read, "dtype", value->dtype));
     *out = (struct tare_edge){ read, 0 };
     return TARE_OK;
+}
+
+/* ---- reads without a data use ---- */
+
+/* Retypes the ops that keep the numbers of `node`'s output 0: nothing else uses it. A use of another kind, which
+ * tare_quant_check_variables excludes, is an internal error. */
+static tare_status retype_users(struct tare_node *node, int dtype) {
+    struct tare_graph *graph = node->graph;
+    for (size_t n = 0; n < graph->n_nodes; n++) {
+        struct tare_node *user = graph->nodes[n];
+        if (user->dead || !user->n_inputs || user->inputs[0].node != node) continue;
+        if (!tare_quant_keeps_numbers(user))
+            return TARE_FAIL(TARE_INTERNAL, "%s (%s) reads a quantized variable as float", user->name, user->op);
+        if (strcmp(user->op, "Cast") == 0) {
+            TARE_TRY(retype(user, "SrcT", dtype));
+            continue;
+        }
+        TARE_TRY(retype(user, "T", dtype));
+        TARE_TRY(retype_users(user, dtype));
+    }
+    return TARE_OK;
+}
+
+static bool is_quantized(const struct tare_quant_work *work, const struct tare_variable *variable) {
+    for (size_t i = 0; i < work->n_layers; i++)
+        if (!work->layers[i].refused && work->layers[i].variable == variable) return true;
+    return false;
+}
+
+static tare_status retype_reads_in(struct tare_graph *graph, const struct tare_quant_work *work,
+                                   const struct tare_bindings *bindings) {
+    for (size_t n = 0; n < graph->n_nodes; n++) {
+        struct tare_node *node = graph->nodes[n];
+        const struct tare_variable *variable;
+        if (node->dead || strcmp(node->op, "ReadVariableOp") != 0 || !node->n_inputs) continue;
+        variable = tare_bindings_variable(bindings, node->inputs[0], NULL);
+        if (!variable || tare_node_type(node, "dtype", TARE_DT_INVALID) == variable->dtype) continue;
+        if (!is_quantized(work, variable)) continue;
+        TARE_TRY(retype(node, "dtype", variable->dtype));
+        TARE_TRY(retype_users(node, variable->dtype));
+    }
+    return TARE_OK;
+}
+
+tare_status tare_quant_retype_reads(const struct tare_quant_work *work) {
+    struct tare_bindings *bindings;
+    tare_status status;
+    bool any = false;
+    for (size_t i = 0; i < work->n_layers && !any; i++)
+        any = !work->layers[i].refused && work->layers[i].variable;
+    if (!any) return TARE_OK;
+    TARE_TRY(tare_bindings_new(&bindings, work->model));
+    status = retype_reads_in(work->model->main, work, bindings);
+    for (size_t i = 0; i < work->model->n_functions && status == TARE_OK; i++)
+        status = retype_reads_in(work->model->functions[i], work, bindings);
+    tare_bindings_free(bindings);
+    return status;
 }

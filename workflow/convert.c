@@ -192,6 +192,8 @@ void tare_workflow_convert_log(const struct tare_log *log, const struct tare_con
         tare_warn(log, "%s", converter->quantization.warning);
     for (size_t i = 0; converted->was_quantized && i < converted->quantized.n_unused_rules; i++)
         tare_warn(log, "%s: the rule matches no layer", converted->quantized.unused_rules[i]);
+    for (size_t i = 0; converted->was_quantized && i < converted->quantized.n_warnings; i++)
+        tare_warn(log, "%s", converted->quantized.warnings[i]);
     tell_findings(log, &converted->conversion, status);
     if (status == TARE_OK) tell_notes(log, &converted->conversion);
 }

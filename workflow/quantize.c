@@ -84,15 +84,16 @@ tare_status tare_workflow_quantize_prepare(struct tare_model *model, bool keep_v
 tare_status tare_workflow_quantize_run(struct tare_quant_report *report, struct tare_arena *arena,
                                        struct tare_model *model, const struct tare_quantize_job *quantizing,
                                        struct tare_calibration *calibration) {
-    const struct tare_quantization *quantization = &quantizing->quantization;
+    struct tare_quantization quantization = quantizing->quantization;
     const struct tare_calibrated_ranges calibrated = { .calibration = calibration,
                                                        .algorithm = quantizing->algorithm,
-                                                       .symmetric = quantization->options.setting.symmetric,
-                                                       .bits = quantization->options.setting.activation_bits };
+                                                       .symmetric = quantization.options.setting.symmetric,
+                                                       .bits = quantization.options.setting.activation_bits };
     struct tare_quant_ranges ranges = { 0 };
+    quantization.options.warns = true;
     if (calibration) ranges = tare_ranges_of(&calibrated);
-    TARE_TRY(tare_calibration_check_passes(calibration, quantization->options.passes));
-    return tare_pipeline_quantize(report, arena, model, quantization, &ranges);
+    TARE_TRY(tare_calibration_check_passes(calibration, quantization.options.passes));
+    return tare_pipeline_quantize(report, arena, model, &quantization, &ranges);
 }
 
 tare_status tare_workflow_quantize_explain(struct tare_explanation_list *out, struct tare_arena *arena,

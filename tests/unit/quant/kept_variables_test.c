@@ -1,4 +1,5 @@
-/* Weights in variables that reach their layer through ops that leave the numbers alone, as a Conv1D's filter does. */
+/* Weights in variables: read through ops that keep the numbers (the filter of a Conv1D), and by reads of other kinds.
+ */
 #include "support/mini_model.h"
 
 #include "base/arena.h"
@@ -36,7 +37,13 @@ static struct tare_edge read_variable(struct tare_model *model) {
     return mini_done(read);
 }
 
-/* Conv1D as TensorFlow has it: an axis of one element before the length. */
+static struct tare_edge read_in(struct tare_graph *graph, const char *name, struct tare_edge handle) {
+    struct tare_node *read = mini_open(graph, "ReadVariableOp", name, 1, handle);
+    mini_ok(tare_node_set_type(read, "dtype", TARE_DT_FLOAT));
+    return mini_done(read);
+}
+
+/* Conv1D as TensorFlow has it: an axis of one element is inserted before the length. */
 static void build(struct network *n, const char *shaper) {
     const struct tare_shape image = tare_shape_make(4, 1, 1, LENGTH, IN);
     const int64_t ones[] = { 1, 1, 1, 1 };
@@ -57,7 +64,7 @@ static void build(struct network *n, const char *shaper) {
     n->y = mini_node(g, "Identity", "y", 1, mini_done(conv));
 }
 
-static void filters__are_found_behind_ops_that_shape_them(void **state) {
+static void filters__are_found_through_ops_that_change_their_shape(void **state) {
     const char *const shapers[] = { "ExpandDims", "Reshape" };
     (void)state;
     for (int s = 0; s < 2; s++) {
@@ -85,9 +92,94 @@ static void filters__are_found_behind_ops_that_shape_them(void **state) {
     }
 }
 
+/* As Keras exports a loop: the outer function reads the weight for control edges alone, here directly and through an
+ * Identity, and the inner function has the layer. */
+static void nest(struct network *n) {
+    const struct tare_shape image = tare_shape_make(4, 1, 1, LENGTH, IN);
+    const int64_t ones[] = { 1, 1, 1, 1 };
+    memset(n, 0, sizeof *n);
+    n->model = mini_model_new();
+    struct tare_graph *inner = tare_model_add_function(n->model, "inner");
+    struct tare_graph *outer = tare_model_add_function(n->model, "outer");
+    const struct tare_edge unused = read_variable(n->model), handle = unused.node->inputs[0];
+    struct tare_edge x = mini_arg(inner, "x", TARE_DT_FLOAT), kernel = mini_arg(inner, "kernel", TARE_DT_RESOURCE);
+    struct tare_edge w =
+        mini_node(inner, "ExpandDims", "shaped", 2, read_in(inner, "read", kernel), mini_int(inner, "axis", 0));
+    struct tare_node *conv = mini_open(inner, "Conv2D", "conv", 2, x, w);
+    mini_ok(tare_node_set_string(conv, "padding", "SAME", 4));
+    mini_ok(tare_node_set_int_list(conv, "strides", ones, 4));
+    mini_return(inner, "y", mini_done(conv));
+    x = mini_arg(outer, "x", TARE_DT_FLOAT);
+    kernel = mini_arg(outer, "kernel", TARE_DT_RESOURCE);
+    const struct tare_edge read = read_in(outer, "outer/read", kernel);
+    const struct tare_edge copy = mini_node(outer, "Identity", "outer/copy", 1, read);
+    const struct tare_edge y =
+        mini_node(outer, "Identity", "y", 1, mini_call(outer, "PartitionedCall", "call", inner, 2, x, kernel));
+    mini_ok(tare_node_add_control(y.node, read.node));
+    mini_ok(tare_node_add_control(y.node, copy.node));
+    mini_return(outer, "y", y);
+    n->x = mini_placeholder(n->model->main, "x", TARE_DT_FLOAT);
+    mini_ok(tare_node_set_shape(n->x.node, "shape", &image));
+    n->y = mini_call(n->model->main, "PartitionedCall", "call", outer, 2, n->x, handle);
+}
+
+static int count_reads(const struct tare_graph *graph, int dtype) {
+    int count = 0;
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        const struct tare_node *node = graph->nodes[i];
+        if (!node->dead && (strcmp(node->op, "ReadVariableOp") == 0 || strcmp(node->name, "outer/copy") == 0))
+            count += node->output_dtypes[0] == dtype;
+    }
+    return count;
+}
+
+static void reads_for_control_edges__get_the_dtype_of_the_integers(void **state) {
+    const struct tare_quant_options options = { .setting.method = &tare_method_weight_only, .min_elements = 1 };
+    const struct tare_shape shape = tare_shape_make(4, 1, 1, LENGTH, IN);
+    struct tare_tensor fed, result;
+    struct network n;
+    (void)state;
+    nest(&n);
+    mini_ok(tare_quantize(&n.report, &n.arena, n.model, NULL, &options));
+    if (n.report.quantized != 1) fail_msg("%s", n.report.outcomes[0].refused);
+    assert_int_equal(count_reads(n.model->functions[0], TARE_DT_INT8), 1);
+    assert_int_equal(count_reads(n.model->functions[1], TARE_DT_INT8), 2); /* the read and its Identity */
+    mini_ok(tare_tensor_new(&fed, TARE_DT_FLOAT, &shape));
+    for (int i = 0; i < LENGTH * IN; i++)
+        TARE_DATA(float, &fed)[i] = 1;
+    struct tare_session *session = mini_session(n.model);
+    mini_ok(tare_session_run(session, &n.x, &fed, 1, &n.y, &result, 1, NULL, 0));
+    double sum = 0; /* the first element in the middle is the sum of the weights of channel 0 */
+    for (int i = 0; i < TAPS * IN; i++)
+        sum += (double)weight_at(i * OUT);
+    assert_true(fabs((double)TARE_CONST_DATA(float, &result)[OUT] - sum) < 0.2);
+    tare_session_free(session);
+    tare_tensor_reset(&fed);
+    tare_tensor_reset(&result);
+    tare_model_free(n.model);
+    tare_arena_free(&n.arena);
+}
+
+/* VariableShape would report the shape of the arranged integers, and ResourceGather would expect float32. */
+static void variables__that_other_ops_read_stay_float(void **state) {
+    const struct tare_quant_options options = { .setting.method = &tare_method_weight_only, .min_elements = 1 };
+    struct network n;
+    (void)state;
+    build(&n, "ExpandDims");
+    mini_node(n.model->main, "VariableShape", "shape", 1, (struct tare_edge){ n.model->variables[0].node, 0 });
+    mini_ok(tare_quantize(&n.report, &n.arena, n.model, NULL, &options));
+    assert_int_equal(n.report.quantized, 0);
+    assert_string_equal(n.report.outcomes[0].refused, "its weight is a variable that other ops read as well");
+    assert_int_equal(n.model->variables[0].value.dtype, TARE_DT_FLOAT);
+    tare_model_free(n.model);
+    tare_arena_free(&n.arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(filters__are_found_behind_ops_that_shape_them),
+        cmocka_unit_test(reads_for_control_edges__get_the_dtype_of_the_integers),
+        cmocka_unit_test(variables__that_other_ops_read_stay_float),
+        cmocka_unit_test(filters__are_found_through_ops_that_change_their_shape),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,7 +114,7 @@ static void cast_variable__that_others_read_stays(void **state) {
     build(&m, TARE_DT_BFLOAT16, true);
     quantize(&m);
     assert_int_equal(m.report.quantized, 0);
-    assert_string_equal(m.report.outcomes[0].refused, "its weight is a variable that other ops read, too");
+    assert_string_equal(m.report.outcomes[0].refused, "its weight is a variable that other ops read as well");
     assert_int_equal(m.model->variables[0].value.dtype, TARE_DT_FLOAT);
     finish(&m);
 }

@@ -1,0 +1,132 @@
+/* Warnings about activation ranges and weights.
+ *
+ * An activation is judged by the parameters that are deployed, not by the name of the algorithm: squared error on the
+ * calibration histogram, against the error of the range that algorithm mse finds for the same integer type. */
+#include "quant/quality_warnings.h"
+#include "calib/algorithm.h"
+#include "calib/bins.h"
+#include "quant/fake_quant.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+static const double CLIPPING_DB = 6, ROUNDING_DB = 12; /* losses against the best range that are reported */
+static const double POOR_WEIGHT_DB = 15;
+
+__attribute__((format(printf, 2, 3))) static tare_status add_warning(struct tare_quant_work *work, const char *format,
+                                                                     ...) {
+    struct tare_quant_report *report = work->report;
+    const char **grown = tare_arena_extend(work->arena, report->warnings, report->n_warnings, 1, sizeof *grown);
+    char text[1024];
+    va_list args;
+    if (!grown) return TARE_NO_MEMORY;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    report->warnings = grown;
+    grown[report->n_warnings] = tare_arena_strdup(work->arena, text);
+    return grown[report->n_warnings++] ? TARE_OK : TARE_NO_MEMORY;
+}
+
+/* ---- activations ---- */
+
+static double sqnr_db(const struct tare_quantization_error *error, const struct tare_bins *bins) {
+    const double whole = error->rounding + error->clipping;
+    return whole > 0 ? 10 * log10(bins->squares[bins->count] / whole) : HUGE_VAL;
+}
+
+/* The error of the range of least squared error for the layer's integer type. */
+static tare_status best_error(struct tare_quantization_error *out, const struct tare_statistics *statistics,
+                              const struct tare_bins *bins, const struct tare_quant_setting *setting) {
+    const struct tare_qscheme scheme = tare_quant_activation_scheme(setting);
+    struct tare_algorithm_choice choice;
+    struct tare_qparams params;
+    struct tare_range range;
+    TARE_TRY(tare_algorithm_parse(&choice, "mse"));
+    TARE_TRY(tare_algorithm_range_of_bins(&range, &choice, statistics, bins, &scheme));
+    params = tare_qparams_of_range(range.low, range.high, &scheme);
+    *out = tare_quantization_error_of(&params, bins);
+    return TARE_OK;
+}
+
+static tare_status judge_range(struct tare_quant_work *work, const struct tare_quant_layer *layer,
+                               const struct tare_statistics *statistics, const struct tare_bins *bins) {
+    const struct tare_quantization_error own = tare_quantization_error_of(&layer->left_params, bins);
+    struct tare_quantization_error best;
+    double own_db, best_db;
+    TARE_TRY(best_error(&best, statistics, bins, &layer->setting));
+    own_db = sqnr_db(&own, bins);
+    best_db = sqnr_db(&best, bins);
+    if (own.clipping > own.rounding && best_db - own_db > CLIPPING_DB)
+        return add_warning(
+            work,
+            "layer '%s': clipping leaves its input %.1f dB, algorithm mse %.1f dB (%.2g %% of the values are "
+            "clipped): use --algorithm mse, or algorithm=mse in a recipe rule for the layer",
+            layer->op->name, own_db, best_db, 100 * own.clipped / tare_bins_total(bins));
+    if (own.clipping <= own.rounding && best_db - own_db > ROUNDING_DB)
+        return add_warning(
+            work,
+            "layer '%s': outliers widen the range of its input, which leaves %.1f dB, algorithm mse %.1f dB: use "
+            "--algorithm mse, or algorithm=mse in a recipe rule for the layer",
+            layer->op->name, own_db, best_db);
+    return TARE_OK;
+}
+
+/* The layer's own activation has a range that calibration chose, and no earlier layer has the same one. */
+static bool is_judged(const struct tare_quant_work *work, const struct tare_quant_layer *layer) {
+    double low, high;
+    if (layer->refused || !layer->setting.method->needs_ranges || layer->left_params.scale <= 0) return false;
+    if (layer->input_scale || tare_quant_fake_range(&low, &high, layer->observed)) return false;
+    for (const struct tare_quant_layer *other = work->layers; other < layer; other++)
+        if (!other->refused && tare_edge_equal(other->observed, layer->observed) &&
+            other->left_params.scale == layer->left_params.scale)
+            return false;
+    return true;
+}
+
+tare_status tare_quant_warn_of_ranges(struct tare_quant_work *work) {
+    if (!work->ranges || !work->ranges->statistics) return TARE_OK;
+    for (size_t i = 0; i < work->n_layers; i++) {
+        const struct tare_quant_layer *layer = &work->layers[i];
+        const struct tare_statistics *statistics;
+        struct tare_bins bins;
+        tare_status status;
+        if (!is_judged(work, layer)) continue;
+        statistics = work->ranges->statistics(work->ranges->arg, layer->observed);
+        if (!statistics) continue;
+        if (tare_bins_make(&bins, statistics) != TARE_OK) { /* no finite value was observed */
+            tare_error_clear();
+            continue;
+        }
+        status = judge_range(work, layer, statistics, &bins);
+        tare_bins_free(&bins);
+        TARE_TRY(status);
+    }
+    return TARE_OK;
+}
+
+/* ---- weights ---- */
+
+/* The option that raises the SQNR of the weight most cheaply. */
+static const char *remedy(const struct tare_quant_work *work, const struct tare_quant_layer *layer) {
+    const struct tare_quant_setting *setting = &layer->setting;
+    if (setting->granularity == TARE_PER_TENSOR && work->options->op_set == TARE_OP_SET_TF)
+        return "use --op-set xla, which has one scale per channel";
+    if (setting->granularity == TARE_PER_TENSOR) return "use --granularity per_channel";
+    if (setting->bits == 4 && setting->granularity == TARE_PER_CHANNEL && setting->method->takes_blocks)
+        return "use --granularity per_block:32, or --bits 8";
+    if (setting->bits == 4) return "use --passes gptq, or bits=8 in a recipe rule for the layer";
+    return "leave it in float with a recipe rule, or use --passes weight_clipping";
+}
+
+tare_status tare_quant_warn_of_weights(struct tare_quant_work *work) {
+    for (size_t i = 0; i < work->n_layers; i++) {
+        const struct tare_quant_layer *layer = &work->layers[i];
+        const struct tare_quant_outcome *outcome = layer->outcome;
+        if (layer->refused || !layer->weight || !(outcome->weight_sqnr_db < POOR_WEIGHT_DB)) continue;
+        TARE_TRY(add_warning(work, "layer '%s': its %d-bit weight has only %.1f dB: %s", outcome->node, outcome->bits,
+                             outcome->weight_sqnr_db, remedy(work, layer)));
+    }
+    return TARE_OK;
+}
