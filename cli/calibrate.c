@@ -1,4 +1,4 @@
-/* tare calibrate: runs samples and writes what was counted to a calibration file. */
+/* tare calibrate: runs representative samples and writes their statistics to a calibration file. */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -36,22 +36,22 @@ struct calibrate_options {
     .name = row_name, .kind = row_kind, .offset = offsetof(struct calibrate_options, member)
 static const struct tare_option rows[] = {
     { ROW("data", TARE_OPTION_LIST, data), .placeholder = "[SIGNATURE=]FILE",
-      .help = "representative samples: a file, a pattern, - for standard input; may be given several times",
+      .help = "representative samples: a file, a quoted pattern, or - for standard input",
       .flags = TARE_OPTION_REQUIRED },
     TARE_OPTION_NESTED(struct calibrate_options, records, tare_data_rows),
     { ROW("output", TARE_OPTION_STRING, output), .letter = 'o', .placeholder = "FILE",
-      .help = "calibration file to write; FILE.state holds what is done while the run lasts" },
+      .help = "calibration file to write; FILE.state saves the progress of the run" },
     TARE_OPTION_NESTED(struct calibrate_options, how, tare_calibrate_rows),
     { ROW("function", TARE_OPTION_STRING, function), .placeholder = "F",
-      .help = "function to run instead of a signature: an alias or a name" },
+      .help = "function to calibrate instead of a signature, given by alias or name" },
     { ROW("shard", TARE_OPTION_STRING, shard), .placeholder = "I/N",
-      .help = "run share I (from 0) of N, every N-th record, to be added up with tare merge" },
-    { ROW("resume", TARE_OPTION_FLAG, resume), .help = "go on from FILE.state, if it is there" },
+      .help = "process only every N-th record, starting at record I (from 0); combine the shards with tare merge" },
+    { ROW("resume", TARE_OPTION_FLAG, resume), .help = "continue from FILE.state if it exists" },
     { ROW("autosave", TARE_OPTION_DOUBLE, autosave), .fallback = "5", .min = 0.001, .max = 1e6,
-      .placeholder = "SECONDS", .help = "time between two saves of the state" },
+      .placeholder = "SECONDS", .help = "seconds between two saves of FILE.state" },
     { ROW("dry-run", TARE_OPTION_FLAG, dry_run),
-      .help = "check the records, run the first of them, tell time and memory of a run" },
-    { ROW("quiet", TARE_OPTION_FLAG, quiet), .help = "warnings only on standard error" },
+      .help = "check all records, run the first ones, and estimate the time and memory of the run" },
+    { ROW("quiet", TARE_OPTION_FLAG, quiet), .help = "print only warnings on standard error" },
     { ROW("json", TARE_OPTION_FLAG, json), .help = "print a summary as JSON" },
     TARE_PLUGIN_OPTION(struct calibrate_options),
     { 0 },
@@ -74,9 +74,9 @@ static const char *const examples[] = {
 static const struct tare_option_set set = {
     .program = "tare calibrate",
     .summary =
-        "Runs samples through a model and counts the values of every tensor that quantization asks for. The file "
-        "serves every algorithm: changing it does not run the model again. It has the same bytes whatever "
-        "--threads, --batch, shares, ranks or interruptions.",
+        "Runs representative samples through a model and collects statistics of the tensors that quantization needs. "
+        "The calibration file serves every calibration algorithm, so that changing the algorithm does not run the "
+        "model again. Its bytes do not depend on --threads, --batch, shards, ranks or interruptions.",
     .options = rows,
     .arguments = arguments,
     .examples = examples,
@@ -356,6 +356,8 @@ done:
     return status;
 }
 
-const struct tare_command tare_command_calibrate = {
-    .name = "calibrate", .summary = "count the values of a model's tensors over samples", .run = run, .options = &set
-};
+const struct tare_command tare_command_calibrate = { .name = "calibrate",
+                                                     .summary =
+                                                         "collect activation statistics over representative samples",
+                                                     .run = run,
+                                                     .options = &set };

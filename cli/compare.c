@@ -1,4 +1,4 @@
-/* tare compare: float against each method on the same records. */
+/* tare compare: compares the float model with quantized models on the same records. */
 #include "base/strbuf.h"
 #include "cli/command.h"
 #include "cli/plugins.h"
@@ -24,54 +24,54 @@ static const struct tare_option rows[] = {
       .kind = TARE_OPTION_LIST,
       .offset = offsetof(struct compare_options, data),
       .placeholder = "FILE",
-      .help = "records to measure with, labelled or not",
+      .help = "records to evaluate with, labelled or not",
       .flags = TARE_OPTION_REQUIRED },
     TARE_OPTION_NESTED(struct compare_options, records, tare_data_rows),
     { .name = "calibration-data",
       .kind = TARE_OPTION_LIST,
       .offset = offsetof(struct compare_options, calibration_data),
       .placeholder = "FILE",
-      .help = "representative samples for methods that ask for ranges" },
+      .help = "representative samples for methods that need activation ranges" },
     { .name = "calibration",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct compare_options, calibration),
       .placeholder = "FILE.calib",
-      .help = "a calibration file of this model instead of samples" },
+      .help = "calibration file of this model, instead of --calibration-data" },
     TARE_OPTION_NESTED(struct compare_options, how, tare_compare_rows),
     { .name = "explain",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct compare_options, explain),
-      .help = "also print what each layer loses by the first quantizing method, and what would help" },
+      .help = "also print the error of each layer under the first quantizing method, with remedies" },
     { .name = "write-recipe",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct compare_options, recipe),
       .placeholder = "FILE",
       .help =
-          "write a recipe that leaves the worst layers, or those of a target, in float (for tare quantize --recipe)" },
+          "write a recipe that keeps the worst layers, or those found for a target, in float (for tare quantize --recipe)" },
     { .name = "worst",
       .kind = TARE_OPTION_INT,
       .offset = offsetof(struct compare_options, worst),
       .fallback = "1",
       .min = 1,
       .max = 1000000,
-      .help = "how many layers that recipe leaves in float" },
+      .help = "number of layers that the recipe keeps in float" },
     { .name = "json",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct compare_options, json),
-      .help = "write JSON" },
+      .help = "print JSON" },
     { .name = "report",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct compare_options, report),
       .placeholder = "FILE",
-      .help = "also write FILE: .html, .json or .csv" },
+      .help = "also write a report to FILE (.html, .json or .csv)" },
     { .name = "dry-run",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct compare_options, dry_run),
-      .help = "say what would be run and written, and about how long it takes" },
+      .help = "print what would be run and written, with an estimate of the time" },
     { .name = "quiet",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct compare_options, quiet),
-      .help = "no progress on standard error" },
+      .help = "suppress progress on standard error" },
     TARE_PLUGIN_OPTION(struct compare_options),
     { 0 },
 };
@@ -90,8 +90,7 @@ static const char *const examples[] = {
 };
 static const struct tare_option_set set = {
     .program = "tare compare",
-    .summary = "Runs the float model and each quantized one over the same records and prints what each method costs in "
-               "accuracy and saves in size.",
+    .summary = "Runs the float model and each quantized model on the same records and prints their accuracy and size.",
     .options = rows,
     .arguments = arguments,
     .examples = examples,
@@ -210,5 +209,5 @@ done:
 }
 
 const struct tare_command tare_command_compare = {
-    .name = "compare", .summary = "measure what each method costs in accuracy", .run = run, .options = &set
+    .name = "compare", .summary = "compare the accuracy of quantization methods", .run = run, .options = &set
 };

@@ -1,4 +1,4 @@
-/* tare convert: the whole pipeline, with the flags and the options message of the Cloud TPU inference converter. */
+/* tare convert: the complete pipeline, with the flags and the options message of the Cloud TPU inference converter. */
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -32,47 +32,48 @@ static const struct tare_option rows[] = {
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct convert_options, input),
       .placeholder = "DIR",
-      .help = "SavedModel to convert",
+      .help = "SavedModel to convert; the same as MODEL",
       .flags = TARE_OPTION_REQUIRED },
     { .name = "output_model_dir",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct convert_options, output),
       .placeholder = "DIR",
-      .help = "directory to write (needed unless --dry-run)" },
+      .help = "output directory; the same as OUT (required unless --dry-run)" },
     { .name = "converter_options_string",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct convert_options, text),
       .placeholder = "TEXT",
-      .help = "ConverterOptions in text format" },
+      .help = "ConverterOptions in protobuf text format" },
     { .name = "converter_options_file",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct convert_options, file),
       .placeholder = "FILE",
-      .help = "the same from a file" },
+      .help = "read ConverterOptions in protobuf text format from FILE" },
     { .name = "tpu_functions",
       .kind = TARE_OPTION_CHOICE,
       .offset = offsetof(struct convert_options, functions),
       .choices = function_choices,
       .fallback = "named",
-      .help = "auto: find the functions, and split those that a TPU refuses in part" },
+      .help = "functions to place on the TPU: those named in the options, or auto to find them and to keep unsupported "
+              "parts on the CPU" },
     { .name = "report",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct convert_options, report),
       .placeholder = "FILE.json",
-      .help = "write the Conversion Report as JSON, too" },
+      .help = "also write the Conversion Report as JSON" },
     { .name = "calibration",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct convert_options, calibration),
       .placeholder = "FILE.calib",
-      .help = "quantize with these statistics instead of representative_datasets" },
+      .help = "quantize with the statistics of this calibration file instead of representative_datasets" },
     { .name = "dry-run",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct convert_options, dry_run),
-      .help = "do everything but write the model: checks and reports" },
+      .help = "run all checks and print the reports, but do not write the model" },
     { .name = "allow-incompatible",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct convert_options, allow_incompatible),
-      .help = "convert functions that a TPU would refuse, with a warning for each reason" },
+      .help = "convert functions that the TPU compiler rejects, with a warning for each reason" },
     { .name = "overwrite",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct convert_options, overwrite),
@@ -80,7 +81,7 @@ static const struct tare_option rows[] = {
     { .name = "quiet",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct convert_options, quiet),
-      .help = "no quantization report on standard error" },
+      .help = "suppress progress and the quantization report on standard error" },
     TARE_PLUGIN_OPTION(struct convert_options),
     { 0 },
 };
@@ -92,9 +93,8 @@ static const char *const examples[] = {
 };
 static const struct tare_option_set set = {
     .program = "tare convert",
-    .summary =
-        "Converts a TensorFlow 2 SavedModel for Cloud TPU inference: quantizes it when the options ask for it, puts "
-        "the chosen functions on the TPU, and prints the Conversion Report.",
+    .summary = "Converts a TensorFlow 2 SavedModel for Cloud TPU inference: quantizes it if requested, places the "
+               "selected functions on the TPU, and prints the Conversion Report.",
     .options = rows,
     .examples = examples,
 };

@@ -1,4 +1,4 @@
-/* tare copy: a model as it is, byte for byte. */
+/* tare copy: copies a model byte for byte. */
 #include "cli/command.h"
 #include "convert/saved_model.h"
 
@@ -13,14 +13,14 @@ static const struct tare_argument arguments[] = {
       .flags = TARE_OPTION_REQUIRED },
     { .name = "OUT",
       .offset = offsetof(struct copy_options, output),
-      .help = "directory to write",
+      .help = "output directory",
       .flags = TARE_OPTION_REQUIRED },
     { 0 },
 };
 static const char *const examples[] = { "tare copy my_model my_model_copy", NULL };
 static const struct tare_option_set set = {
     .program = "tare copy",
-    .summary = "Loads a SavedModel and saves it unchanged, with the files that it does not understand.",
+    .summary = "Loads a SavedModel and saves it unchanged, including files that tare does not interpret.",
     .arguments = arguments,
     .examples = examples,
 };

@@ -1,4 +1,4 @@
-/* tare dataset: looks into data sets, makes and splits them. */
+/* tare dataset: inspects, creates and splits data sets. */
 #include "cli/dataset.h"
 #include "base/progress.h"
 
@@ -57,11 +57,10 @@ static const struct tare_option_set set = {
     .program = "tare dataset",
     .arguments = arguments,
     .examples = examples,
-    .summary = "Looks into data sets of samples (info, head), makes them (make) and splits them (split).",
+    .summary = "Inspects data sets (info, head), creates them from arrays, images and tf.Example records (make), and "
+               "splits them (split).",
 };
 
-const struct tare_command tare_command_dataset = { .name = "dataset",
-                                                   .summary = "look into, make and split data sets of samples",
-                                                   .run = run,
-                                                   .options = &set,
-                                                   .parts = parts };
+const struct tare_command tare_command_dataset = {
+    .name = "dataset", .summary = "inspect, create and split data sets", .run = run, .options = &set, .parts = parts
+};

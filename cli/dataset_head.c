@@ -1,4 +1,4 @@
-/* tare dataset head: the first records, for people to read. */
+/* tare dataset head: prints the first records in readable form. */
 #include "base/file.h"
 #include "base/strbuf.h"
 #include "cli/dataset.h"
@@ -30,36 +30,35 @@ static const struct tare_option rows[] = {
       .fallback = "5",
       .min = 1,
       .max = 1e15,
-      .help = "records to show of each file" },
+      .help = "number of records to print per file" },
     { .name = "values",
       .kind = TARE_OPTION_INT,
       .offset = offsetof(struct head_options, values),
       .fallback = "8",
       .min = 0,
       .max = 1e9,
-      .help = "elements to show of each input" },
+      .help = "number of elements to print per input" },
     TARE_OPTION_NESTED(struct head_options, records, tare_data_rows),
     { .name = "labels",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct head_options, labels),
       .placeholder = "FILE",
-      .help = "labels of pictures, lines of \"path label\" (default: the folders that they are in)" },
-    { .name = "json", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct head_options, json), .help = "write JSON" },
+      .help = "labels of images, one \"PATH LABEL\" per line (default: names of the folders)" },
+    { .name = "json", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct head_options, json), .help = "print JSON" },
     { 0 },
 };
 static const struct tare_argument arguments[] = {
     { .name = "FILE",
       .offset = offsetof(struct head_options, files),
-      .help = "TFRecord, NPY, NPZ, picture or folder of pictures; patterns; - for standard input",
+      .help = "TFRecord, NPY, NPZ or image files, image folders, quoted patterns, or - for standard input",
       .flags = TARE_OPTION_REQUIRED | TARE_OPTION_REPEATABLE },
     { 0 },
 };
 static const char *const examples[] = { "tare dataset head -n 2 samples.tfrecord.gz", NULL };
 static const struct tare_option_set set = {
     .program = "tare dataset head",
-    .summary =
-        "Prints the first records of each file: their keys with dtypes, shapes and first values; with --spec the "
-        "samples that they become.",
+    .summary = "Prints the first records of each file: keys, dtypes, shapes and first values. With --spec, prints the "
+               "examples that the DatasetSpec creates from the records.",
     .options = rows,
     .arguments = arguments,
     .examples = examples,
@@ -224,5 +223,5 @@ done:
 }
 
 const struct tare_command tare_dataset_head = {
-    .name = "head", .summary = "the first records", .run = run, .options = &set
+    .name = "head", .summary = "print the first records", .run = run, .options = &set
 };

@@ -1,4 +1,4 @@
-/* tare dataset info: what data sets hold. */
+/* tare dataset info: summarizes data sets. */
 #include "base/output.h"
 #include "base/progress.h"
 #include "base/strbuf.h"
@@ -27,29 +27,29 @@ static const struct tare_option rows[] = {
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct info_options, labels),
       .placeholder = "FILE",
-      .help = "labels of pictures, lines of \"path label\" (default: the folders that they are in)" },
+      .help = "labels of images, one \"PATH LABEL\" per line (default: names of the folders)" },
     { .name = "draft-spec",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct info_options, draft),
       .placeholder = "FILE",
-      .help = "also write a first DatasetSpec for these records, to be edited (not with --spec)" },
+      .help = "also write a draft DatasetSpec for these records to FILE (not with --spec)" },
     { .name = "limit",
       .kind = TARE_OPTION_INT64,
       .offset = offsetof(struct info_options, limit),
       .min = 0,
       .max = 1e15,
-      .help = "records to look at (default all)" },
-    { .name = "json", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct info_options, json), .help = "write JSON" },
+      .help = "read only the first N records (default: all)" },
+    { .name = "json", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct info_options, json), .help = "print JSON" },
     { .name = "quiet",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct info_options, quiet),
-      .help = "no progress on standard error" },
+      .help = "suppress progress on standard error" },
     { 0 },
 };
 static const struct tare_argument arguments[] = {
     { .name = "FILE",
       .offset = offsetof(struct info_options, files),
-      .help = "TFRecord, NPY, NPZ, picture or folder of pictures; patterns; - for standard input",
+      .help = "TFRecord, NPY, NPZ or image files, image folders, quoted patterns, or - for standard input",
       .flags = TARE_OPTION_REQUIRED | TARE_OPTION_REPEATABLE },
     { 0 },
 };
@@ -58,10 +58,9 @@ static const char *const examples[] = { "tare dataset info samples.tfrecord.gz",
                                         "tare dataset info 'train-*.tfrecord' --spec images.spec --json", NULL };
 static const struct tare_option_set set = {
     .program = "tare dataset info",
-    .summary =
-        "Reads data sets from first to last and prints their records, keys with dtypes, shapes and values, equal "
-        "records, inputs that never change, NaN, and bad records. With --spec it looks at the samples that "
-        "records become. Exit status 1 when a record is bad.",
+    .summary = "Reads whole data sets and reports the number of records, keys with dtypes, shapes and value ranges, "
+               "duplicate records, constant inputs, NaN, and invalid records. With --spec, reports on the examples "
+               "that the DatasetSpec creates. Exit status 1 if a record is invalid.",
     .options = rows,
     .arguments = arguments,
     .examples = examples,
@@ -292,8 +291,6 @@ done:
     return status;
 }
 
-const struct tare_command tare_dataset_info = { .name = "info",
-                                                .summary =
-                                                    "records, keys, dtypes, shapes, values, duplicates, bad records",
-                                                .run = run,
-                                                .options = &set };
+const struct tare_command tare_dataset_info = {
+    .name = "info", .summary = "summarize records, keys, dtypes, shapes and problems", .run = run, .options = &set
+};

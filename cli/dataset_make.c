@@ -1,4 +1,4 @@
-/* tare dataset make: RepresentativeDataSample records from arrays, images and tf.Example records. */
+/* tare dataset make: creates RepresentativeDataSample records from arrays, images and tf.Example records. */
 #include "base/alloc.h"
 #include "base/progress.h"
 #include "cli/dataset.h"
@@ -26,41 +26,42 @@ static const struct tare_option rows[] = {
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct make_options, output),
       .placeholder = "OUT.tfrecord[.gz]",
-      .help = "file to write; compressed when it ends in .gz",
+      .help = "TFRecord file to write; compressed if the name ends in .gz",
       .flags = TARE_OPTION_REQUIRED },
     { .name = "input",
       .kind = TARE_OPTION_LIST,
       .offset = offsetof(struct make_options, inputs),
       .placeholder = "NAME=FILE.npy",
-      .help = "an array whose rows are the samples' values of input NAME; may be given several times" },
+      .help = "array whose rows are the values of input NAME" },
     TARE_OPTION_NESTED(struct make_options, records, tare_data_rows),
     { .name = "labels",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct make_options, labels),
       .placeholder = "FILE",
-      .help = "labels of pictures, lines of \"path label\" (default: the folders that they are in)" },
+      .help = "labels of images, one \"PATH LABEL\" per line (default: names of the folders)" },
     { .name = "limit",
       .kind = TARE_OPTION_INT64,
       .offset = offsetof(struct make_options, limit),
       .min = 0,
       .max = 1e15,
-      .help = "samples to write (default all)" },
+      .help = "write only the first N records (default: all)" },
     { .name = "max-bad",
       .kind = TARE_OPTION_INT64,
       .offset = offsetof(struct make_options, max_bad),
       .min = 0,
       .max = 1e15,
-      .help = "bad records to leave out before failing (default 0)" },
+      .help = "skip up to N invalid records before failing (default: 0)" },
     { .name = "quiet",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct make_options, quiet),
-      .help = "no progress and summary on standard error" },
+      .help = "suppress progress and summary on standard error" },
     { 0 },
 };
 static const struct tare_argument arguments[] = {
     { .name = "FILE",
       .offset = offsetof(struct make_options, files),
-      .help = "TFRecord, NPZ (an array an input), NPY, picture or folder of pictures; patterns; - for standard input",
+      .help = "TFRecord, NPZ (one array per input), NPY or image files, image folders, quoted patterns, or - for "
+              "standard input",
       .flags = TARE_OPTION_REPEATABLE },
     { 0 },
 };
@@ -73,10 +74,9 @@ static const char *const examples[] = {
 };
 static const struct tare_option_set set = {
     .program = "tare dataset make",
-    .summary =
-        "Writes a TFRecord of RepresentativeDataSample records, the form that calibration reads, from arrays (row i "
-        "of each is sample i), folders of pictures and tf.Example records (with --spec, which says how features "
-        "become inputs).",
+    .summary = "Writes a TFRecord file of RepresentativeDataSample records, the input format of calibration, from "
+               "arrays (row i of each array becomes record i), image folders, or tf.Example records (with a "
+               "DatasetSpec that maps features to inputs).",
     .options = rows,
     .arguments = arguments,
     .examples = examples,
@@ -171,5 +171,5 @@ done:
 }
 
 const struct tare_command tare_dataset_make_command = {
-    .name = "make", .summary = "samples from arrays, pictures and tf.Example records", .run = run, .options = &set
+    .name = "make", .summary = "create records from arrays, images and tf.Example records", .run = run, .options = &set
 };

@@ -1,4 +1,4 @@
-/* tare dataset split: parts of TFRecords. */
+/* tare dataset split: splits TFRecord files. */
 #include "base/progress.h"
 #include "cli/dataset.h"
 #include "datasets/make.h"
@@ -21,60 +21,60 @@ static const struct tare_option rows[] = {
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct split_options, prefix),
       .placeholder = "PREFIX",
-      .help = "files are named PREFIX-00000-of-00003.tfrecord …, or PREFIX-NAME.tfrecord with --names",
+      .help = "prefix of the output files: PREFIX-00000-of-00003.tfrecord …, or PREFIX-NAME.tfrecord with --names",
       .flags = TARE_OPTION_REQUIRED },
     { .name = "parts",
       .kind = TARE_OPTION_INT,
       .offset = offsetof(struct split_options, parts),
       .min = 0,
       .max = 512,
-      .help = "so many parts of equal size" },
+      .help = "split into N parts of equal size" },
     { .name = "count",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct split_options, counts),
       .placeholder = "N,…",
-      .help = "records of each part; what is left becomes one more" },
+      .help = "number of records of each part; the remaining records form another part" },
     { .name = "fraction",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct split_options, fractions),
       .placeholder = "F,…",
-      .help = "share of each part, as in 0.8,0.1; what is left becomes one more" },
+      .help = "fraction of the records in each part, as 0.8,0.1; the remaining records form another part" },
     { .name = "seed",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct split_options, seed),
       .placeholder = "N",
-      .help = "draw the part of each record at random, the same for the same N (default: in order)" },
+      .help = "assign records to parts at random, reproducibly for the same N (default: in order)" },
     { .name = "names",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct split_options, names),
       .placeholder = "A,…",
-      .help = "names of the parts, as in train,test" },
+      .help = "names of the parts, as train,test" },
     { .name = "gzip",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct split_options, gzip),
-      .help = "compress the parts, whose names then end in .gz" },
+      .help = "compress the parts with gzip and append .gz to their names" },
     { .name = "limit",
       .kind = TARE_OPTION_INT64,
       .offset = offsetof(struct split_options, limit),
       .min = 0,
       .max = 1e15,
-      .help = "records to take from the front (default all)" },
+      .help = "use only the first N records (default: all)" },
     { .name = "max-bad",
       .kind = TARE_OPTION_INT64,
       .offset = offsetof(struct split_options, max_bad),
       .min = 0,
       .max = 1e15,
-      .help = "bad records to leave out before failing (default 0)" },
+      .help = "skip up to N invalid records before failing (default: 0)" },
     { .name = "quiet",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct split_options, quiet),
-      .help = "no progress on standard error" },
+      .help = "suppress progress on standard error" },
     { 0 },
 };
 static const struct tare_argument arguments[] = {
     { .name = "FILE",
       .offset = offsetof(struct split_options, files),
-      .help = "TFRecord files, of any records; patterns",
+      .help = "TFRecord files with any records, or quoted patterns",
       .flags = TARE_OPTION_REQUIRED | TARE_OPTION_REPEATABLE },
     { 0 },
 };
@@ -85,9 +85,8 @@ static const char *const examples[] = {
 };
 static const struct tare_option_set set = {
     .program = "tare dataset split",
-    .summary =
-        "Copies the records of TFRecord files into parts, each record whole and in the order of the files. Prints "
-        "the parts with their numbers of records.",
+    .summary = "Splits TFRecord files into parts. Records are copied unchanged and keep their order. Prints the number "
+               "of records in each part.",
     .options = rows,
     .arguments = arguments,
     .examples = examples,
@@ -138,5 +137,5 @@ done:
 }
 
 const struct tare_command tare_dataset_split_command = {
-    .name = "split", .summary = "parts by count or share, in order or at random", .run = run, .options = &set
+    .name = "split", .summary = "split records by count or fraction, in order or at random", .run = run, .options = &set
 };

@@ -1,4 +1,4 @@
-/* tare diff: two models or two reports side by side. */
+/* tare diff: compares two models or two reports. */
 #include "base/file.h"
 #include "cli/command.h"
 #include "cli/plugins.h"
@@ -21,13 +21,13 @@ static const struct tare_option rows[] = {
     { .name = "all",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct diff_options, all),
-      .help = "list every weight and number that differs, not the first ones alone" },
-    { .name = "json", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct diff_options, json), .help = "write JSON" },
+      .help = "list every weight and number that differs, not only the first ones" },
+    { .name = "json", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct diff_options, json), .help = "print JSON" },
     { .name = "html",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct diff_options, html),
       .placeholder = "FILE",
-      .help = "also write a page with the tables" },
+      .help = "also write the tables as an HTML page" },
     TARE_PLUGIN_OPTION(struct diff_options),
     { 0 },
 };
@@ -35,20 +35,18 @@ static const struct tare_argument arguments[] = {
     { .name = "FIRST",
       .offset = offsetof(struct diff_options, first),
       .flags = TARE_OPTION_REQUIRED,
-      .help = "SavedModel directory, or the JSON report of a comparison or batch" },
+      .help = "SavedModel directory, or JSON report of a comparison or batch" },
     { .name = "SECOND",
       .offset = offsetof(struct diff_options, second),
       .flags = TARE_OPTION_REQUIRED,
-      .help = "another one" },
+      .help = "the same kind to compare with" },
     { 0 },
 };
 static const char *const examples[] = { "tare diff my_model my_model_int8",
                                         "tare diff before.json after.json --html diff.html", NULL };
 static const struct tare_option_set set = {
     .program = "tare diff",
-    .summary = "Shows in what two models differ - sizes, ops, signatures, weights, scales - or puts the figures of two "
-               "reports side "
-               "by side.",
+    .summary = "Compares two models (sizes, ops, signatures, weights, scales) or the figures of two reports.",
     .options = rows,
     .arguments = arguments,
     .examples = examples,
@@ -101,5 +99,5 @@ done:
 }
 
 const struct tare_command tare_command_diff = {
-    .name = "diff", .summary = "show in what two models or reports differ", .run = run, .options = &set
+    .name = "diff", .summary = "compare two models or two reports", .run = run, .options = &set
 };

@@ -1,4 +1,4 @@
-/* tare help: the overview, or the help of a command or of a part of one. */
+/* tare help: prints the list of commands, or the help of a command or subcommand. */
 #include "base/strbuf.h"
 #include "cli/command.h"
 
@@ -11,14 +11,14 @@ struct help_options {
 static const struct tare_argument arguments[] = {
     { .name = "COMMAND",
       .offset = offsetof(struct help_options, command),
-      .help = "a command, and a part of it: dataset make",
+      .help = "command and subcommand, as in \"dataset make\"",
       .flags = TARE_OPTION_REPEATABLE },
     { 0 },
 };
 static const char *const examples[] = { "tare help calibrate", "tare help dataset make", NULL };
 static const struct tare_option_set set = {
     .program = "tare help",
-    .summary = "Lists the commands, or tells the arguments and options of one.",
+    .summary = "Lists the commands, or prints the help of one command.",
     .arguments = arguments,
     .examples = examples,
 };
@@ -49,5 +49,5 @@ done:
 }
 
 const struct tare_command tare_command_help = {
-    .name = "help", .summary = "list the commands, or tell more of one", .run = run, .options = &set
+    .name = "help", .summary = "list the commands, or print the help of one", .run = run, .options = &set
 };

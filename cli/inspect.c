@@ -1,4 +1,4 @@
-/* tare inspect: what is in a SavedModel. */
+/* tare inspect: prints the contents of a SavedModel. */
 #include "cli/command.h"
 #include "cli/plugins.h"
 #include "cli/tags.h"
@@ -11,13 +11,12 @@ static const struct tare_option rows[] = {
     { .name = "functions",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct inspect_options, functions),
-      .help = "print every concrete function: arguments, captured inputs and results" },
+      .help = "print the arguments, captured inputs and outputs of each concrete function" },
     { .name = "graph",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct inspect_options, graph),
       .placeholder = "FUNCTION",
-      .help = "list the nodes of one function, by its name or alias, as [inputs] -> name; "
-              "\"\" for the main graph" },
+      .help = "list the nodes of one function, given by name or alias, as [inputs] -> name; \"\" lists the main graph" },
     { .name = "ops",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct inspect_options, ops),
@@ -25,20 +24,20 @@ static const struct tare_option rows[] = {
     { .name = "variables",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct inspect_options, variables),
-      .help = "list the variables with their checkpoint keys" },
+      .help = "list the variables and their checkpoint keys" },
     { .name = "signature",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct inspect_options, signature),
       .placeholder = "S",
-      .help = "show this signature only" },
+      .help = "show only signature S" },
     { .name = "suggest",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct inspect_options, suggest),
-      .help = "suggest the functions to put on the TPU, and how to split those that cannot go" },
+      .help = "suggest functions to place on the TPU and print the command that converts the model" },
     { .name = "json",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct inspect_options, json),
-      .help = "write JSON" },
+      .help = "print JSON" },
     TARE_TAGS_OPTION(struct inspect_options),
     TARE_PLUGIN_OPTION(struct inspect_options),
     { 0 },
@@ -54,8 +53,8 @@ static const char *const examples[] = { "tare inspect my_model", "tare inspect m
                                         NULL };
 static const struct tare_option_set set = {
     .program = "tare inspect",
-    .summary = "Shows signatures, aliases, functions, ops and variables of a SavedModel, the ops that cannot be run "
-               "here, and what could be quantized.",
+    .summary = "Shows the signatures, aliases, functions, ops and variables of a SavedModel, the ops that the "
+               "interpreter does not support, and the layers that can be quantized.",
     .options = rows,
     .arguments = arguments,
     .examples = examples,
@@ -88,5 +87,5 @@ done:
 }
 
 const struct tare_command tare_command_inspect = {
-    .name = "inspect", .summary = "show what is in a SavedModel", .run = run, .options = &set
+    .name = "inspect", .summary = "show the contents of a SavedModel", .run = run, .options = &set
 };

@@ -1,4 +1,4 @@
-/* tare man: the manual pages, written from the option rows. The build writes them all, for 'cmake --install'. */
+/* tare man: generates the manual pages from the option rows. The build generates all of them for 'cmake --install'. */
 #include "base/file.h"
 #include "base/output.h"
 #include "base/strbuf.h"
@@ -19,13 +19,13 @@ static const struct tare_option rows[] = {
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct man_options, folder),
       .placeholder = "DIR",
-      .help = "write all pages into DIR, in place of printing one" },
+      .help = "write all manual pages to DIR instead of printing one" },
     { 0 },
 };
 static const struct tare_argument arguments[] = {
     { .name = "COMMAND",
       .offset = offsetof(struct man_options, command),
-      .help = "the command to tell of",
+      .help = "command to document (default: tare itself)",
       .flags = TARE_OPTION_REPEATABLE },
     { 0 },
 };

@@ -1,4 +1,4 @@
-/* tare merge: adds up calibration files of one model. */
+/* tare merge: merges calibration files of one model. */
 #include "calib/file.h"
 #include "cli/calibration_warnings.h"
 #include "cli/command.h"
@@ -23,15 +23,15 @@ static const struct tare_option rows[] = {
 static const struct tare_argument arguments[] = {
     { .name = "FILE",
       .offset = offsetof(struct merge_options, files),
-      .help = "calibration files",
+      .help = "calibration files to merge",
       .flags = TARE_OPTION_REQUIRED | TARE_OPTION_REPEATABLE },
     { 0 },
 };
 static const char *const examples[] = { "tare merge part1.calib part2.calib -o all.calib", NULL };
 static const struct tare_option_set set = {
     .program = "tare merge",
-    .summary =
-        "Adds up calibration files of one model. The order does not matter: the result is the same in every byte.",
+    .summary = "Merges calibration files of one model, for example those of --shard runs. The result is byte-identical "
+               "for any order of the files.",
     .options = rows,
     .arguments = arguments,
     .examples = examples,
@@ -62,5 +62,5 @@ done:
 }
 
 const struct tare_command tare_command_merge = {
-    .name = "merge", .summary = "add up calibration files of one model", .run = run, .options = &set
+    .name = "merge", .summary = "merge calibration files of one model", .run = run, .options = &set
 };

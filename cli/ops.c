@@ -1,4 +1,4 @@
-/* tare ops: what is known of ops, run here and compiled by a TPU. */
+/* tare ops: lists ops and whether the interpreter and the TPU support them. */
 #include "base/alloc.h"
 #include "base/strbuf.h"
 #include "cli/command.h"
@@ -25,43 +25,42 @@ static const struct tare_option rows[] = {
     { .name = "markdown",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct ops_options, markdown),
-      .help = "write the table of docs/op-coverage.md" },
+      .help = "print the table of docs/op-coverage.md" },
     { .name = "json",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct ops_options, json),
-      .help = "write JSON; keep it to compare later versions with it" },
+      .help = "print JSON, which --check-compat of a later version accepts" },
     { .name = "all",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct ops_options, all),
-      .help = "list also the ops that are known by definition only" },
+      .help = "also list ops without a kernel" },
     { .name = "check-compat",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct ops_options, check_compat),
       .placeholder = "OLD",
-      .help = "compare with an earlier output of 'tare ops --json' and print the changes that break "
-              "models made with it; exit 1 when there are any" },
+      .help = "compare with an earlier output of 'tare ops --json' and list the incompatible changes" },
     { .name = "shape",
       .kind = TARE_OPTION_LIST,
       .offset = offsetof(struct ops_options, shapes),
       .placeholder = "SHAPE",
-      .help = "an input's shape, [2,?], [] or ?: prints what the shape function of the one OP makes of its inputs" },
+      .help = "shape of one input, as [2,?], [] or ?; prints the output shapes that OP's shape function infers" },
     { .name = "attr",
       .kind = TARE_OPTION_LIST,
       .offset = offsetof(struct ops_options, attrs),
       .placeholder = "NAME=VALUE",
-      .help = "an attribute that goes with --shape, written as in a registration" },
+      .help = "attribute value for --shape, in the syntax of an op registration" },
     { .name = "save-model",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct ops_options, save_model),
       .placeholder = "DIR",
-      .help = "write a SavedModel of the one OP with inputs of these shapes, to try it with 'tare run'" },
+      .help = "write a SavedModel that contains the one OP with inputs of these shapes, to run it with 'tare run'" },
     TARE_PLUGIN_OPTION(struct ops_options),
     { 0 },
 };
 static const struct tare_argument arguments[] = {
     { .name = "OP",
       .offset = offsetof(struct ops_options, names),
-      .help = "list these ops only",
+      .help = "list only these ops",
       .flags = TARE_OPTION_REPEATABLE },
     { 0 },
 };
@@ -75,7 +74,7 @@ static const char *const examples[] = {
 static const struct tare_option_set set = {
     .program = "tare ops",
     .summary =
-        "Lists ops: their signatures and dtypes, whether the interpreter runs them and whether a TPU compiles them.",
+        "Lists ops with their signatures and dtypes, and whether the interpreter and the TPU compiler support them.",
     .options = rows,
     .arguments = arguments,
     .examples = examples,
@@ -400,5 +399,5 @@ done:
 }
 
 const struct tare_command tare_command_ops = {
-    .name = "ops", .summary = "list ops, what runs them, and changes that break them", .run = run, .options = &set
+    .name = "ops", .summary = "list ops and their support on CPU and TPU", .run = run, .options = &set
 };

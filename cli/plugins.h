@@ -11,7 +11,7 @@
 #define TARE_PLUGIN_OPTION(type)                                                                                       \
     {                                                                                                                  \
         .name = "plugin", .kind = TARE_OPTION_LIST, .offset = offsetof(type, plugins), .placeholder = "LIB.so",        \
-        .help = "shared library with ops of your own"                                                                  \
+        .help = "load a shared library with custom ops"                                                                  \
     }
 
 /* Loads the libraries that the row of `set`, if it has one, was given. */

@@ -1,4 +1,4 @@
-/* tare quantize: quantization alone, without the TPU rewrite. */
+/* tare quantize: quantizes a model without the TPU rewrite. */
 #include "base/strbuf.h"
 #include "base/thread.h"
 #include "cli/command.h"
@@ -37,53 +37,54 @@ static const struct tare_option rows[] = {
       .kind = TARE_OPTION_LIST,
       .offset = offsetof(struct quantize_options, data),
       .placeholder = "FILE",
-      .help = "representative samples to calibrate with (static)" },
+      .help = "representative samples for calibration: TFRecord files or quoted patterns" },
     TARE_OPTION_NESTED(struct quantize_options, records, tare_data_rows),
     { .name = "calibration",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct quantize_options, calibration),
       .placeholder = "FILE",
-      .help = "what 'tare calibrate' counted, in place of --data" },
+      .help = "calibration file written by 'tare calibrate', instead of --data" },
     { .name = "signature",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct quantize_options, signature),
       .placeholder = "S",
-      .help = "signature that the samples belong to (default serving_default)" },
+      .help = "signature that the samples belong to (default: serving_default)" },
     { .name = "limit",
       .kind = TARE_OPTION_INT64,
       .offset = offsetof(struct quantize_options, limit),
       .min = 0,
       .max = 1e15,
-      .help = "samples to calibrate with (default all)" },
+      .help = "calibrate with only the first N records (default: all)" },
     { .name = "auto",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct quantize_options, automatic),
-      .help = "choose range algorithm, accuracy passes and exceptions layer by layer, by measuring on the samples" },
+      .help =
+          "choose algorithm, accuracy passes and per-layer overrides automatically by measuring SQNR on the samples" },
     TARE_OPTION_NESTED(struct quantize_options, target, tare_mixed_precision_rows),
     { .name = "eval",
       .kind = TARE_OPTION_LIST,
       .offset = offsetof(struct quantize_options, eval),
       .placeholder = "FILE",
-      .help = "records that a target is measured with" },
+      .help = "records to evaluate a target (--max-drop, --min-sqnr) with" },
     { .name = "label",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct quantize_options, label),
       .fallback = "label",
       .placeholder = "KEY",
-      .help = "key of the class index in them" },
+      .help = "key of the class index in the records of --eval" },
     { .name = "write-recipe",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct quantize_options, write_recipe),
       .placeholder = "FILE",
-      .help = "also write the recipe that --auto or a target led to" },
+      .help = "also write the recipe that --auto or a target search produced" },
     { .name = "dry-run",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct quantize_options, dry_run),
-      .help = "quantize, say what would be written, and write nothing" },
+      .help = "quantize and report, but do not write the model" },
     { .name = "json",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct quantize_options, json),
-      .help = "write what became of each layer as JSON" },
+      .help = "print the result for each layer as JSON" },
     { .name = "overwrite",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct quantize_options, overwrite),
@@ -91,7 +92,7 @@ static const struct tare_option rows[] = {
     { .name = "quiet",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct quantize_options, quiet),
-      .help = "no report on standard error" },
+      .help = "suppress progress and the report on standard error" },
     TARE_PLUGIN_OPTION(struct quantize_options),
     { 0 },
 };
@@ -102,7 +103,7 @@ static const struct tare_argument arguments[] = {
       .flags = TARE_OPTION_REQUIRED },
     { .name = "OUT",
       .offset = offsetof(struct quantize_options, output),
-      .help = "directory to write",
+      .help = "output directory",
       .flags = TARE_OPTION_REQUIRED },
     { 0 },
 };
@@ -115,9 +116,9 @@ static const char *const examples[] = {
 };
 static const struct tare_option_set set = {
     .program = "tare quantize",
-    .summary =
-        "Quantizes a SavedModel and writes it as one that still runs on a CPU. Weights become int8 with one scale an "
-        "output channel; activations get scales from the samples. A recipe says otherwise of single layers.",
+    .summary = "Quantizes a SavedModel and writes a model that still runs on a CPU. By default weights become int8 "
+               "with one scale per output channel, and activations get scales from the samples. A recipe overrides the "
+               "settings of individual layers.",
     .options = rows,
     .arguments = arguments,
     .examples = examples,
@@ -355,5 +356,5 @@ done:
 }
 
 const struct tare_command tare_command_quantize = {
-    .name = "quantize", .summary = "quantize a SavedModel, without the TPU rewrite", .run = run, .options = &set
+    .name = "quantize", .summary = "quantize a SavedModel without the TPU rewrite", .run = run, .options = &set
 };

@@ -1,4 +1,4 @@
-/* tare show: what a calibration file says. */
+/* tare show: prints the statistics in a calibration file. */
 #include "base/output.h"
 #include "base/strbuf.h"
 #include "calib/file.h"
@@ -21,24 +21,24 @@ static const struct tare_option rows[] = {
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct show_options, algorithms),
       .placeholder = "A,…",
-      .help = "range algorithms to show, each with its parameters: min_max,percentile:p=99.9 (default all)" },
+      .help = "calibration algorithms to show, with optional parameters: min_max,percentile:p=99.9 (default: all)" },
     { .name = "tensor",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct show_options, tensors),
       .placeholder = "REGEX",
-      .help = "show only tensors whose name function/node:output matches" },
-    { .name = "json", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct show_options, json), .help = "write JSON" },
+      .help = "show only tensors whose name, FUNCTION/NODE:OUTPUT, matches REGEX" },
+    { .name = "json", .kind = TARE_OPTION_FLAG, .offset = offsetof(struct show_options, json), .help = "print JSON" },
     { .name = "html",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct show_options, html),
       .placeholder = "FILE",
-      .help = "also write a page with the histograms drawn and the ranges marked" },
+      .help = "also write an HTML page with the histograms and the clipping range of each algorithm" },
     { 0 },
 };
 static const struct tare_argument arguments[] = {
     { .name = "FILE",
       .offset = offsetof(struct show_options, files),
-      .help = "calibration files; several are added up as tare merge does",
+      .help = "calibration files; several are merged first",
       .flags = TARE_OPTION_REQUIRED | TARE_OPTION_REPEATABLE },
     { 0 },
 };
@@ -51,9 +51,9 @@ static const char *const examples[] = {
 static const struct tare_option_set set = {
     .program = "tare show",
     .summary =
-        "Shows what a calibration counted: for each tensor its values, the records that set its extremes, the "
-        "range of every algorithm with what it costs on the integer grid, and how the range grew with the number "
-        "of records; then branches that no record took, and what else is worth a warning.",
+        "Shows the statistics in a calibration file. For each tensor: its distribution, the records with its extreme "
+        "values, the clipping range that each algorithm chooses with its quantization error, and the growth of the "
+        "range with the number of records. Then warnings, such as branches that no record executed.",
     .options = rows,
     .arguments = arguments,
     .examples = examples,
@@ -124,5 +124,5 @@ done:
 }
 
 const struct tare_command tare_command_show = {
-    .name = "show", .summary = "explain a calibration file", .run = run, .options = &set
+    .name = "show", .summary = "show the statistics in a calibration file", .run = run, .options = &set
 };

@@ -1,4 +1,4 @@
-/* tare validate: the structural rules of a model that loads. */
+/* tare validate: checks a model against the rules of TensorFlow's loader. */
 #include "convert/validation/validate.h"
 #include "base/strbuf.h"
 #include "cli/command.h"
@@ -19,7 +19,7 @@ static const struct tare_option rows[] = {
     { .name = "json",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct validate_options, json),
-      .help = "write JSON" },
+      .help = "print JSON" },
     TARE_TAGS_OPTION(struct validate_options),
     TARE_PLUGIN_OPTION(struct validate_options),
     { 0 },
@@ -34,10 +34,9 @@ static const struct tare_argument arguments[] = {
 static const char *const examples[] = { "tare validate my_model", NULL };
 static const struct tare_option_set set = {
     .program = "tare validate",
-    .summary =
-        "Checks a SavedModel by the rules of what TensorFlow loads: graphs, functions, signatures, TPU computations, "
-        "object graph, checkpoint and its checksums, assets. Prints each fault with its node. Exit 1 when there is "
-        "one.",
+    .summary = "Checks a SavedModel against the rules of TensorFlow's loader: graphs, functions, signatures, TPU "
+               "computations, object graph, checkpoint with checksums, and assets. Prints each violation with its "
+               "node. Exit status 1 if there are violations.",
     .options = rows,
     .arguments = arguments,
     .examples = examples,
@@ -104,5 +103,5 @@ done:
 }
 
 const struct tare_command tare_command_validate = {
-    .name = "validate", .summary = "check a SavedModel by the rules of what loads", .run = run, .options = &set
+    .name = "validate", .summary = "check a SavedModel against the loader's rules", .run = run, .options = &set
 };

@@ -29,8 +29,8 @@ static const char *const examples[] = {
 };
 static const struct tare_option_set set = {
     .program = "tare completion",
-    .summary = "Prints a script that makes the shell complete commands, options and their values. An installed package "
-               "brings the three scripts with it.",
+    .summary = "Prints a completion script for commands, options and their values. The Debian package installs the "
+               "scripts for all three shells.",
     .arguments = arguments,
     .examples = examples,
 };
