@@ -47,7 +47,7 @@ static tare_status quantize(struct tare_model *model, struct tare_arena *arena, 
     tare_calibration_free(fitted);
     TARE_TRY(status);
     for (size_t i = 0; i < report.n_unused_rules; i++)
-        tare_warn(&log, "%s: the rule matches no layer", report.unused_rules[i]);
+        tare_warn(&log, "%s: rule matches no layer", report.unused_rules[i]);
     for (size_t i = 0; i < report.n_warnings; i++)
         tare_warn(&log, "%s", report.warnings[i]);
     return TARE_OK;

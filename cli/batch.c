@@ -179,9 +179,9 @@ struct batch {
     const struct batch_options *options;
     struct tare_arena arena;
     struct tare_jobs jobs;
-    struct tare_task *tasks; /* calibrations first, then the jobs in their order */
+    struct tare_task *tasks; /* calibrations first, then the jobs in file order */
     size_t n_tasks, n_calibrations;
-    const char *state, *version; /* version: of the program and of its libraries of ops */
+    const char *state, *version; /* version: of the program and of its op libraries */
     struct tare_ranks ranks;
     double started;
 };
@@ -199,7 +199,7 @@ static tare_status split_methods(const char *const **out, struct tare_arena *are
         methods = grown;
     }
     *out = methods;
-    return methods ? TARE_OK : TARE_FAIL(TARE_USAGE, "--methods names no method");
+    return methods ? TARE_OK : TARE_FAIL(TARE_USAGE, "--methods: no method is given");
 }
 
 static struct tare_text_list as_list(const struct tare_option_list *list) {
@@ -236,7 +236,7 @@ static tare_status read_jobs(struct batch *b) {
 
 /* ---- tasks ---- */
 
-/* The options of a conversion ask for ranges. Options that cannot be read do not: the job will say what is wrong. */
+/* Whether the options of a conversion need activation ranges. False for invalid options: the job reports the error. */
 static bool converts_with_ranges(struct batch *b, const struct tare_job *job) {
     struct tare_converter_options options;
     char *data = NULL;
@@ -252,7 +252,7 @@ static bool converts_with_ranges(struct batch *b, const struct tare_job *job) {
     return ranges;
 }
 
-/* Methods that need no ranges are not calibrated for, though samples are given. */
+/* Calibrates only for methods that need ranges, even if samples are given. */
 static bool shares_calibration(struct batch *b, const struct tare_job *job) {
     const struct tare_quant_method *method = job->method ? tare_quant_method_find(job->method) : NULL;
     if (!job->data.count) return false;
@@ -266,13 +266,13 @@ static tare_status name_files(struct tare_task *task, struct batch *b, const cha
     return task->result_path && task->log_path ? TARE_OK : TARE_NO_MEMORY;
 }
 
-/* The calibration that the job shares with others, added when it is the first to want it. */
+/* The calibration that the job shares with others; added by the first job that needs it. */
 static tare_status find_calibration(struct tare_task **out, struct batch *b, const struct tare_job *job) {
     struct tare_task *task = &b->tasks[b->n_calibrations];
     char key[TARE_KEY_SIZE];
     const char *stem;
     if (tare_job_calibration_key(key, job, b->version) != TARE_OK) {
-        tare_error_clear(); /* the task tells what cannot be read */
+        tare_error_clear(); /* the task reports unreadable files */
         snprintf(key, sizeof key, "%zu", b->n_calibrations);
     }
     for (size_t i = 0; i < b->n_calibrations; i++)
@@ -304,7 +304,7 @@ static tare_status make_task(struct tare_task *task, struct batch *b, const stru
     return name_files(task, b, job->name);
 }
 
-/* Calibrations come first, so the jobs are put behind them when all are known. */
+/* Calibrations run first: jobs are appended once all calibrations are known. */
 static tare_status make_tasks(struct batch *b) {
     struct tare_task *jobs = TARE_NEW_ARRAY(&b->arena, struct tare_task, b->jobs.count);
     b->tasks = TARE_NEW_ARRAY(&b->arena, struct tare_task, 2 * b->jobs.count);
@@ -322,7 +322,7 @@ static bool is_unchanged(const struct tare_task *task, const struct tare_job_res
     char hash[TARE_KEY_SIZE];
     if (!*task->key || strcmp(result->key, task->key) != 0 || result->outcome == TARE_JOB_FAILED) return false;
     if (task->is_calibration) return tare_file_kind_of(task->calibration_path) == TARE_FILE_REGULAR;
-    if (!result->output) return true; /* rejected before, and would be again */
+    if (!result->output) return true; /* rejected before: the same inputs give the same result */
     return result->output_hash && tare_folder_key(hash, result->output) == TARE_OK &&
            strcmp(hash, result->output_hash) == 0;
 }
@@ -335,7 +335,7 @@ static void look_back(struct batch *b) {
                      is_unchanged(task, &task->result);
         tare_error_clear();
     }
-    for (size_t i = 0; i < b->n_calibrations; i++) { /* a calibration whose jobs are all done is not missed */
+    for (size_t i = 0; i < b->n_calibrations; i++) { /* no remaining job needs this calibration */
         bool expected = false;
         for (size_t k = b->n_calibrations; k < b->n_tasks; k++)
             expected |= b->tasks[k].calibration == &b->tasks[i] && !b->tasks[k].skip;
@@ -345,7 +345,7 @@ static void look_back(struct batch *b) {
 
 /* ---- ranks ---- */
 
-/* Jobs that share a calibration belong to one rank; the others go round. */
+/* Jobs that share a calibration are assigned to one rank; the others are distributed round-robin. */
 static void share_out(struct batch *b) {
     size_t next = 0;
     if (b->ranks.count < 2) return;
@@ -356,13 +356,13 @@ static void share_out(struct batch *b) {
     }
 }
 
-/* Rank 0 waits until the other ranks' results of this run are there. */
+/* Rank 0 waits for the other ranks' result files of this run. */
 static tare_status gather(struct batch *b) {
     const struct timespec nap = { .tv_nsec = 50000000 };
     for (size_t i = b->n_calibrations; i < b->n_tasks; i++) {
         struct tare_task *task = &b->tasks[i];
         while (task->foreign && !task->skip) {
-            if (tare_interrupted) return TARE_FAIL(TARE_INTERRUPTED, "interrupted; --resume goes on");
+            if (tare_interrupted) return TARE_FAIL(TARE_INTERRUPTED, "interrupted (continue with --resume)");
             if (tare_file_kind_of(task->result_path) == TARE_FILE_REGULAR &&
                 tare_job_result_load(&task->result, &b->arena, task->result_path) == TARE_OK &&
                 strcmp(task->result.run, b->ranks.run) == 0)
@@ -376,7 +376,7 @@ static tare_status gather(struct batch *b) {
 
 /* ---- running ---- */
 
-/* Most of what is free; 1 GiB where that is not known. */
+/* Most of the free memory; 1 GiB if that is unknown. */
 static int64_t memory_budget(const struct batch_options *options) {
     long pages = sysconf(_SC_AVPHYS_PAGES), size = sysconf(_SC_PAGESIZE);
     if (options->memory) return options->memory * 1000000;
@@ -407,7 +407,7 @@ static tare_status run_tasks(struct batch *b) {
 
 /* ---- reports ---- */
 
-/* Seconds that a task took before, changed since or not; NaN when it never ran. */
+/* Seconds that the task took in its last run, changed since or not; NaN if it never ran. */
 static double seconds_before(struct batch *b, const struct tare_task *task) {
     struct tare_job_result result;
     double seconds = NAN;
@@ -418,9 +418,9 @@ static double seconds_before(struct batch *b, const struct tare_task *task) {
     return seconds;
 }
 
-/* What all of it takes, by the sums of what runs. */
+/* Estimated time of all tasks: the sum over those that will run. */
 struct plan_sums {
-    size_t jobs, calibrations, unknown; /* unknown: tasks that never ran */
+    size_t jobs, calibrations, unknown; /* unknown: tasks without a previous run */
     double seconds;
     int64_t largest;
 };
@@ -539,7 +539,7 @@ static tare_status tell(struct batch *b) {
                   : TARE_OK;
 }
 
-/* A job that ran with another library of ops is not the same job. */
+/* A different op library makes a different job. */
 static tare_status note_version(struct batch *b) {
     const struct tare_option_list *plugins = &b->options->plugins;
     char key[TARE_KEY_SIZE];

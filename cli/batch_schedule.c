@@ -1,4 +1,4 @@
-/* Starting and ending processes. */
+/* Starts the processes of a batch within the limits of processes and memory, and collects their results. */
 #include "cli/batch_schedule.h"
 #include "base/file.h"
 #include "base/progress.h"
@@ -33,7 +33,7 @@ static tare_status on_signal_end(struct tare_batch_schedule *s, struct tare_aren
                                  int number) {
     char reason[160];
     if (tare_interrupted) {
-        task->state = TARE_TASK_WAITING; /* was stopped with us; a resumed run does it again */
+        task->state = TARE_TASK_WAITING; /* stopped together with this process; a resumed run repeats it */
         return TARE_OK;
     }
     if (task->attempts <= s->retries) {
@@ -45,7 +45,7 @@ static tare_status on_signal_end(struct tare_batch_schedule *s, struct tare_aren
     return fail(s, arena, task, reason);
 }
 
-/* A process that exited has written its result. */
+/* A process that exits normally has written its result file. */
 static tare_status on_exit_status(struct tare_batch_schedule *s, struct tare_arena *arena, struct tare_task *task,
                                   int code) {
     char reason[160];
@@ -81,7 +81,7 @@ static tare_status start(struct tare_batch_schedule *s, struct tare_task *task) 
     task->attempts++;
     task->pid = fork();
     if (task->pid == 0) tare_batch_child(task, &s->setup);
-    if (task->pid < 0) return TARE_FAIL(TARE_NO_MEMORY, "no process can be started: %s", strerror(errno));
+    if (task->pid < 0) return TARE_FAIL(TARE_NO_MEMORY, "cannot start a process: %s", strerror(errno));
     task->state = TARE_TASK_RUNNING;
     return TARE_OK;
 }
@@ -89,7 +89,7 @@ static tare_status start(struct tare_batch_schedule *s, struct tare_task *task) 
 struct load {
     int processes;
     int64_t memory;
-    bool waiting; /* something is left to do */
+    bool waiting; /* some task has not run yet */
 };
 
 static struct load load_of(const struct tare_batch_schedule *s) {
@@ -108,7 +108,7 @@ static bool fits(const struct tare_batch_schedule *s, const struct load *load, c
     return load->processes == 0 || (load->processes < s->processes && load->memory + task->memory <= s->memory);
 }
 
-/* Starts what may run now, in the order of the tasks: one that waits for memory is passed by smaller ones. */
+/* Starts the tasks that fit, in order. A task that waits for memory is overtaken by smaller ones. */
 static tare_status start_ready(struct tare_batch_schedule *s, struct tare_arena *arena) {
     for (size_t i = 0; i < s->count; i++) {
         struct tare_task *task = &s->tasks[i];
@@ -131,13 +131,13 @@ static tare_status start_ready(struct tare_batch_schedule *s, struct tare_arena 
 
 /* ---- the loop ---- */
 
-/* The processes are in our group: a Ctrl-C reaches them, too; SIGTERM is passed on. */
+/* The processes share our process group, so that Ctrl-C reaches them; SIGTERM is forwarded. */
 static void stop_all(const struct tare_batch_schedule *s) {
     for (size_t i = 0; i < s->count; i++)
         if (s->tasks[i].state == TARE_TASK_RUNNING) kill(s->tasks[i].pid, SIGTERM);
 }
 
-/* Waits for one process to end, but looks up now and then to see an interruption. */
+/* Waits for one process to exit; wakes up periodically to check for an interruption. */
 static tare_status wait_for_one(struct tare_batch_schedule *s, struct tare_arena *arena, bool *stopped) {
     const struct timespec nap = { .tv_nsec = 5000000 };
     for (;;) {
@@ -166,6 +166,7 @@ tare_status tare_batch_schedule_run(struct tare_batch_schedule *s, struct tare_a
             if (status == TARE_OK) status = waited;
         }
     }
-    if (status == TARE_OK && tare_interrupted) return TARE_FAIL(TARE_INTERRUPTED, "interrupted; --resume goes on");
+    if (status == TARE_OK && tare_interrupted)
+        return TARE_FAIL(TARE_INTERRUPTED, "interrupted (continue with --resume)");
     return status;
 }

@@ -1,4 +1,5 @@
-/* Doing one task. */
+/* Runs one task of a batch in a child process: calibrate, or quantize/convert and evaluate. The output is written to a
+ * folder ".NAME.batch" next to its final path and renamed when the job has passed its limits. */
 #include "cli/batch_worker.h"
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -22,7 +23,7 @@
 
 enum { MAX_WORDS = 1024 };
 
-/* A command line of ours. */
+/* A command line for a subcommand in this process. */
 struct words {
     const char *items[MAX_WORDS];
     int count;
@@ -88,7 +89,7 @@ static tare_status convert(const struct tare_task *task, const char *folder) {
 
 /* ---- where the model goes ---- */
 
-/* ".NAME.batch" beside the output: always the same, so that what a killed run left is found. */
+/* ".NAME.batch" next to the output: a fixed name, so that leftovers of a killed run are found. */
 static char *workshop_of(const char *output) {
     char *folder = tare_path_folder(output), *path = NULL, name[NAME_MAX + 16];
     snprintf(name, sizeof name, ".%s.batch", tare_path_base(output));
@@ -97,8 +98,8 @@ static char *workshop_of(const char *output) {
     return path;
 }
 
-/* What a process that was killed left of its writing: a model is written under ".NAME.tmp-…" beside its place
- * (base/output.h), here the workshop's. */
+/* Removes the partial output of a killed process: a model is written to ".NAME.tmp-…" next to its final path
+ * (base/output.h), here inside the working folder. */
 static tare_status remove_leftovers(const char *workshop) {
     struct tare_file_list names = { 0 };
     char *folder = tare_path_folder(workshop), prefix[NAME_MAX + 32];
@@ -117,7 +118,7 @@ static tare_status remove_leftovers(const char *workshop) {
     return status == TARE_OK ? tare_file_remove_tree(workshop) : status;
 }
 
-/* Puts the made model in its place; `path` is the output or the output with ".rejected". */
+/* Moves the finished model to `path`: the output, or the output with ".rejected" appended. */
 static tare_status move_to(struct tare_job_result *result, const char *input, const char *workshop, const char *path,
                            bool overwrite) {
     static char hash[TARE_KEY_SIZE];
@@ -131,7 +132,7 @@ static tare_status move_to(struct tare_job_result *result, const char *input, co
 }
 
 static tare_status reject(struct tare_job_result *result, const struct tare_job *job, const char *workshop) {
-    char *aside; /* the process ends soon: its memory with it */
+    char *aside; /* freed when the process exits */
     result->outcome = TARE_JOB_REJECTED;
     if (!job->keep_rejected) return TARE_OK;
     aside = tare_malloc(strlen(job->output) + sizeof ".rejected");
@@ -168,7 +169,7 @@ static tare_status do_job(struct tare_job_result *result, const struct tare_task
     tare_status status = workshop ? make(result, task, workshop, overwrite) : TARE_NO_MEMORY;
     if (workshop) {
         struct tare_strbuf kept = { 0 };
-        tare_strbuf_puts(&kept, tare_error_text()); /* the reason of the failure, not of cleaning up */
+        tare_strbuf_puts(&kept, tare_error_text()); /* keep the error of the task, not that of the cleanup */
         if (tare_file_remove_tree(workshop) != TARE_OK || status != TARE_OK) tare_error_set(tare_strbuf_text(&kept));
         tare_strbuf_free(&kept);
     }
@@ -178,7 +179,7 @@ static tare_status do_job(struct tare_job_result *result, const struct tare_task
 
 /* ---- the process ---- */
 
-/* What the commands print goes to the task's log. */
+/* Redirects the output of the commands to the task's log. */
 static void redirect(const char *path) {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0) fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -197,8 +198,8 @@ _Noreturn void tare_batch_child(const struct tare_task *task, const struct tare_
     struct tare_job_result result = tare_job_result_new(task->name);
     double start = tare_clock_seconds();
     tare_status status;
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a batch that is killed leaves no workers behind */
-    tare_ranks_leave(); /* under mpirun `tare calibrate` would share the records with the other ranks' jobs */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* workers exit when the batch process is killed */
+    tare_ranks_leave();               /* under mpirun, `tare calibrate` would split the records among all ranks */
     redirect(task->log_path);
     tare_error_clear();
     status = task->is_calibration ? calibrate(task) : do_job(&result, task, setup->overwrite);

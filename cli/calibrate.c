@@ -82,7 +82,7 @@ static const struct tare_option_set set = {
     .examples = examples,
 };
 
-/* One run of the command. */
+/* State of one run of the command. */
 struct work {
     struct calibrate_options *options;
     struct tare_calibrate_options job_options;
@@ -90,15 +90,15 @@ struct work {
     struct tare_team team;
     struct tare_model *model;
     uint64_t fingerprint[2];
-    struct tare_edge_list quantizable; /* of a function's calibration */
+    struct tare_edge_list quantizable; /* for the calibration of a function */
     char *state_path;
     struct tare_calibrate_job job;
     struct tare_calibrate_size size;
     struct tare_calibrate_outcome outcome;
-    struct tare_calibrate_estimate estimate; /* of a dry run */
+    struct tare_calibrate_estimate estimate; /* for --dry-run */
     struct tare_calibration *calibration;
     int64_t resumed;
-    double listened; /* when ranks were last asked */
+    double listened; /* time of the last check for failed ranks */
 };
 
 /* ---- what to run ---- */
@@ -114,7 +114,7 @@ static tare_status read_shard(struct work *w) {
     int64_t *shard = &w->job_options.shard, *shards = &w->job_options.shards;
     if (sscanf(text, "%" SCNd64 "/%" SCNd64 "%n", shard, shards, &end) != 2 || text[end] || *shards < 1 || *shard < 0 ||
         *shard >= *shards)
-        return TARE_FAIL(TARE_USAGE, "--shard %s: not I/N with I from 0 to N-1", text);
+        return TARE_FAIL(TARE_USAGE, "--shard %s: invalid shard (expected I/N with 0 <= I < N)", text);
     return TARE_OK;
 }
 
@@ -129,19 +129,20 @@ static bool reads_standard_input(const struct tare_option_list *data) {
 static tare_status check_usage(const struct work *w) {
     const struct calibrate_options *options = w->options;
     const bool input = reads_standard_input(&options->data);
-    if (!options->output && !options->dry_run) return TARE_FAIL(TARE_USAGE, "--output FILE is missing");
+    if (!options->output && !options->dry_run) return TARE_FAIL(TARE_USAGE, "missing option --output FILE");
     if (options->function && options->how.signature)
-        return TARE_FAIL(TARE_USAGE, "give either --signature or --function");
+        return TARE_FAIL(TARE_USAGE, "--signature and --function are mutually exclusive");
     if (options->function && input)
-        return TARE_FAIL(TARE_USAGE, "--function cannot be picked by samples from standard input");
+        return TARE_FAIL(TARE_USAGE,
+                         "--function: the concrete function cannot be selected by samples from standard input");
     if (!tare_team_alone(&w->team) && input)
-        return TARE_FAIL(TARE_USAGE, "--data -: only one process has the standard input");
+        return TARE_FAIL(TARE_USAGE, "--data -: only one process can read standard input");
     if (options->resume && options->output && strcmp(options->output, "-") == 0)
-        return TARE_FAIL(TARE_USAGE, "--resume: standard output has no state to go on from");
+        return TARE_FAIL(TARE_USAGE, "--resume: a calibration written to standard output has no saved state");
     return TARE_OK;
 }
 
-/* FILE.state, on several ranks one for each; none for standard output. */
+/* FILE.state, one per rank under MPI; none for standard output. */
 static tare_status name_state(struct work *w) {
     struct tare_strbuf text = { 0 };
     if (!w->options->output || w->options->dry_run || strcmp(w->options->output, "-") == 0) return TARE_OK;
@@ -153,7 +154,7 @@ static tare_status name_state(struct work *w) {
     return w->state_path ? TARE_OK : TARE_NO_MEMORY;
 }
 
-/* The function that fits the first record. */
+/* Selects the concrete function that matches the first record. */
 static tare_status pick_function(struct work *w) {
     const struct calibrate_options *options = w->options;
     const struct tare_source_options first = { .limit = 1, .spec = options->records.spec };
@@ -163,7 +164,7 @@ static tare_status pick_function(struct work *w) {
     struct tare_graph *function;
     bool end = false;
     tare_status status;
-    TARE_CHECK(tare_model_fingerprint(w->fingerprint, w->model)); /* before the call is added */
+    TARE_CHECK(tare_model_fingerprint(w->fingerprint, w->model)); /* before the call node is added */
     TARE_CHECK(tare_source_new(&source, options->data.items, options->data.count, &first));
     TARE_CHECK(tare_source_next(&sample, &where, &end, source, NULL, NULL));
     const struct tare_call_arguments given = { sample.keys, sample.values, sample.count };
@@ -178,7 +179,7 @@ done:
     return tare_error_prefix(status, "%s", options->model);
 }
 
-/* Says which signatures keep state; they cannot be shared out. */
+/* Reports stateful signatures; their records cannot be split into shards. */
 static tare_status check_signatures(struct work *w) {
     for (size_t i = 0; i < w->job.groups.count; i++) {
         const struct tare_signature *signature = w->job.groups.items[i].signature;
@@ -189,12 +190,11 @@ static tare_status check_signatures(struct work *w) {
         if (end) *end = '\0';
         tare_status status = TARE_OK;
         if (stateful && w->job_options.shards > 1)
-            status = TARE_FAIL(TARE_UNSUPPORTED,
-                               "%s keeps state from record to record (%s): its records cannot be shared out",
+            status = TARE_FAIL(TARE_UNSUPPORTED, "%s is stateful (%s): its records cannot be split into shards",
                                signature->key, tare_strbuf_text(&ops));
         else if (stateful)
             tare_note(&w->log,
-                      "%s keeps state from record to record (%s): it runs on one worker, one record at a time, and "
+                      "%s is stateful (%s): it runs on one worker, one record at a time, and "
                       "cannot be resumed",
                       signature->key, tare_strbuf_text(&ops));
         tare_strbuf_free(&ops);
@@ -205,7 +205,7 @@ static tare_status check_signatures(struct work *w) {
 
 /* ---- running ---- */
 
-/* Another rank's failure ends this one's work, too. Asked a few times a second. */
+/* Stops this rank when another one has failed. Called a few times per second. */
 static void listen(void *arg) {
     struct work *w = arg;
     const double now = tare_clock_seconds();
@@ -235,19 +235,19 @@ static tare_status start(struct work *w) {
         tare_status status = tare_workflow_calibrate_resume(&w->calibration, &w->job);
         if (status != TARE_NOT_FOUND) {
             if (status == TARE_OK) w->resumed = tare_calibration_records(w->calibration);
-            if (status == TARE_OK) tare_note(&w->log, "%" PRId64 " records are done already", w->resumed);
+            if (status == TARE_OK) tare_note(&w->log, "%" PRId64 " records are already in the saved state", w->resumed);
             return status;
         }
         tare_error_clear();
-        tare_note(&w->log, "%s is not there: the run starts from the front", w->state_path);
+        tare_note(&w->log, "%s does not exist: starting with the first record", w->state_path);
     } else if (w->state_path && tare_file_kind_of(w->state_path) != TARE_FILE_NONE) {
-        tare_warn(&w->log, "%s of an earlier run is not used and will be replaced: --resume would go on from it",
+        tare_warn(&w->log, "%s of an earlier run is ignored and will be replaced (continue it with --resume)",
                   w->state_path);
     }
     return tare_workflow_calibrate_start(&w->calibration, &w->job);
 }
 
-/* This process's share. */
+/* Processes this rank's share of the records. */
 static tare_status calibrate(struct work *w) {
     TARE_TRY(prepare(w));
     TARE_TRY(start(w));
@@ -259,9 +259,8 @@ static tare_status calibrate(struct work *w) {
     }
     TARE_TRY(status);
     if (w->outcome.batch_reason && w->options->how.batch > 1)
-        tare_note(&w->log, "--batch %d: the records ran one by one, because %s", w->options->how.batch,
-                  w->outcome.batch_reason);
-    /* What the others do may fail still. */
+        tare_note(&w->log, "--batch %d: records ran one at a time: %s", w->options->how.batch, w->outcome.batch_reason);
+    /* Other ranks may still fail. */
     if (!tare_team_alone(&w->team) && w->state_path)
         TARE_TRY(tare_workflow_calibrate_save_state(w->calibration, &w->job));
     return TARE_OK;
@@ -286,7 +285,7 @@ static tare_status finish(struct work *w) {
     TARE_TRY(tare_calibration_save(w->calibration, options->output));
     tare_note(&w->log, "%" PRId64 " records, %zu tensors, %.1f s: %s", tare_calibration_records(w->calibration),
               w->calibration->n_tensors, w->outcome.seconds, options->output);
-    /* Of a share alone most warnings would be about what the other shares have. */
+    /* Warnings about a single shard would mostly concern records of the other shards. */
     if (!options->shard) TARE_TRY(tare_print_calibration_warnings(w->calibration));
     tare_calibrate_print_bad(&w->log, w->calibration, options->shard ? 0 : 1);
     return print_json(w);
@@ -296,15 +295,15 @@ static tare_status dry_run(struct work *w) {
     TARE_TRY(prepare(w));
     TARE_TRY(tare_workflow_calibrate_start(&w->calibration, &w->job));
     TARE_TRY(tare_workflow_calibrate_read_only(w->calibration, &w->job));
-    tare_note(&w->log, "%" PRId64 " records can be run", tare_calibration_records(w->calibration));
+    tare_note(&w->log, "%" PRId64 " records are valid", tare_calibration_records(w->calibration));
     tare_calibrate_print_bad(&w->log, w->calibration, 0);
     TARE_TRY(tare_workflow_calibrate_estimate(&w->estimate, w->calibration, &w->job));
     tare_calibrate_print_estimate(&w->log, &w->estimate);
-    if (w->options->output) tare_note(&w->log, "it would write %s", w->options->output);
+    if (w->options->output) tare_note(&w->log, "the run would write %s", w->options->output);
     return print_json(w);
 }
 
-/* On every rank the same steps, whatever fails: the others wait for them. */
+/* Every rank runs the same steps even after a failure, because the others wait for it. */
 static tare_status calibrate_together(struct work *w) {
     tare_status status = calibrate(w);
     status = tare_team_reduce(w->calibration, &w->team, status);

@@ -51,7 +51,7 @@ void tare_calibrate_print_bad(const struct tare_log *log, const struct tare_cali
         if (input->n_bad > first) all += (int64_t)(input->n_bad - first);
     }
     if (all > shown)
-        tare_warn(log, "passed over: %" PRId64 " records more; the calibration file lists them", all - shown);
+        tare_warn(log, "passed over: %" PRId64 " more records; the calibration file lists them", all - shown);
 }
 
 static json_t *bad_json(const struct tare_calibration_input *input) {

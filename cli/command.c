@@ -1,4 +1,4 @@
-/* Finding and running subcommands. */
+/* Finds and runs subcommands, and maps their status to the exit status. */
 #include "cli/command.h"
 #include "base/strbuf.h"
 #include "cli/plugins.h"
@@ -11,7 +11,7 @@
 
 volatile sig_atomic_t tare_interrupted;
 
-/* One line a command, in the order of the overview. */
+/* One line per command, in the order of the overview. */
 #define COMMANDS(X)                                                                                                    \
     X(inspect)                                                                                                         \
     X(run)                                                                                                             \
@@ -45,7 +45,7 @@ static void on_signal(int number) {
     tare_interrupted = 1;
 }
 
-/* The first signal asks politely; SA_RESETHAND lets a second one end the program. */
+/* The first signal requests an orderly stop; SA_RESETHAND lets a second one terminate the program. */
 static void catch_signals(void) {
     struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESETHAND };
     sigaction(SIGINT, &action, NULL);
@@ -87,8 +87,8 @@ static tare_status unknown_command(const struct tare_command *const *commands, c
         if (!(*commands)->hidden) names[count++] = (*commands)->name;
     names[count] = NULL;
     nearest = tare_nearest_name(name, names);
-    if (nearest) return TARE_FAIL(TARE_USAGE, "there is no command '%s' (did you mean '%s'?)", name, nearest);
-    return TARE_FAIL(TARE_USAGE, "there is no command '%s' ('tare help' lists them)", name);
+    if (nearest) return TARE_FAIL(TARE_USAGE, "unknown command '%s' (did you mean '%s'?)", name, nearest);
+    return TARE_FAIL(TARE_USAGE, "unknown command '%s' ('tare help' lists them)", name);
 }
 
 tare_status tare_command_find(const struct tare_command **out, const char *const *words, size_t count) {
@@ -120,7 +120,7 @@ void tare_command_overview(struct tare_strbuf *out) {
     for (size_t i = 0; tare_commands[i]; i++)
         if (!tare_commands[i]->hidden)
             tare_strbuf_printf(out, "  %-11s %s\n", tare_commands[i]->name, tare_commands[i]->summary);
-    tare_strbuf_puts(out, "\n'tare help COMMAND' tells more of one.\n");
+    tare_strbuf_puts(out, "\nRun 'tare help COMMAND' for the options of a command.\n");
 }
 
 static void print_overview(FILE *out) {

@@ -1,5 +1,5 @@
-/* Subcommands: one file and one row each. A command parses its options by rows, calls the library and prints results on
- * stdout; messages and progress go to stderr. */
+/* Subcommands: one file and one row each. A command parses its options by rows, calls workflow/, and prints results to
+ * standard output, messages and progress to standard error. */
 #ifndef TARE_CLI_COMMAND_H
 #define TARE_CLI_COMMAND_H
 
@@ -13,35 +13,35 @@ struct tare_strbuf;
 struct tare_command {
     const char *name;
     const char *summary; /* one line for "tare help" */
-    /* Arguments behind the command's name. TARE_USAGE becomes exit status 2, every other failure 1. */
+    /* Takes the arguments after the command name. TARE_USAGE becomes exit status 2, every other failure 1. */
     tare_status (*run)(int argc, char *const *argv);
     const struct tare_option_set *options;   /* for help, man pages and completion */
-    const struct tare_command *const *parts; /* subcommands of its own, ends with NULL; NULL: none */
+    const struct tare_command *const *parts; /* subcommands, ends with NULL; NULL: none */
     bool hidden;                             /* not in the overview, man pages and completion */
 };
 
-/* Every command, ended by a row without name. */
+/* All commands; ends with NULL. */
 extern const struct tare_command *const tare_commands[];
 
-/* Parses a command's options and loads the libraries of --plugin (cli/plugins.h); *done is set when help was asked for
+/* Parses a command's options and loads the libraries of --plugin (cli/plugins.h). Sets *done if the help was requested
  * and printed. */
 tare_status tare_command_parse(void *values, bool *done, const struct tare_option_set *set, int argc,
                                char *const *argv);
-/* The command, or part of one, that the words name ("dataset", "make"). TARE_USAGE, with the nearest name, when there
- * is none. */
+/* Finds the command or subcommand with these words ("dataset", "make"). TARE_USAGE, with the nearest name, if there is
+ * none. */
 tare_status tare_command_find(const struct tare_command **out, const char *const *words, size_t count) TARE_WARN_UNUSED;
-/* Calls `visit` for every command and part that is not hidden, a part behind its command. `path` is "dataset make". */
+/* Calls `visit` for every command that is not hidden, followed by its subcommands. `path` is "dataset make". */
 void tare_command_each(void (*visit)(void *arg, const struct tare_command *command, const char *path), void *arg);
-/* What 'tare help' prints. */
+/* Appends the output of 'tare help'. */
 void tare_command_overview(struct tare_strbuf *out);
-/* Characters of a line of the terminal that the stream goes to; 0: it is none, and lines have any length. */
+/* Width in columns of the terminal that the stream is connected to; 0 if it is not a terminal. */
 size_t tare_command_width(FILE *stream);
-/* Runs a command in this process; TARE_USAGE when there is none of that name. */
+/* Runs a command in this process; TARE_USAGE if the name is unknown. */
 tare_status tare_command_do(const char *name, int argc, char *const *argv);
 /* Runs the command line; returns the exit status 0, 1, 2 or 130. */
 int tare_main(int argc, char *const *argv);
 
-/* Set by SIGINT and SIGTERM, for work that can stop in good order. */
+/* Set by SIGINT and SIGTERM; long-running work checks it and stops in an orderly way. */
 #include <signal.h>
 extern volatile sig_atomic_t tare_interrupted;
 

@@ -46,8 +46,8 @@ static const struct tare_option rows[] = {
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct compare_options, recipe),
       .placeholder = "FILE",
-      .help =
-          "write a recipe that keeps the worst layers, or those found for a target, in float (for tare quantize --recipe)" },
+      .help = "write a recipe that keeps the worst layers, or those found for a target, in float (for tare quantize "
+              "--recipe)" },
     { .name = "worst",
       .kind = TARE_OPTION_INT,
       .offset = offsetof(struct compare_options, worst),
@@ -96,7 +96,7 @@ static const struct tare_option_set set = {
     .examples = examples,
 };
 
-/* None where a target is out of reach. */
+/* No recipe is written if no mix reaches the target. */
 static tare_status write_recipe(struct tare_compare_job *c, const struct compare_options *options) {
     struct tare_strbuf text = { 0 };
     tare_status status;
@@ -190,14 +190,14 @@ static tare_status run(int argc, char *const *argv) {
     task = task_of(&options);
     TARE_CHECK(tare_workflow_compare_open(&c, &options.how, &task));
     if (options.explain && !tare_workflow_compare_first_quantizing(&c))
-        TARE_CHECK(TARE_FAIL(TARE_USAGE, "--explain needs a method that quantizes"));
+        TARE_CHECK(TARE_FAIL(TARE_USAGE, "--explain requires a quantizing method"));
     if (options.dry_run) {
         status = print_plan(&c, &options);
         goto done;
     }
     TARE_CHECK(tare_workflow_compare_run(&c));
     c.result.text_width = tare_command_width(stdout);
-    TARE_CHECK(write_recipe(&c, &options)); /* first: the report has its hash */
+    TARE_CHECK(write_recipe(&c, &options)); /* first, because the report contains its hash */
     TARE_CHECK(print_result(&c, &options));
     if (options.report) TARE_CHECK(write_report(&c.result, options.report));
     if (c.result.target) status = tare_workflow_mixed_precision_check(&c.targeting);

@@ -105,7 +105,7 @@ static tare_status read_options(struct tare_converter_options *out, struct tare_
     size_t size = 0;
     tare_status status;
     if (options->text && options->file)
-        return TARE_FAIL(TARE_USAGE, "give --converter_options_string or --converter_options_file, not both");
+        return TARE_FAIL(TARE_USAGE, "--converter_options_string and --converter_options_file are mutually exclusive");
     if (!options->file)
         return tare_converter_options_parse(out, arena, options->text ? options->text : "",
                                             options->text ? strlen(options->text) : 0);
@@ -122,14 +122,14 @@ static void print_report(const struct tare_conversion *conversion) {
     tare_strbuf_free(&text);
 }
 
-/* Steps of the work as a person waits for them: loading, those of workflow/convert.h, writing. */
+/* Steps of the progress display: loading, the steps of workflow/convert.h, writing. */
 enum { STEPS = TARE_WORKFLOW_CONVERT_STEPS + 2 };
 
 static void advance(void *progress) {
     tare_progress_advance(progress, 1);
 }
 
-/* "error" stands in the text where it is one. */
+/* The text of an error begins with "error: ". */
 static void print_line(void *arg, enum tare_log_level level, const char *text) {
     (void)arg;
     fprintf(stderr, "%s%s\n",
@@ -176,15 +176,15 @@ static tare_status check_usage(const struct convert_options *options, const stru
     if (!options->output && !options->dry_run)
         return TARE_FAIL(TARE_USAGE, "--output_model_dir is missing (or give --dry-run)");
     if (converter->automatic && converter->n_functions)
-        return TARE_FAIL(TARE_USAGE, "--tpu_functions auto and tpu_functions in the options exclude each other");
+        return TARE_FAIL(TARE_USAGE, "--tpu_functions auto and tpu_functions in the options are mutually exclusive");
     if (options->calibration && !converter->has_quantization)
         return TARE_FAIL(TARE_USAGE, "--calibration needs quantization_options in external_feature_configs");
     if (options->calibration && converter->quantization.n_datasets)
-        return TARE_FAIL(TARE_USAGE, "--calibration and representative_datasets exclude each other");
+        return TARE_FAIL(TARE_USAGE, "--calibration and representative_datasets are mutually exclusive");
     return TARE_OK;
 }
 
-/* The MetaGraph with the tags that the quantization asks for, where it does; else the usual one. */
+/* Loads the MetaGraph with the tags of quantization_options if they are given, otherwise the default one. */
 static tare_status load(struct tare_model **out, const struct convert_options *options,
                         const struct tare_converter_options *converter) {
     const struct tare_quantization *quantization = &converter->quantization;

@@ -30,7 +30,7 @@ static tare_status run(int argc, char *const *argv) {
     const char *names[sizeof parts / sizeof *parts], *nearest;
     if (argc < 1) {
         print_overview(stderr);
-        return TARE_FAIL(TARE_USAGE, "dataset: say info, head, make or split");
+        return TARE_FAIL(TARE_USAGE, "dataset: missing subcommand (expected info, head, make or split)");
     }
     if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0 || strcmp(argv[0], "help") == 0) {
         print_overview(stdout);
@@ -43,8 +43,8 @@ static tare_status run(int argc, char *const *argv) {
     }
     nearest = tare_nearest_name(argv[0], names);
     return TARE_FAIL(TARE_USAGE,
-                     nearest ? "dataset: there is no '%s' (did you mean '%s'?)"
-                             : "dataset: there is no '%s' (there are info, head, make and split)",
+                     nearest ? "dataset: unknown subcommand '%s' (did you mean '%s'?)"
+                             : "dataset: unknown subcommand '%s' (expected info, head, make or split)",
                      argv[0], nearest);
 }
 

@@ -111,7 +111,7 @@ static json_t *number_json(const struct tare_tensor *value, int64_t i) {
     return json_real(x);
 }
 
-/* Bytes that are no UTF-8 are escaped as the text form does. */
+/* Bytes that are not UTF-8 are escaped as in protobuf text format. */
 static json_t *text_json(const struct tare_str *text) {
     json_t *out = json_stringn(text->data, text->size);
     struct tare_strbuf escaped = { 0 };

@@ -94,7 +94,7 @@ static void print_files(const struct tare_survey *survey, struct tare_strbuf *ou
     tare_text_table_free(table);
 }
 
-/* What deserves a look. */
+/* Prints findings that the user should check. */
 static void key_notes(char *out, size_t size, const struct tare_survey *survey, const struct tare_survey_key *key) {
     int used = 0;
     out[0] = '\0';
@@ -234,7 +234,7 @@ static tare_status print_survey(const struct tare_survey *survey, bool json) {
     if (json) {
         document = survey_json(survey);
         if (!document || json_dumpf(document, stdout, JSON_INDENT(2)) != 0)
-            status = TARE_FAIL(TARE_NO_MEMORY, "out of memory for JSON (or a name is no UTF-8)");
+            status = TARE_FAIL(TARE_NO_MEMORY, "out of memory for JSON (or a name is not UTF-8)");
         json_decref(document);
         putchar('\n');
         return status;
@@ -266,7 +266,7 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
     if (options.draft && options.records.spec_path) {
-        status = TARE_FAIL(TARE_USAGE, "give either --spec or --draft-spec");
+        status = TARE_FAIL(TARE_USAGE, "--spec and --draft-spec are mutually exclusive");
         goto done;
     }
     TARE_CHECK(tare_data_options_open(&options.records));
@@ -282,7 +282,7 @@ static tare_status run(int argc, char *const *argv) {
     if (status == TARE_OK) status = print_survey(&survey, options.json);
     if (status == TARE_OK && survey.bad)
         status = survey.bad == 1 ? TARE_FAIL(TARE_CORRUPT, "%s", survey.bad_texts[0])
-                                 : TARE_FAIL(TARE_CORRUPT, "%" PRId64 " bad records; the first: %s", survey.bad,
+                                 : TARE_FAIL(TARE_CORRUPT, "%" PRId64 " invalid records; the first: %s", survey.bad,
                                              survey.bad_texts[0]);
 done:
     tare_survey_free(&survey);

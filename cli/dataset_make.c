@@ -82,7 +82,7 @@ static const struct tare_option_set set = {
     .examples = examples,
 };
 
-/* "NAME=FILE" cut up; the texts live in `memory`. */
+/* Splits "NAME=FILE"; the parts are stored in `memory`. */
 struct named_files {
     struct tare_arena memory;
     const char **names, **paths;
@@ -94,7 +94,7 @@ static tare_status cut_inputs(struct named_files *out, const struct tare_option_
     if (!out->names || !out->paths) return TARE_NO_MEMORY;
     for (size_t i = 0; i < inputs->count; i++) {
         const char *text = inputs->items[i], *equals = strchr(text, '=');
-        if (!equals || equals == text) return TARE_FAIL(TARE_USAGE, "--input %s: not NAME=FILE", text);
+        if (!equals || equals == text) return TARE_FAIL(TARE_USAGE, "--input %s: expected NAME=FILE", text);
         out->names[i] = tare_arena_strndup(&out->memory, text, (size_t)(equals - text));
         out->paths[i] = equals + 1;
         if (!out->names[i]) return TARE_NO_MEMORY;
@@ -115,11 +115,12 @@ static tare_status make_samples(struct tare_make_outcome *outcome, const struct 
                                               .interrupted = &tare_interrupted };
     struct named_files inputs = { 0 };
     tare_status status;
-    if (options->inputs.count && options->files.count) return TARE_FAIL(TARE_USAGE, "give either FILE or --input");
+    if (options->inputs.count && options->files.count)
+        return TARE_FAIL(TARE_USAGE, "FILE and --input are mutually exclusive");
     if (options->files.count)
         return tare_dataset_make(outcome, options->output, options->files.items, options->files.count,
                                  options->records.spec, options->labels, &common);
-    if (!options->inputs.count) return TARE_FAIL(TARE_USAGE, "give FILE or --input NAME=FILE.npy");
+    if (!options->inputs.count) return TARE_FAIL(TARE_USAGE, "missing input (give FILE or --input NAME=FILE.npy)");
     status = cut_inputs(&inputs, &options->inputs);
     if (status == TARE_OK)
         status = tare_dataset_make_arrays(outcome, options->output, inputs.names, inputs.paths, options->inputs.count,
@@ -128,7 +129,7 @@ static tare_status make_samples(struct tare_make_outcome *outcome, const struct 
     return status;
 }
 
-/* Which number each class of pictures got. */
+/* Prints the class index assigned to each image folder. */
 static void print_classes(const struct make_options *options) {
     for (size_t i = 0; i < options->files.count; i++) {
         struct tare_data_file *file;

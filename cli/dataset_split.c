@@ -95,7 +95,7 @@ static const struct tare_option_set set = {
 static tare_status parse_seed(uint64_t *out, const char *text) {
     char *end;
     *out = strtoull(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end) return TARE_FAIL(TARE_USAGE, "--seed %s: not a whole number", text);
+    if (*text < '0' || *text > '9' || *end) return TARE_FAIL(TARE_USAGE, "--seed %s: expected an integer", text);
     return TARE_OK;
 }
 
@@ -111,7 +111,7 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
     if ((options.parts != 0) + (options.counts != NULL) + (options.fractions != NULL) != 1) {
-        status = TARE_FAIL(TARE_USAGE, "give one of --parts, --count and --fraction");
+        status = TARE_FAIL(TARE_USAGE, "expected exactly one of --parts, --count and --fraction");
         goto done;
     }
     if (options.seed) TARE_CHECK(parse_seed(&split.seed, options.seed));

@@ -1,8 +1,8 @@
-/* What a dry run took, for commands that do all of their work but the writing. */
+/* Resource usage of a dry run, for commands that do everything except writing. */
 #ifndef TARE_CLI_DRY_RUN_H
 #define TARE_CLI_DRY_RUN_H
 
-/* A line on standard error: processor time and most memory of this process so far. */
+/* Prints CPU time and peak memory of this process to standard error. */
 void tare_dry_run_took(void);
 
 #endif

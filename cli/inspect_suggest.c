@@ -1,4 +1,5 @@
-/* tare inspect --suggest: functions for the TPU, as options to paste, and how to split what cannot go. */
+/* tare inspect --suggest: proposes functions to place on the TPU, with the command that converts the model, and lists
+ * the ops that keep a function off the TPU. */
 #include "workflow/inspection.h"
 #include "tpu/suggest.h"
 

@@ -1,4 +1,4 @@
-/* tare inspect for people. */
+/* tare inspect as text. */
 #include "convert/functions.h"
 #include "convert/saved_model.h"
 #include "workflow/inspection.h"
@@ -64,7 +64,7 @@ static void put_heading(struct tare_strbuf *out, const struct tare_function_grou
     tare_strbuf_putc(out, '\n');
 }
 
-/* Text goes out as it comes: all of it together may be as large as the model. */
+/* Prints incrementally: the whole text may be as large as the model. */
 static tare_status flush(struct tare_strbuf *text) {
     const bool failed = text->failed;
     fwrite(tare_strbuf_text(text), 1, text->size, stdout);
@@ -107,7 +107,7 @@ static tare_status print_functions(const struct tare_model *model) {
     return status;
 }
 
-/* As Python prints a list of texts: arguments first, they are nodes too. */
+/* Lists names as Python prints a list of strings, arguments first, since they are nodes as well. */
 static tare_status print_graph(const struct tare_model *model, const char *name) {
     const struct tare_graph *graph;
     TARE_TRY(inspect_find_graph(&graph, model, name));

@@ -38,7 +38,7 @@ static const struct tare_option_set set = {
     .examples = examples,
 };
 
-/* A line must not begin with a control character, and '-' must stay the '-' of options. */
+/* Escapes roff: a line must not begin with a control character, and '-' must remain an ASCII hyphen. */
 static void put_text(struct tare_strbuf *out, const char *text) {
     if (*text == '.' || *text == '\'') tare_strbuf_puts(out, "\\&");
     for (; *text; text++) {
@@ -58,7 +58,7 @@ static void put_line(struct tare_strbuf *out, const char *text) {
     tare_strbuf_putc(out, '\n');
 }
 
-/* "dataset make" -> tare-dataset-make; for "" tare. `separator` stands for a blank and behind "tare". */
+/* "dataset make" -> tare-dataset-make; "" -> tare. `separator` replaces spaces and follows "tare". */
 static void put_page_name(struct tare_strbuf *out, const char *path, const char *separator) {
     tare_strbuf_puts(out, "tare");
     if (*path) tare_strbuf_puts(out, separator);
@@ -135,9 +135,10 @@ static void put_reference(void *arg, const struct tare_command *command, const c
 }
 
 static void put_statuses(struct tare_strbuf *out) {
-    tare_strbuf_puts(out, ".SH EXIT STATUS\n"
-                          ".TP\n.B 0\nsuccess\n.TP\n.B 1\nfailure; one line on standard error says where and what\n"
-                          ".TP\n.B 2\na wrong command line\n.TP\n.B 130\nstopped by a signal, in good order\n");
+    tare_strbuf_puts(out,
+                     ".SH EXIT STATUS\n"
+                     ".TP\n.B 0\nsuccess\n.TP\n.B 1\nfailure; one line on standard error describes it\n"
+                     ".TP\n.B 2\ninvalid command line\n.TP\n.B 130\ninterrupted by a signal after an orderly stop\n");
 }
 
 static void put_command(struct tare_strbuf *out, const struct tare_command *command) {
@@ -170,16 +171,16 @@ static void put_overview(struct tare_strbuf *out) {
     put_heading(out, "", "calibrate, quantize and convert TensorFlow SavedModels for Cloud TPU inference");
     tare_strbuf_puts(out,
                      ".SH SYNOPSIS\n.B tare\n.I COMMAND\n[\\fIARGUMENT\\fR …]\n.SH DESCRIPTION\n"
-                     "Counts what values the tensors of a TensorFlow 2 SavedModel take over representative samples, "
-                     "shows what each quantization method costs in accuracy, and writes the quantized model that a "
-                     "Cloud TPU runs. Data goes to standard output, messages and progress to standard error.\n"
+                     "Collects activation statistics of a TensorFlow 2 SavedModel over representative samples, "
+                     "compares the accuracy of quantization methods, and writes the quantized model for Cloud TPU. "
+                     "Data is written to standard output, messages and progress to standard error.\n"
                      ".SH COMMANDS\n");
     tare_command_each(put_reference, out);
     put_statuses(out);
-    tare_strbuf_puts(out,
-                     ".SH ENVIRONMENT\n"
-                     ".TP\n.B NO_COLOR\nwhen set and not empty, no colours are printed\n"
-                     ".TP\n.B TARE_CPU\nthe instruction set of the kernels, in place of the best that the CPU has\n");
+    tare_strbuf_puts(
+        out, ".SH ENVIRONMENT\n"
+             ".TP\n.B NO_COLOR\nif set and not empty, output is not colored\n"
+             ".TP\n.B TARE_CPU\ninstruction set of the kernels, instead of the best one that the CPU supports\n");
 }
 
 struct writer {

@@ -101,7 +101,7 @@ static void put_signature(struct tare_strbuf *text, const struct tare_op_def *de
     put_args(text, def->outputs, def->n_outputs);
 }
 
-/* The set whose members the list has, in any order; NULL: no set. */
+/* The named dtype set with exactly the members of the list, in any order; NULL: none. */
 static const char *set_name(const struct tare_attr *allowed) {
     static const char *const names[] = { "numbertype", "realnumbertype", "quantizedtype" };
     const char *found = NULL;
@@ -142,7 +142,7 @@ static void put_dtypes(struct tare_strbuf *text, const struct tare_op_def *def) 
     }
 }
 
-/* What runs it: "fast" has a plain kernel beside it that it is tested against. */
+/* Kind of kernel: "fast" kernels are tested against a reference kernel. */
 static const char *kernel_text(const struct tare_op_def *def) {
     if (!runs_here(def)) return "no";
     if (tare_plugin_path_of(def)) return "plugin";
@@ -197,7 +197,7 @@ static void print_table(const struct tare_op_def *const *ops, size_t count) {
 
 /* ---- markdown ---- */
 
-/* In a cell of a table: code, with the bars of the table escaped (there are none in our grammar but in strings). */
+/* Text in a table cell: as code, with '|' escaped (it occurs only in strings). */
 static void put_cell(struct tare_strbuf *text, const char *cell) {
     tare_strbuf_puts(text, *cell ? " `" : " ");
     for (; *cell; cell++) {
@@ -295,7 +295,7 @@ static tare_status print_json(const struct tare_op_def *const *ops, size_t count
     failed = !root || json_dumpf(root, stdout, JSON_INDENT(1)) != 0;
     printf("\n");
     json_decref(root);
-    return failed ? TARE_FAIL(TARE_IO, "the list of ops cannot be written") : TARE_OK;
+    return failed ? TARE_FAIL(TARE_IO, "cannot write the list of ops") : TARE_OK;
 }
 
 /* ---- the command ---- */
@@ -309,12 +309,12 @@ static tare_status unknown_op(const struct tare_op_def *const *all, size_t count
         names[i] = all[i]->name;
     nearest = tare_nearest_name(name, names);
     status = TARE_FAIL(TARE_NOT_FOUND, "there is no op '%s'%s%s%s", name, nearest ? " (did you mean '" : "",
-                       nearest ? nearest : "", nearest ? "'?)" : "; an op of your own comes in with --plugin LIB.so");
+                       nearest ? nearest : "", nearest ? "'?)" : "; load a custom op with --plugin LIB.so");
     tare_free(names);
     return status;
 }
 
-/* The ops to list: those named, else those that run here, else all. */
+/* The ops to list: the named ones; otherwise those with a kernel, or all with --all. */
 static tare_status choose(const struct tare_op_def ***out, size_t *count, struct tare_arena *arena,
                           const struct ops_options *options) {
     const struct tare_op_registry *registry = tare_command_registry();
@@ -354,7 +354,7 @@ static tare_status list(const struct ops_options *options) {
     return status;
 }
 
-/* --attr alone, or --save-model alone, is for an op without inputs. */
+/* --attr or --save-model without --shape: an op without inputs. */
 static bool wants_node(const struct ops_options *options) {
     return options->shapes.count || options->attrs.count || options->save_model;
 }
@@ -363,9 +363,10 @@ static tare_status check_usage(const struct ops_options *options) {
     if (options->markdown + (options->json && !options->check_compat) + (options->check_compat != NULL) +
             wants_node(options) >
         1)
-        return TARE_FAIL(TARE_USAGE, "give one of --markdown, --json, --check-compat and --shape");
+        return TARE_FAIL(TARE_USAGE, "--markdown, --json, --check-compat and --shape are mutually exclusive");
     if (wants_node(options) && options->names.count != 1)
-        return TARE_FAIL(TARE_USAGE, "--shape, --attr and --save-model go with one OP (got %zu)", options->names.count);
+        return TARE_FAIL(TARE_USAGE, "--shape, --attr and --save-model expect exactly one OP (got %zu)",
+                         options->names.count);
     return TARE_OK;
 }
 
@@ -374,7 +375,7 @@ static tare_status show_node(const struct ops_options *options) {
     struct tare_arena arena = { 0 };
     const struct tare_op_def **ops;
     size_t count;
-    tare_status status = choose(&ops, &count, &arena, options); /* says which op was meant */
+    tare_status status = choose(&ops, &count, &arena, options); /* the error names the nearest op */
     if (status == TARE_OK)
         status = options->save_model ? tare_ops_save_model(options->save_model, tare_command_registry(), &given)
                                      : tare_ops_infer(tare_command_registry(), &given);

@@ -1,4 +1,4 @@
-/* One op on its own: asked for its outputs' shapes, or written as a model. */
+/* A single op: infers its output shapes, or writes it as a model. */
 #include "cli/ops_node.h"
 #include "interpreter/inference/infer.h"
 #include "convert/saved_model.h"
@@ -13,7 +13,7 @@
 
 /* ---- what was given ---- */
 
-/* "[2,?]", "[]"; "?" for nothing known. */
+/* "[2,?]", "[]", or "?" for an unknown shape. */
 static tare_status parse_shape(struct tare_shape *out, const char *text) {
     const char *at = text;
     *out = tare_shape_unknown();
@@ -39,7 +39,7 @@ static tare_status parse_shape(struct tare_shape *out, const char *text) {
     }
     if (!at[1]) return TARE_OK;
 bad:
-    return TARE_FAIL(TARE_USAGE, "option '--shape': '%s' is no shape (expected [2,?], [] or ?)", text);
+    return TARE_FAIL(TARE_USAGE, "option '--shape': '%s' is not a shape (expected [2,?], [] or ?)", text);
 }
 
 static tare_status set_attr(struct tare_node *node, struct tare_opspec_memory *memory, const char *text) {
@@ -49,18 +49,20 @@ static tare_status set_attr(struct tare_node *node, struct tare_opspec_memory *m
     struct tare_node from = { .n_attrs = 1 };
     if (!equals) return TARE_FAIL(TARE_USAGE, "option '--attr': '%s' is not NAME=VALUE", text);
     def = tare_op_def_find_attr(node->def, text, (size_t)(equals - text));
-    if (!def) return TARE_FAIL(TARE_USAGE, "option '--attr': the op has no attr '%.*s'", (int)(equals - text), text);
+    if (!def)
+        return TARE_FAIL(TARE_USAGE, "option '--attr': the op has no attribute '%.*s'", (int)(equals - text), text);
     equals++;
     if (def->kind == TARE_ATTR_STRING && !def->is_list && *equals != '\'' && *equals != '"')
         return tare_node_set_string(node, def->name, equals, strlen(equals));
     value = tare_opspec_parse_value(memory, def->kind, def->is_list, equals, strlen(equals));
-    if (!value) return TARE_FAIL(TARE_USAGE, "option '--attr': '%s' is no value of attr '%s'", equals, def->name);
+    if (!value)
+        return TARE_FAIL(TARE_USAGE, "option '--attr': '%s' is not a valid value of attribute '%s'", equals, def->name);
     value->name = def->name;
     from.attrs = value;
     return tare_node_copy_attrs(node, &from);
 }
 
-/* The node with its attributes, and what it takes. Inputs are still to be connected. */
+/* Creates the node with its attributes; inputs are connected later. */
 static tare_status open_node(struct tare_node **out, struct tare_graph *graph, struct tare_opspec_memory *memory,
                              const struct tare_ops_node *given, int **dtypes, struct tare_shape **shapes) {
     struct tare_arena *arena = &graph->model->arena;
@@ -73,7 +75,7 @@ static tare_status open_node(struct tare_node **out, struct tare_graph *graph, s
     TARE_TRY(tare_opdef_check_attrs(node));
     TARE_TRY(tare_opdef_input_dtypes(arena, node, dtypes, &count));
     if (count != given->shapes->count)
-        return TARE_FAIL(TARE_USAGE, "%zu input shapes (expected %zu, one --shape an input)", given->shapes->count,
+        return TARE_FAIL(TARE_USAGE, "%zu input shapes (expected %zu, one --shape per input)", given->shapes->count,
                          count);
     for (size_t i = 0; i < count; i++)
         TARE_TRY(parse_shape(&(*shapes)[i], given->shapes->items[i]));
@@ -81,7 +83,7 @@ static tare_status open_node(struct tare_node **out, struct tare_graph *graph, s
     return TARE_OK;
 }
 
-/* The name of the node's flat tensor i: its argument's, with a number for lists. */
+/* Name of the flat input or output i: that of its argument, with an index for lists. */
 static const char *tensor_name(const struct tare_node *node, size_t i, bool output) {
     const struct tare_op_arg *args = output ? node->def->outputs : node->def->inputs;
     size_t count = output ? node->def->n_outputs : node->def->n_inputs, first, size;
@@ -169,15 +171,14 @@ static tare_status build(struct tare_model *model, struct tare_opspec_memory *me
     if (!signature->inputs) return TARE_NO_MEMORY;
     for (size_t i = 0; i < given->shapes->count; i++) {
         if (tare_dtype_is_ref(dtypes[i]))
-            return TARE_FAIL(TARE_UNSUPPORTED,
-                             "input %zu is a reference: a model of the op alone has no variable for it", i);
+            return TARE_FAIL(TARE_UNSUPPORTED, "input %zu is a reference, which requires a variable", i);
         TARE_TRY(add_placeholder(&signature->inputs[i], node, i, dtypes[i], &shapes[i]));
         signature->n_inputs++;
     }
     TARE_TRY(tare_node_resolve(node));
     TARE_TRY(add_outputs(signature, node));
     if (!signature->n_outputs)
-        return TARE_FAIL(TARE_UNSUPPORTED, "%s has no output that a signature could give", given->op);
+        return TARE_FAIL(TARE_UNSUPPORTED, "%s has no output that a signature can return", given->op);
     model->signatures = signature;
     model->n_signatures = 1;
     return TARE_OK;
@@ -185,7 +186,7 @@ static tare_status build(struct tare_model *model, struct tare_opspec_memory *me
 
 /* ---- both ---- */
 
-/* path NULL: print shapes. */
+/* path NULL: prints the shapes. */
 static tare_status on_model(const char *path, const struct tare_op_registry *registry,
                             const struct tare_ops_node *given) {
     struct tare_model *model = tare_model_new(registry);

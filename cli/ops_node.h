@@ -1,4 +1,4 @@
-/* One op on its own, from the command line: its attributes and the shapes of its inputs. */
+/* A single op given on the command line by its attributes and input shapes. */
 #ifndef TARE_CLI_OPS_NODE_H
 #define TARE_CLI_OPS_NODE_H
 
@@ -7,14 +7,15 @@
 
 struct tare_ops_node {
     const char *op;
-    const struct tare_option_list *shapes; /* of the inputs: "[2,?]", "[]" or "?" each */
-    const struct tare_option_list *attrs;  /* NAME=VALUE, values as registrations write defaults (a string also bare) */
+    const struct tare_option_list *shapes; /* of the inputs: "[2,?]", "[]" or "?" */
+    const struct tare_option_list
+        *attrs; /* NAME=VALUE, with values in the syntax of op registrations (quotes around strings are optional) */
 };
 
-/* Prints what the op's shape function makes of the shapes, one line an output: name, dtype, shape. */
+/* Prints the inferred name, dtype and shape of each output, one per line. */
 tare_status tare_ops_infer(const struct tare_op_registry *registry, const struct tare_ops_node *given);
-/* Writes a SavedModel whose signature serving_default is the op: inputs and outputs by the names of its definition,
- * those of lists as NAME_0, NAME_1 … */
+/* Writes a SavedModel whose signature serving_default runs the op. Inputs and outputs have the names of the op
+ * definition; elements of lists are named NAME_0, NAME_1 … */
 tare_status tare_ops_save_model(const char *path, const struct tare_op_registry *registry,
                                 const struct tare_ops_node *given);
 

@@ -1,4 +1,4 @@
-/* An earlier list of ops against what is registered now. */
+/* Compares an earlier list of ops with the registered ones. */
 #include "cli/ops_published.h"
 #include "graph/definitions/op_compat.h"
 #include "graph/definitions/opspec.h"
@@ -13,7 +13,7 @@
 static tare_status read_items(struct tare_opspec_items *out, struct tare_arena *arena, const json_t *op,
                               const char *key) {
     const json_t *array = json_object_get(op, key);
-    if (!json_is_array(array)) return TARE_FAIL(TARE_CORRUPT, "\"%s\" is no array of specifications", key);
+    if (!json_is_array(array)) return TARE_FAIL(TARE_CORRUPT, "\"%s\" is not an array of specifications", key);
     out->texts = TARE_NEW_ARRAY(arena, const char *, json_array_size(array) + 1);
     if (!out->texts) return TARE_NO_MEMORY;
     for (size_t i = 0; i < json_array_size(array); i++) {
@@ -41,7 +41,8 @@ static tare_status open_list(json_t **root, const json_t **ops, const char *path
         return TARE_FAIL(TARE_CORRUPT, "%s: line %d, column %d: %s", path, error.line, error.column, error.text);
     *ops = json_object_get(*root, "ops");
     if (json_is_array(*ops)) return TARE_OK;
-    return TARE_FAIL(TARE_CORRUPT, "%s: is no list of ops: \"ops\" is missing ('tare ops --json' writes one)", path);
+    return TARE_FAIL(TARE_CORRUPT, "%s: not a list of ops: \"ops\" is missing (write one with 'tare ops --json')",
+                     path);
 }
 
 /* ---- comparing ---- */
@@ -63,7 +64,7 @@ static tare_status report(struct comparison *comparison, const char *op, const c
                : TARE_NO_MEMORY;
 }
 
-/* True when `list`, parted by "; ", holds the item of that length. */
+/* Whether `list`, separated by "; ", contains the item of that length. */
 static bool holds(const char *list, const char *item, size_t size) {
     for (;;) {
         const char *end = strstr(list, "; ");
@@ -74,12 +75,12 @@ static bool holds(const char *list, const char *item, size_t size) {
     }
 }
 
-/* A kernel that is gone leaves models that nobody runs. */
+/* Removing a kernel breaks models that use it. */
 static tare_status compare_kernels(struct comparison *comparison, const json_t *op, const struct tare_op_def *def) {
     const char *before = json_string_value(json_object_get(op, "kernels")), *now = tare_plugin_kernels_of(def);
     if (!json_is_true(json_object_get(op, "runs"))) return TARE_OK;
     if (!def->row || !def->row->run) return report(comparison, def->name, "Kernels removed");
-    if (!now || !*now) return TARE_OK; /* built in, or a kernel for everything */
+    if (!now || !*now) return TARE_OK; /* built in, or a kernel for all dtypes */
     if (!before || !*before)
         return report(comparison, def->name, "Kernel for every type replaced by kernels for %s", now);
     while (*before) {
@@ -136,7 +137,7 @@ tare_status tare_ops_check_published(const char *path, const struct tare_op_regi
     for (size_t i = 0; status == TARE_OK && i < json_array_size(ops); i++)
         status = tare_error_prefix(compare_op(&comparison, json_array_get(ops, i)), "%s", path);
     if (status == TARE_OK) print(&comparison, json);
-    fflush(stdout); /* what is wrong comes before the line that counts it */
+    fflush(stdout); /* print the details before the error that counts them */
     count = json_array_size(comparison.found);
     if (status == TARE_OK && count)
         status = TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: %zu change%s break%s published ops (expected none)", path, count,

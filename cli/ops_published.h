@@ -1,4 +1,4 @@
-/* An earlier list of ops, as `tare ops --json` wrote it, against what is registered now. */
+/* Compares an earlier output of `tare ops --json` with the registered ops. */
 #ifndef TARE_CLI_OPS_PUBLISHED_H
 #define TARE_CLI_OPS_PUBLISHED_H
 
@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
-/* Prints each change that breaks models made with the ops of the file at `path`, one line "Op: what" or JSON, and fails
- * with their number when there are any. Ops that are new are no change. */
+/* Prints each incompatible change since the file at `path` was written, as a line "OP: CHANGE" or as JSON, and fails
+ * with their number if there are any. New ops are compatible. */
 tare_status tare_ops_check_published(const char *path, const struct tare_op_registry *registry, bool json);
 
 #endif

@@ -1,4 +1,4 @@
-/* The libraries that --plugin named: one set a process, as shared libraries are. */
+/* The libraries given with --plugin: one set per process, like shared libraries in general. */
 #include "cli/plugins.h"
 #include "interpreter/ops/builtin.h"
 #include "base/log.h"
@@ -41,8 +41,8 @@ void tare_command_warn_of_missing_values(const struct tare_model *model, const c
     struct tare_saved_model_info info;
     tare_saved_model_info(&info, model);
     if (model->n_variables > 0 && info.checkpoint_tensors == 0)
-        tare_warn(&log, "%s has %zu variables and no checkpoint (no variables/variables.index): they have no values",
-                  path, model->n_variables);
+        tare_warn(&log, "%s has %zu variables but no checkpoint (variables/variables.index is missing)", path,
+                  model->n_variables);
 }
 
 tare_status tare_command_load_prepared(struct tare_model **out, const char *path) {

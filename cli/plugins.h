@@ -1,5 +1,5 @@
-/* --plugin, the one option that all commands share which open models or list ops: a command puts the row among its own,
- * tare_command_parse loads what it names, and the command opens models with tare_command_load. */
+/* --plugin, the option of every command that opens models or lists ops. A command includes the row in its table,
+ * tare_command_parse loads the libraries, and the command opens models with tare_command_load. */
 #ifndef TARE_CLI_PLUGINS_H
 #define TARE_CLI_PLUGINS_H
 
@@ -7,25 +7,25 @@
 #include "graph/model.h"
 #include "graph/op.h"
 
-/* The row; `type` has a member `struct tare_option_list plugins`. */
+/* The row; `type` must have a member `struct tare_option_list plugins`. */
 #define TARE_PLUGIN_OPTION(type)                                                                                       \
     {                                                                                                                  \
         .name = "plugin", .kind = TARE_OPTION_LIST, .offset = offsetof(type, plugins), .placeholder = "LIB.so",        \
-        .help = "load a shared library with custom ops"                                                                  \
+        .help = "load a shared library with custom ops"                                                                \
     }
 
-/* Loads the libraries that the row of `set`, if it has one, was given. */
+/* Loads the libraries given with --plugin, if `set` has that row. */
 tare_status tare_command_load_plugins(const void *values, const struct tare_option_set *set);
-/* The built-in ops and those of the libraries. */
+/* The built-in ops and those of the loaded libraries. */
 const struct tare_op_registry *tare_command_registry(void);
-/* Opens a SavedModel with them. */
+/* Opens a SavedModel with these ops. */
 tare_status tare_command_load(struct tare_model **out, const char *path) TARE_WARN_UNUSED;
-/* The same and prepares it (convert/prepared.h). */
+/* Opens and prepares a SavedModel (convert/prepared.h). */
 tare_status tare_command_load_prepared(struct tare_model **out, const char *path) TARE_WARN_UNUSED;
 /* A warning on standard error where the model has variables and came without a checkpoint: TensorFlow's loader allows
  * that, but more often the folder was forgotten. For commands that write a model. */
 void tare_command_warn_of_missing_values(const struct tare_model *model, const char *path);
-/* Ends the libraries, at the program's end: no model is left. */
+/* Unloads the libraries at program exit; no model may be open. */
 void tare_command_free_plugins(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* What became of each op. */
+/* Prints the quantization result for each op. */
 #include "cli/quant_report.h"
 #include "base/strbuf.h"
 #include "cli/command.h"

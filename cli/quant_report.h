@@ -1,13 +1,13 @@
-/* Telling what became of each op: what quantize and convert share. */
+/* The quantization report of quantize and convert. */
 #ifndef TARE_CLI_QUANT_REPORT_H
 #define TARE_CLI_QUANT_REPORT_H
 
 #include "eval/explain.h"
 
-/* Prints what became of each quantizable op on standard error. */
+/* Prints the result for each quantizable op to standard error. */
 void tare_print_quant_report(const struct tare_quant_report *report, const struct tare_explanation_list *layers);
 
-/* The same as JSON, with the bytes of all weights before and after. */
+/* The same as JSON, with the size of all weights in bytes before and after. */
 tare_status tare_quant_report_json(struct tare_strbuf *out, const struct tare_quant_report *report,
                                    const struct tare_explanation_list *layers, int64_t float_bytes,
                                    int64_t bytes) TARE_WARN_UNUSED;

@@ -124,18 +124,18 @@ static const struct tare_option_set set = {
     .examples = examples,
 };
 
-/* *out stays NULL where no method, rule or pass asks for samples. */
+/* Calibrates, if a method, rule or pass needs statistics; otherwise *out stays NULL. */
 static tare_status calibrate(struct tare_calibration **out, const struct tare_model *model,
                              const struct quantize_options *options, const struct tare_quantize_job *quantizing) {
     const bool hessians = options->automatic || tare_workflow_quantize_needs_hessians(quantizing);
     bool channels;
     if (!tare_workflow_quantize_needs_samples(quantizing, &channels) && !options->automatic) return TARE_OK;
     if (options->calibration && options->data.count && !hessians)
-        return TARE_FAIL(TARE_USAGE, "--calibration and --data exclude each other");
+        return TARE_FAIL(TARE_USAGE, "--calibration and --data are mutually exclusive");
     if (!options->calibration && !options->data.count && !channels && !hessians && tare_quant_is_trained(model))
         return TARE_OK;
     if (!options->calibration && !options->data.count)
-        return TARE_FAIL(TARE_USAGE, "%s needs samples: give --data FILE or --calibration FILE",
+        return TARE_FAIL(TARE_USAGE, "%s needs representative samples (give --data FILE or --calibration FILE)",
                          options->automatic     ? "--auto"
                          : channels || hessians ? "an accuracy pass"
                                                 : "static quantization");
@@ -165,7 +165,7 @@ static struct tare_variant variant_of(const struct tare_quantize_job *quantizing
                                   .choice = quantizing->algorithm };
 }
 
-/* The table on standard error; the quantization takes over what was chosen, `rules` its recipe. */
+/* Prints the table of choices to standard error, applies them to the quantization and appends the recipe to `rules`. */
 static tare_status choose(struct tare_quantize_job *quantizing, struct tare_strbuf *rules, struct tare_arena *arena,
                           const struct quantize_options *options, struct tare_calibration *calibration) {
     const struct tare_variant variant = variant_of(quantizing, options);
@@ -209,7 +209,7 @@ static tare_status add_rules(struct tare_quantize_job *quantizing, struct tare_a
     return tare_quant_recipe_read(rules, tare_strbuf_text(text), text->size, "target");
 }
 
-/* The table on standard error; the mix becomes rules of the quantization. */
+/* Prints the table to standard error and adds the chosen mix to the rules of the quantization. */
 static tare_status take_mix(struct tare_quantize_job *quantizing, struct tare_strbuf *rules, struct tare_arena *arena,
                             const struct quantize_options *options, const struct tare_mixed_precision *targeting) {
     struct tare_strbuf text = { 0 };
@@ -225,7 +225,7 @@ static tare_status take_mix(struct tare_quantize_job *quantizing, struct tare_st
     return status;
 }
 
-/* Finds which layers stay float; they become rules of the quantization. */
+/* Searches for the layers to keep in float and adds a rule for each. */
 static tare_status search_target(struct tare_quantize_job *quantizing, struct tare_strbuf *rules,
                                  struct tare_arena *arena, const struct quantize_options *options,
                                  struct tare_calibration *calibration) {
@@ -256,15 +256,16 @@ static tare_status search_target(struct tare_quantize_job *quantizing, struct ta
 
 static tare_status check_measuring(const struct quantize_options *options) {
     if (tare_workflow_mixed_precision_requested(&options->target) && !options->eval.count)
-        return TARE_FAIL(TARE_USAGE, "a target (--max-drop, --min-sqnr, --max-size) is measured: give --eval FILE");
+        return TARE_FAIL(TARE_USAGE,
+                         "a target (--max-drop, --min-sqnr, --max-size) needs evaluation records (give --eval FILE)");
     if (options->automatic && !options->data.count)
-        return TARE_FAIL(TARE_USAGE, "--auto looks at samples: give --data FILE");
+        return TARE_FAIL(TARE_USAGE, "--auto needs representative samples (give --data FILE)");
     if (options->write_recipe && !options->automatic && !tare_workflow_mixed_precision_requested(&options->target))
-        return TARE_FAIL(TARE_USAGE, "--write-recipe writes what --auto or a target led to: give one");
+        return TARE_FAIL(TARE_USAGE, "--write-recipe requires --auto or a target (--max-drop, --min-sqnr, --max-size)");
     return TARE_OK;
 }
 
-/* Rules for single layers by measuring: first what is chosen, then what a target leaves in float. */
+/* Determines per-layer rules by measurement: first --auto, then the target search. */
 static tare_status find_rules(struct tare_quantize_job *quantizing, struct tare_arena *arena,
                               const struct quantize_options *options, struct tare_calibration *calibration) {
     struct tare_strbuf rules = { 0 };
@@ -277,7 +278,7 @@ static tare_status find_rules(struct tare_quantize_job *quantizing, struct tare_
     return status;
 }
 
-/* What was made of the model, for reports. */
+/* The result of the quantization, for reports. */
 struct quantized {
     struct tare_quant_report report;
     struct tare_explanation_list layers;
@@ -294,7 +295,7 @@ static tare_status quantize(struct quantized *out, struct tare_model *model, str
     if (status == TARE_OK)
         status = tare_workflow_quantize_explain(&out->layers, arena, &out->report, quantizing, calibration);
     for (size_t i = 0; status == TARE_OK && i < out->report.n_unused_rules; i++)
-        fprintf(stderr, "tare: warning: %s: the rule matches no layer\n", out->report.unused_rules[i]);
+        fprintf(stderr, "tare: warning: %s: rule matches no layer\n", out->report.unused_rules[i]);
     for (size_t i = 0; status == TARE_OK && !options->json && i < out->report.n_warnings; i++)
         fprintf(stderr, "tare: warning: %s\n", out->report.warnings[i]);
     if (status == TARE_OK && !options->quiet && !options->json) tare_print_quant_report(&out->report, &out->layers);

@@ -1,4 +1,4 @@
-/* Ranks by environment. */
+/* Reads the rank from environment variables. */
 #include "cli/ranks.h"
 
 #include <stdlib.h>

@@ -1,16 +1,16 @@
-/* Which of the processes of an mpirun this one is, by the environment that Open MPI, MPICH and Slurm set: batch jobs
- * need no messages, only a share. */
+/* Rank and number of processes under mpirun, from the environment variables of Open MPI, MPICH and Slurm. Batch jobs
+ * exchange no messages; they only need their share of the work. */
 #ifndef TARE_CLI_RANKS_H
 #define TARE_CLI_RANKS_H
 
 struct tare_ranks {
     int rank, count; /* 0 of 1 outside of mpirun */
-    const char *run; /* tells runs apart; "" outside */
+    const char *run; /* identifies the run; "" outside of mpirun */
 };
 
 struct tare_ranks tare_ranks_of_environment(void);
-/* Makes this process, and what it starts, one by itself: for a job's process, whose commands must not join the others.
- */
+/* Removes the variables, so that this process and its children run as a single process. Used in the process of a job,
+ * whose commands must not join the other ranks. */
 void tare_ranks_leave(void);
 
 #endif

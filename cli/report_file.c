@@ -13,7 +13,7 @@ enum tare_report_kind tare_report_kind(const char *path) {
 
 tare_status tare_report_check(const char *path) {
     if (!path || tare_report_kind(path) != TARE_REPORT_UNKNOWN) return TARE_OK;
-    return TARE_FAIL(TARE_USAGE, "--report %s: the name must end in .html, .json or .csv", path);
+    return TARE_FAIL(TARE_USAGE, "--report %s: unknown format (expected .html, .json or .csv)", path);
 }
 
 tare_status tare_report_write(const char *path, const struct tare_strbuf *text) {

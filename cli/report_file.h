@@ -1,4 +1,4 @@
-/* --report FILE: the name's ending says the format. */
+/* --report FILE: the extension selects the format. */
 #ifndef TARE_CLI_REPORT_FILE_H
 #define TARE_CLI_REPORT_FILE_H
 
@@ -8,9 +8,9 @@
 enum tare_report_kind { TARE_REPORT_UNKNOWN, TARE_REPORT_HTML, TARE_REPORT_JSON, TARE_REPORT_CSV };
 
 enum tare_report_kind tare_report_kind(const char *path);
-/* TARE_USAGE unless the name ends in .html, .json or .csv; NULL is fine. */
+/* TARE_USAGE unless the name ends in .html, .json or .csv, or is NULL. */
 tare_status tare_report_check(const char *path) TARE_WARN_UNUSED;
-/* Writes the text in one go. */
+/* Writes the whole text. */
 tare_status tare_report_write(const char *path, const struct tare_strbuf *text) TARE_WARN_UNUSED;
 
 #endif

@@ -51,7 +51,8 @@ static const struct tare_option rows[] = {
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct run_options, function),
       .placeholder = "F",
-      .help = "function to call instead of a signature, given by alias or name; of several concrete functions, the one that matches the inputs' dtypes and shapes" },
+      .help = "function to call instead of a signature, given by alias or name; of several concrete functions, the one "
+              "that matches the inputs' dtypes and shapes" },
     { .name = "output-dir",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct run_options, output_dir),
@@ -212,7 +213,7 @@ static tare_status read_arrays(struct arrays *out, const struct tare_option_list
         const char *equals = strchr(inputs->items[i], '=');
         char *key;
         if (!equals || equals == inputs->items[i])
-            return TARE_FAIL(TARE_USAGE, "--input %s: not NAME=FILE", inputs->items[i]);
+            return TARE_FAIL(TARE_USAGE, "--input %s: expected NAME=FILE", inputs->items[i]);
         key = tare_strdup(inputs->items[i]);
         if (!key) return TARE_NO_MEMORY;
         key[equals - inputs->items[i]] = '\0';
@@ -237,7 +238,7 @@ static tare_status check_names(const struct arrays *arrays, const struct tare_si
             tare_signature_feed(&feed, signature, k);
             tare_strbuf_printf(&names, "%s%s", k ? ", " : "", feed.name);
         }
-        tare_status status = TARE_FAIL(TARE_USAGE, "--input %s: there is no such input (%s has %s)", arrays->keys[i],
+        tare_status status = TARE_FAIL(TARE_USAGE, "--input %s: unknown input (%s has %s)", arrays->keys[i],
                                        signature->key, count ? tare_strbuf_text(&names) : "none");
         tare_strbuf_free(&names);
         return status;
@@ -281,7 +282,7 @@ static tare_status run_arrays(struct run_state *state, const struct arrays *arra
 
 /* ---- what to run ---- */
 
-/* The function is picked by the arrays, or by the first record. */
+/* Selects the concrete function that matches the arrays or the first record. */
 static tare_status pick_function(struct run_state *state, const struct arrays *arrays) {
     const struct run_options *options = state->options;
     struct tare_call_arguments given = { arrays->keys, arrays->values, arrays->count };
@@ -305,7 +306,7 @@ done:
     return tare_error_prefix(status, "%s", options->model);
 }
 
-/* Lines become parts of one: "a\nb\n" is "a; b". */
+/* Joins lines: "a\nb\n" becomes "a; b". */
 static void join_lines(struct tare_strbuf *text) {
     struct tare_strbuf joined = { 0 };
     for (size_t i = 0; i + 1 < text->size; i++) {
@@ -318,7 +319,7 @@ static void join_lines(struct tare_strbuf *text) {
     *text = joined;
 }
 
-/* A signature with the outputs asked for, in that order. */
+/* A signature with only the requested outputs, in that order. */
 static tare_status choose_outputs(struct run_state *state) {
     const struct tare_option_list *names = &state->options->outputs;
     const struct tare_signature *all = state->signature;
@@ -334,10 +335,9 @@ static tare_status choose_outputs(struct run_state *state) {
         while (k < all->n_outputs && strcmp(all->outputs[k].key, names->items[i]) != 0)
             tare_strbuf_printf(&known, "%s%s", k ? ", " : "", all->outputs[k].key), k++;
         if (k < all->n_outputs) chosen->outputs[chosen->n_outputs++] = all->outputs[k];
-        const tare_status status = k < all->n_outputs
-                                       ? TARE_OK
-                                       : TARE_FAIL(TARE_USAGE, "--output %s: there is no such output (%s has %s)",
-                                                   names->items[i], all->key, tare_strbuf_text(&known));
+        const tare_status status = k < all->n_outputs ? TARE_OK
+                                                      : TARE_FAIL(TARE_USAGE, "--output %s: unknown output (%s has %s)",
+                                                                  names->items[i], all->key, tare_strbuf_text(&known));
         tare_strbuf_free(&known);
         TARE_TRY(status);
     }
@@ -345,7 +345,7 @@ static tare_status choose_outputs(struct run_state *state) {
     return TARE_OK;
 }
 
-/* A model with state runs on one worker: with more the answers are another model's, though always the same ones. */
+/* Stateful models run on one worker, since records must update the state in order. */
 static void choose_workers(struct run_state *state) {
     const struct run_options *options = state->options;
     struct tare_strbuf found = { 0 };
@@ -355,8 +355,8 @@ static void choose_workers(struct run_state *state) {
     join_lines(&found);
     if (state->stateful) {
         if (!options->threads) state->threads = 1;
-        tare_note(&state->log, "%s keeps state from record to record (%s): %s", state->signature->key,
-                  tare_strbuf_text(&found), state->threads > 1 ? "each worker has its own" : "it runs on one worker");
+        tare_note(&state->log, "%s is stateful (%s): %s", state->signature->key, tare_strbuf_text(&found),
+                  state->threads > 1 ? "each worker has its own" : "it runs on one worker");
     }
     if (!options->data.count || options->trace) state->threads = 1;
     tare_strbuf_free(&found);
@@ -375,7 +375,7 @@ static tare_status prepare(struct run_state *state, struct arrays *arrays) {
     if (options->outputs.count) TARE_TRY(choose_outputs(state));
     TARE_TRY(tare_session_check_ops(state->model, state->signature));
     choose_workers(state);
-    session.op_threads = tare_cpu_count() / state->threads; /* the workers share the processors */
+    session.op_threads = tare_cpu_count() / state->threads; /* the workers divide the processors */
     TARE_TRY(tare_run_outputs_new(&state->outputs, state->signature, options->output_dir, options->json,
                                   options->per_record));
     return tare_sessions_new(&state->sessions, state->threads, state->model, &session);
@@ -401,9 +401,11 @@ static tare_status report(const struct run_state *state, double seconds) {
 }
 
 static tare_status check_usage(const struct run_options *options) {
-    if (options->data.count && options->inputs.count) return TARE_FAIL(TARE_USAGE, "give either --data or --input");
-    if (options->signature && options->function) return TARE_FAIL(TARE_USAGE, "give either --signature or --function");
-    if (options->per_record && !options->output_dir) return TARE_FAIL(TARE_USAGE, "--per-record needs --output-dir");
+    if (options->data.count && options->inputs.count)
+        return TARE_FAIL(TARE_USAGE, "--data and --input are mutually exclusive");
+    if (options->signature && options->function)
+        return TARE_FAIL(TARE_USAGE, "--signature and --function are mutually exclusive");
+    if (options->per_record && !options->output_dir) return TARE_FAIL(TARE_USAGE, "--per-record requires --output-dir");
     return TARE_OK;
 }
 

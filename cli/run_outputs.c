@@ -1,4 +1,4 @@
-/* Writing what a run gives. */
+/* Writes the outputs of a run to .npy and .txt files, or prints a few values. */
 #include "cli/run_outputs.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -9,13 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One output: rows of one shape, or text. */
+/* One output file: rows of one shape, or strings. */
 struct sink {
     const struct tare_binding *binding;
     struct tare_npy_writer *npy;
     struct tare_output_file text;
     char *path;
-    int dtype; /* TARE_DT_INVALID until a value came */
+    int dtype; /* TARE_DT_INVALID before the first value */
     bool is_text, open, stacked;
     struct tare_shape row;
 };
@@ -23,12 +23,12 @@ struct sink {
 struct tare_run_outputs {
     const char *directory;
     bool silent, per_record;
-    int64_t records; /* taken so far */
+    int64_t records; /* so far */
     struct sink *sinks;
     size_t count;
 };
 
-/* "/" in names is written "__". */
+/* "/" in names becomes "__". */
 static char *output_path(const char *directory, const char *key, const char *ending) {
     struct tare_strbuf name = { 0 };
     char *path;
@@ -71,7 +71,7 @@ static tare_status open_sink(struct sink *sink, const char *directory, const str
     return status;
 }
 
-/* As Python writes bytes: printable ASCII as it is, \\, \t, \n, \r, and \xhh for the rest. */
+/* As Python prints bytes: printable ASCII unchanged, \\, \t, \n, \r, and \xhh for the rest. */
 static void escape(struct tare_strbuf *line, const struct tare_str *text) {
     for (size_t i = 0; i < text->size; i++) {
         unsigned char c = (unsigned char)text->data[i];
@@ -119,7 +119,8 @@ static tare_status check_row(const struct sink *sink, const struct tare_tensor *
         row.rank--;
     }
     if (tare_shape_equal(&row, &sink->row)) return TARE_OK;
-    return TARE_FAIL(TARE_SHAPE, "output %s: rows of shape %s and of %s cannot go into one array (--per-record)",
+    return TARE_FAIL(TARE_SHAPE,
+                     "output %s: rows of shape %s and of %s cannot be stored in one array (use --per-record)",
                      sink->binding->key, tare_shape_text(expected, &sink->row), tare_shape_text(got, &row));
 }
 
@@ -130,7 +131,7 @@ static tare_status write_output(struct sink *sink, const char *directory, const 
     return tare_npy_append(sink->npy, value);
 }
 
-/* The record's own file, at once. */
+/* Writes the record's own file. */
 static tare_status write_record(struct sink *sink, const char *directory, int64_t record,
                                 const struct tare_tensor *value) {
     char ending[48];
@@ -150,7 +151,7 @@ static tare_status write_record(struct sink *sink, const char *directory, int64_
     return status;
 }
 
-/* A few values, for a look without files. */
+/* Prints the first values. */
 static void print_value(const struct tare_binding *binding, const struct tare_tensor *value) {
     enum { SHOWN = 12 };
     char shape[TARE_SHAPE_TEXT_SIZE];

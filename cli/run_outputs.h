@@ -6,22 +6,22 @@
 
 struct tare_run_outputs;
 
-/* `directory` NULL: values are printed, or nothing is done with them when `silent`. Files are made as the first values
- * come. `per_record`: each record has files of its own, <output>.recN.npy, of the shape that it has. */
+/* `directory` NULL: prints values, or discards them if `silent`. Files are created with the first values.
+ * `per_record`: writes separate files <output>.recN.npy for each record, with the record's own shape. */
 tare_status tare_run_outputs_new(struct tare_run_outputs **out, const struct tare_signature *signature,
                                  const char *directory, bool silent, bool per_record);
-/* One record's values, in the signature's order. */
+/* Adds the outputs of one record, in signature order. */
 tare_status tare_run_outputs_take(struct tare_run_outputs *outputs, const struct tare_tensor *values);
-/* Moves all files to their places. */
+/* Renames all files to their final names. */
 tare_status tare_run_outputs_commit(struct tare_run_outputs *outputs);
-/* Takes away what was not committed. NULL is fine. */
+/* Removes uncommitted files. NULL is allowed. */
 void tare_run_outputs_free(struct tare_run_outputs *outputs);
 
-/* What was written of output i; `path` is NULL when there is no file, the dtype invalid when no value came. */
+/* Describes output i. `path` is NULL if no file was written; the dtype is TARE_DT_INVALID if there was no value. */
 struct tare_run_output {
     const char *key, *path;
     int dtype;
-    struct tare_shape row; /* of one record; without the first dimension where rows are concatenated */
+    struct tare_shape row; /* of one record; without the first dimension if rows are concatenated */
     bool stacked;
 };
 void tare_run_outputs_describe(struct tare_run_output *out, const struct tare_run_outputs *outputs, size_t i);

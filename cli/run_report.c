@@ -22,14 +22,14 @@ static int by_op(const void *a, const void *b) {
     return strcmp(x->node->op, y->node->op);
 }
 
-/* Rows of one time in the order of their names: the table is the same each time but for the times. */
+/* Rows with equal times are ordered by name, so that the table is deterministic except for the times. */
 static int by_time(const void *a, const void *b) {
     const struct tare_profile_row *x = a, *y = b;
     if (x->nanoseconds != y->nanoseconds) return x->nanoseconds < y->nanoseconds ? 1 : -1;
     return strcmp(x->node->name, y->node->name);
 }
 
-/* Sorts, adds up neighbours that compare equal, and gives how many are left. */
+/* Sorts, merges neighbours that compare equal, and returns the number of rows left. */
 static size_t add_up(struct tare_profile_row *rows, size_t count, int (*compare)(const void *, const void *)) {
     size_t kept = 0;
     if (!count) return 0;
@@ -101,7 +101,7 @@ static json_t *shape_json(const struct tare_shape *shape, bool open_first) {
     return dims;
 }
 
-/* Each record's shape; null stands for a first dimension along which records are concatenated. */
+/* The shape of one record; null is a first dimension along which records are concatenated. */
 static json_t *outputs_json(const struct tare_run_outputs *outputs, size_t count) {
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++) {

@@ -1,4 +1,4 @@
-/* What tare run tells of a run: the profile, and the summary in JSON. */
+/* The profile and the JSON summary of tare run. */
 #ifndef TARE_CLI_RUN_REPORT_H
 #define TARE_CLI_RUN_REPORT_H
 
@@ -14,18 +14,18 @@ struct tare_run_summary {
     size_t n_outputs;
 };
 
-/* Time by op kind and by node of all sessions together, slowest first. */
+/* Time by op type and by node over all sessions, slowest first. */
 struct tare_run_profile {
-    struct tare_profile_row *nodes, *ops; /* of an op: `node` is one of its nodes */
+    struct tare_profile_row *nodes, *ops; /* of an op type: `node` is one of its nodes */
     size_t n_nodes, n_ops;
     int64_t nanoseconds;
 };
 /* Arena memory. */
 tare_status tare_run_profile_make(struct tare_run_profile *out, struct tare_arena *arena,
                                   struct tare_session *const *sessions, int count);
-/* Two tables on standard error. */
+/* Prints two tables to standard error. */
 void tare_run_profile_print(const struct tare_run_profile *profile);
-/* One JSON object on standard output; `profile` may be NULL. */
+/* Prints one JSON object to standard output; `profile` may be NULL. */
 tare_status tare_run_summary_print(const struct tare_run_summary *summary, const struct tare_run_outputs *outputs,
                                    const struct tare_run_profile *profile);
 

@@ -111,7 +111,7 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(tare_calibration_report_make(&report, calibration, tare_strbuf_text(&title), &expected));
     report.text_width = tare_command_width(stdout);
     if (options.tensors && report.n_tensors == 0)
-        status = TARE_FAIL(TARE_NOT_FOUND, "no tensor's name matches '%s' (%zu tensors are there)", options.tensors,
+        status = TARE_FAIL(TARE_NOT_FOUND, "no tensor name matches '%s' (%zu tensors in the file)", options.tensors,
                            calibration->n_tensors);
     else
         status = print(&report, &options);

@@ -1,4 +1,4 @@
-/* Cutting "serve,tpu" at its commas. */
+/* Splits "serve,tpu" at its commas. */
 #include "cli/tags.h"
 #include "base/alloc.h"
 

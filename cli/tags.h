@@ -5,7 +5,7 @@
 #include "base/option.h"
 #include "convert/saved_model.h"
 
-/* The row; `type` has a member `const char *tags`. */
+/* The row; `type` must have a member `const char *tags`. */
 #define TARE_TAGS_OPTION(type)                                                                                         \
     {                                                                                                                  \
         .name = "tags", .kind = TARE_OPTION_STRING, .offset = offsetof(type, tags), .placeholder = "TAG,…",            \
@@ -16,7 +16,7 @@ struct tare_command_tags {
     char *text;
     const char **items;
 };
-/* Sets options->tags from the option's text (NULL: not given). The tags live until tare_command_tags_free. */
+/* Sets options->tags from the option's text (NULL: not given). The tags are valid until tare_command_tags_free. */
 tare_status tare_command_tags_set(struct tare_command_tags *tags, struct tare_saved_model_options *options,
                                   const char *text) TARE_WARN_UNUSED;
 void tare_command_tags_free(struct tare_command_tags *tags);

@@ -13,7 +13,7 @@
 
 /* ---- joining ---- */
 
-/* How many processes the launcher says there are, before any MPI is touched. */
+/* Number of processes according to the launcher, without calling MPI. */
 static int announced_size(void) {
     static const char *const names[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -23,7 +23,7 @@ static int announced_size(void) {
     return 1;
 }
 
-/* Beside the program, as it is built; or where it is installed. */
+/* In the folder of the program, as built, or in the installed library folder. */
 static void *open_library(void) {
     static const char *const places[] = { "", "../" TARE_LIBRARY_FOLDER "/tare/" };
     char program[PATH_MAX], path[PATH_MAX + sizeof TARE_LIBRARY_FOLDER + 64];
@@ -34,7 +34,7 @@ static void *open_library(void) {
     void *library = NULL;
     for (size_t i = 0; folder && !library && i < sizeof places / sizeof *places; i++) {
         snprintf(path, sizeof path, "%s/%stare-mpi.so", folder, places[i]);
-        library = dlopen(path, RTLD_NOW | RTLD_GLOBAL); /* Open MPI's own plugins look for its symbols */
+        library = dlopen(path, RTLD_NOW | RTLD_GLOBAL); /* Open MPI's plugins resolve their symbols against it */
     }
     tare_free(folder);
     return library;
@@ -52,7 +52,7 @@ tare_status tare_team_begin(struct tare_team *out) {
             "%d processes were started together, but tare was built without MPI (give each its --shard I/N, "
             "then tare merge)",
             announced);
-    if (backend->begin(&out->rank, &out->size) != 0) return TARE_FAIL(TARE_INTERNAL, "MPI cannot be started");
+    if (backend->begin(&out->rank, &out->size) != 0) return TARE_FAIL(TARE_INTERNAL, "cannot start MPI");
     out->backend = backend;
     if (out->size == announced) return TARE_OK;
     return TARE_FAIL(TARE_UNSUPPORTED,
@@ -62,7 +62,7 @@ tare_status tare_team_begin(struct tare_team *out) {
 }
 
 void tare_team_end(struct tare_team *team) {
-    if (team->backend) team->backend->end(); /* the library stays: MPI does not like to be unloaded */
+    if (team->backend) team->backend->end(); /* the library stays loaded: MPI does not support unloading */
     *team = (struct tare_team){ 0 };
 }
 
@@ -72,7 +72,7 @@ bool tare_team_stopped(const struct tare_team *team) {
     return team->backend && team->backend->heard() != 0;
 }
 
-/* One byte of status, then the calibration or the error text. */
+/* Message: one status byte, then the calibration or the error text. */
 static tare_status tell(const struct tare_team *team, tare_status status, const struct tare_calibration *calibration) {
     struct tare_strbuf message = { 0 };
     tare_strbuf_putc(&message, (char)status);
@@ -80,7 +80,7 @@ static tare_status tell(const struct tare_team *team, tare_status status, const 
         tare_strbuf_puts(&message, tare_error_text());
     else if (tare_calibration_encode(&message, calibration) != TARE_OK)
         message.failed = true;
-    if (message.failed) { /* so that rank 0 does not wait for ever */
+    if (message.failed) { /* otherwise rank 0 would wait forever */
         const char short_of_memory = TARE_NO_MEMORY;
         status = team->backend->send(&short_of_memory, 1) == 0 ? TARE_OK : TARE_NO_MEMORY;
     } else {
@@ -107,10 +107,10 @@ static tare_status hear(struct tare_calibration *calibration, const struct tare_
     size_t size = 0;
     tare_status status = TARE_IO;
     if (team->backend->receive(&message, &size, from) == 0) {
-        ((char *)message)[size] = '\0'; /* there is room for it */
+        ((char *)message)[size] = '\0'; /* its size was checked above */
         status = take(calibration, message, size);
     } else {
-        TARE_FAIL(TARE_IO, "nothing can be received");
+        TARE_FAIL(TARE_IO, "cannot receive from the other ranks");
     }
     team->backend->release(message);
     return tare_error_prefix(status, "rank %d", from);

@@ -42,7 +42,7 @@ static const struct tare_option_set set = {
     .examples = examples,
 };
 
-/* A text of bytes that may be no UTF-8. */
+/* A JSON string from bytes that may not be UTF-8. */
 static json_t *text_json(const char *text, size_t size) {
     struct tare_strbuf escaped = { 0 };
     json_t *value = json_stringn(text, size);

@@ -1,4 +1,9 @@
-/* Choosing by measuring: few whole models for what holds for all layers, then layer by layer where one does badly. */
+/* Automatic choice of quantization settings by measurement.
+ *
+ * First the settings of the whole model: each candidate algorithm and accuracy pass is measured as one whole model and
+ * kept if the SQNR of the first output improves enough. Then single layers: a layer with a poor SQNR when quantized
+ * alone, or with a large share of the total noise, gets its own algorithm, method, granularity or bit width, cheapest
+ * first. Overrides that do not improve the whole model are reverted. */
 #include "workflow/autotune.h"
 #include "base/progress.h"
 #include "base/strbuf.h"
@@ -16,23 +21,22 @@ static const char *const pass_lists[] = { "", "bias_correction", "gptq,bias_corr
                                           "weight_clipping,gptq,bias_correction", "smooth_quant,gptq,bias_correction" };
 enum { N_ALGORITHMS = sizeof algorithms / sizeof *algorithms, N_PASSES = sizeof pass_lists / sizeof *pass_lists };
 
-static const double WORTH_ALGORITHM = 0.1; /* dB that another algorithm must gain over the one before it in the list */
-static const double WORTH_PASS = 0.5;      /* the same for passes, which may cost operations */
-static const double WORTH_INPUT = 0.5;     /* for a layer's own algorithm, on the values of its input */
-static const double WORTH_EXCEPTION = 3;   /* half a bit, of the layer alone: for all that costs speed or size */
-static const double POOR_DB = 15;          /* a layer that has less alone is looked at */
-static const double LARGE_SHARE = 0.4;     /* and one that makes so much of all layers' noise … */
-static const double MOST_OF_NOISE =
-    0.95;                             /* where all layers together have less than POOR_DB: those that make most of it */
-static const double FINE_DB = 30;     /* … unless it has so much alone */
-static const double HOPELESS_DB = 10; /* below it, and with nothing that helps, a layer stays float */
+static const double WORTH_ALGORITHM = 0.1; /* dB by which an algorithm must improve on the previous one of the list */
+static const double WORTH_PASS = 0.5;      /* the same for passes, which may add operations */
+static const double WORTH_INPUT = 0.5;     /* for a per-layer algorithm, measured on the values of the layer's input */
+static const double WORTH_EXCEPTION = 3;   /* half a bit, for the layer alone: for overrides that cost speed or size */
+static const double POOR_DB = 15;          /* a layer with a lower SQNR alone is examined */
+static const double LARGE_SHARE = 0.4;     /* so is a layer with at least this share of the total noise … */
+static const double MOST_OF_NOISE = 0.95;  /* if all layers together have less than POOR_DB: the largest contributors */
+static const double FINE_DB = 30;          /* … unless its SQNR alone is at least this */
+static const double HOPELESS_DB = 10;      /* a layer below this that no override improves stays float */
 
 struct choosing {
     struct tare_autotune *out;
     const struct tare_autotune_task *task;
     struct tare_runner_options runner;
-    struct tare_comparison comparison;      /* its first row is float */
-    const struct tare_autotune_layer *only; /* the one that is quantized; NULL: all */
+    struct tare_comparison comparison;      /* the first row is the float model */
+    const struct tare_autotune_layer *only; /* the only layer to quantize; NULL: all */
 };
 
 void tare_workflow_autotune_free(struct tare_autotune *automatic) {
@@ -47,7 +51,7 @@ static bool is_wanted(void *arg, const struct tare_graph *graph, const struct ta
     return !c->only || (strcmp(c->only->node, op->name) == 0 && strcmp(c->only->function, graph->name) == 0);
 }
 
-/* The variant as it is chosen by now: algorithm and passes for all, rules for layers of their own. */
+/* The variant with the current choices: algorithm and passes of the model, and a rule for each override. */
 static tare_status make_variant(struct tare_variant *out, struct choosing *c, struct tare_arena *arena) {
     struct tare_quant_recipe *recipe;
     struct tare_strbuf text = { 0 };
@@ -76,7 +80,7 @@ static tare_status run_model(double *db, struct choosing *c, const struct tare_m
     return TARE_OK;
 }
 
-/* The report's texts are the model's. */
+/* The report's texts belong to the model. */
 static tare_status note_layers(struct tare_autotune *out, const struct tare_quant_report *report) {
     out->layers = TARE_NEW_ARRAY(&out->arena, struct tare_autotune_layer, report->count + 1);
     if (!out->layers) return TARE_NO_MEMORY;
@@ -96,7 +100,7 @@ static tare_status note_layers(struct tare_autotune *out, const struct tare_quan
     return TARE_OK;
 }
 
-/* `only`: the one layer that is quantized; NULL: all. The first model tells which layers there are. */
+/* `only`: the only layer to quantize; NULL: all. The first model determines the list of layers. */
 static tare_status measure(double *db, struct choosing *c, const struct tare_autotune_layer *only) {
     struct tare_quant_report report;
     struct tare_variant variant;
@@ -164,7 +168,7 @@ static tare_status choose_passes(struct choosing *c) {
 
 /* ---- an algorithm for each layer ---- */
 
-/* SQNR of a layer's input on the grid that an algorithm makes; false: it was not observed. */
+/* SQNR of a layer's input quantized to the range of an algorithm; false if the input was not observed. */
 static bool input_db(double *db, const struct choosing *c, const struct tare_autotune_layer *layer,
                      const char *algorithm) {
     struct tare_qscheme scheme = tare_qscheme_activation;
@@ -189,7 +193,7 @@ static bool input_db(double *db, const struct choosing *c, const struct tare_aut
     return found;
 }
 
-/* The layer's best algorithm by the values of its input, where it is worth it; NULL: that of all. */
+/* The best algorithm for the values of the layer's input, if it gains enough; NULL: the model's algorithm. */
 static const char *own_algorithm(struct choosing *c, const struct tare_autotune_layer *layer, double *db,
                                  double *before) {
     const char *best = NULL;
@@ -204,7 +208,7 @@ static const char *own_algorithm(struct choosing *c, const struct tare_autotune_
     return best;
 }
 
-/* All at once; they stay when the output is the better for it. */
+/* Applies all of them at once, and keeps them if the SQNR of the output improves. */
 static tare_status choose_own_algorithms(struct choosing *c) {
     struct tare_autotune *out = c->out;
     bool any = false;
@@ -238,7 +242,7 @@ static double noise_of(const struct tare_autotune_layer *layer) {
     return pow(10, -layer->alone_db / 10);
 }
 
-/* One exception: takes over from `other` when the layer alone gains enough. */
+/* One override: takes the settings of `other` if the layer alone gains enough. */
 static tare_status try_exception(bool *taken, struct choosing *c, struct tare_autotune_layer *layer,
                                  const struct tare_autotune_layer *other, const char *what) {
     const struct tare_autotune_layer before = *layer;
@@ -252,7 +256,7 @@ static tare_status try_exception(bool *taken, struct choosing *c, struct tare_au
     return layer->why ? TARE_OK : TARE_NO_MEMORY;
 }
 
-/* From what costs nothing to what costs most. */
+/* From no cost at inference to the highest cost. */
 static tare_status find_exception(struct choosing *c, struct tare_autotune_layer *layer) {
     const struct tare_quant_setting *setting = &c->task->variant->quantization.options.setting;
     struct tare_autotune_layer other = *layer;
@@ -283,7 +287,7 @@ static tare_status find_exception(struct choosing *c, struct tare_autotune_layer
     return layer->why ? TARE_OK : TARE_NO_MEMORY;
 }
 
-/* Layers that make less noise than this one. */
+/* Number of layers with less noise than this one. */
 static double noise_below(const struct tare_autotune *a, const struct tare_autotune_layer *layer) {
     double noise = 0;
     for (size_t i = 0; i < a->count; i++)
@@ -320,7 +324,7 @@ static tare_status choose_exceptions(struct choosing *c) {
     return TARE_OK;
 }
 
-/* Exceptions go again where the whole is not the better for them. */
+/* Reverts overrides that do not improve the whole model. */
 static tare_status confirm(struct choosing *c) {
     struct tare_autotune *out = c->out;
     bool any = false;
@@ -346,7 +350,7 @@ static tare_status confirm(struct choosing *c) {
 static tare_status choose(struct choosing *c) {
     const bool ranges = c->task->variant->quantization.options.setting.method->needs_ranges;
     TARE_TRY(measure_float(c));
-    TARE_TRY(measure(&c->out->plain_db, c, NULL)); /* as it would be without any choice */
+    TARE_TRY(measure(&c->out->plain_db, c, NULL)); /* without any choice */
     c->out->db = c->out->plain_db;
     TARE_TRY(choose_passes(c));
     if (ranges) TARE_TRY(choose_algorithm(c));
@@ -356,7 +360,7 @@ static tare_status choose(struct choosing *c) {
     return make_variant(&c->out->variant, c, &c->out->arena);
 }
 
-/* The files of the signature; the groups' memory is the runner's. */
+/* The files of the signature; the runner owns the memory of the groups. */
 static tare_status find_samples(struct choosing *c, struct tare_data_groups *groups) {
     enum { BATCH = 8 };
     const struct tare_autotune_task *task = c->task;
@@ -374,7 +378,7 @@ static tare_status find_samples(struct choosing *c, struct tare_data_groups *gro
                                                       .limit = TARE_AUTOTUNE_RECORDS,
                                                       .batch = BATCH,
                                                       .interrupted = task->interrupted };
-    if (!c->runner.n_paths) status = TARE_FAIL(TARE_USAGE, "there are no samples of signature '%s'", signature->key);
+    if (!c->runner.n_paths) status = TARE_FAIL(TARE_USAGE, "no samples of signature '%s'", signature->key);
 done:
     tare_model_free(model);
     return status;
@@ -390,7 +394,7 @@ tare_status tare_workflow_autotune_choose(struct tare_autotune *out, const struc
     tare_status status;
     *out = (struct tare_autotune){ .passes = "" };
     if (task->variant->quantization.options.recipe)
-        return TARE_FAIL(TARE_USAGE, "--auto makes a recipe of its own: leave --recipe out");
+        return TARE_FAIL(TARE_USAGE, "--auto and --recipe are mutually exclusive");
     out->method = setting->method->name;
     if (setting->method->needs_ranges) out->algorithm = task->variant->algorithm;
     c.comparison.progress = tare_progress_new(&progress);

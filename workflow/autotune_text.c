@@ -1,4 +1,4 @@
-/* What was chosen, as a table and as a recipe. */
+/* Prints the automatic choices as a table and as a recipe. */
 #include "base/text_table.h"
 #include "workflow/autotune.h"
 #include "quant/recipe.h"

@@ -1,4 +1,5 @@
-/* From files of samples to a calibration. */
+/* Calibrates a prepared model: finds the files of each signature, lists the tensors to observe, and runs the records
+ * through calib/engine.h. A saved state is resumed only if model, files and settings are the same. */
 #include "workflow/calibrate.h"
 #include "base/alloc.h"
 #include "base/progress.h"
@@ -48,7 +49,7 @@ static bool wants_quantizable(void *arg, const struct tare_node *node, size_t ou
     return c->n_wanted && bsearch(&edge, c->expected, c->n_wanted, sizeof edge, compare_edges);
 }
 
-/* The nodes through which a function is called are no part of the model. */
+/* Nodes that were added to call a function are not part of the model. */
 static bool is_scaffold(const struct tare_signature *callee, const struct tare_node *node) {
     for (size_t i = 0; callee && i < callee->n_inputs; i++)
         if (callee->inputs[i].edge.node == node) return true;
@@ -70,8 +71,8 @@ static bool wants_hessian(void *arg, const struct tare_node *node, size_t output
 
 /* ---- setting up ---- */
 
-/* The files by a hash: there may be thousands. Threads, batches and the number of bad records do not change a result.
- */
+/* Describes the task by a hash of the file names, of which there may be thousands. Threads, batch size and max_bad are
+ * left out, because they do not affect the result. */
 static tare_status describe_task(struct tare_calibrate_job *c) {
     const struct tare_calibrate_options *options = c->options;
     struct tare_strbuf text = { 0 };
@@ -180,7 +181,7 @@ static void advance(void *arg, int64_t records) {
     if (shown->options->tick) shown->options->tick(shown->options->tick_arg);
 }
 
-/* `source`: what the files are read by; NULL for samples of the caller's. */
+/* `source` reads the files; NULL if the caller provides the samples. */
 static tare_status run_samples(struct tare_calibration *calibration, struct tare_calibration_outcome *outcome,
                                const struct tare_calibrate_job *c, const struct tare_data_group *group,
                                const struct tare_sample_source *samples, const struct tare_source_options *source) {
@@ -205,8 +206,8 @@ static tare_status run_samples(struct tare_calibration *calibration, struct tare
     return status;
 }
 
-/* Decoded samples that wait: two rounds of all workers. They may be large. One worker decodes plain samples itself:
- * handing them over costs more. */
+/* Number of decoded samples to queue: two per worker, since samples may be large. A single worker decodes plain samples
+ * itself, which is faster than handing them over. */
 static size_t samples_ahead(const struct tare_calibrate_options *options) {
     enum { LEAST = 4, MOST = 256, AUTO = 8 };
     const int threads = options->threads > 0 ? options->threads : tare_cpu_count();
@@ -301,7 +302,7 @@ tare_status tare_workflow_calibrate_read_only(struct tare_calibration *calibrati
 
 static tare_status count_hessians(struct tare_hessians *hessians, const struct tare_model *model,
                                   const struct tare_calibrate_options *options) {
-    struct tare_calibration *scratch = NULL; /* notes which records were looked at */
+    struct tare_calibration *scratch = NULL; /* records which records were observed */
     struct tare_calibrate_outcome outcome;
     struct tare_calibrate_job job;
     tare_status status;

@@ -1,4 +1,5 @@
-/* From files of samples to a calibration: what calibrate, quantize, convert and compare share. */
+/* Calibration from files of samples, shared by calibrate, quantize, convert and compare: open a job on a prepared
+ * model, start or resume a calibration, run it, close the job. tare_workflow_calibrate does all of it in one call. */
 #ifndef TARE_WORKFLOW_CALIBRATE_H
 #define TARE_WORKFLOW_CALIBRATE_H
 
@@ -12,97 +13,97 @@
 
 struct tare_edge_list; /* quant/rewrite.h */
 
-/* Zero it for the defaults. Everything in it is borrowed. */
+/* Zero-initialize for the defaults. Everything is borrowed. */
 struct tare_calibrate_options {
-    const char *signature;               /* of files that name none; NULL: serving_default, or the only one */
-    const struct tare_signature *callee; /* instead of one of the model's own: that of a function; NULL: none */
-    const uint64_t *fingerprint;         /* of the model before the callee's call was added; NULL: as it is now */
-    /* What quantization asks for, from before that, too: a call adds arguments of unknown shape to what its function is
-     * known to get, and a layer of unknown shape is none. NULL: as the model is now. */
+    const char *signature;               /* of files without a signature; NULL: serving_default, or the only one */
+    const struct tare_signature *callee; /* signature of a function, instead of one of the model's; NULL: none */
+    const uint64_t *fingerprint; /* of the model before the call of `callee` was added; NULL: of the current model */
+    /* Tensors that quantization needs, listed before the call was added: the call adds arguments of unknown shape to
+     * the function, and layers of unknown shape are not quantizable. NULL: listed from the current model. */
     const struct tare_edge_list *quantizable;
-    const char *const *data; /* files, patterns, "-"; "SIGNATURE=" may stand in front */
+    const char *const *data; /* files, patterns or "-", optionally after "SIGNATURE=" */
     size_t n_data;
-    const struct tare_dataset_spec *spec; /* what records become; NULL: they are samples */
-    int threads, batch;                   /* 0: one a processor; 0: as many as pay */
-    int64_t limit;                        /* the first records of each signature, bad ones among them; 0: all */
-    int64_t shard, shards;                /* record i of a signature when i mod shards == shard; shards 0: all */
-    int64_t max_bad;                      /* bad records of each signature to pass over */
-    bool observe_all;                     /* every floating tensor, not only what quantization asks for */
-    bool channels;                        /* statistics per channel, too */
-    bool hessians;           /* of the layers' inputs, too: tare_workflow_calibrate looks at the samples twice */
-    const char *state_path;  /* where the state is saved every few seconds; NULL: nowhere */
-    double autosave_seconds; /* 0: 5 */
-    const struct tare_sample_source *samples; /* of the signature, instead of data; NULL: files */
-    bool progress;                            /* on standard error */
+    const struct tare_dataset_spec *spec; /* maps records to inputs; NULL: records are samples */
+    int threads, batch;                   /* 0: one per processor; 0: automatic */
+    int64_t limit;                        /* use the first records of each signature, invalid ones included; 0: all */
+    int64_t shard, shards;                /* use record i of a signature if i mod shards == shard; shards 0: all */
+    int64_t max_bad;                      /* invalid records of each signature to skip */
+    bool observe_all;                     /* every floating-point tensor, not only those that quantization needs */
+    bool channels;                        /* also collect statistics per channel */
+    bool hessians; /* also compute Hessians of the layers' inputs: tare_workflow_calibrate runs the samples twice */
+    const char *state_path;                   /* file for the saved state; NULL: none */
+    double autosave_seconds;                  /* 0: 5 */
+    const struct tare_sample_source *samples; /* samples of the signature, instead of data; NULL: read files */
+    bool progress;                            /* print progress to standard error */
     void (*on_progress)(void *arg, const char *label, int64_t done,
-                        int64_t total); /* of progress (base/progress.h); NULL: not */
+                        int64_t total); /* progress callback (base/progress.h); NULL: none */
     void *progress_arg;
-    void (*tick)(void *arg); /* called now and then by one thread at a time; NULL: not */
+    void (*tick)(void *arg); /* called periodically by one thread at a time; NULL: none */
     void *tick_arg;
     const volatile sig_atomic_t *interrupted; /* NULL: never */
 };
 
-/* A calibration that is to be made. */
+/* A calibration job. */
 struct tare_calibrate_job {
     const struct tare_model *model;
     const struct tare_calibrate_options *options;
     struct tare_data_groups groups;
     struct tare_arena arena;
-    struct tare_edge *expected; /* sorted; what quantization asks for */
+    struct tare_edge *expected; /* sorted; tensors that quantization needs */
     size_t n_wanted;
     uint64_t fingerprint[2];
-    struct tare_hessians *hessians; /* counted instead of statistics; NULL: statistics */
-    const char *settings, *task;    /* what is observed; what is run: a saved state must have the same */
+    struct tare_hessians *hessians; /* computed instead of statistics; NULL: statistics */
+    const char *settings, *task;    /* descriptions of what is observed and run; a saved state must match both */
 };
 
-/* How it went, over all signatures. */
+/* Outcome over all signatures. */
 struct tare_calibrate_outcome {
-    int64_t records; /* counted by this run */
+    int64_t records; /* processed by this run */
     int threads, batch;
-    const char *batch_reason; /* why it is 1 though more was asked for; NULL otherwise */
+    const char *batch_reason; /* why the batch size is 1 although more was requested; otherwise NULL */
     bool stateful;
     double seconds;
 };
 
-/* Finds signatures and files. End with tare_workflow_calibrate_close, also after a failure. */
+/* Finds signatures and files. Release with tare_workflow_calibrate_close, also after a failure. */
 tare_status tare_workflow_calibrate_open(struct tare_calibrate_job *out, const struct tare_model *model,
                                          const struct tare_calibrate_options *options) TARE_WARN_UNUSED;
 void tare_workflow_calibrate_close(struct tare_calibrate_job *job);
-/* Tensors that will be observed, and the most bytes that the statistics of each and of all can take, whatever the data,
- * the number of records and of workers; with statistics per channel, which hang on the shapes of the data, at most so
- * much more. */
+/* The number of observed tensors, and an upper bound in bytes for the statistics of each and of all, for any data and
+ * any number of records and workers. Statistics per channel, which depend on the shapes of the data, are not included.
+ */
 struct tare_calibrate_size {
     size_t tensors, bytes_each, bytes;
 };
 tare_status tare_workflow_calibrate_measure(struct tare_calibrate_size *out,
                                             const struct tare_calibrate_job *job) TARE_WARN_UNUSED;
-/* An empty calibration to run into; or the saved one, TARE_NOT_FOUND when there is none. *out is the caller's. */
+/* Creates an empty calibration, or loads the saved state (TARE_NOT_FOUND if there is none). The caller owns *out. */
 tare_status tare_workflow_calibrate_start(struct tare_calibration **out,
                                           const struct tare_calibrate_job *job) TARE_WARN_UNUSED;
 tare_status tare_workflow_calibrate_resume(struct tare_calibration **out,
                                            const struct tare_calibrate_job *job) TARE_WARN_UNUSED;
-/* Runs what the calibration does not have yet. TARE_INTERRUPTED: asked to stop. */
+/* Runs the records that the calibration does not contain yet. TARE_INTERRUPTED if interrupted. */
 tare_status tare_workflow_calibrate_run(struct tare_calibration *calibration, struct tare_calibrate_outcome *outcome,
                                         const struct tare_calibrate_job *job) TARE_WARN_UNUSED;
-/* Reads and checks the records without running them: the calibration gets their numbers and the bad ones, no
- * statistics. */
+/* Reads and checks the records without running them: the calibration gets the number of records and the invalid ones,
+ * but no statistics. */
 tare_status tare_workflow_calibrate_read_only(struct tare_calibration *calibration,
                                               const struct tare_calibrate_job *job) TARE_WARN_UNUSED;
-/* Saves the calibration as a state to go on from: nothing in it will be run again. */
+/* Saves the calibration as a state to resume from. */
 tare_status tare_workflow_calibrate_save_state(struct tare_calibration *calibration,
                                                const struct tare_calibrate_job *job) TARE_WARN_UNUSED;
 
-/* All of it in one go. *out is the caller's. */
+/* Runs a whole calibration. The caller owns *out. */
 tare_status tare_workflow_calibrate(struct tare_calibration **out, const struct tare_model *model,
                                     const struct tare_calibrate_options *options) TARE_WARN_UNUSED;
 
-/* The same, with the statistics of a calibration file (NULL: none); the samples are then for Hessians alone. */
+/* The same with the statistics of a calibration file (NULL: none); the samples then only serve Hessians. */
 tare_status tare_workflow_calibrate_from(struct tare_calibration **out, const struct tare_model *model,
                                          const char *file,
                                          const struct tare_calibrate_options *options) TARE_WARN_UNUSED;
 
-/* Adds the Hessians of the layers' inputs to a calibration of the same samples: a look at them of its own, as it needs
- * to know how far activations reach. Layers are left out when all take more than 2 GiB. */
+/* Adds the Hessians of the layers' inputs to a calibration of the same samples. This is a separate pass over the
+ * samples, because it needs the activation ranges. Layers are omitted once the Hessians exceed 2 GiB. */
 tare_status tare_workflow_calibrate_hessians(struct tare_calibration *calibration, const struct tare_model *model,
                                              const struct tare_calibrate_options *options) TARE_WARN_UNUSED;
 

@@ -1,12 +1,11 @@
-/* How long a run will take, from running its first records. */
+/* Estimates the time of a calibration by running its first records. */
 #include "workflow/calibrate_estimate.h"
 #include "calib/calibration.h"
 
 #include <string.h>
 #include <sys/resource.h>
 
-/* Setting up is a part of the first runs' time, not of each record's: enough records are run that it does not count, or
- * all. */
+/* The first runs include setup time; enough records are run for it to become negligible, or all of them. */
 static const double ENOUGH_SECONDS = 0.5;
 enum { FIRST_RECORDS = 16, GROWTH = 4 };
 
@@ -16,7 +15,7 @@ static bool can_be_read_again(const struct tare_data_group *group) {
     return true;
 }
 
-/* The first `limit` records of one signature, into a calibration that is then forgotten. */
+/* Runs the first `limit` records of one signature into a temporary calibration. */
 static tare_status run_some(struct tare_calibrate_outcome *outcome, const struct tare_calibrate_job *c, size_t group,
                             int64_t limit) {
     struct tare_calibrate_options options = *c->options;

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The "=" behind a signature; NULL when the whole text is a file's. */
+/* The "=" after a signature; NULL if the whole text is a file name. */
 static const char *signature_end(const char *text) {
     const char *equals = strchr(text, '=');
     if (!equals || equals == text || tare_file_kind_of(text) != TARE_FILE_NONE) return NULL;
-    /* A folder's name may hold "=", a signature's key hardly a slash. */
+    /* Folder names may contain "=", while signature keys rarely contain a slash. */
     return memchr(text, '/', (size_t)(equals - text)) ? NULL : equals;
 }
 

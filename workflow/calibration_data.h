@@ -1,4 +1,4 @@
-/* Which files hold the samples of which signature: the arguments of --data. */
+/* Assigns files to signatures from the values of --data. */
 #ifndef TARE_WORKFLOW_CALIBRATION_DATA_H
 #define TARE_WORKFLOW_CALIBRATION_DATA_H
 
@@ -16,14 +16,15 @@ struct tare_data_groups {
     size_t count, capacity;
 };
 
-/* Sorts `data` ("FILE" or "SIGNATURE=FILE"; a pattern, or "-" for standard input) by signature. Files without a
- * signature in front belong to `plain` (NULL: serving_default, or the only signature). What stands before "=" is taken
- * for a signature unless a file of the whole name is there; TARE_NOT_FOUND lists the signatures when there is none of
- * that name. TARE_USAGE for a file that is given twice for one signature, and for standard input given twice. End with
- * tare_data_groups_free, also after a failure. */
+/* Groups `data` ("FILE" or "SIGNATURE=FILE"; a pattern, or "-" for standard input) by signature. Files without a
+ * signature belong to `plain` (NULL: serving_default, or the only signature). The text before "=" is a signature unless
+ * a file with the whole name exists; TARE_NOT_FOUND lists the signatures if the name is unknown. TARE_USAGE if a file
+ * is given twice for one signature, or standard input twice. Release with tare_data_groups_free, also after a failure.
+ */
 tare_status tare_data_groups_make(struct tare_data_groups *out, const struct tare_model *model, const char *const *data,
                                   size_t n_data, const struct tare_signature *plain);
-/* One signature (NULL: serving_default, or the only one) without files, for samples from elsewhere. The same end. */
+/* One signature (NULL: serving_default, or the only one) without files, for samples from the caller. Release likewise.
+ */
 tare_status tare_data_groups_make_one(struct tare_data_groups *out, const struct tare_model *model,
                                       const struct tare_signature *plain) TARE_WARN_UNUSED;
 void tare_data_groups_free(struct tare_data_groups *groups);

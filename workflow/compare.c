@@ -1,4 +1,5 @@
-/* Float against each method on the same records. */
+/* Compares the float model with each variant on the same records. The calibration is computed once for all variants;
+ * each variant loads the model anew, quantizes it and runs it. */
 #include "workflow/compare.h"
 #include "base/clock.h"
 #include "base/progress.h"
@@ -15,8 +16,8 @@
 
 /* ---- what is compared ---- */
 
-/* Every variant that quantizes does so by the same options. A recipe may bring layers that need ranges to methods that
- * do not. */
+/* Applies the layer options to every quantizing variant. A recipe may add layers that need ranges to methods that do
+ * not. */
 static tare_status apply_layer_options(struct tare_compare_job *c) {
     for (size_t i = 0; i < c->variants.count; i++) {
         struct tare_variant *variant = &c->variants.variants[i];
@@ -54,13 +55,14 @@ static bool needs_calibration(const struct tare_compare_job *c) {
 static tare_status check_calibration_given(const struct tare_compare_job *c) {
     const struct tare_compare_task *task = c->task;
     if (task->calibration_file && task->n_calibration_data && !needs_hessians(c))
-        return TARE_FAIL(TARE_USAGE, "give --calibration or --calibration-data, not both");
+        return TARE_FAIL(TARE_USAGE, "--calibration and --calibration-data are mutually exclusive");
     if (c->options->automatic && !task->n_calibration_data)
-        return TARE_FAIL(TARE_USAGE, "--auto looks at samples: give --calibration-data FILE");
+        return TARE_FAIL(TARE_USAGE, "--auto needs representative samples (give --calibration-data FILE)");
     if (!needs_calibration(c) || task->calibration || task->calibration_file || task->n_calibration_data)
         return TARE_OK;
-    return TARE_FAIL(TARE_USAGE, "method %s needs samples: give --calibration-data FILE or --calibration FILE.calib",
-                     needing_samples(&c->variants));
+    return TARE_FAIL(
+        TARE_USAGE, "method %s needs representative samples (give --calibration-data FILE or --calibration FILE.calib)",
+        needing_samples(&c->variants));
 }
 
 static tare_status calibrate_prepared(struct tare_compare_job *c, const struct tare_model *model) {
@@ -77,7 +79,7 @@ static tare_status calibrate_prepared(struct tare_compare_job *c, const struct t
     return tare_workflow_calibrate_from(&c->calibration, model, task->calibration_file, &options);
 }
 
-/* Once for all methods and algorithms. */
+/* Calibrates once for all methods and algorithms. */
 static tare_status calibrate(struct tare_compare_job *c) {
     struct tare_model *model;
     tare_status status;
@@ -120,7 +122,7 @@ static tare_status add_row(struct tare_compare_job *c, struct tare_model *model,
     return TARE_OK;
 }
 
-/* The model as it was given: not even prepared. */
+/* The original model, not prepared. */
 static tare_status compare_float(struct tare_compare_job *c) {
     const struct tare_saved_model_options options = { .ops = c->task->ops };
     const struct tare_quant_report none = { 0 };
@@ -132,7 +134,7 @@ static tare_status compare_float(struct tare_compare_job *c) {
     return status;
 }
 
-/* The reports explain the layers of the first method that quantizes. */
+/* Reports explain the layers of the first quantizing method. */
 static tare_status explain(struct tare_compare_job *c, const struct tare_variant *variant,
                            const struct tare_quant_report *report) {
     if (variant != tare_workflow_compare_first_quantizing(c)) return TARE_OK;
@@ -154,7 +156,7 @@ static tare_status compare_variant(struct tare_compare_job *c, struct tare_varia
     return tare_error_prefix(status, "%s", variant->method);
 }
 
-/* Chosen on the samples, then measured as the others are. */
+/* Chooses on the samples, then evaluates like the other variants. */
 static tare_status compare_automatic(struct tare_compare_job *c) {
     const struct tare_compare_task *task = c->task;
     const struct tare_autotune_task automatic = { .model = task->model,
@@ -182,7 +184,7 @@ static struct tare_progress *new_progress(const struct tare_compare_job *c, int6
     return tare_progress_new(&options);
 }
 
-/* Float tells how many records there are. */
+/* The float run determines the number of records. */
 static tare_status compare_all(struct tare_compare_job *c) {
     tare_status status;
     TARE_TRY(calibrate(c));
@@ -222,7 +224,7 @@ static tare_status measure_sensitivity(struct tare_compare_job *c) {
     return TARE_OK;
 }
 
-/* The search measures the sensitivity that it goes by. */
+/* The search measures the sensitivity that it needs. */
 static tare_status search_target(struct tare_compare_job *c) {
     const struct tare_compare_request *options = c->options;
     const struct tare_mixed_precision_task task = { .options = &options->target,
@@ -263,7 +265,7 @@ static const char *join(struct tare_arena *arena, const char *const *items, size
     return joined;
 }
 
-/* Silent where a file cannot be hashed (standard input). */
+/* Skips files that cannot be hashed (standard input). */
 static void add_hash(struct tare_compare_job *c, const char *name, const char *const *paths, size_t count) {
     char hash[TARE_KEY_SIZE];
     if (count && tare_files_key(hash, paths, count) == TARE_OK)
@@ -325,11 +327,11 @@ tare_status tare_workflow_compare_open(struct tare_compare_job *out, const struc
     TARE_TRY(apply_layer_options(out));
     TARE_TRY(check_calibration_given(out));
     if (tare_workflow_mixed_precision_requested(&options->target) && !tare_workflow_compare_first_quantizing(out))
-        return TARE_FAIL(TARE_USAGE, "a target needs a method that quantizes");
+        return TARE_FAIL(TARE_USAGE, "a target requires a quantizing method");
     if (options->automatic && !tare_workflow_compare_first_quantizing(out))
-        return TARE_FAIL(TARE_USAGE, "--auto needs a method that quantizes");
+        return TARE_FAIL(TARE_USAGE, "--auto requires a quantizing method");
     if (options->sensitivity && !tare_workflow_compare_first_quantizing(out))
-        return TARE_FAIL(TARE_USAGE, "--sensitivity needs a method that quantizes");
+        return TARE_FAIL(TARE_USAGE, "--sensitivity requires a quantizing method");
     out->runner = (struct tare_runner_options){ .paths = task->data,
                                                 .n_paths = task->n_data,
                                                 .limit = options->limit,

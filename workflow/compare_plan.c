@@ -1,4 +1,4 @@
-/* What a comparison would do and take, from one batch of the float model: for --dry-run. */
+/* Plans a comparison for --dry-run and estimates its time and memory from one batch of the float model. */
 #include "base/clock.h"
 #include "workflow/compare.h"
 #include "base/strbuf.h"
@@ -9,10 +9,10 @@
 #include <math.h>
 #include <sys/resource.h>
 
-/* One batch for each worker, as the comparison would run them. */
+/* Runs one batch per worker, as the comparison does. */
 struct trial {
-    double seconds;      /* of a record, all workers together */
-    double answer_bytes; /* of a record's outputs */
+    double seconds;      /* per record, with all workers */
+    double answer_bytes; /* of the outputs of one record */
     int64_t records, peak_bytes;
     const char *signature;
     size_t n_outputs;
@@ -40,8 +40,8 @@ static tare_status run_batches(struct trial *trial, struct tare_compare_job *c, 
     if (!runner.limit || runner.limit > records) runner.limit = records;
     TARE_TRY(tare_session_check_ops(model, signature));
     TARE_TRY(tare_sessions_new(&sessions, threads, model, NULL));
-    status = tare_run_records_on(sessions, threads, signature, &runner, count_answer,
-                                 trial); /* plans and kernels are made */
+    status =
+        tare_run_records_on(sessions, threads, signature, &runner, count_answer, trial); /* creates plans and kernels */
     *trial = (struct trial){ .signature = trial->signature, .n_outputs = trial->n_outputs };
     start = tare_clock_seconds();
     if (status == TARE_OK) status = tare_run_records_on(sessions, threads, signature, &runner, count_answer, trial);

@@ -1,4 +1,4 @@
-/* The whole conversion of a loaded model. */
+/* The whole conversion of a loaded model: calibration, quantization, TPU placement. */
 #include "workflow/convert.h"
 #include "base/strbuf.h"
 #include "calib/file.h"
@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A path as the options have it: their text stands between single quotes in the shell, so that "${FILE}" comes through.
- */
+/* Expands "${NAME}" in a path of the options, whose text is usually single-quoted in the shell. */
 static tare_status expand(struct tare_strbuf *out, const char *path) {
     while (*path) {
         const char *end = path[0] == '$' && path[1] == '{' ? strchr(path, '}') : NULL;
@@ -25,21 +24,21 @@ static tare_status expand(struct tare_strbuf *out, const char *path) {
         snprintf(name, sizeof name, "%.*s", (int)(end - path - 2), path + 2);
         value = getenv(name);
         if (!value)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "tfrecord_file_path: the environment has no variable %s", name);
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "tfrecord_file_path: environment variable not set: %s", name);
         tare_strbuf_puts(out, value);
         path = end + 1;
     }
     return TARE_OK;
 }
 
-/* What there is to be counted. */
+/* Options for the calibration of a data set. */
 struct counting {
     const struct tare_model *model;
     bool channels, hessians;
     const volatile sig_atomic_t *interrupted;
 };
 
-/* A calibration of a data set; or, where *out is one already, its Hessians. */
+/* Calibrates with a data set; if *out is set, adds Hessians to it instead. */
 static tare_status count_dataset(struct tare_calibration **out, const struct counting *counting,
                                  const struct tare_dataset_file *dataset) {
     struct tare_strbuf path = { 0 };
@@ -58,7 +57,7 @@ static tare_status count_dataset(struct tare_calibration **out, const struct cou
     return status;
 }
 
-/* Every signature with samples is calibrated; what they count is added up. */
+/* Calibrates every signature with samples and merges the statistics. */
 static tare_status calibrate(struct tare_calibration **out, const struct tare_convert_options *options,
                              const struct counting *counting) {
     const struct tare_quantization *quantization = &options->converter->quantization;
@@ -88,7 +87,7 @@ static tare_status calibrate(struct tare_calibration **out, const struct tare_co
     return TARE_OK;
 }
 
-/* In TensorFlow's words. */
+/* The text is TensorFlow's. */
 static tare_status check_training(const struct tare_model *model, const struct tare_quantize_job *quantizing) {
     const struct tare_quant_method *method = quantizing->quantization.options.setting.method;
     if (!method || method->needs_ranges || !tare_quant_is_trained(model)) return TARE_OK;
@@ -145,7 +144,7 @@ tare_status tare_workflow_convert_run(struct tare_converted *out, struct tare_ar
     step(options);
     status = tare_pipeline_place(&out->conversion, arena, model, converter);
     if (status == TARE_OK) {
-        if (!converter->automatic) out->conversion.before = before; /* else the functions are not older than this */
+        if (!converter->automatic) out->conversion.before = before; /* otherwise the functions are up to date */
         step(options);
     }
     return status;
@@ -153,7 +152,7 @@ tare_status tare_workflow_convert_run(struct tare_converted *out, struct tare_ar
 
 /* ---- telling ---- */
 
-/* What is the only reason of a failure stands in its text. */
+/* Whether the finding is the only reason of the failure and thus in its text. */
 static void tell_findings(const struct tare_log *log, const struct tare_conversion *conversion, tare_status status) {
     size_t errors = 0;
     for (size_t i = 0; i < conversion->n_findings; i++)
@@ -168,7 +167,7 @@ static void tell_findings(const struct tare_log *log, const struct tare_conversi
 static void tell_notes(const struct tare_log *log, const struct tare_conversion *conversion) {
     const struct tare_tpu_converted *existing = &conversion->existing;
     if (existing->tpu_calls)
-        tare_note(log, "the model has been converted for TPU before: %zu TPUPartitionedCall (%s) stay as they are",
+        tare_note(log, "the model has been converted for TPU before: %zu TPUPartitionedCall (%s) are kept unchanged",
                   existing->tpu_calls, existing->first);
     for (size_t i = 0; i < conversion->split.n_notes; i++)
         tare_note(log, "%s", conversion->split.notes[i]);
@@ -182,7 +181,7 @@ static void tell_notes(const struct tare_log *log, const struct tare_conversion 
     for (size_t i = 0; i < conversion->n_advice; i++)
         tare_note(log, "%s", conversion->advice[i]);
     if (conversion->stripped.assertions)
-        tare_note(log, "%zu assertions left the TPU functions, as they would at compilation",
+        tare_note(log, "%zu assertions were removed from the TPU functions, as compilation would do",
                   conversion->stripped.assertions);
 }
 
@@ -191,7 +190,7 @@ void tare_workflow_convert_log(const struct tare_log *log, const struct tare_con
     if (converter->has_quantization && converter->quantization.warning)
         tare_warn(log, "%s", converter->quantization.warning);
     for (size_t i = 0; converted->was_quantized && i < converted->quantized.n_unused_rules; i++)
-        tare_warn(log, "%s: the rule matches no layer", converted->quantized.unused_rules[i]);
+        tare_warn(log, "%s: rule matches no layer", converted->quantized.unused_rules[i]);
     for (size_t i = 0; converted->was_quantized && i < converted->quantized.n_warnings; i++)
         tare_warn(log, "%s", converted->quantized.warnings[i]);
     tell_findings(log, &converted->conversion, status);

@@ -3,7 +3,7 @@
 
 #include <jansson.h>
 
-/* Whole bytes and counts are integers in the file. */
+/* Whole numbers of bytes and counts are JSON integers. */
 static json_t *whole(double value) {
     return json_integer((json_int_t)value);
 }
@@ -67,7 +67,7 @@ static json_t *chips_json(const struct tare_conversion *conversion) {
 
 /* ---- batching ---- */
 
-/* Batches of from … size rows are padded to `size`; each as likely as the others. */
+/* Batches of from … size rows are padded to `size`; all sizes are equally likely. */
 static json_t *padding_row(int64_t from, int64_t size) {
     double mean = (double)(size - from) / 2;
     return json_pack("{s:I, s:I, s:f, s:f, s:f}", "size", (json_int_t)size, "from", (json_int_t)from,

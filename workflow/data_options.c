@@ -1,4 +1,4 @@
-/* Options of commands with records. */
+/* --spec: parsed by the commands that read records. */
 #include "workflow/data_options.h"
 
 const struct tare_option tare_data_rows[] = {

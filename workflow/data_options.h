@@ -1,4 +1,4 @@
-/* Options that every command with records has: how records become inputs. */
+/* --spec, the option of every command that reads records: how records map to model inputs. */
 #ifndef TARE_WORKFLOW_DATA_OPTIONS_H
 #define TARE_WORKFLOW_DATA_OPTIONS_H
 
@@ -7,14 +7,14 @@
 
 struct tare_data_options {
     const char *spec_path;
-    struct tare_dataset_spec *spec; /* set by open; NULL: none was given */
+    struct tare_dataset_spec *spec; /* set by open; NULL: not given */
 };
 
 extern const struct tare_option tare_data_rows[];
 
-/* Reads the spec that was given. The parser does not know `spec`: it must be NULL before. */
+/* Loads the spec, if given. `spec` must be NULL; the option parser does not set it. */
 tare_status tare_data_options_open(struct tare_data_options *options) TARE_WARN_UNUSED;
-/* Safe when open did not come. */
+/* Safe if open was not called. */
 void tare_data_options_close(struct tare_data_options *options);
 
 #endif

@@ -1,4 +1,4 @@
-/* What is in a model, for `tare inspect` and for tare_model_describe. */
+/* Describes the contents of a model, for `tare inspect` and tare_model_describe. */
 #ifndef TARE_WORKFLOW_INSPECTION_H
 #define TARE_WORKFLOW_INSPECTION_H
 
@@ -18,37 +18,37 @@ struct inspect_options {
 struct inspect_op_count {
     const char *op;
     size_t count;
-    bool on_tpu; /* a TPU compiles it */
+    bool on_tpu; /* the TPU compiler supports it */
 };
 
-/* The ops that signatures reach through the main graph and every function, most frequent first. */
+/* The ops that signatures reach in the main graph and all functions, most frequent first. */
 struct inspect_ops {
     struct tare_arena arena;
     struct tare_map by_name;
     struct inspect_op_count **items;
     size_t count, capacity;
-    size_t quantizable;         /* nodes that a quantizer may take up */
-    size_t not_on_tpu;          /* kinds */
-    struct tare_strbuf missing; /* ops without kernel here, one line each */
+    size_t quantizable;         /* quantizable nodes */
+    size_t not_on_tpu;          /* op types */
+    struct tare_strbuf missing; /* ops without a kernel, one line each */
     size_t n_missing;
 };
 /* `only`: one signature, NULL for all. Release with inspect_ops_free also on failure. */
 tare_status inspect_ops_count(struct inspect_ops *ops, const struct tare_model *model, const char *only);
 void inspect_ops_free(struct inspect_ops *ops);
 
-/* The graph that --graph names: a function by name or alias, "" or "graph" for the main graph. */
+/* The graph of --graph: a function by name or alias, "" or "graph" for the main graph. */
 tare_status inspect_find_graph(const struct tare_graph **out, const struct tare_model *model, const char *name);
-/* Appends the input as a GraphDef writes it: "node", "node:1". */
+/* Appends the input in GraphDef notation: "node", "node:1". */
 void inspect_input_name(struct tare_strbuf *out, struct tare_edge edge);
-/* Bytes of a variable's value by dtype and shape; -1 where they do not say. */
+/* Size of a variable's value in bytes from dtype and shape; -1 if unknown. */
 int64_t inspect_variable_bytes(const struct tare_variable *variable);
 
-/* The model, or with options->graph that graph, as JSON (docs/json.md); *out is the caller's, also after a failure. */
+/* The model, or only the graph options->graph, as JSON (docs/json.md). The caller owns *out, also after a failure. */
 tare_status inspect_json(json_t **out, const struct tare_model *model, const struct inspect_options *options);
-/* The same as text, indented, functions and nodes written one at a time: all of them together take many times the
- * memory of the model. */
+/* Writes the same as indented text, one function and node at a time, since the whole JSON takes many times the memory
+ * of the model. */
 tare_status inspect_write_json(FILE *out, const struct tare_model *model, const struct inspect_options *options);
-/* The part "suggest" of it. */
+/* The member "suggest" of it. */
 tare_status inspect_add_suggestions(json_t *root, const struct tare_model *model);
 
 /* ---- on standard output: the command's own ---- */

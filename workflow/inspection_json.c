@@ -1,4 +1,4 @@
-/* tare inspect for programs; docs/json.md lists the keys. */
+/* tare inspect as JSON; docs/json.md lists the keys. */
 #include "workflow/inspection.h"
 #include "convert/functions.h"
 #include "convert/saved_model.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Text from a file may not be UTF-8: then its bytes outside ASCII are escaped. */
+/* Text from a file may not be UTF-8: bytes outside ASCII are then escaped. */
 static json_t *text_json(const char *text) {
     struct tare_strbuf escaped = { 0 };
     json_t *value;
@@ -286,16 +286,16 @@ tare_status inspect_json(json_t **out, const struct tare_model *model, const str
     return options->graph ? add_graph(*out, model, options->graph) : add_model(*out, model, options);
 }
 
-/* ---- written as it comes ----
+/* ---- incremental output ----
  *
- * The last member of an object may be a list as long as the model: it is written element by element, in the form in
- * which jansson would write all of it. */
+ * The last member of an object may be a list as long as the model. It is written element by element, in the same format
+ * as jansson would write the whole object. */
 
 static void put_spaces(FILE *out, int count) {
     fprintf(out, "%*s", count, "");
 }
 
-/* Takes the value; its lines but the first are moved to the right. `open`: leaves out what closes the object. */
+/* Consumes the value; indents all lines but the first. `open`: omits the closing brace of the object. */
 static tare_status put_value(FILE *out, json_t *value, int indent, bool open) {
     char *text = json_dumps(value, JSON_INDENT(2));
     size_t size = text ? strlen(text) : 0;
@@ -310,7 +310,7 @@ static tare_status put_value(FILE *out, json_t *value, int indent, bool open) {
     return TARE_OK;
 }
 
-/* Writes an object (not empty; taken) up to its last member, a list. */
+/* Consumes and writes a nonempty object up to its last member, a list. */
 static tare_status open_list(FILE *out, json_t *object, const char *key, int indent) {
     TARE_TRY(put_value(out, object, indent, true));
     fprintf(out, ",\n%*s\"%s\": [", indent + 2, "", key);
@@ -342,7 +342,7 @@ static tare_status write_group(FILE *out, const struct tare_function_list *list,
     return TARE_OK;
 }
 
-/* Takes the root. */
+/* Consumes the root. */
 static tare_status write_groups(FILE *out, json_t *root, const struct tare_model *model) {
     struct tare_function_list list;
     tare_status status = tare_function_list_make(&list, model);

@@ -1,4 +1,4 @@
-/* Counting ops for tare inspect, and small questions that text and JSON share. */
+/* Counts ops for tare inspect, and helpers shared by text and JSON. */
 #include "base/alloc.h"
 #include "workflow/inspection.h"
 #include "graph/calls.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What feeds a computation stays before it. */
+/* Inputs of a computation are visited before it. */
 static bool stays_outside(const char *op) {
     static const char *const ops[] = {
         "Placeholder", "PlaceholderWithDefault", "PlaceholderV2", "VarHandleOp", "VariableV2", "Variable", NULL
@@ -36,13 +36,13 @@ static tare_status count_node(struct inspect_ops *ops, const struct tare_node *n
     return TARE_OK;
 }
 
-/* Main-graph nodes below the signatures' outputs, and the functions that they call. */
+/* Main-graph nodes that the signatures' outputs depend on, and the functions that they call. */
 struct walk {
     struct inspect_ops *ops;
     bool *seen;
     struct tare_node **stack;
     size_t depth;
-    struct tare_map functions; /* name -> graph, those that were counted */
+    struct tare_map functions; /* name -> graph, already counted */
 };
 
 static void push(struct walk *walk, struct tare_node *node) {
@@ -126,7 +126,7 @@ tare_status inspect_find_graph(const struct tare_graph **out, const struct tare_
             *out = tare_model_find_function(model, model->aliases[i].function);
     if (!*out && (!*name || strcmp(name, "graph") == 0)) *out = model->main;
     if (*out) return TARE_OK;
-    return TARE_FAIL(TARE_NOT_FOUND, "%s: --graph: no function is named '%s' (--functions lists them)", model->path,
+    return TARE_FAIL(TARE_NOT_FOUND, "%s: --graph: unknown function '%s' (list them with --functions)", model->path,
                      name);
 }
 

@@ -1,4 +1,5 @@
-/* Mixed precision on a real model. */
+/* Runs the mixed-precision search (eval/target.h) on a model: sensitivity first, then whole mixes as the search
+ * requests them. */
 #include "workflow/mixed_precision_search.h"
 #include "base/progress.h"
 #include "convert/saved_model.h"
@@ -15,8 +16,8 @@ bool tare_workflow_mixed_precision_requested(const struct tare_mixed_precision_r
 struct targeting {
     const struct tare_mixed_precision_task *task;
     const struct tare_sensitivity *sensitivity;
-    struct tare_comparison comparison; /* its first row is the float model's */
-    const size_t *kept;                /* of the mix at hand */
+    struct tare_comparison comparison; /* the first row is the float model */
+    const size_t *kept;                /* of the current mix */
     size_t n_kept;
 };
 
@@ -31,7 +32,7 @@ static bool is_quantized(void *arg, const struct tare_graph *graph, const struct
     return true;
 }
 
-/* The mix that leaves `kept` in float. */
+/* Evaluates the mix that keeps the layers `kept` in float. */
 static tare_status make_mix(struct tare_model **out, struct targeting *t, const size_t *kept, size_t n_kept) {
     struct tare_variant variant = *t->task->variant;
     struct tare_quant_report report;
@@ -176,6 +177,6 @@ void tare_workflow_mixed_precision_close(struct tare_mixed_precision *targeting)
 
 tare_status tare_workflow_mixed_precision_check(const struct tare_mixed_precision *targeting) {
     if (targeting->result.chosen) return TARE_OK;
-    return TARE_FAIL(TARE_NOT_FOUND, "no mix of %s and float layers meets the target; the best: %s",
+    return TARE_FAIL(TARE_NOT_FOUND, "no mix of %s and float layers meets the target (best: %s)",
                      targeting->sensitivity.method, targeting->result.best);
 }

@@ -1,4 +1,4 @@
-/* Words of a text as the arguments of a command line: the rows and their parser are the same. */
+/* Splits an option text into command line arguments, so that the same rows and parser apply. */
 #include "workflow/option_text.h"
 
 #include <ctype.h>
@@ -6,7 +6,7 @@
 
 enum { MOST = 128 };
 
-/* Copies the next word behind "--", without its quotes, and moves *text behind it. NULL at the end of the text. */
+/* Copies the next word, prefixed with "--" and without quotes, and advances *text. *out is NULL at the end. */
 static tare_status next_word(char **out, struct tare_arena *arena, const char **text) {
     const char *p = *text;
     bool quoted = false;
@@ -25,7 +25,7 @@ static tare_status next_word(char **out, struct tare_arena *arena, const char **
             word[used++] = *p;
     }
     word[used] = '\0';
-    if (quoted) return TARE_FAIL(TARE_USAGE, "options '%s': a quote is not closed", *text);
+    if (quoted) return TARE_FAIL(TARE_USAGE, "options '%s': unterminated quote", *text);
     *text = p;
     *out = word;
     return TARE_OK;
@@ -40,7 +40,7 @@ tare_status tare_option_text_read(void *values, struct tare_arena *arena, const 
         TARE_TRY(next_word(&words[count], arena, &rest));
         if (!words[count]) break;
         if (strcmp(words[count], "--help") == 0)
-            return TARE_FAIL(TARE_USAGE, "options '%s': there is no option 'help'", text);
+            return TARE_FAIL(TARE_USAGE, "options '%s': unknown option 'help'", text);
         if (++count == MOST) return TARE_FAIL(TARE_USAGE, "options '%.40s…': more than %d of them", text, MOST - 1);
     }
     return tare_options_parse(values, &outcome, set, count, words);

@@ -16,7 +16,7 @@ struct tare_record_counter {
     int64_t total;
 };
 
-/* Sees every record and asks for none; the one that it asks for after all ends the count. */
+/* Counts every record without decoding any; the first request for a record ends the count. */
 static bool ends_count(void *arg, const struct tare_provenance *where) {
     struct tare_record_counter *counter = arg;
     (void)where;
@@ -35,7 +35,7 @@ static tare_status count(void *arg) {
     if (status == TARE_OK && !end) tare_sample_reset(&sample);
     if (status == TARE_OK && end) tare_progress_set_total(counter->progress, counter->total);
     tare_source_free(source);
-    tare_error_clear(); /* the run itself will meet the fault */
+    tare_error_clear(); /* the run itself reports the error */
     return TARE_OK;
 }
 
@@ -47,7 +47,7 @@ struct tare_record_counter *tare_record_counter_start(const char *const *paths, 
         if (strcmp(paths[i], "-") == 0 || tare_file_kind_of(paths[i]) == TARE_FILE_OTHER) return NULL;
     struct tare_record_counter *counter = tare_calloc(1, sizeof *counter);
     if (!counter) {
-        tare_error_clear(); /* work goes on without the time left */
+        tare_error_clear(); /* continue without the time left */
         return NULL;
     }
     *counter =
@@ -62,6 +62,6 @@ struct tare_record_counter *tare_record_counter_start(const char *const *paths, 
 void tare_record_counter_end(struct tare_record_counter *counter) {
     if (!counter) return;
     atomic_store(&counter->stop, true);
-    if (tare_thread_join(counter->thread) != TARE_OK) tare_error_clear(); /* count has no failure of its own */
+    if (tare_thread_join(counter->thread) != TARE_OK) tare_error_clear(); /* count does not fail itself */
     tare_free(counter);
 }

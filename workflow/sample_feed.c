@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* The engine's question in the words of the source. */
+/* Translates the engine's request for the data source. */
 struct question {
     bool (*expected)(void *arg, const struct tare_record *record);
     void *arg;
@@ -30,7 +30,7 @@ static tare_status next(void *arg, struct tare_tensor *inputs, struct tare_recor
         if (*end) return TARE_OK;
         *record = record_of(&where);
         tare_status status = tare_bind_sample(inputs, feed->signature, &sample, NULL);
-        tare_sample_reset(&sample); /* the inputs share its tensors */
+        tare_sample_reset(&sample); /* the inputs borrow its tensors */
         if (status == TARE_OK || status == TARE_NO_MEMORY) return status;
         TARE_TRY(tare_source_refuse(feed->records, &where, status));
     }
@@ -50,7 +50,7 @@ void tare_sample_feed_close(struct tare_sample_feed *feed) {
     *feed = (struct tare_sample_feed){ 0 };
 }
 
-/* The calibration holds the file's name once; a text repeats it in front. */
+/* The calibration stores the file name separately, so it is removed from the text. */
 static const char *without_file(const char *text, const char *file) {
     const size_t size = strlen(file);
     return strncmp(text, file, size) == 0 && strncmp(text + size, ": ", 2) == 0 ? text + size + 2 : text;

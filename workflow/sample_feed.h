@@ -1,4 +1,4 @@
-/* Records of files as the calibration engine wants its samples: bound to the inputs of a signature. */
+/* Provides the records of files to the calibration engine, bound to the inputs of a signature. */
 #ifndef TARE_WORKFLOW_SAMPLE_FEED_H
 #define TARE_WORKFLOW_SAMPLE_FEED_H
 
@@ -8,19 +8,19 @@
 #include "graph/model.h"
 
 struct tare_sample_feed {
-    struct tare_sample_source source; /* give this to the engine */
+    struct tare_sample_source source; /* pass this to the engine */
     const struct tare_signature *signature;
     struct tare_source *records;
 };
 
-/* Opens the files for samples of `signature`. A sample whose keys, dtypes or shapes do not fit the signature counts as
- * a bad record (datasets/source.h). The feed must stay where it is. End with tare_sample_feed_close, also after a
- * failure. */
+/* Opens the files for samples of `signature`. A sample whose keys, dtypes or shapes do not match the signature counts
+ * as an invalid record (datasets/source.h). The feed must not be moved. Release with tare_sample_feed_close, also after
+ * a failure. */
 tare_status tare_sample_feed_open(struct tare_sample_feed *out, const struct tare_signature *signature,
                                   const char *const *paths, size_t n_paths,
                                   const struct tare_source_options *options) TARE_WARN_UNUSED;
 void tare_sample_feed_close(struct tare_sample_feed *feed);
-/* Writes the bad records that were passed over so far into the calibration. */
+/* Adds the records skipped so far to the calibration. */
 tare_status tare_sample_feed_note_bad(struct tare_calibration *calibration,
                                       const struct tare_sample_feed *feed) TARE_WARN_UNUSED;
 

@@ -1,4 +1,4 @@
-/* tare completion: a script that makes a shell complete commands, options and their values. */
+/* tare completion: prints a shell script that completes commands, options and their values. */
 #include "cli/completion/completion.h"
 #include "cli/command.h"
 

@@ -1,26 +1,26 @@
-/* Completion scripts of the shells, written from the option rows. */
+/* Shell completion scripts, generated from the option rows. */
 #ifndef TARE_CLI_COMPLETION_COMPLETION_H
 #define TARE_CLI_COMPLETION_COMPLETION_H
 
 #include "base/option.h"
 #include "base/strbuf.h"
 
-/* What a shell can offer for a value. */
+/* Kinds of values that a shell can complete. */
 enum tare_completion_kind {
-    TARE_COMPLETE_NOTHING, /* a flag: there is no value */
+    TARE_COMPLETE_NOTHING, /* a flag: no value */
     TARE_COMPLETE_WORDS,   /* the row's choices */
     TARE_COMPLETE_FILES,
     TARE_COMPLETE_FOLDERS,
-    TARE_COMPLETE_TEXT, /* a value that only the user knows */
+    TARE_COMPLETE_TEXT, /* free text: nothing to complete */
 };
 
-/* By the row's kind and placeholder. */
+/* Derived from the row's kind and placeholder. */
 enum tare_completion_kind tare_completion_of(const struct tare_option *row);
-/* Appends the words that may stand for an argument, by its name, with a blank behind each: for COMMAND the commands,
- * for SHELL the shells. False, and nothing appended, for the others: files. */
+/* Appends the possible values of an argument, each followed by a space: the commands for COMMAND, the shells for SHELL.
+ * Returns false, and appends nothing, for other arguments, which are files. */
 bool tare_completion_words(struct tare_strbuf *out, const struct tare_argument *row);
 
-/* Append the whole script. */
+/* Append the complete script. */
 void tare_completion_bash(struct tare_strbuf *out);
 void tare_completion_zsh(struct tare_strbuf *out);
 void tare_completion_fish(struct tare_strbuf *out);

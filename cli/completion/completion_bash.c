@@ -1,6 +1,5 @@
-/* Completion in bash. The tables come from the rows; the function that reads them is the same for all commands and
- * needs nothing but bash (the package bash-completion only loads it). bash cuts words at '=', which the function
- * undoes. */
+/* Completion for bash. The tables are generated from the rows; one function, which needs only bash itself, reads them
+ * for all commands. bash splits words at '=', which the function reverts. */
 #include "cli/command.h"
 #include "cli/completion/completion.h"
 
@@ -56,7 +55,7 @@ static void put_options(void *arg, const struct tare_command *command, const cha
     tare_strbuf_puts(out, "--help' ;;\n");
 }
 
-/* The option as the reader asks for it: with '-' for '_'. */
+/* The option as the function looks it up: with '-' instead of '_'. */
 static void put_label(struct tare_strbuf *out, const char *path, const struct tare_option *row) {
     tare_strbuf_printf(out, "    '%s --", path);
     for (const char *c = row->name; *c; c++)

@@ -1,16 +1,16 @@
-/* Completion in fish: one line an option, on the condition that its command stands first. */
+/* Completion for fish: one line per option, with the condition that the words begin with its command. */
 #include "cli/command.h"
 #include "cli/completion/completion.h"
 
 #include <string.h>
 
-static const char conditions[] = "# True when the words behind 'tare' begin with these.\n"
+static const char conditions[] = "# True if the words after 'tare' begin with these.\n"
                                  "function __tare_at\n"
                                  "    set -l words (commandline -opc)\n"
                                  "    set -l last (math (count $argv) + 1)\n"
                                  "    test (count $words) -ge $last; and test \"$words[2..$last]\" = \"$argv\"\n"
                                  "end\n"
-                                 "# True when these are all of the words behind 'tare'.\n"
+                                 "# True if these are all of the words after 'tare'.\n"
                                  "function __tare_only\n"
                                  "    set -l words (commandline -opc)\n"
                                  "    test \"$words[2..]\" = \"$argv\"\n"

@@ -1,10 +1,10 @@
-/* Completion in zsh: one function a command, with the specifications of _arguments. */
+/* Completion for zsh: one function per command, with the specifications of _arguments. */
 #include "cli/command.h"
 #include "cli/completion/completion.h"
 
 #include <string.h>
 
-/* Text inside single quotes, where `special` characters get a backslash. */
+/* Text for single quotes, with a backslash before the characters of `special`. */
 static void put_text(struct tare_strbuf *out, const char *text, const char *special) {
     for (; *text; text++) {
         for (const char *c = special; *c; c++)

@@ -1,26 +1,27 @@
-/* What the program asks of the library that talks MPI. That library is loaded only under mpirun, so that the program
- * itself needs no MPI to start and none to be installed. Both are built from one tree: there is no version. */
+/* Interface of the MPI library tare-mpi.so, which the program loads only under mpirun, so that the program itself does
+ * not depend on MPI. Both are built from the same tree; the interface has no version. */
 #ifndef TARE_CLI_MPI_TEAM_BACKEND_H
 #define TARE_CLI_MPI_TEAM_BACKEND_H
 
 #include <stddef.h>
 
-/* Functions give 0 on success, but for `heard`. One thread at a time calls them. */
+/* Functions return 0 on success, except `heard`. One thread at a time may call them. */
 struct tare_team_backend {
     int (*begin)(int *rank, int *size);
     void (*end)(void);
-    /* From a rank to rank 0; `receive` is rank 0's. *data is to be given to `release`. */
+    /* From a rank to rank 0, which calls `receive` and passes *data to `release`. */
     int (*send)(const void *data, size_t size);
     int (*receive)(void **data, size_t *size, int from);
     void (*release)(void *data);
-    /* Tells all others that this rank stops early; nonzero when another one has told so. Neither waits. */
+    /* Announces to all other ranks that this one stops early; nonzero if another rank has announced it. Do not block.
+     */
     int (*announce)(void);
     int (*heard)(void);
-    /* All ranks wait for rank 0's word. */
+    /* All ranks wait for the value of rank 0. */
     int (*hear_verdict)(int *good);
 };
 
-/* The one symbol of the library. */
+/* The only exported symbol of the library. */
 #define TARE_TEAM_BACKEND_SYMBOL "tare_team_backend"
 
 #endif

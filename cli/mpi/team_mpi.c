@@ -1,4 +1,4 @@
-/* Ranks by MPI. A library of its own, loaded at run time: it links MPI and nothing of tare. */
+/* The MPI backend: a separate library loaded at run time, which links MPI and nothing of tare. */
 #include "cli/mpi/team_backend.h"
 
 #include <mpi.h>
@@ -6,10 +6,10 @@
 #include <stdlib.h>
 
 enum { TAG_SIZE = 1, TAG_DATA, TAG_STOP };
-static const size_t PART = (size_t)1 << 30; /* MPI counts in int */
+static const size_t PART = (size_t)1 << 30; /* MPI counts are int */
 
 static int own_rank, ranks;
-static bool told; /* another rank stops early */
+static bool stop_announced; /* another rank stops early */
 
 static int begin(int *rank, int *size) {
     int level;
@@ -28,13 +28,13 @@ static int heard(void) {
         MPI_Status from;
         if (MPI_Iprobe(MPI_ANY_SOURCE, TAG_STOP, MPI_COMM_WORLD, &there, &from) != MPI_SUCCESS || !there) break;
         MPI_Recv(NULL, 0, MPI_BYTE, from.MPI_SOURCE, TAG_STOP, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        told = true;
+        stop_announced = true;
     }
-    return told;
+    return stop_announced;
 }
 
 static void end(void) {
-    heard(); /* no message stays behind */
+    heard(); /* receive pending messages before finalizing */
     MPI_Finalize();
 }
 

@@ -188,13 +188,13 @@ if [ -d "$counter" ]; then
     "$tare" dataset make --input delta="$work/delta.npy" -o "$work/delta.tfrecord" --quiet || fail "dataset make: $?"
     counting=("$tare" calibrate "$counter" --data "incr_counter_by=$work/delta.tfrecord" --observe all -o "$work/counter.calib")
     "${counting[@]}" --threads 2 --batch 4 --json >"$work/counter.json" 2>"$work/stderr" || fail "counter: $?"
-    grep -q "keeps state from record to record (AssignAdd.*): it runs on one worker, one record at a time" "$work/stderr" ||
+    grep -q "is stateful (AssignAdd.*): it runs on one worker, one record at a time" "$work/stderr" ||
         fail "state is not announced: $(cat "$work/stderr")"
     [ "$(number threads "$work/counter.json") $(number batch "$work/counter.json")" = "1 1" ] || fail "counter: $(cat "$work/counter.json")"
     # The counter after each record: 1 to 20, each once.
     grep -q "AssignAdd:0  *20  *0.0  *1  *0  *20  *19 " <<<"$("$tare" show "$work/counter.calib")" ||
         fail "records did not run in order: $("$tare" show "$work/counter.calib" | grep AssignAdd)"
-    expect 1 "its records cannot be shared out" "${counting[@]}" --shard 0/2 --quiet
+    expect 1 "its records cannot be split into shards" "${counting[@]}" --shard 0/2 --quiet
 fi
 "$tare" calibrate "$model" --data "$work/samples.tfrecord" --function tpu_func -o "$work/function.calib" --json --quiet \
     >"$work/function.json" || fail "--function: $?"
@@ -223,8 +223,8 @@ same "$work/c.calib" "shares of the first 500"
 same "$work/c.calib" "standard output"
 expect 2 "is given twice for signature serving_default" "$tare" calibrate "$model" --data "$work/part-1*" --data "$work/part-11.tfrecord" -o "$work/no.calib"
 expect 1 "there is no signature 'other' (the model has serving_default)" "$tare" calibrate "$model" --data "other=$work/samples.tfrecord" -o "$work/no.calib"
-expect 2 "--shard 5/5: not I/N with I from 0 to N-1" calibrate --shard 5/5 -o "$work/no.calib"
-expect 2 "--output FILE is missing" calibrate
+expect 2 "--shard 5/5: invalid shard (expected I/N with 0 <= I < N)" calibrate --shard 5/5 -o "$work/no.calib"
+expect 2 "missing option --output FILE" calibrate
 expect 1 "no file fits" "$tare" calibrate "$model" --data "$work/none-*.tfrecord" -o "$work/no.calib"
 expect 1 "No such file" "$tare" calibrate "$model" --data "$work/part-11.tfrecord" --quiet -o "$work/no/such/folder.calib"
 absent "$work/no.calib"

@@ -125,7 +125,7 @@ grep -q '^name=.* -> float' "$work/mix.txt" || fail "the recipe leaves nothing i
 "$tare" compare "$model" --data "$glyphs/eval.tfrecord.gz" --quiet --methods weight_only --bits 4 --recipe "$work/mix2.txt" --json >"$work/mix.json" || fail "compare --recipe: $?"
 db=$(grep '"sqnr_db"' "$work/mix.json" | tail -1 | grep -o '[0-9.]*')
 awk -v x="$db" 'BEGIN { exit !(x >= 20) }' || fail "the mix has $db dB (expected 20)"
-expect 1 "meets the target; the best: " "$tare" compare "$model" "${data[@]}" --methods weight_only --max-size 1% --quiet
+expect 1 "meets the target (best: " "$tare" compare "$model" "${data[@]}" --methods weight_only --max-size 1% --quiet
 expect 2 "give --eval FILE" "$tare" quantize "$model" "$work/x" --method weight_only --max-drop 1
 expect 2 "max-drop is 'x' (expected a number)" "$tare" compare "$model" "${data[@]}" --methods weight_only --max-drop x --quiet
 expect 2 "needs a method that quantizes" "$tare" compare "$model" "${data[@]}" --methods bfloat16 --max-drop 1

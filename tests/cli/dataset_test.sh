@@ -103,9 +103,9 @@ parts=$("$tare" dataset info "$work/s-calibration.tfrecord" "$work/s-evaluation.
 [ "$all" = "$parts" ] || fail "records are missing: $parts of $all"
 "$tare" dataset split "$work/a.tfrecord" --parts 3 -o "$work/p" --quiet >/dev/null || fail "split: $?"
 cat "$work"/p-0000?-of-00003.tfrecord | cmp - "$work/a.tfrecord" || fail "parts in order are not the whole"
-expect 2 "give one of --parts, --count and --fraction" "$tare" dataset split "$work/a.tfrecord" -o "$work/q"
+expect 2 "expected exactly one of --parts, --count and --fraction" "$tare" dataset split "$work/a.tfrecord" -o "$work/q"
 expect 2 "there are only 4 records" "$tare" dataset split "$work/a.tfrecord" --count 5 -o "$work/q" --quiet
-expect 2 "--seed x: not a whole number" "$tare" dataset split "$work/a.tfrecord" --parts 2 --seed x -o "$work/q"
+expect 2 "--seed x: expected an integer" "$tare" dataset split "$work/a.tfrecord" --parts 2 --seed x -o "$work/q"
 expect 2 "did you mean 'info'" "$tare" dataset inf
 
 # --spec where models run: pictures as tf.Example records give what their samples give.

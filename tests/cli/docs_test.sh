@@ -47,7 +47,7 @@ check_commands() { # FILE…: prints what is wrong, and counts on the last line
         [ "$command" != dataset ] || case $part in [a-z]*) command="dataset $part" ;; esac
         count=$((count + 1))
         if [ ! -e "$work/help.$command" ]; then
-            "$tare" help $command >"$work/help.$command" 2>/dev/null || { rm -f "$work/help.$command"; echo "$file: tare $words: there is no command '$command'"; continue; }
+            "$tare" help $command >"$work/help.$command" 2>/dev/null || { rm -f "$work/help.$command"; echo "$file: tare $words: unknown command '$command'"; continue; }
         fi
         for option in $(grep -oE '(^| |\[)--[A-Za-z][A-Za-z0-9_-]*' <<<"$words" | tr -d ' ['); do
             [ "$option" = --help ] && continue
@@ -77,7 +77,7 @@ WRONG
 [ "$(check_links "$work/docs/wrong.md")" = "$work/docs/wrong.md: the link nowhere.md leads nowhere" ] || fail "links: $(check_links "$work/docs/wrong.md")"
 check_commands "$work/docs/wrong.md" >"$work/found"
 [ "$(wc -l <"$work/found")" -eq 5 ] && [ "$(tail -1 "$work/found")" = 4 ] || fail "wrong commands: $(cat "$work/found")"
-for text in "no option --dato" "there is no command 'calibrat'" "no option --no[-_]such\|no option --no-such" "no option -z"; do
+for text in "no option --dato" "unknown command 'calibrat'" "no option --no[-_]such\|no option --no-such" "no option -z"; do
     grep -q -- "$text" "$work/found" || fail "did not find: $text in $(cat "$work/found")"
 done
 

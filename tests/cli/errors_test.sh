@@ -6,11 +6,11 @@ out=$work/out
 data=$glyphs/calibration.tfrecord.gz
 
 # usage
-expect 2 "there is no command 'inspekt' (did you mean 'inspect'?)" "$tare" inspekt
+expect 2 "unknown command 'inspekt' (did you mean 'inspect'?)" "$tare" inspekt
 expect 2 "did you mean" "$tare" inspect "$glyphs/saved_model" --varables
 expect 2 "--input_model_dir" "$tare" convert --output_model_dir="$out"
 expect 2 "--input image=FILE.npy is missing" "$tare" run "$glyphs/saved_model"
-expect 2 "give either --data or --input" "$tare" run "$glyphs/saved_model" --data "$data" --input image=x.npy
+expect 2 "--data and --input are mutually exclusive" "$tare" run "$glyphs/saved_model" --data "$data" --input image=x.npy
 expect 2 "static quantization needs samples" "$tare" quantize "$glyphs/saved_model" "$out"
 expect 2 "an accuracy pass needs samples" "$tare" quantize "$glyphs/saved_model" "$out" --method dynamic --passes equalization
 expect 2 "there is no 'statik' (did you mean 'static'?)" "$tare" compare "$glyphs/saved_model" --data "$data" --methods float,statik

@@ -84,7 +84,7 @@ TEXT
 )" "$("$tare" inspect "$guide" --graph __inference_scaled_50 | tail -4)"
 
 same "the main graph" "$(printf '[] -> Const\n[] -> scale')" "$("$tare" inspect "$guide" --graph '')"
-expect 1 "no function is named 'triple'" "$tare" inspect "$guide" --graph triple
+expect 1 "unknown function 'triple'" "$tare" inspect "$guide" --graph triple
 expect 1 "there is no signature 'nothing'" "$tare" inspect "$guide" --signature nothing
 
 # JSON says the same and is JSON.

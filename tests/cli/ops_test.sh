@@ -24,7 +24,7 @@ has "$work/one" "runs here: plugin (T: float; T: int32) $everything; on a TPU: n
 "$tare" ops OnlyDefined --plugin="$everything" >"$work/one"; grep -q "runs here: no" "$work/one" || fail "OnlyDefined has no kernel"
 expect 1 "there is no op 'MatMull' (did you mean 'MatMul'?)" "$tare" ops MatMull
 expect 1 "there is no op 'ZeroOut'" "$tare" ops ZeroOut
-expect 2 "give one of --markdown, --json, --check-compat and --shape" "$tare" ops --markdown --json
+expect 2 "--markdown, --json, --check-compat and --shape are mutually exclusive" "$tare" ops --markdown --json
 
 # shape functions
 infers() { # WANTED ARGUMENT...
@@ -43,8 +43,8 @@ expect 2 "'[3,]' is no shape" "$tare" ops Abs --shape [3,] --attr T=float
 expect 2 "'[99999999999999999999]' is no shape" "$tare" ops Abs --shape [99999999999999999999] --attr T=float
 expect 1 "NodeDef missing attr 'T' from Op Abs" "$tare" ops Abs --shape [3]
 expect 2 "2 input shapes (expected 1" "$tare" ops Abs --shape [3] --shape [3] --attr T=float
-expect 2 "the op has no attr 'U'" "$tare" ops Abs --shape [3] --attr U=float
-expect 2 "'flot' is no value of attr 'T'" "$tare" ops Abs --shape [3] --attr T=flot
+expect 2 "the op has no attribute 'U'" "$tare" ops Abs --shape [3] --attr U=float
+expect 2 "'flot' is not a valid value of attribute 'T'" "$tare" ops Abs --shape [3] --attr T=flot
 expect 2 "go with one OP (got 2)" "$tare" ops Abs Neg --shape [3]
 
 # a model of one op

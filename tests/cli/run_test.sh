@@ -19,9 +19,9 @@ tail -c 800 "$work/f/identity.npy" >"$work/f.values"
 tail -c 800 "$work/s/probabilities.npy" >"$work/s.values"
 cmp -s "$work/f.values" "$work/s.values" || fail "the function and the signature differ"
 expect 1 "there is no function 'tpu_fun' (the model has tpu_func" "$tare" run "$model" --function tpu_fun --data "$data"
-expect 2 "--output nothing: there is no such output (serving_default has probabilities)" "$tare" run "$model" --output nothing --data "$data"
-expect 2 "--per-record needs --output-dir" "$tare" run "$model" --per-record --data "$data"
-expect 2 "give either --signature or --function" "$tare" run "$model" --function f --signature s --data "$data"
+expect 2 "--output nothing: unknown output (serving_default has probabilities)" "$tare" run "$model" --output nothing --data "$data"
+expect 2 "--per-record requires --output-dir" "$tare" run "$model" --per-record --data "$data"
+expect 2 "--signature and --function are mutually exclusive" "$tare" run "$model" --function f --signature s --data "$data"
 
 # summary and profile
 "$tare" run "$model" --data "$data" --limit 9 --threads 2 --batch 2 --profile --json >"$work/summary" || fail "run --json"
@@ -43,7 +43,7 @@ counter=$models/references/serving-counter/incr_counter_by/inputs.tfrecord.gz
 if [ -f "$counter" ]; then
     "$tare" run "$models/models/serving-counter" --signature incr_counter_by --data "$counter" --output-dir "$work/c" 2>"$work/err" ||
         fail "run serving-counter: $(cat "$work/err")"
-    grep -qF "incr_counter_by keeps state from record to record (AssignAdd: used by incr_counter_by_op/AssignAdd): it runs on one worker" \
+    grep -qF "incr_counter_by is stateful (AssignAdd: used by incr_counter_by_op/AssignAdd): it runs on one worker" \
         "$work/err" || fail "state is not announced: $(cat "$work/err")"
     [ -s "$work/c/output.npy" ] || fail "the counter has no answers"
     "$tare" run "$models/models/serving-counter" --signature incr_counter_by --data "$counter" --threads 2 --json \
@@ -59,7 +59,7 @@ if [ -d "$segmenter" ]; then # rows of different shapes: one file a record, as t
         [ "$(shape_of "$work/seg/logits.rec$n.npy")" = "$(shape_of "$segmenter/logits.rec$n.npy")" ] || fail "tf-text-segmenter, record $n"
         [ -f "$work/seg/num_chars.rec$n.npy" ] || fail "tf-text-segmenter, num_chars of record $n"
     done
-    expect 1 "output logits: rows of shape [11,2] and of [3,2] cannot go into one array (--per-record)" "$tare" run "$models/models/tf-text-segmenter" --signature default --quiet \
+    expect 1 "output logits: rows of shape [11,2] and of [3,2] cannot be stored in one array (use --per-record)" "$tare" run "$models/models/tf-text-segmenter" --signature default --quiet \
         --data "$segmenter/inputs.tfrecord.gz" --output logits --output-dir "$work/seg2"
 fi
 if [ -d "$models/models/ydf-adult" ]; then

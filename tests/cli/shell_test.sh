@@ -19,8 +19,8 @@ options_of() { # the long options of one command, as its help shows them
 { cat "$work/commands"; sed 's/^/dataset /' "$work/parts"; } >"$work/paths"
 grep -qx man "$work/commands" && fail "a hidden command is shown"
 
-expect 2 "there is no command 'calibrat' (did you mean 'calibrate'?)" "$tare" help calibrat
-expect 2 "there is no command 'mak' (did you mean 'make'?)" "$tare" help dataset mak
+expect 2 "unknown command 'calibrat' (did you mean 'calibrate'?)" "$tare" help calibrat
+expect 2 "unknown command 'mak' (did you mean 'make'?)" "$tare" help dataset mak
 expect 2 "unknown shell (expected bash, zsh or fish, got 'csh')" "$tare" completion csh
 [ "$("$tare" help dataset make)" = "$("$tare" dataset make --help)" ] || fail "'tare help dataset make' is not its help"
 

@@ -225,7 +225,7 @@ static void quantization__takes_the_example_with_its_backslashes(void **state) {
     struct tare_model *model;
     (void)state;
     unsetenv("TF_RECORD_FILE");
-    seed_refuses(glyphs, options, "tfrecord_file_path: the environment has no variable TF_RECORD_FILE");
+    seed_refuses(glyphs, options, "tfrecord_file_path: environment variable not set: TF_RECORD_FILE");
     setenv("TF_RECORD_FILE", TARE_SOURCE_DIR "/examples/glyphs/calibration.tfrecord.gz", 1);
     seed_converts(glyphs, options);
     model = seed_load();
@@ -479,7 +479,8 @@ static void functions__are_named_or_found(void **state) {
                 (const char *const[]){ process_tare(), "convert", "--dry-run", "--input_model_dir", path,
                                        "--tpu_functions", "auto", "--converter_options_string", SEED_TPU_FUNC, NULL });
     assert_int_equal(process.status, 2);
-    assert_non_null(strstr(process.err, "--tpu_functions auto and tpu_functions in the options exclude each other"));
+    assert_non_null(
+        strstr(process.err, "--tpu_functions auto and tpu_functions in the options are mutually exclusive"));
     process_free(&process);
 }
 

@@ -244,7 +244,7 @@ static void show__says_what_is_wrong(void **state) {
         int status;
     } cases[] = {
         { "--tensor", "(", "bad regular expression '('", 2 },
-        { "--tensor", "nothing_like_it", "no tensor's name matches 'nothing_like_it'", 1 },
+        { "--tensor", "nothing_like_it", "no tensor name matches 'nothing_like_it'", 1 },
         { "--algorithms", "percentil", "did you mean 'percentile'?", 2 },
         { "--html", "/nowhere/at/all.html", "/nowhere/at", 1 },
     };

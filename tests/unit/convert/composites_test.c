@@ -1,4 +1,4 @@
-/* Annotated functions: what is fused, what it computes, and why others stay as they are. */
+/* Annotated functions: what is fused, what it computes, and why others are kept unchanged. */
 #include "convert/composites/composites.h"
 #include "support/draw.h"
 #include "support/graph_check.h"

@@ -152,7 +152,7 @@ static void faults__of_a_kernel(void **state) {
     static const struct {
         const char *how, *text;
     } cases[] = {
-        { "unknown", "ask (Ask): the op has no attr 'nothing'" },
+        { "unknown", "ask (Ask): the op has no attribute 'nothing'" },
         { "kind", "ask (Ask): attr 'ints' is of type list(int) (asked for float)" },
         { "entry", "ask (Ask): attr 'ints' has no entry 2 (it has 2)" },
         { "length", "ask (Ask): attr 'how' is of type string (asked for the length of a list)" },
