@@ -190,7 +190,7 @@ expect 1 "has no activations of 16 bits" "$tare" quantize "$model" "$work/x" --m
 expect 2 "expected 8 or 16, got '9'" "$tare" quantize "$model" "$work/x" --data "$samples" --activation-bits 9
 expect 1 "does not support weight-only" "$tare" compare "$model" "${data[@]}" --methods weight_only --op-set uniform_quantized
 
-expect 2 "static needs samples" "$tare" compare "$model" "${data[@]}"
+expect 2 "static needs representative samples" "$tare" compare "$model" "${data[@]}"
 expect 2 "did you mean 'weight_only'" "$tare" compare "$model" "${data[@]}" --methods weightonly
 expect 2 "not both" "$tare" compare "$model" "${data[@]}" --calibration x --calibration-data y
 expect 2 "must end in .html, .json or .csv" "$tare" compare "$model" "${data[@]}" --report r.txt

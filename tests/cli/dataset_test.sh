@@ -26,7 +26,7 @@ for records in images sequences; do
     grep -q '^3 records (samples)$' "$work/drafted" || fail "the draft for $records: $(cat "$work/drafted")"
 done
 grep -q '^label' "$work/images.spec" || fail "no label in the draft: $(cat "$work/images.spec")"
-expect 2 "either --spec or --draft-spec" "$tare" dataset info "$examples/images.tfrecord" --draft-spec x --spec y
+expect 2 "--spec and --draft-spec are mutually exclusive" "$tare" dataset info "$examples/images.tfrecord" --draft-spec x --spec y
 
 # head
 "$tare" dataset head -n 1 "$golden/npy/samples.npz" >"$work/head" || fail "head: $?"
@@ -47,7 +47,7 @@ gzip -dc "$work/b.tfrecord.gz" | cmp - "$work/a.tfrecord" || fail "made again it
 "$tare" dataset make --input x="$golden/npy/i2.npy" --input y="$golden/npy/f4.npy" -o "$work/c.tfrecord" 2>"$work/log" || fail "arrays: $?"
 grep -q "c.tfrecord: 2 records$" "$work/log" || fail "no summary: $(cat "$work/log")"
 expect 2 "give FILE or --input" "$tare" dataset make -o "$work/d"
-expect 2 "not NAME=FILE" "$tare" dataset make --input x.npy -o "$work/d"
+expect 2 "expected NAME=FILE" "$tare" dataset make --input x.npy -o "$work/d"
 expect 2 "is given twice" "$tare" dataset make --input x=a --input x=b -o "$work/d"
 expect 1 "images.tfrecord: record 0 at 0: it is a tf.Example (expected a RepresentativeDataSample, or --spec FILE" \
     "$tare" dataset make "$examples/images.tfrecord" -o "$work/d" --quiet

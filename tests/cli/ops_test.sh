@@ -38,14 +38,14 @@ infers 'zeroed float32 <unknown>' ZeroOut --shape ? --attr T=DT_FLOAT --plugin "
 infers 'out float32 [12]' Shapes --shape [3] --shape [4] --attr how=dim_multiply --plugin "$everything"
 infers 'out float32 []' Shapes --shape [3] --shape [4] --attr "how='scalar'" --plugin "$everything"
 infers 'tare: Shapes '\''Shapes'\'': Shape must be rank 2 but is rank 1' Shapes --shape [3] --shape ? --attr how=with_rank --plugin "$everything"
-expect 2 "'[3' is no shape" "$tare" ops Abs --shape [3 --attr T=float
-expect 2 "'[3,]' is no shape" "$tare" ops Abs --shape [3,] --attr T=float
-expect 2 "'[99999999999999999999]' is no shape" "$tare" ops Abs --shape [99999999999999999999] --attr T=float
+expect 2 "'[3' is not a shape" "$tare" ops Abs --shape [3 --attr T=float
+expect 2 "'[3,]' is not a shape" "$tare" ops Abs --shape [3,] --attr T=float
+expect 2 "'[99999999999999999999]' is not a shape" "$tare" ops Abs --shape [99999999999999999999] --attr T=float
 expect 1 "NodeDef missing attr 'T' from Op Abs" "$tare" ops Abs --shape [3]
 expect 2 "2 input shapes (expected 1" "$tare" ops Abs --shape [3] --shape [3] --attr T=float
 expect 2 "the op has no attribute 'U'" "$tare" ops Abs --shape [3] --attr U=float
 expect 2 "'flot' is not a valid value of attribute 'T'" "$tare" ops Abs --shape [3] --attr T=flot
-expect 2 "go with one OP (got 2)" "$tare" ops Abs Neg --shape [3]
+expect 2 "expect exactly one OP (got 2)" "$tare" ops Abs Neg --shape [3]
 
 # a model of one op
 "$tare" ops MatMul --shape [?,2] --shape [2,1] --attr T=float --save-model "$work/product" || fail "--save-model"
@@ -96,9 +96,9 @@ expect 1 "nowhere.json" "$tare" ops --check-compat "$work/nowhere.json"
 echo '{ "ops": [' >"$work/cut.json"
 expect 1 "cut.json: line " "$tare" ops --check-compat "$work/cut.json"
 echo '{ "tare": "0.1.0" }' >"$work/other.json"
-expect 1 'is no list of ops' "$tare" ops --check-compat "$work/other.json"
+expect 1 'not a list of ops' "$tare" ops --check-compat "$work/other.json"
 echo '{ "ops": [ { "name": "A", "attrs": [], "inputs": "x", "outputs": [] } ] }' >"$work/other.json"
-expect 1 'op A: "inputs" is no array' "$tare" ops --check-compat "$work/other.json"
+expect 1 'op A: "inputs" is not an array' "$tare" ops --check-compat "$work/other.json"
 echo '{ "ops": [ { "name": "A", "attrs": [ "a int" ], "inputs": [], "outputs": [] } ] }' >"$work/other.json"
 expect 1 "op A: Trouble parsing '<name>:' from Attr(\"a int\")" "$tare" ops --check-compat "$work/other.json"
 echo '{ "ops": [ 3 ] }' >"$work/other.json"
