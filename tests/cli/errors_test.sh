@@ -72,7 +72,7 @@ mkdir "$work/bare" && cp "$glyphs/saved_model/saved_model.pb" "$work/bare/"
 for command in "convert --input_model_dir=$work/bare --output_model_dir=$out --tpu_functions auto" "quantize $work/bare $out --method weight_only"; do
     rm -rf "$out"
     "$tare" $command --quiet >"$work/stdout" 2>"$work/stderr" || fail "$command: $(cat "$work/stderr")"
-    grep -qE "^tare: warning: $work/bare has [0-9]+ variables and no checkpoint" "$work/stderr" || fail "$command says: $(cat "$work/stderr")"
+    grep -qE "^tare: warning: $work/bare has [0-9]+ variables but no checkpoint" "$work/stderr" || fail "$command says: $(cat "$work/stderr")"
 done
 rm -rf "$out"
 
