@@ -1,5 +1,6 @@
 /* tare inspect: prints the contents of a SavedModel. */
 #include "cli/command.h"
+#include "cli/inspect_module.h"
 #include "cli/plugins.h"
 #include "cli/tags.h"
 #include "convert/saved_model.h"
@@ -45,7 +46,7 @@ static const struct tare_option rows[] = {
 static const struct tare_argument arguments[] = {
     { .name = "MODEL",
       .offset = offsetof(struct inspect_options, model),
-      .help = "SavedModel directory",
+      .help = "SavedModel directory, or a StableHLO portable artifact (.mlirbc)",
       .flags = TARE_OPTION_REQUIRED },
     { 0 },
 };
@@ -74,11 +75,17 @@ static tare_status run(int argc, char *const *argv) {
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
+    if (tare_inspect_is_module(options.model)) {
+        status = tare_inspect_module(&options);
+        goto done;
+    }
     open.ops = tare_command_registry();
     TARE_CHECK(tare_command_tags_set(&tags, &open, options.tags));
     TARE_CHECK(tare_saved_model_load(&model, options.model, &open));
     TARE_CHECK(check_signature(model, options.signature));
     status = options.json ? inspect_write_json(stdout, model, &options) : inspect_print_text(model, &options);
+    if (status == TARE_OK && !options.json && !options.graph)
+        status = tare_inspect_call_modules(model, options.functions);
 done:
     tare_model_free(model);
     tare_command_tags_free(&tags);

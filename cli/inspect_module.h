@@ -1,0 +1,17 @@
+/* tare inspect of StableHLO: files of portable artifacts, and the modules that XlaCallModule nodes carry. */
+#ifndef TARE_CLI_INSPECT_MODULE_H
+#define TARE_CLI_INSPECT_MODULE_H
+
+#include "graph/model.h"
+#include "workflow/inspection.h"
+
+/* Is the path a file of MLIR bytecode? */
+bool tare_inspect_is_module(const char *path);
+/* Prints what the file contains: version, functions, ops, layers; with options->functions its text, with options->json
+ * as JSON. Options that need a SavedModel are TARE_USAGE. */
+tare_status tare_inspect_module(const struct inspect_options *options) TARE_WARN_UNUSED;
+/* A paragraph for each XlaCallModule node of the model; with `text` also the modules' text. Prints nothing for a model
+ * without such nodes. A module that cannot be read is a line with the reason, not a failure. */
+tare_status tare_inspect_call_modules(const struct tare_model *model, bool text) TARE_WARN_UNUSED;
+
+#endif

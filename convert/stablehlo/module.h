@@ -1,0 +1,242 @@
+/* A StableHLO module as it is stored: a portable artifact (VHLO ops in MLIR bytecode), as jax.export and the
+ * XlaCallModule op carry it. The reader builds this representation, the printer writes it as text, the importer turns
+ * it into a graph.
+ *
+ * Types and attributes are decoded on first use and shared; constants are views of the file. Everything is in the
+ * module's arena; the bytes must outlive the module. Source: stablehlo/dialect/Vhlo*.td, VhloBytecode.cpp. */
+#ifndef TARE_CONVERT_STABLEHLO_MODULE_H
+#define TARE_CONVERT_STABLEHLO_MODULE_H
+
+#include "base/arena.h"
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tare_shlo_attr;
+struct tare_shlo_op;
+
+/* ---- types ---- */
+
+/* Numbered as in VHLO bytecode. */
+enum tare_shlo_type_kind {
+    TARE_SHLO_BOOL = 0,
+    TARE_SHLO_COMPLEX = 1,
+    TARE_SHLO_BF16 = 2,
+    TARE_SHLO_F16 = 3,
+    TARE_SHLO_F32 = 4,
+    TARE_SHLO_F64 = 5,
+    TARE_SHLO_F8E4M3FN = 6,
+    TARE_SHLO_F8E5M2 = 7,
+    TARE_SHLO_FUNCTION = 8,
+    TARE_SHLO_INDEX = 9,
+    TARE_SHLO_SI4 = 10,
+    TARE_SHLO_SI8 = 11,
+    TARE_SHLO_SI16 = 12,
+    TARE_SHLO_SI32 = 13,
+    TARE_SHLO_SI64 = 14,
+    TARE_SHLO_UI4 = 15,
+    TARE_SHLO_UI8 = 16,
+    TARE_SHLO_UI16 = 17,
+    TARE_SHLO_UI32 = 18,
+    TARE_SHLO_UI64 = 19,
+    TARE_SHLO_TENSOR = 20,
+    TARE_SHLO_TENSOR_ENCODED = 21, /* read as TARE_SHLO_TENSOR with an encoding */
+    TARE_SHLO_TOKEN = 22,
+    TARE_SHLO_TUPLE = 23,
+    TARE_SHLO_QUANTIZED = 24,
+    TARE_SHLO_UNRANKED = 25,
+    TARE_SHLO_WITNESS = 26,
+    TARE_SHLO_F8E4M3FNUZ = 27,
+    TARE_SHLO_F8E5M2FNUZ = 28,
+    TARE_SHLO_F8E4M3B11FNUZ = 29,
+    TARE_SHLO_QUANTIZED_PER_AXIS = 30,
+    TARE_SHLO_SI2 = 31,
+    TARE_SHLO_UI2 = 32,
+    TARE_SHLO_NONE = 33,
+    TARE_SHLO_TF32 = 34,
+    TARE_SHLO_F8E4M3 = 35,
+    TARE_SHLO_F8E3M4 = 36,
+    TARE_SHLO_F4E2M1FN = 37,
+    TARE_SHLO_F6E2M3FN = 38,
+    TARE_SHLO_F6E3M2FN = 39,
+    TARE_SHLO_F8E8M0FNU = 40,
+    TARE_SHLO_BUFFER = 41,
+    TARE_SHLO_FUTURE = 42,
+    TARE_SHLO_N_TYPES,
+};
+
+#define TARE_SHLO_DYNAMIC INT64_MIN /* a dimension whose size is not known */
+
+struct tare_shlo_type_list {
+    const struct tare_shlo_type **items;
+    size_t count;
+};
+
+/* The parameters of a quantized type: real = (stored - zero point) * scale. */
+struct tare_shlo_quantized {
+    const struct tare_shlo_type *storage, *expressed;
+    bool is_signed;
+    int64_t axis; /* -1: per tensor */
+    int64_t minimum, maximum;
+    const double *scales;
+    const int64_t *zero_points;
+    size_t count; /* of scales and of zero points */
+};
+
+struct tare_shlo_type {
+    enum tare_shlo_type_kind kind;
+    const struct tare_shlo_type *element; /* of COMPLEX, TENSOR, UNRANKED, BUFFER */
+    const int64_t *dims;                  /* of TENSOR and BUFFER */
+    size_t rank;
+    const struct tare_shlo_attr *encoding; /* of TENSOR; NULL: none */
+    struct tare_shlo_type_list inputs;     /* of FUNCTION; the items of TUPLE and FUTURE */
+    struct tare_shlo_type_list outputs;    /* of FUNCTION */
+    const struct tare_shlo_quantized *quantized;
+};
+
+/* Bits of a scalar element type (index: 64, tf32: 19, bool: 1); 0 for a type that is not scalar. */
+int tare_shlo_type_bits(const struct tare_shlo_type *type);
+bool tare_shlo_type_is_float(enum tare_shlo_type_kind kind);
+
+/* ---- attributes ---- */
+
+enum tare_shlo_attr_kind {
+    TARE_SHLO_ATTR_ARRAY,      /* items */
+    TARE_SHLO_ATTR_DICTIONARY, /* items: key, value, key, value … */
+    TARE_SHLO_ATTR_BOOL,       /* bits */
+    TARE_SHLO_ATTR_ENUM,       /* text: the name; bits: the code */
+    TARE_SHLO_ATTR_INTEGER,    /* type, bits (sign-extended to 64 unless the type is unsigned) */
+    TARE_SHLO_ATTR_FLOAT,      /* type, bits */
+    TARE_SHLO_ATTR_STRING,     /* text */
+    TARE_SHLO_ATTR_SYMBOL,     /* text */
+    TARE_SHLO_ATTR_TENSOR,     /* type, data: see tare_shlo_tensor_* */
+    TARE_SHLO_ATTR_TYPE,       /* type */
+    TARE_SHLO_ATTR_UNIT,
+    TARE_SHLO_ATTR_ALIAS,      /* numbers: output tuple indices, then operand tuple indices; bits: operand index */
+    TARE_SHLO_ATTR_EXTENSIONS, /* numbers: bounds of dynamic dimensions */
+    TARE_SHLO_ATTR_ACCURACY,   /* numbers: bits of atol, bits of rtol, ulps; items: the mode */
+    TARE_SHLO_ATTR_SUB_AXIS,   /* numbers: pre-size, size */
+    TARE_SHLO_ATTR_AXIS_REF,   /* items: name, sub axis (may be absent) */
+    TARE_SHLO_ATTR_MESH_AXES,  /* items: mesh, axes */
+    TARE_SHLO_ATTR_MESH_AXIS,  /* items: name; numbers: size */
+    TARE_SHLO_ATTR_MESH,       /* items: axes, device ids (may be absent) */
+    TARE_SHLO_ATTR_OPAQUE,     /* data: bytes of another dialect; text: the dialect */
+};
+
+struct tare_shlo_text {
+    const char *data; /* may contain any byte; followed by a NUL */
+    size_t size;
+};
+
+struct tare_shlo_attr {
+    enum tare_shlo_attr_kind kind;
+    const struct tare_shlo_type *type;
+    uint64_t bits;
+    struct tare_shlo_text text;
+    const struct tare_shlo_attr **items;
+    size_t n_items;
+    const int64_t *numbers;
+    size_t n_numbers, n_first; /* ALIAS: n_first of the numbers are output tuple indices */
+    const uint8_t *data;
+    size_t size;
+};
+
+/* The value of a dictionary entry; NULL when absent or when `dictionary` is NULL. */
+const struct tare_shlo_attr *tare_shlo_find(const struct tare_shlo_attr *dictionary, const char *key);
+/* Elements of a TENSOR attribute; false when the type is dynamic or the product overflows. */
+bool tare_shlo_tensor_count(size_t *count, const struct tare_shlo_attr *tensor);
+/* Do the stored bytes fit the type? The reader rejects constants for which they do not. */
+bool tare_shlo_tensor_check(const struct tare_shlo_attr *tensor);
+/* Is one stored element repeated for all? */
+bool tare_shlo_tensor_is_splat(const struct tare_shlo_attr *tensor);
+/* Element i of a tensor of integers, index or bool, sign- or zero-extended; the caller checked i. */
+int64_t tare_shlo_tensor_integer(const struct tare_shlo_attr *tensor, size_t i);
+/* Element i of a real floating tensor (or part i of a complex one) as double. */
+double tare_shlo_tensor_real(const struct tare_shlo_attr *tensor, size_t i);
+/* A scalar of this floating type from its bits. */
+double tare_shlo_float_of_bits(enum tare_shlo_type_kind kind, uint64_t bits);
+
+/* ---- ops ---- */
+
+/* A VHLO version as major * 1000000 + minor * 1000 + patch. */
+#define TARE_VHLO_VERSION(major, minor, patch) ((major)*1000000 + (minor)*1000 + (patch))
+enum {
+    TARE_VHLO_OLDEST = TARE_VHLO_VERSION(0, 9, 0),
+    TARE_VHLO_NEWEST = TARE_VHLO_VERSION(1, 20, 0),
+};
+
+/* The definition of a VHLO op. */
+struct tare_vhlo_op {
+    const char *name;  /* "add_v1" */
+    const char *attrs; /* names sorted by ASCII and separated by spaces, which is their order in the file */
+    uint8_t n_attrs;
+    uint8_t min_operands; /* operands that are not variadic */
+    bool variadic_operands;
+    int8_t results;   /* -1: variadic */
+    int8_t regions;   /* -1: variadic */
+    int since, until; /* VHLO versions; until 0: current */
+};
+/* NULL when there is no such op. `name` is without the dialect. */
+const struct tare_vhlo_op *tare_vhlo_find_op(const char *name);
+/* All of them, sorted by name. */
+extern const struct tare_vhlo_op tare_vhlo_ops[];
+extern const size_t tare_vhlo_n_ops;
+
+struct tare_shlo_value {
+    const struct tare_shlo_type *type;
+    const struct tare_shlo_op *op; /* that defines it; NULL: a block argument */
+    size_t number;                 /* unique within the module */
+};
+
+struct tare_shlo_block {
+    struct tare_shlo_value *args;
+    size_t n_args;
+    struct tare_shlo_op *ops;
+    size_t n_ops;
+};
+
+struct tare_shlo_op {
+    const struct tare_vhlo_op *def; /* NULL: an op of another dialect */
+    const char *name;               /* with the dialect: "vhlo.add_v1", "builtin.module", "sdy.mesh" */
+    struct tare_shlo_value **operands;
+    size_t n_operands;
+    struct tare_shlo_value *results;
+    size_t n_results;
+    const struct tare_shlo_attr **attrs; /* by position in def->attrs */
+    const struct tare_shlo_attr *extra;  /* discardable attributes, a dictionary; NULL: none */
+    struct tare_shlo_block *regions;     /* one block each */
+    size_t n_regions;
+    size_t offset; /* in the file, for messages */
+};
+
+/* The attribute of an op by name; NULL when its definition has none of that name. */
+const struct tare_shlo_attr *tare_shlo_op_attr(const struct tare_shlo_op *op, const char *name);
+/* Is it this op of VHLO, in any version? `name` is without dialect and version: "add". */
+bool tare_shlo_op_is(const struct tare_shlo_op *op, const char *name);
+
+/* ---- modules ---- */
+
+struct tare_shlo_module {
+    struct tare_arena arena;
+    const uint8_t *data; /* the file, borrowed */
+    size_t size;
+    int bytecode_version;
+    const char *producer;      /* "StableHLO_v1.8.0" */
+    int version;               /* VHLO version from the producer; TARE_VHLO_OLDEST when it names none */
+    struct tare_shlo_op *root; /* builtin.module */
+    size_t n_values, n_ops;
+};
+
+/* Does the file begin as MLIR bytecode does? */
+bool tare_shlo_is_bytecode(const uint8_t *data, size_t size);
+/* Reads a module. `data` is borrowed and must outlive it. TARE_CORRUPT for a damaged file, TARE_UNSUPPORTED for a newer
+ * bytecode or VHLO version, an unknown op or an unknown attribute; the text has the offset. Memory beyond the file is
+ * proportional to the number of ops and values; constants are not copied. */
+tare_status tare_shlo_read(struct tare_shlo_module **out, const uint8_t *data, size_t size) TARE_WARN_UNUSED;
+void tare_shlo_free(struct tare_shlo_module *module);
+/* The function of that name; NULL when there is none. */
+const struct tare_shlo_op *tare_shlo_function(const struct tare_shlo_module *module, const char *name);
+
+#endif

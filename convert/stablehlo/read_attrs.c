@@ -1,0 +1,391 @@
+/* Decoding attributes: VHLO's, and the builtin ones of module attributes. Attributes of other dialects and locations
+ * stay opaque. */
+#include "convert/stablehlo/reader.h"
+
+#include <string.h>
+
+/* Codes of VHLO attributes (stablehlo/dialect/VhloBytecode.cpp). */
+enum {
+    VHLO_ARRAY = 1,
+    VHLO_BOOL = 2,
+    VHLO_DIRECTION = 3,
+    VHLO_COMPARE_TYPE = 4,
+    VHLO_API_VERSION = 5,
+    VHLO_DICTIONARY = 6,
+    VHLO_FFT_TYPE = 7,
+    VHLO_FLOAT = 8,
+    VHLO_INTEGER = 9,
+    VHLO_ALIAS = 10,
+    VHLO_PRECISION = 11,
+    VHLO_RNG_ALGORITHM = 12,
+    VHLO_RNG_DISTRIBUTION = 13,
+    VHLO_STRING = 14,
+    VHLO_TENSOR = 15,
+    VHLO_TRANSPOSE = 16,
+    VHLO_TYPE = 17,
+    VHLO_EXTENSIONS = 18,
+    VHLO_ACCURACY_MODE = 19,
+    VHLO_ACCURACY = 20,
+    VHLO_SUB_AXIS = 21,
+    VHLO_AXIS_REF = 22,
+    VHLO_MESH_AXES = 23,
+    VHLO_MESH_AXIS = 24,
+    VHLO_MESH = 25,
+    N_VHLO,
+};
+/* Codes of builtin attributes. */
+enum {
+    BUILTIN_ARRAY = 0,
+    BUILTIN_DICTIONARY = 1,
+    BUILTIN_STRING = 2,
+    BUILTIN_STRING_TYPED = 3,
+    BUILTIN_SYMBOL = 4,
+    BUILTIN_TYPE = 6,
+    BUILTIN_UNIT = 7,
+    BUILTIN_INTEGER = 8,
+    BUILTIN_FLOAT = 9,
+    BUILTIN_DENSE_ARRAY = 17,
+    BUILTIN_DENSE = 18,
+};
+
+static const char *const enums[N_VHLO][6] = {
+    [VHLO_DIRECTION] = { "EQ", "NE", "GE", "GT", "LE", "LT" },
+    [VHLO_COMPARE_TYPE] = { "NOTYPE", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED" },
+    [VHLO_API_VERSION] = { "API_VERSION_UNSPECIFIED", "API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING",
+                           "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI" },
+    [VHLO_FFT_TYPE] = { "FFT", "IFFT", "RFFT", "IRFFT" },
+    [VHLO_PRECISION] = { "DEFAULT", "HIGH", "HIGHEST" },
+    [VHLO_RNG_ALGORITHM] = { "DEFAULT", "THREE_FRY", "PHILOX" },
+    [VHLO_RNG_DISTRIBUTION] = { NULL, "UNIFORM", "NORMAL" },
+    [VHLO_TRANSPOSE] = { "TRANSPOSE_INVALID", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT" },
+    [VHLO_ACCURACY_MODE] = { "DEFAULT", "HIGHEST", "TOLERANCE" },
+};
+
+tare_status tare_shlo_next_attr(const struct tare_shlo_attr **out, struct tare_shlo_reader *reader,
+                                struct tare_mlir_input *in) {
+    size_t index;
+    TARE_TRY(tare_mlir_index(&index, in, reader->n_attrs, "attribute"));
+    return tare_shlo_read_attr(out, reader, index);
+}
+
+tare_status tare_shlo_next_text(struct tare_shlo_text *out, struct tare_shlo_reader *reader,
+                                struct tare_mlir_input *in) {
+    size_t index;
+    TARE_TRY(tare_mlir_index(&index, in, reader->n_strings, "string"));
+    *out = reader->strings[index];
+    return TARE_OK;
+}
+
+static tare_status make_items(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader, size_t count) {
+    attr->items = TARE_NEW_ARRAY(reader->arena, const struct tare_shlo_attr *, count);
+    attr->n_items = count;
+    return count && !attr->items ? TARE_NO_MEMORY : TARE_OK;
+}
+
+static tare_status read_items(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader, struct tare_mlir_input *in,
+                              size_t per_entry) {
+    size_t count;
+    TARE_TRY(tare_mlir_count(&count, in, per_entry));
+    TARE_TRY(make_items(attr, reader, count * per_entry));
+    for (size_t i = 0; i < attr->n_items; i++) {
+        TARE_TRY(tare_shlo_next_attr(&attr->items[i], reader, in));
+        if (per_entry == 2 && i % 2 == 0 && attr->items[i]->kind != TARE_SHLO_ATTR_STRING)
+            return tare_mlir_corrupt(in, "a dictionary key is not a string");
+    }
+    return TARE_OK;
+}
+
+/* Up to 8 bits as one byte, up to 64 as a signed varint of the zero-extended word. */
+static tare_status read_bits(uint64_t *out, struct tare_mlir_input *in, int bits) {
+    uint8_t byte;
+    int64_t word;
+    if (bits <= 0) return tare_mlir_corrupt(in, "a number whose type is not scalar");
+    if (bits <= 8) {
+        TARE_TRY(tare_mlir_byte(&byte, in));
+        word = byte;
+    } else {
+        TARE_TRY(tare_mlir_signed(&word, in));
+    }
+    *out = bits < 64 ? (uint64_t)word & ((UINT64_C(1) << bits) - 1) : (uint64_t)word;
+    return TARE_OK;
+}
+
+static bool is_unsigned(enum tare_shlo_type_kind kind) {
+    return kind == TARE_SHLO_BOOL || kind == TARE_SHLO_UI2 || (kind >= TARE_SHLO_UI4 && kind <= TARE_SHLO_UI64);
+}
+
+static tare_status read_number(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
+                               struct tare_mlir_input *in) {
+    TARE_TRY(tare_shlo_next_type(&attr->type, reader, in));
+    const int bits = tare_shlo_type_bits(attr->type);
+    if (tare_shlo_type_is_float(attr->type->kind) != (attr->kind == TARE_SHLO_ATTR_FLOAT))
+        return tare_mlir_corrupt(in, "a number of the wrong type");
+    TARE_TRY(read_bits(&attr->bits, in, bits));
+    if (attr->kind == TARE_SHLO_ATTR_INTEGER && bits < 64 && !is_unsigned(attr->type->kind) && attr->bits >> (bits - 1))
+        attr->bits |= ~UINT64_C(0) << bits;
+    return TARE_OK;
+}
+
+static tare_status read_enum(struct tare_shlo_attr *attr, struct tare_mlir_input *in, uint64_t code) {
+    TARE_TRY(tare_mlir_varint(&attr->bits, in));
+    if (attr->bits >= sizeof enums[0] / sizeof *enums[0] || !enums[code][attr->bits])
+        return TARE_FAIL(TARE_UNSUPPORTED, "unknown enumeration value %llu at byte %zu", (unsigned long long)attr->bits,
+                         in->at);
+    attr->text.data = enums[code][attr->bits];
+    attr->text.size = strlen(attr->text.data);
+    return TARE_OK;
+}
+
+static tare_status read_tensor(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
+                               struct tare_mlir_input *in) {
+    uint64_t size;
+    TARE_TRY(tare_shlo_next_type(&attr->type, reader, in));
+    TARE_TRY(tare_mlir_varint(&size, in));
+    TARE_TRY(tare_mlir_bytes(&attr->data, in, size));
+    attr->size = (size_t)size;
+    return tare_shlo_tensor_check(attr) ? TARE_OK : tare_mlir_corrupt(in, "a constant's size does not fit its type");
+}
+
+static tare_status read_alias(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
+                              struct tare_mlir_input *in) {
+    const int64_t *outputs, *operands;
+    int64_t operand, *all;
+    size_t n_operands;
+    TARE_TRY(tare_shlo_next_numbers(&outputs, &attr->n_first, reader, in));
+    TARE_TRY(tare_mlir_signed(&operand, in));
+    TARE_TRY(tare_shlo_next_numbers(&operands, &n_operands, reader, in));
+    attr->n_numbers = attr->n_first + n_operands;
+    all = TARE_NEW_ARRAY(reader->arena, int64_t, attr->n_numbers + 1);
+    if (!all) return TARE_NO_MEMORY;
+    memcpy(all, outputs, attr->n_first * sizeof *all);
+    memcpy(all + attr->n_first, operands, n_operands * sizeof *all);
+    attr->numbers = all;
+    attr->bits = (uint64_t)operand;
+    return TARE_OK;
+}
+
+/* `count` signed numbers without a stored count. */
+static tare_status read_fixed(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader, struct tare_mlir_input *in,
+                              size_t count) {
+    int64_t *numbers = TARE_NEW_ARRAY(reader->arena, int64_t, count);
+    if (!numbers) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        TARE_TRY(tare_mlir_signed(&numbers[i], in));
+    attr->numbers = numbers;
+    attr->n_numbers = count;
+    return TARE_OK;
+}
+
+/* `count` attributes without a stored count. */
+static tare_status read_parts(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader, struct tare_mlir_input *in,
+                              size_t count) {
+    TARE_TRY(make_items(attr, reader, count));
+    for (size_t i = 0; i < count; i++)
+        TARE_TRY(tare_shlo_next_attr(&attr->items[i], reader, in));
+    return TARE_OK;
+}
+
+/* name, then 0 or 1 and the sub axis. */
+static tare_status read_axis_ref(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
+                                 struct tare_mlir_input *in) {
+    uint64_t present;
+    TARE_TRY(make_items(attr, reader, 2));
+    TARE_TRY(tare_shlo_next_attr(&attr->items[0], reader, in));
+    TARE_TRY(tare_mlir_varint(&present, in));
+    attr->n_items = present ? 2 : 1;
+    return present ? tare_shlo_next_attr(&attr->items[1], reader, in) : TARE_OK;
+}
+
+/* axes, then index << 1 | 1 of the device ids, or 0. */
+static tare_status read_mesh(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader, struct tare_mlir_input *in) {
+    uint64_t index;
+    bool present;
+    TARE_TRY(make_items(attr, reader, 2));
+    TARE_TRY(tare_shlo_next_attr(&attr->items[0], reader, in));
+    TARE_TRY(tare_mlir_flagged(&index, &present, in));
+    attr->n_items = present ? 2 : 1;
+    if (!present) return TARE_OK;
+    if (index >= reader->n_attrs) return tare_mlir_corrupt(in, "an attribute index out of range");
+    return tare_shlo_read_attr(&attr->items[1], reader, (size_t)index);
+}
+
+static tare_status read_accuracy(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
+                                 struct tare_mlir_input *in) {
+    TARE_TRY(read_fixed(attr, reader, in, 3));
+    return read_parts(attr, reader, in, 1);
+}
+
+static tare_status read_mesh_axis(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
+                                  struct tare_mlir_input *in) {
+    TARE_TRY(read_parts(attr, reader, in, 1));
+    return read_fixed(attr, reader, in, 1);
+}
+
+static tare_status read_bool(struct tare_shlo_attr *attr, struct tare_mlir_input *in) {
+    TARE_TRY(tare_mlir_varint(&attr->bits, in));
+    return attr->bits <= 1 ? TARE_OK : tare_mlir_corrupt(in, "a bool is neither 0 nor 1");
+}
+
+static const uint8_t vhlo_kinds[N_VHLO] = {
+    [VHLO_ARRAY] = TARE_SHLO_ATTR_ARRAY,
+    [VHLO_BOOL] = TARE_SHLO_ATTR_BOOL,
+    [VHLO_DICTIONARY] = TARE_SHLO_ATTR_DICTIONARY,
+    [VHLO_FLOAT] = TARE_SHLO_ATTR_FLOAT,
+    [VHLO_INTEGER] = TARE_SHLO_ATTR_INTEGER,
+    [VHLO_ALIAS] = TARE_SHLO_ATTR_ALIAS,
+    [VHLO_STRING] = TARE_SHLO_ATTR_STRING,
+    [VHLO_TENSOR] = TARE_SHLO_ATTR_TENSOR,
+    [VHLO_TYPE] = TARE_SHLO_ATTR_TYPE,
+    [VHLO_EXTENSIONS] = TARE_SHLO_ATTR_EXTENSIONS,
+    [VHLO_ACCURACY] = TARE_SHLO_ATTR_ACCURACY,
+    [VHLO_SUB_AXIS] = TARE_SHLO_ATTR_SUB_AXIS,
+    [VHLO_AXIS_REF] = TARE_SHLO_ATTR_AXIS_REF,
+    [VHLO_MESH_AXES] = TARE_SHLO_ATTR_MESH_AXES,
+    [VHLO_MESH_AXIS] = TARE_SHLO_ATTR_MESH_AXIS,
+    [VHLO_MESH] = TARE_SHLO_ATTR_MESH,
+};
+
+static tare_status read_vhlo(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader, struct tare_mlir_input *in) {
+    uint64_t code;
+    TARE_TRY(tare_mlir_varint(&code, in));
+    if (!code || code >= N_VHLO)
+        return TARE_FAIL(TARE_UNSUPPORTED, "unknown VHLO attribute code %llu at byte %zu", (unsigned long long)code,
+                         in->at);
+    attr->kind = enums[code][1] ? TARE_SHLO_ATTR_ENUM : (enum tare_shlo_attr_kind)vhlo_kinds[code];
+    switch (attr->kind) {
+    case TARE_SHLO_ATTR_ARRAY:
+        return read_items(attr, reader, in, 1);
+    case TARE_SHLO_ATTR_DICTIONARY:
+        return read_items(attr, reader, in, 2);
+    case TARE_SHLO_ATTR_BOOL:
+        return read_bool(attr, in);
+    case TARE_SHLO_ATTR_ENUM:
+        return read_enum(attr, in, code);
+    case TARE_SHLO_ATTR_INTEGER:
+    case TARE_SHLO_ATTR_FLOAT:
+        return read_number(attr, reader, in);
+    case TARE_SHLO_ATTR_STRING:
+        return tare_shlo_next_text(&attr->text, reader, in);
+    case TARE_SHLO_ATTR_TENSOR:
+        return read_tensor(attr, reader, in);
+    case TARE_SHLO_ATTR_TYPE:
+        return tare_shlo_next_type(&attr->type, reader, in);
+    case TARE_SHLO_ATTR_ALIAS:
+        return read_alias(attr, reader, in);
+    case TARE_SHLO_ATTR_EXTENSIONS:
+        return tare_shlo_next_numbers(&attr->numbers, &attr->n_numbers, reader, in);
+    case TARE_SHLO_ATTR_ACCURACY:
+        return read_accuracy(attr, reader, in);
+    case TARE_SHLO_ATTR_SUB_AXIS:
+        return read_fixed(attr, reader, in, 2);
+    case TARE_SHLO_ATTR_AXIS_REF:
+        return read_axis_ref(attr, reader, in);
+    case TARE_SHLO_ATTR_MESH_AXES:
+        return read_parts(attr, reader, in, 2);
+    case TARE_SHLO_ATTR_MESH_AXIS:
+        return read_mesh_axis(attr, reader, in);
+    case TARE_SHLO_ATTR_MESH:
+        return read_mesh(attr, reader, in);
+    default:
+        return tare_mlir_corrupt(in, "an attribute of no known kind");
+    }
+}
+
+static tare_status read_symbol(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
+                               struct tare_mlir_input *in) {
+    const struct tare_shlo_attr *name;
+    TARE_TRY(tare_shlo_next_attr(&name, reader, in));
+    attr->kind = TARE_SHLO_ATTR_SYMBOL;
+    attr->text = name->text;
+    return name->kind == TARE_SHLO_ATTR_STRING ? TARE_OK : tare_mlir_corrupt(in, "a symbol's name is not a string");
+}
+
+static tare_status read_typed_string(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
+                                     struct tare_mlir_input *in) {
+    attr->kind = TARE_SHLO_ATTR_STRING;
+    TARE_TRY(tare_shlo_next_text(&attr->text, reader, in));
+    return tare_shlo_next_type(&attr->type, reader, in);
+}
+
+/* Kinds that no module attribute has (locations among them) stay opaque. */
+static tare_status read_builtin(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
+                                struct tare_mlir_input *in) {
+    const size_t start = in->at;
+    uint64_t code;
+    TARE_TRY(tare_mlir_varint(&code, in));
+    switch (code) {
+    case BUILTIN_ARRAY:
+        attr->kind = TARE_SHLO_ATTR_ARRAY;
+        return read_items(attr, reader, in, 1);
+    case BUILTIN_DICTIONARY:
+        attr->kind = TARE_SHLO_ATTR_DICTIONARY;
+        return read_items(attr, reader, in, 2);
+    case BUILTIN_STRING:
+        attr->kind = TARE_SHLO_ATTR_STRING;
+        return tare_shlo_next_text(&attr->text, reader, in);
+    case BUILTIN_STRING_TYPED:
+        return read_typed_string(attr, reader, in);
+    case BUILTIN_SYMBOL:
+        return read_symbol(attr, reader, in);
+    case BUILTIN_TYPE:
+        attr->kind = TARE_SHLO_ATTR_TYPE;
+        return tare_shlo_next_type(&attr->type, reader, in);
+    case BUILTIN_UNIT:
+        attr->kind = TARE_SHLO_ATTR_UNIT;
+        return TARE_OK;
+    case BUILTIN_INTEGER:
+        attr->kind = TARE_SHLO_ATTR_INTEGER;
+        return read_number(attr, reader, in);
+    case BUILTIN_FLOAT:
+        attr->kind = TARE_SHLO_ATTR_FLOAT;
+        return read_number(attr, reader, in);
+    case BUILTIN_DENSE:
+        attr->kind = TARE_SHLO_ATTR_TENSOR;
+        return read_tensor(attr, reader, in);
+    default:
+        attr->kind = TARE_SHLO_ATTR_OPAQUE;
+        attr->data = in->data + start;
+        attr->size = in->end - start;
+        in->at = in->end;
+        return TARE_OK;
+    }
+}
+
+static tare_status decode(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
+                          const struct tare_mlir_entry *entry) {
+    struct tare_mlir_input in = { reader->module->data, entry->at, entry->end };
+    const char *dialect = reader->dialects[entry->dialect];
+    if (entry->custom && strcmp(dialect, "vhlo") == 0) {
+        TARE_TRY(read_vhlo(attr, reader, &in));
+    } else if (entry->custom && strcmp(dialect, "builtin") == 0) {
+        TARE_TRY(read_builtin(attr, reader, &in));
+    } else {
+        attr->kind = TARE_SHLO_ATTR_OPAQUE;
+        attr->text = (struct tare_shlo_text){ dialect, strlen(dialect) };
+        attr->data = in.data + in.at;
+        attr->size = tare_mlir_left(&in);
+        return TARE_OK;
+    }
+    return tare_mlir_at_end(&in, "attribute");
+}
+
+tare_status tare_shlo_read_attr(const struct tare_shlo_attr **out, struct tare_shlo_reader *reader, size_t index) {
+    struct tare_mlir_entry *entry = &reader->attr_entries[index];
+    struct tare_shlo_attr *attr;
+    if (!reader->attrs[index]) {
+        if (entry->busy || reader->depth >= TARE_SHLO_MAX_DEPTH)
+            return TARE_FAIL(TARE_CORRUPT, "attribute %zu at byte %zu contains itself or is nested too deeply", index,
+                             entry->at);
+        attr = TARE_NEW(reader->arena, struct tare_shlo_attr);
+        if (!attr) return TARE_NO_MEMORY;
+        entry->busy = true;
+        reader->depth++;
+        tare_status status = decode(attr, reader, entry);
+        reader->depth--;
+        entry->busy = false;
+        TARE_TRY(status);
+        reader->attrs[index] = attr;
+    }
+    *out = reader->attrs[index];
+    return TARE_OK;
+}

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# tare inspect of StableHLO portable artifacts.
+set -uo pipefail
+. "$TARE_SOURCE_DIR/tests/cli/support.sh"
+modules=$source_dir/tests/golden/stablehlo
+
+"$tare" inspect "$modules/regions.mlirbc" --ops >"$work/out" || fail "inspect: $?"
+for line in '  VHLO        1.8.0 (StableHLO_v1.8.0, bytecode version 6)' '  main        (tensor<2x3xf32>, tensor<f32>) -> (tensor<f32>, tensor<2x3xf32>)' \
+    '  functions   2, with 17 ops of 9 kinds, 4 bytes of constants' '       7 vhlo.return_v1'; do
+    grep -qxF -- "$line" "$work/out" || fail "no '$line' in: $(cat "$work/out")"
+done
+grep -q 'stablehlo\.' "$work/out" && fail "the text is printed without --functions"
+"$tare" inspect "$modules/network.mlirbc" --functions >"$work/out" || fail "inspect --functions: $?"
+grep -qxF '  layers      0 matrix products, 1 convolutions' "$work/out" && grep -qF '    %0 = stablehlo.convolution %arg0, %arg1 {' "$work/out" ||
+    fail "inspect --functions: $(cat "$work/out")"
+"$tare" inspect "$modules/network.mlirbc" --json >"$work/out" || fail "inspect --json: $?"
+if command -v python3 >/dev/null; then
+    python3 -c 'import json, sys
+module = json.load(open(sys.argv[1]))
+assert module["vhlo_version"] == "1.14.0" and module["convolutions"] == 1 and module["ops"]["vhlo.custom_call_v1"] == 1, module' "$work/out" ||
+        fail "inspect --json: $(cat "$work/out")"
+fi
+for option in --graph=f --signature=s --variables --suggest --tags=t; do
+    name=${option%%=*}
+    expect 2 "option '$name' needs a SavedModel" "$tare" inspect "$modules/network.mlirbc" "$option"
+done
+head -c 200 "$modules/network.mlirbc" >"$work/cut.mlirbc"
+expect 1 "$work/cut.mlirbc: unexpected end of a section at byte" "$tare" inspect "$work/cut.mlirbc"
+finish
