@@ -20,10 +20,6 @@ struct builder {
     int64_t side;
 };
 
-static struct tare_edge out0(struct tare_node *node) {
-    return (struct tare_edge){ node, 0 };
-}
-
 /* One buffer is every variable's value: only the files are large. */
 static tare_status add_variables(struct builder *b) {
     struct tare_shape shape = tare_shape_make(2, b->side, b->side);
@@ -52,7 +48,7 @@ static tare_status add_variables(struct builder *b) {
         TARE_TRY(tare_node_set_string(node, "shared_name", variable->shared_name, strlen(variable->shared_name)));
         TARE_TRY(tare_node_resolve(node));
         variable->node = node;
-        b->handles[v] = out0(node);
+        b->handles[v] = tare_node_output0(node);
     }
     tare_tensor_reset(&value);
     return TARE_OK;
@@ -63,15 +59,15 @@ static tare_status add_layer(struct builder *b, struct tare_edge *x, int v) {
     if (!arg) return TARE_NO_MEMORY;
     read = tare_graph_add(b->body, "ReadVariableOp", "read");
     if (!read) return TARE_NO_MEMORY;
-    TARE_TRY(tare_node_add_input(read, out0(arg)));
+    TARE_TRY(tare_node_add_input(read, tare_node_output0(arg)));
     TARE_TRY(tare_node_set_type(read, "dtype", TARE_DT_FLOAT));
     TARE_TRY(tare_node_resolve(read));
     product = tare_graph_add(b->body, "MatMul", tare_arena_printf(&b->model->arena, "layer%d", v));
     if (!product) return TARE_NO_MEMORY;
     TARE_TRY(tare_node_add_input(product, *x));
-    TARE_TRY(tare_node_add_input(product, out0(read)));
+    TARE_TRY(tare_node_add_input(product, tare_node_output0(read)));
     TARE_TRY(tare_node_set_type(product, "T", TARE_DT_FLOAT));
-    *x = out0(product);
+    *x = tare_node_output0(product);
     return tare_node_resolve(product);
 }
 
@@ -80,7 +76,7 @@ static tare_status add_body(struct builder *b) {
     b->body = tare_model_add_function(b->model, "__inference_tpu_func_1");
     if (!b->body) return TARE_NO_MEMORY;
     b->body->is_stateful = true;
-    x = out0(tare_graph_add_arg(b->body, "x", TARE_DT_FLOAT));
+    x = tare_node_output0(tare_graph_add_arg(b->body, "x", TARE_DT_FLOAT));
     if (!x.node) return TARE_NO_MEMORY;
     for (int v = 0; v < b->count; v++)
         TARE_TRY(add_layer(b, &x, v));
@@ -100,7 +96,7 @@ static tare_status add_signature(struct builder *b) {
     TARE_TRY(tare_node_set_type(x, "dtype", TARE_DT_FLOAT));
     TARE_TRY(tare_node_set_shape(x, "shape", &shape));
     TARE_TRY(tare_node_resolve(x));
-    TARE_TRY(tare_node_add_input(call, out0(x)));
+    TARE_TRY(tare_node_add_input(call, tare_node_output0(x)));
     for (int v = 0; v < b->count; v++) {
         TARE_TRY(tare_node_add_input(call, b->handles[v]));
         dtypes[v + 1] = TARE_DT_RESOURCE;
@@ -109,8 +105,10 @@ static tare_status add_signature(struct builder *b) {
     TARE_TRY(tare_node_set_type_list(call, "Tout", dtypes, 1));
     TARE_TRY(tare_node_set_func(call, "f", b->body->name));
     TARE_TRY(tare_node_resolve(call));
-    bindings[0] = (struct tare_binding){ .key = "x", .dtype = TARE_DT_FLOAT, .shape = shape, .edge = out0(x) };
-    bindings[1] = (struct tare_binding){ .key = "y", .dtype = TARE_DT_FLOAT, .shape = shape, .edge = out0(call) };
+    bindings[0] =
+        (struct tare_binding){ .key = "x", .dtype = TARE_DT_FLOAT, .shape = shape, .edge = tare_node_output0(x) };
+    bindings[1] =
+        (struct tare_binding){ .key = "y", .dtype = TARE_DT_FLOAT, .shape = shape, .edge = tare_node_output0(call) };
     *signature = (struct tare_signature){ .key = "serving_default",
                                           .method_name = "tensorflow/serving/predict",
                                           .inputs = &bindings[0],

@@ -23,10 +23,6 @@ struct network {
     uint64_t random;
 };
 
-static struct tare_edge out0(struct tare_node *node) {
-    return (struct tare_edge){ node, 0 };
-}
-
 static float uniform(struct network *net, double reach) {
     net->random = net->random * 6364136223846793005u + 1442695040888963407u;
     return (float)(((double)(net->random >> 40) / (1 << 24) * 2 - 1) * reach);
@@ -42,7 +38,7 @@ static tare_status add_handle(struct network *net, struct tare_variable *variabl
     TARE_TRY(tare_node_set_string(node, "shared_name", variable->shared_name, strlen(variable->shared_name)));
     TARE_TRY(tare_node_resolve(node));
     variable->node = node;
-    net->handles[net->model->n_variables++] = out0(node);
+    net->handles[net->model->n_variables++] = tare_node_output0(node);
     return TARE_OK;
 }
 
@@ -67,9 +63,9 @@ static tare_status add_weight(struct network *net, struct tare_edge *read, struc
     TARE_TRY(add_handle(net, variable));
     node = tare_graph_add(net->body, "ReadVariableOp", "read");
     if (!node) return TARE_NO_MEMORY;
-    TARE_TRY(tare_node_add_input(node, out0(arg)));
+    TARE_TRY(tare_node_add_input(node, tare_node_output0(arg)));
     TARE_TRY(tare_node_set_type(node, "dtype", TARE_DT_FLOAT));
-    *read = out0(node);
+    *read = tare_node_output0(node);
     return tare_node_resolve(node);
 }
 
@@ -88,7 +84,7 @@ static tare_status add_node(struct network *net, struct tare_node **node, const 
 static tare_status apply(struct network *net, struct tare_edge *x, const char *op, struct tare_edge second) {
     struct tare_node *node;
     TARE_TRY(add_node(net, &node, op, *x, second));
-    *x = out0(node);
+    *x = tare_node_output0(node);
     return tare_node_resolve(node);
 }
 
@@ -113,7 +109,7 @@ static tare_status add_conv(struct network *net, struct tare_edge *x, struct lay
     TARE_TRY(tare_node_set_int_list(node, "strides", strides, 4));
     TARE_TRY(tare_node_set_string(node, "padding", "SAME", 4));
     TARE_TRY(tare_node_resolve(node));
-    *x = out0(node);
+    *x = tare_node_output0(node);
     TARE_TRY(apply(net, x, "BiasAdd", bias));
     return layer.activation ? apply(net, x, layer.activation, (struct tare_edge){ 0 }) : TARE_OK;
 }
@@ -125,7 +121,7 @@ static tare_status add_max_pool(struct network *net, struct tare_edge *x) {
     TARE_TRY(tare_node_set_int_list(node, "ksize", size, 4));
     TARE_TRY(tare_node_set_int_list(node, "strides", strides, 4));
     TARE_TRY(tare_node_set_string(node, "padding", "SAME", 4));
-    *x = out0(node);
+    *x = tare_node_output0(node);
     return tare_node_resolve(node);
 }
 
@@ -140,7 +136,7 @@ static tare_status add_head(struct network *net, struct tare_edge *x, int64_t ch
     constant = tare_graph_add_const(net->body, "axes", &axes);
     tare_tensor_reset(&axes);
     if (!constant) return TARE_NO_MEMORY;
-    TARE_TRY(apply(net, x, "Mean", out0(constant)));
+    TARE_TRY(apply(net, x, "Mean", tare_node_output0(constant)));
     TARE_TRY(add_weight(net, &weight, tare_shape_make(2, channels, (int64_t)CLASSES), sqrt(3.0 / (double)channels)));
     TARE_TRY(add_weight(net, &bias, tare_shape_make(1, (int64_t)CLASSES), 0.1));
     TARE_TRY(apply(net, x, "MatMul", weight));
@@ -204,7 +200,7 @@ static tare_status add_call(struct network *net, struct tare_node *image, struct
     int dtypes[MOST_VARIABLES + 1] = { TARE_DT_FLOAT };
     *call = tare_graph_add(net->model->main, "StatefulPartitionedCall", "StatefulPartitionedCall");
     if (!*call) return TARE_NO_MEMORY;
-    TARE_TRY(tare_node_add_input(*call, out0(image)));
+    TARE_TRY(tare_node_add_input(*call, tare_node_output0(image)));
     for (size_t v = 0; v < net->model->n_variables; v++) {
         TARE_TRY(tare_node_add_input(*call, net->handles[v]));
         dtypes[v + 1] = TARE_DT_RESOURCE;
@@ -226,11 +222,13 @@ static tare_status add_signature(struct network *net) {
     TARE_TRY(tare_node_set_shape(image, "shape", &images));
     TARE_TRY(tare_node_resolve(image));
     TARE_TRY(add_call(net, image, &call));
-    bindings[0] = (struct tare_binding){ .key = "image", .dtype = TARE_DT_FLOAT, .shape = images, .edge = out0(image) };
+    bindings[0] = (struct tare_binding){
+        .key = "image", .dtype = TARE_DT_FLOAT, .shape = images, .edge = tare_node_output0(image)
+    };
     bindings[1] = (struct tare_binding){ .key = "probabilities",
                                          .dtype = TARE_DT_FLOAT,
                                          .shape = tare_shape_make(2, (int64_t)-1, (int64_t)CLASSES),
-                                         .edge = out0(call) };
+                                         .edge = tare_node_output0(call) };
     *signature = (struct tare_signature){ .key = "serving_default",
                                           .method_name = "tensorflow/serving/predict",
                                           .inputs = &bindings[0],
@@ -249,7 +247,7 @@ static tare_status make(struct network *net, const char *name, const char *out) 
     net->body = tare_model_add_function(net->model, "__inference_network_1");
     if (!net->model->variables || !net->body) return TARE_NO_MEMORY;
     net->body->is_stateful = true;
-    x = out0(tare_graph_add_arg(net->body, "image", TARE_DT_FLOAT));
+    x = tare_node_output0(tare_graph_add_arg(net->body, "image", TARE_DT_FLOAT));
     if (!x.node) return TARE_NO_MEMORY;
     TARE_TRY(strcmp(name, "resnet50") == 0 ? build_resnet50(net, &x) : build_mobilenetv2(net, &x));
     TARE_TRY(tare_graph_add_return(net->body, "probabilities", TARE_DT_FLOAT, x));

@@ -314,7 +314,7 @@ static tare_status write_node(struct writer *w, const struct scope *scope, struc
 
 static tare_status write_edge(struct writer *w, const struct scope *scope, struct tare_edge edge, struct value *out) {
     struct value *done = &scope->done[edge.node->position];
-    if (strcmp(edge.node->op, "_Arg") == 0) {
+    if (tare_node_is_arg(edge.node)) {
         *out = scope->args[edge.node->position];
         return TARE_OK;
     }

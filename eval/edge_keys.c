@@ -145,7 +145,7 @@ static bool makes_handle(const struct tare_node *node) {
 static tare_status add_input(struct tare_hash *hash, const struct tare_edge_keys *keys, const struct tare_graph *graph,
                              struct tare_edge edge, size_t position, bool *fed, bool *shared) {
     if (!edge.node) return TARE_OK;
-    if (strcmp(edge.node->op, "_Arg") == 0) {
+    if (tare_node_is_arg(edge.node)) {
         tare_hash_add_u64(hash, ~(uint64_t)edge.node->position);
         *fed = true;
         return TARE_OK;

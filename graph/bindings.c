@@ -41,7 +41,7 @@ struct tare_variable *tare_bindings_variable(const struct tare_bindings *binding
     if (several) *several = false;
     edge = through_identity(edge);
     if (!edge.node) return NULL;
-    if (strcmp(edge.node->op, "_Arg") != 0)
+    if (!tare_node_is_arg(edge.node))
         return tare_map_get_n(&bindings->by_node, (const char *)&edge.node, sizeof edge.node);
     binding = tare_map_get_n(&bindings->state, (const char *)&edge.node, sizeof edge.node);
     if (!binding) return NULL;

@@ -2,11 +2,9 @@
 #include "graph/clone.h"
 #include "base/alloc.h"
 
-#include <string.h>
-
 static struct tare_edge mapped(struct tare_edge edge, struct tare_node *const *nodes, const struct tare_graph *to) {
     if (!edge.node) return edge;
-    if (strcmp(edge.node->op, "_Arg") == 0) return (struct tare_edge){ to->args[edge.node->position], 0 };
+    if (tare_node_is_arg(edge.node)) return (struct tare_edge){ to->args[edge.node->position], 0 };
     return (struct tare_edge){ nodes[edge.node->position], edge.index };
 }
 

@@ -25,26 +25,20 @@ struct analysis {
     bool changed, dependent;
 };
 
-static bool is_one_of(const struct tare_node *node, const char *const *ops, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(node->op, ops[i]) == 0) return true;
-    return false;
-}
-
 static bool sees_shapes_only(const struct tare_node *node) {
     static const char *const ops[] = {
-        "Shape",        "ShapeN", "Size", "ZerosLike", "OnesLike", "TensorListLength", "TensorListElementShape",
-        "VariableShape"
+        "Shape",         "ShapeN", "Size", "ZerosLike", "OnesLike", "TensorListLength", "TensorListElementShape",
+        "VariableShape", NULL
     };
-    return is_one_of(node, ops, sizeof ops / sizeof *ops);
+    return tare_op_is_one_of(node->op, ops);
 }
 
 /* The input whose value selects a branch or ends a loop; -1: none. */
 static int predicate_of(const struct tare_node *node) {
-    static const char *const first[] = { "If", "StatelessIf", "Case", "StatelessCase", "LoopCond" };
-    static const char *const second[] = { "Switch", "RefSwitch", "_SwitchN" };
-    if (is_one_of(node, first, sizeof first / sizeof *first)) return 0;
-    return is_one_of(node, second, sizeof second / sizeof *second) ? 1 : -1;
+    static const char *const first[] = { "If", "StatelessIf", "Case", "StatelessCase", "LoopCond", NULL };
+    static const char *const second[] = { "Switch", "RefSwitch", "_SwitchN", NULL };
+    if (tare_op_is_one_of(node->op, first)) return 0;
+    return tare_op_is_one_of(node->op, second) ? 1 : -1;
 }
 
 static tare_status flow_of(struct flow **out, struct analysis *s, struct tare_graph *graph) {
@@ -65,7 +59,7 @@ static tare_status flow_of(struct flow **out, struct analysis *s, struct tare_gr
 }
 
 static mark_bits *mark_of(const struct flow *flow, const struct tare_node *node) {
-    const bool is_arg = node->position < flow->graph->n_args && flow->graph->args[node->position] == node;
+    const bool is_arg = tare_node_is_arg(node);
     return is_arg ? &flow->args[node->position] : &flow->nodes[node->position];
 }
 

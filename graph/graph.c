@@ -117,6 +117,12 @@ struct tare_node *tare_graph_add_arg(struct tare_graph *graph, const char *name,
     return node;
 }
 
+bool tare_op_is_one_of(const char *op, const char *const *ops) {
+    for (; *ops; ops++)
+        if (strcmp(op, *ops) == 0) return true;
+    return false;
+}
+
 struct tare_node *tare_graph_find(const struct tare_graph *graph, const char *name) {
     struct tare_node *node = tare_map_get(&graph->by_name, name);
     return node && !node->dead ? node : NULL;

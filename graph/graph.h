@@ -9,6 +9,8 @@
 #include "base/map.h"
 #include "graph/attr.h"
 
+#include <string.h>
+
 struct tare_node;
 struct tare_model;
 struct tare_op_def; /* graph/op.h */
@@ -67,6 +69,28 @@ struct tare_graph {
     bool is_stateful;
     const void *origin; /* the FunctionDef it was read from */
 };
+
+/* Predicates. A NULL node is no op. */
+static inline bool tare_node_is(const struct tare_node *node, const char *op) {
+    return node && strcmp(node->op, op) == 0;
+}
+/* A function argument: its position is an index into graph->args. */
+static inline bool tare_node_is_arg(const struct tare_node *node) {
+    return node->position < node->graph->n_args && node->graph->args[node->position] == node;
+}
+/* The op whose output is the back edge of a TF1 loop. */
+static inline bool tare_node_is_back_edge(const struct tare_node *node) {
+    return tare_node_is(node, "NextIteration") || tare_node_is(node, "RefNextIteration");
+}
+/* True when the list, which ends with NULL, contains the op name. */
+bool tare_op_is_one_of(const char *op, const char *const *ops);
+/* Output 0 of a node. */
+static inline struct tare_edge tare_node_output0(struct tare_node *node) {
+    return (struct tare_edge){ node, 0 };
+}
+static inline bool tare_edge_equal(struct tare_edge a, struct tare_edge b) {
+    return a.node == b.node && a.index == b.index;
+}
 
 /* Makes a node at the end of the graph; the name is made unique by a suffix _1, _2 … when taken. NULL: no memory.
  * `op` is looked up in the registry. Add inputs and attributes, then call tare_node_resolve. */

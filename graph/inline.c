@@ -14,14 +14,10 @@ struct inlined {
     struct tare_node **copies; /* by position in the callee */
 };
 
-static bool is_arg(const struct tare_node *node) {
-    return strcmp(node->op, "_Arg") == 0;
-}
-
 /* The caller's edge for one of the body. */
 static struct tare_edge mapped(const struct inlined *in, struct tare_edge edge) {
     if (!edge.node) return edge;
-    if (is_arg(edge.node)) return in->call->inputs[edge.node->position];
+    if (tare_node_is_arg(edge.node)) return in->call->inputs[edge.node->position];
     return (struct tare_edge){ in->copies[edge.node->position], edge.index };
 }
 

@@ -15,12 +15,8 @@ struct outliner {
     struct tare_node *call;
 };
 
-static bool is_arg(const struct tare_node *node) {
-    return strcmp(node->op, "_Arg") == 0;
-}
-
 static bool is_chosen(const struct outliner *o, const struct tare_node *node) {
-    return node && !is_arg(node) && node->position < o->n_nodes && o->chosen[node->position];
+    return node && !tare_node_is_arg(node) && node->position < o->n_nodes && o->chosen[node->position];
 }
 
 /* ---- the function ---- */
@@ -50,7 +46,7 @@ static const char *arg_name(struct outliner *o, struct tare_edge edge) {
 /* The function's edge for one of the graph. */
 static tare_status inner_edge(struct tare_edge *out, struct outliner *o, struct tare_edge edge) {
     struct tare_graph *f = o->function;
-    const bool is_const = !is_arg(edge.node) && strcmp(edge.node->op, "Const") == 0;
+    const bool is_const = !tare_node_is_arg(edge.node) && strcmp(edge.node->op, "Const") == 0;
     if (is_chosen(o, edge.node) || is_const) {
         if (!o->copies[edge.node->position]) TARE_TRY(copy_node(&o->copies[edge.node->position], o, edge.node));
         *out = (struct tare_edge){ o->copies[edge.node->position], edge.index };

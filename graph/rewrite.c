@@ -4,14 +4,8 @@
 #include "graph/model.h"
 #include "graph/op.h"
 
-#include <string.h>
-
-static bool same_edge(struct tare_edge a, struct tare_edge b) {
-    return a.node == b.node && a.index == b.index;
-}
-
 static size_t replace(struct tare_edge *edge, struct tare_edge from, struct tare_edge to) {
-    if (!same_edge(*edge, from)) return 0;
+    if (!tare_edge_equal(*edge, from)) return 0;
     *edge = to;
     return 1;
 }
@@ -65,7 +59,7 @@ struct use_count {
 
 static void count_signature_edge(void *arg, struct tare_edge *edge) {
     struct use_count *count = arg;
-    count->uses += same_edge(*edge, count->edge);
+    count->uses += tare_edge_equal(*edge, count->edge);
 }
 
 size_t tare_graph_count_uses(const struct tare_graph *graph, struct tare_edge edge, struct tare_node **user) {
@@ -75,13 +69,13 @@ size_t tare_graph_count_uses(const struct tare_graph *graph, struct tare_edge ed
         struct tare_node *node = graph->nodes[i];
         if (node->dead) continue;
         for (size_t k = 0; k < node->n_inputs; k++) {
-            if (!same_edge(node->inputs[k], edge)) continue;
+            if (!tare_edge_equal(node->inputs[k], edge)) continue;
             count.uses++;
             if (user) *user = node;
         }
     }
     for (size_t i = 0; i < graph->n_returns; i++)
-        count.uses += same_edge(graph->returns[i].edge, edge);
+        count.uses += tare_edge_equal(graph->returns[i].edge, edge);
     if (graph == graph->model->main) each_signature_edge(graph->model, count_signature_edge, &count);
     return count.uses;
 }
@@ -127,7 +121,7 @@ struct marks {
 };
 
 static void mark(struct marks *marks, struct tare_node *node) {
-    if (!node || node->dead || strcmp(node->op, "_Arg") == 0 || marks->seen[node->position]) return;
+    if (!node || node->dead || tare_node_is_arg(node) || marks->seen[node->position]) return;
     marks->seen[node->position] = true;
     marks->stack[marks->depth++] = node;
 }
@@ -203,10 +197,6 @@ struct frame {
     size_t next; /* of its inputs, then its controls */
 };
 
-static bool is_back_edge(const struct tare_node *from) {
-    return strcmp(from->op, "NextIteration") == 0 || strcmp(from->op, "RefNextIteration") == 0;
-}
-
 static struct tare_node *predecessor(const struct tare_node *node, size_t i) {
     return i < node->n_inputs ? node->inputs[i].node : node->controls[i - node->n_inputs];
 }
@@ -226,7 +216,7 @@ static tare_status visit(struct frame *stack, char *state, struct tare_node *roo
             continue;
         }
         before = predecessor(top->node, top->next++);
-        if (!before || before->dead || strcmp(before->op, "_Arg") == 0 || is_back_edge(before)) continue;
+        if (!before || before->dead || tare_node_is_arg(before) || tare_node_is_back_edge(before)) continue;
         if (state[before->position] == OPEN)
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "the graph has a cycle through node %s", before->name);
         if (state[before->position] == CLOSED) continue;

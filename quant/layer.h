@@ -138,8 +138,4 @@ bool tare_quant_keeps_numbers(const struct tare_node *node);
 struct tare_qscheme tare_quant_weight_scheme(const struct tare_quant_setting *setting);
 struct tare_qscheme tare_quant_activation_scheme(const struct tare_quant_setting *setting);
 
-static inline bool tare_edge_equal(struct tare_edge a, struct tare_edge b) {
-    return a.node == b.node && a.index == b.index;
-}
-
 #endif

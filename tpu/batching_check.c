@@ -4,8 +4,6 @@
 #include "graph/bindings.h"
 #include "interpreter/inference/infer.h"
 
-#include <string.h>
-
 #define WAY_OUT                                                                                                        \
     "give every input of the function None in dimension 0, or batch another function or signature (experimental { "    \
     "function_alias or signature_name })"
@@ -105,7 +103,7 @@ static tare_status check_following(const struct tare_graph *function, struct tar
         const struct tare_return *ret = &function->returns[i];
         const struct tare_node *node = ret->edge.node;
         const struct tare_shape *shape =
-            strcmp(node->op, "_Arg") == 0 ? &args[node->position] : &nodes[node->position][ret->edge.index];
+            tare_node_is_arg(node) ? &args[node->position] : &nodes[node->position][ret->edge.index];
         if (shape->rank < 1 || shape->dims[0] == TARE_UNKNOWN_DIM || shape->dims[0] == size) continue;
         return TARE_FAIL(
             TARE_SHAPE,

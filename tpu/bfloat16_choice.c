@@ -4,12 +4,6 @@
 
 #include <string.h>
 
-static bool is_one_of(const char *op, const char *const *ops) {
-    for (; *ops; ops++)
-        if (strcmp(op, *ops) == 0) return true;
-    return false;
-}
-
 static bool begins_with(const char *text, const char *prefix) {
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
@@ -27,7 +21,7 @@ bool tare_bf16_follows(const struct tare_node *node) {
         "PartitionedCall", "StatefulPartitionedCall", "If", "StatelessIf", "Case", "StatelessCase",
         "While",           "StatelessWhile",          NULL
     };
-    return !node->def || is_one_of(node->op, ops);
+    return !node->def || tare_op_is_one_of(node->op, ops);
 }
 
 /* Ops that hold on to a dtype for other reasons than computing in it: bits, formats, values made for the outside. */
@@ -36,7 +30,7 @@ static bool is_bound_to_float(const struct tare_node *node) {
         "Placeholder",  "PlaceholderWithDefault", "Bitcast",   "Dequantize", "Range",     "LinSpace",
         "ParseExample", "ParseExampleV2",         "DecodeRaw", "SaveV2",     "RestoreV2", NULL
     };
-    return is_one_of(node->op, ops) || begins_with(node->op, "Quantize") || begins_with(node->op, "Uniform") ||
+    return tare_op_is_one_of(node->op, ops) || begins_with(node->op, "Quantize") || begins_with(node->op, "Uniform") ||
            begins_with(node->op, "FakeQuant") || begins_with(node->op, "_") || begins_with(node->op, "TPU");
 }
 
@@ -47,7 +41,7 @@ static bool is_flexible(const struct tare_node *node) {
                                        "Squeeze",  "ExpandDims", "Transpose",    "Pack",        "Unpack",
                                        "ConcatV2", "Slice",      "StridedSlice", "EnsureShape", "Reverse",
                                        NULL };
-    return (node->def->row && node->def->row->flags & TARE_OP_MOVE) || is_one_of(node->op, ops);
+    return (node->def->row && node->def->row->flags & TARE_OP_MOVE) || tare_op_is_one_of(node->op, ops);
 }
 
 static bool allows_bfloat16(const struct tare_op_attr *attr) {

@@ -4,12 +4,6 @@
 
 #include <string.h>
 
-static bool is_one_of(const char *op, const char *const *ops) {
-    for (; *ops; ops++)
-        if (strcmp(op, *ops) == 0) return true;
-    return false;
-}
-
 struct marker {
     const struct tare_graph *graph;
     bool *exact;
@@ -19,8 +13,7 @@ struct marker {
 };
 
 static tare_status push(struct marker *marker, struct tare_node *node) {
-    if (strcmp(node->op, "_Arg") == 0 || strcmp(node->op, "Const") == 0 || marker->exact[node->position])
-        return TARE_OK;
+    if (tare_node_is_arg(node) || strcmp(node->op, "Const") == 0 || marker->exact[node->position]) return TARE_OK;
     marker->exact[node->position] = true;
     marker->stack[marker->depth++] = node; /* each node at most once: the stack has room */
     return TARE_OK;
@@ -37,7 +30,7 @@ static bool is_before_integer(const struct tare_node *node) {
                                        "Reshape",     "Squeeze",  "Cast",     "ExpandDims", "SelectV2", "Select",
                                        "DivNoNan",    "FloorDiv", "FloorMod", "Sign",       "Fill",     "Range",
                                        NULL };
-    return is_one_of(node->op, ops);
+    return tare_op_is_one_of(node->op, ops);
 }
 
 static bool casts_to_integer(const struct tare_node *node) {
@@ -67,7 +60,7 @@ static bool is_integer_product(const struct tare_node *node) {
     static const char *const ops[] = { "XlaDotV2",        "XlaConvV2",           "Conv2D", "MatMul",
                                        "BatchMatMulV2",   "BatchMatMulV3",       "Einsum", "DepthwiseConv2dNative",
                                        "QuantizedMatMul", "UniformQuantizedDot", NULL };
-    return is_one_of(node->op, ops);
+    return tare_op_is_one_of(node->op, ops);
 }
 
 /* The integer at this edge holds a quantized value or a sum of them: int8 and narrower, or int32 that comes from such.
@@ -82,7 +75,7 @@ static bool is_quantized(struct tare_edge edge) {
             return true;
         if (dtype != TARE_DT_INT32) return false;
         if (is_integer_product(edge.node)) return true;
-        if (!is_one_of(edge.node->op, passing) || !edge.node->n_inputs) return false;
+        if (!tare_op_is_one_of(edge.node->op, passing) || !edge.node->n_inputs) return false;
         edge = edge.node->inputs[0];
     }
     return false;
@@ -98,13 +91,12 @@ static bool continues(const struct marker *marker, const struct tare_node *user,
     static const char *const ops[] = { "Mul",   "Sub",  "AddV2", "Add", "Maximum", "Minimum",     "BiasAdd",
                                        "Round", "Relu", "Relu6", "Div", "RealDiv", "ClipByValue", NULL };
     bool uses = false;
-    if (!is_one_of(user->op, ops)) return false;
+    if (!tare_op_is_one_of(user->op, ops)) return false;
     for (size_t i = 0; i < user->n_inputs; i++) {
         const struct tare_node *before = user->inputs[i].node;
         if (before == from)
             uses = true;
-        else if (!tare_edge_constant(user->inputs[i]) &&
-                 (strcmp(before->op, "_Arg") == 0 || !marker->exact[before->position]))
+        else if (!tare_edge_constant(user->inputs[i]) && (tare_node_is_arg(before) || !marker->exact[before->position]))
             return false;
     }
     return uses;
@@ -121,7 +113,7 @@ static tare_status mark_behind(struct marker *marker) {
             if (node->dead || marker->exact[i]) continue;
             for (size_t k = 0; k < node->n_inputs && !marker->exact[i]; k++) {
                 const struct tare_node *before = node->inputs[k].node;
-                if (strcmp(before->op, "_Arg") == 0 || !marker->exact[before->position]) continue;
+                if (tare_node_is_arg(before) || !marker->exact[before->position]) continue;
                 if (tare_edge_dtype(node->inputs[k]) != TARE_DT_FLOAT || !continues(marker, node, before)) continue;
                 marker->exact[i] = changed = true;
             }

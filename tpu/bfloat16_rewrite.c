@@ -5,13 +5,6 @@
 
 #include <string.h>
 
-static struct tare_edge out0(struct tare_node *node) {
-    return (struct tare_edge){ node, 0 };
-}
-static bool is_op(const struct tare_node *node, const char *op) {
-    return strcmp(node->op, op) == 0;
-}
-
 /* ---- dtypes of one node ---- */
 
 static tare_status input_dtypes(int **out, struct tare_bf16_job *job, const struct tare_node *node) {
@@ -48,7 +41,7 @@ static tare_status convert_list(struct tare_bf16_job *job, struct tare_node *nod
 
 /* The source of a Cast is whatever comes: cast_neighbours looks after it. */
 static tare_status convert_node(struct tare_bf16_job *job, struct tare_node *node) {
-    bool cast = is_op(node, "Cast");
+    bool cast = tare_node_is(node, "Cast");
     for (size_t a = 0; a < node->def->n_attrs; a++) {
         const struct tare_op_attr *attr = &node->def->attrs[a];
         if (attr->kind != TARE_ATTR_TYPE || is_statistics(node, attr->name)) continue;
@@ -86,7 +79,7 @@ static tare_status convert_call(struct tare_bf16_job *job, struct tare_node *nod
     TARE_TRY(tare_node_each_function(node, first_function, &callee));
     if (!callee) return input_dtypes(&job->expected[node->position], job, node);
     if (node->def) {
-        if (is_op(node, "While") || is_op(node, "StatelessWhile"))
+        if (tare_node_is(node, "While") || tare_node_is(node, "StatelessWhile"))
             TARE_TRY(set_loop_types(job, node, callee));
         else
             TARE_TRY(tare_call_set_types(node, callee));
@@ -104,7 +97,7 @@ struct surroundings {
 static void look_behind(struct surroundings *s, const struct tare_bf16_job *job, const struct tare_node *user,
                         size_t input) {
     enum tare_bf16_choice choice = job->choices[user->position];
-    if (is_op(user, "Cast")) return; /* takes anything */
+    if (tare_node_is(user, "Cast")) return; /* takes anything */
     s->used = true;
     s->to_float |= choice != TARE_BF16_CONST && job->expected[user->position][input] == TARE_DT_FLOAT;
 }
@@ -162,7 +155,7 @@ static tare_status round_const(struct tare_edge *out, struct tare_bf16_job *job,
     for (size_t i = 0; i < node->n_controls; i++)
         TARE_TRY(tare_node_add_control(copy, node->controls[i]));
     job->changes++;
-    *out = out0(copy);
+    *out = tare_node_output0(copy);
     return TARE_OK;
 }
 
@@ -207,7 +200,7 @@ static tare_status add_cast(struct tare_edge *out, struct tare_bf16_job *job, st
     TARE_TRY(tare_node_set_type(cast, "DstT", dtype));
     TARE_TRY(tare_node_set_bool(cast, "Truncate", false));
     TARE_TRY(tare_node_add_input(cast, from));
-    *out = out0(cast);
+    *out = tare_node_output0(cast);
     job->changes++;
     return tare_node_resolve(cast);
 }
@@ -224,9 +217,9 @@ static tare_status bring_to(struct tare_edge *edge, struct tare_bf16_job *job, s
         *edge = *known;
         return TARE_OK;
     }
-    if (is_op(edge->node, "Const") && dtype == TARE_DT_BFLOAT16)
+    if (tare_node_is(edge->node, "Const") && dtype == TARE_DT_BFLOAT16)
         TARE_TRY(round_const(&to, job, edge->node));
-    else if (is_op(edge->node, "Cast") && dtype == TARE_DT_BFLOAT16 &&
+    else if (tare_node_is(edge->node, "Cast") && dtype == TARE_DT_BFLOAT16 &&
              tare_edge_dtype(edge->node->inputs[0]) == TARE_DT_BFLOAT16)
         to = edge->node->inputs[0]; /* back to where it came from */
     else
@@ -239,7 +232,7 @@ static tare_status bring_to(struct tare_edge *edge, struct tare_bf16_job *job, s
 static tare_status cast_inputs(struct tare_bf16_job *job, struct cast_list *casts, struct tare_node *node) {
     for (size_t k = 0; k < node->n_inputs; k++) {
         int got = tare_edge_dtype(node->inputs[k]);
-        if (!is_op(node, "Cast")) {
+        if (!tare_node_is(node, "Cast")) {
             TARE_TRY(bring_to(&node->inputs[k], job, casts, tare_dtype_base(job->expected[node->position][k])));
         } else if (got == TARE_DT_BFLOAT16 && tare_node_type(node, "SrcT", 0) == TARE_DT_FLOAT) {
             TARE_TRY(tare_node_set_type(node, "SrcT", got));
@@ -275,12 +268,12 @@ static tare_status cast_neighbours(struct tare_bf16_job *job) {
 /* ---- leftovers ---- */
 
 static bool is_idle_cast(const struct tare_node *node) {
-    return is_op(node, "Cast") && node->n_inputs == 1 && !node->n_controls &&
+    return tare_node_is(node, "Cast") && node->n_inputs == 1 && !node->n_controls &&
            tare_edge_dtype(node->inputs[0]) == TARE_DT_BFLOAT16 && node->output_dtypes[0] == TARE_DT_BFLOAT16;
 }
 
 static void mark_used(bool *used, const struct tare_node *node, const struct tare_graph *graph) {
-    if (node && node->graph == graph && strcmp(node->op, "_Arg") != 0) used[node->position] = true;
+    if (node && node->graph == graph && !tare_node_is_arg(node)) used[node->position] = true;
 }
 
 /* Constants that every user left for a copy, and casts that cast nothing any more. */
@@ -290,7 +283,7 @@ static tare_status sweep(struct tare_bf16_job *job) {
     for (size_t i = 0; i < job->n_nodes; i++) {
         struct tare_node *node = graph->nodes[i];
         if (node->dead || !is_idle_cast(node)) continue;
-        tare_graph_replace_uses(graph, out0(node), node->inputs[0], NULL);
+        tare_graph_replace_uses(graph, tare_node_output0(node), node->inputs[0], NULL);
     }
     used = TARE_NEW_ARRAY(job->arena, bool, graph->n_nodes + 1);
     if (!used) return TARE_NO_MEMORY;

@@ -27,10 +27,6 @@ struct sorter {
     struct slot *slots;
 };
 
-static bool is_op(const struct tare_node *node, const char *op) {
-    return strcmp(node->op, op) == 0;
-}
-
 /* ---- classes ---- */
 
 static bool is_handle(struct tare_edge edge) {
@@ -116,26 +112,26 @@ static tare_status join_call(struct sorter *s, struct tare_node *node, const str
 static bool is_read(const struct tare_node *node) {
     static const char *const ops[] = { "ReadVariableOp", "ResourceGather", "ResourceGatherNd" };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        if (is_op(node, ops[i])) return node->n_inputs > 0 && node->n_outputs == 1;
+        if (tare_node_is(node, ops[i])) return node->n_inputs > 0 && node->n_outputs == 1;
     return false;
 }
 
 static bool looks_only(const struct tare_node *node) {
     static const char *const ops[] = { "VariableShape", "VarIsInitializedOp", "DisableCopyOnRead", "NoOp" };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        if (is_op(node, ops[i])) return true;
+        if (tare_node_is(node, ops[i])) return true;
     return false;
 }
 
 static bool narrows(const struct tare_node *node) {
-    return is_op(node, "Cast") && node->n_inputs == 1 && node->output_dtypes[0] == TARE_DT_BFLOAT16;
+    return tare_node_is(node, "Cast") && node->n_inputs == 1 && node->output_dtypes[0] == TARE_DT_BFLOAT16;
 }
 
 /* How the reads of one graph are used, by position: NARROWED where every user casts to bfloat16. */
 enum use { UNUSED, NARROWED, KEPT };
 
 static void note_use(enum use *uses, struct tare_edge edge, const struct tare_graph *graph, bool casts) {
-    if (!edge.node || edge.node->graph != graph || is_op(edge.node, "_Arg") || !is_read(edge.node)) return;
+    if (!edge.node || edge.node->graph != graph || tare_node_is(edge.node, "_Arg") || !is_read(edge.node)) return;
     if (uses[edge.node->position] != KEPT) uses[edge.node->position] = casts ? NARROWED : KEPT;
 }
 
@@ -163,7 +159,7 @@ static tare_status sort_node(struct sorter *s, struct tare_node *node, const enu
     for (size_t k = 0; k < node->n_inputs; k++) {
         struct slot *slot;
         if (!is_handle(node->inputs[k]) || looks_only(node)) continue;
-        if (is_op(node, "Identity")) {
+        if (tare_node_is(node, "Identity")) {
             TARE_TRY(join(s, node->inputs[k], (struct tare_edge){ node, 0 }));
             continue;
         }
@@ -193,7 +189,7 @@ static tare_status sort_variables(struct sorter *s) {
     for (size_t i = 0; i < s->model->n_variables; i++) {
         const struct tare_variable *variable = &s->model->variables[i];
         struct slot *slot, *other;
-        if (variable->removed || !variable->node || !is_op(variable->node, "VarHandleOp")) continue;
+        if (variable->removed || !variable->node || !tare_node_is(variable->node, "VarHandleOp")) continue;
         slot = slot_of(s, (struct tare_edge){ variable->node, 0 });
         if (!slot) return TARE_NO_MEMORY;
         other = tare_map_get(&s->by_name, variable->shared_name);
@@ -312,7 +308,7 @@ static tare_status change(struct sorter *s, const struct tare_bf16_job *jobs, si
         TARE_TRY(change_reads(s, &jobs[j], count));
     for (size_t i = 0; i < s->model->n_variables; i++) {
         struct tare_variable *variable = &s->model->variables[i];
-        if (variable->removed || !variable->node || !is_op(variable->node, "VarHandleOp") ||
+        if (variable->removed || !variable->node || !tare_node_is(variable->node, "VarHandleOp") ||
             !changes(s, (struct tare_edge){ variable->node, 0 }))
             continue;
         TARE_TRY(change_variable(variable, options, &in_memory));

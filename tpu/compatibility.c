@@ -35,12 +35,6 @@ static tare_status add(struct checker *checker, enum tare_tpu_finding_kind kind,
     return TARE_OK;
 }
 
-static bool is_one_of(const char *op, const char *const *ops) {
-    for (; *ops; ops++)
-        if (strcmp(op, *ops) == 0) return true;
-    return false;
-}
-
 /* ---- ops ---- */
 
 static int compare_name(const void *name, const void *row) {
@@ -54,7 +48,7 @@ const struct tare_xla_op *tare_tpu_find_op(const char *name) {
 /* Turned into functional control flow before compilation. */
 static bool is_old_control_flow(const char *op) {
     static const char *const ops[] = { "Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", NULL };
-    return is_one_of(op, ops);
+    return tare_op_is_one_of(op, ops);
 }
 
 /* Calls of functions by name are looked into. */
@@ -233,12 +227,12 @@ struct origin_walk {
 static bool is_shape_op(const struct tare_node *node) {
     static const char *const ops[] = { "Shape",       "ShapeN",        "Size",          "Rank",
                                        "XlaSetBound", "BroadcastArgs", "VariableShape", NULL };
-    return is_one_of(node->op, ops);
+    return tare_op_is_one_of(node->op, ops);
 }
 
 static bool is_compile_constant(struct origin_walk *walk, const struct tare_node *node, int depth) {
     bool constant = true;
-    if (strcmp(node->op, "_Arg") == 0) {
+    if (tare_node_is_arg(node)) {
         constant = walk->arg_constant[node->position];
         if (!constant && !walk->dynamic) walk->dynamic = node;
         return constant;

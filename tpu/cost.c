@@ -55,7 +55,7 @@ static tare_status node_cost(struct tare_cost *cost, bool *int8, const struct co
     *cost = (struct tare_cost){ 0, 0 };
     for (size_t i = 0; i < node->n_inputs; i++) {
         const struct tare_node *from = node->inputs[i].node;
-        bool is_arg = strcmp(from->op, "_Arg") == 0;
+        bool is_arg = tare_node_is_arg(from);
         inputs[i] = is_arg ? arg_shapes[from->position] : shapes[from->position][node->inputs[i].index];
         close_shape(&inputs[i], 1);
         dtypes[i] = tare_edge_dtype(node->inputs[i]);
@@ -138,7 +138,7 @@ static void count_boundary(struct tare_cost_share *where, const struct tare_shap
     for (size_t i = 0; i < graph->n_returns; i++) {
         struct tare_edge edge = graph->returns[i].edge;
         struct tare_shape shape =
-            strcmp(edge.node->op, "_Arg") == 0 ? args[edge.node->position] : shapes[edge.node->position][edge.index];
+            tare_node_is_arg(edge.node) ? args[edge.node->position] : shapes[edge.node->position][edge.index];
         close_shape(&shape, 1);
         where->host_out += bytes_of(graph->returns[i].dtype, &shape);
     }
@@ -156,8 +156,8 @@ static tare_status count_call(struct counter *counter, struct tare_cost_share *w
             args[i] = tare_shape_unknown();
         for (size_t i = 0; i < callee->n_args && i < site->n_args; i++) {
             struct tare_edge edge = node->inputs[site->first + i];
-            args[i] = strcmp(edge.node->op, "_Arg") == 0 ? arg_shapes[edge.node->position]
-                                                         : shapes[edge.node->position][edge.index];
+            args[i] =
+                tare_node_is_arg(edge.node) ? arg_shapes[edge.node->position] : shapes[edge.node->position][edge.index];
         }
         TARE_TRY(count_graph(counter, share ? share : where, callee, args, NULL));
     }

@@ -32,9 +32,6 @@ struct fused_graph {
     struct tare_fused_cost *groups;  /* at their leaders */
 };
 
-static bool is_arg(const struct tare_node *node) {
-    return strcmp(node->op, "_Arg") == 0;
-}
 /* Reading a variable is free, but what is read then comes from memory. */
 static bool is_transparent(const struct tare_node *node) {
     return tare_tpu_op_is_free(node->op) && node->n_inputs > 0 && node->output_dtypes && node->n_outputs > 0 &&
@@ -46,7 +43,7 @@ static bool is_elementwise(const struct tare_node *node) {
 }
 
 static struct tare_shape shape_of(const struct fused_graph *g, struct tare_edge edge) {
-    struct tare_shape shape = is_arg(edge.node)
+    struct tare_shape shape = tare_node_is_arg(edge.node)
                                   ? g->arg_shapes ? g->arg_shapes[edge.node->position] : tare_shape_unknown()
                                   : g->shapes[edge.node->position][edge.index];
     if (shape.rank < 0) shape = tare_shape_scalar();
@@ -67,7 +64,7 @@ static double bytes_of(const struct fused_graph *g, struct tare_edge edge) {
 
 /* Where a value comes from, behind identities and reshapes. */
 static struct tare_edge source_of(struct tare_edge edge) {
-    while (!is_arg(edge.node) && is_transparent(edge.node))
+    while (!tare_node_is_arg(edge.node) && is_transparent(edge.node))
         edge = edge.node->inputs[0];
     return edge;
 }
@@ -80,7 +77,7 @@ static tare_status want(struct fused_graph *g, const struct tare_signature *sign
     if (!stack) return TARE_NO_MEMORY;
     for (size_t i = 0; i < n_roots; i++) {
         struct tare_node *node = signature ? signature->outputs[i].edge.node : g->graph->returns[i].edge.node;
-        if (!node || is_arg(node) || g->expected[node->position]) continue;
+        if (!node || tare_node_is_arg(node) || g->expected[node->position]) continue;
         g->expected[node->position] = true;
         stack[depth++] = node;
     }
@@ -88,7 +85,7 @@ static tare_status want(struct fused_graph *g, const struct tare_signature *sign
         const struct tare_node *node = stack[--depth];
         for (size_t i = 0; i < node->n_inputs; i++) {
             struct tare_node *before = node->inputs[i].node;
-            if (is_arg(before) || g->expected[before->position]) continue;
+            if (tare_node_is_arg(before) || g->expected[before->position]) continue;
             g->expected[before->position] = true;
             stack[depth++] = before;
         }
@@ -105,8 +102,9 @@ static void choose_groups(struct fused_graph *g) {
         g->constant[node->position] = strcmp(node->op, "Const") == 0 || (joins && node->n_inputs > 0);
         for (size_t i = 0; i < node->n_inputs; i++) {
             const struct tare_node *before = node->inputs[i].node;
-            if (is_arg(before) || !g->constant[before->position]) g->constant[node->position] = false;
-            if (!joins || is_arg(before) || g->constant[before->position] || !g->leader[before->position]) continue;
+            if (tare_node_is_arg(before) || !g->constant[before->position]) g->constant[node->position] = false;
+            if (!joins || tare_node_is_arg(before) || g->constant[before->position] || !g->leader[before->position])
+                continue;
             if (!leader || rank[before->position] >= rank[leader->position]) leader = g->leader[before->position];
             if (is_transparent(node)) break;
         }
@@ -130,7 +128,7 @@ static double constant_bytes(const struct fused_graph *g, struct tare_edge edge,
 /* What one input takes from memory; notes that its producer writes it. */
 static double read_bytes(struct fused_graph *g, const struct tare_node *user, struct tare_edge edge) {
     const struct tare_edge from = source_of(edge);
-    if (is_arg(from.node)) return bytes_of(g, from);
+    if (tare_node_is_arg(from.node)) return bytes_of(g, from);
     if (g->constant[from.node->position]) return constant_bytes(g, from, 0);
     if (tare_tpu_op_is_free(from.node->op)) return bytes_of(g, from); /* a fed placeholder, a variable's value */
     if (is_elementwise(user) && g->leader[from.node->position] == g->leader[user->position]) return 0;
@@ -206,7 +204,7 @@ static void write_results(struct fused_graph *g, const struct tare_signature *si
     for (size_t i = 0; i < count; i++) {
         struct tare_edge edge = signature ? signature->outputs[i].edge : g->graph->returns[i].edge;
         if (edge.node) edge = source_of(edge);
-        if (edge.node && !is_arg(edge.node)) g->written[edge.node->position][edge.index] = true;
+        if (edge.node && !tare_node_is_arg(edge.node)) g->written[edge.node->position][edge.index] = true;
     }
     for (size_t o = 0; o < g->n_order; o++) {
         struct tare_node *node = g->order[o];

@@ -17,13 +17,6 @@ struct crossing {
     struct tare_io_shapes_result *result;
 };
 
-static struct tare_edge out0(struct tare_node *node) {
-    return (struct tare_edge){ node, 0 };
-}
-static bool is_op(const struct tare_node *node, const char *op) {
-    return strcmp(node->op, op) == 0;
-}
-
 /* ---- which shapes ---- */
 
 /* A TPU lays out the last two dimensions in tiles; an open first dimension of a matrix is taken as filling them. */
@@ -69,9 +62,9 @@ static tare_status add_reshape(struct tare_edge *out, const struct crossing *c, 
     TARE_TRY(tare_node_set_type(node, "T", tare_edge_dtype(x)));
     TARE_TRY(tare_node_set_type(node, "Tshape", TARE_DT_INT32));
     TARE_TRY(tare_node_add_input(node, x));
-    TARE_TRY(tare_node_add_input(node, out0(shape)));
+    TARE_TRY(tare_node_add_input(node, tare_node_output0(shape)));
     TARE_TRY(join(c, node));
-    *out = out0(node);
+    *out = tare_node_output0(node);
     return tare_node_resolve(node);
 }
 
@@ -84,7 +77,7 @@ static tare_status add_cast(struct tare_edge *out, struct tare_graph *graph, str
     TARE_TRY(tare_node_set_type(node, "DstT", dtype));
     TARE_TRY(tare_node_set_bool(node, "Truncate", false));
     TARE_TRY(tare_node_add_input(node, x));
-    *out = out0(node);
+    *out = tare_node_output0(node);
     return tare_node_resolve(node);
 }
 
@@ -104,18 +97,18 @@ static tare_status retype_call(const struct crossing *c) {
 /* The only user of an edge, when it is of that op. */
 static struct tare_node *only_user(const struct tare_graph *graph, struct tare_edge edge, const char *op) {
     struct tare_node *user;
-    return tare_graph_count_uses(graph, edge, &user) == 1 && user && is_op(user, op) ? user : NULL;
+    return tare_graph_count_uses(graph, edge, &user) == 1 && user && tare_node_is(user, op) ? user : NULL;
 }
 
 static tare_status narrow_input(struct crossing *c, size_t i, struct tare_node *input, struct tare_node *identity) {
     struct tare_graph *body = c->placed->replicated;
-    struct tare_node *arg = body->args[i], *cast = only_user(body, out0(identity), "Cast");
-    if (!cast || tare_edge_dtype(out0(arg)) != TARE_DT_FLOAT || cast->output_dtypes[0] != TARE_DT_BFLOAT16)
+    struct tare_node *arg = body->args[i], *cast = only_user(body, tare_node_output0(identity), "Cast");
+    if (!cast || tare_edge_dtype(tare_node_output0(arg)) != TARE_DT_FLOAT || cast->output_dtypes[0] != TARE_DT_BFLOAT16)
         return TARE_OK;
     TARE_TRY(retype(arg, TARE_DT_BFLOAT16));
     TARE_TRY(retype(input, TARE_DT_BFLOAT16));
     TARE_TRY(retype(identity, TARE_DT_BFLOAT16));
-    tare_graph_replace_uses(body, out0(cast), out0(identity), NULL);
+    tare_graph_replace_uses(body, tare_node_output0(cast), tare_node_output0(identity), NULL);
     tare_node_remove(cast);
     TARE_TRY(add_cast(&c->call->inputs[i], c->placed->stub, c->call->inputs[i], arg->name, TARE_DT_BFLOAT16));
     c->result->narrowed++;
@@ -130,8 +123,8 @@ static tare_status flatten_input(struct crossing *c, size_t i, struct tare_node 
     struct tare_edge recovered;
     if (!is_padded(shape)) return TARE_OK;
     TARE_TRY(add_reshape(&c->call->inputs[i], c, c->placed->stub, c->call->inputs[i], name, "flatten", &flat));
-    TARE_TRY(add_reshape(&recovered, c, body, out0(identity), name, "recover", shape));
-    tare_graph_replace_uses(body, out0(identity), recovered, recovered.node);
+    TARE_TRY(add_reshape(&recovered, c, body, tare_node_output0(identity), name, "recover", shape));
+    tare_graph_replace_uses(body, tare_node_output0(identity), recovered, recovered.node);
     c->result->inputs++;
     return TARE_OK;
 }
@@ -139,9 +132,9 @@ static tare_status flatten_input(struct crossing *c, size_t i, struct tare_node 
 static tare_status change_input(struct crossing *c, size_t i) {
     struct tare_graph *body = c->placed->replicated;
     struct tare_node *arg = body->args[i];
-    struct tare_node *input = only_user(body, out0(arg), "TPUReplicatedInput");
-    struct tare_node *identity = input ? only_user(body, out0(input), "Identity") : NULL;
-    struct tare_shape shape = tare_model_shape(c->shapes, out0(arg));
+    struct tare_node *input = only_user(body, tare_node_output0(arg), "TPUReplicatedInput");
+    struct tare_node *identity = input ? only_user(body, tare_node_output0(input), "Identity") : NULL;
+    struct tare_shape shape = tare_model_shape(c->shapes, tare_node_output0(arg));
     if (!identity || !tare_node_bool(identity, "_tpu_input_identity", false)) return TARE_OK; /* a variable's handle */
     TARE_TRY(narrow_input(c, i, input, identity));
     return flatten_input(c, i, identity, &shape);
@@ -156,24 +149,24 @@ struct exit {
 
 static bool find_exit(struct exit *exit, const struct tare_return *ret) {
     exit->shard = ret->edge.node;
-    if (!exit->shard || !is_op(exit->shard, "Identity") || exit->shard->n_inputs != 1) return false;
+    if (!exit->shard || !tare_node_is(exit->shard, "Identity") || exit->shard->n_inputs != 1) return false;
     exit->output = exit->shard->inputs[0].node;
-    if (!is_op(exit->output, "TPUReplicatedOutput") || exit->output->n_inputs != 1) return false;
+    if (!tare_node_is(exit->output, "TPUReplicatedOutput") || exit->output->n_inputs != 1) return false;
     exit->identity = exit->output->inputs[0].node;
-    return is_op(exit->identity, "Identity") && tare_node_bool(exit->identity, "_tpu_output_identity", false);
+    return tare_node_is(exit->identity, "Identity") && tare_node_bool(exit->identity, "_tpu_output_identity", false);
 }
 
 static tare_status narrow_output(struct crossing *c, struct tare_return *ret, const struct exit *exit, bool *narrowed) {
     struct tare_node *cast = exit->identity->inputs[0].node;
-    *narrowed =
-        is_op(cast, "Cast") && ret->dtype == TARE_DT_FLOAT && tare_edge_dtype(cast->inputs[0]) == TARE_DT_BFLOAT16;
+    *narrowed = tare_node_is(cast, "Cast") && ret->dtype == TARE_DT_FLOAT &&
+                tare_edge_dtype(cast->inputs[0]) == TARE_DT_BFLOAT16;
     if (!*narrowed) return TARE_OK;
     exit->identity->inputs[0] = cast->inputs[0];
     TARE_TRY(retype(exit->identity, TARE_DT_BFLOAT16));
     TARE_TRY(retype(exit->output, TARE_DT_BFLOAT16));
     TARE_TRY(retype(exit->shard, TARE_DT_BFLOAT16));
     ret->dtype = TARE_DT_BFLOAT16;
-    if (!tare_graph_count_uses(c->placed->replicated, out0(cast), NULL)) tare_node_remove(cast);
+    if (!tare_graph_count_uses(c->placed->replicated, tare_node_output0(cast), NULL)) tare_node_remove(cast);
     c->result->narrowed++;
     return TARE_OK;
 }
@@ -204,7 +197,7 @@ static tare_status change_output(struct crossing *c, size_t i) {
 
 static struct tare_node *find_op(const struct tare_graph *graph, const char *op) {
     for (size_t i = 0; i < graph->n_nodes; i++)
-        if (!graph->nodes[i]->dead && is_op(graph->nodes[i], op)) return graph->nodes[i];
+        if (!graph->nodes[i]->dead && tare_node_is(graph->nodes[i], op)) return graph->nodes[i];
     return NULL;
 }
 

@@ -104,10 +104,10 @@ static tare_status prepare(struct timeline *t, const struct meter *meter, const 
         for (size_t k = 0; !weight && k < node->n_outputs; k++)
             t->bytes[node->position] += bytes_of(node->output_dtypes[k], &t->shapes[node->position][k], 1);
         for (size_t k = 0; k < node->n_inputs; k++)
-            if (strcmp(node->inputs[k].node->op, "_Arg") != 0) t->last_use[node->inputs[k].node->position] = s;
+            if (!tare_node_is_arg(node->inputs[k].node)) t->last_use[node->inputs[k].node->position] = s;
     }
     for (size_t i = 0; i < graph->n_returns; i++)
-        if (strcmp(graph->returns[i].edge.node->op, "_Arg") != 0)
+        if (!tare_node_is_arg(graph->returns[i].edge.node))
             t->last_use[graph->returns[i].edge.node->position] = graph->n_nodes;
     return TARE_OK;
 }
@@ -126,9 +126,9 @@ static tare_status peak_of_call(double *out, struct meter *meter, const struct t
         if (!shapes) return TARE_NO_MEMORY;
         for (size_t i = 0; i < site.callees[c]->n_args; i++) {
             struct tare_edge edge = i < site.n_args ? node->inputs[site.first + i] : (struct tare_edge){ NULL, 0 };
-            shapes[i] = !edge.node                           ? tare_shape_unknown()
-                        : strcmp(edge.node->op, "_Arg") == 0 ? args[edge.node->position]
-                                                             : t->shapes[edge.node->position][edge.index];
+            shapes[i] = !edge.node                    ? tare_shape_unknown()
+                        : tare_node_is_arg(edge.node) ? args[edge.node->position]
+                                                      : t->shapes[edge.node->position][edge.index];
         }
         TARE_TRY(peak_of(&peak, meter, site.callees[c], shapes));
         if (peak > *out) *out = peak;
@@ -150,7 +150,7 @@ static tare_status peak_of(double *out, struct meter *meter, const struct tare_g
         if (live + inside > *out) *out = live + inside;
         for (size_t k = 0; k < node->n_inputs; k++) {
             const struct tare_node *from = node->inputs[k].node;
-            if (strcmp(from->op, "_Arg") == 0 || t.last_use[from->position] != s) continue;
+            if (tare_node_is_arg(from) || t.last_use[from->position] != s) continue;
             live -= t.bytes[from->position];
             t.bytes[from->position] = 0; /* once, though several inputs may take it */
         }

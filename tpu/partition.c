@@ -1,16 +1,10 @@
 /* Two walks over the graph in order, one each way. */
 #include "tpu/partition.h"
 
-#include <string.h>
-
-static bool is_arg(const struct tare_node *node) {
-    return strcmp(node->op, "_Arg") == 0;
-}
-
 static void reach_edge(const struct tare_tpu_partition *parts, const struct tare_node *from, const struct tare_node *to,
                        enum tare_tpu_place place) {
     bool *reached = parts->reached[place];
-    if (is_arg(from)) return;
+    if (tare_node_is_arg(from)) return;
     if (place == TARE_TPU_AFTER)
         reached[to->position] |= parts->bad[from->position] || reached[from->position];
     else
@@ -40,6 +34,6 @@ tare_status tare_tpu_partition_find(struct tare_tpu_partition *parts, struct tar
 
 bool tare_tpu_partition_has(const struct tare_tpu_partition *parts, const struct tare_node *node,
                             enum tare_tpu_place place) {
-    return !node->dead && !is_arg(node) && !parts->bad[node->position] && parts->reached[place][node->position] &&
-           !parts->reached[!place][node->position];
+    return !node->dead && !tare_node_is_arg(node) && !parts->bad[node->position] &&
+           parts->reached[place][node->position] && !parts->reached[!place][node->position];
 }

@@ -8,10 +8,6 @@
 
 #include <string.h>
 
-static struct tare_edge out0(struct tare_node *node) {
-    return (struct tare_edge){ node, 0 };
-}
-
 /* One function being placed. */
 struct job {
     struct tare_model *model;
@@ -83,14 +79,14 @@ static tare_status replicate_input(struct job *job, struct tare_node *arg, size_
     TARE_TRY(add_node(&input, job, "TPUReplicatedInput", name, dtype));
     TARE_TRY(tare_node_set_int(input, "N", 1));
     TARE_TRY(tare_node_resolve(input));
-    tare_graph_replace_uses(job->graph, out0(arg), out0(input), NULL);
-    TARE_TRY(tare_node_add_input(input, out0(arg)));
+    tare_graph_replace_uses(job->graph, tare_node_output0(arg), tare_node_output0(input), NULL);
+    TARE_TRY(tare_node_add_input(input, tare_node_output0(arg)));
     if (resource) return TARE_OK; /* ReadVariableOp takes the handle as it is */
     name = tare_arena_printf(&job->model->arena, "replicated_input_%zu", index);
     if (!name) return TARE_NO_MEMORY;
     TARE_TRY(add_node(&identity, job, "Identity", name, dtype));
-    tare_graph_replace_uses(job->graph, out0(input), out0(identity), NULL);
-    TARE_TRY(tare_node_add_input(identity, out0(input)));
+    tare_graph_replace_uses(job->graph, tare_node_output0(input), tare_node_output0(identity), NULL);
+    TARE_TRY(tare_node_add_input(identity, tare_node_output0(input)));
     TARE_TRY(join_cluster(job, identity));
     TARE_TRY(tare_node_set_bool(identity, "_tpu_input_identity", true));
     TARE_TRY(tare_node_add_control(identity, job->metadata));
@@ -109,11 +105,11 @@ static tare_status replicate_output(struct job *job, struct tare_return *ret, si
     TARE_TRY(tare_node_resolve(identity));
     TARE_TRY(add_node(&output, job, "TPUReplicatedOutput", output_name, ret->dtype));
     TARE_TRY(tare_node_set_int(output, "num_replicas", 1));
-    TARE_TRY(tare_node_add_input(output, out0(identity)));
+    TARE_TRY(tare_node_add_input(output, tare_node_output0(identity)));
     TARE_TRY(tare_node_resolve(output));
     TARE_TRY(add_node(&shard, job, "Identity", shard_name, ret->dtype));
-    TARE_TRY(tare_node_add_input(shard, out0(output)));
-    ret->edge = out0(shard);
+    TARE_TRY(tare_node_add_input(shard, tare_node_output0(output)));
+    ret->edge = tare_node_output0(shard);
     return tare_node_resolve(shard);
 }
 
@@ -164,8 +160,8 @@ static tare_status build_stub(struct tare_graph *stub, const struct tare_graph *
     call = tare_graph_add(stub, "TPUPartitionedCall", "TPUPartitionedCall");
     if (!call) return TARE_NO_MEMORY;
     for (size_t i = 0; i < stub->n_args; i++)
-        TARE_TRY(tare_node_add_input(call, out0(stub->args[i])));
-    TARE_TRY(tare_node_add_input(call, out0(selector)));
+        TARE_TRY(tare_node_add_input(call, tare_node_output0(stub->args[i])));
+    TARE_TRY(tare_node_add_input(call, tare_node_output0(selector)));
     TARE_TRY(tare_node_set_func(call, "f", replicated->name));
     TARE_TRY(tare_call_set_types(call, replicated));
     TARE_TRY(tare_node_resolve(call));

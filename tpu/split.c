@@ -38,13 +38,6 @@ struct part {
     double work;
 };
 
-static bool is_arg(const struct tare_node *node) {
-    return strcmp(node->op, "_Arg") == 0;
-}
-static bool is_op(const struct tare_node *node, const char *op) {
-    return strcmp(node->op, op) == 0;
-}
-
 /* ---- how much nodes compute ---- */
 
 static void close_shape(struct tare_shape *shape) {
@@ -127,7 +120,7 @@ done:
 /* What may cross between host and TPU: dense numbers; into it, handles of the function's variables. */
 static bool may_cross(struct tare_edge edge) {
     const int dtype = tare_edge_dtype(edge);
-    if (dtype == TARE_DT_RESOURCE) return is_arg(edge.node);
+    if (dtype == TARE_DT_RESOURCE) return tare_node_is_arg(edge.node);
     return dtype != TARE_DT_STRING && dtype != TARE_DT_VARIANT && tare_dtype_get(dtype) && !tare_dtype_is_ref(dtype);
 }
 
@@ -135,7 +128,7 @@ static bool may_cross(struct tare_edge edge) {
 static bool is_frame(const struct tare_node *node) {
     static const char *const ops[] = { "Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond" };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        if (is_op(node, ops[i])) return true;
+        if (tare_node_is(node, ops[i])) return true;
     return false;
 }
 
@@ -148,7 +141,7 @@ static tare_status find_refused(bool **out, const struct task *task) {
         const struct tare_node *node = graph->nodes[i];
         all[i] = true;
         bad[i] = is_frame(node);
-        for (size_t k = 0; k < node->n_inputs && !is_op(node, "Assert"); k++)
+        for (size_t k = 0; k < node->n_inputs && !tare_node_is(node, "Assert"); k++)
             bad[i] |= tare_edge_dtype(node->inputs[k]) == TARE_DT_STRING;
     }
     return tare_tpu_check_part(bad, task->s->arena, graph, all);
@@ -193,7 +186,7 @@ static bool is_trivial(const struct tare_node *node) {
     static const char *const ops[] = { "Shape",   "ShapeN",     "Size", "Rank",  "Cast",
                                        "Squeeze", "ExpandDims", "Pack", "Unpack" };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        if (is_op(node, ops[i])) return true;
+        if (tare_node_is(node, ops[i])) return true;
     return tare_tpu_op_is_free(node->op);
 }
 
@@ -202,7 +195,7 @@ static void mark_users(bool *used, const struct task *task, const struct part *p
     for (size_t i = 0; i < task->graph->n_nodes; i++) {
         const struct tare_node *node = task->graph->nodes[i];
         for (size_t k = 0; part->nodes[i] && k < node->n_inputs; k++)
-            if (!is_arg(node->inputs[k].node)) used[node->inputs[k].node->position] = true;
+            if (!tare_node_is_arg(node->inputs[k].node)) used[node->inputs[k].node->position] = true;
         for (size_t k = 0; part->nodes[i] && k < node->n_controls; k++)
             used[node->controls[k]->position] = true;
     }
@@ -231,8 +224,8 @@ static void mark_borders(bool *bad, const struct task *task, const struct part *
         const struct tare_node *node = task->graph->nodes[i];
         for (size_t k = 0; !node->dead && k < node->n_inputs; k++) {
             const struct tare_edge edge = node->inputs[k];
-            const bool from = !is_arg(edge.node) && part->nodes[edge.node->position];
-            if (from == part->nodes[i] || is_op(edge.node, "Const") || may_cross(edge)) continue;
+            const bool from = !tare_node_is_arg(edge.node) && part->nodes[edge.node->position];
+            if (from == part->nodes[i] || tare_node_is(edge.node, "Const") || may_cross(edge)) continue;
             bad[from ? edge.node->position : i] = true;
         }
     }
@@ -242,8 +235,9 @@ static void choose_side(struct part *part, const struct task *task, const struct
                         enum tare_tpu_place place, bool with_free) {
     for (size_t i = 0; i < task->graph->n_nodes; i++) {
         const struct tare_node *node = task->graph->nodes[i];
-        part->nodes[i] = !node->dead && !parts->bad[i] && !is_op(node, "Const") && !is_op(node, "Placeholder") &&
-                         !parts->reached[!place][i] && (with_free || parts->reached[place][i]);
+        part->nodes[i] = !node->dead && !parts->bad[i] && !tare_node_is(node, "Const") &&
+                         !tare_node_is(node, "Placeholder") && !parts->reached[!place][i] &&
+                         (with_free || parts->reached[place][i]);
     }
 }
 

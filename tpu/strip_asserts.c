@@ -31,8 +31,7 @@ static tare_status hand_on_controls(struct tare_graph *graph, const struct tare_
         for (size_t k = 0; k < gone->n_controls; k++)
             if (!gone->controls[k]->dead) TARE_TRY(tare_node_add_control(node, gone->controls[k]));
         for (size_t k = 0; is_handle_identity(gone) && k < gone->n_inputs; k++)
-            if (strcmp(gone->inputs[k].node->op, "_Arg") != 0)
-                TARE_TRY(tare_node_add_control(node, gone->inputs[k].node));
+            if (!tare_node_is_arg(gone->inputs[k].node)) TARE_TRY(tare_node_add_control(node, gone->inputs[k].node));
     }
     return TARE_OK;
 }

@@ -147,7 +147,7 @@ static tare_status remark(struct search *s, const struct tare_graph *graph, cons
         if (findings[i].kind == TARE_TPU_BAD_BOUNDARY && count > 1) continue; /* follows from the nodes */
         if (!first) first = &findings[i];
         own++;
-        if (node && node->graph == graph && strcmp(node->op, "_Arg") != 0) bad[node->position] = true;
+        if (node && node->graph == graph && !tare_node_is_arg(node)) bad[node->position] = true;
     }
     if (!own) return TARE_OK;
     TARE_TRY(tare_tpu_partition_find(&split, s->arena));

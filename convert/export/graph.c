@@ -35,7 +35,7 @@ tare_status tare_export_edge(const char **out, struct tare_arena *arena, const s
         *out = edge.index ? tare_arena_printf(arena, "%s:%d", edge.node->name, edge.index) : edge.node->name;
         return *out ? TARE_OK : TARE_NO_MEMORY;
     }
-    if (strcmp(edge.node->op, "_Arg") == 0) {
+    if (tare_node_is_arg(edge.node)) {
         *out = edge.node->name;
         return TARE_OK;
     }

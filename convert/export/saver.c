@@ -75,10 +75,6 @@ static int value_dtype(const struct plan *plan, size_t i) {
 
 /* ---- small builders ---- */
 
-static struct tare_edge out0(struct tare_node *node) {
-    return (struct tare_edge){ node, 0 };
-}
-
 static struct tare_node *add_string_const(struct tare_graph *graph, const char *name, const char *const *values,
                                           const size_t *sizes, size_t count, bool scalar) {
     struct tare_shape shape = { .rank = scalar ? 0 : 1, .dims = { (int64_t)count } };
@@ -126,8 +122,8 @@ static tare_status add_save(struct tare_node **out, const struct plan *plan, str
     struct tare_node *save = tare_graph_add(graph, "SaveV2", name);
     if (!names || !slices || !save) return TARE_NO_MEMORY;
     TARE_TRY(tare_node_add_input(save, prefix));
-    TARE_TRY(tare_node_add_input(save, out0(names)));
-    TARE_TRY(tare_node_add_input(save, out0(slices)));
+    TARE_TRY(tare_node_add_input(save, tare_node_output0(names)));
+    TARE_TRY(tare_node_add_input(save, tare_node_output0(slices)));
     for (size_t i = 0; i < value_count(plan); i++)
         TARE_TRY(tare_node_add_input(save, values[i]));
     if (plan->object_graph_size) {
@@ -135,7 +131,7 @@ static tare_status add_save(struct tare_node **out, const struct plan *plan, str
         struct tare_node *objects =
             add_string_const(graph, "SaveV2/objects", &bytes, &plan->object_graph_size, 1, true);
         if (!objects) return TARE_NO_MEMORY;
-        TARE_TRY(tare_node_add_input(save, out0(objects)));
+        TARE_TRY(tare_node_add_input(save, tare_node_output0(objects)));
     }
     TARE_TRY(set_dtypes(plan, save, tensor_count(plan)));
     *out = save;
@@ -149,8 +145,8 @@ static tare_status add_restore(struct tare_node **out, const struct plan *plan, 
     struct tare_node *restore = tare_graph_add(graph, "RestoreV2", name);
     if (!names || !slices || !restore) return TARE_NO_MEMORY;
     TARE_TRY(tare_node_add_input(restore, prefix));
-    TARE_TRY(tare_node_add_input(restore, out0(names)));
-    TARE_TRY(tare_node_add_input(restore, out0(slices)));
+    TARE_TRY(tare_node_add_input(restore, tare_node_output0(names)));
+    TARE_TRY(tare_node_add_input(restore, tare_node_output0(slices)));
     TARE_TRY(set_dtypes(plan, restore, tensor_count(plan)));
     *out = restore;
     return tare_node_resolve(restore);
@@ -195,9 +191,10 @@ static tare_status add_import(struct tare_node **out, struct tare_graph *graph, 
 
 static tare_status return_prefix(struct tare_graph *function, struct tare_node *after) {
     struct tare_node *identity;
-    TARE_TRY(add_unary(&identity, function, "Identity", "Identity", out0(function->args[0]), "T", TARE_DT_STRING));
+    TARE_TRY(add_unary(&identity, function, "Identity", "Identity", tare_node_output0(function->args[0]), "T",
+                       TARE_DT_STRING));
     if (after) TARE_TRY(tare_node_add_control(identity, after));
-    TARE_TRY(tare_graph_add_return(function, "identity", TARE_DT_STRING, out0(identity)));
+    TARE_TRY(tare_graph_add_return(function, "identity", TARE_DT_STRING, tare_node_output0(identity)));
     if (!after) return TARE_OK;
     function->control_returns = TARE_NEW(&function->model->arena, struct tare_control_return);
     if (!function->control_returns) return TARE_NO_MEMORY;
@@ -225,14 +222,14 @@ static tare_status build_save_function(struct tare_graph **out, const struct pla
     if (!function || !values) return TARE_NO_MEMORY;
     for (size_t i = 0; i < plan->count; i++) {
         struct tare_node *read;
-        TARE_TRY(add_unary(&read, function, "ReadVariableOp", "Read/ReadVariableOp", out0(function->args[i + 1]),
-                           "dtype", plan->variables[i]->dtype));
-        values[i] = out0(read);
+        TARE_TRY(add_unary(&read, function, "ReadVariableOp", "Read/ReadVariableOp",
+                           tare_node_output0(function->args[i + 1]), "dtype", plan->variables[i]->dtype));
+        values[i] = tare_node_output0(read);
     }
     for (size_t i = 0; i < plan->n_tables; i++)
         TARE_TRY(add_export(&values[plan->count + 2 * i], function, "LookupTableExportV2", "LookupTableExportV2",
-                            out0(function->args[plan->count + i + 1]), plan->tables[i]));
-    TARE_TRY(add_save(&save, plan, function, out0(function->args[0]), values, "SaveV2"));
+                            tare_node_output0(function->args[plan->count + i + 1]), plan->tables[i]));
+    TARE_TRY(add_save(&save, plan, function, tare_node_output0(function->args[0]), values, "SaveV2"));
     *out = function;
     return return_prefix(function, save);
 }
@@ -241,7 +238,7 @@ static tare_status build_restore_function(struct tare_graph **out, const struct 
     struct tare_graph *function = new_function(plan, "__inference__traced_restore");
     struct tare_node *restore, *all;
     if (!function) return TARE_NO_MEMORY;
-    TARE_TRY(add_restore(&restore, plan, function, out0(function->args[0]), "RestoreV2"));
+    TARE_TRY(add_restore(&restore, plan, function, tare_node_output0(function->args[0]), "RestoreV2"));
     all = tare_graph_add(function, "NoOp", "NoOp");
     if (!all) return TARE_NO_MEMORY;
     TARE_TRY(tare_node_resolve(all));
@@ -250,15 +247,15 @@ static tare_status build_restore_function(struct tare_graph **out, const struct 
         struct tare_node *value, *assign;
         TARE_TRY(add_unary(&value, function, "Identity", "Identity_value", (struct tare_edge){ restore, (int)i }, "T",
                            plan->variables[i]->dtype));
-        TARE_TRY(add_unary(&assign, function, "AssignVariableOp", "AssignVariableOp", out0(function->args[i + 1]),
-                           "dtype", plan->variables[i]->dtype));
-        TARE_TRY(tare_node_add_input(assign, out0(value)));
+        TARE_TRY(add_unary(&assign, function, "AssignVariableOp", "AssignVariableOp",
+                           tare_node_output0(function->args[i + 1]), "dtype", plan->variables[i]->dtype));
+        TARE_TRY(tare_node_add_input(assign, tare_node_output0(value)));
         TARE_TRY(tare_node_add_control(all, assign));
     }
     for (size_t i = 0; i < plan->n_tables; i++) {
         struct tare_node *import;
         TARE_TRY(add_import(&import, function, "LookupTableImportV2", "LookupTableImportV2",
-                            out0(function->args[plan->count + i + 1]), plan->tables[i],
+                            tare_node_output0(function->args[plan->count + i + 1]), plan->tables[i],
                             (struct tare_edge){ restore, (int)(plan->count + 2 * i) }));
         TARE_TRY(tare_node_add_control(all, import));
     }
@@ -271,10 +268,10 @@ static tare_status add_call(struct tare_node **out, const struct plan *plan, con
     struct tare_node *call = tare_graph_add(plan->model->main, "StatefulPartitionedCall", "StatefulPartitionedCall");
     int *dtypes = TARE_NEW_ARRAY(&plan->model->arena, int, object_count(plan) + 1), string = TARE_DT_STRING;
     if (!call || !dtypes) return TARE_NO_MEMORY;
-    TARE_TRY(tare_node_add_input(call, out0(filename)));
+    TARE_TRY(tare_node_add_input(call, tare_node_output0(filename)));
     dtypes[0] = TARE_DT_STRING;
     for (size_t i = 0; i < object_count(plan); i++) {
-        TARE_TRY(tare_node_add_input(call, out0(object_node(plan, i))));
+        TARE_TRY(tare_node_add_input(call, tare_node_output0(object_node(plan, i))));
         dtypes[i + 1] = TARE_DT_RESOURCE;
     }
     TARE_TRY(tare_node_set_type_list(call, "Tin", dtypes, object_count(plan) + 1));
@@ -313,11 +310,11 @@ static tare_status build_with_functions(struct tare_saver *out, const struct pla
 
 static tare_status read_value(struct tare_edge *out, const struct plan *plan, const struct tare_variable *variable) {
     struct tare_node *read;
-    *out = out0(variable->node);
+    *out = tare_node_output0(variable->node);
     if (tare_dtype_is_ref(variable->node->output_dtypes[0])) return TARE_OK;
     TARE_TRY(
         add_unary(&read, plan->model->main, "ReadVariableOp", "save/ReadVariableOp", *out, "dtype", variable->dtype));
-    *out = out0(read);
+    *out = tare_node_output0(read);
     return TARE_OK;
 }
 
@@ -325,7 +322,7 @@ static tare_status add_assign(struct tare_node **out, const struct plan *plan, c
                               struct tare_edge value) {
     bool reference = tare_dtype_is_ref(variable->node->output_dtypes[0]);
     TARE_TRY(add_unary(out, plan->model->main, reference ? "Assign" : "AssignVariableOp", "save/Assign",
-                       out0(variable->node), reference ? "T" : "dtype", variable->dtype));
+                       tare_node_output0(variable->node), reference ? "T" : "dtype", variable->dtype));
     TARE_TRY(tare_node_add_input(*out, value));
     return tare_node_resolve(*out);
 }
@@ -345,11 +342,12 @@ static tare_status build_with_nodes(struct tare_saver *out, const struct plan *p
         TARE_TRY(read_value(&values[i], plan, plan->variables[i]));
     for (size_t i = 0; i < plan->n_tables; i++)
         TARE_TRY(add_export(&values[plan->count + 2 * i], main, table_op(plan->tables[i], false),
-                            "save/LookupTableExport", out0(plan->tables[i]->node), plan->tables[i]));
-    TARE_TRY(add_save(&save, plan, main, out0(filename), values, "save/SaveV2"));
-    TARE_TRY(add_unary(&saved, main, "Identity", "save/control_dependency", out0(filename), "T", TARE_DT_STRING));
+                            "save/LookupTableExport", tare_node_output0(plan->tables[i]->node), plan->tables[i]));
+    TARE_TRY(add_save(&save, plan, main, tare_node_output0(filename), values, "save/SaveV2"));
+    TARE_TRY(add_unary(&saved, main, "Identity", "save/control_dependency", tare_node_output0(filename), "T",
+                       TARE_DT_STRING));
     TARE_TRY(tare_node_add_control(saved, save));
-    TARE_TRY(add_restore(&restore, plan, main, out0(filename), "save/RestoreV2"));
+    TARE_TRY(add_restore(&restore, plan, main, tare_node_output0(filename), "save/RestoreV2"));
     all = tare_graph_add(main, "NoOp", "save/restore_all");
     if (!all) return TARE_NO_MEMORY;
     TARE_TRY(tare_node_resolve(all));
@@ -361,7 +359,7 @@ static tare_status build_with_nodes(struct tare_saver *out, const struct plan *p
     for (size_t i = 0; i < plan->n_tables; i++) {
         struct tare_node *import;
         TARE_TRY(add_import(&import, main, table_op(plan->tables[i], true), "save/LookupTableImport",
-                            out0(plan->tables[i]->node), plan->tables[i],
+                            tare_node_output0(plan->tables[i]->node), plan->tables[i],
                             (struct tare_edge){ restore, (int)(plan->count + 2 * i) }));
         TARE_TRY(tare_node_add_control(all, import));
     }

@@ -91,7 +91,7 @@ tare_status tare_import_function_edge(struct tare_edge *out, const struct tare_g
     size_t name_size = colon ? (size_t)(colon - text) : strlen(text), index = 0, first, count;
     struct tare_node *node = find_node(graph, text, name_size);
     if (!node) return TARE_FAIL(TARE_CORRUPT, "Unknown input node '%s'", text);
-    if (strcmp(node->op, "_Arg") == 0) {
+    if (tare_node_is_arg(node)) {
         if (colon && strcmp(colon, ":0") != 0)
             return TARE_FAIL(TARE_CORRUPT, "input %s: an argument has one output", text);
         *out = (struct tare_edge){ node, 0 };

@@ -2,8 +2,6 @@
 #include "convert/import/restores.h"
 #include "convert/import/import.h"
 
-#include <string.h>
-
 enum {
     LONGEST_WAY = 256,   /* steps from an assignment to its value: a damaged graph may go round in circles */
     DEEPEST_CALL = 8,    /* functions in functions */
@@ -39,10 +37,6 @@ struct place {
     const struct frame *frame;
 };
 
-static bool is_op(const struct tare_node *node, const char *op) {
-    return node && strcmp(node->op, op) == 0;
-}
-
 /* ---- one value ---- */
 
 /* Into the function that made the value. */
@@ -61,9 +55,9 @@ static tare_status origin_of(struct place *at, struct tare_arena *arena) {
     for (int steps = 0; at->edge.node && steps < LONGEST_WAY; steps++) {
         const struct tare_node *node = at->edge.node;
         const struct tare_graph *function;
-        if (node->n_inputs && (is_op(node, "Identity") || is_op(node, "Reshape"))) {
+        if (node->n_inputs && (tare_node_is(node, "Identity") || tare_node_is(node, "Reshape"))) {
             at->edge = node->inputs[0];
-        } else if (is_op(node, "_Arg") && at->frame && node->position < at->frame->call->n_inputs) {
+        } else if (tare_node_is(node, "_Arg") && at->frame && node->position < at->frame->call->n_inputs) {
             at->edge = at->frame->call->inputs[node->position];
             at->frame = at->frame->parent;
         } else {
@@ -102,7 +96,8 @@ static const char *constant_text(struct walk *walk, struct place at, int k) {
 static struct tare_restored restored_from(struct walk *walk, struct tare_edge edge, const struct frame *frame) {
     struct tare_restored from = { NULL, NULL };
     struct place at = { edge, frame };
-    if (origin_of(&at, &walk->frames) != TARE_OK || !is_op(at.edge.node, "RestoreV2") || at.edge.node->n_inputs < 3)
+    if (origin_of(&at, &walk->frames) != TARE_OK || !tare_node_is(at.edge.node, "RestoreV2") ||
+        at.edge.node->n_inputs < 3)
         return from;
     from.key = constant_text(walk, (struct place){ at.edge.node->inputs[1], at.frame }, at.edge.index);
     if (from.key) from.slice = constant_text(walk, (struct place){ at.edge.node->inputs[2], at.frame }, at.edge.index);
@@ -113,11 +108,12 @@ static struct tare_restored restored_from(struct walk *walk, struct tare_edge ed
 /* ---- what is restored ---- */
 
 static bool assigns(const struct tare_node *node) {
-    return (is_op(node, "AssignVariableOp") || is_op(node, "Assign")) && node->n_inputs >= 2;
+    return (tare_node_is(node, "AssignVariableOp") || tare_node_is(node, "Assign")) && node->n_inputs >= 2;
 }
 
 static bool imports(const struct tare_node *node) {
-    return (is_op(node, "LookupTableImportV2") || is_op(node, "LookupTableImport")) && node->n_inputs >= 3;
+    return (tare_node_is(node, "LookupTableImportV2") || tare_node_is(node, "LookupTableImport")) &&
+           node->n_inputs >= 3;
 }
 
 static tare_status add(struct walk *walk, const struct tare_restore *item) {

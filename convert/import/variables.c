@@ -21,14 +21,10 @@ struct mapper {
     struct tare_map by_name; /* name -> struct tare_variable, the first of it */
 };
 
-static bool is_op(const struct tare_node *node, const char *op) {
-    return node && strcmp(node->op, op) == 0;
-}
-
 /* ---- the variables of the main graph ---- */
 
 static bool is_variable(const struct tare_node *node) {
-    return is_op(node, "VarHandleOp") || is_op(node, "VariableV2") || is_op(node, "Variable");
+    return tare_node_is(node, "VarHandleOp") || tare_node_is(node, "VariableV2") || tare_node_is(node, "Variable");
 }
 
 static tare_status add_variable(struct mapper *m, struct tare_node *node) {
@@ -58,7 +54,7 @@ static tare_status list_variables(struct mapper *m) {
 }
 
 static struct tare_variable *variable_at(const struct mapper *m, struct tare_edge edge) {
-    for (int steps = 0; is_op(edge.node, "Identity") && edge.node->n_inputs && steps < LONGEST_WAY; steps++)
+    for (int steps = 0; tare_node_is(edge.node, "Identity") && edge.node->n_inputs && steps < LONGEST_WAY; steps++)
         edge = edge.node->inputs[0];
     return edge.node ? tare_map_get_n(&m->by_node, (const char *)&edge.node, sizeof edge.node) : NULL;
 }

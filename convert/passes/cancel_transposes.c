@@ -48,13 +48,6 @@ static struct order order_of(const struct tare_node *node) {
     return order;
 }
 
-static struct tare_edge out0(struct tare_node *node) {
-    return (struct tare_edge){ node, 0 };
-}
-static bool is_edge(struct tare_edge a, struct tare_edge b) {
-    return a.node == b.node && a.index == b.index;
-}
-
 static tare_status add_ints(struct tare_edge *out, struct tare_graph *graph, const char *name, const int *values,
                             struct tare_shape shape) {
     struct tare_tensor tensor;
@@ -64,7 +57,7 @@ static tare_status add_ints(struct tare_edge *out, struct tare_graph *graph, con
         TARE_DATA(int32_t, &tensor)[i] = values[i];
     node = tare_graph_add_const(graph, name, &tensor);
     tare_tensor_reset(&tensor);
-    *out = out0(node);
+    *out = tare_node_output0(node);
     return node ? TARE_OK : TARE_NO_MEMORY;
 }
 
@@ -81,7 +74,7 @@ static tare_status compose(struct tare_graph *graph, struct tare_node *node, siz
     }
     ++*changes;
     if (identity) {
-        tare_graph_replace_uses(graph, out0(node), node->inputs[0].node->inputs[0], NULL);
+        tare_graph_replace_uses(graph, tare_node_output0(node), node->inputs[0].node->inputs[0], NULL);
         tare_node_remove(node);
         return TARE_OK;
     }
@@ -129,16 +122,12 @@ struct regions {
     int *seen; /* by node position: 1 + the region for which it was counted */
 };
 
-static bool is_arg(const struct tare_node *node) {
-    return strcmp(node->op, "_Arg") == 0;
-}
-
 static bool is_in(const struct regions *r, const struct tare_node *node, int region) {
-    return !is_arg(node) && node->position < r->n_nodes && r->candidate[node->position] &&
+    return !tare_node_is_arg(node) && node->position < r->n_nodes && r->candidate[node->position] &&
            r->of[node->position] == region;
 }
 static bool is_candidate(const struct regions *r, const struct tare_node *node) {
-    return !is_arg(node) && r->candidate[node->position];
+    return !tare_node_is_arg(node) && r->candidate[node->position];
 }
 
 /* Every element comes from a Transpose, a candidate or a constant; and not all from constants. */
@@ -214,7 +203,7 @@ static size_t uses_inside(const struct regions *r, struct tare_edge edge, int re
     for (size_t i = r->first[region]; i < r->first[region + 1]; i++) {
         const struct tare_node *node = r->members[i];
         for (int k = 0, data = data_inputs(node); k < data; k++)
-            uses += is_edge(node->inputs[k], edge);
+            uses += tare_edge_equal(node->inputs[k], edge);
     }
     return uses;
 }
@@ -254,11 +243,14 @@ static bool is_back(const struct tare_node *node, const struct order *order) {
 /* Uses of a node's result that need it as it was: all but the region's and the Transposes back. */
 static size_t uses_outside(const struct regions *r, struct tare_node *node, int region, const struct order *order,
                            size_t *back) {
-    size_t uses = tare_graph_count_uses(r->graph, out0(node), NULL) - uses_inside(r, out0(node), region);
+    size_t uses = tare_graph_count_uses(r->graph, tare_node_output0(node), NULL) -
+                  uses_inside(r, tare_node_output0(node), region);
     *back = 0;
     for (size_t i = 0; i < r->graph->n_nodes; i++) {
         const struct tare_node *user = r->graph->nodes[i];
-        if (!user->dead && user->n_inputs && is_edge(user->inputs[0], out0(node)) && is_back(user, order)) ++*back;
+        if (!user->dead && user->n_inputs && tare_edge_equal(user->inputs[0], tare_node_output0(node)) &&
+            is_back(user, order))
+            ++*back;
     }
     return uses - *back;
 }
@@ -310,7 +302,7 @@ static tare_status turn_operand(struct tare_edge *edge, struct tare_graph *graph
         tare_permute(turned.data, whole.data, tare_dtype_size(value->dtype), order->rank, dims, back.axes);
         node = tare_graph_add_const(graph, edge->node->name, &turned);
         tare_tensor_reset(&turned);
-        *edge = out0(node);
+        *edge = tare_node_output0(node);
         status = node ? TARE_OK : TARE_NO_MEMORY;
     }
     tare_tensor_reset(&whole);
@@ -345,17 +337,18 @@ static tare_status keep_result(const struct regions *r, struct tare_node *node, 
     TARE_TRY(add_ints(&perm, r->graph, "perm", order->axes, tare_shape_make(1, (int64_t)order->rank)));
     transpose = tare_graph_add(r->graph, "Transpose", "transpose");
     if (!transpose) return TARE_NO_MEMORY;
-    TARE_TRY(tare_node_add_input(transpose, out0(node)));
+    TARE_TRY(tare_node_add_input(transpose, tare_node_output0(node)));
     TARE_TRY(tare_node_add_input(transpose, perm));
-    TARE_TRY(tare_node_set_type(transpose, "T", tare_edge_dtype(out0(node))));
+    TARE_TRY(tare_node_set_type(transpose, "T", tare_edge_dtype(tare_node_output0(node))));
     TARE_TRY(tare_node_set_type(transpose, "Tperm", TARE_DT_INT32));
     TARE_TRY(tare_node_resolve(transpose));
-    tare_graph_replace_uses(r->graph, out0(node), out0(transpose), transpose);
+    tare_graph_replace_uses(r->graph, tare_node_output0(node), tare_node_output0(transpose), transpose);
     for (size_t i = 0; i < r->n_nodes; i++) { /* but the Transposes back and the region itself */
         struct tare_node *user = r->graph->nodes[i];
         const int data = user->dead ? 0 : is_back(user, order) ? 1 : is_in(r, user, region) ? data_inputs(user) : 0;
         for (int k = 0; k < data; k++)
-            if (is_edge(user->inputs[k], out0(transpose))) user->inputs[k] = out0(node);
+            if (tare_edge_equal(user->inputs[k], tare_node_output0(transpose)))
+                user->inputs[k] = tare_node_output0(node);
     }
     return TARE_OK;
 }
@@ -365,8 +358,10 @@ static tare_status turn_result(const struct regions *r, struct tare_node *node, 
     if (uses_outside(r, node, region, order, &back) > 0) TARE_TRY(keep_result(r, node, region, order));
     for (size_t i = 0; i < r->n_nodes && back > 0; i++) {
         struct tare_node *user = r->graph->nodes[i];
-        if (user->dead || !user->n_inputs || !is_edge(user->inputs[0], out0(node)) || !is_back(user, order)) continue;
-        tare_graph_replace_uses(r->graph, out0(user), out0(node), NULL);
+        if (user->dead || !user->n_inputs || !tare_edge_equal(user->inputs[0], tare_node_output0(node)) ||
+            !is_back(user, order))
+            continue;
+        tare_graph_replace_uses(r->graph, tare_node_output0(user), tare_node_output0(node), NULL);
         tare_node_remove(user);
     }
     return TARE_OK;

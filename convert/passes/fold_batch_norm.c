@@ -21,10 +21,6 @@ struct transform {
     bool any_layout;    /* follows data_format; else acts on the last axis */
 };
 
-static bool is_op(const struct tare_node *node, const char *op) {
-    return node && strcmp(node->op, op) == 0;
-}
-
 /* A float constant that acts on the last axis only: [C], [1, …, 1, C] or a scalar. */
 static const struct tare_tensor *channel_constant(struct tare_edge edge, int64_t *channels) {
     const struct tare_tensor *value = tare_edge_constant(edge);
@@ -78,8 +74,8 @@ static bool match_batch_norm(struct transform *t, struct tare_arena *arena, stru
 }
 
 static bool match_arithmetic(struct transform *t, struct tare_arena *arena, struct tare_node *node) {
-    bool add = is_op(node, "AddV2") || is_op(node, "Add"), mul = is_op(node, "Mul");
-    bool sub = is_op(node, "Sub"), bias = is_op(node, "BiasAdd");
+    bool add = tare_node_is(node, "AddV2") || tare_node_is(node, "Add"), mul = tare_node_is(node, "Mul");
+    bool sub = tare_node_is(node, "Sub"), bias = tare_node_is(node, "BiasAdd");
     const struct tare_tensor *value;
     if ((!add && !mul && !sub && !bias) || node->n_inputs != 2) return false;
     t->x = node->inputs[0];
@@ -116,11 +112,11 @@ static bool describe_weights(struct target *target) {
     if (!target->weights || target->weights->dtype != TARE_DT_FLOAT) return false;
     shape = &target->weights->shape;
     target->inner = 1;
-    if ((is_op(op, "Conv2D") && shape->rank == 4) || (is_op(op, "Conv3D") && shape->rank == 5)) {
+    if ((tare_node_is(op, "Conv2D") && shape->rank == 4) || (tare_node_is(op, "Conv3D") && shape->rank == 5)) {
         target->channels = shape->dims[shape->rank - 1];
-    } else if (is_op(op, "DepthwiseConv2dNative") && shape->rank == 4) {
+    } else if (tare_node_is(op, "DepthwiseConv2dNative") && shape->rank == 4) {
         target->channels = shape->dims[2] * shape->dims[3];
-    } else if (is_op(op, "MatMul") && shape->rank == 2) {
+    } else if (tare_node_is(op, "MatMul") && shape->rank == 2) {
         bool transposed = tare_node_bool(op, "transpose_b", false);
         target->channels = shape->dims[transposed ? 0 : 1];
         if (transposed) target->inner = shape->dims[1];
@@ -134,7 +130,7 @@ static bool find_target(struct target *target, const struct transform *t) {
     struct tare_node *node = t->x.node;
     memset(target, 0, sizeof *target);
     if (!node || t->x.index != 0 || !used_once(t->x)) return false;
-    if (is_op(node, "BiasAdd") && node != t->node) {
+    if (tare_node_is(node, "BiasAdd") && node != t->node) {
         target->bias = node;
         target->bias_value = tare_edge_constant(node->inputs[1]);
         if (!target->bias_value || target->bias_value->dtype != TARE_DT_FLOAT || !node->inputs[0].node ||
@@ -235,7 +231,7 @@ static tare_status fold_node(struct tare_node *node, size_t *changes) {
     tare_status status = TARE_OK;
     bool matched = match_batch_norm(&t, &arena, node) || match_arithmetic(&t, &arena, node);
     /* a BiasAdd straight behind the op is the form that everything else is brought to */
-    if (matched && find_target(&target, &t) && !(is_op(node, "BiasAdd") && !target.bias)) {
+    if (matched && find_target(&target, &t) && !(tare_node_is(node, "BiasAdd") && !target.bias)) {
         status = apply(&target, &t);
         ++*changes;
     }

@@ -41,7 +41,7 @@ static struct value resolve(struct tare_edge edge) {
         edge = edge.node->inputs[0];
     if (edge.node && strcmp(edge.node->op, "Const") == 0 && tare_edge_dtype(edge) != TARE_DT_STRING)
         return (struct value){ edge.node, false };
-    if (edge.node && strcmp(edge.node->op, "_Arg") == 0 && edge.node->edit) return *value_of(edge.node);
+    if (edge.node && tare_node_is_arg(edge.node) && edge.node->edit) return *value_of(edge.node);
     return (struct value){ NULL, true };
 }
 

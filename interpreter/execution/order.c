@@ -20,14 +20,6 @@ struct walk {
     struct walk_frame *stack;
 };
 
-static bool is_arg(const struct tare_graph *graph, const struct tare_node *node) {
-    return node->position < graph->n_args && graph->args[node->position] == node;
-}
-
-static bool is_back_edge(const struct tare_node *from) {
-    return strcmp(from->op, "NextIteration") == 0 || strcmp(from->op, "RefNextIteration") == 0;
-}
-
 static bool is_fed(const struct walk *walk, struct tare_edge edge) {
     const struct tare_plan_request *request = walk->request;
     if (walk->fed[edge.node->position]) return true;
@@ -42,7 +34,7 @@ static void mark_fed(struct walk *walk) {
     for (size_t i = 0; i < request->n_feeds; i++) {
         const struct tare_node *node = request->feeds[i].node;
         bool all = true;
-        if (is_arg(walk->graph, node)) continue;
+        if (tare_node_is_arg(node)) continue;
         for (size_t k = 0; k < node->n_outputs && all; k++)
             all = is_fed(walk, (struct tare_edge){ request->feeds[i].node, (int)k });
         walk->fed[node->position] = all;
@@ -54,17 +46,17 @@ static struct tare_node *predecessor(const struct walk *walk, const struct tare_
     struct tare_node *before;
     if (i < node->n_inputs) {
         before = node->inputs[i].node;
-        if (!before || is_arg(walk->graph, before) || is_fed(walk, node->inputs[i])) return NULL;
+        if (!before || tare_node_is_arg(before) || is_fed(walk, node->inputs[i])) return NULL;
     } else {
         before = node->controls[i - node->n_inputs];
-        if (!before || is_arg(walk->graph, before) || walk->fed[before->position]) return NULL;
+        if (!before || tare_node_is_arg(before) || walk->fed[before->position]) return NULL;
     }
     return before->dead ? NULL : before;
 }
 
 static void need(struct walk *walk, struct tare_node *root) {
     size_t depth = 0;
-    if (!root || root->dead || is_arg(walk->graph, root) || walk->needed[root->position]) return;
+    if (!root || root->dead || tare_node_is_arg(root) || walk->needed[root->position]) return;
     walk->needed[root->position] = 1;
     walk->stack[depth++].node = root;
     while (depth) {
@@ -120,7 +112,7 @@ static tare_status visit(struct walk *walk, struct tare_node *root, struct tare_
             continue;
         }
         before = predecessor(walk, top->node, top->next++);
-        if (!before || is_back_edge(before) || walk->state[before->position] == CLOSED) continue;
+        if (!before || tare_node_is_back_edge(before) || walk->state[before->position] == CLOSED) continue;
         if (walk->state[before->position] == OPEN)
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "the graph has a cycle through node %s", before->name);
         walk->state[before->position] = OPEN;

@@ -22,17 +22,13 @@ struct builder {
     int *step_of;     /* by position: index of the step; -1 */
 };
 
-static bool is_arg(const struct tare_graph *graph, const struct tare_node *node) {
-    return node->position < graph->n_args && graph->args[node->position] == node;
-}
-
 static bool is_function(const struct builder *b) {
     return b->graph != b->graph->model->main;
 }
 
 /* Slot of a fed edge, -1 when it is not fed. */
 static int feed_slot(const struct builder *b, struct tare_edge edge) {
-    if (is_function(b)) return is_arg(b->graph, edge.node) ? (int)edge.node->position : -1;
+    if (is_function(b)) return tare_node_is_arg(edge.node) ? (int)edge.node->position : -1;
     for (size_t i = 0; i < b->request->n_feeds; i++)
         if (b->request->feeds[i].node == edge.node && b->request->feeds[i].index == edge.index) return (int)i;
     return -1;
@@ -173,7 +169,7 @@ static tare_status connect(struct builder *b, struct tare_step *step, bool const
     if (!step->controls) return TARE_NO_MEMORY;
     for (size_t i = 0; i < node->n_controls; i++) {
         const struct tare_node *before = node->controls[i];
-        if (before->dead || is_arg(b->graph, before) || b->step_of[before->position] < 0) continue;
+        if (before->dead || tare_node_is_arg(before) || b->step_of[before->position] < 0) continue;
         step->controls[step->n_controls++] = b->step_of[before->position];
     }
     return TARE_OK;

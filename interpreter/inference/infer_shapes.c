@@ -5,8 +5,6 @@
 #include "base/alloc.h"
 #include "graph/model.h"
 
-#include <string.h>
-
 enum { MOST_CALLEE_NODES = 300000 };
 
 struct tare_fact tare_fact_unknown(void) {
@@ -16,7 +14,7 @@ struct tare_fact tare_fact_unknown(void) {
 struct tare_fact tare_infer_fact_of(const struct tare_infer_walk *walk, struct tare_edge edge) {
     const struct tare_graph *graph = walk->graph;
     size_t position = edge.node->position;
-    if (position < graph->n_args && graph->args[position] == edge.node) return walk->args[position];
+    if (tare_node_is_arg(edge.node)) return walk->args[position];
     if (position >= graph->n_nodes || !walk->facts[position]) return tare_fact_unknown();
     return walk->facts[position][edge.index];
 }
@@ -25,10 +23,6 @@ static const struct tare_shape *keep_shape(struct tare_infer_walk *walk, const s
     struct tare_shape *kept = TARE_NEW(&walk->root->arena, struct tare_shape);
     if (kept) *kept = *shape;
     return kept;
-}
-
-static bool is(const struct tare_node *node, const char *op) {
-    return strcmp(node->op, op) == 0;
 }
 
 /* What the exporter of the model wrote down, for ops without inference. */
@@ -55,15 +49,18 @@ static bool infer_variable(struct tare_infer_walk *walk, const struct tare_node 
                            struct tare_fact *outputs) {
     struct tare_shape shape;
     if (!node->def || !node->n_outputs) return false;
-    if (is(node, "VarHandleOp")) {
+    if (tare_node_is(node, "VarHandleOp")) {
         outputs[0].shape = tare_shape_scalar();
         if (tare_node_shape(node, "shape", &shape)) outputs[0].handle = keep_shape(walk, &shape);
-    } else if (is(node, "ReadVariableOp") && node->n_inputs == 1) {
+    } else if (tare_node_is(node, "ReadVariableOp") && node->n_inputs == 1) {
         if (inputs[0].handle) outputs[0].shape = *inputs[0].handle;
         if (!inputs[0].handle) use_hints(node, outputs);
-    } else if (is(node, "ResourceGather") && node->n_inputs == 2 && tare_node_int(node, "batch_dims", 0) == 0) {
+    } else if (tare_node_is(node, "ResourceGather") && node->n_inputs == 2 &&
+               tare_node_int(node, "batch_dims", 0) == 0) {
         outputs[0].shape = gathered_shape(inputs[0].handle, &inputs[1].shape);
-    } else if ((is(node, "Identity") || is(node, "Switch") || is(node, "TPUReplicatedInput")) && node->n_inputs) {
+    } else if ((tare_node_is(node, "Identity") || tare_node_is(node, "Switch") ||
+                tare_node_is(node, "TPUReplicatedInput")) &&
+               node->n_inputs) {
         for (size_t i = 0; i < node->n_outputs; i++)
             outputs[i].handle = inputs[0].handle;
         return false; /* their shapes are the row's business */

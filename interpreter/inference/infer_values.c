@@ -4,13 +4,7 @@
 #include "interpreter/inference/evaluate.h"
 #include "interpreter/inference/infer_walk.h"
 
-#include <string.h>
-
 enum { MOST_ELEMENTS = 64 };
-
-static bool is(const struct tare_node *node, const char *op) {
-    return strcmp(node->op, op) == 0;
-}
 
 static struct tare_tensor *new_value(struct tare_infer_walk *walk) {
     struct tare_kept_value *kept = TARE_NEW(&walk->root->arena, struct tare_kept_value);
@@ -119,19 +113,20 @@ static bool partial_of(struct tare_shape *out, const struct tare_node *node, con
                                         "ExpandDims", "Reshape", "Squeeze",      "EnsureShape",     "Unpack" };
     if (node->n_inputs == 0) return false;
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
-        if (is(node, same[i])) return elements_of(out, &inputs[0]);
-    if (is(node, "Shape")) {
+        if (tare_node_is(node, same[i])) return elements_of(out, &inputs[0]);
+    if (tare_node_is(node, "Shape")) {
         *out = inputs[0].shape;
         return out->rank >= 0;
     }
-    if (is(node, "Pack")) {
+    if (tare_node_is(node, "Pack")) {
         for (size_t i = 0; i < node->n_inputs; i++)
             if (inputs[i].shape.rank != 0) return false;
         return joined(out, inputs, 0, node->n_inputs);
     }
-    if (is(node, "ConcatV2")) return joined(out, inputs, 0, node->n_inputs - 1);
-    if (is(node, "StridedSlice") && node->n_inputs == 4) return sliced(out, node, inputs);
-    return (is(node, "GatherV2") || is(node, "Gather")) && node->n_inputs > 1 && gathered(out, inputs);
+    if (tare_node_is(node, "ConcatV2")) return joined(out, inputs, 0, node->n_inputs - 1);
+    if (tare_node_is(node, "StridedSlice") && node->n_inputs == 4) return sliced(out, node, inputs);
+    return (tare_node_is(node, "GatherV2") || tare_node_is(node, "Gather")) && node->n_inputs > 1 &&
+           gathered(out, inputs);
 }
 
 /* A value all of whose elements are known is a value. */
@@ -172,15 +167,15 @@ static tare_status add_partials(struct tare_infer_walk *walk, const struct tare_
     struct tare_shape partial;
     if (node->n_inputs == 0 || node->n_outputs == 0 || !tare_dtype_is_integer(tare_dtype_base(node->output_dtypes[0])))
         return TARE_OK;
-    if (is(node, "ShapeN")) {
+    if (tare_node_is(node, "ShapeN")) {
         for (size_t i = 0; i < node->n_outputs && i < node->n_inputs; i++)
             if (inputs[i].shape.rank >= 0)
                 TARE_TRY(set_partial(walk, &outputs[i], &inputs[i].shape, node->output_dtypes[i]));
         return TARE_OK;
     }
-    if (is(node, "Rank") || is(node, "Size")) {
+    if (tare_node_is(node, "Rank") || tare_node_is(node, "Size")) {
         int64_t number = inputs[0].shape.rank;
-        if (is(node, "Size") && tare_shape_elements(&number, &inputs[0].shape) != TARE_OK) {
+        if (tare_node_is(node, "Size") && tare_shape_elements(&number, &inputs[0].shape) != TARE_OK) {
             tare_error_clear();
             number = TARE_UNKNOWN_DIM;
         }
@@ -188,7 +183,7 @@ static tare_status add_partials(struct tare_infer_walk *walk, const struct tare_
         return number < 0 ? TARE_OK : set_partial(walk, &outputs[0], &partial, node->output_dtypes[0]);
     }
     if (!partial_of(&partial, node, inputs)) return TARE_OK;
-    if (!is(node, "Unpack")) return set_partial(walk, &outputs[0], &partial, node->output_dtypes[0]);
+    if (!tare_node_is(node, "Unpack")) return set_partial(walk, &outputs[0], &partial, node->output_dtypes[0]);
     for (size_t i = 0; i < node->n_outputs && (int)i < partial.rank && outputs[i].shape.rank == 0; i++) {
         struct tare_shape element = { .rank = 1, .dims = { partial.dims[i] } };
         TARE_TRY(set_partial(walk, &outputs[i], &element, node->output_dtypes[i]));
@@ -218,7 +213,7 @@ static int shape_input_of(const struct tare_node *node) {
         { "DepthwiseConv2dNativeBackpropInput", 0 },
     };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        if (is(node, ops[i].op)) return ops[i].input;
+        if (tare_node_is(node, ops[i].op)) return ops[i].input;
     return -1;
 }
 
@@ -245,7 +240,7 @@ static void refine_shape(const struct tare_node *node, const struct tare_fact *i
     if (i < 0 || (size_t)i >= node->n_inputs || inputs[i].value || inputs[i].shape.rank != 1 || !inputs[i].partial)
         return;
     expected = *inputs[i].partial;
-    if (is(node, "Reshape")) complete(&expected, &inputs[0].shape);
+    if (tare_node_is(node, "Reshape")) complete(&expected, &inputs[0].shape);
     if (tare_shape_merge(&merged, &outputs[0].shape, &expected) == TARE_OK)
         outputs[0].shape = merged;
     else
@@ -317,7 +312,7 @@ static tare_status run_kernel(struct tare_infer_walk *walk, const struct tare_no
 
 tare_status tare_infer_node_values(struct tare_infer_walk *walk, const struct tare_node *node,
                                    const struct tare_fact *inputs, struct tare_fact *outputs) {
-    if (is(node, "Const")) return node->n_outputs ? constant(walk, node, &outputs[0]) : TARE_OK;
+    if (tare_node_is(node, "Const")) return node->n_outputs ? constant(walk, node, &outputs[0]) : TARE_OK;
     refine_shape(node, inputs, outputs);
     if (can_run(node, inputs, outputs)) return run_kernel(walk, node, inputs, outputs);
     return add_partials(walk, node, inputs, outputs);

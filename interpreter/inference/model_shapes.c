@@ -5,8 +5,6 @@
 #include "graph/calls.h"
 #include "interpreter/inference/infer.h"
 
-#include <string.h>
-
 struct graph_shapes {
     const struct tare_graph *graph;
     struct tare_shape *args;   /* merged over call sites */
@@ -31,7 +29,7 @@ static struct graph_shapes *find(const struct tare_model_shapes *shapes, const s
 struct tare_shape tare_model_shape(const struct tare_model_shapes *shapes, struct tare_edge edge) {
     const struct graph_shapes *entry = edge.node ? find(shapes, edge.node->graph) : NULL;
     if (!entry) return tare_shape_unknown();
-    if (strcmp(edge.node->op, "_Arg") == 0) {
+    if (tare_node_is_arg(edge.node)) {
         size_t i = edge.node->position;
         return entry->args && entry->seen[i] ? entry->args[i] : tare_shape_unknown();
     }

@@ -3,12 +3,6 @@
 
 #include <string.h>
 
-static bool is_one_of(const char *op, const char *const *names) {
-    for (; *names; names++)
-        if (strcmp(*names, op) == 0) return true;
-    return false;
-}
-
 /* Ends of the computation that stay on the host. */
 static const char *const host_ops[] = { "TPUReplicatedInput", "TPUReplicatedOutput", "TPUCompilationResult",
                                         "TPUOrdinalSelector", NULL };
@@ -72,10 +66,10 @@ static void check_inside(struct inside *inside, const struct tare_node *node) {
     static const char *const type_attrs[] = { "T", "dtype", "DstT", "SrcT" };
     struct tare_validator *validator = inside->validator;
     bool (*compiles)(const char *) = validator->options->compiles;
-    if (strcmp(node->op, "Placeholder") == 0 || is_one_of(node->op, nested_ops))
+    if (strcmp(node->op, "Placeholder") == 0 || tare_op_is_one_of(node->op, nested_ops))
         tare_fault_at(validator, node, "is inside a TPU computation");
-    else if (compiles && node->def && !is_one_of(node->op, lowered_ops) && !is_one_of(node->op, host_ops) &&
-             !compiles(node->op))
+    else if (compiles && node->def && !tare_op_is_one_of(node->op, lowered_ops) &&
+             !tare_op_is_one_of(node->op, host_ops) && !compiles(node->op))
         tare_fault_at(validator, node, "op isn't compilable for TPU device");
     for (size_t i = 0; i < sizeof type_attrs / sizeof *type_attrs; i++) {
         int dtype = tare_node_type(node, type_attrs[i], TARE_DT_FLOAT);
@@ -111,7 +105,7 @@ static void check_boundary(struct tare_validator *validator, const struct tare_g
     for (size_t i = 0; i < graph->n_nodes; i++) {
         const struct tare_node *node = graph->nodes[i];
         if (node->dead) continue;
-        if (cluster_of(node) && is_one_of(node->op, host_ops))
+        if (cluster_of(node) && tare_op_is_one_of(node->op, host_ops))
             tare_fault_at(validator, node, "is marked as part of the cluster");
         if (cluster_of(node) || strcmp(node->op, "TPUReplicatedOutput") == 0) continue;
         for (size_t k = 0; k < node->n_inputs; k++) {

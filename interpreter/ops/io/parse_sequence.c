@@ -70,10 +70,6 @@ static size_t count_of(const struct tare_node *node, const char *name) {
     return attr ? attr->count : 0;
 }
 
-static bool is_form(const struct tare_node *node, const char *op) {
-    return strcmp(node->op, op) == 0;
-}
-
 /* Number of output tensors of a column. */
 static size_t tensors_of(const struct group *group, bool lengths) {
     if (group->kind == SPARSE) return 3;
@@ -94,8 +90,8 @@ static tare_status dense_shape(struct column *column, const struct tare_node *no
 /* Builds the columns in output order; `defaults` is the index of the first default input. */
 static tare_status make_columns(struct parse *parse, struct tare_arena *arena, const struct tare_node *node,
                                 size_t n_outputs) {
-    size_t output = 0, at = 0, total = 0, defaults = is_form(node, "ParseSequenceExampleV2") ? 9 : 2;
-    parse->lengths = !is_form(node, "ParseSingleSequenceExample");
+    size_t output = 0, at = 0, total = 0, defaults = tare_node_is(node, "ParseSequenceExampleV2") ? 9 : 2;
+    parse->lengths = !tare_node_is(node, "ParseSingleSequenceExample");
     for (size_t g = 0; g < GROUPS; g++) {
         total += count_of(node, groups[g].types);
         if (!parse->lengths && groups[g].keys)
@@ -136,7 +132,7 @@ static tare_status make_columns(struct parse *parse, struct tare_arena *arena, c
 static tare_status read_key(struct tare_str *key, const struct tare_kernel *kernel, const struct group *group, size_t i,
                             size_t *input) {
     const struct tare_attr *attr;
-    if (is_form(kernel->node, "ParseSequenceExampleV2")) {
+    if (tare_node_is(kernel->node, "ParseSequenceExampleV2")) {
         const struct tare_tensor *keys = &kernel->inputs[group->key_input];
         if ((int64_t)i >= keys->elements)
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "%lld keys for more entries of %s", (long long)keys->elements,
@@ -144,7 +140,7 @@ static tare_status read_key(struct tare_str *key, const struct tare_kernel *kern
         *key = tare_text_at(keys, (int64_t)i);
         return TARE_OK;
     }
-    if (is_form(kernel->node, "ParseSingleSequenceExample")) {
+    if (tare_node_is(kernel->node, "ParseSingleSequenceExample")) {
         const struct tare_tensor *one = &kernel->inputs[(*input)++];
         if (one->elements != 1)
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "Expected %s[%zu] to be a scalar", group->keys, i);
@@ -172,12 +168,12 @@ static bool same_text(struct tare_str a, struct tare_str b) {
 /* Whether dense list i may be absent: V2 has one bool per list, the other ops a list of names. */
 static tare_status read_missing(struct column *column, const struct tare_kernel *kernel, size_t i) {
     const struct tare_attr *names = tare_node_list(kernel->node, "feature_list_dense_missing_assumed_empty");
-    if (is_form(kernel->node, "ParseSequenceExampleV2")) {
+    if (tare_node_is(kernel->node, "ParseSequenceExampleV2")) {
         if ((int64_t)i >= kernel->inputs[8].elements)
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "feature_list_dense_missing_assumed_empty has %lld entries",
                              (long long)kernel->inputs[8].elements);
         column->may_be_missing = TARE_CONST_DATA(bool, &kernel->inputs[8])[i];
-    } else if (is_form(kernel->node, "ParseSingleSequenceExample")) {
+    } else if (tare_node_is(kernel->node, "ParseSingleSequenceExample")) {
         for (int64_t k = 0; k < kernel->inputs[1].elements; k++)
             column->may_be_missing |= same_text(tare_text_at(&kernel->inputs[1], k), column->key);
     } else {
@@ -234,7 +230,8 @@ static tare_status feature_error(const struct parse *parse, const struct column 
                                  const char *what) {
     const struct tare_tensor *names =
         &parse->kernel
-             ->inputs[is_form(parse->kernel->node, "ParseSingleSequenceExample") ? parse->kernel->n_inputs - 1 : 1];
+             ->inputs[tare_node_is(parse->kernel->node, "ParseSingleSequenceExample") ? parse->kernel->n_inputs - 1
+                                                                                      : 1];
     struct tare_str name = { "<unknown>", 9 };
     if (example < names->elements) name = tare_text_at(names, example);
     return TARE_FAIL(TARE_INVALID_ARGUMENT, "Name: %.*s, Key: %.*s, Index: %lld.  %s", (int)name.size, name.data,
@@ -461,7 +458,7 @@ static tare_status parse_all(struct parse *parse) {
 
 /* The required rank of `serialized`; -1: a scalar or a vector. */
 static int rank_of_form(const struct tare_node *node) {
-    return is_form(node, "ParseSingleSequenceExample") ? 0 : is_form(node, "ParseSequenceExample") ? 1 : -1;
+    return tare_node_is(node, "ParseSingleSequenceExample") ? 0 : tare_node_is(node, "ParseSequenceExample") ? 1 : -1;
 }
 
 static tare_status run_parse(struct tare_kernel *kernel) {

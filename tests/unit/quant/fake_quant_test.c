@@ -42,7 +42,7 @@ static bool find(void *arg, struct tare_edge edge, double *low, double *high) {
     (void)arg;
     *low = LOWS[which];
     *high = HIGHS[which];
-    return which || strcmp(edge.node->op, "_Arg") == 0;
+    return which || tare_node_is_arg(edge.node);
 }
 
 /* x -> MatMul, BiasAdd, Relu -> MatMul, with FakeQuants of `bits` bits in front of the layers (0: without). */

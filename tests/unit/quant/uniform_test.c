@@ -25,7 +25,7 @@ static const struct layer_case *current;
 
 static bool find(void *arg, struct tare_edge edge, double *low, double *high) {
     (void)arg;
-    if (strcmp(edge.node->op, "_Arg") != 0) return false;
+    if (!tare_node_is_arg(edge.node)) return false;
     *low = STEP * (-128 - current->zero_point);
     *high = STEP * (127 - current->zero_point);
     return true;

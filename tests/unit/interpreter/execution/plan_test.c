@@ -323,7 +323,7 @@ static bool wants(void *arg, const struct tare_node *node, size_t output) {
     (void)output;
     seen->asked++;
     return strcmp(node->name, "sum") == 0 || strcmp(node->name, "c") == 0 || strcmp(node->name, "p") == 0 ||
-           strcmp(node->op, "_Arg") == 0;
+           tare_node_is_arg(node);
 }
 
 static tare_status see(void *arg, const struct tare_node *node, size_t output, const struct tare_tensor *value) {
