@@ -1,102 +1,24 @@
 /* Runs plans: straight graphs, with the dead values of TF1 conditionals. Loops of frames are in frames.c. */
 #include "base/alloc.h"
-#include "interpreter/execution/plan.h"
+#include "interpreter/execution/step.h"
+#include "interpreter/execution/variable.h"
 
 #include <string.h>
-
-static struct tare_exec_frame *new_frame(const struct tare_plan *plan) {
-    struct tare_exec_frame *frame = tare_calloc(1, sizeof *frame);
-    if (!frame) return NULL;
-    frame->slots = tare_calloc(plan->n_slots + 1, sizeof *frame->slots);
-    frame->inputs = tare_calloc(plan->max_inputs + 1, sizeof *frame->inputs);
-    frame->last_use = tare_calloc(plan->max_inputs + 1, sizeof *frame->last_use);
-    frame->dead = tare_calloc(plan->n_steps + 1, sizeof *frame->dead);
-    frame->computed = tare_calloc(plan->n_steps + 1, sizeof *frame->computed);
-    if (frame->slots && frame->inputs && frame->last_use && frame->dead && frame->computed) return frame;
-    tare_free(frame->slots);
-    tare_free(frame->inputs);
-    tare_free(frame->last_use);
-    tare_free(frame->dead);
-    tare_free(frame->computed);
-    tare_free(frame);
-    return NULL;
-}
 
 /* A recursive call finds no spare frame and makes its own. */
 static struct tare_exec_frame *take_frame(struct tare_plan *plan) {
     struct tare_exec_frame *frame = plan->spare;
     plan->spare = NULL;
-    return frame ? frame : new_frame(plan);
+    return frame ? frame : tare_exec_frame_new(plan);
 }
 
 static void give_frame(struct tare_plan *plan, struct tare_exec_frame *frame) {
     for (size_t v = 0; v < plan->n_slots; v++)
         if (frame->slots[v].dtype) tare_tensor_reset(&frame->slots[v]);
-    if (!plan->spare) {
+    if (plan->spare)
+        tare_exec_frame_free(frame);
+    else
         plan->spare = frame;
-        return;
-    }
-    tare_free(frame->slots);
-    tare_free(frame->inputs);
-    tare_free(frame->last_use);
-    tare_free(frame->dead);
-    tare_free(frame->computed);
-    tare_arena_free(&frame->scratch);
-    tare_free(frame);
-}
-
-const struct tare_tensor *tare_plan_value(const struct tare_plan *plan, const struct tare_exec_frame *frame,
-                                          int value) {
-    const struct tare_plan_constant *constant;
-    if (value >= 0) return &frame->slots[value];
-    constant = &plan->constants[~value];
-    return &constant->state->values[constant->output];
-}
-
-/* ---- observation ---- */
-
-static tare_status ask(struct tare_session *session, struct tare_step *step, bool *any) {
-    *any = false;
-    if (!session->observe) {
-        step->observed = NULL;
-        return TARE_OK;
-    }
-    if (!step->observed) step->observed = TARE_NEW_ARRAY(&session->arena, bool, step->n_outputs + 1);
-    if (!step->observed) return TARE_NO_MEMORY;
-    for (size_t k = 0; k < step->n_outputs; k++) {
-        step->observed[k] = !session->wants || session->wants(session->observe_arg, step->node, k);
-        *any |= step->observed[k];
-    }
-    if (!*any) step->observed = NULL;
-    return TARE_OK;
-}
-
-static tare_status ask_observer(struct tare_session *session, struct tare_plan *plan) {
-    bool any;
-    for (size_t s = 0; s < plan->n_steps; s++)
-        TARE_TRY(ask(session, &plan->steps[s], &any));
-    for (size_t s = 0; s < plan->n_constant_steps; s++) {
-        TARE_TRY(ask(session, &plan->constant_steps[s], &any));
-        if (!any) continue;
-        plan->constant_steps[s].state->keep = true;
-        plan->constants_ready = false;
-    }
-    tare_plan_select_fusions(session, plan);
-    tare_plan_select_tilings(session, plan);
-    plan->observe_epoch = session->observe_epoch;
-    return TARE_OK;
-}
-
-static tare_status observe_constants(struct tare_session *session, const struct tare_plan *plan) {
-    for (size_t s = 0; s < plan->n_constant_steps; s++) {
-        const struct tare_step *step = &plan->constant_steps[s];
-        for (size_t k = 0; k < step->n_outputs && step->observed; k++) {
-            if (!step->observed[k]) continue;
-            TARE_TRY(tare_exec_locate(session, step->node,
-                                      session->observe(session->observe_arg, step->node, k, &step->state->values[k])));
-        }
-    }
-    return TARE_OK;
 }
 
 /* ---- constants ---- */
@@ -175,7 +97,7 @@ static tare_status gather(const struct tare_plan *plan, struct tare_exec_frame *
             continue;
         }
         frame->last_use[i] = NULL;
-        tare_status status = tare_step_read(&frame->inputs[i], value);
+        tare_status status = tare_reference_read(&frame->inputs[i], value);
         if (status == TARE_OK) continue;
         while (i-- > 0)
             if (step->reads[i] && frame->inputs[i].dtype) tare_tensor_reset(&frame->inputs[i]);
@@ -226,7 +148,7 @@ static tare_status collect(const struct tare_plan *plan, const struct tare_exec_
             return TARE_FAIL(TARE_INVALID_ARGUMENT, "result %zu has no value: it lies on a branch that was not taken",
                              i);
         if (plan->fetch_reads[i])
-            TARE_TRY(tare_step_read(&results[i], value));
+            TARE_TRY(tare_reference_read(&results[i], value));
         else
             tare_tensor_share(&results[i], value);
     }
@@ -234,9 +156,9 @@ static tare_status collect(const struct tare_plan *plan, const struct tare_exec_
 }
 
 static tare_status run_in_frame(struct tare_session *session, struct tare_plan *plan, struct tare_exec_frame *frame) {
-    if (plan->observe_epoch != session->observe_epoch) TARE_TRY(ask_observer(session, plan));
+    if (plan->observe_epoch != session->observe_epoch) TARE_TRY(tare_plan_ask_observer(session, plan));
     if (!plan->constants_ready) TARE_TRY(make_constants(session, plan, frame));
-    if (session->observe) TARE_TRY(observe_constants(session, plan));
+    if (session->observe) TARE_TRY(tare_plan_observe_constants(session, plan));
     return plan->has_frames ? tare_flow_run(session, plan, frame) : run_steps(session, plan, frame);
 }
 

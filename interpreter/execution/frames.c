@@ -3,6 +3,8 @@
  * with it the effects of stateful nodes, is the same in every run. */
 #include "base/alloc.h"
 #include "interpreter/execution/flow.h"
+#include "interpreter/execution/step.h"
+#include "interpreter/execution/variable.h"
 
 #include <string.h>
 
@@ -286,7 +288,7 @@ static tare_status gather(struct flow_run *run, struct instance *instance, int s
         if ((size_t)value < run->plan->n_feeds && !inputs[i].dtype) tare_tensor_share(&inputs[i], &frame->slots[value]);
         if (step->reads && step->reads[i] && inputs[i].dtype) {
             struct tare_tensor read;
-            TARE_TRY(tare_step_read(&read, &inputs[i]));
+            TARE_TRY(tare_reference_read(&read, &inputs[i]));
             tare_tensor_reset(&inputs[i]);
             inputs[i] = read;
         }

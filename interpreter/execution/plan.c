@@ -286,17 +286,6 @@ tare_status tare_plan_new(struct tare_plan **out, struct tare_session *session,
     return TARE_OK;
 }
 
-static void free_frame(struct tare_exec_frame *frame) {
-    if (!frame) return;
-    tare_free(frame->slots);
-    tare_free(frame->inputs);
-    tare_free(frame->last_use);
-    tare_free(frame->dead);
-    tare_free(frame->computed);
-    tare_arena_free(&frame->scratch);
-    tare_free(frame);
-}
-
 void tare_plan_release(struct tare_plan *plan) {
-    free_frame(plan->spare);
+    tare_exec_frame_free(plan->spare);
 }

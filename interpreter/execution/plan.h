@@ -1,6 +1,8 @@
-/* Plans: what to run for given feeds and fetches, in which order, where the values lie and when they end.
+/* Plans: the steps to run for given feeds and fetches, in order, with the value slots and their lifetimes.
  *
- * A value number says where a value is: v >= 0 is slot v of the run, v < 0 is constant ~v of the plan. */
+ * A value number locates a value: v >= 0 is slot v of the run's frame, v < 0 is constant ~v of the plan. A plan does
+ * not change while it runs, except for what depends on the observer (observed, active, n_active) and the spare frame.
+ */
 #ifndef TARE_INTERPRETER_EXECUTION_PLAN_H
 #define TARE_INTERPRETER_EXECUTION_PLAN_H
 
@@ -8,7 +10,7 @@
 
 enum tare_step_kind {
     TARE_STEP_PLAIN,
-    TARE_STEP_SWITCH, /* leaves one output without value */
+    TARE_STEP_SWITCH, /* one of its outputs has no value */
     TARE_STEP_MERGE,  /* runs when any input has a value */
     TARE_STEP_ENTER,
     TARE_STEP_EXIT,
@@ -40,21 +42,21 @@ struct tare_tiled_steps {
 /* One node of a plan. */
 struct tare_step {
     const struct tare_node *node;
-    const struct tare_op *op;        /* NULL: nobody defined it, or a call by name */
+    const struct tare_op *op;        /* NULL: an undefined op, or a call by name */
     const struct tare_graph *callee; /* call by name */
     struct tare_node_state *state;
     enum tare_step_kind kind;
     int *inputs; /* value numbers */
     size_t n_inputs;
-    bool *reads;      /* input i is a variable's reference that is to be read; NULL: none is */
+    bool *reads;      /* input i is a reference to a variable, read before the step; NULL: none is */
     bool *last_use;   /* this step is the last use of input i's slot, and reads it through no other input */
-    int first_output; /* slots of the outputs follow each other; -1 for a constant step */
+    int first_output; /* slot of output 0, the others follow; -1 for a constant step */
     size_t n_outputs;
-    int *drops; /* slots that end with this step */
+    int *drops; /* slots freed after this step */
     size_t n_drops;
-    int *controls; /* steps that come before; only where steps may be left out */
+    int *controls; /* steps that must have run; set only if may_die */
     size_t n_controls;
-    bool *observed;                 /* by output; NULL: none */
+    bool *observed;                 /* by output: requested by the observer; NULL: none */
     struct tare_fusion *fusion;     /* of which this step is the head; NULL: none */
     struct tare_tiled_steps *tiled; /* of which this step is the first; NULL: none */
 };
@@ -68,10 +70,10 @@ struct tare_plan_constant {
 /* Values and scratch of one run of a plan; kept for the next. */
 struct tare_exec_frame {
     struct tare_tensor *slots;
-    struct tare_tensor *inputs; /* of the node that runs: borrowed, but for read references */
-    struct tare_tensor **last_use;
-    bool *dead;     /* by step: on a branch of a TF1 conditional that was not taken */
-    bool *computed; /* by step: already computed by a fusion or a tiled run */
+    struct tare_tensor *inputs;    /* of the running node; borrowed, except for values read from references */
+    struct tare_tensor **last_use; /* by input: the slot that the running node may move out; else NULL */
+    bool *dead;                    /* by step: on a branch of a TF1 conditional that was not taken */
+    bool *computed;                /* by step: already computed by a fusion or a tiled run */
     struct tare_arena scratch;
 };
 
@@ -88,20 +90,20 @@ struct tare_plan {
     int *feeds; /* slot of feed i */
     size_t n_feeds;
     int *fetches;      /* value numbers */
-    bool *fetch_reads; /* fetch i is a reference, read when all has run */
+    bool *fetch_reads; /* fetch i is a reference, read at the end of the run */
     size_t n_fetches;
     size_t n_slots;
     size_t max_inputs;
-    bool may_die;           /* Switch or Merge in it */
-    bool has_frames;        /* Enter in it */
-    struct tare_flow *flow; /* of frames.c, arena memory; NULL until needed */
+    bool may_die;           /* has Switch or Merge: steps may be skipped as dead */
+    bool has_frames;        /* has Enter: TF1 loops */
+    struct tare_flow *flow; /* arena memory; NULL until the first run of a plan with has_frames */
     int observe_epoch;
-    bool *fed_wanted; /* the observer wants feed i; NULL: not asked yet */
-    int fed_epoch;    /* of the observer that was asked */
+    bool *fed_wanted; /* feed i is requested by the observer; NULL: not asked yet */
+    int fed_epoch;    /* observe_epoch of fed_wanted */
     struct tare_exec_frame *spare;
 };
 
-/* What a run is asked for. For a function's body only `graph` is set. */
+/* A request to run. For a function body only `graph` is set. */
 struct tare_plan_request {
     const struct tare_graph *graph;
     const struct tare_edge *feeds;
@@ -112,37 +114,28 @@ struct tare_plan_request {
     size_t n_targets;
 };
 
-/* The nodes that a request needs, inputs and controls first, NextIteration's back edges cut; arena memory. */
+/* The nodes that a request needs, in topological order (back edges of NextIteration are ignored); arena memory. */
 tare_status tare_plan_order(struct tare_node ***out, size_t *count, struct tare_arena *arena,
                             const struct tare_plan_request *request);
-/* True for the nodes of a function's body that run though no result needs them. */
+/* True for nodes of a function body that run even if no result depends on them: those with side effects. */
 bool tare_plan_is_root(const struct tare_node *node);
 
-/* Makes a plan in the session's arena. Faults of nodes name the node. */
+/* Builds a plan in the session's arena. Errors name the node. */
 tare_status tare_plan_new(struct tare_plan **out, struct tare_session *session,
                           const struct tare_plan_request *request);
-/* Ends the memory of a plan that the arena does not hold. */
+/* Frees the memory of a plan that is not in the arena. */
 void tare_plan_release(struct tare_plan *plan);
-/* Whether the node fits its definition: number and dtypes of inputs, attributes. `arena` is scratch. */
+/* Checks a node against its op definition: number and dtypes of inputs, attributes. `arena` is scratch. */
 tare_status tare_plan_check_node(struct tare_arena *arena, const struct tare_node *node);
 
-/* Runs a plan. Takes over the feeds' references (zeroed afterwards, also on failure); results are zero on failure. */
-tare_status tare_plan_run(struct tare_session *session, struct tare_plan *plan, struct tare_tensor *feeds,
-                          struct tare_tensor *results);
-/* The same for a plan with has_frames, called by tare_plan_run: the slots of the feeds are set in `frame`. */
-tare_status tare_flow_run(struct tare_session *session, struct tare_plan *plan, struct tare_exec_frame *frame);
+/* A frame for runs of the plan; NULL: no memory. */
+struct tare_exec_frame *tare_exec_frame_new(const struct tare_plan *plan);
+void tare_exec_frame_free(struct tare_exec_frame *frame);
+/* The tensor of a value number in a run. */
+const struct tare_tensor *tare_plan_value(const struct tare_plan *plan, const struct tare_exec_frame *frame, int value);
 
-/* Runs one step on gathered inputs; `frame->last_use` holds the slots that may be moved out. Outputs are zero on
- * failure. `epilogue`: what the kernel may compute in the same pass; NULL: nothing. */
-tare_status tare_step_run(struct tare_session *session, const struct tare_step *step, struct tare_exec_frame *frame,
-                          struct tare_tensor *outputs, struct tare_epilogue *epilogue);
-/* The row's prepare, once. On failure nothing but the error text is left. */
-tare_status tare_step_prepare(struct tare_kernel *kernel, struct tare_node_state *state);
-/* Shows the step's outputs to the observer, who wants some of them. */
-tare_status tare_step_show(struct tare_session *session, const struct tare_step *step,
-                           const struct tare_tensor *outputs);
+/* ---- producers and users of slots ---- */
 
-/* Which step makes a slot and which one uses it. */
 enum { TARE_NO_STEP = -1, TARE_MANY_STEPS = -2 };
 struct tare_plan_uses {
     int *made_by; /* by slot: step; TARE_NO_STEP for a feed */
@@ -151,24 +144,28 @@ struct tare_plan_uses {
 tare_status tare_plan_note_uses(struct tare_plan_uses *uses, const struct tare_plan *plan, struct tare_arena *arena);
 /* The value is there before step `head` runs. */
 bool tare_plan_is_before(const struct tare_plan_uses *uses, int value, int head);
-/* The value of a number in a run. */
-const struct tare_tensor *tare_plan_value(const struct tare_plan *plan, const struct tare_exec_frame *frame, int value);
+/* ---- fusion and tiling ---- */
 
 /* Find the fusions and tilings of a complete plan (arena memory). Not for plans with dead branches or loop frames. */
 tare_status tare_plan_find_fusions(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena);
 tare_status tare_plan_find_tilings(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena);
-/* Selects the tilings that the present observer allows; the fusions must have been selected. */
-void tare_plan_select_tilings(const struct tare_session *session, const struct tare_plan *plan);
-/* Runs the step together with the following ones if that is faster: *done reports whether, frame->computed which. */
-tare_status tare_tiled_steps_run(struct tare_session *session, const struct tare_plan *plan,
-                                 struct tare_exec_frame *frame, const struct tare_step *step, bool *done);
-/* Selects the fusions that the present observer allows. */
+/* Select the fusions, then the tilings, that the session's options and the present observer allow. */
 void tare_plan_select_fusions(const struct tare_session *session, const struct tare_plan *plan);
-/* Runs the head of an active fusion on gathered inputs, and marks the steps computed with it in frame->computed. */
-tare_status tare_fusion_run(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
-                            const struct tare_step *head, const struct tare_tensor *bias,
-                            const struct tare_tensor *addend);
-/* Makes `out` a share of what the reference held by `handle` reads now; shares `handle` itself if it is none. */
-tare_status tare_step_read(struct tare_tensor *out, const struct tare_tensor *handle);
+void tare_plan_select_tilings(const struct tare_session *session, const struct tare_plan *plan);
+/* The slot of a step's output after its fusion, and the step that computes it: the last of the fusion. */
+int tare_plan_output_slot(const struct tare_step *step);
+const struct tare_step *tare_plan_last_step(const struct tare_plan *plan, const struct tare_step *head);
+
+/* ---- observation ---- */
+
+/* Asks the session's observer which outputs it requests, and selects fusions and tilings accordingly. */
+tare_status tare_plan_ask_observer(struct tare_session *session, struct tare_plan *plan);
+/* Pass requested values to the observer: the plan's constants, the outputs of one step, and the first `count` feeds
+ * (floating-point ones only), of which `edges` are the edges. */
+tare_status tare_plan_observe_constants(struct tare_session *session, const struct tare_plan *plan);
+tare_status tare_step_show(struct tare_session *session, const struct tare_step *step,
+                           const struct tare_tensor *outputs);
+tare_status tare_plan_observe_fed(struct tare_session *session, struct tare_plan *plan, const struct tare_edge *edges,
+                                  const struct tare_tensor *values, size_t count);
 
 #endif

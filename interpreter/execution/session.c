@@ -1,8 +1,8 @@
-/* Sessions: making them, their state by name, and what was counted. */
+/* Sessions: creation with variables, tables and initialisers; observation; profile. */
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/thread.h"
-#include "interpreter/execution/plan.h"
+#include "interpreter/execution/step.h"
 #include "interpreter/execution/variable.h"
 #include "interpreter/ops/state/hash_table.h"
 
@@ -11,80 +11,6 @@
 
 enum { DEFAULT_CALL_DEPTH = 64 };
 static const int64_t default_memory_limit = (int64_t)64 << 30;
-
-struct tare_exec_graph *tare_exec_graph_of(struct tare_session *session, const struct tare_graph *graph) {
-    struct tare_exec_graph *record = tare_map_get_n(&session->graphs, (const char *)&graph, sizeof graph);
-    if (record) return record;
-    record = TARE_NEW(&session->arena, struct tare_exec_graph);
-    if (!record) return NULL;
-    record->graph = graph;
-    record->n_nodes = graph->n_nodes;
-    record->nodes = TARE_NEW_ARRAY(&session->arena, struct tare_node_state, graph->n_nodes + 1);
-    if (!record->nodes || !TARE_GROW(session->graph_list, session->n_graphs, session->graphs_capacity)) return NULL;
-    for (size_t i = 0; i < graph->n_nodes; i++)
-        record->nodes[i].node = graph->nodes[i];
-    /* the key is the record's own first member: it lives as long as the map */
-    if (!tare_map_set_n(&session->graphs, (const char *)&record->graph, sizeof record->graph, record)) return NULL;
-    session->graph_list[session->n_graphs++] = record;
-    return record;
-}
-
-/* ---- resources ---- */
-
-static struct tare_resource_kind *find_kind(const struct tare_session *session, const char *kind) {
-    struct tare_resource_kind *found = session->kinds;
-    while (found && strcmp(found->name, kind) != 0)
-        found = found->next;
-    return found;
-}
-
-struct tare_object *tare_session_find_resource(struct tare_session *session, const char *kind, const char *name) {
-    const struct tare_resource_kind *found = find_kind(session, kind);
-    return found ? tare_map_get(&found->by_name, name) : NULL;
-}
-
-static struct tare_resource_kind *make_kind(struct tare_session *session, const char *kind) {
-    struct tare_resource_kind *made = TARE_NEW(&session->arena, struct tare_resource_kind);
-    if (!made) return NULL;
-    made->name = tare_arena_strdup(&session->arena, kind);
-    if (!made->name) return NULL;
-    made->next = session->kinds;
-    return session->kinds = made;
-}
-
-tare_status tare_session_add_resource(struct tare_session *session, const char *kind, const char *name,
-                                      struct tare_object *object) {
-    struct tare_resource_kind *in = find_kind(session, kind);
-    const char *key = tare_arena_strdup(&session->arena, name);
-    if (!in) in = make_kind(session, kind);
-    if (!key || !in || !TARE_GROW(session->resource_list, session->n_resources, session->resources_capacity) ||
-        !tare_map_set(&in->by_name, key, object)) {
-        tare_object_unref(object);
-        return TARE_NO_MEMORY;
-    }
-    session->resource_list[session->n_resources++] = object; /* a replaced one stays until the session is freed */
-    return TARE_OK;
-}
-
-tare_status tare_session_add_run_object(size_t *number, struct tare_session *session, struct tare_object *object) {
-    if (!TARE_GROW(session->run_objects, session->n_run_objects, session->run_objects_capacity)) {
-        tare_object_unref(object);
-        return TARE_NO_MEMORY;
-    }
-    *number = session->n_run_objects++;
-    session->run_objects[*number] = object;
-    return TARE_OK;
-}
-
-struct tare_object *tare_session_find_run_object(const struct tare_session *session, int64_t number) {
-    return number >= 0 && (uint64_t)number < session->n_run_objects ? session->run_objects[number] : NULL;
-}
-
-void tare_session_drop_run_objects(struct tare_session *session) {
-    for (size_t i = 0; i < session->n_run_objects; i++)
-        tare_object_unref(session->run_objects[i]);
-    session->n_run_objects = 0;
-}
 
 /* Several variables may bear one name; each node of the main graph then has its own, and the name finds the first. */
 static tare_status add_variable(struct tare_session *session, const struct tare_variable *variable) {
@@ -215,6 +141,7 @@ tare_status tare_session_new(struct tare_session **out, const struct tare_model 
     *out = NULL;
     if (!session) return TARE_NO_MEMORY;
     session->model = model;
+    session->run_plan = tare_plan_run;
     if (options) session->options = *options;
     if (session->options.max_call_depth <= 0) session->options.max_call_depth = DEFAULT_CALL_DEPTH;
     if (session->options.memory_limit <= 0) session->options.memory_limit = default_memory_limit;
@@ -277,46 +204,6 @@ void tare_session_observe(struct tare_session *session, tare_observe_fn fn,
 
 const struct tare_model *tare_session_model(const struct tare_session *session) {
     return session->model;
-}
-
-struct tare_pool *tare_session_op_pool(struct tare_session *session) {
-    if (!session || session->options.op_threads <= 1) return NULL;
-    if (!session->op_pool) session->op_pool = tare_pool_new(session->options.op_threads);
-    return session->op_pool;
-}
-
-/* The stream begins anew with each run, so that a result does not depend on what ran before it. */
-uint64_t tare_session_next_random(struct tare_session *session) {
-    uint64_t z = session->options.seed * 0xd1342543de82ef95u + ++session->random * 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-int64_t tare_session_function_runs(const struct tare_session *session, const struct tare_graph *function) {
-    const struct tare_exec_graph *record = tare_map_get_n(&session->graphs, (const char *)&function, sizeof function);
-    return record ? record->runs : 0;
-}
-
-tare_status tare_exec_count_side(struct tare_session *session, const struct tare_node *node, size_t side) {
-    const struct tare_exec_side expected = { .key = { node, side } };
-    struct tare_exec_side *found = tare_map_get_n(&session->sides, (const char *)&expected.key, sizeof expected.key);
-    if (!found) {
-        found = TARE_NEW(&session->arena, struct tare_exec_side);
-        if (!found) return TARE_NO_MEMORY;
-        found->key = expected.key;
-        if (!tare_map_set_n(&session->sides, (const char *)&found->key, sizeof found->key, found))
-            return TARE_NO_MEMORY;
-    }
-    found->runs++;
-    return TARE_OK;
-}
-
-int64_t tare_session_side_runs(const struct tare_session *session, const struct tare_node *node, size_t side) {
-    const struct tare_exec_side expected = { .key = { node, side } };
-    const struct tare_exec_side *found =
-        tare_map_get_n(&session->sides, (const char *)&expected.key, sizeof expected.key);
-    return found ? found->runs : 0;
 }
 
 /* ---- profile ---- */

@@ -1,4 +1,4 @@
-/* The inside of a session, shared by the files of interpreter/execution. */
+/* The state of a session, shared by the files of interpreter/execution. */
 #ifndef TARE_INTERPRETER_EXECUTION_STATE_H
 #define TARE_INTERPRETER_EXECUTION_STATE_H
 
@@ -67,6 +67,10 @@ struct tare_session {
     size_t n_run_objects, run_objects_capacity;
     struct tare_map variables;  /* bytes of a main-graph node's address -> struct tare_object, borrowed */
     struct tare_tensor *assets; /* paths, by model->assets */
+
+    /* tare_plan_run, set when the session is made: steps call functions through it (call.c) */
+    tare_status (*run_plan)(struct tare_session *session, struct tare_plan *plan, struct tare_tensor *feeds,
+                            struct tare_tensor *results);
 
     tare_observe_fn observe;
     bool (*wants)(void *arg, const struct tare_node *node, size_t output);

@@ -1,38 +1,12 @@
-/* Running one node: the kernel, what it must have made, and what a session wants to see of it. */
+/* Running one node: calls the kernel, checks its outputs, and traces, checks and observes them as the session requests.
+ */
+#include "interpreter/execution/step.h"
 #include "base/clock.h"
-#include "interpreter/execution/plan.h"
 #include "interpreter/execution/variable.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-tare_status tare_exec_locate(struct tare_session *session, const struct tare_node *node, tare_status status) {
-    const char *function = node->graph ? node->graph->name : "";
-    if (session->located || status == TARE_OK) return status;
-    session->located = true;
-    return tare_error_prefix(status, "%s%s%s (%s)", function, *function ? "/" : "", node->name, node->op);
-}
-
-tare_status tare_step_read(struct tare_tensor *out, const struct tare_tensor *handle) {
-    struct tare_variable_object *variable = NULL;
-    if (handle->dtype != TARE_DT_RESOURCE) { /* a fed value in a reference's place */
-        tare_tensor_share(out, handle);
-        return TARE_OK;
-    }
-    TARE_TRY(tare_variable_from_handle(&variable, handle));
-    return tare_variable_read(out, variable);
-}
-
-void tare_exec_take_input(struct tare_kernel *kernel, size_t i, struct tare_tensor *out) {
-    struct tare_tensor *slot = kernel->session && kernel->session->last_use ? kernel->session->last_use[i] : NULL;
-    if (!slot) {
-        tare_tensor_share(out, &kernel->inputs[i]);
-        return;
-    }
-    *out = *slot;
-    memset(slot, 0, sizeof *slot);
-}
 
 static void reset_all(struct tare_tensor *tensors, size_t count) {
     for (size_t i = 0; i < count; i++)
@@ -132,27 +106,6 @@ static tare_status run_timed(struct tare_kernel *kernel, const struct tare_step 
     step->state->nanoseconds += elapsed - session->nested_ns;
     session->nested_ns = outer + elapsed;
     return status;
-}
-
-tare_status tare_step_show(struct tare_session *session, const struct tare_step *step,
-                           const struct tare_tensor *outputs) {
-    for (size_t k = 0; k < step->n_outputs && step->observed; k++) {
-        struct tare_tensor value;
-        tare_status status;
-        if (!step->observed[k] || !outputs[k].dtype) continue;
-        if (!tare_dtype_is_ref(step->node->output_dtypes[k])) {
-            TARE_TRY(session->observe(session->observe_arg, step->node, k, &outputs[k]));
-            continue;
-        }
-        if (tare_step_read(&value, &outputs[k]) != TARE_OK) { /* not initialised: nothing to see */
-            tare_error_clear();
-            continue;
-        }
-        status = session->observe(session->observe_arg, step->node, k, &value);
-        tare_tensor_reset(&value);
-        if (status != TARE_OK) return status;
-    }
-    return TARE_OK;
 }
 
 static tare_status inspect(const struct tare_kernel *kernel, const struct tare_step *step) {

@@ -80,3 +80,13 @@ tare_status tare_variable_own(struct tare_variable_object *variable) {
     variable->value = copy;
     return TARE_OK;
 }
+
+tare_status tare_reference_read(struct tare_tensor *out, const struct tare_tensor *handle) {
+    struct tare_variable_object *variable = NULL;
+    if (handle->dtype != TARE_DT_RESOURCE) { /* a fed value in a reference's place */
+        tare_tensor_share(out, handle);
+        return TARE_OK;
+    }
+    TARE_TRY(tare_variable_from_handle(&variable, handle));
+    return tare_variable_read(out, variable);
+}

@@ -21,6 +21,9 @@ struct tare_variable_object *tare_variable_object_new(const char *name, int dtyp
 tare_status tare_variable_from_handle(struct tare_variable_object **out, const struct tare_tensor *handle);
 /* A share of the value. TARE_INVALID_ARGUMENT "variable 'v' is not initialised". */
 tare_status tare_variable_read(struct tare_tensor *out, const struct tare_variable_object *variable);
+/* The value that a step reads for input `handle`: a share of the variable's value if it is a reference, of the tensor
+ * itself otherwise (a value fed in place of a reference). */
+tare_status tare_reference_read(struct tare_tensor *out, const struct tare_tensor *handle);
 /* Replaces the value by a share of `value`. */
 void tare_variable_assign(struct tare_variable_object *variable, const struct tare_tensor *value);
 /* Makes the value's memory the variable's own, for writing in place. */

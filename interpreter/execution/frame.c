@@ -1,0 +1,35 @@
+/* Frames: the slots and scratch memory of one run of a plan. */
+#include "interpreter/execution/plan.h"
+#include "base/alloc.h"
+
+void tare_exec_frame_free(struct tare_exec_frame *frame) {
+    if (!frame) return;
+    tare_free(frame->slots);
+    tare_free(frame->inputs);
+    tare_free(frame->last_use);
+    tare_free(frame->dead);
+    tare_free(frame->computed);
+    tare_arena_free(&frame->scratch);
+    tare_free(frame);
+}
+
+struct tare_exec_frame *tare_exec_frame_new(const struct tare_plan *plan) {
+    struct tare_exec_frame *frame = tare_calloc(1, sizeof *frame);
+    if (!frame) return NULL;
+    frame->slots = tare_calloc(plan->n_slots + 1, sizeof *frame->slots);
+    frame->inputs = tare_calloc(plan->max_inputs + 1, sizeof *frame->inputs);
+    frame->last_use = tare_calloc(plan->max_inputs + 1, sizeof *frame->last_use);
+    frame->dead = tare_calloc(plan->n_steps + 1, sizeof *frame->dead);
+    frame->computed = tare_calloc(plan->n_steps + 1, sizeof *frame->computed);
+    if (frame->slots && frame->inputs && frame->last_use && frame->dead && frame->computed) return frame;
+    tare_exec_frame_free(frame);
+    return NULL;
+}
+
+const struct tare_tensor *tare_plan_value(const struct tare_plan *plan, const struct tare_exec_frame *frame,
+                                          int value) {
+    const struct tare_plan_constant *constant;
+    if (value >= 0) return &frame->slots[value];
+    constant = &plan->constants[~value];
+    return &constant->state->values[constant->output];
+}

@@ -1,0 +1,29 @@
+/* Running steps and plans. Step functions take a plan and the frame of the run; plan functions run a whole plan. */
+#ifndef TARE_INTERPRETER_EXECUTION_STEP_H
+#define TARE_INTERPRETER_EXECUTION_STEP_H
+
+#include "interpreter/execution/plan.h"
+
+/* Runs one step on gathered inputs; `frame->last_use` holds the slots that may be moved out. `epilogue`: what the
+ * kernel may compute in the same pass; NULL: nothing. Outputs are zero on failure; the error names the node. */
+tare_status tare_step_run(struct tare_session *session, const struct tare_step *step, struct tare_exec_frame *frame,
+                          struct tare_tensor *outputs, struct tare_epilogue *epilogue);
+/* Calls the row's `prepare`, once per session. On failure only the error text changes. */
+tare_status tare_step_prepare(struct tare_kernel *kernel, struct tare_node_state *state);
+
+/* Runs the head of an active fusion on gathered inputs, and marks the steps computed with it in frame->computed. */
+tare_status tare_fusion_run(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,
+                            const struct tare_step *head, const struct tare_tensor *bias,
+                            const struct tare_tensor *addend);
+/* Runs the step together with the following ones if that is faster: *done reports whether, frame->computed which. */
+tare_status tare_tiled_steps_run(struct tare_session *session, const struct tare_plan *plan,
+                                 struct tare_exec_frame *frame, const struct tare_step *step, bool *done);
+
+/* Runs a plan (tare_session.run_plan). Takes over the feeds' references (zeroed afterwards, also on failure); results
+ * are zero on failure. */
+tare_status tare_plan_run(struct tare_session *session, struct tare_plan *plan, struct tare_tensor *feeds,
+                          struct tare_tensor *results);
+/* The part of tare_plan_run for a plan with has_frames; the slots of the feeds are set in `frame`. */
+tare_status tare_flow_run(struct tare_session *session, struct tare_plan *plan, struct tare_exec_frame *frame);
+
+#endif
