@@ -85,9 +85,7 @@ static tare_status drop_input(const struct site *site) {
     struct tare_node *node = site->node;
     TARE_TRY(shorten_type_list(node, site->input));
     drop_input_hints(node);
-    memmove(&node->inputs[site->input], &node->inputs[site->input + 1],
-            (node->n_inputs - site->input - 1) * sizeof *node->inputs);
-    node->n_inputs--;
+    tare_node_remove_input(node, site->input);
     return TARE_OK;
 }
 

@@ -2,6 +2,7 @@
 #include "graph/graph.h"
 #include "base/alloc.h"
 #include "graph/model.h"
+#include "graph/uses.h"
 #include "graph/op.h"
 #include "graph/definitions/opdef.h"
 
@@ -22,10 +23,28 @@ static bool reserve(struct tare_arena *arena, void **items, size_t count, size_t
     return true;
 }
 
+/* The last suffix tried for a stem. Names are never given back, so that all smaller ones are in use as well. */
+struct tare_name_suffix {
+    int last;
+};
+
+static struct tare_name_suffix *suffix_of(struct tare_graph *graph, const char *stem) {
+    struct tare_name_suffix *suffix = tare_map_get(&graph->suffixes, stem);
+    if (suffix) return suffix;
+    suffix = TARE_NEW(arena_of(graph), struct tare_name_suffix);
+    return suffix && tare_map_set(&graph->suffixes, stem, suffix) ? suffix : NULL;
+}
+
+/* The stem, or the stem with the first suffix _1, _2 … that makes it unique. */
 static const char *unused_node_name(struct tare_graph *graph, const char *stem) {
+    struct tare_name_suffix *suffix;
     const char *name = tare_arena_strdup(arena_of(graph), stem);
-    for (int k = 1; name && tare_map_get(&graph->by_name, name); k++)
-        name = tare_arena_printf(arena_of(graph), "%s_%d", stem, k);
+    if (!name || !tare_map_get(&graph->by_name, name)) return name;
+    suffix = suffix_of(graph, name);
+    if (!suffix) return NULL;
+    do
+        name = tare_arena_printf(arena_of(graph), "%s_%d", stem, ++suffix->last);
+    while (name && tare_map_get(&graph->by_name, name));
     return name;
 }
 
@@ -48,7 +67,7 @@ static struct tare_node *new_node(struct tare_graph *graph, const char *op, cons
             node->def && strcmp(node->def->name, op) == 0 ? node->def->name : tare_arena_strdup(arena_of(graph), op);
     node->device = "";
     if (!node->name || !node->op || !tare_map_set(&graph->by_name, node->name, node)) return NULL;
-    return node;
+    return graph->has_uses && tare_node_start_uses(node) != TARE_OK ? NULL : node;
 }
 
 struct tare_node *tare_graph_add(struct tare_graph *graph, const char *op, const char *name) {
@@ -134,13 +153,6 @@ tare_status tare_graph_add_return(struct tare_graph *graph, const char *name, in
                           sizeof *graph->returns))
         return TARE_NO_MEMORY;
     graph->returns[graph->n_returns++] = (struct tare_return){ copy, dtype, edge };
-    return TARE_OK;
-}
-
-tare_status tare_node_add_input(struct tare_node *node, struct tare_edge edge) {
-    if (!reserve(arena_of(node->graph), (void **)&node->inputs, node->n_inputs, &node->inputs_capacity, sizeof edge))
-        return TARE_NO_MEMORY;
-    node->inputs[node->n_inputs++] = edge;
     return TARE_OK;
 }
 

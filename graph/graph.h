@@ -21,6 +21,18 @@ struct tare_edge {
     int index;
 };
 
+/* One use of a node: input `input` of `user`. The uses of a node are in the order in which they were added. */
+struct tare_use {
+    struct tare_node *user;
+    size_t input;
+    struct tare_use *previous, *next;
+};
+
+struct tare_node_uses {
+    struct tare_use *first, *last; /* of this node's outputs by inputs of other nodes */
+    struct tare_use **by_input;    /* the uses that this node's own inputs are; NULL for a node that was swept */
+};
+
 struct tare_node {
     struct tare_graph *graph;
     const char *name;
@@ -29,8 +41,9 @@ struct tare_node {
     const struct tare_op_def *def; /* NULL: a function call by name, or an op that nobody defined */
     struct tare_attr *attrs;
     size_t n_attrs, attrs_capacity;
-    struct tare_edge *inputs;
+    const struct tare_edge *inputs; /* changed only by tare_node_add_input and its siblings, which maintain the uses */
     size_t n_inputs, inputs_capacity;
+    struct tare_node_uses *uses; /* NULL until tare_graph_index_uses */
     struct tare_node **controls; /* run before this node */
     size_t n_controls, controls_capacity;
     int *output_dtypes; /* may be reference dtypes; set by tare_node_resolve */
@@ -66,6 +79,8 @@ struct tare_graph {
     size_t n_control_returns;
     struct tare_attr *attrs; /* of the function (_noinline, _implements, _XlaMustCompile …) */
     size_t n_attrs, attrs_capacity;
+    bool has_uses;            /* the lists of uses are built and maintained: tare_graph_index_uses */
+    struct tare_map suffixes; /* stem of a node name -> struct tare_name_suffix: the last one tried */
     bool is_stateful;
     const void *origin; /* the FunctionDef it was read from */
 };
@@ -106,6 +121,12 @@ struct tare_node *tare_graph_find(const struct tare_graph *graph, const char *na
 tare_status tare_graph_add_return(struct tare_graph *graph, const char *name, int dtype, struct tare_edge edge);
 
 tare_status tare_node_add_input(struct tare_node *node, struct tare_edge edge);
+/* Replaces input k (k < n_inputs). */
+void tare_node_set_input(struct tare_node *node, size_t k, struct tare_edge edge);
+/* Removes input k; the following ones move up. */
+void tare_node_remove_input(struct tare_node *node, size_t k);
+/* Room for `count` inputs in all. */
+tare_status tare_node_reserve_inputs(struct tare_node *node, size_t count);
 tare_status tare_node_add_control(struct tare_node *node, struct tare_node *before);
 /* Finds the op definition and computes n_outputs and output_dtypes from it and the attributes.
  * TARE_NOT_FOUND for an unknown op, TARE_INVALID_ARGUMENT for a missing or ill-kinded attribute. */
@@ -147,12 +168,24 @@ tare_status tare_node_copy_attrs(struct tare_node *node, const struct tare_node 
 /* The same on a function. */
 const struct tare_attr *tare_graph_find_attr(const struct tare_graph *graph, const char *name);
 
-/* Rewriting. Every use of `from` (inputs, function returns) becomes `to`, but in `except` (NULL: none). Returns the
- * number of uses changed. Signatures of the main graph are changed with it. */
+/* Uses. Each node has a list of its uses, so that counting and replacing the uses of an edge takes time in their
+ * number, not in the size of the graph. The lists are built when they are first needed (a model that is only read has
+ * none) and maintained from then on. They may contain uses by nodes that are marked dead but not swept: skip those.
+ *
+ * Builds the lists; tare_node_first_use may be called afterwards. TARE_NO_MEMORY. */
+tare_status tare_graph_index_uses(const struct tare_graph *graph);
+static inline struct tare_use *tare_node_first_use(const struct tare_node *node) {
+    return node->uses ? node->uses->first : NULL;
+}
+/* Replaces every use of `from` (inputs, function returns, signatures of the main graph) by `to`, except in the node
+ * `except` (NULL: none). Returns the number of uses changed. */
 size_t tare_graph_replace_uses(struct tare_graph *graph, struct tare_edge from, struct tare_edge to,
                                const struct tare_node *except);
-/* Number of data uses of an output (returns and signatures included); *user gets one of them (NULL: a return). */
+/* Number of data uses of an output (returns and signatures included); *user gets the last user (NULL: only returns). */
 size_t tare_graph_count_uses(const struct tare_graph *graph, struct tare_edge edge, struct tare_node **user);
+/* As tare_graph_count_uses, but stops counting at `limit`: whether an output is used at all, or once. */
+size_t tare_graph_count_uses_to(const struct tare_graph *graph, struct tare_edge edge, size_t limit,
+                                struct tare_node **user);
 void tare_node_remove(struct tare_node *node); /* marks dead; inputs stay readable until the sweep */
 /* Drops dead nodes and fixes positions. */
 void tare_graph_sweep(struct tare_graph *graph);

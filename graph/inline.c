@@ -147,13 +147,19 @@ static tare_status change_control_returns(struct tare_graph *graph) {
     return TARE_OK;
 }
 
+static void follow_input(struct tare_node *node, size_t k) {
+    struct tare_edge edge = node->inputs[k];
+    follow(&edge);
+    if (!tare_edge_equal(edge, node->inputs[k])) tare_node_set_input(node, k, edge);
+}
+
 static tare_status change_uses(struct tare_graph *graph) {
     const struct tare_model *model = graph->model;
     for (size_t i = 0; i < graph->n_nodes; i++) {
         struct tare_node *node = graph->nodes[i];
         if (node->dead) continue;
         for (size_t k = 0; k < node->n_inputs; k++)
-            follow(&node->inputs[k]);
+            follow_input(node, k);
         TARE_TRY(change_controls(node));
     }
     for (size_t i = 0; i < graph->n_returns; i++)

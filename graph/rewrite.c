@@ -1,84 +1,9 @@
-/* Changing graphs: replacing uses, removing nodes, ordering. */
+/* Changing graphs: removing nodes, reachability, topological order. */
 #include "graph/graph.h"
 #include "base/alloc.h"
 #include "graph/model.h"
+#include "graph/uses.h"
 #include "graph/op.h"
-
-static size_t replace(struct tare_edge *edge, struct tare_edge from, struct tare_edge to) {
-    if (!tare_edge_equal(*edge, from)) return 0;
-    *edge = to;
-    return 1;
-}
-
-/* Calls `visit` for each edge by which a signature holds on to the main graph. */
-static void each_signature_edge(struct tare_model *model, void (*visit)(void *arg, struct tare_edge *edge), void *arg) {
-    for (size_t s = 0; s < model->n_signatures; s++) {
-        struct tare_signature *signature = &model->signatures[s];
-        for (int side = 0; side < 2; side++) {
-            struct tare_binding *bindings = side ? signature->outputs : signature->inputs;
-            size_t count = side ? signature->n_outputs : signature->n_inputs;
-            for (size_t i = 0; i < count; i++) {
-                visit(arg, &bindings[i].edge);
-                visit(arg, &bindings[i].indices);
-                visit(arg, &bindings[i].values);
-                visit(arg, &bindings[i].dense_shape);
-            }
-        }
-    }
-}
-
-struct replacement {
-    struct tare_edge from, to;
-    size_t changed;
-};
-
-static void replace_signature_edge(void *arg, struct tare_edge *edge) {
-    struct replacement *r = arg;
-    r->changed += replace(edge, r->from, r->to);
-}
-
-size_t tare_graph_replace_uses(struct tare_graph *graph, struct tare_edge from, struct tare_edge to,
-                               const struct tare_node *except) {
-    struct replacement r = { from, to, 0 };
-    for (size_t i = 0; i < graph->n_nodes; i++) {
-        struct tare_node *node = graph->nodes[i];
-        if (node->dead || node == except) continue;
-        for (size_t k = 0; k < node->n_inputs; k++)
-            r.changed += replace(&node->inputs[k], from, to);
-    }
-    for (size_t i = 0; i < graph->n_returns; i++)
-        r.changed += replace(&graph->returns[i].edge, from, to);
-    if (graph == graph->model->main) each_signature_edge(graph->model, replace_signature_edge, &r);
-    return r.changed;
-}
-
-struct use_count {
-    struct tare_edge edge;
-    size_t uses;
-};
-
-static void count_signature_edge(void *arg, struct tare_edge *edge) {
-    struct use_count *count = arg;
-    count->uses += tare_edge_equal(*edge, count->edge);
-}
-
-size_t tare_graph_count_uses(const struct tare_graph *graph, struct tare_edge edge, struct tare_node **user) {
-    struct use_count count = { edge, 0 };
-    if (user) *user = NULL;
-    for (size_t i = 0; i < graph->n_nodes; i++) {
-        struct tare_node *node = graph->nodes[i];
-        if (node->dead) continue;
-        for (size_t k = 0; k < node->n_inputs; k++) {
-            if (!tare_edge_equal(node->inputs[k], edge)) continue;
-            count.uses++;
-            if (user) *user = node;
-        }
-    }
-    for (size_t i = 0; i < graph->n_returns; i++)
-        count.uses += tare_edge_equal(graph->returns[i].edge, edge);
-    if (graph == graph->model->main) each_signature_edge(graph->model, count_signature_edge, &count);
-    return count.uses;
-}
 
 void tare_node_remove(struct tare_node *node) {
     node->dead = true;
@@ -103,7 +28,10 @@ void tare_graph_sweep(struct tare_graph *graph) {
     size_t kept = 0;
     for (size_t i = 0; i < graph->n_nodes; i++) {
         struct tare_node *node = graph->nodes[i];
-        if (node->dead) continue;
+        if (node->dead) {
+            tare_node_drop_uses(node);
+            continue;
+        }
         drop_dead_controls(node);
         node->position = kept;
         graph->nodes[kept++] = node;
@@ -150,7 +78,7 @@ static void mark_roots(struct marks *marks, const struct tare_graph *graph) {
             if (graph->nodes[i]->def && graph->nodes[i]->def->is_stateful) mark(marks, graph->nodes[i]);
         return;
     }
-    each_signature_edge(model, mark_signature_edge, marks);
+    tare_model_each_signature_edge(model, mark_signature_edge, marks);
     mark(marks, model->init_node);
     for (size_t i = 0; i < model->n_table_inits; i++)
         mark(marks, model->table_inits[i]);

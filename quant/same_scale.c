@@ -332,7 +332,7 @@ tare_status tare_quant_share_integers(struct tare_quant_work *work, struct tare_
     for (size_t n = 0; n < graph->n_nodes; n++) {
         struct tare_node *node = graph->nodes[n];
         if (node->dead || !asks(node) || !node->n_inputs || !tare_edge_equal(node->inputs[0], real)) continue;
-        node->inputs[0] = integer;
+        tare_node_set_input(node, 0, integer);
         TARE_TRY(tare_node_set_type(node, "T", tare_edge_dtype(integer)));
         TARE_TRY(tare_node_resolve(node));
     }

@@ -233,7 +233,9 @@ static tare_status cast_inputs(struct tare_bf16_job *job, struct cast_list *cast
     for (size_t k = 0; k < node->n_inputs; k++) {
         int got = tare_edge_dtype(node->inputs[k]);
         if (!tare_node_is(node, "Cast")) {
-            TARE_TRY(bring_to(&node->inputs[k], job, casts, tare_dtype_base(job->expected[node->position][k])));
+            struct tare_edge input = node->inputs[k];
+            TARE_TRY(bring_to(&input, job, casts, tare_dtype_base(job->expected[node->position][k])));
+            tare_node_set_input(node, k, input);
         } else if (got == TARE_DT_BFLOAT16 && tare_node_type(node, "SrcT", 0) == TARE_DT_FLOAT) {
             TARE_TRY(tare_node_set_type(node, "SrcT", got));
         }

@@ -102,6 +102,7 @@ static struct tare_node *only_user(const struct tare_graph *graph, struct tare_e
 
 static tare_status narrow_input(struct crossing *c, size_t i, struct tare_node *input, struct tare_node *identity) {
     struct tare_graph *body = c->placed->replicated;
+    struct tare_edge narrowed;
     struct tare_node *arg = body->args[i], *cast = only_user(body, tare_node_output0(identity), "Cast");
     if (!cast || tare_edge_dtype(tare_node_output0(arg)) != TARE_DT_FLOAT || cast->output_dtypes[0] != TARE_DT_BFLOAT16)
         return TARE_OK;
@@ -110,7 +111,8 @@ static tare_status narrow_input(struct crossing *c, size_t i, struct tare_node *
     TARE_TRY(retype(identity, TARE_DT_BFLOAT16));
     tare_graph_replace_uses(body, tare_node_output0(cast), tare_node_output0(identity), NULL);
     tare_node_remove(cast);
-    TARE_TRY(add_cast(&c->call->inputs[i], c->placed->stub, c->call->inputs[i], arg->name, TARE_DT_BFLOAT16));
+    TARE_TRY(add_cast(&narrowed, c->placed->stub, c->call->inputs[i], arg->name, TARE_DT_BFLOAT16));
+    tare_node_set_input(c->call, i, narrowed);
     c->result->narrowed++;
     return TARE_OK;
 }
@@ -120,9 +122,10 @@ static tare_status flatten_input(struct crossing *c, size_t i, struct tare_node 
     struct tare_graph *body = c->placed->replicated;
     struct tare_shape flat = tare_shape_make(1, -1);
     const char *name = body->args[i]->name;
-    struct tare_edge recovered;
+    struct tare_edge flattened, recovered;
     if (!is_padded(shape)) return TARE_OK;
-    TARE_TRY(add_reshape(&c->call->inputs[i], c, c->placed->stub, c->call->inputs[i], name, "flatten", &flat));
+    TARE_TRY(add_reshape(&flattened, c, c->placed->stub, c->call->inputs[i], name, "flatten", &flat));
+    tare_node_set_input(c->call, i, flattened);
     TARE_TRY(add_reshape(&recovered, c, body, tare_node_output0(identity), name, "recover", shape));
     tare_graph_replace_uses(body, tare_node_output0(identity), recovered, recovered.node);
     c->result->inputs++;
@@ -161,7 +164,7 @@ static tare_status narrow_output(struct crossing *c, struct tare_return *ret, co
     *narrowed = tare_node_is(cast, "Cast") && ret->dtype == TARE_DT_FLOAT &&
                 tare_edge_dtype(cast->inputs[0]) == TARE_DT_BFLOAT16;
     if (!*narrowed) return TARE_OK;
-    exit->identity->inputs[0] = cast->inputs[0];
+    tare_node_set_input(exit->identity, 0, cast->inputs[0]);
     TARE_TRY(retype(exit->identity, TARE_DT_BFLOAT16));
     TARE_TRY(retype(exit->output, TARE_DT_BFLOAT16));
     TARE_TRY(retype(exit->shard, TARE_DT_BFLOAT16));
@@ -179,9 +182,12 @@ static tare_status change_output(struct crossing *c, size_t i) {
     struct exit exit;
     if (!find_exit(&exit, ret)) return TARE_OK;
     TARE_TRY(narrow_output(c, ret, &exit, &narrowed));
-    if (flattens)
-        TARE_TRY(add_reshape(&exit.identity->inputs[0], c, c->placed->replicated, exit.identity->inputs[0], ret->name,
-                             "flatten", &flat));
+    if (flattens) {
+        struct tare_edge flattened;
+        TARE_TRY(
+            add_reshape(&flattened, c, c->placed->replicated, exit.identity->inputs[0], ret->name, "flatten", &flat));
+        tare_node_set_input(exit.identity, 0, flattened);
+    }
     TARE_TRY(retype_call(c));
     if (flattens) TARE_TRY(add_reshape(&to, c, c->placed->stub, to, ret->name, "recover", &shape));
     if (narrowed) TARE_TRY(add_cast(&to, c->placed->stub, to, ret->name, TARE_DT_FLOAT));

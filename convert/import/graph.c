@@ -144,11 +144,7 @@ static tare_status connect(struct tare_node *node, const Tensorflow__NodeDef *de
     size_t n_data = 0;
     while (n_data < def->n_input && *def->input[n_data] != '^')
         n_data++;
-    if (n_data) {
-        node->inputs = TARE_NEW_ARRAY(&node->graph->model->arena, struct tare_edge, n_data);
-        if (!node->inputs) return TARE_NO_MEMORY;
-        node->inputs_capacity = n_data;
-    }
+    TARE_TRY(tare_node_reserve_inputs(node, n_data));
     for (size_t i = 0; i < def->n_input; i++) {
         tare_status status = connect_input(node, def->input[i], in_function);
         if (status == TARE_OK) continue;

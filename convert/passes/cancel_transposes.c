@@ -66,6 +66,7 @@ static tare_status add_ints(struct tare_edge *out, struct tare_graph *graph, con
 static tare_status compose(struct tare_graph *graph, struct tare_node *node, size_t *changes) {
     const struct order order = order_of(node), before = order.rank ? order_of(node->inputs[0].node) : order;
     struct order both = { .rank = order.rank };
+    struct tare_edge perm;
     bool identity = true;
     if (!order.rank || before.rank != order.rank) return TARE_OK;
     for (int i = 0; i < order.rank; i++) {
@@ -78,9 +79,10 @@ static tare_status compose(struct tare_graph *graph, struct tare_node *node, siz
         tare_node_remove(node);
         return TARE_OK;
     }
-    TARE_TRY(add_ints(&node->inputs[1], graph, "perm", both.axes, tare_shape_make(1, (int64_t)both.rank)));
+    TARE_TRY(add_ints(&perm, graph, "perm", both.axes, tare_shape_make(1, (int64_t)both.rank)));
+    tare_node_set_input(node, 1, perm);
     TARE_TRY(tare_node_set_type(node, "Tperm", TARE_DT_INT32));
-    node->inputs[0] = node->inputs[0].node->inputs[0];
+    tare_node_set_input(node, 0, node->inputs[0].node->inputs[0]);
     return tare_node_resolve(node);
 }
 
@@ -314,18 +316,21 @@ static tare_status turn_parameters(struct tare_node *node, const struct order *o
     const bool is_pad = strstr(node->op, "Pad");
     const size_t at = is_pad ? 1 : node->n_inputs - 1;
     const struct tare_tensor *value = tare_edge_constant(node->inputs[at]);
+    struct tare_edge parameter;
     int rows[2 * TARE_MAX_RANK];
     if (is_pad) {
         for (int i = 0; i < 2 * order->rank; i++)
             rows[2 * order->axes[i / 2] + i % 2] = (int)tare_tensor_get_i64(value, i);
         TARE_TRY(tare_node_set_type(node, "Tpaddings", TARE_DT_INT32));
-        TARE_TRY(add_ints(&node->inputs[at], node->graph, "paddings", rows,
-                          tare_shape_make(2, (int64_t)order->rank, (int64_t)2)));
+        TARE_TRY(
+            add_ints(&parameter, node->graph, "paddings", rows, tare_shape_make(2, (int64_t)order->rank, (int64_t)2)));
+        tare_node_set_input(node, at, parameter);
     } else if (strcmp(node->op, "ConcatV2") == 0) {
         const int64_t axis = tare_tensor_get_i64(value, 0);
         rows[0] = order->axes[axis < 0 ? axis + order->rank : axis];
         TARE_TRY(tare_node_set_type(node, "Tidx", TARE_DT_INT32));
-        TARE_TRY(add_ints(&node->inputs[at], node->graph, "axis", rows, tare_shape_make(0)));
+        TARE_TRY(add_ints(&parameter, node->graph, "axis", rows, tare_shape_make(0)));
+        tare_node_set_input(node, at, parameter);
     }
     return TARE_OK;
 }
@@ -348,7 +353,7 @@ static tare_status keep_result(const struct regions *r, struct tare_node *node, 
         const int data = user->dead ? 0 : is_back(user, order) ? 1 : is_in(r, user, region) ? data_inputs(user) : 0;
         for (int k = 0; k < data; k++)
             if (tare_edge_equal(user->inputs[k], tare_node_output0(transpose)))
-                user->inputs[k] = tare_node_output0(node);
+                tare_node_set_input(user, (size_t)k, tare_node_output0(node));
     }
     return TARE_OK;
 }
@@ -375,11 +380,12 @@ static tare_status turn(const struct regions *r, int region, const struct order 
         struct tare_node *node = r->members[i];
         const int data = data_inputs(node);
         for (int k = 0; k < data; k++) {
-            struct tare_node *from = node->inputs[k].node;
-            if (tare_edge_constant(node->inputs[k]))
-                TARE_TRY(turn_operand(&node->inputs[k], r->graph, order));
-            else if (!is_in(r, from, region))
-                node->inputs[k] = from->inputs[0];
+            struct tare_edge input = node->inputs[k];
+            if (tare_edge_constant(input))
+                TARE_TRY(turn_operand(&input, r->graph, order));
+            else if (!is_in(r, input.node, region))
+                input = input.node->inputs[0];
+            tare_node_set_input(node, (size_t)k, input);
         }
         TARE_TRY(turn_parameters(node, order));
         tare_node_remove_attr(node, "_output_shapes");

@@ -161,7 +161,7 @@ static tare_status multiply_weights(const struct target *target, const struct tr
     constant = tare_graph_add_const(op->graph, op->inputs[1].node->name, &scaled);
     tare_tensor_reset(&scaled);
     if (!constant) return TARE_NO_MEMORY;
-    op->inputs[1] = (struct tare_edge){ constant, 0 };
+    tare_node_set_input(op, 1, tare_node_output0(constant));
     return TARE_OK;
 }
 
@@ -197,7 +197,7 @@ static tare_status write_bias(struct tare_node **out, const struct target *targe
     tare_tensor_reset(&value);
     if (!constant) return TARE_NO_MEMORY;
     if (bias) {
-        bias->inputs[1] = (struct tare_edge){ constant, 0 };
+        tare_node_set_input(bias, 1, tare_node_output0(constant));
     } else {
         TARE_TRY(make_bias_node(&bias, target));
         TARE_TRY(tare_node_add_input(bias, (struct tare_edge){ constant, 0 }));

@@ -270,8 +270,7 @@ static tare_status drop_loop_variable(struct tare_node *loop, struct tare_graph 
     for (size_t i = index + 1; i < outputs; i++)
         tare_graph_replace_uses(graph, (struct tare_edge){ loop, (int)i }, (struct tare_edge){ loop, (int)i - 1 },
                                 NULL);
-    memmove(&loop->inputs[index], &loop->inputs[index + 1], (loop->n_inputs - index - 1) * sizeof *loop->inputs);
-    loop->n_inputs--;
+    tare_node_remove_input(loop, index);
     memmove(&body->returns[index], &body->returns[index + 1], (body->n_returns - index - 1) * sizeof *body->returns);
     body->n_returns--;
     TARE_TRY(drop_list_item(loop, "T", index));

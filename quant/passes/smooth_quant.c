@@ -243,7 +243,7 @@ static tare_status change_members(struct group *group, struct tare_quant_layer *
         if (maker) {
             maker->output_params = layer->left_params;
         } else {
-            layer->op->inputs[layer->left] = input;
+            tare_node_set_input(layer->op, layer->left, input);
             layer->input = input;
         }
     }

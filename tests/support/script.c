@@ -358,7 +358,7 @@ static void rewire(struct play *play, const char *text) {
     struct tare_node *node = find_node(play, word(play, &text));
     const size_t input = (size_t)atoi(word(play, &text));
     if (input >= node->n_inputs) FAULT(play, "%s has %zu inputs", node->name, node->n_inputs);
-    node->inputs[input] = find_edge(play, word(play, &text));
+    tare_node_set_input(node, input, find_edge(play, word(play, &text)));
 }
 
 /* ---- runs ---- */

@@ -175,10 +175,10 @@ static void inputs__are_checked_in_number_and_dtype(void **state) {
     OK(tare_node_add_input(node, (struct tare_edge){ other, 0 }));
     assert_int_equal(tare_opdef_check_inputs(node), TARE_TYPE);
     assert_string_equal(tare_error_text(), "input 0 is int64 (expected float32)");
-    node->inputs[0].index = 1;
+    tare_node_set_input(node, 0, (struct tare_edge){ node->inputs[0].node, 1 });
     assert_int_equal(tare_opdef_check_inputs(node), TARE_INVALID_ARGUMENT);
     OK(tare_tensor_scalar_f32(&one, 1));
-    node->inputs[0] = (struct tare_edge){ tare_graph_add_const(f->model->main, "one", &one), 0 };
+    tare_node_set_input(node, 0, tare_node_output0(tare_graph_add_const(f->model->main, "one", &one)));
     tare_tensor_reset(&one);
     OK(tare_opdef_check_inputs(node));
 }

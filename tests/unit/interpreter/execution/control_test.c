@@ -187,7 +187,7 @@ static struct loop open_loop(struct tare_graph *g, const char *stem, struct tare
 }
 
 static void close_loop(struct tare_graph *g, const char *name, const struct loop *loop, struct tare_edge next) {
-    loop->merge.node->inputs[1] = mini_node(g, "NextIteration", name, 1, next);
+    tare_node_set_input(loop->merge.node, 1, mini_node(g, "NextIteration", name, 1, next));
 }
 
 static void frames__count_in_a_loop(void **state) {
@@ -225,8 +225,9 @@ static void frames__nest(void **state) {
     struct tare_edge inner_one = enter(g, "one_in_in", outer_one, "inner", true);
     close_loop(g, "next_j", &j, mini_node(g, "TestAdd", "j_step", 2, j.body, inner_one));
     close_loop(g, "next_i", &i, mini_node(g, "TestAdd", "i_step", 2, i.body, outer_one));
-    total.node->inputs[1] = mini_node(g, "NextIteration", "next_total", 1,
-                                      mini_node(g, "TestAdd", "sum", 2, mini_output(total_switch, 1), j.exit));
+    tare_node_set_input(total.node, 1,
+                        mini_node(g, "NextIteration", "next_total", 1,
+                                  mini_node(g, "TestAdd", "sum", 2, mini_output(total_switch, 1), j.exit)));
     struct tare_session *session = mini_session(model);
     assert_float_equal(mini_number(session, n, 5, total_exit), 0 + 1 + 2 + 3 + 4, 0);
     assert_float_equal(mini_number(session, n, 0, total_exit), 0, 0);
@@ -281,7 +282,7 @@ static void merge__with_a_back_edge_but_no_frame_still_ends(void **state) {
     struct tare_graph *g = model->main;
     struct tare_edge x = mini_float(g, "x", 1);
     struct tare_edge merge = mini_node(g, "Merge", "m", 2, x, x);
-    merge.node->inputs[1] = mini_node(g, "NextIteration", "n", 1, merge);
+    tare_node_set_input(merge.node, 1, mini_node(g, "NextIteration", "n", 1, merge));
     struct tare_session *session = mini_session(model);
     assert_float_equal(mini_number(session, none, 0, merge), 1, 0);
     tare_session_free(session);

@@ -45,7 +45,7 @@ static struct tare_edge build(struct tare_model *model) {
     struct tare_edge merge = mini_node(g, "Merge", "merge", 2, entered, entered);
     struct tare_edge never = mini_node(g, "TestLess", "never", 2, merge, merge);
     struct tare_edge s = mini_node(g, "Switch", "switch", 2, merge, mini_node(g, "LoopCond", "again", 1, never));
-    merge.node->inputs[1] = mini_node(g, "NextIteration", "next", 1, mini_output(s, 1));
+    tare_node_set_input(merge.node, 1, mini_node(g, "NextIteration", "next", 1, mini_output(s, 1)));
     return mini_node(g, "Exit", "exit", 1, mini_output(s, 0));
 }
 

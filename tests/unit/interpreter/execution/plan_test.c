@@ -305,7 +305,7 @@ static void fault__cycles_are_named(void **state) {
     struct tare_edge x = mini_placeholder(g, "x", TARE_DT_FLOAT);
     struct tare_edge a = mini_node(g, "TestAdd", "a", 2, x, x);
     struct tare_edge b = mini_node(g, "TestAdd", "b", 2, a, x);
-    a.node->inputs[1] = b;
+    tare_node_set_input(a.node, 1, b);
     struct tare_session *session = mini_session(model);
     struct tare_tensor result;
     mini_fails(tare_session_run(session, NULL, NULL, 0, &b, &result, 1, NULL, 0), "cycle");

@@ -1,0 +1,270 @@
+/* Uses of nodes: lists that are built on first need and maintained by every function that changes an edge.
+ *
+ * Invariant, when graph->has_uses: for each node of the graph and each input k, uses->by_input[k] is an element of the
+ * list of inputs[k].node. A node that was swept has no by_input. The inputs are const in struct tare_node, so that no
+ * other file can break this. */
+#include "graph/uses.h"
+
+#include <string.h>
+
+/* The inputs, which only this file and tare_node_add_input change. */
+static struct tare_edge *inputs_of(struct tare_node *node) {
+    return (struct tare_edge *)(uintptr_t)node->inputs;
+}
+
+static void link_use(struct tare_use *use, struct tare_node *used) {
+    struct tare_node_uses *list = used ? used->uses : NULL;
+    use->previous = use->next = NULL;
+    if (!list) return;
+    use->previous = list->last;
+    if (list->last)
+        list->last->next = use;
+    else
+        list->first = use;
+    list->last = use;
+}
+
+static void unlink_use(struct tare_use *use, struct tare_node *used) {
+    struct tare_node_uses *list = used ? used->uses : NULL;
+    if (!list) return;
+    if (use->previous)
+        use->previous->next = use->next;
+    else
+        list->first = use->next;
+    if (use->next)
+        use->next->previous = use->previous;
+    else
+        list->last = use->previous;
+    use->previous = use->next = NULL;
+}
+
+tare_status tare_node_start_uses(struct tare_node *node) {
+    struct tare_arena *arena = &node->graph->model->arena;
+    node->uses = TARE_NEW(arena, struct tare_node_uses);
+    if (!node->uses) return TARE_NO_MEMORY;
+    node->uses->by_input = TARE_NEW_ARRAY(arena, struct tare_use *, node->inputs_capacity + 1);
+    return node->uses->by_input ? TARE_OK : TARE_NO_MEMORY;
+}
+
+static tare_status index_inputs(struct tare_node *node) {
+    struct tare_use *uses = TARE_NEW_ARRAY(&node->graph->model->arena, struct tare_use, node->n_inputs + 1);
+    if (!uses) return TARE_NO_MEMORY;
+    for (size_t k = 0; k < node->n_inputs; k++) {
+        node->uses->by_input[k] = &uses[k];
+        uses[k] = (struct tare_use){ .user = node, .input = k };
+        link_use(&uses[k], node->inputs[k].node);
+    }
+    return TARE_OK;
+}
+
+static tare_status index_graph(struct tare_graph *graph) {
+    tare_status status = TARE_OK;
+    for (size_t i = 0; i < graph->n_args && status == TARE_OK; i++)
+        status = tare_node_start_uses(graph->args[i]);
+    for (size_t i = 0; i < graph->n_nodes && status == TARE_OK; i++)
+        status = tare_node_start_uses(graph->nodes[i]);
+    for (size_t i = 0; i < graph->n_nodes && status == TARE_OK; i++)
+        status = index_inputs(graph->nodes[i]);
+    graph->has_uses = status == TARE_OK;
+    if (status == TARE_OK) return TARE_OK;
+    for (size_t i = 0; i < graph->n_args; i++)
+        graph->args[i]->uses = NULL;
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        graph->nodes[i]->uses = NULL;
+    return status;
+}
+
+tare_status tare_graph_index_uses(const struct tare_graph *graph) {
+    return graph->has_uses ? TARE_OK : index_graph((struct tare_graph *)(uintptr_t)graph);
+}
+
+/* The uses by the node's inputs are in lists. */
+static bool is_tracked(const struct tare_node *node) {
+    return node->uses && node->uses->by_input;
+}
+
+tare_status tare_node_reserve_inputs(struct tare_node *node, size_t count) {
+    struct tare_arena *arena = &node->graph->model->arena;
+    if (count <= node->inputs_capacity) return TARE_OK;
+    struct tare_edge *grown =
+        tare_arena_extend(arena, inputs_of(node), node->n_inputs, count - node->n_inputs, sizeof *grown);
+    if (!grown) return TARE_NO_MEMORY;
+    if (is_tracked(node)) {
+        struct tare_use **uses =
+            tare_arena_extend(arena, node->uses->by_input, node->n_inputs, count - node->n_inputs, sizeof *uses);
+        if (!uses) return TARE_NO_MEMORY;
+        node->uses->by_input = uses;
+    }
+    node->inputs = grown;
+    node->inputs_capacity = count;
+    return TARE_OK;
+}
+
+tare_status tare_node_add_input(struct tare_node *node, struct tare_edge edge) {
+    struct tare_use *use = NULL;
+    if (node->n_inputs == node->inputs_capacity) TARE_TRY(tare_node_reserve_inputs(node, 2 * node->n_inputs + 4));
+    if (is_tracked(node)) {
+        use = TARE_NEW(&node->graph->model->arena, struct tare_use);
+        if (!use) return TARE_NO_MEMORY;
+        *use = (struct tare_use){ .user = node, .input = node->n_inputs };
+        node->uses->by_input[node->n_inputs] = use;
+        link_use(use, edge.node);
+    }
+    inputs_of(node)[node->n_inputs++] = edge;
+    return TARE_OK;
+}
+
+void tare_node_set_input(struct tare_node *node, size_t k, struct tare_edge edge) {
+    if (is_tracked(node)) {
+        unlink_use(node->uses->by_input[k], node->inputs[k].node);
+        link_use(node->uses->by_input[k], edge.node);
+    }
+    inputs_of(node)[k] = edge;
+}
+
+void tare_node_remove_input(struct tare_node *node, size_t k) {
+    const size_t behind = node->n_inputs - k - 1;
+    if (is_tracked(node)) {
+        unlink_use(node->uses->by_input[k], node->inputs[k].node);
+        memmove(&node->uses->by_input[k], &node->uses->by_input[k + 1], behind * sizeof *node->uses->by_input);
+        for (size_t i = k; i < k + behind; i++)
+            node->uses->by_input[i]->input = i;
+    }
+    memmove(&inputs_of(node)[k], &inputs_of(node)[k + 1], behind * sizeof *node->inputs);
+    node->n_inputs--;
+}
+
+void tare_node_drop_uses(struct tare_node *node) {
+    if (!is_tracked(node)) return;
+    for (size_t k = 0; k < node->n_inputs; k++)
+        unlink_use(node->uses->by_input[k], node->inputs[k].node);
+    node->uses->by_input = NULL;
+}
+
+/* ---- edges that are not inputs ---- */
+
+void tare_model_each_signature_edge(struct tare_model *model, void (*visit)(void *arg, struct tare_edge *edge),
+                                    void *arg) {
+    for (size_t s = 0; s < model->n_signatures; s++) {
+        struct tare_signature *signature = &model->signatures[s];
+        for (int side = 0; side < 2; side++) {
+            struct tare_binding *bindings = side ? signature->outputs : signature->inputs;
+            size_t count = side ? signature->n_outputs : signature->n_inputs;
+            for (size_t i = 0; i < count; i++) {
+                visit(arg, &bindings[i].edge);
+                visit(arg, &bindings[i].indices);
+                visit(arg, &bindings[i].values);
+                visit(arg, &bindings[i].dense_shape);
+            }
+        }
+    }
+}
+
+struct replacement {
+    struct tare_edge from, to;
+    size_t changed;
+};
+
+static void replace_signature_edge(void *arg, struct tare_edge *edge) {
+    struct replacement *r = arg;
+    if (!tare_edge_equal(*edge, r->from)) return;
+    *edge = r->to;
+    r->changed++;
+}
+
+/* ---- replacing and counting ---- */
+
+static bool is_use_of(const struct tare_use *use, const struct tare_graph *graph, struct tare_edge edge) {
+    return !use->user->dead && use->user->graph == graph && use->user->inputs[use->input].index == edge.index;
+}
+
+/* Without memory for the lists, all nodes are visited: slower, and the same result. */
+static size_t replace_by_scan(struct tare_graph *graph, struct tare_edge from, struct tare_edge to,
+                              const struct tare_node *except) {
+    size_t changed = 0;
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        struct tare_node *node = graph->nodes[i];
+        for (size_t k = 0; k < node->n_inputs && !node->dead && node != except; k++) {
+            if (!tare_edge_equal(node->inputs[k], from)) continue;
+            tare_node_set_input(node, k, to);
+            changed++;
+        }
+    }
+    return changed;
+}
+
+static size_t replace_inputs(struct tare_graph *graph, struct tare_edge from, struct tare_edge to,
+                             const struct tare_node *except) {
+    size_t changed = 0;
+    if (tare_edge_equal(from, to)) return tare_graph_count_uses(graph, from, NULL);
+    for (struct tare_use *use = from.node ? tare_node_first_use(from.node) : NULL, *next; use; use = next) {
+        next = use->next;
+        if (use->user == except || !is_use_of(use, graph, from)) continue;
+        tare_node_set_input(use->user, use->input, to);
+        changed++;
+    }
+    return changed;
+}
+
+size_t tare_graph_replace_uses(struct tare_graph *graph, struct tare_edge from, struct tare_edge to,
+                               const struct tare_node *except) {
+    struct replacement r = { from, to, 0 };
+    r.changed = tare_graph_index_uses(graph) == TARE_OK ? replace_inputs(graph, from, to, except)
+                                                        : replace_by_scan(graph, from, to, except);
+    for (size_t i = 0; i < graph->n_returns; i++)
+        replace_signature_edge(&r, &graph->returns[i].edge);
+    if (graph == graph->model->main) tare_model_each_signature_edge(graph->model, replace_signature_edge, &r);
+    return r.changed;
+}
+
+struct use_count {
+    struct tare_edge edge;
+    size_t uses;
+};
+
+static void count_signature_edge(void *arg, struct tare_edge *edge) {
+    struct use_count *count = arg;
+    count->uses += tare_edge_equal(*edge, count->edge);
+}
+
+static size_t count_by_scan(const struct tare_graph *graph, struct tare_edge edge, struct tare_node **user) {
+    size_t uses = 0;
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        struct tare_node *node = graph->nodes[i];
+        for (size_t k = 0; k < node->n_inputs && !node->dead; k++) {
+            if (!tare_edge_equal(node->inputs[k], edge)) continue;
+            uses++;
+            *user = node;
+        }
+    }
+    return uses;
+}
+
+static size_t count_inputs(const struct tare_graph *graph, struct tare_edge edge, size_t limit,
+                           struct tare_node **user) {
+    size_t uses = 0;
+    for (struct tare_use *use = edge.node && edge.node->uses ? edge.node->uses->last : NULL; use && uses < limit;
+         use = use->previous) {
+        if (!is_use_of(use, graph, edge)) continue;
+        if (uses++ == 0) *user = use->user;
+    }
+    return uses;
+}
+
+size_t tare_graph_count_uses_to(const struct tare_graph *graph, struct tare_edge edge, size_t limit,
+                                struct tare_node **user) {
+    struct use_count count = { edge, 0 };
+    struct tare_node *last = NULL;
+    count.uses = tare_graph_index_uses(graph) == TARE_OK ? count_inputs(graph, edge, limit, &last)
+                                                         : count_by_scan(graph, edge, &last);
+    if (user) *user = last;
+    for (size_t i = 0; i < graph->n_returns && count.uses < limit; i++)
+        count.uses += tare_edge_equal(graph->returns[i].edge, edge);
+    if (graph == graph->model->main && count.uses < limit)
+        tare_model_each_signature_edge(graph->model, count_signature_edge, &count);
+    return count.uses < limit ? count.uses : limit;
+}
+
+size_t tare_graph_count_uses(const struct tare_graph *graph, struct tare_edge edge, struct tare_node **user) {
+    return tare_graph_count_uses_to(graph, edge, SIZE_MAX, user);
+}
