@@ -6,6 +6,7 @@
 #include "convert/advice.h"
 #include "convert/saved_model.h"
 #include "tpu/bfloat16.h"
+#include "tpu/callers.h"
 #include "tpu/sharding.h"
 #include "tpu/topology.h"
 #include "tpu/transposed_conv.h"
@@ -222,6 +223,10 @@ static tare_status insert_batchers(struct tare_place *place, size_t *changes) {
     return TARE_OK;
 }
 
+static tare_status adapt_callers(struct tare_place *place, size_t *changes) {
+    return tare_tpu_adapt_callers(place->model, &changes[0]);
+}
+
 static tare_status measure_cost(struct tare_place *place, size_t *changes) {
     struct tare_conversion *out = place->out;
     const int64_t batch = largest_batch(place->options);
@@ -256,9 +261,10 @@ const struct tare_place_pass tare_place_passes[] = {
     { "bfloat16", { "bfloat16" }, uses_bfloat16, to_bfloat16 },
     { "lower_transposed_conv", { "lower_transposed_conv" }, NULL, lower_transposed },
     { "place", { "place" }, NULL, place_functions },
+    { "shard_inputs", { "shard_inputs" }, is_sharded, shard_inputs }, /* a vector could not be split */
     { "io_shapes", { "io_shape_inputs", "io_shape_outputs", "io_shape_narrowed" }, shapes_io, shape_io },
-    { "shard_inputs", { "shard_inputs" }, is_sharded, shard_inputs },
     { "batch", { "batch_inserted", "batch_updated" }, NULL, insert_batchers },
+    { "adapt_callers", { "adapt_callers" }, NULL, adapt_callers },
     { "measure_cost", { NULL }, NULL, measure_cost },
     { "advise", { NULL }, NULL, advise },
     { NULL, { NULL }, NULL, NULL },

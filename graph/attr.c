@@ -196,6 +196,22 @@ void tare_node_remove_attr(struct tare_node *node, const char *name) {
     node->n_attrs--;
 }
 
+/* The array may be shared with a function that this one was copied from: it gets one of its own. */
+tare_status tare_graph_remove_attr(struct tare_graph *graph, const char *name) {
+    const struct tare_attr *gone = tare_graph_find_attr(graph, name);
+    struct tare_attr *kept;
+    size_t count = 0;
+    if (!gone) return TARE_OK;
+    kept = TARE_NEW_ARRAY(&graph->model->arena, struct tare_attr, graph->n_attrs);
+    if (!kept) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < graph->n_attrs; i++)
+        if (&graph->attrs[i] != gone) kept[count++] = graph->attrs[i];
+    graph->attrs = kept;
+    graph->n_attrs = count;
+    graph->attrs_capacity = count + 1;
+    return TARE_OK;
+}
+
 tare_status tare_node_copy_attrs(struct tare_node *node, const struct tare_node *from) {
     for (size_t i = 0; i < from->n_attrs; i++) {
         const struct tare_attr *source = &from->attrs[i];

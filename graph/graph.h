@@ -82,6 +82,7 @@ struct tare_graph {
     bool has_uses;            /* the lists of uses are built and maintained: tare_graph_index_uses */
     struct tare_map suffixes; /* stem of a node name -> struct tare_name_suffix: the last one tried */
     bool is_stateful;
+    bool must_not_jit;  /* XLA cannot compile it: it reaches a TPU call or a batcher */
     const void *origin; /* the FunctionDef it was read from */
 };
 
@@ -167,6 +168,7 @@ void tare_node_remove_attr(struct tare_node *node, const char *name);
 tare_status tare_node_copy_attrs(struct tare_node *node, const struct tare_node *from);
 /* The same on a function. */
 const struct tare_attr *tare_graph_find_attr(const struct tare_graph *graph, const char *name);
+tare_status tare_graph_remove_attr(struct tare_graph *graph, const char *name);
 
 /* Uses. Each node has a list of its uses, so that counting and replacing the uses of an edge takes time in their
  * number, not in the size of the graph. The lists are built when they are first needed (a model that is only read has

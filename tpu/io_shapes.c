@@ -100,14 +100,30 @@ static struct tare_node *only_user(const struct tare_graph *graph, struct tare_e
     return tare_graph_count_uses(graph, edge, &user) == 1 && user && tare_node_is(user, op) ? user : NULL;
 }
 
-static tare_status narrow_input(struct crossing *c, size_t i, struct tare_node *input, struct tare_node *identity) {
+/* How an argument enters the cluster: TPUReplicatedInput, XlaSharding where it is split between cores, Identity. */
+struct entry {
+    struct tare_node *input, *sharding, *identity;
+};
+
+static bool find_entry(struct entry *entry, const struct tare_graph *body, struct tare_node *arg) {
+    entry->input = only_user(body, tare_node_output0(arg), "TPUReplicatedInput");
+    entry->sharding = entry->input ? only_user(body, tare_node_output0(entry->input), "XlaSharding") : NULL;
+    entry->identity =
+        entry->input ? only_user(body, tare_node_output0(entry->sharding ? entry->sharding : entry->input), "Identity")
+                     : NULL;
+    return entry->identity && tare_node_bool(entry->identity, "_tpu_input_identity", false);
+}
+
+static tare_status narrow_input(struct crossing *c, size_t i, const struct entry *entry) {
     struct tare_graph *body = c->placed->replicated;
     struct tare_edge narrowed;
+    struct tare_node *identity = entry->identity;
     struct tare_node *arg = body->args[i], *cast = only_user(body, tare_node_output0(identity), "Cast");
     if (!cast || tare_edge_dtype(tare_node_output0(arg)) != TARE_DT_FLOAT || cast->output_dtypes[0] != TARE_DT_BFLOAT16)
         return TARE_OK;
     TARE_TRY(retype(arg, TARE_DT_BFLOAT16));
-    TARE_TRY(retype(input, TARE_DT_BFLOAT16));
+    TARE_TRY(retype(entry->input, TARE_DT_BFLOAT16));
+    if (entry->sharding) TARE_TRY(retype(entry->sharding, TARE_DT_BFLOAT16));
     TARE_TRY(retype(identity, TARE_DT_BFLOAT16));
     tare_graph_replace_uses(body, tare_node_output0(cast), tare_node_output0(identity), NULL);
     tare_node_remove(cast);
@@ -134,13 +150,11 @@ static tare_status flatten_input(struct crossing *c, size_t i, struct tare_node 
 
 static tare_status change_input(struct crossing *c, size_t i) {
     struct tare_graph *body = c->placed->replicated;
-    struct tare_node *arg = body->args[i];
-    struct tare_node *input = only_user(body, tare_node_output0(arg), "TPUReplicatedInput");
-    struct tare_node *identity = input ? only_user(body, tare_node_output0(input), "Identity") : NULL;
-    struct tare_shape shape = tare_model_shape(c->shapes, tare_node_output0(arg));
-    if (!identity || !tare_node_bool(identity, "_tpu_input_identity", false)) return TARE_OK; /* a variable's handle */
-    TARE_TRY(narrow_input(c, i, input, identity));
-    return flatten_input(c, i, identity, &shape);
+    struct tare_shape shape = tare_model_shape(c->shapes, tare_node_output0(body->args[i]));
+    struct entry entry;
+    if (!find_entry(&entry, body, body->args[i])) return TARE_OK; /* a variable's handle */
+    TARE_TRY(narrow_input(c, i, &entry));
+    return entry.sharding ? TARE_OK : flatten_input(c, i, entry.identity, &shape);
 }
 
 /* ---- outputs ---- */

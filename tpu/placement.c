@@ -1,7 +1,5 @@
 /* The replicated form that TPUPartitionedCall expects (docs/formats.md, "TPU functions"). */
 #include "tpu/placement.h"
-#include "interpreter/ops/builtin.h"
-#include "base/alloc.h"
 #include "graph/calls.h"
 #include "graph/clone.h"
 #include "graph/op.h"
@@ -59,29 +57,39 @@ static tare_status add_metadata(struct job *job, const struct tare_tpu_sharding 
 
 /* ---- cluster ---- */
 
-/* Nodes without inputs would be free to run before the cluster begins: the pivot holds them. */
+static bool takes_handle(const struct tare_node *node) {
+    for (size_t i = 0; i < node->n_inputs; i++)
+        if (tare_node_is_arg(node->inputs[i].node) && tare_edge_dtype(node->inputs[i]) == TARE_DT_RESOURCE) return true;
+    return false;
+}
+
+/* Nodes without inputs could run before the cluster begins: the pivot holds them. Those that take a variable's handle
+ * straight from an argument wait for the metadata, as inputs do. */
 static tare_status mark_body(struct job *job) {
     for (size_t i = 0; i < job->n_body; i++) {
         struct tare_node *node = job->graph->nodes[i];
         TARE_TRY(join_cluster(job, node));
-        if (!node->n_inputs && !node->n_controls) TARE_TRY(tare_node_add_control(node, job->pivot));
+        if (takes_handle(node))
+            TARE_TRY(tare_node_add_control(node, job->metadata));
+        else if (!node->n_inputs && !node->n_controls)
+            TARE_TRY(tare_node_add_control(node, job->pivot));
     }
     return TARE_OK;
 }
 
+/* Handles of variables go to the cluster's nodes as they are: the runtime looks for a direct successor of the argument
+ * there, and finds no variable behind a TPUReplicatedInput once an input is sharded. */
 static tare_status replicate_input(struct job *job, struct tare_node *arg, size_t index) {
     int dtype = arg->output_dtypes[0];
-    bool resource = dtype == TARE_DT_RESOURCE;
-    const char *name = resource ? tare_arena_printf(&job->model->arena, "%s/handle", arg->name)
-                                : tare_arena_printf(&job->model->arena, "input%zu", index);
+    const char *name = tare_arena_printf(&job->model->arena, "input%zu", index);
     struct tare_node *input, *identity;
+    if (dtype == TARE_DT_RESOURCE) return TARE_OK;
     if (!name) return TARE_NO_MEMORY;
     TARE_TRY(add_node(&input, job, "TPUReplicatedInput", name, dtype));
     TARE_TRY(tare_node_set_int(input, "N", 1));
     TARE_TRY(tare_node_resolve(input));
     tare_graph_replace_uses(job->graph, tare_node_output0(arg), tare_node_output0(input), NULL);
     TARE_TRY(tare_node_add_input(input, tare_node_output0(arg)));
-    if (resource) return TARE_OK; /* ReadVariableOp takes the handle as it is */
     name = tare_arena_printf(&job->model->arena, "replicated_input_%zu", index);
     if (!name) return TARE_NO_MEMORY;
     TARE_TRY(add_node(&identity, job, "Identity", name, dtype));
@@ -171,38 +179,6 @@ static tare_status build_stub(struct tare_graph *stub, const struct tare_graph *
     return TARE_OK;
 }
 
-/* ---- callers ---- */
-
-/* A stub holds stateful ops: plain PartitionedCalls on the way to it become stateful ones, or a runtime might prune or
- * merge them. */
-static bool calls_stateful(const struct tare_node *node) {
-    const struct tare_graph *callee = strcmp(node->op, "PartitionedCall") == 0 ? tare_node_function(node, "f") : NULL;
-    return callee && callee->is_stateful;
-}
-
-static tare_status make_stateful(struct tare_graph *graph, bool *changed) {
-    for (size_t i = 0; i < graph->n_nodes; i++) {
-        struct tare_node *node = graph->nodes[i];
-        if (node->dead || !calls_stateful(node)) continue;
-        node->op = "StatefulPartitionedCall";
-        node->def = tare_ops_find(tare_ops_builtin(), node->op);
-        graph->is_stateful = true;
-        *changed = true;
-    }
-    return TARE_OK;
-}
-
-static tare_status make_callers_stateful(struct tare_model *model) {
-    bool changed = true;
-    while (changed) {
-        changed = false;
-        TARE_TRY(make_stateful(model->main, &changed));
-        for (size_t i = 0; i < model->n_functions; i++)
-            TARE_TRY(make_stateful(model->functions[i], &changed));
-    }
-    return TARE_OK;
-}
-
 /* ---- direct calls between TPU functions ---- */
 
 struct redirect {
@@ -253,6 +229,8 @@ static tare_status place_one(struct tare_tpu_placed *out, struct tare_model *mod
     job.cluster = tare_arena_printf(&model->arena, "cluster_%s", function->graph->name);
     if (!job.cluster) return TARE_NO_MEMORY;
     TARE_TRY(tare_function_move_body(&job.graph, function->graph, name));
+    TARE_TRY(tare_graph_remove_attr(job.graph, "_XlaMustCompile")); /* the runtime compiles the cluster alone */
+    TARE_TRY(tare_graph_remove_attr(job.graph, "_input_shapes"));   /* as arguments will be flattened */
     TARE_TRY(build_replicated(&job, sharding));
     TARE_TRY(build_stub(function->graph, job.graph, sharding));
     *out = (struct tare_tpu_placed){ function->graph, job.graph, function->label, job.cluster };
@@ -270,5 +248,5 @@ tare_status tare_tpu_place(struct tare_tpu_placed **out, struct tare_arena *aren
         TARE_TRY(tare_error_prefix(place_one(&placed[i], model, &functions[i], sharding, quantized), "function %s",
                                    functions[i].graph->name));
     *out = placed;
-    return make_callers_stateful(model);
+    return TARE_OK;
 }

@@ -36,27 +36,29 @@ static struct tare_node *only_user(const struct tare_graph *graph, struct tare_n
     return uses == 1 && user && strcmp(user->op, op) == 0 ? user : NULL;
 }
 
-/* The input as the computation sees it: behind the cluster's identity, and behind its recovered shape. */
+/* The TPUReplicatedInput that an argument goes through, NULL when it does not: a variable's handle. */
 static struct tare_node *find_input(const struct tare_graph *body, size_t i) {
     struct tare_node *input = only_user(body, body->args[i], "TPUReplicatedInput");
-    struct tare_node *identity = input ? only_user(body, input, "Identity") : NULL, *recover;
-    if (!identity || !tare_node_bool(identity, "_tpu_input_identity", false)) return NULL;
-    recover = only_user(body, identity, "Reshape");
-    return recover && strstr(recover->name, "/recover/") ? recover : identity;
+    return input && only_user(body, input, "Identity") ? input : NULL;
 }
 
+/* The runtime splits an input only where XlaSharding follows the TPUReplicatedInput of an argument directly; elsewhere
+ * it would send the whole tensor to every core while the program expects a part. */
 static tare_status mark(const struct tare_tpu_placed *placed, struct tare_node *input, const char *name, int rank,
                         int cores) {
     struct tare_graph *body = placed->replicated;
-    struct tare_edge from = { input, 0 };
+    struct tare_node *identity = only_user(body, input, "Identity"), *node;
     const char *path = tare_arena_printf(&body->model->arena, "%s/XlaSharding", name);
-    struct tare_node *node = path ? tare_graph_add(body, "XlaSharding", path) : NULL;
     struct wire wire;
+    if (!path) return TARE_NO_MEMORY;
+    node = tare_graph_add(body, "XlaSharding", path);
     if (!node) return TARE_NO_MEMORY;
     split_rows(&wire, rank, cores);
-    tare_graph_replace_uses(body, from, (struct tare_edge){ node, 0 }, NULL);
-    TARE_TRY(tare_node_add_input(node, from));
-    TARE_TRY(tare_node_set_type(node, "T", tare_edge_dtype(from)));
+    TARE_TRY(tare_node_add_input(node, tare_node_output0(input)));
+    tare_node_set_input(identity, 0, tare_node_output0(node));
+    for (size_t i = 0; i < identity->n_controls; i++) /* the metadata */
+        TARE_TRY(tare_node_add_control(node, identity->controls[i]));
+    TARE_TRY(tare_node_set_type(node, "T", tare_edge_dtype((struct tare_edge){ input, 0 })));
     TARE_TRY(tare_node_set_string(node, "sharding", wire.bytes, wire.size));
     TARE_TRY(tare_node_set_string(node, "_XlaSharding", wire.bytes, wire.size));
     TARE_TRY(tare_node_set_string(node, TARE_TPU_CLUSTER_ATTR, placed->cluster, strlen(placed->cluster)));
@@ -72,8 +74,7 @@ static tare_status mark_function(size_t *count, const struct tare_tpu_placed *pl
     struct tare_graph *body = placed->replicated;
     for (size_t i = 0; i < body->n_args; i++) {
         struct tare_node *input = find_input(body, i);
-        struct tare_shape shape =
-            input ? tare_model_shape(shapes, (struct tare_edge){ input, 0 }) : tare_shape_scalar();
+        struct tare_shape shape = tare_model_shape(shapes, (struct tare_edge){ body->args[i], 0 });
         if (!input || shape.rank < 1 || !divides(shape.dims[0], cores, open_divides)) continue;
         TARE_TRY(mark(placed, input, body->args[i]->name, shape.rank, cores));
         (*count)++;

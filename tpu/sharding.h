@@ -4,11 +4,11 @@
 
 #include "tpu/placement.h"
 
-/* After placement and I/O shapes: marks every input of the placed functions whose first dimension divides by `cores`
- * with an XlaSharding that splits it between them: because it is known, or because it is open and `open_divides` says
- * so of every batch that will come. Other inputs of open size stay whole on every core, which is always right (a batch
- * that does not divide would fail); the compiler spreads what it can from the rest. Adds the number of marked inputs to
- * *count. */
+/* After placement and before I/O shapes: marks every input of the placed functions whose first dimension is divisible
+ * by `cores` with an XlaSharding, directly after its TPUReplicatedInput, that splits it between them. The dimension
+ * must be known, or `open_divides` must be set: every batch that will come is divisible. Other inputs of open size are
+ * sent whole to every core, which is always right (a batch that is not divisible would fail); the compiler spreads what
+ * it can from the rest. Adds the number of marked inputs to *count. */
 tare_status tare_tpu_shard_inputs(struct tare_model *model, const struct tare_tpu_placed *placed, size_t n_placed,
                                   int cores, bool open_divides, size_t *count);
 

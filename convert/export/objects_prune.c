@@ -37,6 +37,30 @@ static tare_status make_plain(Tensorflow__SavedObject *object, struct tare_arena
     return TARE_OK;
 }
 
+/* Python compiles a function by what its spec says, whatever the attributes of its graphs are. */
+static tare_status withdraw_jit(Tensorflow__FunctionSpec **spec, struct tare_arena *arena,
+                                const struct tare_concrete *concrete) {
+    Tensorflow__FunctionSpec *own;
+    if (!*spec || (*spec)->jit_compile != TENSORFLOW__FUNCTION_SPEC__JIT_COMPILE__ON || !concrete ||
+        !concrete->graph->must_not_jit)
+        return TARE_OK;
+    own = TARE_NEW(arena, Tensorflow__FunctionSpec);
+    if (!own) return TARE_NO_MEMORY;
+    *own = **spec;
+    own->jit_compile = TENSORFLOW__FUNCTION_SPEC__JIT_COMPILE__DEFAULT;
+    *spec = own;
+    return TARE_OK;
+}
+
+static tare_status prune_bare_function(Tensorflow__SavedObject *object, struct tare_arena *arena,
+                                       const struct tare_concrete *concrete) {
+    Tensorflow__SavedBareConcreteFunction *function = TARE_NEW(arena, Tensorflow__SavedBareConcreteFunction);
+    if (!function) return TARE_NO_MEMORY;
+    *function = *object->bare_concrete_function;
+    object->bare_concrete_function = function;
+    return withdraw_jit(&function->function_spec, arena, concrete);
+}
+
 static tare_status prune_function(Tensorflow__SavedObject *object, struct tare_arena *arena,
                                   const struct tare_model *model) {
     Tensorflow__SavedFunction *function = TARE_NEW(arena, Tensorflow__SavedFunction);
@@ -45,9 +69,11 @@ static tare_status prune_function(Tensorflow__SavedObject *object, struct tare_a
     *function = *object->function;
     function->concrete_functions = TARE_NEW_ARRAY(arena, char *, function->n_concrete_functions + 1);
     if (!function->concrete_functions) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < object->function->n_concrete_functions; i++)
-        if (find_concrete(model, object->function->concrete_functions[i]))
-            function->concrete_functions[kept++] = object->function->concrete_functions[i];
+    for (size_t i = 0; i < object->function->n_concrete_functions; i++) {
+        const struct tare_concrete *concrete = find_concrete(model, object->function->concrete_functions[i]);
+        if (concrete) function->concrete_functions[kept++] = object->function->concrete_functions[i];
+        TARE_TRY(withdraw_jit(&function->function_spec, arena, concrete));
+    }
     function->n_concrete_functions = kept;
     object->function = function;
     return kept ? TARE_OK : make_plain(object, arena);
@@ -109,6 +135,9 @@ static tare_status prune_object(Tensorflow__SavedObject **out, struct tare_arena
         break;
     case TENSORFLOW__SAVED_OBJECT__KIND_BARE_CONCRETE_FUNCTION:
         gone = !find_concrete(model, object->bare_concrete_function->concrete_function_name);
+        if (!gone)
+            TARE_TRY(prune_bare_function(object, arena,
+                                         find_concrete(model, object->bare_concrete_function->concrete_function_name)));
         break;
     case TENSORFLOW__SAVED_OBJECT__KIND_CAPTURED_TENSOR:
         gone = !find_concrete(model, object->captured_tensor->concrete_function);
