@@ -1,6 +1,7 @@
 /* Which nodes compute in bfloat16. */
 #include "tpu/bfloat16_internal.h"
 #include "interpreter/ops/builtin.h"
+#include "graph/calls.h"
 
 #include <string.h>
 
@@ -117,13 +118,15 @@ static enum tare_bf16_choice choose(const struct tare_bf16_job *job, const struc
 }
 
 tare_status tare_bf16_choose(struct tare_bf16_job *job) {
-    bool *exact;
+    bool *exact, *served = NULL;
     job->n_nodes = job->graph->n_nodes;
     job->choices = TARE_NEW_ARRAY(job->arena, enum tare_bf16_choice, job->n_nodes + 1);
     if (!job->choices) return TARE_NO_MEMORY;
+    if (job->graph == job->graph->model->main)
+        TARE_TRY(tare_model_served_nodes(&served, job->arena, job->graph->model));
     TARE_TRY(tare_bf16_mark_exact(&exact, job->arena, job->graph));
     for (size_t i = 0; i < job->n_nodes; i++) {
-        if (job->graph->nodes[i]->dead) continue;
+        if (job->graph->nodes[i]->dead || (served && !served[i])) continue;
         job->choices[i] = choose(job, job->graph->nodes[i]);
         if (exact[i] && (job->choices[i] == TARE_BF16_CONVERT || job->choices[i] == TARE_BF16_FLEXIBLE))
             job->choices[i] = TARE_BF16_KEEP;

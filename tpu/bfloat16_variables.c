@@ -281,10 +281,12 @@ static tare_status change_variable(struct tare_variable *variable, const struct 
 /* The read gives bfloat16, and its casts have nothing to cast any more. */
 static tare_status change_reads(struct sorter *s, const struct tare_bf16_job *job, size_t *count) {
     struct tare_graph *graph = job->graph;
+    bool *served = NULL; /* of the main graph: its saver and the initial values of variables are written anew */
+    if (graph == s->model->main) TARE_TRY(tare_model_served_nodes(&served, s->arena, s->model));
     for (size_t i = 0; i < graph->n_nodes; i++) {
         struct tare_node *node = graph->nodes[i];
-        if (node->dead || !is_read(node) || node->output_dtypes[0] != TARE_DT_FLOAT || !changes(s, node->inputs[0]))
-            continue;
+        if (node->dead || (served && !served[i])) continue;
+        if (!is_read(node) || node->output_dtypes[0] != TARE_DT_FLOAT || !changes(s, node->inputs[0])) continue;
         TARE_TRY(tare_node_set_type(node, "dtype", TARE_DT_BFLOAT16));
         tare_node_remove_attr(node, "_output_shapes");
         TARE_TRY(tare_node_resolve(node));

@@ -130,6 +130,32 @@ static void the_savers_function__is_not_converted_with_the_main_graph(void **sta
     tare_model_free(model);
 }
 
+/* Keras exports: the saver reads variables in the main graph and passes the values to a function, Keras 3 also assigns
+ * from such a read. With scope ALL the main graph is converted as well; only what signatures need is. */
+static void with_scope_all__the_savers_reads_stay_float32(void **state) {
+    struct tare_model *model = mini_model_new();
+    struct tare_edge handle = mini_variable(model, "v", third), saved;
+    struct tare_graph *graph = binary(model, "f", "Mul"), *save = tare_model_add_function(model, "traced_save");
+    struct tare_node *assign;
+    size_t changes = 0;
+    (void)state;
+    serve(model, graph, 1, &handle);
+    mini_return(save, "y", mini_node(save, "Neg", "neg", 1, mini_arg(save, "value", TARE_DT_FLOAT)));
+    saved = read(model->main, "v/Read/ReadVariableOp", handle);
+    mini_call(model->main, "StatefulPartitionedCall", "save_call", save, 1, saved);
+    assign = mini_open(model->main, "AssignVariableOp", "v/Assign", 2, handle,
+                       mini_node(model->main, "Relu", "initial", 1, saved));
+    mini_ok(tare_node_set_type(assign, "dtype", TARE_DT_FLOAT));
+    mini_ok(tare_node_resolve(assign));
+    mini_ok(tare_tpu_bfloat16(model, (struct tare_graph *[]){ graph, model->main }, 2, &defaults, &changes));
+    graph_check_dtypes(model);
+    assert_variable(model, 0, TARE_DT_BFLOAT16);
+    assert_int_equal(tare_edge_dtype(saved), TARE_DT_FLOAT);
+    assert_int_equal(save->args[0]->output_dtypes[0], TARE_DT_FLOAT);
+    assert_true(answer(model, 0, 2) == 2.0 * (double)tare_float_from_bfloat16(0x3eab));
+    tare_model_free(model);
+}
+
 static void an_op_of_the_filterlist__keeps_its_variable(void **state) {
     static const char *const ops[] = { "Mul" };
     const struct tare_bfloat16_options options = { .float_ops = ops, .n_float_ops = 1 };
@@ -257,6 +283,7 @@ int main(void) {
         cmocka_unit_test(read_as_float32_elsewhere__stays_float32),
         cmocka_unit_test(the_savers_read__does_not_count),
         cmocka_unit_test(the_savers_function__is_not_converted_with_the_main_graph),
+        cmocka_unit_test(with_scope_all__the_savers_reads_stay_float32),
         cmocka_unit_test(an_op_of_the_filterlist__keeps_its_variable),
         cmocka_unit_test(a_written_variable__stays_float32),
         cmocka_unit_test(a_read_that_is_returned__stays_float32),
