@@ -131,11 +131,12 @@ tare_status tare_model_convert(tare_model **out, char **report, const tare_model
     tare_public_begin();
     *out = NULL;
     if (report) *report = NULL;
-    if (flags & ~(unsigned)(TARE_ALLOW_INCOMPATIBLE | TARE_FIND_FUNCTIONS))
+    if (flags & ~(unsigned)(TARE_ALLOW_INCOMPATIBLE | TARE_FIND_FUNCTIONS | TARE_BFLOAT16_OUTPUTS))
         TARE_CHECK(TARE_FAIL(TARE_INVALID_ARGUMENT, "flags %#x are not known", flags));
     TARE_CHECK(tare_converter_options_parse(&converter, &arena, text, strlen(text)));
     converter.allow_incompatible = flags & TARE_ALLOW_INCOMPATIBLE;
     converter.automatic = flags & TARE_FIND_FUNCTIONS;
+    converter.rounds_outputs = flags & TARE_BFLOAT16_OUTPUTS;
     if (converter.automatic && converter.n_functions)
         TARE_CHECK(TARE_FAIL(TARE_INVALID_ARGUMENT,
                              "TARE_FIND_FUNCTIONS and tpu_functions in the options exclude each other"));

@@ -21,7 +21,7 @@
 struct convert_options {
     const char *input, *output, *text, *file, *report, *calibration;
     int functions;
-    bool dry_run, allow_incompatible, overwrite, quiet;
+    bool dry_run, allow_incompatible, bfloat16_outputs, overwrite, quiet;
     struct tare_option_list plugins;
 };
 
@@ -74,6 +74,10 @@ static const struct tare_option rows[] = {
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct convert_options, allow_incompatible),
       .help = "convert functions that the TPU compiler rejects, with a warning for each reason" },
+    { .name = "bfloat16-outputs",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct convert_options, bfloat16_outputs),
+      .help = "round final probabilities and their logits to bfloat16, too (default: float32)" },
     { .name = "overwrite",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct convert_options, overwrite),
@@ -216,6 +220,7 @@ static tare_status run(int argc, char *const *argv) {
     if (done) goto done;
     TARE_CHECK(read_options(&converter, &arena, &options));
     converter.allow_incompatible = options.allow_incompatible;
+    converter.rounds_outputs = options.bfloat16_outputs;
     converter.automatic = options.functions == 1;
     TARE_CHECK(check_usage(&options, &converter));
     progress = tare_progress_new(&(struct tare_progress_options){

@@ -35,6 +35,7 @@ struct tare_converter_options {
     bool io_shapes, bfloat16; /* states resolved with disable_default_optimizations */
     bool bfloat16_all;        /* scope ALL */
     bool skip_safety_checks;
+    bool rounds_outputs;          /* not in the message: final probabilities and logits are rounded to bfloat16, too */
     bool allow_incompatible;      /* not in the message: what a TPU would refuse is said, not refused */
     const char *const *float_ops; /* filterlist */
     size_t n_float_ops;

@@ -162,11 +162,16 @@ static tare_status to_bfloat16(struct tare_place *place, size_t *changes) {
         .skip_safety_checks = options->skip_safety_checks,
         .float_ops = options->float_ops,
         .n_float_ops = options->n_float_ops,
+        .rounds_outputs = options->rounds_outputs,
+        .kept = &place->out->kept,
         .forget = tare_pipeline_forget,
     };
     size_t count = place->n_functions;
     if (options->bfloat16_all) place->graphs[count++] = place->model->main;
-    return tare_tpu_bfloat16(place->model, place->graphs, count, &bfloat16, &changes[0]);
+    place->out->kept.arena = place->arena;
+    TARE_TRY(tare_tpu_bfloat16(place->model, place->graphs, count, &bfloat16, &changes[0]));
+    changes[1] += place->out->kept.count;
+    return TARE_OK;
 }
 
 static tare_status lower_transposed(struct tare_place *place, size_t *changes) {
@@ -258,7 +263,7 @@ const struct tare_place_pass tare_place_passes[] = {
     { "measure_memory", { NULL }, NULL, measure_memory },
     { "check_functions", { NULL }, NULL, check_functions },
     { "strip_asserts", { "strip_asserts", "strip_handle_identities" }, NULL, strip_asserts },
-    { "bfloat16", { "bfloat16" }, uses_bfloat16, to_bfloat16 },
+    { "bfloat16", { "bfloat16", "keep_float32" }, uses_bfloat16, to_bfloat16 },
     { "lower_transposed_conv", { "lower_transposed_conv" }, NULL, lower_transposed },
     { "place", { "place" }, NULL, place_functions },
     { "shard_inputs", { "shard_inputs" }, is_sharded, shard_inputs }, /* a vector could not be split */

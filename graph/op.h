@@ -23,6 +23,17 @@ enum tare_op_flag {
     TARE_OP_IN_PLACE = 1 << 5,    /* the kernel may write its output into input 0 */
     TARE_OP_WRITES = 1 << 6,      /* changes what later runs of the session see: variables, tables */
     TARE_OP_EPILOGUE = 1 << 7, /* the kernel may apply a bias, an addend and a ReLU clamp to output 0: tare_epilogue */
+
+    /* Which values may be rounded to bfloat16 (tpu/exact_values.h). */
+    TARE_OP_CREATE = 1 << 8,       /* creates elements without arithmetic on values: OneHot, ZerosLike */
+    TARE_OP_ARITHMETIC = 1 << 9,   /* +, -, *, /, rounding, extremes: what quantizing and dequantizing consist of */
+    TARE_OP_REDUCE = 1 << 10,      /* combines elements by sums, products or extremes: counts are made so */
+    TARE_OP_PRODUCT = 1 << 11,     /* sums of products: convolutions, matrix products */
+    TARE_OP_DISCRETE = 1 << 12,    /* a small change of an input can change the output by a step: comparisons, bins */
+    TARE_OP_RANK = 1 << 13,        /* orders the elements of an input: ArgMax, TopK; equal ones by their index */
+    TARE_OP_PROBABILITY = 1 << 14, /* maps logits to probabilities (or their logarithms) */
+    TARE_OP_SHAPE_ONLY = 1 << 15,  /* uses the shapes of its inputs, not their values */
+    TARE_OP_FLOAT32 = 1 << 16, /* keeps its dtype for other reasons than computing in it: bits, formats, positions */
 };
 
 /* What a quantizer may do with an op. */

@@ -150,38 +150,62 @@ static bool lists_may_change(const struct set *set) {
 
 /* ---- all of it ---- */
 
-static tare_status convert_signature(const struct tare_tpu_member *member) {
+static tare_status convert_signature(const struct tare_tpu_member *member, const struct tare_exact_values *exact) {
     struct tare_graph *graph = member->graph;
     if (member->is_entry) return TARE_OK;
     for (size_t i = 0; i < graph->n_args; i++) {
-        if (graph->args[i]->output_dtypes[0] != TARE_DT_FLOAT) continue;
-        TARE_TRY(tare_node_set_type(graph->args[i], "T", TARE_DT_BFLOAT16));
-        TARE_TRY(tare_node_resolve(graph->args[i]));
+        struct tare_node *arg = graph->args[i];
+        if (arg->output_dtypes[0] != TARE_DT_FLOAT || tare_exact_edge(exact, (struct tare_edge){ arg, 0 })) continue;
+        TARE_TRY(tare_node_set_type(arg, "T", TARE_DT_BFLOAT16));
+        TARE_TRY(tare_node_resolve(arg));
     }
     for (size_t i = 0; i < graph->n_returns; i++)
-        if (graph->returns[i].dtype == TARE_DT_FLOAT) graph->returns[i].dtype = TARE_DT_BFLOAT16;
+        if (graph->returns[i].dtype == TARE_DT_FLOAT && !tare_exact_return(exact, graph, i))
+            graph->returns[i].dtype = TARE_DT_BFLOAT16;
     return TARE_OK;
 }
 
-static tare_status convert_set(struct set *set, size_t *changes) {
-    struct tare_bf16_job *jobs = TARE_NEW_ARRAY(set->arena, struct tare_bf16_job, set->closure.count + 1);
-    bool lists = lists_may_change(set);
+static tare_status convert_members(struct set *set, const struct tare_exact_values *exact, size_t *changes) {
+    const size_t count = set->closure.count;
+    struct tare_bf16_job *jobs = TARE_NEW_ARRAY(set->arena, struct tare_bf16_job, count + 1);
+    const bool lists = lists_may_change(set) && !tare_exact_has_lists(exact);
     if (!jobs) return TARE_NO_MEMORY;
-    for (size_t m = 0; m < set->closure.count; m++) {
-        jobs[m] = (struct tare_bf16_job){
-            .arena = set->arena, .graph = set->closure.members[m].graph, .options = set->options, .lists = lists
-        };
-        tare_graph_sweep(jobs[m].graph);
+    for (size_t m = 0; m < count; m++) {
+        jobs[m] = (struct tare_bf16_job){ .arena = set->arena,
+                                          .graph = set->closure.members[m].graph,
+                                          .options = set->options,
+                                          .exact = exact,
+                                          .lists = lists };
         TARE_TRY(tare_bf16_choose(&jobs[m])); /* on the dtypes as they were */
     }
-    for (size_t m = 0; m < set->closure.count; m++)
-        TARE_TRY(convert_signature(&set->closure.members[m]));
-    for (size_t m = 0; m < set->closure.count; m++) {
+    for (size_t m = 0; m < count; m++)
+        TARE_TRY(convert_signature(&set->closure.members[m], exact));
+    for (size_t m = 0; m < count; m++) {
         const char *name = jobs[m].graph->name;
         TARE_TRY(tare_error_prefix(tare_bf16_rewrite(&jobs[m]), "%s", name[0] ? name : "main graph"));
         *changes += jobs[m].changes;
     }
-    return tare_bf16_variables(jobs, set->closure.count, set->model, set->options, changes);
+    return tare_bf16_variables(jobs, count, set->model, set->options, changes);
+}
+
+static tare_status convert_set(struct set *set, struct tare_graph *const *graphs, size_t n_graphs, size_t *changes) {
+    struct tare_graph **converted = TARE_NEW_ARRAY(set->arena, struct tare_graph *, set->closure.count + 1);
+    const struct tare_exact_options options = { .converted = converted,
+                                                .n_converted = set->closure.count,
+                                                .placed = graphs,
+                                                .n_placed = n_graphs,
+                                                .rounds_outputs = set->options->rounds_outputs };
+    struct tare_exact_values *exact = NULL;
+    tare_status status;
+    if (!converted) return TARE_NO_MEMORY;
+    for (size_t m = 0; m < set->closure.count; m++) {
+        converted[m] = set->closure.members[m].graph;
+        tare_graph_sweep(converted[m]);
+    }
+    TARE_TRY(tare_exact_values_find(&exact, set->arena, set->model, &options));
+    status = convert_members(set, exact, changes);
+    tare_exact_values_free(exact);
+    return status;
 }
 
 tare_status tare_tpu_bfloat16(struct tare_model *model, struct tare_graph *const *graphs, size_t n_graphs,
@@ -195,7 +219,7 @@ tare_status tare_tpu_bfloat16(struct tare_model *model, struct tare_graph *const
         TARE_CHECK(check_graph(set.closure.members[m].graph));
     TARE_CHECK(part_shared(&set));
     TARE_CHECK(part_promised(&set));
-    status = convert_set(&set, changes);
+    status = convert_set(&set, graphs, n_graphs, changes);
 done:
     tare_arena_free(&arena);
     return status;

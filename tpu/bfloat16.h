@@ -4,10 +4,25 @@
 
 #include "graph/model.h"
 
+/* A node, or an argument of a function (op "_Arg"), that stays float32 though its op has a bfloat16 form, and why. */
+struct tare_bf16_kept {
+    const char *function; /* "": the main graph */
+    const char *node, *op;
+    const char *reason; /* "becomes an integer (Cast 'x' in f)" */
+};
+
+struct tare_bf16_kept_list {
+    struct tare_arena *arena; /* of items and reasons */
+    struct tare_bf16_kept *items;
+    size_t count;
+};
+
 struct tare_bfloat16_options {
     bool skip_safety_checks;      /* a model that computes in bfloat16 already is taken, too */
     const char *const *float_ops; /* ops that stay in float32 (the filterlist); "tf." before a name is allowed */
     size_t n_float_ops;
+    bool rounds_outputs;              /* also final probabilities, their logits, and what ArgMax and TopK order */
+    struct tare_bf16_kept_list *kept; /* gets what stays float32 for the sake of exact values; NULL: not needed */
     /* Told of a variable's float32 value that is not needed any more: its pages may go. NULL: nobody is told. */
     void (*forget)(const struct tare_tensor *value);
 };
@@ -19,9 +34,10 @@ struct tare_bfloat16_options {
  * behind their reads.
  *
  * In float32 stay: ops whose definition allows no bfloat16, those of the filterlist, random and other stateful ops, the
- * statistics of FusedBatchNorm, and arithmetic that ends in integers or dequantizes integer products: rounding indices
- * or scales to 8 bits of precision would change results, not just their last digits. Constants are rounded to nearest
- * even; a finite constant stays finite.
+ * statistics of FusedBatchNorm, values that must stay exact (tpu/exact_values.h), also as arguments and returns of
+ * inner functions, and arithmetic that quantizes to 8 bits or dequantizes integer products: rounding indices or scales
+ * to 8 bits of precision would change results, not just their last digits. Constants are rounded to nearest even; a
+ * finite constant stays finite.
  *
  * Adds the number of nodes that changed to *changes. TARE_INVALID_ARGUMENT for bfloat16 in the input (unless
  * skip_safety_checks) and for unknown names in the filterlist. */

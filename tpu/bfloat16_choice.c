@@ -20,29 +20,26 @@ bool tare_bf16_is_filtered(const struct tare_bfloat16_options *options, const ch
 bool tare_bf16_follows(const struct tare_node *node) {
     static const char *const ops[] = {
         "PartitionedCall", "StatefulPartitionedCall", "If", "StatelessIf", "Case", "StatelessCase",
-        "While",           "StatelessWhile",          NULL
+        "While",           "StatelessWhile"
     };
-    return !node->def || tare_op_is_one_of(node->op, ops);
+    if (!node->def) return true;
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        if (strcmp(node->op, ops[i]) == 0) return true;
+    return false;
 }
 
-/* Ops that hold on to a dtype for other reasons than computing in it: bits, formats, values made for the outside. */
+static unsigned flags_of(const struct tare_node *node) {
+    return node->def->row ? node->def->row->flags : 0;
+}
+
+/* Ops whose dtype has other reasons than computing in it, and internal ops of the runtime. */
 static bool is_bound_to_float(const struct tare_node *node) {
-    static const char *const ops[] = {
-        "Placeholder",  "PlaceholderWithDefault", "Bitcast",   "Dequantize", "Range",     "LinSpace",
-        "ParseExample", "ParseExampleV2",         "DecodeRaw", "SaveV2",     "RestoreV2", NULL
-    };
-    return tare_op_is_one_of(node->op, ops) || begins_with(node->op, "Quantize") || begins_with(node->op, "Uniform") ||
-           begins_with(node->op, "FakeQuant") || begins_with(node->op, "_") || begins_with(node->op, "TPU");
+    return flags_of(node) & TARE_OP_FLOAT32 || begins_with(node->op, "_");
 }
 
-/* Moves or makes elements without arithmetic on them. */
+/* Moves or creates elements without arithmetic on them. */
 static bool is_flexible(const struct tare_node *node) {
-    static const char *const ops[] = { "Identity", "IdentityN",  "StopGradient", "Snapshot",    "Cast",
-                                       "Fill",     "ZerosLike",  "OnesLike",     "OneHot",      "Reshape",
-                                       "Squeeze",  "ExpandDims", "Transpose",    "Pack",        "Unpack",
-                                       "ConcatV2", "Slice",      "StridedSlice", "EnsureShape", "Reverse",
-                                       NULL };
-    return (node->def->row && node->def->row->flags & TARE_OP_MOVE) || tare_op_is_one_of(node->op, ops);
+    return flags_of(node) & (TARE_OP_MOVE | TARE_OP_CREATE) || strcmp(node->op, "Cast") == 0;
 }
 
 static bool allows_bfloat16(const struct tare_op_attr *attr) {
@@ -117,19 +114,49 @@ static enum tare_bf16_choice choose(const struct tare_bf16_job *job, const struc
     return is_flexible(node) ? TARE_BF16_FLEXIBLE : TARE_BF16_CONVERT;
 }
 
+/* Lists a node that would compute in bfloat16 otherwise. */
+static tare_status list_kept(const struct tare_bf16_job *job, const struct tare_node *node, const char *reason) {
+    struct tare_bf16_kept_list *list = job->options->kept;
+    struct tare_bf16_kept *grown;
+    if (!list) return TARE_OK;
+    grown = tare_arena_extend(list->arena, list->items, list->count, 1, sizeof *grown);
+    reason = tare_arena_strdup(list->arena, reason);
+    if (!grown || !reason) return TARE_NO_MEMORY;
+    grown[list->count++] = (struct tare_bf16_kept){ job->graph->name, node->name, node->op, reason };
+    list->items = grown;
+    return TARE_OK;
+}
+
+static tare_status list_kept_inputs(const struct tare_bf16_job *job) {
+    for (size_t i = 0; i < job->graph->n_args; i++) {
+        struct tare_node *arg = job->graph->args[i];
+        const char *reason = tare_exact_edge(job->exact, (struct tare_edge){ arg, 0 });
+        if (reason && arg->output_dtypes[0] == TARE_DT_FLOAT) TARE_TRY(list_kept(job, arg, reason));
+    }
+    return TARE_OK;
+}
+
+static tare_status choose_node(struct tare_bf16_job *job, struct tare_node *node, bool is_exact) {
+    enum tare_bf16_choice *choice = &job->choices[node->position];
+    const char *reason = tare_exact_node(job->exact, node);
+    *choice = choose(job, node);
+    if (*choice != TARE_BF16_CONVERT && *choice != TARE_BF16_FLEXIBLE) return TARE_OK;
+    if (!reason && !is_exact) return TARE_OK;
+    *choice = TARE_BF16_KEEP;
+    return list_kept(job, node, reason ? reason : "scales or rounds quantized values");
+}
+
 tare_status tare_bf16_choose(struct tare_bf16_job *job) {
+    const struct tare_model *model = job->graph->model;
     bool *exact, *served = NULL;
     job->n_nodes = job->graph->n_nodes;
     job->choices = TARE_NEW_ARRAY(job->arena, enum tare_bf16_choice, job->n_nodes + 1);
     if (!job->choices) return TARE_NO_MEMORY;
-    if (job->graph == job->graph->model->main)
-        TARE_TRY(tare_model_served_nodes(&served, job->arena, job->graph->model));
+    if (job->graph == model->main) TARE_TRY(tare_model_served_nodes(&served, job->arena, model));
     TARE_TRY(tare_bf16_mark_exact(&exact, job->arena, job->graph));
-    for (size_t i = 0; i < job->n_nodes; i++) {
-        if (job->graph->nodes[i]->dead || (served && !served[i])) continue;
-        job->choices[i] = choose(job, job->graph->nodes[i]);
-        if (exact[i] && (job->choices[i] == TARE_BF16_CONVERT || job->choices[i] == TARE_BF16_FLEXIBLE))
-            job->choices[i] = TARE_BF16_KEEP;
-    }
+    TARE_TRY(list_kept_inputs(job));
+    for (size_t i = 0; i < job->n_nodes; i++)
+        if (!job->graph->nodes[i]->dead && (!served || served[i]))
+            TARE_TRY(choose_node(job, job->graph->nodes[i], exact[i]));
     return TARE_OK;
 }

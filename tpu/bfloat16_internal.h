@@ -4,6 +4,7 @@
 
 #include "graph/op.h"
 #include "tpu/bfloat16.h"
+#include "tpu/exact_values.h"
 
 /* How a node takes part. */
 enum tare_bf16_choice {
@@ -19,6 +20,7 @@ struct tare_bf16_job {
     struct tare_arena *arena;
     struct tare_graph *graph;
     const struct tare_bfloat16_options *options;
+    const struct tare_exact_values *exact;
     bool lists;     /* elements of TensorLists become bfloat16 */
     size_t n_nodes; /* nodes that were there before the pass: the arrays below are of these */
     enum tare_bf16_choice *choices;

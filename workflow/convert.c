@@ -164,6 +164,23 @@ static void tell_findings(const struct tare_log *log, const struct tare_conversi
     }
 }
 
+/* One line a reason, with the number of nodes behind it. */
+static void tell_float32(const struct tare_log *log, const struct tare_bf16_kept_list *kept) {
+    for (size_t i = 0; i < kept->count; i++) {
+        const char *reason = kept->items[i].reason;
+        size_t nodes = 0;
+        bool known = false;
+        for (size_t k = 0; k < kept->count; k++) {
+            const bool same = strcmp(kept->items[k].reason, reason) == 0;
+            known |= same && k < i;
+            nodes += same;
+        }
+        if (!known)
+            tare_note(log, "%zu node%s stay%s float32: the value %s", nodes, nodes == 1 ? "" : "s",
+                      nodes == 1 ? "s" : "", reason);
+    }
+}
+
 static void tell_notes(const struct tare_log *log, const struct tare_conversion *conversion) {
     const struct tare_tpu_converted *existing = &conversion->existing;
     if (existing->tpu_calls)
@@ -176,6 +193,7 @@ static void tell_notes(const struct tare_log *log, const struct tare_conversion 
         tare_note(log, "function %s (%s) %s%s", composite->function, composite->implements,
                   composite->reason ? "stays composite: " : "was fused", composite->reason ? composite->reason : "");
     }
+    tell_float32(log, &conversion->kept);
     for (size_t i = 0; i < conversion->batching.n_notes; i++)
         tare_note(log, "%s", conversion->batching.notes[i]);
     for (size_t i = 0; i < conversion->n_advice; i++)

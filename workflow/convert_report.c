@@ -113,6 +113,16 @@ static json_t *findings_json(const struct tare_conversion *conversion) {
     return findings;
 }
 
+static json_t *float32_json(const struct tare_conversion *conversion) {
+    json_t *kept = json_array();
+    for (size_t i = 0; i < conversion->kept.count; i++) {
+        const struct tare_bf16_kept *item = &conversion->kept.items[i];
+        json_array_append_new(kept, json_pack("{s:s, s:s, s:s, s:s}", "function", item->function, "node", item->node,
+                                              "op", item->op, "reason", item->reason));
+    }
+    return kept;
+}
+
 static json_t *composites_json(const struct tare_conversion *conversion) {
     json_t *composites = json_array();
     for (size_t i = 0; i < conversion->composites.count; i++) {
@@ -128,13 +138,14 @@ tare_status tare_convert_report_json(char **text, const struct tare_conversion *
                                      const struct tare_converter_options *options,
                                      const struct tare_pass_count *prepared) {
     const struct tare_cost_report *cost = &conversion->cost;
-    json_t *root = json_pack(
-        "{s:I, s:I, s:I, s:I, s:o, s:o, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o}", "total_cost", (json_int_t)cost->total,
-        "cpu_cost", (json_int_t)cost->cpu, "tpu_cost", (json_int_t)cost->tpu, "full_batch",
-        (json_int_t)conversion->full.batch, "functions", functions_json(conversion), "ops", ops_json(cost), "hbm",
-        "before", memory_json(&conversion->before), "after", memory_json(&conversion->after), "chips",
-        chips_json(conversion), "batching", batches_json(options), "passes", passes_json(conversion, prepared),
-        "findings", findings_json(conversion), "composites", composites_json(conversion));
+    json_t *root =
+        json_pack("{s:I, s:I, s:I, s:I, s:o, s:o, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:o}", "total_cost",
+                  (json_int_t)cost->total, "cpu_cost", (json_int_t)cost->cpu, "tpu_cost", (json_int_t)cost->tpu,
+                  "full_batch", (json_int_t)conversion->full.batch, "functions", functions_json(conversion), "ops",
+                  ops_json(cost), "hbm", "before", memory_json(&conversion->before), "after",
+                  memory_json(&conversion->after), "chips", chips_json(conversion), "batching", batches_json(options),
+                  "passes", passes_json(conversion, prepared), "findings", findings_json(conversion), "composites",
+                  composites_json(conversion), "float32", float32_json(conversion));
     *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
     json_decref(root);
     return *text ? TARE_OK : TARE_NO_MEMORY;

@@ -11,6 +11,7 @@ extern "C" {
 enum tare_convert_flags {
     TARE_ALLOW_INCOMPATIBLE = 1, /* convert functions that a TPU cannot compile, with a warning for each reason */
     TARE_FIND_FUNCTIONS = 2,     /* choose the TPU functions automatically; the options must not name any */
+    TARE_BFLOAT16_OUTPUTS = 4,   /* round final probabilities and their logits to bfloat16, too */
 };
 
 /* `converter_options`: the ConverterOptions message in text format (docs/converter.md), as `tare convert

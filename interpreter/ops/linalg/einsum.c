@@ -469,6 +469,7 @@ const struct tare_op tare_ops_einsum[] = {
       .prepare = prepare_einsum,
       .release = release_einsum,
       .reference = reference_einsum,
+      .flags = TARE_OP_PRODUCT,
       .quant = TARE_QUANT_WEIGHTED },
     { .name = "XlaEinsum",
       .inputs = "a: T, b: T",

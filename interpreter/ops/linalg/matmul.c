@@ -218,7 +218,7 @@ static tare_status reference_matmul(struct tare_kernel *kernel) {
     {                                                                                                                  \
         .name = op, .inputs = a, .outputs = b, .attrs = c list, .infer = infer_matmul, .run = run_matmul,              \
         .prepare = prepare_matmul, .release = release_matmul, .reference = reference_matmul, .cost = cost_matmul,      \
-        .aux = &kind, .flags = TARE_OP_EPILOGUE, .quant = TARE_QUANT_WEIGHTED                                          \
+        .aux = &kind, .flags = TARE_OP_EPILOGUE | TARE_OP_PRODUCT, .quant = TARE_QUANT_WEIGHTED                        \
     }
 #define SPARSE_TYPES                                                                                                   \
     "a_is_sparse: bool = false; b_is_sparse: bool = false; Ta: {float, bfloat16} = DT_FLOAT; Tb: {float, bfloat16} = " \

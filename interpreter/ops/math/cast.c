@@ -300,6 +300,6 @@ const struct tare_op tare_ops_cast[] = {
       .attrs = "T: " BITCAST_TYPES "; type: " BITCAST_TYPES,
       .infer = infer_bitcast,
       .run = run_bitcast,
-      .flags = TARE_OP_MOVE },
+      .flags = TARE_OP_MOVE | TARE_OP_FLOAT32 | TARE_OP_DISCRETE },
     { 0 },
 };

@@ -139,13 +139,14 @@ static tare_status run_approximate(struct tare_kernel *kernel) {
 #define ORDER_ROW(op_name, table)                                                                                      \
     {                                                                                                                  \
         .name = op_name, .inputs = "x: T, y: T", .outputs = "z: bool", .attrs = "T: {" REALS "}",                      \
-        .infer = tare_infer_broadcast, .run = run_comparison, .aux = &table, .flags = TARE_OP_ELEMENTWISE              \
+        .infer = tare_infer_broadcast, .run = run_comparison, .aux = &table,                                           \
+        .flags = TARE_OP_ELEMENTWISE | TARE_OP_DISCRETE                                                                \
     }
 #define EQUALITY_ROW(op_name, table)                                                                                   \
     {                                                                                                                  \
         .name = op_name, .inputs = "x: T, y: T", .outputs = "z: bool",                                                 \
         .attrs = "T: type; incompatible_shape_error: bool = true", .infer = infer_equality, .run = run_equality,       \
-        .aux = &table, .flags = TARE_OP_ELEMENTWISE                                                                    \
+        .aux = &table, .flags = TARE_OP_ELEMENTWISE | TARE_OP_DISCRETE                                                 \
     }
 #define LOGIC_ROW(op_name, table)                                                                                      \
     {                                                                                                                  \
@@ -168,6 +169,6 @@ const struct tare_op tare_ops_compare[] = {
       .attrs = "T: numbertype; tolerance: float = 0.00001",
       .infer = tare_infer_broadcast,
       .run = run_approximate,
-      .flags = TARE_OP_ELEMENTWISE },
+      .flags = TARE_OP_ELEMENTWISE | TARE_OP_DISCRETE },
     { 0 },
 };

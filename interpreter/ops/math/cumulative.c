@@ -127,7 +127,7 @@ static tare_status run_cumulative(struct tare_kernel *kernel) {
 #define ROW(op_name, table, types)                                                                                     \
     {                                                                                                                  \
         .name = op_name, .inputs = "x: T, axis: Tidx", .outputs = "out: T", .attrs = ATTRS(types),                     \
-        .infer = infer_cumulative, .run = run_cumulative, .aux = &table                                                \
+        .infer = infer_cumulative, .run = run_cumulative, .aux = &table, .flags = TARE_OP_REDUCE                       \
     }
 
 const struct tare_op tare_ops_cumulative[] = {

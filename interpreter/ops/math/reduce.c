@@ -294,7 +294,8 @@ static const struct reduce sum_op = { SUM }, mean_op = { MEAN }, norm_op = { NOR
 #define ROW(op_name, table, types)                                                                                     \
     {                                                                                                                  \
         .name = op_name, .inputs = "input: T, reduction_indices: Tidx", .outputs = "output: T",                        \
-        .attrs = AXES "T: " types "; " INDEX, .infer = tare_axes_infer, .run = run_reduce, .aux = &table               \
+        .attrs = AXES "T: " types "; " INDEX, .infer = tare_axes_infer, .run = run_reduce, .aux = &table,              \
+        .flags = TARE_OP_REDUCE                                                                                        \
     }
 #define BOOL_ROW(op_name, table)                                                                                       \
     {                                                                                                                  \

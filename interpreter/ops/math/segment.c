@@ -259,14 +259,15 @@ static const struct segment_op sum_op = { SEGMENT_SUM }, mean_op = { SEGMENT_MEA
 #define SORTED(op_name, table, types)                                                                                  \
     {                                                                                                                  \
         .name = op_name, .inputs = "data: T, segment_ids: Tindices", .outputs = "output: T",                           \
-        .attrs = "T: " types "; Tindices: {int32, int64}", .infer = infer_sorted, .run = run_sorted, .aux = &table     \
+        .attrs = "T: " types "; Tindices: {int32, int64}", .infer = infer_sorted, .run = run_sorted, .aux = &table,    \
+        .flags = TARE_OP_REDUCE                                                                                        \
     }
 #define UNSORTED(op_name, table, types, indices)                                                                       \
     {                                                                                                                  \
         .name = op_name, .inputs = "data: T, segment_ids: Tindices, num_segments: Tnumsegments",                       \
         .outputs = "output: T",                                                                                        \
         .attrs = "T: " types "; Tindices: " indices "; Tnumsegments: {int32, int64} = DT_INT32",                       \
-        .infer = infer_unsorted, .run = run_unsorted, .aux = &table                                                    \
+        .infer = infer_unsorted, .run = run_unsorted, .aux = &table, .flags = TARE_OP_REDUCE                           \
     }
 
 const struct tare_op tare_ops_segment[] = {

@@ -201,6 +201,6 @@ const struct tare_op tare_ops_select[] = {
       .attrs = "T: numbertype",
       .infer = infer_clip,
       .run = run_clip,
-      .flags = TARE_OP_ELEMENTWISE | TARE_OP_IN_PLACE },
+      .flags = TARE_OP_ELEMENTWISE | TARE_OP_IN_PLACE | TARE_OP_ARITHMETIC },
     { 0 },
 };

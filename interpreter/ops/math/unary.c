@@ -190,16 +190,19 @@ IN_DOUBLE(digamma, tare_digamma)
 
 #define FLOATS "bfloat16, half, float, double"
 #define FLAGS TARE_OP_ELEMENTWISE | TARE_OP_IN_PLACE
-#define ROW(op_name, table, types)                                                                                     \
+#define ROW_WITH(op_name, table, types, more)                                                                          \
     {                                                                                                                  \
         .name = op_name, .inputs = "x: T", .outputs = "y: T", .attrs = "T: {" types "}", .infer = tare_infer_same,     \
-        .run = run_plain, .aux = &table, .flags = FLAGS                                                                \
+        .run = run_plain, .aux = &table, .flags = FLAGS | (more)                                                       \
     }
-#define FAST_ROW(op_name, table, types)                                                                                \
+#define ROW(op_name, table, types) ROW_WITH(op_name, table, types, 0)
+#define ARITHMETIC_ROW(op_name, table, types) ROW_WITH(op_name, table, types, TARE_OP_ARITHMETIC)
+#define FAST_ROW_WITH(op_name, table, types, more)                                                                     \
     {                                                                                                                  \
         .name = op_name, .inputs = "x: T", .outputs = "y: T", .attrs = "T: {" types "}", .infer = tare_infer_same,     \
-        .run = run_fast, .reference = run_plain, .aux = &table, .flags = FLAGS                                         \
+        .run = run_fast, .reference = run_plain, .aux = &table, .flags = FLAGS | (more)                                \
     }
+#define FAST_ROW(op_name, table, types) FAST_ROW_WITH(op_name, table, types, 0)
 #define TEST_ROW(op_name, table)                                                                                       \
     {                                                                                                                  \
         .name = op_name, .inputs = "x: T", .outputs = "y: bool", .attrs = "T: {" FLOATS "}", .infer = tare_infer_same, \
@@ -207,9 +210,9 @@ IN_DOUBLE(digamma, tare_digamma)
     }
 
 const struct tare_op tare_ops_unary[] = {
-    ROW("Abs", abs_op, FLOATS ", int8, int16, int32, int64"),
-    ROW("Neg", neg_op, FLOATS ", int8, int16, int32, int64, complex64, complex128"),
-    ROW("Sign", sign_op, FLOATS ", int8, int16, int32, int64, complex64, complex128"),
+    ARITHMETIC_ROW("Abs", abs_op, FLOATS ", int8, int16, int32, int64"),
+    ARITHMETIC_ROW("Neg", neg_op, FLOATS ", int8, int16, int32, int64, complex64, complex128"),
+    ARITHMETIC_ROW("Sign", sign_op, FLOATS ", int8, int16, int32, int64, complex64, complex128"),
     ROW("Square", square_op,
         FLOATS ", int8, int16, int32, int64, uint8, uint16, uint32, uint64, complex64, complex128"),
     ROW("Sqrt", sqrt_op, FLOATS ", complex64, complex128"),
@@ -232,10 +235,10 @@ const struct tare_op tare_ops_unary[] = {
       .run = run_plain,
       .aux = &not_op,
       .flags = FLAGS },
-    ROW("Floor", floor_op, FLOATS),
-    ROW("Ceil", ceil_op, FLOATS),
-    ROW("Rint", rint_op, FLOATS),
-    ROW("Round", round_op, FLOATS ", int8, int16, int32, int64, complex64, complex128"),
+    ARITHMETIC_ROW("Floor", floor_op, FLOATS),
+    ARITHMETIC_ROW("Ceil", ceil_op, FLOATS),
+    ARITHMETIC_ROW("Rint", rint_op, FLOATS),
+    ARITHMETIC_ROW("Round", round_op, FLOATS ", int8, int16, int32, int64, complex64, complex128"),
     TEST_ROW("IsNan", is_nan_op),
     TEST_ROW("IsInf", is_inf_op),
     TEST_ROW("IsFinite", is_finite_op),
@@ -255,7 +258,7 @@ const struct tare_op tare_ops_unary[] = {
     ROW("Asinh", asinh_op, FLOATS ", complex64, complex128"),
     ROW("Acosh", acosh_op, FLOATS ", complex64, complex128"),
     ROW("Atanh", atanh_op, FLOATS ", complex64, complex128"),
-    FAST_ROW("Sigmoid", sigmoid_op, FLOATS ", complex64, complex128"),
+    FAST_ROW_WITH("Sigmoid", sigmoid_op, FLOATS ", complex64, complex128", TARE_OP_PROBABILITY),
     FAST_ROW("Erf", erf_op, FLOATS),
     ROW("Erfc", erfc_op, FLOATS),
     ROW("Erfinv", erfinv_op, FLOATS),

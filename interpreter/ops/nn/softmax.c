@@ -134,7 +134,7 @@ const struct tare_op tare_ops_softmax[] = {
       .run = run_softmax,
       .reference = reference_softmax,
       .aux = &softmax_op,
-      .flags = TARE_OP_IN_PLACE },
+      .flags = TARE_OP_IN_PLACE | TARE_OP_PROBABILITY },
     { .name = "LogSoftmax",
       .inputs = "logits: T",
       .outputs = "logsoftmax: T",
@@ -143,6 +143,6 @@ const struct tare_op tare_ops_softmax[] = {
       .run = run_softmax,
       .reference = reference_softmax,
       .aux = &log_softmax_op,
-      .flags = TARE_OP_IN_PLACE },
+      .flags = TARE_OP_IN_PLACE | TARE_OP_PROBABILITY },
     { 0 },
 };

@@ -244,7 +244,8 @@ const struct tare_op tare_ops_legacy_products[] = {
       .attrs = "T1: " QUANTIZED "; T2: " QUANTIZED "; Toutput: " QUANTIZED " = DT_QINT32; transpose_a: bool = false; "
                "transpose_b: bool = false; Tactivation: " QUANTIZED " = DT_QUINT8",
       .infer = infer_matmul,
-      .run = run_matmul },
+      .run = run_matmul,
+      .flags = TARE_OP_PRODUCT },
     { .name = "QuantizedConv2D",
       .inputs = "input: Tinput, filter: Tfilter, min_input: float, max_input: float, min_filter: float, max_filter: "
                 "float",
@@ -253,7 +254,8 @@ const struct tare_op tare_ops_legacy_products[] = {
           "Tinput: " QUANTIZED "; Tfilter: " QUANTIZED "; out_type: " QUANTIZED " = DT_QINT32; strides: list(int); "
           "padding: {'SAME', 'VALID'}; dilations: list(int) = [1, 1, 1, 1]",
       .infer = infer_conv,
-      .run = run_conv },
+      .run = run_conv,
+      .flags = TARE_OP_PRODUCT },
     POOL("QuantizedMaxPool", run_max_pool),
     POOL("QuantizedAvgPool", run_average_pool),
     { 0 },

@@ -1,0 +1,277 @@
+/* Which float values stay float32 because they become integers, are compared with integers, are ordered, or are final
+ * probabilities; followed through arithmetic, calls, branches and loops. */
+#include "interpreter/session.h"
+#include "support/graph_check.h"
+#include "support/mini_model.h"
+#include "tpu/bfloat16.h"
+
+#include <string.h>
+
+static struct tare_bf16_kept_list kept;
+
+static void convert_with(struct tare_model *model, struct tare_graph *graph, bool rounds_outputs) {
+    size_t changes = 0;
+    kept = (struct tare_bf16_kept_list){ .arena = &model->arena };
+    const struct tare_bfloat16_options options = { .rounds_outputs = rounds_outputs, .kept = &kept };
+    mini_ok(tare_tpu_bfloat16(model, &graph, 1, &options, &changes));
+    graph_check_dtypes(model);
+}
+
+static void convert(struct tare_model *model, struct tare_graph *graph) {
+    convert_with(model, graph, false);
+}
+
+static const char *reason_of(const char *node) {
+    for (size_t i = 0; i < kept.count; i++)
+        if (strcmp(kept.items[i].node, node) == 0) return kept.items[i].reason;
+    return "";
+}
+
+static void assert_dtype(const struct tare_graph *graph, const char *name, int dtype) {
+    const struct tare_edge edge = { graph_node(graph, name), 0 };
+    if (tare_edge_dtype(edge) != dtype)
+        fail_msg("%s is %s (expected %s)", name, tare_dtype_name(tare_edge_dtype(edge)), tare_dtype_name(dtype));
+}
+
+static struct tare_edge cast(struct tare_graph *graph, const char *name, struct tare_edge x, int dtype) {
+    struct tare_node *node = mini_open(graph, "Cast", name, 1, x);
+    mini_ok(tare_node_set_type(node, "DstT", dtype));
+    mini_ok(tare_node_set_type(node, "SrcT", tare_edge_dtype(x)));
+    return mini_done(node);
+}
+
+/* table[cast(inner(ids))], with inner(x) = max(x, 0) + 1 as a function of its own: a text model with float ids. */
+static struct tare_graph *text_model(struct tare_model *model) {
+    struct tare_graph *inner = tare_model_add_function(model, "inner"), *f = tare_model_add_function(model, "f");
+    struct tare_edge x = mini_arg(inner, "x", TARE_DT_FLOAT), ids, y;
+    struct tare_shape shape = tare_shape_make(1, 4096);
+    struct tare_tensor table;
+    struct tare_node *gather;
+    mini_return(inner, "y",
+                mini_node(inner, "AddV2", "add", 2,
+                          mini_node(inner, "Maximum", "clip", 2, x, mini_float(inner, "zero", 0)),
+                          mini_float(inner, "one", 1)));
+    ids = cast(f, "ids", mini_call(f, "PartitionedCall", "call", inner, 1, mini_arg(f, "x", TARE_DT_FLOAT)),
+               TARE_DT_INT32);
+    mini_ok(tare_tensor_new(&table, TARE_DT_FLOAT, &shape));
+    for (int i = 0; i < 4096; i++)
+        TARE_DATA(float, &table)[i] = (float)(i % 128); /* exact in bfloat16 */
+    gather = mini_open(f, "GatherV2", "gather", 3, (struct tare_edge){ tare_graph_add_const(f, "table", &table), 0 },
+                       ids, mini_int(f, "axis", 0));
+    tare_tensor_reset(&table);
+    mini_ok(tare_node_set_type(gather, "Tparams", TARE_DT_FLOAT));
+    mini_ok(tare_node_set_type(gather, "Tindices", TARE_DT_INT32));
+    mini_ok(tare_node_set_type(gather, "Taxis", TARE_DT_INT32));
+    y = mini_node(f, "Mul", "mul", 2, mini_done(gather), mini_float(f, "two", 2));
+    mini_return(f, "y", y);
+    return f;
+}
+
+static void identifiers_that_arrive_as_floats__read_the_right_row(void **state) {
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *f = text_model(model), *inner;
+    struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
+    struct tare_edge y = mini_call(model->main, "PartitionedCall", "serve", f, 1, x);
+    struct tare_session *session;
+    (void)state;
+    convert(model, f);
+    inner = tare_node_function(graph_node(f, "call"), "f");
+    assert_int_equal(inner->args[0]->output_dtypes[0], TARE_DT_FLOAT);
+    assert_int_equal(inner->returns[0].dtype, TARE_DT_FLOAT);
+    assert_dtype(inner, "add", TARE_DT_FLOAT);
+    assert_dtype(f, "mul", TARE_DT_BFLOAT16); /* what was read may be rounded */
+    assert_string_equal(reason_of("x"), "becomes an integer (Cast 'ids' in f)");
+    session = mini_session(model);
+    assert_true(mini_number(session, x, 1000, y) == 2.0 * (1001 % 128)); /* 1001 is 1000 in bfloat16 */
+    tare_session_free(session);
+    tare_model_free(model);
+}
+
+/* for i in 3: x += step, with x as index afterwards: argument, return and output of the loop stay float32; the other
+ * loop variable does not. */
+static void a_loop_variable_that_becomes_an_index__stays_float32(void **state) {
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "f"),
+                      *condition = tare_model_add_function(model, "condition"),
+                      *body = tare_model_add_function(model, "body");
+    struct tare_edge in[3], loop;
+    struct tare_node *node;
+    (void)state;
+    for (int g = 0; g < 2; g++) {
+        struct tare_graph *graph = g ? body : condition;
+        in[0] = mini_arg(graph, "i", TARE_DT_INT32);
+        in[1] = mini_arg(graph, "position", TARE_DT_FLOAT);
+        in[2] = mini_arg(graph, "state", TARE_DT_FLOAT);
+        if (g) break;
+        mini_return(graph, "go", mini_node(graph, "Less", "less", 2, in[0], mini_int(graph, "three", 3)));
+    }
+    mini_return(body, "i", mini_node(body, "AddV2", "next", 2, in[0], mini_int(body, "one", 1)));
+    mini_return(body, "position", mini_node(body, "AddV2", "step", 2, in[1], mini_float(body, "width", 257)));
+    mini_return(body, "state", mini_node(body, "Tanh", "tanh", 1, in[2]));
+    node = mini_open(f, "StatelessWhile", "loop", 3, mini_int(f, "start", 0), mini_arg(f, "position", TARE_DT_FLOAT),
+                     mini_arg(f, "state", TARE_DT_FLOAT));
+    mini_ok(tare_node_set_func(node, "cond", "condition"));
+    mini_ok(tare_node_set_func(node, "body", "body"));
+    mini_ok(tare_node_set_type_list(node, "T", (int[]){ TARE_DT_INT32, TARE_DT_FLOAT, TARE_DT_FLOAT }, 3));
+    loop = mini_done(node);
+    mini_return(f, "index", cast(f, "index", mini_output(loop, 1), TARE_DT_INT64));
+    mini_return(f, "state", mini_output(loop, 2));
+    mini_call(model->main, "PartitionedCall", "serve", f, 2, mini_placeholder(model->main, "p", TARE_DT_FLOAT),
+              mini_placeholder(model->main, "s", TARE_DT_FLOAT));
+    convert(model, f);
+    assert_int_equal(body->args[1]->output_dtypes[0], TARE_DT_FLOAT);
+    assert_int_equal(condition->args[1]->output_dtypes[0], TARE_DT_FLOAT);
+    assert_int_equal(body->returns[1].dtype, TARE_DT_FLOAT);
+    assert_dtype(body, "step", TARE_DT_FLOAT);
+    assert_int_equal(body->args[2]->output_dtypes[0], TARE_DT_BFLOAT16);
+    assert_dtype(body, "tanh", TARE_DT_BFLOAT16);
+    tare_model_free(model);
+}
+
+static void both_branches__keep_what_one_turns_into_an_index(void **state) {
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "f"), *yes = tare_model_add_function(model, "yes"),
+                      *no = tare_model_add_function(model, "no");
+    struct tare_node *node;
+    struct tare_edge x;
+    (void)state;
+    mini_return(yes, "y",
+                cast(yes, "index", mini_node(yes, "Neg", "neg", 1, mini_arg(yes, "x", TARE_DT_FLOAT)), TARE_DT_INT32));
+    x = mini_arg(no, "x", TARE_DT_FLOAT);
+    mini_return(no, "y", mini_int(no, "seven", 7));
+    x = mini_node(f, "Mul", "scaled", 2, mini_arg(f, "x", TARE_DT_FLOAT), mini_float(f, "size", 1000));
+    node = mini_open(f, "StatelessIf", "if", 2, mini_bool(f, "which", true), x);
+    mini_ok(tare_node_set_type(node, "Tcond", TARE_DT_BOOL));
+    mini_ok(tare_node_set_type_list(node, "Tin", (int[]){ TARE_DT_FLOAT }, 1));
+    mini_ok(tare_node_set_type_list(node, "Tout", (int[]){ TARE_DT_INT32 }, 1));
+    mini_ok(tare_node_set_func(node, "then_branch", "yes"));
+    mini_ok(tare_node_set_func(node, "else_branch", "no"));
+    mini_return(f, "y", mini_done(node));
+    mini_call(model->main, "PartitionedCall", "serve", f, 1, mini_placeholder(model->main, "x", TARE_DT_FLOAT));
+    convert(model, f);
+    assert_int_equal(yes->args[0]->output_dtypes[0], TARE_DT_FLOAT);
+    assert_int_equal(no->args[0]->output_dtypes[0], TARE_DT_FLOAT);
+    assert_dtype(f, "scaled", TARE_DT_FLOAT);
+    tare_model_free(model);
+}
+
+static void comparisons_with_integers__take_inputs_exactly(void **state) {
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "f");
+    struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT), y = mini_arg(f, "y", TARE_DT_FLOAT), product;
+    (void)state;
+    mini_return(f, "known",
+                mini_node(f, "Equal", "equal", 2, mini_node(f, "Abs", "abs", 1, x), mini_float(f, "id", 300)));
+    mini_return(f, "positive",
+                mini_node(f, "Greater", "sign", 2, mini_node(f, "Neg", "neg", 1, y),
+                          mini_float(f, "zero", 0))); /* rounding keeps the sign */
+    product = mini_node(f, "MatMul", "product", 2, mini_arg(f, "a", TARE_DT_FLOAT), mini_arg(f, "b", TARE_DT_FLOAT));
+    mini_return(f, "above", mini_node(f, "Less", "threshold", 2, product, mini_float(f, "three", 3)));
+    convert(model, f);
+    assert_dtype(f, "abs", TARE_DT_FLOAT);
+    assert_dtype(f, "neg", TARE_DT_BFLOAT16);
+    assert_dtype(f, "product", TARE_DT_BFLOAT16); /* a threshold of activations */
+    assert_string_equal(reason_of("abs"), "is compared with integers (Equal 'equal' in f)");
+    tare_model_free(model);
+}
+
+/* The function on the CPU makes bins of what the converted one returns. */
+static void results_that_the_cpu_makes_integers_of__stay_float32(void **state) {
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "f"), *cpu = tare_model_add_function(model, "cpu");
+    struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT), call;
+    struct tare_node *bins;
+    (void)state;
+    mini_return(f, "binned", mini_node(f, "Mul", "scaled", 2, x, mini_float(f, "third", 1.0f / 3)));
+    mini_return(f, "free", mini_node(f, "Tanh", "tanh", 1, x));
+    call = mini_call(cpu, "PartitionedCall", "call", f, 1, mini_arg(cpu, "x", TARE_DT_FLOAT));
+    bins = mini_open(cpu, "Bucketize", "bins", 1, call);
+    mini_ok(tare_node_set_type(bins, "T", TARE_DT_FLOAT));
+    static union tare_attr_item boundary = { .f = 0.5f };
+    bins->attrs = TARE_NEW_ARRAY(&model->arena, struct tare_attr, 4);
+    bins->attrs[0] = (struct tare_attr){
+        .name = "T", .kind = TARE_ATTR_TYPE, .count = 1, .items = TARE_NEW(&model->arena, union tare_attr_item)
+    };
+    bins->attrs[0].items[0].type = TARE_DT_FLOAT;
+    bins->attrs[1] = (struct tare_attr){
+        .name = "boundaries", .kind = TARE_ATTR_FLOAT, .is_list = true, .count = 1, .items = &boundary
+    };
+    bins->n_attrs = 2;
+    bins->attrs_capacity = 4;
+    mini_return(cpu, "bin", mini_done(bins));
+    mini_return(cpu, "free", mini_output(call, 1));
+    convert(model, f);
+    assert_dtype(f, "scaled", TARE_DT_FLOAT);
+    assert_dtype(f, "tanh", TARE_DT_BFLOAT16);
+    tare_model_free(model);
+}
+
+/* inner(x) = softmax(x w + b); f returns it as it is. Its first layer is free. */
+static void final_probabilities_and_their_logits__stay_float32(void **state) {
+    (void)state;
+    for (int rounds = 0; rounds < 2; rounds++) {
+        const int last = rounds ? TARE_DT_BFLOAT16 : TARE_DT_FLOAT;
+        struct tare_model *model = mini_model_new();
+        struct tare_graph *inner = tare_model_add_function(model, "inner"), *f = tare_model_add_function(model, "f");
+        struct tare_edge w = mini_arg(inner, "w", TARE_DT_FLOAT), y = mini_arg(inner, "x", TARE_DT_FLOAT);
+        y = mini_node(inner, "Tanh", "hidden", 1, mini_node(inner, "MatMul", "first", 2, y, w));
+        y = mini_node(inner, "BiasAdd", "bias", 2, mini_node(inner, "MatMul", "second", 2, y, w),
+                      mini_arg(inner, "b", TARE_DT_FLOAT));
+        mini_return(inner, "y", mini_node(inner, "Softmax", "softmax", 1, y));
+        y = mini_call(f, "PartitionedCall", "call", inner, 3, mini_arg(f, "w", TARE_DT_FLOAT),
+                      mini_arg(f, "x", TARE_DT_FLOAT), mini_arg(f, "b", TARE_DT_FLOAT));
+        mini_return(f, "y", mini_node(f, "Identity", "identity", 1, y));
+        mini_call(model->main, "PartitionedCall", "serve", f, 3, mini_placeholder(model->main, "w", TARE_DT_FLOAT),
+                  mini_placeholder(model->main, "x", TARE_DT_FLOAT), mini_placeholder(model->main, "b", TARE_DT_FLOAT));
+        convert_with(model, f, rounds);
+        assert_dtype(inner, "softmax", last);
+        assert_dtype(inner, "bias", last);
+        assert_dtype(inner, "second", last);
+        assert_int_equal(inner->returns[0].dtype, last);
+        assert_dtype(inner, "first", TARE_DT_BFLOAT16);
+        assert_dtype(inner, "hidden", TARE_DT_BFLOAT16);
+        tare_model_free(model);
+    }
+}
+
+static void a_softmax_inside__is_rounded(void **state) {
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "f");
+    struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT);
+    (void)state;
+    mini_return(f, "y", mini_node(f, "MatMul", "mixed", 2, mini_node(f, "Softmax", "attention", 1, x), x));
+    convert(model, f);
+    assert_dtype(f, "attention", TARE_DT_BFLOAT16);
+    tare_model_free(model);
+}
+
+static void logits_that_are_ordered__stay_float32(void **state) {
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "f");
+    struct tare_edge x = mini_arg(f, "x", TARE_DT_FLOAT);
+    struct tare_node *arg;
+    (void)state;
+    x = mini_node(f, "MatMul", "logits", 2, mini_node(f, "Tanh", "hidden", 1, x), x);
+    arg = mini_open(f, "ArgMax", "class", 2, x, mini_int(f, "axis", 1));
+    mini_ok(tare_node_set_type(arg, "T", TARE_DT_FLOAT));
+    mini_return(f, "class", mini_done(arg));
+    convert(model, f);
+    assert_dtype(f, "logits", TARE_DT_FLOAT);
+    assert_dtype(f, "hidden", TARE_DT_BFLOAT16);
+    assert_string_equal(reason_of("logits"), "is ordered by value (ArgMax 'class' in f)");
+    tare_model_free(model);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(identifiers_that_arrive_as_floats__read_the_right_row),
+        cmocka_unit_test(a_loop_variable_that_becomes_an_index__stays_float32),
+        cmocka_unit_test(both_branches__keep_what_one_turns_into_an_index),
+        cmocka_unit_test(comparisons_with_integers__take_inputs_exactly),
+        cmocka_unit_test(results_that_the_cpu_makes_integers_of__stay_float32),
+        cmocka_unit_test(final_probabilities_and_their_logits__stay_float32),
+        cmocka_unit_test(a_softmax_inside__is_rounded),
+        cmocka_unit_test(logits_that_are_ordered__stay_float32),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
