@@ -8,6 +8,7 @@
 #include "tpu/compatibility.h"
 #include "tpu/cost_rows.h"
 #include "tpu/partition.h"
+#include "tpu/split_derived.h"
 
 #include <string.h>
 
@@ -28,8 +29,9 @@ struct task {
     struct splitter *s;
     struct tare_graph *graph;
     const char *signature;
-    double *work; /* by position */
-    double all;   /* the sum */
+    double *work;  /* by position */
+    bool *derived; /* by position: from constants and shapes alone */
+    double all;    /* the sum */
 };
 
 /* A part: its nodes, and what they compute. */
@@ -201,7 +203,7 @@ static void mark_users(bool *used, const struct task *task, const struct part *p
     }
 }
 
-/* Trivial nodes that the part itself does not use leave it, and so on. */
+/* Trivial and derived nodes that the part itself does not use are left to the host, and so on. */
 static tare_status trim(struct part *part, const struct task *task) {
     bool *used = TARE_NEW_ARRAY(task->s->arena, bool, task->graph->n_nodes + 1);
     bool again = true;
@@ -210,7 +212,8 @@ static tare_status trim(struct part *part, const struct task *task) {
         again = false;
         mark_users(used, task, part);
         for (size_t i = 0; i < task->graph->n_nodes; i++) {
-            if (!part->nodes[i] || used[i] || !is_trivial(task->graph->nodes[i])) continue;
+            if (!part->nodes[i] || used[i]) continue;
+            if (!is_trivial(task->graph->nodes[i]) && !task->derived[i]) continue;
             part->nodes[i] = false;
             again = true;
         }
@@ -293,14 +296,22 @@ static tare_status list_nodes(struct tare_node ***out, size_t *count, const stru
     return TARE_OK;
 }
 
-static tare_status outline(const char **name, struct task *task, struct tare_node *const *nodes, size_t count) {
+static bool *mark_nodes(const struct task *task, struct tare_node *const *nodes, size_t count) {
     bool *chosen = TARE_NEW_ARRAY(task->s->arena, bool, task->graph->n_nodes + 1);
+    for (size_t i = 0; chosen && i < count; i++)
+        chosen[nodes[i]->position] = true;
+    return chosen;
+}
+
+static tare_status outline(const char **name, struct task *task, struct tare_node *const *nodes, size_t count) {
+    bool *chosen = mark_nodes(task, nodes, count);
     const char *stem = tare_arena_printf(&task->s->model->arena, "%s_tpu", task->graph->name);
     struct tare_graph *function;
     *name = stem ? tare_model_unused_name(task->s->model, stem) : NULL;
     if (!chosen || !*name) return TARE_NO_MEMORY;
-    for (size_t i = 0; i < count; i++)
-        chosen[nodes[i]->position] = true;
+    TARE_TRY(tare_split_copy_derived(task->graph, chosen, task->s->arena));
+    chosen = mark_nodes(task, nodes, count); /* the graph may have grown */
+    if (!chosen) return TARE_NO_MEMORY;
     TARE_TRY(tare_graph_outline(&function, task->graph, chosen, *name));
     return add_choice(task->s, TARE_TPU_BY_CONCRETE, *name);
 }
@@ -337,6 +348,7 @@ static tare_status split(struct task *task) {
     bool *bad[TARE_TPU_PLACES];
     struct part sides[TARE_TPU_PLACES], other;
     TARE_TRY(count_work(task));
+    TARE_TRY(tare_split_find_derived(&task->derived, s->arena, task->graph));
     for (int place = 0; place < TARE_TPU_PLACES; place++) {
         TARE_TRY(find_refused(&bad[place], task));
         TARE_TRY(find_part(&sides[place], task, bad[place], place, true));

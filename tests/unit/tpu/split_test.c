@@ -124,6 +124,29 @@ static void strings_at_the_end__stay_on_the_cpu(void **state) {
     tear_down(&f);
 }
 
+/* boundaries = [0, 0.5] * 2, used on both sides of the cut; the shape of the input, used on the CPU only. */
+static void constants_and_shapes__are_computed_on_the_cpu_for_the_cpu(void **state) {
+    struct fixture f;
+    struct tare_edge x, boundaries, shape;
+    (void)state;
+    set_up(&f);
+    x = mini_arg(f.top, "x", TARE_DT_FLOAT);
+    boundaries = mini_node(f.top, "Mul", "boundaries", 2, mini_float(f.top, "half", 0.5f), mini_float(f.top, "two", 2));
+    shape =
+        mini_node(f.top, "AddV2", "shape_plus", 2, mini_node(f.top, "Rank", "rank", 1, x), mini_int(f.top, "one", 1));
+    x = mini_node(f.top, "Mul", "scaled", 2, chain(f.top, x, 3), boundaries);
+    x = mini_node(f.top, "AddV2", "shifted", 2, through_text(f.top, x), boundaries);
+    mini_return(f.top, "y", mini_node(f.top, "StringToNumber", "back", 1, mini_node(f.top, "AsString", "out", 1, x)));
+    mini_return(f.top, "rank", shape);
+    serve(&f);
+    split(&f, 1);
+    assert_int_equal(part(&f, 0)->n_returns, 1); /* neither the boundaries nor the rank */
+    assert_int_equal(graph_count(part(&f, 0), "Mul"), 2);
+    assert_int_equal(graph_count(f.top, "Mul"), 1);
+    assert_int_equal(graph_count(f.top, "Rank"), 1);
+    tear_down(&f);
+}
+
 static void strings_in_the_middle__make_three_parts(void **state) {
     struct fixture f;
     struct tare_edge x;
@@ -273,6 +296,7 @@ int main(void) {
         cmocka_unit_test(a_clean_signature__goes_whole),
         cmocka_unit_test(strings_at_the_beginning__stay_on_the_cpu),
         cmocka_unit_test(strings_at_the_end__stay_on_the_cpu),
+        cmocka_unit_test(constants_and_shapes__are_computed_on_the_cpu_for_the_cpu),
         cmocka_unit_test(strings_in_the_middle__make_three_parts),
         cmocka_unit_test(a_small_side__is_not_worth_a_second_call),
         cmocka_unit_test(independent_nodes__go_along),
