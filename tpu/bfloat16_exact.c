@@ -22,8 +22,7 @@ struct marker {
 };
 
 static tare_status push(struct marker *marker, struct tare_node *node) {
-    if (tare_node_is(node, "_Arg") || tare_node_is(node, "Const") || marker->exact[node->position])
-        return TARE_OK;
+    if (tare_node_is(node, "_Arg") || tare_node_is(node, "Const") || marker->exact[node->position]) return TARE_OK;
     marker->exact[node->position] = true;
     marker->stack[marker->depth++] = node; /* each node at most once: the stack has room */
     return TARE_OK;

@@ -17,10 +17,6 @@ struct adapter {
     size_t *changes;
 };
 
-static bool is_op(const struct tare_node *node, const char *op) {
-    return strcmp(node->op, op) == 0;
-}
-
 static enum reach reach_of(const struct adapter *a, const struct tare_graph *graph) {
     return (enum reach)(uintptr_t)tare_map_get(&a->reaches, graph->name);
 }
@@ -44,7 +40,7 @@ static tare_status widen(void *arg, const struct tare_node *node, struct tare_gr
 static tare_status reach_of_callees(enum reach *out, const struct adapter *a, const struct tare_node *node) {
     struct widest widest = { a, NOTHING };
     *out = NOTHING;
-    if (node->dead || is_op(node, "TPUPartitionedCall")) return TARE_OK;
+    if (node->dead || tare_node_is(node, "TPUPartitionedCall")) return TARE_OK;
     TARE_TRY(tare_node_each_function(node, widen, &widest));
     *out = widest.reach;
     return TARE_OK;
@@ -56,8 +52,8 @@ static tare_status reach_of_body(enum reach *out, const struct adapter *a, const
         const struct tare_node *node = graph->nodes[i];
         enum reach reach;
         TARE_TRY(reach_of_callees(&reach, a, node));
-        if (!node->dead && is_op(node, "BatchFunction") && reach < BATCHER) reach = BATCHER;
-        if (!node->dead && is_op(node, "TPUPartitionedCall")) reach = TPU;
+        if (!node->dead && tare_node_is(node, "BatchFunction") && reach < BATCHER) reach = BATCHER;
+        if (!node->dead && tare_node_is(node, "TPUPartitionedCall")) reach = TPU;
         if (reach > *out) *out = reach;
     }
     return TARE_OK;
@@ -90,7 +86,7 @@ static bool make_call_stateful(struct tare_node *node) {
         { "StatelessWhile", "While" },
     };
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        if (!is_op(node, forms[i][0])) continue;
+        if (!tare_node_is(node, forms[i][0])) continue;
         node->op = forms[i][1];
         node->def = tare_ops_find(tare_ops_builtin(), node->op);
         return true;
@@ -104,7 +100,7 @@ static tare_status adapt_calls(struct adapter *a, struct tare_graph *graph) {
         bool changed = false;
         enum reach reach;
         TARE_TRY(reach_of_callees(&reach, a, node));
-        if (reach == NOTHING && (node->dead || !is_op(node, "BatchFunction"))) continue;
+        if (reach == NOTHING && (node->dead || !tare_node_is(node, "BatchFunction"))) continue;
         if (tare_node_find_attr(node, MUST_COMPILE)) changed = true;
         tare_node_remove_attr(node, MUST_COMPILE);
         if (reach == TPU) changed |= make_call_stateful(node);

@@ -48,10 +48,6 @@ struct tare_exact_values {
     bool has_lists;
 };
 
-static bool is_op(const struct tare_node *node, const char *op) {
-    return strcmp(node->op, op) == 0;
-}
-
 static unsigned flags_of(const struct tare_node *node) {
     return node->def && node->def->row ? node->def->row->flags : 0;
 }
@@ -140,7 +136,7 @@ static tare_status build_views(struct tare_exact_values *v) {
 
 static bool is_computed(const struct tare_exact_values *v, struct tare_edge edge) {
     const struct view *view = view_of(v, edge.node->graph);
-    return is_op(edge.node, "_Arg") ? view->computed_args[edge.node->position] : view->computed[edge.node->position];
+    return tare_node_is_arg(edge.node) ? view->computed_args[edge.node->position] : view->computed[edge.node->position];
 }
 
 static bool takes_computed(const struct tare_exact_values *v, const struct tare_node *node, bool *takes_floats) {
@@ -229,7 +225,7 @@ static tare_status push(struct tare_exact_values *v, const void *node, int index
 
 static tare_status push_edge(struct tare_exact_values *v, struct tare_edge edge, const char *reason) {
     const int dtype = edge.node ? tare_edge_dtype(edge) : TARE_DT_INVALID;
-    if (!carries_floats(dtype) || is_op(edge.node, "Const")) return TARE_OK;
+    if (!carries_floats(dtype) || tare_node_is(edge.node, "Const")) return TARE_OK;
     v->has_lists |= dtype == TARE_DT_VARIANT;
     return push(v, edge.node, edge.index, reason);
 }
@@ -302,7 +298,7 @@ static tare_status follow_return(struct tare_exact_values *v, const struct tare_
 
 static tare_status follow_edge(struct tare_exact_values *v, struct tare_edge edge, const char *reason) {
     struct tare_call_site site;
-    if (is_op(edge.node, "_Arg")) {
+    if (tare_node_is_arg(edge.node)) {
         for (const struct caller *caller = view_of(v, edge.node->graph)->callers; caller; caller = caller->next)
             TARE_TRY(spread_argument(v, caller, edge.node->position, reason));
         return TARE_OK;
@@ -356,7 +352,7 @@ static bool is_narrow(int dtype) {
  * of inputs up to 256 are exact in bfloat16. */
 static bool becomes_integer(const struct tare_node *node) {
     int to;
-    if (!is_op(node, "Cast") || !is_float(tare_edge_dtype(node->inputs[0]))) return false;
+    if (!tare_node_is(node, "Cast") || !is_float(tare_edge_dtype(node->inputs[0]))) return false;
     to = tare_dtype_base(node->output_dtypes[0]);
     return tare_dtype_is_integer(to) && !is_narrow(to);
 }
@@ -377,8 +373,9 @@ static bool is_whole(const struct tare_tensor *value) {
 static bool is_integer_edge(struct tare_edge edge) {
     enum { MOST_STEPS = 16 };
     for (int step = 0; step < MOST_STEPS && edge.node; step++) {
-        if (is_op(edge.node, "Const")) return is_whole(tare_edge_constant(edge));
-        if (is_op(edge.node, "Cast") && tare_dtype_is_integer(tare_edge_dtype(edge.node->inputs[0]))) return true;
+        if (tare_node_is(edge.node, "Const")) return is_whole(tare_edge_constant(edge));
+        if (tare_node_is(edge.node, "Cast") && tare_dtype_is_integer(tare_edge_dtype(edge.node->inputs[0])))
+            return true;
         if (!edge.node->n_inputs || !has_flag(edge.node, TARE_OP_MOVE)) return false;
         edge = edge.node->inputs[0];
     }
@@ -425,9 +422,9 @@ static const char FINAL[] = "is a final probability";
 /* exp(x) / sum(exp(x)), as softmax over an axis that is not the last is written. */
 static bool is_written_softmax(const struct tare_node *node) {
     const struct tare_node *sum;
-    if (!is_op(node, "RealDiv") || !is_op(node->inputs[0].node, "Exp")) return false;
+    if (!tare_node_is(node, "RealDiv") || !tare_node_is(node->inputs[0].node, "Exp")) return false;
     sum = node->inputs[1].node;
-    return is_op(sum, "Sum") && sum->inputs[0].node == node->inputs[0].node;
+    return tare_node_is(sum, "Sum") && sum->inputs[0].node == node->inputs[0].node;
 }
 
 static tare_status seed_final(const char **reason, struct tare_exact_values *v, struct tare_edge edge, int depth);
@@ -446,7 +443,7 @@ static tare_status seed_before(const char **reason, struct tare_exact_values *v,
         return seed_inputs(v, node, FINAL);
     }
     for (size_t i = 0; i < node->n_inputs; i++)
-        if (has_flag(node, TARE_OP_MOVE) || is_op(node, "Cast"))
+        if (has_flag(node, TARE_OP_MOVE) || tare_node_is(node, "Cast"))
             TARE_TRY(seed_final(reason, v, node->inputs[i], depth + 1));
     return TARE_OK;
 }
@@ -456,7 +453,7 @@ static tare_status seed_final(const char **reason, struct tare_exact_values *v, 
     enum { DEEPEST = 256 };
     const char *found = NULL;
     bool known;
-    if (!edge.node || is_op(edge.node, "_Arg") || depth > DEEPEST) return TARE_OK;
+    if (!edge.node || tare_node_is_arg(edge.node) || depth > DEEPEST) return TARE_OK;
     TARE_TRY(add_slot(v, &v->final, edge.node, edge.index, "", &known));
     if (!known) {
         TARE_TRY(seed_before(&found, v, edge, depth));

@@ -4,21 +4,17 @@
 
 #include <string.h>
 
-static bool is_op(const struct tare_node *node, const char *op) {
-    return strcmp(node->op, op) == 0;
-}
-
 static bool uses_shape_only(const struct tare_node *node) {
     return node->def && node->def->row && node->def->row->flags & TARE_OP_SHAPE_ONLY;
 }
 
 static bool is_derived(const bool *derived, const struct tare_node *node) {
-    if (is_op(node, "Const") || uses_shape_only(node)) return true;
+    if (tare_node_is(node, "Const") || uses_shape_only(node)) return true;
     if (!node->def || node->def->is_stateful || !node->n_inputs || !node->def->row) return false;
     if (node->def->row->flags & TARE_OP_CONTROL) return false;
     for (size_t i = 0; i < node->n_inputs; i++) {
         const struct tare_node *input = node->inputs[i].node;
-        if (is_op(input, "_Arg") || !derived[input->position]) return false;
+        if (tare_node_is(input, "_Arg") || !derived[input->position]) return false;
     }
     return true;
 }
@@ -43,7 +39,7 @@ struct copier {
 };
 
 static bool is_chosen(const struct copier *c, const struct tare_node *node) {
-    return !is_op(node, "_Arg") && node->position < c->n_nodes && c->chosen[node->position];
+    return !tare_node_is(node, "_Arg") && node->position < c->n_nodes && c->chosen[node->position];
 }
 
 /* Whether a copy outside would have all that it takes there. */
@@ -52,7 +48,7 @@ static bool can_copy(const struct copier *c, const struct tare_node *node, int d
     if (depth > DEEPEST) return false;
     for (size_t i = 0; i < node->n_inputs; i++) {
         const struct tare_node *input = node->inputs[i].node;
-        if (!is_chosen(c, input) || is_op(input, "Const")) continue;
+        if (!is_chosen(c, input) || tare_node_is(input, "Const")) continue;
         if (!c->derived[input->position] || !can_copy(c, input, depth + 1)) return false;
     }
     return true;
@@ -61,7 +57,7 @@ static bool can_copy(const struct copier *c, const struct tare_node *node, int d
 static tare_status copy(struct tare_node **out, struct copier *c, struct tare_node *node) {
     struct tare_node *copied = c->copies[node->position];
     *out = copied ? copied : node;
-    if (copied || !is_chosen(c, node) || is_op(node, "Const")) return TARE_OK;
+    if (copied || !is_chosen(c, node) || tare_node_is(node, "Const")) return TARE_OK;
     copied = tare_graph_add(c->graph, node->op, node->name);
     if (!copied) return TARE_NO_MEMORY;
     *out = c->copies[node->position] = copied;
@@ -69,17 +65,19 @@ static tare_status copy(struct tare_node **out, struct copier *c, struct tare_no
     TARE_TRY(tare_node_copy_attrs(copied, node));
     for (size_t i = 0; i < node->n_inputs; i++) {
         struct tare_edge edge = node->inputs[i];
-        if (!is_op(edge.node, "_Arg")) TARE_TRY(copy(&edge.node, c, edge.node));
+        if (!tare_node_is(edge.node, "_Arg")) TARE_TRY(copy(&edge.node, c, edge.node));
         TARE_TRY(tare_node_add_input(copied, edge));
     }
     return tare_node_resolve(copied);
 }
 
-static tare_status redirect(struct copier *c, struct tare_edge *edge) {
-    if (!edge->node || !is_chosen(c, edge->node) || !c->derived[edge->node->position] || is_op(edge->node, "Const") ||
-        !can_copy(c, edge->node, 0))
+/* The edge that takes the place of `edge` outside; the same one where there is no copy. */
+static tare_status outside_edge(struct tare_edge *out, struct copier *c, struct tare_edge edge) {
+    *out = edge;
+    if (!edge.node || !is_chosen(c, edge.node) || !c->derived[edge.node->position] ||
+        tare_node_is(edge.node, "Const") || !can_copy(c, edge.node, 0))
         return TARE_OK;
-    return copy(&edge->node, c, edge->node);
+    return copy(&out->node, c, edge.node);
 }
 
 tare_status tare_split_copy_derived(struct tare_graph *graph, const bool *chosen, struct tare_arena *arena) {
@@ -91,10 +89,13 @@ tare_status tare_split_copy_derived(struct tare_graph *graph, const bool *chosen
     c.derived = derived;
     for (size_t i = 0; i < c.n_nodes; i++) {
         struct tare_node *node = graph->nodes[i];
-        for (size_t k = 0; !node->dead && !chosen[i] && k < node->n_inputs; k++)
-            TARE_TRY(redirect(&c, &node->inputs[k]));
+        for (size_t k = 0; !node->dead && !chosen[i] && k < node->n_inputs; k++) {
+            struct tare_edge edge;
+            TARE_TRY(outside_edge(&edge, &c, node->inputs[k]));
+            if (edge.node != node->inputs[k].node) tare_node_set_input(node, k, edge);
+        }
     }
     for (size_t i = 0; i < graph->n_returns; i++)
-        TARE_TRY(redirect(&c, &graph->returns[i].edge));
+        TARE_TRY(outside_edge(&graph->returns[i].edge, &c, graph->returns[i].edge));
     return TARE_OK;
 }
