@@ -33,17 +33,17 @@ static tare_status quantize(struct tare_model *model, struct tare_arena *arena, 
                             const struct tare_quantize_request *how, const tare_calibration *calibration) {
     const struct tare_log log = tare_public_log(from->context);
     struct tare_calibration *used = calibration ? calibration->calibration : NULL, *fitted = NULL;
-    struct tare_quantize_job quantizing;
+    struct tare_quant_options options;
     struct tare_quant_report report;
     tare_status status;
     bool channels;
-    TARE_TRY(tare_workflow_quantize_read(&quantizing, arena, how));
-    TARE_TRY(tare_error_prefix(tare_workflow_quantize_prepare(model, how->keep_variables), "%s", from->path));
-    if (tare_workflow_quantize_needs_samples(&quantizing, &channels) && !calibration &&
+    TARE_TRY(tare_workflow_quantize_read(&options, arena, how));
+    TARE_TRY(tare_error_prefix(tare_workflow_quantize_prepare(model, &options), "%s", from->path));
+    if (tare_workflow_quantize_needs_samples(&options, &channels) && !calibration &&
         (channels || !tare_quant_is_trained(model)))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "method %s needs a calibration", how->method);
     if (used) TARE_TRY(tare_calibration_fit(&fitted, used, model, "the calibration"));
-    status = tare_workflow_quantize_run(&report, arena, model, &quantizing, fitted ? fitted : used);
+    status = tare_workflow_quantize_run(&report, arena, model, &options, fitted ? fitted : used);
     tare_calibration_free(fitted);
     TARE_TRY(status);
     for (size_t i = 0; i < report.n_unused_rules; i++)

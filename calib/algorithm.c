@@ -21,6 +21,10 @@ const struct tare_algorithm *const *tare_algorithm_list(size_t *count) {
     return rows;
 }
 
+static const struct tare_algorithm *row_of(const struct tare_algorithm_choice *choice) {
+    return choice->row ? choice->row : &tare_algorithm_min_max;
+}
+
 static bool is_called(const struct tare_algorithm *row, const char *name, size_t size) {
     if (strlen(row->name) == size && memcmp(row->name, name, size) == 0) return true;
     for (const char *const *other = row->tensorflow_names; other && *other; other++) {
@@ -93,11 +97,11 @@ tare_status tare_algorithm_parse(struct tare_algorithm_choice *out, const char *
     return TARE_OK;
 }
 
-static bool is_same(const struct tare_algorithm_choice *a, const struct tare_algorithm_choice *b) {
+bool tare_algorithm_equal(const struct tare_algorithm_choice *a, const struct tare_algorithm_choice *b) {
     for (int i = 0; i < TARE_ALGORITHM_PARAMETERS; i++) {
         if (a->values[i] != b->values[i]) return false;
     }
-    return a->row == b->row;
+    return row_of(a) == row_of(b);
 }
 
 /* Length of the algorithm that `text` begins with, its parameters among it. */
@@ -123,7 +127,8 @@ tare_status tare_algorithm_parse_list(struct tare_algorithm_choice *out, size_t 
         if (*count == most) return TARE_FAIL(TARE_USAGE, "more than %zu algorithms", most);
         TARE_TRY(tare_algorithm_parse(&out[*count], item));
         for (size_t i = 0; i < *count; i++) {
-            if (is_same(&out[i], &out[*count])) return TARE_FAIL(TARE_USAGE, "algorithm '%s' is given twice", item);
+            if (tare_algorithm_equal(&out[i], &out[*count]))
+                return TARE_FAIL(TARE_USAGE, "algorithm '%s' is given twice", item);
         }
         ++*count;
         at += length;
@@ -132,9 +137,9 @@ tare_status tare_algorithm_parse_list(struct tare_algorithm_choice *out, size_t 
 }
 
 void tare_algorithm_print(struct tare_strbuf *out, const struct tare_algorithm_choice *choice) {
-    const struct tare_algorithm_parameter *parameters = choice->row->parameters;
+    const struct tare_algorithm_parameter *parameters = row_of(choice)->parameters;
     char separator = ':';
-    tare_strbuf_puts(out, choice->row->name);
+    tare_strbuf_puts(out, row_of(choice)->name);
     for (int i = 0; i < TARE_ALGORITHM_PARAMETERS && parameters[i].name; i++) {
         if (choice->values[i] == parameters[i].fallback) continue;
         tare_strbuf_printf(out, "%c%s=%.10g", separator, parameters[i].name, choice->values[i]);
@@ -146,7 +151,7 @@ tare_status tare_algorithm_range_of_bins(struct tare_range *out, const struct ta
                                          const struct tare_statistics *statistics, const struct tare_bins *bins,
                                          const struct tare_qscheme *scheme) {
     *out = (struct tare_range){ .candidates = 1 };
-    TARE_TRY(choice->row->range(out, statistics, bins, choice->values, scheme));
+    TARE_TRY(row_of(choice)->range(out, statistics, bins, choice->values, scheme));
     if (scheme->symmetric) {
         out->high = fmax(fabs(out->low), fabs(out->high));
         out->low = -out->high;

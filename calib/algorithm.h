@@ -3,8 +3,10 @@
 #ifndef TARE_CALIB_ALGORITHM_H
 #define TARE_CALIB_ALGORITHM_H
 
-#include "calib/quantization_error.h"
+#include "calib/qparams.h"
 
+struct tare_bins;       /* calib/bins.h */
+struct tare_statistics; /* calib/statistics.h */
 struct tare_strbuf;
 
 struct tare_range {
@@ -29,7 +31,7 @@ struct tare_algorithm {
                          const double *values, const struct tare_qscheme *scheme);
 };
 
-/* An algorithm with its parameters. */
+/* An algorithm with its parameters. All zero is the default, min_max. */
 struct tare_algorithm_choice {
     const struct tare_algorithm *row;
     double values[TARE_ALGORITHM_PARAMETERS];
@@ -44,6 +46,8 @@ tare_status tare_algorithm_parse_list(struct tare_algorithm_choice *out, size_t 
                                       const char *text) TARE_WARN_UNUSED;
 /* Appends the name with the parameters that are not the fallback: "percentile:p=99.9". */
 void tare_algorithm_print(struct tare_strbuf *out, const struct tare_algorithm_choice *choice);
+/* Whether both are the same algorithm with the same parameters. */
+bool tare_algorithm_equal(const struct tare_algorithm_choice *a, const struct tare_algorithm_choice *b);
 /* The rows, in the order of documentation. */
 const struct tare_algorithm *const *tare_algorithm_list(size_t *count);
 

@@ -132,7 +132,7 @@ static void print_tables(struct tare_strbuf *text, const struct tare_compare_job
     tare_comparison_table(text, &c->result);
     if (c->options->automatic) tare_workflow_autotune_table(text, &c->automatic);
     if (!explain) return;
-    tare_strbuf_printf(text, "\nlayers of %s\n", tare_workflow_compare_first_quantizing(c)->method);
+    tare_strbuf_printf(text, "\nlayers of %s\n", tare_workflow_compare_first_quantizing(c)->name);
     tare_explanations_table(text, &c->result.explanations, c->result.text_width);
 }
 

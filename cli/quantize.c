@@ -126,7 +126,7 @@ static const struct tare_option_set set = {
 
 /* Calibrates, if a method, rule or pass needs statistics; otherwise *out stays NULL. */
 static tare_status calibrate(struct tare_calibration **out, const struct tare_model *model,
-                             const struct quantize_options *options, const struct tare_quantize_job *quantizing) {
+                             const struct quantize_options *options, const struct tare_quant_options *quantizing) {
     const bool hessians = options->automatic || tare_workflow_quantize_needs_hessians(quantizing);
     bool channels;
     if (!tare_workflow_quantize_needs_samples(quantizing, &channels) && !options->automatic) return TARE_OK;
@@ -154,21 +154,15 @@ static tare_status calibrate(struct tare_calibration **out, const struct tare_mo
 /* ---- what is found by measuring ---- */
 
 /* The quantization as a variant of comparisons. */
-static struct tare_variant variant_of(const struct tare_quantize_job *quantizing,
-                                      const struct quantize_options *options) {
-    return (struct tare_variant){ .method = options->how.method,
-                                  .quantization = quantizing->quantization,
-                                  .algorithm = tare_quant_needs_ranges(&quantizing->quantization.options)
-                                                   ? options->how.algorithm
-                                                   : NULL,
-                                  .granularity = options->how.granularity,
-                                  .choice = quantizing->algorithm };
+static struct tare_variant variant_of(const struct tare_quant_options *quantizing) {
+    const struct tare_quant_method *method = quantizing->setting.method;
+    return (struct tare_variant){ .name = method ? method->name : "float", .options = *quantizing };
 }
 
 /* Prints the table of choices to standard error, applies them to the quantization and appends the recipe to `rules`. */
-static tare_status choose(struct tare_quantize_job *quantizing, struct tare_strbuf *rules, struct tare_arena *arena,
+static tare_status choose(struct tare_quant_options *quantizing, struct tare_strbuf *rules, struct tare_arena *arena,
                           const struct quantize_options *options, struct tare_calibration *calibration) {
-    const struct tare_variant variant = variant_of(quantizing, options);
+    const struct tare_variant variant = variant_of(quantizing);
     const struct tare_autotune_task task = { .model = options->model,
                                              .ops = tare_command_registry(),
                                              .variant = &variant,
@@ -180,7 +174,6 @@ static tare_status choose(struct tare_quantize_job *quantizing, struct tare_strb
                                              .interrupted = &tare_interrupted,
                                              .threads = tare_cpu_count(),
                                              .quiet = options->quiet };
-    struct tare_quant_options *chosen = &quantizing->quantization.options;
     struct tare_quant_recipe *recipe;
     struct tare_autotune automatic;
     struct tare_strbuf text = { 0 };
@@ -191,26 +184,25 @@ static tare_status choose(struct tare_quantize_job *quantizing, struct tare_strb
     tare_workflow_autotune_recipe(rules, &automatic);
     TARE_CHECK(tare_quant_recipe_new(&recipe, arena));
     TARE_CHECK(tare_quant_recipe_read(recipe, tare_strbuf_text(rules), rules->size, "auto"));
-    chosen->recipe = recipe;
-    TARE_CHECK(tare_quant_passes_parse(&chosen->passes, arena, automatic.passes));
-    if (automatic.algorithm) status = tare_algorithm_parse(&quantizing->algorithm, automatic.algorithm);
+    quantizing->recipe = recipe;
+    TARE_CHECK(tare_quant_passes_parse(&quantizing->passes, arena, automatic.passes));
+    if (automatic.algorithm) status = tare_algorithm_parse(&quantizing->setting.algorithm, automatic.algorithm);
 done:
     tare_strbuf_free(&text);
     tare_workflow_autotune_free(&automatic);
     return status;
 }
 
-static tare_status add_rules(struct tare_quantize_job *quantizing, struct tare_arena *arena,
+static tare_status add_rules(struct tare_quant_options *quantizing, struct tare_arena *arena,
                              const struct tare_strbuf *text) {
-    const struct tare_quant_recipe **recipe = &quantizing->quantization.options.recipe;
-    struct tare_quant_recipe *rules = (struct tare_quant_recipe *)(uintptr_t)*recipe;
+    struct tare_quant_recipe *rules = (struct tare_quant_recipe *)(uintptr_t)quantizing->recipe;
     if (!rules) TARE_TRY(tare_quant_recipe_new(&rules, arena));
-    *recipe = rules;
+    quantizing->recipe = rules;
     return tare_quant_recipe_read(rules, tare_strbuf_text(text), text->size, "target");
 }
 
 /* Prints the table to standard error and adds the chosen mix to the rules of the quantization. */
-static tare_status take_mix(struct tare_quantize_job *quantizing, struct tare_strbuf *rules, struct tare_arena *arena,
+static tare_status take_mix(struct tare_quant_options *quantizing, struct tare_strbuf *rules, struct tare_arena *arena,
                             const struct quantize_options *options, const struct tare_mixed_precision *targeting) {
     struct tare_strbuf text = { 0 };
     tare_status status;
@@ -226,7 +218,7 @@ static tare_status take_mix(struct tare_quantize_job *quantizing, struct tare_st
 }
 
 /* Searches for the layers to keep in float and adds a rule for each. */
-static tare_status search_target(struct tare_quantize_job *quantizing, struct tare_strbuf *rules,
+static tare_status search_target(struct tare_quant_options *quantizing, struct tare_strbuf *rules,
                                  struct tare_arena *arena, const struct quantize_options *options,
                                  struct tare_calibration *calibration) {
     enum { SENSITIVITY_RECORDS = 200, BATCH = 8 };
@@ -235,7 +227,7 @@ static tare_status search_target(struct tare_quantize_job *quantizing, struct ta
                                                 .spec = options->records.spec,
                                                 .batch = BATCH,
                                                 .interrupted = &tare_interrupted };
-    const struct tare_variant variant = variant_of(quantizing, options);
+    const struct tare_variant variant = variant_of(quantizing);
     const struct tare_mixed_precision_task task = { .options = &options->target,
                                                     .model = options->model,
                                                     .ops = tare_command_registry(),
@@ -266,7 +258,7 @@ static tare_status check_measuring(const struct quantize_options *options) {
 }
 
 /* Determines per-layer rules by measurement: first --auto, then the target search. */
-static tare_status find_rules(struct tare_quantize_job *quantizing, struct tare_arena *arena,
+static tare_status find_rules(struct tare_quant_options *quantizing, struct tare_arena *arena,
                               const struct quantize_options *options, struct tare_calibration *calibration) {
     struct tare_strbuf rules = { 0 };
     tare_status status = TARE_OK;
@@ -285,15 +277,14 @@ struct quantized {
 };
 
 static tare_status quantize(struct quantized *out, struct tare_model *model, struct tare_arena *arena,
-                            const struct quantize_options *options, struct tare_quantize_job *quantizing) {
+                            const struct quantize_options *options, struct tare_quant_options *quantizing) {
     struct tare_calibration *calibration = NULL;
     tare_status status;
     TARE_TRY(check_measuring(options));
     TARE_TRY(calibrate(&calibration, model, options, quantizing));
     status = find_rules(quantizing, arena, options, calibration);
     if (status == TARE_OK) status = tare_workflow_quantize_run(&out->report, arena, model, quantizing, calibration);
-    if (status == TARE_OK)
-        status = tare_workflow_quantize_explain(&out->layers, arena, &out->report, quantizing, calibration);
+    if (status == TARE_OK) status = tare_explain(&out->layers, arena, &out->report, calibration, false);
     for (size_t i = 0; status == TARE_OK && i < out->report.n_unused_rules; i++)
         fprintf(stderr, "tare: warning: %s: rule matches no layer\n", out->report.unused_rules[i]);
     for (size_t i = 0; status == TARE_OK && !options->json && i < out->report.n_warnings; i++)
@@ -322,7 +313,7 @@ static void print_plan(const struct quantize_options *options, int64_t float_byt
 
 static tare_status run(int argc, char *const *argv) {
     struct quantize_options options = { 0 };
-    struct tare_quantize_job quantizing;
+    struct tare_quant_options quantizing;
     struct quantized quantized = { 0 };
     struct tare_export_options export = { 0 };
     struct tare_arena arena = { 0 };
@@ -336,8 +327,7 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(tare_data_options_open(&options.records));
     TARE_CHECK(tare_command_load(&model, options.model));
     tare_command_warn_of_missing_values(model, options.model);
-    TARE_CHECK(
-        tare_error_prefix(tare_workflow_quantize_prepare(model, options.how.keep_variables), "%s", options.model));
+    TARE_CHECK(tare_error_prefix(tare_workflow_quantize_prepare(model, &quantizing), "%s", options.model));
     float_bytes = tare_model_weight_bytes(model);
     TARE_CHECK(quantize(&quantized, model, &arena, &options, &quantizing));
     if (options.json) TARE_CHECK(print_json(&quantized, float_bytes, model));

@@ -21,9 +21,7 @@ struct tare_quantization {
     size_t n_tags;
     const struct tare_dataset_file *datasets;
     size_t n_datasets;
-    const char *algorithm; /* of calibration, as tare_algorithm_parse takes it */
-    bool keeps_variables;  /* freeze_all_variables: false */
-    const char *warning;   /* a field that has no effect; NULL: none */
+    const char *warning; /* a field that has no effect; NULL: none */
 };
 
 struct tare_converter_options {

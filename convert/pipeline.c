@@ -28,12 +28,10 @@ void tare_pipeline_forget(const struct tare_tensor *weight) {
 }
 
 tare_status tare_pipeline_quantize(struct tare_quant_report *report, struct tare_arena *arena, struct tare_model *model,
-                                   const struct tare_quantization *quantization,
-                                   const struct tare_quant_ranges *ranges) {
-    struct tare_quant_options options;
+                                   const struct tare_quant_options *options, const struct tare_quant_ranges *ranges) {
+    struct tare_quant_options own = *options;
     memset(report, 0, sizeof *report);
-    if (!quantization->options.setting.method && !quantization->options.recipe) return TARE_OK;
-    options = quantization->options;
-    if (!options.forget) options.forget = tare_pipeline_forget;
-    return tare_quantize(report, arena, model, ranges, &options);
+    if (!options->setting.method && !options->recipe) return TARE_OK;
+    if (!own.forget) own.forget = tare_pipeline_forget;
+    return tare_quantize(report, arena, model, ranges, &own);
 }

@@ -32,8 +32,7 @@ tare_status tare_pipeline_prepare(struct tare_model *model, struct tare_pass_cou
 
 /* Quantizes a prepared model by the options' method. */
 tare_status tare_pipeline_quantize(struct tare_quant_report *report, struct tare_arena *arena, struct tare_model *model,
-                                   const struct tare_quantization *quantization,
-                                   const struct tare_quant_ranges *ranges);
+                                   const struct tare_quant_options *options, const struct tare_quant_ranges *ranges);
 
 enum { TARE_PIPELINE_STEPS = 32 };
 

@@ -132,46 +132,31 @@ tare_status tare_calibration_check_passes(const struct tare_calibration *calibra
     return TARE_OK;
 }
 
-static bool find_range(const struct tare_calibrated_ranges *ranges, const struct tare_algorithm_choice *algorithm,
-                       struct tare_edge edge, double *low, double *high) {
-    const struct tare_calibration_tensor *tensor = tare_calibration_find_edge(ranges->calibration, edge);
-    const struct tare_quant_setting setting = { .symmetric = ranges->symmetric, .activation_bits = ranges->bits };
-    const struct tare_qscheme scheme = tare_quant_activation_scheme(&setting);
+static bool find(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, double *low,
+                 double *high) {
+    const struct tare_calibration_tensor *tensor = tare_calibration_find_edge(arg, edge);
+    const struct tare_qscheme scheme = tare_quant_activation_scheme(setting);
     struct tare_range range;
-    if (!tensor || tare_algorithm_range(&range, algorithm, &tensor->statistics, &scheme) != TARE_OK) return false;
+    if (!tensor) return false;
+    if (tare_algorithm_range(&range, &setting->algorithm, &tensor->statistics, &scheme) != TARE_OK) return false;
     *low = range.low;
     *high = range.high;
     return true;
 }
 
-static bool find(void *arg, struct tare_edge edge, double *low, double *high) {
-    const struct tare_calibrated_ranges *ranges = arg;
-    return find_range(ranges, &ranges->algorithm, edge, low, high);
-}
-
-/* Names were checked when the rule was read. */
-static bool find_by(void *arg, const char *name, struct tare_edge edge, double *low, double *high) {
-    struct tare_algorithm_choice algorithm;
-    if (tare_algorithm_parse(&algorithm, name) == TARE_OK) return find_range(arg, &algorithm, edge, low, high);
-    tare_error_clear();
-    return false;
-}
-
 static const struct tare_statistics *statistics_of(void *arg, struct tare_edge edge) {
-    const struct tare_calibrated_ranges *ranges = arg;
-    const struct tare_calibration_tensor *tensor = tare_calibration_find_edge(ranges->calibration, edge);
+    const struct tare_calibration_tensor *tensor = tare_calibration_find_edge(arg, edge);
     return tensor ? &tensor->statistics : NULL;
 }
 
 static const struct tare_hessian *hessian_of(void *arg, struct tare_edge edge, const struct tare_hessian_form *form) {
-    const struct tare_calibrated_ranges *ranges = arg;
-    return tare_hessians_find(ranges->calibration->hessians, edge, form);
+    const struct tare_calibration *calibration = arg;
+    return tare_hessians_find(calibration->hessians, edge, form);
 }
 
-struct tare_quant_ranges tare_ranges_of(const struct tare_calibrated_ranges *ranges) {
-    return (struct tare_quant_ranges){ .find = find,
-                                       .arg = (void *)(uintptr_t)ranges,
-                                       .find_by = find_by,
-                                       .statistics = statistics_of,
-                                       .hessian = hessian_of };
+struct tare_quant_ranges tare_ranges_of(const struct tare_calibration *calibration) {
+    if (!calibration) return (struct tare_quant_ranges){ 0 };
+    return (struct tare_quant_ranges){
+        .find = find, .arg = (void *)(uintptr_t)calibration, .statistics = statistics_of, .hessian = hessian_of
+    };
 }

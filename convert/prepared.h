@@ -8,14 +8,6 @@
 #include "graph/op.h"
 #include "quant/rewrite.h"
 
-/* A calibration, and the algorithm that makes ranges of it. */
-struct tare_calibrated_ranges {
-    struct tare_calibration *calibration;
-    struct tare_algorithm_choice algorithm;
-    bool symmetric; /* of the grid that ranges are for */
-    int bits;       /* likewise: 8 (also 0) or 16 */
-};
-
 /* Loads a SavedModel and runs the passes that come before calibration (convert/pipeline.h). Errors name the path. */
 tare_status tare_load_prepared(struct tare_model **out, const char *path) TARE_WARN_UNUSED;
 /* The same with ops of the caller's. */
@@ -33,8 +25,8 @@ tare_status tare_calibration_load_for(struct tare_calibration **out, const struc
  * calibration does not have, or for a calibration and there is none. */
 tare_status tare_calibration_check_passes(const struct tare_calibration *calibration,
                                           const struct tare_quant_pass *const *passes) TARE_WARN_UNUSED;
-/* The ranges as the rewrites ask for them: by function, node and output, so that they serve any prepared copy of the
- * model. Borrows `ranges`. */
-struct tare_quant_ranges tare_ranges_of(const struct tare_calibrated_ranges *ranges);
+/* The ranges of a calibration (NULL: none). Tensors are found by function, node and output, so that the ranges apply to
+ * any prepared copy of the model. Borrows the calibration. */
+struct tare_quant_ranges tare_ranges_of(const struct tare_calibration *calibration);
 
 #endif

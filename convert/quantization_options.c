@@ -5,6 +5,7 @@
 #include "base/strbuf.h"
 #include "quant/recipe.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef Tensorflow__Quantization__QuantizationOptions options_message;
@@ -273,8 +274,8 @@ static tare_status check_datasets(const struct tare_quantization *q) {
 
 /* ---- calibration ---- */
 
-/* TensorFlow's names onto ours; 0 stands for TensorFlow's default of a parameter. */
-static tare_status read_algorithm(const char **out, struct tare_arena *arena, const options_message *message) {
+/* TensorFlow's calibration methods as ours; 0 is TensorFlow's default of a parameter. */
+static tare_status read_algorithm(struct tare_algorithm_choice *out, const options_message *message) {
     static const char *const names[] = { "min_max", "min_max", "average_min_max", "percentile",
                                          "mse",     "mse",     "mse_symmetric" };
     enum { PERCENTILE = 3 };
@@ -282,18 +283,16 @@ static tare_status read_algorithm(const char **out, struct tare_arena *arena, co
     const Tensorflow__Quantization__CalibrationOptions__CalibrationParameters *parameters =
         calibration ? calibration->calibration_parameters : NULL;
     const int method = calibration && calibration->has_calibration_method ? (int)calibration->calibration_method : 0;
-    if (message->extensions && is_set(message->extensions->algorithm)) {
-        *out = message->extensions->algorithm;
-        return TARE_OK;
-    }
+    char percentile[128];
+    if (message->extensions && is_set(message->extensions->algorithm))
+        return tare_algorithm_parse(out, message->extensions->algorithm);
     if (method < 0 || method >= (int)(sizeof names / sizeof *names))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Unsupported calibration method: %d", method);
-    *out = names[method];
-    if (method != PERCENTILE || !parameters) return TARE_OK;
-    *out = tare_arena_printf(arena, "percentile:min_percentile=%.9g,max_percentile=%.9g",
-                             parameters->min_percentile != 0 ? (double)parameters->min_percentile : 0.001,
-                             parameters->max_percentile != 0 ? (double)parameters->max_percentile : 99.999);
-    return *out ? TARE_OK : TARE_NO_MEMORY;
+    if (method != PERCENTILE || !parameters) return tare_algorithm_parse(out, names[method]);
+    snprintf(percentile, sizeof percentile, "percentile:min_percentile=%.9g,max_percentile=%.9g",
+             parameters->min_percentile != 0 ? (double)parameters->min_percentile : 0.001,
+             parameters->max_percentile != 0 ? (double)parameters->max_percentile : 99.999);
+    return tare_algorithm_parse(out, percentile);
 }
 
 static tare_status check_debugger(const Tensorflow__Quantization__DebuggerConfig *debugger) {
@@ -379,9 +378,9 @@ static void read_keys(struct tare_quantization *out, const options_message *mess
     out->n_signatures = message->n_signature_keys ? message->n_signature_keys : 1;
     out->tags = (const char *const *)message->tags;
     out->n_tags = message->n_tags;
-    if (message->has_freeze_all_variables) out->keeps_variables = !message->freeze_all_variables;
+    if (message->has_freeze_all_variables) out->options.keep_variables = !message->freeze_all_variables;
     if (message->freeze_all_variables_message)
-        out->keeps_variables =
+        out->options.keep_variables =
             !(message->freeze_all_variables_message->has_enabled && message->freeze_all_variables_message->enabled);
 }
 
@@ -411,7 +410,7 @@ tare_status tare_quantization_read(struct tare_quantization *out, struct tare_ar
     TARE_TRY(read_rules(options, arena, message));
     if (!options->passes && tare_quant_recipe_passes(options->recipe))
         TARE_TRY(tare_quant_passes_parse(&options->passes, arena, tare_quant_recipe_passes(options->recipe)));
-    TARE_TRY(read_algorithm(&out->algorithm, arena, message));
+    TARE_TRY(read_algorithm(&options->setting.algorithm, message));
     TARE_TRY(check_debugger(message->debugger_config ? message->debugger_config : message->debugger_options));
     read_keys(out, message);
     TARE_TRY(read_datasets(out, arena, message));

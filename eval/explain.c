@@ -4,6 +4,7 @@
 #include "eval/explain.h"
 #include "base/strbuf.h"
 #include "base/text_table.h"
+#include "calib/quantization_error.h"
 #include "quant/layer.h"
 
 #include <math.h>
@@ -82,29 +83,23 @@ static tare_status explain_activation(struct tare_explanation *e, struct tare_st
     return TARE_OK;
 }
 
-/* Uses the algorithm of the layer's recipe rule, if it has one. */
 static tare_status look_at_input(struct tare_explanation *e, struct tare_strbuf *remedy,
                                  const struct tare_quant_outcome *o, const struct tare_calibration *calibration,
-                                 const struct tare_algorithm_choice *algorithm, bool advise) {
+                                 bool advise) {
     const struct tare_calibration_tensor *tensor =
         calibration && o->input_node ? tare_calibration_find(calibration, o->function, o->input_node, o->input_output)
                                      : NULL;
     const struct tare_qscheme scheme = tare_quant_activation_scheme(&o->setting);
-    struct tare_algorithm_choice own;
     struct tare_bins bins;
     tare_status status;
     e->input = o->input;
-    if (!algorithm || !tensor || o->input.scale <= 0) return TARE_OK;
-    if (o->setting.algorithm) {
-        TARE_TRY(tare_algorithm_parse(&own, o->setting.algorithm));
-        algorithm = &own;
-    }
+    if (!tensor || o->input.scale <= 0) return TARE_OK;
     if (tare_bins_make(&bins, &tensor->statistics) != TARE_OK) {
         tare_error_clear();
         return TARE_OK; /* no finite value was observed */
     }
-    status =
-        explain_activation(e, remedy, &(struct activation){ &tensor->statistics, &bins, &scheme, advise }, algorithm);
+    status = explain_activation(e, remedy, &(struct activation){ &tensor->statistics, &bins, &scheme, advise },
+                                &o->setting.algorithm);
     tare_bins_free(&bins);
     return status;
 }
@@ -137,8 +132,7 @@ static void look_at_weight(struct tare_explanation *e, struct tare_strbuf *remed
 /* ---- the list ---- */
 
 static tare_status explain(struct tare_explanation *e, struct tare_arena *arena, const struct tare_quant_outcome *o,
-                           const struct tare_calibration *calibration, const struct tare_algorithm_choice *algorithm,
-                           bool advise) {
+                           const struct tare_calibration *calibration, bool advise) {
     struct tare_strbuf remedy = { 0 };
     tare_status status;
     *e = (struct tare_explanation){ .function = tare_arena_strdup(arena, o->function),
@@ -151,7 +145,7 @@ static tare_status explain(struct tare_explanation *e, struct tare_arena *arena,
         e->refused = tare_arena_strdup(arena, o->refused);
         return e->refused ? TARE_OK : TARE_NO_MEMORY;
     }
-    status = look_at_input(e, &remedy, o, calibration, algorithm, advise);
+    status = look_at_input(e, &remedy, o, calibration, advise);
     look_at_weight(e, &remedy, o);
     if (remedy.size) e->remedy = tare_arena_strdup(arena, tare_strbuf_text(&remedy));
     tare_strbuf_free(&remedy);
@@ -160,12 +154,12 @@ static tare_status explain(struct tare_explanation *e, struct tare_arena *arena,
 
 tare_status tare_explain(struct tare_explanation_list *out, struct tare_arena *arena,
                          const struct tare_quant_report *report, const struct tare_calibration *calibration,
-                         const struct tare_algorithm_choice *algorithm, bool advise) {
+                         bool advise) {
     out->count = 0;
     out->items = TARE_NEW_ARRAY(arena, struct tare_explanation, report->count + 1);
     if (!out->items) return TARE_NO_MEMORY;
     for (size_t i = 0; i < report->count; i++)
-        TARE_TRY(explain(&out->items[out->count++], arena, &report->outcomes[i], calibration, algorithm, advise));
+        TARE_TRY(explain(&out->items[out->count++], arena, &report->outcomes[i], calibration, advise));
     return TARE_OK;
 }
 

@@ -36,12 +36,11 @@ struct tare_explanation_list {
     size_t count;
 };
 
-/* Makes one explanation per layer of the report. `algorithm` computed the ranges from the calibration, unless a recipe
- * rule named another; NULL: no ranges. `advise`: also try every other algorithm for the remedy. Strings are in the
- * arena. */
+/* Makes one explanation per layer of the report, from the calibration that the ranges were computed from (NULL: none).
+ * `advise`: also try every other algorithm for the remedy. Strings are in the arena. */
 tare_status tare_explain(struct tare_explanation_list *out, struct tare_arena *arena,
                          const struct tare_quant_report *report, const struct tare_calibration *calibration,
-                         const struct tare_algorithm_choice *algorithm, bool advise) TARE_WARN_UNUSED;
+                         bool advise) TARE_WARN_UNUSED;
 /* Table of the error of each layer. `width` here and below: characters per line that tables should fit into
  * (base/text_table.h). */
 void tare_explanations_table(struct tare_strbuf *out, const struct tare_explanation_list *list, size_t width);

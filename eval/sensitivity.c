@@ -55,8 +55,8 @@ static tare_status make(struct tare_model **out, struct measuring *m, struct cho
     struct tare_quant_report ignored;
     tare_status status;
     if (choice->how != ALL) {
-        variant.quantization.options.wants = expected;
-        variant.quantization.options.wants_arg = choice;
+        variant.options.wants = expected;
+        variant.options.wants_arg = choice;
     }
     TARE_TRY(tare_load_prepared_with(out, m->task->model, m->task->ops));
     status = tare_variant_apply(report ? report : &ignored, arena, *out, &variant, m->task->calibration);
@@ -268,9 +268,9 @@ tare_status tare_sensitivity_measure(struct tare_sensitivity *out, const struct 
     const double start = tare_clock_seconds();
     tare_status status;
     memset(out, 0, sizeof *out);
-    out->method = task->variant->method;
-    out->algorithm = task->variant->algorithm;
-    out->granularity = task->variant->granularity;
+    out->method = task->variant->name;
+    out->algorithm = tare_variant_algorithm(&out->arena, task->variant);
+    out->granularity = tare_variant_granularity(&out->arena, task->variant);
     status = measure_float(&m);
     if (status == TARE_OK) status = find_layers(&m);
     if (status == TARE_OK) {

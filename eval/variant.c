@@ -90,36 +90,49 @@ static tare_status find_addition(struct tare_variant *variant, struct tare_strbu
     return unknown("--methods", plain, known);
 }
 
-/* "static", "static+bias_correction+bfloat16"; *out is NULL for those that quantize nothing. */
-static tare_status read_method(struct tare_variant *variant, const struct tare_quant_method **out,
-                               struct tare_arena *arena) {
-    char *copy = tare_arena_strdup(arena, variant->method), *save = NULL, *name;
+/* Prints the name: "static", "static+bias_correction+bfloat16". */
+static tare_status name_variant(struct tare_variant *variant, struct tare_arena *arena, const char *method) {
+    const struct tare_quant_pass *const *passes = variant->options.passes;
+    struct tare_strbuf text = { 0 };
+    tare_strbuf_puts(&text, method);
+    if (passes && passes[0]) tare_strbuf_putc(&text, '+');
+    tare_quant_passes_print(&text, passes, '+');
+    if (variant->bfloat16 && variant->options.setting.method) tare_strbuf_puts(&text, "+bfloat16");
+    variant->name = text.failed ? NULL : tare_arena_strdup(arena, tare_strbuf_text(&text));
+    tare_strbuf_free(&text);
+    return variant->name ? TARE_OK : TARE_NO_MEMORY;
+}
+
+/* Parses "static" or "static+bias_correction+bfloat16"; setting.method stays NULL for "float" and "bfloat16". */
+static tare_status read_method(struct tare_variant *variant, struct tare_arena *arena, const char *text) {
+    struct tare_quant_options *options = &variant->options;
+    char *copy = tare_arena_strdup(arena, text), *save = NULL, *name;
     struct tare_strbuf passes = { 0 };
-    tare_status status;
+    tare_status status = TARE_OK;
     if (!copy) return TARE_NO_MEMORY;
-    TARE_TRY(find_method(out, strtok_r(copy, "+", &save)));
+    TARE_TRY(find_method(&options->setting.method, strtok_r(copy, "+", &save)));
     variant->bfloat16 = strcmp(copy, "bfloat16") == 0;
-    status = TARE_OK;
     while ((name = strtok_r(NULL, "+", &save)) && status == TARE_OK)
-        status = *out ? find_addition(variant, &passes, name)
-                      : TARE_FAIL(TARE_USAGE, "--methods: there is nothing to add to '%s' (got '%s')", copy, name);
+        status = options->setting.method
+                     ? find_addition(variant, &passes, name)
+                     : TARE_FAIL(TARE_USAGE, "--methods: there is nothing to add to '%s' (got '%s')", copy, name);
     if (status == TARE_OK && passes.size)
-        status = tare_error_prefix(
-            tare_quant_passes_parse(&variant->quantization.options.passes, arena, tare_strbuf_text(&passes)),
-            "--methods");
+        status =
+            tare_error_prefix(tare_quant_passes_parse(&options->passes, arena, tare_strbuf_text(&passes)), "--methods");
     tare_strbuf_free(&passes);
-    return status;
+    return status == TARE_OK ? name_variant(variant, arena, copy) : status;
+}
+
+static bool is_same(const struct tare_variant *a, const struct tare_variant *b) {
+    const struct tare_quant_setting *x = &a->options.setting, *y = &b->options.setting;
+    return strcmp(a->name, b->name) == 0 && x->granularity == y->granularity && x->block == y->block &&
+           tare_algorithm_equal(&x->algorithm, &y->algorithm);
 }
 
 static tare_status add(struct tare_variant_list *list, struct tare_arena *arena, const struct tare_variant *variant) {
     struct tare_variant *grown;
-    for (size_t i = 0; i < list->count; i++) { /* asked for twice: measured once */
-        const struct tare_variant *v = &list->variants[i];
-        if (strcmp(v->method, variant->method) == 0 &&
-            strcmp(v->algorithm ? v->algorithm : "", variant->algorithm ? variant->algorithm : "") == 0 &&
-            strcmp(v->granularity ? v->granularity : "", variant->granularity ? variant->granularity : "") == 0)
-            return TARE_OK;
-    }
+    for (size_t i = 0; i < list->count; i++) /* a duplicate is measured once */
+        if (is_same(&list->variants[i], variant)) return TARE_OK;
     grown = tare_arena_extend(arena, list->variants, list->count, 1, sizeof *grown);
     if (!grown) return TARE_NO_MEMORY;
     grown[list->count++] = *variant;
@@ -129,66 +142,79 @@ static tare_status add(struct tare_variant_list *list, struct tare_arena *arena,
 
 /* All algorithms of one method and granularity. */
 static tare_status add_algorithms(struct tare_variant_list *list, struct tare_arena *arena, struct tare_variant variant,
-                                  bool ranges, const struct names *algorithms) {
-    if (!ranges) return add(list, arena, &variant);
+                                  const struct names *algorithms) {
+    struct tare_quant_setting *setting = &variant.options.setting;
+    if (!setting->method->needs_ranges) return add(list, arena, &variant);
     for (size_t a = 0; a < algorithms->count; a++) {
-        variant.algorithm = algorithms->items[a];
-        TARE_TRY(tare_error_prefix(tare_algorithm_parse(&variant.choice, variant.algorithm), "--algorithms"));
-        variant.quantization.algorithm = variant.choice.row->name;
+        TARE_TRY(tare_error_prefix(tare_algorithm_parse(&setting->algorithm, algorithms->items[a]), "--algorithms"));
         TARE_TRY(add(list, arena, &variant));
     }
     return TARE_OK;
 }
 
 static tare_status add_method(struct tare_variant_list *list, struct tare_arena *arena, const char *name,
-                              const struct names *algorithms, const struct names *wanted_granularities, int bits) {
-    const struct tare_quant_method *method;
-    struct tare_variant variant = { .method = name };
-    TARE_TRY(read_method(&variant, &method, arena));
-    variant.quantization.options.setting.method = method;
-    if (!method) return add(list, arena, &variant);
-    variant.quantization.options.setting.bits = bits;
-    for (size_t g = 0; g < wanted_granularities->count; g++) {
-        struct tare_quant_setting *setting = &variant.quantization.options.setting;
+                              const struct names *algorithms, const struct names *granularities, int bits) {
+    struct tare_variant variant = { .options.setting.bits = bits };
+    struct tare_quant_setting *setting = &variant.options.setting;
+    TARE_TRY(read_method(&variant, arena, name));
+    if (!setting->method) return add(list, arena, &variant);
+    for (size_t g = 0; g < granularities->count; g++) {
         unsigned sets = 0;
-        variant.granularity = wanted_granularities->items[g];
-        TARE_TRY(tare_error_prefix(tare_quant_setting_read(setting, &sets, "granularity", variant.granularity),
+        TARE_TRY(tare_error_prefix(tare_quant_setting_read(setting, &sets, "granularity", granularities->items[g]),
                                    "--granularities"));
-        if (setting->granularity == TARE_PER_BLOCK && !method->takes_blocks) continue;
+        if (setting->granularity == TARE_PER_BLOCK && !setting->method->takes_blocks) continue;
         TARE_TRY(tare_error_prefix(tare_quant_check_setting(setting), "%s", name));
-        TARE_TRY(add_algorithms(list, arena, variant, method->needs_ranges, algorithms));
+        TARE_TRY(add_algorithms(list, arena, variant, algorithms));
     }
     return TARE_OK;
 }
 
 tare_status tare_variants_parse(struct tare_variant_list *out, struct tare_arena *arena, const char *method_names,
                                 const char *algorithm_names, const char *granularity_names, int bits) {
-    struct names expected, algorithms, wanted_granularities;
+    struct names expected, algorithms, granularities;
     memset(out, 0, sizeof *out);
     TARE_TRY(split(&expected, arena, "--methods", method_names));
     TARE_TRY(split(&algorithms, arena, "--algorithms", algorithm_names));
-    TARE_TRY(split(&wanted_granularities, arena, "--granularities", granularity_names));
-    TARE_TRY(add_method(out, arena, "float", &algorithms, &wanted_granularities, bits));
+    TARE_TRY(split(&granularities, arena, "--granularities", granularity_names));
+    TARE_TRY(add_method(out, arena, "float", &algorithms, &granularities, bits));
     for (size_t i = 0; i < expected.count; i++)
-        TARE_TRY(add_method(out, arena, expected.items[i], &algorithms, &wanted_granularities, bits));
+        TARE_TRY(add_method(out, arena, expected.items[i], &algorithms, &granularities, bits));
     return TARE_OK;
+}
+
+const char *tare_variant_algorithm(struct tare_arena *arena, const struct tare_variant *variant) {
+    struct tare_strbuf text = { 0 };
+    const char *copy;
+    if (!tare_quant_needs_ranges(&variant->options)) return NULL;
+    tare_algorithm_print(&text, &variant->options.setting.algorithm);
+    copy = text.failed ? NULL : tare_arena_strdup(arena, tare_strbuf_text(&text));
+    tare_strbuf_free(&text);
+    return copy;
+}
+
+const char *tare_variant_granularity(struct tare_arena *arena, const struct tare_variant *variant) {
+    const struct tare_quant_setting *setting = &variant->options.setting;
+    if (!setting->method) return NULL;
+    if (setting->granularity == TARE_PER_BLOCK)
+        return tare_arena_printf(arena, "per_block:%lld", (long long)setting->block);
+    return setting->granularity == TARE_PER_TENSOR ? "per_tensor" : "per_channel";
 }
 
 bool tare_variants_calibrate(const struct tare_variant_list *list) {
     for (size_t i = 0; i < list->count; i++)
-        if (list->variants[i].algorithm) return true;
+        if (tare_quant_needs_ranges(&list->variants[i].options)) return true;
     return tare_variants_need_channels(list);
 }
 
 bool tare_variants_need_channels(const struct tare_variant_list *list) {
     for (size_t i = 0; i < list->count; i++)
-        if (tare_quant_passes_need_channels(list->variants[i].quantization.options.passes)) return true;
+        if (tare_quant_passes_need_channels(list->variants[i].options.passes)) return true;
     return false;
 }
 
 bool tare_variants_need_hessians(const struct tare_variant_list *list) {
     for (size_t i = 0; i < list->count; i++)
-        if (tare_quant_passes_need_hessians(list->variants[i].quantization.options.passes)) return true;
+        if (tare_quant_passes_need_hessians(list->variants[i].options.passes)) return true;
     return false;
 }
 
@@ -196,19 +222,13 @@ bool tare_variants_need_hessians(const struct tare_variant_list *list) {
 
 tare_status tare_variant_apply(struct tare_quant_report *report, struct tare_arena *arena, struct tare_model *model,
                                const struct tare_variant *variant, struct tare_calibration *calibration) {
-    const struct tare_quant_setting *setting = &variant->quantization.options.setting;
-    const struct tare_calibrated_ranges calibrated = { .calibration = calibration,
-                                                       .algorithm = variant->choice,
-                                                       .symmetric = setting->symmetric,
-                                                       .bits = setting->activation_bits };
-    struct tare_quant_ranges ranges = { 0 };
+    const struct tare_quant_ranges ranges = tare_ranges_of(calibration);
     const struct tare_bfloat16_options bfloat16 = { .skip_safety_checks = true };
     size_t changes = 0;
     memset(report, 0, sizeof *report);
-    if (variant->algorithm && !calibration)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "method %s needs a calibration", variant->method);
-    if (calibration) ranges = tare_ranges_of(&calibrated);
-    TARE_TRY(tare_calibration_check_passes(calibration, variant->quantization.options.passes));
-    TARE_TRY(tare_pipeline_quantize(report, arena, model, &variant->quantization, &ranges));
+    if (tare_quant_needs_ranges(&variant->options) && !calibration)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "method %s needs a calibration", variant->name);
+    TARE_TRY(tare_calibration_check_passes(calibration, variant->options.passes));
+    TARE_TRY(tare_pipeline_quantize(report, arena, model, &variant->options, &ranges));
     return variant->bfloat16 ? tare_tpu_bfloat16(model, &model->main, 1, &bfloat16, &changes) : TARE_OK;
 }

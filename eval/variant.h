@@ -8,11 +8,8 @@
 #include "quant/rewrite.h"
 
 struct tare_variant {
-    const char *method;      /* "float", "bfloat16", "static", "weight_only" …, "static+bias_correction+bfloat16" */
-    const char *algorithm;   /* as it was asked for: "percentile:p=99.9"; NULL: the method looks at no ranges */
-    const char *granularity; /* of the weights: "per_channel", "per_tensor"; NULL: nothing is quantized */
-    struct tare_quantization quantization; /* without method for float and bfloat16 */
-    struct tare_algorithm_choice choice;   /* of `algorithm` */
+    const char *name; /* printed from what follows: "float", "static+bias_correction+bfloat16"; or "auto" */
+    struct tare_quant_options options; /* setting.method NULL: not quantized */
     bool bfloat16;
 };
 
@@ -26,6 +23,10 @@ struct tare_variant_list {
  * names what is not known, and the nearest or all known names. */
 tare_status tare_variants_parse(struct tare_variant_list *out, struct tare_arena *arena, const char *methods,
                                 const char *algorithms, const char *granularities, int bits) TARE_WARN_UNUSED;
+/* The algorithm and the weights' granularity as text in the arena, "percentile:p=99.9", "per_block:32"; NULL where the
+ * variant has no ranges, or does not quantize. */
+const char *tare_variant_algorithm(struct tare_arena *arena, const struct tare_variant *variant);
+const char *tare_variant_granularity(struct tare_arena *arena, const struct tare_variant *variant);
 /* Some variant needs a calibration, for ranges or for an accuracy pass. */
 bool tare_variants_calibrate(const struct tare_variant_list *list);
 /* Some accuracy pass among them asks for statistics per channel. */

@@ -60,9 +60,7 @@ bool tare_quant_scaled_params(struct tare_qparams *out, const struct tare_quant_
         new_low = fmin(new_low, (double)s->channel_low[c] / scale[c]);
         new_high = fmax(new_high, (double)s->channel_high[c] / scale[c]);
     }
-    found = setting->algorithm && ranges->find_by
-                ? ranges->find_by(ranges->arg, setting->algorithm, observed, &chosen_low, &chosen_high)
-                : ranges->find(ranges->arg, observed, &chosen_low, &chosen_high);
+    found = ranges->find(ranges->arg, observed, setting, &chosen_low, &chosen_high);
     if (!found) return false;
     if (tare_qparams_from_range(out, moved(chosen_low, low, new_low), moved(chosen_high, high, new_high), &scheme) ==
         TARE_OK)

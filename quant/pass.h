@@ -42,6 +42,10 @@ const struct tare_quant_pass *tare_quant_pass_find(const char *name);
 struct tare_arena;
 tare_status tare_quant_passes_parse(const struct tare_quant_pass *const **out, struct tare_arena *arena,
                                     const char *text) TARE_WARN_UNUSED;
+/* Appends the names of a list (NULL: none), each after `separator` but for the first, with the parameters that differ
+ * from the defaults: "gptq:damp=0.1,bias_correction". */
+struct tare_strbuf;
+void tare_quant_passes_print(struct tare_strbuf *out, const struct tare_quant_pass *const *passes, char separator);
 /* Some pass of a list (NULL: none) asks for statistics per channel; for Hessians. */
 bool tare_quant_passes_need_channels(const struct tare_quant_pass *const *passes);
 bool tare_quant_passes_need_hessians(const struct tare_quant_pass *const *passes);

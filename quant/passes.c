@@ -128,6 +128,29 @@ tare_status tare_quant_passes_parse(const struct tare_quant_pass *const **out, s
     return TARE_OK;
 }
 
+static void print_parameters(struct tare_strbuf *out, const struct tare_quant_pass *pass) {
+    const struct tare_quant_pass *row = tare_quant_pass_find(pass->name);
+    char separator = ':';
+    for (size_t i = 0; i < TARE_QUANT_PASS_PARAMETERS && pass->parameters[i].name; i++) {
+        const struct tare_quant_pass_parameter *parameter = &pass->parameters[i];
+        if (parameter->value == row->parameters[i].value) continue;
+        tare_strbuf_printf(out, "%c%s=", separator, parameter->name);
+        if (parameter->flag)
+            tare_strbuf_puts(out, parameter->value != 0 ? "true" : "false");
+        else
+            tare_strbuf_printf(out, "%.10g", parameter->value);
+        separator = ',';
+    }
+}
+
+void tare_quant_passes_print(struct tare_strbuf *out, const struct tare_quant_pass *const *passes, char separator) {
+    for (size_t i = 0; passes && passes[i]; i++) {
+        if (i) tare_strbuf_putc(out, separator);
+        tare_strbuf_puts(out, passes[i]->name);
+        print_parameters(out, passes[i]);
+    }
+}
+
 bool tare_quant_passes_need_channels(const struct tare_quant_pass *const *passes) {
     for (size_t i = 0; passes && passes[i]; i++)
         if (passes[i]->needs_channels) return true;

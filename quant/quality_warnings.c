@@ -4,7 +4,7 @@
  * calibration histogram, against the error of the range that algorithm mse finds for the same integer type. */
 #include "quant/quality_warnings.h"
 #include "calib/algorithm.h"
-#include "calib/bins.h"
+#include "calib/quantization_error.h"
 #include "quant/fake_quant.h"
 
 #include <math.h>

@@ -174,7 +174,6 @@ tare_status tare_quant_setting_read(struct tare_quant_setting *setting, unsigned
                                     const char *text) {
     static const char *const names[] = { "bits",      "granularity",     "full_range", "symmetric",
                                          "algorithm", "activation_bits", NULL };
-    struct tare_algorithm_choice choice;
     int part = 0;
     while (names[part] && strcmp(names[part], name) != 0)
         part++;
@@ -199,8 +198,7 @@ tare_status tare_quant_setting_read(struct tare_quant_setting *setting, unsigned
     case 3:
         return read_flag(&setting->symmetric, name, text);
     case 4:
-        setting->algorithm = text;
-        return tare_algorithm_parse(&choice, text);
+        return tare_algorithm_parse(&setting->algorithm, text);
     default:
         if (strcmp(text, "8") != 0 && strcmp(text, "16") != 0)
             return TARE_FAIL(TARE_USAGE, "activation_bits is '%s' (expected 8 or 16)", text);

@@ -4,22 +4,22 @@
 
 #include "graph/model.h"
 #include "quant/method.h"
-#include "calib/qparams.h"
+#include "calib/algorithm.h"
 #include "quant/pass.h"
 
 struct tare_statistics; /* calib/statistics.h */
 struct tare_hessian;    /* calib/hessian.h */
 struct tare_hessian_form;
 
-/* Where the range of an activation comes from: a calibration file and an algorithm, or a test. */
+struct tare_quant_setting;
+
+/* The source of activation ranges: a calibration, or a test. Called before anything is rewritten. */
 struct tare_quant_ranges {
-    /* True and the range when the tensor was observed. Asked before anything is rewritten. */
-    bool (*find)(void *arg, struct tare_edge edge, double *low, double *high);
+    /* The range of a tensor by the setting's algorithm, for the integer type of the setting's activations; false when
+     * the tensor was not observed. */
+    bool (*find)(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, double *low, double *high);
     void *arg;
-    /* The same by another algorithm, which a rule names; NULL: rules cannot name one. */
-    bool (*find_by)(void *arg, const char *algorithm, struct tare_edge edge, double *low, double *high);
-    /* All that was counted of the tensor, for accuracy passes; NULL where it was not observed. The function may be
-     * NULL. */
+    /* The statistics of a tensor, for accuracy passes; NULL where it was not observed. The function may be NULL. */
     const struct tare_statistics *(*statistics)(void *arg, struct tare_edge edge);
     /* The Hessian of a layer's input (calib/hessian.h), for accuracy passes; NULL where there is none. The function may
      * be NULL. */
@@ -33,18 +33,21 @@ struct tare_quant_setting {
     const struct tare_quant_method *method; /* NULL: it stays float */
     int bits;                               /* of weights: 8 (also 0) or 4 */
     enum tare_quant_granularity granularity;
-    int64_t block;         /* rows that share a scale, with TARE_PER_BLOCK: 32, 64, 128 or 256 */
-    bool full_range;       /* weights may use -128 (-8) */
-    bool symmetric;        /* activations: range the same on both sides of zero */
-    int activation_bits;   /* 8 (also 0) or 16, which are symmetric in [-32767, 32767] whatever `symmetric` says */
-    const char *algorithm; /* of ranges; NULL: the calibration's own */
+    int64_t block;       /* rows that share a scale, with TARE_PER_BLOCK: 32, 64, 128 or 256 */
+    bool full_range;     /* weights may use -128 (-8) */
+    bool symmetric;      /* activations: range the same on both sides of zero */
+    int activation_bits; /* 8 (also 0) or 16, which are symmetric in [-32767, 32767] whatever `symmetric` says */
+    struct tare_algorithm_choice algorithm; /* chooses activation ranges; row NULL: min_max */
 };
 
 struct tare_quant_recipe; /* quant/recipe.h */
 struct tare_quant_work;   /* quant/layer.h */
 
+/* How one model is quantized. Texts such as "static" or "percentile:p=99.9" are printed from it, never stored with it.
+ */
 struct tare_quant_options {
     struct tare_quant_setting setting; /* of layers that no rule names */
+    bool keep_variables;               /* weights stay variables of the checkpoint */
     enum tare_quant_op_set op_set;
     bool depthwise;             /* quantize DepthwiseConv2dNative where a TPU gains nothing by it, too */
     bool two_inputs;            /* quantize products of two activations */

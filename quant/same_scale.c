@@ -100,7 +100,8 @@ static const struct tare_qparams *own_params(const struct tare_quant_work *work,
             edge = work->layers[i].output;
     if (!params) return NULL;
     if (!tare_quant_fake_range(&low, &high, edge) &&
-        (!work->ranges || !work->ranges->find || !work->ranges->find(work->ranges->arg, edge, &low, &high)))
+        (!work->ranges || !work->ranges->find ||
+         !work->ranges->find(work->ranges->arg, edge, &work->options->setting, &low, &high)))
         return NULL;
     if (tare_qparams_from_range(params, low, high, &scheme) == TARE_OK) return params;
     tare_error_clear();

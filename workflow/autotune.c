@@ -8,6 +8,7 @@
 #include "base/progress.h"
 #include "base/strbuf.h"
 #include "calib/algorithm.h"
+#include "calib/quantization_error.h"
 #include "convert/saved_model.h"
 #include "eval/model_inputs.h"
 #include "workflow/calibration_data.h"
@@ -57,17 +58,13 @@ static tare_status make_variant(struct tare_variant *out, struct choosing *c, st
     struct tare_strbuf text = { 0 };
     tare_status status;
     *out = *c->task->variant;
-    if (c->out->algorithm) {
-        out->algorithm = c->out->algorithm;
-        TARE_TRY(tare_algorithm_parse(&out->choice, out->algorithm));
-        out->quantization.algorithm = out->choice.row->name;
-    }
-    TARE_TRY(tare_quant_passes_parse(&out->quantization.options.passes, arena, c->out->passes));
+    if (c->out->algorithm) TARE_TRY(tare_algorithm_parse(&out->options.setting.algorithm, c->out->algorithm));
+    TARE_TRY(tare_quant_passes_parse(&out->options.passes, arena, c->out->passes));
     TARE_TRY(tare_quant_recipe_new(&recipe, arena));
     tare_workflow_autotune_recipe(&text, c->out);
     status = text.failed ? TARE_NO_MEMORY : tare_quant_recipe_read(recipe, tare_strbuf_text(&text), text.size, "auto");
     tare_strbuf_free(&text);
-    out->quantization.options.recipe = recipe;
+    out->options.recipe = recipe;
     return status;
 }
 
@@ -110,8 +107,8 @@ static tare_status measure(double *db, struct choosing *c, const struct tare_aut
     c->only = only;
     c->out->models++;
     TARE_CHECK(make_variant(&variant, c, &arena));
-    variant.quantization.options.wants = is_wanted;
-    variant.quantization.options.wants_arg = c;
+    variant.options.wants = is_wanted;
+    variant.options.wants_arg = c;
     TARE_CHECK(tare_load_prepared_with(&model, c->task->model, c->task->ops));
     TARE_CHECK(tare_variant_apply(&report, &arena, model, &variant, c->task->calibration));
     if (!c->out->layers) TARE_CHECK(note_layers(c->out, &report));
@@ -180,7 +177,7 @@ static bool input_db(double *db, const struct choosing *c, const struct tare_aut
     struct tare_range range;
     struct tare_bins bins;
     bool found;
-    scheme.symmetric = c->task->variant->quantization.options.setting.symmetric;
+    scheme.symmetric = c->task->variant->options.setting.symmetric;
     if (!tensor || tare_bins_make(&bins, &tensor->statistics) != TARE_OK) {
         tare_error_clear();
         return false;
@@ -258,7 +255,7 @@ static tare_status try_exception(bool *taken, struct choosing *c, struct tare_au
 
 /* From no cost at inference to the highest cost. */
 static tare_status find_exception(struct choosing *c, struct tare_autotune_layer *layer) {
-    const struct tare_quant_setting *setting = &c->task->variant->quantization.options.setting;
+    const struct tare_quant_setting *setting = &c->task->variant->options.setting;
     struct tare_autotune_layer other = *layer;
     bool taken = false;
     for (size_t i = 0; setting->method->needs_ranges && !taken && i < N_ALGORITHMS; i++) {
@@ -348,7 +345,7 @@ static tare_status confirm(struct choosing *c) {
 }
 
 static tare_status choose(struct choosing *c) {
-    const bool ranges = c->task->variant->quantization.options.setting.method->needs_ranges;
+    const bool ranges = c->task->variant->options.setting.method->needs_ranges;
     TARE_TRY(measure_float(c));
     TARE_TRY(measure(&c->out->plain_db, c, NULL)); /* without any choice */
     c->out->db = c->out->plain_db;
@@ -388,21 +385,21 @@ tare_status tare_workflow_autotune_choose(struct tare_autotune *out, const struc
     const struct tare_progress_options progress = {
         .label = "choosing", .unit = "records", .total = -1, .quiet = task->quiet
     };
-    const struct tare_quant_setting *setting = &task->variant->quantization.options.setting;
+    const struct tare_quant_setting *setting = &task->variant->options.setting;
     struct choosing c = { .out = out, .task = task, .comparison = { .threads = task->threads } };
     struct tare_data_groups groups = { 0 };
     tare_status status;
     *out = (struct tare_autotune){ .passes = "" };
-    if (task->variant->quantization.options.recipe)
+    if (task->variant->options.recipe)
         return TARE_FAIL(TARE_USAGE, "--auto and --recipe are mutually exclusive");
     out->method = setting->method->name;
-    if (setting->method->needs_ranges) out->algorithm = task->variant->algorithm;
+    if (setting->method->needs_ranges) out->algorithm = tare_variant_algorithm(&out->arena, task->variant);
     c.comparison.progress = tare_progress_new(&progress);
     status = find_samples(&c, &groups);
     if (status == TARE_OK) status = choose(&c);
     tare_progress_free(c.comparison.progress);
     tare_comparison_free(&c.comparison);
     tare_data_groups_free(&groups);
-    out->variant.method = "auto";
+    out->variant.name = "auto";
     return tare_error_prefix(status, "auto");
 }

@@ -21,15 +21,9 @@
 static tare_status apply_layer_options(struct tare_compare_job *c) {
     for (size_t i = 0; i < c->variants.count; i++) {
         struct tare_variant *variant = &c->variants.variants[i];
-        if (!variant->granularity) continue;
-        TARE_TRY(
-            tare_workflow_quantize_apply_layers(&variant->quantization.options, &c->result.arena, &c->options->layers));
-        if (!variant->quantization.options.setting.method->takes_wide)
-            variant->quantization.options.setting.activation_bits = 0;
-        if (variant->algorithm || !tare_quant_needs_ranges(&variant->quantization.options)) continue;
-        variant->algorithm = "min_max";
-        TARE_TRY(tare_algorithm_parse(&variant->choice, variant->algorithm));
-        variant->quantization.algorithm = variant->choice.row->name;
+        if (!variant->options.setting.method) continue;
+        TARE_TRY(tare_workflow_quantize_apply_layers(&variant->options, &c->result.arena, &c->options->layers));
+        if (!variant->options.setting.method->takes_wide) variant->options.setting.activation_bits = 0;
     }
     return TARE_OK;
 }
@@ -38,9 +32,9 @@ static tare_status apply_layer_options(struct tare_compare_job *c) {
 
 static const char *needing_samples(const struct tare_variant_list *list) {
     for (size_t i = 0; i < list->count; i++)
-        if (list->variants[i].algorithm ||
-            tare_quant_passes_need_channels(list->variants[i].quantization.options.passes))
-            return list->variants[i].method;
+        if (tare_quant_needs_ranges(&list->variants[i].options) ||
+            tare_quant_passes_need_channels(list->variants[i].options.passes))
+            return list->variants[i].name;
     return "";
 }
 
@@ -100,24 +94,24 @@ static tare_status calibrate(struct tare_compare_job *c) {
 
 const struct tare_variant *tare_workflow_compare_first_quantizing(const struct tare_compare_job *c) {
     for (size_t i = 0; i < c->variants.count; i++)
-        if (c->variants.variants[i].granularity) return &c->variants.variants[i];
+        if (c->variants.variants[i].options.setting.method) return &c->variants.variants[i];
     return NULL;
 }
 
 static tare_status add_row(struct tare_compare_job *c, struct tare_model *model, const struct tare_variant *variant,
                            const struct tare_quant_report *report) {
-    const bool first = variant->granularity && variant == tare_workflow_compare_first_quantizing(c);
+    const bool first = variant->options.setting.method && variant == tare_workflow_compare_first_quantizing(c);
     const struct tare_signature *signature;
     struct tare_comparison_row *row;
     TARE_TRY(tare_pick_signature(&signature, model, c->options->signature));
     if (!c->result.signature) c->result.signature = tare_arena_strdup(&c->result.arena, signature->key);
     TARE_TRY(tare_comparison_add(&row, &c->result, model, signature, &c->runner, c->options->label));
-    row->method = variant->method;
-    row->algorithm = variant->algorithm;
-    row->granularity = variant->granularity;
+    row->method = variant->name;
+    row->algorithm = tare_variant_algorithm(&c->result.arena, variant);
+    row->granularity = tare_variant_granularity(&c->result.arena, variant);
     row->quantized = (int64_t)report->quantized;
     row->quantizable = (int64_t)report->count;
-    if (first) c->result.slowest_of = variant->method;
+    if (first) c->result.slowest_of = variant->name;
     tare_comparison_estimate(row, &c->result, model, signature, first);
     return TARE_OK;
 }
@@ -138,8 +132,7 @@ static tare_status compare_float(struct tare_compare_job *c) {
 static tare_status explain(struct tare_compare_job *c, const struct tare_variant *variant,
                            const struct tare_quant_report *report) {
     if (variant != tare_workflow_compare_first_quantizing(c)) return TARE_OK;
-    return tare_explain(&c->result.explanations, &c->result.arena, report, c->calibration,
-                        variant->algorithm ? &variant->choice : NULL, true);
+    return tare_explain(&c->result.explanations, &c->result.arena, report, c->calibration, true);
 }
 
 static tare_status compare_variant(struct tare_compare_job *c, struct tare_variant *variant) {
@@ -153,7 +146,7 @@ static tare_status compare_variant(struct tare_compare_job *c, struct tare_varia
     if (status == TARE_OK) status = explain(c, variant, &report);
     tare_model_free(model);
     tare_arena_free(&arena);
-    return tare_error_prefix(status, "%s", variant->method);
+    return tare_error_prefix(status, "%s", variant->name);
 }
 
 /* Chooses on the samples, then evaluates like the other variants. */

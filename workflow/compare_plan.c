@@ -92,12 +92,15 @@ static tare_status count_records(int64_t *out, const char *const *paths, size_t 
 }
 
 static void name_models(struct tare_strbuf *out, const struct tare_variant_list *list) {
+    struct tare_arena arena = { 0 };
     for (size_t i = 0; i < list->count; i++) {
-        const struct tare_variant *v = &list->variants[i];
-        tare_strbuf_printf(out, "%s%s", i ? ", " : "", v->method);
-        if (v->algorithm) tare_strbuf_printf(out, " %s", v->algorithm);
-        if (v->granularity) tare_strbuf_printf(out, " %s", v->granularity);
+        const char *algorithm = tare_variant_algorithm(&arena, &list->variants[i]);
+        const char *granularity = tare_variant_granularity(&arena, &list->variants[i]);
+        tare_strbuf_printf(out, "%s%s", i ? ", " : "", list->variants[i].name);
+        if (algorithm) tare_strbuf_printf(out, " %s", algorithm);
+        if (granularity) tare_strbuf_printf(out, " %s", granularity);
     }
+    tare_arena_free(&arena);
 }
 
 tare_status tare_workflow_compare_plan(struct tare_strbuf *out, struct tare_compare_job *c) {

@@ -88,8 +88,8 @@ static tare_status calibrate(struct tare_calibration **out, const struct tare_co
 }
 
 /* The text is TensorFlow's. */
-static tare_status check_training(const struct tare_model *model, const struct tare_quantize_job *quantizing) {
-    const struct tare_quant_method *method = quantizing->quantization.options.setting.method;
+static tare_status check_training(const struct tare_model *model, const struct tare_quant_options *options) {
+    const struct tare_quant_method *method = options->setting.method;
     if (!method || method->needs_ranges || !tare_quant_is_trained(model)) return TARE_OK;
     return TARE_FAIL(TARE_INVALID_ARGUMENT,
                      "The models trained with quantization-aware training (QAT) is not supported for %s quantization.",
@@ -100,21 +100,20 @@ static tare_status quantize(struct tare_converted *out, struct tare_arena *arena
                             const struct tare_convert_options *options) {
     struct tare_calibration *made = NULL;
     const struct tare_calibration *used;
-    struct tare_quantize_job quantizing;
+    const struct tare_quant_options *how = &options->converter->quantization.options;
     struct tare_quant_report report;
     struct counting counting = { .model = model, .interrupted = options->interrupted };
     bool needed;
     tare_status status;
-    TARE_TRY(tare_workflow_quantize_from_converter(&quantizing, &options->converter->quantization));
-    TARE_TRY(check_training(model, &quantizing));
-    needed = tare_workflow_quantize_needs_samples(&quantizing, &counting.channels);
-    counting.hessians = tare_workflow_quantize_needs_hessians(&quantizing);
+    TARE_TRY(check_training(model, how));
+    needed = tare_workflow_quantize_needs_samples(how, &counting.channels);
+    counting.hessians = tare_workflow_quantize_needs_hessians(how);
     if (needed && options->calibration)
         TARE_TRY(tare_calibration_fit(&made, options->calibration, model, "the calibration"));
     if (needed && !options->calibration) TARE_CHECK(calibrate(&made, options, &counting));
     used = !needed ? NULL : made ? made : options->calibration;
-    status = tare_workflow_quantize_run(&report, arena, model, &quantizing, (struct tare_calibration *)(uintptr_t)used);
-    if (status == TARE_OK) status = tare_workflow_quantize_explain(&out->layers, arena, &report, &quantizing, used);
+    status = tare_workflow_quantize_run(&report, arena, model, how, used);
+    if (status == TARE_OK) status = tare_explain(&out->layers, arena, &report, used, false);
     if (status == TARE_OK) out->quantized = report;
     out->was_quantized = status == TARE_OK;
 done:
@@ -134,7 +133,7 @@ tare_status tare_workflow_convert_run(struct tare_converted *out, struct tare_ar
     *out = (struct tare_converted){ 0 };
     TARE_TRY(tare_pipeline_memory(&before, arena, model, converter));
     if (converter->has_quantization) {
-        model->keep_variables_from = converter->quantization.keeps_variables ? 1 : 0;
+        model->keep_variables_from = converter->quantization.options.keep_variables ? 1 : 0;
         TARE_TRY(tare_pipeline_prepare(model, out->prepared));
         step(options);
         TARE_TRY(quantize(out, arena, model, options));

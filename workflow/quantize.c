@@ -47,59 +47,39 @@ tare_status tare_workflow_quantize_apply_layers(struct tare_quant_options *out, 
     return tare_quant_passes_parse(&out->passes, arena, tare_quant_recipe_passes(recipe));
 }
 
-tare_status tare_workflow_quantize_read(struct tare_quantize_job *quantizing, struct tare_arena *arena,
-                                        const struct tare_quantize_request *options) {
-    struct tare_quant_options *out = &quantizing->quantization.options;
+tare_status tare_workflow_quantize_read(struct tare_quant_options *out, struct tare_arena *arena,
+                                        const struct tare_quantize_request *request) {
     unsigned sets = 0;
-    *quantizing = (struct tare_quantize_job){ .quantization.options.setting.bits = options->bits };
-    TARE_TRY(tare_workflow_quantize_apply_layers(out, arena, &options->layers));
-    TARE_TRY(find_method(&out->setting.method, options->method));
-    TARE_TRY(tare_quant_setting_read(&out->setting, &sets, "granularity", options->granularity));
+    *out = (struct tare_quant_options){ .setting.bits = request->bits, .keep_variables = request->keep_variables };
+    TARE_TRY(tare_workflow_quantize_apply_layers(out, arena, &request->layers));
+    TARE_TRY(find_method(&out->setting.method, request->method));
+    TARE_TRY(tare_quant_setting_read(&out->setting, &sets, "granularity", request->granularity));
     TARE_TRY(tare_quant_check_setting(&out->setting));
-    if (options->passes)
-        TARE_TRY(tare_error_prefix(tare_quant_passes_parse(&out->passes, arena, options->passes), "--passes"));
-    return tare_algorithm_parse(&quantizing->algorithm, options->algorithm);
+    if (request->passes)
+        TARE_TRY(tare_error_prefix(tare_quant_passes_parse(&out->passes, arena, request->passes), "--passes"));
+    return tare_algorithm_parse(&out->setting.algorithm, request->algorithm);
 }
 
-tare_status tare_workflow_quantize_from_converter(struct tare_quantize_job *out,
-                                                  const struct tare_quantization *quantization) {
-    *out = (struct tare_quantize_job){ .quantization = *quantization };
-    return tare_algorithm_parse(&out->algorithm, quantization->algorithm);
+bool tare_workflow_quantize_needs_hessians(const struct tare_quant_options *options) {
+    return tare_quant_passes_need_hessians(options->passes);
 }
 
-bool tare_workflow_quantize_needs_hessians(const struct tare_quantize_job *quantizing) {
-    return tare_quant_passes_need_hessians(quantizing->quantization.options.passes);
-}
-
-bool tare_workflow_quantize_needs_samples(const struct tare_quantize_job *quantizing, bool *channels) {
-    const struct tare_quant_options *options = &quantizing->quantization.options;
+bool tare_workflow_quantize_needs_samples(const struct tare_quant_options *options, bool *channels) {
     *channels = tare_quant_passes_need_channels(options->passes);
     return *channels || tare_quant_needs_ranges(options);
 }
 
-tare_status tare_workflow_quantize_prepare(struct tare_model *model, bool keep_variables) {
-    model->keep_variables_from = keep_variables ? 1 : 0;
+tare_status tare_workflow_quantize_prepare(struct tare_model *model, const struct tare_quant_options *options) {
+    model->keep_variables_from = options->keep_variables ? 1 : 0;
     return tare_pipeline_prepare(model, NULL);
 }
 
 tare_status tare_workflow_quantize_run(struct tare_quant_report *report, struct tare_arena *arena,
-                                       struct tare_model *model, const struct tare_quantize_job *quantizing,
-                                       struct tare_calibration *calibration) {
-    struct tare_quantization quantization = quantizing->quantization;
-    const struct tare_calibrated_ranges calibrated = { .calibration = calibration,
-                                                       .algorithm = quantizing->algorithm,
-                                                       .symmetric = quantization.options.setting.symmetric,
-                                                       .bits = quantization.options.setting.activation_bits };
-    struct tare_quant_ranges ranges = { 0 };
-    quantization.options.warns = true;
-    if (calibration) ranges = tare_ranges_of(&calibrated);
-    TARE_TRY(tare_calibration_check_passes(calibration, quantization.options.passes));
-    return tare_pipeline_quantize(report, arena, model, &quantization, &ranges);
-}
-
-tare_status tare_workflow_quantize_explain(struct tare_explanation_list *out, struct tare_arena *arena,
-                                           const struct tare_quant_report *report,
-                                           const struct tare_quantize_job *quantizing,
-                                           const struct tare_calibration *calibration) {
-    return tare_explain(out, arena, report, calibration, calibration ? &quantizing->algorithm : NULL, false);
+                                       struct tare_model *model, const struct tare_quant_options *options,
+                                       const struct tare_calibration *calibration) {
+    const struct tare_quant_ranges ranges = tare_ranges_of(calibration);
+    struct tare_quant_options warning = *options;
+    warning.warns = true;
+    TARE_TRY(tare_calibration_check_passes(calibration, options->passes));
+    return tare_pipeline_quantize(report, arena, model, &warning, &ranges);
 }

@@ -5,6 +5,7 @@
 #define TARE_EVAL_REPORT_CALIBRATION_REPORT_H
 
 #include "calib/algorithm.h"
+#include "calib/quantization_error.h"
 #include "calib/convergence.h"
 #include "calib/warnings.h"
 

@@ -17,13 +17,10 @@ static bool find_params(struct tare_qparams *out, const struct tare_quant_work *
                         const struct tare_quant_layer *layer, struct tare_edge edge) {
     const struct tare_quant_ranges *ranges = work->ranges;
     const struct tare_qscheme scheme = tare_quant_activation_scheme(&layer->setting);
-    const char *algorithm = layer->setting.algorithm;
     double low, high;
     bool found;
     found = tare_quant_fake_range(&low, &high, edge); /* training knows better than samples */
-    if (!found && ranges && ranges->find)
-        found = algorithm && ranges->find_by ? ranges->find_by(ranges->arg, algorithm, edge, &low, &high)
-                                             : ranges->find(ranges->arg, edge, &low, &high);
+    if (!found && ranges && ranges->find) found = ranges->find(ranges->arg, edge, &layer->setting, &low, &high);
     if (found && tare_qparams_from_range(out, low, high, &scheme) == TARE_OK) return true;
     tare_error_clear();
     return false;

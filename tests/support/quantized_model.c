@@ -97,14 +97,11 @@ static void calibrate(struct quantized_model *m) {
 }
 
 void quantized_model_quantize(struct quantized_model *m, const struct tare_quant_options *options, const char *passes) {
-    struct tare_calibrated_ranges calibrated = { 0 };
     struct tare_quant_options own = *options;
     struct tare_quant_ranges ranges;
     mini_ok(tare_quant_passes_parse(&own.passes, &m->arena, passes));
-    mini_ok(tare_algorithm_parse(&calibrated.algorithm, "min_max"));
     calibrate(m);
-    calibrated.calibration = m->calibration;
-    ranges = tare_ranges_of(&calibrated);
+    ranges = tare_ranges_of(m->calibration);
     mini_ok(tare_quantize(&m->report, &m->arena, m->model, &ranges, &own));
 }
 

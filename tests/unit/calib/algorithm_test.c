@@ -1,5 +1,6 @@
 /* Each range algorithm against a plain search on the same values or the same histogram. */
 #include "calib/algorithm.h"
+#include "calib/quantization_error.h"
 
 #include "base/alloc.h"
 #include "base/strbuf.h"

@@ -1,6 +1,7 @@
 /* Algorithm entropy on mobilenet_vww with few samples: sparsely observed tensors must not be clipped without evidence.
  * The images are smooth random fields with the value range of the model's input. */
 #include "calib/algorithm.h"
+#include "calib/quantization_error.h"
 #include "calib/bins.h"
 #include "base/alloc.h"
 #include "convert/prepared.h"

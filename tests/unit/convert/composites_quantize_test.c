@@ -225,7 +225,9 @@ static void expect_near(const char *what, struct tare_tensor *got, const struct 
     tare_tensor_reset(got);
 }
 
-static bool find(void *arg, struct tare_edge edge, double *low, double *high) {
+static bool find(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, double *low,
+                 double *high) {
+    (void)setting;
     (void)arg;
     (void)edge;
     *low = -4;

@@ -140,19 +140,18 @@ static void check_answers(const char *variant, const char *key, const struct ans
 
 static tare_status quantize(struct tare_model *model, struct tare_arena *arena, const struct tare_quantization *options,
                             const char *inputs) {
-    struct tare_calibrated_ranges calibrated = { 0 };
+    struct tare_calibration *calibration;
     struct tare_quant_ranges ranges;
     struct tare_quant_report report;
     tare_status status;
     TARE_TRY(tare_pipeline_prepare(model, NULL));
-    TARE_TRY(tare_algorithm_parse(&calibrated.algorithm, "min_max"));
     const struct tare_calibrate_options calibrating = { .signature = options->signatures[0],
                                                         .data = &inputs,
                                                         .n_data = 1 };
-    TARE_TRY(tare_workflow_calibrate(&calibrated.calibration, model, &calibrating));
-    ranges = tare_ranges_of(&calibrated);
-    status = tare_pipeline_quantize(&report, arena, model, options, &ranges);
-    tare_calibration_free(calibrated.calibration);
+    TARE_TRY(tare_workflow_calibrate(&calibration, model, &calibrating));
+    ranges = tare_ranges_of(calibration);
+    status = tare_pipeline_quantize(&report, arena, model, &options->options, &ranges);
+    tare_calibration_free(calibration);
     return status;
 }
 

@@ -1,34 +1,34 @@
-/* Ranges that a calibration gives are for the grid that is deployed. */
+/* Ranges of a calibration suit the integer type of the setting. */
 #include "convert/prepared.h"
 #include "support/mini_model.h"
 
-static struct tare_calibrated_ranges ranges_of(const char *algorithm, bool symmetric) {
+static struct tare_calibration *calibration_of_four_values(void) {
     const uint64_t fingerprint[2] = { 1, 2 };
     const struct tare_shape shape = { .rank = 2, .dims = { 1, 4 } };
     const struct tare_place place = { 0 };
     const float values[] = { -1, 0.5f, 2, 3 };
-    struct tare_calibrated_ranges ranges = { .calibration = tare_calibration_new(fingerprint, "test", false),
-                                             .symmetric = symmetric };
+    struct tare_calibration *calibration = tare_calibration_new(fingerprint, "test", false);
     struct tare_calibration_tensor *tensor;
     struct tare_tally *tally = tare_tally_new();
     struct tare_tensor value;
-    mini_ok(tare_algorithm_parse(&ranges.algorithm, algorithm));
-    mini_ok(tare_calibration_add_tensor(ranges.calibration, "", "x", 0, &tensor));
+    mini_ok(tare_calibration_add_tensor(calibration, "", "x", 0, &tensor));
     mini_ok(tare_tensor_from(&value, TARE_DT_FLOAT, &shape, values));
     mini_ok(tare_statistics_add(&tensor->statistics, tally, &value, &place, 1, TARE_BATCH_SHARED));
     tare_tensor_reset(&value);
     tare_tally_free(tally);
-    return ranges;
+    return calibration;
 }
 
 static void range_for(const char *algorithm, bool symmetric, double *low, double *high) {
-    struct tare_calibrated_ranges ranges = ranges_of(algorithm, symmetric);
-    const struct tare_quant_ranges asked = tare_ranges_of(&ranges);
+    struct tare_calibration *calibration = calibration_of_four_values();
+    const struct tare_quant_ranges ranges = tare_ranges_of(calibration);
+    struct tare_quant_setting setting = { .symmetric = symmetric };
     struct tare_model *model = mini_model_new();
     const struct tare_edge x = mini_placeholder(model->main, "x", TARE_DT_FLOAT);
-    assert_true(asked.find(asked.arg, x, low, high));
+    mini_ok(tare_algorithm_parse(&setting.algorithm, algorithm));
+    assert_true(ranges.find(ranges.arg, x, &setting, low, high));
     tare_model_free(model);
-    tare_calibration_free(ranges.calibration);
+    tare_calibration_free(calibration);
 }
 
 static void symmetric_ranges__reach_as_far_both_ways(void **state) {
@@ -45,12 +45,12 @@ static void symmetric_ranges__reach_as_far_both_ways(void **state) {
 
 static void passes__that_need_channels_refuse_a_calibration_without(void **state) {
     const struct tare_quant_pass *const passes[] = { &tare_quant_pass_bias_correction, NULL };
-    struct tare_calibrated_ranges ranges = ranges_of("min_max", false);
+    struct tare_calibration *calibration = calibration_of_four_values();
     (void)state;
-    mini_fails(tare_calibration_check_passes(ranges.calibration, passes), "tare calibrate --channels");
+    mini_fails(tare_calibration_check_passes(calibration, passes), "tare calibrate --channels");
     mini_fails(tare_calibration_check_passes(NULL, passes), "needs samples or a calibration");
-    mini_ok(tare_calibration_check_passes(ranges.calibration, NULL));
-    tare_calibration_free(ranges.calibration);
+    mini_ok(tare_calibration_check_passes(calibration, NULL));
+    tare_calibration_free(calibration);
 }
 
 int main(void) {

@@ -34,14 +34,20 @@ static void refuses(const char *text, const char *part) {
     tare_error_clear();
 }
 
-static void silence__gives_the_defaults(void **state) {
+static void assert_algorithm(const struct tare_quantization *q, const char *expected) {
+    struct tare_algorithm_choice choice;
+    mini_ok(tare_algorithm_parse(&choice, expected));
+    assert_true(tare_algorithm_equal(&q->options.setting.algorithm, &choice));
+}
+
+static void empty_options__have_the_defaults(void **state) {
     struct tare_quantization q = read("");
     (void)state;
     assert_ptr_equal(q.options.setting.method, &tare_method_static);
-    assert_string_equal(q.algorithm, "min_max");
+    assert_algorithm(&q, "min_max");
     assert_int_equal(q.n_signatures, 1);
     assert_string_equal(q.signatures[0], "serving_default");
-    assert_false(q.keeps_variables);
+    assert_false(q.options.keep_variables);
     assert_false(q.options.two_inputs);
     assert_int_equal(q.options.min_elements, 0);
     assert_null(q.options.recipe);
@@ -191,8 +197,10 @@ static void calibration__names_and_defaults(void **state) {
         { "extensions { algorithm: \"entropy\" }", "entropy" },
     };
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_string_equal(read(cases[i].text).algorithm, cases[i].algorithm);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct tare_quantization q = read(cases[i].text);
+        assert_algorithm(&q, cases[i].algorithm);
+    }
 }
 
 static void datasets__match_the_signatures_both_ways(void **state) {
@@ -227,10 +235,10 @@ static void min_elements__static_looks_at_tables_alone(void **state) {
 
 static void freeze__both_forms(void **state) {
     (void)state;
-    assert_false(read("freeze_all_variables: true").keeps_variables);
-    assert_true(read("freeze_all_variables: false").keeps_variables);
-    assert_false(read("freeze_all_variables { enabled: true }").keeps_variables);
-    assert_true(read("freeze_all_variables { enabled: false }").keeps_variables);
+    assert_false(read("freeze_all_variables: true").options.keep_variables);
+    assert_true(read("freeze_all_variables: false").options.keep_variables);
+    assert_false(read("freeze_all_variables { enabled: true }").options.keep_variables);
+    assert_true(read("freeze_all_variables { enabled: false }").options.keep_variables);
 }
 
 static void others__have_tensorflows_words(void **state) {
@@ -269,7 +277,7 @@ static void extensions__say_what_tensorflow_cannot(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(silence__gives_the_defaults, empty_arena),
+        cmocka_unit_test_teardown(empty_options__have_the_defaults, empty_arena),
         cmocka_unit_test_teardown(method__every_spelling, empty_arena),
         cmocka_unit_test_teardown(components__int8_int32_and_int4_weights, empty_arena),
         cmocka_unit_test_teardown(units__match_ops_by_name_and_nodes_by_expression, empty_arena),

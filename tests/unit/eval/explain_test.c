@@ -44,12 +44,11 @@ static void set_scale(struct tare_quant_outcome *outcome, const struct tare_algo
 static struct tare_explanation explain(struct tare_quant_outcome outcome, const char *algorithm,
                                        enum tare_quant_granularity granularity) {
     struct tare_quant_report report = { .outcomes = &outcome, .count = 1, .quantized = 1 };
-    struct tare_algorithm_choice choice;
     struct tare_explanation_list list;
-    mini_ok(tare_algorithm_parse(&choice, algorithm));
+    mini_ok(tare_algorithm_parse(&outcome.setting.algorithm, algorithm));
     outcome.setting.granularity = granularity;
-    set_scale(&outcome, &choice);
-    mini_ok(tare_explain(&list, &arena, &report, calibration, &choice, true));
+    set_scale(&outcome, &outcome.setting.algorithm);
+    mini_ok(tare_explain(&list, &arena, &report, calibration, true));
     assert_int_equal(list.count, 1);
     return list.items[0];
 }

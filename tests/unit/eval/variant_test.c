@@ -12,9 +12,10 @@ static void check(const char *methods, const char *algorithms, const char *granu
     mini_ok(tare_variants_parse(&list, &arena, methods, algorithms, granularities, 8));
     for (size_t i = 0; i < list.count; i++) {
         const struct tare_variant *v = &list.variants[i];
-        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? " " : "", v->method);
-        if (v->algorithm) snprintf(text + strlen(text), sizeof text - strlen(text), "/%s", v->algorithm);
-        if (v->granularity) snprintf(text + strlen(text), sizeof text - strlen(text), "/%s", v->granularity);
+        const char *algorithm = tare_variant_algorithm(&arena, v), *granularity = tare_variant_granularity(&arena, v);
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? " " : "", v->name);
+        if (algorithm) snprintf(text + strlen(text), sizeof text - strlen(text), "/%s", algorithm);
+        if (granularity) snprintf(text + strlen(text), sizeof text - strlen(text), "/%s", granularity);
     }
     assert_string_equal(text, expected);
     tare_arena_free(&arena);
@@ -55,7 +56,9 @@ static void bfloat16__goes_with_a_quantization(void **state) {
 static void accuracy_passes__go_with_a_quantization(void **state) {
     (void)state;
     check("static+bias_correction+weight_clipping", "min_max", "per_channel",
-          "float static+bias_correction+weight_clipping/min_max/per_channel");
+          "float static+weight_clipping+bias_correction/min_max/per_channel");
+    check("static+gptq:damp=0.1+smooth_quant:alpha=0.5", "percentile:p=99.9", "per_channel",
+          "float static+smooth_quant+gptq:damp=0.1/percentile:p=99.9/per_channel"); /* as printed: without defaults */
     refuse("static+bias_corection", "min_max", "per_channel", "(did you mean 'bias_correction'?)");
 }
 

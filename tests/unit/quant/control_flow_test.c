@@ -32,7 +32,9 @@ static struct tare_edge dense(struct tare_graph *f, const char *name, struct tar
     return mini_node(f, "MatMul", name, 2, x, weight(f, constant, first));
 }
 
-static bool find(void *arg, struct tare_edge edge, double *low, double *high) {
+static bool find(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, double *low,
+                 double *high) {
+    (void)setting;
     (void)arg;
     (void)edge;
     *low = -1;

@@ -37,7 +37,9 @@ static struct tare_edge fake(struct tare_graph *f, struct tare_edge x, int which
     return mini_done(node);
 }
 
-static bool find(void *arg, struct tare_edge edge, double *low, double *high) {
+static bool find(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, double *low,
+                 double *high) {
+    (void)setting;
     const int which = strcmp(edge.node->op, "Relu") == 0;
     (void)arg;
     *low = LOWS[which];

@@ -82,7 +82,9 @@ static void make(struct layer_model *m, const struct op_case *test, bool open) {
     m->numbers = TARE_CONST_DATA(double, &test->inputs[NUMBERS]);
 }
 
-static bool find(void *arg, struct tare_edge edge, double *low, double *high) {
+static bool find(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, double *low,
+                 double *high) {
+    (void)setting;
     const struct layer_model *m = arg;
     const struct tare_edge known[] = { m->x[0], m->x[1], m->middle };
     for (int i = 0; i < 3; i++) {

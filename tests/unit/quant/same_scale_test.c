@@ -13,7 +13,9 @@ enum { SIDE = 4, CHANNELS = 3, COUNT = SIDE * SIDE * CHANNELS, OUT = 2 };
 
 static const double LOW = -1.5, HIGH = 3.25; /* of every activation; values reach beyond on both sides */
 
-static bool find(void *arg, struct tare_edge edge, double *low, double *high) {
+static bool find(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, double *low,
+                 double *high) {
+    (void)setting;
     (void)arg;
     (void)edge;
     *low = LOW;
@@ -228,7 +230,9 @@ static struct tare_edge pointwise(struct tare_graph *f, const char *name, struct
 }
 
 /* The range of the mean is half as wide as that of what it is of. */
-static bool find_average(void *arg, struct tare_edge edge, double *low, double *high) {
+static bool find_average(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, double *low,
+                         double *high) {
+    (void)setting;
     const double part = strcmp(edge.node->name, "average") == 0 ? 0.5 : 1;
     (void)arg;
     *low = LOW * part;
@@ -286,7 +290,9 @@ static void average__is_of_codes_that_a_layer_made(void **state) {
 enum { WIDTH = 6 };
 
 /* Ranges of the residual model by the edge's node. */
-static bool find_residual(void *arg, struct tare_edge edge, double *low, double *high) {
+static bool find_residual(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, double *low,
+                          double *high) {
+    (void)setting;
     const char *name = edge.node->name;
     (void)arg;
     *low = strcmp(name, "relu") == 0 ? 0 : strcmp(name, "branch") == 0 ? -9 : -4;

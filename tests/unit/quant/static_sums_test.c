@@ -6,7 +6,9 @@
 
 #include <string.h>
 
-static bool find_range(void *arg, struct tare_edge edge, double *low, double *high) {
+static bool find_range(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, double *low,
+                       double *high) {
+    (void)setting;
     (void)arg;
     (void)edge;
     *low = -1;

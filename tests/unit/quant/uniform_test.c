@@ -23,7 +23,9 @@ struct layer_case {
 
 static const struct layer_case *current;
 
-static bool find(void *arg, struct tare_edge edge, double *low, double *high) {
+static bool find(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, double *low,
+                 double *high) {
+    (void)setting;
     (void)arg;
     if (!tare_node_is_arg(edge.node)) return false;
     *low = STEP * (-128 - current->zero_point);
