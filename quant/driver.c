@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "quant/layer.h"
+#include "quant/layer_index.h"
 #include "quant/quality_warnings.h"
 #include "quant/recipe.h"
 #include "quant/variables.h"
@@ -11,43 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- activations that exist as integers ---- */
-
-static bool same_params(const struct tare_qparams *a, const struct tare_qparams *b) {
-    return a == b || (a && b && a->scale == b->scale && a->zero_point == b->zero_point && a->qmin == b->qmin);
-}
-
-const struct tare_quant_shared *tare_quant_find_shared(const struct tare_quant_work *work,
-                                                       const struct tare_quant_method *method, struct tare_edge real,
-                                                       const struct tare_qparams *params) {
-    for (size_t i = 0; i < work->n_shared; i++) {
-        const struct tare_quant_shared *shared = &work->shared[i];
-        if (shared->method == method && tare_edge_equal(shared->real, real) && same_params(shared->params, params))
-            return shared;
-    }
-    return NULL;
-}
-
-tare_status tare_quant_add_shared(const struct tare_quant_shared **out, struct tare_quant_work *work,
-                                  const struct tare_quant_shared *made) {
-    struct tare_quant_shared *grown = tare_arena_extend(work->arena, work->shared, work->n_shared, 1, sizeof *grown);
-    if (!grown) return TARE_NO_MEMORY;
-    work->shared = grown;
-    grown[work->n_shared] = *made;
-    *out = &grown[work->n_shared++];
-    return TARE_OK;
-}
-
 bool tare_quant_only_feeds_integers(const struct tare_quant_work *work, const struct tare_quant_layer *layer) {
     const size_t uses = tare_graph_count_uses(layer->op->graph, layer->output, NULL);
     size_t as_integers = 0;
-    for (size_t i = 0; i < work->n_layers; i++) {
-        const struct tare_quant_layer *user = &work->layers[i];
-        if (user->refused || user->setting.method != layer->setting.method || user->kind == TARE_KIND_GATHER) continue;
-        as_integers +=
-            tare_edge_equal(user->input, layer->output) && same_params(&user->left_params, &layer->output_params);
-        as_integers += !user->weight && tare_edge_equal(user->second, layer->output) &&
-                       same_params(&user->right_params, &layer->output_params);
+    for (const struct tare_use *use = tare_node_first_use(layer->output.node); use; use = use->next) {
+        const struct tare_quant_layer *user = tare_quant_layer_of(work, use->user);
+        if (use->user->dead || use->user->inputs[use->input].index != layer->output.index || !user || user->refused ||
+            user->setting.method != layer->setting.method || user->kind == TARE_KIND_GATHER)
+            continue;
+        as_integers += use->input == user->left && tare_quant_same_params(&user->left_params, &layer->output_params);
+        as_integers += !user->weight && use->input == user->right &&
+                       tare_quant_same_params(&user->right_params, &layer->output_params);
     }
     return uses > 0 && uses == as_integers;
 }
@@ -222,10 +197,8 @@ static tare_status describe_weight(struct tare_quant_work *work, const struct ta
 /* The integers that an earlier layer of the graph made of the same constant in the same way. */
 static struct tare_edge shared_integers(const struct tare_quant_work *work, const struct tare_quant_layer *layer) {
     if (layer->twin) return layer->twin->integers;
-    for (const struct tare_quant_layer *other = work->layers; other < layer && !layer->own_integers; other++)
-        if (other->integers.node && !other->own_integers && tare_quant_same_integers(other, layer))
-            return other->integers;
-    return (struct tare_edge){ NULL, 0 };
+    const struct tare_quant_layer *other = layer->own_integers ? NULL : tare_quant_same_weight(work, layer);
+    return other ? other->integers : (struct tare_edge){ NULL, 0 };
 }
 
 static tare_status rewrite_layer(struct tare_quant_work *work, struct tare_quant_layer *layer) {
@@ -239,7 +212,8 @@ static tare_status rewrite_layer(struct tare_quant_work *work, struct tare_quant
         TARE_CHECK(describe_weight(work, layer));
         tare_tensor_reset(&layer->real); /* one weight's floats at a time */
     }
-    status = layer->setting.method->rewrite(work, layer);
+    TARE_CHECK(layer->setting.method->rewrite(work, layer));
+    status = tare_quant_index_rewritten(work, layer);
 done:
     tare_tensor_reset(&layer->real);
     tare_tensor_reset(&layer->quantized.values);
@@ -288,6 +262,7 @@ tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *a
     TARE_CHECK(tare_bindings_new(&bindings, model));
     TARE_CHECK(find_all(&work, bindings));
     TARE_CHECK(plan_all(&work));
+    TARE_CHECK(tare_quant_layer_index_new(&work.index, &work));
     TARE_CHECK(tare_quant_check_variables(&work, bindings));
     TARE_CHECK(add_outcomes(&work));
     for (size_t i = 0; options->passes && options->passes[i]; i++)
@@ -300,6 +275,7 @@ tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *a
     TARE_CHECK(tare_quant_retype_reads(&work));
     if (options->warns) status = tare_quant_warn_of_weights(&work);
 done:
+    tare_quant_layer_index_free(work.index);
     tare_quant_release_layers(work.layers, work.n_layers);
     tare_bindings_free(bindings);
     tare_model_shapes_free(shapes);
@@ -308,14 +284,19 @@ done:
 
 /* ---- what to observe ---- */
 
-static tare_status add_edge(struct tare_edge_list *list, struct tare_arena *arena, struct tare_edge edge) {
-    struct tare_edge *grown;
-    for (size_t i = 0; i < list->count; i++)
-        if (tare_edge_equal(list->edges[i], edge)) return TARE_OK;
-    grown = tare_arena_extend(arena, list->edges, list->count, 1, sizeof *grown);
-    if (!grown) return TARE_NO_MEMORY;
-    grown[list->count++] = edge;
-    list->edges = grown;
+struct noted_edge {
+    const struct tare_node *node;
+    size_t index; /* as wide as the pointer: the key has no padding */
+};
+
+static tare_status add_edge(struct tare_edge_list *list, struct tare_map *noted, struct tare_arena *arena,
+                            struct tare_edge edge) {
+    struct noted_edge *key = TARE_NEW(arena, struct noted_edge);
+    if (!key) return TARE_NO_MEMORY;
+    *key = (struct noted_edge){ edge.node, (size_t)edge.index };
+    if (tare_map_get_n(noted, (const char *)key, sizeof *key)) return TARE_OK;
+    if (!tare_map_set_n(noted, (const char *)key, sizeof *key, key)) return TARE_NO_MEMORY;
+    list->edges[list->count++] = edge;
     return TARE_OK;
 }
 
@@ -323,6 +304,7 @@ tare_status tare_quant_observed_edges(struct tare_edge_list *out, struct tare_ar
                                       const struct tare_model *model) {
     struct tare_model_shapes *shapes = NULL;
     struct tare_bindings *bindings = NULL;
+    struct tare_map noted = { 0 };
     struct tare_quant_work work = { .arena = arena, .model = (struct tare_model *)(uintptr_t)model };
     tare_status status;
     memset(out, 0, sizeof *out);
@@ -330,14 +312,20 @@ tare_status tare_quant_observed_edges(struct tare_edge_list *out, struct tare_ar
     work.shapes = shapes;
     TARE_CHECK(tare_bindings_new(&bindings, model));
     TARE_CHECK(find_all(&work, bindings));
+    out->edges = TARE_NEW_ARRAY(arena, struct tare_edge, 3 * work.n_layers + 1);
+    if (!out->edges) {
+        status = TARE_NO_MEMORY;
+        goto done;
+    }
     for (size_t i = 0; i < work.n_layers; i++) {
         const struct tare_quant_layer *layer = &work.layers[i];
         if (layer->refused || layer->kind == TARE_KIND_GATHER) continue;
-        TARE_CHECK(add_edge(out, arena, layer->input));
-        if (!layer->weight) TARE_CHECK(add_edge(out, arena, layer->second));
-        TARE_CHECK(add_edge(out, arena, layer->output));
+        TARE_CHECK(add_edge(out, &noted, arena, layer->input));
+        if (!layer->weight) TARE_CHECK(add_edge(out, &noted, arena, layer->second));
+        TARE_CHECK(add_edge(out, &noted, arena, layer->output));
     }
 done:
+    tare_map_free(&noted);
     tare_quant_release_layers(work.layers, work.n_layers);
     tare_bindings_free(bindings);
     tare_model_shapes_free(shapes);

@@ -26,16 +26,20 @@ static bool range_of(double *low, double *high, const struct tare_node *node) {
 }
 
 bool tare_quant_fake_range(double *low, double *high, struct tare_edge edge) {
-    const struct tare_graph *graph = edge.node->graph;
+    const struct tare_node *first = NULL; /* in the order of the graph */
     if (is_fake(edge.node)) return range_of(low, high, edge.node);
-    for (size_t n = 0; n < graph->n_nodes; n++) {
-        const struct tare_node *node = graph->nodes[n];
-        if (node->dead || !is_fake(node) || !node->n_inputs || node->inputs[0].node != edge.node ||
-            node->inputs[0].index != edge.index)
+    if (tare_graph_index_uses(edge.node->graph) != TARE_OK) return false;
+    for (const struct tare_use *use = tare_node_first_use(edge.node); use; use = use->next) {
+        const struct tare_node *node = use->user;
+        double ends[2];
+        if (node->dead || use->input != 0 || !is_fake(node) || node->inputs[0].index != edge.index ||
+            !range_of(&ends[0], &ends[1], node) || (first && first->position < node->position))
             continue;
-        if (range_of(low, high, node)) return true;
+        first = node;
+        *low = ends[0];
+        *high = ends[1];
     }
-    return false;
+    return first != NULL;
 }
 
 static bool has_fakes(const struct tare_graph *graph) {

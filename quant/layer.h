@@ -52,7 +52,9 @@ struct tare_quant_layer {
     const struct tare_quant_layer *twin;    /* an earlier layer that has the same integers from a pass; NULL: none */
     struct tare_edge integers;              /* `quantized` in the graph, once somebody has emitted it */
 
-    struct tare_edge replaced; /* the real output of the rewritten layer; node NULL: there is none */
+    struct tare_edge replaced;                  /* the real output of the rewritten layer; node NULL: there is none */
+    const struct tare_quant_layer *next_reader; /* the next layer with the same variable */
+    const struct tare_quant_layer *next_user;   /* the next layer with the same observed activation */
     struct tare_quant_outcome *outcome;
 };
 
@@ -61,7 +63,10 @@ struct tare_quant_shared {
     const struct tare_quant_method *method;
     struct tare_edge real, integer, scale, zero_point; /* the last two: where they are found at run time */
     const struct tare_qparams *params;
+    struct tare_quant_shared *next; /* of the same real edge */
 };
+
+struct tare_quant_layer_index;
 
 struct tare_quant_work {
     struct tare_arena *arena;
@@ -72,8 +77,7 @@ struct tare_quant_work {
     struct tare_quant_report *report;
     struct tare_quant_layer *layers; /* of all graphs, each graph's in its order of execution */
     size_t n_layers;
-    struct tare_quant_shared *shared;
-    size_t n_shared;
+    struct tare_quant_layer_index *index; /* quant/layer_index.h */
     struct tare_graph *quantize_function; /* of the op set TF, once it is made */
 };
 

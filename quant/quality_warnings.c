@@ -3,6 +3,7 @@
  * An activation is judged by the parameters that are deployed, not by the name of the algorithm: squared error on the
  * calibration histogram, against the error of the range that algorithm mse finds for the same integer type. */
 #include "quant/quality_warnings.h"
+#include "quant/layer_index.h"
 #include "calib/algorithm.h"
 #include "calib/quantization_error.h"
 #include "quant/fake_quant.h"
@@ -78,10 +79,9 @@ static bool is_judged(const struct tare_quant_work *work, const struct tare_quan
     double low, high;
     if (layer->refused || !layer->setting.method->needs_ranges || layer->left_params.scale <= 0) return false;
     if (layer->input_scale || tare_quant_fake_range(&low, &high, layer->observed)) return false;
-    for (const struct tare_quant_layer *other = work->layers; other < layer; other++)
-        if (!other->refused && tare_edge_equal(other->observed, layer->observed) &&
-            other->left_params.scale == layer->left_params.scale)
-            return false;
+    for (const struct tare_quant_layer *other = tare_quant_first_user(work, layer->observed); other && other < layer;
+         other = other->next_user)
+        if (!other->refused && other->left_params.scale == layer->left_params.scale) return false;
     return true;
 }
 

@@ -1,6 +1,7 @@
 /* Ops that keep the scale of their activation. */
 #include "quant/same_scale.h"
 #include "quant/fake_quant.h"
+#include "quant/layer_index.h"
 #include "base/tensor/number.h"
 
 #include <math.h>
@@ -95,9 +96,8 @@ static const struct tare_qparams *own_params(const struct tare_quant_work *work,
     const struct tare_qscheme scheme = tare_quant_activation_scheme(&work->options->setting);
     struct tare_qparams *params = TARE_NEW(work->arena, struct tare_qparams);
     double low, high;
-    for (size_t i = 0; i < work->n_layers; i++)
-        if (work->layers[i].replaced.node && tare_edge_equal(work->layers[i].replaced, edge))
-            edge = work->layers[i].output;
+    const struct tare_quant_layer *replaced = tare_quant_layer_replaced_by(work, edge);
+    if (replaced) edge = replaced->output;
     if (!params) return NULL;
     if (!tare_quant_fake_range(&low, &high, edge) &&
         (!work->ranges || !work->ranges->find ||
@@ -135,11 +135,8 @@ static enum form form_of_at(const struct tare_quant_work *work, const struct tar
 
 /* True when static layers make the activation, directly or by ops that keep the scale. */
 static bool made_as_integers(const struct tare_quant_work *work, struct tare_edge edge, int depth) {
-    for (size_t i = 0; i < work->n_layers; i++) {
-        const struct tare_quant_layer *layer = &work->layers[i];
-        if (tare_edge_equal(layer->output, edge))
-            return !layer->refused && layer->setting.method == integers_of(work) && layer->kind != TARE_KIND_GATHER;
-    }
+    const struct tare_quant_layer *layer = tare_quant_layer_with_output(work, edge);
+    if (layer) return !layer->refused && layer->setting.method == integers_of(work) && layer->kind != TARE_KIND_GATHER;
     if (depth > MOST_DEPTH || form_of_at(work, edge.node, depth) == OTHER) return false;
     for (size_t i = 0; i < edge.node->n_inputs; i++)
         if (is_activation_of(edge.node, i) && !made_as_integers(work, edge.node->inputs[i], depth + 1)) return false;
@@ -159,15 +156,11 @@ static bool equal_params(const struct tare_qparams *a, const struct tare_qparams
 /* The parameters that a static layer reads input `input` of `node` with; NULL: it is none. */
 static const struct tare_qparams *read_by_layer(const struct tare_quant_work *work, const struct tare_node *node,
                                                 size_t input) {
-    for (size_t i = 0; i < work->n_layers; i++) {
-        const struct tare_quant_layer *layer = &work->layers[i];
-        if (layer->op != node || layer->refused || layer->setting.method != integers_of(work) ||
-            layer->kind == TARE_KIND_GATHER)
-            continue;
-        if (input == layer->left) return &layer->left_params;
-        return !layer->weight && input == layer->right ? &layer->right_params : NULL;
-    }
-    return NULL;
+    const struct tare_quant_layer *layer = tare_quant_layer_of(work, node);
+    if (!layer || layer->refused || layer->setting.method != integers_of(work) || layer->kind == TARE_KIND_GATHER)
+        return NULL;
+    if (input == layer->left) return &layer->left_params;
+    return !layer->weight && input == layer->right ? &layer->right_params : NULL;
 }
 
 static bool demanded(const struct tare_qparams **params, const struct tare_quant_work *work, struct tare_edge edge,
@@ -202,17 +195,14 @@ static bool demanded(const struct tare_qparams **params, const struct tare_quant
     size_t found = 0;
     *params = NULL;
     if (depth > MOST_DEPTH || !uses) return false;
-    for (size_t n = 0; n < graph->n_nodes && found < uses; n++) {
-        const struct tare_node *node = graph->nodes[n];
-        for (size_t i = 0; i < node->n_inputs && !node->dead; i++) {
-            const struct tare_qparams *expected;
-            if (!tare_edge_equal(node->inputs[i], edge)) continue;
-            found++;
-            if (asks(node)) continue;
-            if (!wanted_by(&expected, work, node, i, depth)) return false;
-            if (*params && !equal_params(*params, expected)) return false;
-            *params = expected;
-        }
+    for (const struct tare_use *use = tare_node_first_use(edge.node); use; use = use->next) {
+        const struct tare_qparams *expected;
+        if (use->user->dead || use->user->inputs[use->input].index != edge.index) continue;
+        found++;
+        if (asks(use->user)) continue;
+        if (!wanted_by(&expected, work, use->user, use->input, depth)) return false;
+        if (*params && !equal_params(*params, expected)) return false;
+        *params = expected;
     }
     return *params && found == uses; /* else a return or a signature takes it */
 }
@@ -329,10 +319,11 @@ tare_status tare_quant_share_integers(struct tare_quant_work *work, struct tare_
         .method = integers_of(work), .real = real, .integer = integer, .params = params
     };
     const struct tare_quant_shared *added;
-    const struct tare_graph *graph = real.node->graph;
-    for (size_t n = 0; n < graph->n_nodes; n++) {
-        struct tare_node *node = graph->nodes[n];
-        if (node->dead || !asks(node) || !node->n_inputs || !tare_edge_equal(node->inputs[0], real)) continue;
+    TARE_TRY(tare_graph_index_uses(real.node->graph));
+    for (struct tare_use *use = tare_node_first_use(real.node), *next; use; use = next) {
+        struct tare_node *node = use->user;
+        next = use->next;
+        if (node->dead || !asks(node) || use->input != 0 || node->inputs[0].index != real.index) continue;
         tare_node_set_input(node, 0, integer);
         TARE_TRY(tare_node_set_type(node, "T", tare_edge_dtype(integer)));
         TARE_TRY(tare_node_resolve(node));

@@ -5,6 +5,7 @@
  * the weights of a loop in the outer function for a control edge alone. They do not prevent quantization, but their
  * dtype must follow the variable's (tare_quant_retype_reads), or the model does not run. */
 #include "quant/variables.h"
+#include "quant/layer_index.h"
 #include "graph/model.h"
 #include "base/tensor/spill.h"
 
@@ -13,33 +14,46 @@
 /* The number of data uses of a value. An op that keeps the numbers is not a use; its own uses count instead. */
 static size_t count_uses(const struct tare_graph *graph, struct tare_edge edge) {
     size_t count = tare_graph_count_uses(graph, edge, NULL);
-    for (size_t n = 0; n < graph->n_nodes; n++) {
-        struct tare_node *node = graph->nodes[n];
-        if (node->dead || !tare_quant_keeps_numbers(node) || !tare_edge_equal(node->inputs[0], edge)) continue;
-        count += count_uses(graph, (struct tare_edge){ node, 0 }) - 1;
+    for (const struct tare_use *use = tare_node_first_use(edge.node); use; use = use->next) {
+        struct tare_node *node = use->user;
+        if (node->dead || use->input != 0 || node->inputs[0].index != edge.index || !tare_quant_keeps_numbers(node))
+            continue;
+        count += count_uses(graph, tare_node_output0(node)) - 1;
     }
     return count;
 }
 
 /* Ops other than ReadVariableOp that take the value or the shape of the variable at input 0. */
 static bool reads_otherwise(const struct tare_node *node) {
-    static const char *const ops[] = { "ResourceGather", "ResourceGatherNd", "VariableShape" };
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        if (strcmp(node->op, ops[i]) == 0) return true;
-    return false;
+    static const char *const ops[] = { "ResourceGather", "ResourceGatherNd", "VariableShape", NULL };
+    return tare_op_is_one_of(node->op, ops);
 }
 
-static size_t readers_in(const struct tare_graph *graph, const struct tare_variable *variable,
-                         const struct tare_bindings *bindings) {
-    size_t count = 0;
+/* How often the values of variables are used, by variable. */
+struct reader_count {
+    const struct tare_variable *variable;
+    size_t count;
+};
+
+static tare_status count_readers(struct tare_map *counts, struct tare_arena *arena, const struct tare_graph *graph,
+                                 const struct tare_bindings *bindings) {
     for (size_t n = 0; n < graph->n_nodes; n++) {
         struct tare_node *node = graph->nodes[n];
         const bool is_read = strcmp(node->op, "ReadVariableOp") == 0;
         if (node->dead || !node->n_inputs || (!is_read && !reads_otherwise(node))) continue;
-        if (tare_bindings_variable(bindings, node->inputs[0], NULL) != variable) continue;
-        count += is_read ? count_uses(graph, (struct tare_edge){ node, 0 }) : 1;
+        const struct tare_variable *variable = tare_bindings_variable(bindings, node->inputs[0], NULL);
+        if (!variable) continue;
+        struct reader_count *count = tare_map_get_n(counts, (const char *)&variable, sizeof variable);
+        if (!count) {
+            count = TARE_NEW(arena, struct reader_count);
+            if (!count) return TARE_NO_MEMORY;
+            count->variable = variable;
+            if (!tare_map_set_n(counts, (const char *)&count->variable, sizeof count->variable, count))
+                return TARE_NO_MEMORY;
+        }
+        count->count += is_read ? count_uses(graph, tare_node_output0(node)) : 1;
     }
-    return count;
+    return TARE_OK;
 }
 
 static bool alike(const struct tare_quant_layer *a, const struct tare_quant_layer *b) {
@@ -52,13 +66,12 @@ static bool alike(const struct tare_quant_layer *a, const struct tare_quant_laye
 
 /* The variable has one value: every reader must be a layer that expects the same integers. */
 static const char *check(const struct tare_quant_work *work, const struct tare_quant_layer *layer,
-                         const struct tare_bindings *bindings) {
-    size_t readers = readers_in(work->model->main, layer->variable, bindings), layers = 0;
-    for (size_t i = 0; i < work->model->n_functions; i++)
-        readers += readers_in(work->model->functions[i], layer->variable, bindings);
-    for (size_t i = 0; i < work->n_layers; i++) {
-        const struct tare_quant_layer *other = &work->layers[i];
-        if (other->variable != layer->variable) continue;
+                         const struct tare_map *counts) {
+    const struct reader_count *count = tare_map_get_n(counts, (const char *)&layer->variable, sizeof layer->variable);
+    const size_t readers = count ? count->count : 0;
+    size_t layers = 0;
+    for (const struct tare_quant_layer *other = tare_quant_first_reader(work, layer->variable); other;
+         other = other->next_reader) {
         if (other->refused || !alike(other, layer))
             return "its weight is a variable that another layer reads as other integers or in float";
         layers++;
@@ -68,18 +81,27 @@ static const char *check(const struct tare_quant_work *work, const struct tare_q
     return layers == readers ? NULL : "its weight is a variable that other ops read as well";
 }
 
-tare_status tare_quant_check_variables(struct tare_quant_work *work, const struct tare_bindings *bindings) {
+static void check_layers(struct tare_quant_work *work, const struct tare_map *counts) {
     bool changed = true;
     while (changed) { /* refusing a layer may leave another one with an unquantized reader of its variable */
         changed = false;
         for (size_t i = 0; i < work->n_layers; i++) {
             struct tare_quant_layer *layer = &work->layers[i];
             if (layer->refused || !layer->variable) continue;
-            layer->refused = check(work, layer, bindings);
+            layer->refused = check(work, layer, counts);
             changed |= layer->refused != NULL;
         }
     }
-    return TARE_OK;
+}
+
+tare_status tare_quant_check_variables(struct tare_quant_work *work, const struct tare_bindings *bindings) {
+    struct tare_map counts = { 0 };
+    tare_status status = count_readers(&counts, work->arena, work->model->main, bindings);
+    for (size_t i = 0; i < work->model->n_functions && status == TARE_OK; i++)
+        status = count_readers(&counts, work->arena, work->model->functions[i], bindings);
+    if (status == TARE_OK) check_layers(work, &counts);
+    tare_map_free(&counts);
+    return status;
 }
 
 /* Changes the dtype attribute `attr` of a node, and the dtypes that follow from it. */

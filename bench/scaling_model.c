@@ -1,0 +1,251 @@
+/* Writes SavedModels whose size is a parameter, for measuring how the cost of each command grows (bench/scaling.sh).
+ *
+ *   scaling_model SHAPE OUT N
+ *
+ * long       a chain of N layers MatMul + Relu with constant weights
+ * wide       one tensor that N layers MatMul read; their results are added up
+ * functions  N functions of one layer each, called one after another
+ * nested     N functions, each of which computes a layer and calls the next one
+ * variables  a chain of N layers whose weights are variables */
+#include "convert/saved_model.h"
+#include "graph/op.h"
+#include "interpreter/ops/builtin.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIDE = 8 };
+
+struct builder {
+    struct tare_model *model;
+    struct tare_graph *body;
+    struct tare_edge *handles; /* of variables, in the main graph */
+    size_t n_handles, count;
+};
+
+/* Each layer has its own numbers. */
+static tare_status make_weights(struct tare_tensor *out, size_t layer) {
+    const struct tare_shape shape = tare_shape_make(2, (int64_t)SIDE, (int64_t)SIDE);
+    TARE_TRY(tare_tensor_new(out, TARE_DT_FLOAT, &shape));
+    for (int64_t i = 0; i < out->elements; i++)
+        TARE_DATA(float, out)
+    [i] = (float)(((uint32_t)i + 1) * 2654435761u * ((uint32_t)layer + 1) >> 8 & 0xffff) * 4e-6f;
+    return TARE_OK;
+}
+
+static tare_status add_constant(struct tare_edge *out, struct tare_graph *graph, size_t layer) {
+    struct tare_tensor weights;
+    TARE_TRY(make_weights(&weights, layer));
+    *out = tare_node_output0(tare_graph_add_const(graph, "kernel", &weights));
+    tare_tensor_reset(&weights);
+    return out->node ? TARE_OK : TARE_NO_MEMORY;
+}
+
+static tare_status add_op(struct tare_edge *out, struct tare_graph *graph, const char *op, struct tare_edge x,
+                          struct tare_edge y) {
+    struct tare_node *node = tare_graph_add(graph, op, op);
+    if (!node) return TARE_NO_MEMORY;
+    TARE_TRY(tare_node_add_input(node, x));
+    if (y.node) TARE_TRY(tare_node_add_input(node, y));
+    TARE_TRY(tare_node_set_type(node, "T", TARE_DT_FLOAT));
+    *out = tare_node_output0(node);
+    return tare_node_resolve(node);
+}
+
+/* *x = Relu(x * weights) */
+static tare_status add_layer(struct tare_edge *x, struct tare_graph *graph, struct tare_edge weights) {
+    const struct tare_edge none = { 0 };
+    TARE_TRY(add_op(x, graph, "MatMul", *x, weights));
+    return add_op(x, graph, "Relu", *x, none);
+}
+
+static tare_status add_constant_layer(struct tare_edge *x, struct tare_graph *graph, size_t layer) {
+    struct tare_edge weights;
+    TARE_TRY(add_constant(&weights, graph, layer));
+    return add_layer(x, graph, weights);
+}
+
+/* ---- shapes ---- */
+
+static tare_status add_long(struct builder *b, struct tare_edge *x) {
+    for (size_t i = 0; i < b->count; i++)
+        TARE_TRY(add_constant_layer(x, b->body, i));
+    return TARE_OK;
+}
+
+static tare_status add_wide(struct builder *b, struct tare_edge *x) {
+    struct tare_node *sum = tare_graph_add(b->body, "AddN", "sum");
+    if (!sum) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < b->count; i++) {
+        struct tare_edge y = *x;
+        TARE_TRY(add_constant_layer(&y, b->body, i));
+        TARE_TRY(tare_node_add_input(sum, y));
+    }
+    TARE_TRY(tare_node_set_type(sum, "T", TARE_DT_FLOAT));
+    TARE_TRY(tare_node_set_int(sum, "N", (int64_t)b->count));
+    *x = tare_node_output0(sum);
+    return tare_node_resolve(sum);
+}
+
+/* *x = function(x), with one argument and one result */
+static tare_status add_call(struct tare_edge *x, struct tare_graph *graph, const struct tare_graph *callee) {
+    const int dtype = TARE_DT_FLOAT;
+    struct tare_node *call = tare_graph_add(graph, "PartitionedCall", "call");
+    if (!call) return TARE_NO_MEMORY;
+    TARE_TRY(tare_node_add_input(call, *x));
+    TARE_TRY(tare_node_set_type_list(call, "Tin", &dtype, 1));
+    TARE_TRY(tare_node_set_type_list(call, "Tout", &dtype, 1));
+    TARE_TRY(tare_node_set_func(call, "f", callee->name));
+    *x = tare_node_output0(call);
+    return tare_node_resolve(call);
+}
+
+/* A function of one layer that then calls `next` (NULL: none). */
+static tare_status add_function(struct tare_graph **out, struct builder *b, size_t layer,
+                                const struct tare_graph *next) {
+    struct tare_graph *function =
+        tare_model_add_function(b->model, tare_arena_printf(&b->model->arena, "layer%zu", layer));
+    if (!function) return TARE_NO_MEMORY;
+    struct tare_edge x = tare_node_output0(tare_graph_add_arg(function, "x", TARE_DT_FLOAT));
+    if (!x.node) return TARE_NO_MEMORY;
+    TARE_TRY(add_constant_layer(&x, function, layer));
+    if (next) TARE_TRY(add_call(&x, function, next));
+    *out = function;
+    return tare_graph_add_return(function, "y", TARE_DT_FLOAT, x);
+}
+
+static tare_status add_functions(struct builder *b, struct tare_edge *x) {
+    for (size_t i = 0; i < b->count; i++) {
+        struct tare_graph *function;
+        TARE_TRY(add_function(&function, b, i, NULL));
+        TARE_TRY(add_call(x, b->body, function));
+    }
+    return TARE_OK;
+}
+
+static tare_status add_nested(struct builder *b, struct tare_edge *x) {
+    struct tare_graph *function = NULL;
+    for (size_t i = 0; i < b->count; i++)
+        TARE_TRY(add_function(&function, b, i, function));
+    return add_call(x, b->body, function);
+}
+
+static tare_status add_variable(struct tare_edge *handle, struct builder *b, size_t layer) {
+    const struct tare_shape shape = tare_shape_make(2, (int64_t)SIDE, (int64_t)SIDE);
+    struct tare_arena *arena = &b->model->arena;
+    struct tare_variable *variable = &b->model->variables[b->model->n_variables++];
+    *variable = (struct tare_variable){
+        .shared_name = tare_arena_printf(arena, "layer%zu/kernel", layer),
+        .key = tare_arena_printf(arena, "layer%zu/kernel/.ATTRIBUTES/VARIABLE_VALUE", layer),
+        .dtype = TARE_DT_FLOAT,
+        .shape = shape,
+        .object_id = -1,
+    };
+    if (!variable->shared_name || !variable->key) return TARE_NO_MEMORY;
+    TARE_TRY(make_weights(&variable->value, layer));
+    struct tare_node *node = tare_graph_add(b->model->main, "VarHandleOp", variable->shared_name);
+    if (!node) return TARE_NO_MEMORY;
+    TARE_TRY(tare_node_set_type(node, "dtype", TARE_DT_FLOAT));
+    TARE_TRY(tare_node_set_shape(node, "shape", &shape));
+    TARE_TRY(tare_node_set_string(node, "shared_name", variable->shared_name, strlen(variable->shared_name)));
+    variable->node = node;
+    *handle = tare_node_output0(node);
+    return tare_node_resolve(node);
+}
+
+static tare_status add_variables(struct builder *b, struct tare_edge *x) {
+    struct tare_arena *arena = &b->model->arena;
+    b->model->variables = TARE_NEW_ARRAY(arena, struct tare_variable, b->count);
+    b->handles = TARE_NEW_ARRAY(arena, struct tare_edge, b->count);
+    if (!b->model->variables || !b->handles) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < b->count; i++) {
+        TARE_TRY(add_variable(&b->handles[b->n_handles++], b, i));
+        struct tare_node *arg = tare_graph_add_arg(b->body, "kernel", TARE_DT_RESOURCE);
+        struct tare_node *read = arg ? tare_graph_add(b->body, "ReadVariableOp", "read") : NULL;
+        if (!read) return TARE_NO_MEMORY;
+        TARE_TRY(tare_node_add_input(read, tare_node_output0(arg)));
+        TARE_TRY(tare_node_set_type(read, "dtype", TARE_DT_FLOAT));
+        TARE_TRY(tare_node_resolve(read));
+        TARE_TRY(add_layer(x, b->body, tare_node_output0(read)));
+    }
+    b->body->is_stateful = true;
+    return TARE_OK;
+}
+
+/* ---- the model ---- */
+
+static tare_status add_main(struct builder *b) {
+    const struct tare_shape shape = tare_shape_make(2, (int64_t)-1, (int64_t)SIDE);
+    struct tare_arena *arena = &b->model->arena;
+    struct tare_signature *signature = TARE_NEW(arena, struct tare_signature);
+    struct tare_binding *bindings = TARE_NEW_ARRAY(arena, struct tare_binding, 2);
+    struct tare_alias *alias = TARE_NEW(arena, struct tare_alias);
+    int *dtypes = TARE_NEW_ARRAY(arena, int, b->n_handles + 1);
+    struct tare_node *x = tare_graph_add(b->model->main, "Placeholder", "serving_default_x");
+    struct tare_node *call = tare_graph_add(b->model->main, "StatefulPartitionedCall", "StatefulPartitionedCall");
+    if (!signature || !bindings || !alias || !dtypes || !x || !call) return TARE_NO_MEMORY;
+    TARE_TRY(tare_node_set_type(x, "dtype", TARE_DT_FLOAT));
+    TARE_TRY(tare_node_set_shape(x, "shape", &shape));
+    TARE_TRY(tare_node_resolve(x));
+    TARE_TRY(tare_node_add_input(call, tare_node_output0(x)));
+    dtypes[0] = TARE_DT_FLOAT;
+    for (size_t i = 0; i < b->n_handles; i++) {
+        TARE_TRY(tare_node_add_input(call, b->handles[i]));
+        dtypes[i + 1] = TARE_DT_RESOURCE;
+    }
+    TARE_TRY(tare_node_set_type_list(call, "Tin", dtypes, b->n_handles + 1));
+    TARE_TRY(tare_node_set_type_list(call, "Tout", dtypes, 1));
+    TARE_TRY(tare_node_set_func(call, "f", b->body->name));
+    TARE_TRY(tare_node_resolve(call));
+    bindings[0] =
+        (struct tare_binding){ .key = "x", .dtype = TARE_DT_FLOAT, .shape = shape, .edge = tare_node_output0(x) };
+    bindings[1] =
+        (struct tare_binding){ .key = "y", .dtype = TARE_DT_FLOAT, .shape = shape, .edge = tare_node_output0(call) };
+    *signature = (struct tare_signature){ .key = "serving_default",
+                                          .method_name = "tensorflow/serving/predict",
+                                          .inputs = &bindings[0],
+                                          .n_inputs = 1,
+                                          .outputs = &bindings[1],
+                                          .n_outputs = 1 };
+    *alias = (struct tare_alias){ b->body->name, "tpu_func" };
+    b->model->signatures = signature;
+    b->model->aliases = alias;
+    b->model->n_signatures = b->model->n_aliases = 1;
+    return TARE_OK;
+}
+
+typedef tare_status add_function_type(struct builder *b, struct tare_edge *x);
+
+static tare_status make(struct builder *b, add_function_type *add, const char *out) {
+    const struct tare_export_options overwrite = { .overwrite = true };
+    b->body = tare_model_add_function(b->model, "__inference_tpu_func_1");
+    struct tare_edge x = tare_node_output0(b->body ? tare_graph_add_arg(b->body, "x", TARE_DT_FLOAT) : NULL);
+    if (!x.node) return TARE_NO_MEMORY;
+    TARE_TRY(add(b, &x));
+    TARE_TRY(tare_graph_add_return(b->body, "y", TARE_DT_FLOAT, x));
+    TARE_TRY(add_main(b));
+    return tare_saved_model_export(b->model, out, &overwrite);
+}
+
+int main(int argc, char **argv) {
+    static const struct {
+        const char *name;
+        add_function_type *add;
+    } shapes[] = { { "long", add_long },
+                   { "wide", add_wide },
+                   { "functions", add_functions },
+                   { "nested", add_nested },
+                   { "variables", add_variables } };
+    struct builder b = { .count = argc > 3 ? strtoul(argv[3], NULL, 10) : 0 };
+    for (size_t i = 0; argc == 4 && b.count && i < sizeof shapes / sizeof *shapes; i++) {
+        if (strcmp(argv[1], shapes[i].name) != 0) continue;
+        b.model = tare_model_new(tare_ops_builtin());
+        tare_status status = b.model ? make(&b, shapes[i].add, argv[2]) : TARE_NO_MEMORY;
+        if (status != TARE_OK) fprintf(stderr, "scaling_model: %s\n", tare_error_text());
+        tare_model_free(b.model);
+        return status != TARE_OK;
+    }
+    fprintf(stderr, "usage: scaling_model long|wide|functions|nested|variables OUT N\n");
+    return 2;
+}
