@@ -114,7 +114,7 @@ static tare_status measure_memory(struct tare_place *place, size_t *changes) {
                            largest_batch(place->options));
 }
 
-/* What a TPU would refuse stops the conversion, unless the user allows it. */
+/* Ops that a TPU does not support fail the conversion, unless the user allows them. */
 static tare_status refuse_incompatible(const struct tare_conversion *conversion) {
     const struct tare_tpu_finding *first = NULL;
     size_t errors = 0;

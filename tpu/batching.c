@@ -14,7 +14,7 @@ struct batcher {
     struct tare_batching_result *result;
 };
 
-/* ---- who calls what ---- */
+/* ---- callers and callees ---- */
 
 struct walk {
     struct tare_map seen;
@@ -81,7 +81,7 @@ static tare_status called_through(const struct tare_graph **out, const struct ba
     return TARE_OK;
 }
 
-/* A function below `graph` that holds a BatchFunction; NULL when there is none. */
+/* A function called by `graph`, directly or not, that contains a BatchFunction; NULL when there is none. */
 static tare_status batch_below(const struct tare_graph **out, const struct batcher *b, const struct tare_graph *graph) {
     struct tare_map below = { 0 };
     tare_status status = functions_below(&below, b, graph);
@@ -155,7 +155,8 @@ static tare_status connect(struct tare_node *node, const struct tare_graph *func
     return tare_node_set_type_list(node, "Tout", out, function->n_returns);
 }
 
-/* Batchers of one name share a queue, and an op without shared_name goes by its own: the function makes it unique. */
+/* Batchers of one name share a queue, and an op without shared_name uses its node name: the function's name makes it
+ * unique. */
 static tare_status wrap(struct batcher *b, struct tare_graph *function, const bool *captured,
                         const struct tare_batch_options *options) {
     struct tare_arena *memory = &b->model->arena;
@@ -264,7 +265,7 @@ static tare_status batch_before_tpu(struct batcher *b, struct tare_graph *functi
     const struct tare_graph *other;
     if (is_done(b, function)) return TARE_OK;
     TARE_TRY(called_through(&other, b, "BatchFunction", function));
-    return other ? TARE_OK : batch_function(b, function, options); /* a batcher stands before it already */
+    return other ? TARE_OK : batch_function(b, function, options); /* a batcher is already before it */
 }
 
 static tare_status batch_tpu(struct batcher *b, const struct tare_batch_options *options) {
@@ -297,7 +298,7 @@ tare_status tare_tpu_batch_check(struct tare_arena *arena, struct tare_model *mo
             const struct tare_graph *function = functions[f / n_placed].graph, *outer = placed[f % n_placed];
             bool below, is_placed = false;
             for (size_t p = 0; p < n_placed; p++)
-                is_placed |= placed[p] == function; /* its batcher stands before the TPU */
+                is_placed |= placed[p] == function; /* its batcher is before the TPU call */
             TARE_TRY(runs_below(&below, &b, outer, function));
             if (below && !is_placed)
                 TARE_TRY(tare_error_prefix(refuse_on_tpu(outer), "batching of function %s", function->name));
@@ -323,7 +324,7 @@ tare_status tare_tpu_batch(struct tare_batching_result *out, struct tare_arena *
     if (!b.done) return TARE_NO_MEMORY;
     TARE_CHECK(tare_model_shapes_new(&shapes, model));
     b.shapes = shapes;
-    for (size_t i = 0; i < n_options; i++) /* what is named first: the rest is what is left */
+    for (size_t i = 0; i < n_options; i++) /* named functions first: the general entry applies to the rest */
         if (options[i].component != TARE_BATCH_TPU) TARE_CHECK(batch_named(&b, &options[i]));
     for (size_t i = 0; i < n_options; i++)
         if (options[i].component == TARE_BATCH_TPU) TARE_CHECK(batch_tpu(&b, &options[i]));

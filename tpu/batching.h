@@ -4,7 +4,7 @@
 
 #include "tpu/functions.h"
 
-/* One BatchOptions message: the batcher's numbers, and what they apply to. */
+/* One BatchOptions message: the batcher's numbers, and the functions to which they apply. */
 struct tare_batch_options {
     int num_batch_threads, max_batch_size, batch_timeout_micros;
     int max_enqueued_batches; /* 0: the op's default */
@@ -24,17 +24,17 @@ struct tare_batching_result {
 /* Applies every entry of `options`, after placement. A function F that is batched keeps its name and signature; its
  * body moves to F_with_batch, which one BatchFunction in F calls. Resources and captured constants are passed on as
  * captured_tensors, everything else is batched. TARE_BATCH_TPU batches every placed function, and functions that called
- * the TPU before, unless a batcher stands before them already; batchers that the model brings get the new numbers.
+ * the TPU before, unless a batcher is already before them; batchers of the input model get the new numbers.
  *
- * The op's four demands on shapes are checked as far as shapes are known, outputs by trying two batch sizes: TARE_SHAPE
- * in the runtime's words, with the tensor and the way out. What is open beyond dimension 0 is noted.
- * TARE_INVALID_ARGUMENT when a function would be batched twice or inside another batch, or is called on the TPU;
+ * The op's four requirements on shapes are checked as far as shapes are known, outputs by trying two batch sizes:
+ * TARE_SHAPE with the runtime's message, the tensor and the remedy. Dimensions beyond the first that are open are
+ * noted. TARE_INVALID_ARGUMENT when a function would be batched twice or inside another batch, or is called on the TPU;
  * TARE_NOT_FOUND when a name is unknown or there is nothing to batch. */
 tare_status tare_tpu_batch(struct tare_batching_result *out, struct tare_arena *arena, struct tare_model *model,
                            const struct tare_batch_options *options, size_t n_options);
 
-/* Before anything is placed: a function that the options batch must not be called inside one of `placed`, for batching
- * cannot run on the TPU. Names that do not exist are errors here, too. */
+/* Before placement: checks that no function that the options batch is called inside one of `placed`, because batching
+ * cannot run on the TPU. Unknown names are errors as well. */
 tare_status tare_tpu_batch_check(struct tare_arena *arena, struct tare_model *model, struct tare_graph *const *placed,
                                  size_t n_placed, const struct tare_batch_options *options, size_t n_options);
 

@@ -1,11 +1,12 @@
-/* What BatchFunction demands of shapes, checked before a server finds out. */
+/* The requirements of BatchFunction on shapes, checked at conversion rather than by the server. */
 #include "tpu/batching_internal.h"
 
 #include "graph/bindings.h"
 #include "interpreter/inference/infer.h"
 
 #define WAY_OUT                                                                                                        \
-    "give every input of the function None in dimension 0, or batch another function or signature (experimental { "    \
+    "export the function with None in dimension 0 of every input, or batch another function or signature "             \
+    "(experimental { "                                                                                                 \
     "function_alias or signature_name })"
 
 tare_status tare_batch_captured(bool **captured, struct tare_arena *arena, const struct tare_graph *function) {
@@ -126,7 +127,7 @@ static tare_status try_size(struct tare_arena *arena, const struct tare_graph *f
         if (!captured[i] && args[i].rank > 0) args[i].dims[0] = size;
     }
     if (tare_graph_infer_shapes_of(&nodes, arena, function, args, handles) != TARE_OK) {
-        tare_error_clear(); /* a body that wants this size or another: not a matter of batching */
+        tare_error_clear(); /* the body requires a particular size: no violation of batching */
         return TARE_OK;
     }
     return check_following(function, nodes, args, size);
@@ -145,7 +146,7 @@ tare_status tare_batch_try_sizes(struct tare_arena *arena, const struct tare_gra
     return status;
 }
 
-/* ---- what requests will show ---- */
+/* ---- shapes that only requests determine ---- */
 
 static tare_status add_note(struct tare_batching_result *out, struct tare_arena *arena, const char *text) {
     const char **grown = tare_arena_extend(arena, out->notes, out->n_notes, 1, sizeof *grown);
@@ -193,7 +194,7 @@ static tare_status check_bindings(const struct tare_binding *bindings, size_t co
             return TARE_FAIL(
                 TARE_UNSUPPORTED,
                 "BatchFunction does not support SparseTensors as inputs or outputs: %s '%s' is one, and its parts "
-                "have different 0th-dimension sizes (batch a function behind tf.sparse.to_dense instead)",
+                "have different 0th-dimension sizes (batch a function after tf.sparse.to_dense instead)",
                 what, bindings[i].key);
     return TARE_OK;
 }

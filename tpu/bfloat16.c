@@ -1,4 +1,9 @@
-/* The bfloat16 pass over a set of functions: which graphs, what their signatures become, in which order. */
+/* The bfloat16 pass over a set of functions.
+ *
+ * Order: collect the functions below the chosen ones; copy those that others call as well, and wrap those that the
+ * model promises under a name; find the values that must stay exact, on the graphs as they are then; choose for each
+ * node while all dtypes are still the original ones; convert the signatures of inner functions; rewrite the bodies;
+ * convert the variables that only bfloat16 nodes read. */
 #include "tpu/bfloat16.h"
 #include "interpreter/ops/builtin.h"
 #include "base/option.h"
@@ -26,7 +31,7 @@ static tare_status collect(struct set *set, struct tare_graph *const *graphs, si
     return tare_tpu_closure_by(&set->closure, set->arena, graphs, n_graphs, &rules);
 }
 
-/* Inner functions that others call, too, are replaced by copies. */
+/* Inner functions that are also called from outside are replaced by copies. */
 static tare_status part_shared(struct set *set) {
     size_t copies;
     for (size_t m = 0; m < set->closure.count; m++)
@@ -122,7 +127,8 @@ static bool crosses(int dtype) {
     return tare_dtype_base(dtype) == TARE_DT_VARIANT;
 }
 
-/* Elements of lists may change their dtype when every op on every list does: no list comes from or goes to the outside.
+/* Elements of lists may change their dtype when every op on every list changes: no list is passed from or to the
+ * outside.
  */
 static bool lists_may_change(const struct set *set) {
     for (size_t m = 0; m < set->closure.count; m++) {

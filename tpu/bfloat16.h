@@ -1,4 +1,4 @@
-/* Turning float32 computation into bfloat16. */
+/* Conversion of float32 computation to bfloat16. */
 #ifndef TARE_TPU_BFLOAT16_H
 #define TARE_TPU_BFLOAT16_H
 
@@ -21,17 +21,17 @@ struct tare_bfloat16_options {
     bool skip_safety_checks;      /* a model that computes in bfloat16 already is taken, too */
     const char *const *float_ops; /* ops that stay in float32 (the filterlist); "tf." before a name is allowed */
     size_t n_float_ops;
-    bool rounds_outputs;              /* also final probabilities, their logits, and what ArgMax and TopK order */
-    struct tare_bf16_kept_list *kept; /* gets what stays float32 for the sake of exact values; NULL: not needed */
-    /* Told of a variable's float32 value that is not needed any more: its pages may go. NULL: nobody is told. */
+    bool rounds_outputs; /* round final probabilities, their logits and the operands of ArgMax and TopK as well */
+    struct tare_bf16_kept_list *kept; /* receives the nodes that stay float32 for exact values; NULL: not needed */
+    /* Called with a variable's float32 value when it is no longer needed: its pages may be released. May be NULL. */
     void (*forget)(const struct tare_tensor *value);
 };
 
-/* Turns the float32 computation of `graphs` and of what they call into bfloat16: arguments and returns of `graphs` (of
- * the main graph: of the signatures) stay float32, with one Cast each; inner functions change their signature, a copy
- * of them where somebody else calls them, too. A variable that is read as bfloat16 only, wherever the model's
- * signatures and aliases lead, becomes bfloat16 itself (its value, handle and reads); others stay float32 and are cast
- * behind their reads.
+/* Converts the float32 computation of `graphs` and of the functions that they call to bfloat16. Arguments and returns
+ * of `graphs` (of the main graph: of the signatures) stay float32, with one Cast each; inner functions change their
+ * signature, or a copy does where others call them as well. A variable that is read only as bfloat16, by everything
+ * that signatures and aliases reach, becomes bfloat16 itself (its value, handle and reads); others stay float32 and are
+ * cast after each read.
  *
  * In float32 stay: ops whose definition allows no bfloat16, those of the filterlist, random and other stateful ops, the
  * statistics of FusedBatchNorm, values that must stay exact (tpu/exact_values.h), also as arguments and returns of

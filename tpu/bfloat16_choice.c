@@ -70,7 +70,7 @@ static bool can_convert(const struct tare_node *node, bool *refuses) {
     return any;
 }
 
-/* Resources hold float32 whatever reads them; references are TensorFlow 1 variables. */
+/* Variables store float32 whatever the dtype of their readers; references are TensorFlow 1 variables. */
 static bool touches_state(const struct tare_node *node) {
     if (node->def->is_stateful) return true;
     for (size_t i = 0; i < node->n_inputs; i++) {

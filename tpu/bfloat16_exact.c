@@ -68,7 +68,7 @@ static bool passes_integers(const struct tare_node *node) {
            has_role(node, TARE_QUANT_PASS_THROUGH) || tare_node_is(node, "Cast");
 }
 
-/* The integer at this edge holds a quantized value or a sum of them: int8 and narrower, or int32 that comes from such.
+/* The integer at this edge is a quantized value or a sum of them: int8 or narrower, or an int32 computed from such.
  */
 static bool is_quantized(struct tare_edge edge) {
     for (int steps = 0; steps < 32; steps++) {
@@ -88,7 +88,7 @@ static bool dequantizes(const struct tare_node *node) {
            is_quantized(node->inputs[0]);
 }
 
-/* Node `user` continues the arithmetic on `from`, and what else it takes is constant or exact itself (a scale). */
+/* Node `user` continues the arithmetic on `from`, and its other operands are constant or exact themselves (a scale). */
 static bool continues(const struct marker *marker, const struct tare_node *user, const struct tare_node *from) {
     bool uses = false;
     if (!has_flag(user, TARE_OP_ARITHMETIC) && !has_role(user, TARE_QUANT_BIAS) &&
@@ -105,7 +105,7 @@ static bool continues(const struct marker *marker, const struct tare_node *user,
     return uses;
 }
 
-/* Marks what follows, in rounds: a node counts once all that it takes is marked. */
+/* Marks the nodes after them, in rounds: a node is marked once all its operands are. */
 static tare_status mark_after(struct marker *marker) {
     const struct tare_graph *graph = marker->graph;
     bool changed = true;

@@ -6,12 +6,12 @@
 #include "tpu/bfloat16.h"
 #include "tpu/exact_values.h"
 
-/* How a node takes part. */
+/* How a node is converted. */
 enum tare_bf16_choice {
     TARE_BF16_KEEP,     /* stays as it is */
     TARE_BF16_CONVERT,  /* computes in bfloat16 */
-    TARE_BF16_FLEXIBLE, /* moves or makes values: follows its surroundings */
-    TARE_BF16_CONST,    /* a float32 constant: each user gets the dtype that it wants */
+    TARE_BF16_FLEXIBLE, /* moves or creates values: follows its neighbours */
+    TARE_BF16_CONST,    /* a float32 constant: each user gets the dtype that it expects */
     TARE_BF16_CALL,     /* calls a function; its types are the function's */
 };
 
@@ -36,7 +36,7 @@ bool tare_bf16_is_filtered(const struct tare_bfloat16_options *options, const ch
 tare_status tare_bf16_mark_exact(bool **exact, struct tare_arena *arena, const struct tare_graph *graph);
 /* tpu/bfloat16_rewrite.c: changes attributes, constants and edges by job->choices. */
 tare_status tare_bf16_rewrite(struct tare_bf16_job *job);
-/* tpu/bfloat16_round.c: a bfloat16 copy of a float32 tensor, to nearest even; what is finite stays finite. */
+/* tpu/bfloat16_round.c: a bfloat16 copy of a float32 tensor, rounded to nearest even; finite values stay finite. */
 tare_status tare_bf16_round(struct tare_tensor *out, const struct tare_tensor *tensor);
 /* tpu/bfloat16_variables.c: after every job was rewritten, variables that are read as bfloat16 only become so. Adds the
  * variables and reads that changed to *count. */

@@ -1,4 +1,4 @@
-/* Changing the nodes of one graph to bfloat16, and casting where neighbours differ. */
+/* Rewrites the nodes of one graph to bfloat16, and inserts casts where neighbours differ. */
 #include "graph/calls.h"
 #include "graph/definitions/opdef.h"
 #include "tpu/bfloat16_internal.h"
@@ -39,7 +39,7 @@ static tare_status convert_list(struct tare_bf16_job *job, struct tare_node *nod
     return list ? tare_node_set_type_list(node, name, dtypes, list->count) : TARE_OK;
 }
 
-/* The source of a Cast is whatever comes: cast_neighbours looks after it. */
+/* The source dtype of a Cast is that of its input: cast_neighbours sets it. */
 static tare_status convert_node(struct tare_bf16_job *job, struct tare_node *node) {
     bool cast = tare_node_is(node, "Cast");
     for (size_t a = 0; a < node->def->n_attrs; a++) {
@@ -94,15 +94,15 @@ struct surroundings {
     bool from_bfloat16, to_float, used;
 };
 
-static void look_behind(struct surroundings *s, const struct tare_bf16_job *job, const struct tare_node *user,
-                        size_t input) {
+static void note_user(struct surroundings *s, const struct tare_bf16_job *job, const struct tare_node *user,
+                      size_t input) {
     enum tare_bf16_choice choice = job->choices[user->position];
-    if (tare_node_is(user, "Cast")) return; /* takes anything */
+    if (tare_node_is(user, "Cast")) return; /* accepts any dtype */
     s->used = true;
     s->to_float |= choice != TARE_BF16_CONST && job->expected[user->position][input] == TARE_DT_FLOAT;
 }
 
-static struct surroundings look_around(const struct tare_bf16_job *job, const struct tare_node *node) {
+static struct surroundings find_surroundings(const struct tare_bf16_job *job, const struct tare_node *node) {
     const struct tare_graph *graph = job->graph;
     struct surroundings s = { false, false, false };
     for (size_t i = 0; i < node->n_inputs; i++)
@@ -110,15 +110,15 @@ static struct surroundings look_around(const struct tare_bf16_job *job, const st
     for (size_t i = 0; i < job->n_nodes; i++) {
         const struct tare_node *user = graph->nodes[i];
         for (size_t k = 0; !user->dead && k < user->n_inputs; k++)
-            if (user->inputs[k].node == node) look_behind(&s, job, user, k);
+            if (user->inputs[k].node == node) note_user(&s, job, user, k);
     }
     for (size_t i = 0; i < graph->n_returns; i++)
         s.to_float |= graph->returns[i].edge.node == node && graph->returns[i].dtype == TARE_DT_FLOAT;
     return s;
 }
 
-/* A flexible node becomes bfloat16 when a value comes in bfloat16, or when nobody wants float32 from it. Those that
- * move values between float32 neighbours stay: a round trip would cost precision for nothing. */
+/* A flexible node becomes bfloat16 when an input is bfloat16, or when no user expects float32. Nodes that move values
+ * between float32 neighbours stay float32: a round trip would cost precision without a benefit. */
 static tare_status settle_flexible(struct tare_bf16_job *job) {
     bool changed = true;
     while (changed) {
@@ -127,7 +127,7 @@ static tare_status settle_flexible(struct tare_bf16_job *job) {
             struct tare_node *node = job->graph->nodes[i];
             struct surroundings s;
             if (node->dead || job->choices[i] != TARE_BF16_FLEXIBLE) continue;
-            s = look_around(job, node);
+            s = find_surroundings(job, node);
             if (!s.from_bfloat16 && (s.to_float || !s.used)) continue;
             job->choices[i] = TARE_BF16_CONVERT;
             TARE_TRY(convert_node(job, node));
@@ -139,7 +139,7 @@ static tare_status settle_flexible(struct tare_bf16_job *job) {
 
 /* ---- constants ---- */
 
-/* A bfloat16 copy beside the constant; the constant itself goes when nobody uses it any more. */
+/* Adds a bfloat16 copy of the constant; the constant itself is removed when it has no use left. */
 static tare_status round_const(struct tare_edge *out, struct tare_bf16_job *job, struct tare_node *node) {
     const struct tare_tensor *value = tare_node_tensor(node, "value");
     const char *name = tare_arena_printf(&job->graph->model->arena, "%s/bfloat16", node->name);
@@ -205,8 +205,8 @@ static tare_status add_cast(struct tare_edge *out, struct tare_bf16_job *job, st
     return tare_node_resolve(cast);
 }
 
-/* *edge as `dtype`. Float32 and bfloat16 only; other differences are for whoever checks the graph. */
-static tare_status bring_to(struct tare_edge *edge, struct tare_bf16_job *job, struct cast_list *casts, int dtype) {
+/* Makes *edge a value of `dtype`, float32 or bfloat16. Other differences are left to the check of the graph. */
+static tare_status convert_edge(struct tare_edge *edge, struct tare_bf16_job *job, struct cast_list *casts, int dtype) {
     int got = tare_edge_dtype(*edge);
     struct tare_edge to, *known;
     if (got == dtype || (got != TARE_DT_FLOAT && got != TARE_DT_BFLOAT16) ||
@@ -221,7 +221,7 @@ static tare_status bring_to(struct tare_edge *edge, struct tare_bf16_job *job, s
         TARE_TRY(round_const(&to, job, edge->node));
     else if (tare_node_is(edge->node, "Cast") && dtype == TARE_DT_BFLOAT16 &&
              tare_edge_dtype(edge->node->inputs[0]) == TARE_DT_BFLOAT16)
-        to = edge->node->inputs[0]; /* back to where it came from */
+        to = edge->node->inputs[0]; /* undoes that Cast */
     else
         TARE_TRY(add_cast(&to, job, *edge, dtype));
     TARE_TRY(note_cast(casts, job->arena, (struct cast){ *edge, to, dtype }));
@@ -234,7 +234,7 @@ static tare_status cast_inputs(struct tare_bf16_job *job, struct cast_list *cast
         int got = tare_edge_dtype(node->inputs[k]);
         if (!tare_node_is(node, "Cast")) {
             struct tare_edge input = node->inputs[k];
-            TARE_TRY(bring_to(&input, job, casts, tare_dtype_base(job->expected[node->position][k])));
+            TARE_TRY(convert_edge(&input, job, casts, tare_dtype_base(job->expected[node->position][k])));
             tare_node_set_input(node, k, input);
         } else if (got == TARE_DT_BFLOAT16 && tare_node_type(node, "SrcT", 0) == TARE_DT_FLOAT) {
             TARE_TRY(tare_node_set_type(node, "SrcT", got));
@@ -250,8 +250,8 @@ static tare_status cast_signatures(struct tare_bf16_job *job, struct cast_list *
     for (size_t s = 0; s < model->n_signatures; s++) {
         for (size_t i = 0; i < model->signatures[s].n_outputs; i++) {
             struct tare_binding *binding = &model->signatures[s].outputs[i];
-            if (binding->edge.node) TARE_TRY(bring_to(&binding->edge, job, casts, binding->dtype));
-            if (binding->values.node) TARE_TRY(bring_to(&binding->values, job, casts, binding->dtype));
+            if (binding->edge.node) TARE_TRY(convert_edge(&binding->edge, job, casts, binding->dtype));
+            if (binding->values.node) TARE_TRY(convert_edge(&binding->values, job, casts, binding->dtype));
         }
     }
     return TARE_OK;
@@ -263,7 +263,7 @@ static tare_status cast_neighbours(struct tare_bf16_job *job) {
     for (size_t i = 0; i < job->n_nodes; i++)
         if (!graph->nodes[i]->dead) TARE_TRY(cast_inputs(job, &casts, graph->nodes[i]));
     for (size_t i = 0; i < graph->n_returns; i++)
-        TARE_TRY(bring_to(&graph->returns[i].edge, job, &casts, graph->returns[i].dtype));
+        TARE_TRY(convert_edge(&graph->returns[i].edge, job, &casts, graph->returns[i].dtype));
     return cast_signatures(job, &casts);
 }
 
@@ -278,7 +278,7 @@ static void mark_used(bool *used, const struct tare_node *node, const struct tar
     if (node && node->graph == graph && !tare_node_is_arg(node)) used[node->position] = true;
 }
 
-/* Constants that every user left for a copy, and casts that cast nothing any more. */
+/* Removes constants whose users all use a copy now, and casts without effect. */
 static tare_status sweep(struct tare_bf16_job *job) {
     struct tare_graph *graph = job->graph;
     bool *used;
@@ -302,8 +302,8 @@ static tare_status sweep(struct tare_bf16_job *job) {
         mark_used(used, graph->control_returns[i].node, graph);
     for (size_t i = 0; i < job->n_nodes; i++) {
         struct tare_node *node = graph->nodes[i];
-        bool goes = job->choices[i] == TARE_BF16_CONST || is_idle_cast(node);
-        if (goes && !used[i] && graph != graph->model->main) tare_node_remove(node);
+        bool removable = job->choices[i] == TARE_BF16_CONST || is_idle_cast(node);
+        if (removable && !used[i] && graph != graph->model->main) tare_node_remove(node);
     }
     tare_graph_sweep(graph);
     return TARE_OK;

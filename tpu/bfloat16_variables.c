@@ -1,8 +1,8 @@
-/* Variables that only bfloat16 computation reads hold bfloat16 themselves: half the checkpoint, half the memory of the
- * TPU, and no cast behind the read. It works on what the rewriting left: a read whose every user casts it.
+/* Variables that only bfloat16 computation reads are stored as bfloat16: half the checkpoint, half the memory of the
+ * TPU, and no cast after the read. Runs after the rewriting, which leaves reads whose every user casts them.
  *
- * Handles travel: through captures, calls, branches and loops. Every resource edge is a slot; slots that may stand for
- * the same variable form one class (union-find), and a class changes as a whole or not at all. */
+ * Handles are passed through captures, calls, branches and loops. Every resource edge is a slot; slots that may refer
+ * to the same variable form one class (union-find), and a class changes as a whole or not at all. */
 #include "base/map.h"
 #include "graph/calls.h"
 #include "base/tensor/spill.h"
@@ -13,9 +13,9 @@
 struct slot {
     struct tare_edge edge; /* its bytes are the slot's key */
     struct slot *parent;   /* itself: the representative of its class */
-    bool refused;          /* of the class: somebody needs float32, or writes */
-    bool expected;         /* of the class: somebody reads, and casts */
-    bool holds;            /* of the class: a variable is in it */
+    bool refused;          /* of the class: some node needs float32, or writes */
+    bool expected;         /* of the class: some node reads it, and casts */
+    bool holds;            /* of the class: it contains a variable */
     struct slot *next;
 };
 
@@ -70,7 +70,7 @@ static void join_slots(struct slot *a, struct slot *b) {
     a->holds |= b->holds;
 }
 
-/* Both may stand for the same variable. What is no handle takes no part. */
+/* Both may refer to the same variable. Edges that are not handles are ignored. */
 static tare_status join(struct sorter *s, struct tare_edge a, struct tare_edge b) {
     struct slot *x, *y;
     if (!is_handle(a) || !is_handle(b)) return TARE_OK;
@@ -116,7 +116,7 @@ static bool is_read(const struct tare_node *node) {
     return false;
 }
 
-static bool looks_only(const struct tare_node *node) {
+static bool uses_no_value(const struct tare_node *node) {
     static const char *const ops[] = { "VariableShape", "VarIsInitializedOp", "DisableCopyOnRead", "NoOp" };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
         if (tare_node_is(node, ops[i])) return true;
@@ -158,7 +158,7 @@ static tare_status sort_node(struct sorter *s, struct tare_node *node, const enu
     if (site.kind != TARE_CALL_NONE && site.kind != TARE_CALL_OTHER) return join_call(s, node, &site);
     for (size_t k = 0; k < node->n_inputs; k++) {
         struct slot *slot;
-        if (!is_handle(node->inputs[k]) || looks_only(node)) continue;
+        if (!is_handle(node->inputs[k]) || uses_no_value(node)) continue;
         if (tare_node_is(node, "Identity")) {
             TARE_TRY(join(s, node->inputs[k], (struct tare_edge){ node, 0 }));
             continue;
@@ -174,7 +174,7 @@ static tare_status sort_node(struct sorter *s, struct tare_node *node, const enu
     return TARE_OK;
 }
 
-/* Outside of what was converted, every read wants float32: casts there are somebody else's. */
+/* Outside of the converted graphs, every read is a float32 read: casts there belong to the model. */
 static tare_status sort_graph(struct sorter *s, const struct tare_graph *graph, const bool *served, bool converted) {
     enum use *uses = uses_of_reads(s, graph);
     if (!uses) return TARE_NO_MEMORY;
@@ -202,7 +202,7 @@ static tare_status sort_variables(struct sorter *s) {
     return TARE_OK;
 }
 
-/* Whoever loads the model binds the captures of what it is promised by the objects' numbers. */
+/* A loader binds the captures of promised functions by object ids. */
 static tare_status sort_captures(struct sorter *s) {
     const struct tare_model *model = s->model;
     for (size_t c = 0; c < model->n_concretes; c++) {
@@ -216,7 +216,7 @@ static tare_status sort_captures(struct sorter *s) {
     return TARE_OK;
 }
 
-/* A handle that leaves by a signature is somebody else's. */
+/* A handle that a signature returns may have readers outside of the model. */
 static tare_status sort_signatures(struct sorter *s) {
     for (size_t i = 0; i < s->model->n_signatures; i++)
         for (size_t k = 0; k < s->model->signatures[i].n_outputs; k++)
@@ -251,7 +251,7 @@ static bool changes(struct sorter *s, struct tare_edge handle) {
     return slot && slot->holds && slot->expected && !slot->refused;
 }
 
-/* What was rounded stays in memory up to a bound; behind it, files without a name hold it until it is written. */
+/* Rounded values stay in memory up to a bound; beyond it, unnamed files store them until they are written. */
 static tare_status round_value(struct tare_variable *variable, const struct tare_bfloat16_options *options,
                                size_t *in_memory) {
     enum { MOST_IN_MEMORY = 64 << 20, SMALL = 1 << 12 };
@@ -278,7 +278,7 @@ static tare_status change_variable(struct tare_variable *variable, const struct 
     return TARE_OK;
 }
 
-/* The read gives bfloat16, and its casts have nothing to cast any more. */
+/* The read returns bfloat16, and its casts are removed. */
 static tare_status change_reads(struct sorter *s, const struct tare_bf16_job *job, size_t *count) {
     struct tare_graph *graph = job->graph;
     bool *served = NULL; /* of the main graph: its saver and the initial values of variables are written anew */

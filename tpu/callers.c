@@ -8,7 +8,7 @@
 
 static const char MUST_COMPILE[] = "_XlaMustCompile";
 
-/* What a function reaches by calls. */
+/* What the calls of a function lead to. */
 enum reach { NOTHING, BATCHER, TPU };
 
 struct adapter {
@@ -21,7 +21,7 @@ static enum reach reach_of(const struct adapter *a, const struct tare_graph *gra
     return (enum reach)(uintptr_t)tare_map_get(&a->reaches, graph->name);
 }
 
-/* ---- what reaches what ---- */
+/* ---- reachability ---- */
 
 struct widest {
     const struct adapter *adapter;
@@ -36,7 +36,7 @@ static tare_status widen(void *arg, const struct tare_node *node, struct tare_gr
     return TARE_OK;
 }
 
-/* What the functions of a node reach. */
+/* The widest reach among the functions that a node calls. */
 static tare_status reach_of_callees(enum reach *out, const struct adapter *a, const struct tare_node *node) {
     struct widest widest = { a, NOTHING };
     *out = NOTHING;

@@ -14,7 +14,7 @@ const struct tare_tpu_chip tare_tpu_chips[TARE_TPU_CHIPS] = {
     { "v4", 32 * GIB, 1200 * GB, 275 * TERA, 275 * TERA, "cloud.google.com/tpu/docs/v4 (bf16 or int8)", NULL },
     { "v5e", 16 * GB, 819 * GB, 197 * TERA, 393 * TERA, "cloud.google.com/tpu/docs/v5e", NULL },
     { "v5p", 95 * GB, 2765 * GB, 459 * TERA, 918 * TERA, "cloud.google.com/tpu/docs/v5p",
-      "int8: the page has the bf16 peak only; press reports of the announcement say 918 TOPS" },
+      "int8: the page has the bf16 peak only; press reports of the announcement state 918 TOPS" },
     { "v6e", 32 * GB, 1640 * GB, 918 * TERA, 1836 * TERA, "cloud.google.com/tpu/docs/v6e", NULL },
 };
 

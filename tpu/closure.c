@@ -1,7 +1,7 @@
-/* Collecting the functions below chosen ones, and parting them from everybody else's.
+/* Collects the functions below chosen ones, and separates them from those that others call.
  *
  * A member is shared when a node outside of the closure calls it, when a member calls it in a way that the closure does
- * not follow, or when a shared member calls it: the original of that one stays outside and goes on calling. Shared
+ * not follow, or when a shared member calls it: the original of that one stays outside and keeps its calls. Shared
  * members that change are replaced by copies; the fixed point is the same in whatever order members are visited. */
 #include "tpu/closure.h"
 #include "graph/calls.h"
@@ -106,12 +106,12 @@ tare_status tare_tpu_closure_add_entry(struct tare_tpu_closure *closure, struct 
     return TARE_OK;
 }
 
-/* ---- who else calls them ---- */
+/* ---- callers from outside ---- */
 
 struct sharing {
     struct tare_tpu_closure *closure;
     bool *shared; /* by member */
-    bool *live;   /* by place in the model: what signatures and aliases reach */
+    bool *live;   /* by index in the model: functions that signatures and aliases reach */
     /* Names of functions that are called from outside; of those, from functions that something reaches. */
     struct tare_map outer, outer_live;
     bool noting_live; /* the node looked at now is in such a function */

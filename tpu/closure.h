@@ -1,4 +1,4 @@
-/* The functions below chosen ones, and parting them from everybody else's before a pass changes them. */
+/* The functions below chosen ones, and their separation from those that others call, before a pass changes them. */
 #ifndef TARE_TPU_CLOSURE_H
 #define TARE_TPU_CLOSURE_H
 
@@ -41,15 +41,15 @@ tare_status tare_tpu_closure_add_entry(struct tare_tpu_closure *closure, struct 
 /* The member of that graph; NULL: none. */
 struct tare_tpu_member *tare_tpu_closure_find(const struct tare_tpu_closure *closure, const struct tare_graph *graph);
 
-/* Copies the members that a pass is about to change (`changes`) and that others call, too, or that are promised (see
- * rules). What calls a copied function is copied as well where it is shared. Members are updated, and call the copies;
- * *copies is the number made. */
+/* Copies the members that a pass is about to change (`changes`) and that are also called from outside or promised (see
+ * rules). Shared callers of a copied function are copied as well. Members are updated, and call the copies; *copies is
+ * their number. */
 tare_status tare_tpu_closure_own(struct tare_tpu_closure *closure, struct tare_arena *arena, size_t *copies);
 /* Members call `to` where they called `from`, in the calls that the closure follows. */
 tare_status tare_tpu_closure_redirect(const struct tare_tpu_closure *closure, const struct tare_graph *from,
                                       const struct tare_graph *to);
 
-/* Whether an alias or the object graph promises the function, by name, to whoever loads the model. */
+/* Whether a loader may call the function by name: an alias or the object graph refers to it. */
 bool tare_tpu_is_promised(const struct tare_model *model, const struct tare_graph *graph);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOVE_OUT "keep it on the CPU: split the function so that this part runs before or behind the TPU function"
+#define MOVE_OUT "keep it on the CPU: split the function so that this part runs before or after the TPU function"
 
 #define MAKE_DENSE "call tf.sparse.to_dense on the CPU and pass the dense tensor to the TPU function"
 
@@ -19,7 +19,7 @@ struct checker {
     size_t count;
     int depth;
     const struct tare_graph *part_of; /* only a part of this graph is looked at; NULL: everything */
-    const bool *part;                 /* its nodes by position; what the others make is dynamic */
+    const bool *part;                 /* its nodes by position; values of all others are dynamic */
 };
 
 static tare_status add(struct checker *checker, enum tare_tpu_finding_kind kind, const struct tare_graph *function,
@@ -121,7 +121,7 @@ static bool list_has(const char *list, size_t size, int dtype) {
     return false;
 }
 
-/* One clause "T={…}" against the node; true when it fits or says nothing. */
+/* Checks one clause "T={…}" against the node; true when it matches or does not apply. */
 static bool clause_fits(const char *clause, size_t size, const struct tare_node *node) {
     const char *equals = memchr(clause, '=', size), *value, *set;
     char name[32];
@@ -208,18 +208,18 @@ static tare_status check_assignment(struct checker *checker, const struct tare_n
     return add(checker, TARE_TPU_ASSIGNS, node->graph, node,
                tare_arena_printf(checker->arena,
                                  "node '%s' (%s) in function %s writes a variable: an inference TPU copies "
-                                 "variables once and nobody sees what is written (%s)",
+                                 "variables once and discards what is written (%s)",
                                  node->name, node->op, node->graph->name, MOVE_OUT));
 }
 
 /* ---- compile-time constants ---- */
 
-/* What makes a value dynamic: the node, NULL when it is a compile-time constant. */
+/* The node that makes a value dynamic; NULL when it is a compile-time constant. */
 struct origin_walk {
     const struct tare_graph *graph;
     const bool *arg_constant;
     const bool *part; /* NULL: all nodes */
-    char *state;      /* by position: 0 not seen, 1 on the way, 2 constant, 3 dynamic */
+    char *state;      /* by position: 0 not visited, 1 being visited, 2 constant, 3 dynamic */
     const struct tare_node *dynamic;
 };
 
@@ -366,12 +366,12 @@ static tare_status check_end(struct checker *checker, const struct tare_graph *f
     if (is_on_tpu(dtype) && tare_dtype_base(dtype) != TARE_DT_VARIANT) return TARE_OK;
     return add(checker, TARE_TPU_BAD_BOUNDARY, function, node,
                tare_arena_printf(checker->arena,
-                                 "%s '%s' of TPU function %s is %s, which the TPU does not take (parameters and "
+                                 "%s '%s' of TPU function %s is %s, which the TPU does not support (parameters and "
                                  "returns must be dense numbers; %s)",
                                  what, name, function->name, tare_dtype_name(dtype), MOVE_OUT));
 }
 
-/* A sparse tensor of a signature comes as three dense ones, which look harmless. */
+/* A sparse tensor of a signature is passed as three dense ones, each of which a TPU would support. */
 static tare_status check_sparse(struct checker *checker, const struct tare_graph *function,
                                 const struct tare_signature *signature, bool outputs) {
     const struct tare_binding *bindings = outputs ? signature->outputs : signature->inputs;

@@ -1,10 +1,10 @@
-/* What a TPU would refuse, found before it is asked. */
+/* Finds what the TPU compiler does not support, before it is asked. */
 #ifndef TARE_TPU_COMPATIBILITY_H
 #define TARE_TPU_COMPATIBILITY_H
 
 #include "graph/model.h"
 
-/* What a TPU compiles of an op. */
+/* The forms of an op that the TPU compiler supports. */
 struct tare_xla_op {
     const char *name;
     const char *types;     /* "T={DT_FLOAT,DT_HALF};Tseed=DT_INT32", set names like kFloatTypes; NULL: any */
@@ -16,31 +16,32 @@ const struct tare_xla_op *tare_tpu_find_op(const char *op);
 struct tare_tpu_finding {
     enum tare_tpu_finding_kind {
         TARE_TPU_NOT_COMPILABLE, /* no TPU kernel for the op */
-        TARE_TPU_BAD_TYPE,       /* a dtype that the op or the TPU does not take */
+        TARE_TPU_BAD_TYPE,       /* a dtype that the op or the TPU does not support */
         TARE_TPU_BAD_BOUNDARY,   /* a string or the like as argument or return */
         TARE_TPU_NOT_CONSTANT,   /* an input that must be known when the program is compiled */
         TARE_TPU_ASSIGNS,        /* a variable is written: works, but on the TPU's copy */
         TARE_TPU_SLOW_TYPE,      /* float64: works, in software */
     } kind;                      /* all but the last two are errors */
     const struct tare_graph *function;
-    const struct tare_node *node; /* an argument's node, the node behind a return */
-    const char *text;             /* one line: what, where, and the way out */
+    const struct tare_node *node; /* an argument's node, or the node that a return is an output of */
+    const char *text;             /* one line: what, where, and the remedy */
 };
 
-/* False for what works, but not well. */
+/* False for warnings: it compiles, but is slow or has no effect outside. */
 bool tare_tpu_finding_is_error(enum tare_tpu_finding_kind kind);
 
 /* "not_compilable": for reports. */
 const char *tare_tpu_finding_name(enum tare_tpu_finding_kind kind);
 
-/* Checks functions that are to be placed, and what they call, before placement. Nothing found is *count 0; arena
- * memory. Findings are not failures: the caller decides. */
+/* Checks functions that are to be placed, and the functions that they call. *count is 0 without findings; arena memory.
+ * Findings are not failures: the caller decides. */
 tare_status tare_tpu_check(struct tare_tpu_finding **out, size_t *count, struct tare_arena *arena,
                            const struct tare_model *model, struct tare_graph *const *functions, size_t n_functions);
 
-/* Looks at the nodes of `graph` that `part` marks (by position) as if they were a function of their own, which takes
- * what the others make and copies of constants: refused[position] is set for each that the TPU refuses there, or that
- * writes variables, by itself or by what it calls. Dtypes at the border are the caller's. */
+/* Checks the nodes of `graph` that `part` marks (by position) as if they were a function of their own, whose arguments
+ * are the values of the other nodes and which has copies of constants: sets refused[position] for each that the TPU
+ * does not support there, or that writes variables, by itself or in a function that it calls. The caller checks the
+ * dtypes at the border. */
 tare_status tare_tpu_check_part(bool *refused, struct tare_arena *arena, const struct tare_graph *graph,
                                 const bool *part);
 

@@ -1,4 +1,4 @@
-/* The table behind the compatibility check. */
+/* The table of the compatibility check. */
 #ifndef TARE_TPU_COMPATIBILITY_INTERNAL_H
 #define TARE_TPU_COMPATIBILITY_INTERNAL_H
 

@@ -164,8 +164,8 @@ static tare_status count_call(struct counter *counter, struct tare_cost_share *w
     return TARE_OK;
 }
 
-/* Open dimensions of what a function is given are closed first, so that everything behind them is known. Where that
- * contradicts the graph (a loop whose tensors grow), shapes stay as open as they are. */
+/* Open dimensions of a function's arguments are closed first, so that the shapes computed from them are known. Where
+ * that contradicts the graph (a loop whose tensors grow), shapes stay open. */
 static tare_status infer_graph(struct tare_shape ***shapes, const struct counter *counter,
                                const struct tare_graph *graph, struct tare_shape *arg_shapes) {
     const struct tare_shape **handles = tare_bindings_handles(counter->bindings, counter->arena, graph);
@@ -235,7 +235,7 @@ static tare_status mark_served(bool **out, struct tare_arena *arena, const struc
 
 /* ---- the report ---- */
 
-/* What was placed now, then the computations that were on the TPU before, under their own names. */
+/* Functions placed by this conversion, then the computations that were on the TPU before, under their own names. */
 static tare_status add_shares(struct tare_cost_report *out, struct tare_arena *arena, const struct tare_model *model,
                               const struct tare_tpu_placed *placed, size_t n_placed) {
     out->functions = TARE_NEW_ARRAY(arena, struct tare_cost_share, n_placed + model->n_functions + 1);

@@ -1,9 +1,9 @@
-/* The cost model behind the Conversion Report: work by op row, on shapes inferred with every unknown dimension as one
+/* The cost model of the Conversion Report: work by op row, on shapes inferred with every unknown dimension as one
  * (the first one of an argument: as the batch asked for).
  *
  * One unit is a thousand operations: multiply-accumulates, or, for ops that compute no products, elements moved or
- * computed (a quarter of the bytes that go in and out). An op costs at least one unit, but constants, identities,
- * reshapes and placement nodes cost nothing. A loop's body counts once. docs/converter.md gives the reasons. */
+ * computed (a quarter of the bytes read and written). An op costs at least one unit, but constants, identities,
+ * reshapes and placement nodes cost nothing. A loop's body counts once. docs/converter.md has the reasons. */
 #ifndef TARE_TPU_COST_H
 #define TARE_TPU_COST_H
 
@@ -31,9 +31,10 @@ struct tare_cost_op {
 };
 
 struct tare_cost_report {
-    int64_t batch; /* what open first dimensions were taken as */
+    int64_t batch; /* the value used for open first dimensions */
     int64_t total, cpu, tpu;
-    struct tare_cost_share *functions; /* one a TPU function, in the order of placement; then what was there before */
+    struct tare_cost_share
+        *functions; /* one per TPU function, in the order of placement; then those of earlier conversions */
     size_t n_functions;
     struct tare_cost_op *ops; /* dearest first */
     size_t n_ops;

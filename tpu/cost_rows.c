@@ -35,7 +35,7 @@ static void conv_with(const struct tare_infer *infer, struct tare_cost *cost, en
     cost->macs = elements(&infer->outputs[0]) * elements(kernel) / fmax(channels, 1);
 }
 
-/* True where zeros stand between the input's elements: a transposed convolution. */
+/* True where zeros are inserted between the input's elements: a transposed convolution. */
 static bool is_spread(const struct tare_infer *infer) {
     enum { LHS_DILATION = 4 };
     const struct tare_tensor *dilation =
@@ -151,7 +151,7 @@ static double bytes_of(const struct tare_shape *shape, int dtype) {
     return elements(shape) * (double)tare_dtype_size(tare_dtype_base(dtype));
 }
 
-/* What comes out was read; all other inputs are indices. */
+/* The output's bytes are those read; all other inputs are indices. */
 static void cost_part(const struct tare_infer *infer, struct tare_cost *cost) {
     cost->bytes = 2 * bytes_of(&infer->outputs[0], infer->node->output_dtypes[0]);
     for (size_t i = 1; i < infer->n_inputs; i++)

@@ -1,4 +1,4 @@
-/* What one op costs where its own row in interpreter/ops does not say. */
+/* Costs of ops whose row in interpreter/ops has no cost function. */
 #ifndef TARE_TPU_COST_ROWS_H
 #define TARE_TPU_COST_ROWS_H
 

@@ -1,4 +1,4 @@
-/* Recognising what was converted before. */
+/* Detects models that were converted before. */
 #include "tpu/detect_converted.h"
 #include "graph/calls.h"
 #include "tpu/closure.h"
@@ -44,7 +44,7 @@ static tare_status refuse(const struct tare_graph *entry, const struct tare_tpu_
         return TARE_FAIL(
             TARE_INVALID_ARGUMENT,
             "function %s is on the TPU already (node '%s' (%s) in %s): convert the model as it was exported, or "
-            "give batch_options without tpu_functions to add or update batching",
+            "use batch_options without tpu_functions to add or update batching",
             entry->name, node->name, node->op, node->graph->name);
     node = find(closure, "BatchFunction");
     if (!node) return TARE_OK;

@@ -1,4 +1,4 @@
-/* TPU and batching ops that a model brings: it was converted before. */
+/* TPU and batching ops in the input model: it was converted before. */
 #ifndef TARE_TPU_DETECT_CONVERTED_H
 #define TARE_TPU_DETECT_CONVERTED_H
 
@@ -10,10 +10,11 @@ struct tare_tpu_converted {
     const char *first; /* function that the first TPUPartitionedCall runs; NULL without one */
 };
 
-/* Counts what the signatures reach; arena memory is for scratch. */
+/* Counts the ops that signatures and aliases reach; arena memory is for scratch. */
 tare_status tare_tpu_detect_converted(struct tare_tpu_converted *out, struct tare_arena *arena,
                                       const struct tare_model *model);
-/* TARE_INVALID_ARGUMENT when one of the functions to place, or what it calls, is on the TPU already or holds a batcher.
+/* TARE_INVALID_ARGUMENT when one of the functions to place, or a function that it calls, is already on the TPU or
+ * contains a batcher.
  */
 tare_status tare_tpu_refuse_converted(struct tare_arena *arena, struct tare_graph *const *functions, size_t count);
 

@@ -1,8 +1,8 @@
 /* Data-flow analysis over the whole model, in two steps.
  *
  * Forward: a value is `computed` when a product, a pooling or another op that is not plain arithmetic had a part in it.
- * Inputs and what arithmetic makes of them are not; they may be identifiers, counts or positions. One flag a node,
- * repeated over all graphs until nothing changes.
+ * Inputs and the results of arithmetic on them are not; they may be identifiers, counts or positions. One flag per
+ * node; repeated over all graphs until nothing changes.
  *
  * Backward: from every use that needs exact values (the seeds), along edges, with a worklist. A slot is an edge, or the
  * return of a function, which is an edge whose index is negative: a return may have to stay exact for one of its
@@ -27,7 +27,7 @@ struct caller {
     struct caller *next;
 };
 
-/* What is known of one graph. */
+/* The analysis of one graph. */
 struct view {
     struct tare_graph *graph;
     bool *computed;      /* by position of nodes */
@@ -159,7 +159,7 @@ static tare_status compute_call(bool *out, const struct tare_exact_values *v, co
             if (!callee->returns[i].edge.node || !is_computed(v, callee->returns[i].edge)) continue;
             *out = true;
             if (site->kind != TARE_CALL_LOOP || i >= callee->n_args || view->computed_args[i]) continue;
-            view->computed_args[i] = *changed = true; /* the next round takes it */
+            view->computed_args[i] = *changed = true; /* used in the next round */
         }
         for (size_t i = 0; i < site->n_args && i < callee->n_args; i++) {
             if (view->computed_args[i] || !is_computed(v, node->inputs[site->first + i])) continue;
@@ -197,7 +197,7 @@ static tare_status find_computed(struct tare_exact_values *v) {
 
 /* ---- slots ---- */
 
-/* Padding, too, is a part of the key. */
+/* The padding is a part of the key. */
 static void make_key(struct tare_edge *key, const void *node, int index) {
     memset(key, 0, sizeof *key);
     key->node = (struct tare_node *)(uintptr_t)node;

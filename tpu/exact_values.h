@@ -5,11 +5,11 @@
 #include "graph/model.h"
 
 /* Values that stay exact:
- *  - what becomes an integer of more than 8 bits: an index, a count, a hash, a position;
+ *  - values that become an integer of more than 8 bits: an index, a count, a hash, a position;
  *  - inputs of ops whose result changes by steps (Bucketize, Range), and operands of comparisons with integers that
  *    come from inputs by arithmetic alone;
- *  - what functions outside of the conversion compare, look up, print or turn into integers: it crosses from TPU to
- * CPU;
+ *  - values that cross to functions outside of the conversion (from TPU to CPU) and are compared, looked up, printed or
+ * converted to integers there;
  *  - logits that ArgMax, TopK and the like order, and final probabilities with their logits: bfloat16 has 8 bits of
  *    precision, so that many classes would tie.
  * From there the analysis goes backward through elementwise arithmetic, moves, reductions, calls, branches, loops and
@@ -22,7 +22,7 @@ struct tare_exact_options {
     size_t n_converted;
     struct tare_graph *const *placed; /* functions whose returns count as final results, besides the signatures' */
     size_t n_placed;
-    bool rounds_outputs; /* logits, probabilities and what is ordered by value may be rounded */
+    bool rounds_outputs; /* logits, probabilities and operands of ArgMax and TopK may be rounded */
 };
 
 /* Analyses the whole model. The result is arena memory, but for maps, which tare_exact_values_free releases. */
@@ -32,9 +32,9 @@ void tare_exact_values_free(struct tare_exact_values *values); /* NULL: nothing 
 
 /* Why the value must stay exact, in words ("becomes an integer (Cast 'x' in f)"); NULL: it may be rounded. */
 const char *tare_exact_edge(const struct tare_exact_values *values, struct tare_edge edge);
-/* The same of any output of a node, or because the node takes exact values and must keep their dtype. */
+/* The same for any output of a node, or for a node that uses exact values and must keep their dtype. */
 const char *tare_exact_node(const struct tare_exact_values *values, const struct tare_node *node);
-/* The same of a function's return: callers need it exact. */
+/* The same for a function's return: callers need it exact. */
 const char *tare_exact_return(const struct tare_exact_values *values, const struct tare_graph *graph, size_t i);
 /* Whether elements of some list must stay exact. */
 bool tare_exact_has_lists(const struct tare_exact_values *values);

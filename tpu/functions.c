@@ -26,7 +26,7 @@ static const char *choice_text(char *text, size_t size, const struct tare_tpu_ch
     return text;
 }
 
-/* ---- errors that list what there is ---- */
+/* ---- errors that list the known names ---- */
 
 static tare_status unknown(const char *what, const char *name, const char *plural, const struct tare_strbuf *known,
                            const char *way_out) {
@@ -173,7 +173,7 @@ struct call_walk {
     const struct finder *finder;
     const struct tare_graph *from; /* the TPU function where the walk began */
     struct tare_map seen;
-    bool direct; /* the callees looked at now are called by `from` itself */
+    bool direct; /* the callees visited now are called by `from` itself */
     const struct tare_graph **stack;
     size_t depth;
 };

@@ -9,7 +9,7 @@ struct tare_tpu_choice {
     enum tare_tpu_choice_kind {
         TARE_TPU_BY_ALIAS,     /* every concrete function of that alias */
         TARE_TPU_BY_CONCRETE,  /* the function of that name */
-        TARE_TPU_BY_SIGNATURE, /* the function behind a signature */
+        TARE_TPU_BY_SIGNATURE, /* the function that a signature calls */
         TARE_TPU_BY_JIT,       /* every function traced with jit_compile=True */
     } kind;
     const char *name; /* NULL for TARE_TPU_BY_JIT */

@@ -32,7 +32,7 @@ struct fused_graph {
     struct tare_fused_cost *groups;  /* at their leaders */
 };
 
-/* Reading a variable is free, but what is read then comes from memory. */
+/* Reading a variable is free, but its value is then read from memory. */
 static bool is_transparent(const struct tare_node *node) {
     return tare_tpu_op_is_free(node->op) && node->n_inputs > 0 && node->output_dtypes && node->n_outputs > 0 &&
            tare_edge_dtype(node->inputs[0]) != TARE_DT_RESOURCE;
@@ -62,7 +62,7 @@ static double bytes_of(const struct fused_graph *g, struct tare_edge edge) {
     return bytes;
 }
 
-/* Where a value comes from, behind identities and reshapes. */
+/* The node that computes a value, before identities and reshapes. */
 static struct tare_edge source_of(struct tare_edge edge) {
     while (!tare_node_is_arg(edge.node) && is_transparent(edge.node))
         edge = edge.node->inputs[0];
@@ -125,7 +125,7 @@ static double constant_bytes(const struct fused_graph *g, struct tare_edge edge,
     return bytes;
 }
 
-/* What one input takes from memory; notes that its producer writes it. */
+/* Bytes that one input reads from memory; notes that its producer writes them. */
 static double read_bytes(struct fused_graph *g, const struct tare_node *user, struct tare_edge edge) {
     const struct tare_edge from = source_of(edge);
     if (tare_node_is_arg(from.node)) return bytes_of(g, from);
@@ -166,7 +166,8 @@ static tare_status count_work(struct fused_graph *g, const struct tare_node *nod
     tare_tpu_op_cost(&infer, &cost);
     group->macs += cost.macs;
     group->integer_macs += integer ? cost.macs : 0;
-    group->bytes += cost.bytes < all ? cost.bytes : read; /* an op that reads a part of its inputs says so */
+    group->bytes +=
+        cost.bytes < all ? cost.bytes : read; /* an op that reads a part of its inputs has a cost function */
     return TARE_OK;
 }
 

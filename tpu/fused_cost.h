@@ -1,13 +1,13 @@
-/* Least time of a signature on a TPU when its compiler fuses what it usually does: elementwise work goes with the op
- * before it, and only what another op reads goes through memory. Unlike tpu/cost.h, whose units count every op by
- * itself, this is for comparing models of one function: a quantized one has many more elementwise ops, which cost next
- * to nothing.
+/* Least time of a signature on a TPU when its compiler fuses what it usually does: elementwise ops are fused into the
+ * op before them, and only tensors that another op reads pass through memory. Unlike tpu/cost.h, whose units count
+ * every op by itself, this is for comparing models of one function: a quantized one has many more elementwise ops,
+ * which cost next to nothing.
  *
  * The rules: an elementwise op belongs to the group of its latest input, identities and reshapes to that of their
- * input, every other op begins a group. A tensor is written where a user lies in another group or is not elementwise,
- * or it is a result, and read once by each such user; what is computed of constants alone costs the reading of these
- * constants. A group takes the longer of its arithmetic and its traffic (tpu/chips.h). Bodies of If and Case all count,
- * those of While once. */
+ * input, every other op begins a group. A tensor is written where a user is in another group or is not elementwise,
+ * or it is a result, and read once by each such user; values computed from constants alone cost the reading of these
+ * constants. A group's time is the longer of its arithmetic and its traffic (tpu/chips.h). Bodies of If and Case all
+ * count, those of While once. */
 #ifndef TARE_TPU_FUSED_COST_H
 #define TARE_TPU_FUSED_COST_H
 
@@ -20,7 +20,7 @@ struct tare_fused_cost {
     double seconds[TARE_TPU_CHIPS];
 };
 
-/* Adds up the groups. `each` (NULL: nobody) is told of every group with its first op. The model's calls are inlined
+/* Adds up the groups. `each` (may be NULL) is called with every group and its first op. The model's calls are inlined
  * (graph/inline.h) and its signature's inputs have known shapes; open dimensions elsewhere count as one. Arena memory
  * is for scratch. */
 tare_status tare_tpu_fused_cost(struct tare_fused_cost *out, struct tare_arena *arena, const struct tare_model *model,

@@ -1,4 +1,4 @@
-/* Flattening and narrowing of what crosses between host and TPU. */
+/* Flattening and narrowing of the tensors that cross between host and TPU. */
 #include "tpu/io_shapes.h"
 #include "graph/calls.h"
 #include "interpreter/inference/model_shapes.h"
@@ -159,7 +159,7 @@ static tare_status change_input(struct crossing *c, size_t i) {
 
 /* ---- outputs ---- */
 
-/* What stands between the cluster and a return: identity in the cluster, TPUReplicatedOutput, identity behind it. */
+/* The nodes between the cluster and a return: identity in the cluster, TPUReplicatedOutput, identity after it. */
 struct exit {
     struct tare_node *identity, *output, *shard;
 };

@@ -89,7 +89,7 @@ static tare_status prepare(struct timeline *t, const struct meter *meter, const 
         for (int d = 0; d < args[i].rank; d++)
             if (args[i].dims[d] < 0) args[i].dims[d] = d ? 1 : meter->batch;
     if (tare_graph_infer_shapes_of(&t->shapes, meter->arena, graph, args, handles) != TARE_OK) {
-        tare_error_clear(); /* closed dimensions that contradict the graph: what is left is known from constants */
+        tare_error_clear(); /* closed dimensions that contradict the graph: only shapes known from constants remain */
         for (size_t i = 0; i < graph->n_args; i++)
             args[i] = tare_shape_unknown();
         TARE_TRY(tare_graph_infer_shapes_of(&t->shapes, meter->arena, graph, args, handles));
@@ -114,7 +114,7 @@ static tare_status prepare(struct timeline *t, const struct meter *meter, const 
 
 static tare_status peak_of(double *out, struct meter *meter, const struct tare_graph *graph, struct tare_shape *args);
 
-/* What a call holds besides its arguments and results. */
+/* Memory of a call besides its arguments and results. */
 static tare_status peak_of_call(double *out, struct meter *meter, const struct tare_node *node, struct timeline *t,
                                 const struct tare_shape *args) {
     struct tare_call_site site;
@@ -152,7 +152,7 @@ static tare_status peak_of(double *out, struct meter *meter, const struct tare_g
             const struct tare_node *from = node->inputs[k].node;
             if (tare_node_is_arg(from) || t.last_use[from->position] != s) continue;
             live -= t.bytes[from->position];
-            t.bytes[from->position] = 0; /* once, though several inputs may take it */
+            t.bytes[from->position] = 0; /* once, though several inputs may use it */
         }
     }
     meter->depth--;

@@ -1,4 +1,4 @@
-/* Two walks over the graph in order, one each way. */
+/* Two traversals of the graph in topological order, one in each direction. */
 #include "tpu/partition.h"
 
 static void reach_edge(const struct tare_tpu_partition *parts, const struct tare_node *from, const struct tare_node *to,

@@ -78,7 +78,7 @@ static tare_status mark_body(struct job *job) {
 }
 
 /* Handles of variables go to the cluster's nodes as they are: the runtime looks for a direct successor of the argument
- * there, and finds no variable behind a TPUReplicatedInput once an input is sharded. */
+ * there, and does not find the variable through a TPUReplicatedInput once an input is sharded. */
 static tare_status replicate_input(struct job *job, struct tare_node *arg, size_t index) {
     int dtype = arg->output_dtypes[0];
     const char *name = tare_arena_printf(&job->model->arena, "input%zu", index);
@@ -146,7 +146,7 @@ static tare_status build_replicated(struct job *job, const struct tare_tpu_shard
 
 /* ---- stub ---- */
 
-/* Devices that are assigned are no longer the selector's to choose: the runtime refuses both together. */
+/* The runtime refuses a selector together with assigned devices. */
 static tare_status add_ordinal(struct tare_node **out, struct tare_graph *stub,
                                const struct tare_tpu_sharding *sharding) {
     bool assigned = sharding && sharding->num_cores_per_replica > 1 && sharding->n_device_assignment;
@@ -202,8 +202,8 @@ static tare_status redirect_node(struct redirect *redirect, struct tare_node *no
     return TARE_OK;
 }
 
-/* Before any body moves: calls inside TPU functions go to copies of the bodies, so that no stub ends up on the TPU. The
- * copies themselves may call TPU functions, too. */
+/* Before any body moves: calls inside TPU functions are redirected to copies of the bodies, so that no stub runs on the
+ * TPU. The copies themselves may call TPU functions as well. */
 static tare_status redirect_direct_calls(struct redirect *redirect) {
     for (size_t f = 0; f < redirect->count; f++) {
         struct tare_graph *graph = redirect->functions[f].graph;

@@ -1,4 +1,4 @@
-/* Putting functions on the TPU: the body moves into a replicated function, its old name becomes the call stub. */
+/* Placement of functions on the TPU: the body moves into a replicated function, a call stub keeps the old name. */
 #ifndef TARE_TPU_PLACEMENT_H
 #define TARE_TPU_PLACEMENT_H
 
@@ -13,7 +13,7 @@ struct tare_tpu_sharding {
     size_t topology_size;
 };
 
-/* What placement did with one function, for later passes and the report. */
+/* One placed function, for later passes and the report. */
 struct tare_tpu_placed {
     struct tare_graph *stub;       /* keeps the old name: TPUOrdinalSelector and TPUPartitionedCall */
     struct tare_graph *replicated; /* the body with its cluster */
@@ -21,8 +21,8 @@ struct tare_tpu_placed {
     const char *cluster; /* the value of _tpu_replicate */
 };
 
-/* Places every function; arena memory. A TPU function that another one calls directly is called as it was, on the TPU.
- * `quantized` goes into the replicated functions' names, by which the runtime tells the producer. */
+/* Places every function; arena memory. A TPU function that another one calls directly runs inside it, as a copy.
+ * `quantized` is encoded in the replicated functions' names, from which the runtime derives the producer. */
 tare_status tare_tpu_place(struct tare_tpu_placed **out, struct tare_arena *arena, struct tare_model *model,
                            const struct tare_tpu_function *functions, size_t count,
                            const struct tare_tpu_sharding *sharding, bool quantized);

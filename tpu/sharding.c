@@ -36,7 +36,7 @@ static struct tare_node *only_user(const struct tare_graph *graph, struct tare_n
     return uses == 1 && user && strcmp(user->op, op) == 0 ? user : NULL;
 }
 
-/* The TPUReplicatedInput that an argument goes through, NULL when it does not: a variable's handle. */
+/* The TPUReplicatedInput of an argument; NULL for a variable's handle, which has none. */
 static struct tare_node *find_input(const struct tare_graph *body, size_t i) {
     struct tare_node *input = only_user(body, body->args[i], "TPUReplicatedInput");
     return input && only_user(body, input, "Identity") ? input : NULL;

@@ -1,4 +1,4 @@
-/* Choosing the parts. */
+/* Splits functions around the ops that a TPU does not support: chooses the parts by the work that they do. */
 #include "tpu/split.h"
 #include "graph/calls.h"
 #include "graph/inline.h"
@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* Of a function's work: what is worth a call, and what is worth a second one. */
+/* Least share of a function's work that justifies a call, and a second one. */
 #define LEAST_SHARE 0.1
 #define LEAST_SECOND_SHARE 0.25
 
@@ -20,7 +20,7 @@ struct splitter {
     struct tare_tpu_split *out;
     struct tare_arena *arena;
     struct tare_model *model;
-    struct tare_map seen;    /* functions looked at */
+    struct tare_map seen;    /* functions visited */
     const char *first_error; /* why something stays off the TPU */
 };
 
@@ -34,7 +34,7 @@ struct task {
     double all;    /* the sum */
 };
 
-/* A part: its nodes, and what they compute. */
+/* A part: its nodes, and how much they compute. */
 struct part {
     bool *nodes; /* by position */
     double work;
@@ -84,7 +84,7 @@ static tare_status node_work(double *work, const struct splitter *s, const struc
     return TARE_OK;
 }
 
-/* What a node calls counts with it. */
+/* The work of the functions that a node calls counts with it. */
 static tare_status calls_work(double *work, const struct splitter *s, const struct tare_node *node,
                               const struct tare_model_shapes *shapes) {
     struct tare_tpu_closure closure;
@@ -117,9 +117,10 @@ done:
     return status;
 }
 
-/* ---- what must stay off the TPU ---- */
+/* ---- nodes that must stay off the TPU ---- */
 
-/* What may cross between host and TPU: dense numbers; into it, handles of the function's variables. */
+/* Values that may cross between host and TPU: dense numbers; as arguments, handles of the function's variables as well.
+ */
 static bool may_cross(struct tare_edge edge) {
     const int dtype = tare_edge_dtype(edge);
     if (dtype == TARE_DT_RESOURCE) return tare_node_is_arg(edge.node);
@@ -149,7 +150,7 @@ static tare_status find_refused(bool **out, const struct task *task) {
     return tare_tpu_check_part(bad, task->s->arena, graph, all);
 }
 
-/* ---- inlining what is refused ---- */
+/* ---- inlining functions that are not supported ---- */
 
 static bool is_refused(void *arg, const struct tare_graph *callee) {
     return tare_map_get(arg, callee->name);
@@ -183,7 +184,7 @@ static tare_status inline_refused(struct task *task) {
 
 /* ---- parts ---- */
 
-/* Nodes that are not worth being the last of a part: the host can do what they do with what they take. */
+/* Nodes that are not worth being the last of a part: the host can run them on their inputs. */
 static bool is_trivial(const struct tare_node *node) {
     static const char *const ops[] = { "Shape",   "ShapeN",     "Size", "Rank",  "Cast",
                                        "Squeeze", "ExpandDims", "Pack", "Unpack" };
@@ -221,7 +222,7 @@ static tare_status trim(struct part *part, const struct task *task) {
     return TARE_OK;
 }
 
-/* Nodes of the part across whose border something runs that must not. */
+/* Marks nodes of the part at whose border a value crosses that must not. */
 static void mark_borders(bool *bad, const struct task *task, const struct part *part) {
     for (size_t i = 0; i < task->graph->n_nodes; i++) {
         const struct tare_node *node = task->graph->nodes[i];
@@ -244,8 +245,8 @@ static void choose_side(struct part *part, const struct task *task, const struct
     }
 }
 
-/* The part on that side of the refused nodes (with_free: and what has to do with none), shrunk until it can go. `bad`
- * grows. */
+/* The part on that side of the refused nodes (with_free: and nodes unrelated to any), shrunk until the TPU supports it.
+ * Adds to `bad`. */
 static tare_status find_part(struct part *part, const struct task *task, bool *bad, enum tare_tpu_place place,
                              bool with_free) {
     const size_t n = task->graph->n_nodes;
@@ -331,16 +332,17 @@ static tare_status outline_parts(struct task *task, const struct part *first, co
         TARE_TRY(outline(&names[i], task, nodes[i], counts[i]));
     if (!second)
         return add_note(
-            s, tare_arena_printf(s->arena,
-                                 "signature '%s': %s of its work goes to the TPU, as function %s; on the CPU stays: %s",
-                                 task->signature, percent(task, first->work), names[0], s->first_error));
-    return add_note(s,
-                    tare_arena_printf(
-                        s->arena,
-                        "signature '%s' is split into three: %s and %s of its work go to the TPU, as functions %s and "
-                        "%s; on the CPU stays: %s",
-                        task->signature, percent(task, first->work), percent(task, second->work), names[0], names[1],
-                        s->first_error));
+            s, tare_arena_printf(
+                   s->arena,
+                   "signature '%s': %s of its work is placed on the TPU, as function %s; the rest stays on the CPU: %s",
+                   task->signature, percent(task, first->work), names[0], s->first_error));
+    return add_note(
+        s, tare_arena_printf(
+               s->arena,
+               "signature '%s' is split into three: %s and %s of its work are placed on the TPU, as functions %s and "
+               "%s; the rest stays on the CPU: %s",
+               task->signature, percent(task, first->work), percent(task, second->work), names[0], names[1],
+               s->first_error));
 }
 
 static tare_status split(struct task *task) {
@@ -358,7 +360,7 @@ static tare_status split(struct task *task) {
     if (sides[larger].work <= 0 || sides[larger].work < LEAST_SHARE * task->all)
         return add_note(
             s, tare_arena_printf(s->arena,
-                                 "signature '%s' stays on the CPU: no part that the TPU takes is worth a call (%s)",
+                                 "signature '%s' stays on the CPU: no part that the TPU supports is worth a call (%s)",
                                  task->signature, s->first_error));
     TARE_TRY(find_part(&other, task, bad[larger], !larger, false));
     return outline_parts(task, &sides[larger], other.work >= LEAST_SECOND_SHARE * task->all ? &other : NULL);
@@ -366,14 +368,14 @@ static tare_status split(struct task *task) {
 
 /* ---- signatures ---- */
 
-/* A finding without the way out, which is what happens here. */
+/* A finding without its remedy, which is this split. */
 static const char *without_advice(const struct splitter *s, const char *text) {
     const char *advice = strstr(text, "; keep it on the CPU");
     if (!advice) advice = strstr(text, "; call tf.sparse");
     return advice ? tare_arena_printf(s->arena, "%.*s)", (int)(advice - text), text) : text;
 }
 
-/* *whole: the TPU takes the function as it is. The first reason why not is kept. */
+/* *whole: the TPU supports the function as it is. Otherwise the first reason is kept. */
 static tare_status check(bool *whole, struct splitter *s, struct tare_graph *function) {
     struct tare_tpu_finding *findings;
     size_t count;
@@ -404,7 +406,7 @@ static tare_status split_signature(struct splitter *s, const struct tare_signatu
     TARE_TRY(count_work(&task));
     if (task.all <= 0) return TARE_OK;
     TARE_TRY(add_choice(s, TARE_TPU_BY_SIGNATURE, signature->key));
-    return add_note(s, tare_arena_printf(s->arena, "signature '%s' goes to the TPU whole", signature->key));
+    return add_note(s, tare_arena_printf(s->arena, "signature '%s' is placed on the TPU whole", signature->key));
 }
 
 tare_status tare_tpu_split(struct tare_tpu_split *out, struct tare_arena *arena, struct tare_model *model) {
@@ -416,6 +418,6 @@ tare_status tare_tpu_split(struct tare_tpu_split *out, struct tare_arena *arena,
             tare_error_prefix(split_signature(&s, &model->signatures[i]), "signature '%s'", model->signatures[i].key);
     tare_map_free(&s.seen);
     if (status != TARE_OK || out->count) return status;
-    return TARE_FAIL(TARE_UNSUPPORTED, "nothing can go to the TPU: %s",
+    return TARE_FAIL(TARE_UNSUPPORTED, "nothing can be placed on the TPU: %s",
                      out->n_notes ? out->notes[0] : "no signature calls a function");
 }

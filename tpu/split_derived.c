@@ -42,7 +42,7 @@ static bool is_chosen(const struct copier *c, const struct tare_node *node) {
     return !tare_node_is(node, "_Arg") && node->position < c->n_nodes && c->chosen[node->position];
 }
 
-/* Whether a copy outside would have all that it takes there. */
+/* Whether all inputs of a copy are available outside. */
 static bool can_copy(const struct copier *c, const struct tare_node *node, int depth) {
     enum { DEEPEST = 64 };
     if (depth > DEEPEST) return false;

@@ -1,4 +1,4 @@
-/* Assertions and handle identities leave the functions that go to the TPU. */
+/* Removes assertions and handle identities from the functions to place. */
 #include "tpu/strip_asserts.h"
 #include "tpu/closure.h"
 
@@ -20,7 +20,7 @@ static bool has_work(const struct tare_graph *graph) {
     return false;
 }
 
-/* Whoever waited for `gone` waits for what it waited for. */
+/* Nodes with a control input from `gone` get its control inputs instead. */
 static tare_status hand_on_controls(struct tare_graph *graph, const struct tare_node *gone) {
     for (size_t i = 0; i < graph->n_nodes; i++) {
         struct tare_node *node = graph->nodes[i];
@@ -48,7 +48,7 @@ static tare_status clean(struct tare_tpu_stripped *out, struct tare_graph *graph
         out->identities += !assertion;
     }
     tare_graph_sweep(graph);
-    tare_graph_remove_unreachable(graph); /* the messages, and what only the assertions looked at */
+    tare_graph_remove_unreachable(graph); /* the messages, and nodes that only the assertions used */
     return TARE_OK;
 }
 

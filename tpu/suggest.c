@@ -36,7 +36,7 @@ static size_t count_ops(const struct tare_tpu_closure *closure) {
     return count;
 }
 
-/* ---- where the incompatible part lies ---- */
+/* ---- where the incompatible part is ---- */
 
 /* Nodes on that side alone, which could run on the TPU. */
 static bool is_part(const struct tare_tpu_partition *split, const struct tare_node *node, enum tare_tpu_place place) {
@@ -74,7 +74,7 @@ static tare_status note_crossing(struct crossings *c, const struct search *s, st
     return c->text ? TARE_OK : TARE_NO_MEMORY;
 }
 
-/* "(12 ops; takes 'a' float32)": what the part computes, and the tensors in which it meets the rest. */
+/* "(12 ops; takes 'a' float32)": the size of the part, and the tensors at its border. */
 static tare_status describe_part(const char **out, const struct search *s, const struct tare_tpu_partition *split,
                                  enum tare_tpu_place place) {
     struct crossings crossings = { NULL, 0, { { NULL, 0 } } };
@@ -93,7 +93,7 @@ static tare_status describe_part(const char **out, const struct search *s, const
     return *out ? TARE_OK : TARE_NO_MEMORY;
 }
 
-/* Where the incompatible part lies, and what goes to the TPU instead of the whole. */
+/* Where the incompatible part is, and what to place instead of the whole. */
 static tare_status advise(const char **out, const struct search *s, const struct tare_tpu_partition *split) {
     const bool before = count_part(split, TARE_TPU_BEFORE) > 0, behind = count_part(split, TARE_TPU_AFTER) > 0;
     const char *first = "", *last = "";
@@ -110,7 +110,7 @@ static tare_status advise(const char **out, const struct search *s, const struct
     else if (behind)
         *out = tare_arena_printf(
             s->arena,
-            "at the beginning: move what comes behind it %s into a function of its own, and put that on the TPU", last);
+            "at the beginning: move what comes after it %s into a function of its own, and put that on the TPU", last);
     else
         *out = "nothing besides: leave it on the CPU";
     return *out ? TARE_OK : TARE_NO_MEMORY;
@@ -208,7 +208,7 @@ static int by_ops(const void *a, const void *b) {
     return strcmp(x->function->name, y->function->name);
 }
 
-/* A function that was suggested first and runs inside a later, larger one goes. */
+/* Drops functions that were suggested earlier and run inside a later, larger one. */
 static void drop_covered(struct search *s) {
     struct tare_tpu_suggestions *out = s->out;
     size_t kept = 0;

@@ -24,8 +24,8 @@ struct tare_tpu_suggestions {
     size_t n_remarks;
 };
 
-/* Goes down from the signatures' functions: one without errors (tpu/compatibility.h) is suggested, what keeps others
- * off is remarked on with the place of the incompatible part, and their callees are looked at. Arena memory. */
+/* Descends from the signatures' functions: suggests those without errors (tpu/compatibility.h); for others, remarks why
+ * and where the incompatible part is, and checks the functions that they call. Arena memory. */
 tare_status tare_tpu_suggest(struct tare_tpu_suggestions *out, struct tare_arena *arena,
                              const struct tare_model *model);
 

@@ -126,7 +126,7 @@ static tare_status check_mesh(const struct tare_tpu_topology *topology, size_t c
     return TARE_OK;
 }
 
-/* Every point lies inside the mesh, none twice. */
+/* Every point is inside the mesh, without duplicates. */
 static tare_status check_points(const struct tare_tpu_topology *topology, const int64_t *points, size_t count,
                                 const char *what) {
     char text[96], mesh[96];

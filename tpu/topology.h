@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "tpu/placement.h"
 
-/* What a serialized TopologyProto says. */
+/* The contents of a serialized TopologyProto. */
 struct tare_tpu_topology {
     int64_t mesh[4];                   /* chips in x, y, z; cores a chip */
     int64_t n_tasks, devices_per_task; /* 0: not given */
@@ -13,8 +13,8 @@ struct tare_tpu_topology {
     size_t n_devices;
 };
 
-/* Reads a TopologyProto; arena memory. TARE_CORRUPT for bytes that are none (with their offset), TARE_INVALID_ARGUMENT
- * for a mesh without four positive entries, or coordinates that lie outside of it or occur twice. */
+/* Reads a TopologyProto; arena memory. TARE_CORRUPT for invalid bytes (with their offset), TARE_INVALID_ARGUMENT
+ * for a mesh without four positive entries, or coordinates that are outside of it or duplicate. */
 tare_status tare_tpu_topology_read(struct tare_tpu_topology *out, struct tare_arena *arena, const void *data,
                                    size_t size);
 

@@ -42,13 +42,13 @@ struct job {
     int64_t input[3], filter[3], gradient[3]; /* spatial sizes */
     int64_t stride[3], dilation[3], explicit_low[3];
     int64_t groups;
-    bool whole_sizes; /* input_sizes holds batch and channels, too */
+    bool whole_sizes; /* input_sizes includes batch and channels */
     struct tare_shape filter_shape;
 };
 
 enum { INPUT_SIZES, FILTER, GRADIENT }; /* the op's inputs */
 
-/* ---- what is known ---- */
+/* ---- known sizes ---- */
 
 static int64_t dim(const struct tare_shape *shape, int axis) {
     return shape->rank > axis ? shape->dims[axis] : TARE_UNKNOWN_DIM;
@@ -68,7 +68,7 @@ static void read_axes(struct job *job, const struct tare_shape *input, const str
     }
 }
 
-/* False where the channels are not known well enough to say how many groups there are. */
+/* False where the channels are not known well enough to determine the number of groups. */
 static bool read_groups(struct job *job, const struct tare_shape *input) {
     const int n = job->kind->spatial;
     const int64_t channels = dim(input, job->window.channels_first ? 1 : n + 1), seen = dim(&job->filter_shape, n);
@@ -90,7 +90,7 @@ static bool is_known(const int64_t *sizes, int n) {
     return true;
 }
 
-/* The sizes fit each other: what does not would be padded in silence. */
+/* Whether the sizes are consistent: inconsistent ones would be padded silently. */
 static bool fits(const struct job *job) {
     for (int i = 0; i < job->kind->spatial; i++) {
         int64_t out, pad;
@@ -163,7 +163,8 @@ static struct tare_edge emit_reversed_constant(struct job *job, const struct tar
     return edge;
 }
 
-/* [k…, in, groups * out] to [k…, groups * in, out]: what was side by side stands one behind the other. */
+/* [k…, in, groups * out] to [k…, groups * in, out]: the groups, adjacent on the last axis, are stacked on the one
+ * before. */
 static struct tare_edge emit_regrouped(struct job *job, struct tare_edge filter) {
     const int n = job->kind->spatial;
     const struct tare_shape *shape = &job->filter_shape;
@@ -211,7 +212,7 @@ static struct tare_edge emit_filter(struct job *job) {
 
 /* ---- padding ---- */
 
-/* In front and behind of one axis, when all sizes are known. */
+/* The paddings before and after one axis, when all sizes are known. */
 static void padding_of(int64_t pad[2], const struct job *job, int i) {
     const int64_t reach = (job->filter[i] - 1) * job->dilation[i];
     int64_t out, low = 0;
@@ -268,7 +269,7 @@ static struct tare_edge emit_sizes(struct job *job, const char *name, const int6
     return emit_cut(job, name, tare_emit_node(&job->emit, "Shape", shape, &x, 1, attrs), first);
 }
 
-/* What input_sizes says. */
+/* The sizes in input_sizes. */
 static struct tare_edge emit_wanted(struct job *job) {
     struct tare_edge sizes = job->node->inputs[INPUT_SIZES];
     if (is_known(job->input, job->kind->spatial)) return emit_vector(job, "expected", job->input);

@@ -4,11 +4,12 @@
 
 #include "graph/model.h"
 
-/* Replaces Conv2DBackpropInput, Conv3DBackpropInputV2 and DepthwiseConv2dNativeBackpropInput in the functions that go
- * to the TPU, and in what they call, by XlaConvV2: zeros between the elements (lhs_dilation), the filter reversed (in
- * its constant, else by ReverseV2), padding from input_sizes. Sizes that are not known yet are computed in the graph,
- * from shapes, which are constants when the program is compiled. Values keep their bits. What does not fit its own
- * sizes, or does not tell how many groups it has, stays. *changes counts the nodes; arena memory is for scratch. */
+/* Replaces Conv2DBackpropInput, Conv3DBackpropInputV2 and DepthwiseConv2dNativeBackpropInput in the functions to place,
+ * and in those that they call, by XlaConvV2: zeros between the elements (lhs_dilation), the filter reversed (in its
+ * constant, else by ReverseV2), padding from input_sizes. Sizes that are not known yet are computed in the graph, from
+ * shapes, which are constants when the program is compiled. Results are bit-identical. Ops that contradict their own
+ * sizes, or whose number of groups is unknown, stay unchanged. *changes counts the nodes; arena memory is for scratch.
+ */
 tare_status tare_tpu_lower_transposed(size_t *changes, struct tare_arena *arena, struct tare_model *model,
                                       struct tare_graph *const *functions, size_t count);
 

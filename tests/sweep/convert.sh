@@ -29,13 +29,13 @@ reason() {
     case $text in
     *"The converter does not support TensorFlow 1 models"*) [ "$tf1" = true ] && echo TensorFlow-1 ;;
     *"isn't compilable for TPU device. (node '"*) echo no-TPU-kernel ;;
-    *"which the TPU does not take"* | *" tensors are not supported on the TPU: node '"*) echo not-on-TPU ;;
+    *"which the TPU does not support"* | *" tensors are not supported on the TPU: node '"*) echo not-on-TPU ;;
     *"must be a compile-time constant, but '"*) echo not-constant ;;
     *"Dimensions of inputs should match: input '"* | *"Batching input tensors"* | *"Batched output tensor"*) [[ $variant = *batched ]] && echo batching-shape ;;
     *"has no input to batch"* | *"returns nothing that could be batched"*) [[ $variant = *batched ]] && echo nothing-to-batch ;;
     *"has no value"*) [ "$variant" = weight_only ] && echo variable-without-value ;;
     *": expects "*" outputs of "*", which has "*) echo broken-call ;;
-    *"nothing can go to the TPU: "* | *"the model has been converted for TPU before"*) [ "$variant" = auto ] && echo nothing-to-split ;;
+    *"nothing can be placed on the TPU: "* | *"the model has been converted for TPU before"*) [ "$variant" = auto ] && echo nothing-to-split ;;
     esac
 }
 declare -A classes=()

@@ -330,7 +330,7 @@ static void a_written_variable__is_a_warning(void **state) {
     seed_says(seed_write(model, "counter"), PLACE,
               "warning: node 'count' (AssignAddVariableOp) in function __inference_tpu_func_10 writes a variable: an "
               "inference "
-              "TPU copies variables once and nobody sees what is written (keep it on the CPU");
+              "TPU copies variables once and discards what is written (keep it on the CPU");
     model = seed_load();
     assert_int_equal(model->variables[0].dtype, TARE_DT_FLOAT); /* what is written stays as it is */
     tare_model_free(model);

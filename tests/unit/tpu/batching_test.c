@@ -16,7 +16,7 @@ static const struct tare_batch_options plain = {
     .n_allowed = 3,
 };
 
-/* main: y = f(x, handle) with x of the given shape; f(handle, x) = x * variable, behind a call of inner(x). */
+/* main: y = f(x, handle) with x of the given shape; f(handle, x) = x * variable, after a call of inner(x). */
 struct fixture {
     struct tare_model *model;
     struct tare_arena arena;

@@ -85,7 +85,7 @@ static void constants__round_to_nearest_even_and_stay_finite(void **state) {
     tare_model_free(model);
 }
 
-static void variables__are_cast_behind_their_read(void **state) {
+static void variables__are_cast_after_their_read(void **state) {
     struct tare_model *model = mini_model_new();
     struct tare_graph *graph = function(model, "f");
     struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT), handle = mini_arg(graph, "handle", TARE_DT_RESOURCE);
@@ -123,12 +123,12 @@ static void moves_between_products__are_bfloat16(void **state) {
     y = mini_node(graph, "Mul", "mul", 2, y, y);
     y = mini_node(graph, "Identity", "between", 1, y);
     y = mini_node(graph, "Exp", "exp", 1, y);
-    y = mini_node(graph, "Identity", "behind", 1, y);
+    y = mini_node(graph, "Identity", "after", 1, y);
     mini_return(graph, "y", y);
     convert(model, graph, &defaults);
     assert_dtype(graph, "before", TARE_DT_BFLOAT16);
     assert_dtype(graph, "between", TARE_DT_BFLOAT16);
-    assert_dtype(graph, "behind", TARE_DT_BFLOAT16);
+    assert_dtype(graph, "after", TARE_DT_BFLOAT16);
     assert_int_equal(graph_count(graph, "Cast"), 2);
     assert_dtype(graph, "shape", TARE_DT_INT32);
     tare_model_free(model);
@@ -170,7 +170,7 @@ static void the_filterlist__keeps_ops_in_float32(void **state) {
     tare_model_free(model);
 }
 
-static void resize_bilinear__gives_float32(void **state) {
+static void resize_bilinear__returns_float32(void **state) {
     struct tare_model *model = mini_model_new();
     struct tare_graph *graph = function(model, "f");
     struct tare_edge x = mini_arg(graph, "x", TARE_DT_FLOAT);
@@ -214,7 +214,7 @@ static void quantization_arithmetic__stays_float32(void **state) {
     y = cast(graph, "widen", y, TARE_DT_INT32);
     y = cast(graph, "back", y, TARE_DT_FLOAT);
     y = mini_node(graph, "Mul", "rescale", 2, y, mini_float(graph, "scale2", 0.01f));
-    y = mini_node(graph, "Exp", "behind", 1, y);
+    y = mini_node(graph, "Exp", "after", 1, y);
     mini_return(graph, "y", y);
     convert(model, graph, &defaults);
     assert_dtype(graph, "before", TARE_DT_BFLOAT16);
@@ -224,7 +224,7 @@ static void quantization_arithmetic__stays_float32(void **state) {
     assert_dtype(graph, "back", TARE_DT_FLOAT);
     assert_dtype(graph, "rescale", TARE_DT_FLOAT);
     assert_dtype(graph, "scale2", TARE_DT_FLOAT);
-    assert_dtype(graph, "behind", TARE_DT_BFLOAT16);
+    assert_dtype(graph, "after", TARE_DT_BFLOAT16);
     tare_model_free(model);
 }
 
@@ -370,7 +370,7 @@ static void the_main_graph__keeps_signature_dtypes(void **state) {
     tare_model_free(model);
 }
 
-/* Both inner functions run on the CPU, too, and one calls the other: whichever is met first, the CPU's stay float32. */
+/* Both inner functions run on the CPU as well, and one calls the other: the CPU's stay float32, in either order. */
 static void shared_functions_that_call_each_other__both_get_copies(void **state) {
     struct tare_model *model = mini_model_new();
     struct tare_graph *top = tare_model_add_function(model, "top"), *inner = tare_model_add_function(model, "inner");
@@ -397,12 +397,12 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arithmetic__is_bfloat16_with_casts_at_the_boundary_only),
         cmocka_unit_test(constants__round_to_nearest_even_and_stay_finite),
-        cmocka_unit_test(variables__are_cast_behind_their_read),
+        cmocka_unit_test(variables__are_cast_after_their_read),
         cmocka_unit_test(an_argument_that_is_only_moved__stays_exact),
         cmocka_unit_test(moves_between_products__are_bfloat16),
         cmocka_unit_test(an_op_without_bfloat16__is_cast_around),
         cmocka_unit_test(the_filterlist__keeps_ops_in_float32),
-        cmocka_unit_test(resize_bilinear__gives_float32),
+        cmocka_unit_test(resize_bilinear__returns_float32),
         cmocka_unit_test(batch_norm__keeps_its_statistics),
         cmocka_unit_test(quantization_arithmetic__stays_float32),
         cmocka_unit_test(integers_in_and_out__of_plain_code),

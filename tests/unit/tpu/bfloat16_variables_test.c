@@ -1,4 +1,4 @@
-/* Which variables become bfloat16, and that nobody can tell from the results. */
+/* Which variables become bfloat16, and that results do not change by it. */
 #include "tpu/bfloat16.h"
 #include "support/graph_check.h"
 #include "support/mini_model.h"
@@ -77,7 +77,7 @@ static void read_as_bfloat16_only__holds_bfloat16(void **state) {
     assert_int_equal(TARE_CONST_DATA(uint16_t, &model->variables[0].value)[0], 0x3eab);
     assert_true(model->retyped);
     assert_int_equal(tare_edge_dtype((struct tare_edge){ graph_node(graph, "read"), 0 }), TARE_DT_BFLOAT16);
-    assert_int_equal(graph_count(graph, "Cast"), 2); /* x in, y out; none behind the read */
+    assert_int_equal(graph_count(graph, "Cast"), 2); /* x in, y out; none after the read */
     assert_true(answer(model, 0, 2) == 2.0 * (double)tare_float_from_bfloat16(0x3eab)); /* exact */
     tare_model_free(model);
 }
@@ -111,7 +111,7 @@ static void the_savers_read__does_not_count(void **state) {
     tare_model_free(model);
 }
 
-/* With scope ALL the main graph is converted, too, and with it what its signatures call, but not the saver. */
+/* With scope ALL the main graph and the functions that its signatures call are converted, but not the saver. */
 static void the_savers_function__is_not_converted_with_the_main_graph(void **state) {
     struct tare_model *model = mini_model_new();
     struct tare_edge handle = mini_variable(model, "v", third);

@@ -40,7 +40,7 @@ static void the_table__is_sorted(void **state) {
     assert_true(tare_n_xla_ops > 500);
     for (size_t i = 1; i < tare_n_xla_ops; i++)
         if (strcmp(tare_xla_ops[i - 1].name, tare_xla_ops[i].name) >= 0)
-            fail_msg("%s stands before %s", tare_xla_ops[i - 1].name, tare_xla_ops[i].name);
+            fail_msg("%s is listed before %s", tare_xla_ops[i - 1].name, tare_xla_ops[i].name);
 }
 
 static void plain_arithmetic__passes(void **state) {
@@ -82,7 +82,7 @@ static void an_op_without_kernel__is_named_in_the_runtimes_words(void **state) {
     tear_down(&f);
 }
 
-static void a_dynamic_shape__names_the_node_behind_it(void **state) {
+static void a_dynamic_shape__names_its_node(void **state) {
     struct fixture f;
     struct tare_graph *inner;
     struct tare_edge x, n;
@@ -219,7 +219,7 @@ int main(void) {
         cmocka_unit_test(plain_arithmetic__passes),
         cmocka_unit_test(gradients_of_convolutions__are_compiled_with_sizes_that_are_known),
         cmocka_unit_test(an_op_without_kernel__is_named_in_the_runtimes_words),
-        cmocka_unit_test(a_dynamic_shape__names_the_node_behind_it),
+        cmocka_unit_test(a_dynamic_shape__names_its_node),
         cmocka_unit_test(written_variables_and_float64__are_found),
         cmocka_unit_test(a_type_that_the_kernel_lacks__is_found),
         cmocka_unit_test(a_custom_op_and_sparse_ops__get_their_own_advice),

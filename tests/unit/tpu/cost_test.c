@@ -98,7 +98,7 @@ static void an_xla_product__multiplies_the_contracted_sizes(void **state) {
     assert_int_equal(cost_of(&r, 2).macs, 6 * 10 * 4);
 }
 
-static void an_einsum__multiplies_what_the_output_lacks(void **state) {
+static void an_einsum__multiplies_the_contracted_sizes(void **state) {
     struct row r = new_row("Einsum");
     (void)state;
     mini_ok(tare_node_set_string(r.node, "equation", "b...cd,dce->b...e", strlen("b...cd,dce->b...e")));
@@ -108,7 +108,7 @@ static void an_einsum__multiplies_what_the_output_lacks(void **state) {
     assert_int_equal(cost_of(&r, 2).macs, 2 * 7 * 11 * 9 * 3 * 4);
 }
 
-static void a_gather__moves_the_rows_it_takes_not_the_table(void **state) {
+static void a_gather__moves_its_rows_not_the_table(void **state) {
     struct row r = new_row("GatherV2");
     struct tare_cost cost;
     (void)state;
@@ -264,8 +264,8 @@ int main(void) {
         cmocka_unit_test(an_xla_convolution__leaves_out_the_kernels_output_channel),
         cmocka_unit_test(a_spread_convolution__does_not_multiply_zeros),
         cmocka_unit_test(an_xla_product__multiplies_the_contracted_sizes),
-        cmocka_unit_test(an_einsum__multiplies_what_the_output_lacks),
-        cmocka_unit_test(a_gather__moves_the_rows_it_takes_not_the_table),
+        cmocka_unit_test(an_einsum__multiplies_the_contracted_sizes),
+        cmocka_unit_test(a_gather__moves_its_rows_not_the_table),
         cmocka_unit_test(a_placed_function__gets_a_line_with_work_and_traffic),
         cmocka_unit_test(a_computation_that_was_there__gets_a_line_too),
         cmocka_unit_test(memory__is_variables_and_the_most_alive),

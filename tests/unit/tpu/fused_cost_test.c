@@ -1,4 +1,4 @@
-/* What goes through a TPU's memory when elementwise work is fused. */
+/* Traffic through a TPU's memory when elementwise ops are fused. */
 #include "tpu/fused_cost.h"
 #include "support/mini_model.h"
 
@@ -63,7 +63,7 @@ static void one_product__reads_its_inputs_and_writes_its_result(void **state) {
     tare_model_free(f.model);
 }
 
-static void elementwise_ops_behind_it__cost_no_traffic(void **state) {
+static void elementwise_ops_after_it__cost_no_traffic(void **state) {
     struct fixture f;
     (void)state;
     set_up(&f);
@@ -112,7 +112,7 @@ static void integers_that_become_floats__are_read_as_integers(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_product__reads_its_inputs_and_writes_its_result),
-        cmocka_unit_test(elementwise_ops_behind_it__cost_no_traffic),
+        cmocka_unit_test(elementwise_ops_after_it__cost_no_traffic),
         cmocka_unit_test(what_two_products_share__is_written_once_and_read_twice),
         cmocka_unit_test(integers_that_become_floats__are_read_as_integers),
     };

@@ -1,4 +1,5 @@
-/* What goes to the TPU when nobody says: whole functions, or the part before or behind what it refuses; values stay. */
+/* Automatic choice of TPU functions: whole functions, or the part before or after unsupported ops; results do not
+ * change. */
 #include "tpu/split.h"
 #include "support/graph_check.h"
 #include "support/mini_model.h"
@@ -45,7 +46,7 @@ static double number(const struct fixture *f, double x) {
     return y;
 }
 
-/* Splits, and looks at what comes of it: `count` functions that the TPU takes, and the same answer to a number. */
+/* Splits, and checks the result: `count` functions that the TPU supports, and the same output for a number. */
 static void split(struct fixture *f, size_t count) {
     const bool has_number = f->x.node && f->top->args[0]->output_dtypes[0] == TARE_DT_FLOAT;
     const double before = has_number ? number(f, 0.37) : 0;
@@ -74,12 +75,12 @@ static struct tare_edge chain(struct tare_graph *graph, struct tare_edge x, int 
     return x;
 }
 
-/* float to float by way of a string: nothing that a TPU takes. */
+/* float to float through a string, which a TPU does not support. */
 static struct tare_edge through_text(struct tare_graph *graph, struct tare_edge x) {
     return mini_node(graph, "StringToNumber", "parse", 1, mini_node(graph, "AsString", "print", 1, x));
 }
 
-static void a_clean_signature__goes_whole(void **state) {
+static void a_supported_signature__is_placed_whole(void **state) {
     struct fixture f;
     (void)state;
     set_up(&f);
@@ -88,11 +89,11 @@ static void a_clean_signature__goes_whole(void **state) {
     split(&f, 1);
     assert_int_equal(f.split.choices[0].kind, TARE_TPU_BY_SIGNATURE);
     assert_string_equal(f.split.choices[0].name, "serving_default");
-    assert_string_equal(f.split.notes[0], "signature 'serving_default' goes to the TPU whole");
+    assert_string_equal(f.split.notes[0], "signature 'serving_default' is placed on the TPU whole");
     tear_down(&f);
 }
 
-/* class LanguageModel of the documents, though nobody wrapped the network in a function of its own. */
+/* class LanguageModel of the documentation, without a function of its own for the network. */
 static void strings_at_the_beginning__stay_on_the_cpu(void **state) {
     struct fixture f;
     struct tare_edge x;
@@ -106,9 +107,9 @@ static void strings_at_the_beginning__stay_on_the_cpu(void **state) {
     assert_int_equal(graph_count(part(&f, 0), "Tanh"), 3);
     assert_int_equal(graph_count(f.top, "Tanh"), 0);
     assert_int_equal(graph_count(f.top, "StringToNumber"), 1);
-    assert_non_null(
-        strstr(f.split.notes[0],
-               "of its work goes to the TPU, as function top_tpu; on the CPU stays: 'tf.StringToNumber' op"));
+    assert_non_null(strstr(
+        f.split.notes[0],
+        "of its work is placed on the TPU, as function top_tpu; the rest stays on the CPU: 'tf.StringToNumber' op"));
     tear_down(&f);
 }
 
@@ -177,7 +178,7 @@ static void a_small_side__is_not_worth_a_second_call(void **state) {
     tear_down(&f);
 }
 
-/* What has to do with no string goes to the larger side. */
+/* Nodes unrelated to strings belong to the larger side. */
 static void independent_nodes__go_along(void **state) {
     struct fixture f;
     struct tare_edge x, y;
@@ -243,7 +244,7 @@ static void what_must_be_known_at_compilation__stays_out_of_the_part(void **stat
     tear_down(&f);
 }
 
-/* The TPU would write a copy that nobody sees. */
+/* The TPU would write a copy that nothing reads. */
 static void variables_that_are_written__stay_on_the_cpu(void **state) {
     struct fixture f;
     struct tare_edge x, handle, made;
@@ -286,14 +287,15 @@ static void a_model_of_strings__stays_and_that_is_said(void **state) {
     mini_return(f.top, "y", through_text(f.top, mini_arg(f.top, "x", TARE_DT_FLOAT)));
     serve(&f);
     mini_fails(tare_tpu_split(&f.split, &f.arena, f.model),
-               "nothing can go to the TPU: signature 'serving_default' stays on the CPU: no part that the TPU takes is "
+               "nothing can be placed on the TPU: signature 'serving_default' stays on the CPU: no part that the TPU "
+               "supports is "
                "worth a call");
     tear_down(&f);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_clean_signature__goes_whole),
+        cmocka_unit_test(a_supported_signature__is_placed_whole),
         cmocka_unit_test(strings_at_the_beginning__stay_on_the_cpu),
         cmocka_unit_test(strings_at_the_end__stay_on_the_cpu),
         cmocka_unit_test(constants_and_shapes__are_computed_on_the_cpu_for_the_cpu),

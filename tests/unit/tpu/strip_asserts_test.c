@@ -15,7 +15,7 @@ struct fixture {
     struct tare_tpu_stripped dropped;
 };
 
-/* chosen(x) = inner(x); inner asserts something, multiplies, and waits for the assertion. */
+/* chosen(x) = inner(x); inner has an assertion and a product with a control input from it. */
 static void set_up(struct fixture *f) {
     struct tare_edge x, assertion, product;
     memset(f, 0, sizeof *f);

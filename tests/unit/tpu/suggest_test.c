@@ -87,7 +87,7 @@ static void strings_at_the_beginning__leave_the_inner_function(void **state) {
     assert_string_equal(f.found.items[0].alias, "tpu_func");
     assert_int_equal(f.found.covered, 2);
     assert_int_equal(f.found.ops, 4);
-    expect_remark(&f, "1 thing the TPU cannot do, at the beginning: move what comes behind it (1 op; takes "
+    expect_remark(&f, "1 thing the TPU cannot do, at the beginning: move what comes after it (1 op; takes "
                       "'preprocess' float32) into a function of its own");
     tear_down(&f);
 }

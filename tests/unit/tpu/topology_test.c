@@ -54,7 +54,7 @@ static void several_cores__need_a_topology_of_that_size(void **state) {
     mini_ok(tare_tpu_sharding_check(&good));
 }
 
-static void a_device_assignment__lies_in_the_topology(void **state) {
+static void a_device_assignment__is_inside_the_topology(void **state) {
     static const int64_t good[] = { 0, 1, 0, 0, 0, 0, 0, 0 }, outside[] = { 0, 0, 0, 0, 0, 0, 0, 1 }, twice[8];
     struct tare_tpu_sharding s = sharding(2, two_chips, sizeof two_chips);
     (void)state;
@@ -85,7 +85,7 @@ int main(void) {
         cmocka_unit_test(a_topology__is_read_packed_and_not),
         cmocka_unit_test(damaged_bytes__fail_cleanly),
         cmocka_unit_test(several_cores__need_a_topology_of_that_size),
-        cmocka_unit_test(a_device_assignment__lies_in_the_topology),
+        cmocka_unit_test(a_device_assignment__is_inside_the_topology),
         cmocka_unit_test(meshes__have_four_positive_entries),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

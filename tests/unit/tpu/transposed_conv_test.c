@@ -303,7 +303,7 @@ static void shapes__stay_known_but_for_the_batch(void **state) {
     tear_down(&f);
 }
 
-/* What a constant filter was, and the sum that made the sizes, are nobody's any more. */
+/* The original filter, and the sum that computed the sizes, have no use left. */
 static void a_constant_filter__is_reversed_once_and_for_all(void **state) {
     struct fixture f;
     struct tare_edge filter;
