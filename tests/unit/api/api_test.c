@@ -198,7 +198,7 @@ static void calibration__survives_its_file_and_describes_itself(void **state) {
     tare_calibration_close(calibration);
     REFUSED(tare_model_calibrate(&again, model, &samples, 1, "bathc=2"), TARE_USAGE, "did you mean '--batch'");
     REFUSED(tare_model_calibrate(&again, model, &samples, 1, "signature=\"my own\""), TARE_NOT_FOUND, "'my own'");
-    REFUSED(tare_model_calibrate(&again, model, &samples, 1, "signature=\"my own"), TARE_USAGE, "quote is not closed");
+    REFUSED(tare_model_calibrate(&again, model, &samples, 1, "signature=\"my own"), TARE_USAGE, "unterminated quote");
     REFUSED(tare_model_calibrate(&again, model, &samples, 0, NULL), TARE_INVALID_ARGUMENT, "there are no files");
     assert_null(again);
     tare_model_close(model);
