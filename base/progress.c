@@ -17,6 +17,7 @@ struct tare_progress {
     struct tare_progress_options options;
     pthread_mutex_t lock; /* for writing; advance never waits for it */
     _Atomic int64_t done;
+    _Atomic int64_t skipped; /* of these, done by an earlier run */
     double began;
     _Atomic double due;
     bool shown;
@@ -54,7 +55,8 @@ static const char *time_text(char text[TIME_TEXT], double seconds) {
 static void write_line(struct tare_progress *progress, double now, bool last) {
     const struct tare_progress_options *options = &progress->options;
     int64_t done = atomic_load(&progress->done);
-    double passed = now - progress->began, rate = passed > 0 ? (double)done / passed : 0;
+    const int64_t counted = done - atomic_load(&progress->skipped);
+    double passed = now - progress->began, rate = passed > 0 ? (double)counted / passed : 0;
     double part = options->total > 0 ? (double)done / (double)options->total : 0;
     char bar[BAR + 1], text[TIME_TEXT], left[TIME_TEXT + 16] = "";
     int full = (int)((part > 1 ? 1 : part) * BAR);
@@ -105,6 +107,12 @@ void tare_progress_advance(struct tare_progress *progress, int64_t count) {
                      now + (progress->options.terminal || progress->options.on_progress ? bar_every : line_every));
     }
     pthread_mutex_unlock(&progress->lock);
+}
+
+void tare_progress_skip(struct tare_progress *progress, int64_t count) {
+    if (!progress) return;
+    atomic_fetch_add(&progress->skipped, count);
+    atomic_fetch_add(&progress->done, count);
 }
 
 void tare_progress_free(struct tare_progress *progress) {

@@ -28,6 +28,8 @@ struct tare_progress *tare_progress_new(const struct tare_progress_options *opti
 /* Says how much there is when it is found out while the work goes on. */
 void tare_progress_set_total(struct tare_progress *progress, int64_t total);
 void tare_progress_advance(struct tare_progress *progress, int64_t count);
+/* Counts units that an earlier run has done: they are part of the count, but not of the rate and the time left. */
+void tare_progress_skip(struct tare_progress *progress, int64_t count);
 /* Takes the bar away (leaves a last line when anything was shown) and releases it. */
 void tare_progress_free(struct tare_progress *progress);
 

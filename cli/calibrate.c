@@ -6,8 +6,8 @@
 #include "calib/file.h"
 #include "calib/fingerprint.h"
 #include "cli/calibrate_report.h"
-#include "cli/calibration_warnings.h"
 #include "cli/command.h"
+#include "cli/output_check.h"
 #include "cli/plugins.h"
 #include "cli/team.h"
 #include "datasets/source.h"
@@ -219,6 +219,7 @@ static tare_status prepare(struct work *w) {
     TARE_TRY(read_shard(w));
     TARE_TRY(check_usage(w));
     TARE_TRY(name_state(w));
+    if (!options->dry_run) TARE_TRY(tare_command_check_file_output(options->output));
     TARE_TRY(tare_data_options_open(&w->options->records));
     w->job_options.spec = options->records.spec;
     TARE_TRY(tare_command_load_prepared(&w->model, options->model));
@@ -285,8 +286,11 @@ static tare_status finish(struct work *w) {
     TARE_TRY(tare_calibration_save(w->calibration, options->output));
     tare_note(&w->log, "%" PRId64 " records, %zu tensors, %.1f s: %s", tare_calibration_records(w->calibration),
               w->calibration->n_tensors, w->outcome.seconds, options->output);
+    if (!options->shard && strcmp(options->output, "-") != 0)
+        tare_note(&w->log, "next: tare compare %s --calibration %s --data EVAL.tfrecord", options->model,
+                  options->output);
     /* Warnings about a single shard would mostly concern records of the other shards. */
-    if (!options->shard) TARE_TRY(tare_print_calibration_warnings(w->calibration));
+    if (!options->shard) TARE_TRY(tare_workflow_calibrate_log(&w->log, w->calibration));
     tare_calibrate_print_bad(&w->log, w->calibration, options->shard ? 0 : 1);
     return print_json(w);
 }

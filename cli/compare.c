@@ -1,6 +1,8 @@
 /* tare compare: compares the float model with quantized models on the same records. */
+#include "base/log.h"
 #include "base/strbuf.h"
 #include "cli/command.h"
+#include "cli/output_check.h"
 #include "cli/plugins.h"
 #include "cli/report_file.h"
 #include "workflow/compare.h"
@@ -148,8 +150,9 @@ static tare_status print_result(const struct tare_compare_job *c, const struct c
     return status;
 }
 
-static struct tare_compare_task task_of(const struct compare_options *options) {
+static struct tare_compare_task task_of(const struct compare_options *options, const struct tare_log *log) {
     return (struct tare_compare_task){ .model = options->model,
+                                       .log = log,
                                        .ops = tare_command_registry(),
                                        .data = options->data.items,
                                        .n_data = options->data.count,
@@ -176,6 +179,7 @@ static tare_status print_plan(struct tare_compare_job *c, const struct compare_o
 }
 
 static tare_status run(int argc, char *const *argv) {
+    const struct tare_log log = tare_log_stderr(true, false);
     struct compare_options options = { 0 };
     struct tare_compare_job c = { 0 };
     struct tare_compare_task task;
@@ -184,10 +188,12 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
     TARE_CHECK(tare_report_check(options.report));
+    TARE_CHECK(tare_command_check_file_output(options.report));
+    TARE_CHECK(tare_command_check_file_output(options.recipe));
     TARE_CHECK(tare_data_options_open(&options.records));
     options.how.sensitivity |=
         options.recipe && !options.how.automatic && !tare_workflow_mixed_precision_requested(&options.how.target);
-    task = task_of(&options);
+    task = task_of(&options, &log);
     TARE_CHECK(tare_workflow_compare_open(&c, &options.how, &task));
     if (options.explain && !tare_workflow_compare_first_quantizing(&c))
         TARE_CHECK(TARE_FAIL(TARE_USAGE, "--explain requires a quantizing method"));

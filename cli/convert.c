@@ -8,9 +8,11 @@
 #include "cli/command.h"
 #include "workflow/convert_report.h"
 #include "cli/dry_run.h"
+#include "cli/output_check.h"
 #include "cli/plugins.h"
 #include "cli/quant_report.h"
 #include "convert/saved_model.h"
+#include "tpu/detect_converted.h"
 #include "workflow/convert_report.h"
 #include "workflow/convert.h"
 
@@ -19,21 +21,22 @@
 #include <string.h>
 
 struct convert_options {
+    const char *model, *out; /* positional: the same as input and output */
     const char *input, *output, *text, *file, *report, *calibration;
     int functions;
-    bool dry_run, allow_incompatible, bfloat16_outputs, overwrite, quiet;
+    bool dry_run, allow_incompatible, allow_missing, allow_unquantized, bfloat16_outputs, overwrite, json, quiet;
     struct tare_option_list plugins;
 };
 
-static const char *const function_choices[] = { "named", "auto", NULL };
+enum { FUNCTIONS_DEFAULT, FUNCTIONS_NAMED, FUNCTIONS_AUTO };
+static const char *const function_choices[] = { "default", "named", "auto", NULL };
 
 static const struct tare_option rows[] = {
     { .name = "input_model_dir",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct convert_options, input),
       .placeholder = "DIR",
-      .help = "SavedModel to convert; the same as MODEL",
-      .flags = TARE_OPTION_REQUIRED },
+      .help = "SavedModel to convert; the same as MODEL" },
     { .name = "output_model_dir",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct convert_options, output),
@@ -53,9 +56,9 @@ static const struct tare_option rows[] = {
       .kind = TARE_OPTION_CHOICE,
       .offset = offsetof(struct convert_options, functions),
       .choices = function_choices,
-      .fallback = "named",
+      .fallback = "default",
       .help = "functions to place on the TPU: those named in the options, or auto to find them and to keep unsupported "
-              "parts on the CPU" },
+              "parts on the CPU; by default auto if the options name none" },
     { .name = "report",
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct convert_options, report),
@@ -65,7 +68,8 @@ static const struct tare_option rows[] = {
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct convert_options, calibration),
       .placeholder = "FILE.calib",
-      .help = "quantize with the statistics of this calibration file instead of representative_datasets" },
+      .help = "quantize with the statistics of this calibration file; without quantization_options, with the "
+              "default ones" },
     { .name = "dry-run",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct convert_options, dry_run),
@@ -86,13 +90,28 @@ static const struct tare_option rows[] = {
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct convert_options, quiet),
       .help = "suppress progress and the quantization report on standard error" },
+    { .name = "allow-unquantized",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct convert_options, allow_unquantized),
+      .help = "write the model even if quantization was requested and no op could be quantized" },
+    TARE_MISSING_VARIABLES_OPTION(struct convert_options),
+    { .name = "json",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct convert_options, json),
+      .help = "print the Conversion Report as JSON" },
     TARE_PLUGIN_OPTION(struct convert_options),
     { 0 },
 };
+static const struct tare_argument arguments[] = {
+    { .name = "MODEL", .offset = offsetof(struct convert_options, model), .help = "SavedModel directory" },
+    { .name = "OUT", .offset = offsetof(struct convert_options, out), .help = "output directory" },
+    { 0 },
+};
 static const char *const examples[] = {
+    "tare convert my_model my_tpu_model",
+    "tare convert my_model my_tpu_model --calibration my_model.calib",
     "tare convert --input_model_dir=my_model --output_model_dir=my_tpu_model --converter_options_string='tpu_functions "
-    "{ "
-    "function_alias: \"tpu_func\" }'",
+    "{ function_alias: \"tpu_func\" }'",
     NULL,
 };
 static const struct tare_option_set set = {
@@ -100,8 +119,19 @@ static const struct tare_option_set set = {
     .summary = "Converts a TensorFlow 2 SavedModel for Cloud TPU inference: quantizes it if requested, places the "
                "selected functions on the TPU, and prints the Conversion Report.",
     .options = rows,
+    .arguments = arguments,
     .examples = examples,
 };
+
+/* A calibration file requests quantization: without quantization_options, the default ones apply. */
+static tare_status parse_options(struct tare_converter_options *out, struct tare_arena *arena,
+                                 const struct convert_options *options, const char *text, size_t size) {
+    const char *more;
+    TARE_TRY(tare_converter_options_parse(out, arena, text, size));
+    if (!options->calibration || out->has_quantization) return TARE_OK;
+    more = tare_arena_printf(arena, "%.*s\nexternal_feature_configs { quantization_options { } }", (int)size, text);
+    return more ? tare_converter_options_parse(out, arena, more, strlen(more)) : TARE_NO_MEMORY;
+}
 
 static tare_status read_options(struct tare_converter_options *out, struct tare_arena *arena,
                                 const struct convert_options *options) {
@@ -110,13 +140,26 @@ static tare_status read_options(struct tare_converter_options *out, struct tare_
     tare_status status;
     if (options->text && options->file)
         return TARE_FAIL(TARE_USAGE, "--converter_options_string and --converter_options_file are mutually exclusive");
-    if (!options->file)
-        return tare_converter_options_parse(out, arena, options->text ? options->text : "",
-                                            options->text ? strlen(options->text) : 0);
+    if (!options->file) {
+        const char *text = options->text ? options->text : "";
+        return parse_options(out, arena, options, text, strlen(text));
+    }
     TARE_TRY(tare_file_read(&data, &size, options->file));
-    status = tare_converter_options_parse(out, arena, data, size);
+    status = parse_options(out, arena, options, data, size);
     tare_free(data);
     return tare_error_prefix(status, "%s", options->file);
+}
+
+/* MODEL and OUT are the same as --input_model_dir and --output_model_dir. */
+static tare_status take_arguments(struct convert_options *options) {
+    if ((options->model && options->input) || (options->out && options->output))
+        return TARE_FAIL(TARE_USAGE, "MODEL OUT and --input_model_dir, --output_model_dir are mutually exclusive");
+    if (options->model) options->input = options->model;
+    if (options->out) options->output = options->out;
+    if (!options->input) return TARE_FAIL(TARE_USAGE, "missing option '--input_model_dir' (or argument MODEL)");
+    if (!options->output && !options->dry_run)
+        return TARE_FAIL(TARE_USAGE, "--output_model_dir is missing (or give OUT, or --dry-run)");
+    return TARE_OK;
 }
 
 static void print_report(const struct tare_conversion *conversion) {
@@ -157,13 +200,15 @@ static tare_status write_report(const char *path, const struct tare_converted *c
 static tare_status convert(struct tare_model *model, struct tare_arena *arena,
                            const struct tare_converter_options *converter, const struct convert_options *options,
                            struct tare_progress *progress) {
+    const struct tare_log log = { .most = options->quiet ? TARE_LOG_WARNING : TARE_LOG_NOTE, .write = print_line };
     const struct tare_convert_options converting = { .converter = converter,
                                                      .calibration_file = options->calibration,
+                                                     .allow_unquantized = options->allow_unquantized,
+                                                     .log = &log,
                                                      .step = advance,
                                                      .step_arg = progress,
                                                      .interrupted = &tare_interrupted };
     const struct tare_export_options export = { .overwrite = options->overwrite };
-    const struct tare_log log = { .most = options->quiet ? TARE_LOG_WARNING : TARE_LOG_NOTE, .write = print_line };
     struct tare_converted converted = { 0 };
     tare_status status = tare_workflow_convert_run(&converted, arena, model, &converting);
     if (converted.was_quantized && !options->quiet) tare_print_quant_report(&converted.quantized, &converted.layers);
@@ -171,20 +216,38 @@ static tare_status convert(struct tare_model *model, struct tare_arena *arena,
     if (status != TARE_OK) return status;
     if (!options->dry_run) TARE_TRY(tare_saved_model_export(model, options->output, &export));
     tare_progress_advance(progress, 1);
-    print_report(&converted.conversion);
+    if (options->json)
+        TARE_TRY(write_report("-", &converted, converter));
+    else
+        print_report(&converted.conversion);
+    if (options->report) TARE_TRY(write_report(options->report, &converted, converter));
     if (options->dry_run && !options->quiet) tare_dry_run_took();
-    return options->report ? write_report(options->report, &converted, converter) : TARE_OK;
+    if (!options->dry_run) tare_note(&log, "wrote %s; next: tare validate %s", options->output, options->output);
+    return TARE_OK;
 }
 
 static tare_status check_usage(const struct convert_options *options, const struct tare_converter_options *converter) {
-    if (!options->output && !options->dry_run)
-        return TARE_FAIL(TARE_USAGE, "--output_model_dir is missing (or give --dry-run)");
     if (converter->automatic && converter->n_functions)
         return TARE_FAIL(TARE_USAGE, "--tpu_functions auto and tpu_functions in the options are mutually exclusive");
-    if (options->calibration && !converter->has_quantization)
-        return TARE_FAIL(TARE_USAGE, "--calibration needs quantization_options in external_feature_configs");
     if (options->calibration && converter->quantization.n_datasets)
         return TARE_FAIL(TARE_USAGE, "--calibration and representative_datasets are mutually exclusive");
+    if (!options->dry_run)
+        TARE_TRY(tare_command_check_model_output(options->output, options->input, options->overwrite));
+    return tare_command_check_file_output(options->report);
+}
+
+/* Without named functions everything would stay on the CPU: finds functions automatically, unless the model has been
+ * converted before, or has aliases that the given options could have named. */
+static tare_status choose_functions(struct tare_converter_options *converter, const struct convert_options *options,
+                                    struct tare_arena *arena, struct tare_model *model) {
+    struct tare_tpu_converted existing;
+    const struct tare_log log = tare_log_stderr(options->quiet, false);
+    if (options->functions != FUNCTIONS_DEFAULT || converter->n_functions) return TARE_OK;
+    if ((options->text || options->file) && model->n_aliases) return TARE_OK;
+    TARE_TRY(tare_tpu_detect_converted(&existing, arena, model));
+    if (existing.tpu_calls) return TARE_OK;
+    tare_note(&log, "no tpu_functions are named: finding them automatically (--tpu_functions auto)");
+    converter->automatic = true;
     return TARE_OK;
 }
 
@@ -218,15 +281,17 @@ static tare_status run(int argc, char *const *argv) {
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
+    TARE_CHECK(take_arguments(&options));
     TARE_CHECK(read_options(&converter, &arena, &options));
     converter.allow_incompatible = options.allow_incompatible;
     converter.rounds_outputs = options.bfloat16_outputs;
-    converter.automatic = options.functions == 1;
+    converter.automatic = options.functions == FUNCTIONS_AUTO;
     TARE_CHECK(check_usage(&options, &converter));
     progress = tare_progress_new(&(struct tare_progress_options){
         .label = "converting", .unit = "steps", .total = STEPS, .quiet = options.quiet });
     TARE_CHECK(load(&model, &options, &converter));
-    tare_command_warn_of_missing_values(model, options.input);
+    TARE_CHECK(tare_command_check_values(model, options.input, options.allow_missing));
+    TARE_CHECK(choose_functions(&converter, &options, &arena, model));
     tare_progress_advance(progress, 1);
     status = convert(model, &arena, &converter, &options, progress);
 done:

@@ -280,6 +280,8 @@ static tare_status run(int argc, char *const *argv) {
     tare_progress_free(progress);
     if (status == TARE_OK && options.draft) status = write_draft(&survey, options.draft);
     if (status == TARE_OK) status = print_survey(&survey, options.json);
+    if (status == TARE_OK && !survey.records && !survey.bad)
+        status = TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: no records (expected at least 1)", options.files.items[0]);
     if (status == TARE_OK && survey.bad)
         status = survey.bad == 1 ? TARE_FAIL(TARE_CORRUPT, "%s", survey.bad_texts[0])
                                  : TARE_FAIL(TARE_CORRUPT, "%" PRId64 " invalid records; the first: %s", survey.bad,

@@ -17,7 +17,8 @@ static const struct tare_option rows[] = {
       .kind = TARE_OPTION_STRING,
       .offset = offsetof(struct inspect_options, graph),
       .placeholder = "FUNCTION",
-      .help = "list the nodes of one function, given by name or alias, as [inputs] -> name; \"\" lists the main graph" },
+      .help =
+          "list the nodes of one function, given by name or alias, as [inputs] -> name; \"\" lists the main graph" },
     { .name = "ops",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct inspect_options, ops),

@@ -1,6 +1,6 @@
 /* tare merge: merges calibration files of one model. */
 #include "calib/file.h"
-#include "cli/calibration_warnings.h"
+#include "workflow/calibrate.h"
 #include "cli/command.h"
 
 #include <stdio.h>
@@ -53,7 +53,8 @@ static tare_status run(int argc, char *const *argv) {
         next = NULL;
     }
     TARE_CHECK(tare_calibration_save(sum, options.output));
-    status = tare_print_calibration_warnings(sum);
+    const struct tare_log log = tare_log_stderr(true, false);
+    status = tare_workflow_calibrate_log(&log, sum);
 done:
     tare_calibration_free(next);
     tare_calibration_free(sum);

@@ -36,13 +36,20 @@ tare_status tare_command_load(struct tare_model **out, const char *path) {
     return tare_saved_model_load(out, path, &options);
 }
 
-void tare_command_warn_of_missing_values(const struct tare_model *model, const char *path) {
+tare_status tare_command_check_values(const struct tare_model *model, const char *path, bool allow) {
     const struct tare_log log = tare_log_stderr(true, false);
     struct tare_saved_model_info info;
     tare_saved_model_info(&info, model);
-    if (model->n_variables > 0 && info.checkpoint_tensors == 0)
-        tare_warn(&log, "%s has %zu variables but no checkpoint (variables/variables.index is missing)", path,
-                  model->n_variables);
+    if (model->n_variables == 0 || info.checkpoint_tensors > 0) return TARE_OK;
+    if (!allow)
+        return TARE_FAIL(
+            TARE_NOT_FOUND,
+            "%s has %zu variables but no checkpoint: variables/variables.index is missing (copy the folder "
+            "variables/ as well, or give --allow-missing-variables)",
+            path, model->n_variables);
+    tare_warn(&log, "%s has %zu variables but no checkpoint (variables/variables.index is missing)", path,
+              model->n_variables);
+    return TARE_OK;
 }
 
 tare_status tare_command_load_prepared(struct tare_model **out, const char *path) {

@@ -14,6 +14,13 @@
         .help = "load a shared library with custom ops"                                                                \
     }
 
+/* The row of --allow-missing-variables; `type` must have a member `bool allow_missing`. */
+#define TARE_MISSING_VARIABLES_OPTION(type)                                                                            \
+    {                                                                                                                  \
+        .name = "allow-missing-variables", .kind = TARE_OPTION_FLAG, .offset = offsetof(type, allow_missing),          \
+        .help = "accept a model without its variables/ folder; its variables then have no values"                      \
+    }
+
 /* Loads the libraries given with --plugin, if `set` has that row. */
 tare_status tare_command_load_plugins(const void *values, const struct tare_option_set *set);
 /* The built-in ops and those of the loaded libraries. */
@@ -22,9 +29,9 @@ const struct tare_op_registry *tare_command_registry(void);
 tare_status tare_command_load(struct tare_model **out, const char *path) TARE_WARN_UNUSED;
 /* Opens and prepares a SavedModel (convert/prepared.h). */
 tare_status tare_command_load_prepared(struct tare_model **out, const char *path) TARE_WARN_UNUSED;
-/* A warning on standard error where the model has variables and came without a checkpoint: TensorFlow's loader allows
- * that, but more often the folder was forgotten. For commands that write a model. */
-void tare_command_warn_of_missing_values(const struct tare_model *model, const char *path);
+/* For commands that write a model: TARE_NOT_FOUND if the model has variables but no checkpoint, which usually means
+ * that the folder variables/ was not copied; with `allow` a warning, since TensorFlow's loader accepts such a model. */
+tare_status tare_command_check_values(const struct tare_model *model, const char *path, bool allow) TARE_WARN_UNUSED;
 /* Unloads the libraries at program exit; no model may be open. */
 void tare_command_free_plugins(void);
 

@@ -1,8 +1,10 @@
 /* tare quantize: quantizes a model without the TPU rewrite. */
+#include "base/log.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
 #include "cli/command.h"
 #include "cli/dry_run.h"
+#include "cli/output_check.h"
 #include "cli/plugins.h"
 #include "cli/quant_report.h"
 #include "cli/report_file.h"
@@ -28,7 +30,7 @@ struct quantize_options {
     struct tare_data_options records;
     struct tare_option_list plugins;
     int64_t limit;
-    bool automatic, overwrite, dry_run, json, quiet;
+    bool automatic, overwrite, dry_run, json, quiet, allow_missing, allow_unquantized;
 };
 
 static const struct tare_option rows[] = {
@@ -93,6 +95,11 @@ static const struct tare_option rows[] = {
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct quantize_options, quiet),
       .help = "suppress progress and the report on standard error" },
+    { .name = "allow-unquantized",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct quantize_options, allow_unquantized),
+      .help = "write the model even if no op could be quantized" },
+    TARE_MISSING_VARIABLES_OPTION(struct quantize_options),
     TARE_PLUGIN_OPTION(struct quantize_options),
     { 0 },
 };
@@ -148,7 +155,9 @@ static tare_status calibrate(struct tare_calibration **out, const struct tare_mo
                                                         .channels = channels || options->automatic,
                                                         .hessians = hessians,
                                                         .interrupted = &tare_interrupted };
-    return tare_workflow_calibrate_from(out, model, options->calibration, &job_options);
+    TARE_TRY(tare_workflow_calibrate_from(out, model, options->calibration, &job_options));
+    const struct tare_log log = tare_log_stderr(true, false);
+    return options->data.count ? tare_workflow_calibrate_log(&log, *out) : TARE_OK;
 }
 
 /* ---- what is found by measuring ---- */
@@ -311,6 +320,22 @@ static void print_plan(const struct quantize_options *options, int64_t float_byt
            (double)float_bytes / 1e6);
 }
 
+/* Method float without a recipe requests no quantization. */
+static bool asks_to_quantize(const struct quantize_options *options) {
+    return !options->allow_unquantized && (options->how.layers.recipe || strcmp(options->how.method, "float") != 0);
+}
+
+/* Checks before any work what would fail at the end. */
+static tare_status check_outputs(const struct quantize_options *options) {
+    if (!options->dry_run)
+        TARE_TRY(tare_command_check_model_output(options->output, options->model, options->overwrite));
+    return tare_command_check_file_output(options->write_recipe);
+}
+
+static void print_written(const struct quantize_options *options) {
+    fprintf(stderr, "wrote %s; next: tare convert %s %s_tpu\n", options->output, options->output, options->output);
+}
+
 static tare_status run(int argc, char *const *argv) {
     struct quantize_options options = { 0 };
     struct tare_quant_options quantizing;
@@ -324,12 +349,14 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
     TARE_CHECK(tare_workflow_quantize_read(&quantizing, &arena, &options.how));
+    TARE_CHECK(check_outputs(&options));
     TARE_CHECK(tare_data_options_open(&options.records));
     TARE_CHECK(tare_command_load(&model, options.model));
-    tare_command_warn_of_missing_values(model, options.model);
+    TARE_CHECK(tare_command_check_values(model, options.model, options.allow_missing));
     TARE_CHECK(tare_error_prefix(tare_workflow_quantize_prepare(model, &quantizing), "%s", options.model));
     float_bytes = tare_model_weight_bytes(model);
     TARE_CHECK(quantize(&quantized, model, &arena, &options, &quantizing));
+    if (asks_to_quantize(&options)) TARE_CHECK(tare_workflow_quantize_check(&quantized.report));
     if (options.json) TARE_CHECK(print_json(&quantized, float_bytes, model));
     if (options.dry_run) {
         if (!options.json) print_plan(&options, float_bytes, model);
@@ -337,7 +364,8 @@ static tare_status run(int argc, char *const *argv) {
         goto done;
     }
     export.overwrite = options.overwrite;
-    status = tare_saved_model_export(model, options.output, &export);
+    TARE_CHECK(tare_saved_model_export(model, options.output, &export));
+    if (!options.quiet) print_written(&options);
 done:
     tare_model_free(model);
     tare_arena_free(&arena);

@@ -17,6 +17,7 @@
 #include "workflow/data_options.h"
 #include "workflow/record_count.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -223,6 +224,33 @@ static tare_status read_arrays(struct arrays *out, const struct tare_option_list
     return TARE_OK;
 }
 
+static bool is_fed(const struct tare_feed *feed) {
+    return feed->edge.node && strcmp(feed->edge.node->op, "Placeholder") == 0;
+}
+
+/* Without --data and --input: the error lists all ways to provide the inputs. */
+static tare_status check_any_input(const struct run_state *state) {
+    const struct tare_signature *signature = state->signature;
+    struct tare_strbuf options = { 0 }, keys = { 0 };
+    struct tare_feed feed;
+    tare_status status = TARE_OK;
+    if (state->options->data.count || state->options->inputs.count) return TARE_OK;
+    for (size_t k = 0; k < tare_signature_feed_count(signature); k++) {
+        tare_signature_feed(&feed, signature, k);
+        if (!is_fed(&feed)) continue;
+        tare_strbuf_printf(&keys, "%s%s", keys.size ? ", " : "", feed.name);
+        tare_strbuf_printf(&options, " --input %s=FILE.npy", feed.name);
+    }
+    if (keys.size)
+        status = TARE_FAIL(TARE_USAGE,
+                           "signature %s needs input (give%s, or --data FILE.tfrecord with keys %s, or --data with "
+                           "--spec)",
+                           signature->key, tare_strbuf_text(&options), tare_strbuf_text(&keys));
+    tare_strbuf_free(&options);
+    tare_strbuf_free(&keys);
+    return status;
+}
+
 static tare_status check_names(const struct arrays *arrays, const struct tare_signature *signature) {
     const size_t count = tare_signature_feed_count(signature);
     struct tare_feed feed;
@@ -248,8 +276,7 @@ static tare_status check_names(const struct arrays *arrays, const struct tare_si
         tare_signature_feed(&feed, signature, k);
         for (size_t i = 0; i < arrays->count && !given; i++)
             given = strcmp(feed.name, arrays->keys[i]) == 0;
-        if (!given && feed.edge.node && strcmp(feed.edge.node->op, "Placeholder") == 0)
-            return TARE_FAIL(TARE_USAGE, "--input %s=FILE.npy is missing", feed.name);
+        if (!given && is_fed(&feed)) return TARE_FAIL(TARE_USAGE, "--input %s=FILE.npy is missing", feed.name);
     }
     return TARE_OK;
 }
@@ -372,6 +399,7 @@ static tare_status prepare(struct run_state *state, struct arrays *arrays) {
     TARE_TRY(read_arrays(arrays, &options->inputs));
     TARE_TRY(options->function ? pick_function(state, arrays)
                                : tare_pick_signature(&state->signature, state->model, options->signature));
+    TARE_TRY(check_any_input(state));
     if (options->outputs.count) TARE_TRY(choose_outputs(state));
     TARE_TRY(tare_session_check_ops(state->model, state->signature));
     choose_workers(state);
@@ -424,7 +452,12 @@ static tare_status run(int argc, char *const *argv) {
     TARE_CHECK(prepare(&state, &arrays));
     began = tare_clock_seconds();
     TARE_CHECK(options.data.count ? run_samples(&state) : run_arrays(&state, &arrays));
+    if (options.data.count && state.records == 0)
+        TARE_CHECK(TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: no records (expected at least 1)", options.data.items[0]));
     TARE_CHECK(tare_run_outputs_commit(state.outputs));
+    if (options.output_dir)
+        tare_note(&state.log, "wrote the outputs of %" PRId64 " record%s to %s", state.records,
+                  state.records == 1 ? "" : "s", options.output_dir);
     status = report(&state, tare_clock_seconds() - began);
 done:
     tare_run_outputs_free(state.outputs);

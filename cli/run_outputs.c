@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* One output file: rows of one shape, or strings. */
 struct sink {
@@ -26,6 +27,7 @@ struct tare_run_outputs {
     int64_t records; /* so far */
     struct sink *sinks;
     size_t count;
+    size_t existed; /* length of the part of `directory` that existed before */
 };
 
 /* "/" in names becomes "__". */
@@ -177,15 +179,14 @@ static void print_value(const struct tare_binding *binding, const struct tare_te
 tare_status tare_run_outputs_new(struct tare_run_outputs **out, const struct tare_signature *signature,
                                  const char *directory, bool silent, bool per_record) {
     struct tare_run_outputs *outputs = tare_calloc(1, sizeof *outputs);
-    size_t existed;
     *out = outputs;
     if (!outputs) return TARE_NO_MEMORY;
     outputs->sinks = tare_calloc(signature->n_outputs + 1, sizeof *outputs->sinks);
     if (!outputs->sinks) return TARE_NO_MEMORY;
-    *outputs = (struct tare_run_outputs){ directory, silent, per_record, 0, outputs->sinks, signature->n_outputs };
+    *outputs = (struct tare_run_outputs){ directory, silent, per_record, 0, outputs->sinks, signature->n_outputs, 0 };
     for (size_t i = 0; i < outputs->count; i++)
         outputs->sinks[i].binding = &signature->outputs[i];
-    return directory ? tare_file_make_folders(directory, &existed) : TARE_OK;
+    return directory ? tare_file_make_folders(directory, &outputs->existed) : TARE_OK;
 }
 
 tare_status tare_run_outputs_take(struct tare_run_outputs *outputs, const struct tare_tensor *values) {
@@ -213,6 +214,17 @@ tare_status tare_run_outputs_commit(struct tare_run_outputs *outputs) {
     return TARE_OK;
 }
 
+/* Removes the folders that a failed run created; rmdir keeps those with files. */
+static void remove_empty_folders(const struct tare_run_outputs *outputs) {
+    char *path = outputs->directory ? tare_strdup(outputs->directory) : NULL;
+    while (path && strlen(path) > outputs->existed && rmdir(path) == 0) {
+        char *above = tare_path_folder(path);
+        tare_free(path);
+        path = above;
+    }
+    tare_free(path);
+}
+
 void tare_run_outputs_free(struct tare_run_outputs *outputs) {
     if (!outputs) return;
     for (size_t i = 0; i < outputs->count; i++) {
@@ -221,6 +233,7 @@ void tare_run_outputs_free(struct tare_run_outputs *outputs) {
         if (sink->open && !sink->is_text) tare_npy_abort(sink->npy);
         tare_free(sink->path);
     }
+    remove_empty_folders(outputs);
     tare_free(outputs->sinks);
     tare_free(outputs);
 }

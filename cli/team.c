@@ -49,16 +49,18 @@ tare_status tare_team_begin(struct tare_team *out) {
     if (!backend)
         return TARE_FAIL(
             TARE_UNSUPPORTED,
-            "%d processes were started together, but tare was built without MPI (give each its --shard I/N, "
-            "then tare merge)",
+            "%d processes were started together, but tare was built without MPI: tare-mpi.so is missing next to the "
+            "program (build the target tare_mpi, or install the package tare-mpi; or run each process with --shard I/N "
+            "and then tare merge)",
             announced);
     if (backend->begin(&out->rank, &out->size) != 0) return TARE_FAIL(TARE_INTERNAL, "cannot start MPI");
     out->backend = backend;
     if (out->size == announced) return TARE_OK;
-    return TARE_FAIL(TARE_UNSUPPORTED,
-                     "%d processes were started together, but MPI sees %d: mpirun is another MPI's than "
-                     "the one that tare was built with",
-                     announced, out->size);
+    return TARE_FAIL(
+        TARE_UNSUPPORTED,
+        "%d processes were started together, but MPI reports %d: mpirun belongs to a different MPI than the "
+        "one that tare was built with",
+        announced, out->size);
 }
 
 void tare_team_end(struct tare_team *team) {

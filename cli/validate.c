@@ -78,8 +78,9 @@ static tare_status check(const struct validate_options *options, const struct ta
     for (size_t i = 0; i < faults.count && !options->json; i++)
         printf("%s\n", faults.items[i]);
     if (options->json && status == TARE_OK) print_json(options->model, &faults);
+    if (status == TARE_OK && !faults.count && !options->json) printf("%s: valid\n", options->model);
     if (status == TARE_OK && faults.count)
-        status = TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: %zu fault%s (expected none)", options->model, faults.count,
+        status = TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: %zu violation%s (expected none)", options->model, faults.count,
                            faults.count == 1 ? "" : "s");
     tare_faults_free(&faults);
     return status;

@@ -1,5 +1,6 @@
 /* Opening a SavedModel directory. */
 #include "convert/source.h"
+#include "convert/model_hint.h"
 #include "base/alloc.h"
 #include "base/strbuf.h"
 #include "proto/chunked.h"
@@ -126,6 +127,7 @@ static tare_status check_folder(const struct tare_saved_model *source, const cha
 
 static tare_status parse_file(struct tare_saved_model *source, bool to_look_at) {
     bool found;
+    if (tare_file_kind_of(source->path) != TARE_FILE_DIRECTORY) return tare_model_hint(source->path);
     TARE_TRY(check_folder(source, "variables"));
     TARE_TRY(check_folder(source, "assets"));
     TARE_TRY(try_file(source, "saved_model.pb", &found));
@@ -134,8 +136,7 @@ static tare_status parse_file(struct tare_saved_model *source, bool to_look_at) 
     if (found) return parse_text(source);
     TARE_TRY(try_file(source, "saved_model.cpb", &found));
     if (found) return parse_chunked(source);
-    if (tare_file_kind_of(source->path) == TARE_FILE_NONE) return TARE_FAIL(TARE_NOT_FOUND, "no such directory");
-    return TARE_FAIL(TARE_NOT_FOUND, "not a SavedModel: no saved_model.pb and no saved_model.pbtxt in it");
+    return tare_model_hint(source->path);
 }
 
 /* ---- the MetaGraph ---- */

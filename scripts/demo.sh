@@ -1,62 +1,61 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and does the main job on the bundled example: calibrate, compare, convert, and run what
-# came out. Leaves the model and HTML reports in build/demo.
+# Installs missing packages, builds, and runs the bundled example: calibrate, compare, convert, run the converted model and
+# compare it with the float model. Every command is printed as it is run and can be pasted. Results are in build/demo.
 set -euo pipefail
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-example=$root/examples/glyphs
-out=$root/build/demo
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+example=examples/glyphs
+out=build/demo
 
-step() { printf '\n\033[1m%s\033[0m\n' "$*" | if [ -t 1 ]; then cat; else sed 's/\x1b\[[0-9]*m//g'; fi; }
-show() { printf '$ %s\n' "$*"; }
+step() { if [ -t 1 ]; then printf '\n\033[1m%s\033[0m\n' "$*"; else printf '\n%s\n' "$*"; fi; }
 
-"$root/scripts/install-deps.sh"
-cmake -S "$root" -B "$root/build" -G Ninja -DCMAKE_BUILD_TYPE=Release >/dev/null
-cmake --build "$root/build" --target tare
-tare=$root/build/tare
+# Prints a command so that it can be pasted, then runs it.
+run() {
+    local word line='$'
+    for word in "$@"; do
+        case $word in
+        *[!A-Za-z0-9_./=,:-]*) line+=" '${word//\'/\'\\\'\'}'" ;;
+        *) line+=" $word" ;;
+        esac
+    done
+    printf '%s\n' "$line"
+    "$@"
+}
+
+scripts/install-deps.sh
+cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release >/dev/null
+targets=(tare)
+! ninja -C build -t query tare_mpi >/dev/null 2>&1 || targets+=(tare_mpi)
+cmake --build build --target "${targets[@]}"
+tare=build/tare
 rm -rf "$out"
 mkdir -p "$out"
 
-step "1. What is in the model?"
-show tare inspect examples/glyphs/saved_model
-"$tare" inspect "$example/saved_model"
+step "1. Inspect the model"
+run $tare inspect $example/saved_model
 
-step "2. Count the values of its tensors over 300 samples, once for every method and algorithm"
-show tare calibrate examples/glyphs/saved_model --data examples/glyphs/calibration.tfrecord.gz -o build/demo/glyphs.calib
-"$tare" calibrate "$example/saved_model" --data "$example/calibration.tfrecord.gz" -o "$out/glyphs.calib"
-"$tare" show "$out/glyphs.calib" --html "$out/calibration.html" >"$out/calibration.txt"
+step "2. Calibrate with 300 samples, once for all methods and algorithms"
+run $tare calibrate $example/saved_model --data $example/calibration.tfrecord.gz -o $out/glyphs.calib
+run $tare show $out/glyphs.calib --html $out/calibration.html >"$out/calibration.txt"
 
-step "3. What does each method cost in accuracy? 1,000 labelled records"
-show tare compare examples/glyphs/saved_model --calibration build/demo/glyphs.calib --data … --report build/demo/compare.html
-"$tare" compare "$example/saved_model" --calibration "$out/glyphs.calib" --data "$example/eval.tfrecord.gz" --depthwise \
-    --methods static,dynamic,weight_only,bfloat16 --algorithms min_max,percentile,mse --report "$out/compare.html"
+step "3. Compare the accuracy of quantization methods on 1,000 labelled records"
+run $tare compare $example/saved_model --calibration $out/glyphs.calib --data $example/eval.tfrecord.gz \
+    --methods static,dynamic,weight_only,bfloat16 --algorithms min_max,percentile,mse --depthwise --report $out/compare.html
 
-step "4. Convert for the TPU: quantize, and put the function tpu_func on it"
-show tare convert --input_model_dir=examples/glyphs/saved_model --output_model_dir=build/demo/tpu_model --converter_options_file=…
-cat >"$out/options.textproto" <<OPTIONS
-tpu_functions { function_alias: "tpu_func" }
-external_feature_configs {
-  quantization_options {
-    signature_keys: "serving_default"
-    representative_datasets: {
-      key: "serving_default"
-      value: { tfrecord_file_path: "$example/calibration.tfrecord.gz" }
-    }
-  }
-}
-OPTIONS
-"$tare" convert --input_model_dir="$example/saved_model" --output_model_dir="$out/tpu_model" \
-    --converter_options_file="$out/options.textproto"
+step "4. Quantize and convert for the TPU: the function tpu_func runs there"
+run $tare convert $example/saved_model $out/tpu_model --calibration $out/glyphs.calib \
+    --converter_options_string='tpu_functions { function_alias: "tpu_func" }'
 
-step "5. Run the converted model, TPU ops and all, on this CPU"
-show tare run build/demo/tpu_model --data examples/glyphs/eval.tfrecord.gz --limit 3
-"$tare" run "$out/tpu_model" --data "$example/eval.tfrecord.gz" --limit 3
+step "5. Run the converted model on this CPU, TPU ops included, and compare it with the float model"
+run $tare run $example/saved_model --data $example/eval.tfrecord.gz --limit 3
+run $tare run $out/tpu_model --data $example/eval.tfrecord.gz --limit 3
+run $tare compare $out/tpu_model --data $example/eval.tfrecord.gz --methods float
+run $tare compare $example/saved_model --data $example/eval.tfrecord.gz --methods float
 
-step "Done. Reports: $out/compare.html and calibration.html; the TPU model: $out/tpu_model"
+step "Done: $out/compare.html, $out/calibration.html, and the TPU model $out/tpu_model"
 cat <<NEXT
 Your own model:
-  tare=$tare
-  \$tare inspect MY_MODEL
-  \$tare compare MY_MODEL --calibration-data SAMPLES.tfrecord --data EVAL.tfrecord --report compare.html
-  \$tare convert --input_model_dir=MY_MODEL --output_model_dir=MY_TPU_MODEL --converter_options_string='
-    tpu_functions { function_alias: "tpu_func" }'
+  $tare inspect MY_MODEL --suggest
+  $tare calibrate MY_MODEL --data SAMPLES.tfrecord -o MY_MODEL.calib
+  $tare compare MY_MODEL --calibration MY_MODEL.calib --data EVAL.tfrecord --report compare.html
+  $tare convert MY_MODEL MY_TPU_MODEL --calibration MY_MODEL.calib
 NEXT

@@ -9,6 +9,7 @@
 #include "calib/file.h"
 #include "calib/fingerprint.h"
 #include "calib/hash.h"
+#include "calib/warnings.h"
 #include "convert/prepared.h"
 #include "eval/model_inputs.h"
 #include "workflow/record_count.h"
@@ -199,7 +200,7 @@ static tare_status run_samples(struct tare_calibration *calibration, struct tare
     tare_status status;
     options.progress = advance;
     options.progress_arg = &shown;
-    tare_progress_advance(shown.progress, tare_calibration_signature_records(calibration, group->signature->key));
+    tare_progress_skip(shown.progress, tare_calibration_signature_records(calibration, group->signature->key));
     status = tare_calibration_run(calibration, outcome, c->model, group->signature, samples, &options);
     tare_record_counter_end(counter);
     tare_progress_free(shown.progress);
@@ -242,6 +243,16 @@ static tare_status run_group(struct tare_calibration *calibration, struct tare_c
     return status;
 }
 
+/* A run without records would write a calibration that quantizes nothing. A shard may be empty. */
+static tare_status check_records(const struct tare_calibration *calibration, const struct tare_calibrate_job *c,
+                                 const struct tare_data_group *group) {
+    const char *key = group->signature->key;
+    if (c->options->shards > 1 || c->hessians || tare_calibration_signature_records(calibration, key) > 0)
+        return TARE_OK;
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: no records for signature %s (expected at least 1)",
+                     group->files.count ? group->files.names[0] : "samples", key);
+}
+
 tare_status tare_workflow_calibrate_run(struct tare_calibration *calibration, struct tare_calibrate_outcome *outcome,
                                         const struct tare_calibrate_job *c) {
     *outcome = (struct tare_calibrate_outcome){ 0 };
@@ -255,6 +266,7 @@ tare_status tare_workflow_calibrate_run(struct tare_calibration *calibration, st
         outcome->stateful |= one.stateful;
         if (one.batch_reason) outcome->batch_reason = one.batch_reason;
         TARE_TRY(status);
+        TARE_TRY(check_records(calibration, c, &c->groups.items[i]));
     }
     return TARE_OK;
 }
@@ -348,6 +360,15 @@ done:
     if (status == TARE_OK) return TARE_OK;
     tare_calibration_free(*out);
     *out = NULL;
+    return status;
+}
+
+tare_status tare_workflow_calibrate_log(const struct tare_log *log, const struct tare_calibration *calibration) {
+    struct tare_calibration_warning_list list;
+    const tare_status status = tare_calibration_warnings(&list, calibration);
+    for (size_t i = 0; i < list.count && status == TARE_OK; i++)
+        tare_warn(log, "%s", list.items[i].text);
+    tare_calibration_warning_list_free(&list);
     return status;
 }
 

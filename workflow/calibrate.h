@@ -9,6 +9,8 @@
 #include "workflow/calibration_data.h"
 #include "workflow/requests.h"
 
+#include "base/log.h"
+
 #include <signal.h>
 
 struct tare_edge_list; /* quant/rewrite.h */
@@ -96,6 +98,10 @@ tare_status tare_workflow_calibrate_save_state(struct tare_calibration *calibrat
 /* Runs a whole calibration. The caller owns *out. */
 tare_status tare_workflow_calibrate(struct tare_calibration **out, const struct tare_model *model,
                                     const struct tare_calibrate_options *options) TARE_WARN_UNUSED;
+
+/* Logs the warnings about a calibration (calib/warnings.h). Every command that calibrates calls this. */
+tare_status tare_workflow_calibrate_log(const struct tare_log *log,
+                                        const struct tare_calibration *calibration) TARE_WARN_UNUSED;
 
 /* The same with the statistics of a calibration file (NULL: none); the samples then only serve Hessians. */
 tare_status tare_workflow_calibrate_from(struct tare_calibration **out, const struct tare_model *model,

@@ -1,5 +1,6 @@
 /* Compares the float model with each variant on the same records. The calibration is computed once for all variants;
  * each variant loads the model anew, quantizes it and runs it. */
+#include "workflow/evaluation_data.h"
 #include "workflow/compare.h"
 #include "base/clock.h"
 #include "base/progress.h"
@@ -11,6 +12,7 @@
 #include "include/tare/version.h"
 #include "workflow/calibrate.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
@@ -70,7 +72,9 @@ static tare_status calibrate_prepared(struct tare_compare_job *c, const struct t
                                                     .hessians = needs_hessians(c),
                                                     .interrupted = task->interrupted };
     c->result.calibrations += !task->calibration_file;
-    return tare_workflow_calibrate_from(&c->calibration, model, task->calibration_file, &options);
+    TARE_TRY(tare_workflow_calibrate_from(&c->calibration, model, task->calibration_file, &options));
+    if (!task->log || task->calibration_file) return TARE_OK;
+    return tare_workflow_calibrate_log(task->log, c->calibration);
 }
 
 /* Calibrates once for all methods and algorithms. */
@@ -177,13 +181,46 @@ static struct tare_progress *new_progress(const struct tare_compare_job *c, int6
     return tare_progress_new(&options);
 }
 
+/* Checks the label key before anything runs (`leak` false), or looks for leakage. */
+static tare_status check_data(const struct tare_compare_job *c, bool leak) {
+    const struct tare_compare_task *task = c->task;
+    const struct tare_saved_model_options look = { .ops = task->ops, .without_values = true, .to_look_at = true };
+    struct tare_evaluation_data data = { .signature = c->options->signature,
+                                         .paths = task->data,
+                                         .n_paths = task->n_data,
+                                         .limit = c->options->limit,
+                                         .spec = task->spec,
+                                         .label = c->options->label,
+                                         .calibration_data = task->calibration_data,
+                                         .n_calibration_data = task->n_calibration_data,
+                                         .interrupted = task->interrupted };
+    struct tare_leakage leakage = { 0 };
+    struct tare_model *model;
+    tare_status status;
+    TARE_TRY(tare_saved_model_load(&model, task->model, &look));
+    data.model = model;
+    status = leak ? tare_workflow_find_leakage(&leakage, &data) : tare_workflow_check_label(&data);
+    tare_model_free(model);
+    if (leakage.shared)
+        tare_warn(task->log,
+                  "%" PRId64 " of %" PRId64 " evaluation records have the same inputs as calibration samples, so that "
+                  "their accuracy is optimistic (evaluate with other records)",
+                  leakage.shared, leakage.records);
+    return status;
+}
+
 /* The float run determines the number of records. */
 static tare_status compare_all(struct tare_compare_job *c) {
     tare_status status;
+    TARE_TRY(check_data(c, false));
     TARE_TRY(calibrate(c));
+    if (c->task->n_calibration_data) TARE_TRY(check_data(c, true));
     c->result.progress = new_progress(c, c->options->limit ? c->options->limit : -1);
     status = compare_float(c);
     tare_progress_free(c->result.progress);
+    if (status == TARE_OK && c->result.records == 0)
+        status =
+            TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: no records to evaluate with (expected at least 1)", c->task->data[0]);
     c->result.progress = new_progress(c, c->result.records * (int64_t)(c->variants.count - 1));
     for (size_t i = 1; i < c->variants.count && status == TARE_OK; i++)
         status = compare_variant(c, &c->variants.variants[i]);

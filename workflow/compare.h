@@ -26,6 +26,7 @@ struct tare_compare_task {
     void (*on_progress)(void *arg, const char *label, int64_t done,
                         int64_t total); /* progress callback (base/progress.h); NULL: none */
     void *progress_arg;
+    const struct tare_log *log;               /* for warnings; NULL: none */
     const volatile sig_atomic_t *interrupted; /* NULL: never */
 };
 

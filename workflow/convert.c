@@ -82,6 +82,7 @@ static tare_status calibrate(struct tare_calibration **out, const struct tare_co
         tare_calibration_free(calibration);
         TARE_TRY(status);
     }
+    if (options->log) TARE_TRY(tare_workflow_calibrate_log(options->log, *out));
     for (size_t i = 0; counting->hessians && i < quantization->n_datasets; i++)
         TARE_TRY(count_dataset(out, counting, &quantization->datasets[i]));
     return TARE_OK;
@@ -115,6 +116,7 @@ static tare_status quantize(struct tare_converted *out, struct tare_arena *arena
     status = tare_workflow_quantize_run(&report, arena, model, how, used);
     if (status == TARE_OK) status = tare_explain(&out->layers, arena, &report, used, false);
     if (status == TARE_OK) out->quantized = report;
+    if (status == TARE_OK && !options->allow_unquantized) status = tare_workflow_quantize_check(&report);
     out->was_quantized = status == TARE_OK;
 done:
     tare_calibration_free(made);

@@ -16,6 +16,8 @@ struct tare_convert_options {
     const struct tare_converter_options *converter;
     const char *calibration_file;         /* quantize with these statistics … */
     struct tare_calibration *calibration; /* … or these; both NULL: representative_datasets are calibrated with */
+    bool allow_unquantized;               /* succeed even if quantization was requested and no op was quantized */
+    const struct tare_log *log;           /* for warnings about a calibration; NULL: none */
     void (*step)(void *arg);              /* called after each of the TARE_WORKFLOW_CONVERT_STEPS steps; NULL: none */
     void *step_arg;
     const volatile sig_atomic_t *interrupted; /* NULL: never */

@@ -83,3 +83,31 @@ tare_status tare_workflow_quantize_run(struct tare_quant_report *report, struct 
     TARE_TRY(tare_calibration_check_passes(calibration, options->passes));
     return tare_pipeline_quantize(report, arena, model, &warning, &ranges);
 }
+
+/* The most frequent reason. */
+static const char *main_reason(size_t *count, const struct tare_quant_report *report) {
+    const char *reason = NULL;
+    *count = 0;
+    for (size_t i = 0; i < report->count; i++) {
+        const char *refused = report->outcomes[i].refused;
+        size_t same = 0;
+        for (size_t k = i; refused && k < report->count; k++)
+            same += report->outcomes[k].refused && strcmp(report->outcomes[k].refused, refused) == 0;
+        if (same > *count) *count = same, reason = refused;
+    }
+    return reason;
+}
+
+tare_status tare_workflow_quantize_check(const struct tare_quant_report *report) {
+    size_t count;
+    const char *reason = main_reason(&count, report);
+    if (report->quantized) return TARE_OK;
+    if (!report->count)
+        return TARE_FAIL(TARE_UNSUPPORTED,
+                         "nothing was quantized: the model has no quantizable op (--allow-unquantized accepts this)");
+    return TARE_FAIL(
+        TARE_UNSUPPORTED,
+        "none of %zu quantizable ops was quantized; reason for %zu of them: %s (--allow-unquantized accepts "
+        "this)",
+        report->count, count, reason ? reason : "unknown");
+}

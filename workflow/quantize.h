@@ -26,4 +26,7 @@ tare_status tare_workflow_quantize_run(struct tare_quant_report *report, struct 
                                        struct tare_model *model, const struct tare_quant_options *options,
                                        const struct tare_calibration *calibration) TARE_WARN_UNUSED;
 
+/* TARE_UNSUPPORTED if no op was quantized, with the reason given for most of the quantizable ops. */
+tare_status tare_workflow_quantize_check(const struct tare_quant_report *report) TARE_WARN_UNUSED;
+
 #endif

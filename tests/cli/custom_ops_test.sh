@@ -80,7 +80,7 @@ for model in model undefined; do
         mkdir undefined && perl -0777 -pe 's/ZeroOut/ZeroAll/' model/saved_model.pb >undefined/saved_model.pb
         cp -r model/variables undefined/
     fi
-    expect 1 "$model: 1 fault (expected none)" "$tare" validate $model
+    expect 1 "$model: 1 violation (expected none)" "$tare" validate $model
     [ "$(cat "$work/stdout")" = "graph/ZeroOut (ZeroOut): unknown op" ] || fail "validate $model: $(cat "$work/stdout")"
     expect 1 "$model: 1 op cannot be run; bring it with --plugin LIB.so: ZeroOut: used by ZeroOut" \
         "$tare" run $model --input to_zero=x.npy

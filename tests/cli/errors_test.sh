@@ -67,15 +67,6 @@ expect 1 "is given twice" convert 'tpu_functions { function_alias: "tpu_func" } 
 expect 1 "monotonically increasing" convert 'tpu_functions { function_alias: "tpu_func" } batch_options { num_batch_threads: 1 max_batch_size: 8 batch_timeout_micros: 100 allowed_batch_sizes: 4 allowed_batch_sizes: 2 }'
 absent "$out"
 
-# A folder that was forgotten: no error, as the loader of TensorFlow takes such models, but it is said.
-mkdir "$work/bare" && cp "$glyphs/saved_model/saved_model.pb" "$work/bare/"
-for command in "convert --input_model_dir=$work/bare --output_model_dir=$out --tpu_functions auto" "quantize $work/bare $out --method weight_only"; do
-    rm -rf "$out"
-    "$tare" $command --quiet >"$work/stdout" 2>"$work/stderr" || fail "$command: $(cat "$work/stderr")"
-    grep -qE "^tare: warning: $work/bare has [0-9]+ variables but no checkpoint" "$work/stderr" || fail "$command says: $(cat "$work/stderr")"
-done
-rm -rf "$out"
-
 # signatures
 expect 1 "there is no signature 'predict' (the model has serving_default)" "$tare" run "$glyphs/saved_model" --signature predict --data "$data"
 finish

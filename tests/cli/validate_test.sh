@@ -2,16 +2,16 @@
 . "$(dirname "${BASH_SOURCE[0]}")/support.sh"
 
 "$tare" validate "$glyphs/saved_model" >"$work/stdout" 2>&1 || fail "the example is not valid: $(cat "$work/stdout")"
-[ ! -s "$work/stdout" ] || fail "a valid model prints: $(cat "$work/stdout")"
+[ "$(cat "$work/stdout")" = "$glyphs/saved_model: valid" ] || fail "a valid model prints: $(cat "$work/stdout")"
 
 # Two MetaGraphs, the second with an unknown op; without --tags both are checked.
 node() { printf 'meta_graphs { meta_info_def { tags: "%s" } graph_def { node { name: "n" op: "%s" } } }\n' "$1" "$2"; }
 mkdir "$work/two"
 { echo 'saved_model_schema_version: 1'; node serve NoOp; node train NoSuchOp; } >"$work/two/saved_model.pbtxt"
-expect 1 "$work/two: 1 fault (expected none)" "$tare" validate "$work/two"
+expect 1 "$work/two: 1 violation (expected none)" "$tare" validate "$work/two"
 [ "$(cat "$work/stdout")" = "graph/n (NoSuchOp): unknown op" ] || fail "other faults: $(cat "$work/stdout")"
 "$tare" validate "$work/two" --tags serve || fail "the sound MetaGraph is not valid"
-expect 1 "1 fault" "$tare" validate "$work/two" --tags train
+expect 1 "1 violation" "$tare" validate "$work/two" --tags train
 expect 1 "no MetaGraph has the tags asked for (the model has {serve}, {train})" "$tare" validate "$work/two" --tags gpu
 
 "$tare" validate "$work/two" --json >"$work/faults.json" 2>/dev/null && fail "--json: exit status 0 for a faulty model"
@@ -38,6 +38,6 @@ mkdir "$work/circle"
 expect 1 "recursive function f (f calls g calls f)" "$tare" inspect "$work/circle"
 expect 1 "recursive function f (f calls g calls f)" "$tare" copy "$work/circle" "$work/copy"
 absent "$work/copy"
-expect 1 "1 fault" "$tare" validate "$work/circle"
+expect 1 "1 violation" "$tare" validate "$work/circle"
 grep -q "recursive function f (f calls g calls f)" "$work/stdout" || fail "validate: $(cat "$work/stdout")"
 finish

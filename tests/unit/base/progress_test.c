@@ -102,6 +102,21 @@ static void total__may_come_while_the_work_goes_on(void **state) {
     free(text);
 }
 
+static void skipped_units__count_but_not_for_the_rate(void **state) {
+    FILE *out = open_memstream(&text, &text_size);
+    struct tare_progress *progress = start(108, false, out);
+    (void)state;
+    tare_progress_skip(progress, 100);
+    now = 104;
+    tare_progress_advance(progress, 4);
+    fflush(out);
+    assert_string_equal(text, "reading 104/108 records, 1.00/s, 0:04 left\n");
+    tare_progress_free(progress);
+    tare_progress_skip(NULL, 1);
+    fclose(out);
+    free(text);
+}
+
 static void quiet__gives_nothing_to_free(void **state) {
     struct tare_progress_options options = { .label = "x", .unit = "y", .quiet = true };
     (void)state;
@@ -174,6 +189,7 @@ int main(void) {
         cmocka_unit_test(terminal__draws_a_bar),
         cmocka_unit_test(unknown_total__shows_the_time_so_far),
         cmocka_unit_test(total__may_come_while_the_work_goes_on),
+        cmocka_unit_test(skipped_units__count_but_not_for_the_rate),
         cmocka_unit_test(quiet__gives_nothing_to_free),
         cmocka_unit_test(told__hears_ten_times_a_second_and_the_end_though_quiet),
         cmocka_unit_test(log__drops_what_is_too_detailed),

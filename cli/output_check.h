@@ -1,0 +1,15 @@
+/* Checks of output paths before any work, so that a run of minutes does not fail at its end. */
+#ifndef TARE_CLI_OUTPUT_CHECK_H
+#define TARE_CLI_OUTPUT_CHECK_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+
+/* Whether a SavedModel read from `input` can be written to `path`. */
+tare_status tare_command_check_model_output(const char *path, const char *input, bool overwrite) TARE_WARN_UNUSED;
+/* Whether a file can be written to `path`: it is not a folder, and its folder exists and is writable. NULL and "-" are
+ * allowed. */
+tare_status tare_command_check_file_output(const char *path) TARE_WARN_UNUSED;
+
+#endif
