@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""record-terminal.py TARE [--check]: runs the README's session with the program TARE and writes docs/terminal.svg of what it prints.
---check: compares instead, times left out; exit status 1 when the picture shows something else."""
+"""record-terminal.py TARE [--check]: runs the session of the README with the program TARE and writes its output to docs/terminal.svg.
+--check: compares with the existing picture instead, ignoring times; exit status 1 if they differ."""
 import fcntl
 import os
 import pty
@@ -19,17 +19,16 @@ SESSION = [
     "tare calibrate saved_model --data calibration.tfrecord.gz -o glyphs.calib --quiet",
     "tare compare saved_model --calibration glyphs.calib --data eval.tfrecord.gz \\\n"
     "      --methods static,dynamic,weight_only,bfloat16 --algorithms min_max,mse",
-    "tare convert --input_model_dir=saved_model --output_model_dir=tpu_model --calibration glyphs.calib --quiet \\\n"
-    "      --converter_options_string='tpu_functions { function_alias: \"tpu_func\" }\n"
-    "          external_feature_configs { quantization_options { } }'",
+    "tare convert saved_model tpu_model --calibration glyphs.calib --quiet \\\n"
+    "      --converter_options_string='tpu_functions { function_alias: \"tpu_func\" }'",
     "tare run tpu_model --data eval.tfrecord.gz --limit 2",
 ]
-WIDTH, HEIGHT, MARGIN = 6.65, 15, 14  # of a character of 11 px; pixels
-COLUMNS = 120  # of the terminal: what a page shows at a size that can be read
+WIDTH, HEIGHT, MARGIN = 6.65, 15, 14  # width of a character of 11 px, in pixels
+COLUMNS = 120  # of the terminal; wider text is unreadable on a page
 
 
 def on_terminal(command, **options):
-    """(exit status, what it prints on a terminal of COLUMNS, the error stream)."""
+    """Returns exit status, output on a terminal of COLUMNS columns, and standard error."""
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 50, COLUMNS, 0, 0))
     with subprocess.Popen(command, stdout=its, stderr=subprocess.PIPE, **options) as process:
@@ -46,7 +45,7 @@ def on_terminal(command, **options):
 
 
 def record(tare):
-    """(is it typed, text) for each line of the terminal. Progress, which a slow machine shows, is left out."""
+    """Returns (is typed, text) for each line of the terminal, without progress, which depends on the machine."""
     lines = []
     with tempfile.TemporaryDirectory() as folder:
         for name in ("saved_model", "calibration.tfrecord.gz", "eval.tfrecord.gz"):
@@ -73,8 +72,8 @@ def picture(lines):
             f" .typed {{ fill: #a3d977 }}</style>\n<rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"#22262e\"/>\n{rows}\n</svg>\n")
 
 
-def told(svg):
-    """The lines of a picture without what depends on the machine: the last column of tables, and times."""
+def stable_lines(svg):
+    """Returns the lines of a picture without machine-dependent text: the last column of tables, and times."""
     lines = re.findall(r"<text [^>]*>(.*)</text>", svg)
     return [re.sub(r"\b\d+(\.\d+)? (ms|s)\b", "TIME", re.sub(r" +(\d+\.\d+|seconds here)$", "", line)) for line in lines]
 
@@ -82,8 +81,8 @@ def told(svg):
 svg = picture(record(sys.argv[1]))
 if "--check" not in sys.argv:
     PICTURE.write_text(svg)
-elif told(svg) != told(PICTURE.read_text()):
-    old = told(PICTURE.read_text())
-    print("docs/terminal.svg shows something else than the program prints (scripts/record-terminal.py build/tare writes it anew):")
-    print("\n".join(f"- {a}\n+ {b}" for a, b in zip(old, told(svg)) if a != b) or f"{len(old)} lines (now {len(told(svg))})")
+elif stable_lines(svg) != stable_lines(PICTURE.read_text()):
+    old = stable_lines(PICTURE.read_text())
+    print("docs/terminal.svg differs from the output of the program (update it with scripts/record-terminal.py build/tare):")
+    print("\n".join(f"- {a}\n+ {b}" for a, b in zip(old, stable_lines(svg)) if a != b) or f"{len(old)} lines (now {len(stable_lines(svg))})")
     sys.exit(1)

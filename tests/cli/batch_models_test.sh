@@ -5,7 +5,7 @@ set -uo pipefail
 . "$TARE_SOURCE_DIR/tests/cli/support.sh"
 need_data models
 data=$test_data
-models="autoencoder_ad mlperf-tiny-kws mobilenet_vww mnist-conv-mlnet mnist-lr-mlnet resnet8_cifar10 rust-keras-single
+models="autoencoder_ad mlperf-tiny-kws mobilenet_vww mnist-conv-mlnet mnist-lr-mlnet resnet8_cifar10 vespa-dropout
     vespa-batchnorm vespa-mnist vespa-mnist-softmax"
 
 # Two models whose files are there and cannot be meant: cut short, and other bytes where a weight's checksum covers them.

@@ -9,7 +9,7 @@ data=$glyphs/calibration.tfrecord.gz
 expect 2 "unknown command 'inspekt' (did you mean 'inspect'?)" "$tare" inspekt
 expect 2 "did you mean" "$tare" inspect "$glyphs/saved_model" --varables
 expect 2 "--input_model_dir" "$tare" convert --output_model_dir="$out"
-expect 2 "--input image=FILE.npy is missing" "$tare" run "$glyphs/saved_model"
+expect 2 "needs input (give --input image=FILE.npy" "$tare" run "$glyphs/saved_model"
 expect 2 "--data and --input are mutually exclusive" "$tare" run "$glyphs/saved_model" --data "$data" --input image=x.npy
 expect 2 "static quantization needs representative samples" "$tare" quantize "$glyphs/saved_model" "$out"
 expect 2 "an accuracy pass needs representative samples" "$tare" quantize "$glyphs/saved_model" "$out" --method dynamic --passes equalization
