@@ -53,6 +53,13 @@ static json_t *text_json(const char *text, size_t size) {
     return value;
 }
 
+static json_t *notes_json(const struct tare_faults *faults) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < faults->n_notes; i++)
+        json_array_append_new(list, text_json(faults->notes[i], strlen(faults->notes[i])));
+    return list;
+}
+
 static void print_json(const char *path, const struct tare_faults *faults) {
     json_t *root = json_object(), *list = json_array();
     for (size_t i = 0; i < faults->count; i++) {
@@ -67,6 +74,7 @@ static void print_json(const char *path, const struct tare_faults *faults) {
     json_object_set_new(root, "path", text_json(path, strlen(path)));
     json_object_set_new(root, "valid", json_boolean(faults->count == 0));
     json_object_set_new(root, "faults", list);
+    json_object_set_new(root, "notes", notes_json(faults));
     json_dumpf(root, stdout, JSON_INDENT(2));
     printf("\n");
     json_decref(root);
@@ -77,6 +85,8 @@ static tare_status check(const struct validate_options *options, const struct ta
     tare_status status = tare_saved_model_validate(&faults, options->model, open);
     for (size_t i = 0; i < faults.count && !options->json; i++)
         printf("%s\n", faults.items[i]);
+    for (size_t i = 0; i < faults.n_notes && !options->json; i++)
+        printf("note: %s\n", faults.notes[i]);
     if (options->json && status == TARE_OK) print_json(options->model, &faults);
     if (status == TARE_OK && !faults.count && !options->json) printf("%s: valid\n", options->model);
     if (status == TARE_OK && faults.count)

@@ -43,5 +43,18 @@ void tare_model_remove_functions(struct tare_model *model, const bool *live);
  * left. TARE_UNSUPPORTED, with nothing changed, where a call site does not allow it: branches and loops share their
  * arguments with other functions. Captures in model->concretes follow. */
 tare_status tare_function_remove_arg(struct tare_graph *function, size_t index);
+/* Removes argument `index` of all branches of an If or Case, and the input that passes it. No branch uses it, and no
+ * other node calls a branch. */
+tare_status tare_branches_remove_arg(struct tare_node *node, struct tare_graph *const *branches, size_t n_branches,
+                                     size_t index) TARE_WARN_UNUSED;
+/* Removes variable `index` of a While, which its body returns unchanged and neither function uses otherwise; users of
+ * the loop's output get its input. No other node calls either function. */
+tare_status tare_loop_remove_variable(struct tare_node *loop, struct tare_graph *condition, struct tare_graph *body,
+                                      size_t index) TARE_WARN_UNUSED;
+/* Removes the arguments that no function uses and the loop variables that are only carried, until none is left, so that
+ * a variable which was passed through calls, branches and loops becomes unused; adds their number to *removed.
+ * Arguments that a user of the model passes (those of aliased and concrete functions, captures excepted) stay, as do
+ * those of functions that several branches or loops share. */
+tare_status tare_model_remove_unused_args(size_t *removed, struct tare_model *model) TARE_WARN_UNUSED;
 
 #endif

@@ -82,8 +82,10 @@ struct tare_graph {
     bool has_uses;            /* the lists of uses are built and maintained: tare_graph_index_uses */
     struct tare_map suffixes; /* stem of a node name -> struct tare_name_suffix: the last one tried */
     bool is_stateful;
-    bool must_not_jit;  /* XLA cannot compile it: it reaches a TPU call or a batcher */
-    const void *origin; /* the FunctionDef it was read from */
+    bool must_not_jit;    /* XLA cannot compile it: it reaches a TPU call or a batcher */
+    bool arg_shapes_void; /* what `origin` records of the arguments' shapes no longer holds (tare_graph_drop_arg_shapes)
+                           */
+    const void *origin;   /* the FunctionDef it was read from */
 };
 
 /* Predicates. A NULL node is no op. */
@@ -107,6 +109,12 @@ static inline struct tare_edge tare_node_output0(struct tare_node *node) {
 static inline bool tare_edge_equal(struct tare_edge a, struct tare_edge b) {
     return a.node == b.node && a.index == b.index;
 }
+
+/* Attributes that give the shapes of arguments are hints, but loaders take them as static shapes: _input_shapes of the
+ * function, and per argument arg_attr (written back from `origin`). Every pass that changes the shape of an argument,
+ * or moves a body to a function whose arguments have other shapes, calls this; removing an argument removes its item
+ * (graph/calls.h). */
+tare_status tare_graph_drop_arg_shapes(struct tare_graph *function) TARE_WARN_UNUSED;
 
 /* Makes a node at the end of the graph; the name is made unique by a suffix _1, _2 … when taken. NULL: no memory.
  * `op` is looked up in the registry. Add inputs and attributes, then call tare_node_resolve. */

@@ -168,6 +168,7 @@ static tare_status wrap(struct batcher *b, struct tare_graph *function, const bo
     if (!name || !node_name) return TARE_NO_MEMORY;
     TARE_TRY(tare_function_move_body(&body, function, name));
     TARE_TRY(order_args(body, captured, b->arena));
+    TARE_TRY(tare_graph_drop_arg_shapes(body)); /* in the old order, and of one request */
     node = tare_graph_add(function, "BatchFunction", node_name);
     if (!node) return TARE_NO_MEMORY;
     TARE_TRY(tare_node_set_func(node, "f", body->name));

@@ -230,7 +230,7 @@ static tare_status place_one(struct tare_tpu_placed *out, struct tare_model *mod
     if (!job.cluster) return TARE_NO_MEMORY;
     TARE_TRY(tare_function_move_body(&job.graph, function->graph, name));
     TARE_TRY(tare_graph_remove_attr(job.graph, "_XlaMustCompile")); /* the runtime compiles the cluster alone */
-    TARE_TRY(tare_graph_remove_attr(job.graph, "_input_shapes"));   /* as arguments will be flattened */
+    TARE_TRY(tare_graph_drop_arg_shapes(job.graph));                /* they may be flattened, or split between cores */
     TARE_TRY(build_replicated(&job, sharding));
     TARE_TRY(build_stub(function->graph, job.graph, sharding));
     *out = (struct tare_tpu_placed){ function->graph, job.graph, function->label, job.cluster };

@@ -263,15 +263,54 @@ static tare_status export_function_attrs(Tensorflow__FunctionDef *def, struct ta
     return TARE_OK;
 }
 
-/* Argument attributes and resource ids go by position: they hold while the arguments are the file's. */
-static void drop_moved_arguments(Tensorflow__FunctionDef *def, const struct tare_graph *graph) {
+/* The position of the file's argument `index` in the function as it is now; SIZE_MAX: removed, or of another dtype. */
+static size_t moved_to(const struct tare_graph *graph, uint32_t index) {
+    const Tensorflow__OpDef *old = ((const Tensorflow__FunctionDef *)graph->origin)->signature;
+    const Tensorflow__OpDef__ArgDef *arg = old && index < old->n_input_arg ? old->input_arg[index] : NULL;
+    for (size_t i = 0; arg && i < graph->n_args; i++)
+        if (strcmp(graph->args[i]->name, arg->name) == 0)
+            return tare_dtype_base(graph->args[i]->output_dtypes[0]) == (int)arg->type ? i : SIZE_MAX;
+    return SIZE_MAX;
+}
+
+/* Attributes of arguments hold shapes (of variables behind handles, too, and their dtypes). */
+static tare_status export_arg_attrs(Tensorflow__FunctionDef *def, struct tare_arena *arena,
+                                    const struct tare_graph *graph) {
     const Tensorflow__FunctionDef *origin = graph->origin;
-    bool same = origin && origin->signature && origin->signature->n_input_arg == graph->n_args;
-    for (size_t i = 0; same && i < graph->n_args; i++)
-        same = strcmp(origin->signature->input_arg[i]->name, graph->args[i]->name) == 0;
-    if (same) return;
+    const bool keep = origin && !graph->arg_shapes_void && !graph->model->retyped;
+    def->arg_attr = TARE_NEW_ARRAY(arena, Tensorflow__FunctionDef__ArgAttrEntry *, keep ? origin->n_arg_attr + 1 : 1);
     def->n_arg_attr = 0;
+    if (!def->arg_attr) return TARE_NO_MEMORY;
+    for (size_t i = 0; keep && i < origin->n_arg_attr; i++) {
+        Tensorflow__FunctionDef__ArgAttrEntry *entry = TARE_NEW(arena, Tensorflow__FunctionDef__ArgAttrEntry);
+        const size_t position = moved_to(graph, origin->arg_attr[i]->key);
+        if (!entry) return TARE_NO_MEMORY;
+        if (position == SIZE_MAX) continue;
+        *entry = *origin->arg_attr[i];
+        entry->key = (uint32_t)position;
+        def->arg_attr[def->n_arg_attr++] = entry;
+    }
+    return TARE_OK;
+}
+
+/* Arguments with the same id are the same resource. */
+static tare_status export_resource_ids(Tensorflow__FunctionDef *def, struct tare_arena *arena,
+                                       const struct tare_graph *graph) {
+    typedef Tensorflow__FunctionDef__ResourceArgUniqueIdEntry id_entry;
+    const Tensorflow__FunctionDef *origin = graph->origin;
+    def->resource_arg_unique_id = TARE_NEW_ARRAY(arena, id_entry *, origin ? origin->n_resource_arg_unique_id + 1 : 1);
     def->n_resource_arg_unique_id = 0;
+    if (!def->resource_arg_unique_id) return TARE_NO_MEMORY;
+    for (size_t i = 0; origin && i < origin->n_resource_arg_unique_id; i++) {
+        id_entry *entry = TARE_NEW(arena, id_entry);
+        const size_t position = moved_to(graph, origin->resource_arg_unique_id[i]->key);
+        if (!entry) return TARE_NO_MEMORY;
+        if (position == SIZE_MAX) continue;
+        *entry = *origin->resource_arg_unique_id[i];
+        entry->key = (uint32_t)position;
+        def->resource_arg_unique_id[def->n_resource_arg_unique_id++] = entry;
+    }
+    return TARE_OK;
 }
 
 tare_status tare_export_function(Tensorflow__FunctionDef **out, struct tare_arena *arena,
@@ -280,7 +319,8 @@ tare_status tare_export_function(Tensorflow__FunctionDef **out, struct tare_aren
     if (!def) return TARE_NO_MEMORY;
     tensorflow__function_def__init(def);
     if (graph->origin) *def = *(const Tensorflow__FunctionDef *)graph->origin;
-    drop_moved_arguments(def, graph);
+    TARE_TRY(export_arg_attrs(def, arena, graph));
+    TARE_TRY(export_resource_ids(def, arena, graph));
     TARE_TRY(export_signature(&def->signature, arena, graph));
     TARE_TRY(export_nodes(&def->node_def, &def->n_node_def, arena, graph));
     TARE_TRY(export_returns(def, arena, graph));

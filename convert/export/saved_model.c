@@ -4,6 +4,7 @@
 #include "convert/export/export.h"
 #include "convert/export/meta.h"
 #include "convert/pass.h"
+#include "convert/validation/validate.h"
 #include "convert/source.h"
 #include "proto/message.h"
 
@@ -193,6 +194,11 @@ void tare_saved_model_output_rules(struct tare_output_rules *out, const char *in
     };
 }
 
+static tare_status check_written(const struct exporter *e, const char *directory) {
+    const struct tare_saved_model_options open = { .ops = e->model->ops };
+    return tare_saved_model_check_written(directory, e->source ? e->source->path : NULL, &open);
+}
+
 tare_status tare_saved_model_export(struct tare_model *model, const char *out_path,
                                     const struct tare_export_options *options) {
     struct exporter e = { .model = model, .source = tare_source_of(model) };
@@ -203,6 +209,7 @@ tare_status tare_saved_model_export(struct tare_model *model, const char *out_pa
     TARE_CHECK(tare_output_dir_begin(&output, out_path, &rules));
     TARE_CHECK(prepare(&e));
     TARE_CHECK(write_directory(&e, options, output.temporary));
+    TARE_CHECK(check_written(&e, output.temporary));
     status = tare_output_dir_commit(&output);
 done:
     tare_output_dir_abort(&output);

@@ -200,6 +200,23 @@ static tare_status map_object(struct mapper *m, const struct object_walk *walk, 
     return TARE_OK;
 }
 
+/* The checkpoint's object graph names the variable of each stored value (full_name): what is left without a key gets
+ * the one whose name is its own, so that variables which the saved object graph does not reach (the step counter of
+ * Keras 3's optimizers) have their values, too. */
+static void map_by_full_names(struct mapper *m, const Tensorflow__TrackableObjectGraph *trackable) {
+    for (size_t i = 0; i < trackable->n_nodes; i++) {
+        const Tensorflow__TrackableObjectGraph__TrackableObject *object = trackable->nodes[i];
+        for (size_t a = 0; a < object->n_attributes; a++) {
+            const Tensorflow__TrackableObjectGraph__TrackableObject__SerializedTensor *stored = object->attributes[a];
+            struct tare_variable *variable;
+            if (strcmp(stored->name, "VARIABLE_VALUE") != 0 || !*stored->full_name) continue;
+            variable = tare_map_get(&m->by_name, stored->full_name);
+            if (tare_map_get(&m->by_key, stored->checkpoint_key)) continue; /* it is another variable's */
+            map_variable(m, variable, stored->checkpoint_key, NULL);
+        }
+    }
+}
+
 static tare_status map_by_objects(struct mapper *m) {
     struct tare_arena arena = { 0 };
     struct object_walk walk = { .saved = m->source->meta->object_graph_def, .faults = m->source->faults };
@@ -216,6 +233,7 @@ static tare_status map_by_objects(struct mapper *m) {
     for (size_t i = 0; i < walk.saved->n_nodes; i++)
         if (walk.saved->nodes[i]->kind_case == TENSORFLOW__SAVED_OBJECT__KIND_VARIABLE)
             TARE_CHECK(map_object(m, &walk, i));
+    if (trackable) map_by_full_names(m, trackable);
 done:
     tare_arena_free(&arena);
     return status;

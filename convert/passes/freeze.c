@@ -196,30 +196,6 @@ static tare_status freeze_references(struct tare_model *model, const bool *writt
     return TARE_OK;
 }
 
-static bool is_used(const struct tare_graph *graph, struct tare_node *arg) {
-    return tare_graph_count_uses(graph, (struct tare_edge){ arg, 0 }, NULL) > 0;
-}
-
-/* Innermost functions lose their captures first, then their callers see theirs unused: repeat until nothing changes. */
-static tare_status drop_unused_captures(struct tare_model *model) {
-    bool changed = true;
-    while (changed) {
-        changed = false;
-        for (size_t f = 0; f < model->n_functions; f++) {
-            struct tare_graph *function = model->functions[f];
-            for (size_t i = function->n_args; i-- > 0;) {
-                struct tare_node *arg = function->args[i];
-                if (arg->output_dtypes[0] != TARE_DT_RESOURCE || is_used(function, arg)) continue;
-                if (tare_function_remove_arg(function, i) == TARE_OK)
-                    changed = true;
-                else
-                    tare_error_clear(); /* a branch or loop keeps the argument: harmless, it is only not used */
-            }
-        }
-    }
-    return TARE_OK;
-}
-
 /* A variable whose handle nobody holds any more leaves the checkpoint. */
 static void mark_frozen(struct tare_model *model, const bool *written) {
     for (size_t v = 0; v < model->n_variables; v++) {
@@ -231,6 +207,7 @@ static void mark_frozen(struct tare_model *model, const bool *written) {
 
 static tare_status run(struct tare_model *model, size_t *changes) {
     struct tare_bindings *bindings = NULL;
+    size_t removed = 0;
     bool *written = tare_calloc(model->n_variables + 1, sizeof *written);
     tare_status status = TARE_NO_MEMORY;
     if (!written) return status;
@@ -243,7 +220,7 @@ static tare_status run(struct tare_model *model, size_t *changes) {
     for (size_t i = 0; i < model->n_functions; i++)
         TARE_CHECK(freeze_graph(bindings, model->functions[i], written, changes));
     TARE_CHECK(freeze_references(model, written, changes));
-    TARE_CHECK(drop_unused_captures(model));
+    TARE_CHECK(tare_model_remove_unused_args(&removed, model));
     mark_frozen(model, written);
 done:
     tare_bindings_free(bindings);

@@ -213,121 +213,15 @@ static tare_status copy_for_callers(struct localize *l, size_t *copies) {
     return TARE_OK;
 }
 
-/* ---- arguments that nobody uses ---- */
-
-static bool is_unused(const struct tare_graph *function, size_t i) {
-    return tare_graph_count_uses(function, (struct tare_edge){ function->args[i], 0 }, NULL) == 0;
-}
-
-static size_t count_callers(const struct tare_model *model, const struct tare_graph *function) {
-    size_t count = 0;
-    for (size_t g = 0; g <= model->n_functions; g++) {
-        const struct tare_graph *graph = graph_at(model, g);
-        for (size_t i = 0; i < graph->n_nodes; i++) {
-            struct tare_arena scratch = { 0 };
-            struct tare_call_site site;
-            if (graph->nodes[i]->dead || tare_call_site(&site, &scratch, graph->nodes[i]) != TARE_OK) continue;
-            for (size_t c = 0; c < site.n_callees; c++)
-                count += site.callees[c] == function;
-            tare_arena_free(&scratch);
-        }
-    }
-    return count;
-}
-
-static tare_status drop_arg(struct tare_graph *function, size_t index) {
-    memmove(&function->args[index], &function->args[index + 1],
-            (function->n_args - index - 1) * sizeof *function->args);
-    function->n_args--;
-    for (size_t i = index; i < function->n_args; i++) {
-        function->args[i]->position = i;
-        TARE_TRY(tare_node_set_int(function->args[i], "index", (int64_t)i));
-    }
-    return TARE_OK;
-}
-
-static tare_status drop_list_item(struct tare_node *node, const char *name, size_t index) {
-    const struct tare_attr *attr = tare_node_find_attr(node, name);
-    if (!attr || !attr->is_list || attr->count <= index) return TARE_OK;
-    if (attr->kind == TARE_ATTR_TYPE) {
-        int *dtypes = TARE_NEW_ARRAY(&node->graph->model->arena, int, attr->count);
-        for (size_t i = 0, at = 0; dtypes && i < attr->count; i++)
-            if (i != index) dtypes[at++] = attr->items[i].type;
-        return dtypes ? tare_node_set_type_list(node, name, dtypes, attr->count - 1) : TARE_NO_MEMORY;
-    }
-    struct tare_shape *shapes = TARE_NEW_ARRAY(&node->graph->model->arena, struct tare_shape, attr->count);
-    for (size_t i = 0, at = 0; shapes && i < attr->count; i++)
-        if (i != index) shapes[at++] = *attr->items[i].shape;
-    return shapes ? tare_node_set_shape_list(node, name, shapes, attr->count - 1) : TARE_NO_MEMORY;
-}
-
-/* Takes variable `index` out of a loop that only hands it on. */
-static tare_status drop_loop_variable(struct tare_node *loop, struct tare_graph *condition, struct tare_graph *body,
-                                      size_t index) {
-    struct tare_graph *graph = loop->graph;
-    const size_t outputs = loop->n_outputs;
-    tare_graph_replace_uses(graph, (struct tare_edge){ loop, (int)index }, loop->inputs[index], NULL);
-    for (size_t i = index + 1; i < outputs; i++)
-        tare_graph_replace_uses(graph, (struct tare_edge){ loop, (int)i }, (struct tare_edge){ loop, (int)i - 1 },
-                                NULL);
-    tare_node_remove_input(loop, index);
-    memmove(&body->returns[index], &body->returns[index + 1], (body->n_returns - index - 1) * sizeof *body->returns);
-    body->n_returns--;
-    TARE_TRY(drop_list_item(loop, "T", index));
-    TARE_TRY(drop_list_item(loop, "output_shapes", index));
-    TARE_TRY(drop_list_item(loop, "_output_shapes", index));
-    TARE_TRY(drop_arg(condition, index));
-    TARE_TRY(drop_arg(body, index));
-    return tare_node_resolve(loop);
-}
-
-static tare_status drop_loop_variables(struct localize *l, struct tare_node *loop) {
-    struct tare_graph *condition = tare_node_function(loop, "cond"), *body = tare_node_function(loop, "body");
-    if (!condition || !body || condition == body || condition->n_args != loop->n_inputs ||
-        body->n_args != loop->n_inputs || body->n_returns != loop->n_inputs || loop->n_outputs != loop->n_inputs)
-        return TARE_OK;
-    for (size_t i = loop->n_inputs; i-- > 0;) {
-        const struct tare_edge arg = { body->args[i], 0 };
-        const bool handed_on = body->returns[i].edge.node == body->args[i];
-        if (!tare_edge_constant(loop->inputs[i]) || !handed_on || !is_unused(condition, i) ||
-            tare_graph_count_uses(body, arg, NULL) != 1)
-            continue;
-        if (count_callers(l->model, condition) != 1 || count_callers(l->model, body) != 1) return TARE_OK;
-        TARE_TRY(drop_loop_variable(loop, condition, body, i));
-        ++*l->changes;
-    }
-    return TARE_OK;
-}
-
-static tare_status drop_unused(struct localize *l) {
-    for (size_t g = 0; g <= l->model->n_functions; g++) {
-        const struct tare_graph *graph = graph_at(l->model, g);
-        for (size_t i = 0; i < graph->n_nodes; i++) {
-            struct tare_node *node = graph->nodes[i];
-            if (!node->dead && (strcmp(node->op, "While") == 0 || strcmp(node->op, "StatelessWhile") == 0))
-                TARE_TRY(drop_loop_variables(l, node));
-        }
-    }
-    for (size_t f = 0; f < l->model->n_functions; f++) {
-        struct tare_graph *function = l->model->functions[f];
-        for (size_t i = function->n_args; i-- > 0;) {
-            const struct value *value = value_of(function->args[i]);
-            if (!value || value->several || !value->constant || !is_unused(function, i)) continue;
-            if (tare_function_remove_arg(function, i) != TARE_OK) tare_error_clear(); /* a branch keeps it unused */
-        }
-    }
-    return TARE_OK;
-}
-
 static tare_status run(struct tare_model *model, size_t *changes) {
     struct localize l = { .model = model, .changes = changes };
-    size_t copies = 0;
+    size_t copies = 0, removed = 0;
     tare_status status;
     TARE_CHECK(settle(&l));
     TARE_CHECK(copy_for_callers(&l, &copies));
     if (copies) TARE_CHECK(settle(&l)); /* each copy has one caller */
     TARE_CHECK(localize_all(&l));
-    TARE_CHECK(drop_unused(&l));
+    TARE_CHECK(tare_model_remove_unused_args(&removed, model));
     *changes += copies;
 done:
     close_values(&l);

@@ -134,8 +134,11 @@ static void check_assets(struct tare_file_validator *v) {
 /* ---- one MetaGraph, all ---- */
 
 static tare_status check_meta(struct tare_file_validator *v, const struct tare_saved_model_options *options) {
-    const struct tare_validate_options rules = { .compiles = tare_tpu_compiles,
-                                                 .ops = options->ops ? options->ops : tare_ops_builtin(),
+    const struct tare_validate_options rules = { .compiles = v->written ? NULL : tare_tpu_compiles,
+                                                 .ops = v->written     ? NULL
+                                                        : options->ops ? options->ops
+                                                                       : tare_ops_builtin(),
+                                                 .values_optional = v->written,
                                                  .values_in_file = true };
     struct tare_model *model = NULL;
     tare_status status = import(&model, v, options);
@@ -148,7 +151,7 @@ static tare_status check_meta(struct tare_file_validator *v, const struct tare_s
     tare_validate_objects(v);
     if (v->source->bundle) {
         tare_validate_trackable(v);
-        check_tensors(v);
+        if (!v->written) check_tensors(v);
     }
     check_assets(v);
     if (model) {
@@ -159,8 +162,8 @@ static tare_status check_meta(struct tare_file_validator *v, const struct tare_s
 }
 
 static tare_status open_and_check(struct tare_faults *faults, size_t *n_metas, const char *path, size_t index,
-                                  const struct tare_saved_model_options *options) {
-    struct tare_file_validator v = { .faults = faults };
+                                  const struct tare_saved_model_options *options, bool written) {
+    struct tare_file_validator v = { .faults = faults, .written = written };
     struct tare_saved_model_options open = options ? *options : (struct tare_saved_model_options){ 0 };
     int64_t version;
     tare_status status;
@@ -177,13 +180,58 @@ static tare_status open_and_check(struct tare_faults *faults, size_t *n_metas, c
     return tare_error_prefix(status, "%s", path);
 }
 
-tare_status tare_saved_model_validate(struct tare_faults *faults, const char *path,
-                                      const struct tare_saved_model_options *options) {
+static tare_status validate(struct tare_faults *faults, const char *path,
+                            const struct tare_saved_model_options *options, bool written) {
     bool all = !options || !options->tags;
     size_t n_metas = 1;
     for (size_t i = 0; i < n_metas; i++) {
-        TARE_TRY(open_and_check(faults, &n_metas, path, i, options));
+        TARE_TRY(open_and_check(faults, &n_metas, path, i, options, written));
         if (!all) break;
     }
     return TARE_OK;
+}
+
+tare_status tare_saved_model_validate(struct tare_faults *faults, const char *path,
+                                      const struct tare_saved_model_options *options) {
+    return validate(faults, path, options, false);
+}
+
+/* ---- a model that was just written ---- */
+
+static const char *what_of(const char *fault) {
+    const char *colon = strstr(fault, ": ");
+    return colon ? colon + 2 : fault;
+}
+
+/* How many of the first `count` violations read like this one; passes move and rename nodes, so that the places differ.
+ */
+static size_t count_like(const struct tare_faults *faults, size_t count, const char *what) {
+    size_t like = 0;
+    for (size_t i = 0; i < count; i++)
+        like += strcmp(what_of(faults->items[i]), what) == 0;
+    return like;
+}
+
+/* The first violation that `before` has less often; NULL: none. */
+static const char *first_new(const struct tare_faults *faults, const struct tare_faults *before) {
+    for (size_t i = 0; i < faults->count; i++) {
+        const char *what = what_of(faults->items[i]);
+        if (count_like(faults, i + 1, what) > count_like(before, before->count, what)) return faults->items[i];
+    }
+    return NULL;
+}
+
+tare_status tare_saved_model_check_written(const char *path, const char *source_path,
+                                           const struct tare_saved_model_options *options) {
+    struct tare_faults faults = { 0 }, before = { 0 };
+    const char *fault;
+    tare_status status = validate(&faults, path, options, true);
+    if (status == TARE_OK && faults.count && source_path) status = validate(&before, source_path, options, true);
+    fault = status == TARE_OK ? first_new(&faults, &before) : NULL;
+    if (fault)
+        status =
+            TARE_FAIL(TARE_INTERNAL, "the model would not be valid and was not written (an internal error): %s", fault);
+    tare_faults_free(&faults);
+    tare_faults_free(&before);
+    return status;
 }

@@ -13,4 +13,10 @@
 tare_status tare_saved_model_validate(struct tare_faults *faults, const char *path,
                                       const struct tare_saved_model_options *options) TARE_WARN_UNUSED;
 
+/* The rules for a folder that was just written from a model loaded from `source_path` (NULL: built from nothing),
+ * without reading the tensors again and without the table of what a TPU compiles. TARE_INTERNAL with the first
+ * violation that the source does not have, too. Takes about as long as opening the model for inspection. */
+tare_status tare_saved_model_check_written(const char *path, const char *source_path,
+                                           const struct tare_saved_model_options *options) TARE_WARN_UNUSED;
+
 #endif

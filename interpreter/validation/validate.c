@@ -9,6 +9,7 @@
 
 void tare_faults_free(struct tare_faults *faults) {
     tare_free(faults->items);
+    tare_free(faults->notes);
     tare_arena_free(&faults->arena);
     memset(faults, 0, sizeof *faults);
 }
@@ -155,6 +156,7 @@ static void check_node(struct tare_validator *validator, const struct tare_node 
         tare_fault_at(validator, node, "unknown op");
         return;
     }
+    tare_validate_output_shapes(validator, node);
     tare_validate_calls(validator, node);
     tare_validate_batching(validator, node);
     tare_validate_tpu(validator, node);
@@ -198,6 +200,7 @@ static void check_graph(struct tare_validator *validator, const struct tare_grap
             tare_fault(validator, tare_graph_label(graph), "control_ret %s names no node",
                        graph->control_returns[i].name);
     }
+    tare_validate_arg_shapes(validator, graph);
     status = tare_graph_order(&order, &validator->scratch, graph);
     if (status == TARE_NO_MEMORY) validator->out_of_memory = true;
     if (status != TARE_OK) tare_fault(validator, tare_graph_label(graph), "%s", tare_error_text());
@@ -221,14 +224,29 @@ static void check_binding(struct tare_validator *validator, const struct tare_si
     }
 }
 
+/* An optimizer's slot or step counter that nothing which is served can read: a loader leaves it uninitialised. */
+static void note_unreachable(struct tare_validator *validator, const struct tare_variable *variable) {
+    struct tare_faults *faults = validator->faults;
+    const char *text = tare_arena_printf(
+        &faults->arena, "%s/%s (%s): variable %s has no value in the checkpoint, and nothing reads it",
+        tare_graph_label(variable->node->graph), variable->node->name, variable->node->op, variable->shared_name);
+    if (!text || !TARE_GROW(faults->notes, faults->n_notes, faults->notes_capacity))
+        validator->out_of_memory = true;
+    else
+        faults->notes[faults->n_notes++] = text;
+}
+
 static void check_variable(struct tare_validator *validator, const struct tare_variable *variable) {
     const struct tare_node *node = variable->node;
     char declared[TARE_SHAPE_TEXT_SIZE], stored[TARE_SHAPE_TEXT_SIZE];
     if (variable->removed || !node || node->dead) return;
     if (validator->options->values_in_file && variable->key) return; /* dtype and shape were checked by the importer */
+    if (validator->options->values_optional && !variable->key) return;
     if (variable->value.dtype == TARE_DT_INVALID) {
         if (variable->dtype != TARE_DT_STRING && variable->key)
             tare_fault_at(validator, node, "checkpoint key %s is not stored", variable->key);
+        else if (variable->dtype != TARE_DT_STRING && !tare_validate_is_reachable(validator, variable))
+            note_unreachable(validator, variable);
         else if (variable->dtype != TARE_DT_STRING)
             tare_fault_at(validator, node, "variable %s has no value in the checkpoint", variable->shared_name);
         return;
@@ -270,6 +288,8 @@ tare_status tare_model_validate(struct tare_faults *faults, const struct tare_mo
     check_aliases(&validator);
     for (size_t i = 0; i < model->n_variables; i++)
         check_variable(&validator, &model->variables[i]);
+    tare_validate_accesses(&validator);
+    tare_arena_free(&validator.lasting);
     tare_map_free(&validator.tpu_functions);
     tare_arena_free(&validator.scratch);
     tare_error_clear();

@@ -12,6 +12,8 @@ struct tare_faults {
     struct tare_arena arena;
     const char **items;
     size_t count, capacity;
+    const char **notes; /* what is unusual, but no violation: the model loads and runs */
+    size_t n_notes, notes_capacity;
 };
 void tare_faults_free(struct tare_faults *faults);
 /* Adds "where: what", for rules that are checked elsewhere. */
@@ -23,7 +25,8 @@ struct tare_validate_options {
     /* An op that these do not know is a fault, though the file brings a definition: who loads it must bring a kernel.
      * NULL: a definition is enough. */
     const struct tare_op_registry *ops;
-    bool values_in_file; /* a variable with a checkpoint key has its value: it was not read */
+    bool values_optional; /* a variable without a checkpoint key needs no value */
+    bool values_in_file;  /* a variable with a checkpoint key has its value: it was not read */
 };
 
 /* Adds the model's faults to a zeroed (or earlier) list, in the order of the model's graphs and nodes. A faulty model

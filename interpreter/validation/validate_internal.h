@@ -10,6 +10,8 @@ struct tare_validator {
     const struct tare_model *model;
     const struct tare_validate_options *options;
     struct tare_map tpu_functions; /* computations that were checked: several calls may share one */
+    struct tare_arena lasting;     /* until the end of the validation */
+    bool *served;                  /* main-graph nodes that signatures and initialisers need; NULL: not yet computed */
     bool out_of_memory;            /* a fault could not be written down */
 };
 
@@ -26,5 +28,13 @@ void tare_validate_calls(struct tare_validator *validator, const struct tare_nod
 void tare_validate_batching(struct tare_validator *validator, const struct tare_node *node);
 /* The computation that a TPUPartitionedCall runs. */
 void tare_validate_tpu(struct tare_validator *validator, const struct tare_node *node);
+
+/* _input_shapes of a function, _output_shapes of a node: as many shapes as there are arguments and outputs. */
+void tare_validate_arg_shapes(struct tare_validator *validator, const struct tare_graph *function);
+void tare_validate_output_shapes(struct tare_validator *validator, const struct tare_node *node);
+/* Reads and assignments have the dtype of their variable, also where functions pass its handle. */
+void tare_validate_accesses(struct tare_validator *validator);
+/* Whether a signature, an initialiser or a captured function can reach the variable. */
+bool tare_validate_is_reachable(struct tare_validator *validator, const struct tare_variable *variable);
 
 #endif

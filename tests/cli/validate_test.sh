@@ -18,7 +18,7 @@ expect 1 "no MetaGraph has the tags asked for (the model has {serve}, {train})" 
 python3 - "$work/faults.json" "$work/two" <<'PYTHON' || fail "JSON"
 import json, sys
 answer = json.load(open(sys.argv[1]))
-assert answer == {"path": sys.argv[2], "valid": False, "faults": [{"where": "graph/n (NoSuchOp)", "what": "unknown op"}]}, answer
+assert answer == {"path": sys.argv[2], "valid": False, "faults": [{"where": "graph/n (NoSuchOp)", "what": "unknown op"}], "notes": []}, answer
 PYTHON
 
 # f calls g calls f: reported, not followed, by every command.

@@ -206,9 +206,31 @@ struct tare_edge mini_strings(struct tare_graph *graph, const char *name, int n,
     return constant(graph, name, &tensor);
 }
 
+/* Every function that Keras exports lists the shapes of its arguments: so do those of the tests, or what passes make of
+ * the list would be seen on real models only. */
+static void list_input_shape(struct tare_graph *function) {
+    static const char NAME[] = "_input_shapes";
+    struct tare_arena *arena = &function->model->arena;
+    const struct tare_attr *old = tare_graph_find_attr(function, NAME);
+    const struct tare_shape unknown = tare_shape_unknown();
+    struct tare_attr *attrs = tare_arena_extend(arena, function->attrs, function->n_attrs, old ? 0 : 1, sizeof *attrs);
+    struct tare_attr *list = attrs ? &attrs[old ? (size_t)(old - function->attrs) : function->n_attrs] : NULL;
+    struct tare_shape *shape = tare_arena_extend(arena, &unknown, 1, 0, sizeof unknown);
+    assert_true(list && shape);
+    function->attrs = attrs;
+    if (!old) {
+        *list = (struct tare_attr){ .name = NAME, .kind = TARE_ATTR_SHAPE, .is_list = true };
+        function->attrs_capacity = ++function->n_attrs;
+    }
+    list->items = tare_arena_extend(arena, list->items, list->count, 1, sizeof *list->items);
+    assert_non_null(list->items);
+    list->items[list->count++].shape = shape;
+}
+
 struct tare_edge mini_arg(struct tare_graph *function, const char *name, int dtype) {
     struct tare_node *node = tare_graph_add_arg(function, name, dtype);
     assert_non_null(node);
+    list_input_shape(function);
     return (struct tare_edge){ node, 0 };
 }
 

@@ -299,8 +299,59 @@ static void signatures__are_named_with_their_faults(void **state) {
            "signature serving_default: y: Unknown input node 'nowhere:0'", NULL);
 }
 
+/* In the main graph and where a function gets the handle. */
+static void accesses__have_the_dtype_of_the_variable(void **state) {
+    (void)state;
+    EXPECT(TEXT("input: 'restore' attr { key: 'dtype' value { type: DT_FLOAT",
+                "input: 'restore' attr { key: 'dtype' value { type: DT_INT32"),
+           "graph/assign (AssignVariableOp): input 1 is float32 (expected int32)",
+           "graph/assign (AssignVariableOp): has dtype int32, the variable v is float32", NULL);
+    EXPECT(TEXT("ret { key: 'y'", "node_def { name: 'read' op: 'ReadVariableOp' input: 'r' attr { key: 'dtype' value { "
+                                  "type: DT_INT8 } } } ret { key: 'y'"),
+           "f/read (ReadVariableOp): has dtype int8, the variable v is float32", NULL);
+}
+
+static void shape_hints__are_as_many_as_what_they_describe(void **state) {
+    (void)state;
+    EXPECT(TEXT("ret { key: 'y'", "attr { key: '_input_shapes' value { list { shape { } } } } ret { key: 'y'"),
+           "f: _input_shapes has 1 shapes, the function 2 arguments", NULL);
+    EXPECT(
+        TEXT("ret { key: 'y'", "attr { key: '_input_shapes' value { list { shape { } shape { } } } } ret { key: 'y'"),
+        NULL);
+    EXPECT(TEXT("input: 'x' attr {", "input: 'x' attr { key: '_output_shapes' value { list { } } } attr {"),
+           "f/id (Identity): has 1 outputs but the _output_shapes attribute specifies shapes for 0 outputs", NULL);
+}
+
+static void variable_without_value_that_nothing_reads__is_a_note(void **state) {
+    struct tare_faults faults = { 0 };
+    const struct change change = { .key = "other", .from = "bound_inputs: 2", .to = "" };
+    (void)state;
+    assert_int_equal(tare_saved_model_validate(&faults, make_model(&change), NULL), TARE_OK);
+    assert_int_equal(faults.count, 2); /* v/KEY is restored, and named by the object graph */
+    assert_int_equal(faults.n_notes, 1);
+    assert_string_equal(faults.notes[0], "graph/v (VarHandleOp): variable v has no value in the checkpoint, and "
+                                         "nothing reads it");
+    tare_faults_free(&faults);
+}
+
+/* What the source has, too, is not the writer's error; anything else is. */
+static void written_model__may_have_the_violations_of_its_source(void **state) {
+    const struct change damaged = { .from = "name: 'id' op: 'Identity'", .to = "name: 'id' op: 'Identify'" };
+    const struct change sound_one = { .key = NULL };
+    (void)state;
+    assert_int_equal(tare_saved_model_check_written(make_model(&sound_one), NULL, NULL), TARE_OK);
+    make_model(&damaged);
+    assert_int_equal(tare_saved_model_check_written(temp_path("model"), temp_path("model"), NULL), TARE_OK);
+    assert_int_equal(tare_saved_model_check_written(temp_path("model"), NULL, NULL), TARE_INTERNAL);
+    assert_non_null(strstr(tare_error_text(), "f/id (Identify): unknown op"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(accesses__have_the_dtype_of_the_variable),
+        cmocka_unit_test(shape_hints__are_as_many_as_what_they_describe),
+        cmocka_unit_test(variable_without_value_that_nothing_reads__is_a_note),
+        cmocka_unit_test(written_model__may_have_the_violations_of_its_source),
         cmocka_unit_test(sound_model__has_no_fault),
         cmocka_unit_test(file__rules),
         cmocka_unit_test(object_graph__rules),

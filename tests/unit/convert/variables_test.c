@@ -465,8 +465,22 @@ static void names__are_asked_last(void **state) {
     tare_model_free(model);
 }
 
+/* Keras 3 does not list its optimizer's step counter in the saved object graph; the checkpoint names it. */
+static void full_name__finds_what_the_object_graph_does_not_reach(void **state) {
+    struct tare_model *model = open_model(VARIABLE("counter", "adam/iteration") VARIABLE("other", "adam/learning_rate"),
+                                          "object_graph_def { nodes { user_object { } } }\n",
+                                          "nodes { children { node_id: 1 local_name: 'optimizer' } }\n"
+                                          "nodes { attributes { name: 'VARIABLE_VALUE' full_name: 'adam/iteration' "
+                                          "checkpoint_key: 'metrics/1/total' } }\n");
+    (void)state;
+    check(model, "counter", "metrics/1/total", -1);
+    check(model, "other", NULL, -1);
+    tare_model_free(model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(full_name__finds_what_the_object_graph_does_not_reach),
         cmocka_unit_test(restore_function__decides_against_names),
         cmocka_unit_test(captures__tie_variables_to_objects),
         cmocka_unit_test(saver_nodes__decide_against_names),

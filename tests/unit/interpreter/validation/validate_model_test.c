@@ -23,9 +23,7 @@ static const struct {
     { "tf-batchfunction", "BatchFunction" }, /* a graph made to crash TensorFlow */
     { "tf-bert1", "has no value in the checkpoint" },
     { "tf-bert2", "has no value in the checkpoint" },
-    { "tf-uninit", "has no value in the checkpoint" },
     { "tfx-taxi-tfma", "has no value in the checkpoint" }, /* metrics, made anew by the evaluator */
-    { "vespa-fm-b", "has no value in the checkpoint" },
 };
 
 static const char *known_words(const char *name) {

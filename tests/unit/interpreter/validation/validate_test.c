@@ -185,6 +185,13 @@ static void variables_need_values(void **state) {
     f->model->variables = TARE_NEW(&f->model->arena, struct tare_variable);
     f->model->n_variables = 1;
     f->model->variables[0] = variable;
+    expect(f, NULL); /* nothing reads it: a note */
+    f->model->concretes = TARE_NEW(&f->model->arena, struct tare_concrete);
+    f->model->concretes[0] = (struct tare_concrete){ .graph = tare_model_find_function(f->model, "inner"),
+                                                     .bound = (int[]){ 7 },
+                                                     .n_bound = 1 };
+    f->model->n_concretes = 1;
+    f->model->variables[0].object_id = 7;
     expect(f, "graph/v (VarHandleOp): variable v has no value in the checkpoint", NULL);
     OK(tare_tensor_from(&f->model->variables[0].value, TARE_DT_FLOAT, &(struct tare_shape){ .rank = 1, .dims = { 3 } },
                         (float[]){ 1, 2, 3 }));

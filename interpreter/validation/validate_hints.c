@@ -1,0 +1,81 @@
+/* Rules that span nodes: shape hints that loaders take as facts, and the dtypes with which variables are accessed. */
+#include "graph/bindings.h"
+#include "graph/calls.h"
+#include "interpreter/validation/validate_internal.h"
+
+#include <string.h>
+
+/* ---- shape hints ---- */
+
+/* TensorFlow's importers refuse a list of another length (mlir/tf2xla/api/v2/graph_to_tf_executor.cc). */
+void tare_validate_arg_shapes(struct tare_validator *validator, const struct tare_graph *function) {
+    const struct tare_attr *shapes = tare_graph_find_attr(function, "_input_shapes");
+    if (shapes && shapes->is_list && shapes->count && shapes->count != function->n_args)
+        tare_fault(validator, tare_graph_label(function), "_input_shapes has %zu shapes, the function %zu arguments",
+                   shapes->count, function->n_args);
+}
+
+/* The text and the rule are TensorFlow's (core/common_runtime/graph_constructor.cc); a value without content is an
+ * empty list there. */
+void tare_validate_output_shapes(struct tare_validator *validator, const struct tare_node *node) {
+    const struct tare_attr *shapes = tare_node_find_attr(node, "_output_shapes");
+    if (!node->def || !shapes || (!shapes->is_list && shapes->kind != TARE_ATTR_NONE)) return;
+    if (shapes->count < node->n_outputs)
+        tare_fault_at(validator, node,
+                      "has %zu outputs but the _output_shapes attribute specifies shapes for %zu outputs",
+                      node->n_outputs, shapes->count);
+}
+
+/* ---- variables ---- */
+
+static bool accesses_variable(const struct tare_node *node) {
+    return strcmp(node->op, "ReadVariableOp") == 0 || strcmp(node->op, "AssignVariableOp") == 0 ||
+           strcmp(node->op, "AssignAddVariableOp") == 0 || strcmp(node->op, "AssignSubVariableOp") == 0;
+}
+
+static void check_accesses(struct tare_validator *validator, const struct tare_bindings *bindings,
+                           const struct tare_graph *graph) {
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        const struct tare_node *node = graph->nodes[i];
+        const struct tare_variable *variable;
+        int dtype;
+        if (node->dead || !node->n_inputs || !accesses_variable(node)) continue;
+        variable = tare_bindings_variable(bindings, node->inputs[0], NULL);
+        dtype = tare_node_type(node, "dtype", TARE_DT_INVALID);
+        if (variable && dtype != TARE_DT_INVALID && tare_dtype_base(dtype) != tare_dtype_base(variable->dtype))
+            tare_fault_at(validator, node, "has dtype %s, the variable %s is %s", tare_dtype_name(dtype),
+                          variable->shared_name, tare_dtype_name(variable->dtype));
+    }
+}
+
+void tare_validate_accesses(struct tare_validator *validator) {
+    const struct tare_model *model = validator->model;
+    struct tare_bindings *bindings;
+    if (!model->n_variables) return;
+    if (tare_bindings_new(&bindings, model) != TARE_OK) { /* a graph that cannot be followed is reported elsewhere */
+        tare_error_clear();
+        return;
+    }
+    check_accesses(validator, bindings, model->main);
+    for (size_t i = 0; i < model->n_functions; i++)
+        check_accesses(validator, bindings, model->functions[i]);
+    tare_bindings_free(bindings);
+}
+
+/* Whether anything that a user of the model runs can read the variable. */
+static bool is_captured(const struct tare_model *model, const struct tare_variable *variable) {
+    for (size_t c = 0; c < model->n_concretes && variable->object_id >= 0; c++)
+        for (size_t b = 0; b < model->concretes[c].n_bound; b++)
+            if (model->concretes[c].bound[b] == variable->object_id) return true;
+    return false;
+}
+
+bool tare_validate_is_reachable(struct tare_validator *validator, const struct tare_variable *variable) {
+    if (!validator->served && !validator->out_of_memory &&
+        tare_model_served_nodes(&validator->served, &validator->lasting, validator->model) != TARE_OK) {
+        validator->out_of_memory = true;
+        validator->served = NULL;
+    }
+    if (!validator->served) return true;
+    return validator->served[variable->node->position] || is_captured(validator->model, variable);
+}
