@@ -37,7 +37,7 @@ awk -v x="${kept/null/999}" 'BEGIN { exit !(x > 100) }' || fail "with every laye
 "$tare" quantize "$model" "$work/all" --calibration "$work/c.calib" 2>"$work/log_all" || fail "quantize: $?"
 quantized() { sed -n 's/^\([0-9]*\) of .* quantizable ops quantized$/\1/p' "$1"; }
 [ $(($(quantized "$work/log_all") - $(quantized "$work/log"))) = 2 ] || fail "the recipe does not keep two layers: $(head -1 "$work/log") / $(head -1 "$work/log_all")"
-expect 2 "needs a method that quantizes" "$tare" compare "$model" "${data[@]}" --methods bfloat16 --sensitivity
+expect 2 "--sensitivity requires a quantizing method" "$tare" compare "$model" "${data[@]}" --methods bfloat16 --sensitivity
 
 # A terminal of 80 columns gets tables in parts, each with the models' names; a pipe gets them whole.
 if have_pty; then
@@ -110,8 +110,8 @@ diff "$work/auto.txt" "$work/auto2.txt" >/dev/null || fail "compare and quantize
 diff -r "$work/auto1" "$work/auto2" >/dev/null || fail "the recipe of --auto gives another model"
 "$tare" quantize "$model" "$work/auto3" --method weight_only --bits 4 --data "$samples" --auto --min-sqnr 25 --eval "$glyphs/eval.tfrecord.gz" \
     --quiet || fail "quantize --auto with a target: $?"
-expect 2 "looks at samples" "$tare" quantize "$model" "$work/x" --calibration "$work/c.calib" --auto
-expect 2 "makes a recipe of its own" "$tare" quantize "$model" "$work/x" --data "$samples" --auto --recipe "$work/auto.txt" --quiet
+expect 2 "--auto needs representative samples" "$tare" quantize "$model" "$work/x" --calibration "$work/c.calib" --auto
+expect 2 "--auto and --recipe are mutually exclusive" "$tare" quantize "$model" "$work/x" --data "$samples" --auto --recipe "$work/auto.txt" --quiet
 
 # A target: the recipe's layers reach it, also where quantize does it all; what cannot be reached names the best.
 "$tare" compare "$model" --calibration-data "$samples" "${data[@]}" --methods weight_only --bits 4 --min-sqnr 20 \
@@ -128,7 +128,7 @@ awk -v x="$db" 'BEGIN { exit !(x >= 20) }' || fail "the mix has $db dB (expected
 expect 1 "meets the target (best: " "$tare" compare "$model" "${data[@]}" --methods weight_only --max-size 1% --quiet
 expect 2 "give --eval FILE" "$tare" quantize "$model" "$work/x" --method weight_only --max-drop 1
 expect 2 "max-drop is 'x' (expected a number)" "$tare" compare "$model" "${data[@]}" --methods weight_only --max-drop x --quiet
-expect 2 "needs a method that quantizes" "$tare" compare "$model" "${data[@]}" --methods bfloat16 --max-drop 1
+expect 2 "a target requires a quantizing method" "$tare" compare "$model" "${data[@]}" --methods bfloat16 --max-drop 1
 
 # Accuracy passes: of 4-bit weights bias correction brings back some decibels; they need statistics per channel.
 sqnr() { "$tare" compare "$model" --calibration-data "$samples" "${data[@]}" --methods "weight_only$1" --bits 4 --json | grep '"sqnr_db"' | tail -1 | grep -o '[0-9.]*'; }
@@ -192,7 +192,7 @@ expect 1 "does not support weight-only" "$tare" compare "$model" "${data[@]}" --
 
 expect 2 "static needs representative samples" "$tare" compare "$model" "${data[@]}"
 expect 2 "did you mean 'weight_only'" "$tare" compare "$model" "${data[@]}" --methods weightonly
-expect 2 "not both" "$tare" compare "$model" "${data[@]}" --calibration x --calibration-data y
-expect 2 "must end in .html, .json or .csv" "$tare" compare "$model" "${data[@]}" --report r.txt
+expect 2 "--calibration and --calibration-data are mutually exclusive" "$tare" compare "$model" "${data[@]}" --calibration x --calibration-data y
+expect 2 "unknown format (expected .html, .json or .csv)" "$tare" compare "$model" "${data[@]}" --report r.txt
 expect 1 "missing.calib" "$tare" compare "$model" "${data[@]}" --calibration "$work/missing.calib"
 finish
