@@ -4,32 +4,14 @@
 #include "calib/file.h"
 #include "calib/fingerprint.h"
 #include "workflow/calibrate.h"
+#include "workflow/dataset_path.h"
+#include "workflow/integer_outputs.h"
 #include "workflow/quantize.h"
 #include "quant/fake_quant.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Expands "${NAME}" in a path of the options, whose text is usually single-quoted in the shell. */
-static tare_status expand(struct tare_strbuf *out, const char *path) {
-    while (*path) {
-        const char *end = path[0] == '$' && path[1] == '{' ? strchr(path, '}') : NULL;
-        const char *value;
-        char name[128];
-        if (!end || (size_t)(end - path) >= sizeof name) {
-            tare_strbuf_printf(out, "%c", *path++);
-            continue;
-        }
-        snprintf(name, sizeof name, "%.*s", (int)(end - path - 2), path + 2);
-        value = getenv(name);
-        if (!value)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "tfrecord_file_path: environment variable not set: %s", name);
-        tare_strbuf_puts(out, value);
-        path = end + 1;
-    }
-    return TARE_OK;
-}
 
 /* Options for the calibration of a data set. */
 struct counting {
@@ -47,7 +29,7 @@ static tare_status count_dataset(struct tare_calibration **out, const struct cou
                                               .channels = counting->channels,
                                               .interrupted = counting->interrupted };
     const char *text;
-    tare_status status = expand(&path, dataset->path);
+    tare_status status = tare_workflow_dataset_path(&path, dataset->path);
     text = tare_strbuf_text(&path);
     options.data = &text;
     if (status == TARE_OK)
@@ -127,6 +109,20 @@ static void step(const struct tare_convert_options *options) {
     if (options->step) options->step(options->step_arg);
 }
 
+/* Where functions were split automatically and there are samples, the model must return the same integers as before. */
+static tare_status place(struct tare_converted *out, struct tare_arena *arena, struct tare_model *model,
+                         const struct tare_converter_options *converter) {
+    const bool checks = converter->automatic && converter->has_quantization && converter->quantization.n_datasets;
+    struct tare_integer_outputs integers = { 0 };
+    tare_status status;
+    if (checks) TARE_CHECK(tare_integer_outputs_record(&integers, model, &converter->quantization));
+    TARE_CHECK(tare_pipeline_place(&out->conversion, arena, model, converter));
+    if (checks) status = tare_integer_outputs_check(&integers, model, &converter->quantization, &out->conversion.split);
+done:
+    tare_integer_outputs_free(&integers);
+    return status;
+}
+
 tare_status tare_workflow_convert_run(struct tare_converted *out, struct tare_arena *arena, struct tare_model *model,
                                       const struct tare_convert_options *options) {
     const struct tare_converter_options *converter = options->converter;
@@ -143,7 +139,7 @@ tare_status tare_workflow_convert_run(struct tare_converted *out, struct tare_ar
         step(options);
     }
     step(options);
-    status = tare_pipeline_place(&out->conversion, arena, model, converter);
+    status = place(out, arena, model, converter);
     if (status == TARE_OK) {
         if (!converter->automatic) out->conversion.before = before; /* otherwise the functions are up to date */
         step(options);
