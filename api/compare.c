@@ -36,6 +36,7 @@ static tare_status run(struct tare_strbuf *text, const struct tare_compare_reque
     tare_status status;
     TARE_CHECK(tare_workflow_compare_open(&comparing, how, task));
     TARE_CHECK(tare_workflow_compare_run(&comparing));
+    TARE_CHECK(tare_workflow_compare_failure(&comparing));
     status = tare_comparison_json(text, &comparing.result);
 done:
     tare_workflow_compare_close(&comparing);

@@ -17,7 +17,7 @@ struct compare_options {
     struct tare_option_list data, calibration_data;
     struct tare_data_options records;
     int worst;
-    bool explain, json, quiet, dry_run;
+    bool explain, json, quiet, dry_run, wide;
     struct tare_option_list plugins;
 };
 
@@ -74,6 +74,10 @@ static const struct tare_option rows[] = {
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct compare_options, quiet),
       .help = "suppress progress on standard error" },
+    { .name = "wide",
+      .kind = TARE_OPTION_FLAG,
+      .offset = offsetof(struct compare_options, wide),
+      .help = "print all figures of all outputs (default: measure, size and time of the first output, in 80 columns)" },
     TARE_PLUGIN_OPTION(struct compare_options),
     { 0 },
 };
@@ -132,10 +136,12 @@ static tare_status write_report(const struct tare_comparison *result, const char
 
 static void print_tables(struct tare_strbuf *text, const struct tare_compare_job *c, bool explain) {
     tare_comparison_table(text, &c->result);
-    if (c->options->automatic) tare_workflow_autotune_table(text, &c->automatic);
-    if (!explain) return;
-    tare_strbuf_printf(text, "\nlayers of %s\n", tare_workflow_compare_first_quantizing(c)->name);
-    tare_explanations_table(text, &c->result.explanations, c->result.text_width);
+    if (c->options->automatic && c->failure == TARE_OK) tare_workflow_autotune_table(text, &c->automatic);
+    if (explain) {
+        tare_strbuf_printf(text, "\nlayers of %s\n", tare_workflow_compare_first_quantizing(c)->name);
+        tare_explanations_table(text, &c->result.explanations, c->result.text_width);
+    }
+    tare_comparison_verdict(text, &c->result);
 }
 
 static tare_status print_result(const struct tare_compare_job *c, const struct compare_options *options) {
@@ -203,10 +209,12 @@ static tare_status run(int argc, char *const *argv) {
     }
     TARE_CHECK(tare_workflow_compare_run(&c));
     c.result.text_width = tare_command_width(stdout);
-    TARE_CHECK(write_recipe(&c, &options)); /* first, because the report contains its hash */
+    c.result.wide = options.wide;
+    if (c.failure == TARE_OK) TARE_CHECK(write_recipe(&c, &options)); /* first, because the report contains its hash */
     TARE_CHECK(print_result(&c, &options));
     if (options.report) TARE_CHECK(write_report(&c.result, options.report));
-    if (c.result.target) status = tare_workflow_mixed_precision_check(&c.targeting);
+    if (c.result.target) TARE_CHECK(tare_workflow_mixed_precision_check(&c.targeting));
+    status = tare_workflow_compare_failure(&c);
 done:
     tare_workflow_compare_close(&c);
     tare_data_options_close(&options.records);

@@ -1,5 +1,6 @@
 /* Area under the ROC curve of a two-class score: the probability that a random positive scores above a random negative,
- * with ties counted half (the Mann-Whitney statistic). */
+ * with ties counted half (the Mann-Whitney statistic), its confidence interval and the paired test of two models by
+ * DeLong, DeLong and Clarke-Pearson (Biometrics 44, 1988). */
 #ifndef TARE_EVAL_AUC_H
 #define TARE_EVAL_AUC_H
 
@@ -8,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Initialise with zeros. Stores every score: 16 bytes per example. */
+/* Initialise with zeros. Stores every score, in the order of adding: 16 bytes per example. */
 struct tare_auc {
     struct tare_scored {
         double score;
@@ -19,8 +20,12 @@ struct tare_auc {
 
 /* Scores that are NaN rank below all others. */
 tare_status tare_auc_add(struct tare_auc *auc, double score, bool positive) TARE_WARN_UNUSED;
-/* 0 … 1; NaN when one of the classes has no example. Sorts the stored scores. */
-double tare_auc_value(struct tare_auc *auc);
+/* 0 … 1; NaN when one of the classes has no example or memory is short. */
+double tare_auc_value(const struct tare_auc *auc);
+/* 95 % confidence interval, clipped to 0 … 1; NaN like the value, and with fewer than two examples of a class. */
+void tare_auc_interval(double *low, double *high, const struct tare_auc *auc);
+/* Two-sided p of two models scored on the same examples in the same order; NaN when they differ in examples. */
+double tare_auc_paired_p(const struct tare_auc *a, const struct tare_auc *b);
 void tare_auc_reset(struct tare_auc *auc);
 
 #endif

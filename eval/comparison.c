@@ -22,6 +22,22 @@ void tare_comparison_free(struct tare_comparison *comparison) {
     memset(comparison, 0, sizeof *comparison);
 }
 
+tare_status tare_comparison_skip(struct tare_comparison *c, const char *method, const char *algorithm,
+                                 const char *granularity, const char *reason) {
+    struct tare_comparison_skipped *grown = tare_arena_extend(&c->arena, c->skipped, c->n_skipped, 1, sizeof *grown);
+    if (!grown) return TARE_NO_MEMORY;
+    c->skipped = grown;
+    grown[c->n_skipped] = (struct tare_comparison_skipped){
+        .method = tare_arena_strdup(&c->arena, method),
+        .algorithm = algorithm ? tare_arena_strdup(&c->arena, algorithm) : NULL,
+        .granularity = granularity ? tare_arena_strdup(&c->arena, granularity) : NULL,
+        .reason = tare_arena_strdup(&c->arena, reason),
+    };
+    if (!grown[c->n_skipped].method || !grown[c->n_skipped].reason) return TARE_NO_MEMORY;
+    c->n_skipped++;
+    return TARE_OK;
+}
+
 /* ---- sizes ---- */
 
 static int64_t constant_bytes(const struct tare_graph *graph) {
@@ -97,18 +113,37 @@ static tare_status read_labels(int64_t **out, const struct tare_comparison_pass 
     return TARE_OK;
 }
 
+/* The expected value of an output: by --target for the first, or by a label that is the output's key. */
+static tare_status find_expected(const struct tare_tensor **out, const struct tare_comparison_pass *pass,
+                                 const struct tare_sample *sample, const struct tare_tensor *value, size_t output) {
+    const char *target = output == 0 ? pass->comparison->target_key : NULL;
+    *out = (int)output == pass->expected_output ? tare_sample_find(sample, pass->label) : NULL;
+    if (!target) return TARE_OK;
+    *out = tare_sample_find(sample, target);
+    if (!*out) return TARE_FAIL(TARE_NOT_FOUND, "the record has no '%s' (--target)", target);
+    if ((*out)->dtype == TARE_DT_STRING)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "target '%s' is not numeric (--target)", target);
+    if ((*out)->elements != value->elements)
+        return TARE_FAIL(TARE_SHAPE, "target '%s' has %lld elements (expected %lld, as output %s)", target,
+                         (long long)(*out)->elements, (long long)value->elements,
+                         pass->comparison->output_keys[output]);
+    return TARE_OK;
+}
+
 static tare_status measure(struct tare_comparison_pass *pass, const struct tare_sample *sample,
                            const struct tare_tensor *outputs, int64_t examples, const int64_t *labels) {
     struct tare_comparison *c = pass->comparison;
     const struct tare_tensor *references = tare_reference_store_get(&c->references, pass->record);
     if (!references) return TARE_FAIL(TARE_INTERNAL, "more records than the first model saw");
     for (size_t i = 0; i < c->n_outputs; i++) {
+        const struct tare_tensor *expected;
+        TARE_TRY(find_expected(&expected, pass, sample, &outputs[i], i));
         const struct tare_measured measured = {
             .value = &outputs[i],
             .reference = pass->is_reference ? NULL : &references[i],
             .rows = examples,
             .labels = labels,
-            .expected = (int)i == pass->expected_output ? tare_sample_find(sample, pass->label) : NULL,
+            .expected = expected,
             .record = pass->record,
         };
         TARE_TRY(tare_metrics_add(&pass->outputs[i], &measured));
@@ -202,6 +237,8 @@ tare_status tare_comparison_add(struct tare_comparison_row **out, struct tare_co
     tare_sessions_free(sessions, threads);
     if (status != TARE_OK) tare_comparison_pass_end(&pass);
     TARE_TRY(status);
+    for (size_t i = 0; i < comparison->n_outputs; i++)
+        tare_metrics_finish(&row->outputs[i], comparison->n_rows ? &comparison->rows[0].outputs[i] : NULL);
     row->size_bytes = tare_model_weight_bytes(model);
     tare_key_finish(row->answers, &pass.answers);
     comparison->records = pass.record;

@@ -16,6 +16,8 @@ struct tare_comparison_row {
     const char *method;             /* "float", "static" */
     const char *algorithm;          /* "min_max"; NULL: no ranges are calibrated */
     const char *granularity;        /* "per_channel"; NULL: nothing is quantized */
+    bool named_granularity;         /* `method` includes the granularity: weight_only:block=32 */
+    int weight_bits;                /* 8 or 4; 0: nothing is quantized */
     struct tare_metrics *outputs;   /* one per output of the signature, in its order */
     int64_t size_bytes;             /* of constants and variables */
     int64_t quantized, quantizable; /* ops */
@@ -47,6 +49,11 @@ struct tare_comparison {
     size_t n_outputs;
     struct tare_comparison_row *rows;
     size_t n_rows, capacity;
+    struct tare_comparison_skipped { /* a combination that was not measured */
+        const char *method, *algorithm, *granularity;
+        const char *reason;
+    } * skipped;
+    size_t n_skipped;
     int64_t records, calibrations;
     struct tare_reference_store references; /* outputs of the float model */
     struct tare_manifest_row {              /* provenance of the figures, for the page and JSON */
@@ -57,18 +64,25 @@ struct tare_comparison {
     const struct tare_calibration *calibration; /* its tensors are shown in the page; NULL: none */
     const struct tare_target_result *target;    /* shown by the reports; NULL: no target */
     const struct tare_sensitivity *sensitivity; /* shown by the reports; NULL: not measured */
-    int chip;                                   /* index into tare_tpu_chips */
-    int64_t chip_batch;                         /* batch size on the chip; 0: 1 */
-    struct tare_comparison_op *slowest;         /* of the first quantizing method, the slowest first */
+    const char *target_key;             /* records' key of the expected values of the first output; NULL: none */
+    int metric;                         /* measure requested: 1 + enum tare_measure_kind; 0: inferred */
+    int chip;                           /* index into tare_tpu_chips */
+    int64_t chip_batch;                 /* batch size on the chip; 0: 1 */
+    struct tare_comparison_op *slowest; /* of the first quantizing method, the slowest first */
     size_t n_slowest;
     const char *slowest_of;         /* its name */
     double slowest_total;           /* seconds of the whole model per batch */
     int threads;                    /* workers with one session each, for models without state; 0: 1 */
+    bool wide;                      /* text: all figures of all outputs */
     size_t text_width;              /* characters per line that tables should fit into; 0: unlimited */
     struct tare_progress *progress; /* advanced per record and model; NULL: none */
 };
 
 void tare_comparison_free(struct tare_comparison *comparison);
+/* Adds a combination that is not measured, with the reason. Strings are copied; algorithm and granularity may be NULL.
+ */
+tare_status tare_comparison_skip(struct tare_comparison *comparison, const char *method, const char *algorithm,
+                                 const char *granularity, const char *reason) TARE_WARN_UNUSED;
 /* Runs a model over the records and adds its row; the first model is the reference of all later ones. `label` is the
  * key of the class index, one number per row (records without it are unlabelled), or the key of an output: the records'
  * tensor of that name is then its expected value. */
@@ -90,25 +104,28 @@ tare_status tare_comparison_pass_begin(struct tare_comparison_pass *out, struct 
                                        const struct tare_signature *signature, const char *label) TARE_WARN_UNUSED;
 tare_status tare_comparison_pass_record(struct tare_comparison_pass *pass, const struct tare_sample *sample,
                                         const struct tare_tensor *outputs) TARE_WARN_UNUSED;
-/* Ends what the figures hold (not for a pass whose outputs a row has taken). */
+/* Frees the figures (not those of a pass whose outputs a row has taken). */
 void tare_comparison_pass_end(struct tare_comparison_pass *pass);
-/* The labelled rows say, at 95 %, that the model is not as good or bad as the reference (eval/significance.h). */
-bool tare_comparison_distinguishable(const struct tare_metrics *metrics);
 /* Bytes of the model's constants and variables. */
 int64_t tare_model_weight_bytes(const struct tare_model *model);
 
-/* Fills the row's figures of the TPU, and with `slowest` the comparison's list. Gives the model's inputs the shapes of
- * the batch and inlines its calls: nothing may run it afterwards. */
+/* Sets the row's TPU estimates and, with `slowest`, the comparison's list of slowest ops. Sets the shapes of the
+ * model's inputs to those of the batch and inlines its calls: the model must not run afterwards. */
 void tare_comparison_estimate(struct tare_comparison_row *row, struct tare_comparison *comparison,
                               struct tare_model *model, const struct tare_signature *signature, bool slowest);
-/* Index of a chip's name in tpu/chips.h, -1 for none; the name of the comparison's. */
+/* Index of a chip's name in tpu/chips.h, -1: unknown; the name of the comparison's chip. */
 int tare_comparison_find_chip(const char *name);
 const char *tare_comparison_chip_name(const struct tare_comparison *comparison);
 
-/* Reports: an aligned table, JSON, CSV, and one HTML page without references to the outside. */
+/* Reports: aligned tables that end with the recommendation, JSON, CSV, and one HTML page without external references.
+ */
 struct tare_strbuf;
 void tare_comparison_table(struct tare_strbuf *out, const struct tare_comparison *comparison);
+/* The recommendation, after an empty line; the last part of the text. */
+void tare_comparison_verdict(struct tare_strbuf *out, const struct tare_comparison *comparison);
 tare_status tare_comparison_json(struct tare_strbuf *out, const struct tare_comparison *comparison);
+/* Appends the name of a row: "static mse per_tensor". */
+void tare_comparison_put_name(struct tare_strbuf *out, const struct tare_comparison_row *row);
 void tare_comparison_csv(struct tare_strbuf *out, const struct tare_comparison *comparison);
 void tare_comparison_html(struct tare_strbuf *out, const struct tare_comparison *comparison);
 

@@ -93,6 +93,10 @@ static tare_status look_at_input(struct tare_explanation *e, struct tare_strbuf 
     struct tare_bins bins;
     tare_status status;
     e->input = o->input;
+    if (tensor) {
+        e->input_node = o->input_node;
+        e->input_output = o->input_output;
+    }
     if (!tensor || o->input.scale <= 0) return TARE_OK;
     if (tare_bins_make(&bins, &tensor->statistics) != TARE_OK) {
         tare_error_clear();

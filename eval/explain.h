@@ -27,8 +27,10 @@ struct tare_explanation {
     double rounding_mse, clipping_mse; /* mean squared error of the activation per value */
     double clipped;                    /* share of values clipped */
     double input_sqnr_db;
-    int unused_codes;   /* grid integers that no value rounds to */
-    const char *remedy; /* NULL: no remedy found */
+    int unused_codes;       /* grid integers that no value rounds to */
+    const char *remedy;     /* NULL: no remedy found */
+    const char *input_node; /* the observed activation: a node of `function`; NULL: none */
+    int input_output;
 };
 
 struct tare_explanation_list {

@@ -1,5 +1,6 @@
 /* Accuracy metrics of outputs, added record by record. */
 #include "eval/metrics.h"
+#include "base/alloc.h"
 
 #include <math.h>
 #include <string.h>
@@ -60,6 +61,26 @@ static int64_t label_rank(const struct row *row, int64_t label) {
     return row->count > 1 && label < row->count ? rank_of(row, label) : -1;
 }
 
+/* One score of a row labelled 0 or 1, at both thresholds. */
+static void count_binary(struct tare_binary_counts *c, double threshold, double score, double reference,
+                         bool positive) {
+    const bool predicted = score >= threshold, before = reference >= threshold;
+    c->count++;
+    c->correct += predicted == positive;
+    c->gained += predicted == positive && before != positive;
+    c->lost += predicted != positive && before == positive;
+    c->true_positives += predicted && positive;
+    c->false_positives += predicted && !positive;
+    c->false_negatives += !predicted && positive;
+}
+
+static void add_binary(struct tare_metrics *m, const struct row *value, const struct row *reference, bool positive) {
+    const double score = element(value, 0), before = reference ? element(reference, 0) : score;
+    count_binary(&m->at_half, 0.5, score, before, positive);
+    count_binary(&m->at_zero, 0, score, before, positive);
+    m->outside_unit |= score < 0 || score > 1;
+}
+
 static tare_status add_label(struct tare_metrics *m, const struct row *value, const struct row *reference,
                              int64_t label) {
     int64_t rank;
@@ -67,6 +88,7 @@ static tare_status add_label(struct tare_metrics *m, const struct row *value, co
     if (label <= 1 && value->count <= 2 && !is_class_number(value))
         TARE_TRY(tare_auc_add(&m->auc, value->count == 2 ? element(value, 1) - element(value, 0) : element(value, 0),
                               label == 1));
+    if (label <= 1 && value->count == 1 && !is_class_number(value)) add_binary(m, value, reference, label == 1);
     if ((rank = label_rank(value, label)) < 0) return TARE_OK;
     m->labelled++;
     m->top1 += rank == 0;
@@ -106,15 +128,64 @@ static void add_difference(struct tare_metrics *m, const struct tare_tensor *val
     }
 }
 
-static void add_expected(struct tare_metrics *m, const struct tare_tensor *value, const struct tare_tensor *expected) {
-    if (!expected || expected->dtype == TARE_DT_STRING || expected->elements != value->elements) return;
-    for (int64_t i = 0; i < value->elements; i++) {
-        double d = tare_tensor_get_f64(value, i) - tare_tensor_get_f64(expected, i);
+/* Elements first … first+count-1 of one row; *absolute, *squared: means over the finite ones, NaN without any. */
+static void add_expected_row(struct tare_metrics *m, const struct tare_measured *in, int64_t first, int64_t count,
+                             double *absolute, double *squared) {
+    int64_t finite = 0;
+    double sum = 0, squares = 0;
+    for (int64_t i = first; i < first + count; i++) {
+        const double expected = tare_tensor_get_f64(in->expected, i), d = tare_tensor_get_f64(in->value, i) - expected;
         if (!isfinite(d)) continue;
-        m->expected_elements++;
-        m->expected_error += fabs(d);
-        m->expected_squared_error += d * d;
+        finite++;
+        sum += fabs(d);
+        squares += d * d;
+        m->expected_sum += expected;
+        m->expected_squares += expected * expected;
     }
+    m->expected_elements += finite;
+    m->expected_error += sum;
+    m->expected_squared_error += squares;
+    *absolute = finite ? sum / (double)finite : NAN;
+    *squared = finite ? squares / (double)finite : NAN;
+}
+
+static tare_status grow_errors(struct tare_example_errors *errors) {
+    const size_t capacity = errors->capacity ? 2 * errors->capacity : 64;
+    double *absolute, *squared;
+    if (errors->count < errors->capacity) return TARE_OK;
+    if (!(absolute = tare_realloc(errors->absolute, capacity, sizeof *absolute))) return TARE_NO_MEMORY;
+    errors->absolute = absolute;
+    if (!(squared = tare_realloc(errors->squared, capacity, sizeof *squared))) return TARE_NO_MEMORY;
+    errors->squared = squared;
+    errors->capacity = capacity;
+    return TARE_OK;
+}
+
+/* Rows without a finite element are left out of the per-row errors. */
+static tare_status add_expected(struct tare_metrics *m, const struct tare_measured *in) {
+    const int64_t rows = in->rows > 0 && in->value->elements % in->rows == 0 ? in->rows : 1;
+    const int64_t width = in->value->elements / rows;
+    if (!in->expected || in->expected->dtype == TARE_DT_STRING || in->expected->elements != in->value->elements)
+        return TARE_OK;
+    for (int64_t r = 0; r < rows; r++) {
+        double absolute, squared;
+        add_expected_row(m, in, r * width, width, &absolute, &squared);
+        if (isnan(absolute)) continue;
+        TARE_TRY(grow_errors(&m->errors));
+        m->errors.absolute[m->errors.count] = absolute;
+        m->errors.squared[m->errors.count++] = squared;
+    }
+    return TARE_OK;
+}
+
+/* Whether a row has at most one dimension of several elements: the classes. Axis 0 is that of the rows, if it has as
+ * many. */
+static bool has_class_rows(const struct tare_measured *in) {
+    const struct tare_shape *shape = &in->value->shape;
+    int several = 0;
+    for (int d = shape->rank > 0 && shape->dims[0] == in->rows; d < shape->rank; d++)
+        several += shape->dims[d] > 1;
+    return several <= 1;
 }
 
 static tare_status add_rows(struct tare_metrics *m, const struct tare_measured *in) {
@@ -122,7 +193,7 @@ static tare_status add_rows(struct tare_metrics *m, const struct tare_measured *
     const struct tare_tensor *against = in->reference ? in->reference : in->value;
     for (int64_t r = 0; r < in->rows && width; r++) {
         const struct row value = { in->value, r * width, width }, reference = { against, r * width, width };
-        add_agreement(m, &value, &reference);
+        if (has_class_rows(in)) add_agreement(m, &value, &reference);
         if (in->labels) TARE_TRY(add_label(m, &value, in->reference ? &reference : NULL, in->labels[r]));
     }
     return TARE_OK;
@@ -148,13 +219,42 @@ tare_status tare_metrics_add(struct tare_metrics *m, const struct tare_measured 
     if (!is_real(in->value)) return TARE_OK;
     TARE_TRY(add_rows(m, in));
     add_difference(m, in->value, against, in->record);
-    add_expected(m, in->value, in->expected);
-    return TARE_OK;
+    return add_expected(m, in);
 }
 
 void tare_metrics_reset(struct tare_metrics *m) {
     tare_auc_reset(&m->auc);
+    tare_free(m->errors.absolute);
+    tare_free(m->errors.squared);
     memset(m, 0, sizeof *m);
+}
+
+static const struct tare_binary_counts *binary_of(const struct tare_metrics *m, bool logits) {
+    return logits ? &m->at_zero : &m->at_half;
+}
+
+void tare_metrics_finish(struct tare_metrics *m, const struct tare_metrics *reference) {
+    const struct tare_binary_counts *counts;
+    if (m->labelled || !m->at_half.count) return;
+    if (reference) m->outside_unit = reference->outside_unit;
+    counts = binary_of(m, m->outside_unit);
+    m->binary = true;
+    m->labelled = counts->count;
+    m->top1 = counts->correct;
+    m->gained = counts->gained;
+    m->lost = counts->lost;
+}
+
+double tare_metrics_f1(const struct tare_metrics *m) {
+    const struct tare_binary_counts *c = binary_of(m, m->outside_unit);
+    const double whole = (double)(2 * c->true_positives + c->false_positives + c->false_negatives);
+    return m->binary && whole > 0 ? 2 * (double)c->true_positives / whole : NAN;
+}
+
+double tare_metrics_r2(const struct tare_metrics *m) {
+    const double n = (double)m->expected_elements;
+    const double spread = m->expected_squares - m->expected_sum * m->expected_sum / (n > 0 ? n : 1);
+    return n > 0 && spread > 1e-12 * m->expected_squares ? 1 - m->expected_squared_error / spread : NAN;
 }
 
 double tare_metrics_share(int64_t part, int64_t whole) {

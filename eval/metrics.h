@@ -20,10 +20,20 @@ struct tare_metrics {
     double absolute_error, absolute_reference; /* sums of |difference| and |reference| */
     int64_t elements;                          /* elements that are finite in both: the sums are over these */
     double max_abs_error;
-    int64_t max_abs_record;    /* number of its record */
-    int64_t not_finite;        /* elements that are NaN or infinite here but not in the reference */
-    struct tare_auc auc;       /* rows labelled 0 or 1 of an output with one or two elements per row */
-    int64_t expected_elements; /* elements with an expected value */
+    int64_t max_abs_record;                /* number of its record */
+    int64_t not_finite;                    /* elements that are NaN or infinite here but not in the reference */
+    struct tare_auc auc;                   /* rows labelled 0 or 1 of an output with one or two elements per row */
+    int64_t expected_elements;             /* elements with an expected value */
+    double expected_sum, expected_squares; /* sums of the expected values and of their squares */
+    struct tare_example_errors {           /* per row: means of |value - expected| and of its square */
+        double *absolute, *squared;
+        size_t count, capacity;
+    } errors;
+    bool binary; /* one real score per row, labels 0 and 1: top1 counts scores on the label's side of the threshold */
+    struct tare_binary_counts {
+        int64_t count, correct, gained, lost, true_positives, false_positives, false_negatives;
+    } at_half, at_zero;                            /* thresholds of probabilities and of logits */
+    bool outside_unit;                             /* a score is below 0 or above 1: the scores are logits */
     double expected_error, expected_squared_error; /* sums of |value - expected| and its square */
 };
 
@@ -37,14 +47,22 @@ struct tare_measured {
     int64_t record;                      /* number of the record in the data, for max_abs_record */
 };
 
-/* Adds one record. The class that a row predicts is the index of its largest element (the first on a tie), or the
- * element itself of an integer output with one element per row; a real output with one element per row predicts none.
- * Strings are compared as a whole. An output of another size than the reference's counts as rows that do not agree. */
+/* Adds one record. A row predicts a class when it has one dimension of classes (others may be 1): the index of its
+ * largest element, the first on a tie; an integer output with one element per row is the class itself. A single real
+ * score, and a row with more dimensions, such as an image, predict none. Strings are compared as a whole. An output of
+ * another size than the reference's counts as rows that do not agree. */
 tare_status tare_metrics_add(struct tare_metrics *metrics, const struct tare_measured *measured) TARE_WARN_UNUSED;
 void tare_metrics_reset(struct tare_metrics *metrics);
+/* After the last record: chooses the threshold of a single score, 0.5 for probabilities and 0 for logits, by the
+ * reference's scores (NULL: these metrics are the reference's), and sets labelled, top1, gained and lost by it. */
+void tare_metrics_finish(struct tare_metrics *metrics, const struct tare_metrics *reference);
 
 /* part / whole; 0 of an empty whole. */
 double tare_metrics_share(int64_t part, int64_t whole);
+/* F1 of the positive class of a single score after tare_metrics_finish; NaN otherwise. */
+double tare_metrics_f1(const struct tare_metrics *metrics);
+/* Coefficient of determination against the expected values; NaN without them or when they are constant. */
+double tare_metrics_r2(const struct tare_metrics *metrics);
 /* 10 log10(signal / noise); +infinity without noise. */
 double tare_metrics_sqnr_db(const struct tare_metrics *metrics);
 /* Cosine of reference and value over all elements; 1 when both are zero. */

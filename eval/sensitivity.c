@@ -200,7 +200,10 @@ static tare_status measure_parts(struct probes *probes, bool *suited) {
     *suited = !report.unsuited;
     for (size_t i = 0; i < probes->count; i++) {
         struct probe *probe = &probes->items[i];
-        if (status == TARE_OK && *suited && probe->figures) *probe->figures = figures_of(&probe->pass.outputs[0]);
+        if (status == TARE_OK && *suited && probe->figures) {
+            tare_metrics_finish(&probe->pass.outputs[0], &m->comparison.rows[0].outputs[0]);
+            *probe->figures = figures_of(&probe->pass.outputs[0]);
+        }
         if (probe->pass.comparison) tare_comparison_pass_end(&probe->pass);
     }
     m->out->run_nodes += report.nodes;

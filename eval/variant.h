@@ -1,5 +1,9 @@
-/* What a comparison measures: each method with each range algorithm and each granularity of the weights, as far as they
- * make a difference. */
+/* The models of a comparison: every combination of methods, calibration algorithms and weight granularities.
+ *
+ * A method is written METHOD[:SETTING=VALUE]…[+ADDITION]…: "static", "weight_only:bits=4:block=32+gptq",
+ * "static:activation_bits=16+bfloat16". Settings are bits (8, 4), block (32, 64, 128, 256), granularity,
+ * activation_bits (8, 16) and op_set (xla, uniform_quantized, tf); they take precedence over the options that apply to
+ * all methods. Additions are bfloat16 and the accuracy passes. */
 #ifndef TARE_EVAL_VARIANT_H
 #define TARE_EVAL_VARIANT_H
 
@@ -8,9 +12,11 @@
 #include "quant/rewrite.h"
 
 struct tare_variant {
-    const char *name; /* printed from what follows: "float", "static+bias_correction+bfloat16"; or "auto" */
+    const char *name; /* printed from the fields below: "float", "weight_only:bits=4:block=32+gptq"; or "auto" */
     struct tare_quant_options options; /* setting.method NULL: not quantized */
     bool bfloat16;
+    bool sets_bits, sets_granularity, sets_activation_bits, sets_op_set; /* by settings of the method */
+    const char *refused; /* why the combination is not applicable; NULL: it is */
 };
 
 struct tare_variant_list {
@@ -18,24 +24,31 @@ struct tare_variant_list {
     size_t count;
 };
 
-/* Every combination of the names in three lists with commas between. Float comes first, asked for or not: the others
- * are measured against it. Weights get `bits` bits; methods that know no blocks are left out of per_block:N. TARE_USAGE
- * names what is not known, and the nearest or all known names. */
+/* Parses three comma-separated lists and makes every combination. Float is always first: the others are measured
+ * against it. `bits`: of weights, for methods that do not set them. A combination that does not exist, such as static
+ * with per_block:32, is listed with `refused` set. TARE_USAGE names an unknown word and the nearest known one. */
 tare_status tare_variants_parse(struct tare_variant_list *out, struct tare_arena *arena, const char *methods,
                                 const char *algorithms, const char *granularities, int bits) TARE_WARN_UNUSED;
-/* The algorithm and the weights' granularity as text in the arena, "percentile:p=99.9", "per_block:32"; NULL where the
- * variant has no ranges, or does not quantize. */
+/* Sets `refused` when the settings of the variant exclude each other, such as weight_only in the op set tf. Call after
+ * the options for all methods were applied. Strings are in the arena. */
+tare_status tare_variant_check(struct tare_variant *variant, struct tare_arena *arena) TARE_WARN_UNUSED;
+/* The variant needs a calibration, for activation ranges or for an accuracy pass. */
+bool tare_variant_calibrates(const struct tare_variant *variant);
+
+/* The following three ignore refused variants. */
+/* A variant needs a calibration. */
+/* The algorithm and the granularity of the weights as text in the arena, "percentile:p=99.9", "per_block:32"; NULL when
+ * the variant needs no ranges, or does not quantize. */
 const char *tare_variant_algorithm(struct tare_arena *arena, const struct tare_variant *variant);
 const char *tare_variant_granularity(struct tare_arena *arena, const struct tare_variant *variant);
-/* Some variant needs a calibration, for ranges or for an accuracy pass. */
 bool tare_variants_calibrate(const struct tare_variant_list *list);
-/* Some accuracy pass among them asks for statistics per channel. */
+/* An accuracy pass needs statistics per channel. */
 bool tare_variants_need_channels(const struct tare_variant_list *list);
-/* Some accuracy pass asks for Hessians. */
+/* An accuracy pass needs Hessians. */
 bool tare_variants_need_hessians(const struct tare_variant_list *list);
 
-/* Turns a prepared model into the variant: quantized and, if asked for, computed in bfloat16 wherever that can be. The
- * calibration may be NULL for variants without algorithm. */
+/* Turns a prepared model into the variant: quantized and, if requested, computed in bfloat16 where possible.
+ * `calibration` may be NULL for variants that need none. */
 tare_status tare_variant_apply(struct tare_quant_report *report, struct tare_arena *arena, struct tare_model *model,
                                const struct tare_variant *variant,
                                struct tare_calibration *calibration) TARE_WARN_UNUSED;

@@ -55,6 +55,7 @@ extern const struct tare_quant_method *const tare_quant_methods[];
 
 /* Which ops the quantized graph is made of. */
 enum tare_quant_op_set { TARE_OP_SET_XLA, TARE_OP_SET_UNIFORM_QUANTIZED, TARE_OP_SET_TF };
+extern const char *const tare_quant_op_set_names[]; /* by value; ends with NULL */
 /* The method's form in an op set; NULL when it has none. */
 const struct tare_quant_method *tare_quant_method_in(const struct tare_quant_method *method,
                                                      enum tare_quant_op_set op_set);

@@ -10,6 +10,8 @@ const struct tare_quant_method *const tare_quant_methods[] = {
     NULL,
 };
 
+const char *const tare_quant_op_set_names[] = { "xla", "uniform_quantized", "tf", NULL };
+
 const struct tare_quant_method *tare_quant_method_in(const struct tare_quant_method *method,
                                                      enum tare_quant_op_set op_set) {
     const bool tf = op_set == TARE_OP_SET_TF;

@@ -1,7 +1,8 @@
-/* Compares the float model with each variant on the same records. The calibration is computed once for all variants;
- * each variant loads the model anew, quantizes it and runs it. */
+/* Runs a comparison: calibrates once if a variant needs it, measures float and every variant over the same records,
+ * then the optional layer sensitivity or target search, and records the provenance of the figures. A variant that fails
+ * becomes a row with its error; the finished rows are kept. */
+#include "workflow/compare_internal.h"
 #include "workflow/evaluation_data.h"
-#include "workflow/compare.h"
 #include "base/clock.h"
 #include "base/progress.h"
 #include "base/strbuf.h"
@@ -16,49 +17,14 @@
 #include <string.h>
 #include <time.h>
 
-/* ---- what is compared ---- */
-
-/* Applies the layer options to every quantizing variant. A recipe may add layers that need ranges to methods that do
- * not. */
-static tare_status apply_layer_options(struct tare_compare_job *c) {
-    for (size_t i = 0; i < c->variants.count; i++) {
-        struct tare_variant *variant = &c->variants.variants[i];
-        if (!variant->options.setting.method) continue;
-        TARE_TRY(tare_workflow_quantize_apply_layers(&variant->options, &c->result.arena, &c->options->layers));
-        if (!variant->options.setting.method->takes_wide) variant->options.setting.activation_bits = 0;
-    }
-    return TARE_OK;
-}
-
 /* ---- calibration ---- */
 
-static const char *needing_samples(const struct tare_variant_list *list) {
-    for (size_t i = 0; i < list->count; i++)
-        if (tare_quant_needs_ranges(&list->variants[i].options) ||
-            tare_quant_passes_need_channels(list->variants[i].options.passes))
-            return list->variants[i].name;
-    return "";
-}
-
-static bool needs_hessians(const struct tare_compare_job *c) {
+bool tare_workflow_compare_needs_hessians(const struct tare_compare_job *c) {
     return c->options->automatic || tare_variants_need_hessians(&c->variants);
 }
 
 static bool needs_calibration(const struct tare_compare_job *c) {
     return c->options->automatic || tare_variants_calibrate(&c->variants);
-}
-
-static tare_status check_calibration_given(const struct tare_compare_job *c) {
-    const struct tare_compare_task *task = c->task;
-    if (task->calibration_file && task->n_calibration_data && !needs_hessians(c))
-        return TARE_FAIL(TARE_USAGE, "--calibration and --calibration-data are mutually exclusive");
-    if (c->options->automatic && !task->n_calibration_data)
-        return TARE_FAIL(TARE_USAGE, "--auto needs representative samples (give --calibration-data FILE)");
-    if (!needs_calibration(c) || task->calibration || task->calibration_file || task->n_calibration_data)
-        return TARE_OK;
-    return TARE_FAIL(
-        TARE_USAGE, "method %s needs representative samples (give --calibration-data FILE or --calibration FILE.calib)",
-        needing_samples(&c->variants));
 }
 
 static tare_status calibrate_prepared(struct tare_compare_job *c, const struct tare_model *model) {
@@ -69,7 +35,7 @@ static tare_status calibrate_prepared(struct tare_compare_job *c, const struct t
                                                     .spec = task->spec,
                                                     .channels = c->options->automatic ||
                                                                 tare_variants_need_channels(&c->variants),
-                                                    .hessians = needs_hessians(c),
+                                                    .hessians = tare_workflow_compare_needs_hessians(c),
                                                     .interrupted = task->interrupted };
     c->result.calibrations += !task->calibration_file;
     TARE_TRY(tare_workflow_calibrate_from(&c->calibration, model, task->calibration_file, &options));
@@ -98,7 +64,8 @@ static tare_status calibrate(struct tare_compare_job *c) {
 
 const struct tare_variant *tare_workflow_compare_first_quantizing(const struct tare_compare_job *c) {
     for (size_t i = 0; i < c->variants.count; i++)
-        if (c->variants.variants[i].options.setting.method) return &c->variants.variants[i];
+        if (c->variants.variants[i].options.setting.method && !c->variants.variants[i].refused)
+            return &c->variants.variants[i];
     return NULL;
 }
 
@@ -113,6 +80,8 @@ static tare_status add_row(struct tare_compare_job *c, struct tare_model *model,
     row->method = variant->name;
     row->algorithm = tare_variant_algorithm(&c->result.arena, variant);
     row->granularity = tare_variant_granularity(&c->result.arena, variant);
+    row->named_granularity = variant->sets_granularity;
+    row->weight_bits = variant->options.setting.method ? variant->options.setting.bits : 0;
     row->quantized = (int64_t)report->quantized;
     row->quantizable = (int64_t)report->count;
     if (first) c->result.slowest_of = variant->name;
@@ -120,7 +89,7 @@ static tare_status add_row(struct tare_compare_job *c, struct tare_model *model,
     return TARE_OK;
 }
 
-/* The original model, not prepared. */
+/* The model as loaded, without preparation. */
 static tare_status compare_float(struct tare_compare_job *c) {
     const struct tare_saved_model_options options = { .ops = c->task->ops };
     const struct tare_quant_report none = { 0 };
@@ -132,7 +101,7 @@ static tare_status compare_float(struct tare_compare_job *c) {
     return status;
 }
 
-/* Reports explain the layers of the first quantizing method. */
+/* The reports explain the layers of the first quantizing variant. */
 static tare_status explain(struct tare_compare_job *c, const struct tare_variant *variant,
                            const struct tare_quant_report *report) {
     if (variant != tare_workflow_compare_first_quantizing(c)) return TARE_OK;
@@ -153,7 +122,7 @@ static tare_status compare_variant(struct tare_compare_job *c, struct tare_varia
     return tare_error_prefix(status, "%s", variant->name);
 }
 
-/* Chooses on the samples, then evaluates like the other variants. */
+/* Chooses settings on the calibration samples, then measures them like the other variants. */
 static tare_status compare_automatic(struct tare_compare_job *c) {
     const struct tare_compare_task *task = c->task;
     const struct tare_autotune_task automatic = { .model = task->model,
@@ -209,7 +178,20 @@ static tare_status check_data(const struct tare_compare_job *c, bool leak) {
     return status;
 }
 
-/* The float run determines the number of records. */
+/* Keeps the first failure of a variant, which tare_workflow_compare_failure returns after the reports, and lists the
+ * variant with its error. */
+static tare_status note_failure(struct tare_compare_job *c, const struct tare_variant *variant, tare_status status) {
+    const char *text = tare_arena_strdup(&c->result.arena, tare_error_text());
+    if (!text) return TARE_NO_MEMORY;
+    if (c->failure == TARE_OK) {
+        c->failure = status;
+        c->failure_text = text;
+    }
+    tare_error_clear();
+    return tare_workflow_compare_skip(c, variant, text);
+}
+
+/* The run of the float model counts the records. After an interruption, or without memory, the rest is not tried. */
 static tare_status compare_all(struct tare_compare_job *c) {
     tare_status status;
     TARE_TRY(check_data(c, false));
@@ -221,9 +203,14 @@ static tare_status compare_all(struct tare_compare_job *c) {
     if (status == TARE_OK && c->result.records == 0)
         status =
             TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: no records to evaluate with (expected at least 1)", c->task->data[0]);
-    c->result.progress = new_progress(c, c->result.records * (int64_t)(c->variants.count - 1));
-    for (size_t i = 1; i < c->variants.count && status == TARE_OK; i++)
-        status = compare_variant(c, &c->variants.variants[i]);
+    c->result.progress = new_progress(c, c->result.records * (int64_t)(c->variants.count - 1 - c->result.n_skipped));
+    for (size_t i = 1; i < c->variants.count && status == TARE_OK; i++) {
+        if (c->variants.variants[i].refused) continue;
+        const tare_status failed = compare_variant(c, &c->variants.variants[i]);
+        if (failed == TARE_OK) continue;
+        status = note_failure(c, &c->variants.variants[i], failed);
+        if (failed == TARE_INTERRUPTED || failed == TARE_NO_MEMORY) break;
+    }
     tare_progress_free(c->result.progress);
     c->result.progress = NULL;
     return status;
@@ -254,7 +241,7 @@ static tare_status measure_sensitivity(struct tare_compare_job *c) {
     return TARE_OK;
 }
 
-/* The search measures the sensitivity that it needs. */
+/* The search measures the sensitivity by which it orders the layers. */
 static tare_status search_target(struct tare_compare_job *c) {
     const struct tare_compare_request *options = c->options;
     const struct tare_mixed_precision_task task = { .options = &options->target,
@@ -277,7 +264,7 @@ static tare_status search_target(struct tare_compare_job *c) {
     return TARE_OK;
 }
 
-/* ---- what the figures were made of ---- */
+/* ---- provenance ---- */
 
 static void add_line(struct tare_compare_job *c, const char *name, const char *value) {
     struct tare_comparison *r = &c->result;
@@ -295,7 +282,7 @@ static const char *join(struct tare_arena *arena, const char *const *items, size
     return joined;
 }
 
-/* Skips files that cannot be hashed (standard input). */
+/* Omits files that cannot be hashed (standard input). */
 static void add_hash(struct tare_compare_job *c, const char *name, const char *const *paths, size_t count) {
     char hash[TARE_KEY_SIZE];
     if (count && tare_files_key(hash, paths, count) == TARE_OK)
@@ -354,8 +341,7 @@ tare_status tare_workflow_compare_open(struct tare_compare_job *out, const struc
     *out = (struct tare_compare_job){ .options = options, .task = task };
     TARE_TRY(tare_variants_parse(&out->variants, &out->result.arena, options->methods, options->algorithms,
                                  options->granularities, options->bits));
-    TARE_TRY(apply_layer_options(out));
-    TARE_TRY(check_calibration_given(out));
+    TARE_TRY(tare_workflow_compare_check(out));
     if (tare_workflow_mixed_precision_requested(&options->target) && !tare_workflow_compare_first_quantizing(out))
         return TARE_FAIL(TARE_USAGE, "a target requires a quantizing method");
     if (options->automatic && !tare_workflow_compare_first_quantizing(out))
@@ -370,22 +356,32 @@ tare_status tare_workflow_compare_open(struct tare_compare_job *out, const struc
                                                 .interrupted = task->interrupted };
     out->result.threads = options->threads ? options->threads : tare_cpu_count();
     out->result.chip = options->chip;
+    out->result.metric = options->metric;
+    out->result.target_key = options->target_key;
     out->result.chip_batch = options->chip_batch;
     out->result.model = task->model;
     out->result.data = task->data[0];
     return TARE_OK;
 }
 
+/* What is measured after the variants, if requested. */
+static tare_status measure_more(struct tare_compare_job *c) {
+    if (c->options->automatic) TARE_TRY(compare_automatic(c));
+    if (tare_workflow_mixed_precision_requested(&c->options->target)) return search_target(c);
+    return c->options->sensitivity ? measure_sensitivity(c) : TARE_OK;
+}
+
 tare_status tare_workflow_compare_run(struct tare_compare_job *c) {
     const double start = tare_clock_seconds();
     TARE_TRY(compare_all(c));
-    if (c->options->automatic) TARE_TRY(compare_automatic(c));
-    if (tare_workflow_mixed_precision_requested(&c->options->target))
-        TARE_TRY(search_target(c));
-    else if (c->options->sensitivity)
-        TARE_TRY(measure_sensitivity(c));
+    if (c->failure == TARE_OK) TARE_TRY(measure_more(c));
     describe(c, tare_clock_seconds() - start);
     return TARE_OK;
+}
+
+tare_status tare_workflow_compare_failure(const struct tare_compare_job *c) {
+    if (c->failure != TARE_OK) tare_error_set(c->failure_text);
+    return c->failure;
 }
 
 void tare_workflow_compare_close(struct tare_compare_job *c) {

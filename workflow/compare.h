@@ -1,5 +1,5 @@
-/* Comparison of the float model with quantized variants, for `tare compare` and the public functions. eval/comparison.h
- * prints the result. */
+/* A comparison of the float model with quantized ones, from a user's request: for `tare compare` and the public API.
+ * eval/comparison.h has the result and prints it. */
 #ifndef TARE_WORKFLOW_COMPARE_H
 #define TARE_WORKFLOW_COMPARE_H
 
@@ -36,28 +36,36 @@ struct tare_compare_job {
     const struct tare_compare_task *task;
     struct tare_variant_list variants;
     struct tare_comparison result;
-    struct tare_sensitivity sensitivity;   /* if requested without a target */
+    struct tare_sensitivity sensitivity;   /* if requested, and no target is */
     struct tare_autotune automatic;        /* if requested; its row is the last */
-    struct tare_mixed_precision targeting; /* if a target is given; for the first quantizing method */
+    struct tare_mixed_precision targeting; /* if a target is requested; of the first quantizing variant */
     struct tare_runner_options runner;
-    struct tare_calibration *calibration; /* in use; NULL: no method needs one */
+    struct tare_calibration *calibration; /* in use; NULL: no variant needs one */
     bool owns_calibration;
+    size_t uncalibrated; /* variants refused for want of a calibration */
+    tare_status failure; /* of the first variant that failed */
+    const char *failure_text;
 };
 
-/* Parses the options and checks their combination. Release with tare_workflow_compare_close, also after a failure. */
+/* Reads the request and checks every combination; those that are not applicable become skipped rows of the result
+ * (TARE_USAGE or TARE_INVALID_ARGUMENT when none is left). Release with tare_workflow_compare_close, also after a
+ * failure. */
 tare_status tare_workflow_compare_open(struct tare_compare_job *out, const struct tare_compare_request *options,
                                        const struct tare_compare_task *task) TARE_WARN_UNUSED;
 void tare_workflow_compare_close(struct tare_compare_job *comparing);
-/* Calibrates if a method needs it, and evaluates the float model and every variant. */
+/* Calibrates if a variant needs it, and runs float and every variant over the records. A variant that fails becomes a
+ * skipped row of the result and does not fail the call: see tare_workflow_compare_failure. */
 tare_status tare_workflow_compare_run(struct tare_compare_job *comparing) TARE_WARN_UNUSED;
-/* Adds a written file with its hash to the provenance of the reports. */
+/* The failure of the first variant that failed, with its text set; TARE_OK when all were measured. */
+tare_status tare_workflow_compare_failure(const struct tare_compare_job *comparing) TARE_WARN_UNUSED;
+/* Adds a written file and its hash to the provenance in the reports. */
 tare_status tare_workflow_compare_add_file(struct tare_compare_job *comparing, const char *what,
                                            const char *path) TARE_WARN_UNUSED;
-/* The dry run: appends what would run, the number of records, and the time and memory estimated from one batch of the
+/* For --dry-run: what would run, on how many records, and the estimated time and memory, measured with one batch of the
  * float model. Reads all records, writes nothing. */
 struct tare_strbuf;
 tare_status tare_workflow_compare_plan(struct tare_strbuf *out, struct tare_compare_job *comparing) TARE_WARN_UNUSED;
-/* The first quantizing variant; NULL: none. */
+/* The first applicable variant that quantizes; NULL: none. */
 const struct tare_variant *tare_workflow_compare_first_quantizing(const struct tare_compare_job *comparing);
 
 #endif

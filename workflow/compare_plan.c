@@ -91,33 +91,53 @@ static tare_status count_records(int64_t *out, const char *const *paths, size_t 
     return status;
 }
 
-static void name_models(struct tare_strbuf *out, const struct tare_variant_list *list) {
+static void put_name(struct tare_strbuf *out, const struct tare_variant *v) {
     struct tare_arena arena = { 0 };
-    for (size_t i = 0; i < list->count; i++) {
-        const char *algorithm = tare_variant_algorithm(&arena, &list->variants[i]);
-        const char *granularity = tare_variant_granularity(&arena, &list->variants[i]);
-        tare_strbuf_printf(out, "%s%s", i ? ", " : "", list->variants[i].name);
-        if (algorithm) tare_strbuf_printf(out, " %s", algorithm);
-        if (granularity) tare_strbuf_printf(out, " %s", granularity);
-    }
+    const char *algorithm = tare_variant_algorithm(&arena, v), *granularity = tare_variant_granularity(&arena, v);
+    tare_strbuf_puts(out, v->name);
+    if (algorithm) tare_strbuf_printf(out, " %s", algorithm);
+    if (granularity && !v->sets_granularity) tare_strbuf_printf(out, " %s", granularity);
     tare_arena_free(&arena);
+}
+
+/* The models to run, then those that are not applicable, with the reason. */
+static void put_models(struct tare_strbuf *out, const struct tare_variant_list *list) {
+    tare_strbuf_puts(out, "models: ");
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->variants[i].refused) continue;
+        if (i) tare_strbuf_puts(out, ", ");
+        put_name(out, &list->variants[i]);
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        if (!list->variants[i].refused) continue;
+        tare_strbuf_puts(out, "\nnot measured: ");
+        put_name(out, &list->variants[i]);
+        tare_strbuf_printf(out, ": %s", list->variants[i].refused);
+    }
+}
+
+static size_t count_models(const struct tare_variant_list *list) {
+    size_t count = 0;
+    for (size_t i = 0; i < list->count; i++)
+        count += !list->variants[i].refused;
+    return count;
 }
 
 tare_status tare_workflow_compare_plan(struct tare_strbuf *out, struct tare_compare_job *c) {
     const struct tare_compare_task *task = c->task;
     const bool calibrates = tare_variants_calibrate(&c->variants);
     const bool by_samples = calibrates && !task->calibration && !task->calibration_file;
+    const size_t models = count_models(&c->variants);
     struct trial trial = { 0 };
     int64_t records, samples = 0;
     double seconds;
     TARE_TRY(count_records(&records, task->data, task->n_data, task->spec, c->runner.limit));
     if (by_samples) TARE_TRY(count_records(&samples, task->calibration_data, task->n_calibration_data, task->spec, 0));
     TARE_TRY(try_float(&trial, c));
-    seconds = trial.seconds * ((double)records * (double)c->variants.count + (double)samples);
+    seconds = trial.seconds * ((double)records * (double)models + (double)samples);
     tare_strbuf_printf(out, "%s, signature %s: would run %zu models over %lld records\n", task->model, trial.signature,
-                       c->variants.count, (long long)records);
-    tare_strbuf_puts(out, "models: ");
-    name_models(out, &c->variants);
+                       models, (long long)records);
+    put_models(out, &c->variants);
     if (by_samples)
         tare_strbuf_printf(out, "\ncalibration: once, on %lld samples\n", (long long)samples);
     else

@@ -1,11 +1,12 @@
 /* The option tables of workflow/requests.h. */
 #include "workflow/requests.h"
+#include "quant/method.h"
 
-/* In the order of enum tare_quant_op_set. */
-static const char *const op_sets[] = { "xla", "uniform_quantized", "tf", NULL };
 static const char *const observed[] = { "quantizable", "all", NULL };
 /* In the order of tare_tpu_chips. */
 static const char *const chips[] = { "v2", "v3", "v4", "v5e", "v5p", "v6e", NULL };
+/* "auto", then as tare_measure_names (eval/measure.h). */
+static const char *const metrics[] = { "auto", "top1", "auc", "mae", "rmse", "r2", "sqnr", NULL };
 static const char *const weight_bits[] = { "4", "8", NULL };
 static const char *const activation_bits[] = { "8", "16", NULL };
 
@@ -14,7 +15,7 @@ static const char *const activation_bits[] = { "8", "16", NULL };
 const struct tare_option tare_layer_rows[] = {
     { ROW("full-range", FLAG, full_range),
       .help = "use the full integer range for weights, -128 … 127 (4 bits: -8 … 7), instead of -127 … 127" },
-    { ROW("op-set", CHOICE, op_set), .fallback = "xla", .choices = op_sets,
+    { ROW("op-set", CHOICE, op_set), .fallback = "xla", .choices = tare_quant_op_set_names,
       .help = "ops of the quantized graph: XlaConvV2 and XlaDotV2, UniformQuantized ops, or functions of standard "
               "TensorFlow ops" },
     { ROW("activation-bits", INT, activation_bits), .fallback = "8", .choices = activation_bits,
@@ -97,8 +98,10 @@ const struct tare_option tare_mixed_precision_rows[] = {
     .name = row_name, .kind = TARE_OPTION_##row_kind, .offset = offsetof(struct tare_compare_request, member)
 const struct tare_option tare_compare_rows[] = {
     { ROW("methods", STRING, methods), .fallback = "float,static,weight_only", .placeholder = "M,…",
-      .help = "methods to compare; append +bfloat16 to compute the remaining float ops in bfloat16, or +PASS to run an "
-              "accuracy pass (equalization, smooth_quant, weight_clipping, gptq, bias_correction)" },
+      .help =
+          "methods to compare; append :SETTING=VALUE to set bits, block, granularity, activation_bits or op_set, "
+          "+bfloat16 to compute the remaining float ops in bfloat16, or +PASS to run an accuracy pass "
+          "(equalization, smooth_quant, weight_clipping, gptq, bias_correction): weight_only:bits=4:block=32+gptq" },
     { ROW("algorithms", STRING, algorithms), .fallback = "min_max", .placeholder = "A,…",
       .help = "calibration algorithms to compare, with optional parameters: percentile:p=99.9" },
     { ROW("granularities", STRING, granularities), .fallback = "per_channel", .placeholder = "G,…",
@@ -107,6 +110,10 @@ const struct tare_option tare_compare_rows[] = {
     { ROW("signature", STRING, signature), .placeholder = "S", .help = "signature to run (default: serving_default)" },
     { ROW("label", STRING, label), .fallback = "label", .placeholder = "KEY",
       .help = "record key of the expected class index, or of the expected value of the output of that name" },
+    { ROW("target", STRING, target_key), .placeholder = "KEY",
+      .help = "record key of the expected values of the first output, for regression: MAE, RMSE and R² are measured" },
+    { ROW("metric", CHOICE, metric), .fallback = "auto", .choices = metrics,
+      .help = "measure for ranking, tests and the recommendation; auto follows from labels and expected values" },
     TARE_OPTION_NESTED(struct tare_compare_request, layers, tare_layer_rows),
     { ROW("limit", INT64, limit), .min = 0, .max = 1e15, .help = "evaluate only the first N records (default: all)" },
     { ROW("batch", INT, batch), .fallback = "8", .min = 1, .max = 65536, .help = "batch size" },

@@ -15,7 +15,7 @@ static void reasons(struct tare_strbuf *out, const struct tare_batch_report *rep
         { 0 },
     };
     struct tare_page_table table;
-    tare_page_element(out, "h2", NULL, "Failed or rejected");
+    tare_page_heading(out, "Failed or rejected");
     tare_page_table_begin(&table, out, columns);
     for (size_t i = 0; i < report->count; i++) {
         const struct tare_job_result *r = &report->results[i];
@@ -51,7 +51,7 @@ static void manifest(struct tare_strbuf *out, const struct tare_batch_report *re
         tare_report_table_text(table, r->output);
         tare_report_table_text(table, r->output_hash);
     }
-    tare_page_element(out, "h2", NULL, "Provenance");
+    tare_page_heading(out, "Provenance");
     tare_page_element(out, "p", "soft small", "%s, by tare %s.", report->title, TARE_VERSION);
     tare_report_table_end(out, table);
 }
@@ -83,7 +83,7 @@ void tare_batch_html(struct tare_strbuf *out, const struct tare_batch_report *re
                           "models.",
                           made / 1e6, 100 * made / given, given / 1e6);
     if (counts[TARE_JOB_REJECTED] + counts[TARE_JOB_FAILED]) reasons(out, report);
-    tare_page_element(out, "h2", NULL, "All jobs");
+    tare_page_heading(out, "All jobs");
     tare_batch_jobs(out, TARE_IN_PAGE, report);
     manifest(out, report);
     tare_page_end(out);

@@ -150,12 +150,19 @@ static void note_outlier(struct tare_strbuf *out, const struct tare_calibration_
                    tare_calibration_value_text(low, without.low), tare_calibration_value_text(high, without.high));
 }
 
+void tare_calibration_report_put_id(struct tare_strbuf *out, const char *function, const char *node, int output) {
+    tare_strbuf_printf(out, "%s/%s:%d", function, node, output);
+}
+
 static void tensor_card(struct tare_strbuf *out, const struct tare_calibration_report *report,
                         const struct tare_calibration_report_tensor *t) {
     char text[TARE_CALIBRATION_NUMBER], mean[TARE_CALIBRATION_NUMBER], rms[TARE_CALIBRATION_NUMBER];
     const struct tare_statistics *s = &t->tensor->statistics;
-    tare_page_card_begin(out);
-    tare_page_element(out, "h3", NULL, "%s", t->name);
+    struct tare_strbuf id = { 0 };
+    tare_calibration_report_put_id(&id, t->tensor->function, t->tensor->node, t->tensor->output);
+    tare_page_folded_begin(out, tare_strbuf_text(&id), t->name);
+    out->failed = out->failed || id.failed;
+    tare_strbuf_free(&id);
     tare_page_element(out, "p", "soft small", "%s values, %.1f%% zeros, mean %s, rms %s",
                       tare_calibration_count_text(text, t->elements),
                       100 * (double)s->histogram.zeros / (double)t->elements,
@@ -170,7 +177,7 @@ static void tensor_card(struct tare_strbuf *out, const struct tare_calibration_r
     ranges_table(out, report, t);
     tare_page_box_end(out);
     tare_page_box_end(out);
-    tare_page_box_end(out);
+    tare_page_folded_end(out);
 }
 
 static void extreme_cells(struct tare_page_table *table, const struct tare_calibration *c,
@@ -271,7 +278,7 @@ static void coverage(struct tare_strbuf *out, const struct tare_calibration_repo
     const struct tare_calibration *c = report->calibration;
     struct tare_page_table table;
     char text[TARE_CALIBRATION_NUMBER], name[TARE_COVERAGE_SIDE_TEXT];
-    tare_page_element(out, "h2", NULL, "Branches");
+    tare_page_heading(out, "Branches");
     if (c->coverage.count == 0) {
         tare_page_element(out, "p", "soft", "The model chooses between no functions: no If, Case or While.");
         return;
@@ -310,16 +317,16 @@ void tare_calibration_report_html(struct tare_strbuf *out, const struct tare_cal
                       c->fingerprint[0], c->fingerprint[1]);
     if (report->function && *report->function != '\0')
         tare_page_element(out, "p", "soft", "All tensors are in function %s.", report->function);
-    tare_page_element(out, "h2", NULL, "Warnings");
+    tare_page_heading(out, "Warnings");
     for (size_t i = 0; i < report->warnings.count; i++)
         tare_page_note(out, "warning", "%s", report->warnings.items[i].text);
     if (report->warnings.count == 0) tare_page_note(out, "good", "No warnings.");
-    tare_page_element(out, "h2", NULL, "Inputs");
+    tare_page_heading(out, "Inputs");
     inputs(out, report);
-    tare_page_element(out, "h2", NULL, "Tensors");
+    tare_page_heading(out, "Tensors");
     overview(out, report);
     coverage(out, report);
-    tare_page_element(out, "h2", NULL, "Histograms and ranges");
+    tare_page_heading(out, "Histograms and ranges");
     tare_calibration_report_histograms(out, report);
     tare_page_end(out);
 }

@@ -77,6 +77,9 @@ void tare_calibration_report_html(struct tare_strbuf *out, const struct tare_cal
 /* Cards with histogram, convergence and ranges of each tensor, for use in other pages. */
 void tare_calibration_report_histograms(struct tare_strbuf *out, const struct tare_calibration_report *report);
 
+/* The id of a tensor's card, for links (eval/report/page.h). */
+void tare_calibration_report_put_id(struct tare_strbuf *out, const char *function, const char *node, int output);
+
 /* Number formats that text and page share. */
 enum { TARE_CALIBRATION_NUMBER = 48 };
 const char *tare_calibration_value_text(char text[TARE_CALIBRATION_NUMBER], double value);  /* 5 digits */

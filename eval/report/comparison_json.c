@@ -1,5 +1,7 @@
 /* The comparison as JSON (docs/json.md). */
+#include "base/strbuf.h"
 #include "eval/comparison.h"
+#include "eval/measure.h"
 #include "eval/report/json_text.h"
 #include "eval/sensitivity.h"
 #include "eval/target.h"
@@ -20,10 +22,10 @@ static void put_label_metrics(json_t *object, const struct tare_metrics *m, bool
     json_object_set_new(object, "gained", json_integer((json_int_t)m->gained));
     json_object_set_new(object, "lost", json_integer((json_int_t)m->lost));
     json_object_set_new(object, "paired_p", json_real(tare_paired_p(m->gained, m->lost)));
-    json_object_set_new(object, "distinguishable", json_boolean(tare_comparison_distinguishable(m)));
+    json_object_set_new(object, "distinguishable", json_boolean(tare_paired_p(m->gained, m->lost) < 0.05));
 }
 
-static void put_metrics(json_t *object, struct tare_metrics *m, bool is_reference) {
+static void put_metrics(json_t *object, const struct tare_metrics *m, bool is_reference) {
     double auc = tare_auc_value(&m->auc);
     put_label_metrics(object, m, is_reference);
     if (!isnan(auc)) json_object_set_new(object, "auc", json_real(auc));
@@ -33,6 +35,8 @@ static void put_metrics(json_t *object, struct tare_metrics *m, bool is_referenc
         json_object_set_new(object, "expected_rms_error",
                             json_real(sqrt(m->expected_squared_error / (double)m->expected_elements)));
     }
+    if (!isnan(tare_metrics_r2(m))) json_object_set_new(object, "expected_r2", json_real(tare_metrics_r2(m)));
+    if (!isnan(tare_metrics_f1(m))) json_object_set_new(object, "f1", json_real(tare_metrics_f1(m)));
     if (m->ranked) json_object_set_new(object, "agreement", json_real(tare_metrics_share(m->agree, m->ranked)));
     json_object_set_new(object, "sqnr_db", tare_json_number(tare_metrics_sqnr_db(m)));
     json_object_set_new(object, "cosine", tare_json_number(tare_metrics_cosine(m)));
@@ -71,6 +75,7 @@ static json_t *row_json(const struct tare_comparison *c, const struct tare_compa
     json_object_set_new(object, "method", json_string(row->method));
     if (row->algorithm) json_object_set_new(object, "algorithm", json_string(row->algorithm));
     if (row->granularity) json_object_set_new(object, "granularity", json_string(row->granularity));
+    if (row->weight_bits) json_object_set_new(object, "weight_bits", json_integer(row->weight_bits));
     put_metrics(object, &row->outputs[0], is_reference); /* the model's figures are those of the first output */
     json_object_set_new(object, "size_bytes", json_integer((json_int_t)row->size_bytes));
     json_object_set_new(object, "quantized_ops", json_integer((json_int_t)row->quantized));
@@ -85,6 +90,47 @@ static json_t *row_json(const struct tare_comparison *c, const struct tare_compa
     }
     json_object_set_new(object, "outputs", outputs);
     return object;
+}
+
+static json_t *skipped_json(const struct tare_comparison *c) {
+    json_t *rows = json_array();
+    for (size_t i = 0; i < c->n_skipped; i++) {
+        const struct tare_comparison_skipped *s = &c->skipped[i];
+        json_array_append_new(rows, json_pack("{s:s, s:s?, s:s?, s:s}", "method", s->method, "algorithm", s->algorithm,
+                                              "granularity", s->granularity, "reason", s->reason));
+    }
+    return rows;
+}
+
+/* The measure, its value, interval and paired test for every row, and the recommendation. */
+static json_t *measure_json(const struct tare_comparison *c) {
+    const struct tare_measure *measure = tare_measure_of(c);
+    const struct tare_verdict verdict = tare_verdict_of(c);
+    json_t *rows = json_array(), *object = json_object();
+    for (size_t r = 0; r < c->n_rows; r++) {
+        const struct tare_metrics *m = &c->rows[r].outputs[0];
+        json_t *row = json_object();
+        double low, high;
+        tare_measure_interval(&low, &high, measure, m);
+        json_object_set_new(row, "value", tare_json_number(tare_measure_value(measure, m)));
+        json_object_set_new(row, "low", tare_json_number(low));
+        json_object_set_new(row, "high", tare_json_number(high));
+        if (r) json_object_set_new(row, "p", tare_json_number(tare_measure_p(measure, m, &c->rows[0].outputs[0])));
+        json_object_set_new(row, "recommended", json_boolean(&c->rows[r] == verdict.row));
+        json_array_append_new(rows, row);
+    }
+    json_object_set_new(object, "name", json_string(tare_measure_names[measure->kind]));
+    json_object_set_new(object, "results", rows);
+    return object;
+}
+
+static json_t *verdict_json(const struct tare_comparison *c) {
+    struct tare_strbuf text = { 0 };
+    json_t *json;
+    tare_verdict_put(&text, c);
+    json = json_string(tare_strbuf_text(&text));
+    tare_strbuf_free(&text);
+    return json;
 }
 
 static json_t *manifest_json(const struct tare_comparison *c) {
@@ -148,6 +194,9 @@ tare_status tare_comparison_json(struct tare_strbuf *out, const struct tare_comp
                   "records", (json_int_t)c->records, "calibrations", (json_int_t)c->calibrations, "results", results);
     if (root) json_object_set_new(root, "chip", json_string(tare_comparison_chip_name(c)));
     if (root) json_object_set_new(root, "chip_batch", json_integer(c->chip_batch > 0 ? c->chip_batch : 1));
+    if (root && c->n_skipped) json_object_set_new(root, "skipped", skipped_json(c));
+    if (root) json_object_set_new(root, "measure", measure_json(c));
+    if (root && c->n_rows > 1) json_object_set_new(root, "verdict", verdict_json(c));
     if (root && c->n_slowest) json_object_set_new(root, "slowest_ops", slowest_json(c));
     if (root && c->n_manifest) json_object_set_new(root, "manifest", manifest_json(c));
     if (root && c->explanations.count)

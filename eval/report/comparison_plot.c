@@ -1,26 +1,25 @@
-/* Accuracy against what it is bought with: dots for the models, a line for the front. */
+/* Scatter plots of accuracy against cost: a marker and an interval per model, and the Pareto front. */
 #include "eval/report/comparison_page.h"
 #include "eval/report/page.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 /* ---- figures ---- */
 
-struct tare_comparison_measure tare_comparison_measure_of(const struct tare_comparison *c) {
-    const struct tare_metrics *m = &c->rows[0].outputs[0];
-    if (m->labelled) return (struct tare_comparison_measure){ "top-1", "Top-1", " %", TARE_BY_TOP1 };
-    if (m->ranked)
-        return (struct tare_comparison_measure){ "agreement with float", "Agreement", " %", TARE_BY_AGREEMENT };
-    return (struct tare_comparison_measure){ "SQNR", "SQNR", " dB", TARE_BY_SQNR };
+/* What is plotted: an exact model at 100 dB, a useless one at -20 dB. */
+static double plotted(const struct tare_measure *measure, double value) {
+    return measure->kind == TARE_MEASURE_SQNR ? fmax(-20, fmin(100, value)) : value;
 }
 
-double tare_comparison_value(const struct tare_comparison_measure *measure, const struct tare_comparison_row *row) {
-    const struct tare_metrics *m = &row->outputs[0];
-    if (measure->kind == TARE_BY_TOP1) return 100 * tare_metrics_share(m->top1, m->labelled);
-    if (measure->kind == TARE_BY_AGREEMENT) return 100 * tare_metrics_share(m->agree, m->ranked);
-    return fmax(-20, fmin(100, tare_metrics_sqnr_db(m)));
+static double value_of(const struct tare_measure *measure, const struct tare_comparison_row *row) {
+    return plotted(measure, tare_measure_value(measure, &row->outputs[0]));
+}
+
+static bool is_better(const struct tare_measure *measure, double a, double b) {
+    return measure->lower_is_better ? a < b : a > b;
 }
 
 int tare_comparison_series(const struct tare_comparison *c, size_t row) {
@@ -38,21 +37,22 @@ int tare_comparison_series(const struct tare_comparison *c, size_t row) {
 void tare_comparison_put_name(struct tare_strbuf *out, const struct tare_comparison_row *row) {
     tare_strbuf_puts(out, row->method);
     if (row->algorithm) tare_strbuf_printf(out, " %s", row->algorithm);
-    if (row->granularity && strcmp(row->granularity, "per_channel") != 0)
+    if (row->granularity && !row->named_granularity && strcmp(row->granularity, "per_channel") != 0)
         tare_strbuf_printf(out, " %s", row->granularity);
 }
 
 /* Megabytes or microseconds. */
-static double price_of(const struct tare_comparison_row *row, enum tare_comparison_axis axis) {
+static double cost_of(const struct tare_comparison_row *row, enum tare_comparison_axis axis) {
     return axis == TARE_AGAINST_SIZE ? (double)row->size_bytes / 1e6 : 1e6 * row->tpu_seconds;
 }
 
 bool tare_comparison_on_front(const struct tare_comparison *c, enum tare_comparison_axis axis, size_t row) {
-    const struct tare_comparison_measure measure = tare_comparison_measure_of(c);
-    const double value = tare_comparison_value(&measure, &c->rows[row]), price = price_of(&c->rows[row], axis);
+    const struct tare_measure *measure = tare_measure_of(c);
+    const double value = value_of(measure, &c->rows[row]), cost = cost_of(&c->rows[row], axis);
     for (size_t i = 0; i < c->n_rows; i++) {
-        const double other = tare_comparison_value(&measure, &c->rows[i]), paid = price_of(&c->rows[i], axis);
-        if (i != row && other >= value && paid <= price && (other > value || paid < price || i < row)) return false;
+        const double other = value_of(measure, &c->rows[i]), paid = cost_of(&c->rows[i], axis);
+        if (i == row || is_better(measure, value, other) || paid > cost) continue;
+        if (is_better(measure, other, value) || paid < cost || i < row) return false;
     }
     return true;
 }
@@ -67,101 +67,132 @@ bool tare_comparison_has_times(const struct tare_comparison *c) {
 
 struct drawing {
     const struct tare_comparison *c;
-    struct tare_comparison_measure measure;
+    const struct tare_measure *measure;
     enum tare_comparison_axis axis;
     struct tare_plot plot;
 };
 
+static void include(struct tare_plot *plot, double value) {
+    if (isnan(value)) return;
+    plot->y_low = fmin(plot->y_low, value);
+    plot->y_high = fmax(plot->y_high, value);
+}
+
+/* The axes cover values and intervals. */
 static void frame(struct drawing *d) {
     struct tare_plot *plot = &d->plot;
     double margin;
-    *plot = (struct tare_plot){ .x_low = 0, .y_low = INFINITY, .y_high = -INFINITY, .height = 300 };
+    *plot = (struct tare_plot){ .x_low = 0, .y_low = INFINITY, .y_high = -INFINITY, .height = 320 };
     for (size_t r = 0; r < d->c->n_rows; r++) {
-        const double value = tare_comparison_value(&d->measure, &d->c->rows[r]);
-        plot->y_low = fmin(plot->y_low, value);
-        plot->y_high = fmax(plot->y_high, value);
-        plot->x_high = fmax(plot->x_high, 1.08 * price_of(&d->c->rows[r], d->axis));
+        const struct tare_comparison_row *row = &d->c->rows[r];
+        double low, high;
+        tare_measure_interval(&low, &high, d->measure, &row->outputs[0]);
+        include(plot, value_of(d->measure, row));
+        include(plot, low);
+        include(plot, high);
+        plot->x_high = fmax(plot->x_high, 1.08 * cost_of(row, d->axis));
     }
-    margin = fmax(0.12 * (plot->y_high - plot->y_low), 0.2);
+    margin = 0.06 * (plot->y_high - plot->y_low);
+    if (!(margin > 0)) margin = fmax(0.01 * fabs(plot->y_high), 1e-9);
     plot->y_low -= margin;
     plot->y_high += margin;
     if (!(plot->x_high > 0)) plot->x_high = 1;
 }
 
-/* The next model of the front behind a price; n_rows: none. */
-static size_t next_on_front(const struct drawing *d, double behind) {
+/* The next model of the front above a cost; n_rows: none. */
+static size_t next_on_front(const struct drawing *d, double above) {
     size_t next = d->c->n_rows;
     for (size_t r = 0; r < d->c->n_rows; r++) {
-        const double price = price_of(&d->c->rows[r], d->axis);
-        if (price <= behind || !tare_comparison_on_front(d->c, d->axis, r)) continue;
-        if (next == d->c->n_rows || price < price_of(&d->c->rows[next], d->axis)) next = r;
+        const double cost = cost_of(&d->c->rows[r], d->axis);
+        if (cost <= above || !tare_comparison_on_front(d->c, d->axis, r)) continue;
+        if (next == d->c->n_rows || cost < cost_of(&d->c->rows[next], d->axis)) next = r;
     }
     return next;
 }
 
-/* Steps: what the best model costs for at most so much. It starts at the foot and goes on to the right edge. */
+/* Steps: the best value for at most that cost, from the worst edge of the plot to its right edge. */
 static void draw_front(struct tare_strbuf *out, const struct drawing *d) {
-    double price = -1, value = d->plot.y_low;
-    for (size_t r; (r = next_on_front(d, price)) < d->c->n_rows;) {
-        const double to = price_of(&d->c->rows[r], d->axis), up = tare_comparison_value(&d->measure, &d->c->rows[r]);
-        if (price >= 0) tare_plot_line(out, &d->plot, price, value, to, value, "front");
-        tare_plot_line(out, &d->plot, to, value, to, up, "front");
-        price = to;
-        value = up;
+    double cost = -1, value = d->measure->lower_is_better ? d->plot.y_high : d->plot.y_low;
+    for (size_t r; (r = next_on_front(d, cost)) < d->c->n_rows;) {
+        const double to = cost_of(&d->c->rows[r], d->axis), next = value_of(d->measure, &d->c->rows[r]);
+        if (cost >= 0) tare_plot_line(out, &d->plot, cost, value, to, value, "front");
+        tare_plot_line(out, &d->plot, to, value, to, next, "front");
+        cost = to;
+        value = next;
     }
-    tare_plot_line(out, &d->plot, price, value, d->plot.x_high, value, "front");
+    tare_plot_line(out, &d->plot, cost, value, d->plot.x_high, value, "front");
 }
 
-/* Names of the front, the most accurate first, as far as they do not lie over each other. */
-static void draw_names(struct tare_strbuf *out, const struct drawing *d) {
-    const double room = 0.07 * (d->plot.y_high - d->plot.y_low);
-    double last = INFINITY;
-    struct tare_strbuf name = { 0 };
-    for (;;) {
-        size_t best = d->c->n_rows;
-        for (size_t r = 0; r < d->c->n_rows; r++) {
-            const double value = tare_comparison_value(&d->measure, &d->c->rows[r]);
-            if (value > last - room || !tare_comparison_on_front(d->c, d->axis, r)) continue;
-            if (best == d->c->n_rows || value > tare_comparison_value(&d->measure, &d->c->rows[best])) best = r;
-        }
-        if (best == d->c->n_rows) break;
-        last = tare_comparison_value(&d->measure, &d->c->rows[best]);
-        name.size = 0;
-        tare_comparison_put_name(&name, &d->c->rows[best]);
-        tare_plot_label(out, &d->plot, price_of(&d->c->rows[best], d->axis), last, "ink above", "%s",
-                        tare_strbuf_text(&name));
+/* The interval of the float model as a band, and that of each model as a line. */
+static void draw_intervals(struct tare_strbuf *out, const struct drawing *d) {
+    for (size_t r = 0; r < d->c->n_rows; r++) {
+        const double x = cost_of(&d->c->rows[r], d->axis);
+        double low, high;
+        char style[24];
+        tare_measure_interval(&low, &high, d->measure, &d->c->rows[r].outputs[0]);
+        if (isnan(low)) continue;
+        snprintf(style, sizeof style, "interval c%d", tare_comparison_series(d->c, r));
+        if (r == 0) tare_plot_bar(out, &d->plot, d->plot.x_low, d->plot.x_high, low, high, "band");
+        tare_plot_line(out, &d->plot, x, low, x, high, style);
     }
-    tare_strbuf_free(&name);
+}
+
+static void put_tooltip(struct tare_strbuf *out, const struct drawing *d, size_t r) {
+    const struct tare_comparison_row *row = &d->c->rows[r];
+    double low, high;
+    tare_measure_interval(&low, &high, d->measure, &row->outputs[0]);
+    tare_comparison_put_name(out, row);
+    tare_strbuf_printf(out, "\n%s ", d->measure->title);
+    tare_measure_put(out, d->measure, tare_measure_value(d->measure, &row->outputs[0]));
+    if (!isnan(low)) {
+        tare_strbuf_puts(out, " (95 %: ");
+        tare_measure_put(out, d->measure, low);
+        tare_strbuf_puts(out, " – ");
+        tare_measure_put(out, d->measure, high);
+        tare_strbuf_putc(out, ')');
+    }
+    tare_strbuf_printf(out, "\n%.3f MB", (double)row->size_bytes / 1e6);
+    if (row->tpu_seconds > 0) tare_strbuf_printf(out, ", %.3g µs", 1e6 * row->tpu_seconds);
+}
+
+static void draw_markers(struct tare_strbuf *out, const struct drawing *d) {
+    for (size_t r = 0; r < d->c->n_rows; r++) {
+        struct tare_strbuf tooltip = { 0 };
+        put_tooltip(&tooltip, d, r);
+        tare_plot_marker(out, &d->plot, cost_of(&d->c->rows[r], d->axis), value_of(d->measure, &d->c->rows[r]),
+                         tare_comparison_series(d->c, r), tare_comparison_on_front(d->c, d->axis, r),
+                         tare_strbuf_text(&tooltip));
+        tare_strbuf_free(&tooltip);
+    }
 }
 
 static void draw(struct tare_strbuf *out, const struct tare_comparison *c, enum tare_comparison_axis axis) {
-    struct drawing d = { .c = c, .measure = tare_comparison_measure_of(c), .axis = axis };
+    struct drawing d = { .c = c, .measure = tare_measure_of(c), .axis = axis };
     struct tare_strbuf text = { 0 };
-    const char *what = axis == TARE_AGAINST_SIZE ? "size of the weights" : "least time of a record";
+    const char *cost = axis == TARE_AGAINST_SIZE ? "size of the weights" : "estimated time per example";
     frame(&d);
     tare_page_half_begin(out);
-    tare_page_element(out, "h3", NULL, "%s against %s", d.measure.title, what);
-    tare_strbuf_printf(&text, "%s of %zu models against the %s", d.measure.name, c->n_rows, what);
+    tare_page_element(out, "h3", NULL, "%c%s against %s", toupper((unsigned char)d.measure->title[0]),
+                      d.measure->title + 1, cost);
+    tare_strbuf_printf(&text, "%s of %zu models against the %s", d.measure->name, c->n_rows, cost);
     tare_plot_begin(out, &d.plot, tare_strbuf_text(&text));
     tare_plot_grid(out, &d.plot);
+    draw_intervals(out, &d);
     draw_front(out, &d);
-    for (size_t r = 0; r < c->n_rows; r++) {
-        char style[24];
-        const double x = price_of(&c->rows[r], axis), y = tare_comparison_value(&d.measure, &c->rows[r]);
-        if (tare_comparison_on_front(c, axis, r)) tare_plot_dot(out, &d.plot, x, y, "ring");
-        snprintf(style, sizeof style, "c%d", tare_comparison_series(c, r));
-        tare_plot_dot(out, &d.plot, x, y, style);
-    }
     tare_plot_letters(out);
-    tare_plot_ticks(out, &d.plot, axis == TARE_AGAINST_SIZE ? " MB" : " µs", d.measure.unit);
-    draw_names(out, &d);
+    tare_plot_ticks(out, &d.plot, "", d.measure->unit);
+    tare_plot_titles(out, axis == TARE_AGAINST_SIZE ? "weights, MB" : "time per example, µs", d.measure->title);
+    draw_markers(out, &d);
     tare_plot_end(out);
     tare_page_box_end(out);
     tare_strbuf_free(&text);
 }
 
 void tare_comparison_draw(struct tare_strbuf *out, const struct tare_comparison *c) {
-    tare_page_element(out, "h2", NULL, "Accuracy and its price");
+    const struct tare_measure *measure = tare_measure_of(c);
+    double low, high;
+    tare_measure_interval(&low, &high, measure, &c->rows[0].outputs[0]);
+    tare_page_heading(out, "Accuracy and cost");
     tare_page_legend_begin(out);
     for (size_t r = 0; r < c->n_rows; r++) {
         bool first = true;
@@ -174,7 +205,10 @@ void tare_comparison_draw(struct tare_strbuf *out, const struct tare_comparison 
     draw(out, c, TARE_AGAINST_SIZE);
     if (tare_comparison_has_times(c)) draw(out, c, TARE_AGAINST_TIME);
     tare_page_box_end(out);
-    tare_page_element(out, "p", "soft small",
-                      "Up is more accurate, left is smaller or faster. Ringed models are the ones that no "
-                      "other beats in both; the line is the best that is to be had for so much.");
+    tare_page_element(
+        out, "p", "soft small",
+        "%s is more accurate, left is smaller or faster. Ringed points are Pareto-optimal; the line is the "
+        "Pareto front.%s",
+        measure->lower_is_better ? "Down" : "Up",
+        isnan(low) ? "" : " Vertical lines are 95 % intervals; the band is that of the float model.");
 }

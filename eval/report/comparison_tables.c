@@ -1,37 +1,70 @@
-/* The tables that the page of a comparison and its text have alike. */
+/* Tables of a comparison that its page and its terminal text share: the summary, the accuracy of every model at one
+ * output, and the cost of every model. */
 #include "base/strbuf.h"
 #include "eval/report/comparison_page.h"
 #include "eval/significance.h"
 
 #include <math.h>
 
-bool tare_comparison_distinguishable(const struct tare_metrics *m) {
-    return tare_paired_p(m->gained, m->lost) < 0.05;
-}
-
 static double share(int64_t part, int64_t whole) {
     return whole ? (double)part / (double)whole : NAN;
 }
 
-/* A terminal has a column for each part of a model's name, a page a colour for the method. */
-#define NAME_COLUMNS                                                                                                   \
-    { .heading = "method", .left = true, .only = TARE_IN_TEXT },                                                       \
-        { .heading = "algorithm", .left = true, .only = TARE_IN_TEXT },                                                \
-        { .heading = "weights", .left = true, .only = TARE_IN_TEXT }, {                                                \
-        .heading = "model", .left = true, .only = TARE_IN_PAGE,                                                        \
-        .help = "method, range algorithm, scales of the weights where they are not one a channel"                      \
+#define MODEL_COLUMN                                                                                                   \
+    {                                                                                                                  \
+        .heading = "model", .left = true,                                                                              \
+        .help = "method, calibration algorithm, and granularity of the weights unless per channel"                     \
     }
 
-static void name_cells(struct tare_report_table *table, const struct tare_comparison *c, size_t r) {
-    const struct tare_comparison_row *row = &c->rows[r];
+static void name_cell(struct tare_report_table *table, const struct tare_comparison *c, size_t r) {
     struct tare_strbuf name = { 0 };
-    tare_comparison_put_name(&name, row);
+    tare_comparison_put_name(&name, &c->rows[r]);
     tare_report_table_row(table);
-    tare_report_table_text(table, row->method);
-    tare_report_table_text(table, row->algorithm);
-    tare_report_table_text(table, row->granularity);
     tare_report_table_series(table, tare_comparison_series(c, r), tare_strbuf_text(&name));
     tare_strbuf_free(&name);
+}
+
+static void measure_cell(struct tare_report_table *table, const struct tare_measure *measure, double value) {
+    struct tare_strbuf text = { 0 };
+    tare_measure_put(&text, measure, value);
+    tare_report_table_text(table, isnan(value) ? NULL : tare_strbuf_text(&text));
+    tare_strbuf_free(&text);
+}
+
+/* Difference of the measure from float, marked when the paired test finds one. */
+static void difference_cell(struct tare_report_table *table, const struct tare_comparison *c, size_t r,
+                            const struct tare_measure *measure) {
+    const struct tare_metrics *m = &c->rows[r].outputs[0], *reference = &c->rows[0].outputs[0];
+    const double p = tare_measure_p(measure, m, reference);
+    const double difference = tare_measure_value(measure, m) - tare_measure_value(measure, reference);
+    if (r == 0 || measure->kind == TARE_MEASURE_SQNR || isnan(difference))
+        tare_report_table_skip(table, 1);
+    else
+        tare_report_table_cell(table, *measure->unit ? "%+.2f %s" : "%+.3g %s", difference, p < 0.05 ? "*" : " ");
+}
+
+void tare_comparison_summary(struct tare_strbuf *out, enum tare_report_form form, const struct tare_comparison *c) {
+    const struct tare_measure *measure = tare_measure_of(c);
+    const struct tare_report_column columns[] = {
+        MODEL_COLUMN,
+        { .heading = measure->title },
+        { .heading = "vs float", .help = "difference from the float model; * the paired test finds one at 95 %" },
+        { .heading = "MB", .help = "size of constants and variables" },
+        { .heading = "est. µs", .help = "estimated time per example on the chip" },
+        { 0 },
+    };
+    struct tare_report_table *table = tare_report_table_new(form, columns);
+    for (size_t r = 0; r < c->n_rows; r++) {
+        const struct tare_comparison_row *row = &c->rows[r];
+        name_cell(table, c, r);
+        measure_cell(table, measure,
+                     r == 0 && measure->kind == TARE_MEASURE_SQNR ? NAN
+                                                                  : tare_measure_value(measure, &row->outputs[0]));
+        difference_cell(table, c, r, measure);
+        tare_report_table_cell(table, "%.3f", (double)row->size_bytes / 1e6);
+        tare_report_table_number(table, "%.3g", 1e6 * row->tpu_seconds);
+    }
+    tare_report_table_end(out, table);
 }
 
 /* ---- accuracy ---- */
@@ -48,18 +81,25 @@ static void label_cells(struct tare_report_table *table, const struct tare_metri
     if (is_reference)
         tare_report_table_skip(table, 1);
     else
-        tare_report_table_cell(table, "%+.2f (%s)", 100 * share(m->gained - m->lost, m->labelled),
-                               tare_comparison_distinguishable(m) ? "differs" : "no difference seen");
-    tare_report_table_share(table, 2, share(m->top5, m->labelled));
+        tare_report_table_cell(table, "%+.2f %s", 100 * share(m->gained - m->lost, m->labelled),
+                               tare_paired_p(m->gained, m->lost) < 0.05 ? "*" : " ");
+    tare_report_table_share(table, 2, m->binary ? NAN : share(m->top5, m->labelled));
+}
+
+static void expected_cells(struct tare_report_table *table, const struct tare_metrics *m) {
+    const double n = (double)m->expected_elements;
+    tare_report_table_number(table, "%.4g", n > 0 ? m->expected_error / n : NAN);
+    tare_report_table_number(table, "%.4g", n > 0 ? sqrt(m->expected_squared_error / n) : NAN);
+    tare_report_table_number(table, "%.4f", tare_metrics_r2(m));
 }
 
 static void model_row(struct tare_report_table *table, const struct tare_comparison *c, size_t r, size_t output) {
-    struct tare_metrics *m = &c->rows[r].outputs[output];
-    name_cells(table, c, r);
+    const struct tare_metrics *m = &c->rows[r].outputs[output];
+    name_cell(table, c, r);
     label_cells(table, m, r == 0);
     tare_report_table_number(table, "%.4f", tare_auc_value(&m->auc));
-    tare_report_table_number(table, "%.4g",
-                             m->expected_elements ? m->expected_error / (double)m->expected_elements : NAN);
+    tare_report_table_number(table, "%.4f", tare_metrics_f1(m));
+    expected_cells(table, m);
     tare_report_table_share(table, 2, share(m->agree, m->ranked));
     tare_report_table_db(table, tare_metrics_sqnr_db(m));
     tare_report_table_number(table, "%.6f", tare_metrics_cosine(m));
@@ -74,21 +114,25 @@ static void model_row(struct tare_report_table *table, const struct tare_compari
 void tare_comparison_models(struct tare_strbuf *out, enum tare_report_form form, const struct tare_comparison *c,
                             size_t output) {
     static const struct tare_report_column columns[] = {
-        NAME_COLUMNS,
-        { .heading = "top-1" },
+        MODEL_COLUMN,
+        { .heading = "top-1",
+          .help = "share of labelled records that are predicted correctly; for a single score, at "
+                  "the threshold" },
         { .heading = "95 % interval", .help = "Wilson's score interval of top-1, in percent" },
-        { .heading = "against float",
-          .left = true,
-          .help = "points of top-1; McNemar's exact test on the same records, at 95 %" },
+        { .heading = "vs float",
+          .help = "difference of top-1 in percentage points; * McNemar's exact test finds one at 95 %" },
         { .heading = "top-5" },
         { .heading = "AUC", .help = "area under the ROC curve of two classes" },
-        { .heading = "expected, mean error", .help = "against the records' own values" },
-        { .heading = "agree", .help = "share of the records where the largest element is where float has it" },
-        { .heading = "SQNR dB", .help = "square of the float answers over that of the difference" },
-        { .heading = "cosine", .help = "of the angle between the answers and those of float" },
-        { .heading = "mean error", .help = "mean difference from float" },
-        { .heading = "relative", .help = "the same as a share of the mean magnitude", .only = TARE_IN_PAGE },
-        { .heading = "max error", .help = "greatest difference from float, and the record that shows it" },
+        { .heading = "F1", .help = "F1 of the positive class of a single score" },
+        { .heading = "MAE", .help = "mean absolute error against the expected values" },
+        { .heading = "RMSE", .help = "root mean squared error against the expected values" },
+        { .heading = "R²", .help = "coefficient of determination against the expected values" },
+        { .heading = "agree", .help = "share of records with the same predicted class as float" },
+        { .heading = "SQNR dB", .help = "energy of the float outputs over the energy of the difference" },
+        { .heading = "cosine", .help = "cosine of the angle between the outputs and those of float" },
+        { .heading = "mean error", .help = "mean absolute difference from float" },
+        { .heading = "relative", .help = "mean error relative to the mean magnitude", .only = TARE_IN_PAGE },
+        { .heading = "max error", .help = "largest difference from float, and its record" },
         { 0 },
     };
     struct tare_report_table *table = tare_report_table_new(form, columns);
@@ -98,13 +142,13 @@ void tare_comparison_models(struct tare_strbuf *out, enum tare_report_form form,
     tare_report_table_end(out, table);
 }
 
-/* ---- what models take ---- */
+/* ---- cost ---- */
 
 static void cost_row(struct tare_report_table *table, const struct tare_comparison *c, size_t r) {
     const struct tare_comparison_row *row = &c->rows[r], *first = &c->rows[0];
     const bool by_size = tare_comparison_on_front(c, TARE_AGAINST_SIZE, r);
     const bool by_time = tare_comparison_has_times(c) && tare_comparison_on_front(c, TARE_AGAINST_TIME, r);
-    name_cells(table, c, r);
+    name_cell(table, c, r);
     tare_report_table_cell(table, "%.3f", (double)row->size_bytes / 1e6);
     tare_report_table_number(table, "%.3f", row->hbm_bytes / 1e6);
     if (row->quantizable)
@@ -121,18 +165,18 @@ static void cost_row(struct tare_report_table *table, const struct tare_comparis
 
 void tare_comparison_costs(struct tare_strbuf *out, enum tare_report_form form, const struct tare_comparison *c) {
     static const struct tare_report_column columns[] = {
-        NAME_COLUMNS,
-        { .heading = "MB", .help = "of constants and variables" },
-        { .heading = "in HBM MB", .help = "weights in the chip's memory" },
+        MODEL_COLUMN,
+        { .heading = "MB", .help = "size of constants and variables" },
+        { .heading = "HBM MB", .help = "weights in the memory of the chip" },
         { .heading = "ops quantized" },
-        { .heading = "integer work", .help = "share of the multiply-accumulates on integers of 8 or 4 bits" },
-        { .heading = "least µs", .help = "of a record on the chip" },
-        { .heading = "times float" },
-        { .heading = "seconds here", .help = "that all records took on this machine" },
-        { .heading = "best for its",
+        { .heading = "integer MACs", .help = "share of the multiply-accumulates on integers of 8 or 4 bits" },
+        { .heading = "est. µs", .help = "estimated time per example on the chip" },
+        { .heading = "vs float", .help = "estimated time relative to float" },
+        { .heading = "seconds here", .help = "measured time of all records on this machine" },
+        { .heading = "Pareto-optimal in",
           .left = true,
           .only = TARE_IN_PAGE,
-          .help = "no other model is as accurate and smaller, or faster" },
+          .help = "no other model is as accurate and smaller, or as accurate and faster" },
         { 0 },
     };
     struct tare_report_table *table = tare_report_table_new(form, columns);

@@ -7,33 +7,101 @@
 #include "eval/significance.h"
 
 #include <math.h>
+#include <string.h>
 
-/* ---- table ---- */
+/* ---- tables ---- */
 
-static void costs(struct tare_strbuf *out, const struct tare_comparison *c) {
+enum { LINE = 80 };
+
+/* Appends text with line breaks at spaces, so that lines have at most LINE bytes; continuation lines are indented. */
+static void put_wrapped(struct tare_strbuf *out, const char *text, int indent) {
+    size_t column = 0;
+    while (*text) {
+        const size_t word = strcspn(text, " ");
+        if (column && column + 1 + word > LINE) {
+            tare_strbuf_printf(out, "\n%*s", indent, "");
+            column = (size_t)indent;
+        } else if (column) {
+            tare_strbuf_putc(out, ' ');
+            column++;
+        }
+        for (size_t i = 0; i < word; i++)
+            tare_strbuf_putc(out, text[i]);
+        column += word;
+        text += word + (text[word] == ' ');
+    }
+    tare_strbuf_putc(out, '\n');
+}
+
+static void put_skipped(struct tare_strbuf *out, const struct tare_comparison *c) {
+    if (c->n_skipped) tare_strbuf_puts(out, "\nnot measured\n");
+    for (size_t i = 0; i < c->n_skipped; i++) {
+        const struct tare_comparison_skipped *s = &c->skipped[i];
+        struct tare_strbuf line = { 0 };
+        tare_strbuf_printf(&line, "%s%s%s%s%s: %s", s->method, s->algorithm ? " " : "",
+                           s->algorithm ? s->algorithm : "", s->granularity ? " " : "",
+                           s->granularity ? s->granularity : "", s->reason);
+        put_wrapped(out, tare_strbuf_text(&line), 4);
+        out->failed |= line.failed;
+        tare_strbuf_free(&line);
+    }
+}
+
+static void put_summary(struct tare_strbuf *out, const struct tare_comparison *c) {
+    const struct tare_measure *measure = tare_measure_of(c);
+    if (c->n_outputs > 1)
+        tare_strbuf_printf(out, "\noutput %s; all %zu outputs with --wide\n", c->output_keys[0], c->n_outputs);
+    tare_comparison_summary(out, TARE_IN_TEXT, c);
+    if (measure->kind != TARE_MEASURE_SQNR && measure->kind != TARE_MEASURE_R2 && c->n_rows > 1)
+        tare_strbuf_puts(out, "* differs from float: paired test on the same records, p < 0.05\n");
+    if (c->rows[0].tpu_seconds > 0)
+        tare_strbuf_printf(out, "est. µs: per example on a Cloud TPU %s, batch %lld\n", tare_comparison_chip_name(c),
+                           (long long)(c->chip_batch > 0 ? c->chip_batch : 1));
+}
+
+static void put_wide(struct tare_strbuf *out, const struct tare_comparison *c) {
+    for (size_t i = 0; i < c->n_outputs; i++) {
+        tare_strbuf_printf(out, "\noutput %s\n", c->output_keys[i]);
+        tare_comparison_models(out, TARE_IN_TEXT, c, i);
+    }
     tare_strbuf_printf(out,
-                       "\nwhat the models take; least time of a record on a %s chip, %lld together:\n"
-                       "the longer of arithmetic and memory traffic, elementwise ops fused\n",
+                       "\ncost; estimates for a Cloud TPU %s, batch %lld: the larger of compute and memory time, with\n"
+                       "elementwise ops fused\n",
                        tare_comparison_chip_name(c), (long long)(c->chip_batch > 0 ? c->chip_batch : 1));
     tare_comparison_costs(out, TARE_IN_TEXT, c);
 }
 
 void tare_comparison_table(struct tare_strbuf *out, const struct tare_comparison *c) {
-    tare_strbuf_printf(out, "%s on %s, %lld records, signature %s\n", c->model, c->data, (long long)c->records,
+    struct tare_strbuf line = { 0 };
+    tare_strbuf_printf(&line, "%s on %s, %lld records, signature %s", c->model, c->data, (long long)c->records,
                        c->signature);
-    for (size_t i = 0; i < c->n_outputs; i++) {
-        tare_strbuf_printf(out, "\noutput %s\n", c->output_keys[i]);
-        tare_comparison_models(out, TARE_IN_TEXT, c, i);
-    }
-    costs(out, c);
+    put_wrapped(out, tare_strbuf_text(&line), 4);
+    out->failed |= line.failed;
+    tare_strbuf_free(&line);
+    if (c->wide)
+        put_wide(out, c);
+    else
+        put_summary(out, c);
     if (c->sensitivity) tare_sensitivity_table(out, c->sensitivity, c->text_width);
     if (c->target) tare_target_table(out, c->target);
+    put_skipped(out, c);
+}
+
+void tare_comparison_verdict(struct tare_strbuf *out, const struct tare_comparison *c) {
+    struct tare_strbuf line = { 0 };
+    if (c->n_rows < 2) return;
+    tare_verdict_put(&line, c);
+    tare_strbuf_puts(&line, ".");
+    tare_strbuf_putc(out, '\n');
+    put_wrapped(out, tare_strbuf_text(&line), 0);
+    out->failed |= line.failed;
+    tare_strbuf_free(&line);
 }
 
 /* ---- CSV ---- */
 
 static void csv_row(struct tare_strbuf *out, const struct tare_comparison_row *row, const char *output,
-                    struct tare_metrics *m, bool is_reference) {
+                    const struct tare_metrics *m, bool is_reference) {
     const char *texts[] = { output, row->method, row->algorithm, row->granularity };
     double low = NAN, high = NAN;
     if (m->labelled) tare_share_interval(&low, &high, m->top1, m->labelled);
@@ -59,6 +127,10 @@ static void csv_row(struct tare_strbuf *out, const struct tare_comparison_row *r
     tare_csv_number(out, row->hbm_bytes);
     tare_csv_number(out, row->macs > 0 ? row->integer_macs / row->macs : NAN);
     tare_csv_number(out, row->tpu_seconds);
+    tare_csv_number(out, tare_metrics_f1(m));
+    tare_csv_number(out, m->expected_elements ? m->expected_error / (double)m->expected_elements : NAN);
+    tare_csv_number(out, m->expected_elements ? sqrt(m->expected_squared_error / (double)m->expected_elements) : NAN);
+    tare_csv_number(out, tare_metrics_r2(m));
     tare_strbuf_puts(out, "\r\n");
 }
 
@@ -66,7 +138,7 @@ void tare_comparison_csv(struct tare_strbuf *out, const struct tare_comparison *
     tare_strbuf_puts(
         out, "output,method,algorithm,granularity,rows,labelled,top1,top5,auc,agreement,sqnr_db,cosine,"
              "mean_abs_error,max_abs_error,size_bytes,relative_error,max_abs_error_record,top1_low,top1_high,paired_p,"
-             "hbm_bytes,integer_share,tpu_seconds\r\n");
+             "hbm_bytes,integer_share,tpu_seconds,f1,mae,rmse,r2\r\n");
     for (size_t r = 0; r < c->n_rows; r++)
         for (size_t i = 0; i < c->n_outputs; i++)
             csv_row(out, &c->rows[r], c->output_keys[i], &c->rows[r].outputs[i], r == 0);

@@ -165,13 +165,13 @@ void tare_model_diff_html(struct tare_strbuf *out, const struct tare_model_diff 
     }
     tare_page_note(out, "warning", "%zu of %zu weights differ, and %zu scales or other numbers%s.", differing,
                    d->n_weights, d->n_numbers, d->n_signatures ? "; signatures differ, too" : "");
-    tare_page_element(out, "h2", NULL, "Sizes and ops");
+    tare_page_heading(out, "Sizes and ops");
     sizes(out, TARE_IN_PAGE, d);
-    if (d->n_signatures) tare_page_element(out, "h2", NULL, "Signatures");
+    if (d->n_signatures) tare_page_heading(out, "Signatures");
     signatures(out, TARE_IN_PAGE, d);
-    if (differing) tare_page_element(out, "h2", NULL, "Weights");
+    if (differing) tare_page_heading(out, "Weights");
     page_more(out, weights(out, TARE_IN_PAGE, d, MOST_IN_PAGE), differing);
-    if (d->n_numbers) tare_page_element(out, "h2", NULL, "Scales, zero points and other numbers");
+    if (d->n_numbers) tare_page_heading(out, "Scales, zero points and other numbers");
     page_more(out, numbers(out, TARE_IN_PAGE, d, MOST_IN_PAGE), d->n_numbers);
     tare_page_end(out);
 }

@@ -1,9 +1,16 @@
 #include "eval/report/page.h"
 #include "page_css.h" /* TARE_PAGE_CSS, generated from page.css */
+#include "page_js.h"  /* TARE_PAGE_JS, from page.js */
 
 #include <math.h>
 #include <stdarg.h>
+#include <ctype.h>
 #include <stdio.h>
+#include <string.h>
+
+/* Where the contents go, and how headings begin. Text is escaped, so neither occurs in it. */
+#define CONTENTS "<!--contents-->\n"
+#define HEADING "<h2 id=\""
 
 /* ---- text ---- */
 
@@ -88,8 +95,41 @@ void tare_page_sides(struct tare_strbuf *out, const char *first, const char *sec
     tare_strbuf_puts(out, "</code></p>\n");
 }
 
+/* Shapes that differ without colour: circle, square, triangle, diamond, triangle down, plus, cross, hexagon. */
+static const char *const shapes[TARE_PAGE_SERIES] = {
+    "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0-9 0z",
+    "M-4-4H4V4H-4z",
+    "M0-5L5 4H-5z",
+    "M0-5.5L5.5 0L0 5.5L-5.5 0z",
+    "M0 5L-5-4H5z",
+    "M-1.7-5H1.7V-1.7H5V1.7H1.7V5H-1.7V1.7H-5V-1.7H-1.7z",
+    "M0-2.4L2.6-5L5-2.6L2.4 0L5 2.6L2.6 5L0 2.4L-2.6 5L-5 2.6L-2.4 0L-5-2.6L-2.6-5z",
+    "M-5 0L-2.5-4.4H2.5L5 0L2.5 4.4H-2.5z",
+};
+
+static void put_marker(struct tare_strbuf *out, int series, bool ring) {
+    tare_strbuf_printf(out,
+                       "<svg class=\"mark c%d\" viewBox=\"-8 -8 16 16\" aria-hidden=\"true\">%s<path d=\"%s\"/></svg>",
+                       series % TARE_PAGE_SERIES, ring ? "<circle r=\"7\"/>" : "", shapes[series % TARE_PAGE_SERIES]);
+}
+
 void tare_page_swatch(struct tare_strbuf *out, int series) {
-    tare_strbuf_printf(out, "<span class=\"swatch c%d\"></span>", series % TARE_PAGE_SERIES);
+    put_marker(out, series, false);
+}
+
+void tare_plot_marker(struct tare_strbuf *out, const struct tare_plot *plot, double x, double y, int series, bool ring,
+                      const char *tooltip) {
+    const double left = 100 * (x - plot->x_low) / (plot->x_high - plot->x_low);
+    const double top = 100 * (1 - (y - plot->y_low) / (plot->y_high - plot->y_low));
+    tare_strbuf_printf(
+        out, "<span class=\"point%s\" style=\"left:%.2f%%;top:%.2f%%\" tabindex=\"0\" role=\"img\" aria-label=\"",
+        left > 50 ? " left" : "", left, top);
+    tare_page_text(out, tooltip);
+    tare_strbuf_puts(out, "\">");
+    put_marker(out, series, ring);
+    tare_strbuf_puts(out, "<span class=\"tip\">");
+    tare_page_text(out, tooltip);
+    tare_strbuf_puts(out, "</span></span>");
 }
 
 void tare_page_legend_begin(struct tare_strbuf *out) {
@@ -123,6 +163,18 @@ void tare_page_card_begin(struct tare_strbuf *out) {
     tare_strbuf_puts(out, "<section class=\"card\">\n");
 }
 
+void tare_page_folded_begin(struct tare_strbuf *out, const char *id, const char *title) {
+    tare_strbuf_puts(out, "<details class=\"card\" id=\"");
+    tare_page_id(out, id);
+    tare_strbuf_puts(out, "\"><summary>");
+    tare_page_text(out, title);
+    tare_strbuf_puts(out, "</summary>\n");
+}
+
+void tare_page_folded_end(struct tare_strbuf *out) {
+    tare_strbuf_puts(out, "</details>\n");
+}
+
 void tare_page_pair_begin(struct tare_strbuf *out) {
     tare_strbuf_puts(out, "<section class=\"pair\">\n");
 }
@@ -141,10 +193,63 @@ void tare_page_begin(struct tare_strbuf *out, const char *title) {
     tare_page_text(out, title);
     tare_strbuf_printf(out, "</title><style>%s</style></head>\n<body><main>\n", TARE_PAGE_CSS);
     tare_page_element(out, "h1", NULL, "%s", title);
+    tare_strbuf_puts(out, CONTENTS);
+}
+
+void tare_page_id(struct tare_strbuf *out, const char *text) {
+    for (; *text; text++)
+        tare_strbuf_putc(out, isalnum((unsigned char)*text) ? *text : '-');
+}
+
+void tare_page_heading(struct tare_strbuf *out, const char *format, ...) {
+    struct tare_strbuf text = { 0 };
+    PRINT_ESCAPED(&text, format);
+    tare_strbuf_puts(out, HEADING);
+    tare_page_id(out, tare_strbuf_text(&text));
+    tare_strbuf_printf(out, "\">%s</h2>\n", tare_strbuf_text(&text));
+    out->failed = out->failed || text.failed;
+    tare_strbuf_free(&text);
+}
+
+/* One link per heading of the page. */
+static void put_contents(struct tare_strbuf *out, const char *page) {
+    tare_strbuf_puts(out, "<nav aria-label=\"Contents\"><ul>");
+    for (const char *at = page; (at = strstr(at, HEADING));) {
+        const char *id = at + sizeof HEADING - 1, *text = strchr(id, '>') + 1, *end = strstr(text, "</h2>");
+        tare_strbuf_puts(out, "<li><a href=\"#");
+        tare_strbuf_append(out, id, (size_t)(text - 2 - id));
+        tare_strbuf_puts(out, "\">");
+        tare_strbuf_append(out, text, (size_t)(end - text));
+        tare_strbuf_puts(out, "</a></li>");
+        at = end;
+    }
+    tare_strbuf_puts(out, "</ul></nav>\n");
+}
+
+static size_t count_headings(const char *page) {
+    size_t count = 0;
+    while ((page = strstr(page, HEADING))) {
+        count++;
+        page++;
+    }
+    return count;
+}
+
+/* Replaces the placeholder of the contents, which is only known now. */
+static void fill_contents(struct tare_strbuf *out) {
+    struct tare_strbuf filled = { 0 };
+    const char *page = tare_strbuf_text(out), *place = strstr(page, CONTENTS);
+    if (out->failed || !place) return;
+    tare_strbuf_append(&filled, page, (size_t)(place - page));
+    if (count_headings(place) > 2) put_contents(&filled, place);
+    tare_strbuf_puts(&filled, place + sizeof CONTENTS - 1);
+    tare_strbuf_free(out);
+    *out = filled;
 }
 
 void tare_page_end(struct tare_strbuf *out) {
-    tare_strbuf_puts(out, "</main></body></html>\n");
+    fill_contents(out);
+    tare_strbuf_printf(out, "<script>%s</script></main></body></html>\n", TARE_PAGE_JS);
 }
 
 /* ---- tables ---- */
@@ -158,9 +263,9 @@ static void write_classes(struct tare_strbuf *out, const struct tare_page_column
 void tare_page_table_begin(struct tare_page_table *table, struct tare_strbuf *out,
                            const struct tare_page_column *columns) {
     *table = (struct tare_page_table){ .out = out, .columns = columns };
-    tare_strbuf_puts(out, "<div class=\"scroll\"><table><thead><tr>");
+    tare_strbuf_puts(out, "<div class=\"scroll\"><table class=\"data\"><thead><tr>");
     for (const struct tare_page_column *column = columns; column->heading; column++) {
-        tare_strbuf_puts(out, "<th");
+        tare_strbuf_puts(out, "<th scope=\"col\"");
         write_classes(out, column);
         if (column->help) {
             tare_strbuf_puts(out, " title=\"");
@@ -182,15 +287,23 @@ static void end_row(struct tare_page_table *table) {
 void tare_page_table_row(struct tare_page_table *table) {
     end_row(table);
     tare_strbuf_puts(table->out, "<tr>");
-    table->in_row = true;
+    table->in_row = table->first = true;
     table->next = 0;
 }
 
+/* The first cell of a row is its heading when it is text. */
 static void begin_cell(struct tare_page_table *table) {
-    tare_strbuf_puts(table->out, "<td");
+    const bool heads = table->first && table->columns[table->next].left;
+    table->cell = heads ? "th" : "td";
+    tare_strbuf_printf(table->out, "<%s%s", table->cell, heads ? " scope=\"row\"" : "");
     write_classes(table->out, &table->columns[table->next]);
     tare_strbuf_putc(table->out, '>');
+    table->first = false;
     if (table->columns[table->next + 1].heading) table->next++;
+}
+
+static void end_cell(struct tare_page_table *table) {
+    tare_strbuf_printf(table->out, "</%s>", table->cell);
 }
 
 /* Allows line breaks after slashes and underscores, as in paths and node names. */
@@ -214,21 +327,21 @@ void tare_page_table_cell(struct tare_page_table *table, const char *format, ...
         tare_strbuf_puts(table->out, tare_strbuf_text(&text));
     table->out->failed = table->out->failed || text.failed;
     tare_strbuf_free(&text);
-    tare_strbuf_puts(table->out, "</td>");
+    end_cell(table);
 }
 
 void tare_page_table_series_cell(struct tare_page_table *table, int series, const char *format, ...) {
     begin_cell(table);
     tare_page_swatch(table->out, series);
     PRINT_ESCAPED(table->out, format);
-    tare_strbuf_puts(table->out, "</td>");
+    end_cell(table);
 }
 
 void tare_page_table_line_cell(struct tare_page_table *table, int series, const char *format, ...) {
     begin_cell(table);
     tare_page_line_swatch(table->out, series);
     PRINT_ESCAPED(table->out, format);
-    tare_strbuf_puts(table->out, "</td>");
+    end_cell(table);
 }
 
 void tare_page_table_bar_cell(struct tare_page_table *table, double share, const char *format, ...) {
@@ -236,12 +349,35 @@ void tare_page_table_bar_cell(struct tare_page_table *table, double share, const
     begin_cell(table);
     tare_strbuf_printf(table->out, "<span class=\"meter\"><i style=\"width:%.1f%%\"></i></span>", 100 * width);
     PRINT_ESCAPED(table->out, format);
+    end_cell(table);
+}
+
+void tare_page_table_link_cell(struct tare_page_table *table, const char *id, const char *format, ...) {
+    struct tare_strbuf text = { 0 };
+    begin_cell(table);
+    tare_strbuf_puts(table->out, "<a href=\"#");
+    tare_page_id(table->out, id);
+    tare_strbuf_puts(table->out, "\">");
+    PRINT_ESCAPED(&text, format);
+    put_breakable(table->out, &text);
+    tare_strbuf_free(&text);
+    tare_strbuf_puts(table->out, "</a>");
+    end_cell(table);
+}
+
+void tare_page_table_note_cell(struct tare_page_table *table, const char *format, ...) {
+    size_t columns = 1;
+    while (table->columns[table->next + columns].heading)
+        columns++;
+    tare_strbuf_printf(table->out, "<td class=\"l soft\" colspan=\"%zu\">", columns);
+    PRINT_ESCAPED(table->out, format);
     tare_strbuf_puts(table->out, "</td>");
 }
 
 void tare_page_table_skip(struct tare_page_table *table) {
     begin_cell(table);
-    tare_strbuf_puts(table->out, "–</td>");
+    tare_strbuf_puts(table->out, "–");
+    end_cell(table);
 }
 
 void tare_page_table_end(struct tare_page_table *table) {

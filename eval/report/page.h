@@ -1,5 +1,6 @@
 /* Report pages: one HTML file each, without external references; light and dark, for a phone, a wide screen and paper.
- * The style is page.css. This header has the frame, text, tables and plots; the reports decide what they show.
+ * The style is page.css; page.js sorts and filters tables, and pages are complete without it. This header has the
+ * frame, text, tables and plots; the reports decide what they show.
  *
  * Everything is appended to a text buffer, and texts are escaped here. Functions do not fail: allocation errors set the
  * buffer's `failed`.
@@ -19,7 +20,12 @@ enum { TARE_PAGE_SERIES = 8 };
 
 /* Head, style, <main> and the title as <h1>. */
 void tare_page_begin(struct tare_strbuf *out, const char *title);
+/* Ends the page. Pages with three or more headings get a list of contents after the title. */
 void tare_page_end(struct tare_strbuf *out);
+/* A section heading, <h2>, listed in the contents. */
+void tare_page_heading(struct tare_strbuf *out, const char *format, ...) TARE_PRINTF(2, 3);
+/* The text as an id: letters and digits, other bytes as '-'. For id="" and href="#". */
+void tare_page_id(struct tare_strbuf *out, const char *text);
 /* Text with < > & " ' as entities. */
 void tare_page_text(struct tare_strbuf *out, const char *text);
 void tare_page_printf(struct tare_strbuf *out, const char *format, ...) TARE_PRINTF(2, 3);
@@ -36,6 +42,9 @@ void tare_page_swatch(struct tare_strbuf *out, int series);
 void tare_page_line_swatch(struct tare_strbuf *out, int series);
 /* Boxes: a card, and a pair of halves next to each other on wide pages. Each ends with tare_page_box_end. */
 void tare_page_card_begin(struct tare_strbuf *out);
+/* A card that shows its title alone until it is opened; `id` as by tare_page_id. */
+void tare_page_folded_begin(struct tare_strbuf *out, const char *id, const char *title);
+void tare_page_folded_end(struct tare_strbuf *out);
 void tare_page_pair_begin(struct tare_strbuf *out);
 void tare_page_half_begin(struct tare_strbuf *out);
 void tare_page_box_end(struct tare_strbuf *out);
@@ -58,7 +67,8 @@ struct tare_page_table {
     struct tare_strbuf *out;
     const struct tare_page_column *columns;
     size_t next; /* next cell of the row */
-    bool in_row;
+    bool in_row, first;
+    const char *cell; /* element of the cell: td, th */
 };
 /* A table scrolls horizontally when the page is too narrow. */
 void tare_page_table_begin(struct tare_page_table *table, struct tare_strbuf *out,
@@ -70,6 +80,11 @@ void tare_page_table_series_cell(struct tare_page_table *table, int series, cons
 void tare_page_table_line_cell(struct tare_page_table *table, int series, const char *format, ...) TARE_PRINTF(3, 4);
 /* A bar of `share` (0 … 1) of the full length, followed by text. */
 void tare_page_table_bar_cell(struct tare_page_table *table, double share, const char *format, ...) TARE_PRINTF(3, 4);
+/* A cell with a link to an element of the page, by the text of its id. */
+void tare_page_table_link_cell(struct tare_page_table *table, const char *id, const char *format, ...)
+    TARE_PRINTF(3, 4);
+/* A row of the remaining columns in one cell. */
+void tare_page_table_note_cell(struct tare_page_table *table, const char *format, ...) TARE_PRINTF(2, 3);
 /* An empty cell, printed as a dash. */
 void tare_page_table_skip(struct tare_page_table *table);
 void tare_page_table_end(struct tare_page_table *table);
@@ -103,7 +118,6 @@ void tare_plot_path(struct tare_strbuf *out, const struct tare_plot *plot, const
 /* The area between two lines over the same xs. */
 void tare_plot_band(struct tare_strbuf *out, const struct tare_plot *plot, const double *xs, const double *lows,
                     const double *highs, size_t count, const char *style_class);
-void tare_plot_dot(struct tare_strbuf *out, const struct tare_plot *plot, double x, double y, const char *style_class);
 /* Ends the shapes. */
 void tare_plot_letters(struct tare_strbuf *out);
 /* Numbers at the axes, each followed by the unit ("" for none); a NULL unit omits that axis. */
@@ -113,6 +127,11 @@ void tare_plot_x_tick(struct tare_strbuf *out, const struct tare_plot *plot, dou
     TARE_PRINTF(4, 5);
 void tare_plot_y_tick(struct tare_strbuf *out, const struct tare_plot *plot, double y, const char *format, ...)
     TARE_PRINTF(4, 5);
+/* Titles of the axes; NULL: none. */
+void tare_plot_titles(struct tare_strbuf *out, const char *x_title, const char *y_title);
+/* The marker of a series at a point, ringed or not, with a tooltip for pointer and keyboard. */
+void tare_plot_marker(struct tare_strbuf *out, const struct tare_plot *plot, double x, double y, int series, bool ring,
+                      const char *tooltip);
 /* Text next to a point: to its right; in the right half of the plot, to its left. */
 void tare_plot_label(struct tare_strbuf *out, const struct tare_plot *plot, double x, double y, const char *style_class,
                      const char *format, ...) TARE_PRINTF(6, 7);

@@ -75,11 +75,6 @@ void tare_plot_band(struct tare_strbuf *out, const struct tare_plot *plot, const
     tare_strbuf_puts(out, "z\"/>");
 }
 
-/* A line of length zero with a wide round end: a circle at any stretch. */
-void tare_plot_dot(struct tare_strbuf *out, const struct tare_plot *plot, double x, double y, const char *style_class) {
-    tare_strbuf_printf(out, "<path class=\"dot %s\" d=\"M%.1f %.1fh0\"/>", style_class, x_of(plot, x), y_of(plot, y));
-}
-
 size_t tare_plot_round_numbers(double *numbers, size_t most, double low, double high) {
     static const double steps[] = { 1, 2, 2.5, 5, 10 };
     double width = high - low;
@@ -143,6 +138,18 @@ void tare_plot_ticks(struct tare_strbuf *out, const struct tare_plot *plot, cons
     count = y_unit ? tare_plot_round_numbers(ticks, MAX_TICKS, plot->y_low, plot->y_high) : 0;
     for (size_t i = 0; i < count; i++)
         tare_plot_y_tick(out, plot, ticks[i], "%g%s", ticks[i], y_unit);
+}
+
+void tare_plot_titles(struct tare_strbuf *out, const char *x_title, const char *y_title) {
+    if (x_title) {
+        tare_strbuf_puts(out, "<span class=\"xt\">");
+        tare_page_text(out, x_title);
+        tare_strbuf_puts(out, "</span>");
+    }
+    if (!y_title) return;
+    tare_strbuf_puts(out, "<span class=\"yt\">");
+    tare_page_text(out, y_title);
+    tare_strbuf_puts(out, "</span>");
 }
 
 void tare_plot_label(struct tare_strbuf *out, const struct tare_plot *plot, double x, double y, const char *style_class,

@@ -126,6 +126,15 @@ void tare_report_table_bar(struct tare_report_table *table, int decimals, double
     cell->share = share;
 }
 
+void tare_report_table_db_bar(struct tare_report_table *table, double db) {
+    const size_t at = table ? table->next : 0;
+    tare_report_table_db(table, db);
+    if (!table || table->failed || !table->n_rows || at >= table->n_columns || isnan(db)) return;
+    struct cell *cell = &table->cells[(table->n_rows - 1) * table->n_columns + at];
+    cell->kind = BAR;
+    cell->share = db > 60 ? 0 : db < 0 ? 1 : (60 - db) / 60;
+}
+
 void tare_report_table_db(struct tare_report_table *table, double db) {
     if (isinf(db))
         tare_report_table_text(table, db > 0 ? "exact" : "none");

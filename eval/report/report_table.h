@@ -42,6 +42,8 @@ void tare_report_table_db(struct tare_report_table *table, double db);
 /* In a page, the text follows the marker of a series, and the percentage follows a bar of that length. */
 void tare_report_table_series(struct tare_report_table *table, int series, const char *text);
 void tare_report_table_bar(struct tare_report_table *table, int decimals, double share);
+/* Decibels after a bar that is longer for more noise: full at 0 dB, empty from 60 dB. */
+void tare_report_table_db_bar(struct tare_report_table *table, double db);
 /* Appends the table unless it has no rows, and frees it. */
 void tare_report_table_end(struct tare_strbuf *out, struct tare_report_table *table);
 

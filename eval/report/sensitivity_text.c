@@ -18,7 +18,7 @@ void tare_sensitivity_layers(struct tare_strbuf *out, enum tare_report_form form
         { .heading = "layer", .left = true, .wraps = true },
         { .heading = "op", .left = true },
         { .heading = "weights" },
-        { .heading = "alone dB", .help = "SQNR with only this layer quantized" },
+        { .heading = "alone dB", .left = true, .help = "SQNR with only this layer quantized" },
         { .heading = "top-1" },
         { .heading = "all but it dB" },
         { .heading = "top-1" },
@@ -35,7 +35,8 @@ void tare_sensitivity_layers(struct tare_strbuf *out, enum tare_report_form form
         tare_report_table_text(table, layer->node);
         tare_report_table_text(table, layer->op);
         tare_report_table_cell(table, "%lld", (long long)layer->weight_elements);
-        figure_cells(table, &layer->alone);
+        tare_report_table_db_bar(table, layer->alone.sqnr_db);
+        tare_report_table_share(table, 2, layer->alone.top1);
         figure_cells(table, &layer->restored);
         figure_cells(table, &layer->kept);
     }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# tare compare on the bundled example: many variants from one calibration, reports in three formats, refusals.
+# tare compare on the bundled example: many variants from one calibration, reports in three formats, inapplicable
+# combinations, the recommendation.
 set -uo pipefail
 . "$TARE_SOURCE_DIR/tests/cli/support.sh"
 model=$glyphs/saved_model
@@ -12,7 +13,7 @@ results=$(grep -c '"method": ' "$work/all.json")
 [ "$results" = 10 ] || fail "$results results (expected float, 2 x 3 static, 2 weight_only, bfloat16)"
 grep -q '"calibrations": 1,' "$work/all.json" || fail "not calibrated once: $(grep calibrations "$work/all.json")"
 
-# A calibration file gives what its samples give.
+# A calibration file leads to the same figures as its samples.
 figures() { "$tare" compare "$model" "${data[@]}" --methods static --algorithms mse --report "$work/r.csv" "$@" >/dev/null && cat "$work/r.csv"; }
 "$tare" calibrate "$model" --data "$samples" -o "$work/c.calib" --quiet || fail "calibrate: $?"
 from_samples=$(figures --calibration-data "$samples")
@@ -24,9 +25,9 @@ for format in html json; do
     "$tare" compare "$model" --calibration "$work/c.calib" "${data[@]}" --report "$work/r.$format" >/dev/null || fail "$format: $?"
     [ -s "$work/r.$format" ] || fail "no $format report"
 done
-grep -qE '(src|href)="?https?:' "$work/r.html" && fail "the page refers to the outside"
+grep -qE '(src|href)="?https?:' "$work/r.html" && fail "the page has external references"
 
-# Layer by layer: the worst first, everything kept in float is float again, and the recipe leaves the worst in float.
+# Layer by layer: the worst first; with every layer kept in float the model is exact; the recipe keeps the worst in float.
 "$tare" compare "$model" --calibration "$work/c.calib" "${data[@]}" --methods static --write-recipe "$work/recipe" --worst 2 \
     --sensitivity-limit 50 --json >"$work/s.json" || fail "sensitivity: $?"
 alone=$(grep -A1 '"alone"' "$work/s.json" | grep -o '"sqnr_db": [0-9.]*' | cut -d' ' -f2)
@@ -39,18 +40,19 @@ quantized() { sed -n 's/^\([0-9]*\) of .* quantizable ops quantized$/\1/p' "$1";
 [ $(($(quantized "$work/log_all") - $(quantized "$work/log"))) = 2 ] || fail "the recipe does not keep two layers: $(head -1 "$work/log") / $(head -1 "$work/log_all")"
 expect 2 "--sensitivity requires a quantizing method" "$tare" compare "$model" "${data[@]}" --methods bfloat16 --sensitivity
 
-# A terminal of 80 columns gets tables in parts, each with the models' names; a pipe gets them whole.
+# The default table fits 80 columns and ends with the recommendation. --wide has all figures: on a terminal of 80 columns in
+# parts, each with the models' names; in a pipe unbroken.
 if have_pty; then
-    script -qec "stty cols 80; '$tare' compare '$model' ${data[*]} --methods weight_only" /dev/null | tr -d '\r' >"$work/narrow"
-    "$tare" compare "$model" "${data[@]}" --methods weight_only >"$work/wide"
-    wide_tables=$(grep -c '^method ' "$work/wide") parts=$(grep -c '^method ' "$work/narrow")
+    script -qec "stty cols 80; '$tare' compare '$model' ${data[*]} --methods weight_only --wide" /dev/null | tr -d '\r' >"$work/narrow"
+    "$tare" compare "$model" "${data[@]}" --methods weight_only --wide >"$work/wide"
+    wide_tables=$(grep -c '^model ' "$work/wide") parts=$(grep -c '^model ' "$work/narrow")
     [ "$wide_tables" = 2 ] && [ "$parts" -gt 2 ] && [ "$(grep -c '^weight_only ' "$work/narrow")" = "$parts" ] ||
         fail "$wide_tables tables in a pipe, $parts parts on a terminal: $(cat "$work/narrow")"
     # (bytes: – and µ are several)
-    grep -E '^(method|float|weight_only) ' "$work/narrow" | awk 'length($0) > 84 { exit 1 }' || fail "wider than the terminal: $(cat "$work/narrow")"
+    grep -E '^(model|float|weight_only) ' "$work/narrow" | awk 'length($0) > 84 { exit 1 }' || fail "wider than the terminal: $(cat "$work/narrow")"
 fi
 
-# A model is known by its answers, however they are made; a recipe that was written by its hash.
+# The hash of a model's outputs does not depend on threads and batches; a written recipe is listed with its hash.
 answers() { "$tare" compare "$1" "${data[@]}" --methods "$2" --json "${@:3}" | sed -n 's/^ *"answers_hash": "\(.*\)",*$/\1/p'; }
 two=$(answers "$model" weight_only --threads 2 --batch 8)
 [ "$(wc -w <<<"$two")" = 2 ] && [ "$(head -1 <<<"$two")" != "$(tail -1 <<<"$two")" ] || fail "hashes of two models' answers: $two"
@@ -64,7 +66,7 @@ first=$(hash_in)
     --sensitivity-limit 20 --json >"$work/s.json" || fail "sensitivity: $?"
 [ "$first" != "$(hash_in)" ] || fail "two recipes have one hash: $first"
 
-# What models take on a TPU: all products of the static one are of integers, in less time; another chip takes another time.
+# Estimates for a TPU: all products of the static model are integer products and take less time; chips differ.
 takes() { "$tare" compare "$model" --calibration "$work/c.calib" "${data[@]}" --methods static --json "$@" >"$work/t.json" || fail "compare $*: $?"; }
 number() { sed -n "s/^ *\"$1\": \([0-9.e-]*\),*$/\1/p" "$work/t.json"; }
 takes --depthwise
@@ -77,7 +79,7 @@ takes --depthwise --chip v2 --chip-batch 64
 [ "$v5e" != "$(number tpu_seconds)" ] || fail "v2 is as fast as v5e: $v5e"
 expect 2 "v2, v3" "$tare" compare "$model" "${data[@]}" --methods bfloat16 --chip v9
 
-# A dry run tells what would be run, and writes nothing.
+# A dry run prints what would run, and writes nothing.
 "$tare" compare "$model" --calibration-data "$samples" "${data[@]}" --algorithms min_max,mse --report "$work/dry.html" --dry-run >"$work/plan" ||
     fail "dry run: $?"
 absent "$work/dry.html"
@@ -87,16 +89,16 @@ grep -q 'would run 4 models over 100 records$' "$work/plan" && grep -q '^would w
 "$tare" quantize "$model" "$work/dry" --calibration "$work/c.calib" --dry-run 2>"$work/log" || fail "quantize --dry-run: $?"
 grep -q ' MB of memory at most, ' "$work/log" || fail "quantize --dry-run tells no memory: $(cat "$work/log")"
 
-# What each layer loses is said on request, and always in the page.
+# --explain prints the error of each layer; the page always has it.
 "$tare" compare "$model" --calibration "$work/c.calib" "${data[@]}" --methods static --granularities per_tensor --depthwise --explain \
     --report "$work/e.html" >"$work/explained" || fail "explain: $?"
 grep -q '^layers of static$' "$work/explained" || fail "no layers in: $(cat "$work/explained")"
 grep -Eq 'DepthwiseConv2dNative +[0-9.]+ +[0-9]+% ' "$work/explained" || fail "a depthwise layer is not explained"
-for part in 'Top-1 against size' 'Layers of static' 'Activations' 'Made with'; do
+for part in 'Top-1 against size' 'Layers of static' 'Activations' 'Provenance' 'Recommended: ' '<nav '; do
     grep -q "$part" "$work/e.html" || fail "the page has no '$part'"
 done
 
-# What is chosen is not worse than the methods that it chose from; its recipe gives the same model again.
+# The automatic choice is not worse than the methods it chose from; its recipe reproduces the model.
 "$tare" compare "$model" --calibration-data "$samples" "${data[@]}" --methods static --algorithms min_max,mse --granularities per_tensor \
     --auto --write-recipe "$work/auto.txt" --report "$work/auto.csv" >"$work/auto.out" || fail "compare --auto: $?"
 grep -q '^auto: static, .* instead of .* models measured$' "$work/auto.out" || fail "nothing is said of --auto: $(cat "$work/auto.out")"
@@ -113,7 +115,7 @@ diff -r "$work/auto1" "$work/auto2" >/dev/null || fail "the recipe of --auto giv
 expect 2 "--auto needs representative samples" "$tare" quantize "$model" "$work/x" --calibration "$work/c.calib" --auto
 expect 2 "--auto and --recipe are mutually exclusive" "$tare" quantize "$model" "$work/x" --data "$samples" --auto --recipe "$work/auto.txt" --quiet
 
-# A target: the recipe's layers reach it, also where quantize does it all; what cannot be reached names the best.
+# A target: the layers of the recipe reach it, also with quantize alone; a target out of reach names the best mix.
 "$tare" compare "$model" --calibration-data "$samples" "${data[@]}" --methods weight_only --bits 4 --min-sqnr 20 \
     --sensitivity-limit 50 --write-recipe "$work/mix.txt" --quiet >"$work/mix.out" || fail "compare --min-sqnr: $?"
 grep -q ' chosen$' "$work/mix.out" || fail "no mix was chosen: $(cat "$work/mix.out")"
@@ -130,7 +132,7 @@ expect 2 "give --eval FILE" "$tare" quantize "$model" "$work/x" --method weight_
 expect 2 "max-drop is 'x' (expected a number)" "$tare" compare "$model" "${data[@]}" --methods weight_only --max-drop x --quiet
 expect 2 "a target requires a quantizing method" "$tare" compare "$model" "${data[@]}" --methods bfloat16 --max-drop 1
 
-# Accuracy passes: of 4-bit weights bias correction brings back some decibels; they need statistics per channel.
+# Accuracy passes: bias correction recovers some decibels of 4-bit weights; it needs statistics per channel.
 sqnr() { "$tare" compare "$model" --calibration-data "$samples" "${data[@]}" --methods "weight_only$1" --bits 4 --json | grep '"sqnr_db"' | tail -1 | grep -o '[0-9.]*'; }
 plain=$(sqnr '') corrected=$(sqnr +bias_correction)
 awk -v p="$plain" -v c="$corrected" 'BEGIN { exit !(c > p + 1) }' || fail "4 bits: $plain dB, corrected $corrected dB"
@@ -140,7 +142,7 @@ expect 1 "calibrate --channels" "$tare" quantize "$model" "$work/passes" --calib
 "$tare" quantize "$model" "$work/passes" --calibration "$work/channels.calib" --passes bias_correction,weight_clipping,equalization --quiet ||
     fail "quantize --passes: $?"
 "$tare" run "$work/passes" --data "$glyphs/eval.tfrecord.gz" --limit 1 >/dev/null || fail "the corrected model does not run"
-# GPTQ looks at the samples a second time, whatever the number of workers, and beside a calibration file.
+# GPTQ reads the samples a second time, with the same result for any number of workers and next to a calibration file.
 compensated=$(sqnr +gptq)
 awk -v a="$plain" -v b="$compensated" 'BEGIN { exit !(b > a + 1) }' || fail "4 bits give $plain dB, with gptq $compensated dB"
 expect 1 "a calibration file holds no Hessians" "$tare" quantize "$model" "$work/x" --calibration "$work/channels.calib" --passes gptq
@@ -152,7 +154,7 @@ diff -r "$work/gptq1" "$work/gptq2" >/dev/null || fail "the integers of gptq dep
 diff -r "$work/gptq1" "$work/gptq3" >/dev/null || fail "the integers of gptq depend on the calibration file"
 expect 2 "did you mean 'bias_correction'" "$tare" quantize "$model" "$work/x" --data "$samples" --passes bias_corection
 
-# What tare quantize can be told of layers, tare compare can, too; a recipe may bring ranges to a method that needs none.
+# compare has the layer options of quantize; a recipe may need ranges for a method that does not.
 layers() { "$tare" compare "$model" "${data[@]}" "$@" --json | sed -n 's/^ *"quantized_ops": \([0-9]*\),*$/\1/p' | tail -1; }
 plain=$(layers --calibration "$work/c.calib" --methods static) deep=$(layers --calibration "$work/c.calib" --methods static --depthwise)
 [ "$deep" -gt "$plain" ] || fail "compare --depthwise quantizes $deep layers, $plain without"
@@ -188,9 +190,54 @@ assert any(l["clipping_mse"] > 0 and l["clipped"] > 0 for l in quantized)
 PY
 expect 1 "has no activations of 16 bits" "$tare" quantize "$model" "$work/x" --method dynamic --activation-bits 16
 expect 2 "expected 8 or 16, got '9'" "$tare" quantize "$model" "$work/x" --data "$samples" --activation-bits 9
-expect 1 "does not support weight-only" "$tare" compare "$model" "${data[@]}" --methods weight_only --op-set uniform_quantized
+expect 1 "does not exist in the op set uniform_quantized" "$tare" compare "$model" "${data[@]}" --methods weight_only --op-set uniform_quantized
 
-expect 2 "static needs representative samples" "$tare" compare "$model" "${data[@]}"
+expect 2 "static needs representative samples" "$tare" compare "$model" "${data[@]}" --methods static
+
+# Combinations that are not applicable are listed with a reason before the first record, also by --dry-run; the others are
+# measured. Without a calibration that is what needs none.
+mix=(--methods "static,weight_only:bits=4:block=32+gptq,weight_only:op_set=tf,static+bias_correction" --calibration "$work/c.calib")
+"$tare" compare "$model" "${data[@]}" "${mix[@]}" --json >"$work/mix.json" || fail "inapplicable combinations: $?"
+"$tare" compare "$model" "${data[@]}" "${mix[@]}" >"$work/mix.out" || fail "inapplicable combinations: $?"
+"$tare" compare "$model" "${data[@]}" "${mix[@]}" --dry-run >"$work/mix.plan" || fail "inapplicable combinations, dry run: $?"
+python3 - "$work/mix.json" "$work/mix.plan" "$work/mix.out" <<'PY' || fail "inapplicable combinations: $(cat "$work/mix.out" "$work/mix.plan")"
+import json, sys
+r = json.load(open(sys.argv[1]))
+plan, out = open(sys.argv[2]).read(), open(sys.argv[3]).read()
+assert [x["method"] for x in r["results"]] == ["float", "static"], r["results"]
+skipped = {x["method"]: x["reason"] for x in r["skipped"]}
+assert "holds no Hessians" in skipped["weight_only:bits=4:block=32+gptq"]
+assert "does not exist in the op set tf" in skipped["weight_only:op_set=tf"]
+assert "calibrate --channels" in skipped["static+bias_correction"]
+for method, reason in skipped.items():
+    assert "not measured: " + method in plan and reason in plan, plan
+assert "would run 2 models" in plan
+lines = out.rstrip("\n").split("\n")
+assert all(len(l) <= 80 for l in lines), [l for l in lines if len(l) > 80]
+text = " ".join(lines[lines.index("not measured"):])
+assert text.rstrip().endswith(".") and ("Recommended: " in text or "No smaller model" in text), text
+assert r["verdict"].split("(")[0].strip() in " ".join(" ".join(lines).split()), r["verdict"]
+assert sum(x["recommended"] for x in r["measure"]["results"]) <= 1 and r["measure"]["name"] == "top1"
+PY
+"$tare" compare "$model" "${data[@]}" >"$work/uncalibrated" || fail "without a calibration: $?"
+grep -q '^weight_only ' "$work/uncalibrated" && grep -q '^static min_max per_channel: needs representative samples (give' "$work/uncalibrated" ||
+    fail "without a calibration: $(cat "$work/uncalibrated")"
+
+# One table for several bit widths: 4 bits in blocks are smaller than 8 bits.
+"$tare" compare "$model" "${data[@]}" --methods weight_only,weight_only:bits=4:block=32 --json >"$work/bits.json" || fail "bits: $?"
+python3 - "$work/bits.json" <<'PY' || fail "bits by method: $(grep -E 'method|bits|size' "$work/bits.json")"
+import json, sys
+rows = json.load(open(sys.argv[1]))["results"]
+assert [x.get("weight_bits") for x in rows] == [None, 8, 4]
+assert rows[2]["size_bytes"] < rows[1]["size_bytes"] < rows[0]["size_bytes"]
+PY
+
+# --metric selects the measure; --target needs an expected value of the output's size.
+"$tare" compare "$model" "${data[@]}" --methods weight_only:bits=4 --metric sqnr --json >"$work/metric.json" || fail "--metric: $?"
+grep -q '"name": "sqnr"' <<<"$(grep -A1 '"measure": {' "$work/metric.json")" || fail "--metric sqnr: $(grep -A2 '"measure"' "$work/metric.json")"
+expect 1 "the record has no 'nothing' (--target)" "$tare" compare "$model" "${data[@]}" --methods weight_only --target nothing
+expect 1 "target 'label' has 1 elements (expected 10, as output " "$tare" compare "$model" "${data[@]}" --methods weight_only --target label --batch 1
+expect 2 "did you mean 'bits'" "$tare" compare "$model" "${data[@]}" --methods weight_only:bit=4
 expect 2 "did you mean 'weight_only'" "$tare" compare "$model" "${data[@]}" --methods weightonly
 expect 2 "--calibration and --calibration-data are mutually exclusive" "$tare" compare "$model" "${data[@]}" --calibration x --calibration-data y
 expect 2 "unknown format (expected .html, .json or .csv)" "$tare" compare "$model" "${data[@]}" --report r.txt

@@ -55,7 +55,7 @@ for what in "two models:$work/channel $work/tensor" "two reports:$work/50.json $
     [ -s "$work/out" ] || fail "diff --html prints nothing"
     grep -qi "<h1>${what%%:*} side by side</h1>" "$work/diff.html" && grep -q '</html>' "$work/diff.html" || fail "no page of ${what%%:*}"
 done
-grep -q '<td class="l w">weight_<wbr/>only per_<wbr/>channel</td><td>[0-9.]*</td><td>[0-9.]*</td><td>[+-]' "$work/diff.html" ||
+grep -q '<th scope="row" class="l w">weight_<wbr/>only per_<wbr/>channel</th><td>[0-9.]*</td><td>[0-9.]*</td><td>[+-]' "$work/diff.html" ||
     fail "the page has no row of weight_only"
 
 expect 1 "no such directory" "$tare" diff "$model" "$work/nowhere"

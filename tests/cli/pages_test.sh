@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The HTML pages stand for themselves and fit: no reference to the outside, nothing wider than a telephone's or a wide
-# screen (what lies in a box that scrolls may be). The second half needs Chromium and is left out without it.
+# HTML pages have no external references, and nothing is wider than the screen of a phone or a wide screen (except inside
+# scrolling boxes). The second half needs Chromium and is skipped without it.
 set -uo pipefail
 . "$TARE_SOURCE_DIR/tests/cli/support.sh"
 model=$glyphs/saved_model
@@ -25,14 +25,14 @@ pages="calibration comparison batch models_diff reports_diff"
 
 for page in $pages; do
     [ -s "$work/$page.html" ] || fail "$page: no page"
-    grep -Eoi '<(script|link|img|iframe|object|embed)[ >]|(src|href|action)=|url\(|@import|https?://' "$work/$page.html" |
+    grep -Eoi '<script [^>]*|<(link|img|iframe|object|embed)[ >]|(src|action)=|href="[^#][^"]*|url\(|@import|https?://' "$work/$page.html" |
         grep -vi 'http://www.w3.org/' | head -3 | while read -r found; do echo "$page: $found"; done >"$work/found"
-    [ -s "$work/found" ] && fail "refers to the outside: $(cat "$work/found")"
+    [ -s "$work/found" ] && fail "external references: $(cat "$work/found")"
 done
 
 browser=$(command -v chromium || command -v chromium-browser || true)
 if [ -z "$browser" ]; then
-    echo "no Chromium: widths are not measured"
+    echo "skipped: the widths of pages (needs Chromium: apt-get install chromium)"
     finish
     exit
 fi
@@ -45,15 +45,15 @@ addEventListener('load', () => {
   document.title = 'measured ' + innerWidth + ' page ' + document.documentElement.scrollWidth + ' over ' + [...new Set(wide)].join(' ');
 });
 JS
-# Every page in a frame of every width: a telephone, a wide screen, and paper (the rules for print, on A4 within its margins,
-# where nothing scrolls and a browser shrinks what is too wide). One window, because a browser takes a second to start.
+# Every page in a frame of every width: a phone, a wide screen, and paper (the print rules, on A4 within its margins, where
+# nothing scrolls and a browser shrinks what is too wide). One window, because a browser takes a second to start.
 frame() { # NAME WIDTH FILE
     printf '<iframe id="%s" srcdoc="%s" style="width:%spx;height:900px;border:0"></iframe>' "$1" "$(sed 's/&/\&amp;/g; s/"/\&quot;/g' "$3")" "$2"
 }
 {
     for page in $pages; do
         { cat "$work/$page.html"; echo '<script>'; cat "$work/measure.js"; echo '</script>'; } >"$work/measured.html"
-        sed 's/@media print{/@media all{/' "$work/measured.html" >"$work/printed.html"
+        sed 's/@media print {/@media all {/' "$work/measured.html" >"$work/printed.html"
         frame "$page-screen" 360 "$work/measured.html"
         frame "$page-screen" 1600 "$work/measured.html"
         frame "$page-paper" 703 "$work/printed.html"

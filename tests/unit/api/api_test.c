@@ -364,7 +364,11 @@ static void compare__gives_the_figures(void **state) {
     assert_non_null(strstr(json, "\"records\": 100"));
     assert_non_null(strstr(json, "\"static\""));
     tare_text_free(json);
-    REFUSED(tare_model_compare(&json, model, &records, 1, NULL, NULL), TARE_USAGE, "method static needs");
+    REFUSED(tare_model_compare(&json, model, &records, 1, NULL, "methods=static"), TARE_USAGE, "method static needs");
+    OK(tare_model_compare(&json, model, &records, 1, NULL, "limit=10")); /* what needs no calibration */
+    assert_non_null(strstr(json, "\"weight_only\""));
+    assert_non_null(strstr(json, "\"skipped\""));
+    tare_text_free(json);
     REFUSED(tare_model_compare(&json, model, &records, 0, NULL, "methods=dynamic"), TARE_INVALID_ARGUMENT, "no files");
     tare_calibration_close(calibration);
     tare_model_close(model);

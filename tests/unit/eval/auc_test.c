@@ -65,6 +65,28 @@ static void any_data__equals_counting_pairs(void **state) {
     assert_true(area(scores, classes) == won / pairs);
 }
 
+/* Figures from the definition (all pairs, sample covariances) in Python. */
+static void interval_and_test__are_delongs(void **state) {
+    const double first[] = { 0.1, 0.4, 0.35, 0.8, 0.7, 0.2, 0.9, 0.65 };
+    const double second[] = { 0.2, 0.3, 0.5, 0.7, 0.4, 0.45, 0.8, 0.6 };
+    const char classes[] = "--++--++";
+    struct tare_auc a = { 0 }, b = { 0 };
+    double low, high;
+    (void)state;
+    for (size_t i = 0; classes[i]; i++) {
+        assert_int_equal(tare_auc_add(&a, first[i], classes[i] == '+'), TARE_OK);
+        assert_int_equal(tare_auc_add(&b, second[i], classes[i] == '+'), TARE_OK);
+    }
+    assert_true(tare_auc_value(&a) == 0.8125 && tare_auc_value(&b) == 1);
+    tare_auc_interval(&low, &high, &a);
+    assert_float_equal(low, 0.48077452745611, 1e-12);
+    assert_true(high == 1);
+    assert_float_equal(tare_auc_paired_p(&a, &b), 0.2679380840341796, 1e-9);
+    assert_true(tare_auc_paired_p(&a, &a) == 1);
+    tare_auc_reset(&a);
+    tare_auc_reset(&b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(perfect_order__is_one_and_its_reverse_zero),
@@ -72,6 +94,7 @@ int main(void) {
         cmocka_unit_test(one_class_alone__has_no_area),
         cmocka_unit_test(nan__ranks_below_all),
         cmocka_unit_test(any_data__equals_counting_pairs),
+        cmocka_unit_test(interval_and_test__are_delongs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

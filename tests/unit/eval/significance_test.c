@@ -55,6 +55,40 @@ static void paired_test__takes_thousands_without_underflow(void **state) {
     paired(3000, 3100, 0.20494954465156165);
 }
 
+/* Values with a known spread: i modulo 10, about 4.5, with a standard deviation of 2.87. */
+static void fill(double *values, size_t count, double shift) {
+    for (size_t i = 0; i < count; i++)
+        values[i] = (double)(i * 7 % 10) + shift;
+}
+
+static void mean_interval__is_about_two_standard_errors(void **state) {
+    static double values[30000];
+    const size_t counts[] = { 400, 30000 }; /* resampled, and by the normal distribution */
+    (void)state;
+    for (size_t k = 0; k < 2; k++) {
+        double low, high;
+        fill(values, counts[k], 0);
+        tare_mean_interval(&low, &high, values, counts[k]);
+        const double reach = 1.96 * 2.8723 / sqrt((double)counts[k]);
+        if (fabs(low - (4.5 - reach)) > 0.15 * reach || fabs(high - (4.5 + reach)) > 0.15 * reach)
+            fail_msg("%zu values: %g to %g, expected 4.5 ± %g", counts[k], low, high, reach);
+    }
+}
+
+static void paired_means__differ_only_when_they_do(void **state) {
+    static double a[400], b[400], mixed[400];
+    (void)state;
+    fill(a, 400, 0);
+    fill(b, 400, 0);
+    assert_true(tare_paired_mean_p(a, b, 400) == 1);
+    fill(b, 400, 0.1); /* the same difference in every pair */
+    assert_true(tare_paired_mean_p(a, b, 400) < 0.001);
+    for (size_t i = 0; i < 400; i++) /* as often more as less */
+        mixed[i] = a[i] + (i % 2 ? 0.5 : -0.49);
+    assert_true(tare_paired_mean_p(a, mixed, 400) > 0.5);
+    assert_true(isnan(tare_paired_mean_p(a, b, 1)));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(interval__is_wilsons),
@@ -62,6 +96,8 @@ int main(void) {
         cmocka_unit_test(paired_test__is_the_exact_binomial),
         cmocka_unit_test(paired_test__of_like_counts_is_no_more_than_one),
         cmocka_unit_test(paired_test__takes_thousands_without_underflow),
+        cmocka_unit_test(mean_interval__is_about_two_standard_errors),
+        cmocka_unit_test(paired_means__differ_only_when_they_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

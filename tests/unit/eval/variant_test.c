@@ -1,4 +1,4 @@
-/* Lists of methods, algorithms and granularities become the models to measure. */
+/* Parsing lists of methods, algorithms and granularities; '!' marks combinations that do not exist. */
 #include "eval/variant.h"
 #include "support/mini_model.h"
 
@@ -16,6 +16,7 @@ static void check(const char *methods, const char *algorithms, const char *granu
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? " " : "", v->name);
         if (algorithm) snprintf(text + strlen(text), sizeof text - strlen(text), "/%s", algorithm);
         if (granularity) snprintf(text + strlen(text), sizeof text - strlen(text), "/%s", granularity);
+        if (v->refused) snprintf(text + strlen(text), sizeof text - strlen(text), "!");
     }
     assert_string_equal(text, expected);
     tare_arena_free(&arena);
@@ -62,10 +63,49 @@ static void accuracy_passes__go_with_a_quantization(void **state) {
     refuse("static+bias_corection", "min_max", "per_channel", "(did you mean 'bias_correction'?)");
 }
 
-static void blocks__are_for_methods_that_know_them(void **state) {
+static void blocks__are_listed_for_every_method_and_refused_for_some(void **state) {
     (void)state;
     check("static,weight_only", "min_max", "per_channel,per_block:32",
-          "float static/min_max/per_channel weight_only/per_channel weight_only/per_block:32");
+          "float static/min_max/per_channel static/min_max/per_block:32! weight_only/per_channel "
+          "weight_only/per_block:32");
+}
+
+static void settings_of_a_method__take_precedence(void **state) {
+    struct tare_arena arena = { 0 };
+    struct tare_variant_list list;
+    (void)state;
+    check("weight_only:bits=4:block=32+gptq,static:granularity=per_tensor", "mse", "per_channel,per_tensor",
+          "float weight_only:bits=4:block=32+gptq/per_block:32 static:granularity=per_tensor/mse/per_tensor");
+    mini_ok(tare_variants_parse(&list, &arena, "weight_only:bits=4:block=64+gptq,static:op-set=tf:activation_bits=16",
+                                "min_max", "per_channel", 8));
+    const struct tare_variant *blocks = &list.variants[1], *wide = &list.variants[2];
+    assert_int_equal(blocks->options.setting.bits, 4);
+    assert_int_equal(blocks->options.setting.block, 64);
+    assert_non_null(blocks->options.passes);
+    assert_int_equal(wide->options.setting.bits, 8);
+    assert_int_equal(wide->options.op_set, TARE_OP_SET_TF);
+    assert_true(wide->sets_op_set && wide->sets_activation_bits && !wide->sets_granularity);
+    tare_arena_free(&arena);
+    refuse("weight_only:bits=3", "min_max", "per_channel", "bits is '3' (expected 8 or 4)");
+    refuse("weight_only:bit=4", "min_max", "per_channel", "--methods: there is no 'bit' (did you mean 'bits'?)");
+    refuse("weight_only:bits", "min_max", "per_channel",
+           "'bits' is not a setting of 'weight_only' (expected NAME=VALUE)");
+    refuse("static:op_set=onnx", "min_max", "per_channel", "op_set is 'onnx' (expected xla, uniform_quantized or tf)");
+    refuse("bfloat16:bits=4", "min_max", "per_channel", "--methods: 'bfloat16' has no settings (got 'bits=4')");
+}
+
+static void settings_that_exclude_each_other__are_refused_with_a_reason(void **state) {
+    struct tare_arena arena = { 0 };
+    struct tare_variant_list list;
+    (void)state;
+    mini_ok(tare_variants_parse(&list, &arena, "weight_only:op_set=tf,dynamic:activation_bits=16,static:block=32",
+                                "mse", "per_channel", 8));
+    assert_int_equal(list.count, 4);
+    assert_string_equal(list.variants[1].refused, "method weight_only does not exist in the op set tf");
+    assert_non_null(strstr(list.variants[2].refused, "method dynamic has no activations of 16 bits"));
+    assert_non_null(strstr(list.variants[3].refused, "method static has no weights in blocks"));
+    assert_false(tare_variants_calibrate(&list));
+    tare_arena_free(&arena);
 }
 
 static void parameters_of_an_algorithm__may_hold_commas(void **state) {
@@ -102,7 +142,9 @@ int main(void) {
         cmocka_unit_test(methods_without_ranges__do_not_multiply_with_algorithms),
         cmocka_unit_test(bfloat16__goes_with_a_quantization),
         cmocka_unit_test(accuracy_passes__go_with_a_quantization),
-        cmocka_unit_test(blocks__are_for_methods_that_know_them),
+        cmocka_unit_test(blocks__are_listed_for_every_method_and_refused_for_some),
+        cmocka_unit_test(settings_of_a_method__take_precedence),
+        cmocka_unit_test(settings_that_exclude_each_other__are_refused_with_a_reason),
         cmocka_unit_test(parameters_of_an_algorithm__may_hold_commas),
         cmocka_unit_test(unknown_names__are_told_with_the_nearest),
         cmocka_unit_test(calibration__is_needed_where_ranges_are),

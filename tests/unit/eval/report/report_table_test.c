@@ -44,12 +44,13 @@ static void text__has_its_own_columns_and_none_that_no_row_fills(void **state) {
     tare_strbuf_free(&out);
 }
 
-static void page__has_the_same_rows_with_swatches_and_bars(void **state) {
+static void page__has_the_same_rows_with_markers_and_bars(void **state) {
     (void)state;
     static const char *const expected[] = {
-        ("<th class=\"l\">model</th><th>top-1</th><th title=\"the more, the better\">SQNR dB</th><th "
-         "class=\"l\">size</th></tr>"),
-        "<td class=\"l\"><span class=\"swatch c3\"></span>static mse</td><td>50.00 %</td><td>exact</td>",
+        ("<th scope=\"col\" class=\"l\">model</th><th scope=\"col\">top-1</th><th scope=\"col\" "
+         "title=\"the more, the better\">SQNR dB</th><th scope=\"col\" class=\"l\">size</th></tr>"),
+        ("<th scope=\"row\" class=\"l\"><svg class=\"mark c3\" viewBox=\"-8 -8 16 16\" aria-hidden=\"true\"><path "
+         "d=\"M0-5.5L5.5 0L0 5.5L-5.5 0z\"/></svg>static mse</th><td>50.00 %</td><td>exact</td>"),
         "<i style=\"width:33.3%\"></i></span>33 %</td>",
         "<td>–</td><td>44.91</td>",
     };
@@ -86,7 +87,7 @@ static void memory__that_is_not_there_shows_in_the_buffer(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text__has_its_own_columns_and_none_that_no_row_fills),
-        cmocka_unit_test(page__has_the_same_rows_with_swatches_and_bars),
+        cmocka_unit_test(page__has_the_same_rows_with_markers_and_bars),
         cmocka_unit_test(table__without_rows_is_nothing),
         cmocka_unit_test(memory__that_is_not_there_shows_in_the_buffer),
     };

@@ -1,0 +1,67 @@
+/* The measure of a comparison: the one figure by which models are ranked, plotted and recommended, with its confidence
+ * interval and the paired test against the float model.
+ *
+ * The measure follows from the data: mean absolute error when the records have expected values of the first output,
+ * top-1 when they have labels (accuracy at the threshold for a single score), otherwise the SQNR against the float
+ * model, which needs no labels and has no test. Agreement of predicted classes is reported, but is not a measure. */
+#ifndef TARE_EVAL_MEASURE_H
+#define TARE_EVAL_MEASURE_H
+
+#include "eval/comparison.h"
+
+enum tare_measure_kind {
+    TARE_MEASURE_TOP1,
+    TARE_MEASURE_AUC,
+    TARE_MEASURE_MAE,
+    TARE_MEASURE_RMSE,
+    TARE_MEASURE_R2,
+    TARE_MEASURE_SQNR,
+    TARE_MEASURES
+};
+
+struct tare_measure {
+    const char *name;  /* in running text: "top-1", "mean absolute error" */
+    const char *title; /* of columns and axes */
+    const char *unit;  /* after a value: " %", " dB", "" */
+    bool lower_is_better;
+    enum tare_measure_kind kind;
+};
+
+/* Names for --metric, by kind; ends with NULL. */
+extern const char *const tare_measure_names[];
+
+/* The measure of the first output: comparison->metric if set, otherwise inferred. A requested measure without data is
+ * replaced by the inferred one. */
+const struct tare_measure *tare_measure_of(const struct tare_comparison *comparison);
+/* False when the metrics have no data for a measure. */
+bool tare_measure_has(enum tare_measure_kind kind, const struct tare_metrics *metrics);
+/* Value in the unit of the measure: percent, dB (+infinity: exact), or the unit of the output. NaN without data. */
+double tare_measure_value(const struct tare_measure *measure, const struct tare_metrics *metrics);
+/* 95 % confidence interval; both NaN when the measure has none (R2, SQNR). */
+void tare_measure_interval(double *low, double *high, const struct tare_measure *measure,
+                           const struct tare_metrics *metrics);
+/* Two-sided p of the paired test of both models on the same records: McNemar's for top-1, DeLong's for AUC, a bootstrap
+ * of the mean difference for errors. NaN when the measure has none. */
+double tare_measure_p(const struct tare_measure *measure, const struct tare_metrics *metrics,
+                      const struct tare_metrics *reference);
+/* Appends "75.60 %", "31.2 dB", "exact". */
+void tare_measure_put(struct tare_strbuf *out, const struct tare_measure *measure, double value);
+
+/* ---- the recommendation ---- */
+
+struct tare_verdict {
+    const struct tare_comparison_row *row; /* recommended; NULL: no smaller model keeps up with float */
+    size_t candidates;                     /* models that keep up with float and are smaller */
+    bool fastest;                          /* chosen by time among models of about the smallest size */
+    bool tested;                           /* by the paired test; otherwise by an SQNR of TARE_VERDICT_DB */
+};
+enum { TARE_VERDICT_DB = 20 };
+
+/* Recommends, among the models that the paired test cannot tell from float at 95 % or that are better (without a test:
+ * with at least TARE_VERDICT_DB), the smallest; within 5 % of its size, the fastest. Never by the value of the measure.
+ */
+struct tare_verdict tare_verdict_of(const struct tare_comparison *comparison);
+/* The recommendation with its reason as one sentence, without a line break. */
+void tare_verdict_put(struct tare_strbuf *out, const struct tare_comparison *comparison);
+
+#endif

@@ -1,0 +1,201 @@
+/* Which measure a comparison has, its tests, and which model is recommended. */
+#include "eval/measure.h"
+#include "base/alloc.h"
+#include "base/strbuf.h"
+#include "support/mini_model.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { ROWS = 5 };
+
+struct fixture {
+    struct tare_comparison c;
+    struct tare_comparison_row rows[ROWS];
+    struct tare_metrics metrics[ROWS];
+};
+
+/* A float model of 100 bytes and `count` others. */
+static void open_fixture(struct fixture *f, size_t count) {
+    memset(f, 0, sizeof *f);
+    f->c.rows = f->rows;
+    f->c.n_rows = count + 1;
+    f->c.n_outputs = 1;
+    for (size_t r = 0; r <= count; r++) {
+        f->rows[r] = (struct tare_comparison_row){
+            .method = r ? "static" : "float", .size_bytes = 100, .outputs = &f->metrics[r], .tpu_seconds = NAN
+        };
+        f->metrics[r] = (struct tare_metrics){ .signal = 1, .noise = r ? 1e-4 : 0 };
+    }
+}
+
+/* Of 1000 labelled rows, 900 are correct in float; this model gains and loses some. */
+static void label(struct fixture *f, size_t row, int64_t gained, int64_t lost) {
+    f->metrics[row].labelled = 1000;
+    f->metrics[row].top1 = 900 + gained - lost;
+    f->metrics[row].gained = gained;
+    f->metrics[row].lost = lost;
+}
+
+static void size(struct fixture *f, size_t row, int64_t bytes, double microseconds) {
+    f->rows[row].size_bytes = bytes;
+    f->rows[row].tpu_seconds = 1e-6 * microseconds;
+}
+
+static void measure__follows_from_labels_and_expected_values(void **state) {
+    struct fixture f;
+    (void)state;
+    open_fixture(&f, 1);
+    assert_int_equal(tare_measure_of(&f.c)->kind, TARE_MEASURE_SQNR);
+    f.metrics[0].ranked = f.metrics[1].ranked = 10; /* agreement is not a measure */
+    assert_int_equal(tare_measure_of(&f.c)->kind, TARE_MEASURE_SQNR);
+    label(&f, 0, 0, 0);
+    assert_int_equal(tare_measure_of(&f.c)->kind, TARE_MEASURE_TOP1);
+    f.metrics[0].expected_elements = 3;
+    assert_int_equal(tare_measure_of(&f.c)->kind, TARE_MEASURE_MAE);
+    f.c.metric = 1 + TARE_MEASURE_RMSE;
+    assert_int_equal(tare_measure_of(&f.c)->kind, TARE_MEASURE_RMSE);
+    f.c.metric = 1 + TARE_MEASURE_AUC; /* no scores of two classes */
+    assert_int_equal(tare_measure_of(&f.c)->kind, TARE_MEASURE_MAE);
+}
+
+static void verdict__is_the_smallest_that_the_test_cannot_tell_from_float(void **state) {
+    struct fixture f;
+    (void)state;
+    open_fixture(&f, 4);
+    label(&f, 0, 0, 0);
+    label(&f, 1, 12, 4); /* the highest point estimate, but larger */
+    size(&f, 1, 60, 5);
+    label(&f, 2, 5, 6);
+    size(&f, 2, 40, 9);
+    label(&f, 3, 6, 5); /* as small, and faster */
+    size(&f, 3, 41, 7);
+    label(&f, 4, 1, 40); /* worse beyond doubt */
+    size(&f, 4, 10, 1);
+    const struct tare_verdict verdict = tare_verdict_of(&f.c);
+    assert_ptr_equal(verdict.row, &f.rows[3]);
+    assert_true(verdict.fastest);
+    assert_true(verdict.tested);
+    assert_int_equal(verdict.candidates, 3);
+    f.rows[3].tpu_seconds = NAN;
+    assert_ptr_equal(tare_verdict_of(&f.c).row, &f.rows[2]);
+}
+
+static void verdict__without_labels_goes_by_decibels(void **state) {
+    struct fixture f;
+    struct tare_strbuf text = { 0 };
+    (void)state;
+    open_fixture(&f, 2);
+    size(&f, 1, 50, 1);
+    size(&f, 2, 25, 1);
+    f.metrics[2].noise = 0.02; /* 17 dB */
+    assert_ptr_equal(tare_verdict_of(&f.c).row, &f.rows[1]);
+    assert_false(tare_verdict_of(&f.c).tested);
+    f.metrics[1].noise = 0.02;
+    assert_null(tare_verdict_of(&f.c).row);
+    tare_verdict_put(&text, &f.c);
+    assert_string_equal(tare_strbuf_text(&text), "No smaller model reaches an SQNR of 20 dB");
+    tare_strbuf_free(&text);
+}
+
+static void verdict__says_when_every_model_is_worse(void **state) {
+    struct fixture f;
+    struct tare_strbuf text = { 0 };
+    (void)state;
+    open_fixture(&f, 1);
+    label(&f, 0, 0, 0);
+    label(&f, 1, 1, 40);
+    size(&f, 1, 30, 1);
+    assert_null(tare_verdict_of(&f.c).row);
+    tare_verdict_put(&text, &f.c);
+    assert_string_equal(tare_strbuf_text(&text),
+                        "No smaller model keeps up with float: the paired test finds each one worse in top-1");
+    tare_strbuf_free(&text);
+}
+
+/* ---- metrics with expected values and single scores ---- */
+
+static void add_rows(struct tare_metrics *m, const float *values, const float *references, const float *expected,
+                     const int64_t *labels, int64_t count) {
+    const struct tare_shape shape = tare_shape_make(2, count, (int64_t)1);
+    struct tare_tensor value, reference, target;
+    mini_ok(tare_tensor_from(&value, TARE_DT_FLOAT, &shape, values));
+    mini_ok(tare_tensor_from(&reference, TARE_DT_FLOAT, &shape, references ? references : values));
+    mini_ok(tare_tensor_from(&target, TARE_DT_FLOAT, &shape, expected ? expected : values));
+    const struct tare_measured measured = { .value = &value,
+                                            .reference = references ? &reference : NULL,
+                                            .rows = count,
+                                            .labels = labels,
+                                            .expected = expected ? &target : NULL };
+    mini_ok(tare_metrics_add(m, &measured));
+    tare_tensor_reset(&value);
+    tare_tensor_reset(&reference);
+    tare_tensor_reset(&target);
+}
+
+static void errors__against_expected_values(void **state) {
+    const float values[] = { 1, 2, 5 }, expected[] = { 1, 4, 4 };
+    struct tare_metrics m = { 0 };
+    (void)state;
+    add_rows(&m, values, NULL, expected, NULL, 3);
+    assert_int_equal(m.errors.count, 3);
+    assert_float_equal(m.expected_error / 3, 1, 1e-12);          /* (0 + 2 + 1) / 3 */
+    assert_float_equal(m.expected_squared_error, 5, 1e-12);      /* 0 + 4 + 1 */
+    assert_float_equal(tare_metrics_r2(&m), 1 - 5.0 / 6, 1e-12); /* the spread of 1, 4, 4 about 3 is 6 */
+    tare_metrics_reset(&m);
+}
+
+static void single_score__has_its_threshold_by_the_float_model(void **state) {
+    const int64_t labels[] = { 1, 0, 1, 0 };
+    const float probabilities[] = { 0.9f, 0.2f, 0.4f, 0.6f }, logits[] = { 3, -2, 0.3f, -0.1f };
+    struct tare_metrics m = { 0 }, n = { 0 };
+    (void)state;
+    add_rows(&m, probabilities, NULL, NULL, labels, 4);
+    tare_metrics_finish(&m, NULL);
+    assert_true(m.binary);
+    assert_int_equal(m.labelled, 4);
+    assert_int_equal(m.top1, 2);                         /* at 0.5 */
+    assert_float_equal(tare_metrics_f1(&m), 0.5, 1e-12); /* one true positive, one false, one missed */
+    tare_metrics_reset(&m);
+
+    m = (struct tare_metrics){ 0 };
+    add_rows(&m, logits, NULL, NULL, labels, 4);
+    tare_metrics_finish(&m, NULL);
+    assert_int_equal(m.top1, 4);                 /* at 0 */
+    const float narrow[] = { 1, 0, 0.3f, 0.1f }; /* within 0 … 1, but the float model's are logits */
+    add_rows(&n, narrow, logits, NULL, labels, 4);
+    tare_metrics_finish(&n, &m);
+    assert_int_equal(n.top1, 2);
+    assert_int_equal(n.lost, 2);
+    tare_metrics_reset(&m);
+    tare_metrics_reset(&n);
+}
+
+static void agreement__is_for_class_outputs(void **state) {
+    const struct tare_shape image = tare_shape_make(3, (int64_t)1, (int64_t)4, (int64_t)6),
+                            classes = tare_shape_make(2, (int64_t)1, (int64_t)24);
+    float values[24] = { 0 };
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct tare_metrics m = { 0 };
+        struct tare_tensor value;
+        mini_ok(tare_tensor_from(&value, TARE_DT_FLOAT, i ? &classes : &image, values));
+        mini_ok(tare_metrics_add(&m, &(struct tare_measured){ .value = &value, .rows = 1 }));
+        assert_int_equal(m.ranked, i);
+        tare_tensor_reset(&value);
+        tare_metrics_reset(&m);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(measure__follows_from_labels_and_expected_values),
+        cmocka_unit_test(verdict__is_the_smallest_that_the_test_cannot_tell_from_float),
+        cmocka_unit_test(verdict__without_labels_goes_by_decibels),
+        cmocka_unit_test(verdict__says_when_every_model_is_worse),
+        cmocka_unit_test(errors__against_expected_values),
+        cmocka_unit_test(single_score__has_its_threshold_by_the_float_model),
+        cmocka_unit_test(agreement__is_for_class_outputs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

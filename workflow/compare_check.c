@@ -1,0 +1,117 @@
+/* Checks of a comparison before the first record: which combinations of methods and settings are applicable, with the
+ * calibration that was given. Others become rows with a reason; the comparison fails only when none is left. */
+#include "calib/file.h"
+#include "workflow/compare_internal.h"
+
+#include <string.h>
+
+/* All quantizing variants use the same layer options, except for the settings of their own method. A recipe may have
+ * rules that need activation ranges for a method that does not. */
+static tare_status apply_layers(struct tare_compare_job *c, struct tare_variant *variant) {
+    struct tare_quant_options *options = &variant->options;
+    const struct tare_quant_options own = *options;
+    TARE_TRY(tare_workflow_quantize_apply_layers(options, &c->result.arena, &c->options->layers));
+    if (variant->sets_op_set) options->op_set = own.op_set;
+    if (variant->sets_activation_bits)
+        options->setting.activation_bits = own.setting.activation_bits;
+    else if (!options->setting.method->takes_wide)
+        options->setting.activation_bits = 0;
+    return tare_variant_check(variant, &c->result.arena);
+}
+
+tare_status tare_workflow_compare_skip(struct tare_compare_job *c, const struct tare_variant *variant,
+                                       const char *reason) {
+    struct tare_arena *arena = &c->result.arena;
+    return tare_comparison_skip(&c->result, variant->name, tare_variant_algorithm(arena, variant),
+                                variant->sets_granularity ? NULL : tare_variant_granularity(arena, variant), reason);
+}
+
+static tare_status refuse(struct tare_compare_job *c, struct tare_variant *variant, const char *reason) {
+    variant->refused = tare_arena_strdup(&c->result.arena, reason);
+    return variant->refused ? TARE_OK : TARE_NO_MEMORY;
+}
+
+/* ---- calibration ---- */
+
+static const char NEEDS_SAMPLES[] =
+    "needs representative samples (give --calibration-data FILE or --calibration FILE.calib)";
+
+static bool has_calibration(const struct tare_compare_task *task) {
+    return task->calibration || task->calibration_file || task->n_calibration_data;
+}
+
+/* Passes that a calibration file cannot serve. Hessians come from samples, also next to a file. */
+static tare_status check_passes(struct tare_compare_job *c, struct tare_variant *variant,
+                                const struct tare_calibration *calibration) {
+    const struct tare_quant_pass *const *passes = variant->options.passes;
+    for (size_t i = 0; passes && passes[i] && !variant->refused; i++) {
+        const struct tare_quant_pass *const one[] = { passes[i], NULL };
+        tare_status status;
+        if (passes[i]->needs_hessians && c->task->n_calibration_data) continue;
+        status = tare_calibration_check_passes(calibration, one);
+        if (status == TARE_OK) continue;
+        if (status != TARE_INVALID_ARGUMENT) return status;
+        TARE_TRY(refuse(c, variant, tare_error_text()));
+        tare_error_clear();
+    }
+    return TARE_OK;
+}
+
+static tare_status check_against_file(struct tare_compare_job *c) {
+    struct tare_calibration *loaded = NULL;
+    const struct tare_calibration *calibration = c->task->calibration;
+    tare_status status = TARE_OK;
+    if (!calibration) {
+        if (!c->task->calibration_file || !tare_variants_calibrate(&c->variants)) return TARE_OK;
+        TARE_TRY(tare_calibration_load(&loaded, c->task->calibration_file));
+        calibration = loaded;
+    }
+    for (size_t i = 0; i < c->variants.count && status == TARE_OK; i++)
+        status = check_passes(c, &c->variants.variants[i], calibration);
+    tare_calibration_free(loaded);
+    return status;
+}
+
+static tare_status check_calibration(struct tare_compare_job *c) {
+    const struct tare_compare_task *task = c->task;
+    if (task->calibration_file && task->n_calibration_data && !tare_workflow_compare_needs_hessians(c))
+        return TARE_FAIL(TARE_USAGE, "--calibration and --calibration-data are mutually exclusive");
+    if (c->options->automatic && !task->n_calibration_data)
+        return TARE_FAIL(TARE_USAGE, "--auto needs representative samples (give --calibration-data FILE)");
+    if (has_calibration(task)) return check_against_file(c);
+    for (size_t i = 0; i < c->variants.count; i++) {
+        struct tare_variant *variant = &c->variants.variants[i];
+        if (variant->refused || !tare_variant_calibrates(variant)) continue;
+        c->uncalibrated++;
+        TARE_TRY(refuse(c, variant, NEEDS_SAMPLES));
+    }
+    return TARE_OK;
+}
+
+/* ---- the outcome ---- */
+
+static tare_status list_refused(struct tare_compare_job *c) {
+    size_t left = 0;
+    const struct tare_variant *first = NULL;
+    for (size_t i = 1; i < c->variants.count; i++) {
+        const struct tare_variant *variant = &c->variants.variants[i];
+        left += !variant->refused;
+        if (!variant->refused) continue;
+        if (!first) first = variant;
+        TARE_TRY(tare_workflow_compare_skip(c, variant, variant->refused));
+    }
+    if (!first || left) return TARE_OK;
+    if (c->uncalibrated)
+        return TARE_FAIL(
+            TARE_USAGE,
+            "method %s needs representative samples (give --calibration-data FILE or --calibration FILE.calib)",
+            first->name);
+    return TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: %s", first->name, first->refused);
+}
+
+tare_status tare_workflow_compare_check(struct tare_compare_job *c) {
+    for (size_t i = 0; i < c->variants.count; i++)
+        if (c->variants.variants[i].options.setting.method) TARE_TRY(apply_layers(c, &c->variants.variants[i]));
+    TARE_TRY(check_calibration(c));
+    return list_refused(c);
+}

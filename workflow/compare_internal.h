@@ -1,0 +1,15 @@
+/* Shared by workflow/compare*.c only. */
+#ifndef TARE_WORKFLOW_COMPARE_INTERNAL_H
+#define TARE_WORKFLOW_COMPARE_INTERNAL_H
+
+#include "workflow/compare.h"
+
+/* Applies the layer options to every variant and sets `refused` for combinations that are not applicable, which also
+ * become skipped rows of the result. Fails when no combination is left. */
+tare_status tare_workflow_compare_check(struct tare_compare_job *job) TARE_WARN_UNUSED;
+/* Adds the variant to the rows that are not measured, with the reason. */
+tare_status tare_workflow_compare_skip(struct tare_compare_job *job, const struct tare_variant *variant,
+                                       const char *reason) TARE_WARN_UNUSED;
+bool tare_workflow_compare_needs_hessians(const struct tare_compare_job *job);
+
+#endif
