@@ -214,7 +214,10 @@ static tare_status convert(struct tare_model *model, struct tare_arena *arena,
     if (converted.was_quantized && !options->quiet) tare_print_quant_report(&converted.quantized, &converted.layers);
     tare_workflow_convert_log(&log, &converted, converter, status);
     if (status != TARE_OK) return status;
-    if (!options->dry_run) TARE_TRY(tare_saved_model_export(model, options->output, &export));
+    if (!options->dry_run) {
+        TARE_TRY(tare_saved_model_export(model, options->output, &export));
+        tare_command_warn_of_written(options->output, options->input, model, converted.was_quantized);
+    }
     tare_progress_advance(progress, 1);
     if (options->json)
         TARE_TRY(write_report("-", &converted, converter));

@@ -1,8 +1,10 @@
 #include "cli/output_check.h"
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/output.h"
 #include "convert/saved_model.h"
+#include "eval/job_key.h"
 
 #include <errno.h>
 #include <string.h>
@@ -28,4 +30,18 @@ tare_status tare_command_check_file_output(const char *path) {
         status = TARE_FAIL(TARE_IO, "cannot create '%s': %s", path, strerror(errno));
     tare_free(folder);
     return status;
+}
+
+void tare_command_warn_of_written(const char *path, const char *input, const struct tare_model *model, bool quantized) {
+    const int64_t before = tare_folder_bytes(input), after = tare_folder_bytes(path);
+    const struct tare_log log = tare_log_stderr(true, false);
+    struct tare_saved_model_info info;
+    tare_saved_model_info(&info, model);
+    if (quantized && before > 0 && after > before)
+        tare_warn(&log,
+                  "%s takes %.2f MB, more than its input (%.2f MB): little of it was quantized, or its weights are "
+                  "stored more than once",
+                  path, (double)after / 1e6, (double)before / 1e6);
+    if (info.all_tags)
+        tare_warn(&log, "%s has the MetaGraphs %s; only {%s} was written", input, info.all_tags, info.tags);
 }

@@ -365,6 +365,7 @@ static tare_status run(int argc, char *const *argv) {
     }
     export.overwrite = options.overwrite;
     TARE_CHECK(tare_saved_model_export(model, options.output, &export));
+    tare_command_warn_of_written(options.output, options.model, model, asks_to_quantize(&options));
     if (!options.quiet) print_written(&options);
 done:
     tare_model_free(model);

@@ -39,7 +39,7 @@ static void keep_function(const struct tare_map *concretes, const Tensorflow__Sa
     }
 }
 
-/* How a loader saves and restores what a table holds. */
+/* Functions with which a loader saves and restores the contents of a table. */
 static void keep_saveable(const struct tare_map *concretes, const Tensorflow__SavedObjectGraph *objects,
                           const Tensorflow__SaveableObject *saveable) {
     if (!saveable) return;
@@ -64,7 +64,7 @@ static tare_status keep_resource_functions(struct tare_model *model, const Tenso
     return status;
 }
 
-/* Nothing can be said of a constant that is none: neither its shape nor what it makes of the nodes behind it. */
+/* A Const without a value has no shape, and nodes that use it cannot be analysed: it is refused at once. */
 static tare_status check_constants(const struct tare_graph *graph) {
     for (size_t i = 0; i < graph->n_nodes; i++) {
         const struct tare_node *node = graph->nodes[i];

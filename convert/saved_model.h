@@ -13,13 +13,13 @@ struct tare_saved_model_options {
     const char *const *tags;
     size_t n_tags;
     /* Leaves the values of variables in the file: they have a dtype of INVALID, though their keys, dtypes and sizes
-     * were checked against the checkpoint. For commands that only look. */
+     * were checked against the checkpoint. For commands that only inspect. */
     bool without_values;
-    /* Of saved_model.pb, only what passes, reports and runs could ask of nodes is held, not the file's messages: such a
-     * model takes a fraction of the memory, and cannot be exported. Large constants are a splat of their first element,
-     * and nodes of functions are not found by name. For commands that only look. */
+    /* Keeps only what analysis and reports read of nodes, not the messages of saved_model.pb: such a model takes a
+     * fraction of the memory and cannot be exported. Large constants are a splat of their first element, and nodes of
+     * functions are not found by name. For commands that only inspect. */
     bool to_look_at;
-    const struct tare_op_registry *ops; /* what is known of ops; must outlive the model. NULL: the built-in ones */
+    const struct tare_op_registry *ops; /* known ops; must outlive the model. NULL: the built-in ones */
 };
 
 /* Opens saved_model.pb or .pbtxt, chooses the MetaGraph, maps the checkpoint and imports everything. The model owns
@@ -40,9 +40,9 @@ struct tare_export_options {
     tare_status (*extra)(void *arg, const char *directory);
     void *extra_arg;
 };
-/* Writes the model as a SavedModel of its own: what signatures and aliases need, variables that are not frozen with a
- * new saver, the assets. Works on models that were loaded and on models built from nothing. Nothing is left behind on
- * failure. */
+/* Writes the model as a SavedModel: the functions that signatures and aliases need, the variables that are not frozen
+ * with a new saver, and the assets. The model may have been loaded or built in memory. The written files are validated
+ * before they replace anything; on failure no file remains. */
 tare_status tare_saved_model_export(struct tare_model *model, const char *out_path,
                                     const struct tare_export_options *options) TARE_WARN_UNUSED;
 

@@ -41,7 +41,7 @@ static struct tare_wire_graph *wire_of(struct tare_saved_model *source, const Te
     return wire;
 }
 
-/* The reader goes on after a failure, which is told at its end. */
+/* The reader continues after a failure, which is returned at its end. */
 static bool leave_graph(void *arg, ProtobufCMessage *parent, uint32_t field, struct tare_message_part part) {
     struct leaving *leaving = arg;
     Tensorflow__MetaGraphDef *meta;

@@ -1,4 +1,4 @@
-/* An opened SavedModel: files, messages and checkpoint behind a loaded model. Private to convert. */
+/* An opened SavedModel: files, messages and checkpoint of a loaded model. Private to convert. */
 #ifndef TARE_CONVERT_SOURCE_H
 #define TARE_CONVERT_SOURCE_H
 
@@ -37,7 +37,7 @@ void tare_source_close(struct tare_saved_model *source);
  */
 tare_status tare_saved_model_import(struct tare_model **out, struct tare_saved_model *source,
                                     const struct tare_saved_model_options *options);
-/* What a loaded model came from; NULL for a model built from nothing. */
+/* The source of a loaded model; NULL for a model built in memory. */
 struct tare_saved_model *tare_source_of(const struct tare_model *model);
 /* The checkpoint's object graph, in the source's arena; *out NULL when there is none. */
 tare_status tare_source_trackable(Tensorflow__TrackableObjectGraph **out, struct tare_saved_model *source);

@@ -1,4 +1,4 @@
-/* What the rows of composite functions check and build with. */
+/* Helpers with which the rows of composite functions check signatures and build bodies. */
 #include "convert/composites/build.h"
 #include "graph/op.h"
 

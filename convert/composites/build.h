@@ -1,15 +1,15 @@
-/* Rows of composite functions, and what they build with. */
+/* Rows of composite functions, and the helpers that they build with. */
 #ifndef TARE_CONVERT_COMPOSITES_INTERNAL_H
 #define TARE_CONVERT_COMPOSITES_INTERNAL_H
 
 #include "interpreter/inference/model_shapes.h"
 
-/* One function being looked at. */
+/* One annotated function. */
 struct tare_composing {
     struct tare_graph *graph;
     struct tare_arena *arena;
     const struct tare_model_shapes *shapes;
-    const char *name;              /* what it implements */
+    const char *name;              /* the name in the annotation */
     const struct tare_attr *attrs; /* of the annotation */
     size_t n_attrs;
     const char *reason;        /* set by a row that does not fit */
@@ -20,7 +20,7 @@ struct tare_composite_row {
     const char *name; /* "embedding_lookup"; NULL in the row for every name with tfl_fusable_op */
     bool is_prefix;   /* "lstm_" */
     bool is_keras;    /* from api_implements */
-    /* Says whether the signature fits (reason) before anything is changed. */
+    /* Checks the signature before anything is changed; sets reason if it does not match. */
     tare_status (*check)(struct tare_composing *c);
     /* Builds the body; the old one is gone. Sets results. */
     tare_status (*build)(struct tare_composing *c);
@@ -39,8 +39,8 @@ enum { TARE_RNN_WEIGHTS = 4, TARE_RNN_STATES = 2 };
 struct tare_rnn {
     size_t kernel;   /* argument; recurrent kernel and bias follow */
     size_t n_states; /* states[0] is the output */
-    /* weights[0], weights[1] are recurrent kernel and bias in c->graph: what every step makes of them, made once. NULL:
-     * nothing. */
+    /* weights[0] and weights[1] are recurrent kernel and bias in c->graph: computes once what every step derives from
+     * them. NULL: nothing is derived. */
     tare_status (*prepare)(struct tare_composing *c, struct tare_edge *weights);
     /* From x [batch, gates * units] and the states, the next states; nodes go into c->graph. */
     tare_status (*step)(struct tare_composing *c, const struct tare_edge *weights, struct tare_edge x,
@@ -71,7 +71,7 @@ struct tare_shape tare_composing_shape(const struct tare_composing *c, size_t ar
 /* A node of up to four inputs, its type attributes from their dtypes; then tare_node_resolve. */
 tare_status tare_composing_node(struct tare_node **out, struct tare_composing *c, const char *op, const char *name,
                                 size_t n, const struct tare_edge *inputs);
-/* The same with nothing left to set: its output 0. */
+/* The same for a node without further attributes; returns its output 0. */
 tare_status tare_composing_op(struct tare_edge *out, struct tare_composing *c, const char *op, const char *name,
                               size_t n, const struct tare_edge *inputs);
 tare_status tare_composing_ints(struct tare_edge *out, struct tare_composing *c, const char *name, size_t n,

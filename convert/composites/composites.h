@@ -1,13 +1,13 @@
 /* Composite functions: a function annotated with experimental_implements (attribute _implements: a name, or a name with
- * attributes) or by Keras (api_implements: "lstm_…", "gru_…") says what it computes. Its body is replaced by the fused
- * form of that, with the function's arguments and returns as the interface. What does not fit stays as it is, and says
- * why. */
+ * attributes) or by Keras (api_implements: "lstm_…", "gru_…") declares what it computes. Its body is replaced by the
+ * fused form, with the function's arguments and returns as the interface. Functions that do not match are left
+ * unchanged, with a reason. */
 #ifndef TARE_CONVERT_COMPOSITES_H
 #define TARE_CONVERT_COMPOSITES_H
 
 #include "graph/model.h"
 
-/* What became of one annotated function. */
+/* The result for one annotated function. */
 struct tare_composite {
     const char *function;
     const char *implements; /* the annotation's name */
@@ -19,10 +19,10 @@ struct tare_composites {
     size_t count, fused;
 };
 
-/* Looks at every annotated function that signatures, aliases or concretes reach; arena memory. A fused function loses
- * its annotation, so that neither this nor a runtime takes it for a composite again. Values of look-ups and of Keras'
- * layers stay bit for bit what they were; a layer normalisation may differ by rounding, and an op of the user's
- * computes what its plugin does. */
+/* Processes every annotated function that signatures, aliases or concretes reach; arena memory. The annotation of a
+ * fused function is removed, so that neither this function nor a runtime treats it as a composite again. Results of
+ * look-ups and Keras layers are bit-identical; a layer normalisation may differ by rounding, and a plugin's op computes
+ * what the plugin implements. */
 tare_status tare_composites_fuse(struct tare_composites *out, struct tare_arena *arena, struct tare_model *model);
 
 #endif

@@ -82,7 +82,7 @@ static tare_status add(struct tare_composites *out, struct tare_composing *c) {
     return TARE_OK;
 }
 
-/* Gradients and the forward halves of training carry the annotation, too; they are for nobody here. */
+/* Gradients and the forward functions of training carry the annotation, too, but are not used in serving. */
 static bool is_for_training(const struct tare_graph *graph) {
     return strstr(graph->name, "__backward_") || strncmp(graph->name, "__forward_", strlen("__forward_")) == 0;
 }
@@ -97,7 +97,8 @@ static tare_status fuse_function(struct tare_composites *out, struct tare_arena 
     if (row)
         TARE_TRY(tare_error_prefix(row->check(&c), "function %s", graph->name));
     else
-        TARE_TRY(tare_composing_decline(&c, "nothing fuses '%s' (and it has no tfl_fusable_op attribute)", c.name));
+        TARE_TRY(
+            tare_composing_decline(&c, "'%s' is not a known composite (and has no tfl_fusable_op attribute)", c.name));
     if (!c.reason) TARE_TRY(tare_error_prefix(replace_body(&c, row), "function %s", graph->name));
     return add(out, &c);
 }

@@ -1,5 +1,5 @@
-/* Keras' LSTM and GRU: the product of all time steps' inputs with the kernel becomes one, and the steps stand one
- * behind the other, or in one loop where they are many or their number is open (convert/composites/rnn_loop.c).
+/* Keras' LSTM and GRU: the inputs of all time steps are multiplied with the kernel in one product, and the steps are
+ * unrolled, or run in a loop if there are many or their number is unknown (convert/composites/rnn_loop.c).
  * Products are the ops that quantization knows, every op compiles for a TPU, and each number is computed by the same
  * operations in the same order as Keras has it. */
 #include "convert/composites/build.h"
@@ -45,10 +45,10 @@ static tare_status check_weights(struct tare_composing *c, size_t kernel, size_t
     return TARE_OK;
 }
 
-/* The last result tells which implementation ran: a constant, which is kept. */
+/* The last result is a constant that identifies the implementation; it is kept. */
 static tare_status check_runtime(struct tare_composing *c, size_t result) {
     if (c->reason || tare_edge_constant(c->graph->returns[result].edge)) return TARE_OK;
-    return tare_composing_decline(c, "result '%s' is not the constant that tells the implementation",
+    return tare_composing_decline(c, "result '%s' is not the constant that identifies the implementation",
                                   c->graph->returns[result].name);
 }
 
@@ -146,7 +146,7 @@ static struct tare_edge part(struct tare_node *node, int i) {
     return (struct tare_edge){ node, i };
 }
 
-/* One step behind the other; *outputs are theirs, states[] the last ones. */
+/* Unrolls the steps; *outputs are their outputs, states[] the last states. */
 static tare_status build_steps(struct tare_edge *outputs, struct tare_edge *states, struct tare_composing *c,
                                const struct tare_rnn *rnn) {
     const int64_t count = tare_composing_shape(c, INPUTS).dims[tare_rnn_time_axis(c)];
@@ -164,7 +164,7 @@ static tare_status build_steps(struct tare_edge *outputs, struct tare_edge *stat
     return pack(outputs, c, made, count);
 }
 
-/* Results: last output, outputs, the states, and what tells the implementation. */
+/* Results: last output, outputs, the states, and the constant that identifies the implementation. */
 static tare_status build(struct tare_composing *c, const struct tare_rnn *rnn) {
     const int64_t count = tare_composing_shape(c, INPUTS).dims[tare_rnn_time_axis(c)];
     struct tare_edge states[TARE_RNN_STATES];

@@ -6,7 +6,7 @@
 
 enum { INPUTS = 0, MOST_VALUES = 8 };
 
-/* What the loop carries: these, then the states. The lists are by time step. */
+/* Loop variables: these, followed by the states. The lists are indexed by time step. */
 static const struct {
     const char *name;
     int dtype;
@@ -61,7 +61,7 @@ static tare_status build_condition(struct tare_composing *f) {
     return tare_graph_add_return(f->graph, "more", TARE_DT_BOOL, more);
 }
 
-/* Which time step is the next: counted from the end in a layer that goes backwards. */
+/* Index of the time step; counted from the end in a layer that runs backwards. */
 static tare_status build_index(struct tare_edge *out, struct tare_composing *f, bool backwards, struct tare_edge next) {
     *out = tare_composing_arg(f, STEP);
     if (!backwards) return TARE_OK;
@@ -96,7 +96,7 @@ static tare_status build_body(struct tare_composing *f, const struct tare_compos
 
 /* ---- around the loop ---- */
 
-/* The number of time steps: a constant, or what the inputs' shape says when it is known. */
+/* The number of time steps: a constant if it is known, else read from the shape of the inputs. */
 static tare_status count_steps(struct tare_edge *out, struct tare_composing *c) {
     const int axis = tare_rnn_time_axis(c);
     const int64_t known = tare_composing_shape(c, INPUTS).dims[axis];

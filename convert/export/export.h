@@ -1,5 +1,5 @@
 /* From the IR to protobuf messages. Private to convert. Messages are arena memory and borrow from the model: they are
- * valid as long as both. What came from a file and did not change goes back as it came. */
+ * valid as long as both. Anything that was read from a file and not changed is written back as it was. */
 #ifndef TARE_CONVERT_EXPORT_H
 #define TARE_CONVERT_EXPORT_H
 
@@ -13,8 +13,8 @@ tare_status tare_export_function(Tensorflow__FunctionDef **out, struct tare_aren
 /* Main graph and every function; versions and debug info are kept from `origin` (NULL: none). */
 tare_status tare_export_graph_def(Tensorflow__GraphDef **out, struct tare_arena *arena, const struct tare_model *model,
                                   const Tensorflow__GraphDef *origin);
-/* The op list that goes with the model: `origin` (NULL: none), with the definitions of ops of the user's libraries that
- * it lacks; NULL when there is none of either. */
+/* The op list of the model: `origin` (NULL: none) plus the definitions of plugin ops that it does not contain; NULL if
+ * there are neither. */
 tare_status tare_export_op_list(Tensorflow__OpList **out, struct tare_arena *arena, const struct tare_model *model,
                                 Tensorflow__OpList *origin);
 /* The name of an edge as the graph's kind writes it: "node", "node:1", or "node:output:0" in a function. */

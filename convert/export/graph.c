@@ -44,7 +44,7 @@ tare_status tare_export_edge(const char **out, struct tare_arena *arena, const s
     return *out ? TARE_OK : TARE_NO_MEMORY;
 }
 
-/* The file's own spelling of an input when it says the same: "node:0" and "node" both exist in the wild. */
+/* Whether the file's spelling of an input means the same edge: both "node:0" and "node" occur in real files. */
 static bool says_the_same(const char *original, const char *canonical) {
     size_t size = strlen(canonical);
     if (strcmp(original, canonical) == 0) return true;
@@ -200,8 +200,8 @@ static tare_status export_return(Tensorflow__FunctionDef *def, struct tare_arena
     return TARE_OK;
 }
 
-/* A value that the file returns though its signature declares no output of that name, from a node that is still there:
- * nothing can take it, but what nobody changed goes back as it came. */
+/* A value that the file returns although its signature declares no output of that name, from a node that still exists:
+ * it cannot be used, but unchanged functions are written back unchanged. */
 static bool is_undeclared(const struct tare_graph *graph, const Tensorflow__FunctionDef *origin,
                           const Tensorflow__StringEntry *entry) {
     for (size_t i = 0; i < origin->signature->n_output_arg; i++)

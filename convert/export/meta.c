@@ -45,7 +45,7 @@ static tare_status export_binding(Tensorflow__TensorInfo **out, struct tare_aren
     return tensor_name(&info->name, arena, binding->edge);
 }
 
-/* Inputs and outputs are maps of the same shape; protobuf-c gives them two types with one layout. */
+/* Inputs and outputs are maps with entries of the same layout, for which protobuf-c generates two types. */
 typedef Tensorflow__TensorInfoEntry binding_entry;
 
 static const Tensorflow__TensorInfo *find_info(binding_entry *const *entries, size_t count, const char *key) {
@@ -170,7 +170,7 @@ static tare_status export_saver(Tensorflow__MetaGraphDef *meta, struct tare_aren
     return TARE_OK;
 }
 
-/* Only what a loader reads of a TF1 model: lists of variables and contexts name nodes that are gone. */
+/* Only the collections that loaders of TF1 models read: lists of variables and contexts would name removed nodes. */
 static tare_status export_collections(Tensorflow__MetaGraphDef *meta, struct tare_arena *arena,
                                       const Tensorflow__MetaGraphDef *origin) {
     static const char *const kept[] = { "saved_model_main_op", "legacy_init_op", "saved_model_assets",

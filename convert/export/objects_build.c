@@ -1,5 +1,5 @@
-/* Object graphs for a model that was built from nothing, as TensorFlow's tf.saved_model.save lays them out: the root
- * has the variables by path, the aliased functions by alias, and "signatures". */
+/* Object graphs for a model that was built in memory, with the layout of TensorFlow's tf.saved_model.save: the children
+ * of the root are the variables by path, the aliased functions by alias, and "signatures". */
 #include "convert/export/objects.h"
 #include "proto/field.h"
 #include "proto/tensor_message.h"

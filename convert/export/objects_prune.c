@@ -21,7 +21,7 @@ static bool constant_is_gone(const struct tare_model *model, const char *operati
     return !tare_graph_find(model->main, operation);
 }
 
-/* An object of which nothing but its children is left. */
+/* Turns a removed object into a plain one that keeps only its children. */
 static tare_status make_plain(Tensorflow__SavedObject *object, struct tare_arena *arena) {
     Tensorflow__SavedUserObject *user = TARE_NEW(arena, Tensorflow__SavedUserObject);
     Tensorflow__VersionDef *version = TARE_NEW(arena, Tensorflow__VersionDef);
@@ -37,7 +37,7 @@ static tare_status make_plain(Tensorflow__SavedObject *object, struct tare_arena
     return TARE_OK;
 }
 
-/* Python compiles a function by what its spec says, whatever the attributes of its graphs are. */
+/* Python decides by the function spec whether to compile a function, not by the attributes of its graphs. */
 static tare_status withdraw_jit(Tensorflow__FunctionSpec **spec, struct tare_arena *arena,
                                 const struct tare_concrete *concrete) {
     Tensorflow__FunctionSpec *own;
@@ -120,7 +120,7 @@ static tare_status prune_object(Tensorflow__SavedObject **out, struct tare_arena
     bool gone = false;
     if (!object) return TARE_NO_MEMORY;
     *object = *graph->nodes[id];
-    object->n_slot_variables = 0; /* of optimizers: nothing that serves needs them */
+    object->n_slot_variables = 0; /* of optimizers; not used in serving */
     if (save_functions_are_gone(object, graph, model)) object->n_saveable_objects = 0;
     *out = object;
     switch (object->kind_case) {

@@ -1,4 +1,4 @@
-/* Definitions of ops that come from the user's libraries: a model takes them along, so that it opens where the library
+/* Definitions of ops from plugins: they are written with the model, so that it opens where the library
  * is not at hand. TensorFlow writes every op's; those that are built in are left out here. */
 #include "convert/export/export.h"
 #include "interpreter/ops/builtin.h"

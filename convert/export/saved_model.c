@@ -10,11 +10,11 @@
 
 #include <string.h>
 
-/* Everything one export makes. */
+/* State of one export. */
 struct exporter {
     struct tare_arena arena;
     struct tare_model *model;
-    struct tare_saved_model *source; /* NULL: a model built from nothing */
+    struct tare_saved_model *source; /* NULL: a model built in memory */
     struct tare_objects objects;
     uint8_t *object_bytes; /* the packed trackable graph */
     size_t object_size;
@@ -147,8 +147,8 @@ static tare_status write_directory(struct exporter *e, const struct tare_export_
     return options && options->extra ? options->extra(options->extra_arg, directory) : TARE_OK;
 }
 
-/* What was a part of a stored tensor is stored on its own, under a key that nothing else has: the parts of one need not
- * all be left, nor stay what they were. */
+/* A variable that was a slice of a stored tensor is stored as a tensor of its own, under an unused key: other slices
+ * may have been removed or changed. */
 static tare_status give_own_keys(struct tare_model *model) {
     struct tare_map keys = { 0 };
     tare_status status = TARE_OK;
@@ -220,7 +220,7 @@ done:
 
 /* ---- a copy ---- */
 
-/* What does not open is not worth a copy: no MetaGraph of it. */
+/* Only models that open are copied: every MetaGraph is imported once. */
 static tare_status open_each(const char *path) {
     const struct tare_saved_model_options open = { .to_look_at = true, .without_values = true };
     size_t count = 1;

@@ -7,7 +7,7 @@
 
 static const char OBJECT_GRAPH_KEY[] = "_CHECKPOINTABLE_OBJECT_GRAPH";
 
-/* The variables to save, the tables' keys and values behind them, and last the object graph. */
+/* Order of the saved tensors: variables, keys and values of tables, the object graph. */
 struct plan {
     struct tare_model *model;
     struct tare_variable **variables;
@@ -114,7 +114,8 @@ static tare_status set_dtypes(const struct plan *plan, struct tare_node *node, s
     return tare_node_set_type_list(node, "dtypes", dtypes, count);
 }
 
-/* SaveV2(prefix, names, slices, values…). `value_of(i)` gives the i-th variable's value in this graph. */
+/* SaveV2(prefix, names, slices, values…). `value_of(i)` returns the edge with the value of the i-th variable in this
+ * graph. */
 static tare_status add_save(struct tare_node **out, const struct plan *plan, struct tare_graph *graph,
                             struct tare_edge prefix, const struct tare_edge *values, const char *name) {
     struct tare_node *names = add_names(plan, graph, "SaveV2/tensor_names");
@@ -161,7 +162,7 @@ static tare_status add_unary(struct tare_node **out, struct tare_graph *graph, c
     return tare_node_resolve(*out);
 }
 
-/* Keys and values out of the table that `handle` makes. */
+/* Keys and values exported from the table with this handle. */
 static tare_status add_export(struct tare_edge *out, struct tare_graph *graph, const char *op, const char *name,
                               struct tare_edge handle, const struct tare_table_content *table) {
     struct tare_node *node = tare_graph_add(graph, op, name);
@@ -373,6 +374,6 @@ tare_status tare_saver_build(struct tare_saver *out, struct tare_model *model, c
     struct plan plan = { .object_graph = object_graph, .object_graph_size = size };
     memset(out, 0, sizeof *out);
     TARE_TRY(collect(&plan, model));
-    if (tensor_count(&plan) == 0) return TARE_OK; /* nothing to save: a model without a saver */
+    if (tensor_count(&plan) == 0) return TARE_OK; /* without variables and tables there is no saver */
     return plan.references ? build_with_nodes(out, &plan) : build_with_functions(out, &plan);
 }

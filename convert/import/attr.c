@@ -12,13 +12,15 @@ static tare_status copy_string(struct tare_str *out, struct tare_model *model, P
     return TARE_OK;
 }
 
-/* What a message that goes away holds: a text lives on in the pool. */
+/* Strings of a message that is freed are copied to the pool. */
 static tare_status keep_text(const char **out, struct tare_model *model, const char *text) {
     *out = model->pool ? tare_attr_pool_text(model->pool, text) : text;
     return *out ? TARE_OK : TARE_NO_MEMORY;
 }
 
-enum { LARGEST_LOOKED_AT = 1024 }; /* bytes of a constant that are held of a model to look at */
+enum {
+    LARGEST_KEPT = 1024
+}; /* larger constants of a model loaded for inspection are stored as a splat of their first element */
 
 /* A tensor without a buffer of its own, its elements in the model's arena. */
 static tare_status place_tensor(struct tare_tensor **out, struct tare_model *model, const struct tare_tensor *tensor) {
@@ -26,7 +28,7 @@ static tare_status place_tensor(struct tare_tensor **out, struct tare_model *mod
     struct tare_tensor *view = tare_arena_extend(&model->arena, tensor, 1, 0, sizeof *tensor);
     if (!view) return TARE_NO_MEMORY;
     view->buffer = NULL;
-    if (bytes > LARGEST_LOOKED_AT) {
+    if (bytes > LARGEST_KEPT) {
         bytes = tare_dtype_size(tensor->dtype);
         view->splat = true;
     }
@@ -75,7 +77,7 @@ static tare_status import_func(struct tare_func *out, struct tare_model *model, 
     return tare_import_attrs(&out->attrs, &out->n_attrs, &capacity, model, func->attr, func->n_attr);
 }
 
-/* The lists of an AttrValue.ListValue in turn: kind and length of the one that is set. */
+/* Kind and length of the list that is set in an AttrValue.ListValue. */
 static enum tare_attr_kind list_kind(const Tensorflow__AttrValue__ListValue *list, size_t *count) {
     const struct {
         enum tare_attr_kind kind;
@@ -134,7 +136,7 @@ static tare_status import_list(struct tare_attr *out, struct tare_model *model,
     return TARE_OK;
 }
 
-/* `item` is room for one value. */
+/* `item` is storage for one value. */
 static tare_status import_into(struct tare_attr *out, union tare_attr_item *item, struct tare_model *model,
                                const char *name, const Tensorflow__AttrValue *value) {
     *out = (struct tare_attr){ .origin = model->pool ? NULL : value, .count = 1, .items = item };
@@ -194,7 +196,7 @@ tare_status tare_import_attrs(struct tare_attr **out, size_t *count, size_t *cap
         union tare_attr_item item;
     };
     char *memory =
-        tare_arena_calloc(&model->arena, n_entries, sizeof(struct one)); /* attributes, behind them the items */
+        tare_arena_calloc(&model->arena, n_entries, sizeof(struct one)); /* the attributes, followed by their items */
     struct tare_attr *attrs = (struct tare_attr *)memory;
     union tare_attr_item *items = (union tare_attr_item *)(memory + n_entries * sizeof *attrs);
     if (!memory) return TARE_NO_MEMORY;

@@ -1,6 +1,6 @@
-/* What many nodes of a graph have alike, held once: texts, shapes, whole lists of attributes. A model that is only
- * looked at is imported through one; a model that passes change is not, for they change attributes in place. Private to
- * convert. */
+/* Deduplicates strings, shapes and attribute lists that many nodes of a graph share. Models that are loaded for
+ * inspection are imported through a pool; models that passes change are not, because passes change attributes in place.
+ * Private to convert. */
 #ifndef TARE_CONVERT_ATTR_POOL_H
 #define TARE_CONVERT_ATTR_POOL_H
 

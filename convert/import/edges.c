@@ -30,9 +30,9 @@ const char *const *tare_unknown_outputs(const struct tare_model *model, const ch
 static tare_status parse_index(size_t *out, const char *text) {
     char *end;
     unsigned long value;
-    if (*text < '0' || *text > '9') return TARE_FAIL(TARE_CORRUPT, "'%s' is no output number", text);
+    if (*text < '0' || *text > '9') return TARE_FAIL(TARE_CORRUPT, "'%s' is not an output index", text);
     value = strtoul(text, &end, 10);
-    if (*end || value > 1000000) return TARE_FAIL(TARE_CORRUPT, "'%s' is no output number", text);
+    if (*end || value > 1000000) return TARE_FAIL(TARE_CORRUPT, "'%s' is not an output index", text);
     *out = value;
     return TARE_OK;
 }
@@ -62,7 +62,8 @@ tare_status tare_import_main_edge(struct tare_edge *out, const struct tare_graph
     return set_edge(out, node, index, text);
 }
 
-/* Flat position of output argument `name` of a node: the op's, a called function's, or one that users made up. */
+/* Position of output argument `name` among the outputs of a node: from the op's definition, the called function, or the
+ * output names collected for an op without a definition. */
 static tare_status output_by_name(size_t *first, size_t *count, const struct tare_node *node, const char *name,
                                   size_t size) {
     const struct tare_graph *callee = node->def ? NULL : tare_model_find_function(node->graph->model, node->op);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- faults of nodes ---- */
+/* ---- errors of nodes ---- */
 
 static struct tare_import_faults *faults_of(const struct tare_graph *graph) {
     return graph->model->pool ? graph->model->pool->faults : NULL;
@@ -19,7 +19,7 @@ static const char *label_of(const struct tare_graph *graph) {
     return *graph->name ? graph->name : "graph";
 }
 
-/* Tells a fault at the node, if faults are expected; else the failure's text names it. */
+/* Reports an error at the node if errors are collected. */
 static tare_status at_node(const struct tare_graph *graph, const Tensorflow__NodeDef *def, tare_status status) {
     TARE_TRY(tare_import_fault(faults_of(graph), status, "%s/%s (%s)", label_of(graph), def->name, def->op));
     return TARE_OK;
@@ -27,7 +27,7 @@ static tare_status at_node(const struct tare_graph *graph, const Tensorflow__Nod
 
 /* ---- nodes ---- */
 
-/* An op that nobody defines has the outputs that its users name; their dtypes stay unknown. */
+/* An op without a definition has the outputs that its users name; their dtypes are unknown. */
 static tare_status resolve_unknown(struct tare_node *node) {
     size_t count;
     tare_unknown_outputs(node->graph->model, node->op, &count);
@@ -41,7 +41,7 @@ static tare_status resolve(struct tare_node *node) {
     return unknown ? resolve_unknown(node) : tare_node_resolve(node);
 }
 
-/* Outputs follow from op and attributes: they are shared as those are. */
+/* Outputs depend on op and attributes only, so nodes that share these share the outputs. */
 static tare_status resolve_shared(struct tare_node *node, struct tare_shared_attrs *shared) {
     if (!node->def || node->def != shared->def) {
         TARE_TRY(resolve(node));
@@ -113,7 +113,7 @@ static tare_status import_node(struct tare_graph *graph, const Tensorflow__NodeD
 
 /* ---- edges ---- */
 
-/* A node waits for another once, however often it says so. `edit` marks whom it waits for already. */
+/* Deduplicates control inputs; `edit` of a node marks that it already is a control input of the current one. */
 static tare_status connect_control(struct tare_node *node, const char *text) {
     struct tare_node *before = tare_graph_find(node->graph, text + 1);
     if (!before) return TARE_FAIL(TARE_CORRUPT, "control input %s names no node", text);
@@ -154,7 +154,7 @@ static tare_status connect(struct tare_node *node, const Tensorflow__NodeDef *de
     return TARE_OK;
 }
 
-/* What was read of a mapped file need not stay in memory. */
+/* Releases the pages of a mapped file that were read. */
 static void forget_wire(const uint8_t **read, const struct tare_message_part *wire) {
     enum { STRIDE = 1 << 20 };
     if (!wire->data) return;
@@ -206,7 +206,7 @@ static tare_status import_body(struct tare_graph *graph, const struct tare_node_
 
 /* ---- functions ---- */
 
-/* Where no message stays that says them, an argument's shapes become an attribute of its node. */
+/* A model loaded for inspection keeps no messages: the shapes of an argument become an attribute of its node. */
 static tare_status import_arg_shapes(struct tare_graph *graph, const Tensorflow__FunctionDef *def) {
     for (size_t i = 0; i < def->n_arg_attr; i++) {
         const Tensorflow__FunctionDef__ArgAttrs *attrs = def->arg_attr[i]->value;
@@ -219,7 +219,7 @@ static tare_status import_arg_shapes(struct tare_graph *graph, const Tensorflow_
             if (!grown) return TARE_NO_MEMORY;
             if (tare_import_attr(&grown[arg->n_attrs], graph->model, "_output_shapes", attrs->attr[k]->value) !=
                 TARE_OK) {
-                tare_error_clear(); /* a bad shape is nothing that anybody needs */
+                tare_error_clear(); /* an invalid shape is ignored: it is only a hint */
                 continue;
             }
             arg->attrs = grown;
@@ -234,7 +234,8 @@ static struct tare_node *add_arg(struct tare_graph *graph, const char *name, int
     return pool ? tare_attr_pool_arg(pool, graph, name, dtype) : tare_graph_add_arg(graph, name, dtype);
 }
 
-/* Arguments and return dtypes come first for all functions: a body may call any other by op name. */
+/* Declares arguments and returns of all functions before any body is imported: a body may call any other function by op
+ * name. */
 static tare_status declare_function(struct tare_model *model, const Tensorflow__FunctionDef *def) {
     const Tensorflow__OpDef *signature = def->signature;
     struct tare_graph *graph;
@@ -260,7 +261,7 @@ static tare_status declare_function(struct tare_model *model, const Tensorflow__
     return tare_import_attrs(&graph->attrs, &graph->n_attrs, &graph->attrs_capacity, model, def->attr, def->n_attr);
 }
 
-/* The text of output `name`, mostly the i-th entry: maps have no order. */
+/* The value for output `name`, usually the i-th entry (maps have no order). */
 static const char *return_text(const Tensorflow__FunctionDef *def, const struct tare_map *texts, size_t i,
                                const char *name) {
     if (i < def->n_ret && strcmp(def->ret[i]->key, name) == 0) return def->ret[i]->value;
@@ -313,7 +314,7 @@ static tare_status define_function(struct tare_graph *graph, const Tensorflow__F
     TARE_TRY(import_body(graph, nodes, true));
     TARE_TRY(import_returns(graph, def));
     TARE_TRY(import_control_returns(graph, def));
-    if (graph->model->pool) tare_map_free(&graph->by_name); /* passes find nodes of functions by name, reports do not */
+    if (graph->model->pool) tare_map_free(&graph->by_name); /* only passes look up nodes of functions by name */
     return TARE_OK;
 }
 
@@ -331,7 +332,7 @@ static tare_status import_functions(struct tare_model *model, const struct tare_
         if (status != TARE_OK && source->faults) {
             source->faults->no_graph = true;
             TARE_TRY(tare_import_fault(source->faults, status, "library"));
-            return TARE_FAIL(TARE_CORRUPT, "a fault of a function");
+            return TARE_FAIL(TARE_CORRUPT, "an error of a function");
         }
         TARE_TRY(tare_error_prefix(status, "function %s", def->signature ? def->signature->name : "?"));
     }
@@ -352,7 +353,7 @@ tare_status tare_import_graphs(struct tare_model *model, const struct tare_saved
     TARE_TRY(import_body(model->main, &nodes, false));
     if (source->faults && source->faults->count) {
         source->faults->no_graph = true;
-        return TARE_FAIL(TARE_CORRUPT, "%zu faults of nodes", source->faults->count);
+        return TARE_FAIL(TARE_CORRUPT, "%zu errors of nodes", source->faults->count);
     }
     return tare_model_check_recursion(model);
 }

@@ -9,16 +9,16 @@
 #include "graph/op.h"
 #include "proto/tensorflow/saved_model.pb-c.h"
 
-/* Where the importer tells what is wrong and goes on, to find all of it (`tare validate`); without one the first fault
+/* Where the importer reports errors and continues, to find all of them (`tare validate`). Without it the first error
  * ends an import. */
 struct tare_import_faults {
     void (*add)(void *arg, const char *where, const char *what);
     void *arg;
     size_t count;
-    bool no_graph; /* among them is why the import failed in the end */
+    bool no_graph; /* the errors reported include the one that ended the import */
 };
-/* A failure becomes a fault at `where` (printf) and the status TARE_OK; not for want of memory, nor with `faults` NULL.
- */
+/* Reports a failure at `where` (printf) and returns TARE_OK. Returns `status` unchanged for TARE_NO_MEMORY and if
+ * `faults` is NULL. */
 tare_status tare_import_fault(struct tare_import_faults *faults, tare_status status, const char *where, ...)
     TARE_PRINTF(3, 4) TARE_WARN_UNUSED;
 
@@ -28,24 +28,25 @@ tare_status tare_import_attr(struct tare_attr *out, struct tare_model *model, co
 /* Every attribute of a node or function; *out is arena memory. */
 tare_status tare_import_attrs(struct tare_attr **out, size_t *count, size_t *capacity, struct tare_model *model,
                               Tensorflow__AttrEntry *const *entries, size_t n_entries);
-/* The op definitions that the file lists for ops nobody here knows, into model->custom_ops; and for ops that even the
- * file does not define, the names of the outputs that its functions use. */
+/* Reads the file's definitions of unknown ops into model->custom_ops and, for ops that the file does not define either,
+ * collects the names of the outputs that its functions use. */
 tare_status tare_import_custom_ops(struct tare_model *model, const struct tare_saved_model *source);
 /* Main graph and functions. */
 tare_status tare_import_graphs(struct tare_model *model, const struct tare_saved_model *source);
-/* The functions of a library in turn, as messages without or on the wire without nodes. */
+/* The functions of a library, one at a time. */
 size_t tare_import_function_count(const struct tare_saved_model *source);
-/* `scratch` is reset and holds the message when it is read. */
+/* `scratch` is reset and holds the message if it must be decoded from the mapped file; *nodes iterates over its nodes.
+ */
 tare_status tare_import_function(Tensorflow__FunctionDef **out, struct tare_node_defs *nodes,
                                  struct tare_arena *scratch, const struct tare_saved_model *source,
                                  size_t i) TARE_WARN_UNUSED;
 /* Signatures, aliases, assets, initialisers, concrete functions. */
 tare_status tare_import_meta(struct tare_model *model, const struct tare_saved_model *source);
-/* Variables, with the checkpoint key of each, found by the restore function's assignments, else by object ids; and
- * tables with what is stored of them. */
+/* Variables with the checkpoint key of each (variables.c describes the mapping), and tables with their stored contents.
+ */
 tare_status tare_import_variables(struct tare_model *model, struct tare_saved_model *saved);
 
-/* Tables that the restore operation fills from the checkpoint; none without one. */
+/* Tables that the restore operation fills from the checkpoint. */
 tare_status tare_import_tables(struct tare_model *model, struct tare_saved_model *source,
                                const struct tare_restores *restores);
 

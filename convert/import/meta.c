@@ -25,7 +25,7 @@ static tare_status import_binding(struct tare_binding *out, const struct tare_mo
     if (info->tensor_shape) TARE_TRY(tare_shape_from_message(&out->shape, info->tensor_shape));
     switch (info->encoding_case) {
     case TENSORFLOW__TENSOR_INFO__ENCODING_NAME:
-        if (!*info->name) return TARE_OK; /* nothing is bound: some exporters leave optional inputs so */
+        if (!*info->name) return TARE_OK; /* not bound: some exporters write optional inputs this way */
         return tare_import_tensor_name(&out->edge, model, info->name);
     case TENSORFLOW__TENSOR_INFO__ENCODING_COO_SPARSE:
         return import_sparse(out, model, info->coo_sparse);
@@ -69,7 +69,7 @@ static int compare_signatures(const void *a, const void *b) {
 
 static const char INIT_OP[] = "__saved_model_init_op", TRAIN_OP[] = "__saved_model_train_op";
 
-/* The init op is written as a signature with one output, whose name is a node's. */
+/* The init op is stored as a signature with one output, which names a node. */
 static tare_status import_init_signature(struct tare_model *model, const Tensorflow__SignatureDef *def) {
     const Tensorflow__TensorInfo *info = def->n_outputs == 1 ? def->outputs[0]->value : NULL;
     struct tare_edge edge;
@@ -81,7 +81,7 @@ static tare_status import_init_signature(struct tare_model *model, const Tensorf
     return TARE_OK;
 }
 
-/* A fault of a signature, where all are expected; else its name goes in front. */
+/* Reports an error of a signature if errors are collected; otherwise prefixes it with the signature's name. */
 static tare_status at_signature(const struct tare_saved_model *source, const char *key, tare_status status) {
     TARE_TRY(tare_error_prefix(tare_import_fault(source->faults, status, "signature %s", key), "signature %s", key));
     return TARE_OK;
@@ -130,7 +130,7 @@ static tare_status import_main_op(struct tare_model *model, const Tensorflow__Me
                              list->n_value);
         model->init_node = tare_graph_find(model->main, list->value[0]);
         if (!model->init_node)
-            return TARE_FAIL(TARE_CORRUPT, "collection %s names '%s', which is no node", keys[i], list->value[0]);
+            return TARE_FAIL(TARE_CORRUPT, "collection %s names '%s', which is not a node", keys[i], list->value[0]);
     }
     return TARE_OK;
 }
@@ -158,7 +158,7 @@ static tare_status import_asset(struct tare_model *model, const Tensorflow__Asse
     struct tare_asset *asset = &model->assets[model->n_assets++];
     asset->filename = def->filename;
     if (strstr(def->filename, "..") || *def->filename == '/')
-        return TARE_FAIL(TARE_CORRUPT, "asset '%s' lies outside the model", def->filename);
+        return TARE_FAIL(TARE_CORRUPT, "asset '%s' is outside the model's folder", def->filename);
     if (!def->tensor_info || def->tensor_info->encoding_case != TENSORFLOW__TENSOR_INFO__ENCODING_NAME ||
         !*def->tensor_info->name)
         return TARE_OK;
@@ -166,7 +166,7 @@ static tare_status import_asset(struct tare_model *model, const Tensorflow__Asse
                              def->filename);
 }
 
-/* TF1 keeps the assets in a collection of packed messages; a loader looks there when the field is empty. */
+/* TF1 stores assets in a collection of packed messages; loaders read it when the field is empty. */
 static tare_status import_asset_collection(struct tare_model *model, const Tensorflow__MetaGraphDef *meta) {
     const Tensorflow__CollectionDef *collection = find_collection(meta, "saved_model_assets");
     const Tensorflow__CollectionDef__AnyList *list =
@@ -212,7 +212,7 @@ static tare_status import_aliases(struct tare_model *model, const struct tare_sa
     return TARE_OK;
 }
 
-/* The validator of the object graph tells what is wrong here: it need not be told twice. */
+/* Errors of bound inputs are reported by the validator of the object graph, not here. */
 static bool is_bound(const struct tare_saved_model *source, const Tensorflow__SavedConcreteFunction *def,
                      size_t n_args) {
     bool sound = def->n_bound_inputs <= n_args;

@@ -41,12 +41,12 @@ struct tare_node_walk {
     struct tare_message_part rest;
     struct tare_arena scratch;
 };
-/* def NULL: there are no more. */
+/* def is NULL at the end. */
 tare_status tare_node_walk_next(struct tare_node_walk *walk) TARE_WARN_UNUSED;
 void tare_node_walk_end(struct tare_node_walk *walk);
-/* How many there are. */
+/* The number of nodes. */
 tare_status tare_node_defs_count(size_t *out, const struct tare_node_defs *all) TARE_WARN_UNUSED;
-/* The bytes of a node's attributes when they lie in one piece, which says all of them; data NULL when they do not. */
+/* The bytes of all attributes of a node if they are contiguous; otherwise data is NULL. */
 struct tare_message_part tare_node_attr_bytes(const struct tare_message_part *node);
 
 /* A FunctionDef without its nodes, in `arena`. */

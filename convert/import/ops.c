@@ -1,4 +1,4 @@
-/* Ops that only the file knows: definitions from its stripped op list, and names of outputs for the rest. */
+/* Ops that are not built in: definitions from the file's stripped op list, and output names for ops without one. */
 #include "convert/import/import.h"
 #include "convert/source.h"
 #include "graph/definitions/op_compat.h"
@@ -56,7 +56,7 @@ static tare_status import_attr_def(struct tare_op_attr *out, struct tare_model *
         struct tare_attr *value = TARE_NEW(&model->arena, struct tare_attr);
         if (!value) return TARE_NO_MEMORY;
         TARE_TRY(tare_import_attr(value, model, attr->name, attr->default_value));
-        value->is_list = out->is_list; /* an empty list says nothing of its kind */
+        value->is_list = out->is_list; /* an empty list has no kind of its own */
         out->default_value = value;
     }
     if (attr->allowed_values) {
@@ -84,13 +84,14 @@ static tare_status read_definition(struct tare_op_def **out, struct tare_model *
     return TARE_OK;
 }
 
-/* A library's op is the one that the model was saved with, or a later one that does not break it: a default that has
- * changed would change answers without a word. */
+/* The definition of a plugin must be compatible with the one that the model was saved with: a changed default, for
+ * example, would silently change results. */
 static tare_status check_definition(const struct tare_op_def *saved, const struct tare_op_def *known) {
     struct tare_op_changes changes = { 0 };
     tare_status status = tare_op_compare(&changes, saved, known);
     if (status == TARE_OK && changes.count)
-        status = TARE_FAIL(TARE_INVALID_ARGUMENT, "that of %s breaks the one that the model was saved with: %s",
+        status = TARE_FAIL(TARE_INVALID_ARGUMENT,
+                           "the definition in %s is not compatible with the one that the model was saved with: %s",
                            tare_plugin_path_of(known), changes.items[0]);
     tare_op_changes_free(&changes);
     return status;
@@ -130,7 +131,7 @@ static tare_status note_output(struct tare_model *model, const char *op, const c
     return TARE_OK;
 }
 
-/* One text that refers to an output: "node:name:0" in a function, "node:2" in the main graph. */
+/* A reference to an output: "node:name:0" in a function, "node:2" in the main graph. */
 static tare_status note_use(struct tare_model *model, const struct tare_map *unknown_nodes, const char *text) {
     const char *colon = strchr(text, ':'), *end, *op, *name;
     op = tare_map_get_n(unknown_nodes, text, colon ? (size_t)(colon - text) : strlen(text));
@@ -142,7 +143,7 @@ static tare_status note_use(struct tare_model *model, const struct tare_map *unk
     return name ? note_output(model, op, name, 0) : TARE_NO_MEMORY;
 }
 
-/* Outputs that a signature gives may have no other use. */
+/* An output may be used by a signature only. */
 static tare_status note_signature_uses(struct tare_model *model, const struct tare_map *unknown_nodes,
                                        const Tensorflow__MetaGraphDef *meta) {
     for (size_t s = 0; s < meta->n_signature_def; s++) {
@@ -156,7 +157,7 @@ static tare_status note_signature_uses(struct tare_model *model, const struct ta
     return TARE_OK;
 }
 
-/* Nodes of ops that neither an op row, nor the file, nor a function defines: node name -> op. */
+/* Nodes whose op is not an op row, not defined in the file and not a function: node name -> op. */
 static tare_status find_unknown_nodes(struct tare_map *unknown, struct tare_model *model,
                                       const struct tare_map *library, const struct tare_node_defs *nodes) {
     struct tare_node_walk walk = { .all = nodes, .without_attrs = true };
@@ -186,7 +187,7 @@ done:
     return status;
 }
 
-/* Of a function's nodes, or of the main graph's with what signatures name (`meta`). */
+/* Uses in a function, or in the main graph with its signatures (`meta`). */
 static tare_status note_uses(struct tare_model *model, const struct tare_map *library,
                              const struct tare_node_defs *nodes, const Tensorflow__FunctionDef *function,
                              const Tensorflow__MetaGraphDef *meta) {

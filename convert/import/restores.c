@@ -1,11 +1,17 @@
-/* Following restore operations: from an assignment back to RestoreV2 and to what is assigned, through functions. */
+/* Following restore operations.
+ *
+ * Starting at each assignment (or table import) that the saver's restore operation runs, the assigned value is followed
+ * back to a RestoreV2 whose key names are constants, and the assigned handle to a node of the main graph. Both walks
+ * pass through Identity and Reshape, out of functions by their arguments and into them by their returns; a stack of
+ * frames records the calls entered. The work is bounded (the limits below), because functions of a damaged or hostile
+ * model may call each other exponentially often. */
 #include "convert/import/restores.h"
 #include "convert/import/import.h"
 
 enum {
-    LONGEST_WAY = 256,   /* steps from an assignment to its value: a damaged graph may go round in circles */
-    DEEPEST_CALL = 8,    /* functions in functions */
-    MOST_NODES = 1 << 18 /* looked at in functions: they may call each other more often than anybody could count */
+    LONGEST_WAY = 256,   /* steps from an assignment to its value; a damaged graph may have cycles */
+    DEEPEST_CALL = 8,    /* nesting of calls */
+    MOST_NODES = 1 << 18 /* visited in functions, which may call each other exponentially often */
 };
 
 struct text_place {
@@ -16,17 +22,17 @@ struct text_place {
 struct walk {
     struct tare_model *model;
     struct tare_arena *arena;
-    struct tare_arena frames; /* while one node is looked at */
-    struct tare_map texts;    /* struct text_place -> the text: each once, however many nodes say it */
-    struct tare_map known;    /* bytes of a struct tare_restore: found already */
+    struct tare_arena frames; /* for one node */
+    struct tare_map texts;    /* struct text_place -> the string, stored once */
+    struct tare_map known;    /* bytes of a struct tare_restore: already listed */
     struct tare_map plain;    /* functions that restore nothing themselves */
     struct tare_restores *out;
     size_t nodes_left;
     int depth_left;
-    bool only_gaps; /* what the restore operation does is known */
+    bool only_gaps; /* the restore operation itself has been followed */
 };
 
-/* A call on the way into a function; NULL: the main graph. */
+/* A call that was entered; NULL: the main graph. */
 struct frame {
     const struct tare_node *call;
     const struct frame *parent;
@@ -39,7 +45,7 @@ struct place {
 
 /* ---- one value ---- */
 
-/* Into the function that made the value. */
+/* Into the function that computes the value. */
 static tare_status step_into(struct place *at, struct tare_arena *arena, const struct tare_graph *function) {
     struct frame *frame = TARE_NEW(arena, struct frame);
     if (!frame) return TARE_NO_MEMORY;
@@ -49,8 +55,8 @@ static tare_status step_into(struct place *at, struct tare_arena *arena, const s
     return TARE_OK;
 }
 
-/* Where a value comes from: through what passes it on, out of functions by their arguments and into them by their
- * returns. node NULL: that goes too far. */
+/* Follows a value to its producer: through nodes that forward it, out of functions by their arguments and into them by
+ * their returns. node is NULL if the limit was reached. */
 static tare_status origin_of(struct place *at, struct tare_arena *arena) {
     for (int steps = 0; at->edge.node && steps < LONGEST_WAY; steps++) {
         const struct tare_node *node = at->edge.node;
@@ -80,7 +86,7 @@ static const char *text_once(struct walk *walk, const struct tare_str *text, str
     return tare_map_set_n(&walk->texts, (const char *)key, sizeof *key, (char *)(uintptr_t)copy) ? copy : NULL;
 }
 
-/* The k-th text of a constant; NULL when there is none, or no memory. */
+/* The k-th string of a constant; *out is NULL if there is none. */
 static const char *constant_text(struct walk *walk, struct place at, int k) {
     const struct tare_tensor *texts;
     const struct tare_str *text;
@@ -92,7 +98,8 @@ static const char *constant_text(struct walk *walk, struct place at, int k) {
     return text_once(walk, text, (struct text_place){ texts, texts->splat ? 0 : k });
 }
 
-/* Output k of RestoreV2 is the k-th of its constant names, or the part of it that the k-th of its slices says. */
+/* Output k of RestoreV2 is the tensor with the k-th of its constant names, or the slice of it given by its k-th slice
+ * specification. */
 static struct tare_restored restored_from(struct walk *walk, struct tare_edge edge, const struct frame *frame) {
     struct tare_restored from = { NULL, NULL };
     struct place at = { edge, frame };
@@ -119,7 +126,8 @@ static bool imports(const struct tare_node *node) {
 static tare_status add(struct walk *walk, const struct tare_restore *item) {
     struct tare_restores *out = walk->out;
     const struct tare_restore *key;
-    if (tare_map_get_n(&walk->known, (const char *)item, sizeof *item)) return TARE_OK; /* texts are held once each */
+    if (tare_map_get_n(&walk->known, (const char *)item, sizeof *item))
+        return TARE_OK; /* equal strings have one address */
     key = tare_arena_extend(walk->arena, item, 1, 0, sizeof *item);
     if (!key || !tare_map_set_n(&walk->known, (const char *)key, sizeof *key, walk)) return TARE_NO_MEMORY;
     if (out->count == out->capacity) {
@@ -148,7 +156,7 @@ static tare_status note(struct walk *walk, const struct tare_node *node, const s
     return add(walk, &item);
 }
 
-/* Most functions of a model have no assignment, and many are called often: each is looked through once. */
+/* Most functions have no assignment, and many are called often: each is scanned once. */
 static bool restores_nothing(struct walk *walk, const struct tare_graph *function) {
     if (tare_map_get(&walk->plain, function->name)) return true;
     for (size_t i = 0; i < function->n_nodes; i++)
@@ -175,7 +183,7 @@ static tare_status visit(struct walk *walk, const struct tare_node *node, const 
     return status;
 }
 
-/* Everything that the restore operation waits for, once each. */
+/* Every node that the restore operation depends on, once each. */
 static tare_status visit_closure(struct walk *walk, struct tare_node *restore) {
     struct tare_arena arena = { 0 };
     size_t count = walk->model->main->n_nodes, depth = 0;

@@ -1,4 +1,4 @@
-/* Lookup tables whose content is in the checkpoint: what the restore operation imports into them. */
+/* Lookup tables whose contents the restore operation imports from the checkpoint. */
 #include "convert/import/import.h"
 #include "convert/source.h"
 
@@ -20,8 +20,8 @@ static bool is_known(const struct tare_model *model, const struct tare_node *nod
     return false;
 }
 
-/* Ops whose node holds a table as long as the session: what else an import may name (an argument, a variable) is left.
- */
+/* Ops that create a table that lives as long as the session. Other targets of an import (an argument, a variable) are
+ * ignored. */
 static bool makes_table(const struct tare_node *node) {
     static const char *const ops[] = { "HashTable",
                                        "HashTableV2",

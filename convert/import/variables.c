@@ -1,24 +1,32 @@
-/* Which checkpoint tensor each variable of the graph gets.
+/* How variables map to checkpoint keys.
  *
- * Names repeat in real models (two metrics called "total"), so the mapping follows what a loader does: the restore
- * operation's assignments, RestoreV2 output -> assignment -> variable. Only where the graph has none, the object graph
- * and last the names are asked. */
+ * The names of variables are not unique in real models (two metrics called "total"), so a name decides only when
+ * nothing else does. The sources, in order of precedence; a later one never changes what an earlier one found:
+ *
+ *   1. The restore operation (restores.c): RestoreV2 output -> assignment -> variable. This is what TensorFlow 1 runs.
+ *   2. The object graphs. The saved object graph lists variables by number, and the checkpoint's object graph the keys;
+ *      both are walked from the root along equal child names. Which node a variable object is follows from captures (a
+ *      call in the main graph passes the objects that its function is bound to), then from the key found in 1, then
+ * from the name.
+ *   3. full_name in the checkpoint's object graph, for variables that the saved object graph does not reach.
+ *   4. A checkpoint key equal to the variable's resource name.
+ *
+ * A variable that none of these finds has no value: the graph initialises it, or nothing does. */
 #include "convert/import/import.h"
 #include "convert/source.h"
 #include "graph/calls.h"
 
 #include <string.h>
 
-enum { LONGEST_WAY = 256 }; /* Identity nodes in a row: a damaged graph may go round in circles */
+enum { LONGEST_WAY = 256 }; /* Identity nodes in a row; a damaged graph may have cycles */
 
 struct mapper {
     struct tare_model *model;
     struct tare_saved_model *source;
-    struct tare_map by_node;   /* bytes of the variable node's pointer -> struct tare_variable */
-    struct tare_map concretes; /* function name -> struct tare_concrete */
-    struct tare_map by_key,
-        by_id;               /* what restore operations and calls say: key, bytes of the id -> struct tare_variable */
-    struct tare_map by_name; /* name -> struct tare_variable, the first of it */
+    struct tare_map by_node;       /* bytes of the variable node's pointer -> struct tare_variable */
+    struct tare_map concretes;     /* function name -> struct tare_concrete */
+    struct tare_map by_key, by_id; /* found so far: key, bytes of the object id -> struct tare_variable */
+    struct tare_map by_name;       /* name -> the first struct tare_variable with it */
 };
 
 /* ---- the variables of the main graph ---- */
@@ -78,15 +86,15 @@ static void map_by_restore(struct mapper *m, const struct tare_restores *restore
 
 /* ---- object graphs ---- */
 
-/* Walks both graphs from the root by equal child names: ids are not promised to be equal. */
+/* Walks both graphs from the root along equal child names; the node ids of the two need not be equal. */
 struct object_walk {
     const Tensorflow__SavedObjectGraph *saved;
     const Tensorflow__TrackableObjectGraph *trackable;
     int *trackable_of; /* by saved id; -1 */
-    bool faults;       /* all that is wrong is expected */
+    bool faults;       /* errors are collected: continue after one */
 };
 
-/* The i-th child in the other graph is mostly that here. */
+/* In most files the i-th child is the same in both graphs. */
 static int child_of(const Tensorflow__TrackableObjectGraph__TrackableObject *object, size_t i, const char *name) {
     if (i < object->n_children && strcmp(object->children[i]->local_name, name) == 0)
         return object->children[i]->node_id;
@@ -111,7 +119,7 @@ static tare_status walk_objects(struct object_walk *walk, struct tare_arena *are
         const Tensorflow__TrackableObjectGraph__TrackableObject *twin = walk->trackable->nodes[walk->trackable_of[id]];
         for (size_t i = 0; i < object->n_children; i++) {
             int child = object->children[i]->node_id, match = child_of(twin, i, object->children[i]->local_name);
-            if ((child < 0 || (size_t)child >= count) && walk->faults) continue; /* the validator tells it */
+            if ((child < 0 || (size_t)child >= count) && walk->faults) continue; /* the validator reports it */
             if (child < 0 || (size_t)child >= count)
                 return TARE_FAIL(TARE_CORRUPT, "object graph: node %zu has child %d of %zu nodes", id, child, count);
             if (match < 0 || (size_t)match >= walk->trackable->n_nodes || walk->trackable_of[child] >= 0) continue;
@@ -131,8 +139,8 @@ static const char *checkpoint_key(const struct object_walk *walk, size_t id) {
     return NULL;
 }
 
-/* A call of the main graph passes the objects that its function captured: that ties variables to object numbers
- * whatever their names are. */
+/* A call in the main graph passes the objects that its function captured. This gives variables their object ids
+ * independently of names. */
 static void map_captures(struct mapper *m, const struct tare_node *call, const Tensorflow__SavedObjectGraph *saved) {
     const struct tare_graph *function = tare_node_function(call, "f");
     const struct tare_concrete *concrete = function ? tare_map_get(&m->concretes, function->name) : NULL;
@@ -146,8 +154,8 @@ static void map_captures(struct mapper *m, const struct tare_node *call, const T
     }
 }
 
-/* A variable object's variable: the one that calls say, or the one restored from its key, else the first of its name
- * that nothing else is known of. */
+/* The variable for a variable object: the one with its id (from captures), else the one restored from its key, else the
+ * first of its name without key and id. */
 static struct tare_variable *match_variable(struct mapper *m, size_t id, const char *key, const char *name) {
     const int number = (int)id;
     struct tare_variable *variable = tare_map_get_n(&m->by_id, (const char *)&number, sizeof number);
@@ -155,7 +163,7 @@ static struct tare_variable *match_variable(struct mapper *m, size_t id, const c
     if (variable) return variable;
     variable = tare_map_get(&m->by_name, name);
     if (!variable) return NULL;
-    for (; variable < m->model->variables + m->model->n_variables; variable++) /* mostly the first */
+    for (; variable < m->model->variables + m->model->n_variables; variable++) /* usually the first */
         if (!variable->key && variable->object_id < 0 && strcmp(variable->shared_name, name) == 0) return variable;
     return NULL;
 }

@@ -1,6 +1,6 @@
-/* Freezing: reads of variables that nothing assigns become constants, inside the functions where they happen, so that
- * functions stay functions (a TPU function must). Captures that nobody uses any more are dropped. Large ones of a model
- * that no saved_model.pb could hold stay variables, marked as constant. */
+/* Freezing: reads of variables that nothing assigns become constants, inside the functions that contain the reads, so
+ * that functions are not inlined (TPU functions must remain functions). Unused captures are dropped. Large ones of a
+ * model that no saved_model.pb could hold stay variables, marked as constant. */
 #include "convert/pass.h"
 #include "base/alloc.h"
 #include "graph/bindings.h"
@@ -38,7 +38,7 @@ static bool takes_reference(const struct tare_node *node, size_t input) {
     return true;
 }
 
-/* True when the node may change the variable behind input `i`. A call passes the handle on: its body is looked at. */
+/* True if the node may change the variable of input `i`. A call passes the handle on: its body is examined. */
 static bool may_write(const struct tare_node *node, size_t i) {
     struct tare_arena arena = { 0 };
     struct tare_call_site site;
@@ -65,7 +65,7 @@ static void note_writes(const struct tare_bindings *bindings, const struct tare_
     }
 }
 
-/* Several variables may bear one name: all but the first are told apart by their place. */
+/* Several variables may have one name: all but the first are distinguished by their position. */
 static tare_status constant_for(struct tare_node **out, struct tare_graph *graph,
                                 const struct tare_variable *variable) {
     struct tare_model *model = graph->model;
@@ -107,7 +107,8 @@ static tare_status freeze_gather(struct tare_node *node, struct tare_node *const
     return TARE_OK;
 }
 
-/* A removed read may be a control input of others: what it waited for is a constant now, so nothing is lost. */
+/* A removed read may be a control input of other nodes; reading a constant needs no ordering, so the control is
+ * dropped. */
 static tare_status freeze_read(struct tare_node *node, const struct tare_variable *variable) {
     struct tare_node *constant;
     if (strcmp(node->op, "ReadVariableOp") == 0) {
@@ -132,7 +133,7 @@ static bool can_freeze(const struct tare_model *model, const bool *written, cons
     return is_constant(model, written, variable) && !variable->constant;
 }
 
-/* A protobuf message ends at 2 GiB; what is constant already, and the names, need room too. */
+/* A protobuf message is limited to 2 GiB, which existing constants and names use, too. */
 static const int64_t MOST_FROZEN = 1LL << 30, LARGE = 64 * 1024;
 
 /* Marks the variables that stay. References are values themselves and cannot. */
@@ -196,7 +197,7 @@ static tare_status freeze_references(struct tare_model *model, const bool *writt
     return TARE_OK;
 }
 
-/* A variable whose handle nobody holds any more leaves the checkpoint. */
+/* A variable whose handle is unused is removed from the checkpoint. */
 static void mark_frozen(struct tare_model *model, const bool *written) {
     for (size_t v = 0; v < model->n_variables; v++) {
         struct tare_variable *variable = &model->variables[v];

@@ -10,8 +10,8 @@ static bool is_captured(const struct tare_model *model, int object) {
     return false;
 }
 
-/* A variable that no signature, initialiser or kept function touches (an optimizer's, say) leaves with its node. Only
- * nodes that the signatures reach count: the saver holds every variable. */
+/* A variable that no signature, initialiser or kept function uses (for example an optimizer's) is removed with its
+ * node. Only nodes that the signatures reach count: the saver holds every variable. */
 static tare_status remove_unused_variables(struct tare_model *model, size_t *changes) {
     bool *removed = tare_calloc(model->n_variables + 1, sizeof *removed);
     if (!removed) return TARE_NO_MEMORY;

@@ -88,6 +88,13 @@ done
 quantize "$model" "$work/k/out" --overwrite || fail "quantize after kills"
 [ "$(entries "$work/k")" = 1 ] || fail "left after kills: $(ls -A "$work/k")"
 
+# a quantized model that is larger than its input, and MetaGraphs that were not written, are reported
+cp -r "$model" "$work/two"
+sed 's/\x05serve/\x05other/' "$model/saved_model.pb" >>"$work/two/saved_model.pb"
+quantize "$work/two" "$work/one" 2>"$work/warnings" || fail "a model of two MetaGraphs: $(cat "$work/warnings")"
+grep -q 'warning: .*two has the MetaGraphs {serve}, {other}; only {serve} was written' "$work/warnings" || fail "no warning of the second MetaGraph: $(cat "$work/warnings")"
+grep -q 'more than its input' "$work/warnings" && fail "a smaller model is called larger: $(cat "$work/warnings")"
+
 # only regular files and folders inside the model are read
 hostile() { rm -rf "$work/h" "$work/hout"; cp -r "$model" "$work/h"; mkdir -p "$work/h/assets.extra" "$work/h/assets"; }
 refuse() {

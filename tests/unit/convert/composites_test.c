@@ -472,7 +472,7 @@ static void a_fusable_op__that_nobody_defines_stays(void **state) {
     attrs[0] = bool_attr(&f, "tfl_fusable_op", false);
     annotate_with(&f, "my_custom_fused_op", 1, attrs);
     fuse(&f);
-    expect_reason(&f, "nothing fuses 'my_custom_fused_op'");
+    expect_reason(&f, "'my_custom_fused_op' is not a known composite");
     f.function->n_attrs = 0;
     attrs[0] = bool_attr(&f, "tfl_fusable_op", true);
     attrs[1] = float_attr(&f, "example_option", 10);

@@ -197,7 +197,7 @@ static bool is_refused_shape(const char *text) {
 
 /* What a split cannot do, by the model. */
 static bool is_unsplittable(const char *text) {
-    return strstr(text, "nothing can go to the TPU") || strstr(text, "does not support TensorFlow 1 models") ||
+    return strstr(text, "nothing can be placed on the TPU") || strstr(text, "does not support TensorFlow 1 models") ||
            strstr(text, "has been converted for TPU before");
 }
 
