@@ -76,40 +76,45 @@ static tare_status origin_of(struct place *at, struct tare_arena *arena) {
     return TARE_OK;
 }
 
-static const char *text_once(struct walk *walk, const struct tare_str *text, struct text_place place) {
-    const char *copy = tare_map_get_n(&walk->texts, (const char *)&place, sizeof place);
+static tare_status text_once(const char **out, struct walk *walk, const struct tare_str *text,
+                             struct text_place place) {
     const struct text_place *key;
-    if (copy) return copy;
-    copy = tare_arena_strndup(&walk->model->arena, text->data, text->size);
+    *out = tare_map_get_n(&walk->texts, (const char *)&place, sizeof place);
+    if (*out) return TARE_OK;
+    *out = tare_arena_strndup(&walk->model->arena, text->data, text->size);
     key = tare_arena_extend(walk->arena, &place, 1, 0, sizeof place);
-    if (!copy || !key) return NULL;
-    return tare_map_set_n(&walk->texts, (const char *)key, sizeof *key, (char *)(uintptr_t)copy) ? copy : NULL;
+    if (!*out || !key || !tare_map_set_n(&walk->texts, (const char *)key, sizeof *key, (char *)(uintptr_t)*out))
+        return TARE_NO_MEMORY;
+    return TARE_OK;
 }
 
 /* The k-th string of a constant; *out is NULL if there is none. */
-static const char *constant_text(struct walk *walk, struct place at, int k) {
+static tare_status constant_text(const char **out, struct walk *walk, struct place at, int k) {
     const struct tare_tensor *texts;
     const struct tare_str *text;
-    if (origin_of(&at, &walk->frames) != TARE_OK) return NULL;
+    *out = NULL;
+    TARE_TRY(origin_of(&at, &walk->frames));
     texts = at.edge.node ? tare_edge_constant(at.edge) : NULL;
-    if (!texts || texts->dtype != TARE_DT_STRING || k >= texts->elements) return NULL;
+    if (!texts || texts->dtype != TARE_DT_STRING || k >= texts->elements) return TARE_OK;
     text = &TARE_CONST_DATA(struct tare_str, texts)[texts->splat ? 0 : k];
-    if (!text->size) return "";
-    return text_once(walk, text, (struct text_place){ texts, texts->splat ? 0 : k });
+    *out = "";
+    if (!text->size) return TARE_OK;
+    return text_once(out, walk, text, (struct text_place){ texts, texts->splat ? 0 : k });
 }
 
 /* Output k of RestoreV2 is the tensor with the k-th of its constant names, or the slice of it given by its k-th slice
- * specification. */
-static struct tare_restored restored_from(struct walk *walk, struct tare_edge edge, const struct frame *frame) {
-    struct tare_restored from = { NULL, NULL };
+ * specification. out->key is NULL if the value comes from elsewhere. */
+static tare_status restored_from(struct tare_restored *out, struct walk *walk, struct tare_edge edge,
+                                 const struct frame *frame) {
     struct place at = { edge, frame };
-    if (origin_of(&at, &walk->frames) != TARE_OK || !tare_node_is(at.edge.node, "RestoreV2") ||
-        at.edge.node->n_inputs < 3)
-        return from;
-    from.key = constant_text(walk, (struct place){ at.edge.node->inputs[1], at.frame }, at.edge.index);
-    if (from.key) from.slice = constant_text(walk, (struct place){ at.edge.node->inputs[2], at.frame }, at.edge.index);
-    if (from.slice && !*from.slice) from.slice = NULL;
-    return from;
+    *out = (struct tare_restored){ NULL, NULL };
+    TARE_TRY(origin_of(&at, &walk->frames));
+    if (!tare_node_is(at.edge.node, "RestoreV2") || at.edge.node->n_inputs < 3) return TARE_OK;
+    TARE_TRY(constant_text(&out->key, walk, (struct place){ at.edge.node->inputs[1], at.frame }, at.edge.index));
+    if (!out->key) return TARE_OK;
+    TARE_TRY(constant_text(&out->slice, walk, (struct place){ at.edge.node->inputs[2], at.frame }, at.edge.index));
+    if (out->slice && !*out->slice) out->slice = NULL;
+    return TARE_OK;
 }
 
 /* ---- what is restored ---- */
@@ -143,11 +148,12 @@ static tare_status add(struct walk *walk, const struct tare_restore *item) {
 
 static tare_status note(struct walk *walk, const struct tare_node *node, const struct frame *frame) {
     bool table = imports(node);
-    struct tare_restore item = { .value = restored_from(walk, node->inputs[table ? 2 : 1], frame) };
+    struct tare_restore item = { 0 };
     struct place target = { node->inputs[0], frame };
+    TARE_TRY(restored_from(&item.value, walk, node->inputs[table ? 2 : 1], frame));
     if (!item.value.key) return TARE_OK;
     if (table) {
-        item.keys = restored_from(walk, node->inputs[1], frame);
+        TARE_TRY(restored_from(&item.keys, walk, node->inputs[1], frame));
         if (!item.keys.key) return TARE_OK;
     }
     TARE_TRY(origin_of(&target, &walk->frames));

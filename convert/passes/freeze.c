@@ -39,30 +39,38 @@ static bool takes_reference(const struct tare_node *node, size_t input) {
 }
 
 /* True if the node may change the variable of input `i`. A call passes the handle on: its body is examined. */
-static bool may_write(const struct tare_node *node, size_t i) {
+static tare_status may_write(bool *out, const struct tare_node *node, size_t i) {
     struct tare_arena arena = { 0 };
     struct tare_call_site site;
-    bool passes_on;
-    if (only_reads(node)) return false;
-    if (tare_dtype_is_ref(node->inputs[i].node->output_dtypes[node->inputs[i].index])) return takes_reference(node, i);
-    if (tare_call_site(&site, &arena, node) != TARE_OK) return true;
-    passes_on = site.kind != TARE_CALL_NONE && site.kind != TARE_CALL_OTHER;
+    tare_status status;
+    *out = false;
+    if (only_reads(node)) return TARE_OK;
+    if (tare_dtype_is_ref(node->inputs[i].node->output_dtypes[node->inputs[i].index])) {
+        *out = takes_reference(node, i);
+        return TARE_OK;
+    }
+    status = tare_call_site(&site, &arena, node);
+    *out = site.kind == TARE_CALL_NONE || site.kind == TARE_CALL_OTHER;
     tare_arena_free(&arena);
-    return !passes_on;
+    return status;
 }
 
-static void note_writes(const struct tare_bindings *bindings, const struct tare_graph *graph, bool *written,
-                        const struct tare_model *model) {
+static tare_status note_writes(const struct tare_bindings *bindings, const struct tare_graph *graph, bool *written,
+                               const struct tare_model *model) {
     for (size_t n = 0; n < graph->n_nodes; n++) {
         const struct tare_node *node = graph->nodes[n];
         if (node->dead) continue;
         for (size_t i = 0; i < node->n_inputs; i++) {
             struct tare_variable *variable;
-            if (!is_handle(node->inputs[i]) || !may_write(node, i)) continue;
+            bool writes;
+            if (!is_handle(node->inputs[i])) continue;
+            TARE_TRY(may_write(&writes, node, i));
+            if (!writes) continue;
             variable = tare_bindings_variable(bindings, node->inputs[i], NULL);
             if (variable) written[variable - model->variables] = true;
         }
     }
+    return TARE_OK;
 }
 
 /* Several variables may have one name: all but the first are distinguished by their position. */
@@ -213,9 +221,9 @@ static tare_status run(struct tare_model *model, size_t *changes) {
     tare_status status = TARE_NO_MEMORY;
     if (!written) return status;
     TARE_CHECK(tare_bindings_new(&bindings, model));
-    note_writes(bindings, model->main, written, model);
+    TARE_CHECK(note_writes(bindings, model->main, written, model));
     for (size_t i = 0; i < model->n_functions; i++)
-        note_writes(bindings, model->functions[i], written, model);
+        TARE_CHECK(note_writes(bindings, model->functions[i], written, model));
     mark_large(model, written);
     TARE_CHECK(freeze_graph(bindings, model->main, written, changes));
     for (size_t i = 0; i < model->n_functions; i++)

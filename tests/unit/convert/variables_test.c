@@ -478,8 +478,51 @@ static void full_name__finds_what_the_object_graph_does_not_reach(void **state) 
     tare_model_free(model);
 }
 
+/* The name alone would give another key: an allocation that fails must not let it decide. */
+static void failing_allocation__never_changes_the_mapping(void **state) {
+    struct tare_model *model = open_model(
+        VARIABLE("total", "total") FILE_NODE "node { " TEXTS(
+            "names", "1",
+            "string_val: 'metrics/0/total'") " }\n"
+                                             "node { " TEXTS(
+                                                 "slices", "1",
+                                                 "string_val: ''") " }\n"
+                                                                   "node { name: 'read' op: 'RestoreV2' input: 'file' "
+                                                                   "input: 'names' input: 'slices'"
+                                                                   " attr { key: 'dtypes' value { list { type: "
+                                                                   "DT_FLOAT } } } }\n"
+                                                                   "node { name: 'assign' op: 'AssignVariableOp' "
+                                                                   "input: 'total' input: 'read'"
+                                                                   " attr { key: 'dtype' value { type: DT_FLOAT } } "
+                                                                   "}\n",
+        "saver_def { filename_tensor_name: 'file:0' restore_op_name: 'assign' }\n", NULL);
+    size_t failures = 0;
+    (void)state;
+    check(model, "total", "metrics/0/total", -1);
+    tare_model_free(model);
+    for (int64_t n = 1; n < 10000; n++) {
+        tare_status status;
+        bool done;
+        tare_alloc_fail_at(n);
+        status = tare_saved_model_load(&model, temp_path("model"), NULL);
+        done = tare_alloc_count() < n;
+        tare_alloc_fail_at(0);
+        if (status == TARE_OK) {
+            check(model, "total", "metrics/0/total", -1);
+            tare_model_free(model);
+        } else {
+            assert_int_equal(status, TARE_NO_MEMORY);
+            tare_error_clear();
+            failures++;
+        }
+        if (done) break;
+    }
+    assert_true(failures > 20);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(failing_allocation__never_changes_the_mapping),
         cmocka_unit_test(full_name__finds_what_the_object_graph_does_not_reach),
         cmocka_unit_test(restore_function__decides_against_names),
         cmocka_unit_test(captures__tie_variables_to_objects),
