@@ -1,5 +1,6 @@
 /* Loading a SavedModel into the IR. */
 #include "convert/saved_model.h"
+#include "convert/stablehlo/expand.h"
 #include "interpreter/ops/builtin.h"
 #include "base/alloc.h"
 #include "convert/import/attr_pool.h"
@@ -129,7 +130,16 @@ tare_status tare_saved_model_load(struct tare_model **out, const char *path,
     *out = NULL;
     TARE_TRY(tare_source_open(&source, path, options));
     status = tare_error_prefix(tare_saved_model_import(out, source, options), "%s", path);
-    if (status != TARE_OK) tare_source_close(source);
+    if (status != TARE_OK) {
+        tare_source_close(source);
+        return status;
+    }
+    if (options && options->to_look_at) return TARE_OK;
+    status = tare_shlo_expand(*out);
+    if (status != TARE_OK) {
+        tare_model_free(*out);
+        *out = NULL;
+    }
     return status;
 }
 

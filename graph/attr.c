@@ -189,6 +189,15 @@ tare_status tare_node_set_shape_list(struct tare_node *node, const char *name, c
     return TARE_OK;
 }
 
+tare_status tare_node_set_func_list(struct tare_node *node, const char *name, struct tare_graph *const *functions,
+                                    size_t count) {
+    union tare_attr_item *items;
+    TARE_TRY(set_list(node, name, TARE_ATTR_FUNC, count, &items));
+    for (size_t i = 0; i < count; i++)
+        items[i].func.name = functions[i]->name; /* of the model, as the node is */
+    return TARE_OK;
+}
+
 void tare_node_remove_attr(struct tare_node *node, const char *name) {
     struct tare_attr *attr = (struct tare_attr *)tare_node_find_attr(node, name);
     if (!attr) return;

@@ -171,6 +171,8 @@ tare_status tare_node_set_int_list(struct tare_node *node, const char *name, con
 tare_status tare_node_set_type_list(struct tare_node *node, const char *name, const int *dtypes, size_t count);
 tare_status tare_node_set_shape_list(struct tare_node *node, const char *name, const struct tare_shape *shapes,
                                      size_t count);
+tare_status tare_node_set_func_list(struct tare_node *node, const char *name, struct tare_graph *const *functions,
+                                    size_t count);
 void tare_node_remove_attr(struct tare_node *node, const char *name);
 /* Copies every attribute of `from` (values shared). */
 tare_status tare_node_copy_attrs(struct tare_node *node, const struct tare_node *from);

@@ -185,6 +185,8 @@ tare_status tare_session_check_ops(const struct tare_model *model, const struct 
     size_t count = tare_session_missing_ops(model, signature, &lines);
     tare_status status = TARE_OK;
     join_lines(&missing, &lines);
+    if (model->module_error && strstr(tare_strbuf_text(&missing), "XlaCallModule"))
+        tare_strbuf_printf(&missing, "; %s", model->module_error);
     if (missing.failed)
         status = TARE_NO_MEMORY;
     else if (count)

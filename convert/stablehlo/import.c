@@ -1,0 +1,354 @@
+/* Importing modules: functions, regions, values.
+ *
+ * Each function is lowered once, when it is first called. Values of a module have unique numbers; `edges` maps them to
+ * the graph that is being built. A region that becomes a function sees captured values as further arguments: while it
+ * is lowered, their numbers map to those arguments. Constants are emitted in each graph that uses them. */
+#include "convert/stablehlo/import.h"
+#include "convert/stablehlo/lower.h"
+
+#include "base/alloc.h"
+#include "base/map.h"
+#include "base/strbuf.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { IN_PROGRESS = 1, DONE = 2 };
+
+struct function {
+    const struct tare_shlo_op *op;
+    struct tare_graph *graph;
+    int state;
+};
+
+struct tare_shlo_importer {
+    struct tare_model *model;
+    const struct tare_shlo_module *module;
+    const char *stem;
+    struct tare_arena arena;
+    struct tare_edge *edges;   /* by value number */
+    struct tare_map functions; /* name -> struct function */
+    uint8_t *defined;          /* by value number: scratch of capture analysis */
+};
+
+int tare_shlo_dtype(const struct tare_shlo_type *type) {
+    static const int dtypes[TARE_SHLO_N_TYPES] = {
+        [TARE_SHLO_BOOL] = TARE_DT_BOOL,   [TARE_SHLO_BF16] = TARE_DT_BFLOAT16, [TARE_SHLO_F16] = TARE_DT_HALF,
+        [TARE_SHLO_F32] = TARE_DT_FLOAT,   [TARE_SHLO_F64] = TARE_DT_DOUBLE,    [TARE_SHLO_SI8] = TARE_DT_INT8,
+        [TARE_SHLO_SI16] = TARE_DT_INT16,  [TARE_SHLO_SI32] = TARE_DT_INT32,    [TARE_SHLO_SI64] = TARE_DT_INT64,
+        [TARE_SHLO_UI8] = TARE_DT_UINT8,   [TARE_SHLO_UI16] = TARE_DT_UINT16,   [TARE_SHLO_UI32] = TARE_DT_UINT32,
+        [TARE_SHLO_UI64] = TARE_DT_UINT64, [TARE_SHLO_INDEX] = TARE_DT_INT64,
+    };
+    if (type->kind == TARE_SHLO_TENSOR) type = type->element;
+    if (type->kind == TARE_SHLO_COMPLEX)
+        return type->element->kind == TARE_SHLO_F32   ? TARE_DT_COMPLEX64
+               : type->element->kind == TARE_SHLO_F64 ? TARE_DT_COMPLEX128
+                                                      : TARE_DT_INVALID;
+    return dtypes[type->kind];
+}
+
+/* ---- constants ---- */
+
+static tare_status constant_tensor(struct tare_tensor *out, const struct tare_shlo_attr *value) {
+    const int dtype = tare_shlo_dtype(value->type);
+    struct tare_shape shape;
+    if (dtype == TARE_DT_INVALID) return TARE_FAIL(TARE_UNSUPPORTED, "a constant of a type without TensorFlow dtype");
+    TARE_TRY(tare_shape_from_dims(&shape, (int)value->type->rank, value->type->dims));
+    TARE_TRY(tare_tensor_new(out, dtype, &shape));
+    const size_t bytes = tare_tensor_bytes(out), count = (size_t)out->elements;
+    if (dtype == TARE_DT_BOOL) {
+        for (size_t i = 0; i < count; i++)
+            TARE_DATA(uint8_t, out)[i] = (uint8_t)tare_shlo_tensor_integer(value, i);
+    } else if (tare_shlo_tensor_is_splat(value)) {
+        for (size_t i = 0; i < count; i++)
+            memcpy((char *)out->data + i * value->size, value->data, value->size);
+    } else if (bytes) {
+        memcpy(out->data, value->data, bytes);
+    }
+    return TARE_OK;
+}
+
+static struct tare_edge emit_constant(struct tare_lowering *l, const struct tare_shlo_op *op) {
+    const struct tare_shlo_attr *value = tare_shlo_op_attr(op, "value");
+    struct tare_tensor tensor;
+    struct tare_edge edge = { 0 };
+    if (value->kind != TARE_SHLO_ATTR_TENSOR) {
+        tare_lower_fail(l, TARE_UNSUPPORTED, "a constant that is not a tensor");
+        return edge;
+    }
+    if (l->status == TARE_OK) l->status = constant_tensor(&tensor, value);
+    if (l->status != TARE_OK) return edge;
+    edge = tare_lower_tensor(l, &tensor);
+    tare_tensor_reset(&tensor);
+    return edge;
+}
+
+struct tare_edge tare_lower_value(struct tare_lowering *l, const struct tare_shlo_value *value) {
+    struct tare_edge *edge = &l->importer->edges[value->number];
+    if (l->status == TARE_OK && value->op && tare_shlo_op_is(value->op, "constant") &&
+        (!edge->node || edge->node->graph != l->graph))
+        *edge = emit_constant(l, value->op);
+    if (l->status == TARE_OK && (!edge->node || edge->node->graph != l->graph))
+        tare_lower_fail(l, TARE_UNSUPPORTED, "a value of an enclosing function is used where it cannot be passed");
+    return *edge;
+}
+
+/* ---- bodies ---- */
+
+static bool is_quantized(const struct tare_shlo_type *type) {
+    return type->kind == TARE_SHLO_TENSOR && type->element->quantized;
+}
+
+/* Quantized values are weights of products and convolutions in float, which dequantize them; nothing else. */
+static tare_status check_quantized(const struct tare_shlo_op *op) {
+    const bool is_layer = tare_shlo_op_is(op, "dot_general") || tare_shlo_op_is(op, "convolution");
+    bool quantized = false;
+    for (size_t i = 0; i < op->n_results; i++)
+        quantized = quantized || is_quantized(op->results[i].type);
+    for (size_t i = 0; i < op->n_operands; i++)
+        quantized = quantized || (is_quantized(op->operands[i]->type) && !(is_layer && i == 1));
+    return quantized ? TARE_FAIL(TARE_UNSUPPORTED, "op %s on quantized types is not supported", op->name) : TARE_OK;
+}
+
+static tare_status lower_op(struct tare_shlo_importer *im, struct tare_graph *graph, const struct tare_shlo_op *op) {
+    const struct tare_lowering_row *row = tare_lowering_find(op);
+    struct tare_lowering l = { .importer = im, .graph = graph, .op = op };
+    if (tare_shlo_op_is(op, "constant")) return TARE_OK; /* emitted where it is used */
+    if (!row) return TARE_FAIL(TARE_UNSUPPORTED, "op %s is not supported", op->name);
+    TARE_TRY(check_quantized(op));
+    l.outputs = TARE_NEW_ARRAY(&im->arena, struct tare_edge, op->n_results + 1);
+    if (!l.outputs) return TARE_NO_MEMORY;
+    row->lower(&l, row->arg);
+    if (l.status == TARE_OK)
+        for (size_t i = 0; i < op->n_results; i++)
+            im->edges[op->results[i].number] = l.outputs[i];
+    return l.status == TARE_OK ? l.status : tare_error_prefix(l.status, "op %s at byte %zu", op->name, op->offset);
+}
+
+/* All ops but the terminator, and what it returns. */
+static tare_status lower_body(struct tare_shlo_importer *im, struct tare_graph *graph,
+                              const struct tare_shlo_block *block) {
+    struct tare_lowering l = { .importer = im, .graph = graph };
+    if (!block->n_ops || !tare_shlo_op_is(&block->ops[block->n_ops - 1], "return"))
+        return TARE_FAIL(TARE_CORRUPT, "a function or region does not end with a return");
+    const struct tare_shlo_op *end = &block->ops[block->n_ops - 1];
+    for (size_t i = 0; i + 1 < block->n_ops; i++)
+        TARE_TRY(lower_op(im, graph, &block->ops[i]));
+    for (size_t i = 0; i < end->n_operands; i++) {
+        struct tare_edge edge = tare_lower_value(&l, end->operands[i]);
+        TARE_TRY(l.status);
+        char name[32];
+        snprintf(name, sizeof name, "output_%zu", i);
+        TARE_TRY(tare_graph_add_return(graph, tare_arena_strdup(&im->model->arena, name), tare_edge_dtype(edge), edge));
+    }
+    return TARE_OK;
+}
+
+static tare_status add_argument(struct tare_shlo_importer *im, struct tare_graph *graph,
+                                const struct tare_shlo_value *value) {
+    const int dtype = tare_shlo_dtype(value->type);
+    char name[32];
+    struct tare_node *arg;
+    if (dtype == TARE_DT_INVALID) return TARE_FAIL(TARE_UNSUPPORTED, "an argument of a type without TensorFlow dtype");
+    snprintf(name, sizeof name, "arg%zu", graph->n_args);
+    arg = tare_graph_add_arg(graph, name, dtype);
+    if (!arg) return TARE_NO_MEMORY;
+    im->edges[value->number] = (struct tare_edge){ arg, 0 };
+    return TARE_OK;
+}
+
+static struct tare_graph *new_function(struct tare_shlo_importer *im, const char *name) {
+    const char *stem = tare_arena_printf(&im->model->arena, "%s_%s", im->stem, name);
+    const char *unused = stem ? tare_model_unused_name(im->model, stem) : NULL;
+    return unused ? tare_model_add_function(im->model, unused) : NULL;
+}
+
+/* ---- regions ---- */
+
+static void mark_defined(uint8_t *defined, const struct tare_shlo_block *block, uint8_t mark) {
+    for (size_t i = 0; i < block->n_args; i++)
+        defined[block->args[i].number] = mark;
+    for (size_t i = 0; i < block->n_ops; i++) {
+        for (size_t k = 0; k < block->ops[i].n_results; k++)
+            defined[block->ops[i].results[k].number] = mark;
+        for (size_t k = 0; k < block->ops[i].n_regions; k++)
+            mark_defined(defined, &block->ops[i].regions[k], mark);
+    }
+}
+
+static bool add_captures(struct tare_shlo_captures *out, struct tare_shlo_importer *im,
+                         const struct tare_shlo_block *block) {
+    for (size_t i = 0; i < block->n_ops; i++) {
+        const struct tare_shlo_op *op = &block->ops[i];
+        for (size_t k = 0; k < op->n_operands; k++) {
+            struct tare_shlo_value *value = op->operands[k];
+            bool known = im->defined[value->number] || (value->op && tare_shlo_op_is(value->op, "constant"));
+            for (size_t c = 0; c < out->count && !known; c++)
+                known = out->values[c] == value;
+            if (known) continue;
+            out->values = tare_arena_extend(&im->arena, out->values, out->count, 1, sizeof *out->values);
+            if (!out->values) return false;
+            out->values[out->count++] = value;
+        }
+        for (size_t k = 0; k < op->n_regions; k++)
+            if (!add_captures(out, im, &op->regions[k])) return false;
+    }
+    return true;
+}
+
+void tare_lower_captures(struct tare_shlo_captures *out, struct tare_lowering *l,
+                         const struct tare_shlo_block *region) {
+    if (l->status != TARE_OK) return;
+    mark_defined(l->importer->defined, region, 1);
+    if (!add_captures(out, l->importer, region)) l->status = TARE_NO_MEMORY;
+    mark_defined(l->importer->defined, region, 0);
+}
+
+static tare_status lower_region(struct tare_graph *graph, struct tare_shlo_importer *im,
+                                const struct tare_shlo_block *region, const struct tare_shlo_captures *captures,
+                                bool pass_captures) {
+    for (size_t i = 0; i < region->n_args; i++)
+        TARE_TRY(add_argument(im, graph, &region->args[i]));
+    for (size_t i = 0; i < captures->count; i++)
+        TARE_TRY(add_argument(im, graph, captures->values[i]));
+    TARE_TRY(lower_body(im, graph, region));
+    for (size_t i = 0; i < captures->count && pass_captures; i++) {
+        struct tare_node *arg = graph->args[region->n_args + i];
+        TARE_TRY(tare_graph_add_return(graph, arg->name, tare_node_type(arg, "T", TARE_DT_INVALID),
+                                       (struct tare_edge){ arg, 0 }));
+    }
+    return TARE_OK;
+}
+
+struct tare_graph *tare_lower_region(struct tare_lowering *l, const struct tare_shlo_block *region,
+                                     const struct tare_shlo_captures *captures, bool pass_captures) {
+    static const struct tare_shlo_captures none;
+    struct tare_shlo_importer *im = l->importer;
+    struct tare_graph *graph;
+    struct tare_edge *outer;
+    if (l->status != TARE_OK) return NULL;
+    if (!captures) captures = &none;
+    graph = new_function(im, strchr(l->op->name, '.') + 1);
+    outer = TARE_NEW_ARRAY(&im->arena, struct tare_edge, captures->count + 1);
+    if (!graph || !outer) {
+        l->status = TARE_NO_MEMORY;
+        return NULL;
+    }
+    for (size_t i = 0; i < captures->count; i++)
+        outer[i] = im->edges[captures->values[i]->number];
+    l->status = lower_region(graph, im, region, captures, pass_captures);
+    for (size_t i = 0; i < captures->count; i++)
+        im->edges[captures->values[i]->number] = outer[i];
+    return graph;
+}
+
+/* ---- functions ---- */
+
+static tare_status import_function(struct tare_shlo_importer *im, struct function *f, const char *name) {
+    const struct tare_shlo_block *body = &f->op->regions[0];
+    if (f->state == DONE) return TARE_OK;
+    if (f->state == IN_PROGRESS) return TARE_FAIL(TARE_CORRUPT, "function '%s' calls itself", name);
+    f->state = IN_PROGRESS;
+    f->graph = new_function(im, name);
+    if (!f->graph) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < body->n_args; i++)
+        TARE_TRY(add_argument(im, f->graph, &body->args[i]));
+    TARE_TRY(tare_error_prefix(lower_body(im, f->graph, body), "function '%s'", name));
+    f->state = DONE;
+    return TARE_OK;
+}
+
+struct tare_graph *tare_lower_function(struct tare_lowering *l, const char *name) {
+    struct function *f = tare_map_get(&l->importer->functions, name);
+    if (l->status != TARE_OK) return NULL;
+    if (!f)
+        tare_lower_fail(l, TARE_CORRUPT, "there is no function '%s'", name);
+    else
+        l->status = import_function(l->importer, f, name);
+    return l->status == TARE_OK ? f->graph : NULL;
+}
+
+struct tare_node *tare_lower_call(struct tare_lowering *l, struct tare_graph *function, const struct tare_edge *inputs,
+                                  size_t count) {
+    struct tare_node *node = tare_lower_begin(l, "PartitionedCall", inputs, count);
+    int *dtypes;
+    if (!node) return NULL;
+    dtypes = TARE_NEW_ARRAY(&l->importer->arena, int, function->n_returns + 1);
+    if (!dtypes) {
+        l->status = TARE_NO_MEMORY;
+        return NULL;
+    }
+    for (size_t i = 0; i < function->n_returns; i++)
+        dtypes[i] = function->returns[i].dtype;
+    l->status = tare_node_set_type_list(node, "Tout", dtypes, function->n_returns);
+    tare_lower_attr_func(l, node, "f", function);
+    tare_lower_end(l, node);
+    return l->status == TARE_OK ? node : NULL;
+}
+
+/* ---- modules ---- */
+
+static bool has_rule(const struct tare_shlo_op *op) {
+    return tare_shlo_op_is(op, "constant") || tare_shlo_op_is(op, "return") || tare_shlo_op_is(op, "func") ||
+           tare_lowering_find(op);
+}
+
+/* Appends each op without a rule once. */
+static void list_unsupported(struct tare_strbuf *out, const struct tare_shlo_block *block) {
+    for (size_t i = 0; i < block->n_ops; i++) {
+        const struct tare_shlo_op *op = &block->ops[i];
+        if (!has_rule(op) && !strstr(tare_strbuf_text(out), op->name))
+            tare_strbuf_printf(out, "%s%s", out->size ? ", " : "", op->name);
+        for (size_t k = 0; k < op->n_regions; k++)
+            list_unsupported(out, &op->regions[k]);
+    }
+}
+
+static tare_status check_ops(const struct tare_shlo_module *module) {
+    struct tare_strbuf missing = { 0 };
+    tare_status status = TARE_OK;
+    list_unsupported(&missing, &module->root->regions[0]);
+    if (missing.failed)
+        status = TARE_NO_MEMORY;
+    else if (missing.size)
+        status = TARE_FAIL(TARE_UNSUPPORTED, "StableHLO ops that are not supported: %s", tare_strbuf_text(&missing));
+    tare_strbuf_free(&missing);
+    return status;
+}
+
+static tare_status index_functions(struct tare_shlo_importer *im) {
+    const struct tare_shlo_block *body = &im->module->root->regions[0];
+    for (size_t i = 0; i < body->n_ops; i++) {
+        struct function *f = TARE_NEW(&im->arena, struct function);
+        if (!f) return TARE_NO_MEMORY;
+        if (!tare_shlo_op_is(&body->ops[i], "func")) continue;
+        f->op = &body->ops[i];
+        const struct tare_shlo_attr *name = tare_shlo_op_attr(f->op, "sym_name");
+        if (name->kind != TARE_SHLO_ATTR_STRING) return TARE_FAIL(TARE_CORRUPT, "a function's name is not a string");
+        if (!tare_map_set(&im->functions, name->text.data, f)) return TARE_NO_MEMORY;
+    }
+    return TARE_OK;
+}
+
+static tare_status import(struct tare_graph **out, struct tare_shlo_importer *im) {
+    struct function *main_function;
+    im->edges = TARE_NEW_ARRAY(&im->arena, struct tare_edge, im->module->n_values + 1);
+    im->defined = TARE_NEW_ARRAY(&im->arena, uint8_t, im->module->n_values + 1);
+    if (!im->edges || !im->defined) return TARE_NO_MEMORY;
+    TARE_TRY(check_ops(im->module));
+    TARE_TRY(index_functions(im));
+    main_function = tare_map_get(&im->functions, "main");
+    if (!main_function) return TARE_FAIL(TARE_UNSUPPORTED, "the module has no function 'main'");
+    TARE_TRY(import_function(im, main_function, "main"));
+    *out = main_function->graph;
+    return TARE_OK;
+}
+
+tare_status tare_shlo_import(struct tare_graph **out, struct tare_model *model, const struct tare_shlo_module *module,
+                             const struct tare_shlo_import_options *options) {
+    struct tare_shlo_importer im = { .model = model, .module = module, .stem = options->stem };
+    const tare_status status = import(out, &im);
+    tare_map_free(&im.functions);
+    tare_arena_free(&im.arena);
+    return status;
+}

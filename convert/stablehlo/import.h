@@ -1,0 +1,22 @@
+/* StableHLO modules as functions of a model: each function of the module becomes a function of TensorFlow ops, where
+ * the semantics are equal, and of XLA ops otherwise; regions become functions, too. */
+#ifndef TARE_CONVERT_STABLEHLO_IMPORT_H
+#define TARE_CONVERT_STABLEHLO_IMPORT_H
+
+#include "convert/stablehlo/module.h"
+#include "graph/model.h"
+
+struct tare_shlo_import_options {
+    const char *stem; /* of the names of functions and nodes */
+};
+
+/* Adds the functions that `main` of the module reaches to the model; *out is main's. TARE_UNSUPPORTED with all ops and
+ * types that have no counterpart, in one text; TARE_CORRUPT for a module whose ops do not fit together. After a failure
+ * the model may contain unused functions. */
+tare_status tare_shlo_import(struct tare_graph **out, struct tare_model *model, const struct tare_shlo_module *module,
+                             const struct tare_shlo_import_options *options) TARE_WARN_UNUSED;
+
+/* The TensorFlow dtype of an element type (of a tensor: of its elements); TARE_DT_INVALID where there is none. */
+int tare_shlo_dtype(const struct tare_shlo_type *type);
+
+#endif

@@ -1,0 +1,109 @@
+/* Lowering ops of StableHLO to nodes: what the files of lowering rules share. Not for other modules.
+ *
+ * A rule reads the op of the lowering, adds nodes to its graph and sets its outputs. Failures are sticky: after the
+ * first one, helpers return edges without a node, so that rules read as formulas. */
+#ifndef TARE_CONVERT_STABLEHLO_LOWER_H
+#define TARE_CONVERT_STABLEHLO_LOWER_H
+
+#include "convert/stablehlo/import.h"
+
+struct tare_shlo_importer;
+
+struct tare_lowering {
+    struct tare_shlo_importer *importer;
+    struct tare_graph *graph;
+    const struct tare_shlo_op *op;
+    struct tare_edge *outputs; /* one for each result */
+    tare_status status;
+};
+
+/* A rule; `arg` is of its row. */
+typedef void tare_lower_fn(struct tare_lowering *l, const void *arg);
+
+struct tare_lowering_row {
+    const char *name; /* of the op, without dialect and version */
+    tare_lower_fn *lower;
+    const void *arg;
+};
+/* Tables of rules, each terminated by a row without a name. */
+extern const struct tare_lowering_row tare_lower_elementwise[], tare_lower_shapes[], tare_lower_reductions[],
+    tare_lower_products[], tare_lower_control[];
+/* NULL when there is no rule. */
+const struct tare_lowering_row *tare_lowering_find(const struct tare_shlo_op *op);
+
+/* ---- the op ---- */
+
+/* Operand i as an edge of the graph. */
+struct tare_edge tare_lower_in(struct tare_lowering *l, size_t i);
+/* Operand i as real numbers: (stored - zero point) * scale for a quantized type, else as it is. */
+struct tare_edge tare_lower_in_real(struct tare_lowering *l, size_t i);
+/* The dtype of operand (result) i; of a quantized type the dtype of the real numbers. */
+int tare_lower_in_dtype(const struct tare_lowering *l, size_t i);
+int tare_lower_out_dtype(const struct tare_lowering *l, size_t i);
+const struct tare_shlo_type *tare_lower_in_type(const struct tare_lowering *l, size_t i);
+const struct tare_shlo_type *tare_lower_out_type(const struct tare_lowering *l, size_t i);
+/* Integers of a list attribute; at most TARE_MAX_RANK (a rank-2 list: 2 * TARE_MAX_RANK). Fails when there are more. */
+size_t tare_lower_ints(struct tare_lowering *l, int64_t *out, size_t capacity, const char *name);
+int64_t tare_lower_int(struct tare_lowering *l, const char *name);
+bool tare_lower_flag(struct tare_lowering *l, const char *name);
+const char *tare_lower_text(struct tare_lowering *l, const char *name);
+/* Is operand i a constant whose elements all are this real number? */
+bool tare_lower_is_constant(const struct tare_lowering *l, size_t i, double value);
+void tare_lower_fail(struct tare_lowering *l, tare_status status, const char *format, ...) TARE_PRINTF(3, 4);
+void tare_lower_set(struct tare_lowering *l, struct tare_edge value); /* output 0 */
+
+/* ---- nodes ---- */
+
+/* Starts a node; its type attributes are set from the dtypes of the inputs. NULL after a failure. */
+struct tare_node *tare_lower_begin(struct tare_lowering *l, const char *op, const struct tare_edge *inputs,
+                                   size_t count);
+/* Further attributes of a node that was started. */
+void tare_lower_attr_type(struct tare_lowering *l, struct tare_node *node, const char *name, int dtype);
+void tare_lower_attr_int(struct tare_lowering *l, struct tare_node *node, const char *name, int64_t value);
+void tare_lower_attr_bool(struct tare_lowering *l, struct tare_node *node, const char *name, bool value);
+void tare_lower_attr_bytes(struct tare_lowering *l, struct tare_node *node, const char *name, const void *data,
+                           size_t size);
+void tare_lower_attr_ints(struct tare_lowering *l, struct tare_node *node, const char *name, const int64_t *values,
+                          size_t count);
+void tare_lower_attr_func(struct tare_lowering *l, struct tare_node *node, const char *name, struct tare_graph *graph);
+/* Ends a node: output 0. */
+struct tare_edge tare_lower_end(struct tare_lowering *l, struct tare_node *node);
+
+struct tare_edge tare_lower_unary(struct tare_lowering *l, const char *op, struct tare_edge x);
+struct tare_edge tare_lower_binary(struct tare_lowering *l, const char *op, struct tare_edge x, struct tare_edge y);
+struct tare_edge tare_lower_select(struct tare_lowering *l, struct tare_edge condition, struct tare_edge yes,
+                                   struct tare_edge no);
+/* x itself when it has the dtype. Numbers that do not fit have no defined result. */
+struct tare_edge tare_lower_cast(struct tare_lowering *l, struct tare_edge x, int dtype);
+struct tare_edge tare_lower_bitcast(struct tare_lowering *l, struct tare_edge x, int dtype);
+/* A scalar of any numeric dtype or bool. */
+struct tare_edge tare_lower_scalar(struct tare_lowering *l, int dtype, double value);
+struct tare_edge tare_lower_tensor(struct tare_lowering *l, const struct tare_tensor *value);
+/* An int64 vector. */
+struct tare_edge tare_lower_longs(struct tare_lowering *l, const int64_t *values, size_t count);
+struct tare_edge tare_lower_longs_of(struct tare_lowering *l, const int64_t *values, const int64_t *dims, size_t rank);
+/* The static dims of a type as an int64 vector; fails for a dynamic one. */
+struct tare_edge tare_lower_dims(struct tare_lowering *l, const struct tare_shlo_type *type);
+struct tare_edge tare_lower_reshape(struct tare_lowering *l, struct tare_edge x, struct tare_edge shape);
+
+/* ---- functions (import.c) ---- */
+
+/* The values that a region uses but does not define, constants excepted; arena memory. */
+struct tare_shlo_captures {
+    struct tare_shlo_value **values;
+    size_t count;
+};
+void tare_lower_captures(struct tare_shlo_captures *out, struct tare_lowering *l, const struct tare_shlo_block *region);
+/* A function of the region: its block's arguments, then the captures as further arguments; returns what its terminator
+ * returns, then (with `pass_captures`) the captures. */
+struct tare_graph *tare_lower_region(struct tare_lowering *l, const struct tare_shlo_block *region,
+                                     const struct tare_shlo_captures *captures, bool pass_captures);
+/* The edge of a captured value in the graph of the lowering. */
+struct tare_edge tare_lower_value(struct tare_lowering *l, const struct tare_shlo_value *value);
+/* The function of a StableHLO function by name; fails when there is none. */
+struct tare_graph *tare_lower_function(struct tare_lowering *l, const char *name);
+/* A call of a function; *node has its outputs. */
+struct tare_node *tare_lower_call(struct tare_lowering *l, struct tare_graph *function, const struct tare_edge *inputs,
+                                  size_t count);
+
+#endif

@@ -1,0 +1,386 @@
+/* Element-wise ops. Most have a TensorFlow op of equal semantics; where the two differ (NaN in maxima, conversions that
+ * do not fit, shifts by more than the width), the difference is made up with further ops. */
+#include "convert/stablehlo/lower.h"
+
+#include "base/tensor/dtype.h"
+
+#include <math.h>
+#include <string.h>
+
+/* An op by dtype class; NULL: the op of the first column. */
+struct by_class {
+    const char *op, *of_bool, *of_integer;
+};
+
+static bool is_float(int dtype) {
+    return dtype == TARE_DT_FLOAT || dtype == TARE_DT_DOUBLE || dtype == TARE_DT_HALF || dtype == TARE_DT_BFLOAT16;
+}
+static bool is_complex(int dtype) {
+    return dtype == TARE_DT_COMPLEX64 || dtype == TARE_DT_COMPLEX128;
+}
+static bool is_integer(int dtype) {
+    return dtype != TARE_DT_BOOL && !is_float(dtype) && !is_complex(dtype);
+}
+static bool is_unsigned(int dtype) {
+    return dtype == TARE_DT_UINT8 || dtype == TARE_DT_UINT16 || dtype == TARE_DT_UINT32 || dtype == TARE_DT_UINT64;
+}
+static int bits_of(int dtype) {
+    return 8 * (int)tare_dtype_size(dtype);
+}
+static int with_sign(int dtype, bool is_signed) {
+    static const int pairs[][2] = { { TARE_DT_UINT8, TARE_DT_INT8 },
+                                    { TARE_DT_UINT16, TARE_DT_INT16 },
+                                    { TARE_DT_UINT32, TARE_DT_INT32 },
+                                    { TARE_DT_UINT64, TARE_DT_INT64 } };
+    for (size_t i = 0; i < 4; i++)
+        if (pairs[i][0] == dtype || pairs[i][1] == dtype) return pairs[i][is_signed];
+    return dtype;
+}
+
+static const char *choose(const struct by_class *ops, int dtype) {
+    if (dtype == TARE_DT_BOOL && ops->of_bool) return ops->of_bool;
+    if (is_integer(dtype) && ops->of_integer) return ops->of_integer;
+    return ops->op;
+}
+
+static void lower_unary(struct tare_lowering *l, const void *arg) {
+    tare_lower_set(l, tare_lower_unary(l, choose(arg, tare_lower_in_dtype(l, 0)), tare_lower_in(l, 0)));
+}
+
+static void lower_binary(struct tare_lowering *l, const void *arg) {
+    const struct tare_edge x = tare_lower_in(l, 0), y = tare_lower_in(l, 1);
+    tare_lower_set(l, tare_lower_binary(l, choose(arg, tare_lower_in_dtype(l, 0)), x, y));
+}
+
+/* ---- unary ops with differences ---- */
+
+static void lower_abs(struct tare_lowering *l, const void *arg) {
+    const int dtype = tare_lower_in_dtype(l, 0);
+    struct tare_node *node;
+    const struct tare_edge x = tare_lower_in(l, 0);
+    (void)arg;
+    if (!is_complex(dtype)) {
+        tare_lower_set(l, is_unsigned(dtype) ? x : tare_lower_unary(l, "Abs", x));
+        return;
+    }
+    node = tare_lower_begin(l, "ComplexAbs", &x, 1);
+    tare_lower_attr_type(l, node, "Tout", tare_lower_out_dtype(l, 0));
+    tare_lower_set(l, tare_lower_end(l, node));
+}
+
+static void lower_negate(struct tare_lowering *l, const void *arg) {
+    const int dtype = tare_lower_in_dtype(l, 0);
+    const struct tare_edge x = tare_lower_in(l, 0);
+    (void)arg;
+    tare_lower_set(l, is_unsigned(dtype) ? tare_lower_binary(l, "Sub", tare_lower_scalar(l, dtype, 0), x)
+                                         : tare_lower_unary(l, "Neg", x));
+}
+
+static void lower_part(struct tare_lowering *l, const void *arg) {
+    const struct tare_edge x = tare_lower_in(l, 0);
+    const bool imaginary = strcmp(arg, "Imag") == 0;
+    struct tare_node *node;
+    if (!is_complex(tare_lower_in_dtype(l, 0))) {
+        tare_lower_set(l, imaginary ? tare_lower_unary(l, "ZerosLike", x) : x);
+        return;
+    }
+    node = tare_lower_begin(l, arg, &x, 1);
+    tare_lower_attr_type(l, node, "Tout", tare_lower_out_dtype(l, 0));
+    tare_lower_set(l, tare_lower_end(l, node));
+}
+
+static void lower_complex(struct tare_lowering *l, const void *arg) {
+    const struct tare_edge inputs[] = { tare_lower_in(l, 0), tare_lower_in(l, 1) };
+    struct tare_node *node = tare_lower_begin(l, "Complex", inputs, 2);
+    (void)arg;
+    tare_lower_attr_type(l, node, "Tout", tare_lower_out_dtype(l, 0));
+    tare_lower_set(l, tare_lower_end(l, node));
+}
+
+/* In double, so that the result is rounded once. */
+static void lower_cbrt(struct tare_lowering *l, const void *arg) {
+    const struct tare_edge x = tare_lower_cast(l, tare_lower_in(l, 0), TARE_DT_DOUBLE);
+    const struct tare_edge third = tare_lower_scalar(l, TARE_DT_DOUBLE, 1.0 / 3);
+    const struct tare_edge root = tare_lower_binary(l, "Pow", tare_lower_unary(l, "Abs", x), third);
+    (void)arg;
+    tare_lower_set(l, tare_lower_cast(l, tare_lower_binary(l, "Mul", tare_lower_unary(l, "Sign", x), root),
+                                      tare_lower_out_dtype(l, 0)));
+}
+
+/* Halves away from zero: |x| - floor(|x|) is exact. */
+static void lower_round_away(struct tare_lowering *l, const void *arg) {
+    const int dtype = tare_lower_in_dtype(l, 0);
+    const struct tare_edge x = tare_lower_in(l, 0), size = tare_lower_unary(l, "Abs", x);
+    const struct tare_edge whole = tare_lower_unary(l, "Floor", size);
+    const struct tare_edge up = tare_lower_binary(l, "GreaterEqual", tare_lower_binary(l, "Sub", size, whole),
+                                                  tare_lower_scalar(l, dtype, 0.5));
+    const struct tare_edge more = tare_lower_binary(l, "AddV2", whole, tare_lower_scalar(l, dtype, 1));
+    (void)arg;
+    tare_lower_set(l,
+                   tare_lower_binary(l, "Mul", tare_lower_unary(l, "Sign", x), tare_lower_select(l, up, more, whole)));
+}
+
+static void lower_popcount(struct tare_lowering *l, const void *arg) {
+    (void)arg;
+    tare_lower_set(
+        l, tare_lower_cast(l, tare_lower_unary(l, "PopulationCount", tare_lower_in(l, 0)), tare_lower_out_dtype(l, 0)));
+}
+
+/* Leading zeros: the width less the ones of x with all bits below the highest one set. */
+static void lower_leading_zeros(struct tare_lowering *l, const void *arg) {
+    const int dtype = tare_lower_in_dtype(l, 0), plain = with_sign(dtype, false), bits = bits_of(dtype);
+    struct tare_edge x = tare_lower_bitcast(l, tare_lower_in(l, 0), plain);
+    (void)arg;
+    for (int shift = 1; shift < bits; shift *= 2)
+        x = tare_lower_binary(l, "BitwiseOr", x,
+                              tare_lower_binary(l, "RightShift", x, tare_lower_scalar(l, plain, shift)));
+    x = tare_lower_cast(l, tare_lower_unary(l, "PopulationCount", x), dtype);
+    tare_lower_set(l, tare_lower_binary(l, "Sub", tare_lower_scalar(l, dtype, bits), x));
+}
+
+/* ---- binary ops with differences ---- */
+
+/* NaN in either operand is the result. Maximum and Minimum keep one in the first operand. */
+static void lower_extreme(struct tare_lowering *l, const void *arg) {
+    const int dtype = tare_lower_in_dtype(l, 0);
+    const bool is_max = strcmp(arg, "Maximum") == 0;
+    const struct tare_edge x = tare_lower_in(l, 0), y = tare_lower_in(l, 1);
+    struct tare_edge extreme;
+    if (dtype == TARE_DT_BOOL || is_complex(dtype)) {
+        if (is_complex(dtype)) tare_lower_fail(l, TARE_UNSUPPORTED, "extremes of complex numbers");
+        tare_lower_set(l, tare_lower_binary(l, is_max ? "LogicalOr" : "LogicalAnd", x, y));
+    } else if (is_max && is_float(dtype) && tare_lower_is_constant(l, 1, 0)) {
+        tare_lower_set(l, tare_lower_unary(l, "Relu", x));
+    } else if (is_max && is_float(dtype) && tare_lower_is_constant(l, 0, 0)) {
+        tare_lower_set(l, tare_lower_unary(l, "Relu", y));
+    } else {
+        extreme = tare_lower_binary(l, arg, x, y);
+        if (is_float(dtype)) extreme = tare_lower_select(l, tare_lower_unary(l, "IsNan", y), y, extreme);
+        tare_lower_set(l, extreme);
+    }
+}
+
+static void lower_clamp(struct tare_lowering *l, const void *arg) {
+    const struct tare_edge low = tare_lower_in(l, 0), x = tare_lower_in(l, 1), high = tare_lower_in(l, 2);
+    const bool relu6 =
+        is_float(tare_lower_in_dtype(l, 1)) && tare_lower_is_constant(l, 0, 0) && tare_lower_is_constant(l, 2, 6);
+    (void)arg;
+    tare_lower_set(l, relu6 ? tare_lower_unary(l, "Relu6", x)
+                            : tare_lower_binary(l, "Minimum", tare_lower_binary(l, "Maximum", x, low), high));
+}
+
+/* Division and remainder by zero, and of the least integer by -1, as XLA defines them: all ones and x; x and 0. */
+static void lower_quotient(struct tare_lowering *l, const void *arg) {
+    const bool remainder = strcmp(arg, "remainder") == 0;
+    const int dtype = tare_lower_in_dtype(l, 0);
+    const struct tare_edge x = tare_lower_in(l, 0), y = tare_lower_in(l, 1);
+    struct tare_edge zero, one, by_zero, safe, result;
+    if (!is_integer(dtype)) {
+        tare_lower_set(l, tare_lower_binary(l, remainder ? "Mod" : "RealDiv", x, y));
+        return;
+    }
+    zero = tare_lower_scalar(l, dtype, 0);
+    one = tare_lower_scalar(l, dtype, 1);
+    by_zero = tare_lower_binary(l, "Equal", y, zero);
+    safe = tare_lower_select(l, by_zero, one, y);
+    result = tare_lower_binary(l, "TruncateDiv", x, safe);
+    if (remainder) result = tare_lower_binary(l, "Sub", x, tare_lower_binary(l, "Mul", result, safe));
+    tare_lower_set(l, tare_lower_select(l, by_zero, remainder ? x : tare_lower_unary(l, "Invert", zero), result));
+}
+
+/* Integers: negative exponents give 0, or ±1 for the bases 1 and -1. */
+static void lower_power(struct tare_lowering *l, const void *arg) {
+    const int dtype = tare_lower_in_dtype(l, 0);
+    const struct tare_edge x = tare_lower_in(l, 0), y = tare_lower_in(l, 1);
+    (void)arg;
+    if (!is_integer(dtype) || is_unsigned(dtype)) {
+        tare_lower_set(l, tare_lower_binary(l, "Pow", x, y));
+        return;
+    }
+    const struct tare_edge zero = tare_lower_scalar(l, dtype, 0), one = tare_lower_scalar(l, dtype, 1);
+    const struct tare_edge negative = tare_lower_binary(l, "Less", y, zero);
+    const struct tare_edge unit = tare_lower_binary(l, "Equal", tare_lower_unary(l, "Abs", x), one);
+    const struct tare_edge odd = tare_lower_binary(l, "BitwiseAnd", y, one);
+    const struct tare_edge small = tare_lower_select(l, unit, tare_lower_binary(l, "Pow", x, odd), zero);
+    const struct tare_edge power = tare_lower_binary(l, "Pow", x, tare_lower_select(l, negative, zero, y));
+    tare_lower_set(l, tare_lower_select(l, negative, small, power));
+}
+
+/* Shifts by the width or more: 0, or the sign. */
+static void lower_shift(struct tare_lowering *l, const void *arg) {
+    const char *kind = arg;
+    const int dtype = tare_lower_in_dtype(l, 0), plain = with_sign(dtype, false), bits = bits_of(dtype);
+    const bool arithmetic = strcmp(kind, "arithmetic") == 0;
+    const int work = with_sign(dtype, arithmetic);
+    const struct tare_edge amount = tare_lower_bitcast(l, tare_lower_in(l, 1), plain);
+    const struct tare_edge most = tare_lower_scalar(l, plain, bits - 1);
+    const struct tare_edge too_far = tare_lower_binary(l, "Greater", amount, most);
+    const struct tare_edge by = tare_lower_bitcast(l, tare_lower_binary(l, "Minimum", amount, most), work);
+    struct tare_edge x = tare_lower_bitcast(l, tare_lower_in(l, 0), work);
+    x = tare_lower_binary(l, strcmp(kind, "left") == 0 ? "LeftShift" : "RightShift", x, by);
+    if (!arithmetic) x = tare_lower_select(l, too_far, tare_lower_scalar(l, work, 0), x);
+    tare_lower_set(l, tare_lower_bitcast(l, x, dtype));
+}
+
+/* ---- comparison ---- */
+
+/* Floats as integers of the same order: negative ones have all bits but the sign inverted. */
+static struct tare_edge total_order(struct tare_lowering *l, struct tare_edge x, int dtype) {
+    const int bits = bits_of(dtype), integer = bits == 64 ? TARE_DT_INT64 : bits == 32 ? TARE_DT_INT32 : TARE_DT_INT16;
+    const struct tare_edge word = tare_lower_bitcast(l, x, integer);
+    const struct tare_edge sign = tare_lower_binary(l, "RightShift", word, tare_lower_scalar(l, integer, bits - 1));
+    const struct tare_edge plain = tare_lower_bitcast(l, sign, with_sign(integer, false));
+    const struct tare_edge mask =
+        tare_lower_binary(l, "RightShift", plain, tare_lower_scalar(l, with_sign(integer, false), 1));
+    return tare_lower_binary(l, "BitwiseXor", word, tare_lower_bitcast(l, mask, integer));
+}
+
+static void lower_compare(struct tare_lowering *l, const void *arg) {
+    static const char *const ops[][2] = { { "EQ", "Equal" },   { "NE", "NotEqual" },  { "GE", "GreaterEqual" },
+                                          { "GT", "Greater" }, { "LE", "LessEqual" }, { "LT", "Less" } };
+    const char *direction = tare_lower_text(l, "comparison_direction"), *type = tare_lower_text(l, "compare_type");
+    const int dtype = tare_lower_in_dtype(l, 0);
+    struct tare_edge x = tare_lower_in(l, 0), y = tare_lower_in(l, 1);
+    (void)arg;
+    if (strcmp(type, "TOTALORDER") == 0 && is_float(dtype)) {
+        x = total_order(l, x, dtype);
+        y = total_order(l, y, dtype);
+    }
+    if (dtype == TARE_DT_BOOL && strcmp(direction, "EQ") != 0 && strcmp(direction, "NE") != 0) {
+        x = tare_lower_cast(l, x, TARE_DT_INT8);
+        y = tare_lower_cast(l, y, TARE_DT_INT8);
+    }
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        if (strcmp(direction, ops[i][0]) == 0) tare_lower_set(l, tare_lower_binary(l, ops[i][1], x, y));
+}
+
+static void lower_select_op(struct tare_lowering *l, const void *arg) {
+    (void)arg;
+    const struct tare_edge condition = tare_lower_in(l, 0), yes = tare_lower_in(l, 1);
+    tare_lower_set(l, tare_lower_select(l, condition, yes, tare_lower_in(l, 2)));
+}
+
+/* ---- conversion ---- */
+
+/* Truncation toward zero; what does not fit becomes the nearest end of the range, NaN becomes 0. */
+static struct tare_edge saturate(struct tare_lowering *l, struct tare_edge x, int to) {
+    const int bits = bits_of(to);
+    const bool plain = is_unsigned(to);
+    const double end = ldexp(1, plain ? bits : bits - 1), start = plain ? 0 : -end;
+    const struct tare_edge wide = tare_lower_cast(l, x, TARE_DT_DOUBLE), zero = tare_lower_scalar(l, to, 0);
+    const struct tare_edge ones = tare_lower_unary(l, "Invert", zero); /* all ones: the greatest unsigned, -1 */
+    const struct tare_edge half = tare_lower_scalar(l, with_sign(to, false), 1);
+    const struct tare_edge most =
+        plain ? ones
+              : tare_lower_bitcast(
+                    l, tare_lower_binary(l, "RightShift", tare_lower_bitcast(l, ones, with_sign(to, false)), half), to);
+    const struct tare_edge least = plain ? zero : tare_lower_unary(l, "Invert", most);
+    const struct tare_edge limit = tare_lower_scalar(l, TARE_DT_DOUBLE, end);
+    const struct tare_edge is_high = tare_lower_binary(l, "GreaterEqual", wide, limit);
+    const struct tare_edge is_low =
+        tare_lower_binary(l, "LessEqual", wide, tare_lower_scalar(l, TARE_DT_DOUBLE, start));
+    const struct tare_edge is_nan = tare_lower_unary(l, "IsNan", wide);
+    struct tare_edge result = tare_lower_cast(l, wide, to);
+    result = tare_lower_select(l, is_high, most, result);
+    result = tare_lower_select(l, is_low, least, result);
+    return tare_lower_select(l, is_nan, zero, result);
+}
+
+static void lower_convert(struct tare_lowering *l, const void *arg) {
+    const int from = tare_lower_in_dtype(l, 0), to = tare_lower_out_dtype(l, 0);
+    struct tare_edge x = tare_lower_in(l, 0);
+    (void)arg;
+    if (is_complex(from) && !is_complex(to)) {
+        struct tare_node *node = tare_lower_begin(l, "Real", &x, 1);
+        tare_lower_attr_type(l, node, "Tout", from == TARE_DT_COMPLEX64 ? TARE_DT_FLOAT : TARE_DT_DOUBLE);
+        x = tare_lower_end(l, node);
+    }
+    if (to == TARE_DT_BOOL && from != TARE_DT_BOOL)
+        tare_lower_set(l, tare_lower_binary(l, "NotEqual", x,
+                                            tare_lower_scalar(l, l->status == TARE_OK ? tare_edge_dtype(x) : 0, 0)));
+    else if ((is_float(from) || is_complex(from)) && is_integer(to))
+        tare_lower_set(l, saturate(l, x, to));
+    else
+        tare_lower_set(l, tare_lower_cast(l, x, to));
+}
+
+static void lower_bitcast(struct tare_lowering *l, const void *arg) {
+    const int to = tare_lower_out_dtype(l, 0);
+    const struct tare_edge x = tare_lower_in(l, 0);
+    struct tare_node *node = tare_lower_begin(l, "Bitcast", &x, 1);
+    (void)arg;
+    tare_lower_attr_type(l, node, "type", to);
+    tare_lower_set(l, tare_lower_end(l, node));
+}
+
+static void lower_reduce_precision(struct tare_lowering *l, const void *arg) {
+    const struct tare_edge x = tare_lower_in(l, 0);
+    struct tare_node *node = tare_lower_begin(l, "XlaReducePrecision", &x, 1);
+    (void)arg;
+    tare_lower_attr_int(l, node, "exponent_bits", tare_lower_int(l, "exponent_bits"));
+    tare_lower_attr_int(l, node, "mantissa_bits", tare_lower_int(l, "mantissa_bits"));
+    tare_lower_set(l, tare_lower_end(l, node));
+}
+
+#define UNARY(name, ...)                                                                                               \
+    {                                                                                                                  \
+        name, lower_unary, &(const struct by_class) {                                                                  \
+            __VA_ARGS__                                                                                                \
+        }                                                                                                              \
+    }
+#define BINARY(name, ...)                                                                                              \
+    {                                                                                                                  \
+        name, lower_binary, &(const struct by_class) {                                                                 \
+            __VA_ARGS__                                                                                                \
+        }                                                                                                              \
+    }
+const struct tare_lowering_row tare_lower_elementwise[] = {
+    { "abs", lower_abs, NULL },
+    { "negate", lower_negate, NULL },
+    UNARY("exponential", .op = "Exp"),
+    UNARY("exponential_minus_one", .op = "Expm1"),
+    UNARY("log", .op = "Log"),
+    UNARY("log_plus_one", .op = "Log1p"),
+    UNARY("logistic", .op = "Sigmoid"),
+    UNARY("sine", .op = "Sin"),
+    UNARY("cosine", .op = "Cos"),
+    UNARY("tan", .op = "Tan"),
+    UNARY("tanh", .op = "Tanh"),
+    UNARY("sqrt", .op = "Sqrt"),
+    UNARY("rsqrt", .op = "Rsqrt"),
+    { "cbrt", lower_cbrt, NULL },
+    UNARY("ceil", .op = "Ceil"),
+    UNARY("floor", .op = "Floor"),
+    UNARY("round_nearest_even", .op = "Rint"),
+    { "round_nearest_afz", lower_round_away, NULL },
+    UNARY("sign", .op = "Sign"),
+    UNARY("is_finite", .op = "IsFinite"),
+    UNARY("not", .op = "LogicalNot", .of_integer = "Invert"),
+    { "popcnt", lower_popcount, NULL },
+    { "count_leading_zeros", lower_leading_zeros, NULL },
+    { "real", lower_part, "Real" },
+    { "imag", lower_part, "Imag" },
+    { "complex", lower_complex, NULL },
+    BINARY("add", .op = "AddV2", .of_bool = "LogicalOr"),
+    BINARY("subtract", .op = "Sub"),
+    BINARY("multiply", .op = "Mul", .of_bool = "LogicalAnd"),
+    { "divide", lower_quotient, "divide" },
+    { "remainder", lower_quotient, "remainder" },
+    { "power", lower_power, NULL },
+    { "maximum", lower_extreme, "Maximum" },
+    { "minimum", lower_extreme, "Minimum" },
+    { "clamp", lower_clamp, NULL },
+    BINARY("and", .op = "BitwiseAnd", .of_bool = "LogicalAnd"),
+    BINARY("or", .op = "BitwiseOr", .of_bool = "LogicalOr"),
+    BINARY("xor", .op = "BitwiseXor", .of_bool = "NotEqual"),
+    { "shift_left", lower_shift, "left" },
+    { "shift_right_logical", lower_shift, "logical" },
+    { "shift_right_arithmetic", lower_shift, "arithmetic" },
+    BINARY("atan2", .op = "Atan2"),
+    { "compare", lower_compare, NULL },
+    { "select", lower_select_op, NULL },
+    { "convert", lower_convert, NULL },
+    { "bitcast_convert", lower_bitcast, NULL },
+    { "reduce_precision", lower_reduce_precision, NULL },
+    { 0 },
+};
