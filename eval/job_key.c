@@ -25,13 +25,20 @@ static void add_list(struct tare_hash *hash, const struct tare_text_list *list) 
 
 /* ---- contents ---- */
 
+/* Reads the mapped file in pieces and drops their pages, so that hashing takes little memory for files of any size. */
 static tare_status add_contents(struct tare_hash *hash, const char *path) {
+    enum { PIECE = 1 << 22 };
     struct tare_mapping mapping;
     const enum tare_file_kind kind = tare_file_kind_of(path);
     if (kind != TARE_FILE_REGULAR && kind != TARE_FILE_NONE) /* opening a pipe would block until its writer opens it */
         return TARE_FAIL(TARE_IO, "%s cannot be hashed: it is not a regular file", path);
     TARE_TRY(tare_file_map(&mapping, path));
-    tare_hash_add_bytes(hash, mapping.data, mapping.size);
+    tare_hash_add_u64(hash, mapping.size);
+    for (size_t at = 0; at < mapping.size; at += PIECE) {
+        const size_t size = mapping.size - at < PIECE ? mapping.size - at : PIECE;
+        tare_hash_add(hash, mapping.data + at, size);
+        tare_file_forget(mapping.data + at, size);
+    }
     tare_file_unmap(&mapping);
     return TARE_OK;
 }

@@ -347,7 +347,8 @@ void tare_page_table_line_cell(struct tare_page_table *table, int series, const 
 void tare_page_table_bar_cell(struct tare_page_table *table, double share, const char *format, ...) {
     const double width = share > 1 ? 1 : share > 0 ? share : 0;
     begin_cell(table);
-    tare_strbuf_printf(table->out, "<span class=\"meter\"><i style=\"width:%.1f%%\"></i></span>", 100 * width);
+    tare_strbuf_printf(table->out, "<span class=\"meter%s\"><i style=\"width:%.1f%%\"></i></span>",
+                       share > 1 ? " over" : "", 100 * width);
     PRINT_ESCAPED(table->out, format);
     end_cell(table);
 }

@@ -78,7 +78,7 @@ void tare_page_table_cell(struct tare_page_table *table, const char *format, ...
 /* A cell that begins with the marker, or with the line, of a series. */
 void tare_page_table_series_cell(struct tare_page_table *table, int series, const char *format, ...) TARE_PRINTF(3, 4);
 void tare_page_table_line_cell(struct tare_page_table *table, int series, const char *format, ...) TARE_PRINTF(3, 4);
-/* A bar of `share` (0 … 1) of the full length, followed by text. */
+/* A bar of `share` of the full length, followed by text. More than 1 is a full bar marked as beyond the end. */
 void tare_page_table_bar_cell(struct tare_page_table *table, double share, const char *format, ...) TARE_PRINTF(3, 4);
 /* A cell with a link to an element of the page, by the text of its id. */
 void tare_page_table_link_cell(struct tare_page_table *table, const char *id, const char *format, ...)

@@ -232,6 +232,18 @@ assert [x.get("weight_bits") for x in rows] == [None, 8, 4]
 assert rows[2]["size_bytes"] < rows[1]["size_bytes"] < rows[0]["size_bytes"]
 PY
 
+# Memory does not grow with the data file: 10 records of a file with 400 MB after them, which is hashed for the report.
+gzip -dc "$glyphs/eval.tfrecord.gz" >"$work/large.tfrecord"
+truncate -s 400M "$work/large.tfrecord"
+python3 - "$tare" "$model" "$work/large.tfrecord" <<'PY' || fail "compare holds its data file in memory"
+import resource, subprocess, sys
+tare, model, data = sys.argv[1:]
+subprocess.run([tare, "compare", model, "--data", data, "--limit", "10", "--methods", "weight_only", "--quiet"], check=True, stdout=subprocess.DEVNULL)
+peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+assert peak < 150, f"{peak:.0f} MB"
+PY
+rm -f "$work/large.tfrecord"
+
 # --metric selects the measure; --target needs an expected value of the output's size.
 "$tare" compare "$model" "${data[@]}" --methods weight_only:bits=4 --metric sqnr --json >"$work/metric.json" || fail "--metric: $?"
 grep -q '"name": "sqnr"' <<<"$(grep -A1 '"measure": {' "$work/metric.json")" || fail "--metric sqnr: $(grep -A2 '"measure"' "$work/metric.json")"

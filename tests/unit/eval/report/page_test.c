@@ -93,6 +93,22 @@ static void table__has_its_cells_in_their_columns(void **state) {
     tare_strbuf_free(&page);
 }
 
+static void bar__beyond_its_end_is_marked(void **state) {
+    (void)state;
+    static const struct tare_page_column columns[] = { { .heading = "share" }, { 0 } };
+    struct tare_strbuf page = { 0 };
+    struct tare_page_table table;
+    tare_page_table_begin(&table, &page, columns);
+    tare_page_table_row(&table);
+    tare_page_table_bar_cell(&table, 0.5, "50 %%");
+    tare_page_table_row(&table);
+    tare_page_table_bar_cell(&table, 1.24, "124 %%");
+    tare_page_table_end(&table);
+    assert_holds(&page, "<span class=\"meter\"><i style=\"width:50.0%\"></i></span>50 %");
+    assert_holds(&page, "<span class=\"meter over\"><i style=\"width:100.0%\"></i></span>124 %");
+    tare_strbuf_free(&page);
+}
+
 static void plot__places_values_between_its_edges(void **state) {
     (void)state;
     struct tare_strbuf page = { 0 };
@@ -155,6 +171,7 @@ int main(void) {
         cmocka_unit_test(page__refers_to_nothing_outside),
         cmocka_unit_test(headings__are_listed_when_there_are_three),
         cmocka_unit_test(table__has_its_cells_in_their_columns),
+        cmocka_unit_test(bar__beyond_its_end_is_marked),
         cmocka_unit_test(plot__places_values_between_its_edges),
         cmocka_unit_test(round_numbers__fill_the_interval),
     };
