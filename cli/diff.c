@@ -1,9 +1,10 @@
-/* tare diff: compares two models or two reports. */
+/* tare diff: compares two models, two folders of .npy files, or two reports. */
 #include "base/file.h"
 #include "cli/command.h"
 #include "cli/plugins.h"
 #include "cli/report_file.h"
 #include "convert/saved_model.h"
+#include "eval/array_diff.h"
 #include "eval/model_diff.h"
 #include "eval/report/report_diff.h"
 
@@ -35,7 +36,7 @@ static const struct tare_argument arguments[] = {
     { .name = "FIRST",
       .offset = offsetof(struct diff_options, first),
       .flags = TARE_OPTION_REQUIRED,
-      .help = "SavedModel directory, or JSON report of a comparison or batch" },
+      .help = "SavedModel directory, folder of .npy files, or JSON report of a comparison or batch" },
     { .name = "SECOND",
       .offset = offsetof(struct diff_options, second),
       .flags = TARE_OPTION_REQUIRED,
@@ -43,10 +44,13 @@ static const struct tare_argument arguments[] = {
     { 0 },
 };
 static const char *const examples[] = { "tare diff my_model my_model_int8",
-                                        "tare diff before.json after.json --html diff.html", NULL };
+                                        "tare diff before.json after.json --html diff.html",
+                                        "tare diff float_outputs int8_outputs", NULL };
 static const struct tare_option_set set = {
     .program = "tare diff",
-    .summary = "Compares two models (sizes, ops, signatures, weights, scales) or the figures of two reports.",
+    .summary =
+        "Compares two models (sizes, ops, signatures, weights, scales), the arrays of two folders (outputs of tare run "
+        "--output-dir), or the figures of two reports.",
     .options = rows,
     .arguments = arguments,
     .examples = examples,
@@ -72,6 +76,19 @@ done:
     return status;
 }
 
+static tare_status diff_arrays(struct tare_strbuf *out, struct tare_strbuf *page, const struct diff_options *options) {
+    struct tare_array_diff diff = { 0 };
+    tare_status status = tare_array_diff_make(&diff, options->first, options->second);
+    diff.text_width = tare_command_width(stdout);
+    if (status == TARE_OK && options->html) tare_array_diff_html(page, &diff);
+    if (status == TARE_OK && options->json)
+        status = tare_array_diff_json(out, &diff);
+    else if (status == TARE_OK)
+        tare_array_diff_text(out, &diff);
+    tare_array_diff_free(&diff);
+    return status;
+}
+
 static tare_status diff_reports(struct tare_strbuf *out, struct tare_strbuf *page, const struct diff_options *options) {
     if (options->html) TARE_TRY(tare_report_diff_html(page, options->first, options->second));
     return options->json ? tare_report_diff_json(out, options->first, options->second)
@@ -87,6 +104,8 @@ static tare_status run(int argc, char *const *argv) {
     if (done) goto done;
     if (tare_file_kind_of(options.first) == TARE_FILE_REGULAR && tare_file_kind_of(options.second) == TARE_FILE_REGULAR)
         TARE_CHECK(diff_reports(&text, &page, &options));
+    else if (tare_array_diff_is_folder(options.first) || tare_array_diff_is_folder(options.second))
+        TARE_CHECK(diff_arrays(&text, &page, &options));
     else
         TARE_CHECK(diff_models(&text, &page, &options));
     if (options.html) TARE_CHECK(tare_report_write(options.html, &page));
@@ -99,5 +118,5 @@ done:
 }
 
 const struct tare_command tare_command_diff = {
-    .name = "diff", .summary = "compare two models or two reports", .run = run, .options = &set
+    .name = "diff", .summary = "compare two models, folders of arrays or reports", .run = run, .options = &set
 };

@@ -58,6 +58,28 @@ done
 grep -q '<th scope="row" class="l w">weight_<wbr/>only per_<wbr/>channel</th><td>[0-9.]*</td><td>[0-9.]*</td><td>[+-]' "$work/diff.html" ||
     fail "the page has no row of weight_only"
 
+# Two folders of arrays: the outputs of two models; the float model's are the same as themselves.
+"$tare" quantize "$model" "$work/int8" --method weight_only --quiet || fail "quantize: $?"
+for which in model int8; do
+    folder=$([ $which = model ] && echo "$model" || echo "$work/int8")
+    "$tare" run "$folder" --data "$glyphs/eval.tfrecord.gz" --limit 20 --output-dir "$work/outputs_$which" --quiet >"$work/out" || fail "run: $(cat "$work/out")"
+done
+"$tare" diff "$work/outputs_model" "$work/outputs_model" >"$work/out" || fail "diff of arrays: $?"
+says '^0 of 1 files differ$'
+cp "$work/outputs_model/probabilities.npy" "$work/outputs_int8/extra.npy"
+"$tare" diff "$work/outputs_model" "$work/outputs_int8" --json --html "$work/arrays.html" >"$work/arrays.json" || fail "diff of arrays: $?"
+python3 - "$work/arrays.json" <<'PY' || fail "diff of arrays: $(cat "$work/arrays.json")"
+import json, sys
+r = json.load(open(sys.argv[1]))
+files = {f["name"]: f for f in r["files"]}
+assert not r["same"] and sorted(files) == ["extra.npy", "probabilities.npy"]
+assert files["extra.npy"]["result"] == "only in the second" and files["extra.npy"]["sqnr_db"] is None
+f = files["probabilities.npy"]
+assert f["result"] == "differs" and 20 < f["sqnr_db"] < 80 and 0 < f["mean_abs_error"] < f["max_abs_error"] < 1
+assert 0 <= f["max_abs_error_row"] < 20 and 0.99 < f["cosine"] < 1 and f["first"] == f["second"] == "float32[20,10]"
+PY
+grep -q 'only in the second' "$work/arrays.html" || fail "the page has no missing file"
+
 expect 1 "no such directory" "$tare" diff "$model" "$work/nowhere"
 echo '{}' >"$work/empty.json"
 expect 1 "no report of" "$tare" diff "$work/50.json" "$work/empty.json"
