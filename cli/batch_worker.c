@@ -87,7 +87,7 @@ static tare_status convert(const struct tare_task *task, const char *folder) {
     return run_command("convert", &w);
 }
 
-/* ---- where the model goes ---- */
+/* ---- the output folder ---- */
 
 /* ".NAME.batch" next to the output: a fixed name, so that leftovers of a killed run are found. */
 static char *workshop_of(const char *output) {

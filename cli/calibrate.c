@@ -255,7 +255,7 @@ static tare_status calibrate(struct work *w) {
     tare_status status = tare_workflow_calibrate_run(w->calibration, &w->outcome, &w->job);
     if (status == TARE_INTERRUPTED && w->state_path && !w->outcome.stateful) {
         char *text = tare_strdup(tare_error_text());
-        tare_fail(status, "%s; --resume goes on from there", text ? text : "interrupted");
+        tare_fail(status, "%s; continue with --resume", text ? text : "interrupted");
         tare_free(text);
     }
     TARE_TRY(status);

@@ -23,7 +23,7 @@ static void print_overview(FILE *out) {
                  "them.\n\n");
     for (size_t i = 0; parts[i]; i++)
         fprintf(out, "  %-6s %s\n", parts[i]->name, parts[i]->summary);
-    fprintf(out, "\n'tare dataset PART --help' tells more of one; docs/calibration-data.md how to make a data set.\n");
+    fprintf(out, "\nRun 'tare dataset PART --help' for the options of a subcommand. docs/calibration-data.md explains how to create a data set.\n");
 }
 
 static tare_status run(int argc, char *const *argv) {

@@ -232,13 +232,13 @@ static void print_markdown(const struct tare_op_def *const *ops, size_t count) {
     printf(
         "# Ops\n\n"
         "Made by `tare ops --markdown > docs/op-coverage.md`; a test fails when it is out of date.\n\n"
-        "%zu ops run here, %zu of them with a fast kernel beside the plain one that it is tested against; a TPU "
+        "The interpreter runs %zu ops, %zu of them with a fast kernel that is tested against a reference kernel. A TPU "
         "compiles\n"
         "%zu of them. Ops that are known by definition only (they open, convert and are saved, but do not run) are "
         "listed\n"
         "by `tare ops --all`. An op of your own: [custom-ops.md](custom-ops.md).\n\n"
         "*dtypes* are those of the definition, by attribute; `numbertype`, `realnumbertype` and `quantizedtype` are\n"
-        "TensorFlow's sets. *TPU*: inputs behind \"constant\" must be known when the program is compiled;\n"
+        "TensorFlow's sets. *TPU*: inputs after \"constant\" must be known at compilation;\n"
         "\"lowered\": turned into functional control flow first.\n\n"
         "| op | signature | dtypes | runs here | TPU |\n|---|---|---|---|---|\n",
         here, fast, tpu);

@@ -161,7 +161,7 @@ static void tell_findings(const struct tare_log *log, const struct tare_conversi
     }
 }
 
-/* One line a reason, with the number of nodes behind it. */
+/* One line per reason, with the number of nodes. */
 static void tell_float32(const struct tare_log *log, const struct tare_bf16_kept_list *kept) {
     for (size_t i = 0; i < kept->count; i++) {
         const char *reason = kept->items[i].reason;
@@ -196,8 +196,8 @@ static void tell_notes(const struct tare_log *log, const struct tare_conversion 
     for (size_t i = 0; i < conversion->n_advice; i++)
         tare_note(log, "%s", conversion->advice[i]);
     if (conversion->stripped.assertions)
-        tare_note(log, "%zu assertions were removed from the TPU functions, as compilation would do",
-                  conversion->stripped.assertions);
+        tare_note(log, "removed %zu Assert op%s from the TPU functions, as compilation would",
+                  conversion->stripped.assertions, conversion->stripped.assertions == 1 ? "" : "s");
 }
 
 void tare_workflow_convert_log(const struct tare_log *log, const struct tare_converted *converted,
