@@ -3,13 +3,21 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+bool tare_log_colors(void) {
+    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+    return isatty(STDERR_FILENO) && !(no_color && *no_color) && !(term && strcmp(term, "dumb") == 0);
+}
 
 static void write_stderr(void *arg, enum tare_log_level level, const char *text) {
     /* A progress bar may stand on the line. One call a line keeps lines of several threads apart. */
-    const char *clear = isatty(STDERR_FILENO) ? "\r\033[K" : "";
+    const bool terminal = isatty(STDERR_FILENO), color = tare_log_colors();
+    const char *label = level != TARE_LOG_WARNING ? "" : color ? "\033[33mwarning:\033[0m " : "warning: ";
     (void)arg;
-    fprintf(stderr, "%stare: %s%s\n", clear, level == TARE_LOG_WARNING ? "warning: " : "", text);
+    fprintf(stderr, "%stare: %s%s\n", terminal ? "\r\033[K" : "", label, text);
 }
 
 struct tare_log tare_log_stderr(int quiet, int verbose) {

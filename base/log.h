@@ -5,6 +5,8 @@
 
 #include "base/status.h"
 
+#include <stdbool.h>
+
 enum tare_log_level {
     TARE_LOG_WARNING, /* the result may not be what the user wants */
     TARE_LOG_NOTE,    /* what was done, in a line */
@@ -19,6 +21,9 @@ struct tare_log {
 
 /* Lines on standard error: "tare: warning: …", "tare: …". quiet leaves warnings only, verbose adds details. */
 struct tare_log tare_log_stderr(int quiet, int verbose);
+
+/* Whether standard error is a terminal that shows colors, and NO_COLOR is not set. */
+bool tare_log_colors(void);
 
 void tare_log_write(const struct tare_log *log, enum tare_log_level level, const char *format, ...) TARE_PRINTF(3, 4);
 #define tare_warn(log, ...) tare_log_write((log), TARE_LOG_WARNING, __VA_ARGS__)

@@ -54,6 +54,7 @@ struct tare_option {
     unsigned flags;
     const char *fallback_text; /* default as shown in the help ("none"); NULL: `fallback` */
     const struct tare_option *group;
+    const char *const *words; /* for completion: known words of a text or comma-separated list; ends with NULL */
 };
 
 /* The row that includes the table `rows` for the nested struct `member` of `type`. */

@@ -1,5 +1,6 @@
 /* Finds and runs subcommands, and maps their status to the exit status. */
 #include "cli/command.h"
+#include "base/log.h"
 #include "base/strbuf.h"
 #include "cli/plugins.h"
 #include "include/tare/version.h"
@@ -170,7 +171,8 @@ int tare_main(int argc, char *const *argv) {
     tare_command_free_plugins();
     if (status != TARE_OK) {
         const char *text = tare_error_text();
-        fprintf(stderr, "tare: %s\n", *text ? text : tare_status_name(status));
+        const char *label = tare_log_colors() ? "\033[31mtare:\033[0m" : "tare:";
+        fprintf(stderr, "%s %s\n", label, *text ? text : tare_status_name(status));
     }
     if (fflush(stdout) != 0 && status == TARE_OK) {
         fprintf(stderr, "tare: standard output: cannot be written\n");

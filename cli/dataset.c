@@ -19,11 +19,11 @@ void tare_dataset_advance(void *arg, int64_t records) {
 
 static void print_overview(FILE *out) {
     fprintf(out, "usage: tare dataset PART [ARGUMENT]…\n\n"
-                 "Looks into data sets of samples, makes them from arrays, images and tf.Example records, and splits "
-                 "them.\n\n");
+                 "Inspects data sets, creates them from arrays, images and tf.Example records, and splits them.\n\n");
     for (size_t i = 0; parts[i]; i++)
         fprintf(out, "  %-6s %s\n", parts[i]->name, parts[i]->summary);
-    fprintf(out, "\nRun 'tare dataset PART --help' for the options of a subcommand. docs/calibration-data.md explains how to create a data set.\n");
+    fprintf(out, "\nRun 'tare dataset PART --help' for the options of a subcommand. docs/calibration-data.md explains "
+                 "how to create a data set.\n");
 }
 
 static tare_status run(int argc, char *const *argv) {

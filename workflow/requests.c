@@ -10,6 +10,18 @@ static const char *const metrics[] = { "auto", "top1", "auc", "mae", "rmse", "r2
 static const char *const weight_bits[] = { "4", "8", NULL };
 static const char *const activation_bits[] = { "8", "16", NULL };
 
+/* For completion only: the modules below check the names. */
+static const char *const methods[] = { "float", "static", "dynamic", "weight_only", NULL };
+static const char *const compared_methods[] = { "float", "static", "dynamic", "weight_only", "bfloat16", NULL };
+static const char *const algorithms[] = { "min_max", "average_min_max", "percentile", "entropy",
+                                          "mse",     "mse_symmetric",   NULL };
+static const char *const granularities[] = {
+    "per_channel", "per_tensor", "per_block:32", "per_block:64", "per_block:128", "per_block:256", NULL
+};
+static const char *const passes[] = {
+    "equalization", "smooth_quant", "weight_clipping", "gptq", "bias_correction", NULL
+};
+
 #define ROW(row_name, row_kind, member)                                                                                \
     .name = row_name, .kind = TARE_OPTION_##row_kind, .offset = offsetof(struct tare_layer_request, member)
 const struct tare_option tare_layer_rows[] = {
@@ -38,19 +50,19 @@ const struct tare_option tare_layer_rows[] = {
 #define ROW(row_name, row_kind, member)                                                                                \
     .name = row_name, .kind = TARE_OPTION_##row_kind, .offset = offsetof(struct tare_quantize_request, member)
 const struct tare_option tare_quantize_rows[] = {
-    { ROW("method", STRING, method), .fallback = "static", .placeholder = "M",
+    { ROW("method", STRING, method), .words = methods, .fallback = "static", .placeholder = "M",
       .help =
           "quantization method: static (int8 weights and activations), dynamic (activations quantized at run time), "
           "weight_only, or float (quantize only the layers that the recipe names)" },
     { ROW("bits", INT, bits), .fallback = "8", .choices = weight_bits,
       .help = "bit width of weights; 4-bit weights are packed two to a byte" },
-    { ROW("granularity", STRING, granularity), .fallback = "per_channel", .placeholder = "G",
+    { ROW("granularity", STRING, granularity), .words = granularities, .fallback = "per_channel", .placeholder = "G",
       .help = "weight quantization granularity: per_tensor, per_channel, or per_block:N with N = 32, 64, 128 or 256 "
               "input rows (weight_only)" },
-    { ROW("algorithm", STRING, algorithm), .fallback = "min_max", .placeholder = "A",
+    { ROW("algorithm", STRING, algorithm), .words = algorithms, .fallback = "min_max", .placeholder = "A",
       .help = "calibration algorithm that chooses activation ranges: min_max, average_min_max, percentile[:p=99.99], "
               "entropy, mse, …" },
-    { ROW("passes", STRING, passes), .placeholder = "P,…",
+    { ROW("passes", STRING, passes), .words = passes, .placeholder = "P,…",
       .help = "accuracy passes to run: equalization, smooth_quant[:alpha=0.5], weight_clipping, gptq[:damp=0.01], "
               "bias_correction" },
     TARE_OPTION_NESTED(struct tare_quantize_request, layers, tare_layer_rows),
@@ -97,14 +109,16 @@ const struct tare_option tare_mixed_precision_rows[] = {
 #define ROW(row_name, row_kind, member)                                                                                \
     .name = row_name, .kind = TARE_OPTION_##row_kind, .offset = offsetof(struct tare_compare_request, member)
 const struct tare_option tare_compare_rows[] = {
-    { ROW("methods", STRING, methods), .fallback = "float,static,weight_only", .placeholder = "M,…",
+    { ROW("methods", STRING, methods), .words = compared_methods, .fallback = "float,static,weight_only",
+      .placeholder = "M,…",
       .help =
           "methods to compare; append :SETTING=VALUE to set bits, block, granularity, activation_bits or op_set, "
           "+bfloat16 to compute the remaining float ops in bfloat16, or +PASS to run an accuracy pass "
           "(equalization, smooth_quant, weight_clipping, gptq, bias_correction): weight_only:bits=4:block=32+gptq" },
-    { ROW("algorithms", STRING, algorithms), .fallback = "min_max", .placeholder = "A,…",
+    { ROW("algorithms", STRING, algorithms), .words = algorithms, .fallback = "min_max", .placeholder = "A,…",
       .help = "calibration algorithms to compare, with optional parameters: percentile:p=99.9" },
-    { ROW("granularities", STRING, granularities), .fallback = "per_channel", .placeholder = "G,…",
+    { ROW("granularities", STRING, granularities), .words = granularities, .fallback = "per_channel",
+      .placeholder = "G,…",
       .help = "weight quantization granularities to compare: per_channel, per_tensor, per_block:N" },
     { ROW("bits", INT, bits), .fallback = "8", .choices = weight_bits, .help = "bit width of weights" },
     { ROW("signature", STRING, signature), .placeholder = "S", .help = "signature to run (default: serving_default)" },

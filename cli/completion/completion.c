@@ -39,10 +39,15 @@ enum tare_completion_kind tare_completion_of(const struct tare_option *row) {
     const char *placeholder = tare_option_placeholder(row);
     if (row->kind == TARE_OPTION_FLAG || !placeholder) return TARE_COMPLETE_NOTHING;
     if (row->choices) return TARE_COMPLETE_WORDS;
+    if (row->words) return strstr(placeholder, ",…") ? TARE_COMPLETE_LIST : TARE_COMPLETE_WORDS;
     if (strcmp(placeholder, "DIR") == 0) return TARE_COMPLETE_FOLDERS;
     if (strstr(placeholder, "FILE") || strstr(placeholder, "LIB") || strstr(placeholder, ".tfrecord"))
         return TARE_COMPLETE_FILES;
     return TARE_COMPLETE_TEXT;
+}
+
+const char *const *tare_completion_choices(const struct tare_option *row) {
+    return row->choices ? row->choices : row->words;
 }
 
 static void append_name(void *arg, const struct tare_command *command, const char *path) {

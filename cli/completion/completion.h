@@ -8,7 +8,8 @@
 /* Kinds of values that a shell can complete. */
 enum tare_completion_kind {
     TARE_COMPLETE_NOTHING, /* a flag: no value */
-    TARE_COMPLETE_WORDS,   /* the row's choices */
+    TARE_COMPLETE_WORDS,   /* the row's choices, or its words */
+    TARE_COMPLETE_LIST,    /* the row's words, separated by commas */
     TARE_COMPLETE_FILES,
     TARE_COMPLETE_FOLDERS,
     TARE_COMPLETE_TEXT, /* free text: nothing to complete */
@@ -16,6 +17,8 @@ enum tare_completion_kind {
 
 /* Derived from the row's kind and placeholder. */
 enum tare_completion_kind tare_completion_of(const struct tare_option *row);
+/* The choices or words of a row of kind WORDS or LIST. */
+const char *const *tare_completion_choices(const struct tare_option *row);
 /* Appends the possible values of an argument, each followed by a space: the commands for COMMAND, the shells for SHELL.
  * Returns false, and appends nothing, for other arguments, which are files. */
 bool tare_completion_words(struct tare_strbuf *out, const struct tare_argument *row);

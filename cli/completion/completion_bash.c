@@ -38,6 +38,16 @@ static const char reader[] =
     "        mapfile -t COMPREPLY < <(compgen -d -- \"$cur\")\n"
     "        ;;\n"
     "    :text) ;;\n"
+    "    ':list '*)\n"
+    "        # Completes the word after the last comma, without words that the list already contains.\n"
+    "        local done= word words=\n"
+    "        case $cur in *,*) done=${cur%,*}, ;; esac\n"
+    "        for word in ${what#:list }; do\n"
+    "            case ,$done in *,\"$word\",*) ;; *) words+=\" $word\" ;; esac\n"
+    "        done\n"
+    "        compopt -o nospace 2>/dev/null\n"
+    "        mapfile -t COMPREPLY < <(compgen -P \"$done\" -W \"$words\" -- \"${cur##*,}\")\n"
+    "        ;;\n"
     "    *) mapfile -t COMPREPLY < <(compgen -W \"$what\" -- \"$cur\") ;;\n"
     "    esac\n"
     "}\n"
@@ -65,7 +75,7 @@ static void put_label(struct tare_strbuf *out, const char *path, const struct ta
 }
 
 static void put_values(void *arg, const struct tare_command *command, const char *path) {
-    static const char *const names[] = { "", "", ":files", ":folders", ":text" };
+    static const char *const names[] = { "", "", ":list ", ":files", ":folders", ":text" };
     struct tare_strbuf *out = arg;
     struct tare_option_walk walk = tare_option_walk(command->options->options);
     for (const struct tare_option *row; (row = tare_option_next(&walk));) {
@@ -73,9 +83,9 @@ static void put_values(void *arg, const struct tare_command *command, const char
         if (kind == TARE_COMPLETE_NOTHING || (row->flags & TARE_OPTION_HIDDEN)) continue;
         put_label(out, path, row);
         tare_strbuf_printf(out, ") echo '%s", names[kind]);
-        if (kind == TARE_COMPLETE_WORDS)
-            for (const char *const *choice = row->choices; *choice; choice++)
-                tare_strbuf_printf(out, choice == row->choices ? "%s" : " %s", *choice);
+        const bool words = kind == TARE_COMPLETE_WORDS || kind == TARE_COMPLETE_LIST;
+        for (const char *const *choice = words ? tare_completion_choices(row) : NULL; choice && *choice; choice++)
+            tare_strbuf_printf(out, choice == tare_completion_choices(row) ? "%s" : " %s", *choice);
         tare_strbuf_puts(out, "' ;;\n");
     }
 }

@@ -4,20 +4,29 @@
 
 #include <string.h>
 
-static const char conditions[] = "# True if the words after 'tare' begin with these.\n"
-                                 "function __tare_at\n"
-                                 "    set -l words (commandline -opc)\n"
-                                 "    set -l last (math (count $argv) + 1)\n"
-                                 "    test (count $words) -ge $last; and test \"$words[2..$last]\" = \"$argv\"\n"
-                                 "end\n"
-                                 "# True if these are all of the words after 'tare'.\n"
-                                 "function __tare_only\n"
-                                 "    set -l words (commandline -opc)\n"
-                                 "    test \"$words[2..]\" = \"$argv\"\n"
-                                 "end\n"
-                                 "complete -c tare -f\n"
-                                 "complete -c tare -n __tare_only -l version -d 'print the version'\n"
-                                 "complete -c tare -s h -l help -d 'show help'\n";
+static const char conditions[] =
+    "# True if the words after 'tare' begin with these.\n"
+    "function __tare_at\n"
+    "    set -l words (commandline -opc)\n"
+    "    set -l last (math (count $argv) + 1)\n"
+    "    test (count $words) -ge $last; and test \"$words[2..$last]\" = \"$argv\"\n"
+    "end\n"
+    "# True if these are all of the words after 'tare'.\n"
+    "function __tare_only\n"
+    "    set -l words (commandline -opc)\n"
+    "    test \"$words[2..]\" = \"$argv\"\n"
+    "end\n"
+    "# The words after what a comma-separated list already contains.\n"
+    "function __tare_list\n"
+    "    set -l typed (commandline -ct | string replace -r '[^,]*$' '' | string replace -r "
+    "'^.*=' '')\n"
+    "    for word in $argv\n"
+    "        string match -q \"*,$word,*\" \",$typed\"; or echo \"$typed$word\"\n"
+    "    end\n"
+    "end\n"
+    "complete -c tare -f\n"
+    "complete -c tare -n __tare_only -l version -d 'print the version'\n"
+    "complete -c tare -s h -l help -d 'show help'\n";
 
 static void put_text(struct tare_strbuf *out, const char *text) {
     for (; *text; text++) {
@@ -33,11 +42,12 @@ static void put_option(struct tare_strbuf *out, const struct tare_option *row, c
     if (kind == TARE_COMPLETE_FILES) tare_strbuf_puts(out, " -r -F");
     if (kind == TARE_COMPLETE_FOLDERS) tare_strbuf_puts(out, " -x -a '(__fish_complete_directories)'");
     if (kind == TARE_COMPLETE_TEXT) tare_strbuf_puts(out, " -x");
-    if (kind == TARE_COMPLETE_WORDS) {
-        tare_strbuf_puts(out, " -x -a '");
-        for (const char *const *choice = row->choices; *choice; choice++)
-            tare_strbuf_printf(out, choice == row->choices ? "%s" : " %s", *choice);
-        tare_strbuf_putc(out, '\'');
+    if (kind == TARE_COMPLETE_WORDS || kind == TARE_COMPLETE_LIST) {
+        const char *const *choices = tare_completion_choices(row);
+        tare_strbuf_puts(out, kind == TARE_COMPLETE_LIST ? " -x -a '(__tare_list " : " -x -a '");
+        for (const char *const *choice = choices; *choice; choice++)
+            tare_strbuf_printf(out, choice == choices ? "%s" : " %s", *choice);
+        tare_strbuf_puts(out, kind == TARE_COMPLETE_LIST ? ")'" : "'");
     }
     tare_strbuf_puts(out, " -d '");
     put_text(out, row->help ? row->help : "");

@@ -31,11 +31,12 @@ static void put_action(struct tare_strbuf *out, const struct tare_option *row) {
     tare_strbuf_puts(out, kind == TARE_COMPLETE_FILES     ? ":_files"
                           : kind == TARE_COMPLETE_FOLDERS ? ":_files -/"
                           : kind == TARE_COMPLETE_WORDS   ? ":("
+                          : kind == TARE_COMPLETE_LIST    ? ":_sequence compadd - "
                                                           : ": ");
-    if (kind != TARE_COMPLETE_WORDS) return;
-    for (const char *const *choice = row->choices; *choice; choice++)
-        tare_strbuf_printf(out, choice == row->choices ? "%s" : " %s", *choice);
-    tare_strbuf_putc(out, ')');
+    if (kind != TARE_COMPLETE_WORDS && kind != TARE_COMPLETE_LIST) return;
+    for (const char *const *choice = tare_completion_choices(row); *choice; choice++)
+        tare_strbuf_printf(out, choice == tare_completion_choices(row) ? "%s" : " %s", *choice);
+    if (kind == TARE_COMPLETE_WORDS) tare_strbuf_putc(out, ')');
 }
 
 /* '(-o --output)'{-o+,--output=}'[help]:FILE:_files' */
