@@ -6,7 +6,7 @@ set -euo pipefail
 packages=(
     gcc cmake ninja-build pkg-config
     protobuf-c-compiler libprotobuf-c-dev # wire messages
-    libopenblas-dev                       # the benchmarks only: a peak to compare with
+    libopenblas-dev                       # linear algebra (loaded at run time); a peak for the benchmarks
     zlib1g-dev                            # GZIP and ZLIB records
     libsnappy-dev                         # snappy blocks in checkpoints found in the wild
     libbrotli-dev                         # chunked models (saved_model.cpb)

@@ -1,10 +1,9 @@
-/* Decompositions of matrices, and functions of square ones, in complex double, rounded once. Signs and phases of
- * eigenvectors and singular vectors are not determined by the matrix: they may differ from another program's. */
+/* Qr, SelfAdjointEig and Svd by LAPACK in the tensor's own precision (half in float). Signs and phases of eigenvectors
+ * and singular vectors are not determined by the matrix, so they may differ from another program's. */
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/linalg/matrix.h"
 #include "interpreter/ops/support/operand.h"
 
-#include <complex.h>
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +11,14 @@ static int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-/* ---- QR: Householder's reflections ---- */
+/* Sets every matrix [n, n] of the batch to the identity: the orthogonal factor of an empty matrix. */
+static tare_status set_identity(struct tare_tensor *tensor, int64_t n) {
+    for (int64_t i = 0; i < tensor->elements; i++)
+        tare_tensor_set_f64(tensor, i, i % (n * n) % (n + 1) == 0);
+    return TARE_OK;
+}
+
+/* ---- QR ---- */
 
 static tare_status infer_qr(struct tare_infer *infer) {
     int64_t rows, columns;
@@ -23,56 +29,40 @@ static tare_status infer_qr(struct tare_infer *infer) {
     return tare_matrix_infer(&infer->outputs[1], infer, 0, full ? rows : small, columns);
 }
 
-/* Column `at` of r [m, n] below its diagonal becomes zero; v gets the reflection's vector (v[at] = 1) and the result is
- * its factor: H = 1 - tau v vᴴ. */
-static tare_complex reflect(tare_complex *v, tare_complex *r, int64_t m, int64_t n, int64_t at) {
-    const tare_complex alpha = r[at * n + at];
-    double tail = 0;
-    for (int64_t i = at + 1; i < m; i++)
-        tail += creal(r[i * n + at] * conj(r[i * n + at]));
-    if (tail == 0 && cimag(alpha) == 0) return 0;
-    double beta = sqrt(creal(alpha * conj(alpha)) + tail);
-    if (creal(alpha) >= 0) beta = -beta;
-    for (int64_t i = at + 1; i < m; i++)
-        v[i] = r[i * n + at] / (alpha - beta);
-    v[at] = 1;
-    return (beta - alpha) / beta;
-}
-
-/* rows [m, n] = (1 - tau v vᴴ) rows, from column `first` on. */
-static void apply_reflection(tare_complex *rows, const tare_complex *v, tare_complex tau, int64_t m, int64_t n,
-                             int64_t at, int64_t first) {
-    for (int64_t c = first; c < n; c++) {
-        tare_complex sum = 0;
-        for (int64_t i = at; i < m; i++)
-            sum += conj(v[i]) * rows[i * n + c];
-        sum *= tau;
-        for (int64_t i = at; i < m; i++)
-            rows[i * n + c] -= v[i] * sum;
-    }
-}
-
+/* One matrix: a [m, n] and q [m, columns] are column-major for LAPACK, `rows` is their row-major form. */
 struct qr {
-    int64_t m, n, wide; /* columns of q */
-    tare_complex *r, *q, *vectors, *tau;
+    int64_t m, n, columns;
+    enum tare_lapack_type type;
+    struct tare_lapack_work work;
+    void *rows, *a, *q, *tau;
 };
 
-/* r [m, n] becomes R; q [m, wide] becomes Q. */
-static void factor_qr(struct qr *s) {
-    const int64_t steps = least(s->m, s->n);
-    for (int64_t k = 0; k < steps; k++) {
-        tare_complex *v = s->vectors + k * s->m;
-        s->tau[k] = reflect(v, s->r, s->m, s->n, k);
-        if (s->tau[k] == 0) continue;
-        apply_reflection(s->r, v, conj(s->tau[k]), s->m, s->n, k, k);
-        for (int64_t i = k + 1; i < s->m; i++)
-            s->r[i * s->n + k] = 0;
+static tare_status open_qr(struct qr *s, struct tare_kernel *kernel) {
+    int64_t square;
+    TARE_TRY(tare_matrix_open(s->m, s->n));
+    TARE_TRY(tare_matrix_open(s->m, s->columns));
+    TARE_TRY(tare_lapack_qr_open(&s->work, s->type, (int)s->m, (int)s->n, (int)s->columns, kernel->scratch));
+    if (__builtin_mul_overflow(s->m, s->n > s->columns ? s->n : s->columns, &square)) return TARE_NO_MEMORY;
+    s->rows = tare_matrix_new(kernel->scratch, s->type, square);
+    s->a = tare_matrix_new(kernel->scratch, s->type, s->m * s->n);
+    s->q = tare_matrix_new(kernel->scratch, s->type, s->m * s->columns);
+    s->tau = tare_matrix_new(kernel->scratch, s->type, least(s->m, s->n));
+    return s->rows && s->a && s->q && s->tau ? TARE_OK : TARE_NO_MEMORY;
+}
+
+/* Splits a into R, of which `r_rows` rows are kept, and Q. */
+static void factor_qr(struct qr *s, int64_t r_rows) {
+    const size_t size = tare_lapack_size(s->type);
+    const int64_t small = least(s->m, s->n);
+    tare_lapack_geqrf(&s->work, s->a, s->tau);
+    memset(s->q, 0, (size_t)(s->m * s->columns) * size);
+    memcpy(s->q, s->a, (size_t)(s->m * least(small, s->columns)) * size);
+    tare_lapack_orgqr(&s->work, s->q, s->tau);
+    for (int64_t c = 0; c < s->n; c++) { /* the columns of R, packed; below the diagonal are the reflectors */
+        char *column = (char *)s->a + (size_t)(c * r_rows) * size;
+        memmove(column, (char *)s->a + (size_t)(c * s->m) * size, (size_t)r_rows * size);
+        if (c + 1 < r_rows) memset(column + (size_t)(c + 1) * size, 0, (size_t)(r_rows - c - 1) * size);
     }
-    for (int64_t i = 0; i < s->m; i++)
-        for (int64_t c = 0; c < s->wide; c++)
-            s->q[i * s->wide + c] = i == c;
-    for (int64_t k = steps - 1; k >= 0; k--)
-        if (s->tau[k] != 0) apply_reflection(s->q, s->vectors + k * s->m, s->tau[k], s->m, s->wide, k, 0);
 }
 
 static tare_status run_qr(struct tare_kernel *kernel) {
@@ -82,30 +72,30 @@ static tare_status run_qr(struct tare_kernel *kernel) {
     TARE_TRY(tare_matrices_of(&input, &kernel->inputs[0], "input"));
     for (size_t i = 0; i < 2; i++)
         TARE_TRY(tare_kernel_output(kernel, i, kernel->inputs[0].dtype, &shapes[i]));
-    struct qr s = { .m = input.rows, .n = input.columns };
-    const int64_t small = least(s.m, s.n), size = s.m * s.n;
-    s.wide = shapes[0].dims[shapes[0].rank - 1];
-    s.r = TARE_NEW_ARRAY(kernel->scratch, tare_complex, (size_t)size + 1);
-    s.q = TARE_NEW_ARRAY(kernel->scratch, tare_complex, (size_t)(s.m * s.wide) + 1);
-    s.vectors = TARE_NEW_ARRAY(kernel->scratch, tare_complex, (size_t)(small * s.m) + 1);
-    s.tau = TARE_NEW_ARRAY(kernel->scratch, tare_complex, (size_t)small + 1);
-    if (!s.r || !s.q || !s.vectors || !s.tau) return TARE_NO_MEMORY;
-    const int64_t r_size = (s.wide == s.m ? s.m : small) * s.n;
-    for (int64_t i = 0; (kernel->outputs[0].elements || kernel->outputs[1].elements) && i < input.count; i++) {
-        tare_matrix_load(s.r, &kernel->inputs[0], i * size, size);
-        factor_qr(&s);
-        tare_matrix_store(&kernel->outputs[0], i * s.m * s.wide, s.q, s.m * s.wide);
-        tare_matrix_store(&kernel->outputs[1], i * r_size, s.r, r_size);
+    if (kernel->outputs[0].elements == 0 && kernel->outputs[1].elements == 0) return TARE_OK;
+    struct qr s = { .m = input.rows, .n = input.columns, .type = tare_matrix_type(kernel->inputs[0].dtype) };
+    s.columns = shapes[0].dims[shapes[0].rank - 1];
+    if (s.n == 0) return set_identity(&kernel->outputs[0], s.m);
+    TARE_TRY(open_qr(&s, kernel));
+    const int64_t r_rows = s.columns, size = s.m * s.n;
+    for (int64_t i = 0; i < input.count; i++) {
+        tare_matrix_read(s.rows, s.type, &kernel->inputs[0], i * size, size);
+        tare_matrix_transpose(s.a, s.rows, s.type, s.m, s.n, false);
+        factor_qr(&s, r_rows);
+        tare_matrix_transpose(s.rows, s.q, s.type, s.columns, s.m, false);
+        tare_matrix_write(&kernel->outputs[0], i * s.m * s.columns, s.type, s.rows, s.m * s.columns);
+        tare_matrix_transpose(s.rows, s.a, s.type, s.n, r_rows, false);
+        tare_matrix_write(&kernel->outputs[1], i * r_rows * s.n, s.type, s.rows, r_rows * s.n);
     }
     return TARE_OK;
 }
 
 /* ---- eigenvalues of Hermitian matrices ---- */
 
-/* A row's aux: what comes out, and how it is asked for. */
+/* A row's aux: the outputs, and the attribute that requests vectors. */
 struct eigen {
     bool stacked;        /* one output [n + 1, n]: the values, then the vectors */
-    const char *vectors; /* attribute that asks for vectors; NULL: always */
+    const char *vectors; /* NULL: always */
 };
 static const struct eigen eig_stacked = { .stacked = true }, eig = { .vectors = "compute_v" }, eig_always = { 0 };
 
@@ -128,8 +118,30 @@ static tare_status infer_eigen(struct tare_infer *infer) {
     return TARE_OK;
 }
 
+/* `count` real numbers of the type's precision to elements first … of the tensor. */
+static void write_reals(struct tare_tensor *to, int64_t first, enum tare_lapack_type type, const void *from,
+                        int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        tare_tensor_set_f64(to, first + i,
+                            tare_lapack_real_size(type) == 4 ? (double)((const float *)from)[i]
+                                                             : ((const double *)from)[i]);
+}
+
+/* One matrix: `a` becomes its eigenvectors in rows. In memory LAPACK sees conj(A), whose eigenvectors are conjugate and
+ * whose triangles are exchanged. */
+static tare_status eigen_of(const struct tare_lapack_work *work, void *a, void *values, bool lower) {
+    const int64_t size = (int64_t)work->n * work->n;
+    if (!tare_matrix_is_finite(a, work->type, size) || tare_lapack_syevd(work, lower, a, values))
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "Self-adjoint eigen decomposition was not successful. The input might not be valid.");
+    tare_matrix_conjugate(a, work->type, size);
+    return TARE_OK;
+}
+
 static tare_status run_eigen(struct tare_kernel *kernel) {
     const struct eigen *form = kernel->op->aux;
+    const enum tare_lapack_type type = tare_matrix_type(kernel->inputs[0].dtype);
+    struct tare_lapack_work work;
     struct tare_matrices input;
     struct tare_shape *shapes;
     TARE_TRY(tare_operand_shapes(kernel, &shapes));
@@ -137,26 +149,28 @@ static tare_status run_eigen(struct tare_kernel *kernel) {
     for (size_t i = 0; i < kernel->n_outputs; i++)
         TARE_TRY(tare_kernel_output(kernel, i, kernel->inputs[0].dtype, &shapes[i]));
     const int64_t n = input.rows, size = n * n;
-    const bool upper = !tare_node_bool(kernel->node, "lower", true); /* the triangle that is read */
-    tare_complex *a = TARE_NEW_ARRAY(kernel->scratch, tare_complex, (size_t)size + 1);
-    tare_complex *v = TARE_NEW_ARRAY(kernel->scratch, tare_complex, (size_t)size + 1);
-    double *values = TARE_NEW_ARRAY(kernel->scratch, double, (size_t)n + 1);
+    if (n == 0 || input.count == 0) return TARE_OK;
+    const bool lower = tare_node_bool(kernel->node, "lower", true); /* the triangle that is read */
+    const bool vectors = form->stacked || kernel->outputs[1].elements;
+    TARE_TRY(tare_matrix_open(n, n));
+    TARE_TRY(tare_lapack_eigh_open(&work, type, (int)n, vectors ? 'V' : 'N', kernel->scratch));
+    void *a = tare_matrix_new(kernel->scratch, type, size), *v = tare_matrix_new(kernel->scratch, type, size);
+    void *values = tare_matrix_new(kernel->scratch, type, n);
     if (!a || !v || !values) return TARE_NO_MEMORY;
-    for (int64_t i = 0; n && i < input.count; i++) {
-        tare_matrix_load(upper ? v : a, &kernel->inputs[0], i * size, size);
-        if (upper) tare_matrix_adjoint(a, v, n, n);
-        tare_matrix_eigen(values, v, a, n);
-        for (int64_t k = 0; k < n; k++)
-            tare_tensor_set_f64(&kernel->outputs[0], form->stacked ? i * (size + n) + k : i * n + k, values[k]);
-        if (form->stacked)
-            tare_matrix_store(&kernel->outputs[0], i * (size + n) + n, v, size);
-        else if (kernel->outputs[1].elements)
-            tare_matrix_store(&kernel->outputs[1], i * size, v, size);
+    for (int64_t i = 0; i < input.count; i++) {
+        const int64_t step = form->stacked ? size + n : n;
+        tare_matrix_read(a, type, &kernel->inputs[0], i * size, size);
+        TARE_TRY(eigen_of(&work, a, values, lower));
+        write_reals(&kernel->outputs[0], i * step, type, values, n);
+        if (!vectors) continue;
+        tare_matrix_transpose(v, a, type, n, n, false);
+        tare_matrix_write(&kernel->outputs[form->stacked ? 0 : 1], form->stacked ? i * step + n : i * size, type, v,
+                          size);
     }
     return TARE_OK;
 }
 
-/* ---- singular values: columns made orthogonal by rotations from the right ---- */
+/* ---- singular values ---- */
 
 enum { S, U, V };
 static const struct eigen svd = { .vectors = "compute_uv" }, svd_always = { 0 };
@@ -181,130 +195,46 @@ static tare_status infer_svd(struct tare_infer *infer) {
     return tare_matrix_infer(&infer->outputs[V], infer, 0, columns, full ? columns : small);
 }
 
+/* One matrix A [rows, columns]. In memory LAPACK sees Aᵀ = conj(V)·diag(s)·Uᵀ, so its left vectors are conj(V) and its
+ * right ones, in memory, U. */
 struct svd {
-    int64_t m, n; /* of the matrix as it is worked: m >= n */
-    tare_complex *a, *v, *basis, *spare;
-    double *values;
+    int64_t rows, columns, u_columns, v_columns;
+    enum tare_lapack_type type;
+    struct tare_lapack_work work;
+    void *a, *s, *u, *v, *v_rows;
 };
 
-/* Columns p and q of a (and of v) become orthogonal; whether they were not. */
-static bool orthogonalize(struct svd *s, int64_t p, int64_t q) {
-    double pp = 0, qq = 0;
-    tare_complex pq = 0;
-    for (int64_t i = 0; i < s->m; i++) {
-        const tare_complex x = s->a[i * s->n + p], y = s->a[i * s->n + q];
-        pp += creal(x * conj(x));
-        qq += creal(y * conj(y));
-        pq += conj(x) * y;
+static tare_status open_svd(struct svd *s, struct tare_kernel *kernel, char job) {
+    const int64_t most = s->rows > s->columns ? s->rows : s->columns;
+    TARE_TRY(tare_matrix_open(most, job == 'A' ? most : least(s->rows, s->columns)));
+    TARE_TRY(tare_lapack_svd_open(&s->work, s->type, (int)s->columns, (int)s->rows, job, kernel->scratch));
+    s->a = tare_matrix_new(kernel->scratch, s->type, s->rows * s->columns);
+    s->s = tare_matrix_new(kernel->scratch, s->type, least(s->rows, s->columns));
+    s->u = tare_matrix_new(kernel->scratch, s->type, s->rows * s->u_columns);
+    s->v = tare_matrix_new(kernel->scratch, s->type, s->columns * s->v_columns);
+    s->v_rows = tare_matrix_new(kernel->scratch, s->type, s->columns * s->v_columns);
+    return s->a && s->s && s->u && s->v && s->v_rows ? TARE_OK : TARE_NO_MEMORY;
+}
+
+/* Stores matrix `i` of the outputs; all are NaN for an input that is not finite. */
+static tare_status put_svd(struct tare_kernel *kernel, struct svd *s, int64_t i, bool vectors, bool finite) {
+    const int64_t small = least(s->rows, s->columns), u_size = s->rows * s->u_columns;
+    const int64_t v_size = s->columns * s->v_columns;
+    if (finite && tare_lapack_gesdd(&s->work, s->a, s->s, s->v, s->u))
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "the singular value decomposition did not converge");
+    if (finite) {
+        write_reals(&kernel->outputs[S], i * small, s->type, s->s, small);
+        if (!vectors) return TARE_OK;
+        tare_matrix_transpose(s->v_rows, s->v, s->type, s->v_columns, s->columns, true);
+        tare_matrix_write(&kernel->outputs[U], i * u_size, s->type, s->u, u_size);
+        tare_matrix_write(&kernel->outputs[V], i * v_size, s->type, s->v_rows, v_size);
+        return TARE_OK;
     }
-    const double size = cabs(pq);
-    if (!(size > 1e-15 * sqrt(pp) * sqrt(qq)) || !isfinite(size)) return false;
-    const double theta = (qq - pp) / (2 * size);
-    const double t = (theta < 0 ? -1 : 1) / (fabs(theta) + sqrt(theta * theta + 1));
-    const double c = 1 / sqrt(t * t + 1);
-    const tare_complex su = t * c * (pq / size);
-    tare_complex *const both[] = { s->a, s->v };
-    for (int k = 0; k < 2; k++)
-        for (int64_t i = 0; i < (k == 0 ? s->m : s->n); i++) {
-            tare_complex *row = both[k] + i * s->n;
-            const tare_complex x = row[p], y = row[q];
-            row[p] = c * x - conj(su) * y;
-            row[q] = su * x + c * y;
-        }
-    return true;
-}
-
-/* Greatest value first. */
-static void sort_values(struct svd *s) {
-    for (int64_t i = 0; i < s->n; i++) {
-        int64_t best = i;
-        for (int64_t k = i + 1; k < s->n; k++)
-            if (s->values[k] > s->values[best]) best = k;
-        const double moved = s->values[i];
-        s->values[i] = s->values[best];
-        s->values[best] = moved;
-        for (int64_t r = 0; best != i && r < s->m + s->n; r++) {
-            tare_complex *row = r < s->m ? s->a + r * s->n : s->v + (r - s->m) * s->n;
-            const tare_complex element = row[i];
-            row[i] = row[best];
-            row[best] = element;
-        }
-    }
-}
-
-/* Columns of basis [rows, wide] from `have` on: unit vectors made orthogonal to those in front. */
-static void complete(tare_complex *basis, int64_t rows, int64_t wide, int64_t have, tare_complex *spare) {
-    for (int64_t unit = 0; have < wide && unit < rows; unit++) {
-        double norm = 0;
-        for (int64_t i = 0; i < rows; i++)
-            spare[i] = i == unit;
-        for (int pass = 0; pass < 2; pass++) /* the second takes off what rounding left */
-            for (int64_t c = 0; c < have; c++) {
-                tare_complex part = 0;
-                for (int64_t i = 0; i < rows; i++)
-                    part += conj(basis[i * wide + c]) * spare[i];
-                for (int64_t i = 0; i < rows; i++)
-                    spare[i] -= part * basis[i * wide + c];
-            }
-        for (int64_t i = 0; i < rows; i++)
-            norm += creal(spare[i] * conj(spare[i]));
-        if (norm < 0.5 / (double)rows) continue; /* one unit vector has at least this much outside of the rest */
-        for (int64_t i = 0; i < rows; i++)
-            basis[i * wide + have] = spare[i] / sqrt(norm);
-        have++;
-    }
-}
-
-static void decompose(struct svd *s) {
-    enum { MOST_SWEEPS = 60 };
-    for (int64_t i = 0; i < s->n * s->n; i++)
-        s->v[i] = i / s->n == i % s->n;
-    for (int sweep = 0; sweep < MOST_SWEEPS; sweep++) {
-        bool turned = false;
-        for (int64_t p = 0; p < s->n; p++)
-            for (int64_t q = p + 1; q < s->n; q++)
-                turned |= orthogonalize(s, p, q);
-        if (!turned) break;
-    }
-    for (int64_t c = 0; c < s->n; c++) {
-        double sum = 0;
-        for (int64_t i = 0; i < s->m; i++)
-            sum += creal(s->a[i * s->n + c] * conj(s->a[i * s->n + c]));
-        s->values[c] = sqrt(sum);
-    }
-    sort_values(s);
-}
-
-/* The left vectors as columns of basis [m, wide]: columns of a over their lengths, completed where a length is nothing.
- */
-static void left_vectors(struct svd *s, int64_t wide) {
-    int64_t have = 0;
-    while (have < s->n && have < wide && s->values[have] > s->values[0] * 1e-14)
-        have++;
-    for (int64_t i = 0; i < s->m; i++)
-        for (int64_t c = 0; c < have; c++)
-            s->basis[i * wide + c] = s->a[i * s->n + c] / s->values[c];
-    complete(s->basis, s->m, wide, have, s->spare);
-}
-
-static void put_vectors(struct tare_kernel *kernel, struct svd *s, int64_t index, bool turned, bool full) {
-    struct tare_tensor *left = &kernel->outputs[turned ? V : U], *right = &kernel->outputs[turned ? U : V];
-    const int64_t wide = full ? s->m : s->n;
-    left_vectors(s, wide);
-    tare_matrix_store(left, index * s->m * wide, s->basis, s->m * wide);
-    tare_matrix_store(right, index * s->n * s->n, s->v, s->n * s->n);
-}
-
-static tare_status open_svd(struct svd *s, struct tare_kernel *kernel, bool full) {
-    int64_t square = 0;
-    if (full && __builtin_mul_overflow(s->m, s->m, &square)) return TARE_NO_MEMORY;
-    const size_t size = (size_t)(s->m * s->n);
-    s->a = TARE_NEW_ARRAY(kernel->scratch, tare_complex, size + 1);
-    s->v = TARE_NEW_ARRAY(kernel->scratch, tare_complex, (size_t)(s->n * s->n) + 1);
-    s->basis = TARE_NEW_ARRAY(kernel->scratch, tare_complex, (full ? (size_t)square : size) + 1);
-    s->spare = TARE_NEW_ARRAY(kernel->scratch, tare_complex, size + (size_t)s->m + 1);
-    s->values = TARE_NEW_ARRAY(kernel->scratch, double, (size_t)s->n + 1);
-    return s->a && s->v && s->basis && s->spare && s->values ? TARE_OK : TARE_NO_MEMORY;
+    const int64_t sizes[] = { small, vectors ? u_size : 0, vectors ? v_size : 0 };
+    for (size_t k = 0; k < 3; k++)
+        for (int64_t at = 0; at < sizes[k]; at++)
+            tare_tensor_set_f64(&kernel->outputs[k], i * sizes[k] + at, NAN);
+    return TARE_OK;
 }
 
 static tare_status run_svd(struct tare_kernel *kernel) {
@@ -317,18 +247,19 @@ static tare_status run_svd(struct tare_kernel *kernel) {
     TARE_TRY(tare_matrices_of(&input, &kernel->inputs[0], "input"));
     for (size_t i = 0; i < 3; i++)
         TARE_TRY(tare_kernel_output(kernel, i, kernel->inputs[0].dtype, &shapes[i]));
-    const bool turned = input.rows < input.columns; /* the adjoint is worked, and u and v change places */
-    const int64_t size = input.rows * input.columns;
-    struct svd s = { .m = turned ? input.columns : input.rows, .n = turned ? input.rows : input.columns };
+    struct svd s = { .rows = input.rows, .columns = input.columns, .type = tare_matrix_type(kernel->inputs[0].dtype) };
+    const int64_t size = s.rows * s.columns, small = least(s.rows, s.columns);
+    s.u_columns = !vectors ? 0 : full ? s.rows : small;
+    s.v_columns = !vectors ? 0 : full ? s.columns : small;
     if (kernel->outputs[S].elements + kernel->outputs[U].elements + kernel->outputs[V].elements == 0) return TARE_OK;
-    TARE_TRY(open_svd(&s, kernel, full));
+    if (size == 0) {
+        TARE_TRY(set_identity(&kernel->outputs[U], s.u_columns));
+        return set_identity(&kernel->outputs[V], s.v_columns);
+    }
+    TARE_TRY(open_svd(&s, kernel, !vectors ? 'N' : full ? 'A' : 'S'));
     for (int64_t i = 0; i < input.count; i++) {
-        tare_matrix_load(turned ? s.spare : s.a, &kernel->inputs[0], i * size, size);
-        if (turned) tare_matrix_adjoint(s.a, s.spare, input.rows, input.columns);
-        decompose(&s);
-        for (int64_t k = 0; k < s.n; k++)
-            tare_tensor_set_f64(&kernel->outputs[S], i * s.n + k, s.values[k]);
-        if (vectors) put_vectors(kernel, &s, i, turned, full);
+        tare_matrix_read(s.a, s.type, &kernel->inputs[0], i * size, size);
+        TARE_TRY(put_svd(kernel, &s, i, vectors, tare_matrix_is_finite(s.a, s.type, size)));
     }
     return TARE_OK;
 }

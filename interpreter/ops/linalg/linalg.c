@@ -1,5 +1,5 @@
-/* Functions of square matrices (inverse, exponential, logarithm, root), Cholesky factor, cross product. Matrices are
- * worked in complex double, whatever their dtype, and rounded once. */
+/* MatrixInverse and Cholesky by LAPACK in the tensor's own precision; MatrixExponential, MatrixLogarithm and
+ * MatrixSquareRoot in complex double with LAPACK's factorizations and products, rounded once; Cross. */
 #include "base/arena.h"
 #include "interpreter/kernel.h"
 #include "interpreter/ops/families.h"
@@ -10,23 +10,32 @@
 #include <math.h>
 #include <string.h>
 
-/* What the work on one matrix [n, n] has: the matrix, where the result goes, and memory. */
+/* Checks that input 0 is a batch of square matrices and creates output 0 of the same shape. */
+static tare_status open_square(struct tare_kernel *kernel, int64_t *n) {
+    const struct tare_shape *shape = &kernel->inputs[0].shape;
+    if (shape->rank < 2) return TARE_FAIL(TARE_SHAPE, "Input matrix must have rank >= 2, got rank %d", shape->rank);
+    *n = shape->dims[shape->rank - 1];
+    if (shape->dims[shape->rank - 2] != *n)
+        return TARE_FAIL(TARE_SHAPE, "Input matrix must be square (got %lld x %lld)",
+                         (long long)shape->dims[shape->rank - 2], (long long)*n);
+    TARE_TRY(tare_matrix_open(*n, *n));
+    return tare_kernel_output(kernel, 0, kernel->inputs[0].dtype, shape);
+}
+
+/* ---- functions of matrices, in complex double ---- */
+
+/* One matrix [n, n] and its result. */
 struct work {
     int64_t n;
     tare_complex *a, *result;
-    struct tare_arena *scratch; /* emptied after the matrix */
+    struct tare_arena *scratch; /* reset after each matrix */
 };
 
-/* Runs `work` on each matrix of the batch; the result starts as the unit matrix. */
-static tare_status each_matrix(struct tare_kernel *kernel, tare_status (*run)(struct work *work), bool adjoint) {
+/* Calls `run` for each matrix of the batch; the result starts as the identity. */
+static tare_status each_matrix(struct tare_kernel *kernel, tare_status (*run)(struct work *work)) {
     const struct tare_tensor *input = &kernel->inputs[0];
-    const struct tare_shape *shape = &input->shape;
-    if (shape->rank < 2) return TARE_FAIL(TARE_SHAPE, "Input matrix must have rank >= 2, got rank %d", shape->rank);
-    const int64_t n = shape->dims[shape->rank - 1];
-    if (shape->dims[shape->rank - 2] != n)
-        return TARE_FAIL(TARE_SHAPE, "Input matrix must be square (got %lld x %lld)",
-                         (long long)shape->dims[shape->rank - 2], (long long)n);
-    TARE_TRY(tare_kernel_output(kernel, 0, input->dtype, shape));
+    int64_t n;
+    TARE_TRY(open_square(kernel, &n));
     if (input->elements == 0) return TARE_OK;
     struct tare_arena scratch = { 0 };
     struct work work = { .n = n, .scratch = &scratch };
@@ -35,12 +44,9 @@ static tare_status each_matrix(struct tare_kernel *kernel, tare_status (*run)(st
     work.result = TARE_NEW_ARRAY(kernel->scratch, tare_complex, (size_t)(n * n));
     if (!work.a || !work.result) return TARE_NO_MEMORY;
     for (int64_t first = 0; status == TARE_OK && first < input->elements; first += n * n) {
-        for (int64_t i = 0; i < n * n; i++) {
-            const int64_t from = adjoint ? i % n * n + i / n : i;
-            const tare_complex x = tare_tensor_get_c128(input, first + from);
-            work.a[i] = adjoint ? conj(x) : x;
+        tare_matrix_load(work.a, input, first, n * n);
+        for (int64_t i = 0; i < n * n; i++)
             work.result[i] = i / n == i % n;
-        }
         status = run(&work);
         tare_matrix_store(&kernel->outputs[0], first, work.result, n * n);
         tare_arena_reset(&scratch);
@@ -53,48 +59,37 @@ static tare_complex *new_matrix(const struct work *work) {
     return TARE_NEW_ARRAY(work->scratch, tare_complex, (size_t)(work->n * work->n));
 }
 
-/* x = a⁻¹ b, for x that may be b; uses `a` up. */
+/* x = a⁻¹ b, where x may be b; `a` is overwritten. */
 static tare_status divide(struct work *work, tare_complex *x, tare_complex *a, const tare_complex *b) {
     const int64_t n = work->n;
     tare_complex *spare = new_matrix(work);
-    int64_t *order = TARE_NEW_ARRAY(work->scratch, int64_t, (size_t)n);
-    int sign;
-    if (!spare || !order) return TARE_NO_MEMORY;
+    int *pivots = TARE_NEW_ARRAY(work->scratch, int, (size_t)n);
+    if (!spare || !pivots) return TARE_NO_MEMORY;
     if (x != b) memcpy(x, b, (size_t)(n * n) * sizeof *x);
-    tare_matrix_lu(a, n, order, &sign);
-    return tare_matrix_lu_solve(x, a, order, n, n, spare)
-               ? TARE_OK
-               : TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
+    return tare_matrix_solve(x, a, n, n, spare, pivots) ? TARE_OK
+                                                        : TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
 }
 
-static tare_status inverse_of(struct work *work) {
-    return divide(work, work->result, work->a, work->result);
-}
+/* Exponential: scaling and squaring with the diagonal Padé approximant of order 13 (Higham, 2005) of a / 2^s. */
 
-static tare_status run_inverse(struct tare_kernel *kernel) {
-    return each_matrix(kernel, inverse_of, tare_node_bool(kernel->node, "adjoint", false));
-}
-
-/* ---- exponential: a quotient of polynomials of a / 2^s, squared s times ---- */
-
-static double greatest_column_sum(const tare_complex *a, int64_t n) {
-    double greatest = 0;
+static double one_norm(const tare_complex *a, int64_t n) {
+    double norm = 0;
     for (int64_t c = 0; c < n; c++) {
         double sum = 0;
         for (int64_t i = 0; i < n; i++)
             sum += cabs(a[i * n + c]);
-        if (!(sum <= greatest)) greatest = sum;
+        if (!(sum <= norm)) norm = sum; /* also NaN */
     }
-    return greatest;
+    return norm;
 }
 
-/* Sums of even and of odd powers of the scaled matrix: exp = (even - odd)⁻¹ (even + odd). */
+/* The sums of even and odd powers of the scaled matrix: exp = (even - odd)⁻¹ (even + odd). */
 static tare_status exponential_of(struct work *work) {
     enum { ORDER = 13, MOST_SQUARINGS = 1100 };
     const int64_t n = work->n, size = n * n;
     tare_complex *power = new_matrix(work), *next = new_matrix(work), *low = new_matrix(work), *up = new_matrix(work);
     if (!power || !next || !low || !up) return TARE_NO_MEMORY;
-    const double norm = greatest_column_sum(work->a, n);
+    const double norm = one_norm(work->a, n);
     int squarings = 0;
     if (!isfinite(norm)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "the matrix contains values that are not finite");
     while (squarings < MOST_SQUARINGS && ldexp(norm, -squarings) > 1)
@@ -122,12 +117,13 @@ static tare_status exponential_of(struct work *work) {
 }
 
 static tare_status run_exponential(struct tare_kernel *kernel) {
-    return each_matrix(kernel, exponential_of, false);
+    return each_matrix(kernel, exponential_of);
 }
 
 /* ---- principal square root and logarithm ---- */
 
-/* a becomes its root by Denman and Beavers' iteration: y = (y + z⁻¹) / 2, z = (z + y⁻¹) / 2 from y = a, z = 1. */
+/* Replaces a with its principal square root by the Denman-Beavers iteration: y = (y + z⁻¹) / 2, z = (z + y⁻¹) / 2,
+ * starting at y = a, z = 1. */
 static tare_status take_root(struct work *work, tare_complex *a) {
     enum { MOST_STEPS = 100 };
     const int64_t n = work->n, size = n * n;
@@ -160,10 +156,11 @@ static tare_status root_of(struct work *work) {
 }
 
 static tare_status run_root(struct tare_kernel *kernel) {
-    return each_matrix(kernel, root_of, false);
+    return each_matrix(kernel, root_of);
 }
 
-/* Roots until the matrix is near 1, then log = 2 artanh((a - 1)(a + 1)⁻¹) as a series, doubled as often. */
+/* Inverse scaling and squaring: takes square roots until the matrix is close to the identity, then sums the series of
+ * log = 2 artanh((a - 1)(a + 1)⁻¹) and doubles the result once per root. */
 static tare_status logarithm_of(struct work *work) {
     enum { MOST_ROOTS = 60, TERMS = 12 };
     const int64_t n = work->n, size = n * n;
@@ -173,12 +170,12 @@ static tare_status logarithm_of(struct work *work) {
     for (; roots < MOST_ROOTS; roots++) {
         for (int64_t i = 0; i < size; i++)
             x[i] = work->a[i] - (i / n == i % n);
-        if (greatest_column_sum(x, n) < 0.25) break;
+        if (one_norm(x, n) < 0.25) break;
         TARE_TRY(take_root(work, work->a));
     }
     for (int64_t i = 0; i < size; i++)
         next[i] = work->a[i] + (i / n == i % n);
-    TARE_TRY(divide(work, x, next, x)); /* the two commute */
+    TARE_TRY(divide(work, x, next, x)); /* (a - 1) and (a + 1)⁻¹ commute */
     tare_matrix_product(square, x, x, n, n, n);
     memcpy(power, x, (size_t)size * sizeof *x);
     memcpy(work->result, x, (size_t)size * sizeof *x);
@@ -194,33 +191,68 @@ static tare_status logarithm_of(struct work *work) {
 }
 
 static tare_status run_logarithm(struct tare_kernel *kernel) {
-    return each_matrix(kernel, logarithm_of, false);
+    return each_matrix(kernel, logarithm_of);
 }
 
-/* ---- Cholesky: reads the lower triangle ---- */
+/* ---- inverse and Cholesky factor, in the tensor's own precision ---- */
 
-static tare_status cholesky_of(struct work *work) {
-    const int64_t n = work->n;
-    const tare_complex *a = work->a;
-    tare_complex *b = work->result;
+/* x = A⁻¹, or A⁻ᴴ, as the solution for the identity, which is what TensorFlow computes. Memory contains Aᵀ for LAPACK:
+ * (Aᵀ)⁻¹ in memory is A⁻¹, and conj(A)⁻¹ in memory is A⁻ᴴ. */
+static tare_status invert(void *x, void *a, int *pivots, enum tare_lapack_type type, int64_t n, bool adjoint) {
+    tare_lapack_getrf(type, (int)n, a, pivots);
+    if (tare_matrix_is_singular(a, type, n)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
+    memset(x, 0, (size_t)(n * n) * tare_lapack_size(type));
+    for (int64_t i = 0; i < n; i++)
+        tare_matrix_set_one(x, type, i * n + i);
+    tare_lapack_getrs(type, adjoint ? 'T' : 'N', (int)n, (int)n, a, pivots, x);
+    if (adjoint) tare_matrix_conjugate(x, type, n * n);
+    return TARE_OK;
+}
+
+static tare_status run_inverse(struct tare_kernel *kernel) {
+    const bool adjoint = tare_node_bool(kernel->node, "adjoint", false);
+    const enum tare_lapack_type type = tare_matrix_type(kernel->inputs[0].dtype);
+    int64_t n;
+    TARE_TRY(open_square(kernel, &n));
+    if (kernel->inputs[0].elements == 0) return TARE_OK;
+    void *a = tare_matrix_new(kernel->scratch, type, n * n), *x = tare_matrix_new(kernel->scratch, type, n * n);
+    int *pivots = TARE_NEW_ARRAY(kernel->scratch, int, (size_t)n);
+    if (!a || !x || !pivots) return TARE_NO_MEMORY;
+    for (int64_t first = 0; first < kernel->inputs[0].elements; first += n * n) {
+        tare_matrix_read(a, type, &kernel->inputs[0], first, n * n);
+        TARE_TRY(invert(x, a, pivots, type, n, adjoint));
+        tare_matrix_write(&kernel->outputs[0], first, type, x, n * n);
+    }
+    return TARE_OK;
+}
+
+/* Reads the lower triangle. In memory that is the upper triangle of conj(A) = UᴴU, so A = L·Lᴴ with L = Uᵀ, which in
+ * memory is L again. */
+static tare_status factor(void *a, enum tare_lapack_type type, int64_t n) {
+    const size_t size = tare_lapack_size(type);
+    const int info = tare_lapack_potrf(type, true, (int)n, a);
     for (int64_t i = 0; i < n; i++) {
-        for (int64_t j = 0; j <= i; j++) {
-            tare_complex sum = a[i * n + j];
-            for (int64_t k = 0; k < j; k++)
-                sum -= b[i * n + k] * conj(b[j * n + k]);
-            if (i == j && !(creal(sum) > 0))
-                return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                                 "Cholesky decomposition was not successful. The input might not be valid.");
-            b[i * n + j] = i == j ? sqrt(creal(sum)) : sum / b[j * n + j];
-        }
-        for (int64_t j = i + 1; j < n; j++)
-            b[i * n + j] = 0;
+        if (info || !(creal(tare_matrix_at(a, type, i * n + i)) > 0)) /* NaN, which OpenBLAS accepts */
+            return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                             "Cholesky decomposition was not successful. The input might not be valid.");
+        memset((char *)a + (size_t)(i * n + i + 1) * size, 0, (size_t)(n - 1 - i) * size);
     }
     return TARE_OK;
 }
 
 static tare_status run_cholesky(struct tare_kernel *kernel) {
-    return each_matrix(kernel, cholesky_of, false);
+    const enum tare_lapack_type type = tare_matrix_type(kernel->inputs[0].dtype);
+    int64_t n;
+    TARE_TRY(open_square(kernel, &n));
+    if (kernel->inputs[0].elements == 0) return TARE_OK;
+    void *a = tare_matrix_new(kernel->scratch, type, n * n);
+    if (!a) return TARE_NO_MEMORY;
+    for (int64_t first = 0; first < kernel->inputs[0].elements; first += n * n) {
+        tare_matrix_read(a, type, &kernel->inputs[0], first, n * n);
+        TARE_TRY(factor(a, type, n));
+        tare_matrix_write(&kernel->outputs[0], first, type, a, n * n);
+    }
+    return TARE_OK;
 }
 
 /* ---- Cross ---- */

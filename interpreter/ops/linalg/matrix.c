@@ -1,4 +1,4 @@
-/* Small dense matrices in complex double: what several linear algebra ops share. */
+/* Helpers of the linear algebra ops (matrix.h). Row-major matrices are column-major transposes to LAPACK. */
 #include "interpreter/ops/linalg/matrix.h"
 
 #include <complex.h>
@@ -35,166 +35,144 @@ void tare_matrix_adjoint(tare_complex *to, const tare_complex *from, int64_t row
 
 void tare_matrix_product(tare_complex *to, const tare_complex *a, const tare_complex *b, int64_t m, int64_t k,
                          int64_t n) {
-    for (int64_t i = 0; i < m * n; i++)
-        to[i] = 0;
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t p = 0; p < k; p++)
-            for (int64_t j = 0; j < n; j++)
-                to[i * n + j] += a[i * k + p] * b[p * n + j];
+    tare_lapack_gemm(TARE_LAPACK_Z, (int)n, (int)m, (int)k, b, a, to); /* toᵀ = bᵀ·aᵀ */
 }
 
-/* ---- LU ---- */
-
-static void swap_rows(tare_complex *a, int64_t n, int64_t i, int64_t j) {
-    for (int64_t k = 0; k < n && i != j; k++) {
-        const tare_complex moved = a[i * n + k];
-        a[i * n + k] = a[j * n + k];
-        a[j * n + k] = moved;
-    }
-}
-
-void tare_matrix_lu(tare_complex *a, int64_t n, int64_t *order, int *sign) {
-    *sign = 1;
-    for (int64_t i = 0; i < n; i++)
-        order[i] = i;
-    for (int64_t column = 0; column < n; column++) {
-        int64_t pivot = column;
-        for (int64_t i = column + 1; i < n; i++)
-            if (cabs(a[i * n + column]) > cabs(a[pivot * n + column])) pivot = i;
-        if (pivot != column) {
-            const int64_t moved = order[column];
-            order[column] = order[pivot];
-            order[pivot] = moved;
-            swap_rows(a, n, column, pivot);
-            *sign = -*sign;
-        }
-        if (a[column * n + column] == 0) continue;
-        for (int64_t i = column + 1; i < n; i++) {
-            const tare_complex factor = a[i * n + column] /= a[column * n + column];
-            for (int64_t k = column + 1; factor != 0 && k < n; k++)
-                a[i * n + k] -= factor * a[column * n + k];
-        }
-    }
-}
-
-static void solve_lower(tare_complex *x, const tare_complex *a, int64_t n, int64_t columns, bool unit) {
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t c = 0; c < columns; c++) {
-            tare_complex sum = x[i * columns + c];
-            for (int64_t k = 0; k < i; k++)
-                sum -= a[i * n + k] * x[k * columns + c];
-            x[i * columns + c] = unit ? sum : sum / a[i * n + i];
-        }
-}
-
-static void solve_upper(tare_complex *x, const tare_complex *a, int64_t n, int64_t columns) {
-    for (int64_t i = n - 1; i >= 0; i--)
-        for (int64_t c = 0; c < columns; c++) {
-            tare_complex sum = x[i * columns + c];
-            for (int64_t k = i + 1; k < n; k++)
-                sum -= a[i * n + k] * x[k * columns + c];
-            x[i * columns + c] = sum / a[i * n + i];
-        }
-}
-
-static bool has_zero_on_diagonal(const tare_complex *a, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
-        if (a[i * n + i] == 0) return true;
-    return false;
-}
-
-bool tare_matrix_lu_solve(tare_complex *x, const tare_complex *lu, const int64_t *order, int64_t n, int64_t columns,
-                          tare_complex *spare) {
-    if (has_zero_on_diagonal(lu, n)) return false;
-    memcpy(spare, x, (size_t)(n * columns) * sizeof *x);
-    for (int64_t i = 0; i < n; i++)
-        memcpy(x + i * columns, spare + order[i] * columns, (size_t)columns * sizeof *x);
-    solve_lower(x, lu, n, columns, true);
-    solve_upper(x, lu, n, columns);
+bool tare_matrix_solve(tare_complex *x, tare_complex *a, int64_t n, int64_t columns, tare_complex *spare, int *pivots) {
+    tare_lapack_getrf(TARE_LAPACK_Z, (int)n, a, pivots); /* of the transpose, as memory is column-major for LAPACK */
+    if (tare_matrix_is_singular(a, TARE_LAPACK_Z, n)) return false;
+    tare_matrix_transpose(spare, x, TARE_LAPACK_Z, n, columns, false);
+    tare_lapack_getrs(TARE_LAPACK_Z, 'T', (int)n, (int)columns, a, pivots, spare);
+    tare_matrix_transpose(x, spare, TARE_LAPACK_Z, columns, n, false);
     return true;
 }
 
-bool tare_matrix_triangular_solve(tare_complex *x, const tare_complex *a, int64_t n, int64_t columns, bool lower) {
-    if (has_zero_on_diagonal(a, n)) return false;
-    if (lower)
-        solve_lower(x, a, n, columns, false);
+/* ---- in the tensor's own precision ---- */
+
+static const int dtypes[] = { [TARE_LAPACK_S] = TARE_DT_FLOAT,
+                              [TARE_LAPACK_D] = TARE_DT_DOUBLE,
+                              [TARE_LAPACK_C] = TARE_DT_COMPLEX64,
+                              [TARE_LAPACK_Z] = TARE_DT_COMPLEX128 };
+
+enum tare_lapack_type tare_matrix_type(int dtype) {
+    for (int type = TARE_LAPACK_D; type <= TARE_LAPACK_Z; type++)
+        if (dtypes[type] == dtype) return (enum tare_lapack_type)type;
+    return TARE_LAPACK_S;
+}
+
+tare_status tare_matrix_open(int64_t rows, int64_t columns) {
+    int64_t size;
+    if (rows > INT32_MAX / 8 || columns > INT32_MAX / 8 || __builtin_mul_overflow(rows, columns, &size))
+        return TARE_FAIL(TARE_UNSUPPORTED, "a matrix of %lld x %lld is too large", (long long)rows, (long long)columns);
+    return tare_lapack_open();
+}
+
+void *tare_matrix_new(struct tare_arena *memory, enum tare_lapack_type type, int64_t count) {
+    return tare_arena_calloc(memory, (size_t)count + 1, tare_lapack_size(type));
+}
+
+void tare_matrix_read(void *to, enum tare_lapack_type type, const struct tare_tensor *from, int64_t first,
+                      int64_t count) {
+    const size_t size = tare_lapack_size(type);
+    if (from->dtype == dtypes[type]) {
+        memcpy(to, (const char *)from->data + (size_t)first * size, (size_t)count * size);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        if (type == TARE_LAPACK_S)
+            ((float *)to)[i] = (float)tare_tensor_get_f64(from, first + i);
+        else if (type == TARE_LAPACK_D)
+            ((double *)to)[i] = tare_tensor_get_f64(from, first + i);
+        else if (type == TARE_LAPACK_C)
+            ((_Complex float *)to)[i] = (_Complex float)tare_tensor_get_c128(from, first + i);
+        else
+            ((tare_complex *)to)[i] = tare_tensor_get_c128(from, first + i);
+    }
+}
+
+void tare_matrix_write(struct tare_tensor *to, int64_t first, enum tare_lapack_type type, const void *from,
+                       int64_t count) {
+    const size_t size = tare_lapack_size(type);
+    if (to->dtype == dtypes[type]) {
+        memcpy((char *)to->data + (size_t)first * size, from, (size_t)count * size);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++)
+        tare_tensor_set_c128(to, first + i, tare_matrix_at(from, type, i));
+}
+
+/* In tiles, so that source and target lines stay in the cache. */
+#define TRANSPOSE(type)                                                                                                \
+    for (int64_t first = 0; first < columns; first += TILE)                                                            \
+        for (int64_t i = 0; i < rows; i++)                                                                             \
+            for (int64_t j = first; j < columns && j < first + TILE; j++)                                              \
+                ((type *)to)[j * rows + i] = ((const type *)from)[i * columns + j];
+
+void tare_matrix_transpose(void *to, const void *from, enum tare_lapack_type type, int64_t rows, int64_t columns,
+                           bool conjugate) {
+    enum { TILE = 16 };
+    switch (tare_lapack_size(type)) {
+    case 4:
+        TRANSPOSE(float)
+        break;
+    case 8:
+        TRANSPOSE(double)
+        break;
+    default:
+        TRANSPOSE(tare_complex)
+        break;
+    }
+    if (conjugate) tare_matrix_conjugate(to, type, rows * columns);
+}
+#undef TRANSPOSE
+
+void tare_matrix_conjugate(void *x, enum tare_lapack_type type, int64_t count) {
+    if (!tare_lapack_is_complex(type)) return;
+    for (int64_t i = 1; i < 2 * count; i += 2) {
+        if (type == TARE_LAPACK_C)
+            ((float *)x)[i] = -((float *)x)[i];
+        else
+            ((double *)x)[i] = -((double *)x)[i];
+    }
+}
+
+void tare_matrix_set_one(void *x, enum tare_lapack_type type, int64_t i) {
+    const size_t size = tare_lapack_size(type);
+    if (tare_lapack_real_size(type) == 4)
+        memcpy((char *)x + (size_t)i * size, &(float){ 1 }, sizeof(float));
     else
-        solve_upper(x, a, n, columns);
-    return true;
+        memcpy((char *)x + (size_t)i * size, &(double){ 1 }, sizeof(double));
 }
 
-/* ---- Hermitian eigenvalues ---- */
-
-/* Columns p and q of m [n, n] turned: m·J with J = [c, s·u; -s·conj(u), c]. */
-static void turn_columns(tare_complex *m, int64_t n, int64_t p, int64_t q, double c, tare_complex su) {
-    for (int64_t i = 0; i < n; i++) {
-        const tare_complex x = m[i * n + p], y = m[i * n + q];
-        m[i * n + p] = c * x - conj(su) * y;
-        m[i * n + q] = su * x + c * y;
+tare_complex tare_matrix_at(const void *x, enum tare_lapack_type type, int64_t i) {
+    switch (type) {
+    case TARE_LAPACK_S:
+        return (double)((const float *)x)[i];
+    case TARE_LAPACK_D:
+        return ((const double *)x)[i];
+    case TARE_LAPACK_C:
+        return ((const _Complex float *)x)[i];
+    default:
+        return ((const tare_complex *)x)[i];
     }
 }
 
-static void turn_rows(tare_complex *m, int64_t n, int64_t p, int64_t q, double c, tare_complex su) {
-    for (int64_t i = 0; i < n; i++) {
-        const tare_complex x = m[p * n + i], y = m[q * n + i];
-        m[p * n + i] = c * x - su * y;
-        m[q * n + i] = conj(su) * x + c * y;
+bool tare_matrix_is_finite(const void *x, enum tare_lapack_type type, int64_t count) {
+    const int64_t parts = tare_lapack_is_complex(type) ? 2 * count : count;
+    bool finite = true;
+    for (int64_t i = 0; i < parts; i++) {
+        if (tare_lapack_real_size(type) == 4)
+            finite &= isfinite(((const float *)x)[i]) != 0;
+        else
+            finite &= isfinite(((const double *)x)[i]) != 0;
     }
+    return finite;
 }
 
-/* The rotation that makes a[p][q] zero. */
-static void rotate(tare_complex *a, tare_complex *v, int64_t n, int64_t p, int64_t q) {
-    const tare_complex off = a[p * n + q];
-    const double size = cabs(off), theta = (creal(a[q * n + q]) - creal(a[p * n + p])) / (2 * size);
-    const double t = (theta < 0 ? -1 : 1) / (fabs(theta) + sqrt(theta * theta + 1));
-    const double c = 1 / sqrt(t * t + 1);
-    const tare_complex su = t * c * (off / size);
-    turn_columns(a, n, p, q, c, su);
-    turn_rows(a, n, p, q, c, su);
-    turn_columns(v, n, p, q, c, su);
-    a[p * n + q] = a[q * n + p] = 0;
-}
-
-static void sort_eigen(double *values, tare_complex *v, int64_t n) {
-    for (int64_t i = 0; i < n; i++) {
-        int64_t least = i;
-        for (int64_t k = i + 1; k < n; k++)
-            if (values[k] < values[least]) least = k;
-        if (least == i) continue;
-        const double moved = values[i];
-        values[i] = values[least];
-        values[least] = moved;
-        for (int64_t k = 0; k < n; k++) {
-            const tare_complex element = v[k * n + i];
-            v[k * n + i] = v[k * n + least];
-            v[k * n + least] = element;
-        }
-    }
-}
-
-void tare_matrix_eigen(double *values, tare_complex *v, tare_complex *a, int64_t n) {
-    enum { MOST_SWEEPS = 60 }; /* convergence is quadratic: ten are many */
-    double total = 0;
+bool tare_matrix_is_singular(const void *a, enum tare_lapack_type type, int64_t n) {
     for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < n; j++) {
-            if (j > i) a[i * n + j] = conj(a[j * n + i]);
-            if (j == i) a[i * n + i] = creal(a[i * n + i]);
-            v[i * n + j] = i == j;
-            total += creal(a[i * n + j]) * creal(a[i * n + j]) + cimag(a[i * n + j]) * cimag(a[i * n + j]);
-        }
-    for (int sweep = 0; sweep < MOST_SWEEPS; sweep++) {
-        double off = 0;
-        for (int64_t p = 0; p < n; p++)
-            for (int64_t q = p + 1; q < n; q++) {
-                const double size = cabs(a[p * n + q]);
-                off += size * size;
-                if (size > 0 && isfinite(size)) rotate(a, v, n, p, q);
-            }
-        if (!(off > total * 1e-34)) break;
-    }
-    for (int64_t i = 0; i < n; i++)
-        values[i] = creal(a[i * n + i]);
-    sort_eigen(values, v, n);
+        if (tare_matrix_at(a, type, i * n + i) == 0) return true;
+    return false;
 }
 
 /* ---- shapes ---- */

@@ -1,18 +1,49 @@
-/* Batches of small matrices in complex double, for the linear algebra ops: read, written, factored, solved. */
+/* Batches of matrices for the linear algebra ops: conversion between tensors and LAPACK's element types, transposition,
+ * and solving and multiplying in complex double. */
 #ifndef TARE_INTERPRETER_OPS_LINALG_MATRIX_H
 #define TARE_INTERPRETER_OPS_LINALG_MATRIX_H
 
 #include "interpreter/inference/infer.h"
+#include "interpreter/kernels/lapack.h"
 
 typedef _Complex double tare_complex;
 
-/* The last two dims of a tensor, and how many matrices there are. */
+/* The last two dimensions of a tensor, and the number of matrices. */
 struct tare_matrices {
     int64_t count, rows, columns;
 };
 /* TARE_SHAPE below rank 2. */
 tare_status tare_matrices_of(struct tare_matrices *out, const struct tare_tensor *tensor, const char *what);
-/* Elements first … first+count-1 of a tensor of any numeric dtype. */
+
+/* ---- in the tensor's own precision (half and bfloat16 in float) ---- */
+
+/* The type in which matrices of a dtype are computed. */
+enum tare_lapack_type tare_matrix_type(int dtype);
+/* Loads LAPACK; TARE_UNSUPPORTED if it is missing or a dimension does not fit its 32-bit integers. */
+tare_status tare_matrix_open(int64_t rows, int64_t columns);
+/* `count` zeroed elements from the arena, at least one; NULL: no memory. */
+void *tare_matrix_new(struct tare_arena *memory, enum tare_lapack_type type, int64_t count);
+/* Elements first … first + count - 1 of the tensor, converted to `type`; and back, rounded once. */
+void tare_matrix_read(void *to, enum tare_lapack_type type, const struct tare_tensor *from, int64_t first,
+                      int64_t count);
+void tare_matrix_write(struct tare_tensor *to, int64_t first, enum tare_lapack_type type, const void *from,
+                       int64_t count);
+/* to [columns, rows] = transpose of from [rows, columns]; with `conjugate` the adjoint. */
+void tare_matrix_transpose(void *to, const void *from, enum tare_lapack_type type, int64_t rows, int64_t columns,
+                           bool conjugate);
+/* Conjugates the elements in place; nothing to do for real types. */
+void tare_matrix_conjugate(void *x, enum tare_lapack_type type, int64_t count);
+/* Sets element i to one. */
+void tare_matrix_set_one(void *x, enum tare_lapack_type type, int64_t i);
+/* Element i, and whether all elements are finite. */
+tare_complex tare_matrix_at(const void *x, enum tare_lapack_type type, int64_t i);
+bool tare_matrix_is_finite(const void *x, enum tare_lapack_type type, int64_t count);
+/* Whether an element of the diagonal of a [n, n] is zero. */
+bool tare_matrix_is_singular(const void *a, enum tare_lapack_type type, int64_t n);
+
+/* ---- in complex double, row-major ---- */
+
+/* Elements first … first + count - 1 of a tensor of any numeric dtype. */
 void tare_matrix_load(tare_complex *to, const struct tare_tensor *from, int64_t first, int64_t count);
 void tare_matrix_store(struct tare_tensor *to, int64_t first, const tare_complex *from, int64_t count);
 /* to [columns, rows] = the adjoint of from [rows, columns]. */
@@ -20,25 +51,16 @@ void tare_matrix_adjoint(tare_complex *to, const tare_complex *from, int64_t row
 /* to [m, n] = a [m, k] · b [k, n]. */
 void tare_matrix_product(tare_complex *to, const tare_complex *a, const tare_complex *b, int64_t m, int64_t k,
                          int64_t n);
+/* x [n, columns] = a⁻¹ x by LU with partial pivoting; `a` [n, n] is overwritten, `spare` has the size of x, `pivots` n
+ * elements. False: `a` is singular. */
+bool tare_matrix_solve(tare_complex *x, tare_complex *a, int64_t n, int64_t columns, tare_complex *spare, int *pivots);
 
-/* P·a = L·U in place, the greatest element of a column as pivot; order[i] is the row of `a` that came to row i. A zero
- * pivot stays where it is. *sign gets the permutation's. */
-void tare_matrix_lu(tare_complex *a, int64_t n, int64_t *order, int *sign);
-/* x [n, columns] becomes the solution of the factored system; false: a pivot is zero. `spare` holds as much as x. */
-bool tare_matrix_lu_solve(tare_complex *x, const tare_complex *lu, const int64_t *order, int64_t n, int64_t columns,
-                          tare_complex *spare);
-/* x [n, columns] becomes the solution of a triangular system. */
-bool tare_matrix_triangular_solve(tare_complex *x, const tare_complex *a, int64_t n, int64_t columns, bool lower);
+/* ---- shape inference ---- */
 
-/* Eigenvalues, ascending, and vectors (columns of v [n, n]) of a Hermitian matrix, whose lower triangle is read; `a` is
- * used up. Sweeps of Jacobi's rotations. */
-void tare_matrix_eigen(double *values, tare_complex *v, tare_complex *a, int64_t n);
-
-/* Shape inference: a batch of matrices [rows, columns] in front of which the dims of input `i` but for the last two
- * stand. */
+/* A batch of matrices [rows, columns] with the leading dimensions of input `i`. */
 tare_status tare_matrix_infer(struct tare_shape *out, const struct tare_infer *infer, size_t i, int64_t rows,
                               int64_t columns);
-/* The last dims of input `i`, -1 where not known; TARE_SHAPE below rank 2. */
+/* The last two dimensions of input `i`, -1 if unknown; TARE_SHAPE below rank 2. */
 tare_status tare_matrix_infer_dims(int64_t *rows, int64_t *columns, const struct tare_infer *infer, size_t i);
 /* Input 0 is square; output 0 has its shape. */
 tare_status tare_matrix_infer_square(struct tare_infer *infer);

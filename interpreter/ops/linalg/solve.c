@@ -1,10 +1,12 @@
-/* Determinants and linear systems. Matrices are worked in complex double, whatever their dtype, and rounded once. */
+/* Determinants, LU and linear systems by LAPACK in the tensor's own precision (half and bfloat16 in float); least
+ * squares through the normal equations and tridiagonal systems in complex double, rounded once. */
 #include "interpreter/ops/families.h"
 #include "interpreter/ops/linalg/matrix.h"
 #include "interpreter/ops/support/operand.h"
 
 #include <complex.h>
 #include <math.h>
+#include <string.h>
 
 /* ---- determinants ---- */
 
@@ -20,36 +22,38 @@ static tare_status infer_determinant(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* One factored matrix: its determinant, or the sign and the logarithm of its size. */
-static void put_determinant(struct tare_kernel *kernel, int64_t at, const tare_complex *lu, int64_t n, int sign) {
-    tare_complex whole = sign, phase = sign;
+/* The determinant of one factored matrix, or its sign (phase) and the logarithm of its magnitude. */
+static void put_determinant(struct tare_kernel *kernel, int64_t at, const void *lu, const int *pivots, int64_t n) {
+    const enum tare_lapack_type type = tare_matrix_type(kernel->inputs[0].dtype);
+    tare_complex product = 1, phase = 1;
     double logarithm = 0;
     for (int64_t i = 0; i < n; i++) {
-        const tare_complex x = lu[i * n + i];
-        whole *= x;
-        phase *= x == 0 ? 0 : x / cabs(x);
+        const tare_complex x = tare_matrix_at(lu, type, i * n + i), factor = pivots[i] == i + 1 ? x : -x;
+        product *= factor;
+        phase *= x == 0 ? 0 : factor / cabs(x);
         logarithm += log(cabs(x));
     }
-    tare_tensor_set_c128(&kernel->outputs[0], at, kernel->n_outputs > 1 ? phase : whole);
+    tare_tensor_set_c128(&kernel->outputs[0], at, kernel->n_outputs > 1 ? phase : product);
     if (kernel->n_outputs > 1) tare_tensor_set_f64(&kernel->outputs[1], at, logarithm);
 }
 
 static tare_status run_determinant(struct tare_kernel *kernel) {
+    const enum tare_lapack_type type = tare_matrix_type(kernel->inputs[0].dtype);
     struct tare_matrices m;
     struct tare_shape *shapes;
-    int sign;
     TARE_TRY(tare_operand_shapes(kernel, &shapes));
     TARE_TRY(tare_matrices_of(&m, &kernel->inputs[0], "input"));
     for (size_t i = 0; i < kernel->n_outputs; i++)
         TARE_TRY(tare_kernel_output(kernel, i, kernel->inputs[0].dtype, &shapes[i]));
     const int64_t n = m.rows;
-    tare_complex *a = TARE_NEW_ARRAY(kernel->scratch, tare_complex, (size_t)(n * n) + 1);
-    int64_t *order = TARE_NEW_ARRAY(kernel->scratch, int64_t, (size_t)n + 1);
-    if (!a || !order) return TARE_NO_MEMORY;
+    TARE_TRY(tare_matrix_open(n, n));
+    void *a = tare_matrix_new(kernel->scratch, type, n * n);
+    int *pivots = TARE_NEW_ARRAY(kernel->scratch, int, (size_t)n + 1);
+    if (!a || !pivots) return TARE_NO_MEMORY;
     for (int64_t i = 0; i < kernel->outputs[0].elements; i++) {
-        tare_matrix_load(a, &kernel->inputs[0], i * n * n, n * n);
-        tare_matrix_lu(a, n, order, &sign);
-        put_determinant(kernel, i, a, n, sign);
+        tare_matrix_read(a, type, &kernel->inputs[0], i * n * n, n * n);
+        if (n) tare_lapack_getrf(type, (int)n, a, pivots); /* of the transpose: the same determinant */
+        put_determinant(kernel, i, a, pivots, n);
     }
     return TARE_OK;
 }
@@ -63,26 +67,70 @@ static tare_status infer_lu(struct tare_infer *infer) {
     return TARE_OK;
 }
 
+/* A = P·L·U of a complex matrix in place, row-major; pivots as LAPACK's. LAPACK chooses complex pivots by |re| + |im|,
+ * TensorFlow by the modulus, which gives another P. Stops at a zero pivot and returns false. */
+static bool factor_complex(tare_complex *a, int *pivots, int64_t n) {
+    for (int64_t c = 0; c < n; c++) {
+        int64_t pivot = c;
+        for (int64_t i = c + 1; i < n; i++)
+            if (cabs(a[i * n + c]) > cabs(a[pivot * n + c])) pivot = i;
+        pivots[c] = (int)pivot + 1;
+        for (int64_t k = 0; pivot != c && k < n; k++) {
+            const tare_complex moved = a[c * n + k];
+            a[c * n + k] = a[pivot * n + k];
+            a[pivot * n + k] = moved;
+        }
+        if (a[c * n + c] == 0) return false;
+        for (int64_t i = c + 1; i < n; i++) {
+            const tare_complex factor = a[i * n + c] /= a[c * n + c];
+            for (int64_t k = c + 1; factor != 0 && k < n; k++)
+                a[i * n + k] -= factor * a[c * n + k];
+        }
+    }
+    return true;
+}
+
+/* One matrix: read from the input, factored, and left in `rows`, row-major. */
+static bool lu_of(void *rows, void *a, int *pivots, enum tare_lapack_type type, int64_t n) {
+    if (tare_lapack_is_complex(type)) return factor_complex(rows, pivots, n);
+    tare_matrix_transpose(a, rows, type, n, n, false);
+    if (tare_lapack_getrf(type, (int)n, a, pivots)) return false;
+    tare_matrix_transpose(rows, a, type, n, n, false);
+    return true;
+}
+
+/* Writes P as the row order that the exchanges produce. */
+static void put_order(struct tare_tensor *to, int64_t first, const int *pivots, int *order, int64_t n) {
+    for (int64_t k = 0; k < n; k++)
+        order[k] = (int)k;
+    for (int64_t k = 0; k < n; k++) {
+        const int moved = order[k];
+        order[k] = order[pivots[k] - 1];
+        order[pivots[k] - 1] = moved;
+    }
+    for (int64_t k = 0; k < n; k++)
+        tare_tensor_set_i64(to, first + k, order[k]);
+}
+
 static tare_status run_lu(struct tare_kernel *kernel) {
+    const enum tare_lapack_type own = tare_matrix_type(kernel->inputs[0].dtype);
+    const enum tare_lapack_type type = tare_lapack_is_complex(own) ? TARE_LAPACK_Z : own;
     struct tare_matrices m;
     struct tare_shape *shapes;
-    int sign;
     TARE_TRY(tare_operand_shapes(kernel, &shapes));
     TARE_TRY(tare_matrices_of(&m, &kernel->inputs[0], "input"));
     TARE_TRY(tare_kernel_output(kernel, 0, kernel->inputs[0].dtype, &shapes[0]));
     TARE_TRY(tare_kernel_output(kernel, 1, kernel->node->output_dtypes[1], &shapes[1]));
-    const int64_t n = m.rows;
-    tare_complex *a = TARE_NEW_ARRAY(kernel->scratch, tare_complex, (size_t)(n * n) + 1);
-    int64_t *order = TARE_NEW_ARRAY(kernel->scratch, int64_t, (size_t)n + 1);
-    if (!a || !order) return TARE_NO_MEMORY;
+    const int64_t n = m.rows, size = n * n;
+    TARE_TRY(tare_matrix_open(n, n));
+    void *rows = tare_matrix_new(kernel->scratch, type, size), *a = tare_matrix_new(kernel->scratch, type, size);
+    int *pivots = TARE_NEW_ARRAY(kernel->scratch, int, 2 * (size_t)n + 1);
+    if (!rows || !a || !pivots) return TARE_NO_MEMORY;
     for (int64_t i = 0; n && i < m.count; i++) {
-        tare_matrix_load(a, &kernel->inputs[0], i * n * n, n * n);
-        tare_matrix_lu(a, n, order, &sign);
-        for (int64_t k = 0; k < n; k++) {
-            if (a[k * n + k] == 0) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
-            tare_tensor_set_i64(&kernel->outputs[1], i * n + k, order[k]);
-        }
-        tare_matrix_store(&kernel->outputs[0], i * n * n, a, n * n);
+        tare_matrix_read(rows, type, &kernel->inputs[0], i * size, size);
+        if (!lu_of(rows, a, pivots, type, n)) return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input is not invertible.");
+        put_order(&kernel->outputs[1], i * n, pivots, pivots + n, n);
+        tare_matrix_write(&kernel->outputs[0], i * size, type, rows, size);
     }
     return TARE_OK;
 }
@@ -96,7 +144,7 @@ struct solver {
 static const struct solver dense = { 0 }, triangular = { .triangular = true, .broadcast = true },
                            old_triangular = { .triangular = true }, banded = { .banded = true, .broadcast = true };
 
-/* Dims in front of the last two of both inputs: equal, or broadcast. */
+/* The dimensions before the last two of both inputs, equal or broadcast. */
 static tare_status infer_batch(struct tare_shape *out, const struct tare_infer *infer, bool broadcast) {
     struct tare_shape a = infer->inputs[0], b = infer->inputs[1];
     *out = tare_shape_unknown();
@@ -127,7 +175,7 @@ static tare_status infer_solve(struct tare_infer *infer) {
     return TARE_OK;
 }
 
-/* Which matrix of an input belongs to matrix `i` of the output: dims of 1 stand for all. */
+/* Index of the input matrix for matrix `i` of the output; dimensions of 1 are broadcast. */
 static int64_t matrix_at(const struct tare_shape *input, const struct tare_shape *output, int64_t i) {
     int64_t at = 0, step = 1;
     for (int back = 3; back <= output->rank; back++) {
@@ -141,71 +189,76 @@ static int64_t matrix_at(const struct tare_shape *input, const struct tare_shape
     return at;
 }
 
-/* The full triangle of a matrix that is held as its diagonals: the main one first for a lower one, last for an upper.
- */
-static void open_bands(tare_complex *a, const tare_complex *bands, int64_t n_bands, int64_t n, bool lower) {
-    for (int64_t i = 0; i < n * n; i++)
-        a[i] = 0;
+/* Expands a triangular matrix stored as its diagonals: the main one is the first row of a lower matrix, the last of an
+ * upper one. */
+static void expand_bands(char *a, const char *bands, int64_t n_bands, int64_t n, bool lower, size_t size) {
+    memset(a, 0, (size_t)(n * n) * size);
     for (int64_t band = 0; band < n_bands; band++)
         for (int64_t j = 0; j < n; j++) {
             const int64_t off = lower ? band : n_bands - 1 - band, column = lower ? j - off : j + off;
-            if (column >= 0 && column < n) a[j * n + column] = bands[band * n + j];
+            if (column >= 0 && column < n)
+                memcpy(a + (size_t)(j * n + column) * size, bands + (size_t)(band * n + j) * size, size);
         }
 }
 
+/* One system: a [n, n], x and its transpose [n, columns]. */
 struct system {
     const struct solver *solver;
     bool lower, adjoint;
     struct tare_matrices left, right;
     int64_t n;
-    tare_complex *a, *read, *x, *spare;
-    int64_t *order;
+    enum tare_lapack_type type;
+    void *a, *bands, *x, *columns;
+    int *pivots;
 };
 
+/* Memory contains Aᵀ and xᵀ for LAPACK: A x = b is xᵀ·Aᵀ = bᵀ, and Aᴴ x = b is xᵀ·(Aᵀ)ᴴ = bᵀ. */
+static void solve_triangular(struct system *s) {
+    tare_lapack_trsm_right(s->type, s->lower, s->adjoint ? 'C' : 'N', (int)s->right.columns, (int)s->n, s->a, s->x);
+}
+
+/* The factors are those of Aᵀ, so its transpose is solved for; Aᴴ x = b as conj(Aᵀ) x = b with everything conjugated.
+ */
+static void solve_dense(struct system *s) {
+    const int64_t n = s->n, k = s->right.columns;
+    tare_matrix_transpose(s->columns, s->x, s->type, n, k, s->adjoint);
+    tare_lapack_getrs(s->type, s->adjoint ? 'N' : 'T', (int)n, (int)k, s->a, s->pivots, s->columns);
+    tare_matrix_transpose(s->x, s->columns, s->type, k, n, s->adjoint);
+}
+
 static tare_status solve_one(struct system *s, const struct tare_tensor *inputs, int64_t left, int64_t right) {
-    const int64_t n = s->n, size = s->left.rows * s->left.columns, columns = s->right.columns;
-    bool lower = s->lower, solved;
-    int sign;
-    tare_matrix_load(s->read, &inputs[0], left * size, size);
-    tare_matrix_load(s->x, &inputs[1], right * n * columns, n * columns);
-    if (s->solver->banded) {
-        open_bands(s->a, s->read, s->left.rows, n, lower);
-        for (int64_t i = 0; i < n * n; i++)
-            s->read[i] = s->a[i];
-    }
-    if (s->adjoint) {
-        tare_matrix_adjoint(s->a, s->read, n, n);
-        lower = !lower;
-    } else {
-        for (int64_t i = 0; i < n * n; i++)
-            s->a[i] = s->read[i];
-    }
-    if (s->solver->triangular || s->solver->banded) {
-        solved = tare_matrix_triangular_solve(s->x, s->a, n, columns, lower);
-    } else {
-        tare_matrix_lu(s->a, n, s->order, &sign);
-        solved = tare_matrix_lu_solve(s->x, s->a, s->order, n, columns, s->spare);
-    }
-    return solved ? TARE_OK : TARE_FAIL(TARE_INVALID_ARGUMENT, "Input matrix is not invertible.");
+    const int64_t n = s->n, size = s->left.rows * s->left.columns, width = n * s->right.columns;
+    const bool is_triangular = s->solver->triangular || s->solver->banded;
+    tare_matrix_read(s->solver->banded ? s->bands : s->a, s->type, &inputs[0], left * size, size);
+    tare_matrix_read(s->x, s->type, &inputs[1], right * width, width);
+    if (s->solver->banded) expand_bands(s->a, s->bands, s->left.rows, n, s->lower, tare_lapack_size(s->type));
+    if (!is_triangular) tare_lapack_getrf(s->type, (int)n, s->a, s->pivots);
+    if (tare_matrix_is_singular(s->a, s->type, n))
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input matrix is not invertible.");
+    if (is_triangular)
+        solve_triangular(s);
+    else
+        solve_dense(s);
+    return TARE_OK;
 }
 
 static tare_status open_system(struct system *s, struct tare_kernel *kernel) {
     TARE_TRY(tare_matrices_of(&s->left, &kernel->inputs[0], "matrix"));
     TARE_TRY(tare_matrices_of(&s->right, &kernel->inputs[1], "rhs"));
     s->n = s->left.columns;
+    s->type = tare_matrix_type(kernel->inputs[0].dtype);
     if (s->solver->banded && s->left.rows < 1) return TARE_FAIL(TARE_SHAPE, "bands must have at least one row");
     if (s->solver->banded && s->left.rows > s->n)
         return TARE_FAIL(TARE_SHAPE, "the number of bands is %lld (expected at most the %lld columns)",
                          (long long)s->left.rows, (long long)s->n);
-    int64_t square, width;
-    if (__builtin_mul_overflow(s->n, s->n, &square) || __builtin_mul_overflow(s->n, s->right.columns, &width))
-        return TARE_NO_MEMORY;
-    s->a = TARE_NEW_ARRAY(kernel->scratch, tare_complex, (size_t)square + 1);
-    s->read = TARE_NEW_ARRAY(kernel->scratch, tare_complex, (size_t)square + 1);
-    s->x = TARE_NEW_ARRAY(kernel->scratch, tare_complex, (size_t)width + 1);
-    s->spare = TARE_NEW_ARRAY(kernel->scratch, tare_complex, (size_t)width + 1);
-    s->order = TARE_NEW_ARRAY(kernel->scratch, int64_t, (size_t)s->n + 1);
-    return s->a && s->read && s->x && s->spare && s->order ? TARE_OK : TARE_NO_MEMORY;
+    TARE_TRY(tare_matrix_open(s->n, s->n));
+    TARE_TRY(tare_matrix_open(s->n, s->right.columns));
+    s->a = tare_matrix_new(kernel->scratch, s->type, s->n * s->n);
+    s->bands = tare_matrix_new(kernel->scratch, s->type, s->solver->banded ? s->left.rows * s->n : 0);
+    s->x = tare_matrix_new(kernel->scratch, s->type, s->n * s->right.columns);
+    s->columns = tare_matrix_new(kernel->scratch, s->type, s->n * s->right.columns);
+    s->pivots = TARE_NEW_ARRAY(kernel->scratch, int, (size_t)s->n + 1);
+    return s->a && s->bands && s->x && s->columns && s->pivots ? TARE_OK : TARE_NO_MEMORY;
 }
 
 static tare_status run_solve(struct tare_kernel *kernel) {
@@ -220,12 +273,13 @@ static tare_status run_solve(struct tare_kernel *kernel) {
     for (int64_t i = 0; i < out->elements / size; i++) {
         TARE_TRY(solve_one(&s, kernel->inputs, matrix_at(&kernel->inputs[0].shape, &out->shape, i),
                            matrix_at(&kernel->inputs[1].shape, &out->shape, i)));
-        tare_matrix_store(out, i * size, s.x, size);
+        tare_matrix_write(out, i * size, s.type, s.x, size);
     }
     return TARE_OK;
 }
 
-/* ---- least squares: (AᴴA + l·1)⁻¹ Aᴴ b, or Aᴴ (AAᴴ + l·1)⁻¹ b for more columns than rows ---- */
+/* ---- least squares by the normal equations, as TensorFlow's `fast` does: (AᴴA + l·1)⁻¹ Aᴴ b, or Aᴴ (AAᴴ + l·1)⁻¹ b
+ * for more columns than rows ---- */
 
 static tare_status infer_least_squares(struct tare_infer *infer) {
     int64_t rows, columns, right_rows, right_columns;
@@ -246,12 +300,11 @@ struct least_squares {
     int64_t m, n, k, small; /* A is [m, n], b [m, k]; small = min(m, n) */
     double l2;
     tare_complex *a, *adjoint, *gram, *b, *x, *spare;
-    int64_t *order;
+    int *pivots;
 };
 
 static tare_status least_squares_one(struct least_squares *s) {
     const int64_t m = s->m, n = s->n, k = s->k;
-    int sign;
     tare_matrix_adjoint(s->adjoint, s->a, m, n);
     if (m >= n)
         tare_matrix_product(s->gram, s->adjoint, s->a, n, m, n);
@@ -259,9 +312,8 @@ static tare_status least_squares_one(struct least_squares *s) {
         tare_matrix_product(s->gram, s->a, s->adjoint, m, n, m);
     for (int64_t i = 0; i < s->small; i++)
         s->gram[i * s->small + i] += s->l2;
-    tare_matrix_lu(s->gram, s->small, s->order, &sign);
     if (m >= n) tare_matrix_product(s->x, s->adjoint, s->b, n, m, k);
-    if (!tare_matrix_lu_solve(m >= n ? s->x : s->b, s->gram, s->order, s->small, k, s->spare))
+    if (!tare_matrix_solve(m >= n ? s->x : s->b, s->gram, s->small, k, s->spare, s->pivots))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "Input matrix was rank deficient or ill-conditioned.");
     if (m < n) tare_matrix_product(s->x, s->adjoint, s->b, n, m, k);
     return TARE_OK;
@@ -277,6 +329,7 @@ static tare_status run_least_squares(struct tare_kernel *kernel) {
     TARE_TRY(tare_matrices_of(&left, &kernel->inputs[0], "matrix"));
     TARE_TRY(tare_matrices_of(&right, &kernel->inputs[1], "rhs"));
     if (kernel->outputs[0].elements == 0) return TARE_OK;
+    TARE_TRY(tare_matrix_open(left.rows, left.columns));
     s.m = left.rows, s.n = left.columns, s.k = right.columns, s.small = s.m < s.n ? s.m : s.n;
     const size_t size = (size_t)(s.m * s.n), wide = (size_t)((s.m + s.n) * s.k);
     s.a = TARE_NEW_ARRAY(kernel->scratch, tare_complex, size + 1);
@@ -285,8 +338,8 @@ static tare_status run_least_squares(struct tare_kernel *kernel) {
     s.b = TARE_NEW_ARRAY(kernel->scratch, tare_complex, wide + 1);
     s.x = TARE_NEW_ARRAY(kernel->scratch, tare_complex, wide + 1);
     s.spare = TARE_NEW_ARRAY(kernel->scratch, tare_complex, wide + 1);
-    s.order = TARE_NEW_ARRAY(kernel->scratch, int64_t, (size_t)s.small + 1);
-    if (!s.a || !s.adjoint || !s.gram || !s.b || !s.x || !s.spare || !s.order) return TARE_NO_MEMORY;
+    s.pivots = TARE_NEW_ARRAY(kernel->scratch, int, (size_t)s.small + 1);
+    if (!s.a || !s.adjoint || !s.gram || !s.b || !s.x || !s.spare || !s.pivots) return TARE_NO_MEMORY;
     for (int64_t i = 0; i < left.count; i++) {
         tare_matrix_load(s.a, &kernel->inputs[0], i * s.m * s.n, s.m * s.n);
         tare_matrix_load(s.b, &kernel->inputs[1], i * s.m * s.k, s.m * s.k);
@@ -296,7 +349,7 @@ static tare_status run_least_squares(struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* ---- three diagonals: above (its last element unused), main, below (its first element unused) ---- */
+/* ---- tridiagonal systems: superdiagonal (last element unused), diagonal, subdiagonal (first element unused) ---- */
 
 static tare_status infer_tridiagonal_solve(struct tare_infer *infer) {
     int64_t rows, columns;
@@ -312,10 +365,10 @@ static tare_status infer_tridiagonal_solve(struct tare_infer *infer) {
     return tare_shape_merge(out, out, &left);
 }
 
-/* Gaussian elimination; exchanging neighbouring rows puts one element more behind the diagonal. */
+/* Gaussian elimination; exchanging adjacent rows fills in a second superdiagonal. */
 struct tridiagonal {
     int64_t n, columns;
-    tare_complex *d, *main, *above, *second; /* the diagonals as read, and the rows of U */
+    tare_complex *d, *main, *above, *second; /* the diagonals of the input, and the rows of U */
     tare_complex *x;
 };
 
@@ -404,7 +457,7 @@ static tare_status run_tridiagonal_product(struct tare_kernel *kernel) {
     TARE_TRY(tare_matrices_of(&right, &kernel->inputs[3], "rhs"));
     const int64_t n = right.rows, k = right.columns;
     for (int64_t at = 0; at < kernel->outputs[0].elements; at++) {
-        const int64_t row = at / k % n, diagonal = at / k; /* row of a matrix, row of all of them */
+        const int64_t row = at / k % n, diagonal = at / k; /* row in its matrix, row in the batch */
         tare_complex sum =
             tare_tensor_get_c128(&kernel->inputs[1], diagonal) * tare_tensor_get_c128(&kernel->inputs[3], at);
         if (row + 1 < n)

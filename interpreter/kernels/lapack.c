@@ -1,0 +1,249 @@
+/* OpenBLAS's Fortran interface, loaded at run time. Routines are looked up by name for each precision; their arguments
+ * are pointers, and the lengths of character arguments follow at the end (gfortran's convention). Workspace sizes come
+ * from the routines themselves (a query with size -1 returns the optimum as the first element of `work`). */
+#include "interpreter/kernels/lapack.h"
+
+#include <dlfcn.h>
+#include <float.h>
+#include <pthread.h>
+#include <stdio.h>
+
+typedef void routine(void);
+
+enum { POTRF, GETRF, GETRS, TRSM, GEMM, GEQRF, ORGQR, GESDD, SYEVD, GEEV, ROUTINES };
+
+/* Names without the letter of the precision; the second is that of the complex types. */
+static const char *const names[ROUTINES][2] = {
+    { "potrf", "potrf" }, { "getrf", "getrf" }, { "getrs", "getrs" }, { "trsm", "trsm" },   { "gemm", "gemm" },
+    { "geqrf", "geqrf" }, { "orgqr", "ungqr" }, { "gesdd", "gesdd" }, { "syevd", "heevd" }, { "geev", "geev" },
+};
+
+static struct {
+    pthread_once_t once;
+    routine *routines[ROUTINES][4];
+    char error[256]; /* empty: loaded */
+} lapack = { .once = PTHREAD_ONCE_INIT };
+
+static void find_routines(void *library) {
+    for (int r = 0; r < ROUTINES; r++)
+        for (int type = 0; type < 4; type++) {
+            char name[16];
+            snprintf(name, sizeof name, "%c%s_", "sdcz"[type], names[r][type >= TARE_LAPACK_C]);
+            *(void **)&lapack.routines[r][type] = dlsym(library, name);
+            if (!lapack.routines[r][type] && !*lapack.error)
+                snprintf(lapack.error, sizeof lapack.error, "libopenblas.so.0 does not contain %s", name);
+        }
+}
+
+static void load(void) {
+    void (*set_threads)(int);
+    void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        const char *why = dlerror();
+        snprintf(lapack.error, sizeof lapack.error, "%s", why ? why : "libopenblas.so.0 cannot be loaded");
+        return;
+    }
+    *(void **)&set_threads = dlsym(library, "openblas_set_num_threads");
+    if (set_threads) set_threads(1);
+    find_routines(library);
+}
+
+tare_status tare_lapack_open(void) {
+    pthread_once(&lapack.once, load);
+    if (!*lapack.error) return TARE_OK;
+    return TARE_FAIL(TARE_UNSUPPORTED, "linear algebra needs OpenBLAS: %s (install the package libopenblas0)",
+                     lapack.error);
+}
+
+/* Calls a routine through its signature without types: every argument is a pointer, then the string lengths. */
+#define CALL(r, type, parameters, ...) ((void(*) parameters)lapack.routines[r][type])(__VA_ARGS__)
+typedef const void *in;
+typedef void *out;
+
+/* ---- factors and solutions ---- */
+
+int tare_lapack_potrf(enum tare_lapack_type type, bool upper, int n, void *a) {
+    int info = 0;
+    CALL(POTRF, type, (in, in, out, in, int *, size_t), upper ? "U" : "L", &n, a, &n, &info, 1);
+    return info;
+}
+
+int tare_lapack_getrf(enum tare_lapack_type type, int n, void *a, int *pivots) {
+    int info = 0;
+    CALL(GETRF, type, (in, in, out, in, int *, int *), &n, &n, a, &n, pivots, &info);
+    return info;
+}
+
+int tare_lapack_getrs(enum tare_lapack_type type, char op, int n, int columns, const void *lu, const int *pivots,
+                      void *b) {
+    int info = 0;
+    CALL(GETRS, type, (in, in, in, in, in, in, out, in, int *, size_t), &op, &n, &columns, lu, &n, pivots, b, &n, &info,
+         1);
+    return info;
+}
+
+static const double one[2] = { 1, 0 }, zero[2] = { 0, 0 };
+static const float one_float[2] = { 1, 0 }, zero_float[2] = { 0, 0 };
+
+void tare_lapack_trsm_right(enum tare_lapack_type type, bool upper, char op, int rows, int n, const void *a, void *b) {
+    const void *alpha = tare_lapack_real_size(type) == 4 ? (const void *)one_float : one;
+    CALL(TRSM, type, (in, in, in, in, in, in, in, in, in, out, in, size_t, size_t, size_t, size_t), "R",
+         upper ? "U" : "L", &op, "N", &rows, &n, alpha, a, &n, b, &rows, 1, 1, 1, 1);
+}
+
+void tare_lapack_gemm(enum tare_lapack_type type, int m, int n, int k, const void *a, const void *b, void *c) {
+    const bool is_float = tare_lapack_real_size(type) == 4;
+    const void *alpha = is_float ? (const void *)one_float : one, *beta = is_float ? (const void *)zero_float : zero;
+    const int a_rows = m ? m : 1, b_rows = k ? k : 1;
+    CALL(GEMM, type, (in, in, in, in, in, in, in, in, in, in, in, out, in, size_t, size_t), "N", "N", &m, &n, &k, alpha,
+         a, &a_rows, b, &b_rows, beta, c, &a_rows, 1, 1);
+}
+
+/* ---- workspace ---- */
+
+/* The optimum that a query stored in the first element, which may be rounded down in float. */
+static int queried(enum tare_lapack_type type, const void *first) {
+    const double size =
+        tare_lapack_real_size(type) == 4 ? (double)*(const float *)first * (1 + FLT_EPSILON) : *(const double *)first;
+    return size < 1 ? 1 : size < INT32_MAX ? (int)size : INT32_MAX;
+}
+
+static tare_status allocate(struct tare_lapack_work *work, struct tare_arena *memory) {
+    work->work = tare_arena_calloc(memory, (size_t)work->size, tare_lapack_size(work->type));
+    work->real_work = tare_arena_calloc(memory, (size_t)work->real_size + 1, tare_lapack_real_size(work->type));
+    work->int_work = tare_arena_calloc(memory, (size_t)work->int_size + 1, sizeof *work->int_work);
+    return work->work && work->real_work && work->int_work ? TARE_OK : TARE_NO_MEMORY;
+}
+
+/* ---- QR ---- */
+
+static int run_geqrf(const struct tare_lapack_work *w, void *a, void *tau, void *work, int size) {
+    int info = 0;
+    CALL(GEQRF, w->type, (in, in, out, in, out, out, in, int *), &w->m, &w->n, a, &w->m, tau, work, &size, &info);
+    return info;
+}
+
+static int run_orgqr(const struct tare_lapack_work *w, void *q, const void *tau, void *work, int size) {
+    const int least = w->m < w->n ? w->m : w->n;
+    int info = 0;
+    CALL(ORGQR, w->type, (in, in, in, out, in, in, out, in, int *), &w->m, &w->k, &least, q, &w->m, tau, work, &size,
+         &info);
+    return info;
+}
+
+tare_status tare_lapack_qr_open(struct tare_lapack_work *work, enum tare_lapack_type type, int m, int n, int columns,
+                                struct tare_arena *memory) {
+    double first[2] = { 0 };
+    *work = (struct tare_lapack_work){ .type = type, .m = m, .n = n, .k = columns };
+    run_geqrf(work, first, first, first, -1);
+    const int factor = queried(type, first);
+    run_orgqr(work, first, first, first, -1);
+    const int form = queried(type, first);
+    work->size = factor > form ? factor : form;
+    return allocate(work, memory);
+}
+
+int tare_lapack_geqrf(const struct tare_lapack_work *work, void *a, void *tau) {
+    return run_geqrf(work, a, tau, work->work, work->size);
+}
+
+int tare_lapack_orgqr(const struct tare_lapack_work *work, void *q, const void *tau) {
+    return run_orgqr(work, q, tau, work->work, work->size);
+}
+
+/* ---- singular values ---- */
+
+static int run_gesdd(const struct tare_lapack_work *w, void *a, void *s, void *u, void *vh, void *work, int size) {
+    const int least = w->m < w->n ? w->m : w->n, vh_rows = w->job == 'A' ? w->n : least;
+    int info = 0;
+    if (tare_lapack_is_complex(w->type))
+        CALL(GESDD, w->type, (in, in, in, out, in, out, out, in, out, in, out, in, out, out, int *, size_t), &w->job,
+             &w->m, &w->n, a, &w->m, s, u, &w->m, vh, &vh_rows, work, &size, w->real_work, w->int_work, &info, 1);
+    else
+        CALL(GESDD, w->type, (in, in, in, out, in, out, out, in, out, in, out, in, out, int *, size_t), &w->job, &w->m,
+             &w->n, a, &w->m, s, u, &w->m, vh, &vh_rows, work, &size, w->int_work, &info, 1);
+    return info;
+}
+
+tare_status tare_lapack_svd_open(struct tare_lapack_work *work, enum tare_lapack_type type, int m, int n, char job,
+                                 struct tare_arena *memory) {
+    const int64_t least = m < n ? m : n, most = m < n ? n : m;
+    const int64_t vectors = 5 * least * least + 5 * least, tall = 2 * most * least + 2 * least * least + least;
+    const int64_t reals = !tare_lapack_is_complex(type) ? 0 : job == 'N' ? 7 * least : vectors > tall ? vectors : tall;
+    double first[2] = { 0 }, first_real[2] = { 0 };
+    int first_int[8] = { 0 };
+    *work = (struct tare_lapack_work){ .type = type, .m = m, .n = n, .job = job, .int_size = (int)(8 * least) };
+    if (reals > INT32_MAX || least > INT32_MAX / 8) return TARE_NO_MEMORY;
+    work->real_size = (int)reals;
+    work->real_work = first_real, work->int_work = first_int; /* queries may write to them */
+    run_gesdd(work, first, first, first, first, first, -1);
+    work->size = queried(type, first);
+    return allocate(work, memory);
+}
+
+int tare_lapack_gesdd(const struct tare_lapack_work *work, void *a, void *s, void *u, void *vh) {
+    return run_gesdd(work, a, s, u, vh, work->work, work->size);
+}
+
+/* ---- Hermitian eigenvalues ---- */
+
+static int run_syevd(const struct tare_lapack_work *w, bool upper, void *a, void *values, void *work, int size,
+                     void *real_work, int real_size, int *int_work, int int_size) {
+    const char *triangle = upper ? "U" : "L";
+    int info = 0;
+    if (tare_lapack_is_complex(w->type))
+        CALL(SYEVD, w->type, (in, in, in, out, in, out, out, in, out, in, out, in, int *, size_t, size_t), &w->job,
+             triangle, &w->n, a, &w->n, values, work, &size, real_work, &real_size, int_work, &int_size, &info, 1, 1);
+    else
+        CALL(SYEVD, w->type, (in, in, in, out, in, out, out, in, out, in, int *, size_t, size_t), &w->job, triangle,
+             &w->n, a, &w->n, values, work, &size, int_work, &int_size, &info, 1, 1);
+    return info;
+}
+
+tare_status tare_lapack_eigh_open(struct tare_lapack_work *work, enum tare_lapack_type type, int n, char job,
+                                  struct tare_arena *memory) {
+    double first[2] = { 0 }, first_real[2] = { 0 };
+    int first_int = 0;
+    *work = (struct tare_lapack_work){ .type = type, .n = n, .job = job };
+    run_syevd(work, false, first, first, first, -1, first_real, -1, &first_int, -1);
+    work->size = queried(type, first);
+    work->real_size = queried(type, first_real);
+    work->int_size = first_int;
+    return allocate(work, memory);
+}
+
+int tare_lapack_syevd(const struct tare_lapack_work *work, bool upper, void *a, void *values) {
+    return run_syevd(work, upper, a, values, work->work, work->size, work->real_work, work->real_size, work->int_work,
+                     work->int_size);
+}
+
+/* ---- general eigenvalues ---- */
+
+static int run_geev(const struct tare_lapack_work *w, void *a, void *values, void *imaginary, void *v, void *work,
+                    int size) {
+    const int unused = 1;
+    int info = 0;
+    if (tare_lapack_is_complex(w->type))
+        CALL(GEEV, w->type, (in, in, in, out, in, out, out, in, out, in, out, in, out, int *, size_t, size_t), "N",
+             &w->job, &w->n, a, &w->n, values, NULL, &unused, v, &w->n, work, &size, w->real_work, &info, 1, 1);
+    else
+        CALL(GEEV, w->type, (in, in, in, out, in, out, out, out, in, out, in, out, in, int *, size_t, size_t), "N",
+             &w->job, &w->n, a, &w->n, values, imaginary, NULL, &unused, v, &w->n, work, &size, &info, 1, 1);
+    return info;
+}
+
+tare_status tare_lapack_eig_open(struct tare_lapack_work *work, enum tare_lapack_type type, int n, char job,
+                                 struct tare_arena *memory) {
+    double first[2] = { 0 }, first_real[2] = { 0 };
+    *work = (struct tare_lapack_work){ .type = type, .n = n, .job = job };
+    if (n > INT32_MAX / 2) return TARE_NO_MEMORY;
+    work->real_size = 2 * n;
+    work->real_work = first_real; /* the query writes to it */
+    run_geev(work, first, first, first, first, first, -1);
+    work->size = queried(type, first);
+    return allocate(work, memory);
+}
+
+int tare_lapack_geev(const struct tare_lapack_work *work, void *a, void *values, void *imaginary, void *v) {
+    return run_geev(work, a, values, imaginary, v, work->work, work->size);
+}
