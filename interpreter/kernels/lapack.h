@@ -54,12 +54,12 @@ void tare_lapack_trsm_right(enum tare_lapack_type type, bool upper, char op, int
 /* c [m, n] = a [m, k] · b [k, n]. */
 void tare_lapack_gemm(enum tare_lapack_type type, int m, int n, int k, const void *a, const void *b, void *c);
 
-/* a [m, n] = Q·R: the upper triangle of a becomes R; tare_lapack_orgqr then computes the first `columns` columns of Q
- * (m >= columns) from the reflectors below the diagonal, in q [m, columns], which starts as the first columns of a. */
+/* a [m, n] = Q·R: the upper triangle of a becomes R, what is below it describes Q; tare_lapack_orgqr then replaces a
+ * with the first `columns` columns of Q, [m, columns] (columns <= m). */
 tare_status tare_lapack_qr_open(struct tare_lapack_work *work, enum tare_lapack_type type, int m, int n, int columns,
                                 struct tare_arena *memory);
 int tare_lapack_geqrf(const struct tare_lapack_work *work, void *a, void *tau);
-int tare_lapack_orgqr(const struct tare_lapack_work *work, void *q, const void *tau);
+int tare_lapack_orgqr(const struct tare_lapack_work *work, void *a, const void *tau);
 
 /* a [m, n] = U·diag(s)·Vᴴ, s descending and real; a is overwritten. job 'N': s only; 'S': u [m, min], vh [min, n];
  * 'A': u [m, m], vh [n, n]. Requires finite elements. */

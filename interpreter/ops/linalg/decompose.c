@@ -29,40 +29,31 @@ static tare_status infer_qr(struct tare_infer *infer) {
     return tare_matrix_infer(&infer->outputs[1], infer, 0, full ? rows : small, columns);
 }
 
-/* One matrix: a [m, n] and q [m, columns] are column-major for LAPACK, `rows` is their row-major form. */
+/* One matrix A [m, n] and the first `columns` columns of Q. `a` is column-major for LAPACK and has the columns of both;
+ * `rows` is row-major. */
 struct qr {
     int64_t m, n, columns;
     enum tare_lapack_type type;
     struct tare_lapack_work work;
-    void *rows, *a, *q, *tau;
+    void *rows, *a, *tau;
 };
 
 static tare_status open_qr(struct qr *s, struct tare_kernel *kernel) {
-    int64_t square;
-    TARE_TRY(tare_matrix_open(s->m, s->n));
-    TARE_TRY(tare_matrix_open(s->m, s->columns));
+    const int64_t wide = s->n > s->columns ? s->n : s->columns;
+    TARE_TRY(tare_matrix_open(s->m, wide));
     TARE_TRY(tare_lapack_qr_open(&s->work, s->type, (int)s->m, (int)s->n, (int)s->columns, kernel->scratch));
-    if (__builtin_mul_overflow(s->m, s->n > s->columns ? s->n : s->columns, &square)) return TARE_NO_MEMORY;
-    s->rows = tare_matrix_new(kernel->scratch, s->type, square);
-    s->a = tare_matrix_new(kernel->scratch, s->type, s->m * s->n);
-    s->q = tare_matrix_new(kernel->scratch, s->type, s->m * s->columns);
+    s->rows = tare_matrix_new(kernel->scratch, s->type, s->m * wide);
+    s->a = tare_matrix_new(kernel->scratch, s->type, s->m * wide);
     s->tau = tare_matrix_new(kernel->scratch, s->type, least(s->m, s->n));
-    return s->rows && s->a && s->q && s->tau ? TARE_OK : TARE_NO_MEMORY;
+    return s->rows && s->a && s->tau ? TARE_OK : TARE_NO_MEMORY;
 }
 
-/* Splits a into R, of which `r_rows` rows are kept, and Q. */
-static void factor_qr(struct qr *s, int64_t r_rows) {
+/* rows [m, n] = R followed by zeros; what is below the diagonal of `a` are the reflectors of Q. */
+static void take_r(struct qr *s) {
     const size_t size = tare_lapack_size(s->type);
-    const int64_t small = least(s->m, s->n);
-    tare_lapack_geqrf(&s->work, s->a, s->tau);
-    memset(s->q, 0, (size_t)(s->m * s->columns) * size);
-    memcpy(s->q, s->a, (size_t)(s->m * least(small, s->columns)) * size);
-    tare_lapack_orgqr(&s->work, s->q, s->tau);
-    for (int64_t c = 0; c < s->n; c++) { /* the columns of R, packed; below the diagonal are the reflectors */
-        char *column = (char *)s->a + (size_t)(c * r_rows) * size;
-        memmove(column, (char *)s->a + (size_t)(c * s->m) * size, (size_t)r_rows * size);
-        if (c + 1 < r_rows) memset(column + (size_t)(c + 1) * size, 0, (size_t)(r_rows - c - 1) * size);
-    }
+    tare_matrix_transpose(s->rows, s->a, s->type, s->n, s->m, false);
+    for (int64_t i = 1; i < s->m; i++)
+        memset((char *)s->rows + (size_t)(i * s->n) * size, 0, (size_t)least(i, s->n) * size);
 }
 
 static tare_status run_qr(struct tare_kernel *kernel) {
@@ -77,15 +68,16 @@ static tare_status run_qr(struct tare_kernel *kernel) {
     s.columns = shapes[0].dims[shapes[0].rank - 1];
     if (s.n == 0) return set_identity(&kernel->outputs[0], s.m);
     TARE_TRY(open_qr(&s, kernel));
-    const int64_t r_rows = s.columns, size = s.m * s.n;
+    const int64_t size = s.m * s.n, q_size = s.m * s.columns, r_size = s.columns * s.n;
     for (int64_t i = 0; i < input.count; i++) {
         tare_matrix_read(s.rows, s.type, &kernel->inputs[0], i * size, size);
         tare_matrix_transpose(s.a, s.rows, s.type, s.m, s.n, false);
-        factor_qr(&s, r_rows);
-        tare_matrix_transpose(s.rows, s.q, s.type, s.columns, s.m, false);
-        tare_matrix_write(&kernel->outputs[0], i * s.m * s.columns, s.type, s.rows, s.m * s.columns);
-        tare_matrix_transpose(s.rows, s.a, s.type, s.n, r_rows, false);
-        tare_matrix_write(&kernel->outputs[1], i * r_rows * s.n, s.type, s.rows, r_rows * s.n);
+        tare_lapack_geqrf(&s.work, s.a, s.tau);
+        take_r(&s);
+        tare_matrix_write(&kernel->outputs[1], i * r_size, s.type, s.rows, r_size);
+        tare_lapack_orgqr(&s.work, s.a, s.tau);
+        tare_matrix_transpose(s.rows, s.a, s.type, s.columns, s.m, false);
+        tare_matrix_write(&kernel->outputs[0], i * q_size, s.type, s.rows, q_size);
     }
     return TARE_OK;
 }

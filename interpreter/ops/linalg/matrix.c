@@ -110,7 +110,7 @@ void tare_matrix_write(struct tare_tensor *to, int64_t first, enum tare_lapack_t
 
 void tare_matrix_transpose(void *to, const void *from, enum tare_lapack_type type, int64_t rows, int64_t columns,
                            bool conjugate) {
-    enum { TILE = 16 };
+    enum { TILE = 8 }; /* columns of a power of two fall into few sets of the cache */
     switch (tare_lapack_size(type)) {
     case 4:
         TRANSPOSE(float)
