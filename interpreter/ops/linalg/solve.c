@@ -68,7 +68,7 @@ static tare_status infer_lu(struct tare_infer *infer) {
 }
 
 /* A = P·L·U of a complex matrix in place, row-major; pivots as LAPACK's. LAPACK chooses complex pivots by |re| + |im|,
- * TensorFlow by the modulus, which gives another P. Stops at a zero pivot and returns false. */
+ * TensorFlow by the modulus, which yields another P. Stops at a zero pivot and returns false. */
 static bool factor_complex(tare_complex *a, int *pivots, int64_t n) {
     for (int64_t c = 0; c < n; c++) {
         int64_t pivot = c;

@@ -74,8 +74,8 @@ static tare_status open_loss(struct loss *l, const struct tare_kernel *kernel) {
     return TARE_OK;
 }
 
-/* Sets the states for labels first … last - 1 of a batch entry and the blanks around them; *count: the number of labels
- * kept. */
+/* Sets the states for labels first … last - 1 of a batch entry, with a blank label around each; *count: the number of
+ * labels kept. */
 static tare_status set_states(struct trellis *t, const struct loss *l, int64_t first, int64_t last) {
     int64_t count = 0;
     for (int64_t i = first; i < last; i++) {
