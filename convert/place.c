@@ -124,9 +124,9 @@ static tare_status refuse_incompatible(const struct tare_conversion *conversion)
         errors++;
     }
     if (errors == 0) return TARE_OK;
-    if (errors == 1) return TARE_FAIL(TARE_UNSUPPORTED, "%s (--allow-incompatible converts all the same)", first->text);
+    if (errors == 1) return TARE_FAIL(TARE_UNSUPPORTED, "%s (--allow-incompatible converts anyway)", first->text);
     return TARE_FAIL(TARE_UNSUPPORTED,
-                     "%zu things keep the functions off the TPU (--allow-incompatible converts all the same), the "
+                     "%zu reasons keep the functions off the TPU (--allow-incompatible converts anyway), the "
                      "first: %s",
                      errors, first->text);
 }

@@ -59,7 +59,7 @@ struct crossings {
 
 static tare_status note_crossing(struct crossings *c, const struct search *s, struct tare_edge edge) {
     enum { SHOWN = sizeof c->seen / sizeof *c->seen };
-    if (strcmp(edge.node->op, "Const") == 0) return TARE_OK; /* goes along */
+    if (strcmp(edge.node->op, "Const") == 0) return TARE_OK; /* copied into the part */
     for (size_t i = 0; i < c->count && i < SHOWN; i++)
         if (c->seen[i].node == edge.node && c->seen[i].index == edge.index) return TARE_OK;
     if (c->count < SHOWN) {
@@ -88,8 +88,9 @@ static tare_status describe_part(const char **out, const struct search *s, const
         }
     }
     const size_t ops = count_part(split, place);
-    *out = tare_arena_printf(s->arena, "(%zu op%s; %s %s)", ops, ops == 1 ? "" : "s",
-                             place == TARE_TPU_AFTER ? "takes" : "gives", crossings.text ? crossings.text : "nothing");
+    *out =
+        tare_arena_printf(s->arena, "(%zu op%s; %s %s)", ops, ops == 1 ? "" : "s",
+                          place == TARE_TPU_AFTER ? "takes" : "returns", crossings.text ? crossings.text : "nothing");
     return *out ? TARE_OK : TARE_NO_MEMORY;
 }
 

@@ -1,4 +1,4 @@
-/* Batchers before functions: where they are put, what they say, what they refuse. */
+/* Batchers before functions: their position, their attributes, and the functions that they refuse. */
 #include "tpu/batching.h"
 #include "tpu/placement.h"
 #include "support/graph_check.h"

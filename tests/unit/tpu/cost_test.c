@@ -229,7 +229,7 @@ static void memory__is_variables_and_the_most_alive(void **state) {
     tear_down(&f);
 }
 
-/* relu(relu(x)): one input and one output at a time, beside the argument. */
+/* relu(relu(x)): one input and one output at a time, in addition to the argument. */
 static void memory__of_a_tensor_ends_with_its_last_user(void **state) {
     struct tare_tpu_memory memory;
     struct fixture f;

@@ -102,7 +102,7 @@ static void strings_in_the_middle__ask_for_three_parts(void **state) {
     mini_return(f.top, "y", mini_node(f.top, "Exp", "last", 1, x));
     suggest(&f);
     assert_int_equal(f.found.count, 0);
-    expect_remark(&f, "in the middle: split the function into three, and put the first (1 op; gives 'first' float32) "
+    expect_remark(&f, "in the middle: split the function into three, and put the first (1 op; returns 'first' float32) "
                       "and the last (1 op; takes 'parse' float32) on the TPU");
     tear_down(&f);
 }
@@ -116,7 +116,7 @@ static void strings_at_the_end__ask_for_what_comes_before(void **state) {
     mini_return(f.top, "y", mini_node(f.top, "AsString", "print", 1, x));
     suggest(&f);
     expect_remark(&f,
-                  "at the end: return what comes before it (1 op; gives 'first' float32) from a function of its own");
+                  "at the end: return what comes before it (1 op; returns 'first' float32) from a function of its own");
     tear_down(&f);
 }
 

@@ -122,7 +122,7 @@ static struct tare_edge sizes_of(struct fixture *f, struct tare_edge like) {
     if (f->setting.sizes == KNOWN) return mini_ints(f->function, "sizes", shape.rank, dims);
     first = mini_node(f->function, "Shape", "shape", 1, like);
     if (f->setting.sizes == OPEN) return first;
-    /* as exporters write it: the batch out of a shape, numbers beside it */
+    /* as exporters write it: the batch from a shape, the other sizes as constants */
     parts[0] = mini_node(f->function, "Gather", "batch", 2, first, mini_int(f->function, "zero", 0));
     pack = mini_open(f->function, "Pack", "sizes", 1, parts[0]);
     for (int i = 1; i < shape.rank; i++)
