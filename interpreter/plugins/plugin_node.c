@@ -45,7 +45,7 @@ static int output_range(const tare_op_context *c, const char *name, size_t *firs
 static tare_status find_attr(const tare_op_context *c, const char *name, const struct tare_op_attr **def,
                              const struct tare_attr **out) {
     *def = tare_op_def_find_attr(c->node->def, name, strlen(name));
-    if (!*def) return TARE_FAIL(TARE_INVALID_ARGUMENT, "the op has no attr '%s'", name);
+    if (!*def) return TARE_FAIL(TARE_INVALID_ARGUMENT, "the op has no attribute '%s'", name);
     *out = tare_node_find_attr(c->node, name);
     if (!*out) *out = (*def)->default_value;
     if (!*out) return TARE_FAIL(TARE_INVALID_ARGUMENT, "attr '%s' has no value", name);
