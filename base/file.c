@@ -62,7 +62,7 @@ tare_status tare_file_map(struct tare_mapping *out, const char *path) {
     return status;
 }
 
-/* Whole pages within the range: those at its ends may belong to somebody else's part. */
+/* Whole pages within the range: the pages at its ends may be shared with neighbouring data. */
 void tare_file_forget(const void *data, size_t size) {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t first = ((uintptr_t)data + page - 1) / page * page, end = ((uintptr_t)data + size) / page * page;

@@ -1,7 +1,7 @@
-/* Files and folders for reading, and the tree operations that models need. What is written goes through
- * base/output.h, so that nothing half-written is left behind.
+/* Files and folders for reading, and the tree operations that models need. Files are written with
+ * base/output.h, so that no incomplete file remains after a failure.
  *
- * Every failure is TARE_IO (TARE_NOT_FOUND when the path does not exist) and says the path and the system's reason. */
+ * Every failure is TARE_IO (TARE_NOT_FOUND when the path does not exist); the text contains the path and the reason. */
 #ifndef TARE_BASE_FILE_H
 #define TARE_BASE_FILE_H
 
@@ -25,11 +25,11 @@ void tare_file_forget(const void *data, size_t size);
 /* Safe on a zeroed mapping; leaves a zeroed one. */
 void tare_file_unmap(struct tare_mapping *mapping);
 
-/* Reads a whole file ("-": standard input, also pipes) into memory with a NUL behind the last byte that is not counted
+/* Reads a whole file ("-": standard input, also pipes) into memory with a NUL after the last byte, not counted
  * in *size. Release *data with tare_free. */
 tare_status tare_file_read(char **data, size_t *size, const char *path) TARE_WARN_UNUSED;
 
-/* Opens for reading; "-" gives standard input. *fd must be closed with tare_file_close (which leaves 0 open). */
+/* Opens for reading; "-" opens standard input. *fd must be closed with tare_file_close (which leaves 0 open). */
 tare_status tare_file_open(int *fd, const char *path) TARE_WARN_UNUSED;
 /* Reads up to `size` bytes; *got is 0 only at the end of the file. `path` is for the message. */
 tare_status tare_file_read_some(size_t *got, int fd, void *data, size_t size, const char *path) TARE_WARN_UNUSED;
@@ -43,9 +43,9 @@ int64_t tare_file_size(const char *path);
 
 /* "folder/name" ("name" when folder is empty); NULL when memory is out. Release with tare_free. */
 char *tare_path_join(const char *folder, const char *name);
-/* What stands behind the last slash ("" for a path that ends in one). */
+/* The part after the last slash ("" for a path that ends in one). */
 const char *tare_path_base(const char *path);
-/* What stands before the last slash ("." when there is none, "/" for the root). Release with tare_free. */
+/* The part before the last slash ("." when there is none, "/" for the root). Release with tare_free. */
 char *tare_path_folder(const char *path);
 
 /* The names in a folder without "." and "..", in byte order. */

@@ -1,4 +1,4 @@
-/* Files and folders for writing. Each is made under a temporary name beside its place and moved there when it is
+/* Files and folders for writing. Each is made under a temporary name next to its final path and renamed when it is
  * complete and synced, so that a failure leaves nothing half-written and what was there before is untouched. */
 #ifndef TARE_BASE_OUTPUT_H
 #define TARE_BASE_OUTPUT_H

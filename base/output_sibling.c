@@ -1,7 +1,7 @@
 /* Temporary names next to an output, and what killed runs left under such names.
  *
- * A leftover is removed only when its process is gone, it belongs to this user, and nobody holds its lock: a process id
- * alone does not tell across containers that share a folder. */
+ * A leftover is removed only if its process no longer exists, it belongs to this user, and it is not locked: a process
+ * id alone is not conclusive when containers share a folder. */
 #include "base/output_sibling.h"
 #include "base/alloc.h"
 #include "base/file.h"

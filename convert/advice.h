@@ -1,4 +1,4 @@
-/* What a finished conversion gives reason to say of the choice of functions. */
+/* Advice about the choice of functions, derived from a finished conversion. */
 #ifndef TARE_CONVERT_ADVICE_H
 #define TARE_CONVERT_ADVICE_H
 

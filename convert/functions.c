@@ -1,4 +1,4 @@
-/* Traces of a model: what the object graph says of them, and for the rest what their graphs say. */
+/* Traces of a model, described by the object graph and, where that has no entry, by their graphs. */
 #include "convert/functions.h"
 #include "base/alloc.h"
 #include "base/strbuf.h"
@@ -14,7 +14,7 @@ typedef Tensorflow__StructuredValue value_message;
 struct lister {
     struct tare_function_list *list;
     struct tare_map group_of;         /* function name -> group */
-    struct tare_map described, bound; /* function name -> what the object graph and the model say of it */
+    struct tare_map described, bound; /* function name -> its description in the object graph and the model */
     struct tare_map group_by_name;    /* Python name -> group, of functions without object */
 };
 
@@ -199,7 +199,7 @@ struct title {
     size_t n_arguments;
 };
 
-/* A tensor becomes a line of its own, any other value is bound and shown beside its name. */
+/* A tensor becomes a line of its own, any other value is bound and printed next to its name. */
 static bool add_argument(struct describer *d, struct title *title, const char *name, const value_message *value) {
     struct tare_strbuf text = { 0 };
     if (title->count++) tare_strbuf_puts(&title->text, ", ");

@@ -11,7 +11,7 @@
 
 /* ---- defaults ---- */
 
-/* Strings and messages are pointers, NULL when unset; scalars have a flag beside them. */
+/* Strings and messages are pointers, NULL when unset; scalars have a separate flag. */
 static bool is_pointer(const ProtobufCFieldDescriptor *field) {
     return field->type == PROTOBUF_C_TYPE_STRING || field->type == PROTOBUF_C_TYPE_MESSAGE;
 }
@@ -48,7 +48,7 @@ static void fill_in(ProtobufCMessage *job, const ProtobufCMessage *defaults) {
 
 struct context {
     struct tare_arena *arena;
-    const char *folder; /* of the job file; "" when paths stand as they are */
+    const char *folder; /* of the job file; "" if paths are used unchanged */
     const char *name, *model, *method, *algorithm;
 };
 

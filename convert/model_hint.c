@@ -49,7 +49,7 @@ static bool varint(size_t *value, size_t *at, const struct sample *s) {
     return false;
 }
 
-/* A field with tag `tag` and a printable text; moves *at behind it. */
+/* A field with tag `tag` and a printable text; moves *at past it. */
 static bool text_field(size_t *at, unsigned char tag, const struct sample *s) {
     size_t size;
     if (*at >= s->n_head || s->head[*at] != tag) return false;

@@ -308,7 +308,7 @@ static tare_status check_debugger(const Tensorflow__Quantization__DebuggerConfig
                                        "measures what each method costs)");
 }
 
-/* ---- what goes together ---- */
+/* ---- valid combinations ---- */
 
 static tare_status read_op_set(enum tare_quant_op_set *out, const struct tare_quant_method *method, int op_set) {
     enum { TF = 1, XLA = 2, UNIFORM_QUANTIZED = 3, STABLEHLO = 4 };

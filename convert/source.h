@@ -22,7 +22,7 @@ struct tare_saved_model {
     size_t n_wires, wires_capacity;
     const struct tare_wire_graph *wire; /* of the chosen one */
     struct tare_bundle *bundle;         /* NULL: no checkpoint */
-    bool without_values;                /* as the options say */
+    bool without_values;                /* from the options */
     struct tare_import_faults *faults;  /* not NULL: all that is wrong is expected (convert/import/import.h) */
 };
 

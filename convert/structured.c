@@ -53,7 +53,7 @@ static void put_shape_repr(struct tare_strbuf *out, const Tensorflow__TensorShap
     tare_strbuf_puts(out, "])");
 }
 
-/* The fewest digits that give the number back, with a point or an exponent. */
+/* The shortest decimal form that parses to the same number, with a point or an exponent. */
 static void put_double(struct tare_strbuf *out, double number) {
     char text[40];
     if (isnan(number) || isinf(number)) {

@@ -82,7 +82,7 @@ static tare_status add(struct tare_composites *out, struct tare_composing *c) {
     return TARE_OK;
 }
 
-/* Gradients and the forward functions of training carry the annotation, too, but are not used in serving. */
+/* Gradients and the forward functions of training also carry the annotation, but are not used in serving. */
 static bool is_for_training(const struct tare_graph *graph) {
     return strstr(graph->name, "__backward_") || strncmp(graph->name, "__forward_", strlen("__forward_")) == 0;
 }

@@ -273,7 +273,7 @@ static size_t moved_to(const struct tare_graph *graph, uint32_t index) {
     return SIZE_MAX;
 }
 
-/* Attributes of arguments hold shapes (of variables behind handles, too, and their dtypes). */
+/* Attributes of arguments contain shapes and, for resource handles, shapes and dtypes of variables. */
 static tare_status export_arg_attrs(Tensorflow__FunctionDef *def, struct tare_arena *arena,
                                     const struct tare_graph *graph) {
     const Tensorflow__FunctionDef *origin = graph->origin;

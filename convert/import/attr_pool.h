@@ -10,7 +10,7 @@
 struct tare_import_faults;
 
 struct tare_attr_pool {
-    struct tare_import_faults *faults; /* NULL: the first fault ends the import (convert/import/import.h) */
+    struct tare_import_faults *faults; /* NULL: the first error ends the import (convert/import/import.h) */
     struct tare_arena *arena;          /* the model's: what is shared */
     struct tare_arena own;             /* the tables' */
     struct tare_map texts, shapes, lists, args;

@@ -164,7 +164,7 @@ static bool leave_most(void *arg, ProtobufCMessage *parent, uint32_t field, stru
     return parent->descriptor == &tensorflow__function_def_library__descriptor && field == LIBRARY_FUNCTION;
 }
 
-/* What a GraphDef holds beside nodes and functions. */
+/* The parts of a GraphDef other than nodes and functions. */
 static tare_status check_rest(const struct tare_wire_graph *wire, struct tare_message_part part) {
     struct tare_message_reading reading = wire->reading;
     struct tare_arena scratch = { 0 };

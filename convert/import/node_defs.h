@@ -13,7 +13,7 @@ struct tare_wire_graph {
     size_t n_parts, parts_capacity;
     struct tare_message_part *functions; /* a FunctionDef each */
     size_t n_functions, functions_capacity;
-    struct tare_message_reading reading; /* of what lies in a GraphDef */
+    struct tare_message_reading reading; /* for messages inside a GraphDef */
 };
 
 /* Where NodeDefs are: `defs`, or field `field` of messages on the wire. */

@@ -139,7 +139,7 @@ static const char *checkpoint_key(const struct object_walk *walk, size_t id) {
     return NULL;
 }
 
-/* A call in the main graph passes the objects that its function captured. This gives variables their object ids
+/* A call in the main graph passes the objects that its function captured. It assigns object ids to variables
  * independently of names. */
 static void map_captures(struct mapper *m, const struct tare_node *call, const Tensorflow__SavedObjectGraph *saved) {
     const struct tare_graph *function = tare_node_function(call, "f");

@@ -86,7 +86,7 @@ static tare_status compose(struct tare_graph *graph, struct tare_node *node, siz
     return tare_node_resolve(node);
 }
 
-/* ---- ops that may stand in a region ---- */
+/* ---- ops that may be part of a region ---- */
 
 /* Inputs [0, data) hold elements, what comes after says how; those must be constants. */
 struct member {

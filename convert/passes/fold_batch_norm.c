@@ -218,7 +218,7 @@ static tare_status apply(const struct target *target, const struct transform *t)
         if (t->multiplier) TARE_TRY(tare_model_add_stand_in(graph->model, target->weighted, ""));
     }
     TARE_TRY(tare_model_add_stand_in(graph->model, result.node, t->node->name));
-    /* A bias that was just put behind the op uses it, too: it must not become its own input. */
+    /* A bias that was just added after the op also uses it: it must not become its own input. */
     tare_graph_replace_uses(graph, (struct tare_edge){ t->node, 0 }, result, NULL);
     tare_node_remove(t->node);
     return TARE_OK;
@@ -230,7 +230,7 @@ static tare_status fold_node(struct tare_node *node, size_t *changes) {
     struct target target;
     tare_status status = TARE_OK;
     bool matched = match_batch_norm(&t, &arena, node) || match_arithmetic(&t, &arena, node);
-    /* a BiasAdd straight behind the op is the form that everything else is brought to */
+    /* a BiasAdd directly after the op is the canonical form */
     if (matched && find_target(&target, &t) && !(tare_node_is(node, "BiasAdd") && !target.bias)) {
         status = apply(&target, &t);
         ++*changes;
@@ -241,7 +241,7 @@ static tare_status fold_node(struct tare_node *node, size_t *changes) {
 
 static tare_status fold_graph(struct tare_graph *graph, size_t *changes) {
     size_t before;
-    do { /* a multiplication may sit behind a normalisation that just went */
+    do { /* a multiplication may follow a normalisation that was just removed */
         before = *changes;
         for (size_t i = 0; i < graph->n_nodes; i++)
             if (!graph->nodes[i]->dead) TARE_TRY(fold_node(graph->nodes[i], changes));

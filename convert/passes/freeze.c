@@ -160,7 +160,7 @@ static void mark_large(struct tare_model *model, const bool *written) {
     }
 }
 
-/* A lookup in a table that stays a variable, too, reads it whole. */
+/* A lookup in a table that also stays a variable reads all of it. */
 static tare_status gather_read(struct tare_node *node, const struct tare_variable *variable) {
     struct tare_node *read;
     if (strcmp(node->op, "ResourceGather") != 0 || tare_node_int(node, "batch_dims", 0) != 0) return TARE_OK;

@@ -1,4 +1,4 @@
-/* Object graphs: node numbers, function names, bound inputs, and what the checkpoint's graph says is stored. */
+/* Object graphs: node numbers, function names, bound inputs, and the keys that the checkpoint's graph lists. */
 #include "convert/import/import.h"
 #include "convert/validation/internal.h"
 

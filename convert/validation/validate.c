@@ -74,7 +74,7 @@ static void check_restored(struct tare_file_validator *v, const char *where, con
     }
 }
 
-/* Names and slices to look at: where both constants say one text for all, one pair. */
+/* The number of distinct pairs of names and slices: one if both constants are splats. */
 static int64_t pair_count(const struct tare_tensor *names, const struct tare_tensor *slices) {
     const struct tare_tensor *listed = names->splat && slices && !slices->splat ? slices : names;
     int64_t count = listed->elements < names->elements ? listed->elements : names->elements;
@@ -104,7 +104,7 @@ static void check_restores(struct tare_file_validator *v) {
     }
 }
 
-/* Sizes, places and checksums of all that is stored, whether a variable wants it or not. */
+/* Size, location and checksum of every stored tensor, used or not. */
 static void check_tensors(struct tare_file_validator *v) {
     for (size_t i = 0; i < tare_bundle_count(v->source->bundle); i++) {
         struct tare_tensor tensor;

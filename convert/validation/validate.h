@@ -6,8 +6,8 @@
 #include "convert/saved_model.h"
 #include "interpreter/validation/validate.h"
 
-/* Adds the faults of a SavedModel to a zeroed (or earlier) list: of the MetaGraph that options->tags select, else of
- * every one. Every tensor of the checkpoint is read. A graph that cannot be imported is one fault, its first; the rules
+/* Adds the violations of a SavedModel to a zeroed (or earlier) list: of the MetaGraph that options->tags select, else
+ * of every one. Every tensor of the checkpoint is read. If a graph cannot be imported, its errors are listed; the rules
  * of the file are checked all the same. A faulty model is no failure: that is one that cannot be opened at all, or no
  * memory. */
 tare_status tare_saved_model_validate(struct tare_faults *faults, const char *path,
@@ -15,7 +15,7 @@ tare_status tare_saved_model_validate(struct tare_faults *faults, const char *pa
 
 /* The rules for a folder that was just written from a model loaded from `source_path` (NULL: built from nothing),
  * without reading the tensors again and without the table of what a TPU compiles. TARE_INTERNAL with the first
- * violation that the source does not have, too. Takes about as long as opening the model for inspection. */
+ * violation that the source does not have. Takes about as long as opening the model for inspection. */
 tare_status tare_saved_model_check_written(const char *path, const char *source_path,
                                            const struct tare_saved_model_options *options) TARE_WARN_UNUSED;
 

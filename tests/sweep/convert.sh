@@ -66,7 +66,7 @@ for model in "$models"/*/; do
     before=$(faults "$model")
     while read -r signature; do
         for variant in default plain float batched scope_all sharded sharded_batched weight_only; do
-            try "$signature" $variant \
+            try "$signature" $variant --allow-unquantized \
                 --converter_options_string="tpu_functions { signature_name: \"$signature\" } ${variants[$variant]/SIGNATURE/$signature}"
         done
     done < <("$tare" inspect "$model" 2>/dev/null | sed -n 's/^signature //p')
