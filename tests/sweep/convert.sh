@@ -43,7 +43,7 @@ converted=0 refused=0 faulty=0 failed=0
 # try NAME VARIANT OPTION…: one conversion of $model, judged.
 try() {
     local name=$1 variant=$2 class after
-    if ! "$tare" convert --quiet --overwrite --input_model_dir="$model" --output_model_dir="$work/out" "${@:3}" >/dev/null 2>"$work/errors"; then
+    if ! "$tare" convert --quiet --overwrite --allow-missing-variables --input_model_dir="$model" --output_model_dir="$work/out" "${@:3}" >/dev/null 2>"$work/errors"; then
         refused=$((refused + 1))
         class=$(reason "$variant" "$tf1")
         if [ -n "$class" ]; then
