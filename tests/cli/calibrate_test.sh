@@ -105,7 +105,7 @@ kill -INT $pid
 wait $pid
 status=$?
 [ $status = 130 ] || fail "interrupted: exit status $status (expected 130): $(cat "$work/stderr")"
-grep -qE "records are saved in '.*stopped.calib.state'; --resume goes on" "$work/stderr" || fail "interrupted: $(cat "$work/stderr")"
+grep -qE "records are saved in '.*stopped.calib.state'; continue with --resume" "$work/stderr" || fail "interrupted: $(cat "$work/stderr")"
 absent "$work/stopped.calib"
 expect 1 "this is the state of another run ('serving_default from 8 files #" calibrate -o "$work/stopped.calib" --limit 9 --resume --quiet
 calibrate -o "$work/stopped.calib" --resume --quiet || fail "resume: $?"
