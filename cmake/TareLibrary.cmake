@@ -11,7 +11,7 @@ else()
 endif()
 # What a program that links libtare.a links, too. By name and not as Requires.private: a library of ops is built where the
 # development files of these are not installed.
-set(TARE_STATIC_LIBRARIES protobuf-c jansson isal z jpeg png pcre2-8 snappy)
+set(TARE_STATIC_LIBRARIES protobuf-c jansson isal z jpeg png gif pcre2-8 snappy)
 if(BROTLI_FOUND)
   list(APPEND TARE_STATIC_LIBRARIES brotlidec)
 endif()

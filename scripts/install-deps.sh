@@ -12,7 +12,7 @@ packages=(
     libbrotli-dev                         # chunked models (saved_model.cpb)
     libisal-dev                           # CRC-32C
     libjansson-dev                        # JSON
-    libjpeg-dev libpng-dev                # images in tf.Example
+    libjpeg-dev libpng-dev libgif-dev     # images in tf.Example and image ops
     libpcre2-dev                          # regular expressions of string ops and recipes
     libopenmpi-dev openmpi-bin            # calibration under mpirun, in a library of its own
     libcmocka-dev                         # tests

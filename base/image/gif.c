@@ -1,272 +1,196 @@
-/* GIF: frames with palettes, compressed by LZW. Written to be read beside the file format's description (GIF89a): a
- * header and screen, then blocks: extensions (0x21), frames (0x2c), and the end (0x3b). */
+/* GIF in memory, by giflib: the frames of an animation, each composed over the one before it into an RGB image.
+ *
+ * giflib reads the file record by record through read_input and does not read ahead, so that `input` always is at the
+ * next unread byte. tare_gif_size skips the compressed pixels, checks that each frame's size is possible for its number
+ * of bytes, and thereby bounds what tare_gif_decode works on: that one decodes row by row and holds one row of palette
+ * indices. Damaged codes that giflib accepts decode to arbitrary indices, as they do in TensorFlow. */
 #include "base/image/codec.h"
 #include "base/alloc.h"
 
+#include <gif_lib.h>
 #include <string.h>
 
-/* A code has at least two bits and stands for at most as many pixels as there are codes. */
-enum { CODES = 4096, NO_COLOUR = -1, MOST_PIXELS_A_BYTE = 4 * CODES };
+/* A code has at least two bits and encodes at most as many pixels as there are codes. */
+enum { CODES = 4096, MAX_PIXELS_PER_BYTE = 4 * CODES, MAX_CODE_SIZE = 8 };
 
-struct reader {
+struct input {
     const unsigned char *at, *end;
 };
 
-/* A frame's description; its pixels are the codes behind it. */
-struct frame {
-    int64_t left, top, width, height;
-    bool interlaced;
-    const unsigned char *palette; /* three bytes a colour */
-    int colours, transparent;     /* NO_COLOUR: none */
-    struct reader data;           /* from the code size on */
-};
-
 struct gif {
-    struct reader reader;
-    const unsigned char *palette; /* for frames without one */
-    int colours, transparent;     /* of the next frame */
+    GifFileType *file;
+    struct input input;
+    int transparent; /* palette index of the next frame that is not painted; NO_TRANSPARENT_COLOR: none */
 };
 
 static tare_status damaged(const char *what) {
     return TARE_FAIL(TARE_INVALID_ARGUMENT, "Invalid GIF data: %s", what);
 }
 
-static bool take(const unsigned char **out, struct reader *reader, size_t size) {
-    if ((size_t)(reader->end - reader->at) < size) return false;
-    *out = reader->at;
-    reader->at += size;
-    return true;
+/* Failure of a call of giflib. */
+static tare_status failed(int error, const char *what) {
+    return error == D_GIF_ERR_NOT_ENOUGH_MEM ? TARE_NO_MEMORY : damaged(what);
 }
 
-static int64_t word(const unsigned char *bytes) {
-    return bytes[0] | bytes[1] << 8;
+static int read_input(GifFileType *file, GifByteType *to, int size) {
+    struct input *input = file->UserData;
+    if (size > input->end - input->at) size = (int)(input->end - input->at);
+    if (size > 0) memcpy(to, input->at, (size_t)size);
+    input->at += size;
+    return size;
 }
 
-/* Size-counted blocks up to an empty one. */
-static bool skip_blocks(struct reader *reader) {
-    const unsigned char *size, *body;
-    do {
-        if (!take(&size, reader, 1) || !take(&body, reader, *size)) return false;
-    } while (*size);
-    return true;
-}
-
-static tare_status read_palette(const unsigned char **out, int *colours, struct reader *reader, unsigned flags) {
-    *out = NULL;
-    *colours = 0;
-    if (!(flags & 0x80)) return TARE_OK;
-    *colours = 2 << (flags & 7);
-    return take(out, reader, 3 * (size_t)*colours) ? TARE_OK : damaged("the palette is cut off");
-}
-
+/* Release with close_gif, after a failure too. */
 static tare_status open_gif(struct gif *gif, struct tare_str file) {
-    const unsigned char *head;
-    gif->reader.at = (const unsigned char *)file.data;
-    gif->reader.end = gif->reader.at + file.size;
-    gif->transparent = NO_COLOUR;
-    if (!take(&head, &gif->reader, 13) || (memcmp(head, "GIF87a", 6) != 0 && memcmp(head, "GIF89a", 6) != 0))
+    int error = 0;
+    *gif = (struct gif){ .transparent = NO_TRANSPARENT_COLOR };
+    if (file.size < 6 || (memcmp(file.data, "GIF87a", 6) != 0 && memcmp(file.data, "GIF89a", 6) != 0))
         return damaged("no header");
-    return read_palette(&gif->palette, &gif->colours, &gif->reader, head[10]);
+    gif->input.at = (const unsigned char *)file.data;
+    gif->input.end = gif->input.at + file.size;
+    gif->file = DGifOpen(&gif->input, read_input, &error);
+    return gif->file ? TARE_OK : failed(error, "truncated header or palette");
 }
 
-/* A graphics control extension says which colour of the next frame is none. */
+static void close_gif(struct gif *gif) {
+    if (gif->file) DGifCloseFile(gif->file, NULL);
+}
+
+/* A graphics control extension names the transparent colour of the next frame. */
 static tare_status read_extension(struct gif *gif) {
-    const unsigned char *label, *body;
-    struct reader ahead;
-    if (!take(&label, &gif->reader, 1)) return damaged("an extension is cut off");
-    ahead = gif->reader;
-    if (*label == 0xf9 && take(&body, &ahead, 5) && body[0] == 4) gif->transparent = body[1] & 1 ? body[4] : NO_COLOUR;
-    return skip_blocks(&gif->reader) ? TARE_OK : damaged("an extension is cut off");
+    GraphicsControlBlock control;
+    GifByteType *block;
+    int label;
+    int result = DGifGetExtension(gif->file, &label, &block);
+    if (result == GIF_OK && block && label == GRAPHICS_EXT_FUNC_CODE &&
+        DGifExtensionToGCB(block[0], block + 1, &control) == GIF_OK)
+        gif->transparent = control.TransparentColor;
+    while (result == GIF_OK && block)
+        result = DGifGetExtensionNext(gif->file, &block);
+    return result == GIF_OK ? TARE_OK : failed(gif->file->Error, "truncated extension");
 }
 
-static tare_status read_frame(struct frame *out, struct gif *gif) {
-    const unsigned char *head, *size;
-    if (!take(&head, &gif->reader, 9)) return damaged("a frame is cut off");
-    *out = (struct frame){ word(head), word(head + 2),   word(head + 4), word(head + 6), (head[8] & 0x40) != 0, NULL,
-                           0,          gif->transparent, gif->reader };
-    TARE_TRY(read_palette(&out->palette, &out->colours, &gif->reader, head[8]));
-    if (!out->palette) {
-        out->palette = gif->palette;
-        out->colours = gif->colours;
-    }
-    gif->transparent = NO_COLOUR;
-    out->data = gif->reader;
-    if (!take(&size, &gif->reader, 1) || !skip_blocks(&gif->reader)) return damaged("a frame is cut off");
-    if (!out->width || !out->height) return damaged("a frame without pixels");
-    if (out->width * out->height > (int64_t)(gif->reader.at - out->data.at) * MOST_PIXELS_A_BYTE)
-        return damaged("a frame of more pixels than its bytes can hold");
+/* Reads the description of a frame; its compressed pixels come next. */
+static tare_status read_frame(struct gif *gif) {
+    if (DGifGetImageDesc(gif->file) != GIF_OK) return failed(gif->file->Error, "truncated frame");
+    if (gif->input.at[-1] < 1 || gif->input.at[-1] > MAX_CODE_SIZE) return damaged("invalid code size");
+    if (gif->file->Image.Width < 1 || gif->file->Image.Height < 1) return damaged("a frame without pixels");
     return TARE_OK;
 }
 
-/* The next frame; *more is false at the end. A file that stops behind a frame ends there. */
-static tare_status next_frame(struct frame *out, bool *more, struct gif *gif) {
-    const unsigned char *kind;
-    for (*more = false; take(&kind, &gif->reader, 1) && *kind != 0x3b;) {
-        if (*kind == 0x21) {
-            TARE_TRY(read_extension(gif));
-        } else if (*kind == 0x2c) {
+/* Reads up to the pixels of the next frame; *more is false at the end. A file that stops after a complete frame ends
+ * there, and zero bytes between records are skipped. */
+static tare_status next_frame(bool *more, struct gif *gif) {
+    GifRecordType type;
+    for (*more = false;;) {
+        while (gif->input.at < gif->input.end && !*gif->input.at)
+            gif->input.at++;
+        if (gif->input.at == gif->input.end) return TARE_OK;
+        if (DGifGetRecordType(gif->file, &type) != GIF_OK) return failed(gif->file->Error, "unknown record type");
+        if (type == TERMINATE_RECORD_TYPE) return TARE_OK;
+        if (type == IMAGE_DESC_RECORD_TYPE) {
             *more = true;
-            return read_frame(out, gif);
-        } else if (*kind) {
-            return damaged("an unknown block");
+            return read_frame(gif);
         }
+        TARE_TRY(read_extension(gif));
     }
+}
+
+/* Skips the frame's compressed pixels and checks that they can encode so many. */
+static tare_status skip_pixels(struct gif *gif) {
+    const unsigned char *start = gif->input.at - 1; /* the code size belongs to the data */
+    GifByteType *block;
+    int code_size, result = DGifGetCode(gif->file, &code_size, &block);
+    while (result == GIF_OK && block)
+        result = DGifGetCodeNext(gif->file, &block);
+    if (result != GIF_OK) return failed(gif->file->Error, "truncated frame");
+    const int64_t pixels = (int64_t)gif->file->Image.Width * gif->file->Image.Height;
+    if (pixels > (gif->input.at - start) * MAX_PIXELS_PER_BYTE)
+        return damaged("a frame has more pixels than its bytes can encode");
+    gif->transparent = NO_TRANSPARENT_COLOR;
     return TARE_OK;
 }
 
 tare_status tare_gif_size(struct tare_str file, int64_t *frames, int64_t *height, int64_t *width) {
     struct gif gif;
-    struct frame frame;
-    bool more;
+    bool more = true;
     *frames = *height = *width = 0;
-    TARE_TRY(open_gif(&gif, file));
-    for (;;) {
-        TARE_TRY(next_frame(&frame, &more, &gif));
-        if (!more) break;
+    tare_status status = open_gif(&gif, file);
+    while (status == TARE_OK) {
+        status = next_frame(&more, &gif);
+        if (status != TARE_OK || !more) break;
         ++*frames;
-        if (frame.width > *width) *width = frame.width;
-        if (frame.height > *height) *height = frame.height;
+        if (gif.file->Image.Width > *width) *width = gif.file->Image.Width;
+        if (gif.file->Image.Height > *height) *height = gif.file->Image.Height;
+        status = skip_pixels(&gif);
     }
-    return *frames ? TARE_OK : damaged("no frames");
-}
-
-/* ---- LZW ---- */
-
-/* Codes of a growing number of bits out of size-counted blocks, the low bits first. */
-struct bits {
-    struct reader reader;
-    unsigned block; /* bytes left in it */
-    unsigned value, count;
-};
-
-static bool next_code(unsigned *code, struct bits *bits, unsigned size) {
-    const unsigned char *byte;
-    while (bits->count < size) {
-        if (!bits->block) {
-            if (!take(&byte, &bits->reader, 1) || !*byte) return false;
-            bits->block = *byte;
-        }
-        if (!take(&byte, &bits->reader, 1)) return false;
-        bits->block--;
-        bits->value |= (unsigned)*byte << bits->count;
-        bits->count += 8;
-    }
-    *code = bits->value & ((1u << size) - 1);
-    bits->value >>= size;
-    bits->count -= size;
-    return true;
-}
-
-struct lzw {
-    uint16_t prefix[CODES];
-    uint8_t last[CODES], stack[CODES];
-};
-
-/* Writes the string of a code, of which `first` is the first byte, and gives how many fitted. */
-static int64_t write_string(uint8_t *to, int64_t room, struct lzw *lzw, unsigned code, unsigned clear, uint8_t *first) {
-    int64_t depth = 0, written = 0;
-    while (code >= clear && depth < CODES - 1) {
-        lzw->stack[depth++] = lzw->last[code];
-        code = lzw->prefix[code];
-    }
-    lzw->stack[depth++] = *first = (uint8_t)code;
-    while (depth && written < room)
-        to[written++] = lzw->stack[--depth];
-    return written;
-}
-
-/* Palette numbers, row by row as they come. Data that ends early is a fault. */
-static tare_status inflate_frame(uint8_t *to, int64_t count, struct lzw *lzw, const struct frame *frame) {
-    struct bits bits = { frame->data, 0, 0, 0 };
-    const unsigned char *size;
-    unsigned start, clear, next, width, code, before = CODES;
-    uint8_t first = 0;
-    int64_t at = 0;
-    if (!take(&size, &bits.reader, 1) || *size < 1 || *size > 11) return damaged("a bad code size");
-    start = *size;
-    clear = 1u << start;
-    next = clear + 2;
-    width = start + 1;
-    while (at < count) {
-        if (!next_code(&code, &bits, width) || code == clear + 1) return damaged("a frame's pixels end early");
-        if (code == clear) {
-            next = clear + 2;
-            width = start + 1;
-            before = CODES;
-            continue;
-        }
-        if (code > next || (code == next && before == CODES)) return damaged("a code that is not known");
-        if (before != CODES && next < CODES) { /* the new string is the one before and this one's first byte */
-            lzw->prefix[next] = (uint16_t)before;
-            if (code == next) lzw->last[next] = first;
-        }
-        at += write_string(to + at, count - at, lzw, code, clear, &first);
-        if (before != CODES && next < CODES) {
-            lzw->last[next++] = first;
-            if (next == 1u << width && width < 12) width++;
-        }
-        before = code;
-    }
-    return TARE_OK;
+    close_gif(&gif);
+    return status != TARE_OK || *frames ? status : damaged("no frames");
 }
 
 /* ---- pixels ---- */
 
-/* The row of the frame that comes k-th in the file. */
-static int64_t row_of(const struct frame *frame, int64_t k) {
+/* The row of the image that is the k-th in the file. */
+static int64_t row_of(const GifImageDesc *image, int64_t k) {
     static const int starts[] = { 0, 4, 2, 1 }, steps[] = { 8, 8, 4, 2 };
-    for (int pass = 0; frame->interlaced && pass < 4; pass++) {
-        const int64_t rows = frame->height <= starts[pass] ? 0 : (frame->height - starts[pass] - 1) / steps[pass] + 1;
+    for (int pass = 0; image->Interlace && pass < 4; pass++) {
+        const int64_t rows = image->Height <= starts[pass] ? 0 : (image->Height - starts[pass] - 1) / steps[pass] + 1;
         if (k < rows) return starts[pass] + k * steps[pass];
         k -= rows;
     }
     return k;
 }
 
-/* Paints a frame over `canvas`, which holds the one before it. What lies outside is not painted. */
-static tare_status paint(uint8_t *canvas, int64_t height, int64_t width, const struct frame *frame,
-                         const uint8_t *numbers) {
-    if (!frame->palette) return damaged("a frame without palette");
-    for (int64_t k = 0; k < frame->height; k++) {
-        const int64_t row = frame->top + row_of(frame, k);
-        for (int64_t column = 0; column < frame->width && row < height; column++) {
-            const int number = numbers[k * frame->width + column];
-            if (frame->left + column >= width || number == frame->transparent) continue;
-            if (number >= frame->colours) return damaged("a pixel outside of the palette");
-            memcpy(canvas + 3 * (row * width + frame->left + column), frame->palette + 3 * number, 3);
-        }
+/* Paints one row of palette indices over row `row` of the canvas. Transparent pixels and those outside of the canvas
+ * are left out. */
+static tare_status paint(uint8_t *canvas, int64_t row, int64_t width, const struct gif *gif,
+                         const GifByteType *indices) {
+    const GifImageDesc *image = &gif->file->Image;
+    const ColorMapObject *palette = image->ColorMap ? image->ColorMap : gif->file->SColorMap;
+    if (!palette) return damaged("a frame without palette");
+    for (int64_t column = 0; column < image->Width && image->Left + column < width; column++) {
+        uint8_t *pixel = canvas + 3 * (row * width + image->Left + column);
+        if (indices[column] == gif->transparent) continue;
+        if (indices[column] >= palette->ColorCount) return damaged("a pixel outside of the palette");
+        const GifColorType *colour = &palette->Colors[indices[column]];
+        pixel[0] = colour->Red;
+        pixel[1] = colour->Green;
+        pixel[2] = colour->Blue;
     }
     return TARE_OK;
 }
 
-static tare_status decode_frame(uint8_t *canvas, int64_t height, int64_t width, const struct frame *frame,
-                                struct lzw *lzw) {
-    const int64_t count = frame->width * frame->height; /* of 16 bits each */
-    uint8_t *numbers = tare_calloc((size_t)count, 1);
-    tare_status status = numbers ? inflate_frame(numbers, count, lzw, frame) : TARE_NO_MEMORY;
-    if (status == TARE_OK) status = paint(canvas, height, width, frame, numbers);
-    tare_free(numbers);
-    return status;
+/* `indices` has space for a row. */
+static tare_status decode_frame(uint8_t *canvas, int64_t height, int64_t width, struct gif *gif, GifByteType *indices) {
+    const GifImageDesc *image = &gif->file->Image;
+    if (image->Width > width || image->Height > height) return damaged("larger frames than before");
+    for (int64_t k = 0; k < image->Height; k++) {
+        const int64_t row = image->Top + row_of(image, k);
+        if (DGifGetLine(gif->file, indices, image->Width) != GIF_OK)
+            return failed(gif->file->Error, "the pixels of a frame are truncated or damaged");
+        if (row < height) TARE_TRY(paint(canvas, row, width, gif, indices));
+    }
+    gif->transparent = NO_TRANSPARENT_COLOR;
+    return TARE_OK;
 }
 
 tare_status tare_gif_decode(struct tare_str file, int64_t frames, int64_t height, int64_t width, uint8_t *pixels) {
     const size_t size = 3 * (size_t)height * (size_t)width;
-    struct lzw *lzw = tare_calloc(1, sizeof *lzw);
-    struct gif gif;
-    struct frame frame;
-    bool more = true;
-    tare_status status = lzw ? open_gif(&gif, file) : TARE_NO_MEMORY;
-    for (int64_t k = 0; k < frames && status == TARE_OK && more; k++) {
+    GifByteType *indices = tare_malloc((size_t)width);
+    struct gif gif = { 0 };
+    tare_status status = indices ? open_gif(&gif, file) : TARE_NO_MEMORY;
+    for (int64_t k = 0; k < frames && status == TARE_OK; k++) {
         uint8_t *canvas = pixels + (size_t)k * size;
-        status = next_frame(&frame, &more, &gif);
-        if (status != TARE_OK || !more) break;
+        bool more;
         if (k == 0)
             memset(canvas, 0, size);
         else
             memcpy(canvas, canvas - size, size);
-        status = decode_frame(canvas, height, width, &frame, lzw);
+        status = next_frame(&more, &gif);
+        if (status == TARE_OK && !more) status = damaged("fewer frames than before");
+        if (status == TARE_OK) status = decode_frame(canvas, height, width, &gif, indices);
     }
-    tare_free(lzw);
-    if (status == TARE_OK && !more) return damaged("fewer frames than there were");
+    close_gif(&gif);
+    tare_free(indices);
     return status;
 }
