@@ -1,4 +1,4 @@
-/* Arrays of the caller's and tensors of ours. */
+/* Conversion between the caller's arrays and tensors. */
 #include "base/strbuf.h"
 #include "api/handles.h"
 
@@ -7,7 +7,7 @@
 _Static_assert((int)TARE_ARRAY_MAX_RANK == (int)TARE_MAX_RANK, "dims of an array");
 _Static_assert(sizeof(tare_text) == sizeof(struct tare_str) &&
                    offsetof(tare_text, size) == offsetof(struct tare_str, size),
-               "elements of string arrays are handed out as they are");
+               "string elements are passed to the caller without conversion");
 
 size_t tare_element_size(int32_t dtype) {
     return tare_dtype_is_ref(dtype) ? 0 : tare_dtype_size(dtype);
@@ -30,13 +30,13 @@ void tare_public_array(tare_array *out, const char *name, const struct tare_tens
 
 static tare_status copy_elements(struct tare_tensor *out, const tare_array *array) {
     const tare_text *texts = array->data;
-    if (array->dtype != TARE_STRING) {
+    if (array->dtype != TARE_DTYPE_STRING) {
         if (out->elements) memcpy(out->data, array->data, tare_tensor_bytes(out));
         return TARE_OK;
     }
     for (int64_t i = 0; i < out->elements; i++) {
         if (texts[i].size && !texts[i].data)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "string %lld has %zu bytes and no data", (long long)i,
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "string %lld: data is NULL (expected %zu bytes)", (long long)i,
                              texts[i].size);
         TARE_TRY(tare_tensor_set_string(out, i, texts[i].size ? texts[i].data : "", texts[i].size));
     }
@@ -49,12 +49,15 @@ static tare_status to_tensor(struct tare_tensor *out, const tare_array *array) {
     tare_status status;
     int64_t elements;
     if (!info || tare_dtype_is_ref(array->dtype) || info->class == TARE_CLASS_OBJECT || info->class == TARE_CLASS_NONE)
-        return TARE_FAIL(TARE_TYPE, "%s cannot be given as an array", tare_dtype_name(array->dtype));
-    if (array->rank < 0) return TARE_FAIL(TARE_SHAPE, "rank %d (expected 0 to %d)", (int)array->rank, TARE_MAX_RANK);
+        return TARE_FAIL(TARE_TYPE, "%s is not a dtype of arrays", tare_dtype_name(array->dtype));
+    for (size_t i = 0; i < sizeof array->reserved / sizeof *array->reserved; i++)
+        if (array->reserved[i]) return TARE_FAIL(TARE_INVALID_ARGUMENT, "reserved member %zu is not zero", i);
+    if (array->rank < 0)
+        return TARE_FAIL(TARE_SHAPE, "invalid rank (expected 0 to %d, got %d)", TARE_MAX_RANK, (int)array->rank);
     TARE_TRY(tare_shape_from_dims(&shape, array->rank, array->dims));
     TARE_TRY(tare_shape_elements(&elements, &shape));
     if (elements && !array->data)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "there is no data for %lld elements", (long long)elements);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "data is NULL (expected %lld elements)", (long long)elements);
     TARE_TRY(tare_tensor_new(out, array->dtype, &shape));
     status = copy_elements(out, array);
     if (status != TARE_OK) tare_tensor_reset(out);
@@ -69,7 +72,7 @@ tare_status tare_public_sample(struct tare_sample *out, const tare_array *arrays
     for (size_t i = 0; i < count; i++) {
         if (!arrays[i].name) return TARE_FAIL(TARE_INVALID_ARGUMENT, "array %zu has no name", i);
         if (tare_sample_find(out, arrays[i].name))
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "array %s is given twice", arrays[i].name);
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "duplicate array %s", arrays[i].name);
         out->keys[i] = tare_arena_strdup(&out->arena, arrays[i].name);
         if (!out->keys[i]) return TARE_NO_MEMORY;
         TARE_TRY(tare_error_prefix(to_tensor(&out->values[i], &arrays[i]), "array %s", arrays[i].name));

@@ -1,4 +1,4 @@
-/* What a calibration of a public model is made of: its options, and the model in the form that is calibrated. */
+/* Shared by calibration from files and from memory: the parsed options and the prepared model. */
 #ifndef TARE_API_CALIBRATING_H
 #define TARE_API_CALIBRATING_H
 
@@ -17,7 +17,7 @@ struct tare_public_calibrating {
     struct tare_model *prepared;
 };
 
-/* Reads a text of options and loads the model. End with tare_public_calibrating_free, also after a failure. */
+/* Parses the option text and loads the model. Release with tare_public_calibrating_free, also after a failure. */
 tare_status tare_public_calibrating_read(struct tare_public_calibrating *out, const tare_model *model,
                                          const char *text) TARE_WARN_UNUSED;
 void tare_public_calibrating_free(struct tare_public_calibrating *calibrating);

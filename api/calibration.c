@@ -1,4 +1,4 @@
-/* Calibrations: of files, and what is done with them. */
+/* Calibrations: collecting them from files, reading, writing, adding and describing them. */
 #include "base/alloc.h"
 #include "base/strbuf.h"
 #include "calib/file.h"
@@ -28,11 +28,11 @@ static const struct tare_option rows[] = {
       .offset = offsetof(struct tare_public_calibrating, name),
       .fallback = "memory",
       .placeholder = "N",
-      .help = "what samples from memory are called in the calibration" },
+      .help = "name of samples from memory in the calibration" },
     { .name = "hessians",
       .kind = TARE_OPTION_FLAG,
       .offset = offsetof(struct tare_public_calibrating, hessians),
-      .help = "count per channel and look at the files a second time, for GPTQ" },
+      .help = "collect statistics per channel and read the files a second time, for GPTQ" },
     { 0 },
 };
 static const struct tare_option_set set = { .program = "tare_model_calibrate", .options = rows };
@@ -40,8 +40,8 @@ static const struct tare_option_set set = { .program = "tare_model_calibrate", .
 tare_status tare_public_calibrating_read(struct tare_public_calibrating *out, const tare_model *model,
                                          const char *text) {
     const struct tare_context_handle *context = model->context;
+    const char *path;
     *out = (struct tare_public_calibrating){ 0 };
-    TARE_TRY(tare_public_check_path(model));
     TARE_TRY(tare_option_text_read(out, &out->arena, &set, text));
     TARE_TRY(tare_data_options_open(&out->records));
     out->options = (struct tare_calibrate_options){
@@ -60,7 +60,8 @@ tare_status tare_public_calibrating_read(struct tare_public_calibrating *out, co
         .progress_arg = context ? context->progress_arg : NULL,
         .interrupted = tare_public_interrupted(context),
     };
-    return tare_load_prepared_with(&out->prepared, model->path, tare_public_ops(context));
+    TARE_TRY(tare_public_path(&path, model));
+    return tare_load_prepared_with(&out->prepared, path, tare_public_ops(context));
 }
 
 void tare_public_calibrating_free(struct tare_public_calibrating *calibrating) {
@@ -70,7 +71,7 @@ void tare_public_calibrating_free(struct tare_public_calibrating *calibrating) {
     tare_arena_free(&calibrating->arena);
 }
 
-/* ---- of files ---- */
+/* ---- from files ---- */
 
 static tare_status calibrate(tare_calibration **out, const tare_model *model, const char *const *paths, size_t n_paths,
                              const char *options) {
@@ -79,7 +80,7 @@ static tare_status calibrate(tare_calibration **out, const tare_model *model, co
     tare_status status;
     *out = NULL;
     TARE_CHECK(tare_public_calibrating_read(&calibrating, model, options));
-    if (!n_paths) TARE_CHECK(TARE_FAIL(TARE_INVALID_ARGUMENT, "there are no files to calibrate with"));
+    if (!n_paths) TARE_CHECK(TARE_FAIL(TARE_INVALID_ARGUMENT, "no data files"));
     calibrating.options.data = paths;
     calibrating.options.n_data = n_paths;
     TARE_CHECK(tare_workflow_calibrate(&made, calibrating.prepared, &calibrating.options));
@@ -95,7 +96,7 @@ tare_status tare_model_calibrate(tare_calibration **out, const tare_model *model
     return tare_public_end(calibrate(out, model, paths, n_paths, options));
 }
 
-/* ---- of themselves ---- */
+/* ---- reading, writing, describing ---- */
 
 static tare_status open_file(tare_calibration **out, const char *path) {
     struct tare_calibration *calibration;

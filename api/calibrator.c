@@ -1,5 +1,5 @@
-/* Calibration of samples that a caller pushes: a queue between the caller's thread and one that runs the engine, which
- * asks for the next sample as it would ask a file. */
+/* Calibration of samples that the caller pushes. A bounded queue connects the caller's thread with a thread that runs
+ * the calibration engine, which reads from the queue as it reads from a file. */
 #include "base/alloc.h"
 #include "base/thread.h"
 #include "eval/model_inputs.h"
@@ -11,10 +11,10 @@
 struct queue {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct tare_tensor **items; /* a ring; each the tensors of one sample, in feed order */
+    struct tare_tensor **items; /* ring buffer; each item holds the tensors of one sample, in feed order */
     size_t capacity, first, count;
-    bool closed; /* nothing more comes */
-    bool ended;  /* nobody takes any more */
+    bool closed; /* no more samples will be added */
+    bool ended;  /* the engine has ended */
 };
 
 struct tare_calibrator_handle {
@@ -28,18 +28,18 @@ struct tare_calibrator_handle {
     struct queue queue;
     pthread_t thread;
     bool running;
-    tare_status status; /* of the engine's thread; read when the queue has ended */
+    tare_status status; /* of the engine's thread; valid once queue.ended is set */
     char *text;
 };
 
-/* ---- the engine's side ---- */
+/* ---- consumer: the engine's thread ---- */
 
 static tare_status next(void *arg, struct tare_tensor *inputs, struct tare_record *record, bool *end,
                         bool (*expected)(void *wanted_arg, const struct tare_record *record), void *wanted_arg) {
     tare_calibrator *c = arg;
     struct queue *q = &c->queue;
     struct tare_tensor *sample = NULL;
-    (void)expected; /* the calibration is new: no record of it is done */
+    (void)expected; /* the calibration is new: no record is to be skipped */
     (void)wanted_arg;
     pthread_mutex_lock(&q->lock);
     while (!q->count && !q->closed)
@@ -72,7 +72,7 @@ static void *work(void *arg) {
     return NULL;
 }
 
-/* ---- the caller's side ---- */
+/* ---- producer: the caller's thread ---- */
 
 static tare_status failure(const tare_calibrator *c) {
     tare_error_set(c->text ? c->text : "");
@@ -82,7 +82,8 @@ static tare_status failure(const tare_calibrator *c) {
 static tare_status start(tare_calibrator *c, const tare_model *model, const char *options) {
     const char **files;
     TARE_TRY(tare_public_calibrating_read(&c->work, model, options));
-    if (c->work.hessians) return TARE_FAIL(TARE_UNSUPPORTED, "hessians need a second look at the samples: give files");
+    if (c->work.hessians)
+        return TARE_FAIL(TARE_UNSUPPORTED, "hessians need a second pass over the samples (calibrate from files)");
     TARE_TRY(tare_pick_signature(&c->signature, c->work.prepared, c->work.how.signature));
     TARE_TRY(tare_session_check_ops(c->work.prepared, c->signature));
     files = TARE_NEW_ARRAY(&c->work.arena, const char *, 1);
@@ -97,7 +98,7 @@ static tare_status start(tare_calibrator *c, const tare_model *model, const char
     c->queue.items = tare_calloc(c->queue.capacity, sizeof *c->queue.items);
     if (!c->queue.items) return TARE_NO_MEMORY;
     c->running = pthread_create(&c->thread, NULL, work, c) == 0;
-    return c->running ? TARE_OK : TARE_FAIL(TARE_NO_MEMORY, "a thread cannot be started");
+    return c->running ? TARE_OK : TARE_FAIL(TARE_NO_MEMORY, "cannot start a thread");
 }
 
 tare_status tare_calibrator_open(tare_calibrator **out, const tare_model *model, const char *options) {
@@ -137,7 +138,7 @@ static tare_status bind(struct tare_tensor **out, const tare_calibrator *c, cons
     return status;
 }
 
-/* Takes the sample over, also on failure. */
+/* Takes ownership of the sample, also on failure. */
 static tare_status enqueue(tare_calibrator *c, struct tare_tensor *sample) {
     struct queue *q = &c->queue;
     tare_status status = TARE_OK;
@@ -145,8 +146,9 @@ static tare_status enqueue(tare_calibrator *c, struct tare_tensor *sample) {
     while (q->count == q->capacity && !q->ended)
         pthread_cond_wait(&q->changed, &q->lock);
     if (q->ended || q->closed) {
-        status = c->status != TARE_OK ? failure(c)
-                                      : TARE_FAIL(TARE_INVALID_ARGUMENT, "the calibrator takes no more samples");
+        status = c->status != TARE_OK
+                     ? failure(c)
+                     : TARE_FAIL(TARE_INVALID_ARGUMENT, "the calibrator is finished and accepts no more samples");
     } else {
         q->items[(q->first + q->count++) % q->capacity] = sample;
         pthread_cond_broadcast(&q->changed);
@@ -183,7 +185,8 @@ static tare_status finish(tare_calibration **out, tare_calibrator *c) {
     *out = NULL;
     end_work(c);
     if (c->status != TARE_OK) return failure(c);
-    if (!made) return TARE_FAIL(TARE_INVALID_ARGUMENT, "the calibrator has given its calibration already");
+    if (c->calibration && !c->taken) return TARE_FAIL(TARE_INVALID_ARGUMENT, "no samples were added");
+    if (!made) return TARE_FAIL(TARE_INVALID_ARGUMENT, "the calibrator is already finished");
     c->calibration = NULL;
     return tare_public_calibration(out, made);
 }

@@ -1,4 +1,4 @@
-/* Comparisons. */
+/* tare_model_compare. */
 #include "base/strbuf.h"
 #include "calib/fingerprint.h"
 #include "convert/prepared.h"
@@ -19,12 +19,12 @@ static const struct tare_option rows[] = {
 };
 static const struct tare_option_set set = { .program = "tare_model_compare", .options = rows };
 
-/* Variants are quantized by names; those of another model would fit by chance. */
-static tare_status check_calibration(const tare_model *model, const tare_calibration *calibration) {
+/* Statistics are matched to tensors by name: those of another model could match by chance. */
+static tare_status check_calibration(const tare_model *model, const char *path, const tare_calibration *calibration) {
     struct tare_model *prepared;
     tare_status status;
     if (!calibration) return TARE_OK;
-    TARE_TRY(tare_load_prepared_with(&prepared, model->path, tare_public_ops(model->context)));
+    TARE_TRY(tare_load_prepared_with(&prepared, path, tare_public_ops(model->context)));
     status = tare_public_check_calibration(calibration, prepared);
     tare_model_free(prepared);
     return status;
@@ -49,16 +49,17 @@ tare_status tare_model_compare(char **json, const tare_model *model, const char 
     struct compare_values values = { 0 };
     struct tare_arena arena = { 0 };
     struct tare_strbuf text = { 0 };
+    const char *path;
     tare_status status;
     tare_public_begin();
     *json = NULL;
-    TARE_CHECK(tare_public_check_path(model));
     TARE_CHECK(tare_option_text_read(&values, &arena, &set, options));
     TARE_CHECK(tare_data_options_open(&values.records));
-    if (!n_paths) TARE_CHECK(TARE_FAIL(TARE_INVALID_ARGUMENT, "there are no files to measure with"));
-    TARE_CHECK(check_calibration(model, calibration));
+    if (!n_paths) TARE_CHECK(TARE_FAIL(TARE_INVALID_ARGUMENT, "no data files"));
+    TARE_CHECK(tare_public_path(&path, model));
+    TARE_CHECK(check_calibration(model, path, calibration));
     if (!values.how.threads && context) values.how.threads = context->threads;
-    const struct tare_compare_task task = { .model = model->path,
+    const struct tare_compare_task task = { .model = path,
                                             .ops = tare_public_ops(context),
                                             .data = paths,
                                             .n_data = n_paths,

@@ -1,4 +1,4 @@
-/* Contexts, texts and what every public function begins and ends with. */
+/* Contexts, versions, strings, and the beginning and end of every public function. */
 #include "base/alloc.h"
 #include "interpreter/ops/builtin.h"
 #include "base/strbuf.h"
@@ -10,6 +10,10 @@
 
 const char *tare_version(void) {
     return TARE_VERSION;
+}
+
+int32_t tare_version_number(void) {
+    return TARE_VERSION_NUMBER;
 }
 
 void tare_public_begin(void) {
@@ -63,9 +67,10 @@ void tare_context_on_progress(tare_context *context, tare_progress_function func
     context->progress_arg = arg;
 }
 
-void tare_context_on_message(tare_context *context, tare_message_function function, void *arg) {
-    context->message = function;
-    context->message_arg = arg;
+void tare_context_on_log(tare_context *context, enum tare_log_level most, tare_log_function function, void *arg) {
+    context->log = function;
+    context->log_arg = arg;
+    context->log_level = most;
 }
 
 void tare_context_cancel(tare_context *context, int cancel) {
@@ -80,14 +85,7 @@ const volatile sig_atomic_t *tare_public_interrupted(const struct tare_context_h
     return context ? &context->cancelled : NULL;
 }
 
-static void say(void *arg, enum tare_log_level level, const char *text) {
-    const struct tare_context_handle *context = arg;
-    (void)level;
-    context->message(context->message_arg, text);
-}
-
 struct tare_log tare_public_log(const struct tare_context_handle *context) {
-    static const enum tare_log_level most = TARE_LOG_NOTE;
-    if (!context || !context->message) return (struct tare_log){ 0 };
-    return (struct tare_log){ .most = most, .write = say, .arg = (void *)(uintptr_t)context };
+    if (!context || !context->log) return (struct tare_log){ 0 };
+    return (struct tare_log){ .most = context->log_level, .write = context->log, .arg = context->log_arg };
 }

@@ -1,5 +1,5 @@
-/* What the opaque handles of include/tare/ are, and what their files share. Nothing outside lib/public includes this.
- */
+/* The structs of the opaque handles of include/tare/, and functions shared by the files of api/. Not included outside
+ * of api/. */
 #ifndef TARE_API_HANDLES_H
 #define TARE_API_HANDLES_H
 
@@ -21,12 +21,13 @@ struct tare_context_handle {
     int threads;
     tare_progress_function progress;
     void *progress_arg;
-    tare_message_function message;
-    void *message_arg;
+    tare_log_function log;
+    void *log_arg;
+    enum tare_log_level log_level; /* more detailed messages are discarded */
     volatile sig_atomic_t cancelled;
 };
 
-/* Inputs or outputs of a signature as users see them. */
+/* Descriptions of the inputs or outputs of a signature. */
 struct tare_public_side {
     tare_array *items;
     size_t count;
@@ -35,43 +36,47 @@ struct tare_public_side {
 struct tare_model_handle {
     struct tare_context_handle *context; /* NULL: the defaults */
     struct tare_model *model;
-    char *path; /* it can be opened anew from there; NULL: it was made from another */
+    char *path;      /* directory that it can be loaded from again; set by tare_public_path */
+    char *temporary; /* directory above `path`, removed with the handle; NULL: `path` is the caller's */
     struct tare_arena arena;
     struct tare_public_side *inputs, *outputs; /* one a signature */
-    pthread_mutex_t writing;                   /* an export works on the model's arena */
+    pthread_mutex_t writing;                   /* held while the model is exported: that allocates in its arena */
 };
 
 struct tare_calibration_handle {
     struct tare_calibration *calibration;
 };
 
-/* Every public function that can fail begins and ends with these: no text of an earlier failure, none without a text.
- */
+/* Called at the beginning and end of every public function that returns a status: clears the text of earlier failures,
+ * and sets a text for failures that have none. */
 void tare_public_begin(void);
 tare_status tare_public_end(tare_status status);
 
-/* Of a context that may be NULL. */
+/* Settings of a context; NULL: the defaults. */
 const struct tare_op_registry *tare_public_ops(const struct tare_context_handle *context);
 const volatile sig_atomic_t *tare_public_interrupted(const struct tare_context_handle *context);
 struct tare_log tare_public_log(const struct tare_context_handle *context);
 
-/* Takes over the model, also after a failure. `path`: where it was opened; NULL: made from another. */
+/* Makes a handle that owns the model; frees the model on failure. `path`: the directory it was opened from; NULL if it
+ * was made from another model. */
 tare_status tare_public_model(tare_model **out, struct tare_context_handle *context, struct tare_model *model,
                               const char *path) TARE_WARN_UNUSED;
-/* TARE_INVALID_ARGUMENT for a model that is in no directory: the work opens it anew. */
-tare_status tare_public_check_path(const tare_model *model) TARE_WARN_UNUSED;
-/* TARE_INVALID_ARGUMENT when the calibration is of another model than `prepared`. */
+/* A directory that the model can be loaded from again, valid as long as the handle. Passes change a model in place, so
+ * every call that needs a changed copy loads one. A model made from another is written to a temporary directory the
+ * first time. Thread-safe. */
+tare_status tare_public_path(const char **out, const tare_model *model) TARE_WARN_UNUSED;
+/* TARE_INVALID_ARGUMENT if the calibration belongs to another model than `prepared`. NULL: no calibration. */
 tare_status tare_public_check_calibration(const tare_calibration *calibration,
                                           const struct tare_model *prepared) TARE_WARN_UNUSED;
-/* A handle for it; takes the calibration over, also after a failure. */
+/* Makes a handle that owns the calibration; frees it on failure. */
 tare_status tare_public_calibration(tare_calibration **out, struct tare_calibration *calibration) TARE_WARN_UNUSED;
 
-/* Copies arrays into a sample, checked; *out is the caller's to reset, also after a failure. */
+/* Checks arrays and copies them into a sample; reset *out also after a failure. */
 tare_status tare_public_sample(struct tare_sample *out, const tare_array *arrays, size_t count) TARE_WARN_UNUSED;
-/* Describes a tensor; the data is the tensor's. */
+/* Describes a tensor; the data remains the tensor's. */
 void tare_public_array(tare_array *out, const char *name, const struct tare_tensor *tensor);
 
-/* A copy for the caller to tare_text_free. */
+/* A copy for the caller, who releases it with tare_text_free. TARE_NO_MEMORY also if the buffer has failed. */
 struct tare_strbuf;
 tare_status tare_public_text(char **out, const struct tare_strbuf *text) TARE_WARN_UNUSED;
 

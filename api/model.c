@@ -1,5 +1,6 @@
-/* Models: opening, looking at and writing them. */
+/* Models: opening, describing and writing. */
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/strbuf.h"
 #include "calib/fingerprint.h"
 #include "calib/file.h"
@@ -63,7 +64,7 @@ static tare_status describe_signatures(tare_model *handle) {
     return TARE_OK;
 }
 
-/* NULL when there is no such signature; no text. */
+/* NULL if there is no such signature; then the error text is set. */
 static const struct tare_public_side *find_side(const tare_model *handle, const struct tare_public_side *sides,
                                                 const char *signature) {
     const struct tare_signature *found;
@@ -82,7 +83,8 @@ static tare_status side_item(tare_array *out, const tare_model *handle, const st
     const struct tare_public_side *side = find_side(handle, sides, signature);
     *out = (tare_array){ 0 };
     if (!side) return TARE_NOT_FOUND;
-    if (i >= side->count) return TARE_FAIL(TARE_NOT_FOUND, "there is no number %zu (there are %zu)", i, side->count);
+    if (i >= side->count)
+        return TARE_FAIL(TARE_NOT_FOUND, "index %zu is out of range (the signature has %zu)", i, side->count);
     *out = side->items[i];
     return TARE_OK;
 }
@@ -153,13 +155,10 @@ void tare_model_close(tare_model *model) {
     tare_model_free(model->model);
     pthread_mutex_destroy(&model->writing);
     tare_arena_free(&model->arena);
+    if (model->temporary && tare_file_remove_tree(model->temporary) != TARE_OK) tare_error_clear();
+    tare_free(model->temporary);
     tare_free(model->path);
     tare_free(model);
-}
-
-tare_status tare_public_check_path(const tare_model *model) {
-    if (model->path) return TARE_OK;
-    return TARE_FAIL(TARE_INVALID_ARGUMENT, "the model was made from another: write it and open it from its directory");
 }
 
 tare_status tare_public_check_calibration(const tare_calibration *calibration, const struct tare_model *prepared) {
@@ -189,14 +188,53 @@ int64_t tare_model_weight_size(const tare_model *model) {
     return tare_model_weight_bytes(model->model);
 }
 
+/* Exports allocate in the model's arena, so that one thread at a time may export. */
+static pthread_mutex_t *writing_lock(const tare_model *model) {
+    return (pthread_mutex_t *)(uintptr_t)&model->writing;
+}
+
 static tare_status write_model(const tare_model *model, const char *directory, unsigned flags) {
-    const struct tare_export_options options = { .overwrite = flags & TARE_OVERWRITE };
-    pthread_mutex_t *writing = (pthread_mutex_t *)(uintptr_t)&model->writing;
+    const struct tare_export_options options = { .overwrite = flags & TARE_WRITE_OVERWRITE };
     tare_status status;
-    if (flags & ~(unsigned)TARE_OVERWRITE) return TARE_FAIL(TARE_INVALID_ARGUMENT, "flags %#x are not known", flags);
-    pthread_mutex_lock(writing);
+    if (flags & ~(unsigned)TARE_WRITE_OVERWRITE)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "unknown flags %#x", flags & ~(unsigned)TARE_WRITE_OVERWRITE);
+    pthread_mutex_lock(writing_lock(model));
     status = tare_saved_model_export(model->model, directory, &options);
-    pthread_mutex_unlock(writing);
+    pthread_mutex_unlock(writing_lock(model));
+    return status;
+}
+
+/* Writes the model to a new folder in $TMPDIR, else /tmp. With the lock. */
+static tare_status write_temporary(tare_model *model) {
+    const struct tare_export_options options = { 0 };
+    const char *folder = getenv("TMPDIR");
+    char *path;
+    if (!model->temporary) {
+        char *temporary = tare_path_join(folder && *folder ? folder : "/tmp", "tare-XXXXXX");
+        if (!temporary) return TARE_NO_MEMORY;
+        if (!mkdtemp(temporary)) {
+            const tare_status status = tare_file_error("cannot create temporary directory", temporary);
+            tare_free(temporary);
+            return status;
+        }
+        model->temporary = temporary;
+    }
+    path = tare_path_join(model->temporary, "model");
+    if (!path) return TARE_NO_MEMORY;
+    const tare_status status = tare_saved_model_export(model->model, path, &options);
+    if (status == TARE_OK)
+        model->path = path;
+    else
+        tare_free(path);
+    return status;
+}
+
+tare_status tare_public_path(const char **out, const tare_model *model) {
+    tare_status status = TARE_OK;
+    pthread_mutex_lock(writing_lock(model));
+    if (!model->path) status = write_temporary((tare_model *)(uintptr_t)model);
+    *out = model->path;
+    pthread_mutex_unlock(writing_lock(model));
     return status;
 }
 

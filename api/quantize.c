@@ -1,4 +1,4 @@
-/* Quantized and converted models. */
+/* tare_model_quantize and tare_model_convert. */
 #include "base/alloc.h"
 #include "convert/saved_model.h"
 #include "workflow/convert_report.h"
@@ -10,11 +10,12 @@
 
 #include <string.h>
 
-/* Loads the model anew, as the one that will be changed. */
+/* Loads a copy of the model for passes to change. */
 static tare_status load(struct tare_model **out, const tare_model *model) {
     const struct tare_saved_model_options options = { .ops = tare_public_ops(model->context) };
-    TARE_TRY(tare_public_check_path(model));
-    return tare_saved_model_load(out, model->path, &options);
+    const char *path;
+    TARE_TRY(tare_public_path(&path, model));
+    return tare_saved_model_load(out, path, &options);
 }
 
 /* ---- quantizing ---- */
@@ -38,7 +39,7 @@ static tare_status quantize(struct tare_model *model, struct tare_arena *arena, 
     tare_status status;
     bool channels;
     TARE_TRY(tare_workflow_quantize_read(&options, arena, how));
-    TARE_TRY(tare_error_prefix(tare_workflow_quantize_prepare(model, &options), "%s", from->path));
+    TARE_TRY(tare_error_prefix(tare_workflow_quantize_prepare(model, &options), "%s", model->path));
     if (tare_workflow_quantize_needs_samples(&options, &channels) && !calibration &&
         (channels || !tare_quant_is_trained(model)))
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "method %s needs a calibration", how->method);
@@ -53,7 +54,7 @@ static tare_status quantize(struct tare_model *model, struct tare_arena *arena, 
     return TARE_OK;
 }
 
-/* The argument stands in front, so that the text can say otherwise. */
+/* The method comes first, so that the option text can override it. */
 static tare_status read_options(struct quantize_values *out, struct tare_arena *arena, const char *method,
                                 const char *options) {
     const char *text = tare_arena_printf(arena, "method=\"%s\" %s", method ? method : "static", options ? options : "");
@@ -131,15 +132,15 @@ tare_status tare_model_convert(tare_model **out, char **report, const tare_model
     tare_public_begin();
     *out = NULL;
     if (report) *report = NULL;
-    if (flags & ~(unsigned)(TARE_ALLOW_INCOMPATIBLE | TARE_FIND_FUNCTIONS | TARE_BFLOAT16_OUTPUTS))
-        TARE_CHECK(TARE_FAIL(TARE_INVALID_ARGUMENT, "flags %#x are not known", flags));
+    if (flags & ~(unsigned)(TARE_CONVERT_ALLOW_INCOMPATIBLE | TARE_CONVERT_FIND_FUNCTIONS | TARE_CONVERT_BFLOAT16_OUTPUTS))
+        TARE_CHECK(TARE_FAIL(TARE_INVALID_ARGUMENT, "unknown flags %#x", flags));
     TARE_CHECK(tare_converter_options_parse(&converter, &arena, text, strlen(text)));
-    converter.allow_incompatible = flags & TARE_ALLOW_INCOMPATIBLE;
-    converter.automatic = flags & TARE_FIND_FUNCTIONS;
-    converter.rounds_outputs = flags & TARE_BFLOAT16_OUTPUTS;
+    converter.allow_incompatible = flags & TARE_CONVERT_ALLOW_INCOMPATIBLE;
+    converter.automatic = flags & TARE_CONVERT_FIND_FUNCTIONS;
+    converter.rounds_outputs = flags & TARE_CONVERT_BFLOAT16_OUTPUTS;
     if (converter.automatic && converter.n_functions)
         TARE_CHECK(TARE_FAIL(TARE_INVALID_ARGUMENT,
-                             "TARE_FIND_FUNCTIONS and tpu_functions in the options exclude each other"));
+                             "TARE_CONVERT_FIND_FUNCTIONS and tpu_functions in the options exclude each other"));
     TARE_CHECK(check_calibration(&converter, calibration));
     TARE_CHECK(load(&made, model));
     TARE_CHECK(convert(made, report, &arena, model, &converter, calibration));

@@ -1,4 +1,4 @@
-/* Runners: a session with names in front and its last outputs behind. */
+/* Runners: an interpreter session with named inputs and the outputs of its last run. */
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "eval/model_inputs.h"
@@ -57,7 +57,7 @@ void tare_runner_close(tare_runner *runner) {
     tare_free(runner);
 }
 
-/* A compressed constant may be an output; users get every element. */
+/* An output may be a splat, a constant stored as one element; callers see all elements. */
 static tare_status expand(struct tare_tensor *tensor) {
     struct tare_tensor whole;
     if (!tensor->splat) return TARE_OK;

@@ -1,4 +1,4 @@
-/* Reading and writing files of samples. */
+/* Readers and writers of data files. */
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "datasets/source.h"
@@ -6,6 +6,7 @@
 #include "api/handles.h"
 
 struct tare_reader_handle {
+    const struct tare_context_handle *context; /* may be NULL */
     struct tare_dataset_spec *spec;
     struct tare_source *source;
     struct tare_sample sample;
@@ -23,12 +24,14 @@ static tare_status open_reader(tare_reader *reader, const char *const *paths, si
     return tare_source_new(&reader->source, paths, n_paths, &options);
 }
 
-tare_status tare_reader_open(tare_reader **out, const char *const *paths, size_t n_paths, const char *spec) {
+tare_status tare_reader_open(tare_reader **out, tare_context *context, const char *const *paths, size_t n_paths,
+                             const char *spec) {
     tare_reader *reader = tare_calloc(1, sizeof *reader);
     tare_status status;
     tare_public_begin();
     *out = NULL;
     if (!reader) return tare_public_end(TARE_NO_MEMORY);
+    reader->context = context;
     status = open_reader(reader, paths, n_paths, spec);
     if (status == TARE_OK)
         *out = reader;
@@ -46,7 +49,9 @@ void tare_reader_close(tare_reader *reader) {
 }
 
 static tare_status read_next(tare_reader *reader, bool *end) {
+    const volatile sig_atomic_t *interrupted = tare_public_interrupted(reader->context);
     struct tare_provenance where;
+    if (interrupted && *interrupted) return TARE_FAIL(TARE_INTERRUPTED, "interrupted");
     tare_sample_reset(&reader->sample);
     TARE_TRY(tare_source_next(&reader->sample, &where, end, reader->source, NULL, NULL));
     if (*end) return TARE_OK;

@@ -1,4 +1,4 @@
-/* Log lines: formatted here, written by the log's own function. */
+/* Log messages are formatted here and passed to the log's write function. */
 #include "base/log.h"
 
 #include <stdarg.h>
@@ -13,7 +13,7 @@ bool tare_log_colors(void) {
 }
 
 static void write_stderr(void *arg, enum tare_log_level level, const char *text) {
-    /* A progress bar may stand on the line. One call a line keeps lines of several threads apart. */
+    /* A progress bar may occupy the line. One call per line keeps the lines of several threads apart. */
     const bool terminal = isatty(STDERR_FILENO), color = tare_log_colors();
     const char *label = level != TARE_LOG_WARNING ? "" : color ? "\033[33mwarning:\033[0m " : "warning: ";
     (void)arg;

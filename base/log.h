@@ -1,25 +1,21 @@
-/* Warnings and notes on their way to the user. A library function that may have something to say takes a log; NULL
- * means that nobody listens. Failures are not logged: they are a status and a text (base/status.h). */
+/* Log messages: warnings and notes for the user. Functions that may log take a struct tare_log; NULL discards all
+ * messages. Failures are not logged: they are a status and a text (base/status.h). */
 #ifndef TARE_BASE_LOG_H
 #define TARE_BASE_LOG_H
 
 #include "base/status.h"
+#include "include/tare/log.h" /* enum tare_log_level */
 
 #include <stdbool.h>
 
-enum tare_log_level {
-    TARE_LOG_WARNING, /* the result may not be what the user wants */
-    TARE_LOG_NOTE,    /* what was done, in a line */
-    TARE_LOG_DETAIL,  /* for --verbose */
-};
-
 struct tare_log {
-    enum tare_log_level most; /* what is more detailed than this is dropped */
-    void (*write)(void *arg, enum tare_log_level level, const char *text); /* called from any thread */
+    enum tare_log_level most;                                              /* more detailed messages are discarded */
+    void (*write)(void *arg, enum tare_log_level level, const char *text); /* may be called on any thread */
     void *arg;
 };
 
-/* Lines on standard error: "tare: warning: …", "tare: …". quiet leaves warnings only, verbose adds details. */
+/* A log that prints lines to standard error: "tare: warning: …", "tare: …". `quiet` prints only warnings, `verbose`
+ * also details. */
 struct tare_log tare_log_stderr(int quiet, int verbose);
 
 /* Whether standard error is a terminal that shows colors, and NO_COLOR is not set. */

@@ -1,4 +1,4 @@
-/* Progress lines, written by whichever thread finds one due. */
+/* Progress lines are printed by the thread that advances when one is due. */
 #include "base/progress.h"
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -15,7 +15,7 @@ enum { BAR = 24, TIME_TEXT = 24 };
 
 struct tare_progress {
     struct tare_progress_options options;
-    pthread_mutex_t lock; /* for writing; advance never waits for it */
+    pthread_mutex_t lock; /* for printing; advance never waits for it */
     _Atomic int64_t done;
     _Atomic int64_t skipped; /* of these, done by an earlier run */
     double began;
@@ -28,7 +28,7 @@ struct tare_progress *tare_progress_new(const struct tare_progress_options *opti
     if (options->quiet && !options->on_progress) return NULL;
     progress = tare_calloc(1, sizeof *progress);
     if (!progress) {
-        tare_error_clear(); /* work goes on without a bar */
+        tare_error_clear(); /* not a failure: there is no bar */
         return NULL;
     }
     progress->options = *options;
@@ -100,7 +100,7 @@ void tare_progress_advance(struct tare_progress *progress, int64_t count) {
     atomic_fetch_add_explicit(&progress->done, count, memory_order_relaxed);
     now = progress->options.clock();
     if (now < atomic_load_explicit(&progress->due, memory_order_relaxed)) return;
-    if (pthread_mutex_trylock(&progress->lock) != 0) return; /* another thread is writing it */
+    if (pthread_mutex_trylock(&progress->lock) != 0) return; /* another thread is printing */
     if (now >= atomic_load(&progress->due)) {
         write_line(progress, now, false);
         atomic_store(&progress->due,

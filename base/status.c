@@ -1,4 +1,4 @@
-/* Thread-local error text. Long texts are cut, never lost: the beginning says where. */
+/* Thread-local error text. Texts that are too long are truncated at the end; the location at the beginning stays. */
 #include "base/status.h"
 
 #include <stdio.h>
@@ -52,9 +52,18 @@ void tare_error_set(const char *text) {
 
 const char *tare_status_name(tare_status status) {
     static const char *const names[] = {
-#define X(name, text) text,
-        TARE_STATUS_LIST(X)
-#undef X
+        [TARE_OK] = "ok",
+        [TARE_INVALID_ARGUMENT] = "invalid argument",
+        [TARE_UNSUPPORTED] = "unsupported",
+        [TARE_CORRUPT] = "corrupt",
+        [TARE_TYPE] = "wrong dtype",
+        [TARE_SHAPE] = "wrong shape",
+        [TARE_NOT_FOUND] = "not found",
+        [TARE_IO] = "input/output error",
+        [TARE_NO_MEMORY] = "out of memory",
+        [TARE_INTERRUPTED] = "interrupted",
+        [TARE_USAGE] = "usage",
+        [TARE_INTERNAL] = "internal error",
     };
     return (size_t)status < sizeof names / sizeof *names ? names[status] : "unknown status";
 }

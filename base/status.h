@@ -1,8 +1,8 @@
-/* Status codes and the text that goes with them.
+/* Status codes and error texts.
  *
- * A function that can fail returns tare_status. Failure and text come together: TARE_FAIL sets both, callers add
- * context on the way up with tare_error_prefix, and the command line prints "tare: " and the text as one line.
- * The text is thread-local; a thread that hands work to others carries their text over with tare_error_set. */
+ * A function that can fail returns tare_status and sets the error text. TARE_FAIL does both, callers prepend context
+ * with tare_error_prefix, and the command line prints "tare: " and the text as one line. The text is thread-local: a
+ * thread that waits for others copies their text with tare_error_set. */
 #ifndef TARE_BASE_STATUS_H
 #define TARE_BASE_STATUS_H
 
@@ -10,45 +10,44 @@
 
 #include <stdarg.h>
 
-/* name, text; in the order of the enumeration, which is public */
-#define TARE_STATUS_LIST(X)                                                                                            \
-    X(OK, "ok")                                                                                                        \
-    X(INVALID_ARGUMENT, "invalid argument")                                                                            \
-    X(UNSUPPORTED, "unsupported")                                                                                      \
-    X(CORRUPT, "corrupt")                                                                                              \
-    X(TYPE, "wrong dtype")                                                                                             \
-    X(SHAPE, "wrong shape")                                                                                            \
-    X(NOT_FOUND, "not found")                                                                                          \
-    X(IO, "input/output error")                                                                                        \
-    X(NO_MEMORY, "out of memory")                                                                                      \
-    X(INTERRUPTED, "interrupted")                                                                                      \
-    X(USAGE, "usage")                                                                                                  \
-    X(INTERNAL, "internal error")
+/* Short names inside the library; TARE_ERROR_* are for programs. */
+#define TARE_INVALID_ARGUMENT TARE_ERROR_INVALID_ARGUMENT
+#define TARE_UNSUPPORTED TARE_ERROR_UNSUPPORTED
+#define TARE_CORRUPT TARE_ERROR_CORRUPT
+#define TARE_TYPE TARE_ERROR_TYPE
+#define TARE_SHAPE TARE_ERROR_SHAPE
+#define TARE_NOT_FOUND TARE_ERROR_NOT_FOUND
+#define TARE_IO TARE_ERROR_IO
+#define TARE_NO_MEMORY TARE_ERROR_NO_MEMORY
+#define TARE_INTERRUPTED TARE_ERROR_INTERRUPTED
+#define TARE_USAGE TARE_ERROR_USAGE
+#define TARE_INTERNAL TARE_ERROR_INTERNAL
 
 #define TARE_PRINTF(text, first) __attribute__((format(printf, text, first)))
-#define TARE_WARN_UNUSED __attribute__((warn_unused_result))
+#define TARE_WARN_UNUSED TARE_CHECKED
 
-/* Sets the error text of this thread and returns `status` (never TARE_OK). The text says what, and got and expected in
- * brackets: "input 0 has rank 3 (expected 4)"; no trailing full stop or newline. */
+/* Sets the error text of this thread and returns `status`, which must not be TARE_OK. The text describes the error,
+ * with the expected and the actual value in parentheses: "input 0 has the wrong rank (expected 4, got 3)"; no trailing
+ * period or newline. */
 tare_status tare_fail(tare_status status, const char *format, ...) TARE_PRINTF(2, 3);
 tare_status tare_fail_va(tare_status status, const char *format, va_list args) TARE_PRINTF(2, 0);
 #define TARE_FAIL(status, ...) tare_fail((status), __VA_ARGS__)
 
-/* Puts "context: " before the error text of this thread; returns `status`. Does nothing when status is TARE_OK. */
+/* Prepends "context: " to the error text of this thread unless `status` is TARE_OK; returns `status`. */
 tare_status tare_error_prefix(tare_status status, const char *format, ...) TARE_PRINTF(2, 3);
 
 void tare_error_clear(void);
-/* Carries another thread's text over to this one. */
+/* Sets the error text of this thread to a copy of `text`, the text of another thread. */
 void tare_error_set(const char *text);
 
-/* Forwards a failure. */
+/* Returns from the calling function if the expression fails. */
 #define TARE_TRY(expression)                                                                                           \
     do {                                                                                                               \
         tare_status try_status_ = (expression);                                                                        \
         if (try_status_ != TARE_OK) return try_status_;                                                                \
     } while (0)
 
-/* Forwards a failure to the function's clean-up: needs `tare_status status` and a label `done`. */
+/* Goes to the cleanup label `done` if the expression fails; needs a variable `tare_status status`. */
 #define TARE_CHECK(expression)                                                                                         \
     do {                                                                                                               \
         status = (expression);                                                                                         \

@@ -1,4 +1,4 @@
-/* Calibrates a SavedModel, converts it to int8 for the TPU, and holds the answers of the two side by side.
+/* Calibrates a SavedModel, quantizes and converts it for the TPU, and prints the first output of both models.
  *
  *     cc convert.c $(pkg-config --cflags --libs tare) -o convert
  *     ./convert MODEL SAMPLES.tfrecord.gz OUT */
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <tare/tare.h>
 
-/* Failures have a text for a person, which says where. */
+/* Every failure has an error text for a person. */
 #define CHECK(call)                                                                                                    \
     do {                                                                                                               \
         if ((call) != TARE_OK) {                                                                                       \
@@ -18,25 +18,25 @@
 static const char options[] = "tpu_functions { function_alias: \"tpu_func\" } "
                               "external_feature_configs { quantization_options { } }";
 
-static void print_message(void *arg, const char *text) {
-    fprintf((FILE *)arg, "%s\n", text);
+static void print_log(void *arg, enum tare_log_level level, const char *text) {
+    fprintf((FILE *)arg, "%s%s\n", level == TARE_LOG_WARNING ? "warning: " : "", text);
 }
 
-/* The first output of the first record, whatever it is called. */
-static float first_answer(const tare_model *model, const char *samples) {
+/* The first element of the first output for the first record. */
+static float first_output(const tare_model *model, const char *samples) {
     const tare_array *inputs, *outputs;
     tare_reader *reader;
     tare_runner *runner;
     size_t n_inputs, n_outputs;
-    float answer;
-    CHECK(tare_reader_open(&reader, &samples, 1, NULL));
+    float value;
+    CHECK(tare_reader_open(&reader, NULL, &samples, 1, NULL));
     CHECK(tare_reader_next(reader, &inputs, &n_inputs));
     CHECK(tare_runner_open(&runner, model, NULL));
     CHECK(tare_runner_run(runner, inputs, n_inputs, &outputs, &n_outputs));
-    answer = n_outputs && outputs[0].dtype == TARE_FLOAT ? ((const float *)outputs[0].data)[0] : 0;
+    value = n_outputs && outputs[0].dtype == TARE_DTYPE_FLOAT ? ((const float *)outputs[0].data)[0] : 0;
     tare_runner_close(runner);
     tare_reader_close(reader);
-    return answer;
+    return value;
 }
 
 int main(int argc, char **argv) {
@@ -46,15 +46,15 @@ int main(int argc, char **argv) {
     char *report;
     if (argc != 4) return fprintf(stderr, "usage: convert MODEL SAMPLES OUT\n"), 2;
     CHECK(tare_context_open(&context));
-    tare_context_on_message(context, print_message, stderr);
+    tare_context_on_log(context, TARE_LOG_NOTE, print_log, stderr);
     CHECK(tare_model_open(&model, context, argv[1]));
     CHECK(tare_model_calibrate(&calibration, model, (const char *const *)&argv[2], 1, NULL));
     CHECK(tare_model_convert(&converted, &report, model, options, calibration, 0));
-    CHECK(tare_model_write(converted, argv[3], TARE_OVERWRITE));
+    CHECK(tare_model_write(converted, argv[3], TARE_WRITE_OVERWRITE));
     printf("%s\n", report);
-    fprintf(stderr, "%lld records; first answer %g, converted %g\n",
-            (long long)tare_calibration_record_count(calibration), first_answer(model, argv[2]),
-            first_answer(converted, argv[2]));
+    fprintf(stderr, "%lld records; first output %g, converted %g\n",
+            (long long)tare_calibration_record_count(calibration), first_output(model, argv[2]),
+            first_output(converted, argv[2]));
     tare_text_free(report);
     tare_model_close(converted);
     tare_calibration_close(calibration);

@@ -1,8 +1,8 @@
-/* Calibrations: what values the tensors of a model take over representative samples. One serves every method and every
- * algorithm of ranges; the same samples give the same bytes whatever threads and batches.
+/* Calibrations: activation statistics of a model over representative samples. One calibration serves every quantization
+ * method and calibration algorithm; it is byte-identical for any number of threads and any batch size.
  *
- * `options` texts are those of `tare calibrate` without the dashes, with blanks between, in double quotes where a value
- * has blanks: "threads=4 observe=all". NULL and "" are the defaults. They are listed in docs/library.md. */
+ * `options` are the options of `tare calibrate` without dashes, separated by spaces, values with spaces in double
+ * quotes: "threads=4 observe=all". NULL and "" mean the defaults. docs/library.md lists them. */
 #ifndef TARE_CALIBRATION_H
 #define TARE_CALIBRATION_H
 
@@ -15,40 +15,43 @@ extern "C" {
 typedef struct tare_calibration_handle tare_calibration;
 typedef struct tare_calibrator_handle tare_calibrator;
 
-/* Runs the samples of files through the model. A path is a file, a pattern, and may say the signature:
- * "encode=e.tfrecord". The model must have been opened from a directory. *out is the caller's: tare_calibration_close.
- */
-TARE_API tare_status tare_model_calibrate(tare_calibration **out, const tare_model *model, const char *const *paths,
-                                          size_t n_paths, const char *options);
+/* Runs the samples of files through the model. A path is a file or a pattern, optionally with a signature in front:
+ * "encode=e.tfrecord". TARE_ERROR_INVALID_ARGUMENT if the files have no records. Release *out with
+ * tare_calibration_close. */
+TARE_API TARE_CHECKED tare_status tare_model_calibrate(tare_calibration **out, const tare_model *model,
+                                                       const char *const *paths, size_t n_paths, const char *options);
 
-/* The same with samples that the caller has in memory. Workers run while the caller brings the next ones; one thread at
- * a time may push. Further option: name=N, what the samples are called in the calibration (default "memory");
- * calibrations that shall be added up need different names. Close it with tare_calibrator_close. */
-TARE_API tare_status tare_calibrator_open(tare_calibrator **out, const tare_model *model, const char *options);
-/* One sample: an array for each input of the signature, by name, as for tare_runner_run. Copied. Waits while workers
- * are behind. A sample that does not fit is refused and nothing is changed; any other failure is that of an earlier
- * sample. */
-TARE_API tare_status tare_calibrator_push(tare_calibrator *calibrator, const tare_array *inputs, size_t n_inputs);
-/* Waits for the workers and gives the calibration, which is the caller's. The calibrator takes no more samples. */
-TARE_API tare_status tare_calibrator_finish(tare_calibration **out, tare_calibrator *calibrator);
-/* Ends it, finished or not. NULL is fine. */
+/* Starts a calibration with samples from the caller's memory. Worker threads run while the caller supplies samples; one
+ * thread at a time may push. Additional option: name=N, the name of the samples in the calibration (default "memory");
+ * calibrations that are to be added need different names. Release it with tare_calibrator_close. */
+TARE_API TARE_CHECKED tare_status tare_calibrator_open(tare_calibrator **out, const tare_model *model,
+                                                       const char *options);
+/* Adds one sample: an array for each input of the signature, as for tare_runner_run. The arrays are copied. Waits while
+ * the queue of the workers is full. A sample that does not match the signature is refused and can be corrected; any
+ * other failure is the failure of an earlier sample, and final. */
+TARE_API TARE_CHECKED tare_status tare_calibrator_push(tare_calibrator *calibrator, const tare_array *inputs,
+                                                       size_t n_inputs);
+/* Waits for the workers and returns the calibration (release: tare_calibration_close). The calibrator accepts no more
+ * samples. TARE_ERROR_INVALID_ARGUMENT if no sample was added. */
+TARE_API TARE_CHECKED tare_status tare_calibrator_finish(tare_calibration **out, tare_calibrator *calibrator);
+/* Frees the calibrator, finished or not. No-op if NULL. */
 TARE_API void tare_calibrator_close(tare_calibrator *calibrator);
 
-/* Reads a file that tare_calibration_write or `tare calibrate` wrote. Whether it is of a model is checked when it is
- * used with one. *out is the caller's. */
-TARE_API tare_status tare_calibration_open(tare_calibration **out, const char *path);
-/* NULL is fine. */
+/* Reads a calibration file (tare_calibration_write, `tare calibrate`). Whether it belongs to a model is checked when it
+ * is used with one. Release *out with tare_calibration_close. */
+TARE_API TARE_CHECKED tare_status tare_calibration_open(tare_calibration **out, const char *path);
+/* Frees the calibration. No-op if NULL. */
 TARE_API void tare_calibration_close(tare_calibration *calibration);
-/* Writes the file; a crash leaves an older one as it was. */
-TARE_API tare_status tare_calibration_write(const tare_calibration *calibration, const char *path);
-/* Adds another's counts. TARE_INVALID_ARGUMENT, and no change, for one of another model or of records that both have.
- */
-TARE_API tare_status tare_calibration_add(tare_calibration *calibration, const tare_calibration *other);
-/* Records that were counted. */
+/* Writes the calibration file atomically: after a crash the path has the old contents or the new. */
+TARE_API TARE_CHECKED tare_status tare_calibration_write(const tare_calibration *calibration, const char *path);
+/* Adds the statistics of `other`. TARE_ERROR_INVALID_ARGUMENT, without a change, if it belongs to another model or both
+ * contain the same records. */
+TARE_API TARE_CHECKED tare_status tare_calibration_add(tare_calibration *calibration, const tare_calibration *other);
+/* Number of records that the statistics were collected over. */
 TARE_API int64_t tare_calibration_record_count(const tare_calibration *calibration);
-/* What `tare show --json` prints (docs/json.md): ranges by algorithm, coverage, warnings. *json is the caller's:
+/* Returns the output of `tare show --json` (docs/json.md): ranges by algorithm, coverage, warnings. Release *json with
  * tare_text_free. */
-TARE_API tare_status tare_calibration_describe(char **json, const tare_calibration *calibration);
+TARE_API TARE_CHECKED tare_status tare_calibration_describe(char **json, const tare_calibration *calibration);
 
 #ifdef __cplusplus
 }

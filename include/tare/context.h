@@ -1,11 +1,12 @@
-/* What work is done with: ops of your own, threads, and who is told of progress and warnings.
+/* Settings shared by calls: custom ops, threads, progress and log callbacks, cancellation.
  *
- * Every function that takes a context takes NULL, too: built-in ops, all processors, nobody is told. A context must
- * outlive the models and readers that were opened with it. Set it up before it is used; while it is in use, only
+ * Wherever a function takes a context, NULL means the defaults: built-in ops, one thread per processor, no callbacks. A
+ * context must outlive the models and readers opened with it. Configure it before use; while a call uses it, only
  * tare_context_cancel may be called, from any thread or signal handler. */
 #ifndef TARE_CONTEXT_H
 #define TARE_CONTEXT_H
 
+#include "log.h"
 #include "status.h"
 
 #ifdef __cplusplus
@@ -14,28 +15,31 @@ extern "C" {
 
 typedef struct tare_context_handle tare_context;
 
-/* How far a call is: `what` is "calibrating", "comparing" …, `done` counts from 0, `total` is -1 while it is not known.
- * Called about ten times a second and once at the end, by any thread of the library, by one at a time. It may cancel;
- * it must not call anything else of the library. */
+/* Progress of a call: `what` is "calibrating", "comparing" …, `done` counts from 0, `total` is -1 while unknown. Called
+ * about ten times per second and once at the end, on any thread of the library, never concurrently. The callback may
+ * call tare_context_cancel and no other function of the library. */
 typedef void (*tare_progress_function)(void *arg, const char *what, int64_t done, int64_t total);
-/* A warning or note that a person should see: one line, good until the function returns. On the thread of the call. */
-typedef void (*tare_message_function)(void *arg, const char *text);
+/* A log message: one line without a newline, valid during the call. Called on the thread that called the library. */
+typedef void (*tare_log_function)(void *arg, enum tare_log_level level, const char *text);
 
-/* A context with the defaults. Close it with tare_context_close. TARE_NO_MEMORY. */
-TARE_API tare_status tare_context_open(tare_context **out);
-/* Frees it and unloads its libraries of ops. NULL is fine. */
+/* Creates a context with the defaults. Release it with tare_context_close. TARE_ERROR_NO_MEMORY. */
+TARE_API TARE_CHECKED tare_status tare_context_open(tare_context **out);
+/* Frees the context and unloads its op libraries. No-op if NULL. */
 TARE_API void tare_context_close(tare_context *context);
-/* Loads a shared library of ops (tare/op.h). Errors begin with its path; a library that failed stays loaded in part. */
-TARE_API tare_status tare_context_add_plugin(tare_context *context, const char *path);
-/* Workers of calibration and comparison where their options do not say: 0 is one a processor, the default. Results do
- * not depend on it. */
+/* Loads a shared library of custom ops (tare/op.h). Errors begin with `path`. After a failure, ops that the library
+ * registered before it failed remain registered. */
+TARE_API TARE_CHECKED tare_status tare_context_add_plugin(tare_context *context, const char *path);
+/* Number of worker threads of calibration and comparison unless their options set it; 0, the default, means one per
+ * processor. Results do not depend on it. */
 TARE_API void tare_context_set_threads(tare_context *context, int threads);
-/* NULL ends it. */
+/* Sets the progress callback; NULL removes it. */
 TARE_API void tare_context_on_progress(tare_context *context, tare_progress_function function, void *arg);
-/* NULL ends it. */
-TARE_API void tare_context_on_message(tare_context *context, tare_message_function function, void *arg);
-/* 1: calls that work over records stop at the next record, fail with TARE_INTERRUPTED and leave nothing behind; later
- * ones fail at once. 0: go on as before. */
+/* Sets the log callback, which receives messages of level `most` and more important ones (TARE_LOG_WARNING: warnings
+ * only). NULL removes it. */
+TARE_API void tare_context_on_log(tare_context *context, enum tare_log_level most, tare_log_function function,
+                                  void *arg);
+/* 1: calls that process records stop before the next record, fail with TARE_ERROR_INTERRUPTED and leave no files
+ * behind; later calls fail at once. 0: calls work again. */
 TARE_API void tare_context_cancel(tare_context *context, int cancel);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* Converting a model for Cloud TPU inference: quantization when the options ask for it, and the TPU half. */
+/* Conversion for Cloud TPU inference: optional quantization, then placement of functions on the TPU. */
 #ifndef TARE_CONVERT_H
 #define TARE_CONVERT_H
 
@@ -9,19 +9,20 @@ extern "C" {
 #endif
 
 enum tare_convert_flags {
-    TARE_ALLOW_INCOMPATIBLE = 1, /* convert functions that a TPU cannot compile, with a warning for each reason */
-    TARE_FIND_FUNCTIONS = 2,     /* choose the TPU functions automatically; the options must not name any */
-    TARE_BFLOAT16_OUTPUTS = 4,   /* round final probabilities and their logits to bfloat16, too */
+    TARE_CONVERT_ALLOW_INCOMPATIBLE = 1, /* convert functions that a TPU cannot compile, with a warning for each reason */
+    TARE_CONVERT_FIND_FUNCTIONS = 2,     /* choose the TPU functions automatically; the options must not name any */
+    TARE_CONVERT_BFLOAT16_OUTPUTS = 4,   /* round final probabilities and their logits to bfloat16 as well */
 };
 
-/* `converter_options`: the ConverterOptions message in text format (docs/converter.md), as `tare convert
- * --converter_options_string` takes it. `calibration`: quantize with it; NULL: with the representative_datasets of the
- * options. `flags`: bits of enum tare_convert_flags. The model must have been opened from a directory. *out is the
- * caller's: tare_model_close. *report, unless it is NULL, gets the Conversion Report as JSON, the caller's:
- * tare_text_free. What a TPU would refuse goes to tare_context_on_message, and makes TARE_UNSUPPORTED. */
-TARE_API tare_status tare_model_convert(tare_model **out, char **report, const tare_model *model,
-                                        const char *converter_options, const tare_calibration *calibration,
-                                        unsigned flags);
+/* Returns a converted copy of the model. `converter_options`: a ConverterOptions message in text format
+ * (docs/converter.md), as for `tare convert --converter_options_string`. `calibration`: statistics for quantization;
+ * NULL: those of the representative_datasets in the options, if any. `flags`: bits of enum tare_convert_flags. `model`
+ * may be a result of tare_model_quantize. Release *out with tare_model_close. *report, unless `report` is NULL, is the
+ * Conversion Report as JSON (release: tare_text_free). Functions that a TPU cannot compile fail with
+ * TARE_ERROR_UNSUPPORTED; each reason is logged (tare_context_on_log). */
+TARE_API TARE_CHECKED tare_status tare_model_convert(tare_model **out, char **report, const tare_model *model,
+                                                     const char *converter_options, const tare_calibration *calibration,
+                                                     unsigned flags);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,4 @@
-/* Quantizing a model; the result still runs on a CPU. */
+/* Quantization for the CPU and as input of conversion. */
 #ifndef TARE_QUANTIZE_H
 #define TARE_QUANTIZE_H
 
@@ -8,12 +8,12 @@
 extern "C" {
 #endif
 
-/* `method`: "static", "dynamic", "weight_only", or "float" for what a recipe alone says. `calibration`: of this model,
- * for methods that need one, else NULL. `options`: those of `tare quantize`, as in calibration.h: "bits=4
- * granularity=per_block:64", "algorithm=percentile:p=99.9". The model must have been opened from a directory. *out is
- * the caller's: tare_model_close. */
-TARE_API tare_status tare_model_quantize(tare_model **out, const tare_model *model, const char *method,
-                                         const tare_calibration *calibration, const char *options);
+/* Returns a quantized copy of the model. `method`: "static", "dynamic", "weight_only", or "float" to quantize only what
+ * a recipe selects. `calibration`: of this model, or NULL for methods that need none. `options`: the options of `tare
+ * quantize`, written as in calibration.h: "bits=4 granularity=per_block:64", "algorithm=percentile:p=99.9". `model` may
+ * itself be a result of quantization or conversion. Release *out with tare_model_close. */
+TARE_API TARE_CHECKED tare_status tare_model_quantize(tare_model **out, const tare_model *model, const char *method,
+                                                      const tare_calibration *calibration, const char *options);
 
 #ifdef __cplusplus
 }

@@ -2,15 +2,14 @@
  *
  *     #include <tare/tare.h>                      cc program.c $(pkg-config --cflags --libs tare)
  *
- * Handles are opaque; what an open function gave, its close function ends, in any order but that a model outlives its
- * runners and a context its models. Arguments are borrowed for the call. Functions that can fail return tare_status and
- * set tare_error_text(); then *out is NULL.
+ * Handles are opaque. Release every handle from tare_*_open() with the matching tare_*_close(): runners and calibrators
+ * before their model, models and readers before their context. Arguments are borrowed for the duration of the call
+ * unless stated otherwise. Functions that can fail return tare_status and set tare_error_text(); *out is then NULL.
  *
- * Threads: different handles may be used by different threads at the same time. A model and a calibration may be shared
+ * Threads: different handles may be used by different threads at the same time. Models and calibrations may be shared
  * for reading (open runners, calibrate, quantize, convert, compare, describe, write); a runner, calibrator, reader or
- * writer serves one thread at a time. The library starts threads of its own for calibration and comparison and ends
- * them before the call returns (a calibrator's: before it is closed). It installs no signal handlers and prints
- * nothing. */
+ * writer serves one thread at a time. Calibration and comparison start worker threads and join them before the call
+ * returns (a calibrator: before it is closed). The library installs no signal handlers and prints nothing. */
 #ifndef TARE_H
 #define TARE_H
 
@@ -20,6 +19,7 @@
 #include "context.h"
 #include "convert.h"
 #include "dtype.h"
+#include "log.h"
 #include "model.h"
 #include "quantize.h"
 #include "runner.h"

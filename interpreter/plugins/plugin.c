@@ -41,7 +41,7 @@ _Static_assert(offsetof(struct tare_op_host, dim_arithmetic) == 2 * sizeof(uint3
                "the table of ABI 1.0");
 
 /* The numbers of the public header are ours. */
-#define SAME(id) _Static_assert((int)TARE_##id == (int)TARE_DT_##id, "dtype " #id)
+#define SAME(id) _Static_assert((int)TARE_DTYPE_##id == (int)TARE_DT_##id, "dtype " #id)
 SAME(FLOAT);
 SAME(DOUBLE);
 SAME(INT32);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# libtare as it is installed: what leaves it, its headers on their own, and both examples built as a stranger builds them.
+# libtare as it is installed: exported names, each header on its own, and both examples built against the installed library.
 set -uo pipefail
 . "$TARE_SOURCE_DIR/tests/cli/support.sh"
 prefix=$work/prefix
@@ -10,7 +10,7 @@ export PKG_CONFIG_PATH=$prefix/lib/pkgconfig:$prefix/lib/$(gcc -print-multiarch)
 libdir=$(pkg-config --variable=libdir tare) || fail "pkg-config does not find tare"
 export LD_LIBRARY_PATH=$libdir
 
-# ---- names: what the headers declare, and nothing else, leaves either library ----
+# ---- names: both libraries export what the headers declare and nothing else ----
 headers=$(ls "$prefix"/include/tare/*.h | grep -v '/op\.h$')
 sed -nE 's/^TARE_API .*[ *](tare_[a-z_0-9]+)\(.*/\1/p' $headers | sort >"$work/declared"
 [ "$(wc -l <"$work/declared")" -ge 45 ] || fail "only $(wc -l <"$work/declared") functions are declared"
@@ -33,15 +33,15 @@ for header in "$prefix"/include/tare/*.h; do
         fail "$header in C++: $(cat "$work/log")"
 done
 printf '#include <tare/tare.h>\n#include <tare/op.h>\n' >"$work/both.c"
-cc -std=c11 -fsyntax-only $(pkg-config --cflags tare) "$work/both.c" || fail "tare.h and op.h do not go together"
+cc -std=c11 -fsyntax-only $(pkg-config --cflags tare) "$work/both.c" || fail "tare.h and op.h cannot be included together"
 
 # ---- the C example: by pkg-config, with the static library, by CMake ----
 check_c() { # NAME
     "$work/$1" "$glyphs/saved_model" "$glyphs/calibration.tfrecord.gz" "$work/$1.out" >"$work/$1.json" 2>"$work/$1.err" ||
         fail "$1: $(cat "$work/$1.err")"
-    grep -q '300 records; first answer' "$work/$1.err" || fail "$1 says: $(cat "$work/$1.err")"
+    grep -q '300 records; first output' "$work/$1.err" || fail "$1: unexpected output: $(cat "$work/$1.err")"
     grep -q '"tpu_cost"' "$work/$1.json" || fail "$1: no report"
-    grep -q TPUPartitionedCall "$work/$1.out/saved_model.pb" || fail "$1: nothing is on the TPU"
+    grep -q TPUPartitionedCall "$work/$1.out/saved_model.pb" || fail "$1: no function is on the TPU"
     "$tare" validate "$work/$1.out" >/dev/null || fail "$1: the model is not valid"
 }
 if ! sanitized; then
@@ -56,15 +56,15 @@ if ! sanitized; then
         cmake --build "$work/by_cmake" >>"$work/log" 2>&1 || fail "find_package: $(tail -5 "$work/log")"
     cp "$work/by_cmake/convert" "$work/cmake_example"
     check_c cmake_example
-    cmp -s "$work/shared.out/saved_model.pb" "$work/static_example.out/saved_model.pb" || fail "the static library gives another model"
-    "$work/shared" /nowhere x "$work/none" >/dev/null 2>"$work/err" && fail "a model that is not there passes"
+    cmp -s "$work/shared.out/saved_model.pb" "$work/static_example.out/saved_model.pb" || fail "the static library writes a different model"
+    "$work/shared" /nowhere x "$work/none" >/dev/null 2>"$work/err" && fail "a missing model is accepted"
     grep -q '^convert: /nowhere' "$work/err" || fail "a missing model: $(cat "$work/err")"
 fi
 
 # ---- the Python example ----
 python=$(for p in python3 /usr/bin/python3; do "$p" -c 'import numpy' 2>/dev/null && echo "$p" && break; done)
 if [ -n "$python" ] && ! sanitized; then
-    # 60 lines, and no file of ours: the samples as somebody has them who works with NumPy
+    # 60 lines, and no file of ours: the samples as a NumPy array
     [ "$(wc -l <"$source_dir/examples/python/quantize.py")" -le 60 ] || fail "quantize.py has become longer than 60 lines"
     "$tare" dataset head -n 300 --values 784 --json "$glyphs/calibration.tfrecord.gz" | "$python" -c "
 import json, numpy, sys
@@ -72,7 +72,7 @@ images = [record['inputs']['image']['values'] for record in json.load(sys.stdin)
 numpy.save('$work/images.npy', numpy.array(images, numpy.float32).reshape(-1, 28, 28, 1))" || fail "no images.npy"
     LD_LIBRARY_PATH=$TARE_BUILD_DIR "$python" "$source_dir/examples/python/quantize.py" "$glyphs/saved_model" image "$work/images.npy" \
         "$work/python.out" >"$work/python" 2>&1 || fail "quantize.py: $(cat "$work/python")"
-    grep -qE '^probabilities: \(300, 10\), 9[0-9.]+% of the rows' "$work/python" || fail "quantize.py says: $(cat "$work/python")"
+    grep -qE '^probabilities: \(300, 10\), 9[0-9.]+% of the rows' "$work/python" || fail "quantize.py: unexpected output: $(cat "$work/python")"
     "$tare" validate "$work/python.out" >/dev/null || fail "quantize.py: the model is not valid"
 else
     echo "no Python with NumPy, or sanitizers: quantize.py was not run"

@@ -1,5 +1,4 @@
-/* The public functions of include/tare/ on the example model: what a program gets from them, and what it is told when
- * it asks for something wrong. */
+/* The public functions of include/tare/ on the example model: results, and errors for wrong arguments. */
 #include "include/tare/tare.h"
 
 #include "support/temp.h"
@@ -10,7 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -42,9 +44,9 @@ static tare_calibration *calibrate(const tare_model *model, const char *options)
     return calibration;
 }
 
-/* One picture of the eval set, and what the float model says of it. */
-static void first_picture(tare_reader **reader, const tare_array **arrays, size_t *count) {
-    OK(tare_reader_open(reader, &records, 1, NULL));
+/* Reads the first image of the evaluation set and its label. */
+static void first_image(tare_reader **reader, const tare_array **arrays, size_t *count) {
+    OK(tare_reader_open(reader, NULL, &records, 1, NULL));
     OK(tare_reader_next(*reader, arrays, count));
 }
 
@@ -67,26 +69,29 @@ static bool same_files(const char *a, const char *b) {
 
 /* ---- */
 
-static void version__is_that_of_the_header(void **state) {
+static void version__matches_the_header(void **state) {
     char text[32];
     (void)state;
     assert_string_equal(tare_version(), TARE_VERSION);
     snprintf(text, sizeof text, "%d.%d.%d", TARE_VERSION_MAJOR, TARE_VERSION_MINOR, TARE_VERSION_PATCH);
     assert_string_equal(text, TARE_VERSION);
+    assert_int_equal(tare_version_number(), TARE_VERSION_NUMBER);
+    assert_int_equal(TARE_VERSION_NUMBER,
+                     1000000 * TARE_VERSION_MAJOR + 1000 * TARE_VERSION_MINOR + TARE_VERSION_PATCH);
 }
 
 static void elements__have_names_and_sizes(void **state) {
     (void)state;
-    assert_int_equal(tare_element_size(TARE_FLOAT), 4);
-    assert_int_equal(tare_element_size(TARE_BFLOAT16), 2);
-    assert_int_equal(tare_element_size(TARE_STRING), sizeof(tare_text));
+    assert_int_equal(tare_element_size(TARE_DTYPE_FLOAT), 4);
+    assert_int_equal(tare_element_size(TARE_DTYPE_BFLOAT16), 2);
+    assert_int_equal(tare_element_size(TARE_DTYPE_STRING), sizeof(tare_text));
     assert_int_equal(tare_element_size(99), 0);
-    assert_string_equal(tare_element_name(TARE_HALF), "float16");
-    assert_int_equal(tare_element_from_name("half"), TARE_HALF);
+    assert_string_equal(tare_element_name(TARE_DTYPE_HALF), "float16");
+    assert_int_equal(tare_element_from_name("half"), TARE_DTYPE_HALF);
     assert_int_equal(tare_element_from_name("nothing"), 0);
 }
 
-static void model__tells_its_signatures(void **state) {
+static void model__lists_its_signatures(void **state) {
     tare_model *model = open_glyphs(NULL);
     tare_array array;
     char *json;
@@ -99,30 +104,30 @@ static void model__tells_its_signatures(void **state) {
     assert_int_equal(tare_model_input_count(model, "nothing"), 0);
     OK(tare_model_input(&array, model, NULL, 0));
     assert_string_equal(array.name, "image");
-    assert_int_equal(array.dtype, TARE_FLOAT);
+    assert_int_equal(array.dtype, TARE_DTYPE_FLOAT);
     assert_int_equal(array.rank, 4);
     assert_int_equal(array.dims[0], TARE_ARRAY_UNKNOWN);
     assert_int_equal(array.dims[1], 28);
     assert_null(array.data);
-    REFUSED(tare_model_output(&array, model, NULL, 7), TARE_NOT_FOUND, "there is no number 7");
-    REFUSED(tare_model_output(&array, model, "nothing", 0), TARE_NOT_FOUND, "there is no signature 'nothing'");
+    REFUSED(tare_model_output(&array, model, NULL, 7), TARE_ERROR_NOT_FOUND, "index 7 is out of range");
+    REFUSED(tare_model_output(&array, model, "nothing", 0), TARE_ERROR_NOT_FOUND, "there is no signature 'nothing'");
     assert_true(tare_model_weight_size(model) > 100000);
     OK(tare_model_describe(&json, model));
     assert_non_null(strstr(json, "\"tpu_func\""));
     tare_text_free(json);
     tare_model_close(model);
-    REFUSED(tare_model_open(&model, NULL, "/nowhere/at/all"), TARE_NOT_FOUND, "/nowhere/at/all");
+    REFUSED(tare_model_open(&model, NULL, "/nowhere/at/all"), TARE_ERROR_NOT_FOUND, "/nowhere/at/all");
     assert_null(model);
 }
 
-static void runner__answers_as_the_trainer_did(void **state) {
+static void runner__classifies_like_the_trained_model(void **state) {
     tare_model *model = open_glyphs(NULL);
     const tare_array *inputs, *outputs;
     size_t n_inputs, n_outputs, best = 0;
     tare_reader *reader;
     tare_runner *runner;
     (void)state;
-    first_picture(&reader, &inputs, &n_inputs);
+    first_image(&reader, &inputs, &n_inputs);
     assert_int_equal(n_inputs, 2);
     size_t image = strcmp(inputs[0].name, "image") != 0;
     OK(tare_runner_open(&runner, model, NULL));
@@ -140,9 +145,13 @@ static void runner__answers_as_the_trainer_did(void **state) {
     tare_model_close(model);
 }
 
-static void runner__says_what_does_not_fit(void **state) {
+static void runner__reports_inputs_that_do_not_match(void **state) {
     static float pixels[28 * 28];
-    tare_array image = { .name = "image", .dtype = TARE_FLOAT, .rank = 4, .dims = { 1, 28, 28, 1 }, .data = pixels },
+    tare_array image = { .name = "image",
+                         .dtype = TARE_DTYPE_FLOAT,
+                         .rank = 4,
+                         .dims = { 1, 28, 28, 1 },
+                         .data = pixels },
                wrong;
     tare_model *model = open_glyphs(NULL);
     const tare_array *outputs;
@@ -151,27 +160,32 @@ static void runner__says_what_does_not_fit(void **state) {
     (void)state;
     OK(tare_runner_open(&runner, model, NULL));
     wrong = image, wrong.name = "picture";
-    REFUSED(tare_runner_run(runner, &wrong, 1, &outputs, &count), TARE_INVALID_ARGUMENT, "{image}. Got: {picture}");
+    REFUSED(tare_runner_run(runner, &wrong, 1, &outputs, &count), TARE_ERROR_INVALID_ARGUMENT,
+            "{image}. Got: {picture}");
     assert_null(outputs);
     wrong = image, wrong.dims[1] = 27;
-    REFUSED(tare_runner_run(runner, &wrong, 1, &outputs, &count), TARE_SHAPE, "expected shape [?,28,28,1]");
-    wrong = image, wrong.dtype = TARE_INT32;
-    REFUSED(tare_runner_run(runner, &wrong, 1, &outputs, &count), TARE_TYPE, "expected float32, got int32");
-    wrong = image, wrong.dtype = TARE_RESOURCE;
-    REFUSED(tare_runner_run(runner, &wrong, 1, &outputs, &count), TARE_TYPE, "array image: resource cannot be given");
+    REFUSED(tare_runner_run(runner, &wrong, 1, &outputs, &count), TARE_ERROR_SHAPE, "expected shape [?,28,28,1]");
+    wrong = image, wrong.dtype = TARE_DTYPE_INT32;
+    REFUSED(tare_runner_run(runner, &wrong, 1, &outputs, &count), TARE_ERROR_TYPE, "expected float32, got int32");
+    wrong = image, wrong.dtype = TARE_DTYPE_RESOURCE;
+    REFUSED(tare_runner_run(runner, &wrong, 1, &outputs, &count), TARE_ERROR_TYPE,
+            "array image: resource is not a dtype of arrays");
     wrong = image, wrong.data = NULL;
-    REFUSED(tare_runner_run(runner, &wrong, 1, &outputs, &count), TARE_INVALID_ARGUMENT, "no data for 784 elements");
+    REFUSED(tare_runner_run(runner, &wrong, 1, &outputs, &count), TARE_ERROR_INVALID_ARGUMENT,
+            "data is NULL (expected 784 elements)");
+    wrong = image, wrong.reserved[3] = 1;
+    REFUSED(tare_runner_run(runner, &wrong, 1, &outputs, &count), TARE_ERROR_INVALID_ARGUMENT, "reserved member 3");
     wrong = image, wrong.rank = -1;
-    REFUSED(tare_runner_run(runner, &wrong, 1, &outputs, &count), TARE_SHAPE, "rank -1");
+    REFUSED(tare_runner_run(runner, &wrong, 1, &outputs, &count), TARE_ERROR_SHAPE, "expected 0 to 12, got -1");
     wrong = image, wrong.rank = 13;
-    REFUSED(tare_runner_run(runner, &wrong, 1, &outputs, &count), TARE_SHAPE, "array image");
+    REFUSED(tare_runner_run(runner, &wrong, 1, &outputs, &count), TARE_ERROR_SHAPE, "array image");
     wrong = image, wrong.dims[0] = INT64_MAX;
-    REFUSED(tare_runner_run(runner, &wrong, 1, &outputs, &count), TARE_SHAPE, "array image");
+    REFUSED(tare_runner_run(runner, &wrong, 1, &outputs, &count), TARE_ERROR_SHAPE, "array image");
     tare_array twice[] = { image, image };
-    REFUSED(tare_runner_run(runner, twice, 2, &outputs, &count), TARE_INVALID_ARGUMENT, "array image is given twice");
-    OK(tare_runner_run(runner, &image, 1, &outputs, &count)); /* nothing of that stays */
+    REFUSED(tare_runner_run(runner, twice, 2, &outputs, &count), TARE_ERROR_INVALID_ARGUMENT, "duplicate array image");
+    OK(tare_runner_run(runner, &image, 1, &outputs, &count)); /* earlier failures have no effect */
     tare_runner_close(runner);
-    REFUSED(tare_runner_open(&runner, model, "nothing"), TARE_NOT_FOUND, "there is no signature 'nothing'");
+    REFUSED(tare_runner_open(&runner, model, "nothing"), TARE_ERROR_NOT_FOUND, "there is no signature 'nothing'");
     assert_null(runner);
     tare_model_close(model);
 }
@@ -189,17 +203,18 @@ static void calibration__survives_its_file_and_describes_itself(void **state) {
     OK(tare_calibration_open(&again, path));
     OK(tare_calibration_write(again, other));
     assert_true(same_files(path, other));
-    REFUSED(tare_calibration_add(calibration, small), TARE_INVALID_ARGUMENT, "is in both");
+    REFUSED(tare_calibration_add(calibration, small), TARE_ERROR_INVALID_ARGUMENT, "is in both");
     OK(tare_calibration_describe(&json, again));
     assert_non_null(strstr(json, "\"records\": 300"));
     tare_text_free(json);
     tare_calibration_close(again);
     tare_calibration_close(small);
     tare_calibration_close(calibration);
-    REFUSED(tare_model_calibrate(&again, model, &samples, 1, "bathc=2"), TARE_USAGE, "did you mean '--batch'");
-    REFUSED(tare_model_calibrate(&again, model, &samples, 1, "signature=\"my own\""), TARE_NOT_FOUND, "'my own'");
-    REFUSED(tare_model_calibrate(&again, model, &samples, 1, "signature=\"my own"), TARE_USAGE, "unterminated quote");
-    REFUSED(tare_model_calibrate(&again, model, &samples, 0, NULL), TARE_INVALID_ARGUMENT, "there are no files");
+    REFUSED(tare_model_calibrate(&again, model, &samples, 1, "bathc=2"), TARE_ERROR_USAGE, "did you mean '--batch'");
+    REFUSED(tare_model_calibrate(&again, model, &samples, 1, "signature=\"my own\""), TARE_ERROR_NOT_FOUND, "'my own'");
+    REFUSED(tare_model_calibrate(&again, model, &samples, 1, "signature=\"my own"), TARE_ERROR_USAGE,
+            "unterminated quote");
+    REFUSED(tare_model_calibrate(&again, model, &samples, 0, NULL), TARE_ERROR_INVALID_ARGUMENT, "no data files");
     assert_null(again);
     tare_model_close(model);
 }
@@ -208,7 +223,7 @@ static size_t push_all(tare_calibrator *calibrator) {
     const tare_array *arrays;
     tare_reader *reader;
     size_t count, pushed = 0;
-    OK(tare_reader_open(&reader, &samples, 1, NULL));
+    OK(tare_reader_open(&reader, NULL, &samples, 1, NULL));
     for (;; pushed++) {
         OK(tare_reader_next(reader, &arrays, &count));
         if (!arrays) break;
@@ -218,22 +233,22 @@ static size_t push_all(tare_calibrator *calibrator) {
     return pushed;
 }
 
-static void calibrator__counts_as_from_a_file(void **state) {
+static void calibrator__collects_the_same_statistics_as_from_a_file(void **state) {
     tare_model *model = open_glyphs(NULL), *a, *b;
     tare_calibration *pushed, *from_file = calibrate(model, NULL), *none;
     tare_calibrator *calibrator;
-    tare_array wrong = { .name = "x", .dtype = TARE_FLOAT, .data = &wrong };
+    tare_array wrong = { .name = "x", .dtype = TARE_DTYPE_FLOAT, .data = &wrong };
     char pb[2][600];
     (void)state;
     OK(tare_calibrator_open(&calibrator, model, "name=pictures threads=2"));
-    REFUSED(tare_calibrator_push(calibrator, &wrong, 1), TARE_INVALID_ARGUMENT, "Got: {x}");
+    REFUSED(tare_calibrator_push(calibrator, &wrong, 1), TARE_ERROR_INVALID_ARGUMENT, "Got: {x}");
     assert_int_equal(push_all(calibrator), 300);
     OK(tare_calibrator_finish(&pushed, calibrator));
-    REFUSED(tare_calibrator_finish(&none, calibrator), TARE_INVALID_ARGUMENT, "has given its calibration already");
-    REFUSED(
-        tare_calibrator_push(
-            calibrator, &(tare_array){ .name = "image", .dtype = TARE_FLOAT, .rank = 4, .dims = { 0, 28, 28, 1 } }, 1),
-        TARE_INVALID_ARGUMENT, "takes no more samples");
+    REFUSED(tare_calibrator_finish(&none, calibrator), TARE_ERROR_INVALID_ARGUMENT, "already finished");
+    REFUSED(tare_calibrator_push(
+                calibrator,
+                &(tare_array){ .name = "image", .dtype = TARE_DTYPE_FLOAT, .rank = 4, .dims = { 0, 28, 28, 1 } }, 1),
+            TARE_ERROR_INVALID_ARGUMENT, "accepts no more samples");
     tare_calibrator_close(calibrator);
     assert_int_equal(tare_calibration_record_count(pushed), 300);
     OK(tare_model_quantize(&a, model, "static", pushed, NULL));
@@ -245,13 +260,25 @@ static void calibrator__counts_as_from_a_file(void **state) {
     snprintf(pb[0], sizeof pb[0], "%s/saved_model.pb", first);
     snprintf(pb[1], sizeof pb[1], "%s/saved_model.pb", second);
     assert_true(same_files(pb[0], pb[1]));
-    REFUSED(tare_model_write(a, first, 0), TARE_INVALID_ARGUMENT, first);
-    OK(tare_model_write(a, first, TARE_OVERWRITE));
-    REFUSED(tare_model_write(a, first, 6), TARE_INVALID_ARGUMENT, "flags 0x6");
+    REFUSED(tare_model_write(a, first, 0), TARE_ERROR_INVALID_ARGUMENT, first);
+    OK(tare_model_write(a, first, TARE_WRITE_OVERWRITE));
+    REFUSED(tare_model_write(a, first, 6), TARE_ERROR_INVALID_ARGUMENT, "unknown flags 0x6");
     tare_model_close(a);
     tare_model_close(b);
     tare_calibration_close(pushed);
     tare_calibration_close(from_file);
+    tare_model_close(model);
+}
+
+static void calibrator__without_samples_fails(void **state) {
+    tare_model *model = open_glyphs(NULL);
+    tare_calibration *none;
+    tare_calibrator *calibrator;
+    (void)state;
+    OK(tare_calibrator_open(&calibrator, model, NULL));
+    REFUSED(tare_calibrator_finish(&none, calibrator), TARE_ERROR_INVALID_ARGUMENT, "no samples were added");
+    assert_null(none);
+    tare_calibrator_close(calibrator);
     tare_model_close(model);
 }
 
@@ -268,22 +295,21 @@ static void calibrator__may_be_closed_at_any_time(void **state) {
     tare_model_close(model);
 }
 
-static void quantize__says_what_is_missing(void **state) {
-    tare_model *model = open_glyphs(NULL), *made, *again;
+static void quantize__reports_missing_and_invalid_arguments(void **state) {
+    tare_model *model = open_glyphs(NULL), *made;
     (void)state;
-    REFUSED(tare_model_quantize(&made, model, "static", NULL, NULL), TARE_INVALID_ARGUMENT, "needs a calibration");
-    REFUSED(tare_model_quantize(&made, model, "statik", NULL, NULL), TARE_USAGE, "did you mean static");
-    REFUSED(tare_model_quantize(&made, model, "weight_only", NULL, "bits=5"), TARE_USAGE, "expected 4 or 8");
+    REFUSED(tare_model_quantize(&made, model, "static", NULL, NULL), TARE_ERROR_INVALID_ARGUMENT,
+            "needs a calibration");
+    REFUSED(tare_model_quantize(&made, model, "statik", NULL, NULL), TARE_ERROR_USAGE, "did you mean static");
+    REFUSED(tare_model_quantize(&made, model, "weight_only", NULL, "bits=5"), TARE_ERROR_USAGE, "expected 4 or 8");
     assert_null(made);
     OK(tare_model_quantize(&made, model, "weight_only", NULL, "bits=4 granularity=per_tensor"));
     assert_true(tare_model_weight_size(made) < tare_model_weight_size(model) / 3);
-    REFUSED(tare_model_quantize(&again, made, "weight_only", NULL, NULL), TARE_INVALID_ARGUMENT,
-            "was made from another");
     tare_model_close(made);
     tare_model_close(model);
 }
 
-static void hessians__are_counted_for_gptq(void **state) {
+static void hessians__are_collected_for_gptq(void **state) {
     tare_model *model = open_glyphs(NULL), *made, *plain;
     tare_calibration *with = calibrate(model, "limit=20 hessians"), *without = calibrate(model, "limit=20");
     tare_calibrator *calibrator;
@@ -291,71 +317,73 @@ static void hessians__are_counted_for_gptq(void **state) {
     OK(tare_model_quantize(&plain, model, "weight_only", without, "bits=4"));
     OK(tare_model_quantize(&made, model, "weight_only", with, "bits=4 passes=gptq"));
     tare_model_close(made);
-    REFUSED(tare_model_quantize(&made, model, "weight_only", without, "bits=4 passes=gptq"), TARE_INVALID_ARGUMENT,
-            "gptq");
-    REFUSED(tare_calibrator_open(&calibrator, model, "hessians"), TARE_UNSUPPORTED, "give files");
+    REFUSED(tare_model_quantize(&made, model, "weight_only", without, "bits=4 passes=gptq"),
+            TARE_ERROR_INVALID_ARGUMENT, "gptq");
+    REFUSED(tare_calibrator_open(&calibrator, model, "hessians"), TARE_ERROR_UNSUPPORTED, "calibrate from files");
     tare_model_close(plain);
     tare_calibration_close(with);
     tare_calibration_close(without);
     tare_model_close(model);
 }
 
-struct told {
+struct calls {
     int progress, messages;
     int64_t done;
     tare_context *cancel; /* at the first progress */
+    enum tare_log_level level;
     char text[512];
 };
 
 static void on_progress(void *arg, const char *what, int64_t done, int64_t total) {
-    struct told *told = arg;
-    told->progress += what != NULL && total >= -1;
-    told->done = done;
-    if (told->cancel) tare_context_cancel(told->cancel, 1);
+    struct calls *calls = arg;
+    calls->progress += what != NULL && total >= -1;
+    calls->done = done;
+    if (calls->cancel) tare_context_cancel(calls->cancel, 1);
 }
 
-static void on_message(void *arg, const char *text) {
-    struct told *told = arg;
-    told->messages++;
-    snprintf(told->text, sizeof told->text, "%s", text);
+static void on_log(void *arg, enum tare_log_level level, const char *text) {
+    struct calls *calls = arg;
+    calls->messages++;
+    calls->level = level;
+    snprintf(calls->text, sizeof calls->text, "%s", text);
 }
 
 static const char tpu[] =
     "tpu_functions { function_alias: \"tpu_func\" } external_feature_configs { quantization_options { } }";
 
-static void convert__gives_model_and_report(void **state) {
-    struct told told = { 0 };
+static void convert__returns_model_and_report(void **state) {
+    struct calls calls = { 0 };
     tare_context *context;
     OK(tare_context_open(&context));
-    tare_context_on_progress(context, on_progress, &told);
-    tare_context_on_message(context, on_message, &told);
+    tare_context_on_progress(context, on_progress, &calls);
+    tare_context_on_log(context, TARE_LOG_NOTE, on_log, &calls);
     tare_model *model = open_glyphs(context), *made;
     tare_calibration *calibration = calibrate(model, NULL);
     char *report;
     (void)state;
-    assert_true(told.progress > 0);
-    assert_int_equal(told.done, 300);
+    assert_true(calls.progress > 0);
+    assert_int_equal(calls.done, 300);
     OK(tare_model_convert(&made, &report, model, tpu, calibration, 0));
     assert_non_null(strstr(report, "\"tpu_cost\""));
-    assert_int_equal(told.done, 3);
+    assert_int_equal(calls.done, 3);
     tare_text_free(report);
     tare_model_close(made);
-    REFUSED(tare_model_convert(&made, &report, model, "tpu_function { }", NULL, 0), TARE_INVALID_ARGUMENT,
+    REFUSED(tare_model_convert(&made, &report, model, "tpu_function { }", NULL, 0), TARE_ERROR_INVALID_ARGUMENT,
             "tpu_functions");
     assert_null(report);
-    REFUSED(tare_model_convert(&made, NULL, model, "", calibration, 0), TARE_USAGE, "needs quantization_options");
-    REFUSED(tare_model_convert(&made, NULL, model, tpu, NULL, 8), TARE_INVALID_ARGUMENT, "flags 0x8");
-    REFUSED(tare_model_convert(&made, NULL, model, tpu, NULL, TARE_FIND_FUNCTIONS), TARE_INVALID_ARGUMENT,
+    REFUSED(tare_model_convert(&made, NULL, model, "", calibration, 0), TARE_ERROR_USAGE, "needs quantization_options");
+    REFUSED(tare_model_convert(&made, NULL, model, tpu, NULL, 8), TARE_ERROR_INVALID_ARGUMENT, "unknown flags 0x8");
+    REFUSED(tare_model_convert(&made, NULL, model, tpu, NULL, TARE_CONVERT_FIND_FUNCTIONS), TARE_ERROR_INVALID_ARGUMENT,
             "exclude each other");
     assert_null(made);
-    OK(tare_model_convert(&made, NULL, model, "", NULL, TARE_FIND_FUNCTIONS));
+    OK(tare_model_convert(&made, NULL, model, "", NULL, TARE_CONVERT_FIND_FUNCTIONS));
     tare_model_close(made);
     tare_calibration_close(calibration);
     tare_model_close(model);
     tare_context_close(context);
 }
 
-static void compare__gives_the_figures(void **state) {
+static void compare__returns_json(void **state) {
     tare_model *model = open_glyphs(NULL);
     tare_calibration *calibration = calibrate(model, "limit=50");
     char *json;
@@ -364,31 +392,31 @@ static void compare__gives_the_figures(void **state) {
     assert_non_null(strstr(json, "\"records\": 100"));
     assert_non_null(strstr(json, "\"static\""));
     tare_text_free(json);
-    REFUSED(tare_model_compare(&json, model, &records, 1, NULL, "methods=static"), TARE_USAGE, "method static needs");
+    REFUSED(tare_model_compare(&json, model, &records, 1, NULL, "methods=static"), TARE_ERROR_USAGE, "method static needs");
     OK(tare_model_compare(&json, model, &records, 1, NULL, "limit=10")); /* what needs no calibration */
     assert_non_null(strstr(json, "\"weight_only\""));
     assert_non_null(strstr(json, "\"skipped\""));
     tare_text_free(json);
-    REFUSED(tare_model_compare(&json, model, &records, 0, NULL, "methods=dynamic"), TARE_INVALID_ARGUMENT, "no files");
+    REFUSED(tare_model_compare(&json, model, &records, 0, NULL, "methods=dynamic"), TARE_ERROR_INVALID_ARGUMENT, "no data files");
     tare_calibration_close(calibration);
     tare_model_close(model);
 }
 
 static void cancel__stops_calibration_and_comparison(void **state) {
-    struct told told = { 0 };
+    struct calls calls = { 0 };
     tare_context *context;
     OK(tare_context_open(&context));
     tare_model *model = open_glyphs(context);
     tare_calibration *calibration;
     char *json;
     (void)state;
-    told.cancel = context;
-    tare_context_on_progress(context, on_progress, &told);
-    REFUSED(tare_model_calibrate(&calibration, model, &samples, 1, "batch=1"), TARE_INTERRUPTED, "interrupted");
+    calls.cancel = context;
+    tare_context_on_progress(context, on_progress, &calls);
+    REFUSED(tare_model_calibrate(&calibration, model, &samples, 1, "batch=1"), TARE_ERROR_INTERRUPTED, "interrupted");
     assert_null(calibration);
-    REFUSED(tare_model_compare(&json, model, &records, 1, NULL, "methods=weight_only"), TARE_INTERRUPTED,
+    REFUSED(tare_model_compare(&json, model, &records, 1, NULL, "methods=weight_only"), TARE_ERROR_INTERRUPTED,
             "interrupted");
-    told.cancel = NULL;
+    calls.cancel = NULL;
     tare_context_cancel(context, 0);
     OK(tare_model_calibrate(&calibration, model, &samples, 1, "limit=20"));
     tare_calibration_close(calibration);
@@ -396,11 +424,13 @@ static void cancel__stops_calibration_and_comparison(void **state) {
     tare_context_close(context);
 }
 
-static void writer__writes_what_the_reader_reads(void **state) {
+static void writer__round_trips_through_the_reader(void **state) {
     const float values[] = { 1, -2, 3 };
     const tare_text texts[] = { { "a\0b", 3 }, { "", 0 } };
-    const tare_array written[] = { { .name = "x", .dtype = TARE_FLOAT, .rank = 1, .dims = { 3 }, .data = values },
-                                   { .name = "s", .dtype = TARE_STRING, .rank = 1, .dims = { 2 }, .data = texts } };
+    const tare_array written[] = {
+        { .name = "x", .dtype = TARE_DTYPE_FLOAT, .rank = 1, .dims = { 3 }, .data = values },
+        { .name = "s", .dtype = TARE_DTYPE_STRING, .rank = 1, .dims = { 2 }, .data = texts }
+    };
     const tare_array *arrays;
     const char *const path = temp_path("samples.tfrecord.gz");
     const char *const paths[] = { path };
@@ -411,7 +441,7 @@ static void writer__writes_what_the_reader_reads(void **state) {
     OK(tare_writer_open(&writer, path));
     OK(tare_writer_add(writer, written, 2));
     OK(tare_writer_close(writer));
-    OK(tare_reader_open(&reader, paths, 1, NULL));
+    OK(tare_reader_open(&reader, NULL, paths, 1, NULL));
     OK(tare_reader_next(reader, &arrays, &count));
     assert_int_equal(count, 2);
     size_t x = strcmp(arrays[0].name, "x") != 0;
@@ -427,14 +457,125 @@ static void writer__writes_what_the_reader_reads(void **state) {
     tare_writer_discard(writer);
     tare_writer_discard(NULL);
     tare_reader_close(NULL);
-    REFUSED(tare_reader_open(&reader, (const char *const[]){ "/nowhere.tfrecord" }, 1, NULL), TARE_NOT_FOUND,
-            "/nowhere.tfrecord");
+    REFUSED(tare_reader_open(&reader, NULL, (const char *const[]){ "/nowhere.tfrecord" }, 1, NULL),
+            TARE_ERROR_NOT_FOUND, "/nowhere.tfrecord");
+}
+
+static void status__numbers_are_fixed(void **state) {
+    (void)state; /* programs built with an older header rely on them */
+    assert_int_equal(TARE_OK, 0);
+    assert_int_equal(TARE_ERROR_INVALID_ARGUMENT, 1);
+    assert_int_equal(TARE_ERROR_UNSUPPORTED, 2);
+    assert_int_equal(TARE_ERROR_CORRUPT, 3);
+    assert_int_equal(TARE_ERROR_TYPE, 4);
+    assert_int_equal(TARE_ERROR_SHAPE, 5);
+    assert_int_equal(TARE_ERROR_NOT_FOUND, 6);
+    assert_int_equal(TARE_ERROR_IO, 7);
+    assert_int_equal(TARE_ERROR_NO_MEMORY, 8);
+    assert_int_equal(TARE_ERROR_INTERRUPTED, 9);
+    assert_int_equal(TARE_ERROR_USAGE, 10);
+    assert_int_equal(TARE_ERROR_INTERNAL, 11);
+    assert_string_equal(tare_status_name(TARE_ERROR_SHAPE), "wrong shape");
+    assert_string_equal(tare_status_name((tare_status)99), "unknown status");
+}
+
+/* The files of a model directory's graph and weights are equal. */
+static void assert_same_model(const char *a, const char *b) {
+    static const char *const files[] = { "saved_model.pb", "variables/variables.index",
+                                         "variables/variables.data-00000-of-00001" };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char paths[2][600];
+        snprintf(paths[0], sizeof paths[0], "%s/%s", a, files[i]);
+        snprintf(paths[1], sizeof paths[1], "%s/%s", b, files[i]);
+        if (access(paths[0], F_OK) != 0 && access(paths[1], F_OK) != 0) continue; /* no variables are left */
+        if (!same_files(paths[0], paths[1])) fail_msg("%s differs between %s and %s", files[i], a, b);
+    }
+}
+
+static void convert__of_a_quantized_model_in_memory_equals_that_of_its_directory(void **state) {
+    static const char options[] = "tpu_functions { function_alias: \"tpu_func\" }";
+    const char *temporary = temp_path("temporary");
+    tare_model *model = open_glyphs(NULL), *quantized, *reopened, *from_memory, *from_directory;
+    tare_calibration *calibration = calibrate(model, "limit=50");
+    (void)state;
+    assert_int_equal(mkdir(temporary, 0700), 0);
+    assert_int_equal(setenv("TMPDIR", temporary, 1), 0);
+    OK(tare_model_quantize(&quantized, model, "static", calibration, NULL));
+    OK(tare_model_convert(&from_memory, NULL, quantized, options, NULL, 0));
+    const char *directory = temp_path("quantized"), *first = temp_path("from_memory"),
+               *second = temp_path("from_directory");
+    OK(tare_model_write(quantized, directory, 0));
+    OK(tare_model_open(&reopened, NULL, directory));
+    OK(tare_model_convert(&from_directory, NULL, reopened, options, NULL, 0));
+    OK(tare_model_write(from_memory, first, 0));
+    OK(tare_model_write(from_directory, second, 0));
+    assert_same_model(first, second);
+    tare_model_close(from_memory);
+    tare_model_close(from_directory);
+    tare_model_close(reopened);
+    tare_model_close(quantized);
+    assert_int_equal(rmdir(temporary), 0); /* nothing is left in it */
+    assert_int_equal(unsetenv("TMPDIR"), 0);
+    tare_calibration_close(calibration);
+    tare_model_close(model);
+}
+
+static void calibrate__accepts_a_quantized_model(void **state) {
+    tare_model *model = open_glyphs(NULL), *quantized;
+    tare_calibration *calibration;
+    char *json;
+    (void)state;
+    OK(tare_model_quantize(&quantized, model, "weight_only", NULL, NULL));
+    OK(tare_model_calibrate(&calibration, quantized, &samples, 1, "limit=10"));
+    assert_int_equal(tare_calibration_record_count(calibration), 10);
+    OK(tare_model_compare(&json, quantized, &records, 1, NULL, "methods=weight_only limit=10"));
+    assert_non_null(strstr(json, "\"records\": 10"));
+    tare_text_free(json);
+    tare_calibration_close(calibration);
+    tare_model_close(quantized);
+    tare_model_close(model);
+}
+
+static void log__drops_messages_above_its_level(void **state) {
+    static const enum tare_log_level levels[] = { TARE_LOG_WARNING, TARE_LOG_DETAIL };
+    int messages[2];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct calls calls = { 0 };
+        tare_context *context;
+        OK(tare_context_open(&context));
+        tare_context_on_log(context, levels[i], on_log, &calls);
+        tare_model *model = open_glyphs(context), *converted;
+        OK(tare_model_convert(&converted, NULL, model, "", NULL, TARE_CONVERT_FIND_FUNCTIONS));
+        messages[i] = calls.messages;
+        assert_true(calls.messages == 0 || calls.level <= levels[i]);
+        tare_model_close(converted);
+        tare_model_close(model);
+        tare_context_close(context);
+    }
+    if (messages[0] >= messages[1]) fail_msg("%d warnings, %d messages", messages[0], messages[1]);
+}
+
+static void reader__stops_after_cancellation(void **state) {
+    const tare_array *arrays;
+    tare_context *context;
+    tare_reader *reader;
+    size_t count;
+    (void)state;
+    OK(tare_context_open(&context));
+    OK(tare_reader_open(&reader, context, &records, 1, NULL));
+    OK(tare_reader_next(reader, &arrays, &count));
+    tare_context_cancel(context, 1);
+    REFUSED(tare_reader_next(reader, &arrays, &count), TARE_ERROR_INTERRUPTED, "interrupted");
+    assert_null(arrays);
+    tare_reader_close(reader);
+    tare_context_close(context);
 }
 
 static void *run_many(void *arg) {
     static float pixels[28 * 28];
     const tare_array image = {
-        .name = "image", .dtype = TARE_FLOAT, .rank = 4, .dims = { 1, 28, 28, 1 }, .data = pixels
+        .name = "image", .dtype = TARE_DTYPE_FLOAT, .rank = 4, .dims = { 1, 28, 28, 1 }, .data = pixels
     };
     const tare_array *outputs;
     tare_runner *runner;
@@ -462,21 +603,27 @@ static void model__serves_runners_on_several_threads(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(version__is_that_of_the_header),
+        cmocka_unit_test(version__matches_the_header),
         cmocka_unit_test(elements__have_names_and_sizes),
-        cmocka_unit_test(model__tells_its_signatures),
-        cmocka_unit_test(runner__answers_as_the_trainer_did),
-        cmocka_unit_test(runner__says_what_does_not_fit),
+        cmocka_unit_test(model__lists_its_signatures),
+        cmocka_unit_test(runner__classifies_like_the_trained_model),
+        cmocka_unit_test(runner__reports_inputs_that_do_not_match),
         cmocka_unit_test(calibration__survives_its_file_and_describes_itself),
-        cmocka_unit_test(calibrator__counts_as_from_a_file),
+        cmocka_unit_test(calibrator__collects_the_same_statistics_as_from_a_file),
         cmocka_unit_test(calibrator__may_be_closed_at_any_time),
-        cmocka_unit_test(quantize__says_what_is_missing),
-        cmocka_unit_test(hessians__are_counted_for_gptq),
-        cmocka_unit_test(convert__gives_model_and_report),
-        cmocka_unit_test(compare__gives_the_figures),
+        cmocka_unit_test(quantize__reports_missing_and_invalid_arguments),
+        cmocka_unit_test(hessians__are_collected_for_gptq),
+        cmocka_unit_test(convert__returns_model_and_report),
+        cmocka_unit_test(compare__returns_json),
         cmocka_unit_test(cancel__stops_calibration_and_comparison),
-        cmocka_unit_test(writer__writes_what_the_reader_reads),
+        cmocka_unit_test(writer__round_trips_through_the_reader),
         cmocka_unit_test(model__serves_runners_on_several_threads),
+        cmocka_unit_test(status__numbers_are_fixed),
+        cmocka_unit_test(convert__of_a_quantized_model_in_memory_equals_that_of_its_directory),
+        cmocka_unit_test(calibrate__accepts_a_quantized_model),
+        cmocka_unit_test(calibrator__without_samples_fails),
+        cmocka_unit_test(log__drops_messages_above_its_level),
+        cmocka_unit_test(reader__stops_after_cancellation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
