@@ -1,4 +1,4 @@
-/* Heap memory with a switch that makes one allocation fail. */
+/* Heap memory, with injection of allocation failures for tests. */
 #include "base/alloc.h"
 #include "base/status.h"
 

@@ -1,4 +1,5 @@
-/* Heap memory. Every allocation of the library goes through here, so that a test can make the n-th one fail. */
+/* Heap memory. Every allocation of the library is made through these functions, so that a test can make the n-th one
+ * fail. */
 #ifndef TARE_BASE_ALLOC_H
 #define TARE_BASE_ALLOC_H
 
@@ -6,26 +7,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Memory for `size` bytes (at least 1), NULL with the error text set when there is none. Release with tare_free. */
+/* Allocates `size` bytes (at least 1); NULL with the error text set if out of memory. Release with tare_free. */
 void *tare_malloc(size_t size);
-/* count * size zeroed bytes; NULL also when the product overflows. */
+/* Allocates count * size zeroed bytes; NULL also if the product overflows. */
 void *tare_calloc(size_t count, size_t size);
-/* As realloc for an array of `count` elements; the old block stays valid when NULL comes back. */
+/* Resizes to an array of `count` elements; on failure returns NULL and the old block stays valid. */
 void *tare_realloc(void *block, size_t count, size_t size);
-/* `size` bytes aligned to 64 (a cache line, an AVX-512 vector). Release with tare_free. */
+/* Allocates `size` bytes aligned to 64 (a cache line, an AVX-512 vector). Release with tare_free. */
 void *tare_malloc_aligned(size_t size);
 char *tare_strdup(const char *text);
 void tare_free(void *block);
 
-/* Makes the n-th allocation from now (1 = the next) fail, once, in any thread; 0 turns it off. For tests. */
+/* For tests: makes the n-th allocation from now (1: the next) fail, once, in any thread; 0 disables it. */
 void tare_alloc_fail_at(int64_t n);
 /* Allocations since the last tare_alloc_fail_at. */
 int64_t tare_alloc_count(void);
-/* The largest size asked for since the call before, by any thread, whether it was given or not. For tests of what a
- * hostile file can ask for. */
+/* For tests of hostile files: the largest size requested by any thread since the previous call, allocated or not. */
 size_t tare_alloc_largest(void);
 
-/* *out = a * b (a + b); false when it does not fit. */
+/* *out = a * b (a + b); false on overflow. */
 static inline bool tare_mul_size(size_t *out, size_t a, size_t b) {
     return !__builtin_mul_overflow(a, b, out);
 }
@@ -39,8 +39,8 @@ static inline bool tare_add_i64(int64_t *out, int64_t a, int64_t b) {
     return !__builtin_add_overflow(a, b, out);
 }
 
-/* Makes room for one more element in a growing array (elements, count, capacity); false when memory is out.
- * TARE_GROW(list->items, list->count, list->capacity) then list->items[list->count++] = x. */
+/* Reserves space for one more element in a growing array (items, count, capacity); false if out of memory. Usage: if
+ * (!TARE_GROW(list->items, list->count, list->capacity)) fail; list->items[list->count++] = x. */
 #define TARE_GROW(items, count, capacity)                                                                              \
     ((count) < (capacity) || tare_grow((void **)&(items), &(capacity), (count) + 1, sizeof *(items)))
 bool tare_grow(void **items, size_t *capacity, size_t expected, size_t item_size);

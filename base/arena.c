@@ -1,4 +1,4 @@
-/* Arena of growing blocks. */
+/* Arenas allocate from blocks of growing size. */
 #include "base/arena.h"
 #include "base/alloc.h"
 
@@ -63,7 +63,7 @@ void *tare_arena_alloc(struct tare_arena *arena, size_t size) {
 void *tare_arena_calloc(struct tare_arena *arena, size_t count, size_t size) {
     size_t bytes;
     void *memory;
-    if (!tare_mul_size(&bytes, count, size)) return tare_realloc(NULL, count, size); /* fails with the text */
+    if (!tare_mul_size(&bytes, count, size)) return tare_realloc(NULL, count, size); /* fails and sets the error text */
     memory = tare_arena_alloc(arena, bytes);
     if (memory) memset(memory, 0, bytes);
     return memory;

@@ -10,28 +10,28 @@ struct tare_arena_block;
 
 struct tare_arena {
     struct tare_arena_block *blocks; /* newest first */
-    size_t bytes;                    /* handed out since the last reset */
+    size_t bytes;                    /* allocated since the last reset */
 };
 
-/* An arena needs no init beyond zeroing: struct tare_arena arena = { 0 }; */
+/* A zeroed arena is valid: struct tare_arena arena = { 0 }; */
 
-/* Uninitialised memory aligned to 16 bytes; NULL with the error text set when there is none. */
+/* Allocates uninitialised memory aligned to 16 bytes; NULL with the error text set if out of memory. */
 void *tare_arena_alloc(struct tare_arena *arena, size_t size);
-/* count * size zeroed bytes; NULL also when the product overflows. */
+/* Allocates count * size zeroed bytes; NULL also if the product overflows. */
 void *tare_arena_calloc(struct tare_arena *arena, size_t count, size_t size);
-/* A copy of `size` bytes with a NUL added behind them. */
+/* Copies `size` bytes and appends a NUL. */
 char *tare_arena_strndup(struct tare_arena *arena, const char *text, size_t size);
 char *tare_arena_strdup(struct tare_arena *arena, const char *text);
 char *tare_arena_printf(struct tare_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Releases everything; the arena can be used again. Keeps one block for reuse. */
+/* Frees all allocations; the arena stays usable and keeps one block for reuse. */
 void tare_arena_reset(struct tare_arena *arena);
-/* Releases everything, the kept block too. */
+/* Frees all allocations and all blocks. */
 void tare_arena_free(struct tare_arena *arena);
 
 #define TARE_NEW(arena, type) ((type *)tare_arena_calloc((arena), 1, sizeof(type)))
 #define TARE_NEW_ARRAY(arena, type, count) ((type *)tare_arena_calloc((arena), (count), sizeof(type)))
 
-/* Copies an arena array into one with room for `extra` more elements (all zero); NULL when memory is out. */
+/* Copies an array of `count` items into a new one with `extra` additional zeroed elements; NULL if out of memory. */
 void *tare_arena_extend(struct tare_arena *arena, const void *items, size_t count, size_t extra, size_t item_size);
 
 #endif

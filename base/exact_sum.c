@@ -6,7 +6,7 @@
 
 enum { UNIT_EXPONENT = 1074 }; /* the unit is 2^-1074 */
 
-/* words += value << (64 * at), carried to the end. */
+/* words += value << (64 * at), with carry up to the last word. */
 static void add_at(uint64_t *words, int at, unsigned __int128 value) {
     uint64_t parts[2] = { (uint64_t)value, (uint64_t)(value >> 64) };
     unsigned carry = 0;
@@ -62,7 +62,7 @@ void tare_exact_sum_merge(struct tare_exact_sum *sum, const struct tare_exact_su
     }
 }
 
-/* The 64 bits from bit `low` up of a magnitude. */
+/* Bits low … low + 63 of a magnitude. */
 static uint64_t bits_from(const uint64_t *words, int low) {
     int word = low >> 6, shift = low & 63;
     uint64_t value = words[word] >> shift;

@@ -49,7 +49,7 @@ tare_status tare_file_map(struct tare_mapping *out, const char *path) {
     *out = (struct tare_mapping){ NULL, 0 };
     if (fd < 0) return tare_file_error("cannot open", path);
     if (fstat(fd, &info) != 0) {
-        status = tare_file_error("cannot look at", path);
+        status = tare_file_error("cannot access", path);
     } else if (!S_ISREG(info.st_mode)) {
         status = TARE_FAIL(TARE_IO, "cannot map '%s': %s", path,
                            S_ISDIR(info.st_mode) ? "it is a folder" : "it is not a regular file");
@@ -223,7 +223,7 @@ tare_status tare_file_glob(struct tare_file_list *out, const char *pattern) {
         return tare_file_list_add(out, pattern) ? TARE_OK : TARE_NO_MEMORY;
     result = tare_file_must_fail() ? GLOB_ABORTED : glob(pattern, GLOB_NOSORT, NULL, &found);
     if (result == GLOB_NOMATCH)
-        status = TARE_FAIL(TARE_NOT_FOUND, "no file fits '%s'", pattern);
+        status = TARE_FAIL(TARE_NOT_FOUND, "no file matches '%s'", pattern);
     else if (result == GLOB_NOSPACE)
         status = TARE_FAIL(TARE_NO_MEMORY, "out of memory for the files of '%s'", pattern);
     else if (result != 0)

@@ -1,4 +1,4 @@
-/* Operations on whole trees. Folders are walked by recursion: the system bounds the depth by the length of a path. */
+/* Operations on directory trees, by recursion: the maximum length of a path bounds the depth. */
 #include "base/alloc.h"
 #include "base/file.h"
 
@@ -148,7 +148,7 @@ static tare_status each_entry(const char *folder, tare_status (*visit)(const cha
 tare_status tare_file_remove_tree(const char *path) {
     struct stat info;
     bool folder;
-    if (lstat(path, &info) != 0) return errno == ENOENT ? TARE_OK : tare_file_error("cannot look at", path);
+    if (lstat(path, &info) != 0) return errno == ENOENT ? TARE_OK : tare_file_error("cannot access", path);
     folder = S_ISDIR(info.st_mode);
     if (folder) TARE_TRY(each_entry(path, tare_file_remove_tree));
     if ((folder ? rmdir(path) : unlink(path)) != 0 && errno != ENOENT) return tare_file_error("cannot remove", path);

@@ -1,4 +1,4 @@
-/* Open addressing, linear probing, FNV-1a. Entries are never removed. */
+/* Open addressing with linear probing and FNV-1a hashes. Entries are never removed. */
 #include "base/map.h"
 #include "base/alloc.h"
 
@@ -27,7 +27,7 @@ static struct tare_map_slot *find_slot(const struct tare_map *map, const char *k
     }
 }
 
-/* ---- values that hold their keys: the table has nothing but them ---- */
+/* ---- key_at: the table stores only values, which contain their keys ---- */
 
 static const char *key_in(const struct tare_map *map, const void *value) {
     return *(const char *const *)((const char *)value + map->key_at);
@@ -79,7 +79,7 @@ static bool resize(struct tare_map *map, size_t capacity) {
     return true;
 }
 
-/* Four of five slots may be taken. */
+/* The maximum load factor is 4/5. */
 static bool is_full(const struct tare_map *map, size_t count) {
     return count >= map->capacity - map->capacity / 5;
 }

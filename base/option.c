@@ -67,7 +67,7 @@ static const struct tare_option *find_letter(struct tare_option_walk *walk, cons
 }
 
 static tare_status wrong_value(const struct tare_option *row, const char *text, const char *expected) {
-    return TARE_FAIL(TARE_USAGE, "option '--%s': wrong value (expected %s, got '%s')", row->name, expected, text);
+    return TARE_FAIL(TARE_USAGE, "option '--%s': invalid value (expected %s, got '%s')", row->name, expected, text);
 }
 
 static tare_status check_bounds(const struct tare_option *row, const char *text, double value) {
@@ -229,7 +229,7 @@ static tare_status take_value(struct parser *parser, const struct tare_option *r
                              row->name, text, row->name, text);
     }
     if (row->kind == TARE_OPTION_LIST && row->fallback) {
-        /* A given list replaces the default one. */
+        /* A list on the command line replaces the default. */
         struct tare_option_list *list = place;
         if (list->count == 1 && list->items[0] == row->fallback) list->count = 0;
     }

@@ -45,8 +45,8 @@ struct tare_option {
     const char *name; /* of a group: any text */
     char letter;      /* short name, as in -o; 0: none */
     enum tare_option_kind kind;
-    size_t offset;        /* of the value in the struct */
-    const char *fallback; /* default, as it would be written; NULL: zero, NULL or empty */
+    size_t offset;        /* offset of the value in the struct */
+    const char *fallback; /* default, as on a command line; NULL: zero, NULL or empty */
     double min, max;
     const char *const *choices; /* ends with NULL */
     const char *placeholder;    /* "FILE"; NULL: the default of the kind */

@@ -91,7 +91,7 @@ static void print_usage(struct tare_strbuf *out, const struct tare_option_set *s
     struct tare_option_walk walk = tare_option_walk(set->options);
     for (const struct tare_option *row; (row = tare_option_next(&walk));) {
         if (!(row->flags & TARE_OPTION_REQUIRED)) continue;
-        /* A no-break form would be wrapped anywhere: the name and its value are one word for wrap. */
+        /* The name and its value are one word, which is not wrapped. */
         tare_strbuf_printf(&words, " --%s=%s", row->name,
                            tare_option_placeholder(row) ? tare_option_placeholder(row) : "");
     }
@@ -154,7 +154,8 @@ static size_t least(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-/* Optimal string alignment: Damerau-Levenshtein where no part is edited twice. Three rows of the table are kept. */
+/* Optimal string alignment distance: Damerau-Levenshtein without editing a substring twice. Keeps three rows of the
+ * table. */
 size_t tare_edit_distance(const char *a, const char *b) {
     size_t rows[3][LONGEST_NAME + 1];
     size_t *before = rows[0], *above = rows[1], *row = rows[2];

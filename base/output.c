@@ -24,7 +24,7 @@ static tare_status open_direct(struct tare_output_file *out) {
 
 tare_status tare_output_file_begin(struct tare_output_file *out, const char *path) {
     enum tare_file_kind kind = tare_file_kind_of(path);
-    char *real = kind == TARE_FILE_REGULAR ? realpath(path, NULL) : NULL; /* a link stays one */
+    char *real = kind == TARE_FILE_REGULAR ? realpath(path, NULL) : NULL; /* a link is kept: its target is replaced */
     tare_status status;
 
     memset(out, 0, sizeof *out);

@@ -9,28 +9,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One file, written in order through a buffer. "-" is standard output; a device or pipe is written directly. */
+/* One file, written sequentially through a buffer. "-" is standard output. Devices and pipes are written directly. */
 struct tare_output_file {
-    char *path, *temporary; /* temporary: NULL when written directly */
+    char *path, *temporary; /* temporary: NULL if written directly */
     int fd;
     bool open;
     bool overwrite;
     char *buffer;
     size_t used;
-    uint64_t offset; /* bytes handed in so far */
+    uint64_t offset; /* bytes passed to write so far */
 };
-/* Folders on the way must exist. An existing file is replaced at commit. */
+/* The parent folder must exist. An existing file is replaced at commit. */
 tare_status tare_output_file_begin(struct tare_output_file *out, const char *path) TARE_WARN_UNUSED;
 tare_status tare_output_file_write(struct tare_output_file *out, const void *data, size_t size) TARE_WARN_UNUSED;
-/* Overwrites bytes that were written before. TARE_UNSUPPORTED for a pipe. */
+/* Overwrites bytes already written. TARE_UNSUPPORTED for a pipe. */
 tare_status tare_output_file_patch(struct tare_output_file *out, uint64_t offset, const void *data,
                                    size_t size) TARE_WARN_UNUSED;
-/* Flushes, syncs, moves to the final path. On failure the temporary file is gone; ends the struct either way. */
+/* Flushes, syncs, and renames to the final path. On failure the temporary file is removed. The struct is released in
+ * either case. */
 tare_status tare_output_file_commit(struct tare_output_file *out) TARE_WARN_UNUSED;
 /* Removes the temporary file. Safe on a zeroed struct and after commit. Keeps the error text. */
 void tare_output_file_abort(struct tare_output_file *out);
 
-/* Writes a whole file in one go: begin, write, commit. */
+/* Writes a whole file: begin, write, commit. */
 tare_status tare_file_write(const char *path, const void *data, size_t size) TARE_WARN_UNUSED;
 
 /* What an output folder may replace. */
@@ -48,7 +49,7 @@ tare_status tare_output_check_apart(const char *path, const char *input) TARE_WA
  * allow to be replaced. For commands that check before they work. The errors are those of tare_output_dir_begin. */
 tare_status tare_output_dir_check(const char *path, const struct tare_output_rules *rules) TARE_WARN_UNUSED;
 
-/* A folder: write into `temporary`, then commit. */
+/* A folder: create its contents in `temporary`, then commit. */
 struct tare_output_dir {
     char *path, *temporary;
     struct tare_output_rules rules;
@@ -65,7 +66,7 @@ tare_status tare_output_dir_begin(struct tare_output_dir *out, const char *path,
 /* Syncs all files and moves the folder to its path, exchanging it with an old one that is then removed. On failure the
  * temporary folder is removed and the old one is in place; ends the struct either way. */
 tare_status tare_output_dir_commit(struct tare_output_dir *out) TARE_WARN_UNUSED;
-/* Removes the temporary folder and the parents that begin made. Safe on a zeroed struct. Keeps the error text. */
+/* Removes the temporary folder and the parents that begin created. Safe on a zeroed struct. Keeps the error text. */
 void tare_output_dir_abort(struct tare_output_dir *out);
 /* Moves a complete and synced folder to `path` on the same file system, as commit does. `from` no longer exists then;
  * on failure it still does. */

@@ -1,4 +1,4 @@
-/* A growing text. */
+/* Growing strings. */
 #include "base/strbuf.h"
 #include "base/alloc.h"
 #include "base/varint.h"
@@ -88,12 +88,16 @@ const char *tare_strbuf_text(const struct tare_strbuf *buf) {
     return buf->data ? buf->data : "";
 }
 
+tare_status tare_strbuf_status(const struct tare_strbuf *buf) {
+    return buf->failed ? TARE_FAIL(TARE_NO_MEMORY, "out of memory") : TARE_OK;
+}
+
 void tare_strbuf_free(struct tare_strbuf *buf) {
     tare_free(buf->data);
     memset(buf, 0, sizeof *buf);
 }
 
-/* Bytes that go on with a character do not count. */
+/* Continuation bytes are not counted. */
 size_t tare_text_width(const char *text) {
     size_t width = 0;
     for (; *text; text++)

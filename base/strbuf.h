@@ -1,6 +1,11 @@
-/* A growing text (NUL-terminated, may hold NUL bytes). Zero it to start; memory errors stick and show at the end. */
+/* A growing string: NUL-terminated, may contain NUL bytes. A zeroed struct is an empty string.
+ *
+ * Append functions return nothing. When one runs out of memory the buffer is marked as failed, further appends are
+ * ignored, and the owner checks once, with tare_strbuf_status, before it uses the contents. */
 #ifndef TARE_BASE_STRBUF_H
 #define TARE_BASE_STRBUF_H
+
+#include "base/status.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,7 +14,7 @@
 struct tare_strbuf {
     char *data; /* NULL while empty; use tare_strbuf_text */
     size_t size, capacity;
-    bool failed; /* an append found no memory; the text is cut */
+    bool failed; /* an append ran out of memory; the contents are incomplete */
 };
 
 void tare_strbuf_append(struct tare_strbuf *buf, const void *data, size_t size);
@@ -21,9 +26,14 @@ void tare_strbuf_printf(struct tare_strbuf *buf, const char *format, ...) __attr
 /* Appends bytes C-escaped as protobuf's text format does: \n \r \t \" \' \\ and octal \ooo for the rest outside
  * 0x20..0x7e. */
 void tare_strbuf_escape(struct tare_strbuf *buf, const void *data, size_t size);
+/* The contents as a C string, "" if empty; owned by the buffer and valid until the next append. */
 const char *tare_strbuf_text(const struct tare_strbuf *buf);
-/* Characters of a UTF-8 text: its width on a terminal, as far as none is wide or combining. */
+/* Number of characters of a UTF-8 string: its width on a terminal if no character is wide or combining. */
 size_t tare_text_width(const char *text);
+/* TARE_NO_MEMORY, with the error text set, if an append failed; otherwise TARE_OK. Check it before using the contents.
+ */
+tare_status tare_strbuf_status(const struct tare_strbuf *buf) TARE_WARN_UNUSED;
+/* Frees the contents and empties the buffer. */
 void tare_strbuf_free(struct tare_strbuf *buf);
 
 #endif

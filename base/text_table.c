@@ -1,4 +1,4 @@
-/* Text tables: cells are kept as text, widths are known when all rows are there. */
+/* Text tables. Cells are stored as text until all rows, and thereby the column widths, are known. */
 #include "base/text_table.h"
 #include "base/alloc.h"
 #include "base/arena.h"
@@ -13,8 +13,8 @@ struct tare_text_table {
     size_t n_columns;
     const char **cells; /* row by row, n_columns each; NULL: empty */
     size_t n_rows, capacity;
-    size_t next; /* cell of the last row that is filled next */
-    size_t fit;  /* characters of a line; 0: any */
+    size_t next; /* next cell of the last row */
+    size_t fit;  /* characters per line; 0: unlimited */
     bool failed;
 };
 
@@ -92,7 +92,7 @@ static size_t column_width(const struct tare_text_table *table, size_t column) {
 
 struct line {
     struct tare_strbuf *out;
-    size_t owed; /* spaces that come before the next text */
+    size_t owed; /* pending spaces, printed before the next text */
     bool started;
 };
 
@@ -122,7 +122,7 @@ static void print_lines(struct tare_strbuf *out, const struct tare_text_table *t
         print_line(out, table, widths, (long)r);
 }
 
-/* Characters of the columns in [first, end) and of the gaps behind them. */
+/* Width of the columns [first, end), each with the gap after it. */
 static size_t span(const size_t *widths, size_t first, size_t end) {
     size_t sum = 0;
     for (size_t c = first; c < end; c++)
@@ -130,8 +130,8 @@ static size_t span(const size_t *widths, size_t first, size_t end) {
     return sum;
 }
 
-/* How many of the first columns stand in every part: those of text, or the first one alone; 0 where names take most of
- * a line. */
+/* Number of leading columns that every part repeats: the text columns, or only the first one; 0 if names take up most
+ * of a line. */
 static size_t repeated(const struct tare_text_table *table, const size_t *widths) {
     size_t keys = 0;
     while (keys < table->n_columns && (table->columns[keys].left || !widths[keys]))
@@ -140,10 +140,10 @@ static size_t repeated(const struct tare_text_table *table, const size_t *widths
     return span(widths, 0, keys) > 2 * table->fit / 3 ? 0 : keys;
 }
 
-/* `part` has room for the widths of all columns. */
+/* `part` has space for the widths of all columns. */
 static void print_parts(struct tare_strbuf *out, const struct tare_text_table *table, const size_t *widths, size_t keys,
                         size_t *part) {
-    const size_t n = table->n_columns, room = table->fit + 2 - span(widths, 0, keys); /* no gap behind the last one */
+    const size_t n = table->n_columns, room = table->fit + 2 - span(widths, 0, keys); /* no gap after the last one */
     for (size_t first = keys; first < n;) {
         size_t end = first + 1;
         while (end < n && span(widths, first, end + 1) <= room)

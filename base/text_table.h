@@ -1,5 +1,5 @@
-/* Text tables with aligned columns, for people. Width is counted in characters (UTF-8 code points), so that names in
- * any language line up. Columns that no row has filled are left out. */
+/* Text tables with aligned columns. Widths are counted in characters (UTF-8 code points), so that names in any language
+ * are aligned. Columns without any value are omitted. */
 #ifndef TARE_BASE_TEXT_TABLE_H
 #define TARE_BASE_TEXT_TABLE_H
 
@@ -12,23 +12,23 @@ struct tare_text_table;
 /* One column; an array of them ends with a row without heading. */
 struct tare_text_table_column {
     const char *heading;
-    bool left;   /* text; numbers stand on the right */
-    bool always; /* shown also when no row has filled it */
+    bool left;   /* aligned to the left (text); numbers are aligned to the right */
+    bool always; /* shown even if no row has a value */
 };
 
-/* Headings are borrowed. NULL: no memory; the functions below take NULL and do nothing. */
+/* Headings are borrowed. NULL if out of memory; the functions below accept NULL and do nothing. */
 struct tare_text_table *tare_text_table_new(const struct tare_text_table_column *columns);
 void tare_text_table_free(struct tare_text_table *table);
-/* The line that the table should fit into, in characters; 0: any. One that is wider is printed in parts below each
- * other, each with the leading columns of text (names) again, where these leave room. */
+/* Sets the maximum line width in characters; 0: unlimited. A wider table is printed in parts, one below another; each
+ * repeats the leading text columns (names) if there is space. */
 void tare_text_table_fit(struct tare_text_table *table, size_t width);
-/* Begins a row; cells are filled from the left. */
+/* Starts a row; cells are filled from left to right. */
 void tare_text_table_row(struct tare_text_table *table);
-/* The next cell of the row. Cells beyond the last column are dropped. */
+/* Sets the next cell of the row. Cells beyond the last column are dropped. */
 void tare_text_table_cell(struct tare_text_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The next cell stays empty ("-" where its column is shown). */
+/* Leaves the next cell empty; printed as "-". */
 void tare_text_table_skip(struct tare_text_table *table);
-/* Appends heading and rows, two spaces between columns, none at the end of a line. */
+/* Appends the heading and rows with two spaces between columns and no trailing spaces. */
 void tare_text_table_print(struct tare_strbuf *out, const struct tare_text_table *table);
 
 #endif

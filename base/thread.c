@@ -1,4 +1,4 @@
-/* Threads over POSIX threads. */
+/* Threads, pools and queues on top of POSIX threads. */
 #include "base/thread.h"
 #include "base/alloc.h"
 
@@ -64,7 +64,7 @@ struct pool_worker {
     struct tare_thread *thread; /* NULL for worker 0 */
     int number;
     tare_status status;
-    char *text; /* with a failure; NULL when there was no memory for it */
+    char *text; /* error text of a failure; NULL if there was no memory for it */
 };
 
 struct tare_pool {
@@ -203,7 +203,7 @@ struct tare_queue *tare_queue_new(size_t capacity) {
     size_t bytes;
     if (!capacity) capacity = 1;
     if (!tare_mul_size(&bytes, capacity, sizeof(void *)) || !tare_add_size(&bytes, bytes, sizeof *queue))
-        bytes = SIZE_MAX; /* fails with the text */
+        bytes = SIZE_MAX; /* fails and sets the error text */
     queue = tare_malloc(bytes);
     if (!queue) return NULL;
     memset(queue, 0, sizeof *queue);
@@ -239,8 +239,8 @@ bool tare_queue_pop(struct tare_queue *queue, void **item) {
         *item = queue->items[queue->first];
         queue->first = (queue->first + 1) % queue->capacity;
         queue->count--;
-        /* A producer that waits is woken for half a queue, not for one place: going to sleep costs more than most
-         * items. */
+        /* A waiting producer is woken when the queue is half empty, not for each item: waking a thread costs more than
+         * processing most items. */
         if (queue->count <= queue->capacity / 2) pthread_cond_signal(&queue->has_room);
     }
     pthread_mutex_unlock(&queue->lock);

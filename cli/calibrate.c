@@ -26,6 +26,7 @@ struct calibrate_options {
     const char *model, *output, *function, *shard;
     struct tare_option_list data;
     struct tare_data_options records;
+    struct tare_input_files inputs;
     struct tare_calibrate_request how;
     double autosave;
     bool resume, dry_run, quiet, json;
@@ -36,8 +37,8 @@ struct calibrate_options {
     .name = row_name, .kind = row_kind, .offset = offsetof(struct calibrate_options, member)
 static const struct tare_option rows[] = {
     { ROW("data", TARE_OPTION_LIST, data), .placeholder = "[SIGNATURE=]FILE",
-      .help = "representative samples: a file, a quoted pattern, or - for standard input",
-      .flags = TARE_OPTION_REQUIRED },
+      .help = "representative samples: a file, a quoted pattern, or - for standard input" },
+    TARE_OPTION_NESTED(struct calibrate_options, inputs, tare_input_rows),
     TARE_OPTION_NESTED(struct calibrate_options, records, tare_data_rows),
     { ROW("output", TARE_OPTION_STRING, output), .letter = 'o', .placeholder = "FILE",
       .help = "calibration file to write; FILE.state saves the progress of the run" },
@@ -345,6 +346,7 @@ static tare_status run(int argc, char *const *argv) {
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
+    TARE_CHECK(tare_input_files_add(&options.data, &options.inputs));
     if (!options.shard && !options.dry_run) TARE_CHECK(tare_team_begin(&w.team));
     fill_options(&w);
     status = options.dry_run ? dry_run(&w) : calibrate_together(&w);
@@ -355,6 +357,7 @@ done:
     tare_free(w.state_path);
     tare_team_end(&w.team);
     tare_data_options_close(&options.records);
+    tare_input_files_free(&options.inputs);
     tare_options_free(&options, &set);
     return status;
 }

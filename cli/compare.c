@@ -16,6 +16,7 @@ struct compare_options {
     struct tare_compare_request how;
     struct tare_option_list data, calibration_data;
     struct tare_data_options records;
+    struct tare_input_files inputs;
     int worst;
     bool explain, json, quiet, dry_run, wide;
     struct tare_option_list plugins;
@@ -26,8 +27,8 @@ static const struct tare_option rows[] = {
       .kind = TARE_OPTION_LIST,
       .offset = offsetof(struct compare_options, data),
       .placeholder = "FILE",
-      .help = "records to evaluate with, labelled or not",
-      .flags = TARE_OPTION_REQUIRED },
+      .help = "records to evaluate with, labelled or not" },
+    TARE_OPTION_NESTED(struct compare_options, inputs, tare_input_rows),
     TARE_OPTION_NESTED(struct compare_options, records, tare_data_rows),
     { .name = "calibration-data",
       .kind = TARE_OPTION_LIST,
@@ -193,6 +194,7 @@ static tare_status run(int argc, char *const *argv) {
     tare_status status;
     TARE_CHECK(tare_command_parse(&options, &done, &set, argc, argv));
     if (done) goto done;
+    TARE_CHECK(tare_input_files_add(&options.data, &options.inputs));
     TARE_CHECK(tare_report_check(options.report));
     TARE_CHECK(tare_command_check_file_output(options.report));
     TARE_CHECK(tare_command_check_file_output(options.recipe));
@@ -218,6 +220,7 @@ static tare_status run(int argc, char *const *argv) {
 done:
     tare_workflow_compare_close(&c);
     tare_data_options_close(&options.records);
+    tare_input_files_free(&options.inputs);
     tare_options_free(&options, &set);
     return status;
 }

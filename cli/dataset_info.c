@@ -1,11 +1,14 @@
 /* tare dataset info: summarizes data sets. */
+#include "base/alloc.h"
 #include "base/output.h"
 #include "base/progress.h"
 #include "base/strbuf.h"
 #include "base/text_table.h"
 #include "cli/dataset.h"
+#include "convert/saved_model.h"
 #include "datasets/spec_draft.h"
 #include "datasets/survey.h"
+#include "eval/model_inputs.h"
 #include "workflow/data_options.h"
 
 #include <inttypes.h>
@@ -16,7 +19,7 @@
 struct info_options {
     struct tare_option_list files;
     struct tare_data_options records;
-    const char *labels, *draft;
+    const char *labels, *draft, *model, *signature;
     int64_t limit;
     bool json, quiet;
 };
@@ -33,6 +36,16 @@ static const struct tare_option rows[] = {
       .offset = offsetof(struct info_options, draft),
       .placeholder = "FILE",
       .help = "also write a draft DatasetSpec for these records to FILE (not with --spec)" },
+    { .name = "model",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct info_options, model),
+      .placeholder = "MODEL",
+      .help = "SavedModel whose inputs the draft is for" },
+    { .name = "signature",
+      .kind = TARE_OPTION_STRING,
+      .offset = offsetof(struct info_options, signature),
+      .placeholder = "KEY",
+      .help = "signature of --model (default serving_default, or the only one)" },
     { .name = "limit",
       .kind = TARE_OPTION_INT64,
       .offset = offsetof(struct info_options, limit),
@@ -49,12 +62,12 @@ static const struct tare_option rows[] = {
 static const struct tare_argument arguments[] = {
     { .name = "FILE",
       .offset = offsetof(struct info_options, files),
-      .help = "TFRecord, NPY, NPZ or image files, image folders, quoted patterns, or - for standard input",
+      .help = "TFRecord, NPY, NPZ, CSV or image files, image folders, quoted patterns, or - for standard input",
       .flags = TARE_OPTION_REQUIRED | TARE_OPTION_REPEATABLE },
     { 0 },
 };
 static const char *const examples[] = { "tare dataset info samples.tfrecord.gz",
-                                        "tare dataset info train.tfrecord --draft-spec train.spec",
+                                        "tare dataset info train.tfrecord --draft-spec train.spec --model my_model",
                                         "tare dataset info 'train-*.tfrecord' --spec images.spec --json", NULL };
 static const struct tare_option_set set = {
     .program = "tare dataset info",
@@ -246,10 +259,46 @@ static tare_status print_survey(const struct tare_survey *survey, bool json) {
     return status;
 }
 
-static tare_status write_draft(const struct tare_survey *survey, const char *path) {
-    struct tare_strbuf text = { 0 };
+/* Appends a draft for the inputs of a signature of the model. */
+static tare_status draft_for_model(struct tare_strbuf *text, const struct tare_survey *survey, const char *path,
+                                   const char *key) {
+    const struct tare_saved_model_options look = { .without_values = true, .to_look_at = true };
+    const struct tare_signature *signature;
+    struct tare_spec_draft_input *inputs = NULL;
+    struct tare_feed *feeds = NULL;
+    struct tare_model *model;
     tare_status status;
-    tare_dataset_spec_draft(&text, survey);
+    TARE_TRY(tare_saved_model_load(&model, path, &look));
+    TARE_CHECK(tare_pick_signature(&signature, model, key));
+    const size_t count = tare_signature_feed_count(signature);
+    inputs = tare_calloc(count + 1, sizeof *inputs);
+    feeds = tare_calloc(count + 1, sizeof *feeds);
+    if (!inputs || !feeds) TARE_CHECK(TARE_NO_MEMORY);
+    for (size_t i = 0; i < count; i++) {
+        tare_signature_feed(&feeds[i], signature, i);
+        inputs[i] = (struct tare_spec_draft_input){ feeds[i].name, feeds[i].dtype, feeds[i].shape };
+    }
+    if (tare_dataset_spec_draft_for(text, survey, inputs, count))
+        fprintf(stderr, "tare: warning: some inputs of %s have no feature in the data: edit the draft\n", path);
+done:
+    tare_free(inputs);
+    tare_free(feeds);
+    tare_model_free(model);
+    return status;
+}
+
+static tare_status write_draft(const struct tare_survey *survey, const struct info_options *options) {
+    struct tare_strbuf text = { 0 };
+    const char *path = options->draft;
+    tare_status status = TARE_OK;
+    if (options->model)
+        status = draft_for_model(&text, survey, options->model, options->signature);
+    else
+        tare_dataset_spec_draft(&text, survey);
+    if (status != TARE_OK) {
+        tare_strbuf_free(&text);
+        return status;
+    }
     status = text.failed ? TARE_FAIL(TARE_NO_MEMORY, "out of memory")
                          : tare_file_write(path, tare_strbuf_text(&text), text.size);
     tare_strbuf_free(&text);
@@ -269,6 +318,10 @@ static tare_status run(int argc, char *const *argv) {
         status = TARE_FAIL(TARE_USAGE, "--spec and --draft-spec are mutually exclusive");
         goto done;
     }
+    if ((options.model && !options.draft) || (options.signature && !options.model)) {
+        status = TARE_FAIL(TARE_USAGE, options.model ? "--model needs --draft-spec" : "--signature needs --model");
+        goto done;
+    }
     TARE_CHECK(tare_data_options_open(&options.records));
     progress = tare_progress_new(
         &(struct tare_progress_options){ .label = "reading", .unit = "records", .total = -1, .quiet = options.quiet });
@@ -278,7 +331,7 @@ static tare_status run(int argc, char *const *argv) {
     survey_options.progress_arg = progress;
     status = tare_survey_files(&survey, options.files.items, options.files.count, &survey_options);
     tare_progress_free(progress);
-    if (status == TARE_OK && options.draft) status = write_draft(&survey, options.draft);
+    if (status == TARE_OK && options.draft) status = write_draft(&survey, &options);
     if (status == TARE_OK) status = print_survey(&survey, options.json);
     if (status == TARE_OK && !survey.records && !survey.bad)
         status = TARE_FAIL(TARE_INVALID_ARGUMENT, "%s: no records (expected at least 1)", options.files.items[0]);

@@ -288,7 +288,7 @@ static tare_status run_arrays(struct run_state *state, const struct arrays *arra
     struct tare_tensor *tensors = tare_calloc(n_feeds + n_outputs + 1, sizeof *tensors);
     struct tare_edge *edges = tare_calloc(n_feeds + n_outputs + 1, sizeof *edges);
     tare_status status = tensors && edges ? check_names(arrays, signature) : TARE_NO_MEMORY;
-    if (status == TARE_OK) status = tare_bind_sample(tensors, signature, &sample, NULL);
+    if (status == TARE_OK) status = tare_bind_record(tensors, signature, &sample, NULL);
     for (size_t i = 0; i < n_feeds && status == TARE_OK; i++) {
         struct tare_feed feed;
         tare_signature_feed(&feed, signature, i);

@@ -59,7 +59,7 @@ static tare_status open_zip(struct tare_array_file *file) {
         TARE_TRY(tare_zip_read(&data, &file->arena, &zip.members[i]));
         TARE_TRY(add_array(file, zip.members[i].name, data, zip.members[i].size));
     }
-    return file->count ? TARE_OK : TARE_FAIL(TARE_CORRUPT, "the file holds no array");
+    return file->count ? TARE_OK : TARE_FAIL(TARE_CORRUPT, "the file contains no arrays");
 }
 
 static tare_status open_arrays(struct tare_array_file *file, const char *path) {

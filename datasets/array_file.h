@@ -1,4 +1,4 @@
-/* NPY and NPZ files as samples: row i of every array is sample i, with an axis of size 1 in front. */
+/* NPY and NPZ files as samples: row i of all arrays, with an axis of size 1 in front, is sample i. */
 #ifndef TARE_DATASETS_ARRAY_FILE_H
 #define TARE_DATASETS_ARRAY_FILE_H
 
@@ -6,21 +6,22 @@
 
 struct tare_array_file;
 
-/* NPZ: each array is an input by its name; all have as many rows. NPY: one input, named like the file without ".npy".
- * Arrays stay mapped where they are not compressed. TARE_CORRUPT, TARE_UNSUPPORTED, TARE_SHAPE with path and array. */
+/* NPZ: each array is the input of its name; all have the same number of rows. NPY: one input, named like the file
+ * without ".npy". Arrays that are not compressed stay mapped. TARE_CORRUPT, TARE_UNSUPPORTED, TARE_SHAPE with path and
+ * array. */
 tare_status tare_array_file_open(struct tare_array_file **out, const char *path) TARE_WARN_UNUSED;
-/* The same for a file's bytes, which the array file takes over (tare_free), also on failure. `path` gives the name of
- * an NPY's input ("array" for "-"; ".gz" goes, too) and stands in messages. */
+/* The same for a file's bytes, which the array file takes ownership of (tare_free), also on failure. `path` gives the
+ * name of an NPY's input ("array" for "-"; without ".gz") and is used in errors. */
 tare_status tare_array_file_open_bytes(struct tare_array_file **out, const char *path, uint8_t *bytes,
                                        size_t size) TARE_WARN_UNUSED;
-/* Several NPY files as one: array i is an input of the name names[i]. */
+/* Several NPY files joined into one: array i is the input names[i]. */
 tare_status tare_array_file_join(struct tare_array_file **out, const char *const *names, const char *const *paths,
                                  size_t count) TARE_WARN_UNUSED;
 void tare_array_file_close(struct tare_array_file *file);
 int64_t tare_array_file_rows(const struct tare_array_file *file);
 /* Where row i of the first array begins in the file (in the member, for a compressed one). */
 int64_t tare_array_file_offset(const struct tare_array_file *file, int64_t row);
-/* *out is the caller's to reset, also after a failure. */
+/* Sample number `row`; reset *out also after a failure. */
 tare_status tare_array_file_sample(struct tare_sample *out, const struct tare_array_file *file,
                                    int64_t row) TARE_WARN_UNUSED;
 

@@ -1,4 +1,4 @@
-/* Hashes of contents: eight bytes a step and lane, mixed by a product of 128 bits. */
+/* Hashes of contents: each lane takes eight bytes per step and mixes them with a 128-bit product. */
 #include "datasets/content_hash.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* 128-bit hashes of contents, to find equal records. Not safe against those who want two records to collide. */
+/* 128-bit hashes of contents, to find equal records. Not resistant to deliberate collisions. */
 #ifndef TARE_DATASETS_CONTENT_HASH_H
 #define TARE_DATASETS_CONTENT_HASH_H
 
@@ -10,9 +10,9 @@ struct tare_content_hash {
     uint64_t words[2];
 };
 
-/* Of dtype, shape and elements. */
+/* Hash of dtype, shape and elements. */
 struct tare_content_hash tare_content_hash_tensor(const struct tare_tensor *tensor);
-/* Of all keys and values; their order does not matter. */
+/* Hash of all keys and values, independent of their order. */
 struct tare_content_hash tare_content_hash_sample(const struct tare_sample *sample);
 
 #endif

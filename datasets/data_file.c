@@ -1,8 +1,10 @@
-/* Files of a data set. */
+/* Files of a data set: detection of the format, and the same operations for each. */
 #include "datasets/data_file.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "datasets/array_file.h"
+#include "datasets/csv_file.h"
+#include "datasets/foreign_file.h"
 #include "datasets/picture_folder.h"
 #include "datasets/record_kind.h"
 #include "datasets/stream.h"
@@ -11,21 +13,23 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
-enum { HEAD_SIZE = 12 };
+enum { HEAD_SIZE = 16, TEXT_HEAD_SIZE = 4096 };
 
-enum format { TFRECORD, NPY, NPZ, PICTURES };
+enum format { TFRECORD, NPY, NPZ, PICTURES, CSV };
 
 struct tare_data_file {
     enum format format;
     struct tare_tfrecord_reader *reader;
     struct tare_array_file *arrays;
     struct tare_picture_folder *pictures;
+    struct tare_csv_file *table;
     int64_t count, next; /* records of the other formats */
     char compression[8], name[32];
 };
 
-/* A TFRecord's length may look like another format's mark; its checksum decides. */
+/* The length of a TFRecord may look like the signature of another format; its checksum decides. */
 static enum format format_of_bytes(const uint8_t *head, size_t size) {
     if (tare_tfrecord_is_header(head, size)) return TFRECORD;
     if (size >= 6 && memcmp(head, "\x93NUMPY", 6) == 0) return NPY;
@@ -34,7 +38,7 @@ static enum format format_of_bytes(const uint8_t *head, size_t size) {
     return TFRECORD;
 }
 
-/* Plain NPY and NPZ files are mapped; compressed ones and those in pipes are read whole. */
+/* Uncompressed NPY and NPZ files are mapped; others are read into memory. */
 static tare_status open_arrays(struct tare_data_file *file, const char *path, struct tare_stream *stream) {
     bool is_plain = strcmp(tare_stream_compression(stream), "none") == 0;
     uint8_t *bytes;
@@ -52,36 +56,110 @@ static tare_status open_arrays(struct tare_data_file *file, const char *path, st
 static tare_status open_pictures(struct tare_data_file *file, const char *path, const char *labels) {
     file->format = PICTURES;
     if (strcmp(path, "-") == 0)
-        return TARE_FAIL(TARE_UNSUPPORTED, "standard input holds a picture (expected its file, or a folder of them)");
+        return TARE_FAIL(TARE_UNSUPPORTED,
+                         "an image on standard input is not supported (pass its file, or a folder of images)");
     TARE_TRY(tare_picture_folder_open(&file->pictures, path, labels));
     file->count = tare_picture_folder_count(file->pictures);
     return TARE_OK;
 }
 
-/* Takes over the stream. */
+static bool has_csv_name(const char *path) {
+    size_t size = strlen(path);
+    if (size > 3 && strcasecmp(path + size - 3, ".gz") == 0) size -= 3;
+    return size > 4 && (strncasecmp(path + size - 4, ".csv", 4) == 0 || strncasecmp(path + size - 4, ".tsv", 4) == 0);
+}
+
+/* What is neither a TFRecord nor of another known format: a CSV file, by its name or its text; else an error that names
+ * a format of other programs, or none, so that the reader of TFRecords reports the damage. */
+static tare_status recognize_rest(enum format *format, const char *path, struct tare_stream *stream) {
+    const uint8_t *head;
+    size_t size;
+    TARE_TRY(tare_stream_peek(&head, &size, stream, TEXT_HEAD_SIZE));
+    if (tare_tfrecord_is_header(head, size)) return TARE_OK;
+    TARE_TRY(tare_foreign_file_check(path, head, size));
+    if (has_csv_name(path) || tare_csv_is_start(head, size)) *format = CSV;
+    return TARE_OK;
+}
+
+static tare_status open_table(struct tare_data_file *file, const char *path, struct tare_stream *stream) {
+    uint8_t *bytes;
+    size_t size;
+    TARE_TRY(tare_stream_take_all(&bytes, &size, stream));
+    if (tare_stream_is_cut(stream)) {
+        tare_free(bytes);
+        return TARE_FAIL(TARE_CORRUPT, "%s: the compressed data ends early", path);
+    }
+    TARE_TRY(tare_csv_file_open(&file->table, path, bytes, size));
+    file->count = tare_csv_file_rows(file->table);
+    return TARE_OK;
+}
+
+/* Takes ownership of the stream. */
 static tare_status open_stream(struct tare_data_file *file, const char *path, const char *labels,
                                struct tare_stream *stream) {
     const uint8_t *head;
     size_t size;
     tare_status status = tare_stream_peek(&head, &size, stream, HEAD_SIZE);
-    /* Damaged from the start: the reader of records will say so. */
+    /* Damage at the start is reported by the reader of TFRecords. */
     file->format = status == TARE_OK ? format_of_bytes(head, size) : TFRECORD;
+    if (status == TARE_OK && file->format == TFRECORD) status = recognize_rest(&file->format, path, stream);
     snprintf(file->compression, sizeof file->compression, "%s", tare_stream_compression(stream));
-    if (status == TARE_NO_MEMORY || status == TARE_IO) {
+    if (status == TARE_NO_MEMORY || status == TARE_IO || status == TARE_UNSUPPORTED) {
         tare_stream_close(stream);
         return status;
     }
     tare_error_clear();
     if (file->format == TFRECORD) return tare_tfrecord_open_stream(&file->reader, path, stream);
-    status = file->format == PICTURES ? open_pictures(file, path, labels) : open_arrays(file, path, stream);
+    status = file->format == PICTURES ? open_pictures(file, path, labels)
+             : file->format == CSV    ? open_table(file, path, stream)
+                                      : open_arrays(file, path, stream);
     tare_stream_close(stream);
     if (status == TARE_OK && file->arrays) file->count = tare_array_file_rows(file->arrays);
     return status;
 }
 
+bool tare_data_is_arrays(const char *path) {
+    return strncmp(path, TARE_DATA_ARRAYS, strlen(TARE_DATA_ARRAYS)) == 0;
+}
+
+/* Splits "NAME=FILE,NAME=FILE", which it modifies, and joins the files. */
+static tare_status join_listed(struct tare_data_file *file, char *list) {
+    size_t count = 1, at = 0;
+    for (const char *c = list; *c; c++)
+        count += *c == ',';
+    const char **names = tare_calloc(2 * count, sizeof *names);
+    tare_status status = names ? TARE_OK : TARE_NO_MEMORY;
+    for (char *item = list, *next; item && status == TARE_OK; item = next, at++) {
+        char *equals = strchr(item, '=');
+        next = strchr(item, ',');
+        if (next) *next++ = '\0';
+        if (!equals || (next && equals > next)) {
+            status = TARE_FAIL(TARE_INVALID_ARGUMENT, "'%s' (expected NAME=FILE.npy)", item);
+        } else {
+            *equals = '\0';
+            names[at] = item;
+            names[count + at] = equals + 1;
+        }
+    }
+    if (status == TARE_OK) status = tare_array_file_join(&file->arrays, names, names + count, at);
+    tare_free(names);
+    return status;
+}
+
+static tare_status open_listed(struct tare_data_file *file, const char *path) {
+    char *list = tare_strdup(path + strlen(TARE_DATA_ARRAYS));
+    const tare_status status = list ? join_listed(file, list) : TARE_NO_MEMORY;
+    tare_free(list);
+    TARE_TRY(status);
+    file->format = NPY;
+    file->count = tare_array_file_rows(file->arrays);
+    return TARE_OK;
+}
+
 static tare_status open_file(struct tare_data_file *file, const char *path, const char *labels,
                              struct tare_stream_memory *memory) {
     struct tare_stream *stream;
+    if (tare_data_is_arrays(path)) return open_listed(file, path);
     if (strcmp(path, "-") != 0 && tare_file_kind_of(path) == TARE_FILE_DIRECTORY)
         return open_pictures(file, path, labels);
     TARE_TRY(tare_stream_open_in(&stream, path, tare_tfrecord_is_header, memory));
@@ -89,7 +167,7 @@ static tare_status open_file(struct tare_data_file *file, const char *path, cons
 }
 
 static void name_format(struct tare_data_file *file) {
-    static const char *const names[] = { "TFRecord", "NPY", "NPZ", "pictures" };
+    static const char *const names[] = { "TFRecord", "NPY", "NPZ", "images", "CSV" };
     if (!file->compression[0] || strcmp(file->compression, "none") == 0)
         snprintf(file->name, sizeof file->name, "%s", names[file->format]);
     else
@@ -116,6 +194,7 @@ static void close_keeping(struct tare_data_file *file, struct tare_stream_memory
     tare_tfrecord_close_keeping(file->reader, memory);
     tare_array_file_close(file->arrays);
     tare_picture_folder_close(file->pictures);
+    tare_csv_file_close(file->table);
     tare_free(file);
 }
 
@@ -126,7 +205,7 @@ tare_status tare_data_file_open_next(struct tare_data_file **out, const char *pa
     *out = NULL;
     close_keeping(before, &memory);
     status = open_in(out, path, labels, &memory);
-    tare_stream_memory_free(&memory); /* nothing, unless no stream was opened */
+    tare_stream_memory_free(&memory); /* empty unless no stream was opened */
     return status;
 }
 
@@ -192,22 +271,24 @@ void tare_data_file_position(struct tare_data_record *out, const struct tare_dat
         tare_tfrecord_position(&out->number, &out->offset, file->reader);
     else if (file->arrays && file->next < file->count)
         out->offset = tare_array_file_offset(file->arrays, file->next);
+    else if (file->table)
+        out->offset = tare_csv_file_offset(file->table, file->next);
 }
 
 /* ---- samples ---- */
 
-/* A record of another kind may look like a sample without inputs, or like a broken one: say what it is. */
+/* A record of another kind may decode to a sample without inputs, or fail to decode: the error names its kind. */
 static tare_status decode_sample(struct tare_sample *out, const void *data, size_t size) {
     tare_status status = tare_sample_decode(out, data, size);
     enum tare_record_kind kind;
     if (status == TARE_NO_MEMORY || (status == TARE_OK && out->count)) return status;
     kind = tare_record_kind_of(data, size);
     if (kind == TARE_RECORD_EXAMPLE || kind == TARE_RECORD_SEQUENCE_EXAMPLE)
-        return TARE_FAIL(
-            TARE_TYPE,
-            "it is a %s (expected a %s, or --spec FILE that says which feature becomes which input; 'tare dataset info "
-            "--draft-spec FILE' makes a first one)",
-            tare_record_kind_name(kind), tare_record_kind_name(TARE_RECORD_SAMPLE));
+        return TARE_FAIL(TARE_TYPE,
+                         "it is a %s (expected a %s, or --spec FILE that maps features to inputs; 'tare dataset info "
+                         "--draft-spec FILE "
+                         "--model MODEL' drafts one)",
+                         tare_record_kind_name(kind), tare_record_kind_name(TARE_RECORD_SAMPLE));
     return status;
 }
 
@@ -236,11 +317,23 @@ static tare_status decode_picture(struct tare_sample *out, const struct tare_pic
     tare_status status;
     if (!spec)
         return TARE_FAIL(TARE_INVALID_ARGUMENT,
-                         "%s: a picture (expected also --spec FILE that says how it becomes an "
-                         "input, from feature image/encoded: see docs/dataset-spec.md)",
+                         "%s: an image (expected also --spec FILE that maps feature image/encoded to an "
+                         "input, see docs/dataset-spec.md)",
                          tare_picture_folder_name(pictures, i));
     status = tare_picture_folder_read(&features, pictures, i);
     return tare_error_prefix(apply_spec(out, &features, spec, status), "%s", tare_picture_folder_name(pictures, i));
+}
+
+static tare_status decode_table_row(struct tare_sample *out, const struct tare_csv_file *table, int64_t row,
+                                    const struct tare_dataset_spec *spec) {
+    struct tare_features features;
+    tare_status status;
+    if (!spec)
+        return TARE_FAIL(TARE_INVALID_ARGUMENT,
+                         "a CSV row (expected also --spec FILE that maps columns to inputs; 'tare dataset info "
+                         "FILE.csv --draft-spec SPEC --model MODEL' drafts one)");
+    status = tare_csv_file_read(&features, table, row);
+    return apply_spec(out, &features, spec, status);
 }
 
 tare_status tare_data_file_decode(struct tare_sample *out, const struct tare_data_file *file,
@@ -248,6 +341,7 @@ tare_status tare_data_file_decode(struct tare_sample *out, const struct tare_dat
     memset(out, 0, sizeof *out);
     if (file->arrays) return decode_row(out, file->arrays, record->number, spec);
     if (file->pictures) return decode_picture(out, file->pictures, record->number, spec);
+    if (file->table) return decode_table_row(out, file->table, record->number, spec);
     if (spec) return tare_dataset_spec_decode(out, spec, record->data, record->size);
     return decode_sample(out, record->data, record->size);
 }
@@ -263,10 +357,11 @@ tare_status tare_data_file_look(struct tare_sample *out, const char **kind, cons
     struct tare_features features = { 0 };
     enum tare_record_kind record_kind;
     memset(out, 0, sizeof *out);
-    *kind = file->arrays ? "arrays" : "picture";
+    *kind = file->arrays ? "arrays" : file->table ? "CSV row" : "image";
     if (file->arrays) return tare_array_file_sample(out, file->arrays, record->number);
     if (file->pictures)
         return show_features(out, &features, tare_picture_folder_read(&features, file->pictures, record->number));
+    if (file->table) return show_features(out, &features, tare_csv_file_read(&features, file->table, record->number));
     record_kind = tare_record_kind_of(record->data, record->size);
     *kind = tare_record_kind_name(record_kind);
     if (record_kind == TARE_RECORD_EXAMPLE || record_kind == TARE_RECORD_SEQUENCE_EXAMPLE)

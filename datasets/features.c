@@ -1,4 +1,4 @@
-/* Features of records. */
+/* Features of records: decoding of examples, in which a sequence example is the general case. */
 #include "datasets/features.h"
 #include "base/map.h"
 #include "proto/message.h"
@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Values of all steps of one feature, to be put into one tensor. */
+/* Collects the values of all steps of a feature into one tensor. */
 struct gathering {
     struct tare_arena *arena;
     Tensorflow__Feature *const *steps;
@@ -60,14 +60,14 @@ static void copy_values(void *to, const Tensorflow__Feature *feature) {
     }
 }
 
-/* The type that all steps have; steps without a list fit any. */
+/* The type of all steps; steps without a list are compatible with any type. */
 static tare_status find_type(int *dtype, const struct gathering *g, const char *key) {
     *dtype = TARE_DT_INVALID;
     for (size_t i = 0; i < g->count; i++) {
         int step = dtype_of(g->steps[i]);
         if (step == TARE_DT_INVALID || step == *dtype) continue;
         if (*dtype != TARE_DT_INVALID)
-            return TARE_FAIL(TARE_TYPE, "feature list '%s': step %zu holds %s (expected %s as before)", key, i,
+            return TARE_FAIL(TARE_TYPE, "feature list '%s': step %zu has %s (expected %s as in earlier steps)", key, i,
                              tare_dtype_name(step), tare_dtype_name(*dtype));
         *dtype = step;
     }
@@ -100,7 +100,7 @@ static tare_status gather(struct tare_feature *out, struct gathering *g, const c
     return TARE_OK;
 }
 
-/* The place of a key: a new one, or that of an earlier feature that a later one replaces. */
+/* The slot of a key: a new one, or that of an earlier feature, which is replaced. */
 static struct tare_feature *place_of(struct tare_features *features, struct tare_map *places, const char *key) {
     struct tare_feature *place = tare_map_get(places, key);
     if (!place) {
@@ -198,6 +198,13 @@ tare_status tare_features_add_int(struct tare_features *features, const char *ke
     return add_one(features, key, TARE_DT_INT64, copy);
 }
 
+tare_status tare_features_add_float(struct tare_features *features, const char *key, float value) {
+    float *copy = TARE_NEW(&features->arena, float);
+    if (!copy) return TARE_NO_MEMORY;
+    *copy = value;
+    return add_one(features, key, TARE_DT_FLOAT, copy);
+}
+
 void tare_features_reset(struct tare_features *features) {
     for (size_t i = 0; i < features->count; i++)
         tare_tensor_reset(&features->items[i].values);
@@ -212,7 +219,7 @@ const struct tare_feature *tare_features_find(const struct tare_features *featur
     return NULL;
 }
 
-/* [steps, length] where all steps are equally long. */
+/* [steps, length] if all steps have equal lengths. */
 static struct tare_shape shape_of(const struct tare_feature *feature) {
     if (!feature->is_list || feature->steps == 0) return feature->values.shape;
     for (size_t i = 1; i < feature->steps; i++)

@@ -1,5 +1,5 @@
-/* What a record holds before it is a sample: named features. tf.Example and tf.SequenceExample hold lists of bytes,
- * floats or integers; samples and arrays hold tensors. */
+/* Features: the named values of a record before conversion to a sample. Features of tf.Example and tf.SequenceExample
+ * are lists of bytes, floats or integers; features of samples and arrays are tensors. */
 #ifndef TARE_DATASETS_FEATURES_H
 #define TARE_DATASETS_FEATURES_H
 
@@ -8,33 +8,34 @@
 
 struct tare_feature {
     const char *key;
-    struct tare_tensor values; /* of an example: strings, float32 or int64 of rank 1; of a sample: its tensor */
-    bool from_example;         /* the shape says nothing but the count */
-    bool is_list;              /* a feature list: `steps` features one after the other */
-    const int64_t *lengths;    /* values of each step */
+    struct tare_tensor values; /* from an example: strings, float32 or int64 of rank 1; from a sample: its tensor */
+    bool from_example;         /* the shape is only the number of values */
+    bool is_list;              /* a feature list: the values of `steps` features, concatenated */
+    const int64_t *lengths;    /* number of values of each step */
     size_t steps;
 };
 
 struct tare_features {
-    struct tare_arena arena; /* holds everything, the elements of examples too */
+    struct tare_arena arena; /* owns everything, including the elements of examples */
     struct tare_feature *items;
     size_t count;
 };
 
-/* Decodes a tf.Example or tf.SequenceExample; *out is the caller's to reset, also after a failure. Features without a
- * list count as absent; of two of one key the later one counts; a feature list hides a context feature of its name.
- * TARE_CORRUPT with the byte; TARE_TYPE for a feature list whose steps are of different types. `data` may go away. */
+/* Decodes a tf.Example or tf.SequenceExample; reset *out also after a failure. Features without a list are absent; of
+ * duplicate keys the last one is used; a feature list hides a context feature of the same name. TARE_CORRUPT with the
+ * byte offset; TARE_TYPE for a feature list whose steps have different types. `data` is not used after the call. */
 tare_status tare_features_decode(struct tare_features *out, const void *data, size_t size) TARE_WARN_UNUSED;
-/* Shares a sample's tensors; keys are copied. */
+/* The values of a sample as features; shares its tensors and copies its keys. */
 tare_status tare_features_of_sample(struct tare_features *out, const struct tare_sample *sample) TARE_WARN_UNUSED;
-/* One string feature or one number more (of files that are no records). */
+/* Adds a feature with one value; for files other than TFRecords. */
 tare_status tare_features_add_bytes(struct tare_features *features, const char *key, const void *data,
                                     size_t size) TARE_WARN_UNUSED;
 tare_status tare_features_add_int(struct tare_features *features, const char *key, int64_t value) TARE_WARN_UNUSED;
+tare_status tare_features_add_float(struct tare_features *features, const char *key, float value) TARE_WARN_UNUSED;
 void tare_features_reset(struct tare_features *features);
 const struct tare_feature *tare_features_find(const struct tare_features *features, const char *key);
-/* The features as a sample, for looking at: lists whose steps are equally long become [steps, length], others stay one
- * long list. Elements are copied. */
+/* The features as a sample, for display: lists whose steps have equal lengths become [steps, length], others stay one
+ * list. Elements are copied. */
 tare_status tare_features_to_sample(struct tare_sample *out, const struct tare_features *features) TARE_WARN_UNUSED;
 
 #endif

@@ -1,4 +1,4 @@
-/* Making TFRecords of samples. */
+/* Writes samples to TFRecord files. */
 #include "datasets/make.h"
 #include "base/alloc.h"
 #include "datasets/data_file.h"
@@ -47,8 +47,7 @@ static tare_status write_source(struct tare_make_outcome *outcome, struct tare_t
 
 static tare_status finish(struct tare_tfrecord_writer *writer, const struct tare_make_outcome *outcome,
                           tare_status status) {
-    if (status == TARE_OK && !outcome->records)
-        status = TARE_FAIL(TARE_INVALID_ARGUMENT, "there are no samples to write");
+    if (status == TARE_OK && !outcome->records) status = TARE_FAIL(TARE_INVALID_ARGUMENT, "no samples to write");
     if (status == TARE_OK) return tare_tfrecord_commit(writer);
     tare_tfrecord_abort(writer);
     return status;

@@ -1,4 +1,4 @@
-/* Making TFRecords of RepresentativeDataSample records, and cutting TFRecords into parts. */
+/* Writing TFRecord files of RepresentativeDataSample records, and splitting TFRecord files. */
 #ifndef TARE_DATASETS_MAKE_H
 #define TARE_DATASETS_MAKE_H
 
@@ -6,10 +6,10 @@
 
 #include <signal.h>
 
-/* What both have in common. */
+/* Options of both. */
 struct tare_make_options {
-    int64_t limit;   /* records to take; 0: all */
-    int64_t max_bad; /* bad records to leave out before failing */
+    int64_t limit;   /* maximum number of records; 0: all */
+    int64_t max_bad; /* bad records to skip before failing */
     void (*on_bad)(void *arg, const char *text);
     void *on_bad_arg;
     void (*progress)(void *arg, int64_t records);
@@ -18,11 +18,11 @@ struct tare_make_options {
 };
 
 struct tare_make_outcome {
-    int64_t records, bad; /* written; left out */
+    int64_t records, bad; /* written; skipped */
 };
 
-/* Writes the samples of files of any format (datasets/data_file.h), or of one NPY file for each name, to `out`, all or
- * nothing; compressed when it ends in ".gz". `spec` and `labels` may be NULL. */
+/* Writes the samples of files of any format (datasets/data_file.h), or of one NPY file per name, to `out`, atomically;
+ * compressed if the name ends in ".gz". `spec` and `labels` may be NULL. */
 tare_status tare_dataset_make(struct tare_make_outcome *outcome, const char *out, const char *const *paths,
                               size_t n_paths, const struct tare_dataset_spec *spec, const char *labels,
                               const struct tare_make_options *options) TARE_WARN_UNUSED;
@@ -32,7 +32,7 @@ tare_status tare_dataset_make_arrays(struct tare_make_outcome *outcome, const ch
 
 struct tare_split_options {
     struct tare_make_options common;
-    int64_t parts;                  /* one of these three is given */
+    int64_t parts;                  /* exactly one of these three is set */
     const char *counts, *fractions; /* "100,50", "0.8,0.2": see datasets/partition.h */
     const char *names;              /* "train,test": names of the parts, in place of their numbers */
     bool shuffle;
@@ -40,7 +40,7 @@ struct tare_split_options {
     bool compress;
 };
 
-/* A file of a split. */
+/* One output file of a split. */
 struct tare_split_part {
     const char *path;
     int64_t records;
@@ -54,8 +54,8 @@ struct tare_split_outcome {
 };
 
 /* Copies the records of TFRecord files, byte for byte and in their order, to PREFIX-00000-of-00003.tfrecord … or
- * PREFIX-NAME.tfrecord, with ".gz" when compressed: all files or none. The files are read twice, so standard input is
- * refused. *outcome is the caller's to free, also after a failure. */
+ * PREFIX-NAME.tfrecord, with ".gz" if compressed; all files or none. The files are read twice, so standard input is
+ * refused. Free *outcome also after a failure. */
 tare_status tare_dataset_split(struct tare_split_outcome *outcome, const char *prefix, const char *const *paths,
                                size_t n_paths, const struct tare_split_options *options) TARE_WARN_UNUSED;
 void tare_split_outcome_free(struct tare_split_outcome *outcome);

@@ -52,9 +52,9 @@ static tare_status parse_descr(struct tare_npy_view *view, const char *text) {
     const char *at = find_value(text, "'descr'");
     char order;
     if (!at) return TARE_FAIL(TARE_CORRUPT, "the header has no 'descr'");
-    if (*at == '[') return TARE_FAIL(TARE_UNSUPPORTED, "arrays of records are not read");
+    if (*at == '[') return TARE_FAIL(TARE_UNSUPPORTED, "structured arrays are not supported");
     order = *at == '\'' ? at[1] : '\0';
-    if (!order || !strchr("<>|=", order)) return TARE_FAIL(TARE_CORRUPT, "the header has a bad 'descr'");
+    if (!order || !strchr("<>|=", order)) return TARE_FAIL(TARE_CORRUPT, "the header has an invalid 'descr'");
     view->swapped = order == '>';
     if (parse_text_type(view, at + 2)) return TARE_OK;
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
@@ -94,7 +94,7 @@ static tare_status parse_header(struct tare_npy_view *view, size_t *data, const 
     tare_status status;
     if (size < 12 || memcmp(bytes, MAGIC, 6) != 0) return TARE_FAIL(TARE_CORRUPT, "not a .npy file");
     if (bytes[6] < 1 || bytes[6] > 3)
-        return TARE_FAIL(TARE_UNSUPPORTED, "format %d.%d is not read (expected 1.0 to 3.0)", bytes[6], bytes[7]);
+        return TARE_FAIL(TARE_UNSUPPORTED, "format %d.%d is not supported (expected 1.0 to 3.0)", bytes[6], bytes[7]);
     start = bytes[6] == 1 ? 10 : 12;
     length = (size_t)bytes[8] | (size_t)bytes[9] << 8;
     if (bytes[6] > 1) length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
@@ -112,17 +112,31 @@ static tare_status parse_header(struct tare_npy_view *view, size_t *data, const 
     return status;
 }
 
+/* An array without elements can claim any dimensions: its strides must not overflow, and its rows, which take no bytes,
+ * are bounded by the size of the file. */
+static tare_status check_empty(const struct tare_npy_view *view, size_t size) {
+    int64_t row = (int64_t)(view->item ? view->item : 1);
+    for (int d = 1; d < view->shape.rank; d++)
+        if (!tare_mul_i64(&row, row, view->shape.dims[d]))
+            return TARE_FAIL(TARE_CORRUPT, "the array's shape is too large");
+    if (view->shape.rank > 0 && (uint64_t)view->shape.dims[0] > size)
+        return TARE_FAIL(TARE_CORRUPT, "%lld rows without elements in a file of %zu bytes",
+                         (long long)view->shape.dims[0], size);
+    return TARE_OK;
+}
+
 tare_status tare_npy_view_open(struct tare_npy_view *out, const void *bytes, size_t size) {
     size_t data;
     int64_t count;
     memset(out, 0, sizeof *out);
     TARE_TRY(parse_header(out, &data, bytes, size));
     TARE_TRY(tare_shape_elements(&count, &out->shape));
+    if (!count) TARE_TRY(check_empty(out, size));
     out->data = (const uint8_t *)bytes + data;
     if (out->item && (size_t)count > (size - data) / out->item)
         return TARE_FAIL(TARE_CORRUPT, "the file ends before the array does (%zu bytes for %lld elements)", size - data,
                          (long long)count);
-    if (!out->item && (size_t)count > size) /* empty strings take no bytes */
+    if (!out->item && (size_t)count > size) /* empty strings have no bytes */
         return TARE_FAIL(TARE_CORRUPT, "%lld empty elements in a file of %zu bytes", (long long)count, size);
     return TARE_OK;
 }
@@ -157,7 +171,7 @@ static void put_utf8(struct tare_strbuf *out, uint32_t c) {
     tare_strbuf_putc(out, (char)(0x80 | (c & 0x3f)));
 }
 
-/* NUL bytes at the end are NumPy's filling. */
+/* Trailing NUL bytes are NumPy's padding. */
 static tare_status set_text(struct tare_tensor *out, int64_t i, const struct tare_npy_view *view, const uint8_t *item) {
     size_t unit = view->wide ? 4 : 1, length = view->item / unit;
     struct tare_strbuf text = { 0 };
@@ -179,7 +193,7 @@ static tare_status set_element(struct tare_tensor *out, int64_t i, const struct 
     return TARE_OK;
 }
 
-/* Fortran order: the first index runs fastest. */
+/* Fortran order: the first index varies fastest. */
 static tare_status copy_fortran(struct tare_tensor *out, const struct tare_npy_view *view, int64_t first) {
     const struct tare_shape *whole = &view->shape;
     int64_t index[TARE_MAX_RANK] = { 0 };
@@ -248,11 +262,11 @@ tare_status tare_npy_read(struct tare_tensor *out, const char *path) {
 
 /* ---- writing ---- */
 
-enum { HEADER_SIZE = 256 }; /* one size for any number of rows: it is patched at the end */
+enum { HEADER_SIZE = 256 }; /* the same size for any number of rows: the header is overwritten at the end */
 
 struct tare_npy_writer {
     struct tare_output_file file;
-    int dtype; /* of the tensors that come */
+    int dtype; /* of the tensors that are appended */
     struct tare_shape row;
     int64_t row_elements, rows;
     bool whole; /* the shape is the row's own, without an axis of rows */
@@ -317,7 +331,7 @@ static tare_status create(struct tare_npy_writer **out, const char *path, int dt
     tare_status status;
     *out = NULL;
     if (!code_of(dtype))
-        return TARE_FAIL(TARE_UNSUPPORTED, "%s: a .npy file cannot hold %s", path, tare_dtype_name(dtype));
+        return TARE_FAIL(TARE_UNSUPPORTED, "%s: a .npy file cannot store %s", path, tare_dtype_name(dtype));
     writer = tare_calloc(1, sizeof *writer);
     if (!writer) return TARE_NO_MEMORY;
     writer->dtype = dtype;
@@ -351,7 +365,7 @@ static tare_status append_bfloat16(struct tare_npy_writer *writer, const struct 
 }
 
 static tare_status append_splat(struct tare_npy_writer *writer, const struct tare_tensor *rows) {
-    struct tare_tensor one = *rows; /* a view of the one element */
+    struct tare_tensor one = *rows; /* a view of the single element */
     one.splat = false;
     one.elements = 1;
     for (int64_t i = 0; i < rows->elements; i++) {
@@ -368,12 +382,13 @@ tare_status tare_npy_append(struct tare_npy_writer *writer, const struct tare_te
         return TARE_FAIL(TARE_TYPE, "a row is %s (expected %s)", tare_dtype_name(rows->dtype),
                          tare_dtype_name(writer->dtype));
     if (writer->row_elements ? rows->elements % writer->row_elements != 0 : rows->elements != 0)
-        return TARE_FAIL(TARE_SHAPE, "%lld elements are no whole rows of %lld", (long long)rows->elements,
+        return TARE_FAIL(TARE_SHAPE, "%lld elements are not a whole number of rows of %lld", (long long)rows->elements,
                          (long long)writer->row_elements);
     if (writer->row_elements)
         writer->rows += rows->elements / writer->row_elements;
     else
-        writer->rows += rows->shape.rank > writer->row.rank ? rows->shape.dims[0] : 1; /* rows without elements count */
+        writer->rows +=
+            rows->shape.rank > writer->row.rank ? rows->shape.dims[0] : 1; /* rows without elements are counted */
     if (rows->splat) return append_splat(writer, rows);
     if (rows->dtype == TARE_DT_BFLOAT16) return append_bfloat16(writer, rows);
     return tare_output_file_write(&writer->file, rows->data, tare_tensor_bytes(rows));

@@ -1,4 +1,4 @@
-/* Parts of a data set. */
+/* Sizes of the parts of a data set, and the assignment of records. */
 #include "datasets/partition.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ tare_status tare_partition_equally(struct tare_partition *out, int64_t records, 
     return TARE_OK;
 }
 
-/* The next number of "a,b,c" as a double; *at moves behind it and its comma. */
+/* Parses the next number of "a,b,c"; moves *at after it and its comma. */
 static bool next_number(double *out, const char **at) {
     char *end;
     *out = strtod(*at, &end);
@@ -73,7 +73,7 @@ static uint64_t next_random(uint64_t *state) {
     return x ^ x >> 31;
 }
 
-/* A number below `bound`, all equally likely: what would favour some is thrown away. */
+/* A uniformly distributed number below `bound`, by rejection sampling. */
 static uint64_t below(uint64_t *state, uint64_t bound) {
     uint64_t limit = UINT64_MAX - UINT64_MAX % bound, x;
     do

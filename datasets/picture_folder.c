@@ -1,4 +1,4 @@
-/* Folders of pictures. */
+/* Folders of images. */
 #include "datasets/picture_folder.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -45,7 +45,7 @@ static tare_status add(struct tare_picture_folder *folder, const char *name, con
     return TARE_OK;
 }
 
-/* `below`: the path in the folder so far; its first part is the class. */
+/* `below`: path relative to the folder; its first component is the class. */
 static tare_status add_tree(struct tare_picture_folder *folder, const char *below, int depth) {
     struct tare_file_list list = { 0 };
     char *path = tare_path_join(folder->root, below), *name = NULL, *whole = NULL;
@@ -87,7 +87,7 @@ static char *trim(char *text) {
     return text;
 }
 
-/* "path label": the label is what stands behind the last comma, else behind the last white space. */
+/* "path label": the label follows the last comma, or else the last white space. */
 static tare_status add_line(struct tare_picture_folder *folder, char *line) {
     char *split = strrchr(line, ','), *end;
     char *label;
@@ -164,7 +164,7 @@ static tare_status open_folder(struct tare_picture_folder *folder, const char *p
         TARE_TRY(read_labels(folder, labels));
     else
         TARE_TRY(is_folder ? add_tree(folder, "", 0) : add(folder, path, NULL, -1));
-    if (!folder->count) return TARE_FAIL(TARE_NOT_FOUND, "%s: no pictures (.jpg, .jpeg, .png, .bmp)", path);
+    if (!folder->count) return TARE_FAIL(TARE_NOT_FOUND, "%s: no images (.jpg, .jpeg, .png, .bmp)", path);
     return number_classes(folder);
 }
 

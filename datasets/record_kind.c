@@ -1,4 +1,4 @@
-/* Telling samples, examples and sequence examples apart by their fields' numbers and types. */
+/* Distinguishes samples, examples and sequence examples by the numbers and wire types of their fields. */
 #include "datasets/record_kind.h"
 
 #include "base/varint.h"
@@ -48,7 +48,7 @@ static bool read_field(struct field *out, struct bytes *in) {
     }
 }
 
-/* The lists' numbers are left to the decoder: packed and unpacked ones look alike here. */
+/* Values of lists are not checked: packed and unpacked ones are both valid. */
 static bool is_feature(struct bytes in) {
     struct field field;
     while (in.at < in.end)

@@ -10,12 +10,13 @@
 
 enum {
     LARGEST_EXPANSION = 1 << 28,
-    FEW = 16, /* keys that are looked through; more are hashed, so that a forged record does not take long */
+    FEW =
+        16, /* number of keys that are searched linearly; more are hashed, which bounds the time for hostile records */
 };
 
 typedef Tensorflow__Quantization__RepresentativeDataSample sample_message;
 
-/* The place of a key: a new one, or that of an earlier value that the map's later one replaces. NULL: no memory. */
+/* The slot of a key: a new one, or that of an earlier duplicate, which is replaced. NULL: out of memory. */
 static struct tare_tensor *place_of(struct tare_sample *sample, struct tare_map *places, const char *key) {
     struct tare_tensor *place = places ? tare_map_get(places, key) : NULL;
     for (size_t i = 0; !places && !place && i < sample->count; i++)
@@ -29,7 +30,7 @@ static struct tare_tensor *place_of(struct tare_sample *sample, struct tare_map 
     return place;
 }
 
-/* Kernels take whole tensors. A few bytes may stand for many elements: bounded. */
+/* Expands a splat for kernels, up to a bound: a few bytes can describe many elements. */
 static tare_status expand(struct tare_tensor *value) {
     struct tare_tensor whole;
     if (!value->splat) return TARE_OK;

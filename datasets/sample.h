@@ -6,22 +6,21 @@
 #include "base/tensor/tensor.h"
 
 struct tare_sample {
-    struct tare_arena arena; /* keys, and what tensors borrow */
+    struct tare_arena arena; /* owns the keys and memory that tensors borrow */
     const char **keys;
     struct tare_tensor *values;
     size_t count;
 };
 
-/* Decodes a record; *out is the caller's to reset, also after a failure. Of two values of one key the later one counts.
- * Errors name the key. */
+/* Decodes a record; reset *out also after a failure. Of duplicate keys the last one is used. Errors name the key. */
 tare_status tare_sample_decode(struct tare_sample *out, const void *data, size_t size) TARE_WARN_UNUSED;
-/* Leaves a zeroed sample. */
+/* Releases the tensors and zeroes the sample. */
 void tare_sample_reset(struct tare_sample *sample);
-/* The tensor of a key, NULL when absent. */
+/* The tensor of a key; NULL if absent. */
 const struct tare_tensor *tare_sample_find(const struct tare_sample *sample, const char *key);
-/* The class index that the only element of `key` holds (datasets/label.h has more). */
+/* The class index in the only element of `key` (see also datasets/label.h). */
 tare_status tare_sample_label(int64_t *out, const struct tare_sample *sample, const char *key) TARE_WARN_UNUSED;
-/* Encodes a record; *data is the caller's to tare_free. */
+/* Encodes a record; release *data with tare_free. */
 tare_status tare_sample_encode(void **data, size_t *size, const char *const *keys, const struct tare_tensor *values,
                                size_t count) TARE_WARN_UNUSED;
 

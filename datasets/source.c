@@ -1,10 +1,11 @@
-/* The samples of one or several files. Reading makes a sequence of items; they are used at once, or by a thread put
- * into a queue from which they are used later. */
+/* The samples of one or several files. Reading produces a sequence of items, which are consumed immediately, or, with
+ * prefetch, produced by a thread and passed through a queue. */
 #include "datasets/source.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/thread.h"
 #include "datasets/data_file.h"
+#include "datasets/foreign_file.h"
 
 #include <string.h>
 
@@ -12,8 +13,8 @@ enum item_kind { SAMPLE, BAD, END, FAILURE };
 
 struct item {
     enum item_kind kind;
-    tare_status status;          /* of BAD and FAILURE, whose text is the thread's error text … */
-    char *text;                  /* … or, when it comes through the queue, this */
+    tare_status status;          /* of BAD and FAILURE; the error text is that of the thread … */
+    char *text;                  /* … or, for an item from the queue, this */
     enum tare_bad_reason reason; /* of BAD */
     struct tare_sample sample;
     struct tare_provenance where;
@@ -22,12 +23,12 @@ struct item {
 struct tare_source {
     struct tare_source_options options;
     struct tare_file_list files;
-    /* the reading side */
+    /* producer */
     size_t file; /* being read, or to be opened next */
     struct tare_data_file *reader;
-    int64_t index; /* of the next record in the whole */
-    /* the using side */
-    int64_t given; /* samples, and records that were not expected */
+    int64_t index; /* of the next record in the data set */
+    /* consumer */
+    int64_t given; /* number of samples, and of records that the caller skipped */
     struct tare_arena notes;
     struct tare_bad_record *bad;
     size_t n_bad, bad_capacity;
@@ -36,7 +37,7 @@ struct tare_source {
     struct tare_thread *thread;
 };
 
-/* What next asks before a record is decoded. */
+/* The caller's filter, applied before a record is decoded. */
 struct filter {
     bool (*expected)(void *arg, const struct tare_provenance *where);
     void *arg;
@@ -51,15 +52,16 @@ static tare_status decode_record(struct tare_sample *out, const struct tare_sour
 
 static tare_status add_files(struct tare_source *source, const char *const *paths, size_t n_paths) {
     for (size_t i = 0; i < n_paths; i++) {
-        if (strcmp(paths[i], "-") != 0)
+        TARE_TRY(tare_foreign_path_check(paths[i]));
+        if (strcmp(paths[i], "-") != 0 && !tare_data_is_arrays(paths[i]))
             TARE_TRY(tare_file_glob(&source->files, paths[i]));
-        else if (!tare_file_list_add(&source->files, "-"))
+        else if (!tare_file_list_add(&source->files, paths[i]))
             return TARE_NO_MEMORY;
     }
     if (!source->files.count) return TARE_FAIL(TARE_NOT_FOUND, "no data files");
     for (size_t i = 0; i < source->files.count; i++) {
         const char *name = source->files.names[i];
-        if (strcmp(name, "-") != 0 && tare_file_kind_of(name) == TARE_FILE_NONE)
+        if (strcmp(name, "-") != 0 && !tare_data_is_arrays(name) && tare_file_kind_of(name) == TARE_FILE_NONE)
             return TARE_FAIL(TARE_NOT_FOUND, "cannot open '%s': No such file or directory", name);
     }
     return TARE_OK;
@@ -119,7 +121,7 @@ static tare_status open_next_file(struct tare_source *source) {
     return TARE_OK;
 }
 
-/* The next whole record; false when the item says what came instead. */
+/* Reads the next intact record; false if `item` is an error or the end instead. */
 static bool read_record(struct tare_data_record *record, struct item *item, struct tare_source *source) {
     const int64_t stop = source->options.stop;
     while (source->reader && (stop <= 0 || source->index < stop)) {
@@ -182,7 +184,7 @@ static void read_item(struct item *item, struct tare_source *source, const struc
     }
 }
 
-/* ---- ahead ---- */
+/* ---- prefetch ---- */
 
 static void free_item(struct item *item) {
     tare_sample_reset(&item->sample);
@@ -190,7 +192,7 @@ static void free_item(struct item *item) {
     tare_free(item);
 }
 
-/* The reading thread. What fails here is told to next through the queue. */
+/* The prefetch thread. Failures are passed through the queue. */
 static tare_status read_ahead(void *arg) {
     struct tare_source *source = arg;
     enum item_kind kind = SAMPLE;
@@ -204,7 +206,7 @@ static tare_status read_ahead(void *arg) {
             tare_error_clear();
         }
         if (tare_queue_push(source->queue, item)) continue;
-        free_item(item); /* nobody takes it any more */
+        free_item(item); /* the consumer has closed the queue */
         return TARE_OK;
     }
     tare_queue_close(source->queue);
@@ -251,9 +253,10 @@ void tare_source_free(struct tare_source *source) {
     tare_free(source);
 }
 
-/* ---- using ---- */
+/* ---- consuming ---- */
 
-/* The error text tells of a record: it is noted when one more may be bad, else the status comes back. */
+/* Handles a bad record, described by the error text: notes it if another one is allowed, otherwise returns the status.
+ */
 static tare_status pass_over(struct tare_source *source, const struct tare_provenance *where, tare_status status,
                              enum tare_bad_reason reason) {
     const char *text;
@@ -286,7 +289,7 @@ const char *tare_bad_reason_name(enum tare_bad_reason reason) {
     return names[reason];
 }
 
-/* The next sample; *end behind the last. Through the queue unwanted samples come, too, and are dropped. */
+/* The next sample; *end after the last. Samples from the queue are not filtered yet. */
 static tare_status take_sample(struct item *item, bool *end, struct tare_source *source, const struct filter *filter) {
     for (;;) {
         *end = source->options.limit > 0 && source->given >= source->options.limit;

@@ -1,4 +1,4 @@
-/* The samples of one or several files, in order, with where each came from. */
+/* The samples of one or several files, in order, with their origin. */
 #ifndef TARE_DATASETS_SOURCE_H
 #define TARE_DATASETS_SOURCE_H
 
@@ -7,38 +7,38 @@
 
 struct tare_source;
 
-/* What a record's bytes mean. On success the sample is the caller's; on failure the decoder may leave a part in it. */
+/* Decodes a record. On success the caller owns the sample; on failure it may be partially filled. */
 typedef tare_status (*tare_sample_decoder)(void *arg, struct tare_sample *out, const void *data, size_t size);
 
 struct tare_source_options {
-    int64_t limit;         /* samples to give (records that `expected` refuses count, bad ones do not); 0: all */
-    int64_t shard, shards; /* gives record i of the whole when i mod shards == shard; shards 0: all */
-    int64_t stop;          /* gives records with an index below, and looks at no other; 0: all */
-    int64_t max_bad;       /* bad records to pass over (each is noted) before failing; a file that is cut counts once.
-                              Of several shards only that counts a bad record to which it belongs */
-    void (*on_bad)(void *arg, const char *text); /* told of each record passed over; NULL: nobody */
+    int64_t limit; /* maximum number of samples, including records that `expected` refuses but not bad ones; 0: all */
+    int64_t shard, shards; /* returns record i of the data set if i mod shards == shard; shards 0: all */
+    int64_t stop;          /* reads only records with a lower index; 0: all */
+    int64_t max_bad;       /* bad records to skip (and note) before failing; a truncated file counts once. A bad record
+                              counts only in its own shard */
+    void (*on_bad)(void *arg, const char *text); /* called for each skipped record; NULL: not called */
     void *on_bad_arg;
-    size_t prefetch;                      /* samples that a thread decodes ahead; 0: none */
-    const struct tare_dataset_spec *spec; /* what records become; borrowed. NULL: records are samples */
-    const char *labels;                   /* of pictures, see datasets/picture_folder.h; NULL: by their folders */
-    tare_sample_decoder decode;           /* instead of all that, for TFRecords. With prefetch it runs on that thread */
+    size_t prefetch;                      /* samples that a thread decodes in advance; 0: none */
+    const struct tare_dataset_spec *spec; /* maps records to samples; borrowed. NULL: records are samples */
+    const char *labels;                   /* of images, see datasets/picture_folder.h; NULL: by their folders */
+    tare_sample_decoder decode;           /* used instead of spec for TFRecords; called on the prefetch thread */
     void *decode_arg;
 };
 
-/* Where a sample came from. */
+/* The origin of a sample. */
 struct tare_provenance {
     int32_t file;   /* index into tare_source_files */
     int64_t number; /* of the record in its file, from 0 */
-    int64_t index;  /* of the record in the whole data set, from 0; bad records count */
-    int64_t offset; /* of the record in its file's uncompressed stream */
+    int64_t index;  /* of the record in the whole data set, from 0; including bad records */
+    int64_t offset; /* of the record in the uncompressed stream of its file */
 };
 
-/* Why a record was passed over. */
+/* Why a record was skipped. */
 enum tare_bad_reason {
-    TARE_BAD_CORRUPT,     /* a checksum or compressed data does not fit: bytes changed */
+    TARE_BAD_CORRUPT,     /* checksum mismatch or invalid compressed data */
     TARE_BAD_TRUNCATED,   /* the file ends in the middle of the record */
-    TARE_BAD_UNDECODABLE, /* whole, but not what it should hold */
-    TARE_BAD_REFUSED,     /* decoded, but the caller had no use for it: tare_source_refuse */
+    TARE_BAD_UNDECODABLE, /* intact bytes with unexpected contents */
+    TARE_BAD_REFUSED,     /* decoded, but refused by the caller: tare_source_refuse */
 };
 
 struct tare_bad_record {
@@ -48,15 +48,15 @@ struct tare_bad_record {
     const char *text; /* the whole error: file, record, byte, reason */
 };
 
-/* Opens files by path or pattern, of any format (datasets/data_file.h); "-" is standard input. A path that does not
- * exist is told here. NULL options: everything, no bad record. */
+/* Opens files by path or pattern, of any format (datasets/data_file.h); "-" is standard input. TARE_NOT_FOUND
+ * for a path that does not exist. NULL options: all records, no bad ones. */
 tare_status tare_source_new(struct tare_source **out, const char *const *paths, size_t n_paths,
                             const struct tare_source_options *options) TARE_WARN_UNUSED;
-/* Stops reading ahead. NULL is fine. */
+/* Stops prefetching and frees the source. No-op if NULL. */
 void tare_source_free(struct tare_source *source);
-/* The next sample, the caller's to reset; *end is set, and nothing else, behind the last. `expected` (NULL: all) is
- * asked on the calling thread; without prefetch before the record is decoded. Errors name file, record and byte. After
- * a failure the source can only be freed. */
+/* Returns the next sample, which the caller resets; after the last one, sets only *end. TARE_INVALID_ARGUMENT if the
+ * data has no records. `expected` (NULL: all) filters records; it is called on the calling thread and, without
+ * prefetch, before decoding. Errors name file, record and byte. After a failure the source can only be freed. */
 tare_status tare_source_next(struct tare_sample *out, struct tare_provenance *where, bool *end,
                              struct tare_source *source,
                              bool (*expected)(void *arg, const struct tare_provenance *where),

@@ -27,6 +27,13 @@ int tare__spec_dtype(Tare__DatasetInput__Type type) {
     return dtypes[type];
 }
 
+const char *tare_dataset_spec_type_name(int dtype) {
+    const ProtobufCEnumDescriptor *types = &tare__dataset_input__type__descriptor;
+    for (unsigned i = 0; i < types->n_values && dtype != TARE_DT_INVALID; i++)
+        if (tare__spec_dtype((Tare__DatasetInput__Type)types->values[i].value) == dtype) return types->values[i].name;
+    return NULL;
+}
+
 #define INVALID(...) TARE_FAIL(TARE_INVALID_ARGUMENT, __VA_ARGS__)
 
 /* ---- rules ---- */
@@ -78,7 +85,7 @@ static tare_status check_image(const input_row *input) {
     const Tare__DatasetImage *image = input->image;
     if (!image) return TARE_OK;
     if (input->source != TARE__DATASET_INPUT__SOURCE__AUTO && input->source < TARE__DATASET_INPUT__SOURCE__JPEG)
-        return INVALID("image does not go with source %s",
+        return INVALID("image cannot be combined with source %s",
                        tare__dataset_input__source__descriptor.values[input->source].name);
     if (image->channels < 0 || image->channels == 2 || image->channels > 4)
         return INVALID("channels %d (expected 1, 3 or 4, or 0 for those of the file)", image->channels);
@@ -116,19 +123,29 @@ static tare_status check_source(const input_row *input) {
     bool raw = input->source == TARE__DATASET_INPUT__SOURCE__RAW;
     int dtype = tare__spec_dtype(input->raw_type ? input->raw_type : input->type);
     if (!raw && input->source != TARE__DATASET_INPUT__SOURCE__AUTO && input->raw_type)
-        return INVALID("raw_type goes with source RAW");
+        return INVALID("raw_type requires source RAW");
     if (raw && (dtype == TARE_DT_INVALID || dtype == TARE_DT_STRING))
         return INVALID("source RAW needs raw_type, the type of the numbers in the bytes");
     if (input->raw_type == TARE__DATASET_INPUT__TYPE__STRING)
         return INVALID("raw_type STRING (expected a number type)");
-    if (input->image && input->raw_type) return INVALID("image does not go with raw_type");
+    if (input->image && input->raw_type) return INVALID("image cannot be combined with raw_type");
     if (input->n_class_name && input->source != TARE__DATASET_INPUT__SOURCE__AUTO &&
         input->source != TARE__DATASET_INPUT__SOURCE__BYTES)
-        return INVALID("class_name goes with source BYTES");
+        return INVALID("class_name requires source BYTES");
     for (size_t i = 0; i < input->n_class_name; i++)
         for (size_t k = 0; k < i; k++)
             if (strcmp(input->class_name[i], input->class_name[k]) == 0)
-                return INVALID("class_name '%s' stands there twice", input->class_name[i]);
+                return INVALID("class_name '%s' is duplicated", input->class_name[i]);
+    return TARE_OK;
+}
+
+static tare_status check_columns(const input_row *input) {
+    if (!input->n_column) return TARE_OK;
+    if (*input->feature) return INVALID("feature and column exclude each other");
+    if (input->source != TARE__DATASET_INPUT__SOURCE__AUTO || input->raw_type || input->image || input->n_class_name)
+        return INVALID("column takes numbers as they are (not with source, raw_type, image or class_name)");
+    if (input->n_default_value > 1)
+        return INVALID("default_value has %zu values (expected 1 with column)", input->n_default_value);
     return TARE_OK;
 }
 
@@ -136,8 +153,8 @@ static tare_status check_input(const struct tare_dataset_spec *spec, size_t i) {
     const input_row *input = spec->inputs[i];
     if (!*input->name) return INVALID("input %zu has no name", i + 1);
     for (size_t k = 0; k < i; k++)
-        if (strcmp(spec->inputs[k]->name, input->name) == 0)
-            return INVALID("input '%s' stands there twice", input->name);
+        if (strcmp(spec->inputs[k]->name, input->name) == 0) return INVALID("input '%s' is duplicated", input->name);
+    TARE_TRY(tare_error_prefix(check_columns(input), "input '%s'", input->name));
     TARE_TRY(tare_error_prefix(check_source(input), "input '%s'", input->name));
     TARE_TRY(tare_error_prefix(check_shape(input), "input '%s'", input->name));
     TARE_TRY(tare_error_prefix(check_image(input), "input '%s'", input->name));
@@ -146,7 +163,7 @@ static tare_status check_input(const struct tare_dataset_spec *spec, size_t i) {
 
 /* ---- places ---- */
 
-/* What stands at `at`: a string or comment is passed over whole. */
+/* Skips a token: a whole string or comment, otherwise one character. */
 static const char *pass_token(const char *at, const char *end, int *depth) {
     if (*at == '#') {
         while (at < end && *at != '\n')
@@ -164,8 +181,8 @@ static const char *pass_token(const char *at, const char *end, int *depth) {
     return at + 1;
 }
 
-/* Where the field `name` stands in the outermost message for the time `nth` (from 0); the text's beginning when it is
- * written in some other way. The text is known to be well-formed. */
+/* Finds the nth occurrence (from 0) of the field `name` in the outermost message; the beginning of the text if it is
+ * written differently. The text is well-formed. */
 static const char *find_field(const char *text, const char *end, const char *name, size_t nth) {
     size_t size = strlen(name);
     bool word = false;
@@ -203,7 +220,7 @@ static tare_status list_inputs(struct tare_dataset_spec *spec, const Tare__Datas
         if (!message->label->name) return TARE_NO_MEMORY;
     }
     for (size_t i = 0; i < spec->count; i++)
-        if (!*spec->inputs[i]->feature) spec->inputs[i]->feature = spec->inputs[i]->name;
+        if (!*spec->inputs[i]->feature && !spec->inputs[i]->n_column) spec->inputs[i]->feature = spec->inputs[i]->name;
     return TARE_OK;
 }
 
@@ -214,7 +231,7 @@ static tare_status read_spec(struct tare_dataset_spec *spec, const char *text, s
                                    what));
     message = (const Tare__DatasetSpec *)parsed;
     TARE_TRY(list_inputs(spec, message));
-    if (!spec->count) return INVALID("%s: the spec names no input (expected input { name: \"…\" … })", what);
+    if (!spec->count) return INVALID("%s: the spec has no inputs (expected input { name: \"…\" … })", what);
     for (size_t i = 0; i < spec->count; i++) {
         bool label = i == message->n_input;
         tare_status status = check_input(spec, i);

@@ -1,4 +1,4 @@
-/* Making samples of features, as a spec says. */
+/* Applies a spec: converts the features of a record to a sample. */
 #include "base/alloc.h"
 #include "base/option.h"
 #include "base/strbuf.h"
@@ -14,7 +14,7 @@ enum { NAMES_SHOWN = 32 };
 
 /* ---- finding ---- */
 
-static tare_status no_feature(const input_row *input, const struct tare_features *features) {
+static tare_status no_feature(const char *name, const struct tare_features *features) {
     const char *names[NAMES_SHOWN + 1], *near;
     struct tare_strbuf list = { 0 };
     size_t count = 0;
@@ -25,12 +25,16 @@ static tare_status no_feature(const input_row *input, const struct tare_features
         names[count++] = features->items[i].key;
     }
     names[count] = NULL;
-    near = tare_nearest_name(input->feature, names);
-    status = TARE_FAIL(TARE_NOT_FOUND, "the record has no feature '%s'%s%s%s (it has %s)", input->feature,
+    near = tare_nearest_name(name, names);
+    status = TARE_FAIL(TARE_NOT_FOUND, "the record has no feature '%s'%s%s%s (it has %s)", name,
                        near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "",
                        count ? tare_strbuf_text(&list) : "none");
     tare_strbuf_free(&list);
     return status;
+}
+
+static bool is_column_dtype(int dtype) {
+    return dtype == TARE_DT_BOOL || tare_dtype_is_integer(dtype) || tare_dtype_is_floating(dtype);
 }
 
 static tare_status make_default(struct tare_tensor *out, const input_row *input) {
@@ -56,7 +60,7 @@ static tare_status wrong_kind(const struct tare_feature *feature, const char *ex
 static tare_status one_string(struct tare_str *out, const struct tare_feature *feature) {
     if (feature->values.dtype != TARE_DT_STRING) return wrong_kind(feature, "a bytes_list");
     if (feature->values.elements != 1)
-        return TARE_FAIL(TARE_SHAPE, "feature '%s' has %lld values (expected one picture)", feature->key,
+        return TARE_FAIL(TARE_SHAPE, "feature '%s' has %lld values (expected one image)", feature->key,
                          (long long)feature->values.elements);
     *out = TARE_CONST_DATA(struct tare_str, &feature->values)[0];
     return TARE_OK;
@@ -138,7 +142,8 @@ static tare_status find_classes(struct tare_tensor *value, const input_row *inpu
     return TARE_OK;
 }
 
-/* Elements of one row of the first axis: by the spec's shape, by the steps of a list, else 1; -1 when steps differ. */
+/* Elements per row of the first axis: from the spec's shape, or the steps of a list, otherwise 1; -1 if steps differ.
+ */
 static int64_t row_size(const input_row *input, const struct tare_feature *feature) {
     int64_t size = 1;
     for (size_t i = 1; i < input->n_shape; i++)
@@ -175,14 +180,14 @@ static tare_status fill_rows(struct tare_tensor *out, const struct tare_tensor *
     return status;
 }
 
-/* Cuts or fills the value to so many rows of `row` elements. */
+/* Truncates or pads the value to length->rows rows of `row` elements. */
 static tare_status set_length(struct tare_tensor *value, const Tare__DatasetLength *length, int64_t row) {
     struct tare_shape shape = { .rank = 2, .dims = { length->rows, row } };
     struct tare_tensor out;
     int64_t expected, count, extra, missing;
     tare_status status;
     if (row < 1 || value->elements % row)
-        return TARE_FAIL(TARE_SHAPE, "%lld elements are no whole rows of %lld", (long long)value->elements,
+        return TARE_FAIL(TARE_SHAPE, "%lld elements are not a whole number of rows of %lld", (long long)value->elements,
                          (long long)row);
     TARE_TRY(tare_shape_elements(&expected, &shape));
     count = value->elements < expected ? value->elements : expected;
@@ -213,7 +218,7 @@ static tare_status wrong_shape(const struct tare_tensor *value, const struct tar
                      tare_shape_text(got, &value->shape), (long long)value->elements, tare_shape_text(text, expected));
 }
 
-/* A picture has its shape already and must agree with the spec; lists get it. */
+/* Images must have the shape of the spec; lists are reshaped. */
 static tare_status set_shape(struct tare_tensor *value, const input_row *input, bool is_picture) {
     struct tare_shape shape, expected;
     int64_t known = 1;
@@ -233,7 +238,7 @@ static tare_status set_shape(struct tare_tensor *value, const input_row *input, 
     return reshape(value, &shape);
 }
 
-/* The axis of samples that a sample's tensor already has. */
+/* Removes the axis of samples, which tensors of samples have. */
 static tare_status drop_axis(struct tare_tensor *value) {
     struct tare_shape shape = value->shape;
     if (shape.rank < 1 || shape.dims[0] != 1) return TARE_OK;
@@ -244,7 +249,7 @@ static tare_status drop_axis(struct tare_tensor *value) {
 
 static tare_status add_axis(struct tare_tensor *value) {
     struct tare_shape shape = value->shape;
-    if (shape.rank == TARE_MAX_RANK) return TARE_FAIL(TARE_SHAPE, "no room for the axis of samples");
+    if (shape.rank == TARE_MAX_RANK) return TARE_FAIL(TARE_SHAPE, "too many dimensions to add the axis of samples");
     memmove(shape.dims + 1, shape.dims, (size_t)shape.rank * sizeof *shape.dims);
     shape.dims[0] = 1;
     shape.rank++;
@@ -296,33 +301,83 @@ static tare_status shape_value(struct tare_tensor *value, const input_row *input
     return reshape(value, &(struct tare_shape){ .rank = 2, .dims = { (int64_t)feature->steps, feature->lengths[0] } });
 }
 
-/* A picture that comes as numbers: arrays of decoded images. */
+/* Processes a decoded image. */
 static tare_status run_picture_steps(struct tare_tensor *value, const input_row *input) {
     if (value->shape.rank != 3 || (value->dtype != TARE_DT_UINT8 && value->dtype != TARE_DT_FLOAT))
         return TARE_FAIL(TARE_TYPE,
-                         "%s of %d dimensions is no picture (expected uint8 or float32 [height, width, channels])",
+                         "%s of %d dimensions is not an image (expected uint8 or float32 [height, width, channels])",
                          tare_dtype_name(value->dtype), value->shape.rank);
     return tare__spec_edit_picture(value, input);
 }
 
+/* The values of numeric features, one after another: int64 if all are, otherwise float32. Absent ones take the default
+ * value. Reset out->values also after a failure. */
+static tare_status join_columns(struct tare_feature *out, const input_row *input,
+                                const struct tare_features *features) {
+    const struct tare_feature **found = tare_calloc(input->n_column, sizeof *found);
+    struct tare_shape shape = { .rank = 1 };
+    int dtype = TARE_DT_INT64;
+    tare_status status = found ? TARE_OK : TARE_NO_MEMORY;
+    *out = (struct tare_feature){ .key = input->column[0], .from_example = true };
+    for (size_t i = 0; i < input->n_column && status == TARE_OK; i++) {
+        found[i] = tare_features_find(features, input->column[i]);
+        if (found[i] && !found[i]->values.elements) found[i] = NULL;
+        if (!found[i] && !input->n_default_value)
+            status = no_feature(input->column[i], features);
+        else if (found[i] && !is_column_dtype(found[i]->values.dtype))
+            status = TARE_FAIL(TARE_TYPE, "column '%s' is %s (expected numbers)", input->column[i],
+                               tare_dtype_name(found[i]->values.dtype));
+        if (!found[i] || found[i]->values.dtype != TARE_DT_INT64) dtype = TARE_DT_FLOAT;
+        shape.dims[0] += found[i] ? found[i]->values.elements : 1;
+    }
+    if (status == TARE_OK) status = tare_tensor_new(&out->values, dtype, &shape);
+    for (size_t i = 0, at = 0; i < input->n_column && status == TARE_OK; i++) {
+        const int64_t count = found[i] ? found[i]->values.elements : 1;
+        for (int64_t k = 0; k < count; k++, at++) {
+            if (dtype == TARE_DT_INT64)
+                TARE_DATA(int64_t, &out->values)[at] = tare_tensor_get_i64(&found[i]->values, k);
+            else
+                TARE_DATA(float, &out->values)
+            [at] = (float)(found[i] ? tare_tensor_get_f64(&found[i]->values, k) : input->default_value[0]);
+        }
+    }
+    tare_free(found);
+    return status;
+}
+
+static tare_status make_from_feature(struct tare_tensor *out, const input_row *input,
+                                     const struct tare_feature *feature) {
+    TARE_TRY(take_values(out, input, feature));
+    if (input->n_class_name) TARE_TRY(find_classes(out, input));
+    TARE_TRY(shape_value(out, input, feature));
+    if (input->image && feature->values.dtype != TARE_DT_STRING) TARE_TRY(run_picture_steps(out, input));
+    return TARE_OK;
+}
+
+static tare_status make_from_columns(struct tare_tensor *out, const input_row *input,
+                                     const struct tare_features *features) {
+    struct tare_feature joined;
+    tare_status status = join_columns(&joined, input, features);
+    if (status == TARE_OK) status = make_from_feature(out, input, &joined);
+    tare_tensor_reset(&joined.values);
+    return status;
+}
+
 static tare_status make_value(struct tare_tensor *out, const input_row *input, const struct tare_features *features) {
     const struct tare_feature *feature = tare_features_find(features, input->feature);
-    if (feature && !feature->values.elements && input->n_default_value) feature = NULL; /* an empty list is no value */
-    if (!feature && !input->n_default_value) return no_feature(input, features);
-    if (feature) {
-        TARE_TRY(take_values(out, input, feature));
-        if (input->n_class_name) TARE_TRY(find_classes(out, input));
-        TARE_TRY(shape_value(out, input, feature));
-        if (input->image && feature->values.dtype != TARE_DT_STRING) TARE_TRY(run_picture_steps(out, input));
-    } else {
-        TARE_TRY(make_default(out, input));
-    }
+    if (feature && !feature->values.elements && input->n_default_value) feature = NULL; /* an empty list is absent */
+    if (input->n_column)
+        TARE_TRY(make_from_columns(out, input, features));
+    else if (feature)
+        TARE_TRY(make_from_feature(out, input, feature));
+    else
+        TARE_TRY(input->n_default_value ? make_default(out, input) : no_feature(input->feature, features));
     TARE_TRY(tare__spec_convert(out, input, tare__spec_dtype(input->type)));
     if (input->channels_first) TARE_TRY(channels_to_front(out));
     return input->whole ? TARE_OK : add_axis(out);
 }
 
-/* Elements that belong to the features' arena are copied: samples outlive features. */
+/* Copies elements that belong to the features' arena: samples outlive features. */
 static tare_status own(struct tare_tensor *value) {
     struct tare_tensor copy;
     if (tare_tensor_is_exclusive(value)) return TARE_OK;

@@ -1,11 +1,14 @@
-/* Drafts of specs. */
+/* Drafts of DatasetSpecs: which feature becomes which input, with the shape and dtype that the survey or the model has.
+ */
 #include "datasets/spec_draft.h"
+#include "base/alloc.h"
+#include "datasets/spec.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-enum { LEAST_RAW = 16 }; /* bytes: shorter strings of one length are codes rather than numbers */
+enum { LEAST_RAW = 16 }; /* bytes: shorter strings of equal length are codes rather than raw numbers */
 
 static void put_text(struct tare_strbuf *out, const char *text) {
     tare_strbuf_putc(out, '"');
@@ -23,7 +26,7 @@ static bool is_label(const struct tare_survey_key *key) {
            (strcmp(name, "label") == 0 || strcmp(name, "class") == 0 || strcmp(name, "target") == 0);
 }
 
-/* The side of a square picture of so many bytes, 0 when it is none. */
+/* The side of a square image with so many pixels; 0 if there is none. */
 static int64_t side_of(size_t pixels) {
     int64_t side = (int64_t)sqrt((double)pixels);
     return side > 1 && (size_t)(side * side) == pixels ? side : 0;
@@ -33,7 +36,7 @@ static void put_bytes(struct tare_strbuf *out, const struct tare_survey_key *key
     int64_t colour = key->longest % 3 == 0 ? side_of(key->longest / 3) : 0, gray = side_of(key->longest);
     if (key->pictures == key->elements && is_single(key)) {
         tare_strbuf_puts(out, "  image { channels: 3 step { resize { height: 224 width: 224 } } }\n"
-                              "  # mean: 127.5 std: 127.5   for a model that takes -1 … 1\n");
+                              "  # mean: 127.5 std: 127.5   if the model expects -1 … 1\n");
     } else if (key->shortest == key->longest && key->longest >= LEAST_RAW && is_single(key)) {
         tare_strbuf_puts(out, "  source: RAW raw_type: UINT8 type: FLOAT32 ");
         if (colour || gray)
@@ -47,7 +50,7 @@ static void put_bytes(struct tare_strbuf *out, const struct tare_survey_key *key
     }
 }
 
-/* Lists of any length get the longest one's. */
+/* Lists of different lengths get the length of the longest. */
 static void put_numbers(struct tare_strbuf *out, const struct tare_survey *survey, const struct tare_survey_key *key) {
     const struct tare_shape *shape = &key->shape;
     int64_t row = shape->rank == 2 && shape->dims[1] > 0 ? shape->dims[1] : 1;
@@ -59,7 +62,7 @@ static void put_numbers(struct tare_strbuf *out, const struct tare_survey *surve
     if (key->records < survey->records || shape->dims[0] < 0) tare_strbuf_puts(out, "  default_value: 0\n");
 }
 
-/* What no spec can say without its author. */
+/* Why a feature cannot be drafted; NULL if it can. */
 static const char *reason_against(const struct tare_survey *survey, const struct tare_survey_key *key) {
     if (key->mixed) return "of different types";
     if (key->shape.rank < 1 || key->shape.rank > 2 || (key->shape.rank == 2 && key->shape.dims[1] < 0))
@@ -71,9 +74,9 @@ static const char *reason_against(const struct tare_survey *survey, const struct
 void tare_dataset_spec_draft(struct tare_strbuf *out, const struct tare_survey *survey) {
     bool labelled = false;
     tare_strbuf_printf(out,
-                       "# A first DatasetSpec for %" PRId64
+                       "# Draft of a DatasetSpec for %" PRId64
                        " records (%s). Change names, shapes and numbers to those of the\n"
-                       "# model's inputs (tare inspect MODEL) and take away what it does not need.\n",
+                       "# model's inputs (tare inspect MODEL) and remove what it does not need.\n",
                        survey->records, survey->kind ? survey->kind : "none");
     for (size_t i = 0; i < survey->n_keys; i++) {
         const struct tare_survey_key *key = &survey->keys[i];
@@ -102,4 +105,207 @@ void tare_dataset_spec_draft(struct tare_strbuf *out, const struct tare_survey *
             put_numbers(out, survey, key);
         tare_strbuf_puts(out, "}\n");
     }
+}
+
+/* ---- for a model ---- */
+
+struct draft {
+    struct tare_strbuf *out;
+    const struct tare_survey *survey;
+    const struct tare_survey_key *label;
+    bool *used; /* by key */
+};
+
+static bool is_free(const struct draft *d, size_t i) {
+    return !d->used[i] && &d->survey->keys[i] != d->label;
+}
+
+static bool is_image_key(const struct tare_survey_key *key) {
+    return key->dtype == TARE_DT_STRING && key->elements && key->pictures == key->elements;
+}
+
+static bool is_channels(int64_t dim) {
+    return dim == 1 || dim == 3 || dim == 4;
+}
+
+static bool is_image_input(const struct tare_spec_draft_input *input) {
+    return input->shape.rank == 4 && (is_channels(input->shape.dims[3]) || is_channels(input->shape.dims[1])) &&
+           input->dtype != TARE_DT_STRING;
+}
+
+/* Elements of one sample; -1 if not known. */
+static int64_t sample_elements(const struct tare_shape *shape) {
+    int64_t count = 1;
+    for (int i = 1; i < shape->rank; i++)
+        if (shape->dims[i] < 0 || !tare_mul_i64(&count, count, shape->dims[i])) return -1;
+    return shape->rank < 0 ? -1 : count;
+}
+
+/* Elements of a feature in every record; -1 if they differ. Arrays have an axis of samples of size 1. */
+static int64_t key_elements(const struct tare_survey_key *key) {
+    int64_t count;
+    return tare_shape_is_known(&key->shape) && tare_shape_elements(&count, &key->shape) == TARE_OK ? count : -1;
+}
+
+static bool fits(const struct tare_spec_draft_input *input, const struct tare_survey_key *key) {
+    const int64_t expected = sample_elements(&input->shape), got = key_elements(key);
+    if (key->mixed) return false;
+    if (is_image_key(key)) return is_image_input(input);
+    if (key->dtype == TARE_DT_STRING || input->dtype == TARE_DT_STRING)
+        return key->dtype == input->dtype || (is_single(key) && key->shortest == key->longest && expected > 0 &&
+                                              key->longest == (size_t)expected && input->dtype != TARE_DT_STRING);
+    return expected < 0 || got == expected || (got < 0 && input->shape.rank == 2);
+}
+
+/* The key of an input; n_keys if there is none. */
+static size_t find_key(const struct draft *d, const struct tare_spec_draft_input *input) {
+    const size_t count = d->survey->n_keys;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(d->survey->keys[i].name, input->name) == 0) return i;
+    for (size_t i = 0; i < count; i++)
+        if (is_free(d, i) && fits(input, &d->survey->keys[i])) return i;
+    return count;
+}
+
+static bool is_scalar_number(const struct tare_survey_key *key) {
+    return is_single(key) && key->dtype != TARE_DT_STRING && !key->mixed;
+}
+
+/* Scalar features that together have the input's elements. */
+static bool find_columns(const struct draft *d, const struct tare_spec_draft_input *input) {
+    int64_t count = 0;
+    for (size_t i = 0; i < d->survey->n_keys; i++)
+        count += is_free(d, i) && is_scalar_number(&d->survey->keys[i]);
+    return input->dtype != TARE_DT_STRING && count > 1 && sample_elements(&input->shape) == count;
+}
+
+static void put_type(struct tare_strbuf *out, int dtype) {
+    const char *type = tare_dataset_spec_type_name(dtype);
+    if (type) tare_strbuf_printf(out, "  type: %s\n", type);
+}
+
+static void put_sample_shape(struct tare_strbuf *out, const struct tare_shape *shape) {
+    int unknown = 0;
+    if (shape->rank < 2) {
+        if (shape->rank == 1) tare_strbuf_puts(out, "  shape: 1 whole: true\n");
+        return;
+    }
+    for (int i = 1; i < shape->rank; i++)
+        unknown += shape->dims[i] < 0;
+    if (unknown > 1) return; /* a spec can leave one dimension open */
+    tare_strbuf_puts(out, "  shape: [");
+    for (int i = 1; i < shape->rank; i++)
+        tare_strbuf_printf(out, "%s%" PRId64, i > 1 ? ", " : "", shape->dims[i] < 0 ? -1 : shape->dims[i]);
+    tare_strbuf_puts(out, "]\n");
+}
+
+static void put_image_for(struct tare_strbuf *out, const struct tare_spec_draft_input *input) {
+    const bool first = !is_channels(input->shape.dims[3]);
+    const int64_t *dims = input->shape.dims, channels = dims[first ? 1 : 3];
+    const int64_t height = dims[first ? 2 : 1], width = dims[first ? 3 : 2];
+    tare_strbuf_printf(out, "  image { channels: %" PRId64, channels);
+    if (height > 0 && width > 0)
+        tare_strbuf_printf(out, " step { resize { height: %" PRId64 " width: %" PRId64 " } }", height, width);
+    tare_strbuf_puts(out, " }\n");
+    if (first) tare_strbuf_puts(out, "  channels_first: true\n");
+    put_type(out, input->dtype);
+    if (tare_dtype_is_floating(input->dtype))
+        tare_strbuf_puts(out, "  # scale: 0.00392156862745098   if the model expects 0 … 1\n"
+                              "  # mean: 127.5 std: 127.5   if the model expects -1 … 1\n");
+}
+
+static void put_feature_for(const struct draft *d, const struct tare_spec_draft_input *input,
+                            const struct tare_survey_key *key) {
+    struct tare_strbuf *out = d->out;
+    tare_strbuf_puts(out, "  feature: ");
+    put_text(out, key->name);
+    tare_strbuf_putc(out, '\n');
+    if (is_image_key(key) && is_image_input(input)) {
+        put_image_for(out, input);
+        return;
+    }
+    if (key->dtype == TARE_DT_STRING && input->dtype != TARE_DT_STRING)
+        tare_strbuf_puts(out, "  source: RAW raw_type: UINT8\n");
+    if (key_elements(key) < 0 && input->shape.rank == 2 && key->dtype != TARE_DT_STRING)
+        tare_strbuf_printf(out, "  length { rows: %" PRId64 " }\n",
+                           input->shape.dims[1] > 0 ? input->shape.dims[1] : key->largest);
+    put_sample_shape(out, &input->shape);
+    if (input->dtype != key->dtype) put_type(out, input->dtype);
+    if (key->records < d->survey->records && input->dtype != TARE_DT_STRING && sample_elements(&input->shape) >= 0)
+        tare_strbuf_puts(out, "  default_value: 0\n");
+}
+
+static void put_columns_for(const struct draft *d, const struct tare_spec_draft_input *input) {
+    for (size_t i = 0; i < d->survey->n_keys; i++) {
+        if (!is_free(d, i) || !is_scalar_number(&d->survey->keys[i])) continue;
+        tare_strbuf_puts(d->out, "  column: ");
+        put_text(d->out, d->survey->keys[i].name);
+        tare_strbuf_putc(d->out, '\n');
+        d->used[i] = true;
+    }
+    put_sample_shape(d->out, &input->shape);
+    put_type(d->out, input->dtype);
+    tare_strbuf_puts(d->out, "  # default_value: 0   for values that are missing\n");
+}
+
+/* False if no feature fits. */
+static bool put_input_for(const struct draft *d, const struct tare_spec_draft_input *input) {
+    const size_t key = find_key(d, input);
+    char shape[TARE_SHAPE_TEXT_SIZE];
+    const bool by_columns = key == d->survey->n_keys && find_columns(d, input);
+    if (key == d->survey->n_keys && !by_columns) {
+        tare_strbuf_puts(d->out, "# no feature fits the input ");
+        put_text(d->out, input->name);
+        tare_strbuf_printf(d->out, ", %s %s\n", tare_dtype_name(input->dtype), tare_shape_text(shape, &input->shape));
+        return false;
+    }
+    tare_strbuf_puts(d->out, "input {\n  name: ");
+    put_text(d->out, input->name);
+    tare_strbuf_putc(d->out, '\n');
+    if (by_columns) {
+        put_columns_for(d, input);
+    } else {
+        d->used[key] = true;
+        put_feature_for(d, input, &d->survey->keys[key]);
+    }
+    tare_strbuf_puts(d->out, "}\n");
+    return true;
+}
+
+static bool is_input_name(const char *name, const struct tare_spec_draft_input *inputs, size_t n_inputs) {
+    for (size_t i = 0; i < n_inputs; i++)
+        if (strcmp(inputs[i].name, name) == 0) return true;
+    return false;
+}
+
+size_t tare_dataset_spec_draft_for(struct tare_strbuf *out, const struct tare_survey *survey,
+                                   const struct tare_spec_draft_input *inputs, size_t n_inputs) {
+    struct draft d = { .out = out, .survey = survey, .used = tare_calloc(survey->n_keys + 1, sizeof *d.used) };
+    size_t missing = 0;
+    char shape[TARE_SHAPE_TEXT_SIZE];
+    if (!d.used) {
+        out->failed = true;
+        return n_inputs;
+    }
+    for (size_t i = 0; i < survey->n_keys && !d.label; i++)
+        if (is_label(&survey->keys[i]) && !is_input_name(survey->keys[i].name, inputs, n_inputs))
+            d.label = &survey->keys[i];
+    tare_strbuf_printf(out, "# Draft of a DatasetSpec for the model's inputs from %" PRId64 " records (%s).\n",
+                       survey->records, survey->kind ? survey->kind : "none");
+    for (size_t i = 0; i < n_inputs; i++)
+        missing += !put_input_for(&d, &inputs[i]);
+    if (d.label) {
+        tare_strbuf_puts(out, "label {\n  feature: ");
+        put_text(out, d.label->name);
+        tare_strbuf_puts(out, "\n  whole: true\n}\n");
+    }
+    for (size_t i = 0; i < survey->n_keys; i++) {
+        if (!is_free(&d, i)) continue;
+        tare_strbuf_puts(out, "# not used: feature ");
+        put_text(out, survey->keys[i].name);
+        tare_strbuf_printf(out, ", %s %s\n", tare_dtype_name(survey->keys[i].dtype),
+                           tare_shape_text(shape, &survey->keys[i].shape));
+    }
+    tare_free(d.used);
+    return missing;
 }

@@ -1,11 +1,11 @@
-/* Numbers of features: scaling and changing the element type. */
+/* Scaling numbers and converting their dtype. */
 #include "datasets/spec_input.h"
 #include "base/tensor/number.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Reads and writes whole numbers of any width exactly: doubles lose int64's lower bits. */
+/* Converts integers of any width exactly: double would lose the lower bits of int64. */
 static tare_status store_whole(struct tare_tensor *out, int64_t i, const struct tare_tensor *from) {
     static const struct {
         int dtype;
@@ -34,13 +34,13 @@ static tare_status store_whole(struct tare_tensor *out, int64_t i, const struct 
     return TARE_OK;
 }
 
-/* round-half-even, held to the type's range. */
+/* Rounds half to even and clips to the range of the dtype. */
 static tare_status store_rounded(struct tare_tensor *out, int64_t i, double x) {
     bool is_signed = tare_dtype_get(out->dtype)->class == TARE_CLASS_SIGNED;
     int bits = out->dtype == TARE_DT_BOOL ? 1 : (int)tare_dtype_size(out->dtype) * 8 - (is_signed ? 1 : 0);
     double least = is_signed ? -ldexp(1, bits) : 0, over = ldexp(1, bits);
     uint64_t whole;
-    if (isnan(x)) return TARE_FAIL(TARE_TYPE, "NaN does not fit %s", tare_dtype_name(out->dtype));
+    if (isnan(x)) return TARE_FAIL(TARE_TYPE, "NaN cannot be converted to %s", tare_dtype_name(out->dtype));
     x = tare_round_half_even(x);
     if (x >= over)
         whole = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
@@ -75,7 +75,7 @@ static bool is_whole(int dtype) {
     return tare_dtype_is_integer(dtype) || dtype == TARE_DT_BOOL;
 }
 
-/* One value of mean or std stands for all channels, none for `absent`. */
+/* The value of mean or std for element i: a single value is for all channels; none: `absent`. */
 static double channel(const double *values, size_t count, int64_t i, double absent) {
     if (!count) return absent;
     return values[count == 1 ? 0 : (size_t)(i % (int64_t)count)];
@@ -105,7 +105,7 @@ static tare_status check_channels(const struct tare_tensor *value, size_t count,
                      (long long)channels);
 }
 
-/* float8 has no arithmetic here. */
+/* Arithmetic on float8 is not supported. */
 static bool is_number(int dtype) {
     return is_whole(dtype) || (tare_dtype_is_floating(dtype) && tare_dtype_size(dtype) > 1);
 }
@@ -117,7 +117,7 @@ tare_status tare__spec_convert(struct tare_tensor *value, const Tare__DatasetInp
     if (dtype == TARE_DT_INVALID) dtype = scaled && is_whole(value->dtype) ? TARE_DT_FLOAT : value->dtype;
     if (dtype == value->dtype && !scaled) return TARE_OK;
     if (!is_number(value->dtype) || !is_number(dtype))
-        return TARE_FAIL(TARE_TYPE, "%s values cannot become %s%s", tare_dtype_name(value->dtype),
+        return TARE_FAIL(TARE_TYPE, "%s values cannot be converted to %s%s", tare_dtype_name(value->dtype),
                          scaled ? "scaled " : "", tare_dtype_name(dtype));
     TARE_TRY(check_channels(value, input->n_mean, "mean"));
     TARE_TRY(check_channels(value, input->n_std, "std"));

@@ -1,4 +1,4 @@
-/* Pictures in features. */
+/* Images in features: decoding and processing steps. */
 #include "datasets/spec_input.h"
 #include "base/image/picture.h"
 
@@ -16,7 +16,7 @@ static tare_status run_resize(struct tare_tensor *picture, const Tare__DatasetRe
         width = columns <= rows ? side : (2 * side * columns + rows) / (2 * rows);
         if (height > INT16_MAX || width > INT16_MAX)
             return TARE_FAIL(TARE_SHAPE,
-                             "a picture of %lld x %lld would become one of %lld x %lld (expected at most %d)",
+                             "a picture of %lld x %lld would be resized to %lld x %lld (expected at most %d)",
                              (long long)rows, (long long)columns, (long long)height, (long long)width, INT16_MAX);
     }
     return tare_picture_resize(picture, height, width, rules[resize->method]);

@@ -1,4 +1,4 @@
-/* Cutting TFRecords into parts: the records are counted first, then each is copied to its part. */
+/* Splitting TFRecord files: the first pass counts the records, the second copies each to its part. */
 #include "base/alloc.h"
 #include "base/file.h"
 #include "datasets/data_file.h"
@@ -16,7 +16,7 @@ struct splitter {
     struct tare_partition partition;
     uint16_t *parts; /* of each record */
     struct tare_tfrecord_writer **writers;
-    int64_t records; /* met in this pass */
+    int64_t records; /* read in this pass */
     int64_t total;   /* of the first pass */
     bool copies;     /* the second pass */
 };
@@ -27,7 +27,7 @@ static tare_status take_record(struct splitter *s, const struct tare_tfrecord *r
     return tare_tfrecord_write(s->writers[s->parts[s->records]], record->data, record->size);
 }
 
-/* Told in the second pass only: each once. */
+/* Bad records are reported in the second pass only, so that each is reported once. */
 static tare_status pass_over(struct splitter *s, tare_status status) {
     const struct tare_make_options *common = &s->options->common;
     if (status != TARE_CORRUPT || s->out->bad >= common->max_bad) return status;
@@ -96,7 +96,7 @@ static tare_status check_names(const struct splitter *s) {
     for (const char *at = names; *at; at++) {
         count += *at == ',';
         if ((*at == ',' && (at == names || at[1] == ',' || !at[1])) || *at == '/')
-            return TARE_FAIL(TARE_USAGE, "'%s' is no list of names (as in train,test)", names);
+            return TARE_FAIL(TARE_USAGE, "'%s' is not a list of names (expected a list like train,test)", names);
     }
     if (count != s->partition.count) return TARE_FAIL(TARE_USAGE, "%zu names for %zu parts", count, s->partition.count);
     return TARE_OK;
@@ -114,7 +114,7 @@ static tare_status open_part(struct splitter *s, size_t i, const char *prefix) {
     if (!out->parts[i].path) return TARE_NO_MEMORY;
     for (size_t k = 0; k < i; k++)
         if (strcmp(out->parts[k].path, out->parts[i].path) == 0)
-            return TARE_FAIL(TARE_USAGE, "two parts are named '%s'", name);
+            return TARE_FAIL(TARE_USAGE, "duplicate part name '%s'", name);
     TARE_TRY(tare_tfrecord_create(&s->writers[i], out->parts[i].path));
     out->count = i + 1;
     return TARE_OK;
@@ -133,7 +133,7 @@ static tare_status open_parts(struct splitter *s, const char *prefix) {
     return TARE_OK;
 }
 
-/* A part that cannot be completed is taken away with those before it. */
+/* If a part cannot be completed, it and the parts before it are removed. */
 static tare_status commit_parts(struct splitter *s) {
     for (size_t i = 0; i < s->partition.count; i++) {
         struct tare_tfrecord_writer *writer = s->writers[i];
@@ -151,7 +151,7 @@ static tare_status commit_parts(struct splitter *s) {
 static tare_status split(struct splitter *s, const char *prefix) {
     TARE_TRY(read_all(s));
     s->total = s->records;
-    if (!s->total) return TARE_FAIL(TARE_INVALID_ARGUMENT, "there are no records to split");
+    if (!s->total) return TARE_FAIL(TARE_INVALID_ARGUMENT, "no records to split");
     TARE_TRY(make_partition(s));
     TARE_TRY(open_parts(s, prefix));
     s->copies = true;
@@ -168,7 +168,7 @@ static tare_status check_format(const char *path) {
     TARE_TRY(tare_data_file_open(&file, path, NULL));
     if (strncmp(tare_data_file_format(file), "TFRecord", 8) != 0)
         status = TARE_FAIL(TARE_UNSUPPORTED,
-                           "%s: %s cannot be split (expected a TFRecord, which 'tare dataset make' makes of it)", path,
+                           "%s: %s cannot be split (expected a TFRecord; convert it with 'tare dataset make')", path,
                            tare_data_file_format(file));
     tare_data_file_close(file);
     return status;

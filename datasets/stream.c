@@ -1,4 +1,4 @@
-/* Plain and compressed byte streams. */
+/* Byte streams. Raw bytes are read into `raw`; the window holds the uncompressed bytes that were not consumed yet. */
 #include "datasets/stream.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -7,11 +7,11 @@
 #include <zlib.h>
 
 enum {
-    HEAD_SIZE = 16,         /* raw bytes that tell what the stream is */
+    HEAD_SIZE = 16,         /* raw bytes for the detection of the format */
     INPUT_SIZE = 1 << 18,   /* raw bytes read at a time */
-    WINDOW_SIZE = 1 << 18,  /* the least that the buffer holds: it stays in the second-level cache */
-    LARGE_WINDOW = 1 << 20, /* the least with large pieces, so that few of them are moved to its front */
-    LARGEST_STEP = 1 << 24, /* the most that is asked for before bytes have come */
+    WINDOW_SIZE = 1 << 18,  /* minimum size of the buffer: fits into the L2 cache */
+    LARGE_WINDOW = 1 << 20, /* minimum size for large requests, which reduces moves to its front */
+    LARGEST_STEP = 1 << 24, /* maximum growth before further bytes have arrived */
 };
 
 enum compression { NONE, GZIP, ZLIB };
@@ -20,21 +20,21 @@ struct tare_stream {
     char *path;
     int fd;
     uint8_t head[HEAD_SIZE];
-    uint8_t *raw;  /* bytes of the file that are at hand: of compressed ones INPUT_SIZE at most, of others the head */
-    uint8_t *kept; /* memory for INPUT_SIZE bytes; NULL: none was needed yet */
+    uint8_t *raw;  /* raw bytes read so far: up to INPUT_SIZE of a compressed file, otherwise the head */
+    uint8_t *kept; /* buffer of INPUT_SIZE bytes; NULL: not needed yet */
     size_t raw_capacity;
     size_t raw_size, raw_used;
     uint64_t raw_before; /* bytes of the file before raw[0] */
     enum compression compression;
     z_stream inflater;
     bool inflating, ended, cut;
-    uint8_t *window; /* bytes of the stream: window[begin … end) are not taken yet */
+    uint8_t *window; /* window[begin … end): bytes of the stream that were not consumed yet */
     size_t begin, end, capacity;
 };
 
 /* ---- raw bytes ---- */
 
-/* Moves what is left to the front and reads more behind it; nothing new at the end of the file. */
+/* Moves the remaining bytes to the front and reads more after them; none at the end of the file. */
 static tare_status read_raw(struct tare_stream *stream) {
     size_t left = stream->raw_size - stream->raw_used, got;
     memmove(stream->raw, stream->raw + stream->raw_used, left);
@@ -138,7 +138,7 @@ static tare_status damaged(struct tare_stream *stream, const char *why) {
                      tare_stream_compression(stream), (unsigned long long)(stream->raw_before + stream->raw_used), why);
 }
 
-/* Behind an end mark: another GZIP member, padding with zeros, or the end. */
+/* After an end marker: another GZIP member, zero padding, or the end. */
 static tare_status next_member(struct tare_stream *stream) {
     TARE_TRY(read_head(stream, 2));
     while (stream->raw_used < stream->raw_size && stream->raw[stream->raw_used] == 0) {
@@ -150,8 +150,8 @@ static tare_status next_member(struct tare_stream *stream) {
         return TARE_OK;
     }
     if (stream->compression != GZIP || stream->raw[stream->raw_used] != 0x1f)
-        return damaged(stream, "something else follows its end");
-    return inflateReset(&stream->inflater) == Z_OK ? TARE_OK : damaged(stream, "it does not start again");
+        return damaged(stream, "unexpected data after its end");
+    return inflateReset(&stream->inflater) == Z_OK ? TARE_OK : damaged(stream, "no further member");
 }
 
 /* Adds up to `room` bytes to the window; none at the end of the stream. */
@@ -192,7 +192,7 @@ static tare_status read_some(struct tare_stream *stream, size_t room) {
     return TARE_OK;
 }
 
-/* Room for more bytes behind the window's end: what was taken goes, then the buffer grows, in bounded steps. */
+/* Makes space after the window's end: drops consumed bytes, then grows the buffer in bounded steps. */
 static tare_status make_room(struct tare_stream *stream, size_t expected) {
     size_t have = stream->end - stream->begin, step = expected - have;
     size_t target = have + (step < LARGEST_STEP ? step : LARGEST_STEP);
@@ -214,7 +214,7 @@ tare_status tare_stream_take(const uint8_t **data, size_t *got, struct tare_stre
         if (stream->end == stream->capacity || stream->begin + size > stream->capacity)
             TARE_TRY(make_room(stream, size));
         room = stream->capacity - stream->end;
-        most = size - (stream->end - stream->begin) + LARGE_WINDOW; /* what is read ahead may have to be moved */
+        most = size - (stream->end - stream->begin) + LARGE_WINDOW; /* bytes read in advance may have to be moved */
         if (room > most) room = most;
         if (room > LARGEST_STEP) room = LARGEST_STEP;
         TARE_TRY(stream->compression == NONE ? read_some(stream, room) : inflate_some(stream, room));

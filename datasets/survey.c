@@ -1,4 +1,4 @@
-/* Looking through data sets. */
+/* Statistics of data sets, collected in one pass. */
 #include "datasets/survey.h"
 #include "base/file.h"
 #include "base/map.h"
@@ -63,7 +63,7 @@ static void count_strings(struct tare_survey_key *key, const struct tare_tensor 
     }
 }
 
-/* What both shapes have in common. */
+/* Reduces the shape to the dims that both have in common. */
 static void widen(struct tare_shape *shape, const struct tare_shape *other) {
     if (shape->rank != other->rank) {
         *shape = tare_shape_unknown();
@@ -149,7 +149,7 @@ static tare_status add_sample(struct surveyor *s, const struct tare_sample *samp
     return TARE_OK;
 }
 
-/* The error text tells of a record that is passed over. */
+/* Notes a bad record, described by the error text. */
 static tare_status add_bad(struct surveyor *s, tare_status status) {
     struct tare_survey *out = s->out;
     if (status == TARE_NO_MEMORY) return status;

@@ -1,4 +1,4 @@
-/* What a data set holds: keys with their types, shapes and values, records that are equal or bad. */
+/* Statistics of a data set: keys with their dtypes, shapes and value ranges, duplicate and bad records. */
 #ifndef TARE_DATASETS_SURVEY_H
 #define TARE_DATASETS_SURVEY_H
 
@@ -7,7 +7,7 @@
 
 #include <signal.h>
 
-enum { TARE_SURVEY_LISTED = 20 }; /* duplicates and bad records that are kept one by one; all are counted */
+enum { TARE_SURVEY_LISTED = 20 }; /* duplicates and bad records that are listed; all are counted */
 
 struct tare_survey_place {
     int32_t file;
@@ -16,20 +16,20 @@ struct tare_survey_place {
 
 struct tare_survey_key {
     const char *name;
-    int dtype;               /* of the first record; see mixed */
+    int dtype;               /* in the first record; see mixed */
     bool mixed;              /* records have values of different dtypes */
-    struct tare_shape shape; /* of all records: -1 where they differ, unknown rank when their ranks do */
-    int64_t records;         /* that have it */
-    int64_t elements;        /* in all of them */
-    int64_t largest;         /* the most in one */
-    /* Numbers: of all elements that are neither NaN nor infinite; least > most when there is none. */
+    struct tare_shape shape; /* of all records: dims that differ are -1; unknown rank if the ranks differ */
+    int64_t records;         /* number of records with this key */
+    int64_t elements;        /* in all records */
+    int64_t largest;         /* maximum in one record */
+    /* Numbers: range of all finite elements; least > most if there are none. */
     double least, most;
     int64_t nan, infinite, zeros;
     struct tare_survey_place first_nan; /* of the first NaN or infinity */
-    /* Strings: lengths in bytes, and how many begin like a picture file. */
+    /* Strings: lengths in bytes, and how many are images by their first bytes. */
     size_t shortest, longest;
     int64_t pictures;
-    bool constant; /* two records at least, and the same value in each */
+    bool constant; /* at least two records, with equal values */
     struct tare_content_hash first;
 };
 
@@ -46,17 +46,17 @@ struct tare_survey {
     struct tare_arena arena;
     struct tare_survey_file *files;
     size_t n_files;
-    struct tare_survey_key *keys; /* in the order in which they were met */
+    struct tare_survey_key *keys; /* in order of first occurrence */
     size_t n_keys;
     const char *kind; /* of the records: "tf.Example" …, "samples" through a spec; "mixed" */
     int64_t records, bad;
-    int64_t duplicates; /* records that equal an earlier one in every key and value */
+    int64_t duplicates; /* records equal to an earlier one in all keys and values */
     struct tare_survey_duplicate listed[TARE_SURVEY_LISTED];
     const char *bad_texts[TARE_SURVEY_LISTED];
 };
 
 struct tare_survey_options {
-    const struct tare_dataset_spec *spec; /* NULL: records are looked at as they are */
+    const struct tare_dataset_spec *spec; /* NULL: records are not converted */
     const char *labels;
     int64_t limit; /* records; 0: all */
     void (*progress)(void *arg, int64_t records);
@@ -64,8 +64,8 @@ struct tare_survey_options {
     const volatile sig_atomic_t *interrupted; /* NULL: never */
 };
 
-/* Reads the files from first to last; bad records are counted and passed over. *out is the caller's to free, also after
- * a failure. Memory grows by about 100 bytes a record. */
+/* Reads all files; bad records are counted and skipped. Free *out also after a failure. Uses about 100 bytes of memory
+ * per record. */
 tare_status tare_survey_files(struct tare_survey *out, const char *const *paths, size_t n_paths,
                               const struct tare_survey_options *options) TARE_WARN_UNUSED;
 void tare_survey_free(struct tare_survey *survey);

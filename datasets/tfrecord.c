@@ -20,7 +20,7 @@ static uint32_t load32(const uint8_t *p) {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-/* A record's length could look like the beginning of a compressed file; its checksum decides. */
+/* The length of a record could look like the beginning of a compressed file; its checksum decides. */
 bool tare_tfrecord_is_header(const uint8_t *bytes, size_t size) {
     return size >= HEADER_SIZE && tare_crc32c_mask(tare_crc32c(bytes, 8)) == load32(bytes + 8);
 }
@@ -62,7 +62,7 @@ void tare_tfrecord_close(struct tare_tfrecord_reader *reader) {
     tare_stream_memory_free(&memory);
 }
 
-/* After a failure that cannot be skipped nothing follows. */
+/* After a failure that cannot be skipped, reading ends. */
 static tare_status bad_record(struct tare_tfrecord_reader *reader, const char *what, bool can_skip) {
     reader->can_skip = can_skip;
     reader->broken = !can_skip;

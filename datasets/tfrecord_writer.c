@@ -61,7 +61,7 @@ static tare_status deflate_bytes(struct tare_tfrecord_writer *writer, const void
 static tare_status put(struct tare_tfrecord_writer *writer, const void *data, size_t size) {
     const uint8_t *bytes = data;
     if (!writer->compressed) return tare_output_file_write(&writer->file, data, size);
-    while (size) { /* zlib counts in 32 bits */
+    while (size) { /* zlib has 32-bit counters */
         size_t step = size > (1u << 30) ? 1u << 30 : size;
         TARE_TRY(deflate_bytes(writer, bytes, step, Z_NO_FLUSH));
         bytes += step;

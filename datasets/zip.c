@@ -1,4 +1,4 @@
-/* ZIP files: the directory stands at the end and says where members are. */
+/* ZIP files: the directory at the end of the file has the locations of the members. */
 #include "datasets/zip.h"
 
 #include <stdbool.h>
@@ -37,7 +37,7 @@ static bool is(const struct file *file, uint64_t offset, uint64_t size, const ch
     return has(file, offset, size) && memcmp(file->bytes + offset, mark, 4) == 0;
 }
 
-/* The last end mark: a comment may stand behind it. */
+/* Finds the last end marker; a comment may follow it. */
 static bool find_end(uint64_t *out, const struct file *file) {
     size_t least = file->size > END_SIZE + LARGEST_COMMENT ? file->size - END_SIZE - LARGEST_COMMENT : 0;
     if (file->size < END_SIZE) return false;
@@ -55,7 +55,7 @@ struct directory {
 
 static tare_status find_directory(struct directory *out, const struct file *file) {
     uint64_t end, end64;
-    if (!find_end(&end, file)) return TARE_FAIL(TARE_CORRUPT, "the ZIP directory is missing: is the file cut?");
+    if (!find_end(&end, file)) return TARE_FAIL(TARE_CORRUPT, "the ZIP directory is missing (is the file truncated?)");
     out->count = load(file->bytes + end + 10, 2);
     out->size = load(file->bytes + end + 12, 4);
     out->offset = load(file->bytes + end + 16, 4);
@@ -71,7 +71,7 @@ static tare_status find_directory(struct directory *out, const struct file *file
     return TARE_OK;
 }
 
-/* Values of 64 bits for those that the entry marks as too large for 32, in this order. */
+/* Reads the 64-bit values of those fields that the entry marks as too large for 32 bits, in this order. */
 static bool read_extra(uint64_t *size, uint64_t *packed, uint64_t *offset, const uint8_t *extra, size_t extra_size) {
     while (extra_size >= 4) {
         size_t id = (size_t)load(extra, 2), length = (size_t)load(extra + 2, 2), at = 4;

@@ -1,4 +1,5 @@
-/* ZIP files as NumPy writes them: members stored or deflated, sizes of 64 bits; no encryption, no parts. */
+/* ZIP files as NumPy writes them: members stored or deflated, sizes of 64 bits; no encryption, no multi-part archives.
+ */
 #ifndef TARE_DATASETS_ZIP_H
 #define TARE_DATASETS_ZIP_H
 
@@ -21,11 +22,12 @@ struct tare_zip {
     size_t count;
 };
 
-/* Reads the directory of a file in memory, which members borrow; the list is in the arena. TARE_CORRUPT for what is no
- * ZIP file or is cut, TARE_UNSUPPORTED for other methods. */
+/* Reads the directory of a file in memory, which members borrow; the list is in the arena. TARE_CORRUPT for bytes that
+ * are not a ZIP file or are truncated, TARE_UNSUPPORTED for other compression methods. */
 tare_status tare_zip_open(struct tare_zip *out, struct tare_arena *arena, const uint8_t *bytes,
                           size_t size) TARE_WARN_UNUSED;
-/* A member's bytes, checked: the file's own when stored, else in the arena. TARE_CORRUPT when they are damaged. */
+/* Returns a member's bytes after checking them: in the file if stored, otherwise in the arena. TARE_CORRUPT if damaged.
+ */
 tare_status tare_zip_read(const uint8_t **data, struct tare_arena *arena,
                           const struct tare_zip_member *member) TARE_WARN_UNUSED;
 

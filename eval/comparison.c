@@ -100,16 +100,11 @@ static int64_t examples_of(const struct tare_comparison_pass *pass, const struct
 /* Class indices by example; *out is NULL when the record has none. */
 static tare_status read_labels(int64_t **out, const struct tare_comparison_pass *pass, const struct tare_sample *sample,
                                int64_t examples) {
-    int64_t count;
     *out = NULL;
     if (pass->expected_output >= 0 || !tare_sample_find(sample, pass->label)) return TARE_OK;
-    TARE_TRY(tare_label_count(&count, sample, pass->label));
-    if (count != examples)
-        return TARE_FAIL(TARE_SHAPE, "label '%s' has %lld elements for %lld examples", pass->label, (long long)count,
-                         (long long)examples);
     if (!(*out = tare_calloc((size_t)examples + 1, sizeof **out))) return TARE_NO_MEMORY;
     for (int64_t r = 0; r < examples; r++)
-        TARE_TRY(tare_label_get(&(*out)[r], sample, pass->label, r));
+        TARE_TRY(tare_label_class(&(*out)[r], sample, pass->label, r, examples));
     return TARE_OK;
 }
 

@@ -69,11 +69,21 @@ static bool may_be_absent(const struct tare_feed *feed) {
     return feed->edge.node && strcmp(feed->edge.node->op, "Placeholder") != 0;
 }
 
+/* The line of a DatasetSpec that converts the value to the input's dtype; empty if there is none. */
+static void cast_advice(char *out, size_t size, const struct tare_feed *feed, const struct tare_tensor *value) {
+    const char *type = tare_dataset_spec_type_name(feed->dtype);
+    *out = '\0';
+    if (type && feed->dtype != TARE_DT_STRING && value->dtype != TARE_DT_STRING)
+        snprintf(out, size, " (cast it with --spec FILE: input { name: \"%s\" type: %s })", feed->name, type);
+}
+
 static tare_status check_value(const struct tare_feed *feed, const struct tare_tensor *value) {
-    char expected[TARE_SHAPE_TEXT_SIZE], got[TARE_SHAPE_TEXT_SIZE];
-    if (feed->dtype && value->dtype != feed->dtype)
-        return TARE_FAIL(TARE_TYPE, "input %s: expected %s, got %s", feed->name, tare_dtype_name(feed->dtype),
-                         tare_dtype_name(value->dtype));
+    char expected[TARE_SHAPE_TEXT_SIZE], got[TARE_SHAPE_TEXT_SIZE], advice[400];
+    if (feed->dtype && value->dtype != feed->dtype) {
+        cast_advice(advice, sizeof advice, feed, value);
+        return TARE_FAIL(TARE_TYPE, "input %s: expected %s, got %s%s", feed->name, tare_dtype_name(feed->dtype),
+                         tare_dtype_name(value->dtype), advice);
+    }
     if (!tare_shape_compatible(&feed->shape, &value->shape))
         return TARE_FAIL(TARE_SHAPE, "input %s: expected shape %s, got %s", feed->name,
                          tare_shape_text(expected, &feed->shape), tare_shape_text(got, &value->shape));
@@ -97,6 +107,31 @@ static tare_status wrong_keys(const struct tare_signature *signature, const stru
     tare_strbuf_free(&expected);
     tare_strbuf_free(&got);
     return status;
+}
+
+/* The value of a record that has a single one besides the label, whatever its key. */
+static const struct tare_tensor *only_value(const struct tare_sample *sample, const char *label) {
+    const struct tare_tensor *found = NULL;
+    for (size_t i = 0; i < sample->count; i++) {
+        if (strcmp(sample->keys[i], label ? label : "label") == 0) continue;
+        if (found) return NULL;
+        found = &sample->values[i];
+    }
+    return found;
+}
+
+tare_status tare_bind_record(struct tare_tensor *values, const struct tare_signature *signature,
+                             const struct tare_sample *sample, const char *label) {
+    struct tare_feed feed;
+    const struct tare_tensor *value;
+    if (tare_signature_feed_count(signature) != 1) return tare_bind_sample(values, signature, sample, label);
+    tare_signature_feed(&feed, signature, 0);
+    value = tare_sample_find(sample, feed.name);
+    if (!value) value = only_value(sample, label);
+    if (!value) return tare_bind_sample(values, signature, sample, label);
+    TARE_TRY(check_value(&feed, value));
+    tare_tensor_share(&values[0], value);
+    return TARE_OK;
 }
 
 tare_status tare_bind_sample(struct tare_tensor *values, const struct tare_signature *signature,

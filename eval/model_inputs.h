@@ -22,6 +22,11 @@ void tare_signature_feed(struct tare_feed *out, const struct tare_signature *sig
  * and got), or a key that the signature does not have (`label` is allowed; NULL: none). */
 tare_status tare_bind_sample(struct tare_tensor *values, const struct tare_signature *signature,
                              const struct tare_sample *sample, const char *label);
+/* The same for a record of a data file: if the signature has one input, it takes the value of a record with a single
+ * key besides the label (`label`; NULL: "label"), whatever that key is: a bare .npy file has no other name than its
+ * own. */
+tare_status tare_bind_record(struct tare_tensor *values, const struct tare_signature *signature,
+                             const struct tare_sample *sample, const char *label);
 /* Concatenates the i-th values of `count` samples, rows[s][i], on axis 0. Sets *fits to false and makes no tensor when
  * their other dimensions differ. */
 tare_status tare_concat_rows(struct tare_tensor *out, const struct tare_tensor *const *rows, size_t count, size_t feed,

@@ -1,4 +1,4 @@
-/* Reading checkpoints. */
+/* Reading checkpoints: the index is read whole, data files are mapped and shared by the tensors that view them. */
 #include "proto/bundle.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A data file; tensors that view it keep it. */
+/* A data file, kept alive by the tensors that view it. */
 struct shard {
     _Atomic int references;
     char *path;
@@ -28,7 +28,7 @@ struct tare_bundle {
     struct tare_arena arena;
     struct tare_mapping index;
     char *prefix;
-    Tensorflow__BundleEntryProto **entries; /* without the header */
+    Tensorflow__BundleEntryProto **entries; /* excluding the header entry */
     const char **keys;
     size_t count;
     size_t bytes;
@@ -56,9 +56,9 @@ static tare_status read_header(struct tare_bundle *bundle, const struct tare_tab
                                  entry->value_size, "header"));
     header = (const Tensorflow__BundleHeaderProto *)message;
     if (header->endianness != 0)
-        return TARE_FAIL(TARE_UNSUPPORTED, "the checkpoint is big-endian; save it again on a little-endian machine");
+        return TARE_FAIL(TARE_UNSUPPORTED, "the checkpoint is big-endian (save it again on a little-endian machine)");
     if (header->num_shards < 1 || header->num_shards > 100000)
-        return TARE_FAIL(TARE_CORRUPT, "the header says %d shards", header->num_shards);
+        return TARE_FAIL(TARE_CORRUPT, "invalid number of shards in the header (%d)", header->num_shards);
     bundle->n_shards = header->num_shards;
     bundle->shards = TARE_NEW_ARRAY(&bundle->arena, struct shard *, (size_t)header->num_shards);
     return bundle->shards ? TARE_OK : TARE_NO_MEMORY;
@@ -73,7 +73,7 @@ static tare_status read_entry(struct tare_bundle *bundle, const struct tare_tabl
     if (parsed->shard_id < 0 || parsed->shard_id >= bundle->n_shards || parsed->offset < 0 || parsed->size < 0)
         return TARE_FAIL(TARE_CORRUPT, "%s: bad entry (shard %d of %d, offset %lld, size %lld)", entry->key,
                          parsed->shard_id, bundle->n_shards, (long long)parsed->offset, (long long)parsed->size);
-    /* A slice of a tensor has a key that begins with NUL: it is found through its tensor. */
+    /* Keys of slices begin with NUL; slices are found through their tensor. */
     if (entry->key_size == strlen(entry->key)) {
         bundle->entries[bundle->count] = parsed;
         bundle->keys[bundle->count++] = entry->key;
@@ -174,24 +174,24 @@ static tare_status check_crc(const struct shard *shard, const entry_message *ent
                      shard->path, (long long)entry->offset, tare_crc32c_unmask(entry->crc32c), crc);
 }
 
-/* Numbers take the bytes that dtype and shape say. */
+/* The size of numeric tensors follows from dtype and shape. */
 static tare_status check_size(const entry_message *entry, const struct tare_shape *shape, const char *key) {
     size_t element = tare_dtype_size((int)entry->dtype);
     int64_t count, bytes;
     TARE_TRY(tare_shape_elements(&count, shape));
     if ((int)entry->dtype == TARE_DT_STRING) {
-        if (count <= entry->size) return TARE_OK; /* a length is a byte at least */
-        return TARE_FAIL(TARE_CORRUPT, "the string tensor runs past its entry");
+        if (count <= entry->size) return TARE_OK; /* a length takes at least one byte */
+        return TARE_FAIL(TARE_CORRUPT, "the string tensor exceeds its entry");
     }
     if (!element || tare_dtype_is_ref((int)entry->dtype))
-        return TARE_FAIL(TARE_CORRUPT, "the entry says %s", tare_dtype_name((int)entry->dtype));
+        return TARE_FAIL(TARE_CORRUPT, "unexpected dtype %s in the entry", tare_dtype_name((int)entry->dtype));
     if (!tare_mul_i64(&bytes, count, (int64_t)element)) bytes = INT64_MAX;
     if (bytes == entry->size) return TARE_OK;
     return TARE_FAIL(TARE_CORRUPT, "Invalid size in bundle entry: key %s; stored size %lld; expected size %lld", key,
                      (long long)entry->size, (long long)bytes);
 }
 
-/* The checksum piece by piece: a large tensor that has been gone over need not stay in memory. */
+/* Computes the checksum in pieces and releases their pages: a large tensor need not stay in memory. */
 static uint32_t crc_of_mapped(const uint8_t *data, size_t size) {
     enum { PIECE = 8 << 20 };
     uint32_t crc = 0;
@@ -225,7 +225,7 @@ static uint32_t load32(const uint8_t *p) {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-/* The checksum covers each length as a fixed 32-bit (from 4 GiB 64-bit) number, not the varint on disk. */
+/* The checksum covers each length as a fixed 32-bit (from 4 GiB: 64-bit) number, not as the varint in the file. */
 static uint32_t extend_by_length(uint32_t crc, uint64_t length) {
     uint8_t bytes[8];
     size_t size = length > UINT32_MAX ? 8 : 4;
@@ -235,10 +235,10 @@ static uint32_t extend_by_length(uint32_t crc, uint64_t length) {
 }
 
 static tare_status cut_strings(void) {
-    return TARE_FAIL(TARE_CORRUPT, "the string tensor runs past its entry");
+    return TARE_FAIL(TARE_CORRUPT, "the string tensor exceeds its entry");
 }
 
-/* All lengths, their masked checksum, then all bytes. */
+/* Layout: all lengths, their masked checksum, then all bytes. */
 static tare_status read_strings(struct tare_tensor *out, const struct shard *shard, const entry_message *entry,
                                 const struct tare_shape *shape, const uint8_t *data) {
     const uint8_t *at = data, *end = data + entry->size, *lengths = data;
@@ -272,7 +272,7 @@ static tare_status read_strings(struct tare_tensor *out, const struct shard *sha
     return check_crc(shard, entry, crc);
 }
 
-/* The entry's bytes; *data is valid as long as the shard. */
+/* The bytes of an entry; *data is valid as long as the shard. */
 static tare_status entry_bytes(const uint8_t **data, struct shard **shard, struct tare_bundle *bundle,
                                const entry_message *entry) {
     uint64_t offset = (uint64_t)entry->offset, size = (uint64_t)entry->size;
@@ -298,7 +298,7 @@ static tare_status read_whole(struct tare_tensor *out, struct tare_bundle *bundl
 
 /* A stored slice of a tensor. */
 struct part {
-    const entry_message *entry; /* NULL: it has nothing of what is asked for */
+    const entry_message *entry; /* NULL: it does not overlap the box */
     struct tare_slice slice;
 };
 
@@ -321,7 +321,8 @@ static tare_status part_key(struct tare_strbuf *text, struct part *out, const ch
     return tare_slice_check(&out->slice, whole);
 }
 
-/* Where a slice lies in the whole, and, if it has something of `box`, its own entry by the key that is made of both. */
+/* The position of a slice in the whole and, if it overlaps `box`, its entry, whose key is composed of tensor and slice.
+ */
 static tare_status find_part(struct part *out, struct tare_bundle *bundle, const char *key,
                              const struct tare_shape *whole, const struct tare_slice *box,
                              const Tensorflow__TensorSliceProto *message) {
@@ -333,10 +334,11 @@ static tare_status find_part(struct part *out, struct tare_bundle *bundle, const
     tare_strbuf_free(&text);
     TARE_TRY(status);
     if (failed) return TARE_NO_MEMORY;
-    return out->entry || !expected ? TARE_OK : TARE_FAIL(TARE_CORRUPT, "a slice of it is not in the checkpoint");
+    return out->entry || !expected ? TARE_OK
+                                   : TARE_FAIL(TARE_CORRUPT, "one of its slices is missing in the checkpoint");
 }
 
-/* Elements of `box` that the part has, once its bytes are known to be there. */
+/* Number of elements of `box` in the part, after checking that its bytes exist. */
 static tare_status check_part(int64_t *elements, struct tare_bundle *bundle, const entry_message *entry,
                               const struct part *part, const struct tare_slice *box, size_t number) {
     struct tare_slice shared;
@@ -348,15 +350,15 @@ static tare_status check_part(int64_t *elements, struct tare_bundle *bundle, con
     TARE_TRY(entry_bytes(&data, &shard, bundle, part->entry));
     TARE_TRY(tare_shape_elements(&count, &part->slice.shape));
     if (part->entry->dtype != entry->dtype || part->entry->n_slices || count > part->entry->size)
-        return TARE_FAIL(TARE_CORRUPT, "slice %zu does not fit its tensor", number);
+        return TARE_FAIL(TARE_CORRUPT, "slice %zu is outside of its tensor", number);
     return tare_shape_elements(elements, &shared.shape);
 }
 
-/* Checks before memory is taken that the slices' bytes are there and make up the box. */
+/* Checks, before allocating memory, that the bytes of the slices exist and cover the box. */
 static tare_status find_parts(struct part *parts, struct tare_bundle *bundle, const entry_message *entry,
                               const struct tare_shape *whole, const struct tare_slice *box, const char *key) {
     int64_t expected, sum = 0, count;
-    TARE_TRY(tare_shape_elements(&expected, whole)); /* it can be counted, so what lies in it can */
+    TARE_TRY(tare_shape_elements(&expected, whole)); /* the whole is countable, so its parts are */
     TARE_TRY(tare_shape_elements(&expected, &box->shape));
     for (size_t i = 0; i < entry->n_slices; i++) {
         TARE_TRY(find_part(&parts[i], bundle, key, whole, box, entry->slices[i]));
@@ -373,7 +375,7 @@ static bool same_box(const struct tare_slice *a, const struct tare_slice *b) {
            memcmp(a->start, b->start, (size_t)a->shape.rank * sizeof *a->start) == 0;
 }
 
-/* Reads what is stored under `entry`, at `stored` in the whole, and copies what `box` wants of it. */
+/* Reads `entry`, the slice `stored` of the whole, and copies its overlap with `box`. */
 static tare_status copy_stored(struct tare_tensor *out, const struct tare_slice *box, struct tare_bundle *bundle,
                                const entry_message *entry, const struct tare_slice *stored, const char *key) {
     struct tare_tensor piece = { 0 };
@@ -408,7 +410,7 @@ static tare_status read_parts(struct tare_tensor *out, struct tare_bundle *bundl
     return status;
 }
 
-/* A slice of a tensor that is stored in one piece. */
+/* A slice of a tensor that is not partitioned. */
 static tare_status cut_whole(struct tare_tensor *out, struct tare_bundle *bundle, const entry_message *entry,
                              const struct tare_shape *shape, const struct tare_slice *box, const char *key) {
     const struct tare_slice all = tare_slice_of_all(shape);
@@ -421,7 +423,7 @@ static tare_status cut_whole(struct tare_tensor *out, struct tare_bundle *bundle
     return copy_stored(out, box, bundle, entry, &all, key);
 }
 
-/* The box that RestoreV2's text asks for; NULL or "": all of it. */
+/* Parses the slice syntax of RestoreV2; NULL or "": the whole tensor. */
 static tare_status wanted_box(struct tare_slice *box, const struct tare_shape *shape, const char *slice) {
     char asked[TARE_SHAPE_TEXT_SIZE], stored[TARE_SHAPE_TEXT_SIZE];
     struct tare_shape whole;
@@ -439,7 +441,7 @@ static tare_status read_entry_tensor(struct tare_tensor *out, struct tare_bundle
     struct tare_slice box;
     tare_status status;
     if ((int)entry->dtype == TARE_DT_VARIANT || (int)entry->dtype == TARE_DT_RESOURCE)
-        return TARE_FAIL(TARE_UNSUPPORTED, "%s tensors in checkpoints are not read",
+        return TARE_FAIL(TARE_UNSUPPORTED, "%s tensors in checkpoints are not supported",
                          tare_dtype_name((int)entry->dtype));
     TARE_TRY(tare_shape_from_message(&shape, entry->shape));
     TARE_TRY(wanted_box(&box, &shape, slice));
@@ -459,7 +461,7 @@ bool tare_bundle_find(struct tare_bundle_entry *out, const struct tare_bundle *b
                                        .crc32c = tare_crc32c_unmask(entry->crc32c),
                                        .slices = entry->n_slices };
     if (tare_shape_from_message(&out->shape, entry->shape) != TARE_OK) {
-        tare_error_clear(); /* tare_bundle_read says it */
+        tare_error_clear(); /* tare_bundle_read reports it */
         out->shape = tare_shape_unknown();
     }
     return true;

@@ -1,4 +1,4 @@
-/* Writing checkpoints: one data shard as tensors come, the index at the end. */
+/* Writing checkpoints: tensors are appended to the data files, the index is written at the end. */
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/file.h"
@@ -16,14 +16,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_SHARDS = 99999 }; /* what fits the names */
+enum { MOST_SHARDS = 99999 }; /* limit of the file names */
 
 struct tare_bundle_writer {
     struct tare_arena arena;
     char *index_path;
-    char **paths; /* of the data files */
+    char **paths; /* paths of the data files */
     struct tare_output_file *files;
-    int shards, shard; /* the one being written to */
+    int shards, shard; /* shard: the current one */
     struct tare_table_entry *entries;
     size_t count, capacity;
 };
@@ -94,7 +94,7 @@ static tare_status write_strings(struct tare_bundle_writer *writer, const struct
     return TARE_OK;
 }
 
-/* Piece by piece; what came from another checkpoint leaves memory behind itself. */
+/* Writes in pieces, and releases the pages of tensors that view another checkpoint. */
 static tare_status write_large(struct tare_bundle_writer *writer, const struct tare_tensor *tensor, uint32_t *crc) {
     enum { PIECE = 8 << 20 };
     const char *data = tensor->data;
@@ -137,7 +137,7 @@ tare_status tare_bundle_writer_add(struct tare_bundle_writer *writer, const char
     enum tare_dtype_class class =
         tare_dtype_get(tensor->dtype) ? tare_dtype_get(tensor->dtype)->class : TARE_CLASS_NONE;
     if (class == TARE_CLASS_NONE || class == TARE_CLASS_OBJECT)
-        return TARE_FAIL(TARE_UNSUPPORTED, "%s: %s tensors are not written to checkpoints", key,
+        return TARE_FAIL(TARE_UNSUPPORTED, "%s: %s tensors cannot be written to checkpoints", key,
                          tare_dtype_name(tensor->dtype));
     if (!*key) return TARE_FAIL(TARE_INVALID_ARGUMENT, "a tensor has an empty key");
     entry.shard_id = writer->shard;
@@ -171,7 +171,7 @@ static tare_status write_index(struct tare_bundle_writer *writer, struct tare_ou
     qsort(writer->entries, writer->count, sizeof *writer->entries, by_key);
     for (size_t i = 1; i < writer->count; i++)
         if (by_key(&writer->entries[i - 1], &writer->entries[i]) == 0)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "two tensors under the key %s", writer->entries[i].key);
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "duplicate key %s", writer->entries[i].key);
     TARE_TRY(tare_table_write(&bytes, &size, writer->entries, writer->count));
     status = tare_output_file_begin(index, writer->index_path);
     if (status == TARE_OK) status = tare_output_file_write(index, bytes, size);
@@ -179,8 +179,8 @@ static tare_status write_index(struct tare_bundle_writer *writer, struct tare_ou
     return status;
 }
 
-/* The index is complete under its temporary name before the data files get theirs, and gets its own last: whoever finds
- * an index finds its data. */
+/* The index is completed under its temporary name before the data files are renamed, and is renamed last: if an index
+ * exists, so does its data. */
 tare_status tare_bundle_writer_close(struct tare_bundle_writer *writer) {
     struct tare_output_file index = { .fd = -1 };
     tare_status status = write_index(writer, &index);
@@ -190,7 +190,7 @@ tare_status tare_bundle_writer_close(struct tare_bundle_writer *writer) {
     if (status == TARE_OK) status = tare_output_file_commit(&index);
     if (status != TARE_OK) {
         tare_output_file_abort(&index);
-        if (done) unlink(writer->index_path); /* an older one would lead to data that is no more */
+        if (done) unlink(writer->index_path); /* an older index would refer to data that was replaced */
         while (done--)
             unlink(writer->paths[done]);
     }

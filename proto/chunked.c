@@ -1,6 +1,6 @@
-/* Putting a chunked message together. The last record is the index: a tree of parts, each with the way to its field. A
- * part that is a message is merged into the message at its place, bytes are appended. Every record is used once, so the
- * result cannot be larger than the file. */
+/* Assembles a chunked message. The last record is the index: a tree of parts, each with the path to its field. A part
+ * that is a message is merged into the message at its path; strings and bytes are set. Every record is used once, so
+ * that the result cannot be larger than the file. */
 #include "proto/chunked.h"
 #include "base/alloc.h"
 #include "proto/field.h"
@@ -18,7 +18,7 @@ struct merger {
     bool *used; /* by chunk */
 };
 
-/* A place in the message: a message, or a field of texts or bytes. */
+/* A location in the message: a message, or a field of strings or bytes. */
 struct place {
     ProtobufCMessage *message;
     const ProtobufCFieldDescriptor *field; /* NULL: the message itself */
@@ -46,7 +46,7 @@ static tare_status find_chunk(const struct tare_riegeli_record **out, struct mer
                      (unsigned long long)info->offset);
 }
 
-/* ---- the way to a field ---- */
+/* ---- the path to a field ---- */
 
 static tare_status message_in(struct place *place, struct merger *m, const ProtobufCFieldDescriptor *field,
                               void *slot) {
@@ -63,7 +63,7 @@ static tare_status message_in(struct place *place, struct merger *m, const Proto
     return *child ? TARE_OK : TARE_NO_MEMORY;
 }
 
-/* Our maps are lists of entries with a key 1 and a value 2. */
+/* Maps are lists of entries with fields key = 1 and value = 2. */
 static tare_status step_map(struct place *place, struct merger *m, const ProtobufCFieldDescriptor *list,
                             const Tensorflow__FieldIndex__MapKey *key) {
     const ProtobufCMessageDescriptor *entries = list->type == PROTOBUF_C_TYPE_MESSAGE ? list->descriptor : NULL;
@@ -71,7 +71,7 @@ static tare_status step_map(struct place *place, struct merger *m, const Protobu
     size_t count = tare_field_count(place->message, list);
     if (!value || entries->fields[0].type != PROTOBUF_C_TYPE_STRING || !key ||
         key->type_case != TENSORFLOW__FIELD_INDEX__MAP_KEY__TYPE_S)
-        return TARE_FAIL(TARE_UNSUPPORTED, "field %s is entered by a key that is no text", list->name);
+        return TARE_FAIL(TARE_UNSUPPORTED, "field %s has a key that is not a string", list->name);
     for (size_t i = 0; i < count; i++) {
         ProtobufCMessage *entry = *(ProtobufCMessage *const *)tare_field_value(place->message, list, i);
         const char *text = *(char *const *)tare_field_value(entry, &entries->fields[0], 0);
@@ -92,13 +92,13 @@ static tare_status step_index(struct place *place, struct merger *m, const Proto
                                     : tare_field_append(place->message, field, m->arena, 1));
 }
 
-/* One field, with the element behind it if there is one; *used tags were consumed. */
+/* Follows one field, and its element if there is one; *used: number of tags consumed. */
 static tare_status step(struct place *place, struct merger *m, Tensorflow__FieldIndex *const *tags, size_t count,
                         size_t *used) {
     const ProtobufCFieldDescriptor *field;
     *used = 1;
     if (place->field || tags[0]->kind_case != TENSORFLOW__FIELD_INDEX__KIND_FIELD)
-        return TARE_FAIL(TARE_CORRUPT, "a part's way does not begin with a field of a message");
+        return TARE_FAIL(TARE_CORRUPT, "the path of a part does not begin with a field of a message");
     field = protobuf_c_message_descriptor_get_field(place->message->descriptor, tags[0]->field);
     if (!field || (field->type != PROTOBUF_C_TYPE_MESSAGE && field->type != PROTOBUF_C_TYPE_BYTES &&
                    field->type != PROTOBUF_C_TYPE_STRING))
@@ -172,7 +172,7 @@ static tare_status read_all(ProtobufCMessage **out, const ProtobufCMessageDescri
     m.used = TARE_NEW_ARRAY(arena, bool, m.index->n_chunks + 1);
     message = tare_message_new(arena, descriptor);
     if (!m.used || !message) return TARE_NO_MEMORY;
-    if (!m.index->message) return TARE_FAIL(TARE_CORRUPT, "its index describes no message");
+    if (!m.index->message) return TARE_FAIL(TARE_CORRUPT, "its index does not describe a message");
     TARE_TRY(merge((struct place){ .message = message }, &m, m.index->message));
     *out = message;
     return TARE_OK;

@@ -1,4 +1,4 @@
-/* CRC-32C by ISA-L, which picks the processor's carry-less multiplication at run time. */
+/* CRC-32C by ISA-L, which selects the implementation for the processor at run time. */
 #include "proto/crc32c.h"
 
 #include <isa-l/crc.h>

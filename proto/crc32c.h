@@ -5,14 +5,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The sum of a text that follows one whose sum is `crc` (0 for none). */
+/* Extends a checksum `crc` (0: of nothing) by further bytes. */
 uint32_t tare_crc32c_extend(uint32_t crc, const void *data, size_t size);
 static inline uint32_t tare_crc32c(const void *data, size_t size) {
     return tare_crc32c_extend(0, data, size);
 }
 
-/* A sum that is stored beside the bytes that it covers is rotated and shifted, so that the sum of both is no constant.
- */
+/* Stored checksums are rotated and offset: the checksum of data followed by its own checksum would be constant. */
 static inline uint32_t tare_crc32c_mask(uint32_t crc) {
     return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
 }

@@ -120,7 +120,7 @@ void *tare_field_set(ProtobufCMessage *message, const ProtobufCFieldDescriptor *
         if (*case_of(message, field) != field->id) memset(member, 0, tare_field_value_size(field));
         *case_of(message, field) = field->id;
     } else if (field->label == PROTOBUF_C_LABEL_OPTIONAL && field->quantifier_offset) {
-        *(protobuf_c_boolean *)case_of(message, field) = 1; /* strings and messages have no such flag */
+        *(protobuf_c_boolean *)case_of(message, field) = 1; /* strings and messages have no presence flag */
     }
     return member;
 }
@@ -131,7 +131,7 @@ static size_t capacity_for(size_t count) {
     return (size_t)1 << (64 - __builtin_clzll((unsigned long long)count - 1));
 }
 
-/* Makes room for `count` more elements behind the `held` ones. */
+/* Makes space for `count` more elements after the first `held`. */
 static bool grow(struct tare_arena *arena, void **items, size_t held, size_t count, size_t item_size) {
     void *larger;
     if (count > SIZE_MAX / 64 - held) return false;

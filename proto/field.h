@@ -1,7 +1,7 @@
-/* The members of protobuf-c messages, reached through descriptors: what the wire reader and the text reader share.
+/* Access to the members of protobuf-c messages by descriptor, for the wire and text readers and writers.
  *
- * Arrays of repeated fields made here have room for the next power of two (at least 2) of elements, so that appending
- * is linear and needs no capacity beside the count. Append only to messages that were made here. */
+ * The capacity of repeated fields is the count rounded up to a power of two (at least 2), so that appending takes
+ * linear time without a stored capacity. Append only to messages created by these functions. */
 #ifndef TARE_PROTO_FIELD_H
 #define TARE_PROTO_FIELD_H
 
@@ -11,29 +11,29 @@
 #include <protobuf-c/protobuf-c.h>
 #include <stdbool.h>
 
-/* A message with its defaults, in the arena; NULL when memory is out. A map entry gets its value message too, so that
- * it is never NULL. */
+/* Creates a message with its defaults in the arena; NULL if out of memory. In a map entry, the value message is created
+ * as well, so that it is never NULL. */
 ProtobufCMessage *tare_message_new(struct tare_arena *arena, const ProtobufCMessageDescriptor *descriptor);
 
 /* Bytes of one value in memory. */
 size_t tare_field_value_size(const ProtobufCFieldDescriptor *field);
 /* True for the numeric types, bool and enum: those that may be packed. */
 bool tare_field_is_packable(const ProtobufCFieldDescriptor *field);
-/* How a single value goes on the wire. */
+/* The wire type of a single value. */
 ProtobufCWireType tare_field_wire_type(const ProtobufCFieldDescriptor *field);
-/* Values that the message holds: the count of a repeated field, else 1 or 0. A proto3 field without presence counts as
- * 0 when it has its default, by its bits (so that -0.0 is a value). Key and value of a map entry (a message XEntry of
- * key and value) count as 1 whatever they are, as in protobuf's own maps. */
+/* Number of values: the count of a repeated field, otherwise 1 or 0. A proto3 field without presence has 0 if its bits
+ * are those of the default (-0.0 is a value). Key and value of a map entry (a message XEntry of key and value) always
+ * have 1, as in protobuf's maps. */
 size_t tare_field_count(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field);
 /* The i-th value, i < tare_field_count. */
 const void *tare_field_value(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field, size_t i);
 
-/* Where a singular value goes, marked as present. A oneof that held another member is cleared first. */
+/* The slot of a singular value, which is marked as present. Another member of its oneof is cleared first. */
 void *tare_field_set(ProtobufCMessage *message, const ProtobufCFieldDescriptor *field);
-/* The first of `count` new zeroed values of a repeated field; NULL when memory is out. */
+/* Appends `count` zeroed values to a repeated field and returns the first; NULL if out of memory. */
 void *tare_field_append(ProtobufCMessage *message, const ProtobufCFieldDescriptor *field, struct tare_arena *arena,
                         size_t count);
-/* The id of the member that a oneof holds, 0 for none; `field` is one of its members. */
+/* The id of the member that is set in a oneof, 0 for none; `field` is any of its members. */
 uint32_t tare_field_oneof_case(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field);
 static inline bool tare_field_in_oneof(const ProtobufCFieldDescriptor *field) {
     return field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF;

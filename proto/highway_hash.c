@@ -22,7 +22,7 @@ static uint64_t product(uint64_t low, uint64_t high) {
     return (low & UINT32_MAX) * (high >> 32);
 }
 
-/* Adds the bytes of two lanes, in another order, to two lanes. */
+/* Adds the bytes of two lanes, permuted, to two lanes. */
 static void zip(uint64_t to[2], const uint64_t from[2]) {
     static const uint8_t order[16] = { 3, 12, 2, 5, 14, 1, 15, 0, 11, 4, 10, 13, 9, 6, 8, 7 };
     for (int lane = 0; lane < 2; lane++) {
@@ -62,7 +62,7 @@ static uint64_t rotate_halves(uint64_t x, unsigned count) {
     return (uint64_t)high << 32 | low;
 }
 
-/* The last 1 to 31 bytes: whole words stay in place, the others stand where their number shows. */
+/* The last 1 to 31 bytes: whole words stay in place; the position of the other bytes depends on their number. */
 static void update_rest(struct state *s, const uint8_t *data, unsigned size) {
     uint8_t packet[PACKET] = { 0 };
     unsigned words = size & ~3u, tail = size & 3;

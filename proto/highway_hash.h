@@ -1,4 +1,4 @@
-/* HighwayHash with 64 bits: the checksum of riegeli files. */
+/* HighwayHash with 64 bits: the checksum of Riegeli files. */
 #ifndef TARE_PROTO_HIGHWAY_HASH_H
 #define TARE_PROTO_HIGHWAY_HASH_H
 

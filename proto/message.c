@@ -1,4 +1,4 @@
-/* The wire format reader. */
+/* The reader of the wire format. It parses one field at a time into a record, then stores its value by descriptor. */
 #include "proto/message.h"
 #include "base/alloc.h"
 #include "base/varint.h"
@@ -10,15 +10,15 @@
 struct reader {
     const uint8_t *start;
     const char *what;
-    const struct tare_message_reading *reading; /* NULL: all of it is read */
+    const struct tare_message_reading *reading; /* NULL: read everything */
     struct tare_arena *arena;
-    size_t limit; /* arena bytes at which the message has grown too much */
+    size_t limit; /* maximum size of the arena */
 };
 
-/* One field on the wire. */
+/* A serialized field. */
 struct record {
-    const uint8_t *tag, *payload; /* of a length-delimited one: behind the length */
-    const uint8_t *value;         /* behind the tag */
+    const uint8_t *tag, *payload; /* payload: after the length of a length-delimited field */
+    const uint8_t *value;         /* after the tag */
     const uint8_t *end;
     uint64_t number; /* the value of a varint */
     uint32_t field;
@@ -40,7 +40,7 @@ static tare_status read_record(struct record *out, const struct reader *r, const
     at = tare_varint_read(&tag, at, end);
     if (!at) return TARE_FAIL(TARE_CORRUPT, "%s: the tag at byte %lld is cut off", r->what, offset_of(r, out->tag));
     if (tag > UINT32_MAX || tag < 8)
-        return TARE_FAIL(TARE_CORRUPT, "%s: byte %lld is no field tag", r->what, offset_of(r, out->tag));
+        return TARE_FAIL(TARE_CORRUPT, "%s: byte %lld is not a field tag", r->what, offset_of(r, out->tag));
     out->field = (uint32_t)tag >> 3;
     out->wire = (unsigned)tag & 7;
     out->value = out->payload = at;
@@ -189,7 +189,7 @@ static tare_status read_value(const struct reader *r, ProtobufCMessage *message,
     }
 }
 
-/* Fields mostly come in number order: looks at the one of before and the one behind it first. */
+/* Fields are mostly in number order: tries the previous field and its successor first. */
 static const ProtobufCFieldDescriptor *find_field(const ProtobufCMessageDescriptor *descriptor, uint32_t number,
                                                   unsigned *hint) {
     const ProtobufCFieldDescriptor *field;

@@ -1,4 +1,4 @@
-/* OrderedCode, the writing half. */
+/* The encoders of OrderedCode. */
 #include "proto/ordered_code.h"
 
 void tare_ordered_put_unsigned(struct tare_strbuf *out, uint64_t value) {
@@ -14,7 +14,7 @@ void tare_ordered_put_signed(struct tare_strbuf *out, int64_t value) {
     uint64_t magnitude = (uint64_t)(value < 0 ? ~value : value);
     unsigned char bytes[10], header[2];
     int size = 1;
-    /* n bytes hold 7 n - 1 bits beside the sign; the header has n equal bits from the top, then the opposite one. */
+    /* n bytes hold the sign and 7 n - 1 bits; the header has n equal bits from the top, then the opposite one. */
     while (size < 10 && magnitude >> (7 * size - 1 < 64 ? 7 * size - 1 : 63))
         size++;
     for (int i = 0; i < 10; i++)

@@ -1,4 +1,4 @@
-/* Numbers and texts as bytes that sort as they do: the keys of a checkpoint's slices. */
+/* Order-preserving encodings of numbers and strings: the keys of slices in checkpoints. */
 #ifndef TARE_PROTO_ORDERED_CODE_H
 #define TARE_PROTO_ORDERED_CODE_H
 

@@ -1,5 +1,5 @@
-/* The wire format writer. Writes from the end to the front, so that a message's length is known when its prefix is due:
- * one pass, nothing is measured twice. */
+/* The writer of the wire format. It writes from the end to the front, so that the length of a message is known when its
+ * prefix is written: a single pass without computing sizes first. */
 #include "base/alloc.h"
 #include "base/varint.h"
 #include "proto/field.h"
@@ -50,7 +50,7 @@ static void put_tag(struct writer *w, uint32_t number, unsigned wire_type) {
     put_varint(w, (uint64_t)number << 3 | wire_type);
 }
 
-/* The value of a varint type as it goes on the wire; negative numbers are extended to 64 bits. */
+/* The encoded value of a varint type; negative numbers are sign-extended to 64 bits. */
 static uint64_t varint_of(ProtobufCType type, const void *value) {
     uint64_t wide;
     uint32_t narrow;
@@ -75,7 +75,7 @@ static uint64_t varint_of(ProtobufCType type, const void *value) {
 
 static void put_message(struct writer *w, const ProtobufCMessage *message);
 
-/* The value with its length prefix where it has one, without a tag. */
+/* Writes a value, with its length prefix if it has one, without a tag. */
 static void put_value(struct writer *w, const ProtobufCFieldDescriptor *field, const void *value) {
     size_t before = w->used;
     switch (tare_field_wire_type(field)) {

@@ -1,5 +1,5 @@
-/* Reading riegeli files. A header of 24 bytes stands at every 64 KiB, also in the midst of a chunk; it only helps to
- * seek and is passed over. */
+/* Reading Riegeli files. A block header of 24 bytes is at every multiple of 64 KiB, also inside chunks; it is only
+ * needed for seeking and is skipped. */
 #include "proto/riegeli.h"
 #include "base/alloc.h"
 #include "base/varint.h"
@@ -15,7 +15,7 @@ enum {
     BLOCK = 1 << 16,
     BLOCK_HEADER = 24,
     CHUNK_HEADER = 40,
-    /* Decompressed data may be this many times the compressed, and this many bytes more. */
+    /* Limit of decompressed data: this multiple of the compressed size, plus this many bytes. */
     MAX_EXPANSION = 4096,
     FREE_EXPANSION = 16 << 20,
 };
@@ -50,7 +50,7 @@ static tare_status corrupt(const struct chunk *chunk, const char *what) {
 
 /* ---- blocks and chunks ---- */
 
-/* The next bytes of a chunk without block headers. */
+/* Reads the next bytes of a chunk, skipping block headers. */
 static tare_status take(uint8_t *out, struct reader *r, uint64_t size, const struct chunk *chunk) {
     while (size) {
         uint64_t run;
@@ -80,7 +80,7 @@ static tare_status read_header(struct chunk *chunk, struct reader *r) {
     return TARE_OK;
 }
 
-/* Where a chunk ends that has more records than bytes: not in a block header nor right behind one. */
+/* The end of a chunk with more records than bytes: not inside a block header nor immediately after one. */
 static uint64_t padded_end(const struct chunk *chunk) {
     uint64_t end = chunk->begin + chunk->n_records, offset = end % BLOCK;
     return offset && offset <= BLOCK_HEADER ? end + (BLOCK_HEADER + 1 - offset) : end;
@@ -134,7 +134,7 @@ static tare_status inflate(uint8_t *out, uint64_t size, const uint8_t *data, siz
 }
 #endif
 
-/* A buffer of a chunk: plain, or its size and a compressed stream. */
+/* Decodes a buffer of a chunk: uncompressed, or its size and a compressed stream. */
 static tare_status decode(const uint8_t **out, uint64_t *out_size, struct reader *r, const struct chunk *chunk,
                           const uint8_t *at, const uint8_t *end) {
     uint8_t *memory;
@@ -146,7 +146,7 @@ static tare_status decode(const uint8_t **out, uint64_t *out_size, struct reader
         return TARE_FAIL(TARE_UNSUPPORTED, "the chunk at byte %llu has compression 0x%02x (expected none or brotli)",
                          (unsigned long long)chunk->begin, chunk->data[0]);
     if (!tare_varint_next(out_size, &at, end)) return corrupt(chunk, "a size is cut off");
-    if (*out_size > limit) return corrupt(chunk, "would grow beyond all proportion");
+    if (*out_size > limit) return corrupt(chunk, "expands too much");
     memory = tare_arena_alloc(r->arena, *out_size + 1);
     if (!memory) return TARE_NO_MEMORY;
     *out = memory;
@@ -167,24 +167,24 @@ static tare_status add_record(struct reader *r, uint64_t position, const uint8_t
     return TARE_OK;
 }
 
-/* All sizes, then all bytes, each a buffer. */
+/* Layout: a buffer with all sizes, then a buffer with all bytes. */
 static tare_status read_records(struct reader *r, const struct chunk *chunk) {
     const uint8_t *at = chunk->data + 1, *end = chunk->data + chunk->data_size, *sizes, *values;
     uint64_t packed = 0, sizes_size, values_size;
     if (!chunk->data_size || !tare_varint_next(&packed, &at, end) || packed > (uint64_t)(end - at))
-        return corrupt(chunk, "its sizes run past its end");
+        return corrupt(chunk, "its sizes exceed its end");
     TARE_TRY(decode(&sizes, &sizes_size, r, chunk, at, at + packed));
     TARE_TRY(decode(&values, &values_size, r, chunk, at + packed, end));
     end = sizes + sizes_size;
     for (uint64_t i = 0; i < chunk->n_records; i++) {
         uint64_t size;
         if (!tare_varint_next(&size, &sizes, end) || size > values_size)
-            return corrupt(chunk, "its records run past its end");
+            return corrupt(chunk, "its records exceed its end");
         TARE_TRY(add_record(r, chunk->begin + i, values, size));
         values += size;
         values_size -= size;
     }
-    return values_size ? corrupt(chunk, "holds more than its records") : TARE_OK;
+    return values_size ? corrupt(chunk, "has data after its records") : TARE_OK;
 }
 
 tare_status tare_riegeli_read(struct tare_riegeli_record **out, size_t *count, struct tare_arena *arena,

@@ -1,4 +1,4 @@
-/* Reading sorted string tables. Every length is checked against what is left before it is used. */
+/* Reading sorted string tables. Every length is checked against the remaining bytes before it is used. */
 #include "proto/sorted_table.h"
 #include "base/alloc.h"
 #include "base/varint.h"
@@ -12,8 +12,8 @@ enum {
     TRAILER_SIZE = 5,
     NO_COMPRESSION = 0,
     SNAPPY = 1,
-    /* Keys share prefixes, so a small file can ask for much memory: all keys together take at most this many times the
-     * file's size, and this many bytes more. */
+    /* Keys share prefixes, so that a small file can describe long keys: all keys together take at most this multiple of
+     * the file's size, plus this many bytes. */
     KEY_GROWTH = 64,
     FREE_KEY_BYTES = 1 << 20,
 };
@@ -26,13 +26,13 @@ struct reader {
     size_t size;
     struct tare_table_entry *entries;
     size_t count, capacity;
-    size_t key_bytes; /* of all keys, those of the index block too */
+    size_t key_bytes; /* size of all keys, including those of the index block */
 };
 
 struct block {
     const uint8_t *data;
-    size_t size;     /* of the entries, without restarts */
-    uint64_t offset; /* in the file, for messages */
+    size_t size;     /* size of the entries, without restarts */
+    uint64_t offset; /* in the file, for errors */
 };
 
 static uint32_t load32(const uint8_t *p) {
@@ -44,7 +44,7 @@ static uint32_t load32(const uint8_t *p) {
 static tare_status inflate_block(struct block *block, struct reader *reader, const uint8_t *data, size_t size) {
     size_t length;
     uint8_t *memory;
-    /* snappy cannot make more than 64 bytes of a byte pair: a false length is refused before memory is asked for */
+    /* snappy expands two bytes to at most 64: a larger length is refused before allocating memory */
     if (snappy_uncompressed_length((const char *)data, size, &length) != SNAPPY_OK || length > size * 32 + 64)
         return TARE_FAIL(TARE_CORRUPT, "corrupted compressed block contents at byte %llu",
                          (unsigned long long)block->offset);
@@ -87,7 +87,7 @@ static tare_status read_block(struct block *block, struct reader *reader, uint64
     return drop_restarts(block);
 }
 
-/* Calls fn for each entry; keys share prefixes with the one before. */
+/* Calls fn for each entry; a key shares a prefix with the previous one. */
 static tare_status each_entry(const struct block *block, struct reader *reader,
                               tare_status (*fn)(struct reader *reader, const struct tare_table_entry *entry)) {
     const uint8_t *at = block->data, *end = block->data + block->size;

@@ -8,19 +8,19 @@
 #include <stdint.h>
 
 struct tare_table_entry {
-    const char *key; /* NUL-terminated behind its size; may hold NUL bytes */
+    const char *key; /* may contain NUL bytes; followed by a NUL */
     size_t key_size;
     const uint8_t *value;
     size_t value_size;
 };
 
-/* Reads every entry of a table, checking block checksums; entries and keys are arena memory, values too where blocks
- * were compressed, else they point into `data`. TARE_CORRUPT with the byte offset and LevelDB's texts; also when keys
- * do not ascend. The keys take a bounded multiple of the file's size. */
+/* Reads all entries of a table and verifies block checksums. Entries and keys are in the arena, values in the arena if
+ * compressed, otherwise they point into `data`. TARE_CORRUPT with the byte offset and LevelDB's texts, also for keys
+ * that are not in ascending order. The memory for keys is a bounded multiple of the file's size. */
 tare_status tare_table_read(struct tare_table_entry **entries, size_t *count, struct tare_arena *arena,
                             const uint8_t *data, size_t size);
-/* The bytes of a table with entries in ascending order of key: blocks of 256 KiB, no compression; *data is the caller's
- * to tare_free. */
+/* Serializes entries, which must be in ascending order of keys: blocks of 256 KiB, no compression. Release *data with
+ * tare_free. TARE_NO_MEMORY. */
 tare_status tare_table_write(uint8_t **data, size_t *size, const struct tare_table_entry *entries, size_t count);
 
 #endif

@@ -1,4 +1,5 @@
-/* Writing sorted string tables as TensorFlow's BundleWriter lays them out. */
+/* Writing sorted string tables in the layout of TensorFlow's BundleWriter. Failed buffers are checked once, at the end.
+ */
 #include "base/strbuf.h"
 #include "proto/crc32c.h"
 #include "proto/sorted_table.h"
@@ -9,16 +10,17 @@ enum { BLOCK_SIZE = 256 * 1024, DATA_RESTARTS = 16, INDEX_RESTARTS = 1 };
 
 static const uint64_t MAGIC = 0xdb4775248b80fb57u;
 
-/* A block being filled. */
+/* The block being written. */
 struct block {
     struct tare_strbuf bytes, restarts;
     size_t since_restart, interval, entries;
-    const char *last; /* key */
+    const char *last; /* its last key */
     size_t last_size;
 };
 
 struct writer {
     struct tare_strbuf out;
+    bool failed; /* a buffer that was freed had failed */
     struct block data, index;
 };
 
@@ -54,7 +56,7 @@ static void add(struct block *block, const char *key, size_t key_size, const voi
     block->last_size = key_size;
 }
 
-/* Writes the block with its trailer and empties it; the handle goes to `handle`. */
+/* Writes the block with its trailer, empties it, and stores its handle in `handle`. */
 static void flush(struct tare_strbuf *out, struct block *block, struct tare_strbuf *handle) {
     size_t start = out->size;
     uint32_t crc;
@@ -73,8 +75,8 @@ static void flush(struct tare_strbuf *out, struct block *block, struct tare_strb
     block->entries = block->since_restart = 0;
 }
 
-/* The shortest key at or behind `last` and before `next` (LevelDB's FindShortestSeparator); NULL next: any key behind
- * (FindShortSuccessor). */
+/* The shortest key >= `last` and < `next` (LevelDB's FindShortestSeparator); NULL next: >= `last` (FindShortSuccessor).
+ */
 static void separator(struct tare_strbuf *out, const char *last, size_t last_size, const char *next, size_t next_size) {
     out->size = 0;
     tare_strbuf_append(out, last, last_size);
@@ -98,10 +100,16 @@ static void separator(struct tare_strbuf *out, const char *last, size_t last_siz
     }
 }
 
-/* A block ends when it is full, and before an entry that is very large. */
+/* A block ends when it is full, and before a very large entry. */
 static bool ends_block(const struct block *block, const struct tare_table_entry *next) {
     if (block->bytes.size + block->restarts.size + 4 >= BLOCK_SIZE) return true;
     return next->key_size + next->value_size >= 2 * (size_t)BLOCK_SIZE;
+}
+
+/* Frees a buffer; a failure that it had fails the whole table. */
+static void release(struct writer *writer, struct tare_strbuf *buffer) {
+    writer->failed |= buffer->failed;
+    tare_strbuf_free(buffer);
 }
 
 static void write_blocks(struct writer *writer, const struct tare_table_entry *entries, size_t count) {
@@ -115,9 +123,9 @@ static void write_blocks(struct writer *writer, const struct tare_table_entry *e
         separator(&key, entries[i].key, entries[i].key_size, last ? NULL : entries[i + 1].key,
                   last ? 0 : entries[i + 1].key_size);
         add(&writer->index, tare_strbuf_text(&key), key.size, handle.data, handle.size);
-        tare_strbuf_free(&key); /* with restarts at every entry the index never looks back at it */
+        release(writer, &key); /* the index restarts at every entry, so that it does not use the previous key */
     }
-    tare_strbuf_free(&handle);
+    release(writer, &handle);
 }
 
 static void write_footer(struct tare_strbuf *out, const struct tare_strbuf *metaindex,
@@ -135,21 +143,19 @@ tare_status tare_table_write(uint8_t **data, size_t *size, const struct tare_tab
     struct writer writer = { .data = { .interval = DATA_RESTARTS }, .index = { .interval = INDEX_RESTARTS } };
     struct tare_strbuf metaindex = { 0 }, index = { 0 };
     struct block empty = { .interval = DATA_RESTARTS };
-    bool failed;
     write_blocks(&writer, entries, count);
     flush(&writer.out, &empty, &metaindex);
     flush(&writer.out, &writer.index, &index);
     write_footer(&writer.out, &metaindex, &index);
-    failed = writer.out.failed || writer.data.bytes.failed || writer.index.bytes.failed || index.failed;
-    tare_strbuf_free(&writer.data.bytes);
-    tare_strbuf_free(&writer.data.restarts);
-    tare_strbuf_free(&writer.index.bytes);
-    tare_strbuf_free(&writer.index.restarts);
-    tare_strbuf_free(&empty.bytes);
-    tare_strbuf_free(&empty.restarts);
-    tare_strbuf_free(&metaindex);
-    tare_strbuf_free(&index);
-    if (failed) {
+    release(&writer, &writer.data.bytes);
+    release(&writer, &writer.data.restarts);
+    release(&writer, &writer.index.bytes);
+    release(&writer, &writer.index.restarts);
+    release(&writer, &empty.bytes);
+    release(&writer, &empty.restarts);
+    release(&writer, &metaindex);
+    release(&writer, &index);
+    if (writer.failed || writer.out.failed) {
         tare_strbuf_free(&writer.out);
         return TARE_FAIL(TARE_NO_MEMORY, "out of memory");
     }

@@ -1,11 +1,11 @@
-/* Tensors in messages. */
+/* Conversion between tensors and TensorProto. */
 #include "proto/tensor_message.h"
 #include "base/alloc.h"
 #include "proto/field.h"
 
 #include <string.h>
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tensor_content is little-endian and copied as it is");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tensor_content is little-endian and copied unchanged");
 
 /* The values of one *_val field. */
 struct values {
@@ -110,7 +110,7 @@ static tare_status find_values(struct values *out, const Tensorflow__TensorProto
     return TARE_OK;
 }
 
-/* Elements first … first+count-1 of a tensor that holds them, from the values of the same indices. */
+/* Sets elements first … first+count-1 of a tensor from the values of the same indices. */
 static tare_status store(struct tare_tensor *tensor, int64_t first, int64_t count, const struct values *values) {
     size_t size = tare_dtype_size(tensor->dtype);
     const char *from = (const char *)values->data + (size_t)first * values->stride;
@@ -160,7 +160,7 @@ static tare_status make_splat(struct tare_tensor *out, int dtype, const struct t
     return TARE_OK;
 }
 
-/* Fewer values than elements, more than one: the last one fills up. */
+/* Fewer values than elements, but more than one: the last one is repeated. */
 static tare_status make_expanded(struct tare_tensor *out, int dtype, const struct tare_shape *shape, int64_t elements,
                                  const struct values *values) {
     size_t size = tare_dtype_size(dtype);
@@ -173,7 +173,7 @@ static tare_status make_expanded(struct tare_tensor *out, int dtype, const struc
     TARE_TRY(tare_tensor_new(out, dtype, shape));
     status = store(out, 0, count, values);
     for (int64_t i = count; i < elements && status == TARE_OK; i++) {
-        /* Strings share the bytes of the last one: the buffer owns them. */
+        /* Repeated strings share the bytes of the last one, which the buffer owns. */
         memcpy((char *)out->data + (size_t)i * size, (char *)out->data + (size_t)(count - 1) * size, size);
     }
     if (status != TARE_OK) tare_tensor_reset(out);
@@ -220,7 +220,7 @@ tare_status tare_tensor_from_message(struct tare_tensor *out, const Tensorflow__
     size_t bytes;
     memset(out, 0, sizeof *out);
     if (!info || tare_dtype_is_ref((int)message->dtype))
-        return TARE_FAIL(TARE_TYPE, "%s is no tensor dtype", tare_dtype_name((int)message->dtype));
+        return TARE_FAIL(TARE_TYPE, "%s is not a tensor dtype", tare_dtype_name((int)message->dtype));
     TARE_TRY(tare_shape_from_message(&shape, message->tensor_shape));
     TARE_TRY(tare_shape_elements(&elements, &shape));
     if (!tare_mul_size(&bytes, (size_t)elements, info->size) || bytes > (size_t)INT64_MAX / 2)
@@ -271,7 +271,7 @@ static tare_status put_value(Tensorflow__TensorProto *message, struct tare_arena
         memcpy(slot, &integer, sizeof integer);
         break;
     default:
-        memcpy(slot, tensor->data, size); /* the slot is zeroed, so half_val gets its upper half from that */
+        memcpy(slot, tensor->data, size); /* the slot is zeroed, so the upper half of half_val is 0 */
     }
     return TARE_OK;
 }
@@ -283,7 +283,7 @@ tare_status tare_tensor_to_message(Tensorflow__TensorProto **out, struct tare_ar
     const struct tare_dtype_info *info = tare_dtype_get(tensor->dtype);
     *out = NULL;
     if (!message) return TARE_NO_MEMORY;
-    if (!info) return TARE_FAIL(TARE_TYPE, "%s is no tensor dtype", tare_dtype_name(tensor->dtype));
+    if (!info) return TARE_FAIL(TARE_TYPE, "%s is not a tensor dtype", tare_dtype_name(tensor->dtype));
     message->dtype = (Tensorflow__DataType)tensor->dtype;
     message->tensor_shape = tare_shape_to_message(arena, &tensor->shape);
     if (!message->tensor_shape) return TARE_NO_MEMORY;

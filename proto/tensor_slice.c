@@ -41,7 +41,7 @@ static bool read_dims(struct tare_shape *whole, const char **at) {
     while (whole->rank < TARE_MAX_RANK && read_number(&whole->dims[whole->rank], at)) {
         whole->rank++;
         if (*(*at)++ != ' ') return false;
-        if (!strchr(*at, ' ')) return true; /* what is left says the slice */
+        if (!strchr(*at, ' ')) return true; /* the rest is the slice */
     }
     return false;
 }
@@ -65,7 +65,7 @@ tare_status tare_slice_parse(struct tare_slice *out, struct tare_shape *whole, c
     const char *at = text;
     memset(out, 0, sizeof *out);
     if (!read_dims(whole, &at) || !read_extents(out, whole, at))
-        return TARE_FAIL(TARE_CORRUPT, "'%s' is no slice (expected a text like '100 20 0,50:-')", text);
+        return TARE_FAIL(TARE_CORRUPT, "'%s' is not a slice (expected a string like '100 20 0,50:-')", text);
     return tare_error_prefix(tare_slice_check(out, whole), "slice '%s'", text);
 }
 
@@ -85,7 +85,7 @@ bool tare_slice_overlap(struct tare_slice *out, const struct tare_slice *a, cons
     return true;
 }
 
-/* Flat place in a box's tensor of the element at `index` of box `inner`, which lies in it. */
+/* Flat index in the tensor of `box` of the element at `index` of box `inner`, which is contained in it. */
 static int64_t place_of(const struct tare_slice *box, const struct tare_slice *inner, const int64_t *index) {
     int64_t at = 0;
     for (int d = 0; d < box->shape.rank; d++)

@@ -1,4 +1,4 @@
-/* Parts of tensors, as partitioned variables are stored and restored: where a part lies in the whole, and its text. */
+/* Slices of tensors, in which partitioned variables are stored and restored: position and text syntax. */
 #ifndef TARE_PROTO_TENSOR_SLICE_H
 #define TARE_PROTO_TENSOR_SLICE_H
 
@@ -10,17 +10,17 @@ struct tare_slice {
     struct tare_shape shape;
 };
 
-/* All of a tensor. */
+/* The whole tensor. */
 struct tare_slice tare_slice_of_all(const struct tare_shape *whole);
-/* TARE_CORRUPT when the box leaves the tensor. */
+/* TARE_CORRUPT if the box exceeds the tensor. */
 tare_status tare_slice_check(const struct tare_slice *slice, const struct tare_shape *whole);
-/* Reads what RestoreV2's shape_and_slices say: the whole's dimensions, then start,length (or - for all) each, as in
- * "100 20 0,50:-". TARE_CORRUPT names the text. */
+/* Parses the shape_and_slices of RestoreV2: the dimensions of the whole, then start,length (or - for all) of each, as
+ * in "100 20 0,50:-". TARE_CORRUPT with the text. */
 tare_status tare_slice_parse(struct tare_slice *out, struct tare_shape *whole, const char *text) TARE_WARN_UNUSED;
-/* What both have in common; false: nothing. All three have one rank. */
+/* The intersection of two boxes of equal rank; false if it is empty. */
 bool tare_slice_overlap(struct tare_slice *out, const struct tare_slice *a, const struct tare_slice *b);
-/* Copies the elements that box `from` of the same whole has in common with box `to`. Dtypes are equal, `source` has the
- * shape from->shape and `target` to->shape. */
+/* Copies the intersection of the boxes `from` and `to` of the same whole. The dtypes are equal; `source` has the shape
+ * from->shape and `target` to->shape. */
 tare_status tare_slice_copy(struct tare_tensor *target, const struct tare_slice *to, const struct tare_tensor *source,
                             const struct tare_slice *from) TARE_WARN_UNUSED;
 

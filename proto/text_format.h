@@ -1,11 +1,11 @@
-/* Protobuf's text format, over descriptors: it serves every message.
+/* Protobuf's text format, by descriptor, for all messages.
  *
  * Read: fields as `name: value`, messages in {} or <> with an optional colon, lists in [], separators , and ;,
  * comments, every C escape, adjacent strings, numbers in decimal, hexadecimal and octal, enums by name or number,
  * unknown fields by number (known ones only by name). Any may be expanded
- * ([type.googleapis.com/tensorflow.AssetFileDef] { … }) where we know the message. A message that is given to a scalar
- * field NAME goes into the field NAME_message, where there is one: so a field that changed from message to scalar can
- * be read in both forms.
+ * ([type.googleapis.com/tensorflow.AssetFileDef] { … }) if the message is known. A message value of a scalar field NAME
+ * is stored in the field NAME_message if there is one, so that a field that changed from message to scalar can be read
+ * in both forms.
  */
 #ifndef TARE_PROTO_TEXT_FORMAT_H
 #define TARE_PROTO_TEXT_FORMAT_H
@@ -18,21 +18,22 @@
 
 enum tare_text_mode {
     TARE_TEXT_STRICT,
-    TARE_TEXT_RELAXED, /* as options are typed: also name=value, and a backslash before white space is white space */
+    TARE_TEXT_RELAXED, /* for options on a command line: also name=value, and a backslash before white space is white
+                          space */
 };
 
-/* Reads a message; everything in *out is in the arena. `what` stands before the place in error texts ("options.txt");
- * NULL: nothing does, and texts begin with line:column (both from 1, columns in bytes).
+/* Reads a message; everything in *out is in the arena. `what` precedes the position in error texts ("options.txt");
+ * NULL: texts begin with line:column (both from 1, columns in bytes).
  *
- * TARE_INVALID_ARGUMENT with the place: syntax, unknown names (with the nearest known one), values that do not fit
- * their field, a singular field set twice, two members of a oneof, more than 100 levels. TARE_NO_MEMORY. */
+ * TARE_INVALID_ARGUMENT with the position: syntax, unknown names (with the nearest known one), values that are invalid
+ * for their field, a singular field set twice, two members of a oneof, more than 100 levels. TARE_NO_MEMORY. */
 tare_status tare_text_format_read(ProtobufCMessage **out, const ProtobufCMessageDescriptor *descriptor,
                                   struct tare_arena *arena, const char *text, size_t size, enum tare_text_mode mode,
                                   const char *what) TARE_WARN_UNUSED;
 
-/* Appends a message as protobuf's own writer lays it out: two spaces an indent, fields in number order, floats with the
- * fewest digits that read back to the same bits. Unknown fields stand behind the known ones under their numbers, and
- * read back too (varint: decimal, fixed: hexadecimal of full width, length-delimited: a string).
+/* Appends a message in the layout of protobuf's writer: indented by two spaces, fields in number order, floats with the
+ * fewest digits that read back to the same bits. Unknown fields follow the known ones under their numbers and can be
+ * read back (varint: decimal, fixed: hexadecimal of full width, length-delimited: a string).
  * TARE_NO_MEMORY. */
 tare_status tare_text_format_write(struct tare_strbuf *out, const ProtobufCMessage *message) TARE_WARN_UNUSED;
 

@@ -1,4 +1,4 @@
-/* Text to messages. */
+/* The reader of the text format. */
 #include "base/option.h"
 #include "base/varint.h"
 #include "proto/field.h"
@@ -15,10 +15,10 @@ enum { MAX_FIELDS = 128, MAX_ENUM_NAMES = 256 };
 struct reader {
     struct tare_text_scanner scan;
     struct tare_arena *arena;
-    struct tare_strbuf string; /* the string in work */
+    struct tare_strbuf string; /* the string being read */
 };
 
-/* A message in work. */
+/* The message being read. */
 struct target {
     ProtobufCMessage *message;
     uint64_t seen[MAX_FIELDS / 64]; /* singular fields that are set, by index */
@@ -228,11 +228,11 @@ static tare_status check_first_time(const struct reader *r, const char *at, stru
 
 static tare_status wanted_colon(const struct reader *r, const char *name) {
     char seen[48];
-    return tare_text_fail(&r->scan, r->scan.at, "expected ':' behind '%s' (got %s)", name,
+    return tare_text_fail(&r->scan, r->scan.at, "expected ':' after '%s' (got %s)", name,
                           tare_text_seen(&r->scan, seen));
 }
 
-/* The scanner is behind the field's name, which began at `at`. */
+/* The scanner is after the field's name, which began at `at`. */
 static tare_status read_field_value(struct reader *r, struct target *target, const ProtobufCFieldDescriptor *field,
                                     const char *at, bool colon) {
     bool opens = tare_text_peek(&r->scan, '{') || tare_text_peek(&r->scan, '<');
@@ -295,7 +295,7 @@ static tare_status read_unknown_number(struct reader *r, ProtobufCMessage *messa
                                     digits / 2);
 }
 
-/* `12: …`: an unknown field, also when the message knows the number: on the wire it had another type then. */
+/* `12: …`: an unknown field, even if the message has this number: its wire type was different then. */
 static tare_status read_numbered(struct reader *r, struct target *target) {
     const char *at = r->scan.at;
     char word[TARE_TEXT_WORD_SIZE];
@@ -303,7 +303,7 @@ static tare_status read_numbered(struct reader *r, struct target *target) {
     bool negative;
     TARE_TRY(tare_text_scalar(&r->scan, word));
     if (!tare_text_parse_integer(word, &negative, &number) || negative || number == 0 || number >= 1u << 29)
-        return tare_text_fail(&r->scan, at, "'%s' is no field number", word);
+        return tare_text_fail(&r->scan, at, "'%s' is not a field number", word);
     if (!take_colon(r)) return wanted_colon(r, word);
     if (tare_text_at_string(&r->scan)) return read_unknown_string(r, target->message, (uint32_t)number);
     return read_unknown_number(r, target->message, (uint32_t)number);
@@ -320,11 +320,11 @@ static tare_status read_expanded_any(struct reader *r, struct target *target) {
         return tare_text_fail(&r->scan, at, "%s has no extensions", target->message->descriptor->short_name);
     tare_text_take(&r->scan, '[');
     TARE_TRY(tare_text_type_name(&r->scan, url));
-    if (!tare_text_take(&r->scan, ']')) return tare_text_fail(&r->scan, r->scan.at, "expected ']' behind '%s'", url);
+    if (!tare_text_take(&r->scan, ']')) return tare_text_fail(&r->scan, r->scan.at, "expected ']' after '%s'", url);
     slash = strrchr(url, '/');
     for (size_t i = 0; slash && i < sizeof any_types / sizeof *any_types; i++)
         if (strcmp(any_types[i]->name, slash + 1) == 0) type = any_types[i];
-    if (!type) return tare_text_fail(&r->scan, at, "'%s' names no known message", url);
+    if (!type) return tare_text_fail(&r->scan, at, "'%s' is not a known message type", url);
     if (any->type_url[0]) return tare_text_fail(&r->scan, at, "Any is set twice");
     take_colon(r);
     opened = r->scan.at;

@@ -1,4 +1,4 @@
-/* Words, numbers and strings of the text format. */
+/* Names, numbers and strings of the text format. */
 #include "proto/text_scanner.h"
 
 #include <ctype.h>
@@ -18,7 +18,7 @@ static bool is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* A backslash that a shell would have taken away: what follows it up to the line's end is white space. */
+/* A backslash that a shell would have removed: only white space follows up to the end of the line. */
 static bool at_continuation(const struct tare_text_scanner *s) {
     return s->relaxed && *s->at == '\\' && (s->at + 1 == s->end || is_space(s->at[1]));
 }
@@ -184,13 +184,13 @@ static tare_status read_unicode(const struct tare_text_scanner *s, const char **
         end += 6;
     }
     if (end - *at != width || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
-        return tare_text_fail(s, from, "'\\%c' is no character's escape", (*at)[-1]);
+        return tare_text_fail(s, from, "'\\%c' is not the escape of a character", (*at)[-1]);
     append_utf8(out, c);
     *at = end;
     return TARE_OK;
 }
 
-/* *at is behind the backslash. */
+/* *at is after the backslash. */
 static tare_status read_escape(const struct tare_text_scanner *s, const char **at, struct tare_strbuf *out) {
     static const char letters[] = "nrtabfv\\'\"?", meanings[] = "\n\r\t\a\b\f\v\\'\"?";
     const char *from = *at - 1, *end, *letter;
@@ -210,8 +210,8 @@ static tare_status read_escape(const struct tare_text_scanner *s, const char **a
     }
     if (c == 'u' || c == 'U') return read_unicode(s, at, out);
     letter = c ? strchr(letters, c) : NULL;
-    if (!letter && c > ' ' && c <= '~') return tare_text_fail(s, from, "'\\%c' is no escape", c);
-    if (!letter) return tare_text_fail(s, from, "a backslash before byte 0x%02x is no escape", (unsigned char)c);
+    if (!letter && c > ' ' && c <= '~') return tare_text_fail(s, from, "'\\%c' is not an escape", c);
+    if (!letter) return tare_text_fail(s, from, "a backslash before byte 0x%02x is not an escape", (unsigned char)c);
     tare_strbuf_putc(out, meanings[letter - letters]);
     return TARE_OK;
 }
@@ -262,7 +262,7 @@ bool tare_text_parse_integer(const char *word, bool *negative, uint64_t *magnitu
     return true;
 }
 
-/* Copies the word without the f of a C float constant; false when it is no decimal number, inf or nan. */
+/* Copies the word without the f of a C float constant; false if it is not a decimal number, inf or nan. */
 static bool clean_number(char copy[TARE_TEXT_WORD_SIZE], const char *word) {
     const char *digits = word + (*word == '-');
     size_t size = strlen(word);

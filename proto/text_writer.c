@@ -1,4 +1,4 @@
-/* Messages to text. */
+/* The writer of the text format. */
 #include "proto/field.h"
 #include "proto/text_format.h"
 

@@ -1,5 +1,6 @@
 #include "workflow/calibration_data.h"
 #include "base/alloc.h"
+#include "datasets/data_file.h"
 #include "eval/model_inputs.h"
 
 #include <stdlib.h>
@@ -8,7 +9,8 @@
 /* The "=" after a signature; NULL if the whole text is a file name. */
 static const char *signature_end(const char *text) {
     const char *equals = strchr(text, '=');
-    if (!equals || equals == text || tare_file_kind_of(text) != TARE_FILE_NONE) return NULL;
+    if (!equals || equals == text || tare_data_is_arrays(text) || tare_file_kind_of(text) != TARE_FILE_NONE)
+        return NULL;
     /* Folder names may contain "=", while signature keys rarely contain a slash. */
     return memchr(text, '/', (size_t)(equals - text)) ? NULL : equals;
 }
@@ -76,9 +78,9 @@ tare_status tare_data_groups_make(struct tare_data_groups *out, const struct tar
         TARE_TRY(split(&signature, &file, model, data[i], plain));
         struct tare_data_group *group = group_of(out, signature);
         if (!group) return TARE_NO_MEMORY;
-        if (strcmp(file, "-") != 0)
+        if (strcmp(file, "-") != 0 && !tare_data_is_arrays(file))
             TARE_TRY(tare_file_glob(&group->files, file));
-        else if (!tare_file_list_add(&group->files, "-"))
+        else if (!tare_file_list_add(&group->files, file))
             return TARE_NO_MEMORY;
     }
     return check(out);

@@ -1,5 +1,10 @@
 /* --spec: parsed by the commands that read records. */
 #include "workflow/data_options.h"
+#include "base/alloc.h"
+#include "base/strbuf.h"
+#include "datasets/data_file.h"
+
+#include <string.h>
 
 const struct tare_option tare_data_rows[] = {
     { .name = "spec",
@@ -17,4 +22,47 @@ tare_status tare_data_options_open(struct tare_data_options *options) {
 void tare_data_options_close(struct tare_data_options *options) {
     tare_dataset_spec_free(options->spec);
     options->spec = NULL;
+}
+
+const struct tare_option tare_input_rows[] = {
+    { .name = "input",
+      .kind = TARE_OPTION_LIST,
+      .offset = offsetof(struct tare_input_files, given),
+      .placeholder = "NAME=FILE.npy",
+      .help = "NPY file with the values of one input, one row per record, instead of --data" },
+    { 0 },
+};
+
+/* "arrays:NAME=FILE,NAME=FILE" of the list. */
+static tare_status join_names(char **out, const struct tare_option_list *given) {
+    struct tare_strbuf text = { 0 };
+    tare_status status = TARE_OK;
+    tare_strbuf_puts(&text, TARE_DATA_ARRAYS);
+    for (size_t i = 0; i < given->count && status == TARE_OK; i++) {
+        const char *item = given->items[i], *equals = strchr(item, '=');
+        if (!equals || equals == item || !equals[1])
+            status = TARE_FAIL(TARE_USAGE, "--input %s: expected NAME=FILE.npy", item);
+        else if (strchr(item, ','))
+            status = TARE_FAIL(TARE_USAGE, "--input %s: names with commas are not supported", item);
+        tare_strbuf_printf(&text, "%s%s", i ? "," : "", item);
+    }
+    if (status == TARE_OK && text.failed) status = TARE_NO_MEMORY;
+    if (status == TARE_OK && !(*out = tare_strdup(tare_strbuf_text(&text)))) status = TARE_NO_MEMORY;
+    tare_strbuf_free(&text);
+    return status;
+}
+
+tare_status tare_input_files_add(struct tare_option_list *data, struct tare_input_files *inputs) {
+    if (!inputs->given.count)
+        return data->count ? TARE_OK : TARE_FAIL(TARE_USAGE, "missing option '--data' (or --input NAME=FILE.npy)");
+    if (data->count) return TARE_FAIL(TARE_USAGE, "--data and --input are mutually exclusive");
+    TARE_TRY(join_names(&inputs->path, &inputs->given));
+    if (!TARE_GROW(data->items, data->count, data->capacity)) return TARE_NO_MEMORY;
+    data->items[data->count++] = inputs->path;
+    return TARE_OK;
+}
+
+void tare_input_files_free(struct tare_input_files *inputs) {
+    tare_free(inputs->path);
+    inputs->path = NULL;
 }

@@ -12,6 +12,19 @@ struct tare_data_options {
 
 extern const struct tare_option tare_data_rows[];
 
+/* --input NAME=FILE.npy, repeatable: NPY files as records, each the values of one input. */
+struct tare_input_files {
+    struct tare_option_list given;
+    char *path; /* set by add: the data file that stands for them (datasets/data_file.h) */
+};
+
+extern const struct tare_option tare_input_rows[];
+
+/* Appends the files to the list of data files, which must not be empty afterwards (else TARE_USAGE). `inputs` must
+ * outlive the use of the list; release it with tare_input_files_free. */
+tare_status tare_input_files_add(struct tare_option_list *data, struct tare_input_files *inputs) TARE_WARN_UNUSED;
+void tare_input_files_free(struct tare_input_files *inputs);
+
 /* Loads the spec, if given. `spec` must be NULL; the option parser does not set it. */
 tare_status tare_data_options_open(struct tare_data_options *options) TARE_WARN_UNUSED;
 /* Safe if open was not called. */

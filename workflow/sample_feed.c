@@ -29,7 +29,7 @@ static tare_status next(void *arg, struct tare_tensor *inputs, struct tare_recor
         TARE_TRY(tare_source_next(&sample, &where, end, feed->records, ask, &question));
         if (*end) return TARE_OK;
         *record = record_of(&where);
-        tare_status status = tare_bind_sample(inputs, feed->signature, &sample, NULL);
+        tare_status status = tare_bind_record(inputs, feed->signature, &sample, NULL);
         tare_sample_reset(&sample); /* the inputs borrow its tensors */
         if (status == TARE_OK || status == TARE_NO_MEMORY) return status;
         TARE_TRY(tare_source_refuse(feed->records, &where, status));

@@ -1,33 +1,33 @@
-/* Image files in memory: PNG, JPEG, BMP, GIF. Pixels are rows of interleaved channels. Knows nothing of ops and
- * data sets. */
+/* Decoding and encoding images in memory: PNG, JPEG, BMP, GIF. Pixels are stored in rows from top to bottom with
+ * interleaved channels. Independent of ops and data sets. */
 #ifndef TARE_BASE_IMAGE_CODEC_H
 #define TARE_BASE_IMAGE_CODEC_H
 
 #include "base/strbuf.h"
 #include "base/tensor/tensor.h"
 
-/* Gives memory for the decoded pixels once their number is known. */
+/* Returns memory for the decoded pixels once the size is known; NULL with the error text set on failure. */
 typedef void *(*tare_codec_make_fn)(void *arg, int64_t height, int64_t width, int64_t channels);
 
 struct tare_jpeg_options {
-    int ratio; /* 1, 2, 4, 8: the image is made smaller while it is decoded */
+    int ratio; /* 1, 2, 4, 8: downscaling factor while decoding */
     bool fancy_upscaling, fast_dct, accurate_dct, recover_truncated;
-    bool crop; /* the window below, in pixels of the whole image */
+    bool crop; /* decode only the window below, in pixels of the whole image */
     int64_t top, left, height, width;
 };
 
-/* channels: 0 as in the file, else 1, 3 (JPEG) or 1 … 4 (PNG). 8-bit pixels; 16-bit ones (wide) for PNG in the
- * machine's byte order. TARE_INVALID_ARGUMENT for a damaged file. */
+/* channels: 0: as in the file; otherwise 1, 3 (JPEG) or 1 … 4 (PNG). Pixels have 8 bits per channel, or 16 bits in
+ * native byte order (PNG with `wide`). TARE_INVALID_ARGUMENT for a damaged file. */
 tare_status tare_png_decode(struct tare_str file, int channels, bool wide, tare_codec_make_fn make, void *arg);
 tare_status tare_jpeg_decode(struct tare_str file, int channels, const struct tare_jpeg_options *options,
                              tare_codec_make_fn make, void *arg);
 tare_status tare_bmp_decode(struct tare_str file, int channels, tare_codec_make_fn make, void *arg);
 tare_status tare_jpeg_size(struct tare_str file, int64_t *height, int64_t *width, int64_t *channels);
 
-/* Frames of a GIF and the size of the largest. */
+/* Number of frames of a GIF, and the largest height and width of a frame. */
 tare_status tare_gif_size(struct tare_str file, int64_t *frames, int64_t *height, int64_t *width);
-/* The first `frames` frames, each painted over the one before it, as RGB: pixels[frames][height][width][3]. What a
- * frame does not cover is black in the first. The numbers come from tare_gif_size. */
+/* Decodes the first `frames` frames, each painted over the previous one, as RGB: pixels[frames][height][width][3].
+ * Uncovered pixels of the first frame are black. `frames`, `height` and `width` are those of tare_gif_size. */
 tare_status tare_gif_decode(struct tare_str file, int64_t frames, int64_t height, int64_t width, uint8_t *pixels);
 
 tare_status tare_png_encode(struct tare_strbuf *out, const void *pixels, int64_t height, int64_t width, int channels,

@@ -1,5 +1,5 @@
-/* JPEG in memory, by libjpeg-turbo; BMP beside it. Faults of the library come back through setjmp: nothing that must be
- * freed lives in locals. */
+/* JPEG in memory by libjpeg-turbo, and BMP. Errors of libjpeg return through longjmp, so that memory to be freed is
+ * never held in local variables. */
 #include "base/alloc.h"
 #include "base/image/codec.h"
 
@@ -9,10 +9,10 @@
 #include <jpeglib.h>
 
 struct jpeg_fault {
-    struct jpeg_error_mgr manager; /* first: the library hands it back */
+    struct jpeg_error_mgr manager; /* first member: callbacks of libjpeg get a pointer to it */
     jmp_buf back;
     char text[JMSG_LENGTH_MAX];
-    unsigned char *row; /* freed by whoever set up the jump */
+    unsigned char *row; /* freed by the function that called setjmp */
 };
 
 static void on_error(j_common_ptr jpeg) {
@@ -59,13 +59,14 @@ static tare_status read_rows(struct jpeg_decompress_struct *jpeg, struct jpeg_fa
     if (options->crop) TARE_TRY(check_window(options, jpeg->output_height, jpeg->output_width));
     pixels = make(arg, height, width, channels);
     if (!pixels) return TARE_NO_MEMORY;
-    row = fault->row = tare_calloc(jpeg->output_width, 7); /* four channels as read, three as turned to RGB */
+    row = fault->row = tare_calloc(jpeg->output_width, 7); /* four channels as decoded, three after conversion to RGB */
     if (!row) return TARE_NO_MEMORY;
     for (int64_t y = 0; y < top + height; y++) {
         unsigned char *source = row;
         jpeg_read_scanlines(jpeg, &row, 1);
         if (jpeg->err->num_warnings && !options->recover_truncated)
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "Invalid JPEG data: damaged or cut off at row %lld", (long long)y);
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "Invalid JPEG data: damaged or truncated at row %lld",
+                             (long long)y);
         if (y < top) continue;
         if (cmyk) {
             source = row + 4 * (size_t)jpeg->output_width;
@@ -83,7 +84,8 @@ static void read_header(struct jpeg_decompress_struct *jpeg, struct tare_str fil
     jpeg_read_header(jpeg, TRUE);
 }
 
-/* What may jump back out; in a function of its own, so that the caller keeps nothing in registers across the jump. */
+/* The part that may longjmp; a separate function, so that no variables of the caller are in registers across the jump.
+ */
 static tare_status decompress(struct jpeg_decompress_struct *jpeg, struct jpeg_fault *fault, struct tare_str file,
                               int channels, const struct tare_jpeg_options *options, tare_codec_make_fn make,
                               void *arg) {
@@ -95,7 +97,7 @@ static tare_status decompress(struct jpeg_decompress_struct *jpeg, struct jpeg_f
     else
         jpeg->out_color_space = JCS_RGB;
     if (jpeg->out_color_space == JCS_CMYK && channels == 1)
-        return TARE_FAIL(TARE_UNSUPPORTED, "a CMYK JPEG as a gray image");
+        return TARE_FAIL(TARE_UNSUPPORTED, "a CMYK JPEG cannot be decoded to grayscale");
     jpeg->scale_num = 1;
     jpeg->scale_denom = (unsigned)options->ratio;
     jpeg->do_fancy_upsampling = options->fancy_upscaling;
@@ -138,9 +140,9 @@ tare_status tare_jpeg_size(struct tare_str file, int64_t *height, int64_t *width
     return TARE_OK;
 }
 
-/* Compressed bytes go into a text that grows. */
+/* Compressed bytes are appended to a growing buffer. */
 struct sink {
-    struct jpeg_destination_mgr manager; /* first: the library hands it back */
+    struct jpeg_destination_mgr manager; /* first member: callbacks of libjpeg get a pointer to it */
     struct tare_strbuf *out;
     JOCTET buffer[4096];
 };
@@ -188,7 +190,7 @@ tare_status tare_jpeg_encode(struct tare_strbuf *out, const void *pixels, int64_
     jpeg.err = &fault.manager;
     if (setjmp(fault.back)) {
         jpeg_destroy_compress(&jpeg);
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "the image cannot be written as JPEG: %s", fault.text);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "cannot encode the image as JPEG: %s", fault.text);
     }
     jpeg_create_compress(&jpeg);
     jpeg.dest = &sink.manager;

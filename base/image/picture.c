@@ -1,12 +1,13 @@
-/* Decoding and cutting pictures. */
+/* Decoding and cropping images. */
 #include "base/image/picture.h"
 #include "base/image/codec.h"
 
 #include <string.h>
 
 enum {
-    FREE_PIXELS = 64 << 20, /* bytes of pixels that any file may give; beyond them … */
-    LARGEST_GAIN = 2048,    /* … so many for each byte of the file: a JPEG block takes a bit, deflate gains 1032 */
+    FREE_PIXELS = 64 << 20, /* bytes of pixels that any file may have; beyond that … */
+    LARGEST_GAIN =
+        2048, /* … this many per byte of the file: a JPEG block takes at least a bit, deflate expands by up to 1032 */
 };
 
 enum tare_picture_format tare_picture_format_of(struct tare_str file) {
@@ -29,9 +30,9 @@ static tare_status check_size(size_t file_size, int64_t height, int64_t width, i
     whole.dims[0] = height;
     whole.dims[1] = width;
     TARE_TRY(tare_shape_elements(&bytes, &whole));
-    if (height < 1 || width < 1) return TARE_FAIL(TARE_SHAPE, "the picture has no pixels");
+    if (height < 1 || width < 1) return TARE_FAIL(TARE_SHAPE, "the image has no pixels");
     if (bytes > FREE_PIXELS && (uint64_t)bytes / LARGEST_GAIN > file_size)
-        return TARE_FAIL(TARE_SHAPE, "a picture of %lld x %lld pixels cannot be in %zu bytes", (long long)height,
+        return TARE_FAIL(TARE_SHAPE, "an image of %lld x %lld pixels cannot be encoded in %zu bytes", (long long)height,
                          (long long)width, file_size);
     return TARE_OK;
 }
@@ -44,8 +45,7 @@ static void *make_pixels(void *arg, int64_t height, int64_t width, int64_t chann
     return making->status == TARE_OK ? making->out->data : NULL;
 }
 
-/* The library makes room for a whole progressive image before it asks for the pixels' memory: look at the size first.
- */
+/* libjpeg allocates a whole progressive image before it requests memory for pixels: check the size first. */
 static tare_status decode_jpeg(struct making *making, struct tare_str file, int channels) {
     static const struct tare_jpeg_options options = { .ratio = 1, .fancy_upscaling = true };
     int64_t height, width, in_file;
@@ -65,7 +65,7 @@ static tare_status decode(struct making *making, struct tare_str file, enum tare
     case TARE_PICTURE_BMP:
         return tare_bmp_decode(file, channels, make_pixels, making);
     default:
-        return TARE_FAIL(TARE_TYPE, "the bytes are no picture (expected JPEG, PNG or BMP)");
+        return TARE_FAIL(TARE_TYPE, "not an image (expected JPEG, PNG or BMP)");
     }
 }
 
@@ -102,12 +102,12 @@ static tare_status cut(struct tare_tensor *picture, int64_t top, int64_t left, i
 tare_status tare_picture_crop(struct tare_tensor *picture, int64_t height, int64_t width) {
     int64_t rows = picture->shape.dims[0], columns = picture->shape.dims[1];
     if (height < 1 || width < 1 || height > rows || width > columns)
-        return TARE_FAIL(TARE_SHAPE, "a crop of %lld x %lld does not fit a picture of %lld x %lld", (long long)height,
+        return TARE_FAIL(TARE_SHAPE, "a crop of %lld x %lld is larger than the image of %lld x %lld", (long long)height,
                          (long long)width, (long long)rows, (long long)columns);
     return cut(picture, (rows - height) / 2, (columns - width) / 2, height, width);
 }
 
-/* Pixels that go off at each end. */
+/* Width of the margin at each end. */
 static int64_t border(int64_t size, double fraction) {
     return (int64_t)(((double)size - (double)size * fraction) / 2);
 }
@@ -119,7 +119,7 @@ tare_status tare_picture_crop_fraction(struct tare_tensor *picture, double fract
     top = border(rows, fraction);
     left = border(columns, fraction);
     if (rows <= 2 * top || columns <= 2 * left)
-        return TARE_FAIL(TARE_SHAPE, "a crop to %g leaves nothing of a picture of %lld x %lld", fraction,
-                         (long long)rows, (long long)columns);
+        return TARE_FAIL(TARE_SHAPE, "a crop to %g removes all of an image of %lld x %lld", fraction, (long long)rows,
+                         (long long)columns);
     return cut(picture, top, left, rows - 2 * top, columns - 2 * left);
 }

@@ -1,14 +1,14 @@
-/* Scaling pictures. Every rule is a list of weights for each new row and column: columns are done first, then rows. */
+/* Resizing images. Each rule is a list of weights per new row and column; columns are resized first, then rows. */
 #include "base/image/picture.h"
 #include "base/alloc.h"
 
 #include <math.h>
 #include <string.h>
 
-/* What the new pixels of one axis are made of: pixel i of old pixels first[i] … first[i] + count[i] - 1. */
+/* The weights of one axis: new pixel i is computed from old pixels first[i] … first[i] + count[i] - 1. */
 struct taps {
     int64_t *first, *count;
-    double *weights; /* `most` a new pixel */
+    double *weights; /* `most` per new pixel */
     size_t most;
 };
 
@@ -23,7 +23,7 @@ static int64_t clamp(double x, int64_t size) {
     return x < (double)size ? (int64_t)x : size - 1;
 }
 
-/* Weights of old pixels `from` … `to` (inside the picture), made to sum to 1. */
+/* Sets the weights of old pixels `from` … `to` (inside the image), normalized to sum to 1. */
 static void spread(struct taps *taps, int64_t i, int64_t from, int64_t to, double centre, double half_width,
                    enum tare_resize_rule rule) {
     double *weights = taps->weights + (size_t)i * taps->most, sum = 0;
@@ -53,7 +53,7 @@ static void fill_taps(struct taps *taps, int64_t new_size, int64_t size, enum ta
             taps->count[i] = 1;
             weights[0] = 1;
             break;
-        case TARE_RESIZE_BILINEAR: /* beyond the border the outermost pixel goes on */
+        case TARE_RESIZE_BILINEAR: /* beyond the border the outermost pixel is repeated */
             taps->first[i] = clamp(below, size);
             taps->count[i] = below >= 0 && below + 1 < (double)size ? 2 : 1;
             weights[1] = centre - 0.5 - below;
@@ -79,7 +79,7 @@ static tare_status make_taps(struct taps *taps, int64_t new_size, int64_t size, 
     return TARE_OK;
 }
 
-/* One row of the picture at its new width. */
+/* Resizes one row to the new width. */
 static void resize_row(float *out, const struct tare_tensor *picture, int64_t y, const struct taps *taps,
                        int64_t width) {
     int64_t channels = picture->shape.dims[2], row = y * picture->shape.dims[1] * channels;
@@ -119,7 +119,7 @@ tare_status tare_picture_resize(struct tare_tensor *picture, int64_t height, int
     struct taps across = { 0 }, down = { 0 };
     tare_status status;
     if (height < 1 || width < 1 || picture->elements == 0)
-        return TARE_FAIL(TARE_SHAPE, "a picture cannot become one of %lld x %lld", (long long)height, (long long)width);
+        return TARE_FAIL(TARE_SHAPE, "an image cannot be resized to %lld x %lld", (long long)height, (long long)width);
     TARE_CHECK(make_taps(&across, width, picture->shape.dims[1], rule));
     TARE_CHECK(make_taps(&down, height, picture->shape.dims[0], rule));
     TARE_CHECK(tare_tensor_new(&rows, TARE_DT_FLOAT, &between));

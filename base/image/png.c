@@ -1,4 +1,5 @@
-/* PNG in memory, by libpng. Faults come back through setjmp: nothing that must be freed lives in locals. */
+/* PNG in memory by libpng. Errors of libpng return through longjmp, so that memory to be freed is never held in local
+ * variables. */
 #include "base/alloc.h"
 #include "base/image/codec.h"
 
@@ -42,7 +43,7 @@ static void on_flush(png_structp png) {
     (void)png;
 }
 
-/* Transformations that give the expected channels and depth. */
+/* Sets the transformations to the expected channels and depth. */
 static void set_transforms(png_structp png, png_infop info, int *channels, bool wide, bool *stretch) {
     int color = png_get_color_type(png, info), depth = png_get_bit_depth(png, info);
     bool transparent = png_get_valid(png, info, PNG_INFO_tRNS) != 0, alpha, gray;
@@ -67,7 +68,7 @@ static void set_transforms(png_structp png, png_infop info, int *channels, bool 
     png_read_update_info(png, info);
 }
 
-/* 8-bit values in the first half of the memory become 16-bit ones, both bytes the same. */
+/* Expands the 8-bit values in the first half of the memory to 16 bits, with equal bytes. */
 static void stretch_pixels(void *pixels, size_t count) {
     unsigned char *bytes = pixels;
     uint16_t *words = pixels;
@@ -134,8 +135,8 @@ tare_status tare_png_encode(struct tare_strbuf *out, const void *pixels, int64_t
         return TARE_FAIL(TARE_NO_MEMORY, "out of memory");
     }
     if (setjmp(png_jmpbuf(png))) {
-        status = TARE_FAIL(out->failed ? TARE_NO_MEMORY : TARE_INVALID_ARGUMENT,
-                           "the image cannot be written as PNG: %s", state.text);
+        status = TARE_FAIL(out->failed ? TARE_NO_MEMORY : TARE_INVALID_ARGUMENT, "cannot encode the image as PNG: %s",
+                           state.text);
     } else {
         png_set_write_fn(png, &state, on_write, on_flush);
         if (compression >= 0) png_set_compression_level(png, compression);

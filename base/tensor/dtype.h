@@ -1,4 +1,4 @@
-/* Element types, with TensorFlow's numbers (DataType in types.proto). */
+/* Element types, numbered like TensorFlow's DataType (types.proto). */
 #ifndef TARE_BASE_TENSOR_DTYPE_H
 #define TARE_BASE_TENSOR_DTYPE_H
 
@@ -13,13 +13,13 @@ enum tare_dtype_class {
     TARE_CLASS_UNSIGNED,
     TARE_CLASS_BOOL,
     TARE_CLASS_COMPLEX,
-    TARE_CLASS_QUANTIZED, /* qint8 …: integer storage with a meaning given elsewhere */
+    TARE_CLASS_QUANTIZED, /* qint8 …: integers whose scale and zero point are stored elsewhere */
     TARE_CLASS_STRING,
     TARE_CLASS_OBJECT, /* resource, variant: pointers to reference-counted objects */
 };
 
-/* identifier, number, bytes an element in memory, class, name in op specifications, name in numpy files and messages.
- * int4, uint4, int2, uint2 are held one element a byte, as in TensorFlow's host memory. */
+/* identifier, number, bytes per element in memory, class, name in op specifications, name in NumPy files and messages.
+ * int4, uint4, int2, uint2 are stored as one element per byte, as in TensorFlow's host memory. */
 #define TARE_DTYPE_LIST(X)                                                                                             \
     X(FLOAT, 1, 4, FLOAT, "float", "float32")                                                                          \
     X(DOUBLE, 2, 8, FLOAT, "double", "float64")                                                                        \
@@ -65,19 +65,19 @@ typedef enum tare_dtype {
 
 struct tare_dtype_info {
     tare_dtype dtype;
-    size_t size; /* bytes an element in memory */
+    size_t size; /* bytes per element in memory */
     enum tare_dtype_class class;
     const char *spec_name; /* "float", "half" */
     const char *name;      /* "float32", "float16" */
 };
 
-/* The row of a dtype (a reference dtype gives its base's row); NULL for a number that is none. */
+/* The row of a dtype (of the base dtype for a reference dtype); NULL if `dtype` is not a dtype. */
 const struct tare_dtype_info *tare_dtype_get(int dtype);
 /* "float32", "int32_ref", "dtype 77": for messages; never NULL. */
 const char *tare_dtype_name(int dtype);
-/* By either name, also "float16" for half and a "_ref" ending; TARE_DT_INVALID when there is none. */
+/* The dtype of either name, with or without "_ref"; TARE_DT_INVALID if there is none. */
 int tare_dtype_from_name(const char *name, size_t size);
-/* 0 for a number that is no dtype. */
+/* Bytes per element in memory; 0 if `dtype` is not a dtype. */
 size_t tare_dtype_size(int dtype);
 static inline bool tare_dtype_is_ref(int dtype) {
     return dtype > TARE_DT_REF_OFFSET;

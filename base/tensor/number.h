@@ -1,4 +1,4 @@
-/* Number formats and rounding rules. Each rule has a name that docs/numerics.md explains and a test that fixes it. */
+/* Number formats and rounding rules. Each rule has a name, which docs/numerics.md explains and tests use. */
 #ifndef TARE_BASE_TENSOR_NUMBER_H
 #define TARE_BASE_TENSOR_NUMBER_H
 
@@ -31,7 +31,7 @@ static inline float tare_float_from_bfloat16(uint16_t x) {
 uint16_t tare_half_from_float(float x);
 float tare_float_from_half(uint16_t x);
 
-/* round-half-even and round-half-away-from-zero, whatever the floating-point environment. */
+/* round-half-even and round-half-away-from-zero, independent of the floating-point environment. */
 static inline float tare_round_half_even_f(float x) {
     return __builtin_rintf(x);
 }

@@ -61,7 +61,7 @@ static tare_status contradiction(const char *what, const struct tare_shape *a, c
 }
 
 tare_status tare_shape_merge(struct tare_shape *out, const struct tare_shape *a, const struct tare_shape *b) {
-    if (!tare_shape_compatible(a, b)) return contradiction("do not fit", a, b);
+    if (!tare_shape_compatible(a, b)) return contradiction("are incompatible", a, b);
     struct tare_shape merged = a->rank < 0 ? *b : *a;
     for (int i = 0; i < merged.rank && a->rank >= 0 && b->rank >= 0; i++)
         if (merged.dims[i] < 0) merged.dims[i] = b->dims[i];
@@ -88,7 +88,9 @@ static bool broadcast_dim(int64_t *out, int64_t a, int64_t b) {
     if (a == 1) return *out = b, true;
     if (b == 1) return *out = a, true;
     if (a < 0 && b < 0) return *out = TARE_UNKNOWN_DIM, true;
-    if (a < 0 || b < 0) return *out = a < 0 ? b : a, true; /* the known one is not 1: the other must equal it or be 1 */
+    if (a < 0 || b < 0)
+        return *out = a < 0 ? b : a,
+               true; /* one is unknown, the known one is not 1: the unknown one must be equal to it or 1 */
     *out = a;
     return a == b;
 }

@@ -1,4 +1,4 @@
-/* Shapes: known, partly known, or of unknown rank. */
+/* Shapes: fully known, partially known, or of unknown rank. */
 #ifndef TARE_BASE_TENSOR_SHAPE_H
 #define TARE_BASE_TENSOR_SHAPE_H
 
@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 enum {
-    TARE_MAX_RANK = 12, /* TensorFlow's kernels end at 8; a file with a higher rank is refused when it is read */
+    TARE_MAX_RANK = 12, /* TensorFlow's kernels support 8; files with a higher rank are refused */
     TARE_UNKNOWN_DIM = -1,
     TARE_UNKNOWN_RANK = -1,
 };
@@ -23,15 +23,16 @@ struct tare_shape {
 struct tare_shape tare_shape_make(int rank, ...);
 struct tare_shape tare_shape_scalar(void);
 struct tare_shape tare_shape_unknown(void);
-/* From a dims array; TARE_SHAPE when rank > TARE_MAX_RANK or a dim < -1. */
+/* From an array of dims; TARE_SHAPE if rank > TARE_MAX_RANK or a dim < -1. */
 tare_status tare_shape_from_dims(struct tare_shape *out, int rank, const int64_t *dims);
 bool tare_shape_is_known(const struct tare_shape *shape);
 bool tare_shape_equal(const struct tare_shape *a, const struct tare_shape *b);
-/* True when the two could be the same tensor's: unknown dims and ranks fit all. */
+/* True if both could describe the same tensor: unknown dims and ranks match any. */
 bool tare_shape_compatible(const struct tare_shape *a, const struct tare_shape *b);
-/* What both say together; TARE_SHAPE when they contradict each other. */
+/* Combines the known dims of both; TARE_SHAPE if they are incompatible. */
 tare_status tare_shape_merge(struct tare_shape *out, const struct tare_shape *a, const struct tare_shape *b);
-/* Elements of a known shape; TARE_SHAPE when it is not known, is negative or overflows int64. */
+/* Number of elements; TARE_SHAPE if the shape is not fully known, has a negative dim, or the product overflows int64.
+ */
 tare_status tare_shape_elements(int64_t *out, const struct tare_shape *shape);
 /* NumPy broadcasting of two (possibly partial) shapes. */
 tare_status tare_shape_broadcast(struct tare_shape *out, const struct tare_shape *a, const struct tare_shape *b);

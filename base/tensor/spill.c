@@ -1,4 +1,4 @@
-/* Tensors in files without a name. */
+/* Tensors in unnamed files. */
 #include "base/tensor/spill.h"
 #include "base/alloc.h"
 

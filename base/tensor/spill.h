@@ -1,13 +1,13 @@
-/* Results that are looked at once more, when they are written: a file without a name holds them instead of memory. */
+/* Moves results that are needed only once more, when they are written, from memory to unnamed files. */
 #ifndef TARE_BASE_TENSOR_SPILL_H
 #define TARE_BASE_TENSOR_SPILL_H
 
 #include "base/tensor/tensor.h"
 
-/* Moves the elements of a numeric tensor into an unlinked file in $TMPDIR (else /var/tmp) and maps them from there. The
- * tensor stays as it is where no such file can be made: it takes memory then, and nothing else. */
+/* Moves the elements of a numeric tensor into an unlinked file in $TMPDIR (else /var/tmp) and maps that. If no such
+ * file can be created, the tensor stays in memory. */
 void tare_tensor_spill(struct tare_tensor *tensor);
-/* True for a tensor of tare_tensor_spill: its pages may be given back (tare_file_forget). */
+/* True for a tensor that was spilled: its pages may be released with tare_file_forget. */
 bool tare_tensor_is_spilled(const struct tare_tensor *tensor);
 
 #endif

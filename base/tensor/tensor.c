@@ -13,7 +13,7 @@ enum { SIZE_CLASSES = 160 };
 
 struct tare_buffer {
     _Atomic int references;
-    int dtype; /* says how to end the elements */
+    int dtype; /* determines how elements are released */
     int64_t elements;
     struct tare_arena text; /* bytes of string elements */
     void (*release)(void *arg);
@@ -21,13 +21,13 @@ struct tare_buffer {
     struct tare_buffer_pool *pool;
     struct tare_buffer *next; /* in the pool's free list */
     int size_class;
-    size_t size; /* bytes that the pool counts for it */
-    void *data;  /* memory of our own; NULL for wrapped memory */
+    size_t size; /* bytes that count towards the pool's limit */
+    void *data;  /* memory owned by the buffer; NULL for wrapped memory */
 };
 
 struct tare_buffer_pool {
     pthread_mutex_t lock;
-    _Atomic int references; /* the owner and each buffer that is out */
+    _Atomic int references; /* the owner and each buffer in use */
     size_t out, kept;       /* bytes of the buffers in use and of the free ones */
     size_t limit;           /* of out; 0: none */
     struct tare_buffer *free[SIZE_CLASSES];
@@ -87,7 +87,7 @@ void tare_buffer_pool_trim(struct tare_buffer_pool *pool) {
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* Four classes an octave: a buffer is at most a quarter larger than asked for. */
+/* Four size classes per power of two: a buffer is at most a quarter larger than requested. */
 static int size_class_of(size_t size, size_t *rounded) {
     size_t unit = 64, base = 256;
     int class = 0;
@@ -115,7 +115,7 @@ size_t tare_buffer_pool_bytes(struct tare_buffer_pool *pool) {
     return bytes;
 }
 
-/* With the lock held: whether `bytes` more may be handed out. Free buffers make way for them. */
+/* With the lock held: true if `bytes` more may be allocated. Frees unused buffers if necessary. */
 static bool pool_has_room(struct tare_buffer_pool *pool, size_t bytes) {
     if (!pool->limit) return true;
     if (bytes > pool->limit || pool->out > pool->limit - bytes) return false;
@@ -129,8 +129,8 @@ static tare_status pool_is_full(struct tare_buffer_pool *pool, size_t bytes) {
                      pool->limit, pool->out);
 }
 
-/* An empty tensor has room for one element of zeros all the same: an op that takes its only scalar from a model's empty
- * tensor reads 0, not what lies behind it. */
+/* Even an empty tensor has space for one zeroed element: an op that reads a scalar from a model's empty tensor gets 0
+ * instead of reading out of bounds. */
 enum { ONE_ELEMENT = 16 };
 
 static struct tare_buffer *new_buffer(size_t bytes) {
@@ -208,7 +208,8 @@ static void buffer_unref(struct tare_buffer *buffer) {
 static tare_status describe(struct tare_tensor *out, int dtype, const struct tare_shape *shape, size_t *bytes) {
     size_t size = tare_dtype_size(dtype);
     memset(out, 0, sizeof *out);
-    if (!size || tare_dtype_is_ref(dtype)) return TARE_FAIL(TARE_TYPE, "%s is no tensor dtype", tare_dtype_name(dtype));
+    if (!size || tare_dtype_is_ref(dtype))
+        return TARE_FAIL(TARE_TYPE, "%s is not a tensor dtype", tare_dtype_name(dtype));
     TARE_TRY(tare_shape_elements(&out->elements, shape));
     if (!tare_mul_size(bytes, (size_t)out->elements, size) || *bytes > (size_t)INT64_MAX / 2)
         return TARE_FAIL(TARE_SHAPE, "a tensor of %lld elements is too large", (long long)out->elements);
@@ -287,7 +288,7 @@ tare_status tare_tensor_share_as(struct tare_tensor *out, const struct tare_tens
     TARE_TRY(tare_shape_elements(&elements, shape));
     if (elements != tensor->elements) {
         char from[TARE_SHAPE_TEXT_SIZE], to[TARE_SHAPE_TEXT_SIZE];
-        return TARE_FAIL(TARE_SHAPE, "shape %s does not hold the elements of %s", tare_shape_text(to, shape),
+        return TARE_FAIL(TARE_SHAPE, "shape %s has a different number of elements than %s", tare_shape_text(to, shape),
                          tare_shape_text(from, &tensor->shape));
     }
     tare_tensor_share(out, tensor);
@@ -486,7 +487,7 @@ static int64_t saturated(double value, int dtype) {
     if (isnan(value)) return 0;
     integer_limits(dtype, &low, &high);
     if (value <= low) return dtype == TARE_DT_INT64 ? INT64_MIN : (int64_t)low;
-    if (value >= high) /* 2^63 - 1 and 2^64 - 1 are no doubles */
+    if (value >= high) /* 2^63 - 1 and 2^64 - 1 are not representable as double */
         return dtype == TARE_DT_INT64 ? INT64_MAX : dtype == TARE_DT_UINT64 ? -1 : (int64_t)high;
     return dtype == TARE_DT_UINT64 ? (int64_t)(uint64_t)value : (int64_t)value;
 }

@@ -39,7 +39,7 @@ static void fill_builtin(void) {
         for (const struct tare_op *row = families[f]; row->name; row++)
             if (tare_ops_add(&builtin, row) != TARE_OK) {
                 note_error(row->name);
-                tare_map_set(&broken, row->name, (void *)row);
+                if (!tare_map_set(&broken, row->name, (void *)row)) note_error(row->name);
             }
     for (const struct tare_catalogue_entry *entry = tare_catalogue; entry->name; entry++)
         if (!tare_map_get(&builtin.by_name, entry->name) && !tare_map_get(&broken, entry->name) &&

@@ -225,7 +225,7 @@ expect 2 "is given twice for signature serving_default" "$tare" calibrate "$mode
 expect 1 "there is no signature 'other' (the model has serving_default)" "$tare" calibrate "$model" --data "other=$work/samples.tfrecord" -o "$work/no.calib"
 expect 2 "--shard 5/5: invalid shard (expected I/N with 0 <= I < N)" calibrate --shard 5/5 -o "$work/no.calib"
 expect 2 "missing option --output FILE" calibrate
-expect 1 "no file fits" "$tare" calibrate "$model" --data "$work/none-*.tfrecord" -o "$work/no.calib"
+expect 1 "no file matches" "$tare" calibrate "$model" --data "$work/none-*.tfrecord" -o "$work/no.calib"
 expect 1 "does not exist" "$tare" calibrate "$model" --data "$work/part-11.tfrecord" --quiet -o "$work/no/such/folder.calib"
 absent "$work/no.calib"
 finish

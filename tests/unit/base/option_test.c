@@ -129,14 +129,14 @@ static void parse__says_what_is_wrong(void **state) {
     assert_usage_error("m -o", "option '--output' needs a value");
     assert_usage_error("m -o --json",
                        "option '--output' needs a value (got '--json'; write --output=--json if that is the value)");
-    assert_usage_error("m -o x --threads=0", "option '--threads': wrong value (expected 1 to 64, got '0')");
-    assert_usage_error("m -o x --threads=3x", "option '--threads': wrong value (expected an integer, got '3x')");
+    assert_usage_error("m -o x --threads=0", "option '--threads': invalid value (expected 1 to 64, got '0')");
+    assert_usage_error("m -o x --threads=3x", "option '--threads': invalid value (expected an integer, got '3x')");
     assert_usage_error("m -o x --threads=99999999999",
-                       "option '--threads': wrong value (expected an integer, got '99999999999')");
-    assert_usage_error("m -o x --percentile=nan", "option '--percentile': wrong value (expected a number, got 'nan')");
+                       "option '--threads': invalid value (expected an integer, got '99999999999')");
+    assert_usage_error("m -o x --percentile=nan", "option '--percentile': invalid value (expected a number, got 'nan')");
     assert_usage_error(
         "m -o x --quantization_method=q",
-        "option '--quantization_method': wrong value (expected static, dynamic or weight_only, got 'q')");
+        "option '--quantization_method': invalid value (expected static, dynamic or weight_only, got 'q')");
     assert_usage_error("-o x", "missing argument MODEL");
     assert_usage_error("m", "missing option '--output'");
 }
@@ -295,7 +295,7 @@ static void integers__accept_their_choices_alone(void **state) {
     struct outer v;
     (void)state;
     assert_int_equal(tare_options_parse(&v, &met, &outer_set, 1, wrong), TARE_USAGE);
-    assert_string_equal(tare_error_text(), "option '--bits': wrong value (expected 4 or 8, got '3')");
+    assert_string_equal(tare_error_text(), "option '--bits': invalid value (expected 4 or 8, got '3')");
     assert_int_equal(tare_options_parse(&v, &met, &outer_set, 1, near), TARE_USAGE);
     assert_non_null(strstr(tare_error_text(), "did you mean '--symmetric'?"));
 }

@@ -234,7 +234,7 @@ static void pictures__have_their_folders_as_classes(void **state) {
     assert_int_equal(count, 2);
     assert_string_equal(classes[0], "cat");
     assert_string_equal(classes[1], "dog");
-    assert_string_equal(tare_data_file_format(file), "pictures");
+    assert_string_equal(tare_data_file_format(file), "images");
     tare_data_file_close(file);
     tare_strbuf_free(&out);
 }

@@ -247,6 +247,39 @@ static void append__refuses_what_does_not_fit(void **state) {
     tare_tensor_reset(&number);
 }
 
+/* A header of format 1.0 for float32 of `shape`, without data. */
+static size_t empty_array(char out[256], const char *shape) {
+    char header[200];
+    const int length =
+        snprintf(header, sizeof header, "{'descr': '<f4', 'fortran_order': False, 'shape': %s, }\n", shape);
+    memcpy(out, "\x93NUMPY\1\0", 8);
+    out[8] = (char)length;
+    out[9] = 0;
+    memcpy(out + 10, header, (size_t)length);
+    return 10 + (size_t)length;
+}
+
+static void view__of_an_empty_array_with_absurd_dimensions_is_refused(void **state) {
+    static const char *const refused[] = { "(0, 4611686018427387904, 4611686018427387904)", "(0, 4611686018427387904)",
+                                           "(1000000000, 0)", "(9223372036854775807, 0, 2)" };
+    static const char *const accepted[] = { "(0,)", "(0, 224, 224, 3)", "(3, 0)", "(3, 0, 5)" };
+    char bytes[256];
+    struct tare_npy_view view;
+    (void)state;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        const size_t size = empty_array(bytes, refused[i]);
+        if (tare_npy_view_open(&view, bytes, size) != TARE_CORRUPT) fail_msg("%s is accepted", refused[i]);
+    }
+    for (size_t i = 0; i < sizeof accepted / sizeof *accepted; i++) {
+        const size_t size = empty_array(bytes, accepted[i]);
+        struct tare_tensor rows;
+        if (tare_npy_view_open(&view, bytes, size) != TARE_OK) fail_msg("%s: %s", accepted[i], tare_error_text());
+        assert_int_equal(tare_npy_view_rows(&rows, &view, 0, view.shape.dims[0]), TARE_OK);
+        assert_int_equal(rows.elements, 0);
+        tare_tensor_reset(&rows);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(read__takes_each_dtype_in_each_order),
@@ -260,6 +293,7 @@ int main(void) {
         cmocka_unit_test(append__grows_the_first_axis),
         cmocka_unit_test(append__counts_rows_without_elements),
         cmocka_unit_test(append__refuses_what_does_not_fit),
+        cmocka_unit_test(view__of_an_empty_array_with_absurd_dimensions_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -269,7 +269,7 @@ static void source__tells_of_missing_files_at_once(void **state) {
     assert_string_equal(labels_of(&out, paths, 2, NULL, NULL), "!not found");
     assert_string_equal(tare_error_text(), "cannot open '/no/such.tfrecord': No such file or directory");
     assert_string_equal(labels_of(&out, none, 1, NULL, NULL), "!not found");
-    assert_string_equal(tare_error_text(), "no file fits '/no/such*'");
+    assert_string_equal(tare_error_text(), "no file matches '/no/such*'");
     tare_strbuf_free(&out);
 }
 

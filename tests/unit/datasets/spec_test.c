@@ -169,7 +169,7 @@ static void spec__errors_tell_the_place_and_the_nearest_name(void **state) {
     refused("input { name: \"x\" type: FLAOT32 }", "did you mean 'FLOAT32'?");
     refused("inputs { }", "did you mean 'input'?");
     refused("input { name: \"x\" ", "my.spec:1:");
-    refused("", "my.spec: the spec names no input");
+    refused("", "my.spec: the spec has no inputs");
     refused("input { name: \"a\" } # input {\n  input { type: INT8 }", "my.spec:2:3: input 2 has no name");
     refused("input { name: \"input\" }\ninput { name: \"input\" }", "my.spec:2:1: input 'input' stands there twice");
     refused("input { name: \"x\" }\nlabel { std: 0 }",
@@ -186,10 +186,10 @@ static void spec__refuses_what_does_not_go_together(void **state) {
         { "default_value: [1, 2] shape: 3", "default_value has 2 values" },
         { "default_value: 1 shape: 3 type: STRING", "type is STRING" },
         { "source: RAW", "needs raw_type" },
-        { "source: FLOAT_LIST raw_type: INT8", "raw_type goes with source RAW" },
+        { "source: FLOAT_LIST raw_type: INT8", "raw_type requires source RAW" },
         { "raw_type: STRING", "raw_type STRING" },
-        { "source: INT64_LIST image { }", "image does not go with source INT64_LIST" },
-        { "raw_type: UINT8 image { }", "image does not go with raw_type" },
+        { "source: INT64_LIST image { }", "image cannot be combined with source INT64_LIST" },
+        { "raw_type: UINT8 image { }", "image cannot be combined with raw_type" },
         { "image { channels: 2 }", "channels 2" },
         { "source: JPEG image { channels: 4 }", "no alpha channel" },
         { "image { step { } }", "step 1: neither resize nor crop" },
@@ -205,7 +205,7 @@ static void spec__refuses_what_does_not_go_together(void **state) {
         { "std: 1 type: STRING", "strings cannot be scaled" },
         { "length { }", "length of 0 rows" },
         { "class_name: \"a\" class_name: \"a\"", "'a' stands there twice" },
-        { "class_name: \"a\" source: FLOAT_LIST", "class_name goes with source BYTES" },
+        { "class_name: \"a\" source: FLOAT_LIST", "class_name requires source BYTES" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -237,12 +237,12 @@ static void record__that_does_not_fit_says_got_and_wanted(void **state) {
         { "feature: \"image/png\" image { } shape: [24, 32, 1]", "(expected [24,32,1])" },
         { "feature: \"image/png\" image { step { crop { height: 25 width: 3 } } }", "a crop of 25 x 3 does not fit" },
         { "feature: \"class\" class_name: \"dog\"", "'bird' is none of the 1 names" },
-        { "feature: \"class\" type: INT32", "string values cannot become int32" },
+        { "feature: \"class\" type: INT32", "string values cannot be converted to int32" },
         { "feature: \"class\" scale: 2", "cannot become scaled" },
         { "feature: \"image/png\" image { } mean: [1, 2]", "mean has 2 values (expected 1, or one for each of 3" },
         { "feature: \"floats\" channels_first: true", "channels_first needs numbers" },
         { "feature: \"floats\" image { }", "is no picture" },
-        { "feature: \"floats\" length { rows: 2 } shape: [2, 4]", "6 elements are no whole rows of 4" },
+        { "feature: \"floats\" length { rows: 2 } shape: [2, 4]", "6 elements are not a whole number of rows of 4" },
     };
     struct tare_tfrecord_reader *reader;
     struct tare_tfrecord record;

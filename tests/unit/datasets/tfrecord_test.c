@@ -129,7 +129,7 @@ static void gzip__may_have_several_members_and_padding(void **state) {
     assert_int_equal(records, 2 * RECORDS);
     memcpy(both + 2 * size, "garbage", 7);
     assert_int_equal(read_records(temp_file("two.gz", both, 2 * size + 7), &records), TARE_CORRUPT);
-    assert_non_null(strstr(tare_error_text(), "something else follows its end"));
+    assert_non_null(strstr(tare_error_text(), "unexpected data after its end"));
     tare_free(both);
     tare_free(packed);
 }

@@ -162,7 +162,7 @@ static void writer__refuses_double_keys_and_objects(void **state) {
     assert_int_equal(tare_bundle_writer_add(writer, "k", &tensor), TARE_OK);
     assert_int_equal(tare_bundle_writer_add(writer, "k", &tensor), TARE_OK);
     assert_int_equal(tare_bundle_writer_close(writer), TARE_INVALID_ARGUMENT);
-    assert_string_equal(tare_error_text(), "two tensors under the key k");
+    assert_string_equal(tare_error_text(), "duplicate key k");
     assert_int_equal(tare_file_size(temp_path("double.index")), -1);
     assert_int_equal(tare_file_size(temp_path("double.data-00000-of-00001")), -1);
     tare_tensor_reset(&tensor);
@@ -437,7 +437,7 @@ static void read__puts_slices_together(void **state) {
                 3);
     assert_int_equal(tare_bundle_open(&bundle, temp_path("sliced")), TARE_OK);
     assert_int_equal(tare_bundle_read(&tensor, bundle, "w"), TARE_CORRUPT);
-    assert_string_equal(tare_error_text(), "w: a slice of it is not in the checkpoint");
+    assert_string_equal(tare_error_text(), "w: one of its slices is missing in the checkpoint");
     check_slice(bundle, "2 3 -:0,2", (const int8_t[]){ 1, 2, 4, 5 }, 4, true); /* not the one that is asked for */
     tare_bundle_close(bundle);
 }
@@ -590,8 +590,39 @@ static void faults__of_memory_and_files_leave_nothing(void **state) {
     reset_tensors(tensors);
 }
 
+static void table__write_reports_every_failed_allocation(void **state) {
+    enum { ENTRIES = 60 };
+    static char keys[ENTRIES][16], value[9000];
+    struct tare_table_entry entries[ENTRIES];
+    uint8_t *expected, *data = NULL;
+    size_t expected_size, size;
+    (void)state;
+    for (int i = 0; i < ENTRIES; i++) { /* several blocks and restarts */
+        snprintf(keys[i], sizeof keys[i], "key%05d", i);
+        entries[i] = (struct tare_table_entry){
+            .key = keys[i], .key_size = strlen(keys[i]), .value = (uint8_t *)value, .value_size = sizeof value
+        };
+    }
+    tare_alloc_fail_at(0);
+    assert_int_equal(tare_table_write(&expected, &expected_size, entries, ENTRIES), TARE_OK);
+    const int64_t allocations = tare_alloc_count();
+    assert_true(allocations > 10);
+    for (int64_t n = 1; n <= allocations; n++) {
+        tare_alloc_fail_at(n);
+        const tare_status status = tare_table_write(&data, &size, entries, ENTRIES);
+        tare_alloc_fail_at(0);
+        if (status != TARE_NO_MEMORY) fail_msg("allocation %d fails: %s", (int)n, tare_status_name(status));
+    }
+    assert_int_equal(tare_table_write(&data, &size, entries, ENTRIES), TARE_OK);
+    assert_int_equal(size, expected_size);
+    assert_memory_equal(data, expected, size);
+    tare_free(data);
+    tare_free(expected);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(table__write_reports_every_failed_allocation),
         cmocka_unit_test(round_trip__keeps_every_tensor),
         cmocka_unit_test(find__tells_what_the_index_says),
         cmocka_unit_test(check__finds_what_the_index_can_tell),

@@ -193,7 +193,7 @@ static void sizes__are_bounded_by_the_file(void **state) {
     put_chunk(&file, 'r', 1, 1, data.data, data.size);
     tare_alloc_largest();
     assert_int_equal(read_file(&records, &count, &arena, &file), TARE_CORRUPT);
-    assert_string_equal(tare_error_text(), "chunk at byte 64: would grow beyond all proportion");
+    assert_string_equal(tare_error_text(), "chunk at byte 64: expands too much");
     assert_true(tare_alloc_largest() < 1 << 20);
     tare_strbuf_free(&file);
     tare_strbuf_free(&data);
@@ -304,13 +304,13 @@ static void expect_fault(const char *index, const char *expected) {
 
 static void wrong_indices__are_refused(void **state) {
     (void)state;
-    expect_fault("", "model.cpb: its index describes no message");
+    expect_fault("", "model.cpb: its index does not describe a message");
     expect_fault(CHUNKS "message { chunk_index: 4 }", "model.cpb: part 4 is not in the list of 4");
     expect_fault(CHUNKS "message { chunk_index: 3 }", "model.cpb: part 3 has no record at 67");
     expect_fault(CHUNKS "message { chunk_index: 0 chunked_fields { message { chunk_index: 0 } } }",
                  "model.cpb: part 0 is used twice");
     expect_fault(CHUNKS "message { chunked_fields { field_tag { index: 0 } } }",
-                 "model.cpb: a part's way does not begin with a field of a message");
+                 "model.cpb: the path of a part does not begin with a field of a message");
     expect_fault(CHUNKS "message { chunked_fields { field_tag { field: 77 } } }",
                  "model.cpb: a part belongs into field 77 of tensorflow.GraphDef");
     expect_fault(CHUNKS "message { chunked_fields { field_tag { field: 1 } field_tag { index: 1 } } }",

@@ -150,7 +150,7 @@ static void failures__say_the_field_and_the_byte(void **state) {
     expect_failure(*state, node, BYTES(0x0a, 1, 'n', 0x12, 77, 'C', 'o'), TARE_CORRUPT,
                    "file.pb: field 2 at byte 3 runs past the end (needs 77 bytes, 2 are left)");
     expect_failure(*state, node, BYTES(0x0a, 1, 'n', 0x80), TARE_CORRUPT, "file.pb: the tag at byte 3 is cut off");
-    expect_failure(*state, node, BYTES(0x00, 1), TARE_CORRUPT, "file.pb: byte 0 is no field tag");
+    expect_failure(*state, node, BYTES(0x00, 1), TARE_CORRUPT, "file.pb: byte 0 is not a field tag");
     expect_failure(*state, node, BYTES(0x0b), TARE_UNSUPPORTED, "file.pb: field 1 at byte 0 is a group");
     expect_failure(*state, node, BYTES(0x0f), TARE_CORRUPT,
                    "file.pb: field 1 at byte 0 has wire type 7 (expected 0 to 5)");

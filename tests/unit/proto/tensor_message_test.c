@@ -265,9 +265,9 @@ static void shapes__that_are_refused(void **state) {
 }
 
 static void dtypes__that_are_refused(void **state) {
-    expect_failure(*state, "dtype: 77", TARE_TYPE, "dtype 77 is no tensor dtype");
-    expect_failure(*state, "dtype: DT_FLOAT_REF", TARE_TYPE, "float32_ref is no tensor dtype");
-    expect_failure(*state, "", TARE_TYPE, "dtype 0 is no tensor dtype");
+    expect_failure(*state, "dtype: 77", TARE_TYPE, "dtype 77 is not a tensor dtype");
+    expect_failure(*state, "dtype: DT_FLOAT_REF", TARE_TYPE, "float32_ref is not a tensor dtype");
+    expect_failure(*state, "", TARE_TYPE, "dtype 0 is not a tensor dtype");
 }
 
 static void written__content_scalar_and_splat(void **state) {

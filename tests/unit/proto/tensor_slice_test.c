@@ -27,7 +27,7 @@ static void parse__reads_dimensions_and_extents(void **state) {
 static void parse__refuses_what_is_no_slice(void **state) {
     static const struct {
         const char *text, *part;
-    } cases[] = { { "", "'' is no slice (expected a text like '100 20 0,50:-')" },
+    } cases[] = { { "", "'' is not a slice (expected a string like '100 20 0,50:-')" },
                   { "eight", "is no slice" },
                   { "8", "is no slice" },
                   { "8 6", "is no slice" },

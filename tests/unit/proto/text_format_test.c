@@ -142,7 +142,7 @@ static void any__is_expanded_when_the_message_is_known(void **state) {
     assert_int_equal(any->value.len, 11);
     assert_memory_equal(any->value.data, "\x12\x09vocab.txt", 11);
     expect_failure(*state, &google__protobuf__any__descriptor, "[type.googleapis.com/a.B] { x: 1 }",
-                   "1:1: 'type.googleapis.com/a.B' names no known message");
+                   "1:1: 'type.googleapis.com/a.B' is not a known message type");
     expect_failure(*state, options, "[a.b]: 1", "1:1: ConverterOptions has no extensions");
 }
 
@@ -294,11 +294,11 @@ static void syntax_errors__say_the_place(void **state) {
                    "1:33: the string does not end on its line");
     expect_failure(*state, options, "tpu_functions { function_alias: \"a\\",
                    "1:33: the string does not end on its line");
-    expect_failure(*state, options, "tpu_functions { function_alias: \"\\q\" }", "1:34: '\\q' is no escape");
+    expect_failure(*state, options, "tpu_functions { function_alias: \"\\q\" }", "1:34: '\\q' is not an escape");
     expect_failure(*state, options, "tpu_functions { function_alias: \"\\xg\" }",
                    "1:34: '\\x' without hexadecimal digits");
     expect_failure(*state, options, "tpu_functions { function_alias: \"\\ud800\" }",
-                   "1:34: '\\u' is no character's escape");
+                   "1:34: '\\u' is not the escape of a character");
     expect_failure(*state, options, "tpu_functions { function_alias: \"a\\0b\" }",
                    "1:33: the string of field 'function_alias' of TpuFunction holds a NUL byte");
     expect_failure(*state, tensor, "int_val: [1 2]", "1:13: expected ',' or ']' in the list (got '2')");
@@ -414,7 +414,7 @@ static void writer__a_known_number_of_another_wire_type_reads_back(void **state)
     assert_int_equal(read->base.n_unknown_fields, 2);
     assert_int_equal(read->min_consumer, 0);
     expect_text(read, text);
-    expect_failure(*state, &tensorflow__version_def__descriptor, "0: 1", "1:1: '0' is no field number");
+    expect_failure(*state, &tensorflow__version_def__descriptor, "0: 1", "1:1: '0' is not a field number");
     expect_failure(*state, &tensorflow__version_def__descriptor, "9: x",
                    "1:4: unknown field 9 takes a whole number or a string (got 'x')");
 }

@@ -50,20 +50,21 @@ static struct tare_model *make_model(void) {
     return model;
 }
 
-/* RECORDS samples; number `wide` (-1: none) has a column too many, number `other` another key. */
+/* RECORDS samples; number `wide` (-1: none) has an additional column, number `other` other keys. */
 static const char *write_samples(const char *name, int wide, int other) {
     struct tare_tfrecord_writer *writer;
     const char *path = temp_path(name);
     mini_ok(tare_tfrecord_create(&writer, path));
     for (int r = 0; r < RECORDS; r++) {
-        const char *key = r == other ? "z" : "x";
+        const char *keys[] = { r == other ? "z" : "x", "w" };
         struct tare_shape shape = tare_shape_make(2, 1, r == wide ? WIDTH + 1 : WIDTH);
-        struct tare_tensor value;
+        struct tare_tensor value, values[2];
         void *bytes;
         size_t size;
         mini_ok(tare_tensor_new(&value, TARE_DT_FLOAT, &shape));
         draw_fill(value.data, (size_t)value.elements, DRAW_NORMAL, (uint64_t)r + 100);
-        mini_ok(tare_sample_encode(&bytes, &size, &key, &value, 1));
+        values[0] = values[1] = value;
+        mini_ok(tare_sample_encode(&bytes, &size, keys, values, r == other ? 2 : 1));
         mini_ok(tare_tfrecord_write(writer, bytes, size));
         tare_tensor_reset(&value);
         tare_free(bytes);
@@ -152,7 +153,7 @@ static void samples__that_do_not_fit_are_named_or_passed_over(void **state) {
         options.max_bad = 1;
         assert_null(calibrate(model, options, data, 1));
         assert_non_null(strstr(tare_error_text(), "record 9 at "));
-        assert_non_null(strstr(tare_error_text(), "The function expects input keys of: {x}. Got: {z}."));
+        assert_non_null(strstr(tare_error_text(), "The function expects input keys of: {x}. Got: {z, w}."));
         options.max_bad = 2;
         struct tare_calibration *c = calibrate(model, options, data, 1);
         assert_non_null(c);

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# Forms of data that users have: bare NPY files, arrays of another dtype, one-hot labels, CSV tables, files of other programs.
+set -uo pipefail
+. "$TARE_SOURCE_DIR/tests/cli/support.sh"
+python=$(for p in python3 /usr/bin/python3; do "$p" -c 'import numpy' 2>/dev/null && echo "$p" && break; done)
+[ -n "$python" ] || skip "no Python with NumPy"
+model=$glyphs/saved_model
+cd "$work" || exit 1
+
+"$tare" dataset head -n 40 --values 784 --json "$glyphs/eval.tfrecord.gz" | "$python" -c "
+import json, numpy, sys
+records = [record['inputs'] for record in json.load(sys.stdin)]
+images = numpy.array([record['image']['values'] for record in records], numpy.float32).reshape(-1, 28, 28, 1)
+labels = numpy.array([record['label']['values'][0] for record in records])
+assert len(images) == 40
+numpy.save('pictures.npy', images)
+numpy.save('labels.npy', labels)
+numpy.save('one_hot.npy', numpy.eye(10, dtype=numpy.float32)[labels])
+numpy.save('uint8.npy', numpy.rint(images * 255).astype(numpy.uint8))
+numpy.savez('both.npz', image=images, label=labels)
+with open('glyphs.csv', 'w') as file:
+    file.write(','.join(f'p{i}' for i in range(784)) + ',label\n')
+    for image, label in zip(images.reshape(-1, 784), labels):
+        file.write(','.join(repr(float(x)) for x in image) + f',{label}\n')
+" || fail "no arrays"
+
+# ---- a bare .npy for a model with one input, whatever its name ----
+"$tare" run "$model" --data both.npz --output-dir expected --quiet >/dev/null || fail "run --data both.npz: $?"
+"$tare" run "$model" --data pictures.npy --output-dir bare --quiet >/dev/null || fail "run --data pictures.npy: $?"
+cmp expected/probabilities.npy bare/probabilities.npy || fail "a bare .npy gives other outputs"
+
+# ---- --input of calibrate and compare ----
+"$tare" calibrate "$model" --input image=pictures.npy -o input.calib --quiet 2>log || fail "calibrate --input: $(cat log)"
+grep -q '"records": 40' <<<"$("$tare" show input.calib --json)" || fail "calibrate --input has other records"
+"$tare" compare "$model" --data both.npz --calibration input.calib --methods static --json --quiet >indices.json 2>log || fail "compare: $(cat log)"
+"$tare" compare "$model" --input image=pictures.npy --input label=one_hot.npy --calibration input.calib --methods static --json --quiet >one_hot.json 2>log ||
+    fail "compare --input with one-hot labels: $(cat log)"
+accuracy() { grep -oE '"(top_?1|correct|accuracy)[a-z_0-9]*": [0-9.e+-]+' "$1"; }
+[ -n "$(accuracy indices.json)" ] || fail "no accuracy in: $(head -c 600 indices.json)"
+[ "$(accuracy indices.json)" = "$(accuracy one_hot.json)" ] || fail "one-hot labels: $(accuracy one_hot.json), indices: $(accuracy indices.json)"
+expect 2 "missing option '--data'" "$tare" calibrate "$model" -o none.calib
+expect 2 "--data and --input are mutually exclusive" "$tare" compare "$model" --data both.npz --input image=pictures.npy
+expect 2 "--input pictures.npy: expected NAME=FILE.npy" "$tare" calibrate "$model" --input pictures.npy -o none.calib
+absent none.calib
+
+# ---- another dtype: the error has the line of the spec that converts it, and that line works ----
+expect 1 'expected float32, got uint8 (cast it with --spec FILE: input { name: "image" type: FLOAT32 })' \
+    "$tare" run "$model" --data uint8.npy --quiet
+sed -E 's/.*--spec FILE: (.*)\)$/\1/' stderr | sed 's/name: "image"/& feature: "uint8" scale: 0.00392156862745098/' >cast.spec
+"$tare" run "$model" --data uint8.npy --spec cast.spec --output-dir cast --quiet >/dev/null 2>log || fail "the line of the error: $(cat cast.spec log)"
+"$python" -c "
+import numpy
+a, b = (numpy.load(f'{folder}/probabilities.npy') for folder in ('expected', 'cast'))
+assert a.shape == b.shape and abs(a - b).max() < 1e-3, abs(a - b).max()" || fail "uint8 by a spec gives other outputs"
+
+# ---- CSV, with the spec drafted for the model ----
+expect 1 "a CSV row (expected also --spec FILE" "$tare" run "$model" --data glyphs.csv --quiet
+"$tare" dataset info glyphs.csv --draft-spec csv.spec --model "$model" --quiet >info 2>log || fail "draft for a CSV file: $(cat log)"
+grep -q 'CSV' info || fail "dataset info does not name the format: $(head -3 info)"
+grep -q 'feature: "label"' csv.spec || fail "the draft has no label: $(tail -5 csv.spec)"
+"$tare" run "$model" --data glyphs.csv --spec csv.spec --output-dir csv --quiet >/dev/null 2>log || fail "run --data glyphs.csv: $(cat log)"
+cmp expected/probabilities.npy csv/probabilities.npy || fail "a CSV file gives other outputs"
+gzip -k glyphs.csv
+"$tare" run "$model" --data glyphs.csv.gz --spec csv.spec --output-dir csv_gz --quiet >/dev/null 2>log || fail "run --data glyphs.csv.gz: $(cat log)"
+cmp expected/probabilities.npy csv_gz/probabilities.npy || fail "a compressed CSV file gives other outputs"
+expect 2 "--model needs --draft-spec" "$tare" dataset info glyphs.csv --model "$model"
+
+# ---- files of other formats ----
+printf '\211HDF\r\n\032\nxxxxxxxxxxxx' >data.h5
+expect 1 "data.h5: an HDF5 file (expected TFRecord, NPY, NPZ, CSV, JPEG, PNG or BMP; in Python: numpy.savez" "$tare" run "$model" --data data.h5 --quiet
+expect 1 "gcloud storage cp gs://bucket/a.tfrecord ." "$tare" run "$model" --data gs://bucket/a.tfrecord --quiet
+finish

@@ -1,0 +1,243 @@
+/* CSV files: quoting, dtypes of columns, errors by line, and inputs made of columns by a DatasetSpec. */
+#include "datasets/csv_file.h"
+#include "base/alloc.h"
+#include "datasets/foreign_file.h"
+#include "datasets/source.h"
+#include "support/temp.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+static tare_status open_text(struct tare_csv_file **out, const char *text) {
+    uint8_t *bytes = tare_malloc(strlen(text) + 1);
+    assert_non_null(bytes);
+    memcpy(bytes, text, strlen(text));
+    return tare_csv_file_open(out, "t.csv", bytes, strlen(text));
+}
+
+static struct tare_csv_file *open_ok(const char *text) {
+    struct tare_csv_file *file;
+    if (open_text(&file, text) != TARE_OK) fail_msg("%s", tare_error_text());
+    return file;
+}
+
+static void assert_text(const struct tare_csv_file *file, int64_t row, const char *column, const char *expected) {
+    struct tare_features features;
+    assert_int_equal(tare_csv_file_read(&features, file, row), TARE_OK);
+    const struct tare_feature *feature = tare_features_find(&features, column);
+    assert_non_null(feature);
+    assert_int_equal(feature->values.dtype, TARE_DT_STRING);
+    const struct tare_str *text = TARE_CONST_DATA(struct tare_str, &feature->values);
+    assert_int_equal(text->size, strlen(expected));
+    assert_memory_equal(text->data, expected, text->size);
+    tare_features_reset(&features);
+}
+
+static void assert_number(const struct tare_csv_file *file, int64_t row, const char *column, int dtype,
+                          double expected) {
+    struct tare_features features;
+    if (tare_csv_file_read(&features, file, row) != TARE_OK) fail_msg("%s", tare_error_text());
+    const struct tare_feature *feature = tare_features_find(&features, column);
+    assert_non_null(feature);
+    assert_int_equal(feature->values.dtype, dtype);
+    const double got = tare_tensor_get_f64(&feature->values, 0);
+    if (got != expected) fail_msg("%s in row %d: expected %g, got %g", column, (int)row, expected, got);
+    tare_features_reset(&features);
+}
+
+static void values__may_be_quoted(void **state) {
+    struct tare_csv_file *file =
+        open_ok("\xef\xbb\xbfname,\"a \"\"note\"\"\"\r\n\"x, y\",\"two\nlines\"\r\n\r\n z ,\"\"\n");
+    (void)state;
+    assert_int_equal(tare_csv_file_rows(file), 2);
+    assert_text(file, 0, "name", "x, y");
+    assert_text(file, 0, "a \"note\"", "two\nlines");
+    assert_text(file, 1, "name", " z ");
+    assert_text(file, 1, "a \"note\"", "");
+    assert_int_equal(tare_csv_file_offset(file, 0), 22);
+    tare_csv_file_close(file);
+}
+
+static void columns__have_the_narrowest_dtype_of_their_values(void **state) {
+    struct tare_csv_file *file =
+        open_ok("i\tf\ts\tbig\n1\t2\t3\t9223372036854775807\n-4\t 5e-1\tx\t9223372036854775808");
+    (void)state;
+    assert_int_equal(tare_csv_file_rows(file), 2);
+    assert_number(file, 0, "i", TARE_DT_INT64, 1);
+    assert_number(file, 1, "i", TARE_DT_INT64, -4);
+    assert_number(file, 0, "f", TARE_DT_FLOAT, 2);
+    assert_number(file, 1, "f", TARE_DT_FLOAT, 0.5);
+    assert_text(file, 0, "s", "3");
+    assert_number(file, 0, "big", TARE_DT_FLOAT, 0x1p63);
+    tare_csv_file_close(file);
+}
+
+static void values__that_are_empty_are_absent_numbers(void **state) {
+    struct tare_csv_file *file = open_ok("a;b\n1;\n;2,5\n");
+    struct tare_features features;
+    (void)state;
+    assert_int_equal(tare_csv_file_read(&features, file, 0), TARE_OK);
+    assert_int_equal(features.count, 2); /* b is a string column: 2,5 is not a number */
+    tare_features_reset(&features);
+    assert_int_equal(tare_csv_file_read(&features, file, 1), TARE_OK);
+    assert_null(tare_features_find(&features, "a"));
+    tare_features_reset(&features);
+    tare_csv_file_close(file);
+}
+
+static void files__with_errors_name_the_line(void **state) {
+    static const struct {
+        const char *text, *error;
+    } cases[] = {
+        { "1,2\n3,4\n", "t.csv: line 1: numbers (expected the names of the columns)" },
+        { "a,a\n1,2\n", "t.csv: line 1: duplicate column 'a'" },
+        { "a,\n1,2\n", "t.csv: line 1: column 2 has no name" },
+        { "\"a,b\n1,2\n", "t.csv: line 1: a quoted column name is not closed" },
+    };
+    struct tare_csv_file *file;
+    struct tare_features features;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(open_text(&file, cases[i].text), TARE_CORRUPT);
+        assert_string_equal(tare_error_text(), cases[i].error);
+        assert_null(file);
+    }
+    file = open_ok("a,b\n1,2\n1,2,3\n1,\"2\n");
+    assert_int_equal(tare_csv_file_rows(file), 3);
+    assert_int_equal(tare_csv_file_read(&features, file, 1), TARE_CORRUPT);
+    assert_string_equal(tare_error_text(), "line 3: wrong number of values (expected 2 as in line 1, got 3)");
+    tare_features_reset(&features);
+    assert_int_equal(tare_csv_file_read(&features, file, 2), TARE_CORRUPT);
+    assert_string_equal(tare_error_text(), "line 4: a quoted value is not closed");
+    tare_features_reset(&features);
+    tare_csv_file_close(file);
+}
+
+static void allocations__that_fail_are_reported(void **state) {
+    (void)state;
+    for (int n = 1;; n++) {
+        struct tare_csv_file *file;
+        struct tare_features features = { 0 };
+        tare_alloc_fail_at(0);
+        uint8_t *bytes = tare_malloc(20);
+        memcpy(bytes, "a,bb\n1,longer text\n", 19);
+        tare_alloc_fail_at(n);
+        tare_status status = tare_csv_file_open(&file, "t.csv", bytes, 19);
+        if (status == TARE_OK) status = tare_csv_file_read(&features, file, 0);
+        const bool done = tare_alloc_count() < n;
+        tare_alloc_fail_at(0);
+        if (!done) assert_int_equal(status, TARE_NO_MEMORY);
+        if (done) assert_int_equal(status, TARE_OK);
+        if (done) assert_int_equal(features.count, 2);
+        tare_features_reset(&features);
+        tare_csv_file_close(file);
+        if (done) break;
+    }
+}
+
+static struct tare_dataset_spec *spec_of(const char *text) {
+    struct tare_dataset_spec *spec;
+    if (tare_dataset_spec_parse(&spec, text, strlen(text), "spec") != TARE_OK) fail_msg("%s", tare_error_text());
+    return spec;
+}
+
+static void spec__makes_inputs_and_labels_of_columns(void **state) {
+    static const char table[] = "age,city,income,class\n41,Rome,2.5,1\n,Oslo,1.25,0\n";
+    const char *path = temp_file("people.csv", table, sizeof table - 1);
+    struct tare_dataset_spec *spec =
+        spec_of("input { name: 'x' column: 'age' column: 'income' shape: 2 default_value: -1 }\n"
+                "input { name: 'city' shape: 1 }\nlabel { feature: 'class' whole: true }");
+    const struct tare_source_options options = { .spec = spec };
+    struct tare_source *source;
+    struct tare_sample sample;
+    struct tare_provenance where;
+    bool end;
+    (void)state;
+    assert_int_equal(tare_source_new(&source, &path, 1, &options), TARE_OK);
+    for (int row = 0; row < 2; row++) {
+        if (tare_source_next(&sample, &where, &end, source, NULL, NULL) != TARE_OK) fail_msg("%s", tare_error_text());
+        assert_false(end);
+        const struct tare_tensor *x = tare_sample_find(&sample, "x"), *city = tare_sample_find(&sample, "city");
+        const struct tare_shape expected = tare_shape_make(2, 1, 2);
+        assert_true(tare_shape_equal(&x->shape, &expected));
+        assert_true(TARE_CONST_DATA(float, x)[0] == (row ? -1.0f : 41.0f));
+        assert_true(TARE_CONST_DATA(float, x)[1] == (row ? 1.25f : 2.5f));
+        assert_memory_equal(TARE_CONST_DATA(struct tare_str, city)->data, row ? "Oslo" : "Rome", 4);
+        assert_int_equal(tare_tensor_get_i64(tare_sample_find(&sample, "label"), 0), row ? 0 : 1);
+        tare_sample_reset(&sample);
+    }
+    assert_int_equal(tare_source_next(&sample, &where, &end, source, NULL, NULL), TARE_OK);
+    assert_true(end);
+    tare_source_free(source);
+    tare_dataset_spec_free(spec);
+}
+
+static void spec__reports_columns_that_do_not_fit(void **state) {
+    static const struct {
+        const char *spec, *error;
+    } cases[] = {
+        { "input { name: 'x' column: 'aeg' }", "has no feature 'aeg'; did you mean 'age'?" },
+        { "input { name: 'x' column: 'city' }", "column 'city' is string (expected numbers)" },
+    };
+    const char *path = temp_file("people.csv", "age,city\n41,Rome\n", 17);
+    struct tare_dataset_spec *bad;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tare_dataset_spec *spec = spec_of(cases[i].spec);
+        const struct tare_source_options options = { .spec = spec };
+        struct tare_source *source;
+        struct tare_sample sample;
+        struct tare_provenance where;
+        bool end;
+        assert_int_equal(tare_source_new(&source, &path, 1, &options), TARE_OK);
+        assert_true(tare_source_next(&sample, &where, &end, source, NULL, NULL) != TARE_OK);
+        if (!strstr(tare_error_text(), cases[i].error)) fail_msg("%s", tare_error_text());
+        tare_source_free(source);
+        tare_dataset_spec_free(spec);
+    }
+    static const char both[] = "input { name: 'x' feature: 'a' column: 'b' }";
+    assert_int_equal(tare_dataset_spec_parse(&bad, both, sizeof both - 1, "spec"), TARE_INVALID_ARGUMENT);
+    assert_non_null(strstr(tare_error_text(), "feature and column exclude each other"));
+}
+
+static void files__of_other_formats_name_the_conversion(void **state) {
+    static const struct {
+        const char *name, *bytes;
+        size_t size;
+        const char *error;
+    } cases[] = {
+        { "a.h5", "\x89HDF\r\n\x1a\n_______________", 20, "a.h5: an HDF5 file (expected TFRecord, NPY, NPZ, CSV" },
+        { "a.parquet", "PAR1________________", 20, "pandas.read_parquet('FILE').to_csv" },
+        { "a.json", "{\"image\": [1, 2, 3]}", 20, "a JSON file" },
+        { "a.wav", "RIFF\1\0\0\0WAVEfmt ____", 20, "a WAV file" },
+        { "a.webp", "RIFF\1\0\0\0WEBPVP8 ____", 20, "a WebP image" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *path = temp_file(cases[i].name, cases[i].bytes, cases[i].size);
+        struct tare_source *source;
+        assert_int_equal(tare_source_new(&source, &path, 1, NULL), TARE_UNSUPPORTED);
+        if (!strstr(tare_error_text(), cases[i].error)) fail_msg("%s", tare_error_text());
+    }
+    const char *bucket = "gs://bucket/data.tfrecord";
+    struct tare_source *source;
+    assert_int_equal(tare_source_new(&source, &bucket, 1, NULL), TARE_UNSUPPORTED);
+    assert_non_null(strstr(tare_error_text(), "gcloud storage cp gs://bucket/data.tfrecord ."));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values__may_be_quoted),
+        cmocka_unit_test(columns__have_the_narrowest_dtype_of_their_values),
+        cmocka_unit_test(values__that_are_empty_are_absent_numbers),
+        cmocka_unit_test(files__with_errors_name_the_line),
+        cmocka_unit_test(allocations__that_fail_are_reported),
+        cmocka_unit_test(spec__makes_inputs_and_labels_of_columns),
+        cmocka_unit_test(spec__reports_columns_that_do_not_fit),
+        cmocka_unit_test(files__of_other_formats_name_the_conversion),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,134 @@
+/* Drafts of DatasetSpecs for a model's inputs: they parse, and name the features that fit. Labels as one-hot rows. */
+#include "datasets/spec_draft.h"
+#include "base/alloc.h"
+#include "datasets/label.h"
+#include "datasets/spec.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+static struct tare_survey_key image = { .name = "image/encoded",
+                                        .dtype = TARE_DT_STRING,
+                                        .records = 9,
+                                        .elements = 9,
+                                        .pictures = 9,
+                                        .shortest = 100,
+                                        .longest = 900 };
+static struct tare_survey_key label = {
+    .name = "image/class/label", .dtype = TARE_DT_INT64, .records = 9, .elements = 9
+};
+
+static size_t draft(struct tare_strbuf *out, struct tare_survey_key *keys, size_t n_keys,
+                    const struct tare_spec_draft_input *inputs, size_t n_inputs) {
+    const struct tare_survey survey = { .keys = keys, .n_keys = n_keys, .records = 9, .kind = "tf.Example" };
+    struct tare_dataset_spec *spec;
+    *out = (struct tare_strbuf){ 0 };
+    for (size_t i = 0; i < n_keys; i++)
+        if (!keys[i].shape.rank) keys[i].shape = tare_shape_make(1, 1);
+    const size_t missing = tare_dataset_spec_draft_for(out, &survey, inputs, n_inputs);
+    if (missing < n_inputs) {
+        if (tare_dataset_spec_parse(&spec, tare_strbuf_text(out), out->size, "draft") != TARE_OK)
+            fail_msg("%s\n%s", tare_error_text(), tare_strbuf_text(out));
+        tare_dataset_spec_free(spec);
+    }
+    return missing;
+}
+
+static void assert_has(const struct tare_strbuf *text, const char *part) {
+    if (!strstr(tare_strbuf_text(text), part)) fail_msg("no '%s' in:\n%s", part, tare_strbuf_text(text));
+}
+
+static void draft__resizes_images_to_the_input(void **state) {
+    const struct tare_spec_draft_input last = { "pixels", TARE_DT_FLOAT, tare_shape_make(4, -1, 96, 128, 3) };
+    const struct tare_spec_draft_input first = { "pixels", TARE_DT_UINT8, tare_shape_make(4, -1, 3, 96, 128) };
+    struct tare_survey_key keys[] = { label, image };
+    struct tare_strbuf text;
+    (void)state;
+    assert_int_equal(draft(&text, keys, 2, &last, 1), 0);
+    assert_has(&text, "name: \"pixels\"\n  feature: \"image/encoded\"\n  image { channels: 3 step { resize { height: "
+                      "96 width: 128 } } }");
+    assert_has(&text, "label {\n  feature: \"image/class/label\"");
+    tare_strbuf_free(&text);
+    assert_int_equal(draft(&text, keys, 2, &first, 1), 0);
+    assert_has(&text, "step { resize { height: 96 width: 128 } } }\n  channels_first: true\n  type: UINT8");
+    tare_strbuf_free(&text);
+}
+
+static void draft__prefers_features_of_the_same_name_and_converts_dtypes(void **state) {
+    struct tare_survey_key keys[] = { { .name = "a", .dtype = TARE_DT_INT64, .records = 9, .elements = 36 },
+                                      { .name = "b", .dtype = TARE_DT_INT64, .records = 5, .elements = 20 } };
+    const struct tare_spec_draft_input inputs[] = { { "b", TARE_DT_INT32, tare_shape_make(2, -1, 4) },
+                                                    { "mask", TARE_DT_FLOAT, tare_shape_make(3, -1, 2, 2) } };
+    struct tare_strbuf text;
+    (void)state;
+    keys[0].shape = keys[1].shape = tare_shape_make(1, 4);
+    assert_int_equal(draft(&text, keys, 2, inputs, 2), 0);
+    assert_has(&text, "name: \"b\"\n  feature: \"b\"\n  shape: [4]\n  type: INT32\n  default_value: 0");
+    assert_has(&text, "name: \"mask\"\n  feature: \"a\"\n  shape: [2, 2]\n  type: FLOAT32\n");
+    tare_strbuf_free(&text);
+}
+
+static void draft__joins_scalar_numbers_into_one_input(void **state) {
+    struct tare_survey_key keys[] = { { .name = "age", .dtype = TARE_DT_INT64, .records = 9, .elements = 9 },
+                                      { .name = "label", .dtype = TARE_DT_INT64, .records = 9, .elements = 9 },
+                                      { .name = "income", .dtype = TARE_DT_FLOAT, .records = 9, .elements = 9 },
+                                      { .name = "city", .dtype = TARE_DT_STRING, .records = 9, .elements = 9 } };
+    const struct tare_spec_draft_input input = { "x", TARE_DT_FLOAT, tare_shape_make(2, -1, 2) };
+    struct tare_strbuf text;
+    (void)state;
+    assert_int_equal(draft(&text, keys, 4, &input, 1), 0);
+    assert_has(&text, "name: \"x\"\n  column: \"age\"\n  column: \"income\"\n  shape: [2]\n  type: FLOAT32");
+    assert_has(&text, "label {\n  feature: \"label\"");
+    assert_has(&text, "# not used: feature \"city\", string [1]");
+    tare_strbuf_free(&text);
+}
+
+static void draft__lists_inputs_without_a_feature(void **state) {
+    struct tare_survey_key keys[] = { label };
+    const struct tare_spec_draft_input input = { "text", TARE_DT_STRING, tare_shape_make(1, -1) };
+    struct tare_strbuf text;
+    (void)state;
+    assert_int_equal(draft(&text, keys, 1, &input, 1), 1);
+    assert_has(&text, "# no feature fits the input \"text\", string [?]");
+    tare_strbuf_free(&text);
+}
+
+static void assert_class(const float *values, int64_t count, int64_t row, int64_t rows, tare_status expected,
+                         int64_t class) {
+    const char *key = "label";
+    struct tare_tensor value;
+    struct tare_shape shape = tare_shape_make(1, (int)count);
+    int64_t got = -1;
+    assert_int_equal(tare_tensor_from(&value, TARE_DT_FLOAT, &shape, values), TARE_OK);
+    const struct tare_sample sample = { .keys = &key, .values = &value, .count = 1 };
+    assert_int_equal(tare_label_class(&got, &sample, "label", row, rows), expected);
+    if (expected == TARE_OK) assert_int_equal(got, class);
+    tare_tensor_reset(&value);
+}
+
+static void label__is_an_index_or_a_one_hot_row(void **state) {
+    (void)state;
+    assert_class((const float[]){ 7 }, 1, 0, 1, TARE_OK, 7);
+    assert_class((const float[]){ 4, 7 }, 2, 1, 2, TARE_OK, 7);
+    assert_class((const float[]){ 0, 0, 1 }, 3, 0, 1, TARE_OK, 2);
+    assert_class((const float[]){ 0, 0, 1, 1, 0, 0 }, 6, 1, 2, TARE_OK, 0);
+    assert_class((const float[]){ 0, 1, 1 }, 3, 0, 1, TARE_SHAPE, 0);
+    assert_class((const float[]){ 0, 0, 0 }, 3, 0, 1, TARE_SHAPE, 0);
+    assert_class((const float[]){ 0, 0.5f, 0.5f }, 3, 0, 1, TARE_SHAPE, 0);
+    assert_class((const float[]){ 0, 0, 1 }, 3, 0, 2, TARE_SHAPE, 0);
+    assert_class((const float[]){ 0.5f }, 1, 0, 1, TARE_TYPE, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(draft__resizes_images_to_the_input),
+        cmocka_unit_test(draft__prefers_features_of_the_same_name_and_converts_dtypes),
+        cmocka_unit_test(draft__joins_scalar_numbers_into_one_input),
+        cmocka_unit_test(draft__lists_inputs_without_a_feature),
+        cmocka_unit_test(label__is_an_index_or_a_one_hot_row),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
