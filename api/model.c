@@ -10,6 +10,7 @@
 #include "workflow/inspection.h"
 #include "api/handles.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -213,7 +214,8 @@ static tare_status write_temporary(tare_model *model) {
         char *temporary = tare_path_join(folder && *folder ? folder : "/tmp", "tare-XXXXXX");
         if (!temporary) return TARE_NO_MEMORY;
         if (!mkdtemp(temporary)) {
-            const tare_status status = tare_file_error("cannot create temporary directory", temporary);
+            const tare_status status =
+                TARE_FAIL(TARE_IO, "cannot create temporary directory '%s': %s", temporary, strerror(errno));
             tare_free(temporary);
             return status;
         }

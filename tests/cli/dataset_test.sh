@@ -89,7 +89,7 @@ grep -q '^class 1: dog$' "$work/log" || fail "classes are not told: $(cat "$work
 [ "$(grep -c 'image float32\[1,1,1,3\]' "$work/head")" = 3 ] || fail "pictures: $(cat "$work/head")"
 grep -q '30 30 30  label int64\[1\] 1' <<<"$(grep -A2 '^record 2' "$work/head" | tr -d '\n')" || fail "the last picture: $(cat "$work/head")"
 echo damaged >"$work/pets/cat/3.png"
-expect 1 "record 2 at 0: cat/3.png: input 'image': feature 'image/encoded': the bytes are no picture" \
+expect 1 "record 2 at 0: cat/3.png: input 'image': feature 'image/encoded': not an image" \
     "$tare" dataset make "$work/pets" --spec "$work/pets.spec" -o "$work/e.tfrecord" --quiet
 "$tare" dataset make "$work/pets" --spec "$work/pets.spec" -o "$work/e.tfrecord" --max-bad 1 2>"$work/log" || fail "max-bad: $(cat "$work/log")"
 grep -q 'e.tfrecord: 3 records, 1 bad ones left out' "$work/log" || fail "max-bad: $(cat "$work/log")"

@@ -272,7 +272,7 @@ static void pictures__need_a_spec_and_a_label(void **state) {
     path = temp_path("pets/dog/empty");
     mkdir(path, 0777);
     assert_int_equal(tare_source_new(&source, &path, 1, NULL), TARE_NOT_FOUND);
-    assert_non_null(strstr(tare_error_text(), "pets/dog/empty: no pictures"));
+    assert_non_null(strstr(tare_error_text(), "pets/dog/empty: no images"));
     tare_strbuf_free(&out);
 }
 

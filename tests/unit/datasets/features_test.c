@@ -160,7 +160,7 @@ static void features__of_a_list_have_one_type(void **state) {
     struct tare_features features;
     (void)state;
     assert_int_equal(tare_features_decode(&features, record.bytes, record.size), TARE_TYPE);
-    assert_string_equal(tare_error_text(), "feature list 'a': step 1 holds string (expected int64 as before)");
+    assert_string_equal(tare_error_text(), "feature list 'a': step 1 has string (expected int64 as in earlier steps)");
     tare_features_reset(&features);
 }
 

@@ -171,7 +171,7 @@ static void spec__errors_tell_the_place_and_the_nearest_name(void **state) {
     refused("input { name: \"x\" ", "my.spec:1:");
     refused("", "my.spec: the spec has no inputs");
     refused("input { name: \"a\" } # input {\n  input { type: INT8 }", "my.spec:2:3: input 2 has no name");
-    refused("input { name: \"input\" }\ninput { name: \"input\" }", "my.spec:2:1: input 'input' stands there twice");
+    refused("input { name: \"input\" }\ninput { name: \"input\" }", "my.spec:2:1: input 'input' is duplicated");
     refused("input { name: \"x\" }\nlabel { std: 0 }",
             "my.spec:2:1: input 'label': std 0 (expected a number other than 0)");
 }
@@ -204,7 +204,7 @@ static void spec__refuses_what_does_not_go_together(void **state) {
         { "mean: [1, nan]", "mean nan" },
         { "std: 1 type: STRING", "strings cannot be scaled" },
         { "length { }", "length of 0 rows" },
-        { "class_name: \"a\" class_name: \"a\"", "'a' stands there twice" },
+        { "class_name: \"a\" class_name: \"a\"", "'a' is duplicated" },
         { "class_name: \"a\" source: FLOAT_LIST", "class_name requires source BYTES" },
     };
     (void)state;

@@ -327,7 +327,7 @@ static void split__says_what_is_wrong(void **state) {
         { { .parts = 2, .counts = "1" }, "give one of" },
         { { .parts = 2, .names = "a" }, "1 names for 2 parts" },
         { { .parts = 2, .names = "a,a" }, "duplicate part name 'a'" },
-        { { .parts = 2, .names = "a,/b" }, "no list of names" },
+        { { .parts = 2, .names = "a,/b" }, "not a list of names" },
         { { .parts = 2, .names = "" }, "empty" },
         { { .counts = "7" }, "there are only 6 records" },
     };

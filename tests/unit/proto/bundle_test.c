@@ -592,15 +592,15 @@ static void faults__of_memory_and_files_leave_nothing(void **state) {
 
 static void table__write_reports_every_failed_allocation(void **state) {
     enum { ENTRIES = 60 };
-    static char keys[ENTRIES][16], value[9000];
+    static char names[ENTRIES][16], value[9000];
     struct tare_table_entry entries[ENTRIES];
     uint8_t *expected, *data = NULL;
     size_t expected_size, size;
     (void)state;
     for (int i = 0; i < ENTRIES; i++) { /* several blocks and restarts */
-        snprintf(keys[i], sizeof keys[i], "key%05d", i);
+        snprintf(names[i], sizeof names[i], "key%05d", i);
         entries[i] = (struct tare_table_entry){
-            .key = keys[i], .key_size = strlen(keys[i]), .value = (uint8_t *)value, .value_size = sizeof value
+            .key = names[i], .key_size = strlen(names[i]), .value = (uint8_t *)value, .value_size = sizeof value
         };
     }
     tare_alloc_fail_at(0);

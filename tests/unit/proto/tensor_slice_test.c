@@ -28,16 +28,16 @@ static void parse__refuses_what_is_no_slice(void **state) {
     static const struct {
         const char *text, *part;
     } cases[] = { { "", "'' is not a slice (expected a string like '100 20 0,50:-')" },
-                  { "eight", "is no slice" },
-                  { "8", "is no slice" },
-                  { "8 6", "is no slice" },
-                  { "8 6 0,3", "is no slice" },
-                  { "8 6 0,3:-:-", "is no slice" },
-                  { "8 6 0,3:- ", "is no slice" },
-                  { "8 6 -1,3:-", "is no slice" },
-                  { "8 6  0,3:-", "is no slice" },
-                  { "99999999999999999999 -", "is no slice" },
-                  { "1 1 1 1 1 1 1 1 1 1 1 1 1 -:-:-:-:-:-:-:-:-:-:-:-:-", "is no slice" },
+                  { "eight", "is not a slice" },
+                  { "8", "is not a slice" },
+                  { "8 6", "is not a slice" },
+                  { "8 6 0,3", "is not a slice" },
+                  { "8 6 0,3:-:-", "is not a slice" },
+                  { "8 6 0,3:- ", "is not a slice" },
+                  { "8 6 -1,3:-", "is not a slice" },
+                  { "8 6  0,3:-", "is not a slice" },
+                  { "99999999999999999999 -", "is not a slice" },
+                  { "1 1 1 1 1 1 1 1 1 1 1 1 1 -:-:-:-:-:-:-:-:-:-:-:-:-", "is not a slice" },
                   { "8 6 0,9:-", "slice '8 6 0,9:-': a slice is outside the tensor (dimension 0: 9 from 0 of 8)" },
                   { "8 9223372036854775807,9223372036854775807", "is outside the tensor" } };
     struct tare_slice slice;

@@ -154,7 +154,7 @@ static void relaxed__backslashes_and_equals_signs(void **state) {
     assert_string_equal(read->tpu_functions[0]->function_alias, "f");
     assert_true(read->disable_default_optimizations);
     expect_failure(*state, options, "disable_default_optimizations=True",
-                   "1:30: expected ':' behind 'disable_default_optimizations' (got '=')");
+                   "1:30: expected ':' after 'disable_default_optimizations' (got '=')");
     expect_failure(*state, options, "\\\n", "1:1: expected a name (got '\\')");
 }
 
@@ -247,7 +247,7 @@ static void wrong_values__say_the_place_and_what_is_wanted(void **state) {
                    "1:17: field 'max_batch_size' of BatchOptions takes an int32 (got '1.5')");
     expect_failure(*state, batch, "max_batch_size: \"8\"",
                    "1:17: field 'max_batch_size' of BatchOptions takes an int32 (got a string)");
-    expect_failure(*state, batch, "max_batch_size { }", "1:16: expected ':' behind 'max_batch_size' (got '{')");
+    expect_failure(*state, batch, "max_batch_size { }", "1:16: expected ':' after 'max_batch_size' (got '{')");
     expect_failure(*state, batch, "max_batch_size: { }",
                    "1:17: field 'max_batch_size' of BatchOptions takes an int32 (got '{')");
     expect_failure(*state, batch, "max_batch_size: 2147483648",

@@ -73,12 +73,12 @@ static void decode__refuses_absurd_sizes(void **state) {
             memcpy(jpeg.data + i + 5, "\xea\x60\xea\x60", 4);
     assert_int_equal(tare_picture_decode(&picture, (struct tare_str){ jpeg.data, jpeg.size }, TARE_PICTURE_ANY, 0),
                      TARE_SHAPE);
-    assert_non_null(strstr(tare_error_text(), "a picture of 60000 x 60000 pixels cannot be in"));
+    assert_non_null(strstr(tare_error_text(), "an image of 60000 x 60000 pixels cannot be encoded in"));
     make_file(&png, TARE_PICTURE_PNG);
     memcpy(png.data + 16, "\0\0\xea\x60\0\0\xea\x60\x08\x02\0\0\0\x0f\xb0\xe2\x15", 17); /* with its checksum */
     assert_int_equal(tare_picture_decode(&picture, (struct tare_str){ png.data, png.size }, TARE_PICTURE_ANY, 0),
                      TARE_SHAPE);
-    assert_non_null(strstr(tare_error_text(), "a picture of 60000 x 60000 pixels cannot be in"));
+    assert_non_null(strstr(tare_error_text(), "an image of 60000 x 60000 pixels cannot be encoded in"));
     tare_strbuf_free(&jpeg);
     tare_strbuf_free(&png);
 }
