@@ -1,4 +1,5 @@
-/* Ranges of FakeQuant ops. */
+/* Ranges of FakeQuant ops. Between an activation and its FakeQuant there may be ops that preserve values: a Dense layer
+ * on rank 3 reshapes its input, a Conv1D expands it. */
 #include "quant/fake_quant.h"
 
 #include <string.h>
@@ -25,21 +26,62 @@ static bool range_of(double *low, double *high, const struct tare_node *node) {
     return *low <= *high;
 }
 
-bool tare_quant_fake_range(double *low, double *high, struct tare_edge edge) {
-    const struct tare_node *first = NULL; /* in the order of the graph */
-    if (is_fake(edge.node)) return range_of(low, high, edge.node);
-    if (tare_graph_index_uses(edge.node->graph) != TARE_OK) return false;
-    for (const struct tare_use *use = tare_node_first_use(edge.node); use; use = use->next) {
-        const struct tare_node *node = use->user;
-        double ends[2];
-        if (node->dead || use->input != 0 || !is_fake(node) || node->inputs[0].index != edge.index ||
-            !range_of(&ends[0], &ends[1], node) || (first && first->position < node->position))
-            continue;
-        first = node;
-        *low = ends[0];
-        *high = ends[1];
+enum { MOST_DEPTH = 16 }; /* ops between an activation and its FakeQuant */
+
+/* Ops whose output has the values of input 0 and, for Pad, zeros, which every range contains. They commute with
+ * clipping and rounding, so that a range holds on both sides of them. */
+static bool preserves_values(const struct tare_node *node) {
+    static const char *const ops[] = { "Identity", "Reshape", "Transpose", "Squeeze", "ExpandDims", "Pad", "MaxPool" };
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        if (strcmp(node->op, ops[i]) == 0) return node->n_inputs > 0;
+    return false;
+}
+
+static bool is_concat(const struct tare_node *node) {
+    return strcmp(node->op, "ConcatV2") == 0 && node->n_inputs > 1;
+}
+
+static bool range_upstream(double *low, double *high, struct tare_edge edge, int depth);
+
+/* All inputs must have a range; the result covers them. The last input is the axis. */
+static bool range_of_concat(double *low, double *high, const struct tare_node *node, int depth) {
+    for (size_t i = 0; i + 1 < node->n_inputs; i++) {
+        double from, to;
+        if (!range_upstream(&from, &to, node->inputs[i], depth)) return false;
+        if (i == 0 || from < *low) *low = from;
+        if (i == 0 || to > *high) *high = to;
     }
-    return first != NULL;
+    return true;
+}
+
+static bool range_upstream(double *low, double *high, struct tare_edge edge, int depth) {
+    if (depth > MOST_DEPTH) return false;
+    if (is_fake(edge.node)) return range_of(low, high, edge.node);
+    if (is_concat(edge.node)) return range_of_concat(low, high, edge.node, depth + 1);
+    return preserves_values(edge.node) && range_upstream(low, high, edge.node->inputs[0], depth + 1);
+}
+
+static bool reads(const struct tare_node *node, struct tare_edge edge) {
+    const size_t behind = is_concat(node) ? node->n_inputs - 1 : 1;
+    for (size_t i = 0; i < behind && i < node->n_inputs; i++)
+        if (node->inputs[i].node == edge.node && node->inputs[i].index == edge.index) return true;
+    return false;
+}
+
+static bool range_downstream(double *low, double *high, struct tare_edge edge, int depth) {
+    const struct tare_graph *graph = edge.node->graph;
+    for (size_t n = 0; n < graph->n_nodes && depth <= MOST_DEPTH; n++) {
+        struct tare_node *node = graph->nodes[n];
+        if (node->dead || !reads(node, edge)) continue;
+        if (is_fake(node) && range_of(low, high, node)) return true;
+        if (!preserves_values(node) && !is_concat(node)) continue;
+        if (range_downstream(low, high, (struct tare_edge){ node, 0 }, depth + 1)) return true;
+    }
+    return false;
+}
+
+bool tare_quant_fake_range(double *low, double *high, struct tare_edge edge) {
+    return range_upstream(low, high, edge, 0) || range_downstream(low, high, edge, 0);
 }
 
 static bool has_fakes(const struct tare_graph *graph) {

@@ -1,11 +1,12 @@
-/* Models trained with quantization (QAT): FakeQuant ops say the ranges of activations, and no samples are needed. */
+/* Quantization-aware-trained (QAT) models: FakeQuant ops specify the ranges of activations; no samples are needed. */
 #ifndef TARE_QUANT_FAKE_QUANT_H
 #define TARE_QUANT_FAKE_QUANT_H
 
 #include "graph/model.h"
 
-/* The range that a FakeQuant of 8 bits gives the activation, which makes it or reads it; false: none does, or its range
- * is no constant. */
+/* The range of the 8-bit FakeQuant upstream or downstream of the activation, directly or through ops that preserve
+ * values (Identity, Reshape, Transpose, Squeeze, ExpandDims, Pad, MaxPool, ConcatV2). Through a ConcatV2 upstream the
+ * range covers those of all inputs. False: there is none, or its range is not constant. */
 bool tare_quant_fake_range(double *low, double *high, struct tare_edge edge);
 /* True when the model was trained with quantization: some op's name begins with FakeQuant, as TensorFlow decides it. */
 bool tare_quant_is_trained(const struct tare_model *model);

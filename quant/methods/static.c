@@ -33,7 +33,8 @@ static const char *plan(const struct tare_quant_work *work, struct tare_quant_la
     if (!layer->weight && layer->setting.activation_bits == 16)
         return "products of two activations have no form with 16 bits";
     if (!find_params(&layer->left_params, work, layer, layer->input))
-        return "its input was not calibrated (did any sample reach it?)";
+        return work->ranges && work->ranges->find ? "its input was not calibrated (did any sample reach it?)"
+                                                  : "no FakeQuant range and no samples";
     if (!layer->weight && !find_params(&layer->right_params, work, layer, layer->second))
         return "its second input was not calibrated (did any sample reach it?)";
     layer->has_output_params = find_params(&layer->output_params, work, layer, layer->output);

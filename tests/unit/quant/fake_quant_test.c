@@ -97,7 +97,7 @@ static void ranges__come_from_fake_quants(void **state) {
     tare_tensor_reset(&expected);
 }
 
-static void other_widths__say_nothing_of_int8(void **state) {
+static void other_bit_widths__do_not_set_int8_ranges(void **state) {
     size_t quantized, fakes;
     (void)state;
     struct tare_tensor got = answer(4, NULL, &quantized, &fakes);
@@ -106,10 +106,69 @@ static void other_widths__say_nothing_of_int8(void **state) {
     tare_tensor_reset(&got);
 }
 
+/* x [2, 2, WIDTH] -> FakeQuant -> ops that preserve values -> MatMul; `after`: the FakeQuant follows the ops. */
+static size_t quantized_through(const char *const *ops, int n_ops, bool after, const char **refused) {
+    const int32_t flat[] = { 4, WIDTH }, order[] = { 0, 1 }, none[] = { 0, 0, 0, 0 };
+    const struct tare_quant_options options = { .setting.method = &tare_method_static };
+    struct tare_model *model = mini_model_new();
+    struct tare_graph *f = tare_model_add_function(model, "f");
+    struct tare_quant_report report;
+    struct tare_arena arena = { 0 };
+    struct tare_edge y = mini_arg(f, "x", TARE_DT_FLOAT);
+    static char reason[256];
+    if (!after) y = fake(f, y, 0, 8);
+    for (int i = 0; i < n_ops; i++) {
+        const bool is_pad = strcmp(ops[i], "Pad") == 0;
+        const struct tare_shape pads = tare_shape_make(2, (int64_t)2, (int64_t)2);
+        struct tare_tensor zeros;
+        struct tare_edge how;
+        if (is_pad) {
+            mini_ok(tare_tensor_from(&zeros, TARE_DT_INT32, &pads, none));
+            how = (struct tare_edge){ tare_graph_add_const(f, "pads", &zeros), 0 };
+            tare_tensor_reset(&zeros);
+        } else {
+            how = mini_ints(f, "how", 2, strcmp(ops[i], "Transpose") == 0 ? order : flat);
+        }
+        y = strcmp(ops[i], "Identity") == 0 || strcmp(ops[i], "Abs") == 0 ? mini_node(f, ops[i], ops[i], 1, y)
+                                                                          : mini_node(f, ops[i], ops[i], 2, y, how);
+    }
+    if (after) {
+        fake(f, mini_node(f, "Identity", "copy", 1, y), 0, 8);
+    }
+    mini_return(f, "y", mini_node(f, "MatMul", "product", 2, y, constant(f, "w", WIDTH, 3)));
+    mini_ok(tare_quantize(&report, &arena, model, NULL, &options));
+    const char *text = report.outcomes[0].refused;
+    strncpy(reason, text ? text : "", sizeof reason - 1);
+    *refused = reason;
+    tare_model_free(model);
+    tare_arena_free(&arena);
+    return report.quantized;
+}
+
+static void ranges__are_found_through_ops_that_preserve_values(void **state) {
+    const char *const ops[] = { "Reshape", "Transpose", "Identity", "Pad" };
+    const char *refused;
+    (void)state;
+    for (int after = 0; after < 2; after++)
+        for (int n = 0; n <= 4; n++)
+            if (quantized_through(ops, n, after, &refused) != 1)
+                fail_msg("%d ops, FakeQuant %s them: %s", n, after ? "after" : "before", refused);
+}
+
+static void ranges__do_not_pass_ops_that_change_values(void **state) {
+    const char *const ops[] = { "Reshape", "Abs" };
+    const char *refused;
+    (void)state;
+    assert_int_equal(quantized_through(ops, 2, false, &refused), 0);
+    assert_string_equal(refused, "no FakeQuant range and no samples");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranges__are_found_through_ops_that_preserve_values),
+        cmocka_unit_test(ranges__do_not_pass_ops_that_change_values),
         cmocka_unit_test(ranges__come_from_fake_quants),
-        cmocka_unit_test(other_widths__say_nothing_of_int8),
+        cmocka_unit_test(other_bit_widths__do_not_set_int8_ranges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
