@@ -33,9 +33,10 @@ struct engine {
     const char *state_path; /* NULL: the state is not saved */
 
     pthread_mutex_t lock; /* guards all below, the feeder and the calibration */
-    pthread_cond_t turned;
-    int active, waiting; /* workers that still run; of those, how many wait for a save */
-    int64_t turn;        /* saves made */
+    /* The barrier at which workers wait while the state is saved. */
+    pthread_cond_t released;
+    int active, arrived; /* workers that still run; of those, how many wait at the barrier */
+    int64_t generation;  /* number of saves made; a change releases the waiting workers */
     bool saving, stop, interrupted;
     double save_at;
     int64_t records;
@@ -89,23 +90,23 @@ static void note_failure(struct engine *e, tare_status status, int64_t index) {
     e->failure_index = index;
 }
 
-/* Called with the lock. The last worker to come here saves for all. */
+/* Waits at the barrier; the last worker to arrive saves the state. Called with the lock held. */
 static void take_part_in_save(struct engine *e) {
-    int64_t turn = e->turn;
-    e->waiting++;
-    while (e->saving && e->turn == turn && e->waiting < e->active)
-        pthread_cond_wait(&e->turned, &e->lock);
-    if (e->saving && e->turn == turn) {
+    const int64_t generation = e->generation;
+    e->arrived++;
+    while (e->saving && e->generation == generation && e->arrived < e->active)
+        pthread_cond_wait(&e->released, &e->lock);
+    if (e->saving && e->generation == generation) {
         tare_status status = e->failure == TARE_OK ? save(e) : TARE_OK;
         note_failure(e, status, INT64_MAX);
         e->stop = e->stop || status != TARE_OK;
         e->saving = false;
-        e->turn++;
+        e->generation++;
         double seconds = e->options->autosave_seconds > 0 ? e->options->autosave_seconds : DEFAULT_AUTOSAVE_SECONDS;
         e->save_at = tare_clock_seconds() + seconds;
-        pthread_cond_broadcast(&e->turned);
+        pthread_cond_broadcast(&e->released);
     }
-    e->waiting--;
+    e->arrived--;
 }
 
 /* ---- a worker's life ---- */
@@ -183,7 +184,7 @@ static tare_status work(void *arg, int number) {
     note_failure(e, status, INT64_MAX);
     e->stop = e->stop || status != TARE_OK;
     e->active--;
-    pthread_cond_broadcast(&e->turned); /* who waits for a save may now be the last */
+    pthread_cond_broadcast(&e->released); /* a worker at the barrier may now be the last to arrive */
     pthread_mutex_unlock(&e->lock);
     tare_batch_free(&batch);
     return TARE_OK;
@@ -303,7 +304,7 @@ static void clean_up(struct engine *e) {
     tare_free(e->inputs);
     tare_free(e->failure_text);
     pthread_mutex_destroy(&e->lock);
-    pthread_cond_destroy(&e->turned);
+    pthread_cond_destroy(&e->released);
 }
 
 static tare_status run(struct engine *e) {
@@ -328,7 +329,7 @@ tare_status tare_calibration_run(struct tare_calibration *calibration, struct ta
                         .source = source,
                         .options = options,
                         .lock = PTHREAD_MUTEX_INITIALIZER,
-                        .turned = PTHREAD_COND_INITIALIZER };
+                        .released = PTHREAD_COND_INITIALIZER };
     const char *reason = NULL;
     double start = tare_clock_seconds();
     tare_status status = tare_session_check_ops(model, signature);

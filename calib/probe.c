@@ -1,30 +1,7 @@
 #include "calib/probe.h"
 
 #include "base/alloc.h"
-
-void tare_probe_shape(struct tare_probe *probe, size_t slot, const struct tare_shape *shape) {
-    if (probe->alone[slot].rank != TARE_UNKNOWN_RANK && !tare_shape_equal(&probe->alone[slot], shape))
-        probe->irregular = true;
-    probe->alone[slot] = *shape;
-    int64_t elements;
-    if (tare_shape_elements(&elements, shape) == TARE_OK && elements > probe->most_elements)
-        probe->most_elements = elements;
-}
-
-bool tare_probe_layout(struct tare_probe *probe, size_t slot, const struct tare_shape *shape) {
-    struct tare_shape doubled = probe->alone[slot];
-    if (tare_shape_equal(&doubled, shape)) {
-        probe->layouts[slot] = TARE_BATCH_SHARED;
-        return true;
-    }
-    if (doubled.rank >= 1) doubled.dims[0] *= 2;
-    if (tare_shape_equal(&doubled, shape)) {
-        probe->layouts[slot] = TARE_BATCH_SPLIT;
-        return true;
-    }
-    probe->irregular = true;
-    return false;
-}
+#include "calib/shape_probe.h"
 
 static tare_status run_alone(struct tare_worker *worker, struct tare_batch_sample samples[2]) {
     for (int i = 0; i < 2; i++) {
@@ -45,7 +22,7 @@ static bool same_statistics(const struct tare_worker *a, const struct tare_worke
 
 struct trial {
     struct tare_worker_plan *plan;
-    struct tare_probe *probe;
+    struct tare_shape_probe *probe;
     const struct tare_batch_sample *const *samples; /* the two records, for their numbers */
 };
 
@@ -81,7 +58,7 @@ tare_status tare_probe_run(enum tare_batch_verdict *verdict, struct tare_worker_
                            const struct tare_batch_sample *const samples[2]) {
     const size_t slots = plan->observed->n_slots;
     const struct tare_tensor *const pair[2] = { samples[0]->feeds, samples[1]->feeds };
-    struct tare_probe probe = { .alone = tare_calloc(slots + 1, sizeof *probe.alone) };
+    struct tare_shape_probe probe = { .alone = tare_calloc(slots + 1, sizeof *probe.alone) };
     struct trial trial = { plan, &probe, samples };
     tare_status status = TARE_NO_MEMORY;
     *verdict = TARE_BATCH_DEPENDENT;

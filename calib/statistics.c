@@ -71,25 +71,25 @@ static void keep_first(bool *has, struct tare_place *first, const struct tare_pl
     *has = true;
 }
 
-/* What one look at a sample's values leaves, until it is added to the statistics. */
-struct seen {
+/* The summary of one sample's values, until it is added to the statistics. */
+struct summary {
     float low, high; /* low > high: no finite value */
     double sum, squares;
     bool nan, infinity;
 };
 
-static void finish_sample(struct tare_statistics *s, const struct seen *seen, const struct tare_place *place) {
+static void finish_sample(struct tare_statistics *s, const struct summary *summary, const struct tare_place *place) {
     s->samples++;
-    if (seen->nan) keep_first(&s->has_nan, &s->first_nan, place);
-    if (seen->infinity) keep_first(&s->has_infinity, &s->first_infinity, place);
-    if (seen->low > seen->high) return;
+    if (summary->nan) keep_first(&s->has_nan, &s->first_nan, place);
+    if (summary->infinity) keep_first(&s->has_infinity, &s->first_infinity, place);
+    if (summary->low > summary->high) return;
     s->finite_samples++;
-    insert_record(s, seen->low, seen->high, place->input, place->record);
-    widen_bucket(s, bucket_of(place->index), seen->low, seen->high);
-    tare_exact_sum_add(&s->sum, seen->sum);
-    tare_exact_sum_add(&s->sum_of_squares, seen->squares);
-    tare_exact_sum_add(&s->sum_of_minima, seen->low);
-    tare_exact_sum_add(&s->sum_of_maxima, seen->high);
+    insert_record(s, summary->low, summary->high, place->input, place->record);
+    widen_bucket(s, bucket_of(place->index), summary->low, summary->high);
+    tare_exact_sum_add(&s->sum, summary->sum);
+    tare_exact_sum_add(&s->sum_of_squares, summary->squares);
+    tare_exact_sum_add(&s->sum_of_minima, summary->low);
+    tare_exact_sum_add(&s->sum_of_maxima, summary->high);
 }
 
 /* Values from element `first` on as floats: the tensor's own memory, or `buffer` filled with at most TARE_SCAN_BLOCK.
@@ -112,8 +112,8 @@ static const float *as_floats(const struct tare_tensor *value, int64_t first, in
     return buffer;
 }
 
-/* Statistics that are being added to. Other threads may be adding to them as well: they are touched with the lock. */
-struct adding {
+/* Adds values to statistics that other threads may be adding to as well: they are accessed under the lock only. */
+struct accumulator {
     struct tare_statistics *statistics;
     struct tare_tally *tally;
     pthread_mutex_t *lock; /* NULL: this thread has them for itself */
@@ -121,15 +121,15 @@ struct adding {
     bool channels; /* counted per channel, too, straight into the statistics: the lock is held all the time */
 };
 
-static void lock(const struct adding *a) {
+static void lock(const struct accumulator *a) {
     if (a->lock && !a->channels) pthread_mutex_lock(a->lock);
 }
 
-static void unlock(const struct adding *a) {
+static void unlock(const struct accumulator *a) {
     if (a->lock && !a->channels) pthread_mutex_unlock(a->lock);
 }
 
-static tare_status make_room(const struct adding *a) {
+static tare_status make_room(const struct accumulator *a) {
     if (!tare_tally_is_full(a->tally)) return TARE_OK;
     lock(a);
     tare_status status = tare_histogram_take(&a->statistics->histogram, a->tally);
@@ -138,11 +138,11 @@ static tare_status make_room(const struct adding *a) {
 }
 
 /* One record's share of the value: elements first … first+count-1. */
-static tare_status look(struct seen *out, const struct adding *a, int64_t first, int64_t count) {
+static tare_status scan_sample(struct summary *out, const struct accumulator *a, int64_t first, int64_t count) {
     float buffer[TARE_SCAN_BLOCK];
     int64_t step = a->value->dtype == TARE_DT_FLOAT && !a->channels ? TARE_TALLY_RUN : TARE_SCAN_BLOCK;
     struct tare_scan scan;
-    *out = (struct seen){ .low = 1 };
+    *out = (struct summary){ .low = 1 };
     tare_scan_begin(&scan);
     if (a->channels) tare_channels_begin(a->statistics);
     for (int64_t done = 0; done < count; done += step) {
@@ -164,24 +164,24 @@ static tare_status look(struct seen *out, const struct adding *a, int64_t first,
     return TARE_OK;
 }
 
-/* Looks at all samples first, then adds what was seen: the statistics are locked for that alone. */
-static tare_status add_samples(const struct adding *a, const struct tare_place *places, int64_t count, int64_t share,
-                               bool split) {
+/* Scans all samples first, then adds their summaries, so that the statistics are locked only while adding. */
+static tare_status add_samples(const struct accumulator *a, const struct tare_place *places, int64_t count,
+                               int64_t share, bool split) {
     enum { MOST = 32 };
-    struct seen seen[MOST];
+    struct summary summary[MOST];
     tare_status status = TARE_OK;
     tare_tally_begin(a->tally, share * count);
     for (int64_t done = 0; done < count && status == TARE_OK; done += MOST) {
         int64_t some = count - done < MOST ? count - done : MOST;
         for (int64_t i = 0; i < some && status == TARE_OK; i++)
-            status = look(&seen[i], a, split ? (done + i) * share : 0, share);
+            status = scan_sample(&summary[i], a, split ? (done + i) * share : 0, share);
         lock(a);
         if (status != TARE_OK || done + some == count) {
             tare_status taken = tare_histogram_take(&a->statistics->histogram, a->tally);
             if (status == TARE_OK) status = taken;
         }
         for (int64_t i = 0; i < some && status == TARE_OK; i++)
-            finish_sample(a->statistics, &seen[i], &places[done + i]);
+            finish_sample(a->statistics, &summary[i], &places[done + i]);
         unlock(a);
     }
     return status;
@@ -202,7 +202,7 @@ tare_status tare_statistics_add_shared(struct tare_statistics *s, pthread_mutex_
                                        const struct tare_tensor *value, const struct tare_place *places, int64_t count,
                                        enum tare_batch_layout layout) {
     struct tare_tensor whole = { 0 };
-    struct adding a = { s, tally, mutex, value, false };
+    struct accumulator a = { s, tally, mutex, value, false };
     const bool split = layout == TARE_BATCH_SPLIT;
     TARE_TRY(check_value(value, count, layout));
     if (value->splat) {

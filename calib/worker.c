@@ -2,7 +2,7 @@
 
 #include "base/alloc.h"
 #include "calib/coverage.h"
-#include "calib/probe.h"
+#include "calib/shape_probe.h"
 
 #include <string.h>
 
@@ -53,10 +53,10 @@ static tare_status observe(void *arg, const struct tare_node *node, size_t outpu
     if (worker->plan->hessians) return tare_hessians_observe(worker->plan->hessians, node, output, value);
     enum tare_batch_layout layout = TARE_BATCH_SPLIT;
     if (worker->count > 1) {
-        if (worker->probe && !tare_probe_layout(worker->probe, (size_t)slot, &value->shape)) return TARE_OK;
+        if (worker->probe && !tare_shape_probe_layout(worker->probe, (size_t)slot, &value->shape)) return TARE_OK;
         layout = worker->plan->layouts[slot];
     } else if (worker->probe) {
-        tare_probe_shape(worker->probe, (size_t)slot, &value->shape);
+        tare_shape_probe_note(worker->probe, (size_t)slot, &value->shape);
     }
     struct tare_statistics *statistics = worker->own ? &worker->own[slot] : worker->plan->statistics[slot];
     pthread_mutex_t *lock = worker->own ? NULL : &worker->plan->locks[slot];

@@ -8,6 +8,8 @@
 #include "calib/statistics.h"
 #include "interpreter/session.h"
 
+struct tare_shape_probe; /* calib/shape_probe.h */
+
 /* What all workers of a run share; constant while they run. */
 struct tare_worker_plan {
     const struct tare_model *model;
@@ -36,7 +38,7 @@ struct tare_worker {
     struct tare_buffer_pool *pool; /* of the joined ones */
     struct tare_place *places;     /* of the records at hand */
     size_t room, count;
-    struct tare_probe *probe; /* calib/probe.c listens; NULL otherwise */
+    struct tare_shape_probe *probe; /* gets the shapes of observed tensors during a batch check; NULL otherwise */
 };
 
 /* `room`: most records in one run. `alone`: it counts into statistics of its own. End with tare_worker_free, also after

@@ -61,18 +61,11 @@ static bool range_upstream(double *low, double *high, struct tare_edge edge, int
     return preserves_values(edge.node) && range_upstream(low, high, edge.node->inputs[0], depth + 1);
 }
 
-static bool reads(const struct tare_node *node, struct tare_edge edge) {
-    const size_t behind = is_concat(node) ? node->n_inputs - 1 : 1;
-    for (size_t i = 0; i < behind && i < node->n_inputs; i++)
-        if (node->inputs[i].node == edge.node && node->inputs[i].index == edge.index) return true;
-    return false;
-}
-
 static bool range_downstream(double *low, double *high, struct tare_edge edge, int depth) {
-    const struct tare_graph *graph = edge.node->graph;
-    for (size_t n = 0; n < graph->n_nodes && depth <= MOST_DEPTH; n++) {
-        struct tare_node *node = graph->nodes[n];
-        if (node->dead || !reads(node, edge)) continue;
+    for (const struct tare_use *use = tare_node_first_use(edge.node); use && depth <= MOST_DEPTH; use = use->next) {
+        struct tare_node *node = use->user;
+        const bool is_value = is_concat(node) ? use->input + 1 < node->n_inputs : use->input == 0;
+        if (node->dead || !is_value || node->inputs[use->input].index != edge.index) continue;
         if (is_fake(node) && range_of(low, high, node)) return true;
         if (!preserves_values(node) && !is_concat(node)) continue;
         if (range_downstream(low, high, (struct tare_edge){ node, 0 }, depth + 1)) return true;
@@ -81,7 +74,12 @@ static bool range_downstream(double *low, double *high, struct tare_edge edge, i
 }
 
 bool tare_quant_fake_range(double *low, double *high, struct tare_edge edge) {
-    return range_upstream(low, high, edge, 0) || range_downstream(low, high, edge, 0);
+    if (range_upstream(low, high, edge, 0)) return true;
+    if (tare_graph_index_uses(edge.node->graph) != TARE_OK) {
+        tare_error_clear(); /* out of memory: the rewrite that follows reports it */
+        return false;
+    }
+    return range_downstream(low, high, edge, 0);
 }
 
 static bool has_fakes(const struct tare_graph *graph) {

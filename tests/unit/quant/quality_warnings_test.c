@@ -1,0 +1,71 @@
+/* Warnings about layers that lose more than they need to, on models whose loss is known. */
+#include "support/quantized_model.h"
+
+#include <string.h>
+
+enum { ROWS = 256, COLUMNS = 16 };
+
+static void quantize(struct quantized_model *m, const char *algorithm, enum tare_quant_granularity granularity,
+                     int bits, float outlier, bool warns) {
+    struct tare_quant_options options = {
+        .setting = { .method = &tare_method_static, .granularity = granularity, .bits = bits }, .warns = warns
+    };
+    quantized_model_begin(m, ROWS, COLUMNS, 1, 5);
+    struct tare_edge w = quantized_model_weight(m, "w", COLUMNS, COLUMNS, 1, 1, 9);
+    if (outlier != 0) TARE_DATA(float, (struct tare_tensor *)(uintptr_t)tare_edge_constant(w))[0] = outlier;
+    quantized_model_return(m, mini_node(m->graph, "MatMul", "product", 2, m->in, w));
+    mini_ok(tare_algorithm_parse(&options.setting.algorithm, algorithm));
+    quantized_model_quantize(m, &options, "");
+    assert_int_equal(m->report.quantized, 1);
+}
+
+static void clipping__that_costs_a_bit_is_reported(void **state) {
+    struct quantized_model m;
+    (void)state;
+    quantize(&m, "percentile:p=80", TARE_PER_CHANNEL, 8, 0, true);
+    assert_int_equal(m.report.n_warnings, 1);
+    if (!strstr(m.report.warnings[0], "layer 'product': clipping leaves its input"))
+        fail_msg("%s", m.report.warnings[0]);
+    assert_non_null(strstr(m.report.warnings[0], "use --algorithm mse"));
+    quantized_model_end(&m);
+}
+
+static void good_ranges_and_weights__are_not_reported(void **state) {
+    const char *const algorithms[] = { "min_max", "mse", "entropy", "percentile:p=99.99" };
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        struct quantized_model m;
+        quantize(&m, algorithms[i], TARE_PER_CHANNEL, 8, 0, true);
+        if (m.report.n_warnings) fail_msg("%s: %s", algorithms[i], m.report.warnings[0]);
+        quantized_model_end(&m);
+    }
+}
+
+static void poor_weights__name_the_option_that_helps(void **state) {
+    struct quantized_model m;
+    (void)state;
+    quantize(&m, "min_max", TARE_PER_TENSOR, 4, 10, true); /* widens the scale of all columns */
+    assert_int_equal(m.report.n_warnings, 1);
+    if (!strstr(m.report.warnings[0], "its 4-bit weight has only") ||
+        !strstr(m.report.warnings[0], "use --granularity per_channel"))
+        fail_msg("%s", m.report.warnings[0]);
+    quantized_model_end(&m);
+}
+
+static void warnings__are_made_on_request(void **state) {
+    struct quantized_model m;
+    (void)state;
+    quantize(&m, "percentile:p=80", TARE_PER_TENSOR, 4, 10, false);
+    assert_int_equal(m.report.n_warnings, 0);
+    quantized_model_end(&m);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(clipping__that_costs_a_bit_is_reported),
+        cmocka_unit_test(good_ranges_and_weights__are_not_reported),
+        cmocka_unit_test(poor_weights__name_the_option_that_helps),
+        cmocka_unit_test(warnings__are_made_on_request),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
