@@ -34,6 +34,8 @@ reason() {
     *"Dimensions of inputs should match: input '"* | *"Batching input tensors"* | *"Batched output tensor"*) [[ $variant = *batched ]] && echo batching-shape ;;
     *"has no input to batch"* | *"returns nothing that could be batched"*) [[ $variant = *batched ]] && echo nothing-to-batch ;;
     *"has no value"*) [ "$variant" = weight_only ] && echo variable-without-value ;;
+    *"nothing was quantized: "* | *"none of "*" was quantized; "*) [ "$variant" = weight_only ] && echo nothing-to-quantize ;;
+    *" but no checkpoint: variables/variables.index is missing"*) echo no-checkpoint ;;
     *": expects "*" outputs of "*", which has "*) echo broken-call ;;
     *"nothing can be placed on the TPU: "* | *"the model has been converted for TPU before"*) [ "$variant" = auto ] && echo nothing-to-split ;;
     esac
