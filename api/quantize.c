@@ -132,7 +132,8 @@ tare_status tare_model_convert(tare_model **out, char **report, const tare_model
     tare_public_begin();
     *out = NULL;
     if (report) *report = NULL;
-    if (flags & ~(unsigned)(TARE_CONVERT_ALLOW_INCOMPATIBLE | TARE_CONVERT_FIND_FUNCTIONS | TARE_CONVERT_BFLOAT16_OUTPUTS))
+    if (flags &
+        ~(unsigned)(TARE_CONVERT_ALLOW_INCOMPATIBLE | TARE_CONVERT_FIND_FUNCTIONS | TARE_CONVERT_BFLOAT16_OUTPUTS))
         TARE_CHECK(TARE_FAIL(TARE_INVALID_ARGUMENT, "unknown flags %#x", flags));
     TARE_CHECK(tare_converter_options_parse(&converter, &arena, text, strlen(text)));
     converter.allow_incompatible = flags & TARE_CONVERT_ALLOW_INCOMPATIBLE;

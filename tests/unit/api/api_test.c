@@ -392,12 +392,14 @@ static void compare__returns_json(void **state) {
     assert_non_null(strstr(json, "\"records\": 100"));
     assert_non_null(strstr(json, "\"static\""));
     tare_text_free(json);
-    REFUSED(tare_model_compare(&json, model, &records, 1, NULL, "methods=static"), TARE_ERROR_USAGE, "method static needs");
+    REFUSED(tare_model_compare(&json, model, &records, 1, NULL, "methods=static"), TARE_ERROR_USAGE,
+            "method static needs");
     OK(tare_model_compare(&json, model, &records, 1, NULL, "limit=10")); /* what needs no calibration */
     assert_non_null(strstr(json, "\"weight_only\""));
     assert_non_null(strstr(json, "\"skipped\""));
     tare_text_free(json);
-    REFUSED(tare_model_compare(&json, model, &records, 0, NULL, "methods=dynamic"), TARE_ERROR_INVALID_ARGUMENT, "no data files");
+    REFUSED(tare_model_compare(&json, model, &records, 0, NULL, "methods=dynamic"), TARE_ERROR_INVALID_ARGUMENT,
+            "no data files");
     tare_calibration_close(calibration);
     tare_model_close(model);
 }

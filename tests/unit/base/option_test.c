@@ -133,7 +133,8 @@ static void parse__says_what_is_wrong(void **state) {
     assert_usage_error("m -o x --threads=3x", "option '--threads': invalid value (expected an integer, got '3x')");
     assert_usage_error("m -o x --threads=99999999999",
                        "option '--threads': invalid value (expected an integer, got '99999999999')");
-    assert_usage_error("m -o x --percentile=nan", "option '--percentile': invalid value (expected a number, got 'nan')");
+    assert_usage_error("m -o x --percentile=nan",
+                       "option '--percentile': invalid value (expected a number, got 'nan')");
     assert_usage_error(
         "m -o x --quantization_method=q",
         "option '--quantization_method': invalid value (expected static, dynamic or weight_only, got 'q')");
