@@ -185,7 +185,6 @@ static tare_status finish(tare_calibration **out, tare_calibrator *c) {
     *out = NULL;
     end_work(c);
     if (c->status != TARE_OK) return failure(c);
-    if (c->calibration && !c->taken) return TARE_FAIL(TARE_INVALID_ARGUMENT, "no samples were added");
     if (!made) return TARE_FAIL(TARE_INVALID_ARGUMENT, "the calibrator is already finished");
     c->calibration = NULL;
     return tare_public_calibration(out, made);

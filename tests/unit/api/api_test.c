@@ -276,7 +276,7 @@ static void calibrator__without_samples_fails(void **state) {
     tare_calibrator *calibrator;
     (void)state;
     OK(tare_calibrator_open(&calibrator, model, NULL));
-    REFUSED(tare_calibrator_finish(&none, calibrator), TARE_ERROR_INVALID_ARGUMENT, "no samples were added");
+    REFUSED(tare_calibrator_finish(&none, calibrator), TARE_ERROR_INVALID_ARGUMENT, "no records");
     assert_null(none);
     tare_calibrator_close(calibrator);
     tare_model_close(model);
