@@ -1,6 +1,8 @@
 /* Forward data flow from the inputs, through calls and loops. Each node and argument has a mark: whether its value
  * depends on the values of the inputs, and whether it depends on their shapes, that is on the number of records in a
- * batch. Marks only grow, so the passes over all graphs reach a fixed point. */
+ * batch. Marks only grow, so the passes over all graphs reach a fixed point. A callee is passed over as soon as a call
+ * changes the marks of its arguments, before the caller goes on: without recursion, one pass and one that confirms it
+ * are enough, whatever the number of functions. */
 #include "graph/data_dependence.h"
 #include "base/alloc.h"
 #include "graph/calls.h"
@@ -15,6 +17,8 @@ struct flow {
     struct tare_graph *graph;
     struct tare_node **order;
     mark_bits *nodes, *args; /* by position */
+    bool dirty;              /* marks of arguments changed after the last pass over the graph began */
+    bool active;             /* a pass over the graph is in progress */
     struct flow *next;
 };
 
@@ -23,7 +27,10 @@ struct analysis {
     struct tare_map by_graph; /* function name -> flow */
     struct flow *flows;
     bool changed, dependent;
+    int depth; /* of passes in progress */
 };
+
+enum { DEEPEST = 200 }; /* calls that are followed at once; the others wait for the next pass: bounds the stack */
 
 static bool sees_shapes_only(const struct tare_node *node) {
     static const char *const ops[] = {
@@ -47,6 +54,7 @@ static tare_status flow_of(struct flow **out, struct analysis *s, struct tare_gr
         flow = TARE_NEW(&s->arena, struct flow);
         if (!flow) return TARE_NO_MEMORY;
         flow->graph = graph;
+        flow->dirty = true;
         TARE_TRY(tare_graph_order(&flow->order, &s->arena, graph));
         flow->nodes = tare_arena_calloc(&s->arena, graph->n_nodes + graph->n_args + 1, sizeof *flow->nodes);
         if (!flow->nodes || !tare_map_set(&s->by_graph, graph->name, flow)) return TARE_NO_MEMORY;
@@ -72,6 +80,11 @@ static void mark(struct analysis *s, mark_bits *place, mark_bits bits) {
     *place |= bits;
 }
 
+static void mark_arg(struct analysis *s, struct flow *flow, size_t i, mark_bits bits) {
+    flow->dirty |= (bits & ~flow->args[i]) != 0;
+    mark(s, &flow->args[i], bits);
+}
+
 static mark_bits input_bits(const struct flow *flow, const struct tare_node *node) {
     mark_bits bits = 0;
     for (size_t i = 0; i < node->n_inputs; i++)
@@ -93,13 +106,16 @@ static mark_bits deciding_bits(const struct tare_node *node, struct tare_edge pr
     return loop ? VALUES : VALUES | SHAPES;
 }
 
+static tare_status pass_graph(struct analysis *s, struct flow *flow);
+
 /* Copies marks to the callee's arguments and adds those of its results to *returns. */
 static tare_status enter(struct analysis *s, const struct flow *flow, const struct tare_node *node,
                          const struct tare_call_site *site, struct tare_graph *callee, mark_bits *returns) {
     struct flow *inner;
     TARE_TRY(flow_of(&inner, s, callee));
     for (size_t i = 0; i < site->n_args && i < callee->n_args && site->first + i < node->n_inputs; i++)
-        mark(s, &inner->args[i], bits_of(flow, node->inputs[site->first + i]));
+        mark_arg(s, inner, i, bits_of(flow, node->inputs[site->first + i]));
+    if (inner->dirty && !inner->active && s->depth < DEEPEST) TARE_TRY(pass_graph(s, inner));
     for (size_t i = 0; i < callee->n_returns; i++)
         *returns |= bits_of(inner, callee->returns[i].edge);
     return TARE_OK;
@@ -112,8 +128,8 @@ static tare_status go_round(struct analysis *s, const struct tare_call_site *sit
     TARE_TRY(flow_of(&body, s, site->callees[1]));
     for (size_t i = 0; i < body->graph->n_returns; i++) {
         const mark_bits bits = bits_of(body, body->graph->returns[i].edge);
-        if (i < condition->graph->n_args) mark(s, &condition->args[i], bits);
-        if (i < body->graph->n_args) mark(s, &body->args[i], bits);
+        if (i < condition->graph->n_args) mark_arg(s, condition, i, bits);
+        if (i < body->graph->n_args) mark_arg(s, body, i, bits);
     }
     for (size_t i = 0; i < condition->graph->n_returns; i++)
         s->dependent |= (bits_of(condition, condition->graph->returns[i].edge) & VALUES) != 0;
@@ -144,11 +160,22 @@ static tare_status pass_node(struct analysis *s, const struct flow *flow, const 
     return TARE_OK;
 }
 
+static tare_status pass_graph(struct analysis *s, struct flow *flow) {
+    tare_status status = TARE_OK;
+    flow->dirty = false;
+    flow->active = true;
+    s->depth++;
+    for (size_t i = 0; i < flow->graph->n_nodes && !s->dependent && status == TARE_OK; i++)
+        status = pass_node(s, flow, flow->order[i]);
+    s->depth--;
+    flow->active = false;
+    return status;
+}
+
 static tare_status pass(struct analysis *s) {
     s->changed = false;
-    for (const struct flow *flow = s->flows; flow; flow = flow->next)
-        for (size_t i = 0; i < flow->graph->n_nodes && !s->dependent; i++)
-            TARE_TRY(pass_node(s, flow, flow->order[i]));
+    for (struct flow *flow = s->flows; flow; flow = flow->next)
+        TARE_TRY(pass_graph(s, flow));
     return TARE_OK;
 }
 
