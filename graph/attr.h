@@ -26,7 +26,7 @@ struct tare_func {
 };
 
 union tare_attr_item {
-    struct tare_str s; /* STRING, PLACEHOLDER; NUL-terminated behind its size */
+    struct tare_str s; /* STRING, PLACEHOLDER; NUL-terminated after `size` bytes */
     int64_t i;
     float f;
     bool b;
@@ -42,8 +42,8 @@ struct tare_attr {
     bool is_list;
     size_t count;                /* items; 1 when not a list */
     union tare_attr_item *items; /* arena memory; never NULL when count > 0 */
-    const void *origin;          /* the message that this was read from, NULL once made or changed by us: the exporter
-                                    writes an unchanged one back to the letter */
+    const void *origin; /* the message it was read from, which the exporter writes unchanged; NULL when created or
+                           changed by tare */
 };
 
 #endif

@@ -1,4 +1,4 @@
-/* Which variable a resource edge stands for: function arguments are followed to what every call site passes. */
+/* Which variable a resource edge refers to: function arguments are traced to the values passed at every call site. */
 #ifndef TARE_GRAPH_BINDINGS_H
 #define TARE_GRAPH_BINDINGS_H
 
@@ -6,16 +6,16 @@
 
 struct tare_bindings;
 
-/* Looks at every call site of the model, and at what the object graph binds. The result is valid until a graph
- * changes. */
+/* Traces every call site of the model and the bindings of the object graph. The result is valid until a graph changes.
+ */
 tare_status tare_bindings_new(struct tare_bindings **out, const struct tare_model *model);
 void tare_bindings_free(struct tare_bindings *bindings);
-/* The variable that an edge of dtype resource (or a reference edge of a VariableV2) always stands for, looking through
- * Identity; NULL when there is none, or when call sites pass several: *several says so (may be NULL). */
+/* The variable that an edge of dtype resource (or a reference edge of a VariableV2) always refers to, looking through
+ * Identity; NULL when there is none, or when call sites pass different ones (*several is then true; may be NULL). */
 struct tare_variable *tare_bindings_variable(const struct tare_bindings *bindings, struct tare_edge edge,
                                              bool *several);
-/* The shapes of the variables that a function's arguments stand for (NULL entries elsewhere), for
- * tare_graph_infer_shapes_of; arena memory, NULL when that is out. Borrows the variables. */
+/* The shapes of the variables that a function's arguments refer to (NULL entries for other arguments), for
+ * tare_graph_infer_shapes_of. Arena memory that borrows the variables; NULL when out of memory. */
 const struct tare_shape **tare_bindings_handles(const struct tare_bindings *bindings, struct tare_arena *arena,
                                                 const struct tare_graph *graph);
 

@@ -1,4 +1,4 @@
-/* Call sites: which inputs of a node become which arguments of the functions that it names. */
+/* Call sites: which inputs of a node become which arguments of the functions that it calls. */
 #ifndef TARE_GRAPH_CALLS_H
 #define TARE_GRAPH_CALLS_H
 
@@ -6,12 +6,12 @@
 
 /* How a node calls functions. */
 enum tare_call_kind {
-    TARE_CALL_NONE,   /* names no function of the model */
+    TARE_CALL_NONE,   /* calls no function of the model */
     TARE_CALL_PLAIN,  /* one function, all inputs: PartitionedCall, BatchFunction, a call by op name */
     TARE_CALL_TPU,    /* one function, all inputs but the last (the device ordinal) */
     TARE_CALL_BRANCH, /* several functions, all inputs but the first: If, Case */
     TARE_CALL_LOOP,   /* condition and body, all inputs; the body's returns are its next arguments: While */
-    TARE_CALL_OTHER,  /* names functions in a way that is not known here (a dataset op) */
+    TARE_CALL_OTHER,  /* refers to functions in an unknown way (a dataset op) */
 };
 
 struct tare_call_site {
@@ -28,8 +28,8 @@ tare_status tare_call_site(struct tare_call_site *out, struct tare_arena *arena,
 /* Sets Tin and Tout of a call node to the dtypes of the function's arguments and returns. */
 tare_status tare_call_set_types(struct tare_node *call, const struct tare_graph *callee);
 
-/* Marks the main-graph nodes that signatures and initialisers need, by position: not the saver's, which hold every
- * variable. `arena` memory. */
+/* Marks, by position, the main-graph nodes that signatures and initialisers depend on, but not the nodes of the saver,
+ * which refer to every variable. `arena` memory. */
 tare_status tare_model_served_nodes(bool **served, struct tare_arena *arena, const struct tare_model *model);
 /* Marks the functions that are needed: reached from signatures, the init node and table initialisers, and (when
  * with_aliases) from aliased functions and what the object graph lists under `concretes`. live[i] belongs to

@@ -6,8 +6,8 @@
 
 /* A new function `name` with the arguments, nodes, returns and attributes of `from` (values shared). */
 tare_status tare_function_clone(struct tare_graph **out, const struct tare_graph *from, const char *name);
-/* Moves the body of `from` into a new function `name`: afterwards `from` has its arguments and returns (with edges to
- * be set anew) but no nodes. The new function has its own arguments. */
+/* Moves the body of `from` into a new function `name`: afterwards `from` has its arguments and returns (whose edges
+ * must be set again) but no nodes. The new function has its own arguments. */
 tare_status tare_function_move_body(struct tare_graph **out, struct tare_graph *from, const char *name);
 
 #endif

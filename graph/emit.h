@@ -1,5 +1,5 @@
-/* Building the nodes of a rewritten graph. Every function makes one node (or a short chain) next to what it serves and
- * returns its output; a sticky status collects failures, so that rewrites read as formulas. */
+/* Building the nodes of a rewritten graph. Every function adds one node (or a few) and returns its output. The first
+ * failure is kept in `status`, so that rewrites read as formulas and check it once. */
 #ifndef TARE_GRAPH_EMIT_H
 #define TARE_GRAPH_EMIT_H
 
@@ -11,7 +11,7 @@ struct tare_emit {
     tare_status status; /* first failure; edges made after it are not usable */
 };
 
-/* An attribute of a node to make; a list of them ends with a NULL name. */
+/* An attribute of the node to add; an array of them ends with a NULL name. */
 struct tare_emit_attr {
     const char *name;
     enum { TARE_EMIT_TYPE, TARE_EMIT_INT, TARE_EMIT_BOOL } kind;

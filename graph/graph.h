@@ -1,8 +1,8 @@
 /* The graph IR: one graph is the main graph of a model or the body of one function.
  *
- * Nodes have stable addresses (arena) and refer to each other by pointer; the order of graph->nodes is the file's and
- * carries no meaning. Function arguments are nodes of op "_Arg" that live in graph->args, not in graph->nodes.
- * Nothing here knows SavedModels or protobuf messages. */
+ * Nodes have stable addresses (arena) and refer to each other by pointer; graph->nodes has the order of the file, which
+ * has no meaning. Function arguments are nodes of op "_Arg" that live in graph->args, not in graph->nodes. This file
+ * does not know SavedModels or protobuf messages. */
 #ifndef TARE_GRAPH_GRAPH_H
 #define TARE_GRAPH_GRAPH_H
 
@@ -38,7 +38,7 @@ struct tare_node {
     const char *name;
     const char *op; /* the op's name, or the name of a function of the model (a legal call) */
     const char *device;
-    const struct tare_op_def *def; /* NULL: a function call by name, or an op that nobody defined */
+    const struct tare_op_def *def; /* NULL: a function call by name, or an op without a definition */
     struct tare_attr *attrs;
     size_t n_attrs, attrs_capacity;
     const struct tare_edge *inputs; /* changed only by tare_node_add_input and its siblings, which maintain the uses */
@@ -48,10 +48,10 @@ struct tare_node {
     size_t n_controls, controls_capacity;
     int *output_dtypes; /* may be reference dtypes; set by tare_node_resolve */
     size_t n_outputs;
-    size_t position;    /* in graph->nodes (or graph->args); kept by the functions below */
+    size_t position;    /* index in graph->nodes (or graph->args); maintained by the functions below */
     bool dead;          /* removed by a pass; swept by tare_graph_sweep */
-    const void *origin; /* the NodeDef it was read from (NULL: ours); unknown fields are kept from there */
-    const void *edit;   /* scratch of the pass or planner that owns the graph at the moment */
+    const void *origin; /* the NodeDef it was read from, whose unknown fields are kept; NULL: created by tare */
+    const void *edit;   /* scratch of the pass that currently works on the graph */
 };
 
 /* A returned value of a function. */
@@ -116,15 +116,15 @@ static inline bool tare_edge_equal(struct tare_edge a, struct tare_edge b) {
  * (graph/calls.h). */
 tare_status tare_graph_drop_arg_shapes(struct tare_graph *function) TARE_WARN_UNUSED;
 
-/* Makes a node at the end of the graph; the name is made unique by a suffix _1, _2 … when taken. NULL: no memory.
+/* Adds a node at the end of the graph. A name in use gets the first free suffix _1, _2 …. NULL: no memory.
  * `op` is looked up in the registry. Add inputs and attributes, then call tare_node_resolve. */
 struct tare_node *tare_graph_add(struct tare_graph *graph, const char *op, const char *name);
 /* As tare_graph_add for a function argument. */
 struct tare_node *tare_graph_add_arg(struct tare_graph *graph, const char *name, int dtype);
-/* As tare_graph_add_arg, with the dtype and, held once, the attributes of `like`: an argument of the same number. For
- * models that nobody changes. */
+/* As tare_graph_add_arg, with the dtype and, shared, the attributes of `like`: an argument with the same index. For
+ * models that are not changed. */
 struct tare_node *tare_graph_add_arg_like(struct tare_graph *graph, const char *name, const struct tare_node *like);
-/* Room for `n_nodes` more nodes at once: an importer that knows how many come needs no more than they take. */
+/* Reserves room for exactly `n_nodes` more nodes. */
 tare_status tare_graph_reserve(struct tare_graph *graph, size_t n_nodes);
 struct tare_node *tare_graph_find(const struct tare_graph *graph, const char *name);
 tare_status tare_graph_add_return(struct tare_graph *graph, const char *name, int dtype, struct tare_edge edge);
@@ -143,8 +143,8 @@ tare_status tare_node_resolve(struct tare_node *node);
 /* The dtype of an edge as a base dtype (TARE_DT_INVALID when the index is out of range). */
 int tare_edge_dtype(struct tare_edge edge);
 
-/* Attributes. `find` gives NULL when absent; the typed getters give the value written on the node, else the op
- * definition's default, else `fallback` (when the attribute has another kind, too). */
+/* Attributes. `find` returns NULL when absent. The typed getters return the value written on the node, else the op
+ * definition's default, else `fallback` (also when the attribute has another kind). */
 const struct tare_attr *tare_node_find_attr(const struct tare_node *node, const char *name);
 int64_t tare_node_int(const struct tare_node *node, const char *name, int64_t fallback);
 float tare_node_float(const struct tare_node *node, const char *name, float fallback);
@@ -155,7 +155,7 @@ const char *tare_node_string(const struct tare_node *node, const char *name, con
 const struct tare_attr *tare_node_list(const struct tare_node *node, const char *name); /* with default; NULL if none */
 const struct tare_tensor *tare_node_tensor(const struct tare_node *node, const char *name);
 bool tare_node_shape(const struct tare_node *node, const char *name, struct tare_shape *out);
-/* The function graph that attribute `name` names; NULL when it names none of the model's. */
+/* The function that attribute `name` refers to; NULL when the model does not have it. */
 struct tare_graph *tare_node_function(const struct tare_node *node, const char *name);
 
 /* Set or replace. Strings and arrays are copied into the model's arena; the tensor is shared. */
@@ -201,16 +201,16 @@ size_t tare_graph_count_uses_to(const struct tare_graph *graph, struct tare_edge
 void tare_node_remove(struct tare_node *node); /* marks dead; inputs stay readable until the sweep */
 /* Drops dead nodes and fixes positions. */
 void tare_graph_sweep(struct tare_graph *graph);
-/* Marks dead every node that no return, control return, signature, keep-root or stateful op needs, then sweeps; returns
- * how many went. Arguments stay. */
+/* Removes every node that no return, control return, signature, kept root or stateful op depends on, and sweeps.
+ * Returns the number of nodes removed. Arguments stay. */
 size_t tare_graph_remove_unreachable(struct tare_graph *graph);
 /* Nodes in an order in which inputs and controls come first; NextIteration back edges are cut. The array is arena
  * memory. TARE_INVALID_ARGUMENT names a node of a cycle. */
 tare_status tare_graph_order(struct tare_node ***out, struct tare_arena *arena, const struct tare_graph *graph);
 
-/* The constant behind an edge, looking through Identity; NULL when it is not a Const. */
+/* The constant value of an edge, looking through Identity; NULL when it is not a Const. */
 const struct tare_tensor *tare_edge_constant(struct tare_edge edge);
-/* Makes a Const node. */
+/* Adds a Const node. */
 struct tare_node *tare_graph_add_const(struct tare_graph *graph, const char *name, const struct tare_tensor *value);
 
 #endif

@@ -7,7 +7,7 @@
 
 /* One named tensor of a signature. */
 struct tare_binding {
-    const char *key; /* name that users see */
+    const char *key; /* name visible to users */
     int dtype;
     struct tare_shape shape;
     struct tare_edge edge; /* in the main graph; node NULL for the parts below */
@@ -36,34 +36,34 @@ struct tare_variable {
     struct tare_node *node;  /* the handle or reference node in the main graph; NULL once frozen away */
     const char *shared_name; /* the resource name: shared_name, or the node's name when that is empty */
     const char *key;         /* checkpoint key, NULL: none (initialised by the graph, or not at all) */
-    const char *slice;       /* the part of that tensor in the words of RestoreV2 ("100 20 0,50:-"), NULL: all of it */
+    const char *slice; /* the slice of that tensor in the syntax of RestoreV2 ("100 20 0,50:-"), NULL: all of it */
     int dtype;
     struct tare_shape shape;
     struct tare_tensor value; /* a view of the mapped checkpoint; dtype INVALID when there is no value */
     int object_id;            /* in the object graph, -1 when there is none */
-    bool constant;            /* nothing assigns it, though freezing left it a variable: its value is known */
-    bool removed;             /* frozen into constants, or needed by nothing: leaves the graph and the checkpoint */
+    bool constant;            /* never assigned, but freezing kept it as a variable: its value is known */
+    bool removed;             /* frozen into constants, or unused: not written to the graph or the checkpoint */
 };
 
-/* A lookup table that is restored from the checkpoint: a mutable one, as text layers learn them. */
+/* A mutable lookup table restored from the checkpoint, such as the vocabulary of a text layer. */
 struct tare_table_content {
     struct tare_node *node;            /* makes the table, in the main graph */
-    const char *keys_key, *values_key; /* where the checkpoint holds them */
-    struct tare_tensor keys, values;   /* dtype INVALID: they were not asked for */
+    const char *keys_key, *values_key; /* checkpoint keys */
+    struct tare_tensor keys, values;   /* dtype INVALID: not loaded */
 };
 
 /* A file of the model and the main-graph tensor that gets its path when the model is loaded. */
 struct tare_asset {
     const char *filename;  /* below assets/ */
-    struct tare_edge edge; /* node NULL when the graph does not take it */
+    struct tare_edge edge; /* node NULL when the graph does not use it */
 };
 
-/* What the object graph says of one concrete function: which objects its last arguments are bound to. */
+/* A concrete function of the object graph: the objects that its last arguments are bound to. */
 struct tare_concrete {
     struct tare_graph *graph;
     int *bound; /* object ids of the captures: the last n_bound arguments */
     size_t n_bound;
-    bool keep; /* a loader calls it though no signature does: it makes or restores a table */
+    bool keep; /* called by the loader though no signature calls it: it creates or restores a table */
 };
 
 /* An object that is a Const node of the main graph, captured by functions. */
@@ -72,7 +72,8 @@ struct tare_object_constant {
     struct tare_node *node;
 };
 
-/* A node whose output 0 is not what the file's model computes there: a pass gave it the value of another, which went.
+/* A node whose output 0 differs from the model of the file: a pass gave it the value of another node, which was
+ * removed.
  */
 struct tare_stand_in {
     const struct tare_node *node;
@@ -100,12 +101,11 @@ struct tare_model {
     size_t n_aliases;
     struct tare_variable *variables;
     size_t n_variables;
-    bool retyped; /* some variable has another dtype than the file says: what the file says of handles is void */
-    int64_t keep_variables_from; /* bytes: freezing leaves larger ones variables; 0: only where a file could not hold
-                                    them */
+    bool retyped;                /* a variable's dtype differs from the file: handle data of the file is invalid */
+    int64_t keep_variables_from; /* bytes: larger variables are not frozen; 0: only those that do not fit in a file */
     struct tare_table_content *tables;
     size_t n_tables;
-    struct tare_stand_in *stand_ins; /* in the order in which they came to be; one a node */
+    struct tare_stand_in *stand_ins; /* in the order of creation; at most one per node */
     size_t n_stand_ins;
     struct tare_asset *assets;
     size_t n_assets;
@@ -117,14 +117,14 @@ struct tare_model {
     struct tare_node **table_inits; /* collection table_initializer (TF1) */
     size_t n_table_inits;
     const char *module_error;            /* why an XlaCallModule node was not expanded ("NODE: reason"); NULL: none */
-    const struct tare_op_registry *ops;  /* definitions of the ops that nodes may name; borrowed */
+    const struct tare_op_registry *ops;  /* definitions of the ops that nodes may use; borrowed */
     struct tare_op_registry *custom_ops; /* definitions that the model file adds; its parent is `ops`; NULL: none */
     struct tare_attr_pool
-        *pool; /* the importer's (convert/import/attr_pool.h), while it fills a model that is only looked at */
-    struct tare_map unknown_outputs; /* op that nobody defines -> struct tare_name_list: outputs that functions name */
-    struct tare_tensor *tensors;     /* every tensor held by an attribute, released with the model */
+        *pool; /* the importer's (convert/import/attr_pool.h), while it reads a model that is not changed */
+    struct tare_map unknown_outputs; /* undefined op -> struct tare_name_list: output names that functions refer to */
+    struct tare_tensor *tensors;     /* tensors of attributes, released with the model */
     size_t n_tensors, tensors_capacity;
-    void (*release)(void *arg); /* ends what the importer keeps alive: messages, mapped files */
+    void (*release)(void *arg); /* releases what the importer keeps alive: messages, mapped files */
     void *release_arg;
 };
 
@@ -135,19 +135,19 @@ void tare_model_free(struct tare_model *model);
 /* An empty function; NULL when the name is taken or memory is out. */
 struct tare_graph *tare_model_add_function(struct tare_model *model, const char *name);
 struct tare_graph *tare_model_find_function(const struct tare_model *model, const char *name);
-/* A function name that is free: `stem`, or stem_1, stem_2 …, in the model's arena. */
+/* An unused function name: `stem`, or stem_1, stem_2 …, in the model's arena. */
 const char *tare_model_unused_name(struct tare_model *model, const char *stem);
 struct tare_signature *tare_model_find_signature(const struct tare_model *model, const char *key);
 const char *tare_model_alias_of(const struct tare_model *model, const char *function); /* NULL: none */
 struct tare_variable *tare_model_find_variable(const struct tare_model *model, const char *shared_name);
-/* Keeps a share of `tensor` alive as long as the model; the result is the model's. */
+/* Keeps a reference to `tensor` as long as the model; the result belongs to the model. */
 struct tare_tensor *tare_model_keep_tensor(struct tare_model *model, const struct tare_tensor *tensor);
 
-/* Notes that a node has another's value from now on (see struct tare_stand_in). */
+/* Records that a node now has the value of another (see struct tare_stand_in). */
 tare_status tare_model_add_stand_in(struct tare_model *model, const struct tare_node *node, const char *stands_for);
 
-/* Calls fn for every function that the attributes of `node` name (f, then_branch, body, branches …), and for a call by
- * op name. Stops at the first failure. */
+/* Calls fn for every function that the attributes of `node` refer to (f, then_branch, body, branches …), and for a call
+ * by op name. Stops at the first failure. */
 tare_status tare_node_each_function(const struct tare_node *node,
                                     tare_status (*fn)(void *arg, const struct tare_node *node,
                                                       struct tare_graph *callee),

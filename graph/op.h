@@ -1,11 +1,11 @@
-/* Ops: a row says what an op is (specification strings), how shapes flow and how it runs. One row an op, beside its
- * kernel in interpreter/ops/<family>.c; graph/definitions/registry.c lists the families. Plugins bring rows through the
- * same door.
+/* Ops: a row defines an op: specification strings, shape inference and kernel. Each op has one row, next to its kernel
+ * in interpreter/ops/<domain>/; interpreter/ops/families.h lists the tables of rows. Plugins register rows through the
+ * same interface.
  *
  * Specification strings follow TensorFlow's registration grammar (facts: graph/definitions/opspec.h):
  *   inputs   "input: T, filter: T"        outputs  "output: T"
  *   attrs    "T: {half, float}; strides: list(int); padding: {'SAME', 'VALID'}; dilations: list(int) = [1, 1, 1, 1]"
- * Inputs and outputs are parted by commas, attributes by semicolons (outside quotes and brackets). */
+ * Inputs and outputs are separated by commas, attributes by semicolons (outside quotes and brackets). */
 #ifndef TARE_GRAPH_OP_H
 #define TARE_GRAPH_OP_H
 
@@ -17,11 +17,11 @@ struct tare_kernel;
 enum tare_op_flag {
     TARE_OP_STATEFUL = 1 << 0,    /* is_stateful in TensorFlow: never folded, never pruned inside functions */
     TARE_OP_NO_FOLD = 1 << 1,     /* not folded to a constant though all inputs are */
-    TARE_OP_ELEMENTWISE = 1 << 2, /* each output element depends on the input elements at its place only */
+    TARE_OP_ELEMENTWISE = 1 << 2, /* each output element depends only on the input elements at its position */
     TARE_OP_MOVE = 1 << 3,        /* moves elements, computes nothing */
     TARE_OP_CONTROL = 1 << 4,     /* calls functions or is control flow: the executor runs it (interpreter/execution) */
     TARE_OP_IN_PLACE = 1 << 5,    /* the kernel may write its output into input 0 */
-    TARE_OP_WRITES = 1 << 6,      /* changes what later runs of the session see: variables, tables */
+    TARE_OP_WRITES = 1 << 6,      /* changes state that later runs of the session read: variables, tables */
     TARE_OP_EPILOGUE = 1 << 7, /* the kernel may apply a bias, an addend and a ReLU clamp to output 0: tare_epilogue */
 
     /* Which values may be rounded to bfloat16 (tpu/exact_values.h). */
@@ -57,14 +57,14 @@ struct tare_op {
     tare_status (*infer)(struct tare_infer *infer);
     /* The kernel; NULL: only a definition (the op opens, validates and converts, but does not run). */
     tare_status (*run)(struct tare_kernel *kernel);
-    /* Whether a kernel serves the node's attributes: asked before anything runs. The text says what there is; NULL:
-     * every node that the definition allows. */
+    /* Whether the kernel supports the node's attributes; called before anything runs. The error text lists what is
+     * supported. NULL: every node that the definition allows. */
     tare_status (*accepts)(const struct tare_node *node);
-    /* Once a node in a session, before its first run: parse attributes, pack weights. May set kernel->state; `release`
-     * ends it. */
+    /* Called once per node and session, before its first run: parses attributes, packs weights. May set kernel->state,
+     * which `release` frees. */
     tare_status (*prepare)(struct tare_kernel *kernel);
     void (*release)(void *state);
-    /* The plain kernel that `run` is tested against, when `run` is a fast one. */
+    /* The plain kernel that a fast `run` is tested against. */
     tare_status (*reference)(struct tare_kernel *kernel);
     /* Runs the first few of `count` executions together, tile by tile. Each is the only reader of the previous one's
      * output, which is its input 0 and is not materialised; only the last executed one's output is made. Returns the
@@ -81,7 +81,7 @@ struct tare_op {
 
 struct tare_op_arg {
     const char *name;
-    int dtype;                  /* fixed dtype, or TARE_DT_INVALID when an attribute says */
+    int dtype;                  /* fixed dtype, or TARE_DT_INVALID when an attribute specifies it */
     const char *type_attr;      /* attribute of kind type */
     const char *type_list_attr; /* attribute of kind list(type): one tensor an entry */
     const char *number_attr;    /* attribute of kind int: that many tensors */
@@ -114,16 +114,16 @@ struct tare_op_def {
 
 struct tare_op_registry;
 
-/* An own registry that looks into `parent` (may be NULL) for what it lacks. */
+/* A registry that looks up missing ops in `parent` (may be NULL). */
 struct tare_op_registry *tare_ops_new(const struct tare_op_registry *parent);
 void tare_ops_free(struct tare_op_registry *registry);
-/* Parses and adds a row; the row must outlive the registry. The fault's position is in the error text. */
+/* Parses and adds a row; the row must outlive the registry. The error text contains the position of a syntax error. */
 tare_status tare_ops_add(struct tare_op_registry *registry, const struct tare_op *row);
 /* Adds a finished definition (from an OpDef message); memory stays the caller's. */
 tare_status tare_ops_add_def(struct tare_op_registry *registry, const struct tare_op_def *def);
 const struct tare_op_def *tare_ops_find(const struct tare_op_registry *registry, const char *name);
-/* TARE_INTERNAL with the first fault when a row or definition that the program was built with does not parse (such an
- * op is not found); TARE_OK otherwise. */
+/* TARE_INTERNAL with the first error when a built-in row or definition does not parse (such an op is not found);
+ * TARE_OK otherwise. */
 tare_status tare_ops_check(const struct tare_op_registry *registry);
 /* Every definition with a row, the parent's included, sorted by name (the array belongs to the registry). */
 const struct tare_op_def *const *tare_ops_list(const struct tare_op_registry *registry, size_t *count);

@@ -17,8 +17,8 @@ struct tare_epilogue {
     bool applied;
 };
 
-/* One execution of one node. Inputs are borrowed; a kernel makes every output (tare_kernel_output …) or fails. Fault
- * texts say what is wrong with the value; the executor puts the node and op in front. */
+/* One execution of one node. Inputs are borrowed; a kernel creates every output (tare_kernel_output …) or fails. Error
+ * texts describe the value; the executor prefixes node and op. */
 struct tare_kernel {
     const struct tare_node *node;
     const struct tare_op *op;
@@ -29,12 +29,12 @@ struct tare_kernel {
     struct tare_arena *scratch;  /* emptied after the node */
     struct tare_buffer_pool *pool;
     struct tare_session *session;
-    void *state;                    /* made by the row's prepare; NULL if it has none */
-    bool may_reuse_input0;          /* input 0 ends with this node and its buffer is exclusive */
+    void *state;                    /* set by the row's prepare; NULL if it has none */
+    bool may_reuse_input0;          /* this is the last use of input 0 and its buffer is exclusive */
     struct tare_epilogue *epilogue; /* for rows with TARE_OP_EPILOGUE; NULL: none to apply */
 };
 
-/* Makes output i; numeric memory is uninitialised. */
+/* Creates output i; numeric memory is uninitialised. */
 tare_status tare_kernel_output(struct tare_kernel *kernel, size_t i, int dtype,
                                const struct tare_shape *shape) TARE_WARN_UNUSED;
 /* Output i is input j itself, or its elements under another shape. */

@@ -8,8 +8,8 @@
 
 struct tare_session;
 
-/* Called for each output of an executed node, for fed tensors and for function arguments of real dtypes, when
- * observation is on. `value` is borrowed. A failure stops the run. */
+/* Called, while observation is on, for each output of an executed node, each fed tensor and each floating-point
+ * function argument. `value` is borrowed. A failure stops the run. */
 typedef tare_status (*tare_observe_fn)(void *arg, const struct tare_node *node, size_t output,
                                        const struct tare_tensor *value);
 
@@ -17,9 +17,9 @@ struct tare_session_options {
     bool use_reference_kernels; /* plain kernels where a row has one */
     bool check_numerics;        /* fail at the first NaN or infinity, naming the node */
     bool trace;                 /* print node, op and shapes to stderr as they run */
-    bool profile;               /* collect time a node: tare_session_profile */
-    uint64_t seed;              /* of random ops without one of their own */
-    int64_t memory_limit;       /* bytes that one run may hold; 0: 64 GiB */
+    bool profile;               /* collect the time of each node: tare_session_profile */
+    uint64_t seed;              /* of random ops without a seed */
+    int64_t memory_limit;       /* bytes that one run may allocate; 0: 64 GiB */
     int max_call_depth;         /* 0: 64 */
     int op_threads;             /* that one kernel of a plugin may use (tare_op_parallel_for); 0: 1 */
 };
@@ -28,22 +28,24 @@ struct tare_session_options {
 tare_status tare_session_new(struct tare_session **out, const struct tare_model *model,
                              const struct tare_session_options *options);
 void tare_session_free(struct tare_session *session);
-/* Gives back memory that is kept from run to run for values of the same sizes: the next run has others. */
+/* Frees the buffers kept from run to run; useful when the next run has other shapes. */
 void tare_session_trim(struct tare_session *session);
 
-/* Which nodes to observe: fn is called for outputs of nodes for which `wants` (NULL: all) is true, asked once a node.
+/* Sets the observer: fn is called for the outputs for which `wants` (NULL: all) returns true; it is called once per
+ * output.
  */
 void tare_session_observe(struct tare_session *session, tare_observe_fn fn,
                           bool (*wants)(void *arg, const struct tare_node *node, size_t output), void *arg);
 
-/* Runs what `fetches` of the main graph need; feeds replace the edges' values (an edge may be any tensor; one whose
- * value has no dtype is not fed). Outputs are the caller's to reset. Targets are nodes to run for their effect. */
+/* Runs the nodes of the main graph that `fetches` depend on; feeds replace the edges' values (an edge may be any
+ * tensor; one whose value has no dtype is not fed). The caller resets the outputs. Targets are nodes to run for their
+ * side effect. */
 tare_status tare_session_run(struct tare_session *session, const struct tare_edge *feeds,
                              const struct tare_tensor *values, size_t n_feeds, const struct tare_edge *fetches,
                              struct tare_tensor *results, size_t n_fetches, struct tare_node *const *targets,
                              size_t n_targets);
 /* Runs a signature: inputs in the order of signature->inputs, outputs likewise; a sparse binding takes three tensors:
- * indices, values, dense_shape. An input that the graph computes itself may be left out (no dtype). dtypes and shapes
+ * indices, values, dense_shape. An input that the graph computes itself may be omitted (no dtype). dtypes and shapes
  * are checked. */
 tare_status tare_session_run_signature(struct tare_session *session, const struct tare_signature *signature,
                                        const struct tare_tensor *inputs, struct tare_tensor *outputs);
@@ -52,19 +54,19 @@ tare_status tare_session_call(struct tare_session *session, const struct tare_gr
                               const struct tare_tensor *args, size_t n_args, struct tare_tensor *results,
                               size_t n_results);
 
-/* Every op that the signature (NULL: all) and the initialisers reach and that no kernel runs: one line each "Op: used
- * by function/node, …" into `text`, with the reason behind the op where there are kernels for other dtypes; returns how
- * many lines. */
+/* Lists every op without a kernel that the signature (NULL: all) or the initialisers reach: one line "Op: used by
+ * function/node, …" each into `text`, with the reason after the op when there are kernels for other dtypes. Returns the
+ * number of lines. */
 struct tare_strbuf;
 size_t tare_session_missing_ops(const struct tare_model *model, const struct tare_signature *signature,
                                 struct tare_strbuf *text);
-/* In the same form the ops that the signature reaches and that change what later runs of the session see. With any, the
- * answer to a record may depend on the records before it. */
+/* Lists, in the same form, the ops reached by the signature that change state read by later runs. If there are any, the
+ * outputs for a record may depend on the records before it. */
 size_t tare_session_state_ops(const struct tare_model *model, const struct tare_signature *signature,
                               struct tare_strbuf *text);
 
-/* TARE_UNSUPPORTED with all of that in one line that begins with the model's path, and how to bring the ops; TARE_OK
- * when nothing is missing. */
+/* TARE_UNSUPPORTED with the missing ops in one line that begins with the model's path and names --plugin; TARE_OK when
+ * no op is missing. */
 tare_status tare_session_check_ops(const struct tare_model *model, const struct tare_signature *signature);
 
 /* One line of the profile. */
@@ -72,23 +74,24 @@ struct tare_profile_row {
     const struct tare_node *node;
     int64_t calls, nanoseconds;
 };
-/* Rows of the nodes that ran, slowest first; arena memory. What a kernel computed along with its own op (bias, relu) is
- * counted at its node. */
+/* Rows of the nodes that ran, slowest first; arena memory. The time of a fused epilogue (bias, ReLU) is counted at the
+ * node of the kernel. */
 tare_status tare_session_profile(struct tare_profile_row **rows, size_t *count, struct tare_arena *arena,
                                  const struct tare_session *session);
 
-/* Named state for kernels: tables, variables, stacks, by container and name. Gives a borrowed object, NULL when absent.
+/* Named state for kernels: tables, variables, stacks, by container and name. Returns a borrowed object, NULL when
+ * absent.
  */
 struct tare_object *tare_session_find_resource(struct tare_session *session, const char *kind, const char *name);
 /* Takes over the caller's reference. */
 tare_status tare_session_add_resource(struct tare_session *session, const char *kind, const char *name,
                                       struct tare_object *object);
-/* An object of the present run from outside, by number: for handles that are plain strings. `add` takes over the
- * caller's reference and gives the number; `find` a borrowed object, NULL for a number that is none of this run's. */
+/* Objects of the current run, by number, for handles that are plain strings. `add` takes over the caller's reference
+ * and returns the number; `find` returns a borrowed object, NULL for a number not added in this run. */
 tare_status tare_session_add_run_object(size_t *number, struct tare_session *session, struct tare_object *object);
 struct tare_object *tare_session_find_run_object(const struct tare_session *session, int64_t number);
-/* How often the body of `function` was entered in this session, inlined calls in a plan included; 0 when never. Says
- * which branches of If, Case and While were reached. */
+/* How often the body of `function` was run in this session, including calls inlined in a plan. Shows which branches of
+ * If, Case and While were reached. */
 int64_t tare_session_function_runs(const struct tare_session *session, const struct tare_graph *function);
 /* How often an If, Case or While took one of its sides: If 0 then, 1 else; While 0 condition, 1 body; Case the branch's
  * number. Unlike the function's runs, these are the node's own where several nodes name one function. */
@@ -97,8 +100,8 @@ const struct tare_model *tare_session_model(const struct tare_session *session);
 /* A stream of random 64-bit numbers for op-level seeds; see interpreter/ops/random/random.c. */
 uint64_t tare_session_next_random(struct tare_session *session);
 
-/* The threads of one op, made on first use; NULL (one thread) for op_threads 1, for no session, and when they cannot be
- * made. */
+/* The thread pool of one op, created on first use; NULL (one thread) for op_threads 1, without a session, and when it
+ * cannot be created. */
 struct tare_pool;
 struct tare_pool *tare_session_op_pool(struct tare_session *session);
 

@@ -1,8 +1,9 @@
 /* Matrix products with weights packed once: C = A·B, A is m×k in rows (activations), B is k×n (weights).
  *
  * Rule dot-fma-chain (docs/numerics.md): an output element is one chain of fused multiply-adds in float, in the order
- * of k, starting at +0. Blocking cuts the chain at no place that rounds, vector lanes hold different outputs, so the
- * bits depend neither on m, n, blocking nor on the instruction set. Nothing here knows tensors or ops. */
+ * of k, starting at +0. Blocking never splits the chain where a result would be rounded, and vector lanes hold
+ * different outputs, so the bits depend neither on m, n, blocking nor on the instruction set. This file does not know
+ * tensors or ops. */
 #ifndef TARE_INTERPRETER_KERNELS_GEMM_H
 #define TARE_INTERPRETER_KERNELS_GEMM_H
 
@@ -29,8 +30,8 @@ struct tare_gemm_rows {
     const void *source;
 };
 
-/* What is done to a finished element before it is stored, each step rounded as its own op would: x + bias of its
- * column, x + addend, then with `relu` x < 0 ? 0 : x and x > limit ? limit : x. */
+/* The epilogue: applied to each finished element before it is stored, with each step rounded as the separate op would:
+ * x + bias of its column, x + addend, then with `relu` x < 0 ? 0 : x and x > limit ? limit : x. */
 struct tare_gemm_epilogue {
     const float *bias;   /* one a column; NULL: none */
     const float *addend; /* as C, with its row stride; NULL: none */
@@ -46,7 +47,7 @@ void tare_gemm_pack(float *packed, const float *b, int64_t k, int64_t n, int64_t
 /* As tare_gemm_pack with int8 weights, converted exactly. */
 void tare_gemm_pack_int8(float *packed, const int8_t *b, int64_t k, int64_t n, int64_t row_stride,
                          int64_t column_stride);
-/* Floats of scratch that tare_gemm wants. */
+/* Floats of scratch that tare_gemm needs. */
 size_t tare_gemm_scratch_floats(void);
 /* C (m×n, ldc floats a row) = A · packed B, finished (NULL: as it is). k = 0 gives zeros. */
 void tare_gemm(float *c, int64_t ldc, const struct tare_gemm_rows *a, const float *packed, int64_t m, int64_t n,
