@@ -40,7 +40,7 @@ static tare_status collect(struct site_list *list, const struct tare_graph *grap
     return TARE_OK;
 }
 
-/* If, Case and While name several functions that share the arguments: only a function that is the sole callee goes
+/* If, Case and While have several callees that share the arguments: only a function that is the sole callee goes
  * alone; branches and loop variables stay. */
 static tare_status check_sites(const struct site_list *list, const struct tare_graph *function) {
     for (size_t i = 0; i < list->count; i++)

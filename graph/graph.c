@@ -92,7 +92,7 @@ tare_status tare_graph_reserve(struct tare_graph *graph, size_t n_nodes) {
     return TARE_OK;
 }
 
-/* What an argument holds beside itself, in one piece. */
+/* Attributes and dtype of an argument, allocated together. */
 struct arg_parts {
     struct tare_attr attrs[2];
     union tare_attr_item items[2];

@@ -181,7 +181,7 @@ static bool is_initialiser(const struct tare_node *node) {
     return found;
 }
 
-/* The function whose body can stand for the node; NULL: none. */
+/* The function that the node calls, if it can be inlined; NULL: none. */
 static const struct tare_graph *callee_of(const struct tare_node *node, tare_status *status) {
     struct tare_arena arena = { 0 };
     struct tare_call_site site = { 0 };

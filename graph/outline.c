@@ -10,8 +10,8 @@ struct outliner {
     const bool *chosen;
     size_t n_nodes;            /* of the graph, when it began */
     struct tare_node **copies; /* by position: in the function; of chosen nodes and of constants that went along */
-    struct tare_edge *outside; /* what each argument stands for */
-    struct tare_edge *results; /* what each return stands for in the graph */
+    struct tare_edge *outside; /* the outside edge of each argument */
+    struct tare_edge *results; /* the edge of the graph that each return replaces */
     struct tare_node *call;
 };
 
@@ -108,7 +108,7 @@ static tare_status add_results(struct outliner *o) {
     return TARE_OK;
 }
 
-/* Nodes that others waited for, or that the graph ran for their effect, run for it in the function, too. */
+/* Nodes that were control inputs of others, or ran for their side effect, become control returns of the function. */
 static tare_status add_control_returns(struct outliner *o) {
     struct tare_graph *f = o->function;
     bool *expected = TARE_NEW_ARRAY(&o->arena, bool, o->n_nodes + 1);

@@ -58,7 +58,7 @@ static void mark_signature_edge(void *arg, struct tare_edge *edge) {
     mark(arg, edge->node);
 }
 
-/* Constants that kept functions capture are inputs of those functions for whoever loads the model. */
+/* Constants captured by concrete functions are passed to them when the model is loaded. */
 static void mark_captured_constants(struct marks *marks, const struct tare_model *model) {
     for (size_t c = 0; c < model->n_concretes; c++)
         for (size_t b = 0; b < model->concretes[c].n_bound; b++)

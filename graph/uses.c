@@ -123,14 +123,14 @@ void tare_node_set_input(struct tare_node *node, size_t k, struct tare_edge edge
 }
 
 void tare_node_remove_input(struct tare_node *node, size_t k) {
-    const size_t behind = node->n_inputs - k - 1;
+    const size_t after = node->n_inputs - k - 1;
     if (is_tracked(node)) {
         unlink_use(node->uses->by_input[k], node->inputs[k].node);
-        memmove(&node->uses->by_input[k], &node->uses->by_input[k + 1], behind * sizeof *node->uses->by_input);
-        for (size_t i = k; i < k + behind; i++)
+        memmove(&node->uses->by_input[k], &node->uses->by_input[k + 1], after * sizeof *node->uses->by_input);
+        for (size_t i = k; i < k + after; i++)
             node->uses->by_input[i]->input = i;
     }
-    memmove(&inputs_of(node)[k], &inputs_of(node)[k + 1], behind * sizeof *node->inputs);
+    memmove(&inputs_of(node)[k], &inputs_of(node)[k + 1], after * sizeof *node->inputs);
     node->n_inputs--;
 }
 

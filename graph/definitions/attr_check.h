@@ -1,4 +1,4 @@
-/* Whether an attribute's value fits what an op definition says of it. */
+/* Checks attribute values against the op definition. */
 #ifndef TARE_GRAPH_DEFINITIONS_ATTR_CHECK_H
 #define TARE_GRAPH_DEFINITIONS_ATTR_CHECK_H
 

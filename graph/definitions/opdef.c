@@ -128,7 +128,7 @@ static tare_status check_dtypes(const struct tare_node *node, const int *expecte
         int got;
         TARE_TRY(check_edge(node, i));
         got = node->inputs[i].node->output_dtypes[node->inputs[i].index];
-        if (got == TARE_DT_INVALID) continue; /* of an op that nobody defined, which is a fault of its own */
+        if (got == TARE_DT_INVALID) continue; /* of an undefined op, which is reported separately */
         if (tare_dtype_base(got) != tare_dtype_base(expected[i]))
             return TARE_FAIL(TARE_TYPE, "input %zu is %s (expected %s)", i, tare_dtype_name(got),
                              tare_dtype_name(expected[i]));

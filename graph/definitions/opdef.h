@@ -1,4 +1,4 @@
-/* What an op definition says of one node: the flat lists of its tensors' dtypes, and whether its attributes fit. */
+/* Applying an op definition to a node: the flat lists of its tensors' dtypes, and checks of its attributes. */
 #ifndef TARE_GRAPH_DEFINITIONS_OPDEF_H
 #define TARE_GRAPH_DEFINITIONS_OPDEF_H
 

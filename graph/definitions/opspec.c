@@ -28,7 +28,7 @@ static bool is_space(char c) {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* The registration's complaint about the item, with the place behind it. */
+/* The registration error for the item, with the rest of the text. */
 static tare_status complain(const struct cursor *cursor, const char *format, ...) TARE_PRINTF(2, 3);
 static tare_status complain(const struct cursor *cursor, const char *format, ...) {
     va_list args;
@@ -304,7 +304,7 @@ static tare_status set_number(struct cursor *cursor, struct tare_op_arg *arg, co
     return TARE_OK;
 }
 
-/* A count of tensors, or a list of their types, has at least one entry unless its registration says otherwise. */
+/* A count of tensors, or a list of their types, has at least one entry unless its registration specifies a minimum. */
 static void imply_minimum(struct cursor *cursor, const char *name) {
     struct tare_op_attr *attr = name ? find_attr(cursor, name, strlen(name)) : NULL;
     if (!attr || attr->has_minimum) return;
@@ -377,7 +377,7 @@ static size_t count_items(const char *text, char separator) {
     return count;
 }
 
-/* Puts the cursor on the item behind the one it is on; false at the end. */
+/* Moves the cursor to the next item; false at the end. */
 static bool next_item(struct cursor *cursor, char separator) {
     const char *start = cursor->item ? cursor->end + (*cursor->end == separator) : cursor->text;
     if (is_blank(start)) return false;

@@ -27,7 +27,7 @@ void tare_opspec_memory_free(struct tare_opspec_memory *memory);
  * TARE_INVALID_ARGUMENT: the text names the item, the op and the character (counted from 1) in the row's string. */
 tare_status tare_opspec_parse(struct tare_op_def **out, struct tare_opspec_memory *memory, const struct tare_op *row);
 
-/* The same with every item in a string of its own, as registrations give them. */
+/* The same with each item in a separate string, as in registrations. */
 struct tare_opspec_items {
     const char **texts;
     size_t count, capacity;

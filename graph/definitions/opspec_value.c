@@ -255,7 +255,7 @@ static bool read_list(struct tare_text_reader *reader, struct tare_text_value **
         if (*reader->at == ']') break;
         reader->at++;
         tare_text_skip(reader);
-        if (reader->at < reader->end && *reader->at == ']') return false; /* a comma with nothing behind it */
+        if (reader->at < reader->end && *reader->at == ']') return false; /* a trailing comma */
     }
     if (reader->at == reader->end) return false;
     reader->at++;

@@ -12,11 +12,11 @@ enum tare_text_kind {
     TARE_TEXT_MESSAGE,
 };
 
-/* One value; inside a message a named field. A repeated field in list form gives one entry an item. */
+/* One value; inside a message a named field. A repeated field in list form becomes one entry per item. */
 struct tare_text_value {
     const char *name; /* NULL outside a message */
     enum tare_text_kind kind;
-    struct tare_str text;           /* SCALAR, STRING; NUL-terminated behind its size */
+    struct tare_str text;           /* SCALAR, STRING; NUL-terminated after its size */
     struct tare_text_value *fields; /* MESSAGE: first field */
     struct tare_text_value *next;   /* following field of the same message */
 };
@@ -32,7 +32,7 @@ void tare_text_skip(struct tare_text_reader *reader);
 /* Reads one value: a quoted string (adjacent ones join), a scalar, or a message in { } or < >. NULL when what follows
  * is none; `reader->at` is then where reading stopped. */
 struct tare_text_value *tare_text_read(struct tare_text_reader *reader);
-/* The first field of that name at or behind `field`; NULL: none. */
+/* The first field of that name at or after `field`; NULL: none. */
 const struct tare_text_value *tare_text_find(const struct tare_text_value *field, const char *name);
 
 /* Numbers of scalars; false when the text is none or does not fit. */

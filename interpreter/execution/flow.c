@@ -23,7 +23,7 @@ static int add_frame(struct flow_builder *b, int parent, const char *name) {
     return (int)flow->n_frames++;
 }
 
-/* The frame in which what step `s` gives is seen. */
+/* The frame in which the outputs of step `s` are used. */
 static int frame_after(const struct flow_builder *b, int s) {
     const struct tare_flow_step *step = &b->flow->steps[s];
     if (b->plan->steps[s].kind == TARE_STEP_ENTER) return step->child;

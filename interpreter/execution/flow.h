@@ -1,4 +1,4 @@
-/* The static side of TF1 loops: in which frame each step lies, and where each output goes. */
+/* The static structure of TF1 loops: the frame of each step and the targets of each output. */
 #ifndef TARE_INTERPRETER_EXECUTION_FLOW_H
 #define TARE_INTERPRETER_EXECUTION_FLOW_H
 

@@ -1,6 +1,6 @@
-/* TF1 loops by data flow. A step runs when all its inputs have come; a Merge when one has. Each frame has one iteration
- * at work: what NextIteration gives waits until the iteration has come to rest, so that the order of execution, and
- * with it the effects of stateful nodes, is the same in every run. */
+/* TF1 loops by data flow. A step runs when all its inputs have arrived, a Merge when one has. Each frame runs one
+ * iteration at a time: values of NextIteration are queued until the iteration is complete, so that the order of
+ * execution, and with it the effects of stateful nodes, is the same in every run. */
 #include "base/alloc.h"
 #include "interpreter/execution/flow.h"
 #include "interpreter/execution/step.h"
@@ -144,8 +144,8 @@ static tare_status enqueue(struct flow_run *run, struct instance *instance, int 
     return TARE_OK;
 }
 
-/* A Merge waits for its controls and one value, or for word that none comes. A dead Enter says so alone: the back edge
- * of a loop on a branch not taken never speaks. */
+/* A Merge is ready when its control inputs and one value have arrived, or when all its inputs are dead. A dead Enter
+ * alone is enough: the back edge of a loop on a branch that was not taken never delivers. */
 static bool merge_is_ready(const struct flow_run *run, struct step_state *state, int step, bool dead_enter) {
     if (state->pending || state->fired) return false;
     if (state->live) return true;

@@ -28,7 +28,7 @@ static bool is_fed(const struct walk *walk, struct tare_edge edge) {
     return false;
 }
 
-/* A node whose outputs are all fed does not run, also where it is a control input: the feeds stand in its place. */
+/* A node whose outputs are all fed does not run, not even as a control input: the feeds replace it. */
 static void mark_fed(struct walk *walk) {
     const struct tare_plan_request *request = walk->request;
     for (size_t i = 0; i < request->n_feeds; i++) {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A run from outside begins: nothing of the run before it may show in this one's faults or random numbers. */
+/* Resets what must not carry over from the previous run: error location, random numbers, run objects. */
 static void begin_run(struct tare_session *session) {
     if (session->depth) return;
     session->located = false;
@@ -178,7 +178,7 @@ done:
 
 /* ---- functions ---- */
 
-/* The shape that the function says of an argument: `_output_shapes` (what importers keep), unknown when it says none.
+/* The declared shape of an argument: `_output_shapes` (kept by the importer), else unknown.
  */
 static struct tare_shape declared_shape(const struct tare_node *arg) {
     const struct tare_attr *list = tare_node_find_attr(arg, "_output_shapes");

@@ -17,7 +17,7 @@ struct found_op {
 
 struct search {
     const struct tare_model *model;
-    /* Whether the node is one; *why may be set to a text that goes with the op. */
+    /* True for the nodes searched for; *why may be set to a reason that is printed with the op. */
     bool (*looked_for)(const struct tare_model *model, const struct tare_node *node, const char **why);
     struct tare_arena arena;
     struct tare_map seen;  /* functions by name */

@@ -61,7 +61,7 @@ void tare_plan_select_tilings(const struct tare_session *session, const struct t
             const struct tare_step *head = &plan->steps[tiled->heads[tiled->n_active]];
             if (head->fusion ? !head->fusion->active : head->observed != NULL) break;
             tiled->n_active++;
-            if (tare_plan_last_step(plan, head)->observed) break; /* it is shown: nothing may be left out behind it */
+            if (tare_plan_last_step(plan, head)->observed) break; /* its output is observed, so the tiling ends here */
         }
         if (tiled->n_active < 2) tiled->n_active = 0;
     }

@@ -13,7 +13,7 @@ static void mark(const struct tare_plan *plan, struct tare_exec_frame *frame, co
     }
 }
 
-/* What one kernel needs beside itself. */
+/* Output and epilogue of one kernel. */
 struct room {
     struct tare_tensor output;
     struct tare_epilogue epilogue;
@@ -78,7 +78,7 @@ tare_status tare_tiled_steps_run(struct tare_session *session, const struct tare
     while (open < tiled->n_active && open_kernel(session, plan, frame, &plan->steps[tiled->heads[open]], open == 0,
                                                  &kernels[open], &rooms[open]) == TARE_OK)
         open++;
-    if (open < tiled->n_active) tare_error_clear(); /* the step run alone says so again */
+    if (open < tiled->n_active) tare_error_clear(); /* the step reports the error again when it runs alone */
     if (open >= 2) run = run_kernels(session, step, kernels, (size_t)open);
     tare_arena_reset(&frame->scratch);
     if (run == 0) return TARE_OK;

@@ -1,4 +1,4 @@
-/* Variables: a value that nodes read and assign. Values are replaced, never written while somebody shares them. */
+/* Variables: a value that nodes read and assign. Values are replaced, never written while they are shared. */
 #ifndef TARE_INTERPRETER_EXECUTION_VARIABLE_H
 #define TARE_INTERPRETER_EXECUTION_VARIABLE_H
 
@@ -16,7 +16,7 @@ struct tare_variable_object {
 
 /* An uninitialised variable with one reference; NULL: no memory. */
 struct tare_variable_object *tare_variable_object_new(const char *name, int dtype, const struct tare_shape *shape);
-/* The variable behind a handle (a scalar resource, or the reference value of TF1 variables). TARE_INVALID_ARGUMENT when
+/* The variable of a handle (a scalar resource, or the reference value of TF1 variables). TARE_INVALID_ARGUMENT when
  * the handle holds something else. */
 tare_status tare_variable_from_handle(struct tare_variable_object **out, const struct tare_tensor *handle);
 /* A share of the value. TARE_INVALID_ARGUMENT "variable 'v' is not initialised". */
@@ -30,7 +30,7 @@ void tare_variable_assign(struct tare_variable_object *variable, const struct ta
 tare_status tare_variable_own(struct tare_variable_object *variable);
 /* A scalar resource tensor that holds `object`; takes over the reference, also on failure. */
 tare_status tare_handle_new(struct tare_tensor *out, struct tare_object *object);
-/* The object of type `type` behind a handle; TARE_INVALID_ARGUMENT otherwise. */
+/* The object of type `type` of a handle; TARE_INVALID_ARGUMENT otherwise. */
 tare_status tare_handle_object(struct tare_object **out, const struct tare_tensor *handle,
                                const struct tare_object_type *type);
 

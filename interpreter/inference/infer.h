@@ -1,4 +1,4 @@
-/* Shape inference shared by op families, beside the row functions of graph/op.h. Windows of convolutions and pools are
+/* Shape inference shared by the ops, next to the row functions of graph/op.h. Windows of convolutions and pools are
  * in interpreter/ops/support/window.h. */
 #ifndef TARE_INTERPRETER_INFERENCE_INFER_H
 #define TARE_INTERPRETER_INFERENCE_INFER_H
@@ -26,13 +26,13 @@ tare_status tare_infer_scalar(struct tare_infer *infer);    /* every output a sc
  * Contradictions are errors; what cannot be known stays unknown. */
 tare_status tare_graph_infer_shapes(struct tare_shape ***out, struct tare_arena *arena, const struct tare_graph *graph,
                                     const struct tare_shape *args);
-/* The same with the shapes of the variables behind resource arguments: handles[i] of argument i, NULL where it is none
+/* The same with the shapes of the variables of resource arguments: handles[i] of argument i, NULL where it is none
  * or not known. */
 tare_status tare_graph_infer_shapes_of(struct tare_shape ***out, struct tare_arena *arena,
                                        const struct tare_graph *graph, const struct tare_shape *args,
                                        const struct tare_shape *const *handles);
 
-/* Shape that input `i`, a vector of dims, stands for: its dims when its value is known (-1: unknown), else unknown dims
+/* Shape specified by input `i`, a vector of dims: its dims when its value is known (-1: unknown), else unknown dims
  * of the vector's length, else unknown. TARE_SHAPE for a value below -1 or too many dims. */
 tare_status tare_infer_shape_input(struct tare_shape *out, const struct tare_infer *infer, size_t i);
 /* `shape` without the axes in the values of input `i` (negative ones count from the end), or with 1 in their place.

@@ -72,7 +72,7 @@ static tare_status infer_batch(struct tare_infer_walk *walk, const struct tare_n
     return TARE_OK;
 }
 
-/* A branch that does not fit is one that is not taken: it says nothing. */
+/* A branch whose shapes contradict is not taken, so it contributes nothing. */
 static tare_status infer_branches(struct tare_infer_walk *walk, const struct tare_node *node,
                                   const struct tare_call_site *site, const struct tare_fact *inputs,
                                   struct tare_fact *outputs) {
@@ -116,7 +116,7 @@ static tare_status infer_loop(struct tare_infer_walk *walk, const struct tare_no
     for (int turn = 0; changed && turn < LOOP_TURNS; turn++) {
         tare_status status = infer_callee(walk, body, args, node->n_inputs, returns);
         if (status == TARE_NO_MEMORY) return status;
-        if (status != TARE_OK) tare_error_clear(); /* perhaps a loop that runs no turn: nothing is known behind it */
+        if (status != TARE_OK) tare_error_clear(); /* possibly a loop without iterations: its results are unknown */
         changed = false;
         for (size_t i = 0; i < node->n_inputs; i++) {
             struct tare_shape both = common(&args[i].shape, &returns[i].shape);

@@ -44,7 +44,7 @@ static struct tare_shape gathered_shape(const struct tare_shape *variable, const
     return shape;
 }
 
-/* Variables: a handle knows the shape behind it, a read has that shape. True when the node is one of these. */
+/* Variables: a handle carries the variable's shape, and a read has that shape. True when the node is one of these. */
 static bool infer_variable(struct tare_infer_walk *walk, const struct tare_node *node, const struct tare_fact *inputs,
                            struct tare_fact *outputs) {
     struct tare_shape shape;

@@ -21,7 +21,7 @@ static bool is_number(int dtype) {
 
 /* ---- partly known vectors ---- */
 
-/* Elements of a scalar or vector as far as known; false: nothing is. Values below 0 say no more than "not known". */
+/* Elements of a scalar or vector as far as known; false: nothing is. Values below 0 mean "unknown". */
 static bool elements_of(struct tare_shape *out, const struct tare_fact *fact) {
     if (fact->value) {
         const struct tare_tensor *value = fact->value;
@@ -38,7 +38,7 @@ static bool elements_of(struct tare_shape *out, const struct tare_fact *fact) {
     return fact->partial;
 }
 
-/* Inputs first … last-1 one behind the other. An input of which nothing is known takes its length in unknown elements.
+/* Inputs first … last-1 concatenated. An input of which nothing is known takes its length in unknown elements.
  */
 static bool joined(struct tare_shape *out, const struct tare_fact *inputs, size_t first, size_t last) {
     out->rank = 0;
@@ -193,7 +193,7 @@ static tare_status add_partials(struct tare_infer_walk *walk, const struct tare_
 
 /* ---- shapes from partly known values ---- */
 
-/* The input that says which shape output 0 has; -1: none. */
+/* The input that specifies the shape of output 0; -1: none. */
 static int shape_input_of(const struct tare_node *node) {
     static const struct {
         const char *op;
@@ -282,7 +282,7 @@ static bool can_run(const struct tare_node *node, const struct tare_fact *inputs
     return true;
 }
 
-/* The node's own kernel on its known inputs. A kernel that refuses them says nothing about shapes. */
+/* The node's own kernel on its known inputs. A kernel that fails on them leaves the shapes unknown. */
 static tare_status run_kernel(struct tare_infer_walk *walk, const struct tare_node *node,
                               const struct tare_fact *inputs, struct tare_fact *outputs) {
     struct tare_arena *arena = &walk->root->arena;

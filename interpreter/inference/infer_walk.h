@@ -11,7 +11,7 @@ struct tare_fact {
     const struct tare_tensor *value; /* NULL: not known */
     /* A scalar or vector of integers of which some are known: as many dims as elements, -1 where not. NULL: nothing. */
     const struct tare_shape *partial;
-    const struct tare_shape *handle; /* of a resource: the shape of the variable behind it; NULL: not known */
+    const struct tare_shape *handle; /* of a resource: the shape of its variable; NULL: unknown */
 };
 
 struct tare_kept_value {
@@ -35,7 +35,7 @@ struct tare_infer_walk {
     struct tare_fact **facts;     /* [position][output]; NULL: not inferred (yet) */
 };
 
-/* A fact that says nothing. */
+/* The fact "nothing is known". */
 struct tare_fact tare_fact_unknown(void);
 /* The fact of an edge of the walk's graph. */
 struct tare_fact tare_infer_fact_of(const struct tare_infer_walk *walk, struct tare_edge edge);
@@ -44,7 +44,7 @@ tare_status tare_infer_graph(struct tare_infer_walk *walk);
 /* Infers through the functions that `node` calls; *called is false when it calls none. */
 tare_status tare_infer_call(struct tare_infer_walk *walk, const struct tare_node *node, const struct tare_fact *inputs,
                             struct tare_fact *outputs, bool *called);
-/* Adds values to the outputs, and what partly known values say of their shapes. Shapes were inferred before. */
+/* Adds values to the outputs, and the shapes that follow from partly known values. Shapes were inferred before. */
 tare_status tare_infer_node_values(struct tare_infer_walk *walk, const struct tare_node *node,
                                    const struct tare_fact *inputs, struct tare_fact *outputs);
 

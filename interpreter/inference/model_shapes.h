@@ -10,7 +10,7 @@ struct tare_model_shapes;
  * unknown where they differ. Valid until a graph changes. */
 tare_status tare_model_shapes_new(struct tare_model_shapes **out, const struct tare_model *model);
 void tare_model_shapes_free(struct tare_model_shapes *shapes);
-/* Shape of an edge; unknown rank when nothing is known (also for functions that nobody calls). */
+/* Shape of an edge; unknown rank when nothing is known (also for functions that are not called). */
 struct tare_shape tare_model_shape(const struct tare_model_shapes *shapes, struct tare_edge edge);
 
 #endif

@@ -82,10 +82,10 @@ struct gathering {
     const struct tare_conv *conv;
     int64_t size, channels; /* bytes an element; channels of the group */
     int64_t pixel;          /* bytes from one position of a line to the next */
-    bool side_by_side;      /* the taps of a line lie side by side in the input */
+    bool side_by_side;      /* the taps of a line are adjacent in the input */
 };
 
-/* Elements [first, last) of the part of a patch that lies in one input line: taps of kernel width by channels. `line`
+/* Elements [first, last) of the part of a patch that is in one input line: taps of kernel width by channels. `line`
  * is the input line at the group's first channel. */
 static void gather_line(const struct gathering *g, char *to, const char *line, int64_t out_w, int64_t first,
                         int64_t last) {

@@ -45,7 +45,7 @@ void tare_conv_gather(const struct tare_conv_patches *patches, void *block, int6
 size_t tare_conv_packed_floats(const struct tare_conv *conv);
 void tare_conv_pack(float *packed, const struct tare_conv *conv, const float *filter);
 void tare_conv_pack_int8(float *packed, const struct tare_conv *conv, const int8_t *filter);
-/* Dense or grouped, finished (NULL: as it is; an addend lies as the output does). `scratch` holds
+/* Dense or grouped, with an epilogue (NULL: none; an addend has the layout of the output). `scratch` holds
  * tare_conv_dense_scratch floats. */
 size_t tare_conv_dense_scratch(const struct tare_conv *conv);
 void tare_conv_dense(float *output, const struct tare_conv *conv, const float *input, const float *packed,
@@ -68,7 +68,7 @@ void tare_conv_plain_i32(int32_t *output, const struct tare_conv *conv, const in
 
 /* ---- dense without gathering: called by tare_conv_dense ---- */
 
-/* Where the taps of a line lie side by side in the input and it is worth it. */
+/* True where the taps of a line are adjacent in the input and the direct form is faster. */
 bool tare_conv_is_direct(const struct tare_conv *conv);
 size_t tare_conv_direct_scratch(const struct tare_conv *conv);
 void tare_conv_direct_at(enum tare_cpu_level level, float *output, const struct tare_conv *conv, const float *input,
@@ -76,7 +76,7 @@ void tare_conv_direct_at(enum tare_cpu_level level, float *output, const struct 
 
 /* ---- for the depthwise variants only ---- */
 
-/* One output row segment of `count` positions, all whose taps lie inside horizontally: for channels [0, channels),
+/* One output row segment of `count` positions, all of whose taps are inside horizontally: for channels [0, channels),
  * taps [h0, h1) x [w0, w1) of one depth slice. Strides in elements. */
 struct tare_depthwise_row {
     void *output;       /* float; int32 of the integer kernels */
@@ -95,7 +95,7 @@ struct tare_depthwise_row {
 typedef void tare_depthwise_kernel(const struct tare_depthwise_row *row);
 tare_depthwise_kernel tare_depthwise_row_plain, tare_depthwise_row_avx2, tare_depthwise_row_avx512;
 tare_depthwise_kernel tare_depthwise_row_int8_plain, tare_depthwise_row_int8_avx2, tare_depthwise_row_int8_avx512;
-/* For taps side by side: takes whole lines, of which some taps may lie outside horizontally. NULL: none of that width.
+/* For adjacent taps: computes whole lines, of which some taps may be outside horizontally. NULL: none of that width.
  */
 tare_depthwise_kernel *tare_depthwise_line_avx512(int64_t size, int64_t stride);
 /* Walks over an image's output rows with multiplier 1; bytes an element of input and filter, and of the output. `line`

@@ -1,8 +1,8 @@
-/* Dense convolutions without a gathered copy of every patch: where the taps of a line lie side by side in the input, a
+/* Dense convolutions without a gathered copy of every patch: where the taps of a line are adjacent in the input, a
  * line of output positions is a matrix in place, whose rows are a stride apart and whose k comes in one segment a line
  * of taps. Padding is made by copying a few input lines between zeros. It pays where the output has few channels, that
- * is where each gathered element would be used a few times only, and where a gathered patch repeats what lies in the
- * patches beside it, if the lines are long enough for the highest tile. */
+ * is where each gathered element would be used a few times only, and where neighbouring patches overlap, if the lines
+ * are long enough for the highest tile. */
 #include "interpreter/kernels/conv.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Which instruction sets the fast kernels may use. The library is built for the x86-64 baseline; kernels for more carry
- * target attributes and are chosen here at run time. Every variant of a kernel gives the same bits. */
+ * target attributes and are chosen here at run time. Every variant of a kernel computes the same bits. */
 #ifndef TARE_INTERPRETER_KERNELS_CPU_H
 #define TARE_INTERPRETER_KERNELS_CPU_H
 

@@ -1,5 +1,5 @@
-/* Depthwise convolution: rows of output positions, cut so that the kernels see only positions whose taps all lie inside
- * the input; border positions go one at a time with fewer taps. */
+/* Depthwise convolution: rows of output positions, split so that the vector kernels get only positions whose taps are
+ * all inside the input; border positions go one at a time with fewer taps. */
 #include "interpreter/kernels/conv.h"
 
 #include <math.h>
@@ -56,7 +56,7 @@ static tare_depthwise_kernel *line_of(enum tare_cpu_level level, const struct ta
     return NULL;
 }
 
-/* Taps [*first, *last) of axis that lie inside the input at output position `out`. */
+/* Taps [*first, *last) of axis that are inside the input at output position `out`. */
 static void inside_taps(const struct tare_conv *conv, int axis, int64_t out, int64_t *first, int64_t *last) {
     const int64_t at = out * conv->stride[axis] - conv->pad[axis], step = conv->dilation[axis];
     *first = at >= 0 ? 0 : (-at + step - 1) / step;
@@ -66,7 +66,7 @@ static void inside_taps(const struct tare_conv *conv, int axis, int64_t out, int
     if (*first > *last) *first = *last;
 }
 
-/* Positions [*first, *last) of the output's width where every tap lies inside. */
+/* Positions [*first, *last) of the output's width where every tap is inside. */
 static void inner_positions(const struct tare_conv *conv, int64_t *first, int64_t *last) {
     const int64_t reach = (conv->kernel[2] - 1) * conv->dilation[2], step = conv->stride[2];
     *first = conv->pad[2] <= 0 ? 0 : (conv->pad[2] + step - 1) / step;

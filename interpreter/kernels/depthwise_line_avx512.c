@@ -1,6 +1,6 @@
 /* The AVX-512 variant of the depthwise line: whole output lines, borders and all, of kernels 3, 5 and 7 wide with
  * stride 1 or 2. Lanes hold channels. Eight positions go together: a line of taps stays in registers, and each input
- * value that is loaded goes to every position that it belongs to. */
+ * loaded value is used for every position that needs it. */
 #include "interpreter/kernels/conv.h"
 #include "interpreter/kernels/epilogue.h"
 
@@ -14,7 +14,7 @@ enum { POSITIONS = 8 };
 #define UNROLL_COLUMNS _Pragma("GCC unroll 32")
 #endif
 
-/* Channels c … of positions [first, first + count). `inside`: every tap of all eight positions lies in the input. */
+/* Channels c … of positions [first, first + count). `inside`: every tap of all eight positions is in the input. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tile(const struct tare_depthwise_row *row, int64_t first, int64_t count,
                                                 int64_t c, __mmask16 mask, const int size, const int stride,
                                                 const bool inside) {

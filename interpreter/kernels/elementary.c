@@ -13,7 +13,7 @@ TARE_ALWAYS_INLINE float power_of_two(int32_t exponent) {
     return value;
 }
 
-/* exp(x) = 2^k exp(r), |r| <= log(2)/2. Adding 1.5 * 2^23 rounds to an integer, which then stands in the low bits; 2^k
+/* exp(x) = 2^k exp(r), |r| <= log(2)/2. Adding 1.5 * 2^23 rounds to an integer, which is then in the low bits; 2^k
  * is multiplied in halves, so that results below the normal range are rounded once. */
 TARE_ALWAYS_INLINE float exp_one(float x) {
     const float magic = 0x1.8p23f;

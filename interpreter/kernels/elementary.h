@@ -1,6 +1,6 @@
 /* exp, tanh, the logistic function and erf of many floats at a time. They differ from the exactly rounded result by at
- * most 2 ulp (tests/unit/interpreter/kernels/elementary_test.c measures it); every instruction set gives the same bits,
- * because the steps are single roundings in one order. `to` may be `from`. */
+ * most 2 ulp (tests/unit/interpreter/kernels/elementary_test.c measures it); every instruction set computes the same
+ * bits, because the steps are single roundings in one order. `to` may be `from`. */
 #ifndef TARE_INTERPRETER_KERNELS_ELEMENTARY_H
 #define TARE_INTERPRETER_KERNELS_ELEMENTARY_H
 

@@ -30,7 +30,7 @@ PACK(tare_gemm_pack, float)
 PACK(tare_gemm_pack_int8, int8_t)
 #undef PACK
 
-/* Gathered rows lie a few cache lines more than a block apart, so that a power of two in the model does not put them
+/* Gathered rows are a few cache lines more than a block apart, so that a power of two in the model does not put them
  * all into one cache set. */
 enum { BLOCK_STRIDE = TARE_GEMM_BLOCK_K + 16 };
 
@@ -77,8 +77,8 @@ static bool is_one_block(const struct tare_gemm_rows *a, int64_t m, int64_t n, i
     return m <= FEW_ROWS || (n <= FEW_COLUMNS && k <= MOST_K_UNCUT);
 }
 
-/* Rows that lie a multiple of this many floats apart fall into one set of the first-level cache, which holds 8 or 12 of
- * them: they are copied apart. Others are read where they lie. */
+/* Rows a multiple of this many floats apart map to one set of the first-level cache, which has 8 or 12 ways: they are
+ * copied to another distance. Other rows are read in place. */
 enum { ONE_SET = 1024 };
 
 /* Sets the block's rows of A: [row, row + block->rows), from k0 on. */

@@ -49,7 +49,7 @@ void tare_gemm_pack_int8(float *packed, const int8_t *b, int64_t k, int64_t n, i
                          int64_t column_stride);
 /* Floats of scratch that tare_gemm needs. */
 size_t tare_gemm_scratch_floats(void);
-/* C (m×n, ldc floats a row) = A · packed B, finished (NULL: as it is). k = 0 gives zeros. */
+/* C (m×n, ldc floats a row) = A · packed B, with an epilogue (NULL: none). k = 0 yields zeros. */
 void tare_gemm(float *c, int64_t ldc, const struct tare_gemm_rows *a, const float *packed, int64_t m, int64_t n,
                int64_t k, const struct tare_gemm_epilogue *epilogue, float *scratch);
 /* As tare_gemm at a level, for tests and benchmarks; the machine must have the level. */
@@ -59,7 +59,8 @@ void tare_gemm_at(enum tare_cpu_level level, float *c, int64_t ldc, const struct
 /* ---- for the variants and convolutions only ---- */
 
 /* C block (+)= A block · panels. Rows come in `lines` lines of `rows` each (a matrix is one line; a convolution's
- * output has several, which lie apart in the input). k is cut into `segments` of `length` floats, `step` apart in A. */
+ * output has several, which are not adjacent in the input). k is cut into `segments` of `length` floats, `step` apart
+ * in A. */
 struct tare_gemm_block {
     float *c;
     int64_t ldc, c_line; /* floats from row to row and from line to line */

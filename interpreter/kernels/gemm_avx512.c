@@ -4,7 +4,8 @@
 
 #if TARE_KERNELS_X86
 
-/* With one panel every product loads an element of A, and the addresses of more than 12 rows would be loaded, too. */
+/* With one panel every product loads an element of A, and with more than 12 rows the addresses would be loaded as well.
+ */
 enum { MAX_ROWS = TARE_GEMM_TILE_ROWS, MOST_ROWS_OF_ONE_PANEL = 12 };
 
 /* A tile of the block: `c` is its first element, `a` its first row, `column` its first column in the block. */
@@ -48,7 +49,7 @@ TARE_ALWAYS_INLINE TARE_TARGET_AVX512 void tile(const struct tare_gemm_block *bl
     __m512 sum[MAX_ROWS][8];
     const int64_t ldc = block->ldc, lda = block->lda, panel_stride = block->panel_stride;
     const float *b = block->panels + column / 16 * panel_stride;
-    /* The next panels come into the second-level cache while these are used: large weights lie far away. */
+    /* Prefetches the next panels into the second-level cache: large weights are in memory. */
     const bool more = column + 2 * panels * 16 < block->n + 16;
     const int64_t ahead = more ? panels * panel_stride : 0;
     TARE_UNROLL

@@ -136,7 +136,7 @@ size_t tare_igemm_scratch_bytes(void) {
     return (size_t)BLOCK_ROWS * BLOCK_STRIDE;
 }
 
-/* Adds 128 to each byte, which makes int8 unsigned. Goes up to 15 bytes too far: a block's rows have room behind them.
+/* Adds 128 to each byte, which makes int8 unsigned. Writes up to 15 bytes past the end: the rows of a block are padded.
  */
 static void add_128(char *bytes, int64_t count) {
     typedef uint64_t pair __attribute__((vector_size(16)));

@@ -11,7 +11,7 @@ bool tare_permute_is_identity(int rank, const int *order) {
     return true;
 }
 
-/* `count` elements that lie `step` elements apart. */
+/* `count` elements, `step` elements apart. */
 static void copy_line(char *to, const char *from, size_t size, int64_t count, int64_t step) {
     if (step == 1) {
         memcpy(to, from, (size_t)count * size);

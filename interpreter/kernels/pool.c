@@ -19,7 +19,7 @@ static void fold_sum(float *to, const float *from, int64_t count) {
         to[i] += from[i];
 }
 
-/* Folds one window's elements into `to`; gives how many positions it had. */
+/* Folds one window's elements into `to`; returns the number of positions. */
 static int64_t fold_window(float *to, const struct tare_pool *pool, const float *image, const int64_t at[3],
                            tare_pool_fold *fold) {
     int64_t first[3], last[3];

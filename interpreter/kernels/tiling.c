@@ -68,7 +68,7 @@ static void pad_lines(const struct tare_conv *conv, float *output, const float *
     }
 }
 
-/* Lines [from, to) of stage `s`, written behind what its level holds; the level in front has what they need. */
+/* Lines [from, to) of stage `s`, appended to its level; the level before has the lines they need. */
 static void run_stage(struct walk *walk, int s, int64_t from, int64_t to) {
     const struct tare_tiling_stage *stage = &walk->tiling->stages[s];
     const struct level *in = &walk->levels[s], *out = &walk->levels[s + 1];
@@ -102,7 +102,7 @@ static void run_stage(struct walk *walk, int s, int64_t from, int64_t to) {
 
 /* ---- tiles ---- */
 
-/* Drops the lines that nobody needs any more and makes room for those up to `end`. */
+/* Drops the lines that are not needed any more and makes room for those up to `end`. */
 static void slide(struct walk *walk, struct level *level, int64_t end) {
     const int64_t drop = level->keep - level->first;
     if (drop > 0) {

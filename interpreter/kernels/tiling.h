@@ -12,7 +12,7 @@ enum { TARE_TILING_MAX_STAGES = 12 };
 /* One stage. Its convolution is two-dimensional (depth 1), float, channels-last, with batch 1. */
 struct tare_tiling_stage {
     struct tare_conv conv;
-    bool is_padding;      /* copies lines and puts zeros around them: conv.pad in front, and behind up to conv.out */
+    bool is_padding;      /* copies lines and pads with zeros: conv.pad before, and after up to conv.out */
     const float *weights; /* packed; the filter of a depthwise one */
     const struct tare_gemm_epilogue *epilogue; /* NULL: none. The addend has the layout of the stage's whole output */
 };

@@ -34,8 +34,8 @@ static void make_host(void) {
     tare_plugin_host_shapes(&host);
 }
 
-/* The table of ABI 1.0 ends with dim_arithmetic, its function number 61. What is added comes behind it, with a minor
- * number more: in front of it, it would give libraries that are built already the wrong functions. */
+/* The table of ABI 1.0 ends with dim_arithmetic, its function number 61. New functions are appended, with a higher
+ * minor number: inserted before, existing libraries would call the wrong functions. */
 _Static_assert(offsetof(struct tare_op_host, fail) == 2 * sizeof(uint32_t), "the table of ABI 1.0");
 _Static_assert(offsetof(struct tare_op_host, dim_arithmetic) == 2 * sizeof(uint32_t) + 60 * sizeof(void *),
                "the table of ABI 1.0");

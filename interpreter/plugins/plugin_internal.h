@@ -46,14 +46,14 @@ struct tare_op_library {
     struct tare_op_library *next;
 };
 
-/* A new value for the variable behind an input. */
+/* A new value for the variable of an input. */
 struct tare_plugin_assignment {
     size_t input;
     struct tare_tensor value;
     struct tare_plugin_assignment *next;
 };
 
-/* A tensor read from behind a reference. */
+/* A tensor read through a reference. */
 struct tare_plugin_read {
     size_t input;
     struct tare_tensor value;

@@ -41,7 +41,7 @@ static int output_range(const tare_op_context *c, const char *name, size_t *firs
 
 /* ---- attributes ---- */
 
-/* The node's value, or the default; a name that the registration lacks is a fault. */
+/* The node's value, or the default; a name that is not registered is an error. */
 static tare_status find_attr(const tare_op_context *c, const char *name, const struct tare_op_attr **def,
                              const struct tare_attr **out) {
     *def = tare_op_def_find_attr(c->node->def, name, strlen(name));

@@ -142,7 +142,7 @@ static tare_status check_running(const struct tare_op_context *c) {
     return TARE_FAIL(TARE_INVALID_ARGUMENT, "inputs and outputs belong to the run of a kernel");
 }
 
-/* The tensor to look at: behind a reference, the variable's value. */
+/* The tensor to read: for a reference, the variable's value. */
 static const struct tare_tensor *value_of_input(tare_op_context *c, size_t i) {
     struct tare_variable_object *variable;
     struct tare_plugin_read *read;
@@ -310,7 +310,7 @@ static void note_failure(struct ranges *ranges, int64_t chunk, int code) {
     pthread_mutex_unlock(&ranges->lock);
 }
 
-/* Ranges behind a failed one need not be run; those in front of it are, so that the fault is always the same one. */
+/* Ranges after a failed one are skipped; those before it run, so that the reported error is always the same. */
 static tare_status run_ranges(void *arg, int worker) {
     struct ranges *ranges = arg;
     (void)worker;

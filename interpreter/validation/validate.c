@@ -52,7 +52,7 @@ void tare_fault_at(struct tare_validator *validator, const struct tare_node *nod
                                      node->name, node->op, what));
 }
 
-/* Turns a failed check into a fault. */
+/* Records a failed check as a violation. */
 static void fault_of(struct tare_validator *validator, const struct tare_node *node, tare_status status) {
     if (status == TARE_OK) return;
     if (status == TARE_NO_MEMORY)
@@ -173,7 +173,7 @@ static const char *edge_fault(struct tare_validator *validator, const struct tar
     else if (edge.index < 0 || (size_t)edge.index >= node->n_outputs)
         text = tare_arena_printf(&validator->scratch, "is output %d of %s, which has %zu", edge.index, node->name,
                                  node->n_outputs);
-    else if (!node->output_dtypes[edge.index]) /* of an unknown op, which is a fault of its own */
+    else if (!node->output_dtypes[edge.index]) /* of an unknown op, which is reported separately */
         text = NULL;
     else if (dtype != TARE_DT_INVALID && tare_dtype_base(node->output_dtypes[edge.index]) != tare_dtype_base(dtype))
         text = tare_arena_printf(&validator->scratch, "has %s, declared %s",

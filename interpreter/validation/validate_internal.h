@@ -12,7 +12,7 @@ struct tare_validator {
     struct tare_map tpu_functions; /* computations that were checked: several calls may share one */
     struct tare_arena lasting;     /* until the end of the validation */
     bool *served;                  /* main-graph nodes that signatures and initialisers need; NULL: not yet computed */
-    bool out_of_memory;            /* a fault could not be written down */
+    bool out_of_memory;            /* a violation could not be recorded */
 };
 
 /* Adds "graph/node (Op): what". */

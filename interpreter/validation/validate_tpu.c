@@ -1,4 +1,4 @@
-/* The computation behind a TPUPartitionedCall: one cluster, its metadata, what may leave it, and what may be inside. */
+/* The computation of a TPUPartitionedCall: one cluster, its metadata, and the ops and outputs allowed in it. */
 #include "interpreter/validation/validate_internal.h"
 
 #include <string.h>
@@ -81,7 +81,7 @@ static void check_inside(struct inside *inside, const struct tare_node *node) {
 
 /* ---- the cluster's edge ---- */
 
-/* What the nodes of a function say of its clusters. */
+/* The clusters of a function, from the attributes of its nodes. */
 struct cluster {
     const char *name;
     size_t others;   /* nodes of clusters of another name */

@@ -1,4 +1,4 @@
-/* Arithmetic that changes a value where it lies: what assignments and scatters into variables need. */
+/* In-place arithmetic for assignments and scatters into variables. */
 #ifndef TARE_INTERPRETER_OPS_SUPPORT_ACCUMULATE_H
 #define TARE_INTERPRETER_OPS_SUPPORT_ACCUMULATE_H
 

@@ -4,7 +4,8 @@
 
 #include "interpreter/inference/infer.h"
 
-/* reduced[d]: dim d goes away. "Invalid reduction dimension (3 for input with 2 dimension(s)", a duplicate is a fault.
+/* reduced[d]: dim d is reduced. "Invalid reduction dimension (3 for input with 2 dimension(s)", a duplicate is an
+ * error.
  */
 tare_status tare_axes_read(bool reduced[TARE_MAX_RANK], const struct tare_tensor *axes, int rank);
 /* The shape without the reduced dims, or with 1 in their place. */
@@ -12,7 +13,7 @@ void tare_axes_shape(struct tare_shape *out, const struct tare_shape *in, const 
 /* Shape of a reduction of input 0 by the axes in input 1 and attribute keep_dims. */
 tare_status tare_axes_infer(struct tare_infer *infer);
 
-/* Dims in runs, the innermost first. A row is what lies along the innermost run. */
+/* Dims in runs, the innermost first. A row is the elements along the innermost run. */
 struct tare_axes_plan {
     int runs;
     int64_t sizes[TARE_MAX_RANK + 1];
@@ -21,10 +22,10 @@ struct tare_axes_plan {
 };
 void tare_axes_plan(struct tare_axes_plan *plan, const struct tare_shape *shape, const bool *reduced);
 
-/* Where the results of row after row go: zero it, then call tare_axes_next behind each row. */
+/* Position of the results, row after row: zero it, then call tare_axes_next after each row. */
 struct tare_axes_walk {
     int64_t at[TARE_MAX_RANK + 1];
-    int64_t output; /* element of the output where the row's first result goes */
+    int64_t output; /* element of the output for the row's first result */
 };
 void tare_axes_next(struct tare_axes_walk *walk, const struct tare_axes_plan *plan);
 

@@ -22,7 +22,7 @@ static void make_stages(struct stages *all, struct tare_kernel *kernels, size_t 
         if (!(is_conv ? tare_conv_stage(stage, &all->epilogues[i], &kernels[i], &shape)
                       : tare_pad_stage(stage, &kernels[i], &shape)) ||
             !tare_tiling_supports(stage)) {
-            tare_error_clear(); /* run alone it says so again */
+            tare_error_clear(); /* the op reports the error again when it runs alone */
             return;
         }
         all->shapes[i] = shape;

@@ -19,7 +19,7 @@ tare_status tare_dims_read(struct tare_dims_field *fields, size_t count, const s
 /* The value of a single field: 0 when it is absent, as protobuf has it. */
 int64_t tare_dims_single(const struct tare_dims_field *field);
 
-/* Where the dimensions of a convolution's arrays lie. Spatial lists have `spatial` entries. */
+/* Positions of the dimensions of a convolution's arrays. Spatial lists have `spatial` entries. */
 struct tare_conv_dims {
     int spatial;
     int input_batch, input_feature, input_spatial[TARE_MAX_RANK];
@@ -30,7 +30,7 @@ struct tare_conv_dims {
 /* Two messages with the same content under different field numbers. */
 enum tare_conv_message {
     TARE_CONV_XLA,     /* xla.ConvolutionDimensionNumbers */
-    TARE_CONV_UNIFORM, /* UniformQuantizedConvolutionDimensionNumbersAttr; empty: batch 0, feature 1, spatial behind,
+    TARE_CONV_UNIFORM, /* UniformQuantizedConvolutionDimensionNumbersAttr; empty: batch 0, feature 1, then spatial,
                           and the kernel's output 0, input 1 */
 };
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* The operand's dim behind output dim d, 1 where it has none. */
+/* The operand's dim for output dim d, 1 where it has none. */
 static int64_t operand_dim(const struct tare_shape *shape, int d, int rank) {
     const int own = d - (rank - shape->rank);
     return own < 0 ? 1 : shape->dims[own];

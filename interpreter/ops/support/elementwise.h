@@ -21,7 +21,7 @@ struct tare_broadcast {
 /* TARE_SHAPE "Incompatible shapes: [2,3] vs. [4]". */
 tare_status tare_broadcast_plan(struct tare_broadcast *plan, const struct tare_tensor *operands, int count);
 
-/* Where the rows of a plan lie: zero it, then after each row call tare_broadcast_next. */
+/* Position in the rows of a plan: zero it, then after each row call tare_broadcast_next. */
 struct tare_broadcast_walk {
     int64_t at[TARE_MAX_RANK];
     int64_t offsets[TARE_BROADCAST_OPERANDS]; /* in elements */

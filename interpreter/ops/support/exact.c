@@ -65,7 +65,7 @@ int32_t *tare_exact_widen(struct tare_arena *scratch, const void *values, int dt
 
 /* ---- operands in the kernels' types ---- */
 
-/* The left operand as `form` wants it; *fits is false when its values are too large for int16. */
+/* The left operand in the form that `form` requires; *fits is false when its values are too large for int16. */
 static tare_status left_operand(const void **out, bool *fits, const struct tare_exact *operands, int64_t count,
                                 enum tare_igemm_form form) {
     *fits = true;

@@ -1,4 +1,4 @@
-/* Indices that come from data: read fast, checked, and named in fault texts as TensorFlow names them. */
+/* Indices from data: read fast, checked, and reported in errors as TensorFlow does. */
 #ifndef TARE_INTERPRETER_OPS_SUPPORT_INDEX_H
 #define TARE_INTERPRETER_OPS_SUPPORT_INDEX_H
 

@@ -1,8 +1,8 @@
 /* Stamping of element loops: an op writes one expression of x (and y), the macros make a loop of it for each dtype.
  *
- * The expression is type-generic (<tgmath.h> gives expf for float, exp for double, cexp for complex). half and bfloat16
- * are computed in float and rounded once. Integer expressions see the value promoted to `wide` type where the macro
- * says so; signed arithmetic that may wrap is written on unsigned values. */
+ * The expression is type-generic (<tgmath.h> selects expf for float, exp for double, cexp for complex). half and
+ * bfloat16 are computed in float and rounded once. Integer expressions see the value promoted to `wide` type where the
+ * macro says so; signed arithmetic that may wrap is written on unsigned values. */
 #ifndef TARE_INTERPRETER_OPS_SUPPORT_LOOPS_H
 #define TARE_INTERPRETER_OPS_SUPPORT_LOOPS_H
 
@@ -55,7 +55,7 @@ typedef void (*tare_loop1)(void *to, const void *from, int64_t count);
     TARE_LOOP1(name##_u32, uint32_t, uint32_t, TARE_SAME, TARE_SAME, expression)                                       \
     TARE_LOOP1(name##_u64, uint64_t, uint64_t, TARE_SAME, TARE_SAME, expression)
 
-/* ---- two operands; one of them may be a single element that stands for all ---- */
+/* ---- two operands; one of them may be a single element, used for all ---- */
 
 typedef void (*tare_loop2)(void *to, const void *a, const void *b, int64_t count, bool a_is_one, bool b_is_one);
 

@@ -1,4 +1,4 @@
-/* The strided copy behind every op that only moves elements. */
+/* The strided copy used by every op that only moves elements. */
 #include "interpreter/ops/support/move.h"
 
 #include <string.h>

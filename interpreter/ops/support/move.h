@@ -1,5 +1,5 @@
 /* Moving elements without knowing what they are: every op that only copies (slice, transpose, concat, gather, pad …)
- * describes what goes where, and this does it by element size. Strings are copied into the new tensor's buffer,
+ * describes the copy, which is done by element size. Strings are copied into the new tensor's buffer,
  * objects get another reference. Knows nothing of ops, attributes or shapes with a meaning. */
 #ifndef TARE_INTERPRETER_OPS_SUPPORT_MOVE_H
 #define TARE_INTERPRETER_OPS_SUPPORT_MOVE_H
@@ -16,7 +16,7 @@ struct tare_move {
     int64_t from_offset, to_offset;
 };
 
-/* Does a move. The caller guarantees that every address lies inside both tensors and that no two targets are one.
+/* Does a move. The caller guarantees that all addresses are inside both tensors and that no two targets are the same.
  * TARE_NO_MEMORY for strings only. */
 tare_status tare_move_apply(struct tare_tensor *to, const struct tare_tensor *from, const struct tare_move *move);
 /* Adds a dimension to a move, outermost first. */

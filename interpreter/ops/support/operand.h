@@ -1,5 +1,5 @@
-/* Operands that say something about shape: axes, lists of dims, counts. Shape inference reads them where they are
- * known; a kernel gets its output shapes from its own row's inference, so that each rule stands in one place only. */
+/* Operands that specify shapes: axes, lists of dims, counts. Shape inference reads them where they are
+ * known; a kernel gets its output shapes from its own row's inference, so that each rule is in one place. */
 #ifndef TARE_INTERPRETER_OPS_SUPPORT_OPERAND_H
 #define TARE_INTERPRETER_OPS_SUPPORT_OPERAND_H
 
@@ -22,7 +22,8 @@ tare_status tare_operand_rank(const struct tare_infer *infer, size_t i, const ch
 struct tare_shape tare_operand_unknown_dims(int rank);
 /* A vector of `length` elements (-1: not known). */
 struct tare_shape tare_operand_vector_shape(int64_t length);
-/* dims first … last-1 of `shape` behind `out`; `out` becomes unknown when either is, TARE_SHAPE past the highest rank.
+/* Appends dims first … last-1 of `shape` to `out`; `out` becomes unknown when either is, TARE_SHAPE past the highest
+ * rank.
  */
 tare_status tare_operand_append(struct tare_shape *out, const struct tare_shape *shape, int first, int last);
 

@@ -58,7 +58,7 @@ static void add_whole(struct dense_spec *dense, int at) {
 static tare_status spread(struct dense_spec *dense, const struct masks *masks, int length,
                           const struct tare_tensor *begin, const struct tare_tensor *end,
                           const struct tare_tensor *strides) {
-    int at = 0, behind = 0; /* entries behind the ellipsis that use a dimension */
+    int at = 0, behind = 0; /* entries after the ellipsis that use a dimension */
     bool seen = false;
     for (int i = 0; i < length; i++) {
         if (bit(masks->ellipsis, i)) {

@@ -11,12 +11,12 @@ struct tare_strided {
     int64_t step[TARE_MAX_RANK];  /* not 0 */
     struct tare_shape counts;     /* elements a dimension; -1: not known */
     struct tare_shape result;     /* counts without shrunk dimensions, with new ones */
-    int origin[TARE_MAX_RANK];    /* the sliced tensor's dimension behind each of the result's; -1: a new one */
+    int origin[TARE_MAX_RANK];    /* the sliced tensor's dimension for each of the result's; -1: a new one */
 };
 
 /* Reads the masks of `node`. `begin`, `end`, `strides` are vectors of one length; NULL where values are not known (then
- * `length`, which may not be -1 unless all are NULL, stands for the number of entries). A sliced tensor of unknown
- * rank, or an unknown length, gives result of unknown rank. Texts of errors are TensorFlow's. */
+ * `length`, which may not be -1 unless all are NULL, is the number of entries). A sliced tensor of unknown
+ * rank, or an unknown length, makes the result's rank unknown. Error texts are TensorFlow's. */
 tare_status tare_strided_make(struct tare_strided *out, const struct tare_node *node, const struct tare_shape *in,
                               const struct tare_tensor *begin, const struct tare_tensor *end,
                               const struct tare_tensor *strides, int64_t length);

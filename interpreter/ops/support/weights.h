@@ -14,8 +14,8 @@ struct tare_weights {
     int changes; /* times that another tensor came */
 };
 
-/* The packed form of `tensor` if it is kept, else NULL. `key` stands for whatever else the form depends on (groups of a
- * convolution): a form kept under another key is not found. */
+/* The packed form of `tensor` if it is kept, else NULL. `key` identifies everything else that the form depends on
+ * (groups of a convolution): a form kept under another key is not found. */
 void *tare_weights_find(const struct tare_weights *weights, const struct tare_tensor *tensor, int64_t key);
 /* `size` bytes, aligned to 64, to pack `tensor` into: kept with the node, or in `scratch` once the node's weights
  * turned out to change. NULL: no memory. */

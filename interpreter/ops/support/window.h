@@ -29,7 +29,7 @@ tare_status tare_window_set_stride(struct tare_window *window, const int64_t *va
 tare_status tare_window_output(int64_t *out, int64_t *pad, const struct tare_window *window, int axis, int64_t in,
                                int64_t size);
 
-/* An array's dims apart: batch, spatial and channels, whichever way they lie. Unknown dims are -1. */
+/* An array's dims by role: batch, spatial and channels, for any layout. Unknown dims are -1. */
 struct tare_layout {
     int64_t batch, channels, spatial[3];
 };
