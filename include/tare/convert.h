@@ -9,10 +9,10 @@ extern "C" {
 #endif
 
 enum tare_convert_flags {
-    TARE_CONVERT_ALLOW_INCOMPATIBLE =
-        1,                             /* convert functions that a TPU cannot compile, with a warning for each reason */
-    TARE_CONVERT_FIND_FUNCTIONS = 2,   /* choose the TPU functions automatically; the options must not name any */
-    TARE_CONVERT_BFLOAT16_OUTPUTS = 4, /* round final probabilities and their logits to bfloat16 as well */
+    /* Convert functions that a TPU cannot compile, with a warning for each reason. */
+    TARE_CONVERT_ALLOW_INCOMPATIBLE = 1,
+    /* Choose the TPU functions automatically; the options must not name any. */
+    TARE_CONVERT_FIND_FUNCTIONS = 2,
 };
 
 /* Returns a converted copy of the model. `converter_options`: a ConverterOptions message in text format

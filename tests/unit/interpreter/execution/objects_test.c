@@ -267,7 +267,8 @@ static void list__faults_say_what_was_asked(void **state) {
     struct tare_tensor result, nothing;
     mini_fails(tare_session_run(session, NULL, NULL, 0, &a, &result, 1, NULL, 0),
                "get (TensorListGetItem): Trying to access element 2 in a list with 2 elements.");
-    mini_fails(tare_session_run(session, NULL, NULL, 0, &b, &result, 1, NULL, 0), "cannot read an element that was not set");
+    mini_fails(tare_session_run(session, NULL, NULL, 0, &b, &result, 1, NULL, 0),
+               "cannot read an element that was not set");
     mini_ok(tare_tensor_new(&nothing, TARE_DT_VARIANT, &scalar));
     mini_fails(tare_session_run(session, &length->inputs[0], &nothing, 1, &c, &result, 1, NULL, 0),
                "the handle holds nothing (expected TensorList)");
