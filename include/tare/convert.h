@@ -13,6 +13,8 @@ enum tare_convert_flags {
     TARE_CONVERT_ALLOW_INCOMPATIBLE = 1,
     /* Choose the TPU functions automatically; the options must not name any. */
     TARE_CONVERT_FIND_FUNCTIONS = 2,
+    /* Round the final probabilities and their logits to bfloat16, too; they stay float32 otherwise. */
+    TARE_CONVERT_BFLOAT16_OUTPUTS = 4,
 };
 
 /* Returns a converted copy of the model. `converter_options`: a ConverterOptions message in text format
