@@ -11,6 +11,7 @@ Tensors are numpy arrays; the dtype follows from the array. numpy has no bfloat1
 with T("bfloat16", array) (a float array, rounded to nearest even) or T("qint8", integer array). Strings: arrays of bytes
 objects (dtype object or S). None as an output: not compared. The format is in README.md.
 """
+import gzip
 import os
 import struct
 
@@ -110,6 +111,7 @@ class Golden:
 
     def save(self, script):
         path = os.path.splitext(os.path.abspath(script))[0] + ".bin"
+        data = MAGIC + struct.pack("<II", VERSION, len(self.cases)) + b"".join(self.cases)
         with open(path, "wb") as out:
-            out.write(MAGIC + struct.pack("<II", VERSION, len(self.cases)) + b"".join(self.cases))
+            out.write(gzip.compress(data, 9, mtime=0))
         print(f"{path}: {len(self.cases)} cases, {os.path.getsize(path)} bytes")

@@ -2,8 +2,8 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "datasets/stream.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -83,18 +83,13 @@ static tare_status take_tensors(struct cursor *cursor, struct tare_tensor *out, 
     return TARE_OK;
 }
 
+/* The files are GZIP streams. */
 static tare_status read_whole(struct golden_file *file) {
-    FILE *stream = fopen(file->path, "rb");
-    if (!stream) return TARE_FAIL(TARE_NOT_FOUND, "%s: %s", file->path, strerror(errno));
-    fseek(stream, 0, SEEK_END);
-    const long size = ftell(stream);
-    rewind(stream);
-    file->size = size > 0 ? (size_t)size : 0;
-    file->bytes = tare_malloc(file->size + 1);
-    const size_t got = file->bytes ? fread(file->bytes, 1, file->size, stream) : 0;
-    fclose(stream);
-    if (!file->bytes) return TARE_NO_MEMORY;
-    return got == file->size ? TARE_OK : TARE_FAIL(TARE_IO, "%s: cannot be read", file->path);
+    struct tare_stream *stream;
+    TARE_TRY(tare_stream_open(&stream, file->path, NULL));
+    const tare_status status = tare_stream_take_all(&file->bytes, &file->size, stream);
+    tare_stream_close(stream);
+    return status;
 }
 
 /* Builds the index: each case is preceded by its size. */
