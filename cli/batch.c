@@ -322,7 +322,7 @@ static bool is_unchanged(const struct tare_task *task, const struct tare_job_res
     char hash[TARE_KEY_SIZE];
     if (!*task->key || strcmp(result->key, task->key) != 0 || result->outcome == TARE_JOB_FAILED) return false;
     if (task->is_calibration) return tare_file_kind_of(task->calibration_path) == TARE_FILE_REGULAR;
-    if (!result->output) return true; /* rejected before: the same inputs give the same result */
+    if (!result->output) return true; /* rejected in an earlier run: the same inputs produce the same result */
     return result->output_hash && tare_folder_key(hash, result->output) == TARE_OK &&
            strcmp(hash, result->output_hash) == 0;
 }

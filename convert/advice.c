@@ -1,4 +1,4 @@
-/* What the converter's users are told of their choice of functions: TPU calls a request, and memory. */
+/* Advice that the converter reports on the chosen TPU functions: TPU calls per request, and memory. */
 #include "convert/advice.h"
 #include "base/strbuf.h"
 #include "tpu/chips.h"

@@ -1,4 +1,4 @@
-/* A model in the form that is calibrated and quantized, and the ranges that a calibration gives it. */
+/* A model in the form that is calibrated and quantized, and its activation ranges computed by a calibration. */
 #ifndef TARE_CONVERT_PREPARED_H
 #define TARE_CONVERT_PREPARED_H
 

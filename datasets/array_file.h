@@ -6,12 +6,12 @@
 
 struct tare_array_file;
 
-/* NPZ: each array is the input of its name; all have the same number of rows. NPY: one input, named like the file
- * without ".npy". Arrays that are not compressed stay mapped. TARE_CORRUPT, TARE_UNSUPPORTED, TARE_SHAPE with path and
+/* NPZ: each array is the input with its name; all have the same number of rows. NPY: one input, named after the file
+ * without ".npy". Uncompressed arrays are memory-mapped. TARE_CORRUPT, TARE_UNSUPPORTED, TARE_SHAPE with path and
  * array. */
 tare_status tare_array_file_open(struct tare_array_file **out, const char *path) TARE_WARN_UNUSED;
-/* The same for a file's bytes, which the array file takes ownership of (tare_free), also on failure. `path` gives the
- * name of an NPY's input ("array" for "-"; without ".gz") and is used in errors. */
+/* The same for a file's bytes, which the array file takes ownership of (tare_free), also on failure. `path`
+ * determines the input name of an NPY ("array" for "-"; without ".gz") and is printed in errors. */
 tare_status tare_array_file_open_bytes(struct tare_array_file **out, const char *path, uint8_t *bytes,
                                        size_t size) TARE_WARN_UNUSED;
 /* Several NPY files joined into one: array i is the input names[i]. */

@@ -53,11 +53,11 @@ bool tare_tfrecord_is_header(const uint8_t *bytes, size_t size);
 
 struct tare_tfrecord_writer;
 
-/* Starts a file, which appears when it is committed; compressed with GZIP if the name ends in ".gz". "-" is standard
- * output. */
+/* Creates a file, which is renamed into place when it is committed; compressed with GZIP if the name ends in ".gz". "-"
+ * is standard output. */
 tare_status tare_tfrecord_create(struct tare_tfrecord_writer **out, const char *path) TARE_WARN_UNUSED;
 tare_status tare_tfrecord_write(struct tare_tfrecord_writer *writer, const void *data, size_t size) TARE_WARN_UNUSED;
-/* Completes the file and frees the writer; a failure leaves no file behind. */
+/* Completes the file and frees the writer; on failure no partial file remains. */
 tare_status tare_tfrecord_commit(struct tare_tfrecord_writer *writer) TARE_WARN_UNUSED;
 /* Frees the writer without writing a file. No-op if NULL. */
 void tare_tfrecord_abort(struct tare_tfrecord_writer *writer);

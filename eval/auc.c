@@ -1,7 +1,7 @@
 /* Area under the ROC curve by placements. The placement of a positive is the share of negatives that score below it,
- * with ties counted half; that of a negative is the share of positives above it. Their mean is the AUC, and their
- * variances and covariances give the interval and the paired test (DeLong). Placements are counted in halves, so that
- * sums are exact. */
+ * with ties counted half; that of a negative is the share of positives above it. Their mean is the AUC, and the
+ * confidence interval and the paired test follow from their variances and covariances (DeLong). Placements are counted
+ * in halves, so that sums are exact. */
 #include "eval/auc.h"
 #include "base/alloc.h"
 

@@ -57,9 +57,9 @@ struct tare_verdict {
 };
 enum { TARE_VERDICT_DB = 20 };
 
-/* Recommends, among the models that the paired test cannot tell from float at 95 % or that are better (without a test:
- * with at least TARE_VERDICT_DB), the smallest; within 5 % of its size, the fastest. Never by the value of the measure.
- */
+/* Recommends a model. Candidates are models that do not differ significantly from float in the paired test at 95 %, or
+ * that are better (without a test: with an SQNR of at least TARE_VERDICT_DB). The smallest candidate is recommended, or
+ * the fastest one within 5 % of its size. The value of the measure is never used. */
 struct tare_verdict tare_verdict_of(const struct tare_comparison *comparison);
 /* The recommendation with its reason as one sentence, without a line break. */
 void tare_verdict_put(struct tare_strbuf *out, const struct tare_comparison *comparison);

@@ -40,8 +40,8 @@ static tare_status collect(struct site_list *list, const struct tare_graph *grap
     return TARE_OK;
 }
 
-/* If, Case and While have several callees that share the arguments: only a function that is the sole callee goes
- * alone; branches and loop variables stay. */
+/* If, Case and While have several callees that share the arguments. Arguments can be removed only from a function that
+ * is the sole callee of its call sites; arguments of branches and loop variables are kept. */
 static tare_status check_sites(const struct site_list *list, const struct tare_graph *function) {
     for (size_t i = 0; i < list->count; i++)
         if (list->items[i].kind != TARE_CALL_PLAIN && list->items[i].kind != TARE_CALL_TPU)

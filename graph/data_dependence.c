@@ -1,8 +1,8 @@
-/* Forward data flow from the inputs, through calls and loops. Each node and argument has a mark: whether its value
- * depends on the values of the inputs, and whether it depends on their shapes, that is on the number of records in a
- * batch. Marks only grow, so the passes over all graphs reach a fixed point. A callee is passed over as soon as a call
- * changes the marks of its arguments, before the caller goes on: without recursion, one pass and one that confirms it
- * are enough, whatever the number of functions. */
+/* Forward data-flow analysis from the inputs, through calls and loops. Each node and argument has a mark: whether its
+ * value depends on the values of the inputs, and whether it depends on their shapes, that is on the number of records
+ * in a batch. Marks only grow, so the passes over all graphs reach a fixed point. A callee is visited as soon as a call
+ * changes the marks of its arguments, before the rest of the caller: without recursion, one pass and one confirming
+ * pass are enough, whatever the number of functions. */
 #include "graph/data_dependence.h"
 #include "base/alloc.h"
 #include "graph/calls.h"

@@ -110,7 +110,7 @@ static inline bool tare_edge_equal(struct tare_edge a, struct tare_edge b) {
     return a.node == b.node && a.index == b.index;
 }
 
-/* Attributes that give the shapes of arguments are hints, but loaders take them as static shapes: _input_shapes of the
+/* Attributes with the shapes of arguments are hints, but loaders take them as static shapes: _input_shapes of the
  * function, and per argument arg_attr (written back from `origin`). Every pass that changes the shape of an argument,
  * or moves a body to a function whose arguments have other shapes, calls this; removing an argument removes its item
  * (graph/calls.h). */

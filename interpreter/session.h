@@ -28,12 +28,11 @@ struct tare_session_options {
 tare_status tare_session_new(struct tare_session **out, const struct tare_model *model,
                              const struct tare_session_options *options);
 void tare_session_free(struct tare_session *session);
-/* Frees the buffers kept from run to run; useful when the next run has other shapes. */
+/* Frees the buffers that are reused between runs; useful when the next run has other shapes. */
 void tare_session_trim(struct tare_session *session);
 
-/* Sets the observer: fn is called for the outputs for which `wants` (NULL: all) returns true; it is called once per
- * output.
- */
+/* Sets the observer. `wants` (NULL: all) selects the observed outputs; it is called once per output and plan, not in
+ * each run. fn is called with the value of each observed output. */
 void tare_session_observe(struct tare_session *session, tare_observe_fn fn,
                           bool (*wants)(void *arg, const struct tare_node *node, size_t output), void *arg);
 

@@ -12,9 +12,9 @@
  * converted to integers there;
  *  - logits that ArgMax, TopK and the like order, and final probabilities with their logits: bfloat16 has 8 bits of
  *    precision, so that many classes would tie.
- * From there the analysis goes backward through elementwise arithmetic, moves, reductions, calls, branches, loops and
- * lists, up to inputs and constants, or up to the nearest other op (a product, a pooling), whose result stays exact but
- * whose operands need not. */
+ * From these values the analysis propagates backward through elementwise arithmetic, moves, reductions, calls,
+ * branches, loops and lists. It stops at inputs and constants, and at any other op (a matrix product, a pooling), whose
+ * result stays exact but whose operands need not. */
 struct tare_exact_values;
 
 struct tare_exact_options {

@@ -358,7 +358,7 @@ static tare_status add_conv(struct tare_node **out, struct job *job, const struc
     return tare_node_resolve(node);
 }
 
-/* Whoever waited for the old node waits for the new one. */
+/* Moves the control edges of the old node's users to the new node. */
 static void hand_on_controls(struct tare_node *from, struct tare_node *to) {
     struct tare_graph *graph = from->graph;
     for (size_t i = 0; i < graph->n_nodes; i++)

@@ -1,4 +1,4 @@
-/* Transposed convolutions, written as the convolutions that a TPU's compiler makes of them. */
+/* Rewrites transposed convolutions as the convolutions that the TPU compiler generates for them. */
 #ifndef TARE_TPU_TRANSPOSED_CONV_H
 #define TARE_TPU_TRANSPOSED_CONV_H
 

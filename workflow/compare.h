@@ -42,7 +42,7 @@ struct tare_compare_job {
     struct tare_runner_options runner;
     struct tare_calibration *calibration; /* in use; NULL: no variant needs one */
     bool owns_calibration;
-    size_t uncalibrated; /* variants refused for want of a calibration */
+    size_t uncalibrated; /* variants rejected because no calibration is available */
     tare_status failure; /* of the first variant that failed */
     const char *failure_text;
 };

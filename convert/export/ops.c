@@ -1,5 +1,5 @@
-/* Definitions of ops from plugins: they are written with the model, so that it opens where the library
- * is not at hand. TensorFlow writes every op's; those that are built in are left out here. */
+/* Definitions of plugin ops: they are written with the model so that it can be opened where the library is not
+ * available. TensorFlow writes the definition of every op; built-in ops are omitted here. */
 #include "convert/export/export.h"
 #include "interpreter/ops/builtin.h"
 #include "graph/attr_text.h"

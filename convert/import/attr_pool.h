@@ -30,11 +30,12 @@ void tare_attr_pool_end(struct tare_attr_pool *pool);
 /* The text in the arena; NULL when memory is out. */
 const char *tare_attr_pool_text(struct tare_attr_pool *pool, const char *text);
 const struct tare_shape *tare_attr_pool_shape(struct tare_attr_pool *pool, const struct tare_shape *shape);
-/* Adds an argument to a function, alike with the last one of its dtype and number; NULL when memory is out. */
+/* Adds an argument to a function; its attributes are shared with the last one of the same dtype and index; NULL if out
+ * of memory. */
 struct tare_node *tare_attr_pool_arg(struct tare_attr_pool *pool, struct tare_graph *graph, const char *name,
                                      int dtype);
-/* The entry of attributes with these bytes, which must outlive the pool: attrs NULL for a new one. NULL when memory is
- * out or too little is alike for it to pay (*status says which). */
+/* The entry of attributes with these bytes, which must outlive the pool: attrs NULL for a new one. NULL if out of
+ * memory or if too few nodes share attributes for the pool to save memory (*status distinguishes the two). */
 struct tare_shared_attrs *tare_attr_pool_list(struct tare_attr_pool *pool, struct tare_message_part bytes,
                                               tare_status *status);
 

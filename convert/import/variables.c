@@ -208,9 +208,9 @@ static tare_status map_object(struct mapper *m, const struct object_walk *walk, 
     return TARE_OK;
 }
 
-/* The checkpoint's object graph names the variable of each stored value (full_name): what is left without a key gets
- * the one whose name is its own, so that variables which the saved object graph does not reach (the step counter of
- * Keras 3's optimizers) have their values, too. */
+/* The checkpoint's object graph names the variable of each stored value (full_name): a variable still without a
+ * key gets the key stored under its own name. This maps variables that are not reachable in the saved object graph (the
+ * step counter of Keras 3's optimizers). */
 static void map_by_full_names(struct mapper *m, const Tensorflow__TrackableObjectGraph *trackable) {
     for (size_t i = 0; i < trackable->n_nodes; i++) {
         const Tensorflow__TrackableObjectGraph__TrackableObject *object = trackable->nodes[i];

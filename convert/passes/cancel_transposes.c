@@ -1,10 +1,11 @@
 /* Cancels pairs of transposes, as models have them that come from channels-first frameworks: a Transpose around every
  * convolution, with activations, additions and pads between.
  *
- * A Transpose of a Transpose becomes one, or none where they are inverse. A region is a connected set of ops that do
- * the same in any order of axes (element by element, pads, concatenations) and whose inputs come from Transposes with
- * one permutation. It may compute on what lies before those, with what it leaves permuted back; this is done when more
- * Transposes go than come. Elements are only moved: every result keeps its bits. */
+ * A Transpose of a Transpose is merged into one, or removed where the two are inverse. A region is a connected set of
+ * ops that are independent of the axis order (elementwise ops, pads, concatenations) and whose inputs come from
+ * Transposes with one permutation. The region can compute on the inputs of those Transposes if its outputs are permuted
+ * back; this is done when it removes more Transposes than it adds. Elements are only moved: results are bit-identical.
+ */
 #include "convert/pass.h"
 #include "base/alloc.h"
 #include "interpreter/kernels/permute.h"
@@ -88,7 +89,7 @@ static tare_status compose(struct tare_graph *graph, struct tare_node *node, siz
 
 /* ---- ops that may be part of a region ---- */
 
-/* Inputs [0, data) hold elements, what comes after says how; those must be constants. */
+/* Inputs [0, data) are data; the inputs after them are parameters (axes, paddings) and must be constants. */
 struct member {
     const char *op;
     int data; /* -1: all but the last */

@@ -141,10 +141,10 @@ static bool can_freeze(const struct tare_model *model, const bool *written, cons
     return is_constant(model, written, variable) && !variable->constant;
 }
 
-/* A protobuf message is limited to 2 GiB, which existing constants and names use, too. */
+/* A protobuf message is limited to 2 GiB, which also includes existing constants and names. */
 static const int64_t MOST_FROZEN = 1LL << 30, LARGE = 64 * 1024;
 
-/* Marks the variables that stay. References are values themselves and cannot. */
+/* Marks the variables that are kept. Reference variables are values themselves and cannot be kept. */
 static void mark_large(struct tare_model *model, const bool *written) {
     int64_t from = model->keep_variables_from, all = 0;
     for (size_t v = 0; v < model->n_variables; v++)

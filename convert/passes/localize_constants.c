@@ -1,9 +1,9 @@
-/* Constants move into the functions that get them as arguments: a loop's weights, read outside and carried through
- * every step, are constants of its body; so are those that several callers pass alike. A function that callers give
- * different weights is copied for each. Quantization and folding then find them where they are used, and the arguments
- * go.
+/* Moves constants into the functions that receive them as arguments: the weights of a loop, read outside and carried
+ * through every iteration, become constants of its body; so do constants that all callers pass identically. A function
+ * that receives different weights from its callers is copied for each. Quantization and constant folding then find the
+ * constants where they are used, and the arguments are removed.
  *
- * What an argument always stands for is a fixed point over all call sites and, for loops, over what the body returns.
+ * The constant value of an argument is a fixed point over all call sites and, for loops, over the body's results.
  */
 #include "convert/pass.h"
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* StableHLO modules as functions of a model: each function of the module becomes a function of TensorFlow ops, where
- * the semantics are equal, and of XLA ops otherwise; regions become functions, too. */
+ * the semantics are equal, and of XLA ops otherwise; regions also become functions. */
 #ifndef TARE_CONVERT_STABLEHLO_IMPORT_H
 #define TARE_CONVERT_STABLEHLO_IMPORT_H
 

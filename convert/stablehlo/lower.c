@@ -126,7 +126,7 @@ const char *tare_lower_text(struct tare_lowering *l, const char *name) {
     return "";
 }
 
-/* The constant behind broadcasts and reshapes of one element. */
+/* The constant that the value is a broadcast or a conversion of; NULL if there is none. */
 static const struct tare_shlo_attr *constant_of(const struct tare_shlo_value *value) {
     const struct tare_shlo_op *op = value->op;
     while (op && (tare_shlo_op_is(op, "broadcast_in_dim") || tare_shlo_op_is(op, "dynamic_broadcast_in_dim") ||

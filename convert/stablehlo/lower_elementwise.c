@@ -188,7 +188,7 @@ static void lower_quotient(struct tare_lowering *l, const void *arg) {
     tare_lower_set(l, tare_lower_select(l, by_zero, remainder ? x : tare_lower_unary(l, "Invert", zero), result));
 }
 
-/* Integers: negative exponents give 0, or ±1 for the bases 1 and -1. */
+/* Integers: the result for a negative exponent is 0, or ±1 for the bases 1 and -1. */
 static void lower_power(struct tare_lowering *l, const void *arg) {
     const int dtype = tare_lower_in_dtype(l, 0);
     const struct tare_edge x = tare_lower_in(l, 0), y = tare_lower_in(l, 1);

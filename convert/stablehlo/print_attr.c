@@ -7,7 +7,7 @@
 
 enum { MOST_LISTED = 64 }; /* elements of a list of dimensions */
 
-/* Digits that tell neighbouring numbers of the type apart. */
+/* Significant digits that distinguish adjacent values of the type. */
 static int digits(enum tare_shlo_type_kind kind) {
     return kind == TARE_SHLO_F64 ? 17 : kind == TARE_SHLO_F32 || kind == TARE_SHLO_TF32 ? 9 : 5;
 }

@@ -145,7 +145,7 @@ static tare_status read_op_names(struct tare_shlo_reader *reader, struct tare_ml
         for (size_t i = 0; i < count; i++) {
             uint64_t name;
             TARE_TRY(tare_mlir_varint(&name, in));
-            if (version >= 5) name >>= 1; /* the flag says whether the op was registered */
+            if (version >= 5) name >>= 1; /* bit 0: the op was registered */
             if (name >= reader->n_strings) return tare_mlir_corrupt(in, "a string index out of range");
             TARE_TRY(add_op_name(reader, dialect, reader->strings[name].data));
         }
@@ -200,7 +200,7 @@ static tare_status read_property_table(struct tare_shlo_reader *reader, struct t
     return tare_mlir_at_end(&in, "properties");
 }
 
-/* Large constants as resources never occur in VHLO: the section says that there are none. */
+/* VHLO does not store large constants as resources: the section must have 0 groups. */
 static tare_status check_resources(const struct sections *sections) {
     struct tare_mlir_input in = sections->content[SECTION_RESOURCE_OFFSETS];
     uint64_t groups = 0;

@@ -1,4 +1,4 @@
-/* Decoding types: VHLO's, and the builtin ones that other dialects use beside them. */
+/* Decodes types: those of VHLO and the builtin types that other dialects use. */
 #include "convert/stablehlo/reader.h"
 
 #include <string.h>

@@ -15,8 +15,8 @@ static void add_fault(void *arg, const char *where, const char *what) {
     tare_file_fault(arg, where, "%s", what);
 }
 
-/* The model keeps what it was imported from; a part that failed is freed with it, but for the source. Of nodes that
- * make no graph together the faults are listed then. */
+/* The model owns what it was imported from; a part that failed is freed with it, except the source. If the nodes do not
+ * form a valid graph, the violations are listed during the import. */
 static tare_status import(struct tare_model **out, struct tare_file_validator *v,
                           const struct tare_saved_model_options *options) {
     struct tare_import_faults faults = { .add = add_fault, .arg = v };

@@ -242,7 +242,7 @@ static bool item_of(struct tare_opspec_memory *memory, union tare_attr_item *ite
     }
 }
 
-/* "[a, b]" as a chain of values; false when it is no list. */
+/* Parses "[a, b]" into a linked list of values; false if the list is malformed. */
 static bool read_list(struct tare_text_reader *reader, struct tare_text_value **first) {
     struct tare_text_value **tail = first;
     reader->at++;

@@ -38,8 +38,8 @@ TARE_API void tare_context_on_progress(tare_context *context, tare_progress_func
  * only). NULL removes it. */
 TARE_API void tare_context_on_log(tare_context *context, enum tare_log_level most, tare_log_function function,
                                   void *arg);
-/* 1: calls that process records stop before the next record, fail with TARE_ERROR_INTERRUPTED and leave no files
- * behind; later calls fail at once. 0: calls work again. */
+/* 1: calls that process records stop before the next record, fail with TARE_ERROR_INTERRUPTED and leave no
+ * partial files; later calls fail immediately. 0: clears the cancellation. */
 TARE_API void tare_context_cancel(tare_context *context, int cancel);
 
 #ifdef __cplusplus

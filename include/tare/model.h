@@ -44,7 +44,8 @@ TARE_API TARE_CHECKED tare_status tare_model_describe(char **json, const tare_mo
 TARE_API int64_t tare_model_weight_size(const tare_model *model);
 
 /* Writes the model as a SavedModel directory, pruned to what its signatures and aliases use. `flags`: bits of enum
- * tare_write_flags. The directory appears only when it is complete; a failure leaves nothing behind. */
+ * tare_write_flags. The directory is renamed into place when it is complete; on failure no partial output
+ * remains. */
 TARE_API TARE_CHECKED tare_status tare_model_write(const tare_model *model, const char *directory, unsigned flags);
 
 #ifdef __cplusplus

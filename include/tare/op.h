@@ -1,5 +1,5 @@
-/* Ops of your own for tare: what a shared library for `--plugin LIB.so` includes, and all that it needs.
- * docs/custom-ops.md leads through it.
+/* Custom ops for tare: the only header that a shared library for `--plugin LIB.so` needs. docs/custom-ops.md is a
+ * tutorial.
  *
  *     #include <tare/op.h>
  *
@@ -15,13 +15,14 @@
  *
  *     cc -shared -fPIC zero_out.c -o zero_out.so $(pkg-config --cflags tare)
  *
- * Nothing is linked: tare hands the library a table of functions, and the functions below call through it. The table
- * only grows at its end within one TARE_OP_ABI_MAJOR, and all types are opaque, so a library goes on working with later
- * releases of tare until the major number changes.
+ * The library does not link against tare: tare passes it a table of functions, and the functions below call through it.
+ * Within one TARE_OP_ABI_MAJOR the table is only extended at its end, and all types are opaque, so a library remains
+ * binary compatible with later releases of tare until the major number changes.
  *
- * Functions that return int give 0 when all is well; otherwise the fault's text is set, and the caller returns the
- * number. TARE_OP_TRY does that. Memory and handles that tare gives belong to tare and are good until the function that
- * got them returns, but for the strings of attributes, which live as long as the node. C11 and C++11. */
+ * Functions that return int return 0 on success. On failure they set the error message and return a non-zero code,
+ * which the caller returns (TARE_OP_TRY). Memory and handles returned by tare are owned by tare and are valid until the
+ * function that obtained them returns, except strings of attributes, which are valid as long as the node. C11 and
+ * C++11. */
 #ifndef TARE_OP_H
 #define TARE_OP_H
 
@@ -39,15 +40,14 @@
 extern "C" {
 #endif
 
-typedef struct tare_op_library tare_op_library; /* what TARE_OP_LIBRARY fills */
+typedef struct tare_op_library tare_op_library; /* the library being registered */
 typedef struct tare_op_entry tare_op_entry;     /* one op being registered */
-typedef struct tare_op_context
-    tare_op_context; /* a node in a shape function, at the making of its state, or in a run */
+typedef struct tare_op_context tare_op_context; /* a node in its shape function, in create, or in a run */
 typedef struct tare_op_tensor tare_op_tensor;
-typedef struct tare_op_shape tare_op_shape; /* possibly partial; NULL stands for a shape of which nothing is known */
+typedef struct tare_op_shape tare_op_shape; /* may be partial; NULL: completely unknown */
 
-/* X(name, type) for each dtype of real numbers that C computes with: its name in specifications and its C type. half
- * and bfloat16 are left out: they are computed in float (tare_op_float_from_half). */
+/* X(name, type) for each real dtype with C arithmetic: its name in specifications and its C type. half and bfloat16 are
+ * not included: they are computed in float (tare_op_float_from_half). */
 #define TARE_OP_EACH_REAL_TYPE(X)                                                                                      \
     X(float, float)                                                                                                    \
     X(double, double)                                                                                                  \
@@ -60,12 +60,12 @@ typedef struct tare_op_shape tare_op_shape; /* possibly partial; NULL stands for
     X(uint32, uint32_t)                                                                                                \
     X(uint64, uint64_t)
 
-enum { TARE_OP_UNKNOWN = -1 }; /* a dim or rank that is not known */
+enum { TARE_OP_UNKNOWN = -1 }; /* an unknown dim or rank */
 
 /* Properties of an op, for tare_op_set_properties. */
 enum tare_op_property {
-    TARE_OP_IS_STATEFUL = 1,   /* never folded to a constant, never dropped: it reads or writes something outside */
-    TARE_OP_IS_ELEMENTWISE = 2 /* each output element depends only on the input elements at its place */
+    TARE_OP_IS_STATEFUL = 1,   /* never folded or removed: it reads or writes external state */
+    TARE_OP_IS_ELEMENTWISE = 2 /* each output element depends only on the input elements at its index */
 };
 
 typedef int (*tare_op_function)(tare_op_context *c); /* a shape function or a kernel */
@@ -73,7 +73,7 @@ typedef int (*tare_op_create_function)(tare_op_context *c, void **state);
 typedef void (*tare_op_destroy_function)(void *state);
 typedef int (*tare_op_range_function)(void *arg, int64_t first, int64_t last); /* items first … last-1 */
 
-/* What tare lends a library. Use the functions below. */
+/* The function table that tare passes to a library. Use the functions below instead. */
 struct tare_op_host {
     uint32_t abi, size;
     int (*fail)(const char *format, va_list args);
@@ -149,16 +149,16 @@ struct tare_op_host {
 
 #define TARE_OP_EXPORT __attribute__((visibility("default")))
 
-/* The two functions that tare looks for; TARE_OP_LIBRARY makes them. */
+/* The two functions that tare looks up; TARE_OP_LIBRARY defines them. */
 TARE_OP_EXPORT uint32_t tare_op_library_abi(void);
 TARE_OP_EXPORT int tare_op_library_register(const struct tare_op_host *host, tare_op_library *library);
 
 #ifndef TARE_OP_HOST_ONLY /* set by tare itself */
 
-/* One pointer a library, however many files it has. */
+/* One pointer per library, shared by all of its source files. */
 __attribute__((weak, visibility("hidden"))) const struct tare_op_host *tare_op_lent;
 
-/* The body registers the library's ops and returns 0. Once a library. */
+/* The body registers the library's ops and returns 0. Exactly once per library. */
 #define TARE_OP_LIBRARY(library)                                                                                       \
     static int tare_op_library_body(tare_op_library *library);                                                         \
     uint32_t tare_op_library_abi(void) {                                                                               \
@@ -170,10 +170,10 @@ __attribute__((weak, visibility("hidden"))) const struct tare_op_host *tare_op_l
     }                                                                                                                  \
     static int tare_op_library_body(tare_op_library *library)
 
-/* ---- faults ---- */
+/* ---- errors ---- */
 
-/* Sets the text of a fault: what is wrong, got and expected in brackets. tare puts the node and the op in front.
- * Returns the number to return. */
+/* Sets the error message: what is wrong, with the expected and actual values in brackets. tare prefixes the node and
+ * the op. Returns the code to return. */
 __attribute__((format(printf, 1, 2))) static inline int tare_op_fail(const char *format, ...) {
     va_list args;
     int code;
@@ -183,19 +183,19 @@ __attribute__((format(printf, 1, 2))) static inline int tare_op_fail(const char 
     return code;
 }
 
-/* Returns from the function with a fault when the condition does not hold. */
+/* Returns from the function with an error if the condition is false. */
 #define TARE_OP_REQUIRE(condition, ...)                                                                                \
     do {                                                                                                               \
         if (!(condition)) return tare_op_fail(__VA_ARGS__);                                                            \
     } while (0)
-/* Passes a fault on. */
+/* Returns from the function with the same error if the expression fails. */
 #define TARE_OP_TRY(expression)                                                                                        \
     do {                                                                                                               \
         int tare_op_code_ = (expression);                                                                              \
         if (tare_op_code_ != 0) return tare_op_code_;                                                                  \
     } while (0)
 
-/* ---- registration: faults in the strings are reported when the library is loaded, with their place ---- */
+/* ---- registration: errors in the strings are reported, with their position, when the library is loaded ---- */
 
 static inline tare_op_entry *tare_op_add(tare_op_library *library, const char *name) {
     return tare_op_lent->add(library, name);
@@ -211,17 +211,17 @@ static inline void tare_op_add_input(tare_op_entry *op, const char *spec) {
 static inline void tare_op_add_output(tare_op_entry *op, const char *spec) {
     tare_op_lent->add_output(op, spec);
 }
-/* Without one, nothing is known of the outputs' shapes before a run. */
+/* Without a shape function, output shapes are unknown before a run. */
 static inline void tare_op_set_shape_function(tare_op_entry *op, tare_op_function fn) {
     tare_op_lent->set_shape_function(op, fn);
 }
-/* `types` says where the kernel serves: "T: float", "T: float, Tidx: int64"; NULL: everywhere. An op without a kernel
- * can be opened and converted, but not run. */
+/* `types` restricts the kernel to dtypes: "T: float", "T: float, Tidx: int64"; NULL: all. A model with an op without a
+ * kernel can be opened and converted, but not run. */
 static inline void tare_op_add_kernel(tare_op_entry *op, const char *types, tare_op_function run) {
     tare_op_lent->add_kernel(op, types, NULL, run, NULL);
 }
-/* A kernel with a state of its own for each node and worker. `create` (attributes can be read, inputs not) checks and
- * prepares once, `run` gets it by tare_op_state, `destroy` (NULL: nothing to do) ends it. */
+/* A kernel with a separate state for each node and worker. `create` validates and initialises it once (it may read
+ * attributes, but not inputs), `run` gets it from tare_op_state, `destroy` (NULL: nothing to do) frees it. */
 static inline void tare_op_add_kernel_with_state(tare_op_entry *op, const char *types, tare_op_create_function create,
                                                  tare_op_function run, tare_op_destroy_function destroy) {
     tare_op_lent->add_kernel(op, types, create, run, destroy);
@@ -230,7 +230,7 @@ static inline void tare_op_add_kernel_with_state(tare_op_entry *op, const char *
 static inline void tare_op_set_properties(tare_op_entry *op, unsigned properties) {
     tare_op_lent->set_properties(op, properties);
 }
-/* One line or more on what the op does, for `tare ops`. */
+/* A description of the op, of one or more lines, for `tare ops`. */
 static inline void tare_op_set_doc(tare_op_entry *op, const char *text) {
     tare_op_lent->set_doc(op, text);
 }
@@ -240,14 +240,14 @@ static inline void tare_op_set_doc(tare_op_entry *op, const char *text) {
 static inline const char *tare_op_node_name(const tare_op_context *c) {
     return tare_op_lent->node_name(c);
 }
-/* Tensors, an `N * T` or list(type) argument counting as many as it has. */
+/* Number of tensors; an `N * T` or list(type) argument counts each of its tensors. */
 static inline size_t tare_op_input_count(const tare_op_context *c) {
     return tare_op_lent->input_count(c);
 }
 static inline size_t tare_op_output_count(const tare_op_context *c) {
     return tare_op_lent->output_count(c);
 }
-/* Which tensors belong to the argument of that name. */
+/* The range of tensors that belong to the argument `name`. */
 static inline int tare_op_input_range(const tare_op_context *c, const char *name, size_t *first, size_t *count) {
     return tare_op_lent->input_range(c, name, first, count);
 }
@@ -259,7 +259,7 @@ static inline int tare_op_output_dtype(const tare_op_context *c, size_t i) {
     return tare_op_lent->output_dtype(c, i);
 }
 
-/* The node's attribute, or its default. A wrong name or kind is a fault. */
+/* The node's attribute, or its default. A wrong name or kind is an error. */
 static inline int tare_op_attr_int(const tare_op_context *c, const char *name, int64_t *out) {
     return tare_op_lent->attr_int(c, name, -1, out);
 }
@@ -272,7 +272,7 @@ static inline int tare_op_attr_bool(const tare_op_context *c, const char *name, 
 static inline int tare_op_attr_type(const tare_op_context *c, const char *name, int *out) {
     return tare_op_lent->attr_type(c, name, -1, out);
 }
-/* NUL-terminated behind its size. */
+/* The data is followed by a NUL, which *size does not include. */
 static inline int tare_op_attr_string(const tare_op_context *c, const char *name, const char **data, size_t *size) {
     return tare_op_lent->attr_string(c, name, -1, data, size);
 }
@@ -326,7 +326,7 @@ static inline int tare_op_dtype(const tare_op_tensor *tensor) {
 static inline int tare_op_rank(const tare_op_tensor *tensor) {
     return tare_op_lent->tensor_rank(tensor);
 }
-/* Axes below 0 count from the end; 0 for an axis that is not there. */
+/* Negative axes count from the end; 0 for an axis out of range. */
 static inline int64_t tare_op_dim(const tare_op_tensor *tensor, int axis) {
     return tare_op_lent->tensor_dim(tensor, axis);
 }
@@ -336,18 +336,18 @@ static inline const int64_t *tare_op_dims(const tare_op_tensor *tensor) {
 static inline int64_t tare_op_elements(const tare_op_tensor *tensor) {
     return tare_op_lent->tensor_elements(tensor);
 }
-/* Elements as they lie in memory; half and bfloat16 as uint16_t bits, bool as uint8_t. NULL for strings and handles. */
+/* The elements; half and bfloat16 as uint16_t bits, bool as uint8_t. NULL for strings and handles. */
 static inline const void *tare_op_data(const tare_op_tensor *tensor) {
     return tare_op_lent->tensor_data(tensor);
 }
-/* Of a tensor that tare_op_output or tare_op_assign made. */
+/* Only for a tensor from tare_op_output or tare_op_assign. */
 static inline void *tare_op_mutable_data(tare_op_tensor *tensor) {
     return tare_op_lent->tensor_mutable_data(tensor);
 }
 /* TARE_OP_DATA(float, tensor)[i] */
 #define TARE_OP_DATA(type, tensor) ((const type *)tare_op_data(tensor))
 #define TARE_OP_MUTABLE_DATA(type, tensor) ((type *)tare_op_mutable_data(tensor))
-/* Element i of a string tensor: not NUL-terminated. NULL when the tensor holds no strings or has no element i. */
+/* Element i of a string tensor: not NUL-terminated. NULL if the dtype is not string or i is out of range. */
 static inline const char *tare_op_string(const tare_op_tensor *tensor, int64_t i, size_t *size) {
     return tare_op_lent->tensor_string(tensor, i, size);
 }
@@ -370,32 +370,33 @@ static inline uint16_t tare_op_bfloat16_from_float(float value) {
 
 /* ---- in a kernel's run ---- */
 
-/* Input i, of the dtype that the registration says. Of a Ref(…) input: the variable's value, NULL (with a fault's text)
- * when it has none yet. NULL when there is no input i. */
+/* Input i, of its registered dtype. For a Ref(…) input: the variable's value, or NULL (with the error message set) if
+ * it is not initialised. NULL if i is out of range. */
 static inline const tare_op_tensor *tare_op_input(tare_op_context *c, size_t i) {
     return tare_op_lent->input(c, i);
 }
-/* Makes output i, of the dtype that the registration says. Numbers are not initialised, strings are empty. */
+/* Allocates output i, of its registered dtype. Numeric elements are not initialised; strings are empty. */
 static inline int tare_op_output(tare_op_context *c, size_t i, int rank, const int64_t *dims, tare_op_tensor **out) {
     return tare_op_lent->output(c, i, rank, dims, out);
 }
-/* Makes output i of the shape of `like`. */
+/* Allocates output i with the shape of `like`. */
 static inline int tare_op_output_like(tare_op_context *c, size_t i, const tare_op_tensor *like, tare_op_tensor **out) {
     return tare_op_lent->output(c, i, tare_op_rank(like), tare_op_dims(like), out);
 }
-/* Output `output` is input `input` itself; the reference of a Ref(…) input goes to a Ref(…) output. */
+/* Forwards input `input` to output `output` without a copy. A Ref(…) input forwards its reference to a Ref(…) output.
+ */
 static inline int tare_op_forward(tare_op_context *c, size_t output, size_t input) {
     return tare_op_lent->forward(c, output, input, TARE_OP_UNKNOWN, NULL);
 }
-/* The same elements under another shape. */
+/* The same with another shape and the same number of elements. */
 static inline int tare_op_forward_as(tare_op_context *c, size_t output, size_t input, int rank, const int64_t *dims) {
     return tare_op_lent->forward(c, output, input, rank, dims);
 }
-/* Output `output` is that tensor: an input, an attribute's value or the result of a call. */
+/* Sets output `output` to `tensor` without a copy: an input, an attribute's value or the result of a call. */
 static inline int tare_op_share(tare_op_context *c, size_t output, const tare_op_tensor *tensor) {
     return tare_op_lent->share(c, output, tensor);
 }
-/* Calls the function that attribute `attr` of type func names, with all its arguments. The results are good until the
+/* Calls the function named by attribute `attr` of type func, with all its arguments. The results are valid until the
  * run ends. */
 static inline int tare_op_call(tare_op_context *c, const char *attr, const tare_op_tensor *const *args, size_t n_args,
                                const tare_op_tensor **results, size_t n_results) {
@@ -407,23 +408,24 @@ static inline int tare_op_call_at(tare_op_context *c, const char *attr, int64_t 
                                   size_t n_results) {
     return tare_op_lent->call(c, attr, index, args, n_args, results, n_results);
 }
-/* Memory for the next value of the variable behind a Ref(…) input. It takes effect when the kernel ends well. */
+/* Allocates the next value of the variable that a Ref(…) input refers to. The assignment takes effect when the kernel
+ * returns 0. */
 static inline int tare_op_assign(tare_op_context *c, size_t input, int rank, const int64_t *dims,
                                  tare_op_tensor **out) {
     return tare_op_lent->assign(c, input, rank, dims, out);
 }
-/* What create made; NULL without create. */
+/* The state set by create; NULL without create. */
 static inline void *tare_op_state(const tare_op_context *c) {
     return tare_op_lent->state(c);
 }
-/* Memory until the run ends; NULL (with a fault's text) when there is none. */
+/* Allocates memory that is freed when the run ends; NULL (with the error message set) if out of memory. */
 static inline void *tare_op_scratch(tare_op_context *c, size_t size) {
     return tare_op_lent->scratch(c, size);
 }
-/* Calls fn for all of 0 … count-1 in ranges of `chunk` items (the last may be shorter), on as many threads as the
- * session has for one op. The ranges do not depend on the number of threads, so neither does the result. fn may call
- * tare_op_fail and the functions on tensors, nothing that takes the context. Of several faults the first range's
- * counts. */
+/* Calls fn for 0 … count-1 in ranges of `chunk` items (the last may be shorter), on the session's intra-op threads. The
+ * ranges do not depend on the number of threads, so neither does the result. fn may call tare_op_fail and the functions
+ * on tensors, but no function that takes the context. If several ranges fail, the error of the first one is returned.
+ */
 static inline int tare_op_parallel_for(tare_op_context *c, int64_t count, int64_t chunk, tare_op_range_function fn,
                                        void *arg) {
     return tare_op_lent->parallel_for(c, count, chunk, fn, arg);
@@ -431,16 +433,16 @@ static inline int tare_op_parallel_for(tare_op_context *c, int64_t count, int64_
 
 /* ---- in a shape function ---- */
 
-/* Shapes may be partial: dims and ranks that are not known are TARE_OP_UNKNOWN, and a result says what follows from
- * what is known. A contradiction is a fault. */
+/* Shapes may be partial: unknown dims and ranks are TARE_OP_UNKNOWN, and results are inferred from what is known.
+ * Incompatible shapes are an error. */
 static inline const tare_op_shape *tare_op_input_shape(tare_op_context *c, size_t i) {
     return tare_op_lent->input_shape(c, i);
 }
-/* The value of an input that is a constant, else NULL. */
+/* The value of a constant input, otherwise NULL. */
 static inline const tare_op_tensor *tare_op_input_value(tare_op_context *c, size_t i) {
     return tare_op_lent->input_value(c, i);
 }
-/* The shape that input i, an int32 or int64 vector, spells out, as far as its value is known. */
+/* The shape whose dims are the elements of input i, an int32 or int64 vector, as far as its value is known. */
 static inline int tare_op_shape_from_input(tare_op_context *c, size_t i, const tare_op_shape **out) {
     return tare_op_lent->shape_from_input(c, i, out);
 }
@@ -450,11 +452,11 @@ static inline int tare_op_set_output_shape(tare_op_context *c, size_t i, const t
 static inline int tare_op_shape_rank(const tare_op_shape *shape) {
     return tare_op_lent->shape_rank(shape);
 }
-/* Axes below 0 count from the end. */
+/* Negative axes count from the end. */
 static inline int64_t tare_op_shape_dim(const tare_op_shape *shape, int axis) {
     return tare_op_lent->shape_dim(shape, axis);
 }
-/* NULL dims: none of them is known. */
+/* dims NULL: all dims are unknown. */
 static inline int tare_op_make_shape(tare_op_context *c, int rank, const int64_t *dims, const tare_op_shape **out) {
     return tare_op_lent->make_shape(c, rank, dims, out);
 }
@@ -470,7 +472,7 @@ static inline int tare_op_make_matrix(tare_op_context *c, int64_t rows, int64_t 
     dims[1] = columns;
     return tare_op_lent->make_shape(c, 2, dims, out);
 }
-/* The shape, of which the rank is now known; a fault when it has another one. */
+/* The shape with its rank set to `rank`; an error if it has another rank. */
 static inline int tare_op_with_rank(tare_op_context *c, const tare_op_shape *shape, int rank,
                                     const tare_op_shape **out) {
     return tare_op_lent->with_rank(c, shape, rank, rank, out);
@@ -483,17 +485,17 @@ static inline int tare_op_with_rank_at_most(tare_op_context *c, const tare_op_sh
                                             const tare_op_shape **out) {
     return tare_op_lent->with_rank(c, shape, TARE_OP_UNKNOWN, rank, out);
 }
-/* What both say of one and the same shape. */
+/* The shape with the known dims of both; an error if they are incompatible. */
 static inline int tare_op_merge(tare_op_context *c, const tare_op_shape *a, const tare_op_shape *b,
                                 const tare_op_shape **out) {
     return tare_op_lent->merge(c, a, b, out);
 }
-/* The shape of an elementwise result, by NumPy's rules. */
+/* The shape of an elementwise result, by NumPy's broadcasting rules. */
 static inline int tare_op_broadcast(tare_op_context *c, const tare_op_shape *a, const tare_op_shape *b,
                                     const tare_op_shape **out) {
     return tare_op_lent->broadcast(c, a, b, out);
 }
-/* Dims first … last-1, each counted from the end when below 0; `last` INT32_MAX: to the end. */
+/* Dims first … last-1; negative bounds count from the end; `last` INT32_MAX: to the end. */
 static inline int tare_op_subshape(tare_op_context *c, const tare_op_shape *shape, int first, int last,
                                    const tare_op_shape **out) {
     return tare_op_lent->subshape(c, shape, first, last, out);
@@ -506,8 +508,8 @@ static inline int tare_op_replace_dim(tare_op_context *c, const tare_op_shape *s
                                       const tare_op_shape **out) {
     return tare_op_lent->replace_dim(c, shape, axis, dim, out);
 }
-/* Dims: one and the same; a dim that must have a value; sum, difference, product, quotient. An exact quotient has no
- * rest. A dim that is not known gives one, but for products with 0 and the like. */
+/* Dims: merge (an error if they differ); require a value; sum, difference, product, quotient. An exact quotient
+ * requires a remainder of 0. The result of an unknown dim is unknown, except for products with 0 and similar cases. */
 static inline int tare_op_merge_dim(int64_t a, int64_t b, int64_t *out) {
     return tare_op_lent->dim_merge(a, b, out);
 }

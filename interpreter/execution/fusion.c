@@ -1,6 +1,6 @@
 /* Operator fusion: a convolution or product whose result is used only by BiasAdd, Add, Relu or Relu6 may compute these
- * in its own epilogue (struct tare_epilogue in interpreter/kernel.h). This saves passes over memory; every element goes
- * through the same operations in the same order. When an intermediate value is observed, the steps run one by one. */
+ * in its own epilogue (struct tare_epilogue in interpreter/kernel.h). This saves passes over memory. The operations
+ * on each element and their order do not change. When an intermediate value is observed, the steps run one by one. */
 #include "interpreter/execution/plan.h"
 
 #include <math.h>

@@ -1,10 +1,10 @@
-/* Tiled execution: consecutive steps, each the only reader of the previous one's output, may run together tile by tile
- * (tare_op.run_tiled), so that the intermediate tensors are never whole in memory. Every element goes through the same
- * operations in the same order. The op's function decides at each run, by the shapes, how many of them. */
+/* Tiled execution: consecutive steps, each the only user of the previous step's output, may run together tile by tile
+ * (tare_op.run_tiled), so that the intermediate tensors are never materialised as a whole. The operations on each
+ * element and their order do not change. In each run the op's function chooses the number of steps from the shapes. */
 #include "base/clock.h"
 #include "interpreter/execution/plan.h"
 
-/* Where the step's value is when its fusion was run with it. */
+/* Where the step's value is stored after its fusion was executed. */
 int tare_plan_output_slot(const struct tare_step *step) {
     return step->fusion ? step->fusion->output : step->first_output;
 }

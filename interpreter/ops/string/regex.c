@@ -90,7 +90,7 @@ static tare_status replace(struct tare_strbuf *out, struct tare_str text, const 
         TARE_TRY(regex_search(&found, &how->regex, text, at, 0));
         if (!found) break;
         places = pcre2_get_ovector_pointer(how->regex.match);
-        if (places[0] < at || places[1] < places[0]) break; /* \K in a look-behind */
+        if (places[0] < at || places[1] < places[0]) break; /* \K in a lookbehind assertion */
         tare_strbuf_append(out, text.data + at, places[0] - at);
         at = places[0];
         if (places[0] == last_end && places[1] == places[0]) {

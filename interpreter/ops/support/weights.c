@@ -6,8 +6,8 @@
 
 enum { MOST_CHANGES = 2, ALIGNMENT = 64, HUGE_PAGE = 2 << 20 };
 
-/* Large weights are read from front to back in every run: with huge pages the processor has 512 times fewer of them to
- * look up. What the block does not fill whole stays in small ones, so that no memory is taken beside it. */
+/* Large weights are read sequentially in every run: huge pages need 512 times fewer address translations. Parts of the
+ * block that do not fill a huge page stay in small pages, so that no additional memory is used. */
 static void ask_for_huge_pages(void *block, size_t size) {
     const uintptr_t start = ((uintptr_t)block + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
     const uintptr_t end = ((uintptr_t)block + size) / HUGE_PAGE * HUGE_PAGE;
