@@ -1,4 +1,10 @@
-/* Exact sums: wide integer addition with carry. */
+/* Exact sums: wide integer addition with carry.
+ *
+ * Floating-point addition rounds, so its result depends on the order and grouping of the terms: threads, batches or
+ * resumed runs would produce different bits. Every finite double is an integer multiple of 2^-1074, so a sum of doubles
+ * is an integer in this unit. Integer addition is associative and commutative, hence the words do not depend on the
+ * order in which terms are added or partial sums are merged. tare_exact_sum_value rounds once, at the end. A term
+ * touches two words and usually no carry beyond them; negative terms are subtracted (two's complement). */
 #include "base/exact_sum.h"
 
 #include <math.h>

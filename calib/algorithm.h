@@ -38,10 +38,11 @@ struct tare_algorithm_choice {
 };
 
 /* "percentile", "percentile:p=99.99", "percentile:min_percentile=0.01,max_percentile=99.9", or TensorFlow's name
- * (CALIBRATION_METHOD_HISTOGRAM_PERCENTILE). TARE_USAGE says what is wrong, and the nearest or all known names. */
+ * (CALIBRATION_METHOD_HISTOGRAM_PERCENTILE). For TARE_USAGE the message names the error and the nearest or all known
+ * names. */
 tare_status tare_algorithm_parse(struct tare_algorithm_choice *out, const char *text) TARE_WARN_UNUSED;
-/* "min_max,percentile:p=99.9,mse": algorithms with commas between. What has a '=' but no ':' goes on with the
- * parameters of the algorithm before it. TARE_USAGE also when there are more than `most`, or the same one twice. */
+/* "min_max,percentile:p=99.9,mse": algorithms, separated by commas. An item with '=' but without ':' is another
+ * parameter of the preceding algorithm. TARE_USAGE also for more than `most` algorithms and for duplicates. */
 tare_status tare_algorithm_parse_list(struct tare_algorithm_choice *out, size_t *count, size_t most,
                                       const char *text) TARE_WARN_UNUSED;
 /* Appends the name with the parameters that are not the fallback: "percentile:p=99.9". */

@@ -23,8 +23,8 @@ void tare_batch_drop(struct tare_batch_sample *sample, size_t n_feeds);
 
 /* True when all feeds of both have the same dtype and shape, of rank 1 or more. */
 bool tare_batch_fits(const struct tare_batch_sample *a, const struct tare_batch_sample *b, size_t n_feeds);
-/* The samples' values, which fit, one behind the other on axis 0, in buffers from the pool. `joined` are n_feeds zeroed
- * tensors, the caller's to reset, also after a failure. */
+/* Concatenates the samples' values, which must fit, on axis 0, in buffers from the pool. `joined` are n_feeds zeroed
+ * tensors, which the caller resets, also after a failure. */
 tare_status tare_batch_join(struct tare_tensor *joined, const struct tare_batch *batch,
                             struct tare_buffer_pool *pool) TARE_WARN_UNUSED;
 

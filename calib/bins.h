@@ -1,4 +1,4 @@
-/* A histogram as range algorithms want it: bins in order of value with prefix sums. */
+/* A histogram in the form that calibration algorithms use: bins in ascending order of value, with prefix sums. */
 #ifndef TARE_CALIB_BINS_H
 #define TARE_CALIB_BINS_H
 
@@ -11,8 +11,8 @@ struct tare_bins {
     /* Prefix sums with count + 1 entries: entry i is over bins 0 … i-1. Values, value, value squared, at centres. */
     double *counts, *sums, *squares;
     double low, high; /* exact extremes of the finite values */
-    /* How many bins lie below a value's own, by the page of its sign and exponent: before[page] + below[…] where the
-     * page holds bins, of which `below` has TARE_HISTOGRAM_BINS entries a page. */
+    /* Number of bins below a value's own, by the page of its sign and exponent: before[page] + below[…] if the page
+     * contains bins; `below` has TARE_HISTOGRAM_BINS entries for each such page. */
     uint32_t before[TARE_HISTOGRAM_PAGES];
     int16_t place[TARE_HISTOGRAM_PAGES]; /* of the page in `below`; -1: the page holds no bin */
     uint16_t *below;

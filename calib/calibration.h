@@ -11,7 +11,7 @@
 #include "calib/statistics.h"
 #include "graph/graph.h"
 
-/* A record that was passed over because nothing could be made of it. */
+/* A record that was skipped because it could not be converted to a sample. */
 struct tare_calibration_bad {
     int64_t record, offset; /* number in its file; where it begins, in the uncompressed stream */
     char *reason;           /* "corrupt", "truncated", "undecodable", "refused" */

@@ -1,6 +1,5 @@
-/* The run: samples are handed to workers under one lock, and all workers count into the calibration's statistics, so
- * that these take the same memory whatever the number of workers and of records. While the state is saved they stand
- * still. */
+/* The calibration run: workers take samples under one lock, and all add to the calibration's statistics, so memory does
+ * not depend on the number of workers and records. The workers are paused while the state is saved. */
 #include "calib/engine.h"
 
 #include "base/alloc.h"
@@ -47,7 +46,7 @@ struct engine {
     int64_t failure_index;
 };
 
-/* ---- saving; all workers stand still ---- */
+/* ---- saving; all workers are paused ---- */
 
 static void collect_sides(struct engine *e, struct tare_worker *worker) {
     int64_t *records = worker->sides;
@@ -224,7 +223,7 @@ static tare_status add_tensors(struct engine *e) {
     return TARE_OK;
 }
 
-/* Counting a tensor costs something for each run, which is little beside this many values. */
+/* Batch size that amortizes the fixed cost per run of adding a tensor to the statistics. */
 static size_t batch_that_pays(const struct engine *e) {
     enum { ENOUGH_VALUES = 1 << 18, MOST = 32 };
     if (e->plan.most_elements <= 0) return 1;

@@ -9,7 +9,7 @@
 struct tare_feeder {
     const struct tare_sample_source *source;
     size_t n_feeds;
-    const struct tare_calibration *calibration; /* tells which records are done already */
+    const struct tare_calibration *calibration; /* records that are already done */
     const int32_t *inputs;                      /* source file -> input */
     int64_t limit, left;                        /* left: to take still, -1: any number */
     struct tare_batch_sample held[2];           /* taken, but not handed out yet; in order */

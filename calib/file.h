@@ -1,7 +1,7 @@
 /* The calibration file: a calibration as bytes. The format is described in docs/formats.md.
  *
- * Equal calibrations give equal bytes. Reading checks everything: the checksum, every count, every order, and whether
- * what is counted can be. */
+ * Equal calibrations have equal bytes. Reading validates everything: the checksum, every count, every ordering, and the
+ * consistency of the statistics. */
 #ifndef TARE_CALIB_FILE_H
 #define TARE_CALIB_FILE_H
 
@@ -13,7 +13,7 @@ enum { TARE_CALIBRATION_VERSION = 1 };
 /* Appends the bytes to `out` (for a file, or to send to another process). */
 tare_status tare_calibration_encode(struct tare_strbuf *out,
                                     const struct tare_calibration *calibration) TARE_WARN_UNUSED;
-/* TARE_CORRUPT says what and at which byte. */
+/* For TARE_CORRUPT the message names the error and the byte offset. */
 tare_status tare_calibration_decode(struct tare_calibration **out, const void *data, size_t size) TARE_WARN_UNUSED;
 
 /* Writes under a temporary name and moves it to `path` when it is complete and synced: a crash leaves the old file. */

@@ -91,7 +91,7 @@ static void read_histogram(struct tare_wire_reader *in, struct tare_histogram *h
     add_count(in, &all, (uint64_t)histogram->negative_infinities);
 }
 
-/* The extremes must lie in the outermost bins: algorithms rely on it. */
+/* The extremes must be in the outermost bins: calibration algorithms rely on it. */
 static void check_extremes(struct tare_wire_reader *in, const struct tare_statistics *s) {
     struct tare_histogram_bin *bins;
     size_t count;

@@ -40,7 +40,7 @@ static void hash_edge(struct tare_hash *hash, struct tare_edge edge) {
 
 static void hash_attr(struct tare_hash *hash, const struct tare_attr *attr);
 
-/* In whatever order they stand: the sum of the single hashes. */
+/* Independent of the order of the attributes: the sum of their hashes. */
 static void hash_attrs(struct tare_hash *hash, const struct tare_attr *attrs, size_t count) {
     uint64_t sums[2] = { 0, 0 };
     for (size_t i = 0; i < count; i++) {

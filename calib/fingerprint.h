@@ -1,4 +1,4 @@
-/* What tells a calibration file that it belongs to a model. */
+/* The fingerprint by which a calibration file is matched to its model. */
 #ifndef TARE_CALIB_FINGERPRINT_H
 #define TARE_CALIB_FINGERPRINT_H
 
@@ -8,8 +8,8 @@
  * attributes with the constants' bytes, signatures, and the values of variables that are not constants. Not over the
  * order of nodes, devices, or where the model came from. TARE_NO_MEMORY. */
 tare_status tare_model_fingerprint(uint64_t out[2], const struct tare_model *model) TARE_WARN_UNUSED;
-/* The same; `forget` (may be NULL) is told of each variable's value that was gone over, so that a checkpoint larger
- * than memory need not stay in it. */
+/* The same; calls `forget` (may be NULL) with each variable's value once it is hashed, so that a checkpoint larger than
+ * memory need not stay in memory. */
 tare_status tare_model_fingerprint_forgetting(uint64_t out[2], const struct tare_model *model,
                                               void (*forget)(const struct tare_tensor *value)) TARE_WARN_UNUSED;
 

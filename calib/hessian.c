@@ -225,7 +225,7 @@ static void share_out(struct gathering *g) {
             memcpy(&row[tap * each], &g->whole[tap * channels + group * each], (size_t)each * sizeof *row);
 }
 
-/* A convolution's input: sizes of its spatial axes, and of what the window makes of them. */
+/* A convolution's input: sizes of its spatial axes, before and after the window is applied. */
 struct field {
     const struct tare_hessian_form *form;
     int64_t in[TARE_HESSIAN_WINDOW], out[TARE_HESSIAN_WINDOW];

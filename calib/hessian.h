@@ -19,7 +19,7 @@
 
 enum { TARE_HESSIAN_WINDOW = 3 };
 
-/* How rows lie in the activation. */
+/* How rows map to the elements of the activation. */
 struct tare_hessian_form {
     int spatial; /* of a convolution: 2 or 3, the activation is [batch, spatial…, channels]; 0: the activation's last
                     axes are the rows */

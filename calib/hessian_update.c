@@ -1,5 +1,5 @@
-/* The sums of products of a chunk of rows. All terms are whole numbers that doubles hold exactly, so every order of
- * adding gives the same bits. */
+/* The sums of products of a chunk of rows. All terms are integers that doubles represent exactly, so every order of
+ * addition yields the same bits. */
 #include "calib/hessian.h"
 #include "interpreter/kernels/cpu.h"
 
@@ -8,7 +8,7 @@ void tare_hessian_update_plain(double *sums, int64_t size, int64_t stride, const
         for (int64_t i = 0; i < size; i++) {
             const double left = x[i];
             double *to = &sums[i * stride];
-            if (left == 0) continue; /* half of them behind ReLU */
+            if (left == 0) continue; /* about half of them after ReLU */
             for (int64_t j = i; j < size; j++)
                 to[j] += left * x[j];
         }

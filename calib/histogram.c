@@ -160,7 +160,7 @@ static tare_status flush_counts(struct tare_histogram *histogram, struct tare_ta
     return status;
 }
 
-/* Slots without a count go to a page that nobody reads: cheaper than a branch that zeros make unpredictable. */
+/* Slots without a count are added to an unused page: cheaper than a branch that zeros make unpredictable. */
 static tare_status count_direct(struct tare_histogram *histogram, struct tare_tally *tally) {
     const uint32_t *slots = tally->slots;
     tare_status status = TARE_OK;

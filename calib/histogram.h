@@ -1,6 +1,6 @@
 /* The floating-point histogram: each value is counted at its own upper bits (sign, exponent, first 9 mantissa bits),
- * 512 bins an octave, each 0.2 % wide or less. No range is chosen in advance and merging is integer addition, so any
- * grouping of the values gives the same counts. Zeros, NaN and infinities are counted apart. */
+ * 512 bins per octave, each 0.2 % wide or less. No range is chosen in advance and merging is integer addition, so any
+ * grouping of the values yields the same counts. Zeros, NaN and infinities are counted separately. */
 #ifndef TARE_CALIB_HISTOGRAM_H
 #define TARE_CALIB_HISTOGRAM_H
 
@@ -34,8 +34,8 @@ void tare_tally_free(struct tare_tally *tally);
 void tare_tally_set_scan(struct tare_tally *tally, tare_scan_fn *scan);
 
 enum { TARE_TALLY_RUN = 1 << 30 };
-/* Into an empty tally: says about how many values are to come, then adds runs of at most TARE_TALLY_RUN values (each
- * with the scan that it belongs to; a run that is not the last of its scan has a multiple of 16 values). */
+/* Fills an empty tally: first the approximate number of values to come, then runs of at most TARE_TALLY_RUN values
+ * (each with its scan; a run that is not the last of its scan has a multiple of 16 values). */
 void tare_tally_begin(struct tare_tally *tally, int64_t expected);
 void tare_tally_add(struct tare_tally *tally, struct tare_scan *scan, const float *values, int64_t count);
 /* A histogram must take what was counted before more is added. */

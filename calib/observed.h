@@ -1,5 +1,5 @@
-/* What one calibration run looks at: the floating tensors of a signature that the caller wants, and the functions that
- * the signature can reach. */
+/* What one calibration run observes: the requested floating-point tensors of a signature, and the functions that the
+ * signature can reach. */
 #ifndef TARE_CALIB_OBSERVED_H
 #define TARE_CALIB_OBSERVED_H
 
@@ -26,8 +26,8 @@ struct tare_observed {
     void *wants_arg;
 };
 
-/* Follows the signature's outputs down. `wants` NULL: every floating tensor that is not a constant. End with
- * tare_observed_free, also after a failure. */
+/* Traverses the graph from the signature's outputs. `wants` NULL: every floating-point tensor that is not a constant.
+ * Free with tare_observed_free, also after a failure. */
 tare_status tare_observed_make(struct tare_observed *out, const struct tare_signature *signature,
                                bool (*wants)(void *arg, const struct tare_node *node, size_t output),
                                void *arg) TARE_WARN_UNUSED;

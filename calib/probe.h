@@ -1,5 +1,5 @@
-/* Calibration's part of the batch check (interpreter/batch_check.h): two records alone and as one batch must give the
- * same statistics to the last bit, and every observed tensor must have the records on axis 0 or not depend on them. */
+/* Calibration's part of the batch check (interpreter/batch_check.h): two records run separately and as one batch must
+ * yield bit-identical statistics, and every observed tensor must have the records on axis 0 or not depend on them. */
 #ifndef TARE_CALIB_PROBE_H
 #define TARE_CALIB_PROBE_H
 

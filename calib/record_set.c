@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* The first run that ends behind `number`. Records come nearly in order, so the last run is tried first. */
+/* The first run that ends after `number`. Records arrive nearly in order, so the last run is tried first. */
 static size_t run_after(const struct tare_record_set *set, int64_t number) {
     if (set->count == 0 || set->runs[set->count - 1].end <= number) return set->count;
     size_t low = 0, high = set->count - 1;

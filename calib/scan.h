@@ -22,7 +22,8 @@ struct tare_scan {
     /* Of the finite values that are not zero, without sign, as bits; smallest > largest: none yet. */
     uint32_t smallest, largest;
     int64_t zeros, not_finite;
-    /* Of the finite values; value i of the whole scan goes to lane i mod 16, so that every variant adds alike. */
+    /* Of the finite values; value i of the whole scan is added to lane i mod 16, so all variants add in the same order.
+     */
     double sums[TARE_SCAN_LANES], squares[TARE_SCAN_LANES];
 };
 
@@ -39,7 +40,7 @@ tare_scan_fn *tare_scan_best(enum tare_cpu_level level);
 static inline int32_t tare_scan_key(uint32_t bits) {
     return (int32_t)(bits ^ ((uint32_t)((int32_t)bits >> 31) >> 1));
 }
-/* The value behind a key; both zeros become +0. */
+/* The value of a key; both zeros become +0. */
 float tare_scan_value(int32_t key);
 /* Sums of the lanes, in one fixed order. */
 double tare_scan_total(const double lanes[TARE_SCAN_LANES]);

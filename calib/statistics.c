@@ -118,7 +118,7 @@ struct accumulator {
     struct tare_tally *tally;
     pthread_mutex_t *lock; /* NULL: this thread has them for itself */
     const struct tare_tensor *value;
-    bool channels; /* counted per channel, too, straight into the statistics: the lock is held all the time */
+    bool channels; /* also counted per channel, directly into the statistics, with the lock held throughout */
 };
 
 static void lock(const struct accumulator *a) {

@@ -58,10 +58,10 @@ struct tare_statistics {
     int64_t channels; /* length of the last axis; 0: nothing seen; -1: not one length, or none that can be kept */
     float *channel_low, *channel_high;  /* +inf and -inf where a channel has no finite value */
     struct tare_exact_sum *channel_sum; /* sums: in value order within a sample, exact over samples */
-    double *channel_sample;             /* scratch: the sums of the sample at hand */
+    double *channel_sample;             /* scratch: the sums of the current sample */
 };
 
-/* How the records of a batch lie in an observed tensor. */
+/* How the records of a batch are laid out in an observed tensor. */
 enum tare_batch_layout {
     TARE_BATCH_SPLIT,  /* axis 0 in equal shares, one a record */
     TARE_BATCH_SHARED, /* the tensor does not depend on the records: each one sees all of it */
@@ -72,8 +72,8 @@ enum tare_batch_layout {
 tare_status tare_statistics_add(struct tare_statistics *statistics, struct tare_tally *tally,
                                 const struct tare_tensor *value, const struct tare_place *places, int64_t count,
                                 enum tare_batch_layout layout) TARE_WARN_UNUSED;
-/* The same to statistics that several threads add to, each with a tally of its own; `lock` is the statistics', and held
- * only while what a tally has counted goes over (with statistics per channel: all the time). */
+/* The same for statistics shared by several threads, each with its own tally; `lock` is the statistics', and is held
+ * only while a tally is merged (with per-channel statistics: throughout). */
 tare_status tare_statistics_add_shared(struct tare_statistics *statistics, pthread_mutex_t *lock,
                                        struct tare_tally *tally, const struct tare_tensor *value,
                                        const struct tare_place *places, int64_t count,

@@ -9,7 +9,7 @@
 
 const double tare_warning_outlier_share = 0.8;
 
-enum { NAMED_TENSORS = 4 }; /* a text names so many, and counts the others */
+enum { NAMED_TENSORS = 4 }; /* a message names this many and counts the others */
 
 /* ---- the list ---- */
 
@@ -131,7 +131,7 @@ static bool is_side(const struct tare_calibration *c, const char *function) {
     return false;
 }
 
-/* What lies inside a function that was not reached goes without saying. */
+/* Branches inside a function that was not reached are not reported. */
 static tare_status warn_of_coverage(struct tare_calibration_warning_list *list, const struct tare_calibration *c) {
     size_t sides = 0;
     for (size_t i = 0; i < c->coverage.count; i++) {

@@ -13,8 +13,8 @@
 
 enum { TARE_WIRE_BUFFER = 4096 };
 
-/* Puts bytes together and gives them to `take` by the bufferful: a file of any size takes no more memory than this. The
- * first failure sticks. */
+/* Buffered writer that passes full buffers to `take`, so memory does not depend on the size of the file. The first
+ * failure is sticky. */
 struct tare_wire_writer {
     tare_status (*take)(void *arg, const void *data, size_t size);
     void *arg;
@@ -30,13 +30,13 @@ void tare_wire_put_u64(struct tare_wire_writer *out, uint64_t value); /* 8 bytes
 void tare_wire_put_varint(struct tare_wire_writer *out, uint64_t value);
 void tare_wire_put_float(struct tare_wire_writer *out, float value); /* 4 bytes */
 void tare_wire_put_text(struct tare_wire_writer *out, const char *text);
-/* Lowest word that is not zero, number of words to the last that says more than the sign, those words, the sign. */
+/* The lowest nonzero word, the number of words up to the last that is not sign extension, these words, the sign. */
 void tare_wire_put_sum(struct tare_wire_writer *out, const struct tare_exact_sum *sum);
 /* Puts 8 bytes of the hash of all that was put before, and hands out what is left. */
 tare_status tare_wire_end_with_checksum(struct tare_wire_writer *out) TARE_WARN_UNUSED;
 
-/* Reads from `data` up to `size`. The first failure sticks: from then on every getter gives zero, and the status and
- * text are those of the first. */
+/* Reads from `data` up to `size`. The first failure is sticky: later getters return zero, and the status and message
+ * remain those of the first failure. */
 struct tare_wire_reader {
     const uint8_t *data;
     size_t size, offset;

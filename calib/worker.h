@@ -36,7 +36,7 @@ struct tare_worker {
     int64_t *sides, *side_runs;  /* the same for the sides of plan->observed->choices, one after the other */
     struct tare_tensor *joined, *results;
     struct tare_buffer_pool *pool; /* of the joined ones */
-    struct tare_place *places;     /* of the records at hand */
+    struct tare_place *places;     /* of the current records */
     size_t room, count;
     struct tare_shape_probe *probe; /* gets the shapes of observed tensors during a batch check; NULL otherwise */
 };

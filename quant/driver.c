@@ -237,7 +237,7 @@ static tare_status find_all(struct tare_quant_work *work, const struct tare_bind
     return status;
 }
 
-/* A graph's layers lie together. */
+/* The layers of a graph are contiguous. */
 static void sweep(struct tare_quant_work *work) {
     struct tare_graph *last = NULL;
     for (size_t i = 0; i < work->n_layers; i++) {

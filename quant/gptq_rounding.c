@@ -5,11 +5,11 @@
  *
  *     Σ_j R_jj² (e_j + Σ_{k<j} e_k R_kj / R_jj)²
  *
- * so that row j is rounded where w_j + Σ_{k<j} e_k R_kj / R_jj lies. That is GPTQ's update without the inverse of H
- * (Frantar et al., "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained Transformers", ICLR 2023),
- * which is Babai's nearest plane (Chen et al., "The Geometry of LLM Quantization: GPTQ as Babai's Nearest Plane
- * Algorithm", 2025). R comes from the Cholesky factor of H with its rows in reverse: index a here is the place in that
- * reversed order. */
+ * so row j is rounded to the grid value nearest to w_j + Σ_{k<j} e_k R_kj / R_jj. That is GPTQ's update without the
+ * inverse of H (Frantar et al., "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained Transformers",
+ * ICLR 2023), which is Babai's nearest plane (Chen et al., "The Geometry of LLM Quantization: GPTQ as Babai's Nearest
+ * Plane Algorithm", 2025). R comes from the Cholesky factor of H with its rows in reverse: index a here is the place in
+ * that reversed order. */
 #include "quant/gptq_rounding.h"
 
 #include "base/alloc.h"
@@ -21,9 +21,9 @@
 #include <string.h>
 
 enum {
-    SLICE = 32, /* columns that are rounded together */
+    SLICE = 32, /* columns rounded together */
     LANES = 8,
-    BLOCK = 64, /* rows of the factor that are made together, so that each row above is read once for all of them */
+    BLOCK = 64, /* rows of the factor that are computed together, so that each row above is read once for all */
     WORTH_THREADS = 256, /* rows */
 };
 
@@ -35,15 +35,15 @@ struct work {
     double qmin, qmax;
     int64_t *order;         /* place a -> row */
     double *factor;         /* L, rows * rows, by places; its lower half and diagonal */
-    double damping;         /* added to the diagonal of H: what is made least */
-    int64_t block;          /* first row of the factor's block at hand */
+    double damping;         /* added to the diagonal of H in the minimized error */
+    int64_t block;          /* first row of the current block of the factor */
     double *before, *after; /* error by column */
     int threads;
 };
 
 /* ---- the factor ---- */
 
-/* In lanes of a fixed order, so that vector code may be made of it. */
+/* Sums in lanes of a fixed order, so that the compiler can vectorize it. */
 static double dot(const double *a, const double *b, int64_t count) {
     double lanes[LANES] = { 0 }, sum = 0;
     int64_t i = 0;

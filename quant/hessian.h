@@ -1,4 +1,5 @@
-/* Which layers error-compensated rounding can do, and the Hessians of their inputs that it asks calibration for. */
+/* Which layers support error-compensated rounding, and the Hessians of their inputs that it requests from calibration.
+ */
 #ifndef TARE_QUANT_HESSIAN_H
 #define TARE_QUANT_HESSIAN_H
 
@@ -7,13 +8,13 @@
 
 struct tare_calibration;
 
-/* How the layer's rows lie in its activation. False: it is of no form that has a Hessian: two activations, tables,
- * several batches of weights, an activation whose last axes are not the ones that are summed over. */
+/* How the layer's rows map to its activation. False if the layer has no Hessian: two activations, tables, several
+ * batches of weights, an activation whose last axes are not the contracted ones. */
 bool tare_quant_hessian_form(struct tare_hessian_form *out, const struct tare_quant_layer *layer);
 
-/* Adds a Hessian for every layer of the prepared model that has one, in the order of the layers, as long as all of them
- * take at most `limit` bytes; *left_out: how many did not fit. The calibration, of the same samples, says how far
- * activations reach. */
+/* Adds a Hessian for every layer of the prepared model that has one, in the order of the layers, as long as they take
+ * at most `limit` bytes in total; *left_out: number that did not fit. The calibration, of the same samples, provides
+ * the largest magnitudes of the activations. */
 tare_status tare_quant_want_hessians(struct tare_hessians *set, size_t *left_out, const struct tare_model *model,
                                      const struct tare_calibration *calibration, size_t limit);
 

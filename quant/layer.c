@@ -126,7 +126,7 @@ static bool reshape(struct tare_shape *shape, const struct tare_node *node) {
 }
 
 /* The variable that an edge reads, when nothing assigns it, and the shape that it has at the edge. Mixed precision
- * casts what it reads, Conv1D gives it an axis: the integers are made of the variable's own numbers. */
+ * casts the value read, and Conv1D adds an axis; the integers are computed from the variable's own values. */
 static struct tare_variable *constant_variable(struct tare_node **read, struct tare_shape *shape, struct tare_edge edge,
                                                const struct tare_bindings *bindings) {
     enum { DEEPEST = 8 };

@@ -1,6 +1,5 @@
-/* A layer: one op that quantization is about, with the bias and activation behind it, what was decided about it, and
- * its weights on their way from float to integers. The driver makes them, passes may change them, methods rewrite them.
- */
+/* A layer: one quantizable op with the bias and activation function after it, the decisions made for it, and its
+ * weights from float to integers. The driver creates layers, passes may change them, methods rewrite them. */
 #ifndef TARE_QUANT_LAYER_H
 #define TARE_QUANT_LAYER_H
 
@@ -13,44 +12,44 @@
 enum tare_quant_activation { TARE_ACTIVATION_NONE, TARE_ACTIVATION_RELU, TARE_ACTIVATION_RELU6 };
 
 struct tare_quant_layer {
-    /* What the graph has. The three edges are those of the graph before any rewrite: statistics go by them. */
+    /* The graph. The three edges are those of the graph before any rewrite: they identify the statistics. */
     struct tare_node *op;
     enum tare_quant_kind kind;
     size_t left, right;      /* inputs of op: activation (of a table: indices), weight or second activation */
-    struct tare_node *bias;  /* BiasAdd behind it; NULL: none */
-    struct tare_node *clamp; /* Relu or Relu6 behind that; NULL: none */
+    struct tare_node *bias;  /* BiasAdd after it; NULL: none */
+    struct tare_node *clamp; /* Relu or Relu6 after that; NULL: none */
     enum tare_quant_activation activation;
     const struct tare_tensor *weight;     /* constant at `right`; NULL: two activations */
     struct tare_variable *variable;       /* that holds it; NULL: a constant of the graph */
-    struct tare_node *read;               /* of the variable; ops that keep the numbers may stand behind it */
+    struct tare_node *read;               /* of the variable; ops that keep the values may follow it */
     struct tare_tensor *held;             /* its value before anything was rewritten: what `weight` points to */
     const struct tare_tensor *bias_value; /* one element a column */
     struct tare_edge input, second, output;
     struct tare_edge observed; /* whose statistics are the activation's: `input`, until a pass scales that */
     struct tare_quant_product product;
 
-    /* What was decided. */
+    /* Decisions. */
     struct tare_quant_setting setting;
     const char *refused;                                          /* why it stays as it is; NULL: it is quantized */
     struct tare_qparams left_params, right_params, output_params; /* of activations, where the method has them */
     bool has_output_params;
 
     /* What passes did to the activation: channel c of its last axis is the observed one divided by input_scale[c], and
-     * `real` has made up for it. NULL: nothing. */
+     * `real` compensates for it. NULL: unchanged. */
     double *input_scale;
     int64_t input_channels; /* how many */
 
-    /* The weight: zeroed until somebody makes it. What a pass puts here is what the method uses. */
+    /* The weight: zeroed until a pass or the driver computes it. Methods use what a pass stores here. */
     struct tare_tensor real; /* float32 whatever the weight is, shape product.arranged; default: the
                                 constant, arranged */
     double *bias_real;       /* product.columns values; default: bias_value */
-    double *shift;           /* product.columns values that methods which leave the bias where it is add to
-                                the result; NULL: nothing */
+    double *shift;           /* product.columns values that methods which do not rewrite the bias add to the
+                                result; NULL: none */
     struct tare_quantized_weight quantized; /* default: `real` rounded to nearest */
     bool changed;                           /* a pass changed `real` */
-    bool own_integers;                      /* a pass made them: they are no other layer's but where that says so: */
+    bool own_integers;                      /* a pass computed them: shared only with layers whose `twin` is this one */
     const struct tare_quant_layer *twin;    /* an earlier layer that has the same integers from a pass; NULL: none */
-    struct tare_edge integers;              /* `quantized` in the graph, once somebody has emitted it */
+    struct tare_edge integers;              /* `quantized` in the graph, once it is emitted */
 
     struct tare_edge replaced;                  /* the real output of the rewritten layer; node NULL: there is none */
     const struct tare_quant_layer *next_reader; /* the next layer with the same variable */
@@ -106,8 +105,8 @@ tare_status tare_quant_make_integers(struct tare_arena *arena, struct tare_quant
 /* `real` as floats of the layer's own, and `bias_real` where there is a bias: to be changed. */
 tare_status tare_quant_own_real(struct tare_quant_layer *layer);
 tare_status tare_quant_own_bias(struct tare_arena *arena, struct tare_quant_layer *layer);
-/* Both layers are quantized and want the same integers of one weight: they read a variable, or, as no bias or pass of
- * theirs says otherwise, a constant. */
+/* True if both layers are quantized and have the same integers: they read the same variable, or bit-equal constants
+ * with the same settings and arrangement, without a bias and unchanged by passes. */
 bool tare_quant_same_integers(const struct tare_quant_layer *a, const struct tare_quant_layer *b);
 /* Another layer's weight is in the same variable: both must keep the same integers. */
 bool tare_quant_shares_variable(const struct tare_quant_work *work, const struct tare_quant_layer *layer);
@@ -116,7 +115,7 @@ bool tare_quant_shares_variable(const struct tare_quant_work *work, const struct
  * their own in the weight; and the channel that the weight at a row and column multiplies. */
 bool tare_quant_has_input_channels(const struct tare_quant_layer *layer, int64_t channels);
 int64_t tare_quant_input_channel(const struct tare_quant_layer *layer, int64_t channels, int64_t row, int64_t column);
-/* Notes that the activation's channels are divided by `factors`, too. */
+/* Records that the activation's channels are also divided by `factors`. */
 tare_status tare_quant_scale_input(struct tare_arena *arena, struct tare_quant_layer *layer, const double *factors,
                                    int64_t channels);
 /* The statistics of the activation; NULL where it was not observed, or not by channel. */

@@ -123,8 +123,8 @@ const struct tare_quant_layer *tare_quant_first_user(const struct tare_quant_wor
 
 /* ---- weights ---- */
 
-/* FNV-1a over the numbers, eight bytes at a time. Equal weights have equal hashes; the others are told apart by
- * tare_quant_same_integers. */
+/* FNV-1a over the values, eight bytes at a time. Equal weights have equal hashes; tare_quant_same_integers resolves
+ * collisions. */
 static uint64_t hash_of(const struct tare_tensor *weight) {
     const unsigned char *bytes = weight->data;
     const size_t size = weight->splat ? tare_dtype_size(weight->dtype) : tare_tensor_bytes(weight);

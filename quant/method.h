@@ -1,5 +1,5 @@
-/* Methods of quantization: one file in quant/methods/ and one row each. The driver (quant/driver.c) finds the layers,
- * says what is expected of each and calls the row of its method; it knows no method by name. */
+/* Quantization methods: one file in quant/methods/ and one row each. The driver (quant/driver.c) finds the layers,
+ * chooses the settings of each and calls the row of its method; it does not refer to methods by name. */
 #ifndef TARE_QUANT_METHOD_H
 #define TARE_QUANT_METHOD_H
 
@@ -28,14 +28,14 @@ struct tare_quant_method {
     const char *name;          /* "static": as options and reports have it */
     const char *help;          /* one line */
     bool needs_ranges;         /* of activations, from calibration */
-    bool integer_inputs;       /* activations are quantized, too */
-    bool takes_bias;           /* bias and activation behind a layer belong to it */
-    bool takes_blocks;         /* weights may have one scale a block of rows */
+    bool integer_inputs;       /* activations are quantized as well */
+    bool takes_bias;           /* the bias and activation after a layer are part of it */
+    bool takes_blocks;         /* weights may have one scale per block of rows */
     bool takes_two_inputs;     /* products of two activations */
     bool takes_wide;           /* activations of 16 bits */
     unsigned kinds;            /* of layers that it quantizes */
     unsigned kinds_on_request; /* and of those that it quantizes where a rule names it */
-    int64_t min_elements; /* smallest weight worth quantizing when the options do not say; tables always have one */
+    int64_t min_elements;      /* default minimum size of a weight to quantize; tables always have one */
     /* Why the layer cannot be quantized so, NULL when it can. Before anything is rewritten. */
     const char *(*plan)(const struct tare_quant_work *work, struct tare_quant_layer *layer);
     /* The integers of an activation that nothing makes as integers; NULL: tare_emit_quantize. */

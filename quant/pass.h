@@ -10,10 +10,10 @@ struct tare_quant_work; /* quant/layer.h */
 
 enum { TARE_QUANT_PASS_PARAMETERS = 3 };
 
-/* A number that may stand behind the pass's name: "smooth_quant:alpha=0.7". */
+/* A numeric parameter that may follow the pass's name: "smooth_quant:alpha=0.7". */
 struct tare_quant_pass_parameter {
-    const char *name; /* NULL: there are no more */
-    double value;     /* the default; of a pass that options ask for, what they say */
+    const char *name; /* NULL: end of the list */
+    double value;     /* the default; for a requested pass, the value from the options */
     double least, most;
     bool flag; /* true and false */
 };
@@ -36,9 +36,9 @@ extern const struct tare_quant_pass *const tare_quant_passes[];
 /* By name; NULL when there is none. */
 const struct tare_quant_pass *tare_quant_pass_find(const char *name);
 
-/* The passes that a list of names with commas between asks for, each once and in the order of tare_quant_passes, ended
- * by NULL; arena memory. Parameters may stand behind a name: "gptq:damp=0.1,act_order=true"; a pass that has some is a
- * copy of its row. TARE_USAGE names what is not known and the nearest. */
+/* The passes in a comma-separated list of names, each once and in the order of tare_quant_passes, terminated by NULL;
+ * arena memory. Parameters may follow a name: "gptq:damp=0.1,act_order=true"; a pass with parameters is a copy of its
+ * row. For TARE_USAGE the message names the unknown item and the nearest known one. */
 struct tare_arena;
 tare_status tare_quant_passes_parse(const struct tare_quant_pass *const **out, struct tare_arena *arena,
                                     const char *text) TARE_WARN_UNUSED;

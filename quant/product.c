@@ -150,8 +150,8 @@ static unsigned squeeze(struct labels *labels, struct tare_shape *shape) {
     return squeezed;
 }
 
-/* A batch axis that both operands have, of sizes l and r (below 0: not known). Of a weight an axis of size 1 always
- * goes away; of two unknown sizes it is taken that they are the same. */
+/* A batch axis that both operands have, of sizes l and r (below 0: not known). An axis of size 1 is always
+ * removed from a weight; two unknown sizes are assumed to be equal. */
 static tare_status pair_batch(struct tare_quant_product *p, struct labels *left, int at_left, int64_t l,
                               struct labels *right, int at_right, int64_t r, bool constant) {
     if (r == 1 && (constant || l != 1)) {
@@ -198,7 +198,7 @@ static tare_status describe_batch_matmul(struct tare_quant_product *p, const str
     return from_labels(p, &left, &right, &out, &right_shape);
 }
 
-/* `hidden` axes stand behind an ellipsis: the n-th from the right is label n + 1. */
+/* An ellipsis represents `hidden` axes: the n-th from the right is label n + 1. */
 static tare_status read_labels(struct labels *labels, const char *text, size_t size, int hidden) {
     labels->count = 0;
     for (size_t i = 0; i < size; i++) {
@@ -254,7 +254,8 @@ static int64_t list_item(const struct tare_node *node, const char *name, size_t 
     return attr && attr->kind == TARE_ATTR_INT && i < attr->count ? attr->items[i].i : fallback;
 }
 
-/* same-padding: total = max((ceil(in / stride) - 1) * stride + (k - 1) * dilation + 1 - in, 0); the odd one goes high.
+/* same-padding: total = max((ceil(in / stride) - 1) * stride + (k - 1) * dilation + 1 - in, 0); an odd element is added
+ * at the high end.
  */
 static void same_padding(struct tare_quant_product *p, struct tare_spatial *out, int64_t size) {
     int64_t outputs, total;

@@ -1,5 +1,5 @@
 /* What a layer computes, in the form that the XLA op set has for it: a convolution with a window, or a product of
- * arrays with batch, contracted and free axes. Says nothing of numbers. */
+ * arrays with batch, contracted and free axes. Independent of dtypes and scales. */
 #ifndef TARE_QUANT_PRODUCT_H
 #define TARE_QUANT_PRODUCT_H
 
@@ -22,10 +22,10 @@ struct tare_quant_product {
     bool pads_late; /* SAME of a size that only the running model knows, with a stride: low and high are not set */
     int64_t groups; /* of input channels, each with filters of its own */
 
-    /* Products of arrays. What broadcasts does so first: a batch axis that may have one element while the running model
-     * runs is spread to the other's size (0: nothing to do), and an axis that has one goes away, so that the other's is
-     * free. The axes below are those that are left; the raw result has axes batch, free of the left, free of the right.
-     */
+    /* Products of arrays. Broadcasting is done first: a batch axis that may have one element at run time is broadcast
+     * to the other operand's size (0: no broadcast), and an axis known to have one element is removed, which makes the
+     * other operand's axis free. The axes below are the remaining ones; the raw result has the axes batch, free of the
+     * left operand, free of the right operand. */
     int64_t spread_left[TARE_MAX_RANK], spread_right[TARE_MAX_RANK]; /* by axis of the operand as it comes */
     bool spreads_left, spreads_right;
     unsigned squeezed_left, squeezed_right; /* bits 1 << axis; a weight loses its own by being rearranged */

@@ -1,6 +1,6 @@
-/* Recipes: rules that say of single layers how they are quantized. As text, one rule a line:
+/* Recipes: rules that set how individual layers are quantized. The text format has one rule per line:
  *
- *   # the last rule that matches a layer counts; what it leaves out is as the options say
+ *   # the last rule that matches a layer applies; settings that it omits keep the values of the options
  *   op=Conv2D                          -> static granularity=per_channel
  *   name=".*dense_(1|2)/.*" op=MatMul  -> weight_only bits=4 granularity=per_block:64
  *   function=__inference_head_.*       -> float
@@ -32,7 +32,7 @@ struct tare_quant_rule {
     const char *where; /* "recipe.txt:3", for messages */
 };
 
-struct tare_quant_recipe; /* lives in the arena that it was made with */
+struct tare_quant_recipe; /* allocated in its arena */
 
 tare_status tare_quant_recipe_new(struct tare_quant_recipe **out, struct tare_arena *arena);
 /* Adds a rule; its texts are borrowed. TARE_INVALID_ARGUMENT names a regular expression that does not compile, and
@@ -45,13 +45,14 @@ const char *tare_quant_recipe_passes(const struct tare_quant_recipe *recipe);
 size_t tare_quant_recipe_count(const struct tare_quant_recipe *recipe);
 const struct tare_quant_rule *tare_quant_recipe_rule(const struct tare_quant_recipe *recipe, size_t i);
 
-/* Changes `setting` by the last rule that matches the op; *by_rule says that one does and names a method. Marks every
- * rule that matches in `used` (one a rule; NULL: not expected). */
+/* Applies the last rule that matches the op to `setting`; *by_rule: there is one and it names a method. Marks every
+ * matching rule in `used` (one element per rule; may be NULL). */
 tare_status tare_quant_recipe_apply(struct tare_quant_setting *setting, bool *by_rule, bool *used,
                                     const struct tare_quant_recipe *recipe, const struct tare_node *op);
 
-/* Sets one part from its name and text: bits=4, granularity=per_block:64, symmetric=true, full_range=true,
- * algorithm=entropy. *sets gets the part's bit. TARE_USAGE says what is wrong. The texts are borrowed. */
+/* Sets one part from its name and value: bits=4, granularity=per_block:64, symmetric=true, full_range=true,
+ * algorithm=entropy. Adds the part's bit to *sets. For TARE_USAGE the message describes the error. The strings are
+ * borrowed. */
 tare_status tare_quant_setting_read(struct tare_quant_setting *setting, unsigned *sets, const char *name,
                                     const char *text);
 

@@ -36,7 +36,7 @@ struct tare_quant_setting {
     int64_t block;       /* rows that share a scale, with TARE_PER_BLOCK: 32, 64, 128 or 256 */
     bool full_range;     /* weights may use -128 (-8) */
     bool symmetric;      /* activations: range the same on both sides of zero */
-    int activation_bits; /* 8 (also 0) or 16, which are symmetric in [-32767, 32767] whatever `symmetric` says */
+    int activation_bits; /* 8 (also 0) or 16, which is symmetric in [-32767, 32767] whatever `symmetric` is */
     struct tare_algorithm_choice algorithm; /* chooses activation ranges; row NULL: min_max */
 };
 
@@ -56,7 +56,7 @@ struct tare_quant_options {
     int64_t min_table_elements; /* the same for tables alone; 0: min_elements */
     const struct tare_quant_recipe *recipe;      /* rules for single layers; NULL: none */
     const struct tare_quant_pass *const *passes; /* in the order in which they run, ended by NULL; NULL: none */
-    /* Told of each weight that was gone over and is not needed any more; NULL: nobody wants to know. */
+    /* Called with each weight that has been processed and is no longer needed; NULL: no callback. */
     void (*forget)(const struct tare_tensor *weight);
     /* Only layers for which it is true are quantized; NULL: all. */
     bool (*wants)(void *arg, const struct tare_graph *graph, const struct tare_node *op);
@@ -101,7 +101,7 @@ tare_status tare_quant_check_setting(const struct tare_quant_setting *setting);
 bool tare_quant_needs_ranges(const struct tare_quant_options *options);
 
 /* Quantizes every layer of every graph of the model (function bodies that loops, branches or several callers share
- * included) as the options say. `ranges` may be NULL where no method in use needs them. */
+ * included) according to the options. `ranges` may be NULL if no method in use needs them. */
 tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *arena, struct tare_model *model,
                           const struct tare_quant_ranges *ranges, const struct tare_quant_options *options);
 

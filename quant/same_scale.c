@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_DEPTH = 64 }; /* of same-scale ops behind each other: what lies deeper stays float */
+enum { MOST_DEPTH = 64 }; /* consecutive same-scale ops; deeper chains stay float */
 
 /* What an op does to codes. */
 enum form {
@@ -25,8 +25,7 @@ static const struct {
     const char *op;
     enum form form;
     size_t first, behind; /* inputs that are activations */
-    size_t
-        last; /* of the inputs, in place of `behind`: the last that is one, counted from the end; 0: `behind` counts */
+    size_t last;          /* in place of `behind`: the last such input, counted from the end; 0: use `behind` */
 } forms[] = {
     { "Identity", MOVES, 0, 1, 0 },
     { "StopGradient", MOVES, 0, 1, 0 },
@@ -55,7 +54,7 @@ static const struct {
     { "SplitV", SPLITS, 0, 1, 0 },
     { "Unpack", SPLITS, 0, 1, 0 },
     { "IdentityN", FORWARDS, 0, 0, 1 },
-    { "FakeQuantWithMinMaxVars", FORWARDS, 0, 1, 0 }, /* what it does is done by the integers behind it */
+    { "FakeQuantWithMinMaxVars", FORWARDS, 0, 1, 0 }, /* its effect is that of the integers after it */
     { "FakeQuantWithMinMaxArgs", FORWARDS, 0, 1, 0 },
     { "Pad", PADS, 0, 1, 0 },
     { "PadV2", MOVES, 0, 0, 0 }, /* its constant, too: see is_activation_of */
@@ -151,7 +150,7 @@ static bool equal_params(const struct tare_qparams *a, const struct tare_qparams
     return a->scale == b->scale && a->zero_point == b->zero_point && a->qmin == b->qmin && a->qmax == b->qmax;
 }
 
-/* ---- who wants integers ---- */
+/* ---- which uses require integers ---- */
 
 /* The parameters that a static layer reads input `input` of `node` with; NULL: it is none. */
 static const struct tare_qparams *read_by_layer(const struct tare_quant_work *work, const struct tare_node *node,
@@ -166,7 +165,7 @@ static const struct tare_qparams *read_by_layer(const struct tare_quant_work *wo
 static bool demanded(const struct tare_qparams **params, const struct tare_quant_work *work, struct tare_edge edge,
                      int depth);
 
-/* The parameters that one use of an edge wants; false: it wants real numbers. */
+/* The parameters that one use of an edge requires; false: it requires real values. */
 static bool wanted_by(const struct tare_qparams **params, const struct tare_quant_work *work,
                       const struct tare_node *node, size_t input, int depth) {
     const struct tare_qparams *read = read_by_layer(work, node, input);

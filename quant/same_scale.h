@@ -1,7 +1,7 @@
-/* Activations as integers across ops that keep their scale: data movement, choices, maxima and Relu on integers give
- * the same codes as on the real numbers before quantization, bit for bit, so that what lies between two static layers
- * need not be float. AvgPool takes the mean of codes that a layer made, in that layer's scale, and rounds once.
- * Residual additions are not exact, and are done on request. */
+/* Integer activations across ops that preserve the scale: data movement, selection, maxima and Relu on integers yield
+ * the same codes as on the real values before quantization, bit for bit, so the ops between two static layers need not
+ * be float. AvgPool computes the mean of a layer's output codes, in that layer's scale, and rounds once. Residual
+ * additions are not exact, and are enabled by an option. */
 #ifndef TARE_QUANT_SAME_SCALE_H
 #define TARE_QUANT_SAME_SCALE_H
 
@@ -16,8 +16,8 @@ bool tare_quant_demanded(const struct tare_qparams **params, const struct tare_q
 tare_status tare_quant_integer_form(struct tare_edge *out, struct tare_quant_work *work, struct tare_emit *emit,
                                     struct tare_edge real, const struct tare_qparams *params);
 
-/* Notes that `integer` are the integers of `real`: users find them, and ops that ask for the shape of `real` ask them.
- */
+/* Records that `integer` are the integers of `real`: other uses find them, and ops that read the shape of `real` read
+ * theirs. */
 tare_status tare_quant_share_integers(struct tare_quant_work *work, struct tare_edge real, struct tare_edge integer,
                                       const struct tare_qparams *params);
 

@@ -1,4 +1,4 @@
-/* Weights as integers: a stack of matrices with one scale a column, one a block of rows of a column, or one in all. */
+/* Weights as integers: a stack of matrices with scales per column, per block of rows of a column, or per tensor. */
 #ifndef TARE_QUANT_WEIGHTS_H
 #define TARE_QUANT_WEIGHTS_H
 
@@ -31,8 +31,8 @@ int64_t tare_weight_scale_index(const struct tare_quantized_weight *weight, int6
 tare_status tare_quantize_weight(struct tare_quantized_weight *out, struct tare_arena *arena,
                                  const struct tare_tensor *weight, const struct tare_weight_layout *layout,
                                  const struct tare_qscheme *scheme);
-/* The two halves of it: the scales and the rest of *out but the integers; and the integers by the scales that are
- * there, which somebody may have changed. */
+/* Its two steps: first the scales and everything in *out except the integers; then the integers, from the scales in
+ * *out, which the caller may have changed. */
 tare_status tare_weight_find_scales(struct tare_quantized_weight *out, struct tare_arena *arena,
                                     const struct tare_tensor *weight, const struct tare_weight_layout *layout,
                                     const struct tare_qscheme *scheme);

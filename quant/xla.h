@@ -1,4 +1,4 @@
-/* Products as the XLA op set writes them: XlaConvV2 and XlaDotV2; weights as constants beside them. */
+/* Products in the XLA op set: XlaConvV2 and XlaDotV2, with weights as constants. */
 #ifndef TARE_QUANT_XLA_H
 #define TARE_QUANT_XLA_H
 
@@ -29,8 +29,8 @@ struct tare_edge tare_emit_real_weight(struct tare_emit *emit, struct tare_quant
 /* GatherV2 of an integer table, as float32 numbers: what is read times its scale, which is read likewise where each
  * entry has its own. Every method quantizes tables so. */
 struct tare_edge tare_emit_table_lookup(struct tare_emit *emit, struct tare_quant_layer *layer);
-/* Puts y in the place of `edge`, the output of the layer's op or of the bias and activation behind it, as a number of
- * the dtype that this has; *out, which may be NULL, is what then stands there. */
+/* Replaces `edge`, the output of the layer's op or of the bias and activation after it, by y, cast to the dtype of
+ * `edge`; *out (may be NULL) is the new edge. */
 tare_status tare_quant_replace(struct tare_edge *out, struct tare_emit *emit, struct tare_edge edge,
                                struct tare_edge y);
 /* Puts the lookup in the place of the layer. */

@@ -1,5 +1,6 @@
-/* average_min_max: the mean over samples of each sample's least (greatest) value. A sample is one record in one
- * execution, whatever the batch. */
+/* average_min_max: the mean over samples of each sample's minimum (maximum). A sample is one record in one execution of
+ * the node, whatever the batch size. The sums of minima and maxima are exact (base/exact_sum.h) and rounded once here,
+ * so the range does not depend on threads, batches or the order of the records. */
 #include "calib/algos/rows.h"
 
 static tare_status range(struct tare_range *out, const struct tare_statistics *statistics, const struct tare_bins *bins,
@@ -9,7 +10,7 @@ static tare_status range(struct tare_range *out, const struct tare_statistics *s
     double samples = (double)statistics->finite_samples;
     out->low = tare_exact_sum_value(&statistics->sum_of_minima) / samples;
     out->high = tare_exact_sum_value(&statistics->sum_of_maxima) / samples;
-    /* The division rounds; a mean lies between the extremes. */
+    /* The division rounds; the exact mean is between the extremes. */
     if (out->low < bins->low) out->low = bins->low;
     if (out->high > bins->high) out->high = bins->high;
     if (out->low > out->high) out->low = out->high;

@@ -5,7 +5,7 @@
 
 enum { MIN_PERCENTILE, MAX_PERCENTILE, P };
 
-/* The value below which `share` of the values lie, by linear interpolation inside the bin. */
+/* The quantile at `share`: this share of the values is below it, by linear interpolation inside the bin. */
 static double quantile(const struct tare_bins *bins, double share) {
     double target = share * tare_bins_total(bins);
     size_t low = 0, high = bins->count - 1; /* first bin whose upper end reaches the target */
@@ -23,7 +23,7 @@ static double quantile(const struct tare_bins *bins, double share) {
     return bin->low + part * (bin->high - bin->low);
 }
 
-/* How many values lie below `end` (`include`: or at it), a bin that straddles it by its part. */
+/* Number of values below `end` (`include`: or at it); a bin that straddles it counts in proportion. */
 static double count_below(const struct tare_bins *bins, double end, bool include) {
     size_t low = 0, high = bins->count; /* first bin that ends at or above */
     while (low < high) {
@@ -40,7 +40,7 @@ static double count_below(const struct tare_bins *bins, double end, bool include
     return bins->counts[low] + part * (double)bin->count;
 }
 
-/* The magnitude below which `share` of the values lie. */
+/* The quantile of the magnitudes at `share`. */
 static double magnitude_quantile(const struct tare_bins *bins, double share) {
     double low = 0, high = fmax(fabs(bins->low), fabs(bins->high)), target = share * tare_bins_total(bins);
     for (int i = 0; i < 100; i++) {

@@ -1,14 +1,29 @@
+/* Search for the clipping range with the smallest quantization error on the histogram ("mse", "mse_symmetric").
+ *
+ * The candidates are [low * 2^-a, high * 2^-b], where low <= 0 <= high are the extremes extended to contain zero and
+ * a, b >= 0 are exponents in octaves. A geometric grid suits activations: with long tails, the best range may
+ * be orders of magnitude narrower than the extremes. The search has two stages:
+ *
+ * 1. A coarse grid, two points per octave and COARSE_STEPS per end. The BEST points with the smallest error are kept,
+ *    because the error may have several local minima, for one because the zero point is rounded.
+ * 2. From each kept point, a pattern search: move to the best of the eight neighbors while one is better (at most MOVES
+ *    times), then halve the step, down to 2^-11 octaves.
+ *
+ * An end at 0 is not searched; symmetric ranges move both ends together, which leaves one dimension. Each candidate is
+ * evaluated as deployed: tare_qparams_of_range computes scale and zero point, and tare_quantization_error_of sums the
+ * rounding and clipping error with one binary search per code over prefix sums. Ties are resolved by is_better, so the
+ * result depends on the histogram only. */
 #include "calib/algos/search.h"
 
 #include <math.h>
 
 enum {
-    COARSE_STEPS = 30, /* two an octave: down to 2^-15 of the extremes */
-    BEST = 4,          /* coarse places that are refined */
+    COARSE_STEPS = 30, /* per end, two per octave: down to about 2^-15 of the extremes */
+    BEST = 4,          /* coarse points that are refined */
 };
 static const double COARSE_EXPONENT = 0.5, FINEST_EXPONENT = 0x1p-11;
 
-/* A range by how many octaves each end lies inside the extremes. */
+/* A candidate range: how many octaves each end is inside the extremes, and its error. */
 struct place {
     double a, b, error;
 };
@@ -16,7 +31,7 @@ struct place {
 struct search {
     const struct tare_bins *bins;
     const struct tare_qscheme *scheme;
-    double reach_low, reach_high; /* 0: that end stays at 0 */
+    double reach_low, reach_high; /* magnitudes of the extremes; 0: that end stays at 0 */
     bool together;                /* both ends move as one */
     int64_t candidates;
 };
@@ -35,7 +50,7 @@ static struct place evaluate(struct search *s, double a, double b) {
     return (struct place){ a, b, error.rounding + error.clipping };
 }
 
-/* Less error first; of equals the wider range, then the one that is wider below. */
+/* Smaller error first; of equal errors the wider range, then the one with the lower low end. */
 static bool is_better(const struct place *x, const struct place *y) {
     if (x->error != y->error) return x->error < y->error;
     if (x->a + x->b != y->a + y->b) return x->a + x->b < y->a + y->b;
@@ -51,7 +66,7 @@ static void keep(struct place best[BEST], int *count, struct place place) {
     if (at < BEST) best[at] = place;
 }
 
-/* The best of the eight places around `start`. */
+/* The best of `start` and its eight neighbors. */
 static struct place best_neighbour(struct search *s, struct place start, double step) {
     struct place best = start;
     for (int i = -1; i <= 1; i++) {

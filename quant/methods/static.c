@@ -152,8 +152,8 @@ static struct tare_edge emit_centred(struct tare_emit *emit, const char *name, s
     return tare_emit_binary(emit, "Sub", name, wide, tare_emit_i32(emit, "zero_point", zero_point));
 }
 
-/* Both zero points at 0 leave an int8 product; else zp_x and zp_w are taken off before it, which gives the same sums as
- * taking zp_w * sum(x) + zp_x * sum(w) - zp_x * zp_w * K off behind it. */
+/* If both zero points are 0, this is an int8 product; otherwise zp_x and zp_w are subtracted before it, which yields
+ * the same sums as subtracting the correction term zp_w * sum(x) + zp_x * sum(w) - zp_x * zp_w * K after it. */
 static tare_status emit_pair(struct tare_edge *out, struct tare_quant_work *work, struct tare_emit *emit,
                              const struct tare_quant_layer *layer) {
     const int32_t left_zero = layer->left_params.zero_point, right_zero = layer->right_params.zero_point;
@@ -264,7 +264,7 @@ const struct tare_quant_method tare_method_static = {
     .takes_wide = true,
     .kinds = 1 << TARE_KIND_CONV2D | 1 << TARE_KIND_CONV3D | 1 << TARE_KIND_MATMUL | 1 << TARE_KIND_BATCH_MATMUL |
              1 << TARE_KIND_EINSUM | 1 << TARE_KIND_GATHER,
-    .kinds_on_request = 1 << TARE_KIND_DEPTHWISE, /* brings nothing on a TPU */
+    .kinds_on_request = 1 << TARE_KIND_DEPTHWISE, /* no gain on a TPU */
     .plan = plan,
     .rewrite = rewrite,
 };

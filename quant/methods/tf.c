@@ -2,7 +2,7 @@
  * and zero points as its arguments, as TensorFlow's quantizer leaves them.
  *
  * static:  quantized_<op>[_with_bias][_and_relu]_fn_N (input i8, filter i8, bias i32, scales, zero points) -> i8, or
- * with _float_output -> float, which is clamped to what the output's int8 could say; activations become integers by
+ * with _float_output -> float, clamped to the range of the output's int8 type; activations are quantized by
  *          quantize_i8 (x, scale, zero point).
  * dynamic: quantized_<op>_fn_N (input float, filter i8, scale, zero point) -> float.
  * Integers are those of the op set XLA; convolutions of depthwise filters and in three dimensions sum in float32, as
@@ -17,7 +17,7 @@
 
 /* ---- functions and calls ---- */
 
-/* What a call passes: names of the function's arguments beside edges of the caller's graph. */
+/* Arguments of a call: names in the function and the corresponding edges of the caller's graph. */
 struct call {
     struct tare_emit *caller;
     struct tare_emit body;
@@ -287,8 +287,8 @@ static const char *plan_static(const struct tare_quant_work *work, struct tare_q
     return reason;
 }
 
-/* Beyond what the sums of any activations come to, for an output that nothing is known of: a batch normalisation that
- * stays behind the layer was calibrated in its place. */
+/* Bounds the sums of any activations, for an output without statistics: a batch normalization that remains after the
+ * layer was calibrated in its place. */
 static struct tare_qparams widest_output(const struct tare_quant_layer *layer) {
     const struct tare_quantized_weight *q = &layer->quantized;
     double scale = 0, bias = 0, most;

@@ -1,9 +1,9 @@
-/* Weight-only quantization: weights are integers with one scale an output channel, a block of rows, or in all; all
- * arithmetic stays float32.
+/* Weight-only quantization: weights are integers with scales per output channel, per block of rows or per tensor;
+ * all arithmetic stays float32.
  *
  * y = XlaConvV2(x, w_q) * s_w[c], or XlaDotV2; with blocks y = XlaConvV2(x, w_q * s_w). A table is read as integers and
- * then multiplied. Bias and activation follow as they were. An activation of bfloat16 or half stays one: integers of 8
- * bits are exact in both, sums are float32 and are rounded once, behind the scale. */
+ * then multiplied. Bias and activation function are unchanged. bfloat16 and half activations keep their dtype: int8
+ * values are exact in both, sums are float32 and are rounded once, after the scale. */
 #include "quant/xla.h"
 
 static tare_status rewrite(struct tare_quant_work *work, struct tare_quant_layer *layer) {

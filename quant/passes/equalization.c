@@ -1,9 +1,10 @@
-/* Cross-layer equalization: where a layer's output goes through nothing but ReLU into one other layer, channel c of the
- * first may be divided by s_c and what the second makes of it multiplied, without changing the function. With
- * s_c = sqrt(r1_c / r2_c), r the greatest magnitude of the channel's weights, both have the range sqrt(r1_c · r2_c),
- * and a channel's share of the tensor's grid grows (Nagel et al., "Data-Free Quantization Through Weight Equalization
- * and Bias Correction", ICCV 2019, section 4.1). The range of the activation between follows from its channels'
- * extremes. For methods that take the bias along; ReLU6 is not homogeneous and ends a chain. */
+/* Cross-layer equalization: if a layer's output is used by one other layer only, through nothing but ReLU, channel c of
+ * the first layer may be divided by s_c, and the second layer's weights for it multiplied by s_c, without changing the
+ * function. With s_c = sqrt(r1_c / r2_c), r the largest magnitude of the channel's weights, both have the range
+ * sqrt(r1_c · r2_c), and a channel's share of the tensor's grid grows (Nagel et al., "Data-Free Quantization Through
+ * Weight Equalization and Bias Correction", ICCV 2019, section 4.1). The range of the activation between them is
+ * updated from its channels' extremes. For methods that rewrite the bias; ReLU6 is not positively homogeneous and ends
+ * a chain. */
 #include "calib/statistics.h"
 #include "quant/layer.h"
 #include "quant/pass.h"
@@ -18,7 +19,7 @@ struct pair {
     const struct tare_statistics *between;
     int64_t channels;
     double *factors;                           /* s by channel, over all sweeps */
-    double *step, *first_range, *second_range; /* of the sweep at hand */
+    double *step, *first_range, *second_range; /* of the current sweep */
 };
 
 /* ---- channels ---- */

@@ -91,7 +91,7 @@ static tare_status round_groups(struct tare_quant_layer *layer, const struct rea
     return status;
 }
 
-/* Every later layer that wants the same integers has these, whether its input has a Hessian or not. */
+/* Every later layer that uses the same integers gets these, whether or not its input has a Hessian. */
 static void share_integers(struct tare_quant_work *work, const struct tare_quant_layer *made) {
     for (struct tare_quant_layer *layer = work->layers; layer < work->layers + work->n_layers; layer++) {
         if (layer <= made || layer->twin || !tare_quant_same_integers(made, layer)) continue;

@@ -1,12 +1,13 @@
-/* SmoothQuant: channels of an activation that reach far are divided, and the weights that they meet are multiplied, by
+/* SmoothQuant: activation channels with outliers are divided, and the corresponding rows of the weights multiplied, by
  *
  *     s_c = max|x_c|^alpha / max|w_c|^(1 - alpha)
  *
- * so that one scale for the whole activation does not leave the other channels few codes (Xiao et al., "SmoothQuant:
- * Accurate and Efficient Post-Training Quantization for Large Language Models", ICML 2023). All layers that read the
- * same activation share s. The division costs nothing where it goes into a quantized layer that makes the activation,
- * or into constants of the sums and products that make it (the gamma and beta of a LayerNorm); else a Mul by 1 / s
- * stays in the graph. Layers whose activations stay float gain nothing and are left alone. */
+ * so that the per-tensor scale of the activation does not leave few codes for the other channels (Xiao et al.,
+ * "SmoothQuant: Accurate and Efficient Post-Training Quantization for Large Language Models", ICML 2023). All layers
+ * that read the same activation share s. The division is free where it can be folded into a quantized layer that
+ * computes the activation, or into constants of the sums and products that compute it (the gamma and beta of a
+ * LayerNorm); otherwise a Mul by 1 / s stays in the graph. Layers whose activations stay float gain nothing and are not
+ * changed. */
 #include "calib/statistics.h"
 #include "quant/emit.h"
 #include "quant/layer.h"
@@ -68,7 +69,7 @@ static void widen_reach(struct group *group, const struct tare_quant_layer *laye
             }
 }
 
-/* 1 for channels that are always zero or that nobody uses. */
+/* 1 for channels that are always zero or unused. */
 static void choose_factors(struct group *group, const struct tare_quant_layer *leader, double alpha) {
     const struct tare_statistics *s = group->statistics;
     for (int64_t c = 0; c < group->channels; c++) {

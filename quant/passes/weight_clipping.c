@@ -74,8 +74,8 @@ static void iterate(struct clipping *c, int bits) {
     }
 }
 
-/* The iteration begins at the mean magnitude, from below: beginning at the maximum, nothing lies beyond it and it
- * stays. */
+/* Starts the iteration at the mean magnitude. It must not start at the maximum, which no value exceeds and which
+ * therefore never changes. */
 static void begin(struct clipping *c) {
     for (int64_t g = 0; g < c->weight->n_scales; g++)
         c->groups[g] = (struct group){ .clip = -1 };
