@@ -37,7 +37,7 @@ static tare_status enter(void *arg, const struct tare_node *node, struct tare_gr
     return tare_map_set(&r->functions, callee->name, callee) ? TARE_OK : TARE_NO_MEMORY;
 }
 
-/* What a TPU function holds is none of the host's. */
+/* Counts a TPU call, or enters the called functions. The contents of a TPU function are not on the host. */
 static tare_status note_node(struct request *r, const struct tare_node *node) {
     if (node->dead) return TARE_OK;
     if (strcmp(node->op, "TPUPartitionedCall") == 0) {

@@ -45,8 +45,8 @@ static const char *path_below(struct lister *l, const char *parent, const char *
     return tare_arena_printf(&l->list->arena, "%s.%s", parent, name);
 }
 
-/* The shortest path from the root to every object, ".a.b"; "" for the root. A very long one is cut to "...", so that
- * all together stay in proportion to the file. */
+/* The shortest path from the root to every object, ".a.b"; "" for the root. A very long path is truncated with "...",
+ * so that the total size is bounded by the size of the file. */
 static tare_status find_paths(struct lister *l) {
     size_t count = l->list->objects ? l->list->objects->n_nodes : 0, head = 0, tail = 0;
     struct tare_arena scratch = { 0 };
@@ -89,7 +89,7 @@ static const char *keep(struct describer *d, struct tare_strbuf *text) {
     return copy;
 }
 
-/* The same for texts of which there are many alike. */
+/* The same for strings with many duplicates. */
 static const char *keep_once(struct describer *d, struct tare_strbuf *text) {
     const char *copy = text->failed ? NULL : tare_map_get(&d->texts, tare_strbuf_text(text));
     if (copy) {
@@ -199,7 +199,7 @@ struct title {
     size_t n_arguments;
 };
 
-/* A tensor becomes a line of its own, any other value is bound and printed next to its name. */
+/* A tensor is printed on a separate line; any other value is bound and printed next to its name. */
 static bool add_argument(struct describer *d, struct title *title, const char *name, const value_message *value) {
     struct tare_strbuf text = { 0 };
     if (title->count++) tare_strbuf_puts(&title->text, ", ");
@@ -379,7 +379,7 @@ static tare_status add_path(struct tare_function_group *group, const char *path)
     return TARE_OK;
 }
 
-/* The first of a name counts. */
+/* The first entry of a name is used. */
 static tare_status index_functions(struct lister *l) {
     for (size_t i = 0; l->list->objects && i < l->list->objects->n_concrete_functions; i++) {
         const Tensorflow__SavedObjectGraph__ConcreteFunctionsEntry *entry = l->list->objects->concrete_functions[i];
@@ -473,7 +473,7 @@ static tare_status add_group_aliases(struct lister *l, struct tare_function_grou
     return status;
 }
 
-/* Each alias of a group's traces once. */
+/* The distinct aliases of a group's traces. */
 static tare_status add_aliases(struct lister *l) {
     struct tare_map alias_of = { 0 };
     tare_status status = TARE_OK;

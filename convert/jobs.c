@@ -27,7 +27,7 @@ static bool is_set(const ProtobufCMessage *message, const ProtobufCFieldDescript
     return value && value != field->default_value;
 }
 
-/* Gives unset fields what the defaults have; both live in one arena, so that pointers may be shared. */
+/* Copies the defaults to unset fields; both are in the same arena, so pointers can be shared. */
 static void fill_in(ProtobufCMessage *job, const ProtobufCMessage *defaults) {
     for (unsigned i = 0; i < job->descriptor->n_fields; i++) {
         const ProtobufCFieldDescriptor *field = &job->descriptor->fields[i];
@@ -52,7 +52,7 @@ struct context {
     const char *name, *model, *method, *algorithm;
 };
 
-/* The last part of a path, slashes at its end aside. */
+/* The last component of a path, without trailing slashes. */
 static const char *base_name(struct tare_arena *arena, const char *path) {
     char *copy = tare_arena_strdup(arena, path);
     size_t size = copy ? strlen(copy) : 0;
@@ -186,7 +186,7 @@ static tare_status read_job(struct tare_job *job, struct tare_arena *arena, cons
     return check_job(job);
 }
 
-/* Two jobs that write one folder, or bear one name, would undo each other. */
+/* Two jobs with the same output folder or the same name would overwrite each other. */
 static tare_status check_distinct(const struct tare_jobs *jobs) {
     for (size_t i = 0; i < jobs->count; i++)
         for (size_t k = 0; k < i; k++) {

@@ -86,7 +86,7 @@ static void read_component(struct tare_batch_options *out, const Tare__BatchOpti
     }
 }
 
-/* The runtime's rules on single numbers. */
+/* The runtime's rules for individual numbers. */
 static tare_status check_numbers(const struct tare_batch_options *batch) {
     if (batch->max_batch_size < 1)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "batch_options: max_batch_size must be positive (got %d)",
@@ -135,7 +135,7 @@ static tare_status read_batches(struct tare_converter_options *out, struct tare_
 
 /* ---- optimizations ---- */
 
-/* On by default, unless all defaults are off; an explicit state wins. */
+/* On by default, unless all defaults are off; an explicit state takes precedence. */
 static bool resolve(Tare__ConverterOptions__State state, bool disable_defaults) {
     if (state == TARE__CONVERTER_OPTIONS__STATE__ENABLED) return true;
     return state == TARE__CONVERTER_OPTIONS__STATE__DEFAULT && !disable_defaults;

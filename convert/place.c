@@ -30,7 +30,7 @@ static int64_t largest_batch(const struct tare_converter_options *options) {
     return largest;
 }
 
-/* The graphs of `functions`, with room for one more. */
+/* The graphs of `functions`, with space for one more. */
 static struct tare_graph **graphs_of(struct tare_arena *arena, const struct tare_tpu_function *functions,
                                      size_t count) {
     struct tare_graph **graphs = TARE_NEW_ARRAY(arena, struct tare_graph *, count + 1);
@@ -52,7 +52,7 @@ tare_status tare_pipeline_memory(struct tare_tpu_memory *out, struct tare_arena 
 
 /* ---- before placement ---- */
 
-/* A TensorFlow 1 model has no functions to place, and none that the model promises to keep. */
+/* A TensorFlow 1 model has no functions to place, and no functions that must be kept. */
 static tare_status check_model(struct tare_place *place, size_t *changes) {
     const struct tare_model *model = place->model;
     struct tare_saved_model_info info;
@@ -201,8 +201,8 @@ static tare_status shape_io(struct tare_place *place, size_t *changes) {
     return TARE_OK;
 }
 
-/* Whether every batch that reaches a TPU function divides between the cores of a replica: one batcher is before each,
- * and pads to sizes that all divide. */
+/* Whether every batch of a TPU function is divisible by the number of cores of a replica: each function has one
+ * batcher, which pads to divisible sizes only. */
 static bool batches_divide(const struct tare_conversion *out, const struct tare_converter_options *options) {
     const struct tare_batch_options *batch = options->batches;
     const int cores = options->sharding.num_cores_per_replica;
@@ -298,7 +298,7 @@ size_t tare_conversion_changes(const struct tare_conversion *conversion, const c
     return 0;
 }
 
-/* Preparation runs some of the passes as well: its count is the one that matters. */
+/* Preparation also runs some of the passes; its count is the one reported. */
 static bool is_counted(const struct tare_pass_count *counts, size_t count, const char *name) {
     for (size_t i = 0; i < count; i++)
         if (strcmp(counts[i].name, name) == 0) return true;

@@ -30,7 +30,7 @@ static bool same_fingerprint(const struct tare_calibration *calibration, const u
     return calibration->fingerprint[0] == fingerprint[0] && calibration->fingerprint[1] == fingerprint[1];
 }
 
-/* The MetaGraph that the model came from, prepared as models are that keep no variables. */
+/* The MetaGraph that the model was loaded from, prepared like a model without kept variables. */
 static tare_status load_frozen(struct tare_model **out, const struct tare_model *model) {
     struct tare_saved_model_options options = { .ops = model->custom_ops };
     struct tare_saved_model_info info;

@@ -21,8 +21,8 @@ tare_status tare_calibration_fit(struct tare_calibration **fitted, const struct 
 /* Reads a calibration file of this prepared model, as above. */
 tare_status tare_calibration_load_for(struct tare_calibration **out, const struct tare_model *model,
                                       const char *path) TARE_WARN_UNUSED;
-/* TARE_INVALID_ARGUMENT when an accuracy pass of the list (NULL: none) asks for statistics per channel that the
- * calibration does not have, or for a calibration and there is none. */
+/* TARE_INVALID_ARGUMENT if an accuracy pass of the list (NULL: none) requires per-channel statistics that the
+ * calibration does not have, or requires a calibration and there is none. */
 tare_status tare_calibration_check_passes(const struct tare_calibration *calibration,
                                           const struct tare_quant_pass *const *passes) TARE_WARN_UNUSED;
 /* The ranges of a calibration (NULL: none). Tensors are found by function, node and output, so that the ranges apply to

@@ -18,7 +18,7 @@ typedef Tensorflow__Quantization__UnitWiseQuantizationSpec unit_message;
 static const struct tare_quant_method *const methods[] = { NULL, &tare_method_static, &tare_method_dynamic,
                                                            &tare_method_weight_only };
 
-/* *given is false when the message leaves the method open. */
+/* *given is false if the message does not set a method. */
 static tare_status read_method(const struct tare_quant_method **out, bool *given, const method_message *message) {
     *given = false;
     if (!message) return TARE_OK;
@@ -49,7 +49,7 @@ static const char *name_of(const struct tare_quant_method *method) {
                                             : "METHOD_STATIC_RANGE_WEIGHT_ONLY_INT8";
 }
 
-/* Activations are int8, biases int32; weights int8, or int4, which TensorFlow names and does not do. */
+/* Activations are int8, biases int32; weights int8, or int4, which TensorFlow declares but does not implement. */
 static tare_status read_component(struct tare_quant_setting *setting, unsigned *seen, const component_message *spec) {
     enum { ACTIVATION = 1, WEIGHT = 2, BIAS = 3, INT_4 = 1, INT_8 = 2, INT_32 = 3 };
     const int component = spec->has_quantization_component ? (int)spec->quantization_component : 0;
@@ -99,7 +99,7 @@ static tare_status read_precision(struct tare_quant_setting *setting, int precis
 
 /* ---- units ---- */
 
-/* A pattern for this very text. */
+/* A pattern that matches exactly this text. */
 static const char *exactly(struct tare_arena *arena, const char *text) {
     return tare_arena_printf(arena, "\\Q%s\\E", text);
 }
@@ -176,7 +176,7 @@ static tare_status read_recipe_file(struct tare_quant_recipe *recipe, const char
     return status;
 }
 
-/* Units of all layouts, then the extension's recipe, which has the last word. */
+/* Units of all layouts, then the extension's recipe, which takes precedence. */
 static tare_status read_rules(struct tare_quant_options *out, struct tare_arena *arena,
                               const options_message *message) {
     const struct tare_quant_method *top = out->setting.method;
@@ -242,7 +242,7 @@ static void put_set(struct tare_strbuf *text, const char *name, bool first) {
     tare_strbuf_printf(text, "%s'%s'", first ? "" : ", ", name);
 }
 
-/* As sets: both ways, where there are samples at all. */
+/* Compares the signatures as sets, in both directions, if there are samples. */
 static tare_status check_datasets(const struct tare_quantization *q) {
     bool fits = true;
     struct tare_strbuf signatures = { 0 }, datasets = { 0 };
@@ -341,7 +341,7 @@ static tare_status read_granularity(struct tare_quant_options *out, const option
     return TARE_OK;
 }
 
-/* 0 is the method's own; static range looks at tables alone. */
+/* 0: the method's default; static range applies it to tables only. */
 static tare_status read_min_elements(struct tare_quantization *out, const options_message *message) {
     const int64_t least = message->has_min_num_elements_for_weights ? message->min_num_elements_for_weights : 0;
     if (least < 0) return TARE_FAIL(TARE_INVALID_ARGUMENT, "min_num_elements_for_weights is %lld", (long long)least);

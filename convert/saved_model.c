@@ -65,7 +65,7 @@ static tare_status keep_resource_functions(struct tare_model *model, const Tenso
     return status;
 }
 
-/* A Const without a value has no shape, and nodes that use it cannot be analysed: it is refused at once. */
+/* A Const without a value has no shape, and nodes that use it cannot be analysed: it is rejected immediately. */
 static tare_status check_constants(const struct tare_graph *graph) {
     for (size_t i = 0; i < graph->n_nodes; i++) {
         const struct tare_node *node = graph->nodes[i];

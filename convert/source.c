@@ -108,7 +108,7 @@ static tare_status try_file(struct tare_saved_model *source, const char *name, b
     return status;
 }
 
-/* A model of strangers must not make its reader open a device, wait for a pipe, or copy out files from elsewhere. */
+/* An untrusted model must not cause its reader to open a device, wait for a pipe, or copy files from outside. */
 static tare_status check_folder(const struct tare_saved_model *source, const char *name) {
     struct tare_file_list entries = { 0 };
     char *folder = tare_path_join(source->path, name);
@@ -225,7 +225,8 @@ static bool is_of_first_format(const char *name) {
     return length && !name[length];
 }
 
-/* A model without a variables folder has no variables; but a folder that holds a checkpoint without its index is none.
+/* A model without a variables folder has no variables; but a folder that contains a checkpoint without its index is
+ * invalid.
  */
 static tare_status explain_no_index(const struct tare_saved_model *source) {
     char *folder = tare_path_join(source->path, "variables");

@@ -217,7 +217,7 @@ static bool set_named(struct children *out, const Tensorflow__NamedTupleValue *t
     return out->items;
 }
 
-/* False when memory is out (noted in the buffer). */
+/* False if out of memory (recorded in the buffer). */
 static bool open_nest(struct children *out, struct tare_strbuf *text, const value_message *value) {
     bool made;
     *out = (struct children){ .open = "(", .close = ")" };
@@ -244,7 +244,7 @@ static bool open_nest(struct children *out, struct tare_strbuf *text, const valu
     return made;
 }
 
-/* Writes a nest; leaves by `leaf`, which may count. */
+/* Writes a nest; `leaf` writes its leaves and may count them. */
 static void put_nest(struct tare_strbuf *out, const value_message *value, size_t *marker) {
     struct children children;
     if (!is_nest(value)) {

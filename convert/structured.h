@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* All append; a failed allocation shows in the buffer. NULL stands for None. */
+/* All functions append; a failed allocation is recorded in the buffer. NULL means None. */
 
 /* repr(value): 'text', 2.0, [1, 2], TensorSpec(shape=(None, 3), dtype=tf.float32, name='x'). */
 void tare_structured_repr(struct tare_strbuf *out, const Tensorflow__StructuredValue *value);

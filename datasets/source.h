@@ -62,10 +62,10 @@ tare_status tare_source_next(struct tare_sample *out, struct tare_provenance *wh
                              bool (*expected)(void *arg, const struct tare_provenance *where),
                              void *arg) TARE_WARN_UNUSED;
 const char *const *tare_source_files(const struct tare_source *source, size_t *count);
-/* A sample that `next` gave is of no use to the caller, who has set the error text (without file and record) and
- * `status`. It counts as a bad record: TARE_OK when it may be passed over (the text is noted and cleared), else the
- * status, the text with file, record and byte in front. A refused sample counts towards the limit. To be called on the
- * thread that calls `next`. */
+/* Rejects a sample returned by `next`. The caller has set the error text (without file and record) and passes `status`.
+ * The sample counts as a bad record: returns TARE_OK if it may be skipped (the text is recorded and cleared), otherwise
+ * `status`, with the text prefixed by file, record and byte. A rejected sample counts towards the limit. Must be called
+ * on the thread that calls `next`. */
 tare_status tare_source_refuse(struct tare_source *source, const struct tare_provenance *where,
                                tare_status status) TARE_WARN_UNUSED;
 /* Bad records that were passed over so far, in the order in which they were met; valid until the next call on the

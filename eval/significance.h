@@ -9,7 +9,7 @@
 void tare_share_interval(double *low, double *high, int64_t successes, int64_t count);
 
 /* McNemar's exact test of two models on the same examples: `gained` are wrong in the first model and right in the
- * second, `lost` the reverse; examples that both have right or wrong do not count. Returns the two-sided p of the
+ * second, `lost` the reverse; examples that both models classify alike do not count. Returns the two-sided p of the
  * hypothesis that both changes are equally likely: twice the smaller tail of the binomial distribution with 1/2, at
  * most 1. */
 double tare_paired_p(int64_t gained, int64_t lost);

@@ -1,9 +1,9 @@
 /* Automatic choice of quantization settings by measurement.
  *
- * First the settings of the whole model: each candidate algorithm and accuracy pass is measured as one whole model and
- * kept if the SQNR of the first output improves enough. Then single layers: a layer with a poor SQNR when quantized
- * alone, or with a large share of the total noise, gets its own algorithm, method, granularity or bit width, cheapest
- * first. Overrides that do not improve the whole model are reverted. */
+ * First, the settings of the whole model: each candidate algorithm and accuracy pass is measured on the whole model and
+ * kept if the SQNR of the first output improves enough. Then, individual layers: a layer with a poor SQNR when
+ * quantized alone, or with a large share of the total noise, gets an override of algorithm, method, granularity or bit
+ * width, cheapest first. Overrides that do not improve the whole model are reverted. */
 #include "workflow/autotune.h"
 #include "base/progress.h"
 #include "base/strbuf.h"

@@ -1,5 +1,5 @@
-/* Cancels pairs of transposes, as models have them that come from channels-first frameworks: a Transpose around every
- * convolution, with activations, additions and pads between.
+/* Cancels pairs of transposes. Models from channels-first frameworks have a Transpose around every convolution, with
+ * activations, additions and pads between them.
  *
  * A Transpose of a Transpose is merged into one, or removed where the two are inverse. A region is a connected set of
  * ops that are independent of the axis order (elementwise ops, pads, concatenations) and whose inputs come from
@@ -29,7 +29,7 @@ static struct order inverse_of(const struct order *order) {
     return inverse;
 }
 
-/* The order of a Transpose by a constant; none for any other node, and where the Transpose waits for something. */
+/* The order of a Transpose by a constant; none for any other node, or if the Transpose has control inputs. */
 static struct order order_of(const struct tare_node *node) {
     const struct order none = { 0 };
     struct order order = { 0 };
@@ -133,7 +133,7 @@ static bool is_candidate(const struct regions *r, const struct tare_node *node) 
     return !tare_node_is_arg(node) && r->candidate[node->position];
 }
 
-/* Every element comes from a Transpose, a candidate or a constant; and not all from constants. */
+/* Every data input comes from a Transpose, a candidate or a constant, and not all from constants. */
 static bool may_stay(const struct regions *r, const struct tare_node *node) {
     const int data = data_inputs(node);
     int moved = 0;
@@ -152,7 +152,7 @@ static int find(const struct regions *r, int at) {
     return at;
 }
 
-/* Candidates by region. A counting sort: sizes, then places. */
+/* Sorts the candidates by region, with a counting sort. */
 static tare_status list_members(struct regions *r) {
     size_t *place = TARE_NEW_ARRAY(&r->arena, size_t, r->n_nodes + 2);
     r->members = TARE_NEW_ARRAY(&r->arena, struct tare_node *, r->n_nodes + 1);
@@ -211,8 +211,8 @@ static size_t uses_inside(const struct regions *r, struct tare_edge edge, int re
     return uses;
 }
 
-/* The one permutation of the Transposes that feed the region; none when they differ, when one of them turns what the
- * region itself makes, or when a constant does not fit. */
+/* The one permutation of the Transposes that feed the region; none if they differ, if one of them transposes an
+ * output of the region itself, or if a constant is incompatible. */
 static struct order order_into(const struct regions *r, int region) {
     struct order order = { 0 };
     for (size_t i = r->first[region]; i < r->first[region + 1]; i++) {
@@ -243,7 +243,7 @@ static bool is_back(const struct tare_node *node, const struct order *order) {
     return own.rank && same_order(&own, &back);
 }
 
-/* Uses of a node's result that need it as it was: all but the region's and the Transposes back. */
+/* Uses of a node's result that need the original order: all except the region's and the inverse Transposes. */
 static size_t uses_outside(const struct regions *r, struct tare_node *node, int region, const struct order *order,
                            size_t *back) {
     size_t uses = tare_graph_count_uses(r->graph, tare_node_output0(node), NULL) -
@@ -258,7 +258,7 @@ static size_t uses_outside(const struct regions *r, struct tare_node *node, int 
     return uses - *back;
 }
 
-/* Transposes before the node that only the region needs, each counted once. */
+/* Input Transposes of the node that only the region uses, each counted once. */
 static size_t needed_inside(const struct regions *r, const struct tare_node *node, int region) {
     size_t count = 0;
     for (int k = 0, data = data_inputs(node); k < data; k++) {
@@ -336,7 +336,7 @@ static tare_status turn_parameters(struct tare_node *node, const struct order *o
     return TARE_OK;
 }
 
-/* A Transpose of the result for those who need it as it was. */
+/* Adds a Transpose of the result for users that need the original order. */
 static tare_status keep_result(const struct regions *r, struct tare_node *node, int region, const struct order *order) {
     struct tare_node *transpose;
     struct tare_edge perm;
@@ -374,7 +374,7 @@ static tare_status turn_result(const struct regions *r, struct tare_node *node, 
 }
 
 static tare_status turn(const struct regions *r, int region, const struct order *order) {
-    /* Results first: uses are recognised by the edges as they were. */
+    /* Results first: uses are recognised by the original edges. */
     for (size_t i = r->first[region]; i < r->first[region + 1]; i++)
         TARE_TRY(turn_result(r, r->members[i], region, order));
     for (size_t i = r->first[region]; i < r->first[region + 1]; i++) {

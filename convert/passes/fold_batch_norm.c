@@ -1,9 +1,9 @@
-/* Folds batch normalisation, and multiplications and additions by constants, into the weights and bias of the op
- * before.
+/* Folds batch normalisation, and multiplications and additions by constants, into the weights and bias of the preceding
+ * op.
  *
- * Everything that acts on output channel c as y = x * m[c] + b[c] is one "channel transform". Behind a weighted op (or
- * its BiasAdd) that has no other use it disappears: weights are multiplied by m, and bias' = bias * m + b. The products
- * are made in double and rounded to float once (rule fold-in-double in docs/numerics.md). */
+ * Every op that computes y = x * m[c] + b[c] for output channel c is a "channel transform". After a weighted op (or its
+ * BiasAdd) without other users it is removed: weights are multiplied by m, and bias' = bias * m + b. The products are
+ * computed in double and rounded to float once (rule fold-in-double in docs/numerics.md). */
 #include "convert/pass.h"
 #include "base/alloc.h"
 #include "graph/op.h"

@@ -1,5 +1,5 @@
-/* Computes nodes whose inputs are all constants, with the interpreter's own kernels. Results larger than their inputs
- * stay computations when they are large: a file should not grow by a Fill. */
+/* Computes nodes whose inputs are all constants, with the interpreter's own kernels. Large results that are
+ * larger than their inputs are not folded: a Fill should not increase the size of the file. */
 #include "convert/pass.h"
 #include "base/alloc.h"
 #include "interpreter/inference/evaluate.h"
@@ -56,7 +56,7 @@ static tare_status fold(struct tare_node *node, size_t *changes) {
     return status;
 }
 
-/* Identities are looked through by every reader of constants; nodes with controls wait for something. */
+/* Users of constants skip Identity nodes; nodes with control inputs depend on other nodes. */
 static bool is_candidate(const struct tare_node *node) {
     return node->n_inputs && !node->n_controls && tare_node_is_pure(node) && strcmp(node->op, "Identity") != 0;
 }

@@ -1,6 +1,6 @@
 /* Freezing: reads of variables that nothing assigns become constants, inside the functions that contain the reads, so
- * that functions are not inlined (TPU functions must remain functions). Unused captures are dropped. Large ones of a
- * model that no saved_model.pb could hold stay variables, marked as constant. */
+ * that functions are not inlined (TPU functions must remain functions). Unused captures are dropped. If the model
+ * would exceed the size limit of saved_model.pb, large variables are kept and marked as constant. */
 #include "convert/pass.h"
 #include "base/alloc.h"
 #include "graph/bindings.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Ops that take a handle or reference and leave the value alone. */
+/* Ops that take a handle or reference and do not modify the value. */
 static bool only_reads(const struct tare_node *node) {
     static const char *const readers[] = { "ReadVariableOp",     "ResourceGather",
                                            "ResourceGatherNd",   "VariableShape",
@@ -27,7 +27,7 @@ static bool is_handle(struct tare_edge edge) {
            tare_dtype_is_ref(edge.node->output_dtypes[edge.index]);
 }
 
-/* A reference edge may go into any op that reads values; only the definitions' Ref arguments may write. */
+/* A reference edge may be an input of any op that reads values; only the definitions' Ref arguments may write. */
 static bool takes_reference(const struct tare_node *node, size_t input) {
     if (!node->def) return true;
     for (size_t a = 0; a < node->def->n_inputs; a++) {

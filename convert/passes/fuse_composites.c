@@ -1,4 +1,4 @@
-/* Composite functions get their fused bodies, before their variables are frozen and their constants folded. */
+/* Replaces the bodies of composite functions by fused ones, before variables are frozen and constants folded. */
 #include "convert/composites/composites.h"
 #include "convert/pass.h"
 

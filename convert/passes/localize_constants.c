@@ -15,7 +15,7 @@
 
 enum { LEAST_WORTH_COPYING = 1024, MOST_COPIES = 256 }; /* elements; functions */
 
-/* What is known of one argument: nothing yet, one constant, or several values. Hangs at the node's scratch pointer. */
+/* What is known of one argument: nothing yet, one constant, or several values. Stored in the node's scratch pointer. */
 struct value {
     const struct tare_node *constant;
     bool several;
@@ -35,7 +35,7 @@ static struct tare_graph *graph_at(const struct tare_model *model, size_t i) {
     return i ? model->functions[i - 1] : model->main;
 }
 
-/* Strings stay where they are: a loader replaces the paths of asset files. */
+/* Strings are not moved: a loader replaces the paths of asset files. */
 static struct value resolve(struct tare_edge edge) {
     while (edge.node && strcmp(edge.node->op, "Identity") == 0 && edge.node->n_inputs)
         edge = edge.node->inputs[0];
@@ -66,14 +66,14 @@ static bool meet(struct value *value, struct value other) {
     return value->several = true;
 }
 
-/* ---- what arguments stand for ---- */
+/* ---- the constant values of arguments ---- */
 
 static void meet_all(const struct tare_graph *function, size_t count) {
     for (size_t i = 0; i < count && i < function->n_args; i++)
         value_of(function->args[i])->several = true;
 }
 
-/* Arguments that a caller of the SavedModel passes: all but what the object graph binds. */
+/* Arguments that a caller of the SavedModel passes: all except those bound by the object graph. */
 static tare_status open_values(struct localize *l) {
     const struct tare_model *model = l->model;
     for (size_t f = 0; f < model->n_functions; f++) {
@@ -148,7 +148,7 @@ static void close_values(struct localize *l) {
 
 /* ---- constants into bodies ---- */
 
-/* A return that hands the argument on stays as it is: a loop carries it still. */
+/* A return of the argument itself is not changed: a loop still carries it. */
 static tare_status localize_arg(struct localize *l, struct tare_graph *function, struct tare_node *arg, size_t index) {
     const struct value *value = value_of(arg);
     const struct tare_edge edge = { arg, 0 };
@@ -185,7 +185,7 @@ static bool is_weight(struct tare_edge edge) {
     return value && value->dtype == TARE_DT_FLOAT && value->elements >= LEAST_WORTH_COPYING;
 }
 
-/* The only function of a plain call that gets a weight where other callers pass another; NULL: none. */
+/* The callee of a plain call that passes a weight to an argument with several values; NULL: none. */
 static struct tare_graph *shared_callee(const struct tare_node *node) {
     struct tare_graph *callee = tare_node_function(node, "f");
     if (strcmp(node->op, "PartitionedCall") != 0 && strcmp(node->op, "StatefulPartitionedCall") != 0) return NULL;

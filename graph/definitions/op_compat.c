@@ -126,7 +126,7 @@ static tare_status compare_attrs(struct tare_op_changes *changes, const struct t
 
 /* ---- inputs and outputs ---- */
 
-/* What the arguments of one side come to for an old node: attributes that it has stand for themselves, new ones for
+/* The resolved arguments of one side for an old node: its own attributes stay symbolic, new attributes are replaced by
  * their defaults. */
 struct signature {
     struct tare_strbuf text;

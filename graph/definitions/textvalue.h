@@ -1,5 +1,5 @@
-/* A small reader of protobuf's text format, for the values in op specifications: it knows the syntax (fields, nesting,
- * lists, strings with escapes, comments) and no message type. Meaning is given by who walks the tree. */
+/* A small reader of protobuf's text format, for the values in op specifications: it parses the syntax (fields, nesting,
+ * lists, strings with escapes, comments) but has no message types. The caller interprets the tree. */
 #ifndef TARE_GRAPH_DEFINITIONS_TEXTVALUE_H
 #define TARE_GRAPH_DEFINITIONS_TEXTVALUE_H
 

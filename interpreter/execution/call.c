@@ -27,7 +27,7 @@ static tare_status report_depth(const struct tare_session *session, const struct
         first = first->caller;
     if (!first)
         return TARE_FAIL(TARE_INVALID_ARGUMENT, "functions nest deeper than %d calls", session->options.max_call_depth);
-    /* calls are linked from the innermost outwards: walk from the inside to each depth */
+    /* calls are linked from the innermost to the outermost: walk from the innermost to each depth */
     size_t length = 0;
     for (const struct tare_exec_call *call = session->call; call != first; call = call->caller)
         length++;

@@ -1,4 +1,4 @@
-/* Whether a node fits its definition: what kernels may rely on. */
+/* Checks that a node matches its definition; kernels rely on it. */
 #include "interpreter/execution/plan.h"
 #include "graph/definitions/opdef.h"
 

@@ -1,11 +1,11 @@
-/* Runs plans: straight graphs, with the dead values of TF1 conditionals. Loops of frames are in frames.c. */
+/* Runs plans: acyclic graphs, with the dead values of TF1 conditionals. Loops of frames are in frames.c. */
 #include "base/alloc.h"
 #include "interpreter/execution/step.h"
 #include "interpreter/execution/variable.h"
 
 #include <string.h>
 
-/* A recursive call finds no spare frame and makes its own. */
+/* A recursive call finds no unused frame and creates one. */
 static struct tare_exec_frame *take_frame(struct tare_plan *plan) {
     struct tare_exec_frame *frame = plan->spare;
     plan->spare = NULL;
@@ -23,7 +23,7 @@ static void give_frame(struct tare_plan *plan, struct tare_exec_frame *frame) {
 
 /* ---- constants ---- */
 
-/* Kernels never see a compressed constant. */
+/* Compressed constants are expanded before a kernel runs. */
 static tare_status expand(struct tare_tensor *values, size_t count) {
     for (size_t k = 0; k < count; k++) {
         struct tare_tensor copy;
@@ -62,7 +62,7 @@ static void drop_values(const struct tare_step *step) {
     state->computed = false;
 }
 
-/* Computes what is not there yet; values that only led to other constants go again. */
+/* Computes the constants that have no value yet; values that were used only to compute other constants are freed. */
 static tare_status make_constants(struct tare_session *session, struct tare_plan *plan, struct tare_exec_frame *frame) {
     tare_status status = TARE_OK;
     bool missing = false;
@@ -78,7 +78,8 @@ static tare_status make_constants(struct tare_session *session, struct tare_plan
 
 /* ---- steps ---- */
 
-/* Dead values spread: a step is left out when an input or a control input was, a Merge when all its inputs were. */
+/* Dead values propagate: a step is skipped if an input or a control input is dead, a Merge if all its inputs are dead.
+ */
 static bool is_dead(const struct tare_plan *plan, const struct tare_exec_frame *frame, const struct tare_step *step) {
     size_t missing = 0;
     for (size_t i = 0; i < step->n_controls; i++)

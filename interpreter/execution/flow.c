@@ -39,7 +39,7 @@ static tare_status meet_frame(int *frame, int other) {
     return TARE_OK;
 }
 
-/* Steps are in order, back edges come last: what leads to a step has its frame already. */
+/* Steps are in topological order, with back edges last: the producers of a step already have their frames. */
 static tare_status place(struct flow_builder *b, int s) {
     const struct tare_step *step = &b->plan->steps[s];
     struct tare_flow_step *flow_step = &b->flow->steps[s];

@@ -1,5 +1,5 @@
-/* TF1 loops by data flow. A step runs when all its inputs have arrived, a Merge when one has. Each frame runs one
- * iteration at a time: values of NextIteration are queued until the iteration is complete, so that the order of
+/* Executes TF1 loops as data flow. A step runs when all its inputs have arrived, a Merge when one has. Each frame runs
+ * one iteration at a time: values of NextIteration are queued until the iteration is complete, so that the order of
  * execution, and with it the effects of stateful nodes, is the same in every run. */
 #include "base/alloc.h"
 #include "interpreter/execution/flow.h"
@@ -14,7 +14,7 @@ struct step_state {
     bool dead, live, fired;
 };
 
-/* A value on its way into the next iteration, or into every one. */
+/* A value to be passed to the next iteration, or to every iteration. */
 struct parcel {
     int step; /* whose output 0 it is */
     struct tare_tensor value;
@@ -25,7 +25,7 @@ struct parcel_list {
     size_t count, capacity;
 };
 
-/* A frame at work. */
+/* A frame being executed. */
 struct instance {
     int frame;
     struct instance *parent;
@@ -145,7 +145,7 @@ static tare_status enqueue(struct flow_run *run, struct instance *instance, int 
 }
 
 /* A Merge is ready when its control inputs and one value have arrived, or when all its inputs are dead. A dead Enter
- * alone is enough: the back edge of a loop on a branch that was not taken never delivers. */
+ * alone is enough: the back edge of a loop on a branch that was not taken never has a value. */
 static bool merge_is_ready(const struct flow_run *run, struct step_state *state, int step, bool dead_enter) {
     if (state->pending || state->fired) return false;
     if (state->live) return true;
@@ -180,7 +180,7 @@ static tare_status deliver(struct flow_run *run, struct instance *instance, cons
     return enqueue(run, instance, target->step);
 }
 
-/* Output k of a step (n_outputs: its end, for controls) to all that wait for it; NULL: it has no value. */
+/* Passes output k of a step (n_outputs: its completion, for control edges) to all users; NULL: the output is dead. */
 static tare_status deliver_all(struct flow_run *run, struct instance *instance, int step, size_t k,
                                const struct tare_tensor *value, bool dead) {
     const struct tare_flow_step *from = &run->flow->steps[step];
@@ -224,7 +224,7 @@ static tare_status next_iteration(struct flow_run *run, struct instance *instanc
     return status;
 }
 
-/* Whatever can be concluded from an instance having come to rest. */
+/* Completes instances without pending steps: starts the next iteration, or delivers the dead exits and frees them. */
 static tare_status settle(struct flow_run *run, struct instance *instance) {
     while (instance && instance->frame != 0 && !instance->queued && !instance->children && !instance->enters) {
         struct instance *parent = instance->parent;
@@ -320,7 +320,7 @@ static tare_status run_ready(struct flow_run *run, struct ready ready) {
     return status == TARE_OK ? settle(run, instance) : status;
 }
 
-/* Steps of the root that wait for no other. */
+/* The steps of the root frame without dependencies. */
 static tare_status start(struct flow_run *run, struct instance *root) {
     const struct tare_flow_frame *frame = &run->flow->frames[0];
     for (size_t i = 0; i < frame->n_steps; i++) {

@@ -19,7 +19,8 @@ static bool is_op(const struct tare_step *step, const char *op) {
     return step->op && strcmp(step->op->name, op) == 0;
 }
 
-/* Adding: the other operand is a bias where it is BiasAdd's or constant, else an addend of the output's shape. */
+/* Additions: the other operand is a bias if the op is BiasAdd or the operand is constant, otherwise an addend of the
+ * output's shape. */
 static bool take_addition(const struct finder *f, struct tare_fusion *fusion, const struct tare_step *step, int slot,
                           int head) {
     const bool is_bias = is_op(step, "BiasAdd");
@@ -57,7 +58,8 @@ static bool is_with_scalar(const struct tare_step *step, const char *op, int slo
     return true;
 }
 
-/* max(min(x, limit), 0), as clip_by_value has it: for a limit of at least 0 that is relu, NaN and -0 included. */
+/* max(min(x, limit), 0), as in clip_by_value: with a limit of at least 0 this equals the epilogue's relu, also for NaN
+ * and -0. */
 static bool take_clip(const struct finder *f, struct tare_fusion *fusion, int first) {
     const struct tare_step *step = &f->plan->steps[first];
     float limit, low;

@@ -1,4 +1,4 @@
-/* Running a fusion: the head with its epilogue. */
+/* Runs a fusion: the kernel of its first step with an epilogue. */
 #include "interpreter/execution/step.h"
 
 tare_status tare_fusion_run(struct tare_session *session, const struct tare_plan *plan, struct tare_exec_frame *frame,

@@ -1,5 +1,5 @@
-/* Observation: which values the session's observer requests, and passing them to it. The answers are kept in the plan
- * until the observer changes (session->observe_epoch). */
+/* Observation: determines which values the session's observer requests, and passes them to it. The selection is cached
+ * in the plan until the observer changes (session->observe_epoch). */
 #include "interpreter/execution/plan.h"
 #include "interpreter/execution/variable.h"
 
@@ -72,7 +72,7 @@ tare_status tare_step_show(struct tare_session *session, const struct tare_step 
     return TARE_OK;
 }
 
-/* Asks once a plan and observer which of the fed tensors are expected. */
+/* Determines, once per plan and observer, which of the fed tensors are observed. */
 static tare_status ask_for_fed(struct tare_session *session, struct tare_plan *plan, const struct tare_edge *edges,
                                size_t count) {
     if (plan->fed_wanted && plan->fed_epoch == session->observe_epoch) return TARE_OK;
@@ -85,7 +85,7 @@ static tare_status ask_for_fed(struct tare_session *session, struct tare_plan *p
     return TARE_OK;
 }
 
-/* What comes in from outside is observed like what nodes make: an argument or a fed placeholder may be the input of a
+/* Fed values are observed like the outputs of nodes: an argument or a fed placeholder may be the input of a
  * convolution. */
 tare_status tare_plan_observe_fed(struct tare_session *session, struct tare_plan *plan, const struct tare_edge *edges,
                                   const struct tare_tensor *values, size_t count) {

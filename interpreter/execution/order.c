@@ -1,5 +1,5 @@
-/* Which nodes a run needs, and their order. Among nodes that do not depend on each other the file's order holds: it is
- * mostly the order in which the model was written, and keeps lifetimes short. */
+/* Determines the nodes that a run needs, and their topological order. Independent nodes keep the order of the file,
+ * which is mostly the order in which the model was written and keeps lifetimes short. */
 #include "base/alloc.h"
 #include "interpreter/execution/plan.h"
 
@@ -41,7 +41,7 @@ static void mark_fed(struct walk *walk) {
     }
 }
 
-/* The i-th node that must run before `node`; NULL when that one is no matter (an argument, a feed). */
+/* The i-th node that must run before `node`; NULL if it needs no step (an argument, a feed). */
 static struct tare_node *predecessor(const struct walk *walk, const struct tare_node *node, size_t i) {
     struct tare_node *before;
     if (i < node->n_inputs) {

@@ -26,7 +26,7 @@ static bool is_function(const struct builder *b) {
     return b->graph != b->graph->model->main;
 }
 
-/* Slot of a fed edge, -1 when it is not fed. */
+/* Slot of a fed edge; -1 if it is not fed. */
 static int feed_slot(const struct builder *b, struct tare_edge edge) {
     if (is_function(b)) return tare_node_is_arg(edge.node) ? (int)edge.node->position : -1;
     for (size_t i = 0; i < b->request->n_feeds; i++)
@@ -90,7 +90,7 @@ static void sort_out_constants(struct builder *b) {
     }
 }
 
-/* Steps, and the place of every output. Feeds have the first slots. */
+/* Steps, and the slot of every output. Feeds have the first slots. */
 static tare_status lay_out(struct builder *b) {
     struct tare_plan *plan = b->plan;
     size_t step = 0, constant = 0, constants = 0;
@@ -138,7 +138,7 @@ static bool is_reference(struct tare_edge edge) {
     return tare_dtype_is_ref(edge.node->output_dtypes[edge.index]);
 }
 
-/* Which inputs are references that the op takes as values. */
+/* Marks the inputs that are references but are used as values by the op. */
 static tare_status find_reads(struct builder *b, struct tare_step *step) {
     const struct tare_node *node = step->node;
     int *expected = NULL;

@@ -76,7 +76,7 @@ static bool same_value(const struct tare_tensor *a, const struct tare_tensor *b)
     return a->dtype == TARE_DT_STRING || !a->elements || memcmp(a->data, b->data, (size_t)a->elements * size) == 0;
 }
 
-/* Two inputs of a signature may be one tensor: it is fed once, if they agree. */
+/* Two inputs of a signature may be the same tensor: it is fed once, if their values agree. */
 static tare_status drop_repeated(struct tare_edge *feeds, struct tare_tensor *values, size_t *count) {
     size_t kept = 0;
     for (size_t i = 0; i < *count; i++) {
@@ -119,7 +119,7 @@ static tare_status check_request(const struct tare_session *session, const struc
     return TARE_OK;
 }
 
-/* The asset paths that the caller did not feed himself go with the feeds. */
+/* Adds the asset paths that the caller did not feed. */
 static void add_assets(const struct tare_session *session, struct tare_edge *feeds, struct tare_tensor *values,
                        size_t *n_feeds) {
     const struct tare_model *model = session->model;

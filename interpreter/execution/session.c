@@ -12,7 +12,8 @@
 enum { DEFAULT_CALL_DEPTH = 64 };
 static const int64_t default_memory_limit = (int64_t)64 << 30;
 
-/* Several variables may bear one name; each node of the main graph then has its own, and the name finds the first. */
+/* Several variables may have the same name: each node of the main graph then has its own variable, and a lookup by name
+ * returns the first. */
 static tare_status add_variable(struct tare_session *session, const struct tare_variable *variable) {
     struct tare_variable_object *object =
         tare_variable_object_new(variable->shared_name, variable->dtype, &variable->shape);
@@ -60,8 +61,8 @@ static tare_status make_asset_paths(struct tare_session *session) {
     return TARE_OK;
 }
 
-/* The table that a node makes once it has run. A reference cannot be fetched (that reads a variable): its node keeps
- * the table. */
+/* The table that a node creates when it runs. A reference cannot be fetched (that would read a variable): its node
+ * stores the table. */
 static tare_status find_table(struct tare_table **out, struct tare_tensor *handle, struct tare_session *session,
                               struct tare_node *node) {
     const struct tare_edge made = { node, 0 };
@@ -77,7 +78,7 @@ static tare_status find_table(struct tare_table **out, struct tare_tensor *handl
     return tare_table_from_handle(out, handle);
 }
 
-/* What the restore operation would put into a table. */
+/* Imports the contents that the restore operation would load into a table. */
 static tare_status fill_table(struct tare_session *session, const struct tare_table_content *content) {
     struct tare_tensor handle = { 0 };
     struct tare_table *table;

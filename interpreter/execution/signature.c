@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* A signature may feed tensors that the graph computes; such a one may be left to the graph. */
+/* A signature may feed tensors that the graph computes; such an input is optional. */
 static bool may_be_absent(struct tare_edge edge) {
     return edge.node && strcmp(edge.node->op, "Placeholder") != 0 && strcmp(edge.node->op, "PlaceholderV2") != 0;
 }

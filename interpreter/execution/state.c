@@ -133,7 +133,7 @@ struct tare_pool *tare_session_op_pool(struct tare_session *session) {
     return session->op_pool;
 }
 
-/* The stream begins anew with each run, so that a result does not depend on what ran before it. */
+/* The stream is reset in each run, so that results do not depend on previous runs. */
 uint64_t tare_session_next_random(struct tare_session *session) {
     uint64_t z = session->options.seed * 0xd1342543de82ef95u + ++session->random * 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;

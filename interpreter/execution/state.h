@@ -97,11 +97,11 @@ tare_status tare_exec_call(struct tare_session *session, const struct tare_graph
                            size_t n_args, struct tare_tensor *results, size_t n_results);
 /* Notes that a node takes one of its sides. */
 tare_status tare_exec_count_side(struct tare_session *session, const struct tare_node *node, size_t side);
-/* For kernels that call functions: input i as the caller's own reference, moved out of its slot where this node is the
- * last to need it. Each input once; the kernel must not look at it afterwards. */
+/* For kernels that call functions: input i as the caller's own reference, moved out of its slot if this node is its
+ * last user. At most once per input; the kernel must not access the input afterwards. */
 void tare_exec_take_input(struct tare_kernel *kernel, size_t i, struct tare_tensor *out);
 
-/* Ends what tare_session_add_run_object took. */
+/* Frees the objects added with tare_session_add_run_object. */
 void tare_session_drop_run_objects(struct tare_session *session);
 
 #endif

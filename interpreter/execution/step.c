@@ -94,7 +94,7 @@ static tare_status run_kernel(struct tare_kernel *kernel, const struct tare_step
     return run_row(kernel, step->state);
 }
 
-/* Time in nodes of called functions is theirs. */
+/* The time of nodes in called functions is attributed to those nodes. */
 static tare_status run_timed(struct tare_kernel *kernel, const struct tare_step *step) {
     struct tare_session *session = kernel->session;
     int64_t outer = session->nested_ns, start = tare_clock_ns(), elapsed;

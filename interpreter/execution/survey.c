@@ -1,4 +1,4 @@
-/* Looking at what a run would meet before it runs: ops that have no kernel, ops that change state. */
+/* Checks before a run: finds ops without a kernel and ops that change state. */
 #include "base/alloc.h"
 #include "base/strbuf.h"
 #include "interpreter/execution/plan.h"
@@ -169,7 +169,7 @@ size_t tare_session_state_ops(const struct tare_model *model, const struct tare_
     return report(text, &search, search_signature(&search, signature));
 }
 
-/* "a\nb\n" is "a; b". */
+/* Converts "a\nb\n" to "a; b". */
 static void join_lines(struct tare_strbuf *joined, const struct tare_strbuf *lines) {
     for (size_t i = 0; i + 1 < lines->size; i++) {
         if (lines->data[i] == '\n')

@@ -20,7 +20,7 @@ bool tare_conv_is_direct(const struct tare_conv *conv) {
     return conv->dilation[2] == 1 || conv->kernel[2] == 1;
 }
 
-/* Lines and columns of the input that `lines` lines of output look at, padding included. */
+/* Lines and columns of the input that `lines` lines of the output depend on, including padding. */
 static int64_t reach_h(const struct tare_conv *conv, int64_t lines) {
     return (lines - 1) * conv->stride[1] + (conv->kernel[1] - 1) * conv->dilation[1] + 1;
 }

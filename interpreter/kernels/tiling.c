@@ -42,7 +42,7 @@ bool tare_tiling_supports(const struct tare_tiling_stage *stage) {
     return conv->groups == 1 || (tare_conv_is_depthwise(conv) && conv->in_channels == conv->out_channels);
 }
 
-/* Lines [*first, *end) of the input that the stage's lines [from, to) look at. */
+/* Lines [*first, *end) of the input that the stage's lines [from, to) depend on. */
 static void needed(const struct tare_conv *conv, int64_t from, int64_t to, int64_t *first, int64_t *end) {
     const int64_t reach = (conv->kernel[1] - 1) * conv->dilation[1] + 1;
     *first = tare_clamp(from * conv->stride[1] - conv->pad[1], 0, conv->in[1]);

@@ -35,12 +35,12 @@ static void make_host(void) {
 }
 
 /* The table of ABI 1.0 ends with dim_arithmetic, its function number 61. New functions are appended, with a higher
- * minor number: inserted before, existing libraries would call the wrong functions. */
+ * minor number: if one were inserted, existing libraries would call the wrong functions. */
 _Static_assert(offsetof(struct tare_op_host, fail) == 2 * sizeof(uint32_t), "the table of ABI 1.0");
 _Static_assert(offsetof(struct tare_op_host, dim_arithmetic) == 2 * sizeof(uint32_t) + 60 * sizeof(void *),
                "the table of ABI 1.0");
 
-/* The numbers of the public header are ours. */
+/* The numbers of the public header equal the internal ones. */
 #define SAME(id) _Static_assert((int)TARE_DTYPE_##id == (int)TARE_DT_##id, "dtype " #id)
 SAME(FLOAT);
 SAME(DOUBLE);
@@ -78,7 +78,7 @@ struct tare_plugins *tare_plugins_new(const struct tare_op_registry *parent) {
     return NULL;
 }
 
-/* A bare name is a file here, not one in the system's folders. */
+/* A name without a slash is a file in the current folder, not a library in the system's search path. */
 static tare_status open_library(struct tare_op_library *library) {
     const char *path = library->path;
     if (!strchr(path, '/')) path = tare_arena_printf(library->arena, "./%s", path);
@@ -121,7 +121,8 @@ static tare_status collect(struct tare_op_library *library) {
     return library->first ? TARE_OK : TARE_FAIL(TARE_INVALID_ARGUMENT, "registers no op");
 }
 
-/* An op that tare runs is tare's; one that it only knows by definition may get its kernels from a library. */
+/* A library cannot replace an op with a built-in kernel, but it can provide kernels for an op that has only a
+ * definition. */
 static tare_status check_new(const struct tare_plugins *plugins, const struct tare_op_def *def) {
     const struct tare_op_def *old = tare_ops_find(plugins->registry, def->name);
     const char *path = old ? tare_plugin_path_of(old) : NULL;

@@ -1,4 +1,4 @@
-/* What a library may ask about a node: its arguments and attributes. */
+/* Access to a node for libraries: its arguments and attributes. */
 #include "graph/attr_text.h"
 #include "interpreter/kernel.h"
 #include "interpreter/plugins/plugin_internal.h"
@@ -126,7 +126,7 @@ static int attr_shape(const tare_op_context *c, const char *name, int64_t index,
     return TARE_OK;
 }
 
-/* A compressed constant is written out for as long as the library's function runs. */
+/* A compressed constant is expanded while the library's function runs. */
 static int attr_tensor(tare_op_context *c, const char *name, int64_t index, const tare_op_tensor **out) {
     const union tare_attr_item *item;
     struct tare_plugin_read *read;

@@ -1,4 +1,4 @@
-/* What a library registers, and how it becomes rows of a registry. */
+/* Registration of a library's ops, and their conversion to rows of a registry. */
 #include "base/alloc.h"
 #include "base/strbuf.h"
 #include "graph/attr_text.h"
@@ -181,7 +181,7 @@ tare_status tare_plugin_kernel_parse(struct tare_plugin_kernel *kernel, struct t
     return TARE_OK;
 }
 
-/* False when some attribute must differ for the two. */
+/* False if the two require different values of some attribute. */
 static bool overlap(const struct tare_plugin_kernel *a, const struct tare_plugin_kernel *b) {
     for (size_t i = 0; i < a->n_types; i++)
         for (size_t k = 0; k < b->n_types; k++)
@@ -217,7 +217,7 @@ static bool any_ref(const struct tare_op_def *def) {
     return false;
 }
 
-/* It may call the function: not before a session is there. */
+/* The kernel may call the function, so it cannot run before a session exists. */
 static bool any_func(const struct tare_op_def *def) {
     for (size_t i = 0; i < def->n_attrs; i++)
         if (def->attrs[i].kind == TARE_ATTR_FUNC) return true;

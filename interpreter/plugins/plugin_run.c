@@ -37,7 +37,7 @@ static bool asks_about(const struct tare_op_entry *op, const char *attr) {
     return false;
 }
 
-/* "T: float64, Tidx: int32": what the node has for the attributes that kernels ask about. */
+/* "T: float64, Tidx: int32": the node's values of the attributes that select a kernel. */
 static void print_types(struct tare_strbuf *text, const struct tare_op_entry *op, const struct tare_node *node) {
     for (size_t a = 0; a < node->def->n_attrs; a++) {
         const char *attr = node->def->attrs[a].name;
@@ -221,7 +221,7 @@ static tare_status check_call(const struct tare_graph *function, const char *nam
                      name, n_args, n_results, function->n_args, function->n_returns);
 }
 
-/* The results belong to the context, which ends them with the run. */
+/* The results are owned by the context, which frees them at the end of the run. */
 static tare_status keep_results(tare_op_context *c, struct tare_tensor *values, const tare_op_tensor **results,
                                 size_t count) {
     for (size_t i = 0; i < count; i++) {

@@ -1,5 +1,5 @@
-/* Shape functions of libraries: partial shapes and their arithmetic. A shape of which nothing is known is NULL or one
- * of unknown rank. */
+/* Shape functions of libraries: partial shapes and their arithmetic. A completely unknown shape is NULL or has
+ * unknown rank. */
 #include "base/alloc.h"
 #include "interpreter/kernel.h"
 #include "interpreter/inference/infer.h"
@@ -13,7 +13,7 @@ static const struct tare_shape *or_nothing(const tare_op_shape *shape) {
     return shape ? tare_shape_of(shape) : &nothing;
 }
 
-/* Where made shapes live: until the node is done. */
+/* The arena of new shapes, which are valid until the node is finished. */
 static struct tare_shape *new_shape(tare_op_context *c) {
     return TARE_NEW(c->infer ? c->infer->arena : c->kernel->scratch, struct tare_shape);
 }
@@ -104,7 +104,7 @@ static int broadcast(tare_op_context *c, const tare_op_shape *a, const tare_op_s
     return keep(c, &shape, out);
 }
 
-/* A bound of a range of dims: from the end when below 0, cut at the end. */
+/* A bound of a range of dims: from the end if negative, clipped to the rank. */
 static int clip(int at, int rank) {
     if (at < 0) at += rank;
     return at > rank ? rank : at;

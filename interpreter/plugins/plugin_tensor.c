@@ -1,4 +1,4 @@
-/* Tensors in a library's hands. */
+/* Access to tensors for libraries. */
 #include "interpreter/plugins/plugin_internal.h"
 #include "base/tensor/number.h"
 
@@ -25,7 +25,7 @@ static int64_t tensor_elements(const tare_op_tensor *tensor) {
     return tensor ? tare_tensor_of(tensor)->elements : 0;
 }
 
-/* Strings and handles are structs of ours: not for libraries. */
+/* Strings and handles are internal structs, which are not exposed to libraries. */
 static bool has_plain_data(const struct tare_tensor *tensor) {
     return tensor->dtype != TARE_DT_STRING && tensor->dtype != TARE_DT_RESOURCE && tensor->dtype != TARE_DT_VARIANT;
 }
