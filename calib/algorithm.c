@@ -104,7 +104,7 @@ bool tare_algorithm_equal(const struct tare_algorithm_choice *a, const struct ta
     return row_of(a) == row_of(b);
 }
 
-/* Length of the algorithm that `text` begins with, its parameters among it. */
+/* Length of the algorithm at the start of `text`, including its parameters. */
 static size_t item_length(const char *text) {
     size_t length = strcspn(text, ",");
     while (text[length] == ',') {

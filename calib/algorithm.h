@@ -1,5 +1,5 @@
-/* Range algorithms: from the statistics of a tensor to the range that is quantized. Each is a pure function and one row
- * in one file of calib/algos/. */
+/* Calibration algorithms: choose the clipping range of a tensor from its statistics. Each is a pure function and one
+ * row in one file of calib/algos/. */
 #ifndef TARE_CALIB_ALGORITHM_H
 #define TARE_CALIB_ALGORITHM_H
 
@@ -11,7 +11,7 @@ struct tare_strbuf;
 
 struct tare_range {
     double low, high;   /* finite, low <= high */
-    int64_t candidates; /* ranges that were compared; 1 where nothing is searched */
+    int64_t candidates; /* number of ranges compared; 1 if there is no search */
 };
 
 struct tare_algorithm_parameter {
@@ -25,8 +25,8 @@ struct tare_algorithm {
     const char *name;
     const char *help; /* one sentence without full stop */
     struct tare_algorithm_parameter parameters[TARE_ALGORITHM_PARAMETERS];
-    const char *const *tensorflow_names; /* CalibrationMethod values that it stands for; ends with NULL; NULL: none */
-    /* `values` are the parameters in the row's order. Nothing in it depends on more than its arguments. */
+    const char *const *tensorflow_names; /* equivalent CalibrationMethod values, terminated by NULL; NULL: none */
+    /* `values` are the parameters in the row's order. The result depends on the arguments only. */
     tare_status (*range)(struct tare_range *out, const struct tare_statistics *statistics, const struct tare_bins *bins,
                          const double *values, const struct tare_qscheme *scheme);
 };
@@ -45,26 +45,26 @@ tare_status tare_algorithm_parse(struct tare_algorithm_choice *out, const char *
  * parameter of the preceding algorithm. TARE_USAGE also for more than `most` algorithms and for duplicates. */
 tare_status tare_algorithm_parse_list(struct tare_algorithm_choice *out, size_t *count, size_t most,
                                       const char *text) TARE_WARN_UNUSED;
-/* Appends the name with the parameters that are not the fallback: "percentile:p=99.9". */
+/* Appends the name and the parameters that differ from their defaults: "percentile:p=99.9". */
 void tare_algorithm_print(struct tare_strbuf *out, const struct tare_algorithm_choice *choice);
 /* Whether both are the same algorithm with the same parameters. */
 bool tare_algorithm_equal(const struct tare_algorithm_choice *a, const struct tare_algorithm_choice *b);
 /* The rows, in the order of documentation. */
 const struct tare_algorithm *const *tare_algorithm_list(size_t *count);
 
-/* The range. With scheme->symmetric it is the same both ways. TARE_NOT_FOUND when no finite value was seen. */
+/* The clipping range; with scheme->symmetric it is symmetric. TARE_NOT_FOUND if the tensor has no finite values. */
 tare_status tare_algorithm_range(struct tare_range *out, const struct tare_algorithm_choice *choice,
                                  const struct tare_statistics *statistics,
                                  const struct tare_qscheme *scheme) TARE_WARN_UNUSED;
-/* The same on bins made before: to run several algorithms on one tensor. */
+/* The same on existing bins, to run several algorithms on one tensor. */
 tare_status tare_algorithm_range_of_bins(struct tare_range *out, const struct tare_algorithm_choice *choice,
                                          const struct tare_statistics *statistics, const struct tare_bins *bins,
                                          const struct tare_qscheme *scheme) TARE_WARN_UNUSED;
 
-/* What a range costs on its integer grid, by the histogram. */
+/* The quantization error of a range on its integer grid, computed from the histogram. */
 struct tare_range_quality {
-    double rounding_mse, clipping_mse; /* per finite value; their sum is the whole error */
-    double clipped;                    /* share of the finite values beyond the grid, 0 … 1 */
+    double rounding_mse, clipping_mse; /* per finite value; their sum is the total error */
+    double clipped;                    /* share of the finite values outside the grid, 0 … 1 */
     double sqnr_db;                    /* 10 log10(mean square / error); HUGE_VAL without error */
 };
 struct tare_range_quality tare_range_quality_of(const struct tare_range *range, const struct tare_bins *bins,

@@ -14,7 +14,7 @@ struct tare_bins {
     /* Number of bins below a value's own, by the page of its sign and exponent: before[page] + below[…] if the page
      * contains bins; `below` has TARE_HISTOGRAM_BINS entries for each such page. */
     uint32_t before[TARE_HISTOGRAM_PAGES];
-    int16_t place[TARE_HISTOGRAM_PAGES]; /* of the page in `below`; -1: the page holds no bin */
+    int16_t place[TARE_HISTOGRAM_PAGES]; /* of the page in `below`; -1: the page contains no bin */
     uint16_t *below;
     uint32_t negative; /* bins of negative values */
 };

@@ -5,7 +5,7 @@
 #include "calib/statistics.h"
 
 struct tare_convergence_point {
-    int64_t records;  /* the first so many of the data set: 2^k */
+    int64_t records;  /* the first 2^k records of the data set */
     double low, high; /* least and greatest finite value in them */
     double share;     /* of the whole range, each with zero in it: 0 … 1 */
 };

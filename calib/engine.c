@@ -231,7 +231,7 @@ static size_t batch_that_pays(const struct engine *e) {
     return batch < 1 ? 1 : batch > MOST ? MOST : (size_t)batch;
 }
 
-/* How many records may run together; *reason when it is fewer than asked for. */
+/* Number of records that may run as one batch; *reason if it is fewer than requested. */
 static tare_status choose_batch(struct engine *e, const struct tare_signature *signature, const char **reason) {
     e->room = 1;
     *reason = NULL;

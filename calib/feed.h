@@ -26,7 +26,7 @@ tare_status tare_feeder_fill(struct tare_feeder *feeder, struct tare_batch *batc
                              int64_t *index) TARE_WARN_UNUSED;
 /* Two samples to come that fit, or the first one twice; NULL at the end. They stay to be handed out. */
 tare_status tare_feeder_peek(struct tare_feeder *feeder, const struct tare_batch_sample *samples[2]) TARE_WARN_UNUSED;
-/* Puts "FILE: record N: " before the error text. */
+/* Prepends "FILE: record N: " to the error message. */
 tare_status tare_feeder_name(const struct tare_feeder *feeder, tare_status status, const struct tare_record *record);
 
 #endif

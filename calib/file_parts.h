@@ -1,4 +1,4 @@
-/* The statistics of one tensor as bytes; for calib/file.c alone. */
+/* Encoding of the statistics of one tensor; for calib/file.c only. */
 #ifndef TARE_CALIB_FILE_PARTS_H
 #define TARE_CALIB_FILE_PARTS_H
 

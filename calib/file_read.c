@@ -1,4 +1,4 @@
-/* Bytes to statistics, with a check of all that must hold between their parts. */
+/* Decodes statistics and checks the invariants between their parts. */
 #include "calib/file_parts.h"
 
 #include "base/alloc.h"

@@ -23,7 +23,7 @@ enum { TARE_HESSIAN_WINDOW = 3 };
 struct tare_hessian_form {
     int spatial; /* of a convolution: 2 or 3, the activation is [batch, spatial…, channels]; 0: the activation's last
                     axes are the rows */
-    int64_t channels; /* of a convolution's input; else K */
+    int64_t channels; /* of a convolution's input; otherwise K */
     struct tare_hessian_window {
         int64_t size, stride, dilation, low, high;
     } window[TARE_HESSIAN_WINDOW];
@@ -43,27 +43,27 @@ struct tare_hessian {
     double *row_sums; /* by group: stride; in steps */
 };
 
-struct tare_hessians; /* a set; lives until tare_hessians_free */
+struct tare_hessians; /* of the set; freed by tare_hessians_free */
 
 struct tare_hessians *tare_hessians_new(void);
 void tare_hessians_free(struct tare_hessians *set); /* NULL is fine */
 /* K of a form. */
 int64_t tare_hessian_size(const struct tare_hessian_form *form);
 size_t tare_hessian_bytes(const struct tare_hessian_form *form);
-/* Adds one for `edge` unless it is there; `reach` is the greatest magnitude that the activation takes. */
+/* Adds a Hessian for `edge` unless it exists; `reach` is the largest magnitude of the activation. */
 tare_status tare_hessians_add(struct tare_hessians *set, struct tare_edge edge, const struct tare_hessian_form *form,
                               double reach) TARE_WARN_UNUSED;
 size_t tare_hessians_count(const struct tare_hessians *set);
 size_t tare_hessians_total_bytes(const struct tare_hessians *set);
-/* By names, so that it serves any copy of the model; NULL when there is none or it counted nothing. */
+/* Found by names, so it works for any copy of the model; NULL if there is none or it has no rows. */
 const struct tare_hessian *tare_hessians_find(const struct tare_hessians *set, struct tare_edge edge,
                                               const struct tare_hessian_form *form);
 
-/* True where a value is asked for; by the node itself: of the model that the edges were added from. */
+/* True if a value is requested. Compares node pointers: `node` must belong to the model that the edges were added
+ * from. */
 bool tare_hessians_want(const struct tare_hessians *set, const struct tare_node *node, size_t output);
-/* Counts the rows of an execution's value in all Hessians of that output. Any number of threads at a time. Values
- * beyond `reach` count as it, NaN as 0. TARE_SHAPE where the value is not of the form; TARE_UNSUPPORTED beyond 2^27
- * rows. */
+/* Adds the rows of an execution's value to all Hessians of that output. Thread-safe. Values are clamped to `reach`,
+ * NaN counts as 0. TARE_SHAPE if the value does not match the form; TARE_UNSUPPORTED beyond 2^27 rows. */
 tare_status tare_hessians_observe(struct tare_hessians *set, const struct tare_node *node, size_t output,
                                   const struct tare_tensor *value) TARE_WARN_UNUSED;
 

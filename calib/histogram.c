@@ -9,7 +9,7 @@
 
 enum {
     BIN_BITS = 9,
-    NOWHERE_PAGE = TARE_SCAN_NO_SLOT >> BIN_BITS, /* of values that are not finite: never holds counts */
+    NOWHERE_PAGE = TARE_SCAN_NO_SLOT >> BIN_BITS, /* of values that are not finite: never contains counts */
     /* From this many values on, counting into one flat table and adding its touched pages at the end costs less than
      * looking up the page of each value. */
     FLAT_FROM = 8192,

@@ -15,7 +15,7 @@ enum {
     TARE_HISTOGRAM_BINS = 512,  /* a page: the values of one sign and exponent */
     TARE_HISTOGRAM_PAGES = 512, /* by sign and exponent (the upper 9 bits of a float): 0 … 255 positive */
     TARE_HISTOGRAM_PAGE_BYTES = TARE_HISTOGRAM_BINS * (int)sizeof(int64_t),
-    /* Pages that hold counts: exponent 255 is infinity and NaN. */
+    /* Pages that may contain counts: exponent 255 is infinity and NaN. */
     TARE_HISTOGRAM_MAX_BYTES = (TARE_HISTOGRAM_PAGES - 2) * TARE_HISTOGRAM_PAGE_BYTES,
 };
 
@@ -38,12 +38,12 @@ enum { TARE_TALLY_RUN = 1 << 30 };
  * (each with its scan; a run that is not the last of its scan has a multiple of 16 values). */
 void tare_tally_begin(struct tare_tally *tally, int64_t expected);
 void tare_tally_add(struct tare_tally *tally, struct tare_scan *scan, const float *values, int64_t count);
-/* A histogram must take what was counted before more is added. */
+/* The tally must be added to a histogram before more values are counted. */
 bool tare_tally_is_full(const struct tare_tally *tally);
 /* Values since begin that were NaN, and that were infinite. */
 int64_t tare_tally_nans(const struct tare_tally *tally);
 int64_t tare_tally_infinities(const struct tare_tally *tally);
-/* Adds what was counted and empties the tally, also when memory runs out. */
+/* Adds the tally's counts to the histogram and empties the tally, also after running out of memory. */
 tare_status tare_histogram_take(struct tare_histogram *histogram, struct tare_tally *tally) TARE_WARN_UNUSED;
 
 /* Adds another's counts; TARE_INVALID_ARGUMENT, and no change, when they are more than can be counted. */
@@ -65,8 +65,8 @@ struct tare_histogram_bin {
 };
 /* The bounds of bin `bin` of page `page`: the smallest and the largest float there. */
 struct tare_histogram_bin tare_histogram_bounds(int page, int bin);
-/* The bins that hold counts, in ascending order of value, zero as a bin of its own [0, 0]. *bins is the caller's to
- * tare_free (NULL when there is none). */
+/* The bins with counts, in ascending order of value, zero as a separate bin [0, 0]. The caller frees *bins with
+ * tare_free (NULL if there is none). */
 tare_status tare_histogram_list(struct tare_histogram_bin **bins, size_t *count,
                                 const struct tare_histogram *histogram) TARE_WARN_UNUSED;
 

@@ -68,7 +68,7 @@ tare_status tare_probe_run(enum tare_batch_verdict *verdict, struct tare_worker_
     for (size_t i = 0; i < slots; i++)
         probe.alone[i] = tare_shape_unknown();
     status = tare_batch_check_pair(verdict, pair, plan->n_feeds, try_pair, &trial);
-    /* A record that fails alone does not end the run here: the one-by-one run names it. */
+    /* A record that fails on its own does not end the run here: the run without batches reports it. */
     if (status != TARE_OK && status != TARE_NO_MEMORY) {
         tare_error_clear();
         *verdict = TARE_BATCH_DEPENDENT;

@@ -18,7 +18,7 @@ struct tare_record_set {
     size_t count, capacity;
 };
 
-/* Adds first … end-1. TARE_INVALID_ARGUMENT when one of them is there already. */
+/* Adds first … end-1. TARE_INVALID_ARGUMENT if one of them is already in the set. */
 tare_status tare_record_set_add(struct tare_record_set *set, int64_t first, int64_t end) TARE_WARN_UNUSED;
 /* Adds all of another set; TARE_INVALID_ARGUMENT, and no change, when they have a record in common. */
 tare_status tare_record_set_merge(struct tare_record_set *set, const struct tare_record_set *other) TARE_WARN_UNUSED;

@@ -1,5 +1,5 @@
-/* One look at a block of floats: extremes, zeros, sums, and for each value the histogram slot that it falls into. This
- * is the hot loop of calibration; it knows nothing of tensors. */
+/* One pass over a block of floats: extremes, zeros, sums, and the histogram slot of each value. This is the hot loop
+ * of calibration; it is independent of tensors. */
 #ifndef TARE_CALIB_SCAN_H
 #define TARE_CALIB_SCAN_H
 

@@ -51,7 +51,7 @@ static void insert_record(struct tare_statistics *s, float low, float high, int3
     struct tare_extreme least = { low, input, record }, greatest = { high, input, record };
     insert_extreme(s->lowest, s->n_extremes, &least, -1);
     insert_extreme(s->highest, s->n_extremes, &greatest, 1);
-    /* Both lists have an entry until there are two records; with one record both lists hold that one. */
+    /* Both lists have an entry until there are two records; with one record, both contain it. */
     if (!known && s->n_extremes < 2) s->n_extremes++;
 }
 

@@ -13,7 +13,7 @@ enum { NAMED_TENSORS = 4 }; /* a message names this many and counts the others *
 
 /* ---- the list ---- */
 
-/* Takes the text over (freed also on failure). */
+/* Takes ownership of `text` (freed also on failure). */
 static tare_status add(struct tare_calibration_warning_list *list, struct tare_calibration_warning warning,
                        struct tare_strbuf *text) {
     warning.text = text->failed ? NULL : tare_arena_strdup(&list->arena, tare_strbuf_text(text));
@@ -154,7 +154,7 @@ static tare_status warn_of_coverage(struct tare_calibration_warning_list *list, 
     for (size_t i = 0; i < c->n_tensors; i++) {
         const struct tare_calibration_tensor *tensor = c->tensors[i];
         if (tensor->statistics.samples > 0) continue;
-        /* A calibration that was not made by the engine knows of no function. */
+        /* A calibration that was not created by the engine contains no functions. */
         bool known = c->n_functions > 0 || *tensor->function == '\0';
         if (known && tare_calibration_function_records(c, tensor->function) == 0) continue;
         TARE_TRY(put_in_group(list, &group, tensor));

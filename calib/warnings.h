@@ -1,5 +1,5 @@
-/* What a user should know about a calibration before relying on it: branches that no record took, NaN, too few records,
- * one record that alone makes a range wide, tensors that never change. */
+/* Warnings about a calibration: branches that no record took, NaN, too few records, ranges set by a single record,
+ * tensors with a single value. */
 #ifndef TARE_CALIB_WARNINGS_H
 #define TARE_CALIB_WARNINGS_H
 
@@ -10,7 +10,7 @@ enum {
     TARE_WARNING_FEW_RECORDS = 200,    /* fewer records of a signature are worth a word */
     TARE_WARNING_OUTLIER_RECORDS = 10, /* among fewer, one record sets the range in the nature of things */
 };
-/* A record alone sets a range when the range would be this part of its width, or less, without the record. */
+/* A single record sets a range if the range without it has at most this share of the width. */
 extern const double tare_warning_outlier_share;
 
 /* One warning, about one or more tensors where it is about tensors. */
@@ -21,7 +21,7 @@ struct tare_calibration_warning {
     const char *text; /* one sentence without full stop */
     const struct tare_calibration_tensor **tensors;
     size_t n_tensors;
-    int32_t input;  /* -1: about no record; else index into the calibration's inputs */
+    int32_t input;  /* -1: not about a record; otherwise index into the calibration's inputs */
     int64_t record; /* of that input */
 };
 
@@ -38,8 +38,8 @@ tare_status tare_calibration_warnings(struct tare_calibration_warning_list *out,
                                       const struct tare_calibration *calibration) TARE_WARN_UNUSED;
 void tare_calibration_warning_list_free(struct tare_calibration_warning_list *list);
 
-/* The range of the finite values of all records but the one that an end of the range hangs on: the one of the two whose
- * absence makes the range narrower. False when fewer than two records had finite values. */
+/* The range of the finite values without one record: the one that sets the minimum or the maximum, whichever removal
+ * makes the range narrower. False if fewer than two records have finite values. */
 struct tare_range_without {
     double low, high;
     double share; /* of the width with all records, each with zero in it */

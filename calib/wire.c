@@ -86,7 +86,7 @@ void tare_wire_fail(struct tare_wire_reader *in, const char *what) {
     if (in->status == TARE_OK) in->status = TARE_FAIL(TARE_CORRUPT, "%s at byte %zu", what, in->offset);
 }
 
-/* True when `size` more bytes are there. */
+/* True if `size` more bytes are available. */
 static bool has(struct tare_wire_reader *in, size_t size) {
     if (in->status != TARE_OK) return false;
     if (in->size - in->offset >= size) return true;

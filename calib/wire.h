@@ -1,5 +1,5 @@
-/* Bytes of the calibration file: little endian, varints of 7 bits a byte (low bits first), texts with their length in
- * front. The reader checks every length against what is left. */
+/* Encoding of the calibration file: little endian, varints of 7 bits per byte (low bits first), length-prefixed
+ * strings. The reader checks every length against the remaining bytes. */
 #ifndef TARE_CALIB_WIRE_H
 #define TARE_CALIB_WIRE_H
 
@@ -32,7 +32,7 @@ void tare_wire_put_float(struct tare_wire_writer *out, float value); /* 4 bytes 
 void tare_wire_put_text(struct tare_wire_writer *out, const char *text);
 /* The lowest nonzero word, the number of words up to the last that is not sign extension, these words, the sign. */
 void tare_wire_put_sum(struct tare_wire_writer *out, const struct tare_exact_sum *sum);
-/* Puts 8 bytes of the hash of all that was put before, and hands out what is left. */
+/* Writes 8 bytes of the hash of everything before, and flushes the buffer. */
 tare_status tare_wire_end_with_checksum(struct tare_wire_writer *out) TARE_WARN_UNUSED;
 
 /* Reads from `data` up to `size`. The first failure is sticky: later getters return zero, and the status and message

@@ -1,4 +1,4 @@
-/* One thread's part of a calibration: a session, and the statistics of what it ran. */
+/* State of one calibration thread: a session, and the statistics of its records. */
 #ifndef TARE_CALIB_WORKER_H
 #define TARE_CALIB_WORKER_H
 
@@ -38,17 +38,17 @@ struct tare_worker {
     struct tare_buffer_pool *pool; /* of the joined ones */
     struct tare_place *places;     /* of the current records */
     size_t room, count;
-    struct tare_shape_probe *probe; /* gets the shapes of observed tensors during a batch check; NULL otherwise */
+    struct tare_shape_probe *probe; /* receives the shapes of observed tensors during a batch check; NULL otherwise */
 };
 
-/* `room`: most records in one run. `alone`: it counts into statistics of its own. End with tare_worker_free, also after
- * a failure. */
+/* `room`: maximum number of records in one run. `alone`: the worker has its own statistics. Free with
+ * tare_worker_free, also after a failure. */
 tare_status tare_worker_init(struct tare_worker *worker, const struct tare_worker_plan *plan, size_t room,
                              bool alone) TARE_WARN_UNUSED;
 void tare_worker_free(struct tare_worker *worker);
-/* Runs the batch and counts what is observed. After a failure the statistics hold a part of the batch. */
+/* Runs the batch and adds the observed tensors to the statistics. After a failure they contain part of the batch. */
 tare_status tare_worker_run(struct tare_worker *worker, const struct tare_batch *batch) TARE_WARN_UNUSED;
-/* Runs one sample without counting: to find the one that makes a batch fail. */
+/* Runs one sample without adding to the statistics, to find the one that makes a batch fail. */
 tare_status tare_worker_try(struct tare_worker *worker, const struct tare_batch_sample *sample) TARE_WARN_UNUSED;
 
 /* The edges to feed and to fetch. TARE_UNSUPPORTED names an input or output that has none. */

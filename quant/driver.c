@@ -1,4 +1,4 @@
-/* Quantizing a model: which layers there are, what is expected of each, and calling the method that does it. */
+/* Quantizes a model: finds the layers, chooses the settings of each and calls its method. */
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "quant/layer.h"
@@ -194,7 +194,7 @@ static tare_status describe_weight(struct tare_quant_work *work, const struct ta
     return channel_spread(&outcome->channel_spread, work->arena, layer);
 }
 
-/* The integers that an earlier layer of the graph made of the same constant in the same way. */
+/* The integers of an earlier layer of the graph with the same constant and the same settings. */
 static struct tare_edge shared_integers(const struct tare_quant_work *work, const struct tare_quant_layer *layer) {
     if (layer->twin) return layer->twin->integers;
     const struct tare_quant_layer *other = layer->own_integers ? NULL : tare_quant_same_weight(work, layer);

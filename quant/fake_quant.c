@@ -29,7 +29,7 @@ static bool range_of(double *low, double *high, const struct tare_node *node) {
 enum { MOST_DEPTH = 16 }; /* ops between an activation and its FakeQuant */
 
 /* Ops whose output has the values of input 0 and, for Pad, zeros, which every range contains. They commute with
- * clipping and rounding, so that a range holds on both sides of them. */
+ * clipping and rounding, so the same range applies before and after them. */
 static bool preserves_values(const struct tare_node *node) {
     static const char *const ops[] = { "Identity", "Reshape", "Transpose", "Squeeze", "ExpandDims", "Pad", "MaxPool" };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)

@@ -95,7 +95,7 @@ bool tare_quant_keeps_numbers(const struct tare_node *node) {
     return false;
 }
 
-/* What an op that keeps the numbers makes of their shape; false: that is not known. */
+/* The output shape of an op that keeps the values; false if it is not known. */
 static bool reshape(struct tare_shape *shape, const struct tare_node *node) {
     const struct tare_tensor *how = node->n_inputs > 1 ? tare_edge_constant(node->inputs[1]) : NULL;
     struct tare_shape out = tare_shape_scalar();

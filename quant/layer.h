@@ -30,7 +30,7 @@ struct tare_quant_layer {
 
     /* Decisions. */
     struct tare_quant_setting setting;
-    const char *refused;                                          /* why it stays as it is; NULL: it is quantized */
+    const char *refused;                                          /* why it stays float; NULL: it is quantized */
     struct tare_qparams left_params, right_params, output_params; /* of activations, where the method has them */
     bool has_output_params;
 
@@ -57,10 +57,10 @@ struct tare_quant_layer {
     struct tare_quant_outcome *outcome;
 };
 
-/* An activation that exists as integers, made once for all of its users. */
+/* The integer form of an activation, shared by all of its uses. */
 struct tare_quant_shared {
     const struct tare_quant_method *method;
-    struct tare_edge real, integer, scale, zero_point; /* the last two: where they are found at run time */
+    struct tare_edge real, integer, scale, zero_point; /* the last two: for scales computed at run time */
     const struct tare_qparams *params;
     struct tare_quant_shared *next; /* of the same real edge */
 };
@@ -77,7 +77,7 @@ struct tare_quant_work {
     struct tare_quant_layer *layers; /* of all graphs, each graph's in its order of execution */
     size_t n_layers;
     struct tare_quant_layer_index *index; /* quant/layer_index.h */
-    struct tare_graph *quantize_function; /* of the op set TF, once it is made */
+    struct tare_graph *quantize_function; /* of the op set TF, once it is created */
 };
 
 struct tare_statistics; /* calib/statistics.h */
@@ -87,18 +87,19 @@ struct tare_quant_layer_list {
     size_t count, capacity;
 };
 
-/* Adds every layer of a graph, in execution order, with what the graph has of it; `refused` is set where no method
- * could quantize it. Layers without constant weight are added when both operands are float. */
+/* Adds every layer of a graph, in execution order, with its part of the graph; `refused` is set if no method can
+ * quantize it. Layers without constant weight are added if both operands are float. */
 tare_status tare_quant_find_layers(struct tare_quant_layer_list *list, struct tare_arena *arena,
                                    const struct tare_graph *graph, const struct tare_model_shapes *shapes,
                                    const struct tare_bindings *bindings);
 /* Calls fn for each layer that is quantized and has a weight, in order; a failure names the layer. */
 tare_status tare_quant_each_weight(struct tare_quant_work *work,
                                    tare_status (*fn)(struct tare_quant_work *work, struct tare_quant_layer *layer));
-/* Ends what the layers hold. */
+/* Frees what the layers own. */
 void tare_quant_release_layers(struct tare_quant_layer *layers, size_t count);
 
-/* Makes `layer->real`, the scales of `layer->quantized` (with real), and all of it, unless they are there. */
+/* Computes `layer->real`; also the scales of `layer->quantized`; and all of `layer->quantized`; each unless it exists.
+ * */
 tare_status tare_quant_make_real(struct tare_quant_layer *layer);
 tare_status tare_quant_make_scales(struct tare_arena *arena, struct tare_quant_layer *layer);
 tare_status tare_quant_make_integers(struct tare_arena *arena, struct tare_quant_layer *layer);
@@ -118,24 +119,24 @@ int64_t tare_quant_input_channel(const struct tare_quant_layer *layer, int64_t c
 /* Records that the activation's channels are also divided by `factors`. */
 tare_status tare_quant_scale_input(struct tare_arena *arena, struct tare_quant_layer *layer, const double *factors,
                                    int64_t channels);
-/* The statistics of the activation; NULL where it was not observed, or not by channel. */
+/* The statistics of the activation; NULL if it was not observed, or not per channel. */
 const struct tare_statistics *tare_quant_input_statistics(const struct tare_quant_work *work,
                                                           const struct tare_quant_layer *layer);
-/* Parameters of an activation whose range the algorithm chose as it was observed, when channel c is divided by
- * scale[c]: each end moves by as much as the extreme of the channels does. False: the range is not known. */
+/* Parameters of an activation after channel c is divided by scale[c]: each end of the range that the algorithm chose
+ * for the observed activation changes in proportion to the extreme of the channels. False: the range is not known. */
 bool tare_quant_scaled_params(struct tare_qparams *out, const struct tare_quant_work *work, struct tare_edge observed,
                               const struct tare_statistics *statistics, const double *scale,
                               const struct tare_quant_setting *setting);
 
-/* bias-int32: round half away from zero of bias / scale, one scale a column or one in all, saturated. NULL: no memory.
- */
+/* bias-int32: bias / scale, rounded half away from zero and saturated; scales per column or per tensor. NULL: no
+ * memory. */
 double tare_quant_bias_code(const struct tare_quant_layer *layer, const double *scales,
                             int64_t column); /* not saturated */
 const int32_t *tare_quant_bias_integers(struct tare_arena *arena, const struct tare_quant_layer *layer,
                                         const double *scales);
 /* Whether numbers of the dtype are quantized: float32, bfloat16 and half. Scales are float32 for all of them. */
 bool tare_quant_takes_dtype(int dtype);
-/* Ops between a variable's read and a layer that leave the weight's numbers and their order alone. */
+/* Ops between a variable's read and a layer that keep the weight's values and their order. */
 bool tare_quant_keeps_numbers(const struct tare_node *node);
 /* How the setting quantizes weights. */
 struct tare_qscheme tare_quant_weight_scheme(const struct tare_quant_setting *setting);

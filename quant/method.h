@@ -33,15 +33,15 @@ struct tare_quant_method {
     bool takes_blocks;         /* weights may have one scale per block of rows */
     bool takes_two_inputs;     /* products of two activations */
     bool takes_wide;           /* activations of 16 bits */
-    unsigned kinds;            /* of layers that it quantizes */
-    unsigned kinds_on_request; /* and of those that it quantizes where a rule names it */
+    unsigned kinds;            /* of layers that it quantizes by default */
+    unsigned kinds_on_request; /* and of layers that it quantizes if a rule names it */
     int64_t min_elements;      /* default minimum size of a weight to quantize; tables always have one */
-    /* Why the layer cannot be quantized so, NULL when it can. Before anything is rewritten. */
+    /* Why the method cannot quantize the layer; NULL if it can. Called before anything is rewritten. */
     const char *(*plan)(const struct tare_quant_work *work, struct tare_quant_layer *layer);
-    /* The integers of an activation that nothing makes as integers; NULL: tare_emit_quantize. */
+    /* Emits the integers of an activation that no op produces as integers; NULL: tare_emit_quantize. */
     tare_status (*quantize)(struct tare_edge *out, struct tare_quant_work *work, struct tare_graph *graph,
                             struct tare_edge real, const char *prefix, const struct tare_qparams *params);
-    /* Puts the quantized form in the layer's place. */
+    /* Replaces the layer by its quantized form. */
     tare_status (*rewrite)(struct tare_quant_work *work, struct tare_quant_layer *layer);
 };
 
@@ -50,10 +50,10 @@ extern const struct tare_quant_method tare_method_static, tare_method_dynamic, t
 extern const struct tare_quant_method tare_method_uniform_static, tare_method_uniform_dynamic;
 /* And in the op set TF. */
 extern const struct tare_quant_method tare_method_tf_static, tare_method_tf_dynamic;
-/* Every method, ended by NULL. */
+/* Every method, terminated by NULL. */
 extern const struct tare_quant_method *const tare_quant_methods[];
 
-/* Which ops the quantized graph is made of. */
+/* The ops of the quantized graph. */
 enum tare_quant_op_set { TARE_OP_SET_XLA, TARE_OP_SET_UNIFORM_QUANTIZED, TARE_OP_SET_TF };
 extern const char *const tare_quant_op_set_names[]; /* by value; ends with NULL */
 /* The method's form in an op set; NULL when it has none. */

@@ -1,4 +1,4 @@
-/* Passes that win accuracy back (docs/algorithms.md has their maths): one file in quant/passes/ and one row each. */
+/* Accuracy passes (mathematics in docs/algorithms.md): one file in quant/passes/ and one row each. */
 #ifndef TARE_QUANT_PASS_H
 #define TARE_QUANT_PASS_H
 
@@ -23,15 +23,15 @@ struct tare_quant_pass_parameter {
 struct tare_quant_pass {
     const char *name;    /* "bias_correction": as options and reports have it */
     const char *help;    /* one line */
-    bool needs_channels; /* asks the calibration for statistics per channel */
-    bool needs_hessians; /* asks for sums of products of the layers' inputs (calib/hessian.h) */
+    bool needs_channels; /* requires per-channel statistics from calibration */
+    bool needs_hessians; /* requires the Hessians of the layers' inputs (calib/hessian.h) */
     struct tare_quant_pass_parameter parameters[TARE_QUANT_PASS_PARAMETERS];
     tare_status (*run)(struct tare_quant_work *work, const struct tare_quant_pass *self);
 };
 
 extern const struct tare_quant_pass tare_quant_pass_equalization, tare_quant_pass_smooth_quant,
     tare_quant_pass_weight_clipping, tare_quant_pass_gptq, tare_quant_pass_bias_correction;
-/* Every pass, in the order in which they run whatever the order they are asked for; ended by NULL. */
+/* Every pass, in the order of execution, which does not depend on the order of the request; terminated by NULL. */
 extern const struct tare_quant_pass *const tare_quant_passes[];
 /* By name; NULL when there is none. */
 const struct tare_quant_pass *tare_quant_pass_find(const char *name);
@@ -46,7 +46,7 @@ tare_status tare_quant_passes_parse(const struct tare_quant_pass *const **out, s
  * from the defaults: "gptq:damp=0.1,bias_correction". */
 struct tare_strbuf;
 void tare_quant_passes_print(struct tare_strbuf *out, const struct tare_quant_pass *const *passes, char separator);
-/* Some pass of a list (NULL: none) asks for statistics per channel; for Hessians. */
+/* True if a pass in the list (NULL: empty) requires per-channel statistics; Hessians. */
 bool tare_quant_passes_need_channels(const struct tare_quant_pass *const *passes);
 bool tare_quant_passes_need_hessians(const struct tare_quant_pass *const *passes);
 

@@ -171,7 +171,7 @@ static tare_status pair_batch(struct tare_quant_product *p, struct labels *left,
     return TARE_OK;
 }
 
-/* Batch axes are paired from the right; one that an operand alone has is free. */
+/* Batch axes are paired from the right; an axis that only one operand has is free. */
 static tare_status describe_batch_matmul(struct tare_quant_product *p, const struct tare_node *op,
                                          const struct tare_shape *l, const struct tare_shape *r, bool constant) {
     struct labels left, right, out;

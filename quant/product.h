@@ -6,7 +6,7 @@
 #include "graph/graph.h"
 #include "quant/method.h"
 
-/* Explicit padding of one spatial dimension, and how many of its elements a filter reaches over. */
+/* Explicit padding of one spatial dimension, and the number of its elements that a filter spans. */
 struct tare_spatial {
     int64_t stride, dilation, low, high, reach;
 };
@@ -19,7 +19,7 @@ struct tare_quant_product {
     /* Convolutions. */
     int spatial; /* dimensions of the window: 2 or 3; 0: no convolution */
     struct tare_spatial window[TARE_MOST_WINDOW];
-    bool pads_late; /* SAME of a size that only the running model knows, with a stride: low and high are not set */
+    bool pads_late; /* SAME padding with a stride, of a size known only at run time: low and high are not set */
     int64_t groups; /* of input channels, each with filters of its own */
 
     /* Products of arrays. Broadcasting is done first: a batch axis that may have one element at run time is broadcast

@@ -115,7 +115,7 @@ static void apply(struct tare_quant_setting *setting, const struct tare_quant_ru
         setting->granularity = from->granularity;
         setting->block = from->block;
     } else if (setting->granularity == TARE_PER_BLOCK && setting->method && !setting->method->takes_blocks) {
-        setting->granularity = TARE_PER_CHANNEL; /* the rule's method has no blocks, and the rule asks for none */
+        setting->granularity = TARE_PER_CHANNEL; /* the rule's method has no blocks, and the rule sets none */
     }
     if (rule->sets & TARE_RULE_FULL_RANGE) setting->full_range = from->full_range;
     if (rule->sets & TARE_RULE_SYMMETRIC) setting->symmetric = from->symmetric;
@@ -311,7 +311,7 @@ tare_status tare_quant_recipe_read(struct tare_quant_recipe *recipe, const char 
 
 /* ---- writing ---- */
 
-/* A name as a regular expression that matches it alone. */
+/* A regular expression that matches only this name. */
 static void put_literal(struct tare_strbuf *out, const char *text) {
     for (; *text; text++) {
         if (strchr("\\^$.|?*+()[]{}", *text)) tare_strbuf_putc(out, '\\');

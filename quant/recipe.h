@@ -14,7 +14,7 @@
 #include "base/arena.h"
 #include "quant/rewrite.h"
 
-/* Which parts of a rule's setting count. */
+/* Which parts of a setting a rule sets. */
 enum tare_rule_sets {
     TARE_RULE_METHOD = 1 << 0,
     TARE_RULE_BITS = 1 << 1,
@@ -38,9 +38,9 @@ tare_status tare_quant_recipe_new(struct tare_quant_recipe **out, struct tare_ar
 /* Adds a rule; its texts are borrowed. TARE_INVALID_ARGUMENT names a regular expression that does not compile, and
  * where. */
 tare_status tare_quant_recipe_add(struct tare_quant_recipe *recipe, const struct tare_quant_rule *rule);
-/* Adds the rules of a text. Errors name `where`, line and word. */
+/* Parses rules and adds them. Errors name `where`, line and word. */
 tare_status tare_quant_recipe_read(struct tare_quant_recipe *recipe, const char *text, size_t size, const char *where);
-/* The accuracy passes that a line "passes=P,…" asks for, as tare_quant_passes_parse takes them; NULL: none does. */
+/* The accuracy passes of a line "passes=P,…", in the syntax of tare_quant_passes_parse; NULL: no such line. */
 const char *tare_quant_recipe_passes(const struct tare_quant_recipe *recipe);
 size_t tare_quant_recipe_count(const struct tare_quant_recipe *recipe);
 const struct tare_quant_rule *tare_quant_recipe_rule(const struct tare_quant_recipe *recipe, size_t i);
@@ -56,7 +56,7 @@ tare_status tare_quant_recipe_apply(struct tare_quant_setting *setting, bool *by
 tare_status tare_quant_setting_read(struct tare_quant_setting *setting, unsigned *sets, const char *name,
                                     const char *text);
 
-/* Writes the conditions of a rule for one layer alone: name="…" function="…", without the arrow. */
+/* Writes the conditions of a rule for a single layer: name="…" function="…", without the arrow. */
 struct tare_strbuf;
 void tare_quant_recipe_put_layer(struct tare_strbuf *out, const char *node, const char *function);
 

@@ -1,4 +1,4 @@
-/* Quantizing a whole model. */
+/* Quantization of a whole model. */
 #ifndef TARE_QUANT_REWRITE_H
 #define TARE_QUANT_REWRITE_H
 
@@ -15,7 +15,7 @@ struct tare_quant_setting;
 
 /* The source of activation ranges: a calibration, or a test. Called before anything is rewritten. */
 struct tare_quant_ranges {
-    /* The range of a tensor by the setting's algorithm, for the integer type of the setting's activations; false when
+    /* The range of a tensor from the setting's algorithm, for the integer type of the setting's activations; false if
      * the tensor was not observed. */
     bool (*find)(void *arg, struct tare_edge edge, const struct tare_quant_setting *setting, double *low, double *high);
     void *arg;
@@ -35,7 +35,7 @@ struct tare_quant_setting {
     enum tare_quant_granularity granularity;
     int64_t block;       /* rows that share a scale, with TARE_PER_BLOCK: 32, 64, 128 or 256 */
     bool full_range;     /* weights may use -128 (-8) */
-    bool symmetric;      /* activations: range the same on both sides of zero */
+    bool symmetric;      /* activations: symmetric ranges */
     int activation_bits; /* 8 (also 0) or 16, which is symmetric in [-32767, 32767] whatever `symmetric` is */
     struct tare_algorithm_choice algorithm; /* chooses activation ranges; row NULL: min_max */
 };
@@ -49,13 +49,13 @@ struct tare_quant_options {
     struct tare_quant_setting setting; /* of layers that no rule names */
     bool keep_variables;               /* weights stay variables of the checkpoint */
     enum tare_quant_op_set op_set;
-    bool depthwise;             /* quantize DepthwiseConv2dNative where a TPU gains nothing by it, too */
+    bool depthwise;             /* also quantize DepthwiseConv2dNative, which does not speed it up on a TPU */
     bool two_inputs;            /* quantize products of two activations */
     bool integer_adds;          /* static: sums of two activations between static layers are sums of integers */
     int64_t min_elements;       /* smallest weight worth quantizing; 0: the method's own */
-    int64_t min_table_elements; /* the same for tables alone; 0: min_elements */
-    const struct tare_quant_recipe *recipe;      /* rules for single layers; NULL: none */
-    const struct tare_quant_pass *const *passes; /* in the order in which they run, ended by NULL; NULL: none */
+    int64_t min_table_elements; /* the same for tables only; 0: min_elements */
+    const struct tare_quant_recipe *recipe;      /* rules for individual layers; NULL: none */
+    const struct tare_quant_pass *const *passes; /* in order of execution, terminated by NULL; NULL: none */
     /* Called with each weight that has been processed and is no longer needed; NULL: no callback. */
     void (*forget)(const struct tare_tensor *weight);
     /* Only layers for which it is true are quantized; NULL: all. */
@@ -66,7 +66,7 @@ struct tare_quant_options {
 
 enum { TARE_OUTCOME_SCALES = 8 };
 
-/* What happened to one weighted op, for reports. */
+/* Result for one weighted op, for reports. */
 struct tare_quant_outcome {
     const char *function, *node, *op;
     const char *refused;               /* why it stays float; NULL: quantized */
@@ -75,11 +75,12 @@ struct tare_quant_outcome {
     int bits;                          /* of the weight */
     const char *input_node;            /* whose output `input_output` is the activation, before any rewrite */
     int input_output;
-    struct tare_qparams input; /* of the activation; scale 0 when there is none or the model finds it while it runs */
+    struct tare_qparams input; /* of the activation; scale 0 if there is none or it is computed at run time */
     double weight_scales[TARE_OUTCOME_SCALES]; /* the first of them */
     int64_t n_weight_scales;                   /* all */
     double weight_scale_min, weight_scale_max;
-    double channel_spread; /* greatest over median magnitude of the weight's columns (channels); 1: they are alike */
+    double
+        channel_spread; /* ratio of the largest to the median magnitude of the weight's columns (channels); 1: equal */
     double weight_sqnr_db; /* of the dequantized weight against the original */
     int64_t weight_elements;
 };
@@ -90,14 +91,14 @@ struct tare_quant_report {
     size_t quantized;
     const char **unused_rules; /* "recipe.txt:3": rules that matched no layer */
     size_t n_unused_rules;
-    const char **warnings; /* with options.warns: layers that lose more than they need to, and the option that helps */
+    const char **warnings; /* with options.warns: layers with avoidable loss, and the option that helps */
     size_t n_warnings;
 };
 
-/* Checks what cannot go together: TARE_INVALID_ARGUMENT with TensorFlow's words where it has any. */
+/* Rejects incompatible settings: TARE_INVALID_ARGUMENT, with TensorFlow's message where it has one. */
 tare_status tare_quant_check_setting(const struct tare_quant_setting *setting);
 
-/* True when some method that the options name needs ranges of activations. */
+/* True if a method in the options requires activation ranges. */
 bool tare_quant_needs_ranges(const struct tare_quant_options *options);
 
 /* Quantizes every layer of every graph of the model (function bodies that loops, branches or several callers share
@@ -105,8 +106,7 @@ bool tare_quant_needs_ranges(const struct tare_quant_options *options);
 tare_status tare_quantize(struct tare_quant_report *report, struct tare_arena *arena, struct tare_model *model,
                           const struct tare_quant_ranges *ranges, const struct tare_quant_options *options);
 
-/* Which edges calibration has to observe, whatever method and options come later: inputs and outputs of all layers that
- * can be quantized. */
+/* The edges that calibration must observe for any method and options: inputs and outputs of all quantizable layers. */
 struct tare_edge_list {
     struct tare_edge *edges;
     size_t count;

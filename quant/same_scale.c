@@ -66,7 +66,7 @@ static const struct {
 };
 enum { N_FORMS = sizeof forms / sizeof *forms };
 
-/* Ops that look at the shape of an activation alone. */
+/* Ops that read only the shape of an activation. */
 static const char *const askers[] = { "Shape", "Rank", "Size" };
 
 static bool asks(const struct tare_node *node) {
@@ -123,7 +123,7 @@ static enum form form_of_at(const struct tare_quant_work *work, const struct tar
         if (!tare_quant_takes_dtype(tare_edge_dtype((struct tare_edge){ (struct tare_node *)(uintptr_t)node, 0 })))
             return OTHER;
         if (forms[i].form == ADDS && !can_add(work, node)) return OTHER;
-        /* codes made for the mean alone would be rounded twice for nothing */
+        /* codes computed only for the mean would be rounded twice */
         if (forms[i].form == AVERAGES &&
             (!own_params(work, node->inputs[0]) || !made_as_integers(work, node->inputs[0], depth + 1)))
             return OTHER;
@@ -203,7 +203,7 @@ static bool demanded(const struct tare_qparams **params, const struct tare_quant
         if (*params && !equal_params(*params, expected)) return false;
         *params = expected;
     }
-    return *params && found == uses; /* else a return or a signature takes it */
+    return *params && found == uses; /* otherwise a return or a signature uses it */
 }
 
 bool tare_quant_demanded(const struct tare_qparams **params, const struct tare_quant_work *work,
@@ -273,7 +273,7 @@ static struct tare_edge emit_addend(struct tare_emit *emit, struct tare_edge q, 
                             tare_emit_f32(emit, "int8/factor", (float)(from->scale / to->scale)));
 }
 
-/* Cast(Round(clip(y + zero point))): what is left of a real number over the output's scale. */
+/* Cast(Round(clip(y + zero point))), where y is a real value divided by the output's scale. */
 static struct tare_edge emit_rounded(struct tare_emit *emit, struct tare_edge y, const struct tare_qparams *out) {
     y = tare_emit_binary(emit, "AddV2", "int8/add", y,
                          tare_emit_f32(emit, "int8/sum_zero_point", (float)out->zero_point));
@@ -330,7 +330,7 @@ tare_status tare_quant_share_integers(struct tare_quant_work *work, struct tare_
     return tare_quant_add_shared(&added, work, &made);
 }
 
-/* The integers by the op that makes `real`, and those of its other outputs. */
+/* Emits the integers from the op that computes `real`, and those of its other outputs. */
 static tare_status through_op(struct tare_quant_work *work, struct tare_emit *emit, enum form form,
                               struct tare_edge real, const struct tare_qparams *params, int depth) {
     const struct tare_node *op = real.node;

@@ -10,7 +10,7 @@
 struct tare_weight_layout {
     int64_t batches, rows, columns;
     int64_t block;   /* rows that share one; 0: all */
-    bool per_tensor; /* one in all */
+    bool per_tensor; /* one for the whole weight */
 };
 
 struct tare_quantized_weight {

@@ -17,7 +17,7 @@ struct tare_edge tare_emit_result(struct tare_emit *emit, const struct tare_quan
 /* PadV2 of the spatial dimensions with a constant; the product's padding becomes zero. */
 struct tare_edge tare_emit_pad(struct tare_emit *emit, struct tare_edge x, struct tare_quant_product *product,
                                struct tare_edge value);
-/* One float a channel, or one in all when `count` is 1, to go with the raw result. */
+/* One float per channel, or a single one if `count` is 1, shaped to broadcast with the raw result. */
 struct tare_edge tare_emit_channels(struct tare_emit *emit, const char *name, const struct tare_quant_product *product,
                                     const double *values, int64_t count);
 
@@ -26,8 +26,8 @@ struct tare_edge tare_emit_channels(struct tare_emit *emit, const char *name, co
 struct tare_edge tare_emit_weight(struct tare_emit *emit, struct tare_quant_layer *layer);
 /* The same as float32 numbers, each block of rows times its scales. */
 struct tare_edge tare_emit_real_weight(struct tare_emit *emit, struct tare_quant_layer *layer);
-/* GatherV2 of an integer table, as float32 numbers: what is read times its scale, which is read likewise where each
- * entry has its own. Every method quantizes tables so. */
+/* GatherV2 of an integer table, as float32: the gathered integers times their scale, which is also gathered if each
+ * entry has its own. Every method quantizes tables in this way. */
 struct tare_edge tare_emit_table_lookup(struct tare_emit *emit, struct tare_quant_layer *layer);
 /* Replaces `edge`, the output of the layer's op or of the bias and activation after it, by y, cast to the dtype of
  * `edge`; *out (may be NULL) is the new edge. */

@@ -169,7 +169,7 @@ static void search_thresholds(struct tare_range *out, const struct linear *linea
         const double value = divergence(linear, from, to, codes);
         const struct tare_range range = range_of(linear, low, high, i);
         candidates++;
-        if (value > best) continue; /* of equals the widest */
+        if (value > best) continue; /* the widest of equal ones */
         if (i < linear->half && error_of(judge, range.low, range.high) > judge->limit) continue;
         best = value;
         *out = range;

@@ -1,4 +1,4 @@
-/* The rows of calib/algos/, for calib/algorithm.c alone. */
+/* The rows of calib/algos/, for calib/algorithm.c only. */
 #ifndef TARE_CALIB_ALGOS_ROWS_H
 #define TARE_CALIB_ALGOS_ROWS_H
 

@@ -72,8 +72,8 @@ static tare_status integer_input(const struct tare_quant_shared **out, struct ta
     return tare_quant_add_shared(out, work, &made);
 }
 
-/* The sums of x_q - z, from a product of bytes: a TPU has units for these, and none for the int32 numbers that the
- * difference is. What a window pads with is z. */
+/* The sums of x_q - z, from an int8 product: a TPU multiplies int8, but not the int32 difference. Windows are padded
+ * with z. */
 static struct tare_edge emit_sums(struct tare_emit *emit, struct tare_quant_work *work, struct tare_quant_layer *layer,
                                   const struct tare_quant_shared *x) {
     const struct tare_shape scalar = tare_shape_scalar();

@@ -19,7 +19,7 @@ static bool find_params(struct tare_qparams *out, const struct tare_quant_work *
     const struct tare_qscheme scheme = tare_quant_activation_scheme(&layer->setting);
     double low, high;
     bool found;
-    found = tare_quant_fake_range(&low, &high, edge); /* training knows better than samples */
+    found = tare_quant_fake_range(&low, &high, edge); /* ranges from training take precedence over calibration */
     if (!found && ranges && ranges->find) found = ranges->find(ranges->arg, edge, &layer->setting, &low, &high);
     if (found && tare_qparams_from_range(out, low, high, &scheme) == TARE_OK) return true;
     tare_error_clear();
@@ -27,7 +27,7 @@ static bool find_params(struct tare_qparams *out, const struct tare_quant_work *
 }
 
 static const char *plan(const struct tare_quant_work *work, struct tare_quant_layer *layer) {
-    enum { MOST_ROWS = INT32_MAX / (128 * 128) }; /* whose products of bytes an int32 sum holds whatever they are */
+    enum { MOST_ROWS = INT32_MAX / (128 * 128) }; /* whose int8 products always fit an int32 accumulator */
     if (layer->kind == TARE_KIND_GATHER) return NULL;
     if (layer->product.rows > MOST_ROWS) return "a sum of its products may not fit int32";
     if (!layer->weight && layer->setting.activation_bits == 16)
@@ -43,7 +43,7 @@ static const char *plan(const struct tare_quant_work *work, struct tare_quant_la
 
 /* ---- integers ---- */
 
-/* zero_point * sum of each output channel's integers: what the sums hold too much because inputs are not centred. */
+/* zero_point * sum of each output channel's integers: the zero-point correction term. */
 static struct tare_edge emit_offset(struct tare_emit *emit, struct tare_arena *arena,
                                     const struct tare_quant_layer *layer) {
     return tare_emit_weight_sums(emit, "zero_point_offset", arena, layer, layer->left_params.zero_point);
@@ -80,7 +80,7 @@ static struct tare_edge emit_sums(struct tare_emit *emit, struct tare_quant_work
 
 /* ---- activations of 16 bits ---- */
 
-/* Which integers hold the sums of a 16-bit activation: int32 where no activation can lead out of it, else int64. */
+/* Accumulator type for a 16-bit activation: int32 if no activation can overflow it, otherwise int64. */
 static int wide_sums(const struct tare_quant_layer *layer, const double *scales) {
     const struct tare_quant_product *p = &layer->product;
     const int8_t *q = TARE_CONST_DATA(int8_t, &layer->quantized.values);
@@ -118,8 +118,8 @@ static struct tare_edge emit_wide_offset(struct tare_emit *emit, struct tare_are
                                   : tare_emit_longs(emit, "offset", &p->channel_shape, sums);
 }
 
-/* x = 256 h + l + 128 with h and l in int8: two products of bytes, as a TPU has no others of integers. Where the layer
- * pads, zero is h = 0 and l = -128. */
+/* x = 256 h + l + 128 with h and l in int8: two int8 products, as a TPU has no wider integer products. In padding,
+ * zero is h = 0 and l = -128. */
 static struct tare_edge emit_wide_sums(struct tare_emit *emit, struct tare_arena *arena, struct tare_quant_layer *layer,
                                        struct tare_edge x, const double *scales) {
     const int dtype = wide_sums(layer, scales);
@@ -146,7 +146,7 @@ static struct tare_edge emit_wide_sums(struct tare_emit *emit, struct tare_arena
 
 /* ---- two activations ---- */
 
-/* An int8 activation as int32, less its zero point: products of centred integers need no offset. */
+/* An int8 activation as int32 minus its zero point: the product then needs no zero-point correction. */
 static struct tare_edge emit_centred(struct tare_emit *emit, const char *name, struct tare_edge q, int32_t zero_point) {
     struct tare_edge wide = tare_emit_cast(emit, name, q, TARE_DT_INT32);
     return tare_emit_binary(emit, "Sub", name, wide, tare_emit_i32(emit, "zero_point", zero_point));

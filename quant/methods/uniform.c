@@ -270,7 +270,7 @@ static bool has_more_axes(const struct tare_quant_layer *layer) {
            (layer->product.n_free_left > 1 || layer->product.n_contracted > 1 || layer->product.n_free_right != 1);
 }
 
-/* The output's shape; false when two of the activation's own axes are known to the running model alone. */
+/* The output's shape; false if two of the activation's own axes are known only at run time. */
 static bool output_shape(struct tare_shape *out, const struct tare_quant_work *work,
                          const struct tare_quant_layer *layer) {
     const struct tare_shape left = tare_model_shape(work->shapes, layer->input);
@@ -407,7 +407,7 @@ static tare_status rewrite_dynamic(struct tare_quant_work *work, struct tare_qua
 enum {
     DYNAMIC_KINDS = 1 << TARE_KIND_CONV2D | 1 << TARE_KIND_DEPTHWISE | 1 << TARE_KIND_MATMUL,
     OTHER_KINDS = 1 << TARE_KIND_CONV3D | 1 << TARE_KIND_BATCH_MATMUL | 1 << TARE_KIND_EINSUM,
-    TABLES = 1 << TARE_KIND_GATHER /* TensorFlow leaves them alone */
+    TABLES = 1 << TARE_KIND_GATHER /* TensorFlow does not quantize them */
 };
 
 const struct tare_quant_method tare_method_uniform_static = {

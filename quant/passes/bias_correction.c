@@ -29,8 +29,8 @@ static const double *input_means(struct tare_quant_work *work, const struct tare
     return means;
 }
 
-/* The mean of what each weight multiplies, padding included, where a pass asked for Hessians: by group of columns and
- * row. NULL: there is none. */
+/* The mean of the inputs that each weight multiplies, including padding, if a pass requested Hessians: by group of
+ * columns and row. NULL: none. */
 static const double *row_means(struct tare_quant_work *work, const struct tare_quant_layer *layer, int64_t *groups) {
     const struct tare_hessian *h =
         tare_quant_passes_need_hessians(work->options->passes) ? tare_quant_hessian(work, layer) : NULL;

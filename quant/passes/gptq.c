@@ -1,9 +1,9 @@
-/* GPTQ: weights rounded so that the error of the layer's output over the samples is small (quant/gptq_rounding.c has
- * the maths). The Hessian is that of the float model's activations. With bias_correction, which takes the mean error
- * back whatever it is, the error that counts is that around the mean: the Hessian is then the covariance. Works on the
- * scales that are there: per tensor, channel or block, clipped or not. Each group of a convolution, each channel of a
- * depthwise one, has a Hessian of its own; a variable that several layers read gets the integers that are best for all
- * of them. */
+/* GPTQ: rounds weights so that the error of the layer's output over the samples is small (mathematics in
+ * quant/gptq_rounding.c). The Hessian is computed from the float model's activations. With bias_correction, which
+ * removes the mean error in any case, only the error around the mean matters: the Hessian is then the covariance.
+ * Keeps the existing scales: per tensor, channel or block, clipped or not. Each group of a convolution, and each
+ * channel of a depthwise convolution, has its own Hessian; a variable that several layers read gets the integers that
+ * minimize their total error. */
 #include "quant/gptq_rounding.h"
 #include "quant/hessian.h"
 #include "quant/layer.h"
@@ -22,8 +22,8 @@ static bool corrects_means(const struct tare_quant_work *work, const struct tare
     return false;
 }
 
-/* Layers that have the same integers (tare_quant_same_integers), those whose inputs have a Hessian: what counts is the
- * error that the integers make in all of them together. */
+/* Layers with the same integers (tare_quant_same_integers) whose inputs have a Hessian: the total error of the
+ * integers in all of them is minimized. */
 struct readers {
     const struct tare_quant_layer **layers;
     const struct tare_hessian **hessians;

@@ -33,7 +33,7 @@ struct group {
     size_t n_copies;
 };
 
-/* ---- who takes part ---- */
+/* ---- participating layers ---- */
 
 static bool takes_part(const struct tare_quant_work *work, const struct tare_quant_layer *layer) {
     const struct tare_statistics *s;
@@ -93,7 +93,8 @@ static void multiply_rows(const struct group *group, struct tare_quant_layer *la
 
 /* ---- dividing where the activation is made ---- */
 
-/* The quantized layer whose output is the activation, when members alone use that and it takes its bias along. */
+/* The quantized layer whose output is the activation, if only members use it and the layer's method rewrites the bias.
+ * */
 static struct tare_quant_layer *maker_of(const struct group *group) {
     const struct tare_quant_work *work = group->work;
     if (tare_graph_count_uses(group->edge.node->graph, group->edge, NULL) != group->n_layers) return NULL;
@@ -138,7 +139,7 @@ static bool is_channel_constant(struct tare_edge edge, int64_t channels) {
     return rank == 0 || value->shape.dims[rank - 1] == channels || value->shape.dims[rank - 1] == 1;
 }
 
-/* The channels can be divided in constants alone. */
+/* True if the channels can be divided in constants only. */
 static bool can_divide(const struct group *group, struct tare_edge edge, int depth) {
     const struct tare_edge *in = edge.node->inputs;
     if (depth > MOST_DEPTH) return false;
