@@ -1,4 +1,4 @@
-/* Choosing a range algorithm by name, and running it. */
+/* Selects a calibration algorithm by name and runs it. */
 #include "calib/algorithm.h"
 
 #include "base/option.h"

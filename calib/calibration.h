@@ -1,7 +1,8 @@
-/* A calibration: the statistics of all observed tensors of one prepared model, which records they come from, and which
- * functions those reached. What calibrate fills, the calibration file holds, merge adds up and quantization asks.
+/* A calibration: the statistics of all observed tensors of one prepared model, the records that they come from, and
+ * the functions that these reached. Filled by calibrate, stored in the calibration file, merged, and read by
+ * quantization.
  *
- * Everything in it is sorted by name, so that equal contents are equal in every byte of the file. */
+ * Everything in it is sorted by name, so calibrations with equal contents have identical files. */
 #ifndef TARE_CALIB_CALIBRATION_H
 #define TARE_CALIB_CALIBRATION_H
 

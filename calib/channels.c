@@ -59,7 +59,7 @@ void tare_channels_add(struct tare_statistics *s, const float *values, int64_t f
     for (int64_t i = 0; i < count; i++) {
         float value = values[i];
         if (isfinite(value)) {
-            value += 0.0f; /* -0 is +0: which of them came first must not show */
+            value += 0.0f; /* -0 becomes +0: the result must not depend on which came first */
             if (value < s->channel_low[channel]) s->channel_low[channel] = value;
             if (value > s->channel_high[channel]) s->channel_high[channel] = value;
             s->channel_sample[channel] += (double)value;

@@ -31,7 +31,7 @@ struct engine {
     bool stateful;
     const char *state_path; /* NULL: the state is not saved */
 
-    pthread_mutex_t lock; /* guards all below, the feeder and the calibration */
+    pthread_mutex_t lock; /* guards all fields below, the feeder and the calibration */
     /* The barrier at which workers wait while the state is saved. */
     pthread_cond_t released;
     int active, arrived; /* workers that still run; of those, how many wait at the barrier */
@@ -248,7 +248,7 @@ static tare_status choose_batch(struct engine *e, const struct tare_signature *s
     return TARE_OK;
 }
 
-/* Where the answers depend on what ran before, only one way to run the records is right: all, in their order. */
+/* If outputs depend on earlier records, all records must run, in their order. */
 static tare_status check_state(struct engine *e, const struct tare_model *model,
                                const struct tare_signature *signature) {
     struct tare_strbuf ops = { 0 };

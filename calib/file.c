@@ -152,7 +152,7 @@ static void read_bad(struct tare_wire_reader *in, struct tare_calibration *c, in
     }
 }
 
-/* Fails unless the item was put at the end: items come in order, none twice. */
+/* Fails unless the item was appended: items are sorted, without duplicates. */
 static void expect_last(struct tare_wire_reader *in, size_t before, size_t after, bool is_last) {
     if (in->status == TARE_OK && (after != before + 1 || !is_last)) tare_wire_fail(in, "names out of order");
 }

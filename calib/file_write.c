@@ -27,7 +27,7 @@ static void write_buckets(struct tare_wire_writer *out, const struct tare_statis
     }
 }
 
-/* A channel that saw no finite value has low > high; it is written as high < low: 1, 0. */
+/* A channel without finite values has low > high; it is written as low 1, high 0. */
 static void write_channels(struct tare_wire_writer *out, const struct tare_statistics *s) {
     tare_wire_put_varint(out, (uint64_t)(s->channels + 1));
     for (int64_t i = 0; i < s->channels; i++) {

@@ -92,7 +92,7 @@ static struct entry *find(const struct tare_hessians *set, struct tare_edge edge
     return NULL;
 }
 
-/* The power of two that leaves at most STEPS steps. */
+/* The power of two that yields at most STEPS steps. */
 static double step_of(double reach) {
     int exponent;
     if (!(reach > 0) || !isfinite(reach)) return 1;
@@ -162,7 +162,7 @@ bool tare_hessians_want(const struct tare_hessians *set, const struct tare_node 
 /* ---- numbers as steps ---- */
 
 static double to_steps(double value, double inverse) {
-    static const double MAGIC = 6755399441055744.0; /* 1.5 * 2^52: adding and taking it off rounds half to even */
+    static const double MAGIC = 6755399441055744.0; /* 1.5 * 2^52: adding and subtracting it rounds half to even */
     const double scaled = value * inverse;
     if (!(fabs(scaled) < STEPS)) return isnan(scaled) ? 0 : scaled > 0 ? STEPS : -STEPS;
     return (scaled + MAGIC) - MAGIC;
@@ -249,7 +249,7 @@ static tare_status measure_field(struct field *field, const struct tare_hessian_
     return TARE_OK;
 }
 
-/* What the window sees at a position; zeros beyond the border. */
+/* The elements of the window at a position; zeros beyond the border. */
 static void gather_window(double *row, const struct field *field, const double *image, int64_t position) {
     const struct tare_hessian_form *form = field->form;
     int64_t at[TARE_HESSIAN_WINDOW] = { 0 }, taps = 1;

@@ -1,13 +1,13 @@
-/* Hessians of layer inputs: for a layer that multiplies rows x of K numbers by its weight, the sums over all rows that
- * the samples make of x_i x_j and of x_i (up to a factor the second derivatives of the squared output error by a column
- * of the weight). Rows are those of a matrix, or what a convolution's window sees at each position (zeros where it
- * pads).
+/* Hessians of layer inputs: for a layer that multiplies rows x of K numbers by its weight, the sums over all rows of
+ * all samples of x_i x_j and of x_i (up to a factor, the second derivatives of the squared output error with respect to
+ * a column of the weight). Rows are those of a matrix, or the elements of a convolution's window at each position
+ * (zeros in padding).
  *
- * Numbers are first rounded to whole multiples of `step`, a power of two that a calibration's extremes fix beforehand:
- * at most 2^13 steps. Products and their sums are then whole numbers below 2^53 and doubles add them without rounding,
- * so that the sums do not depend on order, threads or batches. The rounding is 1/8192 of the greatest value. Memory is
- * 8 K² bytes (K up to the next multiple of 8), fixed before the run. A convolution in groups has one for each of them,
- * of the K numbers that its window sees of the group's channels. */
+ * Values are first rounded to integer multiples of `step`, a power of two chosen in advance from the calibration's
+ * extremes: at most 2^13 steps. Products and their sums are then integers below 2^53, which doubles add without
+ * rounding, so the sums do not depend on order, threads or batches. The values are rounded to 1/8192 of the largest
+ * magnitude. Memory is 8 K² bytes (K rounded up to a multiple of 8), allocated before the run. A grouped convolution
+ * has one Hessian per group, for the K elements of its window in the group's channels. */
 #ifndef TARE_CALIB_HESSIAN_H
 #define TARE_CALIB_HESSIAN_H
 
@@ -43,7 +43,7 @@ struct tare_hessian {
     double *row_sums; /* by group: stride; in steps */
 };
 
-struct tare_hessians; /* of the set; freed by tare_hessians_free */
+struct tare_hessians; /* a set of Hessians; freed by tare_hessians_free */
 
 struct tare_hessians *tare_hessians_new(void);
 void tare_hessians_free(struct tare_hessians *set); /* NULL is fine */

@@ -24,7 +24,7 @@ struct tare_tally {
     int64_t pending; /* values in counts */
     int64_t nowhere[TARE_HISTOGRAM_BINS];
     int64_t zeros, nans, positive_infinities, negative_infinities;
-    /* What the pending values reach: bits without sign. */
+    /* Range of the pending values: bits without sign. */
     uint32_t smallest, largest;
 };
 
@@ -86,7 +86,7 @@ static void count_special(struct tare_tally *tally, const float *values, int cou
     }
 }
 
-/* Slots are kept while there are few, and counted in the histogram itself. */
+/* A few slots are only stored, and later counted in the histogram directly. */
 static void keep_slots(struct tare_tally *tally, int used) {
     tally->n_slots += used;
     if (tally->n_slots <= FLAT_FROM) return;

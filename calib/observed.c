@@ -43,7 +43,7 @@ static tare_status add_slots(struct tare_observed *observed, const struct tare_n
     const struct tare_node **key = TARE_NEW(&observed->arena, const struct tare_node *);
     if (!key) return TARE_NO_MEMORY;
     *key = node;
-    /* The value is a number in a pointer's place: first slot + 1. */
+    /* The value is an integer stored in a pointer: first slot + 1. */
     return tare_map_set_n(&observed->by_node, (const char *)key, sizeof *key, (void *)(uintptr_t)(first + 1))
                ? TARE_OK
                : TARE_NO_MEMORY;
@@ -77,7 +77,7 @@ static tare_status add_function(void *arg, const struct tare_node *caller, struc
     return TARE_OK;
 }
 
-/* Nodes of the main graph that are still to be looked into. */
+/* Nodes of the main graph still to be visited. */
 struct stack {
     const struct tare_node **nodes;
     size_t count, capacity;

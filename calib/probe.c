@@ -26,7 +26,7 @@ struct trial {
     const struct tare_batch_sample *const *samples; /* the two records, for their numbers */
 };
 
-/* The pair through separate workers with statistics of their own. The plan's layouts become those of the batch. */
+/* Runs the pair in separate workers with separate statistics. The plan's layouts become those of the batch. */
 static tare_status try_pair(void *arg, enum tare_batch_verdict *verdict, const struct tare_tensor *const pair[2]) {
     const struct trial *trial = arg;
     struct tare_worker_plan *plan = trial->plan;

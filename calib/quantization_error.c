@@ -25,7 +25,7 @@ static double fine_rounding(const struct tare_qparams *params, const struct tare
 
 struct tare_quantization_error tare_quantization_error_of(const struct tare_qparams *params,
                                                           const struct tare_bins *bins) {
-    enum { FINE = 4096 }; /* from this many codes on, they are as close as the bins of any range worth considering */
+    enum { FINE = 4096 }; /* from this number of codes on, they are as close as the bins of any useful range */
     struct tare_quantization_error error = { 0 };
     double lowest = params->scale * (params->qmin - params->zero_point);
     double highest = params->scale * (params->qmax - params->zero_point);

@@ -1,4 +1,4 @@
-/* The plain scan, and what the variants share. */
+/* The portable scan, and code that the variants share. */
 #include "calib/scan.h"
 
 #include "base/tensor/number.h"

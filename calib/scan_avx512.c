@@ -1,4 +1,4 @@
-/* The scan with AVX-512: 16 values a turn; zeros and values that are not finite write no slot. */
+/* The scan with AVX-512: 16 values per iteration; zeros and values that are not finite write no slot. */
 #include "calib/scan.h"
 
 #if TARE_KERNELS_X86

@@ -12,13 +12,13 @@ static bool comes_before(int32_t input, int64_t record, int32_t other_input, int
     return input != other_input ? input < other_input : record < other_record;
 }
 
-/* True when a is nearer to the front of a list of extremes; `sign` is 1 for greatest first, -1 for least first. */
+/* True if a precedes b in a list of extremes; `sign`: 1 for maxima (largest first), -1 for minima. */
 static bool is_ahead(const struct tare_extreme *a, const struct tare_extreme *b, float sign) {
     if (a->value != b->value) return sign * a->value > sign * b->value;
     return comes_before(a->input, a->record, b->input, b->record);
 }
 
-/* Puts a record's extreme into a list of the best two, each record at most once. */
+/* Inserts a record's extreme into a list of the best two, each record at most once. */
 static void insert_extreme(struct tare_extreme list[2], int count, const struct tare_extreme *extreme, float sign) {
     for (int i = 0; i < count; i++) {
         if (list[i].input != extreme->input || list[i].record != extreme->record) continue;

@@ -75,7 +75,7 @@ static tare_status put_in_group(struct tare_calibration_warning_list *list, stru
     return TARE_OK;
 }
 
-/* Groups by record, in the order in which the tensors come. */
+/* Groups by record, in the order of the tensors. */
 struct groups {
     struct group *items;
     size_t count, capacity;

@@ -135,7 +135,7 @@ static void count_sides(struct tare_worker *worker) {
     }
 }
 
-/* Functions that the run entered were reached by each of its records: where they may differ, records run one by one. */
+/* Every record of the run reached the functions that it entered: where records may differ, they run one by one. */
 static void count_functions(struct tare_worker *worker) {
     for (size_t i = 0; i < worker->plan->observed->n_functions; i++) {
         int64_t runs = tare_session_function_runs(worker->session, worker->plan->observed->functions[i]);

@@ -1,4 +1,4 @@
-/* Building the nodes of a quantized graph: those of graph/emit.h, and the two ends of integers. */
+/* Builds the nodes of a quantized graph: those of graph/emit.h, and quantization and dequantization. */
 #ifndef TARE_QUANT_EMIT_H
 #define TARE_QUANT_EMIT_H
 

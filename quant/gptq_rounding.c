@@ -34,7 +34,7 @@ struct work {
     int64_t first, end; /* columns to round */
     double qmin, qmax;
     int64_t *order;         /* place a -> row */
-    double *factor;         /* L, rows * rows, by places; its lower half and diagonal */
+    double *factor;         /* L, rows * rows, by places; only its lower half and diagonal */
     double damping;         /* added to the diagonal of H in the minimized error */
     int64_t block;          /* first row of the current block of the factor */
     double *before, *after; /* error by column */
@@ -61,7 +61,7 @@ static double entry(const struct work *w, int64_t a, int64_t b) {
     return w->how->hessian[w->order[a] * w->rows + w->order[b]] + (a == b ? w->damping : 0);
 }
 
-/* Columns left of the block, in rows of it that do not know of each other. */
+/* Columns to the left of the block, in independent rows of it. */
 static tare_status factorize_share(void *arg, int worker) {
     struct work *w = arg;
     const int64_t end = w->block + BLOCK < w->rows ? w->block + BLOCK : w->rows;
@@ -118,7 +118,8 @@ static tare_status choose_order(struct work *w) {
     return TARE_OK;
 }
 
-/* More damping where rounding has made the matrix indefinite. *ready is false when there is nothing to go by. */
+/* Increases damping if rounding made the matrix indefinite. *ready is false if the Hessian is zero or stays
+ * indefinite. */
 static tare_status prepare_factor(bool *ready, struct work *w) {
     double mean = 0, damp = w->how->damp > 0 ? w->how->damp : 1e-9;
     for (int64_t i = 0; i < w->rows; i++)
@@ -134,7 +135,7 @@ static tare_status prepare_factor(bool *ready, struct work *w) {
 
 /* ---- rounding ---- */
 
-/* A run of columns, and room to round them in. */
+/* A run of columns, and scratch memory to round them. */
 struct slice {
     struct work *w;
     int64_t first, count;
@@ -189,7 +190,7 @@ static void measure(double errors[SLICE], struct slice *s) {
     }
 }
 
-/* Columns that are better by it get the new integers. */
+/* Stores the new integers of the columns whose error they reduce. */
 static void finish_columns(struct slice *s) {
     const struct work *w = s->w;
     int8_t *values = TARE_DATA(int8_t, &w->weight->values);

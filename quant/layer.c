@@ -38,7 +38,7 @@ static bool is_conv(const struct tare_quant_layer *layer) {
     return layer->product.spatial > 0;
 }
 
-/* A bias is added along the last axis: it must be that of the columns. */
+/* A bias is added along the last axis, which must be that of the columns. */
 static void find_bias(struct tare_quant_layer *layer) {
     const bool fits =
         is_conv(layer) || (!layer->product.moves && layer->product.n_free_right == 1 && layer->product.batches == 1);
@@ -271,8 +271,8 @@ tare_status tare_quant_make_real(struct tare_quant_layer *layer) {
     return status;
 }
 
-/* bias-fits: where bias / (input scale * weight scale) would not stay below 2^30 (2^46 in the int64 sums of 16-bit
- * activations), as in a channel of zeros, the weight scale is raised until it does. */
+/* bias-fits: if bias / (input scale * weight scale) is not below 2^30 (2^46 in the int64 accumulators of 16-bit
+ * activations), as in a channel of zeros, the weight scale is increased until it is. */
 static void make_room_for_bias(struct tare_quant_layer *layer) {
     const double MOST = layer->left_params.qmax > 127 ? 0x1p46 : 0x1p30;
     struct tare_quantized_weight *q = &layer->quantized;

@@ -98,8 +98,7 @@ tare_status tare_quant_each_weight(struct tare_quant_work *work,
 /* Frees what the layers own. */
 void tare_quant_release_layers(struct tare_quant_layer *layers, size_t count);
 
-/* Computes `layer->real`; also the scales of `layer->quantized`; and all of `layer->quantized`; each unless it exists.
- * */
+/* Compute, unless it exists: `layer->real`; with it the scales of `layer->quantized`; all of `layer->quantized`. */
 tare_status tare_quant_make_real(struct tare_quant_layer *layer);
 tare_status tare_quant_make_scales(struct tare_arena *arena, struct tare_quant_layer *layer);
 tare_status tare_quant_make_integers(struct tare_arena *arena, struct tare_quant_layer *layer);

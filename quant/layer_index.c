@@ -1,5 +1,5 @@
-/* Tables of layers. Keys are bytes: a node's or variable's address, an edge's node and number, or a hash of a weight's
- * numbers. Layers with the same key are a list, in the order of work->layers. */
+/* Hash tables of layers. Keys are bytes: a node's or variable's address, an edge's node and output index, or a hash of
+ * a weight's values. Layers with the same key form a list, in the order of work->layers. */
 #include "quant/layer_index.h"
 #include "quant/xla.h"
 

@@ -1,5 +1,5 @@
-/* The channels of a layer's activation: which of the weights they meet, and what passes that scale them have to note.
- */
+/* The channels of a layer's activation: the weights that each is multiplied by, and the bookkeeping for passes that
+ * scale channels. */
 #include "calib/statistics.h"
 #include "quant/layer.h"
 

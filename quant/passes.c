@@ -59,7 +59,7 @@ static tare_status read_value(struct tare_quant_pass_parameter *parameter, const
     return TARE_OK;
 }
 
-/* "damp=0.1,act_order=true" into a copy of the row. */
+/* Parses "damp=0.1,act_order=true" into a copy of the row. */
 static tare_status read_parameters(const struct tare_quant_pass **out, struct tare_arena *arena, char *text) {
     struct tare_quant_pass *copy = TARE_NEW(arena, struct tare_quant_pass);
     char *save = NULL;
@@ -81,8 +81,8 @@ static tare_status read_parameters(const struct tare_quant_pass **out, struct ta
 
 /* ---- lists ---- */
 
-/* Ends the item at its comma and returns what follows; NULL: nothing. A piece that has '=' and no ':' belongs to the
- * item before it. */
+/* Terminates the item at its comma and returns the rest; NULL: none. A piece with '=' and without ':' belongs to the
+ * preceding item. */
 static char *end_item(char *item) {
     char *comma = strchr(item, ',');
     while (comma) {

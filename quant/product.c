@@ -1,4 +1,5 @@
-/* What a layer computes. MatMul, BatchMatMulV2 and Einsum are all read as labels: one letter an axis. */
+/* Describes what a layer computes. MatMul, BatchMatMulV2 and Einsum are all represented by labels: one letter per
+ * axis. */
 #include "quant/product.h"
 #include "interpreter/kernels/permute.h"
 #include "graph/model.h"
@@ -86,7 +87,7 @@ static int64_t product_of(const struct tare_shape *shape, int first, int count) 
     return product;
 }
 
-/* One value a channel: batch axes and free axes of the right, ones where the left has its own. */
+/* Shape of one value per channel: batch axes and free axes of the right operand, 1 for free axes of the left. */
 static void shape_channels(struct tare_quant_product *p) {
     struct tare_shape *shape = &p->channel_shape;
     const int first_free = p->n_batch + p->n_contracted;
@@ -132,7 +133,7 @@ static tare_status describe_matmul(struct tare_quant_product *p, const struct ta
     return from_labels(p, &left, &right, &out, right_shape);
 }
 
-/* Takes the axes that were dropped out of an operand's labels, and out of its shape where there is one. */
+/* Removes the dropped axes from an operand's labels, and from its shape if there is one. */
 static unsigned squeeze(struct labels *labels, struct tare_shape *shape) {
     unsigned squeezed = 0;
     int kept = 0;
@@ -216,7 +217,7 @@ static tare_status read_labels(struct labels *labels, const char *text, size_t s
     return TARE_OK;
 }
 
-/* An operand and how many axes its ellipsis hides. */
+/* An operand and the number of axes that its ellipsis represents. */
 static tare_status read_operand(struct labels *labels, int *hidden, const char *text, size_t size, int rank) {
     TARE_TRY(read_labels(labels, text, size, 0));
     *hidden = 0;

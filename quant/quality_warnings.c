@@ -12,7 +12,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static const double CLIPPING_DB = 6, ROUNDING_DB = 12; /* losses against the best range that are reported */
+static const double CLIPPING_DB = 6, ROUNDING_DB = 12; /* reported losses relative to the best range */
 static const double POOR_WEIGHT_DB = 15;
 
 __attribute__((format(printf, 2, 3))) static tare_status add_warning(struct tare_quant_work *work, const char *format,
@@ -37,7 +37,7 @@ static double sqnr_db(const struct tare_quantization_error *error, const struct 
     return whole > 0 ? 10 * log10(bins->squares[bins->count] / whole) : HUGE_VAL;
 }
 
-/* The error of the range of least squared error for the layer's integer type. */
+/* The error of the range that algorithm mse finds for the layer's integer type. */
 static tare_status best_error(struct tare_quantization_error *out, const struct tare_statistics *statistics,
                               const struct tare_bins *bins, const struct tare_quant_setting *setting) {
     const struct tare_qscheme scheme = tare_quant_activation_scheme(setting);
@@ -74,7 +74,7 @@ static tare_status judge_range(struct tare_quant_work *work, const struct tare_q
     return TARE_OK;
 }
 
-/* The layer's own activation has a range that calibration chose, and no earlier layer has the same one. */
+/* True if the layer's activation has a range from calibration, and no earlier layer has the same activation. */
 static bool is_judged(const struct tare_quant_work *work, const struct tare_quant_layer *layer) {
     double low, high;
     if (layer->refused || !layer->setting.method->needs_ranges || layer->left_params.scale <= 0) return false;

@@ -1,4 +1,4 @@
-/* Warnings about layers that lose clearly more to quantization than another choice of options would. */
+/* Warnings about layers whose quantization error is clearly larger than with other options. */
 #ifndef TARE_QUANT_QUALITY_WARNINGS_H
 #define TARE_QUANT_QUALITY_WARNINGS_H
 

@@ -1,4 +1,4 @@
-/* Recipes. Patterns are compiled into the arena's memory, so that a recipe ends with it. */
+/* Recipes. Patterns are compiled into arena memory, so a recipe is freed with its arena. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "quant/recipe.h"
 #include "base/option.h"
@@ -11,7 +11,7 @@
 
 enum { NAME, OP, FUNCTION, PATTERNS };
 static const char *const pattern_names[PATTERNS] = { "name", "op", "function" };
-static const uint32_t MOST_STEPS = 1000000; /* of matching: a pattern must not run for ever */
+static const uint32_t MOST_STEPS = 1000000; /* limit of matching steps: a pattern must not run forever */
 
 struct entry {
     struct tare_quant_rule rule;
@@ -258,7 +258,7 @@ static tare_status read_method(struct tare_quant_rule *rule, const char *word) {
 
 static const char PASSES[] = "passes=";
 
-/* For the whole model; the last such line counts. */
+/* For the whole model; the last such line applies. */
 static tare_status read_passes(struct tare_quant_recipe *recipe, const char *passes, char *rest) {
     const struct tare_quant_pass *const *list;
     char *word;

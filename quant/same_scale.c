@@ -18,7 +18,7 @@ enum form {
     PADS,     /* Pad: zeros become zero points */
     CLAMPS,   /* Relu, Relu6 */
     ADDS,     /* AddV2 of two activations */
-    AVERAGES, /* AvgPool: the mean of codes that a layer made */
+    AVERAGES, /* AvgPool: the mean of a layer's output codes */
 };
 
 static const struct {
@@ -84,13 +84,13 @@ static bool is_activation_of(const struct tare_node *node, size_t input) {
     return false;
 }
 
-/* The method whose layers read integers of activations. */
+/* The method whose layers read integer activations. */
 static const struct tare_quant_method *integers_of(const struct tare_quant_work *work) {
     return tare_quant_method_in(&tare_method_static, work->options->op_set);
 }
 
-/* The parameters of an addend, by its own range; NULL when it was not observed. By the name that the edge had before
- * its layer was rewritten. */
+/* The parameters of an addend, from its own range; NULL if it was not observed. Looked up by the name that the edge
+ * had before its layer was rewritten. */
 static const struct tare_qparams *own_params(const struct tare_quant_work *work, struct tare_edge edge) {
     const struct tare_qscheme scheme = tare_quant_activation_scheme(&work->options->setting);
     struct tare_qparams *params = TARE_NEW(work->arena, struct tare_qparams);
@@ -107,7 +107,7 @@ static const struct tare_qparams *own_params(const struct tare_quant_work *work,
     return NULL;
 }
 
-/* Both addends are activations with ranges of their own. */
+/* True if both addends are activations with their own ranges. */
 static bool can_add(const struct tare_quant_work *work, const struct tare_node *node) {
     if (!work->options->integer_adds || node->n_inputs != 2) return false;
     for (size_t i = 0; i < 2; i++)
@@ -132,7 +132,7 @@ static enum form form_of_at(const struct tare_quant_work *work, const struct tar
     return OTHER;
 }
 
-/* True when static layers make the activation, directly or by ops that keep the scale. */
+/* True if static layers compute the activation, directly or through ops that keep the scale. */
 static bool made_as_integers(const struct tare_quant_work *work, struct tare_edge edge, int depth) {
     const struct tare_quant_layer *layer = tare_quant_layer_with_output(work, edge);
     if (layer) return !layer->refused && layer->setting.method == integers_of(work) && layer->kind != TARE_KIND_GATHER;
@@ -152,7 +152,7 @@ static bool equal_params(const struct tare_qparams *a, const struct tare_qparams
 
 /* ---- which uses require integers ---- */
 
-/* The parameters that a static layer reads input `input` of `node` with; NULL: it is none. */
+/* The parameters with which a static layer reads input `input` of `node`; NULL if it is not one. */
 static const struct tare_qparams *read_by_layer(const struct tare_quant_work *work, const struct tare_node *node,
                                                 size_t input) {
     const struct tare_quant_layer *layer = tare_quant_layer_of(work, node);
@@ -223,7 +223,7 @@ static int dtype_of(const struct tare_qparams *params) {
     return params->qmax > 127 ? TARE_DT_INT16 : TARE_DT_INT8;
 }
 
-/* A node with the attributes of `op`, for numbers of another dtype. */
+/* A node with the attributes of `op`, for another dtype. */
 static struct tare_edge emit_same(struct tare_emit *emit, const struct tare_node *op, const struct tare_edge *inputs,
                                   int dtype) {
     const char *full = tare_arena_printf(&emit->graph->model->arena, "%s/int8", op->name);
@@ -293,8 +293,8 @@ static struct tare_edge emit_sum(struct tare_emit *emit, const struct tare_node 
     return y;
 }
 
-/* The codes have the scale of the layer that made them, as values beyond the range of the mean must not be clipped
- * before it; the mean, in float32, is rounded once. */
+/* The codes have the scale of the layer that computed them, because values outside the range of the mean must not be
+ * clipped before it; the mean, in float32, is rounded once. */
 static struct tare_edge emit_averaged(struct tare_emit *emit, const struct tare_node *op, struct tare_edge q,
                                       const struct tare_qparams *from, const struct tare_qparams *to) {
     struct tare_emit own = { .graph = emit->graph, .prefix = op->name, .status = emit->status };

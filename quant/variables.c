@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* The number of data uses of a value. An op that keeps the numbers is not a use; its own uses count instead. */
+/* The number of data uses of a value. An op that keeps the values is not a use; its own uses count instead. */
 static size_t count_uses(const struct tare_graph *graph, struct tare_edge edge) {
     size_t count = tare_graph_count_uses(graph, edge, NULL);
     for (const struct tare_use *use = tare_node_first_use(edge.node); use; use = use->next) {
@@ -29,7 +29,7 @@ static bool reads_otherwise(const struct tare_node *node) {
     return tare_op_is_one_of(node->op, ops);
 }
 
-/* How often the values of variables are used, by variable. */
+/* Number of uses of the values of variables, by variable. */
 struct reader_count {
     const struct tare_variable *variable;
     size_t count;
@@ -134,7 +134,7 @@ tare_status tare_quant_store(struct tare_edge *out, struct tare_quant_layer *lay
 
 /* ---- reads without a data use ---- */
 
-/* Retypes the ops that keep the numbers of `node`'s output 0: nothing else uses it. A use of another kind, which
+/* Retypes the ops that keep the values of `node`'s output 0: nothing else uses it. A use of another kind, which
  * tare_quant_check_variables excludes, is an internal error. */
 static tare_status retype_users(struct tare_node *node, int dtype) {
     struct tare_graph *graph = node->graph;

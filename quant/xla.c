@@ -86,7 +86,7 @@ static struct tare_edge emit_conv(struct tare_emit *emit, const struct tare_quan
     return emit_xla(emit, "XlaConvV2", inputs, 7, &numbers, accumulator);
 }
 
-/* Batch axes that may broadcast to the size that the other operand has there. */
+/* Batch axes that may broadcast to the other operand's size. */
 static struct tare_edge emit_spread(struct tare_emit *emit, const char *side, struct tare_edge x, const int64_t *sizes,
                                     int rank) {
     const int dtype = emit->status == TARE_OK ? tare_edge_dtype(x) : 0;
@@ -123,7 +123,7 @@ static struct tare_edge emit_squeezed(struct tare_emit *emit, const char *side, 
     return (struct tare_edge){ node, 0 };
 }
 
-/* Axes of an operand of a product of arrays as it comes. */
+/* Rank of an operand of a product of arrays, including the axes to squeeze. */
 static int rank_of(int kept, unsigned squeezed) {
     for (; squeezed; squeezed >>= 1)
         kept += (int)(squeezed & 1);
@@ -182,7 +182,7 @@ static struct tare_edge emit_framed(struct tare_emit *emit, const char *name, st
     return tare_emit_node(emit, "ConcatV2", name, inputs, 4, attrs);
 }
 
-/* same-padding of the size that x has when the model runs. */
+/* same-padding for the size of x at run time. */
 static struct tare_edge emit_late_paddings(struct tare_emit *emit, struct tare_edge x,
                                            const struct tare_quant_product *product) {
     const int n = product->spatial;
@@ -261,7 +261,7 @@ static struct tare_edge emit_stored(struct tare_emit *emit, const char *name, st
     return out;
 }
 
-/* The signed halves of each byte, one above the other, without the row that made an odd number even. */
+/* The signed halves of each byte, stacked along the rows, without the row that padded an odd number of rows. */
 static struct tare_edge emit_unpacked(struct tare_emit *emit, struct tare_quant_layer *layer) {
     const struct tare_weight_layout *layout = &layer->quantized.layout;
     const int rank = layout->batches == 1 ? 2 : 3;

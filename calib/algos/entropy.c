@@ -1,17 +1,18 @@
 /* entropy: the range whose codes preserve the distribution of the values best (least Kullback-Leibler divergence).
  *
- * The histogram is resampled to bins of equal width on [-m, m], where m is the greatest magnitude. For a threshold t
- * the candidate range is [max(low, -t), min(high, t)], widened to contain 0. P is the distribution inside the range,
+ * The histogram is resampled to bins of equal width on [-m, m], where m is the largest magnitude. For a threshold t
+ * the candidate range is [max(low, -t), min(high, t)], extended to contain 0. P is the distribution inside the range,
  * with the mass outside it added to the end bins. Q is the distribution that the codes can represent: the mass of each
- * code's bins, spread evenly over those of them that are not empty. Zeros are excluded from both: they are exact, and
+ * code's bins, spread evenly over the nonempty ones. Zeros are excluded from both: they are exact, and
  * after a rectifier they would outweigh everything else.
  *
- * With prefix sums of n, n log n and of the bins that are not empty, one candidate takes time in the number of codes.
+ * With prefix sums of n, of n log n and of the number of nonempty bins, the cost of a candidate is proportional to the
+ * number of codes.
  *
  * The divergence alone is not a safe criterion, for two reasons, and each has its rule:
  *
- * - Minimum evidence. The counts of a bin are a sample. Q smooths their noise away, which the divergence charges as a
- *   loss; the expectation of that charge is (filled bins - codes) / 2N (Miller and Madow, 1955), so with few values
+ * - Minimum evidence. The count of a bin is a random sample. Q smooths its noise, which the divergence counts as a
+ *   loss; the expected loss is (nonempty bins - codes) / 2N (Miller and Madow, 1955), so with few values
  *   narrow ranges, whose codes span fewer bins, look better than they are. Bins are therefore merged in pairs until
  * they hold EVIDENCE values each on average. When that leaves fewer bins than codes, the values justify no clipping and
  * the range is that of min_max.
@@ -29,9 +30,9 @@
 enum {
     MOST_HALF = 4096, /* bins on each side of zero, before merging */
     MOST_BINS = 2 * MOST_HALF,
-    EVIDENCE = 8, /* least average number of values in a bin that is not empty */
+    EVIDENCE = 8, /* minimum average number of values in a nonempty bin */
 };
-/* Below this magnitude range-degenerate decides the scale, whatever is chosen. */
+/* Below this magnitude, range-degenerate determines the scale for any threshold. */
 static const double SMALLEST_REACH = 0x1p-110;
 
 struct linear {
@@ -92,7 +93,7 @@ static double n_log_n(double n) {
     return n > 0 ? n * log(n) : 0;
 }
 
-/* The sum of p log q over the bins from … to-1; -HUGE_VAL when P has mass where Q has none. */
+/* The sum of p log q over the bins from … to-1; -HUGE_VAL if P has mass where Q has none. */
 static double cross_entropy(const struct linear *linear, int from, int to, int codes, double below, double above) {
     double sum = 0;
     for (int code = 0; code < codes; code++) {

@@ -1,4 +1,4 @@
-/* min_max: the exact least and greatest value. */
+/* min_max: the exact minimum and maximum. */
 #include "calib/algos/rows.h"
 
 static tare_status range(struct tare_range *out, const struct tare_statistics *statistics, const struct tare_bins *bins,

@@ -1,8 +1,7 @@
-/* mse: the range whose integer grid, zero point and all, has the least squared error on the histogram.
+/* mse: the range whose integer grid, including the zero point, has the smallest squared error on the histogram.
  *
- * The error of one range is exact on the histogram and takes one binary search a code (calib/qparams.c), so hundreds of
- * ranges are compared in milliseconds. Both ends go down geometrically from the extremes; then the best few places are
- * refined, both ends at once, down to steps of 2^-11 in the exponent. */
+ * The error of one range is exact on the histogram and takes one binary search per code (calib/quantization_error.c),
+ * so hundreds of ranges are compared in milliseconds. The search is described in calib/algos/search.c. */
 #include "calib/algos/search.h"
 
 static tare_status range(struct tare_range *out, const struct tare_statistics *statistics, const struct tare_bins *bins,

@@ -1,4 +1,4 @@
-/* mse_symmetric: as mse, over ranges that reach as far down as up. */
+/* mse_symmetric: like mse, over ranges symmetric about zero. */
 #include "calib/algos/search.h"
 
 static tare_status range(struct tare_range *out, const struct tare_statistics *statistics, const struct tare_bins *bins,

@@ -1,4 +1,4 @@
-/* percentile: cuts a share of the values off at both ends. */
+/* percentile: clips a share of the values at both ends. */
 #include "calib/algos/rows.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@ enum { MIN_PERCENTILE, MAX_PERCENTILE, P };
 /* The quantile at `share`: this share of the values is below it, by linear interpolation inside the bin. */
 static double quantile(const struct tare_bins *bins, double share) {
     double target = share * tare_bins_total(bins);
-    size_t low = 0, high = bins->count - 1; /* first bin whose upper end reaches the target */
+    size_t low = 0, high = bins->count - 1; /* first bin at whose upper end the count is at least the target */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (bins->counts[middle + 1] < target) {

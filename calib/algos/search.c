@@ -10,9 +10,9 @@
  *    times), then halve the step, down to 2^-11 octaves.
  *
  * An end at 0 is not searched; symmetric ranges move both ends together, which leaves one dimension. Each candidate is
- * evaluated as deployed: tare_qparams_of_range computes scale and zero point, and tare_quantization_error_of sums the
- * rounding and clipping error with one binary search per code over prefix sums. Ties are resolved by is_better, so the
- * result depends on the histogram only. */
+ * evaluated as it will be deployed: tare_qparams_of_range computes scale and zero point, and tare_quantization_error_of
+ * sums the rounding and clipping error with one binary search per code over prefix sums. Ties are resolved by
+ * is_better, so the result depends on the histogram only. */
 #include "calib/algos/search.h"
 
 #include <math.h>

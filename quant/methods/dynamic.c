@@ -1,13 +1,16 @@
-/* Dynamic range quantization: int8 weights as constants; an activation is quantized while the model runs, by the range
- * of the values that it has then. No calibration.
+/* Dynamic range quantization: int8 weights as constants; activations are quantized at run time, from their current
+ * minimum and maximum. No calibration.
  *
- * rmax = max(0, max x), rmin = min(0, min x); scale = (rmax - rmin) / 255 and zp = 127 - rmax / scale in float64, zp
- * cut to an integer; x_q = clip(floor(x / scale + zp + 0.5), -128, 127); y = float(XlaDotV2(x_q, w_q) - zp * sum(w_q))
- * * (scale * s_w[c]). Bias and activation follow as they were. TensorFlow's graph multiplies int32(x_q) - zp, which
- * comes to the same integers. */
+ *     rmax = max(0, max x), rmin = min(0, min x)
+ *     scale = (rmax - rmin) / 255 and zp = 127 - rmax / scale in float64, zp truncated to an integer
+ *     x_q = clip(floor(x / scale + zp + 0.5), -128, 127)
+ *     y = float(XlaDotV2(x_q, w_q) - zp * sum(w_q)) * (scale * s_w[c])
+ *
+ * Bias and activation function are unchanged. TensorFlow's graph multiplies int32(x_q) - zp, which yields the same
+ * integers. */
 #include "quant/xla.h"
 
-static const double SMALLEST_RANGE = 1e-30; /* dynamic-degenerate: all zeros have no range, and must not divide by it */
+static const double SMALLEST_RANGE = 1e-30; /* dynamic-degenerate: avoids division by 0 for all zeros */
 
 static struct tare_edge emit_extreme(struct tare_emit *emit, const char *reduce, const char *limit, const char *name,
                                      struct tare_edge flat, struct tare_edge axis, struct tare_edge zero) {
@@ -59,7 +62,7 @@ struct tare_edge tare_emit_dynamic_centred(struct tare_emit *emit, struct tare_e
     return tare_emit_binary(emit, "Sub", "quantize/centre", q, zero_point);
 }
 
-/* One quantization serves every layer that reads the activation. */
+/* All layers that read the activation share one quantization. */
 static tare_status integer_input(const struct tare_quant_shared **out, struct tare_quant_work *work,
                                  struct tare_emit *emit, struct tare_edge x) {
     struct tare_quant_shared made = { .method = &tare_method_dynamic, .real = x };
@@ -112,7 +115,7 @@ const struct tare_quant_method tare_method_dynamic = {
     .help = "int8 weights, activations quantized while the model runs; needs no samples",
     .integer_inputs = true,
     .kinds = 1 << TARE_KIND_CONV2D | 1 << TARE_KIND_MATMUL | 1 << TARE_KIND_GATHER,
-    /* TensorFlow leaves these out of dynamic range quantization */
+    /* TensorFlow excludes these from dynamic range quantization */
     .kinds_on_request =
         1 << TARE_KIND_DEPTHWISE | 1 << TARE_KIND_CONV3D | 1 << TARE_KIND_BATCH_MATMUL | 1 << TARE_KIND_EINSUM,
     .min_elements = 1024,

@@ -1,10 +1,11 @@
 /* Static range quantization: int8 activations with scales from calibration, int8 weights with scales from the weights,
- * exact int32 sums, and bias and activation folded into what follows.
+ * exact int32 accumulators, and bias and activation function folded into the ops that follow.
  *
  * x_q = quantize(x); acc = XlaConvV2(pad(x_q, zero_point), w_q) - zero_point * sum(w_q) + bias_q
  * real y = float(acc) * (s_x * s_w[c]), clamped for Relu and Relu6.
- * Where nothing but static layers use y, y is requantized to int8 at once and never exists as float.
- * Activations of 16 bits are two bytes: their sums are 256 times those of the high bytes and those of the low ones. */
+ * If only static layers use y, y is requantized to int8 directly and never exists as float.
+ * 16-bit activations are split into two bytes: their sums are 256 times the sums of the high bytes plus the sums of the
+ * low bytes. */
 #include "quant/fake_quant.h"
 #include "quant/same_scale.h"
 #include "base/tensor/number.h"
@@ -57,7 +58,7 @@ static struct tare_edge emit_bias(struct tare_emit *emit, struct tare_arena *are
     return (struct tare_edge){ NULL, 0 };
 }
 
-/* A padded zero is the integer zero_point; XLA's own padding would put 0 there. */
+/* A padded zero is the integer zero_point; XLA's own padding would insert 0. */
 static struct tare_edge emit_integer_product(struct tare_emit *emit, const struct tare_quant_layer *layer,
                                              struct tare_edge x, struct tare_edge w) {
     struct tare_quant_layer padded = *layer;
@@ -67,7 +68,7 @@ static struct tare_edge emit_integer_product(struct tare_emit *emit, const struc
     return tare_emit_product(emit, &padded, x, w, TARE_DT_INT32);
 }
 
-/* The sums of a layer with constant weight, zero point and bias accounted for. */
+/* The accumulators of a layer with constant weight, with zero-point correction and bias. */
 static struct tare_edge emit_sums(struct tare_emit *emit, struct tare_quant_work *work, struct tare_quant_layer *layer,
                                   struct tare_edge x, const double *scales) {
     struct tare_edge sums = emit_integer_product(emit, layer, x, tare_emit_weight(emit, layer));

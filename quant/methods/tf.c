@@ -1,12 +1,12 @@
-/* The op set TF: each quantized layer is a call of a function made of TensorFlow's own ops on integers, with the scales
- * and zero points as its arguments, as TensorFlow's quantizer leaves them.
+/* The op set TF: each quantized layer is a call to a function of standard TensorFlow ops on integers, with the scales
+ * and zero points as arguments, as TensorFlow's quantizer generates them.
  *
  * static:  quantized_<op>[_with_bias][_and_relu]_fn_N (input i8, filter i8, bias i32, scales, zero points) -> i8, or
  * with _float_output -> float, clamped to the range of the output's int8 type; activations are quantized by
  *          quantize_i8 (x, scale, zero point).
  * dynamic: quantized_<op>_fn_N (input float, filter i8, scale, zero point) -> float.
- * Integers are those of the op set XLA; convolutions of depthwise filters and in three dimensions sum in float32, as
- * TensorFlow has no kernels of integers for them. */
+ * Integers are those of the op set XLA; depthwise and 3-D convolutions accumulate in float32, as TensorFlow
+ * has no integer kernels for them. */
 #include "graph/model.h"
 #include "quant/same_scale.h"
 #include "quant/variables.h"
@@ -25,7 +25,7 @@ struct call {
     size_t count;
 };
 
-/* A function of the model under a name that is free: `name`_0, `name`_1 … */
+/* A function of the model with an unused name: `name`_0, `name`_1 … */
 static struct tare_graph *add_function(struct tare_model *model, const char *name) {
     for (int i = 0;; i++) {
         const char *full = tare_arena_printf(&model->arena, "%s_%d", name, i);
@@ -40,7 +40,7 @@ static void open_call(struct call *call, struct tare_emit *caller, const char *n
     call->body.status = body ? TARE_OK : caller->status == TARE_OK ? TARE_NO_MEMORY : caller->status;
 }
 
-/* An argument of the function, as the body sees it. */
+/* An argument of the function, as an edge of the body. */
 static struct tare_edge pass(struct call *call, const char *name, struct tare_edge edge) {
     struct tare_edge argument = { NULL, 0 };
     if (call->body.status == TARE_OK) call->body.status = call->caller->status;
@@ -88,7 +88,7 @@ static tare_status close_call(struct tare_edge *out, struct call *call, struct t
 
 /* ---- quantize_i8 ---- */
 
-/* clip(x / scale + zero point), rounded half to even; of any scale and zero point. */
+/* clip(x / scale + zero point), rounded half to even; for any scale and zero point. */
 static struct tare_edge emit_codes(struct tare_emit *emit, struct tare_edge x, struct tare_edge scale,
                                    struct tare_edge zero) {
     struct tare_edge y = tare_emit_binary(emit, "Div", "div", x, scale);
@@ -135,7 +135,7 @@ static tare_status quantize(struct tare_edge *out, struct tare_quant_work *work,
 
 /* ---- weights ---- */
 
-/* Integers of 4 bits, which the caller unpacks, with the axes that the layer's op takes. */
+/* 4-bit integers, which the caller unpacks, with the axes that the layer's op expects. */
 static struct tare_edge emit_unpacked(struct tare_emit *emit, struct tare_quant_layer *layer) {
     const struct tare_quant_product *p = &layer->product;
     const struct tare_emit_attr attrs[] = { { "T", TARE_EMIT_TYPE, TARE_DT_INT8 },
@@ -158,7 +158,7 @@ static struct tare_edge emit_unpacked(struct tare_emit *emit, struct tare_quant_
     return tare_emit_reshape(emit, "filter", inputs[0], &layer->weight->shape);
 }
 
-/* The layer's integers with the axes that its op takes. */
+/* The layer's integers with the axes that its op expects. */
 static struct tare_edge emit_filter(struct tare_emit *emit, struct tare_quant_layer *layer) {
     struct tare_tensor own;
     if (layer->quantized.bits == 4) return emit_unpacked(emit, layer);
@@ -221,7 +221,7 @@ static struct tare_edge emit_op(struct tare_emit *emit, const struct tare_quant_
 
 /* ---- outputs of static layers, in the body ---- */
 
-/* sums * (input scale * filter scale / output scale) + zero point, cut by the activation, rounded. */
+/* sums * (input scale * filter scale / output scale) + zero point, clamped by the activation function, rounded. */
 static struct tare_edge emit_requantized(struct tare_emit *emit, const struct tare_quant_layer *layer,
                                          struct tare_edge y, struct tare_edge factor, struct tare_edge scale,
                                          struct tare_edge zero) {
@@ -314,7 +314,7 @@ static struct tare_edge pass_bias(struct call *call, struct tare_arena *arena, c
     return pass(call, "bias", tare_emit_vector(call->caller, "bias", layer->product.columns, values));
 }
 
-/* The layer as one call, for an output of parameters `out`. */
+/* The layer as one call, for an output with parameters `out`. */
 static tare_status emit_static(struct tare_edge *result, struct tare_quant_work *work, struct tare_emit *emit,
                                struct tare_quant_layer *layer, const struct tare_edge operands[2],
                                const struct tare_qparams *out, bool real) {

@@ -1,6 +1,6 @@
 /* The UNIFORM_QUANTIZED op set: static range by UniformQuantizedConvolution and UniformQuantizedDot, whose tensors have
- * quantized dtypes and whose scales are inputs; dynamic range by their hybrid forms, which find the parameters of each
- * row of the batch themselves.
+ * quantized dtypes and whose scales are inputs; dynamic range by their hybrid forms, which compute the parameters of
+ * each row of the batch.
  *
  * x_q = UniformQuantize(x); acc = UniformQuantizedConvolution(x_q, w_q) + bias_q in qint32, scale s_x * s_w[c];
  * ClipByValue for Relu and Relu6; UniformDequantize, or UniformRequantize where only such layers use it. */
@@ -76,8 +76,7 @@ static struct tare_shape weight_shape(const struct tare_quant_layer *layer) {
                                   : tare_shape_make(2, layer->product.rows, layer->product.columns);
 }
 
-/* Two integers a byte, unpacked while the model runs: the ops have no quantized dtype of 4 bits, but their numbers fit
- * qint8. */
+/* Two integers per byte, unpacked at run time: the ops have no 4-bit quantized dtype, but the values fit qint8. */
 static struct tare_edge emit_unpacked(struct tare_emit *emit, struct tare_quant_layer *layer,
                                       const struct tare_shape *shape) {
     const struct tare_emit_attr attrs[] = { { "T", TARE_EMIT_TYPE, TARE_DT_INT8 },
@@ -206,7 +205,7 @@ static struct tare_edge emit_bias(struct tare_emit *emit, struct tare_arena *are
     return close_node(emit, node);
 }
 
-/* Relu cuts at 0, Relu6 also at 6 / scale, rounded. */
+/* Relu clamps at 0, Relu6 also at 6 / scale, rounded. */
 static struct tare_edge emit_clip(struct tare_emit *emit, struct tare_arena *arena,
                                   const struct tare_quant_layer *layer, struct tare_edge acc,
                                   const struct numbers *sums, const double *scales) {
@@ -256,8 +255,8 @@ static struct tare_edge emit_narrow(struct tare_emit *emit, struct tare_arena *a
 
 /* ---- layers ---- */
 
-/* UniformQuantizedDot takes matrices: what has more axes is one, when the axes summed over come last in the activation
- * and no axis is common to both. */
+/* UniformQuantizedDot takes matrices: operands with more axes are reshaped, if the contracted axes are last in the
+ * activation and there is no batch axis. */
 static bool is_matrix_product(const struct tare_quant_product *p) {
     const int rank = p->n_free_left + p->n_contracted;
     for (int i = 0; i < p->n_contracted; i++)
@@ -372,7 +371,7 @@ static tare_status rewrite_product(struct tare_quant_work *work, struct tare_qua
     return tare_quant_replace(NULL, &emit, layer->output, y);
 }
 
-/* A table is read by ops of integers, as in the other op sets. */
+/* A table is read by integer ops, as in the other op sets. */
 static tare_status rewrite_static(struct tare_quant_work *work, struct tare_quant_layer *layer) {
     return layer->kind == TARE_KIND_GATHER ? tare_quant_rewrite_table(layer) : rewrite_product(work, layer);
 }

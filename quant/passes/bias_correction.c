@@ -1,11 +1,11 @@
-/* Bias correction: rounding weights moves the mean of a layer's output by E[x] · (W - Ŵ); the bias takes it back.
+/* Bias correction: rounding weights shifts the mean of a layer's output by E[x] · (W - Ŵ); the bias compensates.
  *
  *     b'_c = b_c + Σ_rows E[x_row] · (W - Ŵ)_{row,c}
  *
  * with the mean of each input channel from calibration, or of each row where a Hessian was counted (Nagel et al.,
  * "Data-Free Quantization Through Weight Equalization and Bias Correction", ICCV 2019, section 4.2, with measured
- * means). Where a convolution pads with zeros the border's mean is smaller than the channel's: it is corrected by the
- * whole of it. Methods that leave the bias where it is add the correction to their result. */
+ * means). Where a convolution pads with zeros, the mean at the border is smaller than the channel's; the full
+ * correction is applied there as well. Methods that do not rewrite the bias add the correction to their result. */
 #include "calib/statistics.h"
 #include "quant/hessian.h"
 #include "quant/layer.h"
@@ -13,7 +13,7 @@
 
 #include <math.h>
 
-/* Mean of the activation by input channel, as the layer takes it. NULL: not known. */
+/* Mean of the layer's input by input channel. NULL: not known. */
 static const double *input_means(struct tare_quant_work *work, const struct tare_quant_layer *layer,
                                  int64_t *channels) {
     const struct tare_statistics *s = tare_quant_input_statistics(work, layer);

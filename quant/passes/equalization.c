@@ -12,7 +12,7 @@
 #include <math.h>
 
 enum { SWEEPS = 20 };
-static const double MOST = 256; /* bound of s and 1/s: beyond it activations of dead channels would be blown up */
+static const double MOST = 256; /* bound of s and 1/s: larger factors would amplify the activations of dead channels */
 
 struct pair {
     struct tare_quant_layer *first, *second;
@@ -24,7 +24,7 @@ struct pair {
 
 /* ---- channels ---- */
 
-/* Columns of the first, and input channels of the second, are channels of the activation between. */
+/* The columns of the first layer and the input channels of the second are channels of the activation between them. */
 static bool has_columns(const struct tare_quant_layer *layer) {
     const struct tare_quant_product *p = &layer->product;
     if (p->batches != 1 || !layer->weight) return false;
@@ -73,7 +73,7 @@ static tare_status find_pairs(struct pair **out, size_t *count, struct tare_quan
 
 /* ---- weights ---- */
 
-/* Greatest magnitudes by output channel of the first and input channel of the second. */
+/* Largest magnitudes by output channel of the first and input channel of the second. */
 static void find_ranges(struct pair *pair) {
     const struct tare_quant_product *p = &pair->first->product, *q = &pair->second->product;
     const float *first = TARE_CONST_DATA(float, &pair->first->real),

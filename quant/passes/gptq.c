@@ -48,7 +48,7 @@ static tare_status find_readers(struct readers *out, const struct tare_quant_wor
     return TARE_OK;
 }
 
-/* Adds a share of E[x_i x_j] of the activation as the layer takes it, or of the covariance. */
+/* Adds a share of E[x_i x_j] of the layer's input, or of its covariance. */
 static void add_hessian(double *out, const struct tare_hessian *h, const struct tare_quant_layer *layer, int64_t group,
                         double share, bool centred) {
     const double *sums = &h->sums[group * h->size * h->stride], *row_sums = &h->row_sums[group * h->stride];
@@ -65,7 +65,7 @@ static void add_hessian(double *out, const struct tare_hessian *h, const struct 
         }
 }
 
-/* Columns of each group by the group's Hessian. */
+/* Rounds the columns of each group with the group's Hessian. */
 static tare_status round_groups(struct tare_quant_layer *layer, const struct readers *readers,
                                 const struct tare_quant_pass *self, bool centred) {
     const struct tare_qscheme scheme = tare_quant_weight_scheme(&layer->setting);

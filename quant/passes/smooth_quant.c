@@ -29,7 +29,7 @@ struct group {
     double *scale;                                     /* s by channel */
     double *reach;                                     /* greatest magnitude of a channel's weights */
     size_t n_layers;                                   /* that take part */
-    struct tare_edge from[MOST_NODES], to[MOST_NODES]; /* copies that were made, with their channels divided */
+    struct tare_edge from[MOST_NODES], to[MOST_NODES]; /* copied nodes whose channels were divided */
     size_t n_copies;
 };
 
@@ -93,8 +93,7 @@ static void multiply_rows(const struct group *group, struct tare_quant_layer *la
 
 /* ---- dividing where the activation is made ---- */
 
-/* The quantized layer whose output is the activation, if only members use it and the layer's method rewrites the bias.
- * */
+/* The quantized layer whose output is the activation, if only members use it and the method rewrites the bias. */
 static struct tare_quant_layer *maker_of(const struct group *group) {
     const struct tare_quant_work *work = group->work;
     if (tare_graph_count_uses(group->edge.node->graph, group->edge, NULL) != group->n_layers) return NULL;
@@ -156,11 +155,11 @@ static struct tare_edge fail(struct tare_emit *emit, tare_status status) {
     return (struct tare_edge){ NULL, 0 };
 }
 
-/* A scalar, or one value for all channels, becomes one value a channel. */
+/* A scalar, or one value for all channels, becomes one value per channel. */
 static struct tare_edge divided_constant(struct group *group, struct tare_emit *emit, struct tare_edge edge) {
     const struct tare_tensor *value = tare_edge_constant(edge);
     struct tare_shape shape = value->shape;
-    int64_t each; /* elements of the constant that a run of channels takes */
+    int64_t each; /* elements of the constant in a run of channels */
     struct tare_tensor divided;
     struct tare_edge out;
     tare_status status;
@@ -198,7 +197,7 @@ static struct tare_edge divided_node(struct group *group, struct tare_emit *emit
     return (struct tare_edge){ copy, 0 };
 }
 
-/* What was copied before is found again: a LayerNorm uses gamma twice. */
+/* Reuses earlier copies: a LayerNorm uses gamma twice. */
 static struct tare_edge divided(struct group *group, struct tare_emit *emit, struct tare_edge edge) {
     struct tare_edge out;
     for (size_t i = 0; i < group->n_copies; i++)

@@ -1,9 +1,9 @@
-/* Weight clipping: scales of weights that make the mean square error least instead of covering the greatest value.
+/* Weight clipping: weight scales that minimize the mean squared error instead of covering the largest magnitude.
  *
- * For a symmetric grid of B bits that clips at s, values inside suffer s²·4⁻ᴮ/3 on average and values beyond (|x| -
- * s)²; the best s is the fixed point of s = Σ_{|x|>s} |x| / (4⁻ᴮ/3 · n_{|x|<=s} + n_{|x|>s}) (Sakr et al., "Optimal
- * Clipping and Magnitude-aware Differentiation for Improved Quantization-aware Training", ICML 2022: OCTAV). The error
- * is then measured, and a scale that is no better than the plain one is not taken. */
+ * For a symmetric grid of B bits that clips at s, the squared error is s²·4⁻ᴮ/3 on average for values inside and
+ * (|x| - s)² for values beyond; the best s is the fixed point of s = Σ_{|x|>s} |x| / (4⁻ᴮ/3 · n_{|x|<=s} + n_{|x|>s})
+ * (Sakr et al., "Optimal Clipping and Magnitude-aware Differentiation for Improved Quantization-aware Training", ICML
+ * 2022: OCTAV). The error is then measured, and a scale that does not improve on the original one is rejected. */
 #include "quant/layer.h"
 #include "quant/pass.h"
 #include "base/tensor/number.h"
@@ -12,7 +12,8 @@
 
 enum { ITERATIONS = 30 };
 
-/* Per scale: values beyond the clip, their sum, values within; error of the plain and of the new scale. */
+/* Per scale: number of values beyond the clip, their sum, number of values within; errors of the original and of the
+ * new scale. */
 struct group {
     double beyond, sum, within, clip;
     double error[2];
@@ -43,7 +44,7 @@ static void count(struct clipping *c, struct group *group, int64_t scale, double
     if (fabs(value) > group->clip) {
         group->beyond++;
         group->sum += fabs(value);
-    } else if (value != 0) { /* a zero has no error whatever the grid */
+    } else if (value != 0) { /* a zero has no error on any grid */
         group->within++;
     }
 }
