@@ -94,7 +94,7 @@ static tare_status set_attrs(struct tare_graph *function, const struct tare_attr
     return TARE_OK;
 }
 
-/* A list that has no item for some argument is wrong already: it is dropped as a whole. */
+/* A list without an item for some argument is already invalid: the whole list is removed. */
 static tare_status drop_shape_item(struct tare_graph *function, size_t index) {
     const struct tare_attr *shapes = tare_graph_find_attr(function, "_input_shapes");
     struct tare_attr changed;
@@ -118,7 +118,8 @@ tare_status tare_graph_drop_arg_shapes(struct tare_graph *function) {
     return shapes ? set_attrs(function, shapes, NULL) : TARE_OK;
 }
 
-/* Attributes of call nodes that hold input numbers are hints about resources and shapes: wrong once inputs moved. */
+/* Attributes of call nodes that hold input numbers are hints about resources and shapes, which are invalid after inputs
+ * move. */
 static void drop_input_hints(struct tare_node *node) {
     tare_node_remove_attr(node, "_read_only_resource_inputs");
     tare_node_remove_attr(node, "_input_shapes");
@@ -148,7 +149,7 @@ static void drop_capture(struct tare_model *model, const struct tare_graph *func
     }
 }
 
-/* Removes the argument from the function alone. */
+/* Removes the argument from the function only. */
 static tare_status drop_arg(struct tare_graph *function, size_t index) {
     TARE_TRY(drop_shape_item(function, index));
     memmove(&function->args[index], &function->args[index + 1],

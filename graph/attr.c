@@ -26,7 +26,7 @@ static const struct tare_attr *default_of(const struct tare_node *node, const ch
     return NULL;
 }
 
-/* The item of a plain attribute of the expected kind: the node's, else the default; NULL when neither fits. */
+/* The item of a scalar attribute of the expected kind: the node's, else the default; NULL if neither has that kind. */
 static const union tare_attr_item *item(const struct tare_node *node, const char *name, enum tare_attr_kind kind) {
     const struct tare_attr *attr = tare_node_find_attr(node, name);
     if (!attr) attr = default_of(node, name);
@@ -205,7 +205,7 @@ void tare_node_remove_attr(struct tare_node *node, const char *name) {
     node->n_attrs--;
 }
 
-/* The array may be shared with a function that this one was copied from: it gets one of its own. */
+/* The array may be shared with a function that this one was copied from: it is copied first. */
 tare_status tare_graph_remove_attr(struct tare_graph *graph, const char *name) {
     const struct tare_attr *gone = tare_graph_find_attr(graph, name);
     struct tare_attr *kept;

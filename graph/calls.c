@@ -42,7 +42,7 @@ static tare_status add_callee(void *arg, const struct tare_node *node, struct ta
     return TARE_OK;
 }
 
-/* The order of attributes in the file means nothing; a loop's functions are asked for by name. */
+/* The order of attributes in the file has no meaning; a loop's functions are looked up by name. */
 static tare_status loop_callees(struct callee_list *list, const struct tare_node *node) {
     struct tare_graph *condition = tare_node_function(node, "cond"), *body = tare_node_function(node, "body");
     if (!condition || !body) return TARE_OK;

@@ -39,8 +39,8 @@ tare_status tare_model_reachable_functions(bool **live, struct tare_arena *arena
 /* Removes the functions that are not live, and their concretes and aliases. */
 void tare_model_remove_functions(struct tare_model *model, const bool *live);
 
-/* Removes argument `index` of a function and the input at every call site that passes it. The argument must have no use
- * left. TARE_UNSUPPORTED, with nothing changed, where a call site does not allow it: branches and loops share their
+/* Removes argument `index` of a function and the input at every call site that passes it. The argument must be
+ * unused. TARE_UNSUPPORTED, with nothing changed, where a call site does not allow it: branches and loops share their
  * arguments with other functions. Captures in model->concretes follow. */
 tare_status tare_function_remove_arg(struct tare_graph *function, size_t index);
 /* Removes argument `index` of all branches of an If or Case, and the input that passes it. No branch uses it, and no

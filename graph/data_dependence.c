@@ -99,7 +99,7 @@ static mark_bits output_bits(const struct flow *flow, const struct tare_node *no
 }
 
 /* A loop that runs once per record, or as often as a sequence is long, computes the same for each record in any batch;
- * a branch may compute something else in a batch than for one record. */
+ * a branch may compute a different result in a batch than for one record. */
 static mark_bits deciding_bits(const struct tare_node *node, struct tare_edge predicate) {
     const bool loop =
         strcmp(node->op, "LoopCond") == 0 || (predicate.node && strcmp(predicate.node->op, "LoopCond") == 0);

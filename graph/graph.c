@@ -12,7 +12,7 @@ static struct tare_arena *arena_of(const struct tare_graph *graph) {
     return &graph->model->arena;
 }
 
-/* Room for one more item in an arena array. */
+/* Reserves space for one more item in an arena array. */
 static bool reserve(struct tare_arena *arena, void **items, size_t count, size_t *capacity, size_t item_size) {
     void *grown;
     if (count < *capacity) return true;
@@ -23,7 +23,7 @@ static bool reserve(struct tare_arena *arena, void **items, size_t count, size_t
     return true;
 }
 
-/* The last suffix tried for a stem. Names are never given back, so that all smaller ones are in use as well. */
+/* The last suffix tried for a stem. Names are never released, so all smaller suffixes are in use as well. */
 struct tare_name_suffix {
     int last;
 };

@@ -88,7 +88,7 @@ struct tare_graph {
     const void *origin;   /* the FunctionDef it was read from */
 };
 
-/* Predicates. A NULL node is no op. */
+/* Predicates; false for a NULL node. */
 static inline bool tare_node_is(const struct tare_node *node, const char *op) {
     return node && strcmp(node->op, op) == 0;
 }
@@ -124,7 +124,7 @@ struct tare_node *tare_graph_add_arg(struct tare_graph *graph, const char *name,
 /* As tare_graph_add_arg, with the dtype and, shared, the attributes of `like`: an argument with the same index. For
  * models that are not changed. */
 struct tare_node *tare_graph_add_arg_like(struct tare_graph *graph, const char *name, const struct tare_node *like);
-/* Reserves room for exactly `n_nodes` more nodes. */
+/* Reserves space for exactly `n_nodes` more nodes. */
 tare_status tare_graph_reserve(struct tare_graph *graph, size_t n_nodes);
 struct tare_node *tare_graph_find(const struct tare_graph *graph, const char *name);
 tare_status tare_graph_add_return(struct tare_graph *graph, const char *name, int dtype, struct tare_edge edge);
@@ -134,7 +134,7 @@ tare_status tare_node_add_input(struct tare_node *node, struct tare_edge edge);
 void tare_node_set_input(struct tare_node *node, size_t k, struct tare_edge edge);
 /* Removes input k; the following ones move up. */
 void tare_node_remove_input(struct tare_node *node, size_t k);
-/* Room for `count` inputs in all. */
+/* Reserves space for `count` inputs in total. */
 tare_status tare_node_reserve_inputs(struct tare_node *node, size_t count);
 tare_status tare_node_add_control(struct tare_node *node, struct tare_node *before);
 /* Finds the op definition and computes n_outputs and output_dtypes from it and the attributes.

@@ -6,7 +6,7 @@
 
 enum { MOST_NODES = 200000 };
 
-/* A call that a body has taken the place of. Found by the call's `edit` until every use is changed. */
+/* A call that was replaced by a body. Found by the call's `edit` until every use is changed. */
 struct inlined {
     const struct tare_node *call;
     const struct tare_graph *callee;
@@ -14,7 +14,7 @@ struct inlined {
     struct tare_node **copies; /* by position in the callee */
 };
 
-/* The caller's edge for one of the body. */
+/* The caller's edge for an edge of the body. */
 static struct tare_edge mapped(const struct inlined *in, struct tare_edge edge) {
     if (!edge.node) return edge;
     if (tare_node_is_arg(edge.node)) return in->call->inputs[edge.node->position];
@@ -39,7 +39,7 @@ static tare_status copy_node(struct tare_node **out, const struct inlined *in, c
     return tare_node_copy_attrs(node, from);
 }
 
-/* What ran before the call runs before every node of the body. */
+/* The control inputs of the call become control inputs of every node of the body. */
 static tare_status copy_edges(const struct inlined *in, struct tare_node *node, const struct tare_node *from) {
     for (size_t i = 0; i < from->n_inputs; i++)
         TARE_TRY(tare_node_add_input(node, mapped(in, from->inputs[i])));
@@ -73,13 +73,13 @@ static tare_status put_body(struct tare_node *call, const struct tare_graph *cal
 
 /* ---- uses of the calls ---- */
 
-/* A body may return what another call returns, or an argument that one made. */
+/* A body may return the result of another inlined call, or an argument computed by one. */
 static void follow(struct tare_edge *edge) {
     for (const struct inlined *in; (in = inlined_at(edge->node));)
         *edge = mapped(in, in->callee->returns[edge->index].edge);
 }
 
-/* What waited for a call waits for its body's results and effects. */
+/* Nodes with a control input from a call depend on the results and effects of its body. */
 static tare_status wait_for(struct tare_node *user, struct tare_node *before) {
     const struct inlined *in = inlined_at(before);
     if (!in) return tare_node_add_control(user, before);
@@ -132,7 +132,7 @@ static void add_control_returns(struct tare_graph *graph, struct tare_node *node
     }
 }
 
-/* What a function did for a call's effects it does for those of the body. */
+/* Control returns of a call are replaced by those of its body. */
 static tare_status change_control_returns(struct tare_graph *graph) {
     const struct tare_control_return *before = graph->control_returns;
     const size_t n_before = graph->n_control_returns;

@@ -43,7 +43,7 @@ static const char *arg_name(struct outliner *o, struct tare_edge edge) {
     return name;
 }
 
-/* The function's edge for one of the graph. */
+/* The function's edge for an edge of the graph. */
 static tare_status inner_edge(struct tare_edge *out, struct outliner *o, struct tare_edge edge) {
     struct tare_graph *f = o->function;
     const bool is_const = !tare_node_is_arg(edge.node) && strcmp(edge.node->op, "Const") == 0;
@@ -152,7 +152,7 @@ static tare_status add_call(struct outliner *o) {
     return tare_node_resolve(o->call);
 }
 
-/* Waits for the call once, in the place of all that went into it. */
+/* Replaces all control inputs from outlined nodes by one control input from the call. */
 static void wait_for_call(const struct outliner *o, struct tare_node *node) {
     bool waits = false;
     size_t kept = 0;

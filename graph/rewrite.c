@@ -16,7 +16,7 @@ static void drop_dead_controls(struct tare_node *node) {
     node->n_controls = kept;
 }
 
-/* A control return names an effect; a removed node has none left (a read that became a constant). */
+/* A control return names a side effect; a removed node has none (such as a read that became a constant). */
 static void drop_dead_control_returns(struct tare_graph *graph) {
     size_t kept = 0;
     for (size_t i = 0; i < graph->n_control_returns; i++)

@@ -3,7 +3,8 @@
  * Freezing replaces reads of a variable by constants, innermost first; its handle is then still passed through the
  * calls, branches and loops around the reads, and would keep the variable in the checkpoint. Each round removes what
  * one level no longer uses: an argument removed from a function makes an argument of its callers unused in the next
- * round. A round takes time linear in the nodes of the model; there are as many rounds as functions are nested. */
+ * round. A round takes time linear in the nodes of the model; the number of rounds is the nesting depth of functions.
+ */
 #include "graph/calls.h"
 
 #include <stdint.h>
@@ -67,7 +68,7 @@ static tare_status count_uses(size_t **out, struct tare_arena *arena, const stru
 
 /* ---- what a user of the model passes ---- */
 
-/* The number of leading arguments that are part of the interface which the model offers. */
+/* The number of leading arguments that are part of the model's interface. */
 static size_t n_public_args(const struct tare_model *model, const struct tare_graph *function) {
     for (size_t i = 0; i < model->n_concretes; i++)
         if (model->concretes[i].graph == function && model->concretes[i].n_bound <= function->n_args)

@@ -178,7 +178,7 @@ static bool is_use_of(const struct tare_use *use, const struct tare_graph *graph
     return !use->user->dead && use->user->graph == graph && use->user->inputs[use->input].index == edge.index;
 }
 
-/* Without memory for the lists, all nodes are visited: slower, and the same result. */
+/* If the lists cannot be allocated, all nodes are visited: slower, with the same result. */
 static size_t replace_by_scan(struct tare_graph *graph, struct tare_edge from, struct tare_edge to,
                               const struct tare_node *except) {
     size_t changed = 0;

@@ -30,7 +30,7 @@ static tare_status walk_into(void *arg, const struct tare_node *node, struct tar
     return tare_map_set(&walk->seen, callee->name, callee) ? TARE_OK : TARE_NO_MEMORY;
 }
 
-/* Every function that runs when `graph` does, itself left out; the caller frees the map. */
+/* Every function that `graph` calls, directly or not, except itself; the caller frees the map. */
 static tare_status functions_below(struct tare_map *out, const struct batcher *b, const struct tare_graph *graph) {
     struct walk walk = { .depth = 0 };
     tare_status status = TARE_OK;
@@ -102,7 +102,7 @@ static tare_status set_numbers(struct tare_node *node, const struct tare_batch_o
     TARE_TRY(tare_node_set_int(node, "num_batch_threads", options->num_batch_threads));
     TARE_TRY(tare_node_set_int(node, "max_batch_size", options->max_batch_size));
     TARE_TRY(tare_node_set_int(node, "batch_timeout_micros", options->batch_timeout_micros));
-    /* attributes at their defaults are left out: older runtimes refuse attributes that they do not know */
+    /* default attributes are omitted: older runtimes reject unknown attributes */
     tare_node_remove_attr(node, "max_enqueued_batches");
     tare_node_remove_attr(node, "allowed_batch_sizes");
     tare_node_remove_attr(node, "enable_large_batch_splitting");

@@ -1,9 +1,9 @@
 /* The bfloat16 pass over a set of functions.
  *
- * Order: collect the functions below the chosen ones; copy those that others call as well, and wrap those that the
- * model promises under a name; find the values that must stay exact, on the graphs as they are then; choose for each
- * node while all dtypes are still the original ones; convert the signatures of inner functions; rewrite the bodies;
- * convert the variables that only bfloat16 nodes read. */
+ * Order: collect the functions below the chosen ones; copy those that are also called from outside, and wrap those that
+ * are part of the model's interface; find the values that must stay exact, on the resulting graphs; choose the dtype of
+ * each node while all dtypes are still the original ones; convert the signatures of inner functions; rewrite the
+ * bodies; convert the variables that only bfloat16 nodes read. */
 #include "tpu/bfloat16.h"
 #include "interpreter/ops/builtin.h"
 #include "base/option.h"
@@ -41,7 +41,7 @@ static tare_status part_shared(struct set *set) {
 
 /* ---- functions that are promised ---- */
 
-/* `wrapper`, which has lost its body, calls `body` instead. */
+/* `wrapper`, whose body was moved, calls `body` instead. */
 static tare_status call_body(struct tare_graph *wrapper, const struct tare_graph *body) {
     const char *op = body->is_stateful ? "StatefulPartitionedCall" : "PartitionedCall";
     struct tare_node *call = tare_graph_add(wrapper, op, op);

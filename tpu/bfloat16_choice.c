@@ -32,7 +32,7 @@ static unsigned flags_of(const struct tare_node *node) {
     return node->def->row ? node->def->row->flags : 0;
 }
 
-/* Ops whose dtype has other reasons than computing in it, and internal ops of the runtime. */
+/* Ops whose dtype is not a compute dtype, and internal ops of the runtime. */
 static bool is_bound_to_float(const struct tare_node *node) {
     return flags_of(node) & TARE_OP_FLOAT32 || begins_with(node->op, "_");
 }
@@ -49,7 +49,7 @@ static bool allows_bfloat16(const struct tare_op_attr *attr) {
     return false;
 }
 
-/* Whether the node has an attribute by which it can become bfloat16; *refuses when one that is float32 cannot. */
+/* Whether the node has a dtype attribute that can be set to bfloat16; *refuses: a float32 attribute cannot be. */
 static bool can_convert(const struct tare_node *node, bool *refuses) {
     bool any = false;
     *refuses = false;

@@ -1,5 +1,5 @@
 /* Float ops in quantize and dequantize chains that must stay float32: scaling and rounding before a cast to 8 bits or
- * fewer, scaling, offset and activation after an integer product. Wider integers are the concern of
+ * fewer, scaling, offset and activation after an integer product. Wider integers are handled in
  * tpu/exact_values.c. */
 #include "tpu/bfloat16_internal.h"
 
@@ -34,8 +34,8 @@ static bool ends_scale(const struct tare_node *node) {
     return tare_node_is(node, "Min") || tare_node_is(node, "Max");
 }
 
-/* Arithmetic of a quantization. A scale that is computed (from the minimum and maximum of a tensor) is a part of it,
- * the tensor itself is not. */
+/* Arithmetic of a quantization. It includes a computed scale (from the minimum and maximum of a tensor), but not the
+ * tensor itself. */
 static bool is_before_integer(const struct tare_node *node) {
     return has_flag(node, TARE_OP_ARITHMETIC | TARE_OP_MOVE | TARE_OP_CREATE) || ends_scale(node) ||
            tare_node_is(node, "Cast");
@@ -68,7 +68,7 @@ static bool passes_integers(const struct tare_node *node) {
            has_role(node, TARE_QUANT_PASS_THROUGH) || tare_node_is(node, "Cast");
 }
 
-/* The integer at this edge is a quantized value or a sum of them: int8 or narrower, or an int32 computed from such.
+/* The integer at this edge is a quantized value or a sum of them: int8 or narrower, or an int32 computed from them.
  */
 static bool is_quantized(struct tare_edge edge) {
     for (int steps = 0; steps < 32; steps++) {

@@ -73,7 +73,7 @@ static tare_status first_function(void *arg, const struct tare_node *node, struc
     return TARE_OK;
 }
 
-/* The call's types are those of its function, which has been given its own already. */
+/* The call's types are those of its function, which have already been set. */
 static tare_status convert_call(struct tare_bf16_job *job, struct tare_node *node) {
     struct tare_graph *callee = NULL;
     TARE_TRY(tare_node_each_function(node, first_function, &callee));
@@ -139,7 +139,7 @@ static tare_status settle_flexible(struct tare_bf16_job *job) {
 
 /* ---- constants ---- */
 
-/* Adds a bfloat16 copy of the constant; the constant itself is removed when it has no use left. */
+/* Adds a bfloat16 copy of the constant; the constant itself is removed when it is unused. */
 static tare_status round_const(struct tare_edge *out, struct tare_bf16_job *job, struct tare_node *node) {
     const struct tare_tensor *value = tare_node_tensor(node, "value");
     const char *name = tare_arena_printf(&job->graph->model->arena, "%s/bfloat16", node->name);
@@ -161,7 +161,7 @@ static tare_status round_const(struct tare_edge *out, struct tare_bf16_job *job,
 
 /* ---- casts ---- */
 
-/* One Cast an edge and dtype, however many users it has. */
+/* One Cast per edge and dtype, for any number of users. */
 struct cast_list {
     struct cast {
         struct tare_edge from, to;
@@ -205,7 +205,7 @@ static tare_status add_cast(struct tare_edge *out, struct tare_bf16_job *job, st
     return tare_node_resolve(cast);
 }
 
-/* Makes *edge a value of `dtype`, float32 or bfloat16. Other differences are left to the check of the graph. */
+/* Makes *edge a value of `dtype`, float32 or bfloat16. Other differences are reported by the check of the graph. */
 static tare_status convert_edge(struct tare_edge *edge, struct tare_bf16_job *job, struct cast_list *casts, int dtype) {
     int got = tare_edge_dtype(*edge);
     struct tare_edge to, *known;

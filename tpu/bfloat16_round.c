@@ -3,7 +3,7 @@
 #include "tpu/bfloat16_internal.h"
 
 /* bfloat16-rtne, but a finite value stays finite: masks built with the largest float32 would become infinite, and zero
- * times that NaN. Without branches, so that a compiler does several at once. */
+ * times that NaN. Without branches, so that the compiler can vectorise it. */
 static inline uint16_t round_one(float x) {
     enum { LARGEST = 0x7f7f, INFINITE = 0x7f80 };
     const uint32_t bits = tare_float_bits(x), sign = (bits >> 16) & 0x8000u, size = bits & 0x7fffffffu;

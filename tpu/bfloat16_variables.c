@@ -1,5 +1,5 @@
 /* Variables that only bfloat16 computation reads are stored as bfloat16: half the checkpoint, half the memory of the
- * TPU, and no cast after the read. Runs after the rewriting, which leaves reads whose every user casts them.
+ * TPU, and no cast after the read. Runs after the rewriting, which produces reads all of whose users are casts.
  *
  * Handles are passed through captures, calls, branches and loops. Every resource edge is a slot; slots that may refer
  * to the same variable form one class (union-find), and a class changes as a whole or not at all. */
@@ -42,7 +42,7 @@ static struct slot *class_of(struct slot *slot) {
     return slot;
 }
 
-/* The slot of an edge; NULL when memory is out. */
+/* The slot of an edge; NULL if out of memory. */
 static struct slot *slot_of(struct sorter *s, struct tare_edge edge) {
     struct tare_edge key;
     struct slot *slot;

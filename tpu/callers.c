@@ -1,5 +1,5 @@
 /* Which functions reach a TPU call or a batcher is a fixed point over the call graph; bodies of TPU computations are
- * not entered, as they are compiled on their own. */
+ * not visited, because they are compiled separately. */
 #include "tpu/callers.h"
 #include "interpreter/ops/builtin.h"
 #include "graph/op.h"
@@ -8,7 +8,7 @@
 
 static const char MUST_COMPILE[] = "_XlaMustCompile";
 
-/* What the calls of a function lead to. */
+/* What a function reaches through its calls. */
 enum reach { NOTHING, BATCHER, TPU };
 
 struct adapter {

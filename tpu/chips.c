@@ -1,4 +1,4 @@
-/* Cloud TPU chips: figures of one chip (v2, v3, v4 and v5p have two cores), as their maker states them. */
+/* Cloud TPU chips: figures of one chip (v2, v3, v4 and v5p have two cores), from the manufacturer's documentation. */
 #include "tpu/chips.h"
 
 #define GB 1e9

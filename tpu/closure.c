@@ -1,8 +1,8 @@
-/* Collects the functions below chosen ones, and separates them from those that others call.
+/* Collects the functions that the chosen ones call, and separates them from those that are also called from outside.
  *
  * A member is shared when a node outside of the closure calls it, when a member calls it in a way that the closure does
  * not follow, or when a shared member calls it: the original of that one stays outside and keeps its calls. Shared
- * members that change are replaced by copies; the fixed point is the same in whatever order members are visited. */
+ * members that change are replaced by copies; the fixed point does not depend on the order of the visits. */
 #include "tpu/closure.h"
 #include "graph/calls.h"
 #include "graph/clone.h"
@@ -179,7 +179,7 @@ static tare_status find_shared(struct sharing *sharing, struct tare_arena *arena
 
 /* ---- copies ---- */
 
-/* A caller of something that changes changes itself: it calls another function then. */
+/* The callers of a changed function also change, because they call a different function. */
 static tare_status note_change(void *arg, const struct tare_node *node, struct tare_graph *callee) {
     const struct tare_tpu_member *member = tare_tpu_closure_find(arg, callee);
     struct tare_tpu_member *caller = tare_tpu_closure_find(arg, node->graph);

@@ -51,7 +51,7 @@ static bool is_old_control_flow(const char *op) {
     return tare_op_is_one_of(op, ops);
 }
 
-/* Calls of functions by name are looked into. */
+/* Functions called by name are checked as well. */
 static bool is_lowered(const struct tare_node *node) {
     if (!node->def) return tare_model_find_function(node->graph->model, node->op);
     return is_old_control_flow(node->op);
@@ -88,7 +88,7 @@ static bool is_on_tpu(int dtype) {
     }
 }
 
-/* The sets that kernels' registrations name; others are taken as unrestricted. */
+/* The dtype sets named in kernel registrations; other names are treated as unrestricted. */
 static const char *named_set(const char *name, size_t size) {
     static const char *const sets[][2] = {
         { "kFloatTypes", "half,float,double,bfloat16" },
@@ -105,7 +105,7 @@ static char lower(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* True when the list "DT_FLOAT,DT_HALF" or "half,float" has the dtype. */
+/* True if the list "DT_FLOAT,DT_HALF" or "half,float" contains the dtype. */
 static bool list_has(const char *list, size_t size, int dtype) {
     char name[32];
     for (size_t at = 0; at < size;) {
@@ -159,7 +159,7 @@ static tare_status check_constraints(struct checker *checker, const struct tare_
     return TARE_OK;
 }
 
-/* Messages of assertions, which compilation drops. */
+/* Messages of assertions, which compilation removes. */
 static bool is_message(const struct tare_node *node) {
     const struct tare_graph *graph = node->graph;
     if (strcmp(node->op, "Const") != 0) return false;

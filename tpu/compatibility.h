@@ -27,7 +27,7 @@ struct tare_tpu_finding {
     const char *text;             /* one line: what, where, and the remedy */
 };
 
-/* False for warnings: it compiles, but is slow or has no effect outside. */
+/* False for warnings: the op compiles, but is slow or has no effect outside. */
 bool tare_tpu_finding_is_error(enum tare_tpu_finding_kind kind);
 
 /* "not_compilable": for reports. */
@@ -40,13 +40,13 @@ tare_status tare_tpu_check(struct tare_tpu_finding **out, size_t *count, struct 
 
 /* Checks the nodes of `graph` that `part` marks (by position) as if they were a function of their own, whose arguments
  * are the values of the other nodes and which has copies of constants: sets refused[position] for each that the TPU
- * does not support there, or that writes variables, by itself or in a function that it calls. The caller checks the
- * dtypes at the border. */
+ * does not support there, or that writes variables, directly or in a function that it calls. The caller checks the
+ * dtypes at the boundary. */
 tare_status tare_tpu_check_part(bool *refused, struct tare_arena *arena, const struct tare_graph *graph,
                                 const bool *part);
 
-/* Whether there is a TPU kernel for the op, or the bridge lowers it itself. For whole models, where no function is
- * chosen yet: types and constants are not looked at. */
+/* Whether there is a TPU kernel for the op, or the bridge lowers it itself. For whole models, before functions
+ * are chosen: types and constants are not checked. */
 bool tare_tpu_compiles(const char *op);
 
 #endif

@@ -204,7 +204,7 @@ static tare_status count_graph(struct counter *counter, struct tare_cost_share *
     return TARE_OK;
 }
 
-/* The main-graph nodes that the signatures' outputs need: neither savers nor initialisers cost anything to a request.
+/* The main-graph nodes that the signatures' outputs need: savers and initialisers do not run in a request.
  */
 static tare_status mark_served(bool **out, struct tare_arena *arena, const struct tare_model *model) {
     const struct tare_graph *main = model->main;

@@ -1,4 +1,6 @@
-/* Costs of ops by row: multiply-accumulates of products of all kinds, bytes of ops that read a part of their inputs. */
+/* Costs of ops by row: multiply-accumulates of all kinds of products, and bytes of ops that read a part of their
+ * inputs.
+ */
 #include "tpu/cost_rows.h"
 #include "base/status.h"
 #include "interpreter/ops/support/dims_wire.h"
@@ -83,7 +85,7 @@ static void cost_fused_conv(const struct tare_infer *infer, struct tare_cost *co
     cost->macs = elements(&infer->outputs[0]) * elements(&infer->inputs[1]) / fmax(last(&infer->inputs[1]), 1);
 }
 
-/* Output elements times the sizes of the labels that the output lacks. */
+/* Output elements times the sizes of the labels that are summed over. */
 static void cost_einsum(const struct tare_infer *infer, struct tare_cost *cost) {
     const char *equation = tare_node_string(infer->node, "equation", ""), *arrow = strstr(equation, "->"),
                *at = equation;
@@ -107,7 +109,7 @@ static void cost_einsum(const struct tare_infer *infer, struct tare_cost *cost) 
 
 /* ---- recurrent cells ---- */
 
-/* Rows of x times the weights of all gates; BlockLSTM has its time steps in front. */
+/* Rows of x times the weights of all gates; the first axis of BlockLSTM is time. */
 static void cells(const struct tare_infer *infer, struct tare_cost *cost, const char *const *weights, const char *x) {
     const struct tare_op_def *def = infer->node->def;
     double rows = 0, size = 0;
@@ -132,7 +134,7 @@ static void cost_gru(const struct tare_infer *infer, struct tare_cost *cost) {
 
 /* ---- others that multiply ---- */
 
-/* Two multiply-accumulates an element and level of butterflies. */
+/* Two multiply-accumulates per element and butterfly level. */
 static void cost_fourier(const struct tare_infer *infer, struct tare_cost *cost) {
     const struct tare_shape *x = &infer->inputs[0], *y = &infer->outputs[0];
     double count = fmax(elements(x), elements(y));

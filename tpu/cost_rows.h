@@ -8,7 +8,7 @@
  * outputs. Shapes are fully known. The op's own row comes first, then the table of this module. */
 void tare_tpu_op_cost(const struct tare_infer *infer, struct tare_cost *cost);
 
-/* Work that compilers do away with or that happens while nothing is computed: costs nothing. */
+/* Ops that compilers eliminate, or that do not compute: their cost is 0. */
 bool tare_tpu_op_is_free(const char *op);
 
 #endif

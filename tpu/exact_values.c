@@ -1,12 +1,12 @@
 /* Data-flow analysis over the whole model, in two steps.
  *
- * Forward: a value is `computed` when a product, a pooling or another op that is not plain arithmetic had a part in it.
+ * Forward: a value is `computed` if a product, a pooling or another op that is not plain arithmetic contributes to it.
  * Inputs and the results of arithmetic on them are not; they may be identifiers, counts or positions. One flag per
  * node; repeated over all graphs until nothing changes.
  *
  * Backward: from every use that needs exact values (the seeds), along edges, with a worklist. A slot is an edge, or the
  * return of a function, which is an edge whose index is negative: a return may have to stay exact for one of its
- * callers though nothing in the function needs it. Every slot enters the worklist once, so that the cost is linear in
+ * callers although nothing in the function needs it. Every slot enters the worklist once, so the cost is linear in
  * the number of edges and call sites. */
 #include "tpu/exact_values.h"
 #include "graph/calls.h"
@@ -60,7 +60,7 @@ static bool is_float(int dtype) {
     return dtype == TARE_DT_FLOAT || dtype == TARE_DT_DOUBLE || dtype == TARE_DT_HALF;
 }
 
-/* Float values, and lists that may hold some. */
+/* Float values, and lists that may contain them. */
 static bool carries_floats(int dtype) {
     return is_float(dtype) || dtype == TARE_DT_VARIANT;
 }
@@ -149,7 +149,7 @@ static bool takes_computed(const struct tare_exact_values *v, const struct tare_
     return false;
 }
 
-/* A call's outputs are computed when a return of its functions is; arguments when a caller passes such. */
+/* A call's outputs are computed when a return of its functions is; arguments when a caller passes computed values. */
 static tare_status compute_call(bool *out, const struct tare_exact_values *v, const struct tare_node *node,
                                 const struct tare_call_site *site, bool *changed) {
     for (size_t c = 0; c < site->n_callees; c++) {
@@ -197,7 +197,7 @@ static tare_status find_computed(struct tare_exact_values *v) {
 
 /* ---- slots ---- */
 
-/* The padding is a part of the key. */
+/* The key includes its padding. */
 static void make_key(struct tare_edge *key, const void *node, int index) {
     memset(key, 0, sizeof *key);
     key->node = (struct tare_node *)(uintptr_t)node;
@@ -243,7 +243,7 @@ static tare_status push_arg(struct tare_exact_values *v, const struct tare_graph
     return i < graph->n_args ? push_edge(v, (struct tare_edge){ graph->args[i], 0 }, reason) : TARE_OK;
 }
 
-/* A slot in a map that the worklist does not know; *known when it is there already. */
+/* A slot in a map, which is not in the worklist; *known: the slot already existed. */
 static tare_status add_slot(struct tare_exact_values *v, struct tare_map *map, const struct tare_node *node, int index,
                             const char *reason, bool *known) {
     struct tare_edge key;
@@ -357,7 +357,7 @@ static bool becomes_integer(const struct tare_node *node) {
     return tare_dtype_is_integer(to) && !is_narrow(to);
 }
 
-/* A constant of whole numbers that are not all zero: rounding keeps the sign, so that 0 is a safe bound. */
+/* A constant of whole numbers that are not all zero: rounding keeps the sign, so 0 is a safe bound. */
 static bool is_whole(const struct tare_tensor *value) {
     enum { MOST = 4096 };
     bool any = false;

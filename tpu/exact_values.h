@@ -1,4 +1,5 @@
-/* Which float values a bfloat16 conversion must not round, because more than their last digits would change. */
+/* Finds the float values that a bfloat16 conversion must not round, because results would change by more than rounding
+ * errors. */
 #ifndef TARE_TPU_EXACT_VALUES_H
 #define TARE_TPU_EXACT_VALUES_H
 

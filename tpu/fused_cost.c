@@ -62,7 +62,7 @@ static double bytes_of(const struct fused_graph *g, struct tare_edge edge) {
     return bytes;
 }
 
-/* The node that computes a value, before identities and reshapes. */
+/* The node that computes a value, skipping identities and reshapes. */
 static struct tare_edge source_of(struct tare_edge edge) {
     while (!tare_node_is_arg(edge.node) && is_transparent(edge.node))
         edge = edge.node->inputs[0];
@@ -116,7 +116,7 @@ static void choose_groups(struct fused_graph *g) {
 
 /* ---- traffic ---- */
 
-/* Constants that a value is computed of. */
+/* Constants that a value is computed from. */
 static double constant_bytes(const struct fused_graph *g, struct tare_edge edge, int depth) {
     double bytes = 0;
     if (strcmp(edge.node->op, "Const") == 0 || depth > MOST_DEPTH) return bytes_of(g, edge);

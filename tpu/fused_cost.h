@@ -1,13 +1,13 @@
-/* Least time of a signature on a TPU when its compiler fuses what it usually does: elementwise ops are fused into the
- * op before them, and only tensors that another op reads pass through memory. Unlike tpu/cost.h, whose units count
- * every op by itself, this is for comparing models of one function: a quantized one has many more elementwise ops,
- * which cost next to nothing.
+/* Lower bound of a signature's time on a TPU with the compiler's usual fusions: elementwise ops are fused into the op
+ * before them, and only tensors that another op reads pass through memory. Unlike tpu/cost.h, whose units count
+ * every op separately, this is for comparing models of one function: a quantized model has many more elementwise ops,
+ * whose cost is negligible.
  *
  * The rules: an elementwise op belongs to the group of its latest input, identities and reshapes to that of their
  * input, every other op begins a group. A tensor is written where a user is in another group or is not elementwise,
- * or it is a result, and read once by each such user; values computed from constants alone cost the reading of these
- * constants. A group's time is the longer of its arithmetic and its traffic (tpu/chips.h). Bodies of If and Case all
- * count, those of While once. */
+ * or it is a result, and read once by each such user; values computed only from constants cost the reading of these
+ * constants. A group's time is the larger of its compute time and its memory time (tpu/chips.h). Bodies of If and Case
+ * all count, those of While once. */
 #ifndef TARE_TPU_FUSED_COST_H
 #define TARE_TPU_FUSED_COST_H
 

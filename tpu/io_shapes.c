@@ -19,7 +19,7 @@ struct crossing {
 
 /* ---- which shapes ---- */
 
-/* A TPU lays out the last two dimensions in tiles; an open first dimension of a matrix is taken as filling them. */
+/* A TPU lays out the last two dimensions in tiles; an unknown first dimension of a matrix is assumed to fill them. */
 static bool is_padded(const struct tare_shape *shape) {
     int rank = shape->rank;
     if (rank < 2) return false;
@@ -94,7 +94,7 @@ static tare_status retype_call(const struct crossing *c) {
 
 /* ---- inputs ---- */
 
-/* The only user of an edge, when it is of that op. */
+/* The only user of an edge, if it is that op. */
 static struct tare_node *only_user(const struct tare_graph *graph, struct tare_edge edge, const char *op) {
     struct tare_node *user;
     return tare_graph_count_uses(graph, edge, &user) == 1 && user && tare_node_is(user, op) ? user : NULL;

@@ -26,7 +26,8 @@ static double bytes_of(int dtype, const struct tare_shape *shape, int64_t first)
 
 /* ---- weights ---- */
 
-/* The constant that the object graph binds an argument to; NULL: none. It is a weight, though it comes as an argument.
+/* The constant that the object graph binds an argument to; NULL: none. It is a weight, although it is passed as an
+ * argument.
  */
 static const struct tare_tensor *captured(const struct tare_model *model, const struct tare_graph *graph, size_t arg) {
     for (size_t c = 0; c < model->n_concretes; c++) {
@@ -73,7 +74,7 @@ static tare_status add_weights(double *sum, const struct meter *meter, const str
 
 /* ---- activations ---- */
 
-/* One graph being gone through: bytes of each node's outputs, and when the last user has run. */
+/* Traversal of one graph: the bytes of each node's outputs, and the position of their last user. */
 struct timeline {
     struct tare_shape **shapes;
     struct tare_node **order;
@@ -114,7 +115,7 @@ static tare_status prepare(struct timeline *t, const struct meter *meter, const 
 
 static tare_status peak_of(double *out, struct meter *meter, const struct tare_graph *graph, struct tare_shape *args);
 
-/* Memory of a call besides its arguments and results. */
+/* Memory of a call in addition to its arguments and results. */
 static tare_status peak_of_call(double *out, struct meter *meter, const struct tare_node *node, struct timeline *t,
                                 const struct tare_shape *args) {
     struct tare_call_site site;

@@ -1,4 +1,4 @@
-/* How much of a TPU's memory functions need. */
+/* Estimates the TPU memory that functions need. */
 #ifndef TARE_TPU_MEMORY_H
 #define TARE_TPU_MEMORY_H
 

@@ -14,7 +14,7 @@ struct tare_tpu_partition {
 
 /* Fills `reached`; arena memory. */
 tare_status tare_tpu_partition_find(struct tare_tpu_partition *parts, struct tare_arena *arena);
-/* The node is on that side alone. */
+/* The node is on that side only. */
 bool tare_tpu_partition_has(const struct tare_tpu_partition *parts, const struct tare_node *node,
                             enum tare_tpu_place place);
 

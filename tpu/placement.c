@@ -63,8 +63,8 @@ static bool takes_handle(const struct tare_node *node) {
     return false;
 }
 
-/* Nodes without inputs could run before the cluster begins: the pivot holds them. Those that take a variable's handle
- * straight from an argument wait for the metadata, as inputs do. */
+/* Nodes without inputs could run before the cluster begins: they get a control input from the pivot. Nodes that use a
+ * variable's handle directly from an argument get a control input from the metadata, as inputs do. */
 static tare_status mark_body(struct job *job) {
     for (size_t i = 0; i < job->n_body; i++) {
         struct tare_node *node = job->graph->nodes[i];
@@ -77,8 +77,8 @@ static tare_status mark_body(struct job *job) {
     return TARE_OK;
 }
 
-/* Handles of variables go to the cluster's nodes as they are: the runtime looks for a direct successor of the argument
- * there, and does not find the variable through a TPUReplicatedInput once an input is sharded. */
+/* Handles of variables are passed to the cluster's nodes unchanged: the runtime looks for a direct successor of the
+ * argument there, and does not find the variable through a TPUReplicatedInput if an input is sharded. */
 static tare_status replicate_input(struct job *job, struct tare_node *arg, size_t index) {
     int dtype = arg->output_dtypes[0];
     const char *name = tare_arena_printf(&job->model->arena, "input%zu", index);
@@ -121,7 +121,7 @@ static tare_status replicate_output(struct job *job, struct tare_return *ret, si
     return tare_node_resolve(shard);
 }
 
-/* A runtime instantiates a function without the stateless nodes that nothing needs; the status must stay. */
+/* When a runtime instantiates a function, it prunes unused stateless nodes; the status must be kept. */
 static tare_status keep_status(struct job *job) {
     struct tare_graph *graph = job->graph;
     struct tare_control_return *grown =
@@ -146,7 +146,7 @@ static tare_status build_replicated(struct job *job, const struct tare_tpu_shard
 
 /* ---- stub ---- */
 
-/* The runtime refuses a selector together with assigned devices. */
+/* The runtime rejects a selector together with assigned devices. */
 static tare_status add_ordinal(struct tare_node **out, struct tare_graph *stub,
                                const struct tare_tpu_sharding *sharding) {
     bool assigned = sharding && sharding->num_cores_per_replica > 1 && sharding->n_device_assignment;

@@ -42,7 +42,7 @@ static struct tare_node *find_input(const struct tare_graph *body, size_t i) {
     return input && only_user(body, input, "Identity") ? input : NULL;
 }
 
-/* The runtime splits an input only where XlaSharding follows the TPUReplicatedInput of an argument directly; elsewhere
+/* The runtime splits an input only where XlaSharding directly follows the TPUReplicatedInput of an argument; elsewhere
  * it would send the whole tensor to every core while the program expects a part. */
 static tare_status mark(const struct tare_tpu_placed *placed, struct tare_node *input, const char *name, int rank,
                         int cores) {

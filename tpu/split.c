@@ -1,4 +1,4 @@
-/* Splits functions around the ops that a TPU does not support: chooses the parts by the work that they do. */
+/* Splits functions around the ops that a TPU does not support; the parts are chosen by their amount of computation. */
 #include "tpu/split.h"
 #include "graph/calls.h"
 #include "graph/inline.h"
@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* Least share of a function's work that justifies a call, and a second one. */
+/* The minimum share of a function's work that justifies a call, and a second call. */
 #define LEAST_SHARE 0.1
 #define LEAST_SECOND_SHARE 0.25
 
@@ -34,7 +34,7 @@ struct task {
     double all;    /* the sum */
 };
 
-/* A part: its nodes, and how much they compute. */
+/* A part: its nodes, and their amount of computation. */
 struct part {
     bool *nodes; /* by position */
     double work;
@@ -55,7 +55,7 @@ static double bytes_of(const struct tare_shape *shape, int dtype) {
     return bytes;
 }
 
-/* Multiply-accumulates, or an operation for each float32 that moves, of one row. */
+/* Multiply-accumulates of one row, or one operation per float32 that is moved. */
 static tare_status node_work(double *work, const struct splitter *s, const struct tare_node *node,
                              const struct tare_model_shapes *shapes) {
     struct tare_shape *all = TARE_NEW_ARRAY(s->arena, struct tare_shape, node->n_inputs + node->n_outputs + 1);
@@ -84,7 +84,7 @@ static tare_status node_work(double *work, const struct splitter *s, const struc
     return TARE_OK;
 }
 
-/* The work of the functions that a node calls counts with it. */
+/* The work of a node includes that of the functions it calls. */
 static tare_status calls_work(double *work, const struct splitter *s, const struct tare_node *node,
                               const struct tare_model_shapes *shapes) {
     struct tare_tpu_closure closure;
@@ -184,7 +184,7 @@ static tare_status inline_refused(struct task *task) {
 
 /* ---- parts ---- */
 
-/* Nodes that are not worth being the last of a part: the host can run them on their inputs. */
+/* Trivial nodes, which are not worth placing at the end of a part: the host can run them on their inputs. */
 static bool is_trivial(const struct tare_node *node) {
     static const char *const ops[] = { "Shape",   "ShapeN",     "Size", "Rank",  "Cast",
                                        "Squeeze", "ExpandDims", "Pack", "Unpack" };
@@ -204,7 +204,7 @@ static void mark_users(bool *used, const struct task *task, const struct part *p
     }
 }
 
-/* Trivial and derived nodes that the part itself does not use are left to the host, and so on. */
+/* Leaves trivial and derived nodes that the part itself does not use to the host, repeatedly. */
 static tare_status trim(struct part *part, const struct task *task) {
     bool *used = TARE_NEW_ARRAY(task->s->arena, bool, task->graph->n_nodes + 1);
     bool again = true;
@@ -222,7 +222,7 @@ static tare_status trim(struct part *part, const struct task *task) {
     return TARE_OK;
 }
 
-/* Marks nodes of the part at whose border a value crosses that must not. */
+/* Marks nodes of the part with an input or output that must not cross the boundary. */
 static void mark_borders(bool *bad, const struct task *task, const struct part *part) {
     for (size_t i = 0; i < task->graph->n_nodes; i++) {
         const struct tare_node *node = task->graph->nodes[i];
@@ -245,8 +245,8 @@ static void choose_side(struct part *part, const struct task *task, const struct
     }
 }
 
-/* The part on that side of the refused nodes (with_free: and nodes unrelated to any), shrunk until the TPU supports it.
- * Adds to `bad`. */
+/* The part on that side of the refused nodes (with_free: including nodes unrelated to any), reduced until the TPU
+ * supports it. Adds to `bad`. */
 static tare_status find_part(struct part *part, const struct task *task, bool *bad, enum tare_tpu_place place,
                              bool with_free) {
     const size_t n = task->graph->n_nodes;
@@ -286,7 +286,7 @@ static tare_status add_note(struct splitter *s, const char *text) {
     return TARE_OK;
 }
 
-/* The nodes of a part, which keep their addresses while others are outlined. */
+/* The nodes of a part; their addresses stay valid while other parts are outlined. */
 static tare_status list_nodes(struct tare_node ***out, size_t *count, const struct task *task,
                               const struct part *part) {
     *count = 0;
@@ -368,14 +368,14 @@ static tare_status split(struct task *task) {
 
 /* ---- signatures ---- */
 
-/* A finding without its remedy, which is this split. */
+/* A finding without its remedy: this split is the remedy. */
 static const char *without_advice(const struct splitter *s, const char *text) {
     const char *advice = strstr(text, "; keep it on the CPU");
     if (!advice) advice = strstr(text, "; call tf.sparse");
     return advice ? tare_arena_printf(s->arena, "%.*s)", (int)(advice - text), text) : text;
 }
 
-/* *whole: the TPU supports the function as it is. Otherwise the first reason is kept. */
+/* *whole: the TPU supports the function unchanged. Otherwise the first reason is stored. */
 static tare_status check(bool *whole, struct splitter *s, struct tare_graph *function) {
     struct tare_tpu_finding *findings;
     size_t count;

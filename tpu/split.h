@@ -16,8 +16,8 @@ struct tare_tpu_split {
  * that computes more is outlined (graph/outline.h) for the TPU, if it does at least a tenth of the work; the other side
  * as well, if it does at least a quarter (three parts, with the unsupported nodes in the middle one). Sides that do
  * less stay on the CPU: a call costs a transfer each way. Arguments and returns of a part are dense numbers or handles
- * of variables; compile-time constants are computed inside the part; nodes that write variables stay out of it. Nodes
- * that depend on constants and shapes alone (tpu/split_derived.h) are computed on the CPU for the CPU. Results are
+ * of variables; compile-time constants are computed inside the part; nodes that write variables are not included. Nodes
+ * that depend on constants and shapes only (tpu/split_derived.h) are computed on the CPU for the CPU. Results are
  * bit-identical. Arena memory; TARE_UNSUPPORTED when no part of any signature can be placed. */
 tare_status tare_tpu_split(struct tare_tpu_split *out, struct tare_arena *arena, struct tare_model *model);
 

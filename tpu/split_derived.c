@@ -71,7 +71,7 @@ static tare_status copy(struct tare_node **out, struct copier *c, struct tare_no
     return tare_node_resolve(copied);
 }
 
-/* The edge that takes the place of `edge` outside; the same one where there is no copy. */
+/* The edge that replaces `edge` outside of the part; `edge` itself if there is no copy. */
 static tare_status outside_edge(struct tare_edge *out, struct copier *c, struct tare_edge edge) {
     *out = edge;
     if (!edge.node || !is_chosen(c, edge.node) || !c->derived[edge.node->position] ||

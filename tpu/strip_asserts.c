@@ -20,7 +20,7 @@ static bool has_work(const struct tare_graph *graph) {
     return false;
 }
 
-/* Nodes with a control input from `gone` get its control inputs instead. */
+/* Replaces control inputs from `gone` by the control inputs of `gone`. */
 static tare_status hand_on_controls(struct tare_graph *graph, const struct tare_node *gone) {
     for (size_t i = 0; i < graph->n_nodes; i++) {
         struct tare_node *node = graph->nodes[i];

@@ -1,4 +1,4 @@
-/* Suggesting functions, and splits of those that cannot go to the TPU. */
+/* Suggests functions to place, and splits of functions that the TPU does not support as a whole. */
 #include "tpu/suggest.h"
 #include "graph/calls.h"
 #include "tpu/closure.h"
@@ -38,7 +38,7 @@ static size_t count_ops(const struct tare_tpu_closure *closure) {
 
 /* ---- where the incompatible part is ---- */
 
-/* Nodes on that side alone, which could run on the TPU. */
+/* Nodes on that side only, which could run on the TPU. */
 static bool is_part(const struct tare_tpu_partition *split, const struct tare_node *node, enum tare_tpu_place place) {
     return tare_tpu_partition_has(split, node, place) && (tare_tpu_compiles(node->op) || !node->def);
 }
@@ -50,7 +50,7 @@ static size_t count_part(const struct tare_tpu_partition *split, enum tare_tpu_p
     return count;
 }
 
-/* Names tensors that cross the cut, each once. */
+/* Lists the distinct tensors that cross the cut. */
 struct crossings {
     char *text; /* "'a' float32, 'b' int64" */
     size_t count;
@@ -74,7 +74,7 @@ static tare_status note_crossing(struct crossings *c, const struct search *s, st
     return c->text ? TARE_OK : TARE_NO_MEMORY;
 }
 
-/* "(12 ops; takes 'a' float32)": the size of the part, and the tensors at its border. */
+/* "(12 ops; takes 'a' float32)": the size of the part, and the tensors at its boundary. */
 static tare_status describe_part(const char **out, const struct search *s, const struct tare_tpu_partition *split,
                                  enum tare_tpu_place place) {
     struct crossings crossings = { NULL, 0, { { NULL, 0 } } };
@@ -117,7 +117,7 @@ static tare_status advise(const char **out, const struct search *s, const struct
     return *out ? TARE_OK : TARE_NO_MEMORY;
 }
 
-/* Room for one more of an arena array that has doubled at every power of two. */
+/* Space for one more element of an arena array, whose capacity doubles at every power of two. */
 static bool has_room(struct tare_arena *arena, void **items, size_t count, size_t item_size) {
     void *grown;
     if (count & (count - 1)) return true;
@@ -133,7 +133,7 @@ static tare_status add_remark(struct search *s, const struct tare_graph *graph, 
     return TARE_OK;
 }
 
-/* Findings in the function itself; those of its callees are said there. */
+/* Findings in the function itself; those in its callees are reported for the callees. */
 static tare_status remark(struct search *s, const struct tare_graph *graph, const struct tare_tpu_finding *findings,
                           size_t count) {
     bool *bad = TARE_NEW_ARRAY(s->arena, bool, graph->n_nodes + 1);

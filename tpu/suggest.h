@@ -1,4 +1,4 @@
-/* Which functions to put on the TPU: the largest ones that it can run whole. */
+/* Suggests functions to place on the TPU: the largest ones that it supports as a whole. */
 #ifndef TARE_TPU_SUGGEST_H
 #define TARE_TPU_SUGGEST_H
 
@@ -10,7 +10,7 @@ struct tare_tpu_suggestion {
     size_t ops;        /* that compute, the function's callees included */
 };
 
-/* A function that cannot go whole, and how to split it. */
+/* A function that cannot be placed as a whole, and how to split it. */
 struct tare_tpu_remark {
     const struct tare_graph *function;
     const char *text; /* one line */
@@ -24,8 +24,8 @@ struct tare_tpu_suggestions {
     size_t n_remarks;
 };
 
-/* Descends from the signatures' functions: suggests those without errors (tpu/compatibility.h); for others, remarks why
- * and where the incompatible part is, and checks the functions that they call. Arena memory. */
+/* Descends from the signatures' functions: suggests those without errors (tpu/compatibility.h); for others, reports why
+ * and where they are incompatible, and checks the functions that they call. Arena memory. */
 tare_status tare_tpu_suggest(struct tare_tpu_suggestions *out, struct tare_arena *arena,
                              const struct tare_model *model);
 

@@ -57,7 +57,7 @@ static tare_status read_packed(struct list *list, struct reader *reader) {
     return TARE_OK;
 }
 
-/* Repeated numbers may be packed or one by one. */
+/* Repeated numbers may be packed or not. */
 static tare_status read_list(struct list *list, struct reader *reader, int wire) {
     uint64_t value;
     if (wire == LENGTH) return read_packed(list, reader);

@@ -18,8 +18,9 @@ struct tare_tpu_topology {
 tare_status tare_tpu_topology_read(struct tare_tpu_topology *out, struct tare_arena *arena, const void *data,
                                    size_t size);
 
-/* Checks the options as a whole: num_cores_per_replica is not negative; beyond one core a topology is there and has
- * that many devices; the device assignment is empty or names num_cores_per_replica different devices of the topology.
+/* Checks the options as a whole: num_cores_per_replica is not negative; with more than one core a topology is required,
+ * with that many devices; the device assignment is empty or names num_cores_per_replica different devices of the
+ * topology.
  */
 tare_status tare_tpu_sharding_check(const struct tare_tpu_sharding *sharding);
 

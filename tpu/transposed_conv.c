@@ -1,6 +1,6 @@
 /* XlaConvV2 for gradients of convolutions with respect to their input. The geometry is that of tf2xla
- * (MakeXlaBackpropInputConvOp): the output's gradients, `strides` apart, convolved with the filter in reverse, whose
- * channels change places by dimension numbers alone. */
+ * (MakeXlaBackpropInputConvOp): the output's gradients, `strides` apart, convolved with the reversed filter, whose
+ * channels are exchanged by dimension numbers only. */
 #include "tpu/transposed_conv.h"
 #include "graph/emit.h"
 #include "interpreter/inference/model_shapes.h"
@@ -33,7 +33,7 @@ static bool has_work(const struct tare_graph *graph) {
     return false;
 }
 
-/* One node to replace. Axes are spatial ones, 0 … spatial-1; sizes are -1 where not known. */
+/* One node to replace. Axes are spatial ones, 0 … spatial-1; unknown sizes are -1. */
 struct job {
     struct tare_emit emit;
     struct tare_node *node;
@@ -105,7 +105,7 @@ static bool fits(const struct job *job) {
     return true;
 }
 
-/* *ready is false where the node must stay. */
+/* *ready is false if the node must stay unchanged. */
 static tare_status read_job(struct job *job, bool *ready, struct tare_node *node,
                             const struct tare_model_shapes *shapes) {
     const struct tare_shape sizes = tare_model_shape(shapes, node->inputs[INPUT_SIZES]);
@@ -124,7 +124,9 @@ static tare_status read_job(struct job *job, bool *ready, struct tare_node *node
 
 /* ---- the filter ---- */
 
-/* Taps in reverse; with groups, [in / groups, groups, out / groups] turned to [groups, in / groups, out / groups]. */
+/* Reverses the taps; with groups, transposes [in / groups, groups, out / groups] to [groups, in / groups, out /
+ * groups].
+ */
 static void reverse(char *to, const char *from, const struct job *job, size_t size) {
     const struct tare_shape *shape = &job->filter_shape;
     const int n = job->kind->spatial;
@@ -163,8 +165,8 @@ static struct tare_edge emit_reversed_constant(struct job *job, const struct tar
     return edge;
 }
 
-/* [k…, in, groups * out] to [k…, groups * in, out]: the groups, adjacent on the last axis, are stacked on the one
- * before. */
+/* [k…, in, groups * out] to [k…, groups * in, out]: the groups, adjacent on the last axis, are merged into the
+ * previous axis. */
 static struct tare_edge emit_regrouped(struct job *job, struct tare_edge filter) {
     const int n = job->kind->spatial;
     const struct tare_shape *shape = &job->filter_shape;
@@ -277,7 +279,7 @@ static struct tare_edge emit_wanted(struct job *job) {
     return job->whole_sizes ? emit_cut(job, "expected", sizes, job->window.channels_first ? 2 : 1) : sizes;
 }
 
-/* The same sums in the graph. */
+/* The same sums as nodes in the graph. */
 static struct tare_edge emit_open_padding(struct job *job) {
     static const int64_t ones[] = { 1, 1, 1 }, twos[] = { 2, 2, 2 }, zeros[] = { 0, 0, 0 };
     struct tare_emit *emit = &job->emit;
@@ -318,7 +320,7 @@ static struct tare_edge emit_padding(struct job *job) {
 
 /* ---- the convolution ---- */
 
-/* Arrays as the op has them; the filter's output channels are summed over. */
+/* Arrays in the layout of the op; the sum is over the filter's output channels. */
 static void write_numbers(struct tare_dims_wire *wire, const struct job *job) {
     const int n = job->kind->spatial, first = job->window.channels_first ? 2 : 1, feature = first == 2 ? 1 : n + 1;
     struct tare_conv_dims dims = {
@@ -388,7 +390,7 @@ static tare_status lower(struct job *job) {
     return TARE_OK;
 }
 
-/* All nodes are read before the first is replaced: shapes are those of the graph as it was. */
+/* All nodes are read before the first is replaced: shapes are those of the original graph. */
 static tare_status lower_graph(size_t *changes, struct tare_arena *arena, struct tare_graph *graph,
                                const struct tare_model_shapes *shapes) {
     struct job *jobs = TARE_NEW_ARRAY(arena, struct job, graph->n_nodes + 1);
