@@ -27,8 +27,8 @@ typedef tare_status (*tare_batch_trial_fn)(void *arg, enum tare_batch_verdict *v
                                            const struct tare_tensor *const pair[2]);
 
 /* Calls `trial` with the pair and, if that found no dependence, with the pair again after the floating-point inputs of
- * the second record were multiplied by -16: extremes that both records share by chance would hide a dependence. A model
- * that fails on the changed values is judged by the first trial. Returns the errors of the first trial. */
+ * the second record were multiplied by -16: extremes that both records share by chance would hide a dependence. For a
+ * model that fails on the changed values, only the first trial counts. Returns the errors of the first trial. */
 tare_status tare_batch_check_pair(enum tare_batch_verdict *verdict, const struct tare_tensor *const pair[2],
                                   size_t n_feeds, tare_batch_trial_fn trial, void *arg) TARE_WARN_UNUSED;
 

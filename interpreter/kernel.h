@@ -37,7 +37,7 @@ struct tare_kernel {
 /* Creates output i; numeric memory is uninitialised. */
 tare_status tare_kernel_output(struct tare_kernel *kernel, size_t i, int dtype,
                                const struct tare_shape *shape) TARE_WARN_UNUSED;
-/* Output i is input j itself, or its elements under another shape. */
+/* Forwards input j to output i without a copy, or its elements with another shape. */
 tare_status tare_kernel_forward(struct tare_kernel *kernel, size_t i, size_t j) TARE_WARN_UNUSED;
 tare_status tare_kernel_forward_as(struct tare_kernel *kernel, size_t i, size_t j,
                                    const struct tare_shape *shape) TARE_WARN_UNUSED;

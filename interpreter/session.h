@@ -8,7 +8,7 @@
 
 struct tare_session;
 
-/* Called, while observation is on, for each output of an executed node, each fed tensor and each floating-point
+/* Called, if an observer is set, for each output of an executed node, each fed tensor and each floating-point
  * function argument. `value` is borrowed. A failure stops the run. */
 typedef tare_status (*tare_observe_fn)(void *arg, const struct tare_node *node, size_t output,
                                        const struct tare_tensor *value);
@@ -73,8 +73,8 @@ struct tare_profile_row {
     const struct tare_node *node;
     int64_t calls, nanoseconds;
 };
-/* Rows of the nodes that ran, slowest first; arena memory. The time of a fused epilogue (bias, ReLU) is counted at the
- * node of the kernel. */
+/* Rows of the nodes that ran, slowest first; arena memory. The time of a fused epilogue (bias, ReLU) is attributed
+ * to the node of the kernel. */
 tare_status tare_session_profile(struct tare_profile_row **rows, size_t *count, struct tare_arena *arena,
                                  const struct tare_session *session);
 

@@ -31,7 +31,7 @@ struct tare_fusion {
 };
 
 /* Tiled execution: a step and the following ones that may run together with it (tare_op.run_tiled), each with its
- * fusion. Each is the only reader of the previous one's output. */
+ * fusion. Each is the only user of the previous one's output. */
 enum { TARE_TILED_STEPS_MAX = 12 };
 struct tare_tiled_steps {
     int heads[TARE_TILED_STEPS_MAX]; /* the first is the step itself */
@@ -142,14 +142,14 @@ struct tare_plan_uses {
     int *used_by; /* by slot: the only step, TARE_NO_STEP, or TARE_MANY_STEPS (also for a result) */
 };
 tare_status tare_plan_note_uses(struct tare_plan_uses *uses, const struct tare_plan *plan, struct tare_arena *arena);
-/* The value is there before step `head` runs. */
+/* The value is computed before step `head` runs. */
 bool tare_plan_is_before(const struct tare_plan_uses *uses, int value, int head);
 /* ---- fusion and tiling ---- */
 
 /* Find the fusions and tilings of a complete plan (arena memory). Not for plans with dead branches or loop frames. */
 tare_status tare_plan_find_fusions(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena);
 tare_status tare_plan_find_tilings(struct tare_plan *plan, const struct tare_plan_uses *uses, struct tare_arena *arena);
-/* Select the fusions, then the tilings, that the session's options and the present observer allow. */
+/* Select the fusions, then the tilings, that the session's options and the current observer allow. */
 void tare_plan_select_fusions(const struct tare_session *session, const struct tare_plan *plan);
 void tare_plan_select_tilings(const struct tare_session *session, const struct tare_plan *plan);
 /* The slot of a step's output after its fusion, and the step that computes it: the last of the fusion. */
@@ -158,7 +158,7 @@ const struct tare_step *tare_plan_last_step(const struct tare_plan *plan, const 
 
 /* ---- observation ---- */
 
-/* Asks the session's observer which outputs it requests, and selects fusions and tilings accordingly. */
+/* Determines which outputs the session's observer requests, and selects fusions and tilings accordingly. */
 tare_status tare_plan_ask_observer(struct tare_session *session, struct tare_plan *plan);
 /* Pass requested values to the observer: the plan's constants, the outputs of one step, and the first `count` feeds
  * (floating-point ones only), of which `edges` are the edges. */

@@ -6,7 +6,7 @@
 
 struct tare_plan;
 
-/* What a session keeps of one node. */
+/* The session's record of one node. */
 struct tare_node_state {
     const struct tare_node *node;
     void *kernel; /* made by the row's prepare */
@@ -18,7 +18,7 @@ struct tare_node_state {
     int64_t calls, nanoseconds;
 };
 
-/* What a session keeps of one graph. */
+/* The session's record of one graph. */
 struct tare_exec_graph {
     const struct tare_graph *graph;
     struct tare_node_state *nodes; /* by position */
@@ -86,16 +86,16 @@ struct tare_session {
     struct tare_pool *op_pool;     /* threads for one op; NULL until they are asked for */
 };
 
-/* The session's record of a graph; made on first use. NULL: no memory. */
+/* The session's record of a graph; created on first use. NULL: out of memory. */
 struct tare_exec_graph *tare_exec_graph_of(struct tare_session *session, const struct tare_graph *graph);
-/* Puts "function/node (Op): " before the error text, once a run. */
+/* Prefixes the error text with "function/node (Op): ", once per run. */
 tare_status tare_exec_locate(struct tare_session *session, const struct tare_node *node, tare_status status);
 
-/* Runs a function. Takes over the arguments' references (all zeroed afterwards, also on failure). `results` are made
- * zero on failure. Checks the number and the dtypes of the arguments. */
+/* Runs a function. Takes over the arguments' references (all zeroed afterwards, also on failure). `results` are
+ * zeroed on failure. Checks the number and the dtypes of the arguments. */
 tare_status tare_exec_call(struct tare_session *session, const struct tare_graph *function, struct tare_tensor *args,
                            size_t n_args, struct tare_tensor *results, size_t n_results);
-/* Notes that a node takes one of its sides. */
+/* Records that a node takes one of its sides. */
 tare_status tare_exec_count_side(struct tare_session *session, const struct tare_node *node, size_t side);
 /* For kernels that call functions: input i as the caller's own reference, moved out of its slot if this node is its
  * last user. At most once per input; the kernel must not access the input afterwards. */

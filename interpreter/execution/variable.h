@@ -16,8 +16,8 @@ struct tare_variable_object {
 
 /* An uninitialised variable with one reference; NULL: no memory. */
 struct tare_variable_object *tare_variable_object_new(const char *name, int dtype, const struct tare_shape *shape);
-/* The variable of a handle (a scalar resource, or the reference value of TF1 variables). TARE_INVALID_ARGUMENT when
- * the handle holds something else. */
+/* The variable of a handle (a scalar resource, or the reference value of TF1 variables). TARE_INVALID_ARGUMENT if
+ * the handle refers to another kind of object. */
 tare_status tare_variable_from_handle(struct tare_variable_object **out, const struct tare_tensor *handle);
 /* A share of the value. TARE_INVALID_ARGUMENT "variable 'v' is not initialised". */
 tare_status tare_variable_read(struct tare_tensor *out, const struct tare_variable_object *variable);
@@ -26,7 +26,7 @@ tare_status tare_variable_read(struct tare_tensor *out, const struct tare_variab
 tare_status tare_reference_read(struct tare_tensor *out, const struct tare_tensor *handle);
 /* Replaces the value by a share of `value`. */
 void tare_variable_assign(struct tare_variable_object *variable, const struct tare_tensor *value);
-/* Makes the value's memory the variable's own, for writing in place. */
+/* Makes the variable the only owner of the value's memory, for writing in place. */
 tare_status tare_variable_own(struct tare_variable_object *variable);
 /* A scalar resource tensor that holds `object`; takes over the reference, also on failure. */
 tare_status tare_handle_new(struct tare_tensor *out, struct tare_object *object);

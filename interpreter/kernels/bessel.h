@@ -1,5 +1,5 @@
-/* More functions that the C library lacks, in double to a few units in its last place (where a result is near a root:
- * to that of 1). Outside of a function's domain: NaN. */
+/* More special functions that the C library does not have, in double, with an error of a few ulp (near a root: ulp of
+ * 1). Outside of a function's domain: NaN. */
 #ifndef TARE_INTERPRETER_KERNELS_BESSEL_H
 #define TARE_INTERPRETER_KERNELS_BESSEL_H
 

@@ -21,8 +21,8 @@ struct tare_conv {
     int64_t groups;
 };
 
-/* TARE_SHAPE / TARE_INVALID_ARGUMENT when the numbers cannot be a convolution (non-positive stride, channels that the
- * groups do not divide, a product that overflows). */
+/* TARE_SHAPE / TARE_INVALID_ARGUMENT if the geometry is invalid (non-positive stride, channels that are not divisible
+ * by the groups, a product that overflows). */
 tare_status tare_conv_check(const struct tare_conv *conv);
 /* True when each group has one input channel, there are several, and the input is not dilated: the depthwise kernel. */
 bool tare_conv_is_depthwise(const struct tare_conv *conv);
@@ -30,7 +30,7 @@ bool tare_conv_is_depthwise(const struct tare_conv *conv);
 int64_t tare_conv_rows(const struct tare_conv *conv);
 int64_t tare_conv_patch(const struct tare_conv *conv);
 
-/* A block of patches: of group `group`, from an input of `element_size` bytes an element, as tare_gemm_rows.gather. */
+/* A block of patches: of group `group`, from an input of `element_size` bytes per element, as tare_gemm_rows.gather. */
 struct tare_conv_patches {
     const struct tare_conv *conv;
     const void *input;
@@ -41,7 +41,7 @@ struct tare_conv_patches {
 void tare_conv_gather(const struct tare_conv_patches *patches, void *block, int64_t stride, int64_t first_row,
                       int64_t rows, int64_t first_k, int64_t count_k);
 
-/* Packed weights of a dense convolution: one packed matrix a group. */
+/* Packed weights of a dense convolution: one packed matrix per group. */
 size_t tare_conv_packed_floats(const struct tare_conv *conv);
 void tare_conv_pack(float *packed, const struct tare_conv *conv, const float *filter);
 void tare_conv_pack_int8(float *packed, const struct tare_conv *conv, const int8_t *filter);
@@ -53,15 +53,15 @@ void tare_conv_dense(float *output, const struct tare_conv *conv, const float *i
 void tare_conv_dense_at(enum tare_cpu_level level, float *output, const struct tare_conv *conv, const float *input,
                         const float *packed, const struct tare_gemm_epilogue *epilogue, float *scratch);
 
-/* Depthwise with out_channels / in_channels outputs a channel; the filter is [kernel…, out_channels], not packed.
- * Finished as tare_conv_dense. `scratch` holds tare_conv_depthwise_scratch floats (0 for multiplier 1). */
+/* Depthwise with out_channels / in_channels outputs per channel; the filter is [kernel…, out_channels], not packed.
+ * The epilogue is that of tare_conv_dense. `scratch` holds tare_conv_depthwise_scratch floats (0 for multiplier 1). */
 size_t tare_conv_depthwise_scratch(const struct tare_conv *conv);
 void tare_conv_depthwise(float *output, const struct tare_conv *conv, const float *input, const float *filter,
                          const struct tare_gemm_epilogue *epilogue, float *scratch);
 void tare_conv_depthwise_at(enum tare_cpu_level level, float *output, const struct tare_conv *conv, const float *input,
                             const float *filter, const struct tare_gemm_epilogue *epilogue, float *scratch);
 
-/* The plain loops that everything above is tested against: same chain, one output after another. Integers wrap. */
+/* The scalar reference implementation for tests: the same chain, one output after another. Integers wrap. */
 void tare_conv_plain_f32(float *output, const struct tare_conv *conv, const float *input, const float *filter);
 void tare_conv_plain_f64(double *output, const struct tare_conv *conv, const double *input, const double *filter);
 void tare_conv_plain_i32(int32_t *output, const struct tare_conv *conv, const int32_t *input, const int32_t *filter);
@@ -95,11 +95,12 @@ struct tare_depthwise_row {
 typedef void tare_depthwise_kernel(const struct tare_depthwise_row *row);
 tare_depthwise_kernel tare_depthwise_row_plain, tare_depthwise_row_avx2, tare_depthwise_row_avx512;
 tare_depthwise_kernel tare_depthwise_row_int8_plain, tare_depthwise_row_int8_avx2, tare_depthwise_row_int8_avx512;
-/* For adjacent taps: computes whole lines, of which some taps may be outside horizontally. NULL: none of that width.
+/* For adjacent taps: computes whole lines, of which some taps may be outside horizontally. NULL: no kernel for that
+ * width.
  */
 tare_depthwise_kernel *tare_depthwise_line_avx512(int64_t size, int64_t stride);
-/* Walks over an image's output rows with multiplier 1; bytes an element of input and filter, and of the output. `line`
- * may be NULL. */
+/* Iterates over an image's output rows with multiplier 1; bytes per element of input and filter, and of the output.
+ * `line` may be NULL. */
 void tare_depthwise_image(tare_depthwise_kernel *kernel, tare_depthwise_kernel *line, const struct tare_conv *conv,
                           void *output, const void *image, const void *filter, size_t in_size, size_t out_size,
                           const struct tare_gemm_epilogue *epilogue);

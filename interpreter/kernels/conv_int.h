@@ -6,14 +6,15 @@
 #include "interpreter/kernels/conv.h"
 #include "interpreter/kernels/gemm_int.h"
 
-/* Dense or grouped. The filter packed in `form`, one matrix a group; input elements int8 for quads, int16 for pairs. */
+/* Dense or grouped. The filter is packed in `form`, one matrix per group; input elements int8 for quads, int16 for
+ * pairs. */
 size_t tare_conv_int_packed_bytes(enum tare_igemm_form form, const struct tare_conv *conv);
 void tare_conv_int_pack(void *packed, enum tare_igemm_form form, const struct tare_conv *conv, const int8_t *filter);
 /* Of an int32 filter, as pairs; false when a weight is outside -32767 … 32767. */
 bool tare_conv_int_pack_int32(void *packed, const struct tare_conv *conv, const int32_t *filter);
 void tare_conv_int_dense(int32_t *output, const struct tare_conv *conv, const void *input, enum tare_igemm_form form,
                          const void *packed, void *scratch);
-/* Depthwise with one output a channel (multiplier 1), int8 against int8; the filter is not packed. */
+/* Depthwise with one output per channel (multiplier 1), int8 against int8; the filter is not packed. */
 void tare_conv_int_depthwise(int32_t *output, const struct tare_conv *conv, const int8_t *input, const int8_t *filter);
 void tare_conv_int_depthwise_at(enum tare_cpu_level level, int32_t *output, const struct tare_conv *conv,
                                 const int8_t *input, const int8_t *filter);

@@ -1,5 +1,5 @@
-/* Which instruction sets the fast kernels may use. The library is built for the x86-64 baseline; kernels for more carry
- * target attributes and are chosen here at run time. Every variant of a kernel computes the same bits. */
+/* CPU dispatch of the fast kernels. The library is built for the x86-64 baseline; kernels for other instruction sets
+ * have target attributes and are selected here at run time. Every variant of a kernel computes the same bits. */
 #ifndef TARE_INTERPRETER_KERNELS_CPU_H
 #define TARE_INTERPRETER_KERNELS_CPU_H
 
@@ -25,14 +25,14 @@ const char *tare_cpu_level_name(enum tare_cpu_level level);
 #define TARE_KERNELS_X86 0
 #endif
 
-/* Loops over registers must be unrolled whole, or the accumulators live in memory. */
+/* Loops over registers must be fully unrolled; otherwise the accumulators are spilled to memory. */
 #if defined(__clang__)
 #define TARE_UNROLL _Pragma("unroll")
 #else
 #define TARE_UNROLL _Pragma("GCC unroll 16")
 #endif
-/* Before a loop whose iterations touch no element of each other (output and input may be the same memory): vector code
- * then needs no check for overlap. clang has the like only with a warning where it makes no vector code. */
+/* Before a loop whose iterations are independent (output and input may be the same memory): the vectorised loop then
+ * needs no overlap check. clang's equivalent warns about loops that it does not vectorise. */
 #if defined(__clang__)
 #define TARE_INDEPENDENT
 #else

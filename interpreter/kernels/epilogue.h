@@ -8,7 +8,7 @@
 #if TARE_KERNELS_X86
 #include <immintrin.h>
 
-/* `at`: the elements' place in the addend, `column` in the bias. Of max and min the second operand is the result where
+/* `at`: the elements' index in the addend, `column` in the bias. Of max and min the second operand is the result where
  * they are equal or one is NaN. */
 TARE_ALWAYS_INLINE TARE_TARGET_AVX512 __m512 tare_epilogue_avx512(const struct tare_gemm_epilogue *epilogue, __m512 x,
                                                                   int64_t at, int64_t column, __mmask16 mask) {

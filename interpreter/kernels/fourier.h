@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What transforms of one length share: roots of unity, and work memory. Lives in the arena that made it. */
+/* Data shared by transforms of one length: roots of unity and work memory. Allocated in the caller's arena. */
 struct tare_fourier;
 
 /* n >= 1. NULL: no memory, or n is too large. */

@@ -2,8 +2,8 @@
  *
  * Rule dot-fma-chain (docs/numerics.md): an output element is one chain of fused multiply-adds in float, in the order
  * of k, starting at +0. Blocking never splits the chain where a result would be rounded, and vector lanes hold
- * different outputs, so the bits depend neither on m, n, blocking nor on the instruction set. This file does not know
- * tensors or ops. */
+ * different outputs, so the bits depend neither on m, n, blocking nor on the instruction set. This file does not depend
+ * on tensors or ops. */
 #ifndef TARE_INTERPRETER_KERNELS_GEMM_H
 #define TARE_INTERPRETER_KERNELS_GEMM_H
 
@@ -24,7 +24,7 @@ enum {
 struct tare_gemm_rows {
     const float *data; /* element (i, j) at data[i * stride + j]; NULL: gather */
     int64_t stride;
-    /* Writes rows first_row … and columns first_k … into block, `stride` floats a row. */
+    /* Writes rows first_row … and columns first_k … into block, `stride` floats per row. */
     void (*gather)(const void *source, float *block, int64_t stride, int64_t first_row, int64_t rows, int64_t first_k,
                    int64_t count_k);
     const void *source;
@@ -39,7 +39,7 @@ struct tare_gemm_epilogue {
     float limit; /* INFINITY: none */
 };
 
-/* Floats of packed weights, 0 when the product overflows or a size is negative. */
+/* Number of floats of the packed weights; 0 if the product overflows or a size is negative. */
 size_t tare_gemm_packed_floats(int64_t k, int64_t n);
 /* Packs B, element (i, j) at b[i * row_stride + j * column_stride], into panels of 16 columns; the last panel is filled
  * up with zeros. `packed` should be aligned to 64 bytes. */
