@@ -292,12 +292,6 @@ tare_status tare_pipeline_place(struct tare_conversion *out, struct tare_arena *
     return TARE_OK;
 }
 
-size_t tare_conversion_changes(const struct tare_conversion *conversion, const char *count) {
-    for (size_t i = 0; i < conversion->n_counts; i++)
-        if (strcmp(conversion->counts[i].name, count) == 0) return conversion->counts[i].changes;
-    return 0;
-}
-
 /* Preparation also runs some of the passes; its count is the one reported. */
 static bool is_counted(const struct tare_pass_count *counts, size_t count, const char *name) {
     for (size_t i = 0; i < count; i++)

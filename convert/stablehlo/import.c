@@ -31,22 +31,6 @@ struct tare_shlo_importer {
     uint8_t *defined;          /* by value number: scratch of capture analysis */
 };
 
-int tare_shlo_dtype(const struct tare_shlo_type *type) {
-    static const int dtypes[TARE_SHLO_N_TYPES] = {
-        [TARE_SHLO_BOOL] = TARE_DT_BOOL,   [TARE_SHLO_BF16] = TARE_DT_BFLOAT16, [TARE_SHLO_F16] = TARE_DT_HALF,
-        [TARE_SHLO_F32] = TARE_DT_FLOAT,   [TARE_SHLO_F64] = TARE_DT_DOUBLE,    [TARE_SHLO_SI8] = TARE_DT_INT8,
-        [TARE_SHLO_SI16] = TARE_DT_INT16,  [TARE_SHLO_SI32] = TARE_DT_INT32,    [TARE_SHLO_SI64] = TARE_DT_INT64,
-        [TARE_SHLO_UI8] = TARE_DT_UINT8,   [TARE_SHLO_UI16] = TARE_DT_UINT16,   [TARE_SHLO_UI32] = TARE_DT_UINT32,
-        [TARE_SHLO_UI64] = TARE_DT_UINT64, [TARE_SHLO_INDEX] = TARE_DT_INT64,
-    };
-    if (type->kind == TARE_SHLO_TENSOR) type = type->element;
-    if (type->kind == TARE_SHLO_COMPLEX)
-        return type->element->kind == TARE_SHLO_F32   ? TARE_DT_COMPLEX64
-               : type->element->kind == TARE_SHLO_F64 ? TARE_DT_COMPLEX128
-                                                      : TARE_DT_INVALID;
-    return dtypes[type->kind];
-}
-
 /* ---- constants ---- */
 
 static tare_status constant_tensor(struct tare_tensor *out, const struct tare_shlo_attr *value) {
@@ -83,7 +67,7 @@ static struct tare_edge emit_constant(struct tare_lowering *l, const struct tare
     return edge;
 }
 
-struct tare_edge tare_lower_value(struct tare_lowering *l, const struct tare_shlo_value *value) {
+static struct tare_edge value_of(struct tare_lowering *l, const struct tare_shlo_value *value) {
     struct tare_edge *edge = &l->importer->edges[value->number];
     if (l->status == TARE_OK && value->op && tare_shlo_op_is(value->op, "constant") &&
         (!edge->node || edge->node->graph != l->graph))
@@ -91,6 +75,26 @@ struct tare_edge tare_lower_value(struct tare_lowering *l, const struct tare_shl
     if (l->status == TARE_OK && (!edge->node || edge->node->graph != l->graph))
         tare_lower_fail(l, TARE_UNSUPPORTED, "a value of an enclosing function is used where it cannot be passed");
     return *edge;
+}
+
+static struct tare_edge value_of(struct tare_lowering *l, const struct tare_shlo_value *value);
+static void captures_of(struct tare_shlo_captures *out, struct tare_lowering *l, const struct tare_shlo_block *region);
+static struct tare_graph *function_of_region(struct tare_lowering *l, const struct tare_shlo_block *region,
+                                             const struct tare_shlo_captures *captures, bool pass_captures);
+static struct tare_graph *function_of(struct tare_lowering *l, const char *name);
+static const struct tare_lowering_host host = { value_of, captures_of, function_of_region, function_of };
+
+/* ---- rules ---- */
+
+/* NULL when there is no rule. */
+static const struct tare_lowering_row *find_rule(const struct tare_shlo_op *op) {
+    static const struct tare_lowering_row *const tables[] = { tare_lower_elementwise, tare_lower_shapes,
+                                                              tare_lower_reductions, tare_lower_products,
+                                                              tare_lower_control };
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+        for (const struct tare_lowering_row *row = tables[t]; row->name; row++)
+            if (tare_shlo_op_is(op, row->name)) return row;
+    return NULL;
 }
 
 /* ---- bodies ---- */
@@ -111,8 +115,8 @@ static tare_status check_quantized(const struct tare_shlo_op *op) {
 }
 
 static tare_status lower_op(struct tare_shlo_importer *im, struct tare_graph *graph, const struct tare_shlo_op *op) {
-    const struct tare_lowering_row *row = tare_lowering_find(op);
-    struct tare_lowering l = { .importer = im, .graph = graph, .op = op };
+    const struct tare_lowering_row *row = find_rule(op);
+    struct tare_lowering l = { .importer = im, .host = &host, .graph = graph, .op = op };
     if (tare_shlo_op_is(op, "constant")) return TARE_OK; /* emitted where it is used */
     if (!row) return TARE_FAIL(TARE_UNSUPPORTED, "op %s is not supported", op->name);
     TARE_TRY(check_quantized(op));
@@ -128,14 +132,14 @@ static tare_status lower_op(struct tare_shlo_importer *im, struct tare_graph *gr
 /* All ops but the terminator, and what it returns. */
 static tare_status lower_body(struct tare_shlo_importer *im, struct tare_graph *graph,
                               const struct tare_shlo_block *block) {
-    struct tare_lowering l = { .importer = im, .graph = graph };
+    struct tare_lowering l = { .importer = im, .host = &host, .graph = graph };
     if (!block->n_ops || !tare_shlo_op_is(&block->ops[block->n_ops - 1], "return"))
         return TARE_FAIL(TARE_CORRUPT, "a function or region does not end with a return");
     const struct tare_shlo_op *end = &block->ops[block->n_ops - 1];
     for (size_t i = 0; i + 1 < block->n_ops; i++)
         TARE_TRY(lower_op(im, graph, &block->ops[i]));
     for (size_t i = 0; i < end->n_operands; i++) {
-        struct tare_edge edge = tare_lower_value(&l, end->operands[i]);
+        struct tare_edge edge = value_of(&l, end->operands[i]);
         TARE_TRY(l.status);
         char name[32];
         snprintf(name, sizeof name, "output_%zu", i);
@@ -196,8 +200,7 @@ static bool add_captures(struct tare_shlo_captures *out, struct tare_shlo_import
     return true;
 }
 
-void tare_lower_captures(struct tare_shlo_captures *out, struct tare_lowering *l,
-                         const struct tare_shlo_block *region) {
+static void captures_of(struct tare_shlo_captures *out, struct tare_lowering *l, const struct tare_shlo_block *region) {
     if (l->status != TARE_OK) return;
     mark_defined(l->importer->defined, region, 1);
     if (!add_captures(out, l->importer, region)) l->status = TARE_NO_MEMORY;
@@ -220,8 +223,8 @@ static tare_status lower_region(struct tare_graph *graph, struct tare_shlo_impor
     return TARE_OK;
 }
 
-struct tare_graph *tare_lower_region(struct tare_lowering *l, const struct tare_shlo_block *region,
-                                     const struct tare_shlo_captures *captures, bool pass_captures) {
+static struct tare_graph *function_of_region(struct tare_lowering *l, const struct tare_shlo_block *region,
+                                             const struct tare_shlo_captures *captures, bool pass_captures) {
     static const struct tare_shlo_captures none;
     struct tare_shlo_importer *im = l->importer;
     struct tare_graph *graph;
@@ -258,7 +261,7 @@ static tare_status import_function(struct tare_shlo_importer *im, struct functio
     return TARE_OK;
 }
 
-struct tare_graph *tare_lower_function(struct tare_lowering *l, const char *name) {
+static struct tare_graph *function_of(struct tare_lowering *l, const char *name) {
     struct function *f = tare_map_get(&l->importer->functions, name);
     if (l->status != TARE_OK) return NULL;
     if (!f)
@@ -268,29 +271,11 @@ struct tare_graph *tare_lower_function(struct tare_lowering *l, const char *name
     return l->status == TARE_OK ? f->graph : NULL;
 }
 
-struct tare_node *tare_lower_call(struct tare_lowering *l, struct tare_graph *function, const struct tare_edge *inputs,
-                                  size_t count) {
-    struct tare_node *node = tare_lower_begin(l, "PartitionedCall", inputs, count);
-    int *dtypes;
-    if (!node) return NULL;
-    dtypes = TARE_NEW_ARRAY(&l->importer->arena, int, function->n_returns + 1);
-    if (!dtypes) {
-        l->status = TARE_NO_MEMORY;
-        return NULL;
-    }
-    for (size_t i = 0; i < function->n_returns; i++)
-        dtypes[i] = function->returns[i].dtype;
-    l->status = tare_node_set_type_list(node, "Tout", dtypes, function->n_returns);
-    tare_lower_attr_func(l, node, "f", function);
-    tare_lower_end(l, node);
-    return l->status == TARE_OK ? node : NULL;
-}
-
 /* ---- modules ---- */
 
 static bool has_rule(const struct tare_shlo_op *op) {
     return tare_shlo_op_is(op, "constant") || tare_shlo_op_is(op, "return") || tare_shlo_op_is(op, "func") ||
-           tare_lowering_find(op);
+           find_rule(op);
 }
 
 /* Appends each op without a rule once. */

@@ -21,16 +21,6 @@ static void check(struct tare_lowering *l, tare_status status) {
     if (l->status == TARE_OK) l->status = status;
 }
 
-const struct tare_lowering_row *tare_lowering_find(const struct tare_shlo_op *op) {
-    static const struct tare_lowering_row *const tables[] = { tare_lower_elementwise, tare_lower_shapes,
-                                                              tare_lower_reductions, tare_lower_products,
-                                                              tare_lower_control };
-    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
-        for (const struct tare_lowering_row *row = tables[t]; row->name; row++)
-            if (tare_shlo_op_is(op, row->name)) return row;
-    return NULL;
-}
-
 /* ---- the op ---- */
 
 struct tare_edge tare_lower_in(struct tare_lowering *l, size_t i) {
@@ -313,4 +303,42 @@ struct tare_edge tare_lower_dims(struct tare_lowering *l, const struct tare_shlo
 
 struct tare_edge tare_lower_reshape(struct tare_lowering *l, struct tare_edge x, struct tare_edge shape) {
     return tare_lower_binary(l, "Reshape", x, shape);
+}
+
+/* ---- functions ---- */
+
+struct tare_edge tare_lower_value(struct tare_lowering *l, const struct tare_shlo_value *value) {
+    return l->host->value(l, value);
+}
+
+void tare_lower_captures(struct tare_shlo_captures *out, struct tare_lowering *l,
+                         const struct tare_shlo_block *region) {
+    l->host->captures(out, l, region);
+}
+
+struct tare_graph *tare_lower_region(struct tare_lowering *l, const struct tare_shlo_block *region,
+                                     const struct tare_shlo_captures *captures, bool pass_captures) {
+    return l->host->region(l, region, captures, pass_captures);
+}
+
+struct tare_graph *tare_lower_function(struct tare_lowering *l, const char *name) {
+    return l->host->function(l, name);
+}
+
+struct tare_node *tare_lower_call(struct tare_lowering *l, struct tare_graph *function, const struct tare_edge *inputs,
+                                  size_t count) {
+    struct tare_node *node = tare_lower_begin(l, "PartitionedCall", inputs, count);
+    int *dtypes;
+    if (!node) return NULL;
+    dtypes = TARE_NEW_ARRAY(&l->graph->model->arena, int, function->n_returns + 1);
+    if (!dtypes) {
+        l->status = TARE_NO_MEMORY;
+        return NULL;
+    }
+    for (size_t i = 0; i < function->n_returns; i++)
+        dtypes[i] = function->returns[i].dtype;
+    l->status = tare_node_set_type_list(node, "Tout", dtypes, function->n_returns);
+    tare_lower_attr_func(l, node, "f", function);
+    tare_lower_end(l, node);
+    return l->status == TARE_OK ? node : NULL;
 }

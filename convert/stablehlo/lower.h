@@ -8,9 +8,21 @@
 #include "convert/stablehlo/import.h"
 
 struct tare_shlo_importer;
+struct tare_lowering;
+struct tare_shlo_captures;
+
+/* What the importer does for rules; see the functions of the same names below. */
+struct tare_lowering_host {
+    struct tare_edge (*value)(struct tare_lowering *l, const struct tare_shlo_value *value);
+    void (*captures)(struct tare_shlo_captures *out, struct tare_lowering *l, const struct tare_shlo_block *region);
+    struct tare_graph *(*region)(struct tare_lowering *l, const struct tare_shlo_block *region,
+                                 const struct tare_shlo_captures *captures, bool pass_captures);
+    struct tare_graph *(*function)(struct tare_lowering *l, const char *name);
+};
 
 struct tare_lowering {
     struct tare_shlo_importer *importer;
+    const struct tare_lowering_host *host;
     struct tare_graph *graph;
     const struct tare_shlo_op *op;
     struct tare_edge *outputs; /* one for each result */
@@ -28,9 +40,6 @@ struct tare_lowering_row {
 /* Tables of rules, each terminated by a row without a name. */
 extern const struct tare_lowering_row tare_lower_elementwise[], tare_lower_shapes[], tare_lower_reductions[],
     tare_lower_products[], tare_lower_control[];
-/* NULL when there is no rule. */
-const struct tare_lowering_row *tare_lowering_find(const struct tare_shlo_op *op);
-
 /* ---- the op ---- */
 
 /* Operand i as an edge of the graph. */
@@ -86,7 +95,7 @@ struct tare_edge tare_lower_longs_of(struct tare_lowering *l, const int64_t *val
 struct tare_edge tare_lower_dims(struct tare_lowering *l, const struct tare_shlo_type *type);
 struct tare_edge tare_lower_reshape(struct tare_lowering *l, struct tare_edge x, struct tare_edge shape);
 
-/* ---- functions (import.c) ---- */
+/* ---- functions ---- */
 
 /* The values that a region uses but does not define, constants excepted; arena memory. */
 struct tare_shlo_captures {

@@ -36,7 +36,7 @@ struct tare_shlo_reader {
 
 enum { TARE_SHLO_MAX_DEPTH = 200 };
 
-/* read_types.c: the type with this index. */
+/* read_values.c: the type with this index. */
 tare_status tare_shlo_read_type(const struct tare_shlo_type **out, struct tare_shlo_reader *reader, size_t index);
 /* The next index of `in` and its type. */
 tare_status tare_shlo_next_type(const struct tare_shlo_type **out, struct tare_shlo_reader *reader,
@@ -46,7 +46,7 @@ tare_status tare_shlo_next_types(struct tare_shlo_type_list *out, struct tare_sh
 /* A count and that many signed integers. */
 tare_status tare_shlo_next_numbers(const int64_t **out, size_t *count, struct tare_shlo_reader *reader,
                                    struct tare_mlir_input *in);
-/* read_attrs.c: the attribute with this index. */
+/* The attribute with this index. */
 tare_status tare_shlo_read_attr(const struct tare_shlo_attr **out, struct tare_shlo_reader *reader, size_t index);
 tare_status tare_shlo_next_attr(const struct tare_shlo_attr **out, struct tare_shlo_reader *reader,
                                 struct tare_mlir_input *in);

@@ -34,13 +34,6 @@ int tare_comparison_series(const struct tare_comparison *c, size_t row) {
     return series % TARE_PAGE_SERIES;
 }
 
-void tare_comparison_put_name(struct tare_strbuf *out, const struct tare_comparison_row *row) {
-    tare_strbuf_puts(out, row->method);
-    if (row->algorithm) tare_strbuf_printf(out, " %s", row->algorithm);
-    if (row->granularity && !row->named_granularity && strcmp(row->granularity, "per_channel") != 0)
-        tare_strbuf_printf(out, " %s", row->granularity);
-}
-
 /* Megabytes or microseconds. */
 static double cost_of(const struct tare_comparison_row *row, enum tare_comparison_axis axis) {
     return axis == TARE_AGAINST_SIZE ? (double)row->size_bytes / 1e6 : 1e6 * row->tpu_seconds;

@@ -1,8 +1,244 @@
-/* Decoding attributes: VHLO's, and the builtin ones of module attributes. Attributes of other dialects and locations
- * stay opaque. */
+/* Decoding types and attributes, which contain each other: VHLO's, and the builtin ones that other dialects use next to
+ * them. Attributes of other dialects and locations stay opaque. */
 #include "convert/stablehlo/reader.h"
 
 #include <string.h>
+
+/* ---- types ---- */
+
+/* Codes of builtin types (mlir/lib/IR/BuiltinDialectBytecode.cpp). */
+enum {
+    TYPE_INTEGER = 0,
+    TYPE_INDEX = 1,
+    TYPE_FUNCTION = 2,
+    TYPE_BF16 = 3,
+    TYPE_F16 = 4,
+    TYPE_F32 = 5,
+    TYPE_F64 = 6,
+    TYPE_COMPLEX = 9,
+    TYPE_NONE = 12,
+    TYPE_TENSOR = 13,
+    TYPE_TENSOR_ENCODED = 14,
+    TYPE_TUPLE = 15,
+};
+
+tare_status tare_shlo_next_type(const struct tare_shlo_type **out, struct tare_shlo_reader *reader,
+                                struct tare_mlir_input *in) {
+    size_t index;
+    TARE_TRY(tare_mlir_index(&index, in, reader->n_types, "type"));
+    return tare_shlo_read_type(out, reader, index);
+}
+
+tare_status tare_shlo_next_types(struct tare_shlo_type_list *out, struct tare_shlo_reader *reader,
+                                 struct tare_mlir_input *in) {
+    TARE_TRY(tare_mlir_count(&out->count, in, 1));
+    out->items = TARE_NEW_ARRAY(reader->arena, const struct tare_shlo_type *, out->count);
+    if (out->count && !out->items) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < out->count; i++)
+        TARE_TRY(tare_shlo_next_type(&out->items[i], reader, in));
+    return TARE_OK;
+}
+
+tare_status tare_shlo_next_numbers(const int64_t **out, size_t *count, struct tare_shlo_reader *reader,
+                                   struct tare_mlir_input *in) {
+    int64_t *numbers;
+    TARE_TRY(tare_mlir_count(count, in, 1));
+    numbers = TARE_NEW_ARRAY(reader->arena, int64_t, *count + 1);
+    if (!numbers) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < *count; i++)
+        TARE_TRY(tare_mlir_signed(&numbers[i], in));
+    *out = numbers;
+    return TARE_OK;
+}
+
+static tare_status read_dims(struct tare_shlo_type *type, struct tare_shlo_reader *reader, struct tare_mlir_input *in) {
+    TARE_TRY(tare_shlo_next_numbers(&type->dims, &type->rank, reader, in));
+    for (size_t i = 0; i < type->rank; i++)
+        if (type->dims[i] < 0 && type->dims[i] != TARE_SHLO_DYNAMIC)
+            return tare_mlir_corrupt(in, "a negative dimension");
+    return tare_shlo_next_type(&type->element, reader, in);
+}
+
+static tare_status read_scales(struct tare_shlo_quantized *q, struct tare_shlo_reader *reader,
+                               struct tare_mlir_input *in, bool list) {
+    const int64_t *bits;
+    size_t zero_points = 1;
+    if (list) {
+        TARE_TRY(tare_shlo_next_numbers(&bits, &q->count, reader, in));
+    } else {
+        int64_t *one = TARE_NEW(reader->arena, int64_t);
+        if (!one) return TARE_NO_MEMORY;
+        TARE_TRY(tare_mlir_signed(one, in));
+        bits = one;
+        q->count = 1;
+    }
+    double *scales = TARE_NEW_ARRAY(reader->arena, double, q->count + 1);
+    if (!scales) return TARE_NO_MEMORY;
+    for (size_t i = 0; i < q->count; i++)
+        memcpy(&scales[i], &bits[i], sizeof *scales);
+    q->scales = scales;
+    if (list) {
+        TARE_TRY(tare_shlo_next_numbers(&q->zero_points, &zero_points, reader, in));
+    } else {
+        int64_t *zero = TARE_NEW(reader->arena, int64_t);
+        if (!zero) return TARE_NO_MEMORY;
+        TARE_TRY(tare_mlir_signed(zero, in));
+        q->zero_points = zero;
+    }
+    return zero_points == q->count ? TARE_OK : tare_mlir_corrupt(in, "as many zero points as scales are expected");
+}
+
+/* Per axis the range comes before the scales, per tensor after them. */
+static tare_status read_quantized(struct tare_shlo_type *type, struct tare_shlo_reader *reader,
+                                  struct tare_mlir_input *in) {
+    const bool per_axis = type->kind == TARE_SHLO_QUANTIZED_PER_AXIS;
+    struct tare_shlo_quantized *q = TARE_NEW(reader->arena, struct tare_shlo_quantized);
+    uint64_t flags, axis;
+    if (!q) return TARE_NO_MEMORY;
+    type->quantized = q;
+    q->axis = -1;
+    TARE_TRY(tare_mlir_varint(&flags, in));
+    q->is_signed = flags & 1;
+    TARE_TRY(tare_shlo_next_type(&q->storage, reader, in));
+    TARE_TRY(tare_shlo_next_type(&q->expressed, reader, in));
+    if (per_axis) {
+        TARE_TRY(tare_mlir_varint(&axis, in));
+        if (axis > INT32_MAX) return tare_mlir_corrupt(in, "a quantized dimension out of range");
+        q->axis = (int64_t)axis;
+    } else {
+        TARE_TRY(read_scales(q, reader, in, false));
+    }
+    TARE_TRY(tare_mlir_signed(&q->minimum, in));
+    TARE_TRY(tare_mlir_signed(&q->maximum, in));
+    return per_axis ? read_scales(q, reader, in, true) : TARE_OK;
+}
+
+static tare_status read_vhlo_type(struct tare_shlo_type *type, struct tare_shlo_reader *reader,
+                                  struct tare_mlir_input *in) {
+    uint64_t code;
+    TARE_TRY(tare_mlir_varint(&code, in));
+    if (code >= TARE_SHLO_N_TYPES)
+        return TARE_FAIL(TARE_UNSUPPORTED, "unknown VHLO type code %llu at byte %zu", (unsigned long long)code, in->at);
+    type->kind = (enum tare_shlo_type_kind)code;
+    switch (type->kind) {
+    case TARE_SHLO_COMPLEX:
+    case TARE_SHLO_UNRANKED:
+        return tare_shlo_next_type(&type->element, reader, in);
+    case TARE_SHLO_FUNCTION:
+        TARE_TRY(tare_shlo_next_types(&type->inputs, reader, in));
+        return tare_shlo_next_types(&type->outputs, reader, in);
+    case TARE_SHLO_TENSOR_ENCODED:
+        type->kind = TARE_SHLO_TENSOR;
+        TARE_TRY(tare_shlo_next_attr(&type->encoding, reader, in));
+        return read_dims(type, reader, in);
+    case TARE_SHLO_TENSOR:
+    case TARE_SHLO_BUFFER:
+        return read_dims(type, reader, in);
+    case TARE_SHLO_TUPLE:
+    case TARE_SHLO_FUTURE:
+        return tare_shlo_next_types(&type->inputs, reader, in);
+    case TARE_SHLO_QUANTIZED:
+    case TARE_SHLO_QUANTIZED_PER_AXIS:
+        return read_quantized(type, reader, in);
+    default:
+        return TARE_OK;
+    }
+}
+
+/* varint width << 2 | signedness; signless integers count as signed ones, i1 as bool. */
+static tare_status read_integer(struct tare_shlo_type *type, struct tare_mlir_input *in) {
+    static const uint8_t widths[] = { 2, 4, 8, 16, 32, 64 };
+    static const uint8_t kinds[2][6] = {
+        { TARE_SHLO_SI2, TARE_SHLO_SI4, TARE_SHLO_SI8, TARE_SHLO_SI16, TARE_SHLO_SI32, TARE_SHLO_SI64 },
+        { TARE_SHLO_UI2, TARE_SHLO_UI4, TARE_SHLO_UI8, TARE_SHLO_UI16, TARE_SHLO_UI32, TARE_SHLO_UI64 },
+    };
+    uint64_t value;
+    TARE_TRY(tare_mlir_varint(&value, in));
+    if (value >> 2 == 1) {
+        type->kind = TARE_SHLO_BOOL;
+        return TARE_OK;
+    }
+    for (size_t i = 0; i < sizeof widths; i++)
+        if (value >> 2 == widths[i]) {
+            type->kind = kinds[(value & 3) == 2][i];
+            return TARE_OK;
+        }
+    return TARE_FAIL(TARE_UNSUPPORTED, "an integer type of %llu bits at byte %zu", (unsigned long long)(value >> 2),
+                     in->at);
+}
+
+static tare_status read_builtin_type(struct tare_shlo_type *type, struct tare_shlo_reader *reader,
+                                     struct tare_mlir_input *in) {
+    static const uint8_t scalars[] = {
+        [TYPE_INDEX] = TARE_SHLO_INDEX, [TYPE_BF16] = TARE_SHLO_BF16, [TYPE_F16] = TARE_SHLO_F16,
+        [TYPE_F32] = TARE_SHLO_F32,     [TYPE_F64] = TARE_SHLO_F64,   [TYPE_NONE] = TARE_SHLO_NONE
+    };
+    uint64_t code;
+    TARE_TRY(tare_mlir_varint(&code, in));
+    switch (code) {
+    case TYPE_INTEGER:
+        return read_integer(type, in);
+    case TYPE_COMPLEX:
+        type->kind = TARE_SHLO_COMPLEX;
+        return tare_shlo_next_type(&type->element, reader, in);
+    case TYPE_FUNCTION:
+        type->kind = TARE_SHLO_FUNCTION;
+        TARE_TRY(tare_shlo_next_types(&type->inputs, reader, in));
+        return tare_shlo_next_types(&type->outputs, reader, in);
+    case TYPE_TUPLE:
+        type->kind = TARE_SHLO_TUPLE;
+        return tare_shlo_next_types(&type->inputs, reader, in);
+    case TYPE_TENSOR_ENCODED:
+        TARE_TRY(tare_shlo_next_attr(&type->encoding, reader, in)); /* fallthrough */
+    case TYPE_TENSOR:
+        type->kind = TARE_SHLO_TENSOR;
+        return read_dims(type, reader, in);
+    default:
+        if (code >= sizeof scalars || !scalars[code])
+            return TARE_FAIL(TARE_UNSUPPORTED, "unknown builtin type code %llu at byte %zu", (unsigned long long)code,
+                             in->at);
+        type->kind = (enum tare_shlo_type_kind)scalars[code];
+        return TARE_OK;
+    }
+}
+
+static tare_status decode_type(struct tare_shlo_type *type, struct tare_shlo_reader *reader,
+                               const struct tare_mlir_entry *entry) {
+    struct tare_mlir_input in = { reader->module->data, entry->at, entry->end };
+    const char *dialect = reader->dialects[entry->dialect];
+    if (!entry->custom) return TARE_FAIL(TARE_UNSUPPORTED, "a type as assembly text at byte %zu", entry->at);
+    if (strcmp(dialect, "vhlo") == 0)
+        TARE_TRY(read_vhlo_type(type, reader, &in));
+    else if (strcmp(dialect, "builtin") == 0)
+        TARE_TRY(read_builtin_type(type, reader, &in));
+    else
+        return TARE_FAIL(TARE_UNSUPPORTED, "a type of dialect '%s' at byte %zu (expected vhlo or builtin)", dialect,
+                         entry->at);
+    return tare_mlir_at_end(&in, "type");
+}
+
+tare_status tare_shlo_read_type(const struct tare_shlo_type **out, struct tare_shlo_reader *reader, size_t index) {
+    struct tare_mlir_entry *entry = &reader->type_entries[index];
+    struct tare_shlo_type *type;
+    if (!reader->types[index]) {
+        if (entry->busy || reader->depth >= TARE_SHLO_MAX_DEPTH)
+            return TARE_FAIL(TARE_CORRUPT, "type %zu at byte %zu contains itself or is nested too deeply", index,
+                             entry->at);
+        type = TARE_NEW(reader->arena, struct tare_shlo_type);
+        if (!type) return TARE_NO_MEMORY;
+        entry->busy = true;
+        reader->depth++;
+        tare_status status = decode_type(type, reader, entry);
+        reader->depth--;
+        entry->busy = false;
+        TARE_TRY(status);
+        reader->types[index] = type;
+    }
+    *out = reader->types[index];
+    return TARE_OK;
+}
+
+/* ---- attributes ---- */
 
 /* Codes of VHLO attributes (stablehlo/dialect/VhloBytecode.cpp). */
 enum {
@@ -35,17 +271,17 @@ enum {
 };
 /* Codes of builtin attributes. */
 enum {
-    BUILTIN_ARRAY = 0,
-    BUILTIN_DICTIONARY = 1,
-    BUILTIN_STRING = 2,
-    BUILTIN_STRING_TYPED = 3,
-    BUILTIN_SYMBOL = 4,
-    BUILTIN_TYPE = 6,
-    BUILTIN_UNIT = 7,
-    BUILTIN_INTEGER = 8,
-    BUILTIN_FLOAT = 9,
-    BUILTIN_DENSE_ARRAY = 17,
-    BUILTIN_DENSE = 18,
+    ATTR_ARRAY = 0,
+    ATTR_DICTIONARY = 1,
+    ATTR_STRING = 2,
+    ATTR_STRING_TYPED = 3,
+    ATTR_SYMBOL = 4,
+    ATTR_TYPE = 6,
+    ATTR_UNIT = 7,
+    ATTR_INTEGER = 8,
+    ATTR_FLOAT = 9,
+    ATTR_DENSE_ARRAY = 17,
+    ATTR_DENSE = 18,
 };
 
 static const char *const enums[N_VHLO][6] = {
@@ -245,7 +481,8 @@ static const uint8_t vhlo_kinds[N_VHLO] = {
     [VHLO_MESH] = TARE_SHLO_ATTR_MESH,
 };
 
-static tare_status read_vhlo(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader, struct tare_mlir_input *in) {
+static tare_status read_vhlo_attr(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
+                                  struct tare_mlir_input *in) {
     uint64_t code;
     TARE_TRY(tare_mlir_varint(&code, in));
     if (!code || code >= N_VHLO)
@@ -308,38 +545,38 @@ static tare_status read_typed_string(struct tare_shlo_attr *attr, struct tare_sh
 }
 
 /* Kinds that no module attribute has (locations among them) stay opaque. */
-static tare_status read_builtin(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
-                                struct tare_mlir_input *in) {
+static tare_status read_builtin_attr(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
+                                     struct tare_mlir_input *in) {
     const size_t start = in->at;
     uint64_t code;
     TARE_TRY(tare_mlir_varint(&code, in));
     switch (code) {
-    case BUILTIN_ARRAY:
+    case ATTR_ARRAY:
         attr->kind = TARE_SHLO_ATTR_ARRAY;
         return read_items(attr, reader, in, 1);
-    case BUILTIN_DICTIONARY:
+    case ATTR_DICTIONARY:
         attr->kind = TARE_SHLO_ATTR_DICTIONARY;
         return read_items(attr, reader, in, 2);
-    case BUILTIN_STRING:
+    case ATTR_STRING:
         attr->kind = TARE_SHLO_ATTR_STRING;
         return tare_shlo_next_text(&attr->text, reader, in);
-    case BUILTIN_STRING_TYPED:
+    case ATTR_STRING_TYPED:
         return read_typed_string(attr, reader, in);
-    case BUILTIN_SYMBOL:
+    case ATTR_SYMBOL:
         return read_symbol(attr, reader, in);
-    case BUILTIN_TYPE:
+    case ATTR_TYPE:
         attr->kind = TARE_SHLO_ATTR_TYPE;
         return tare_shlo_next_type(&attr->type, reader, in);
-    case BUILTIN_UNIT:
+    case ATTR_UNIT:
         attr->kind = TARE_SHLO_ATTR_UNIT;
         return TARE_OK;
-    case BUILTIN_INTEGER:
+    case ATTR_INTEGER:
         attr->kind = TARE_SHLO_ATTR_INTEGER;
         return read_number(attr, reader, in);
-    case BUILTIN_FLOAT:
+    case ATTR_FLOAT:
         attr->kind = TARE_SHLO_ATTR_FLOAT;
         return read_number(attr, reader, in);
-    case BUILTIN_DENSE:
+    case ATTR_DENSE:
         attr->kind = TARE_SHLO_ATTR_TENSOR;
         return read_tensor(attr, reader, in);
     default:
@@ -351,14 +588,14 @@ static tare_status read_builtin(struct tare_shlo_attr *attr, struct tare_shlo_re
     }
 }
 
-static tare_status decode(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
-                          const struct tare_mlir_entry *entry) {
+static tare_status decode_attr(struct tare_shlo_attr *attr, struct tare_shlo_reader *reader,
+                               const struct tare_mlir_entry *entry) {
     struct tare_mlir_input in = { reader->module->data, entry->at, entry->end };
     const char *dialect = reader->dialects[entry->dialect];
     if (entry->custom && strcmp(dialect, "vhlo") == 0) {
-        TARE_TRY(read_vhlo(attr, reader, &in));
+        TARE_TRY(read_vhlo_attr(attr, reader, &in));
     } else if (entry->custom && strcmp(dialect, "builtin") == 0) {
-        TARE_TRY(read_builtin(attr, reader, &in));
+        TARE_TRY(read_builtin_attr(attr, reader, &in));
     } else {
         attr->kind = TARE_SHLO_ATTR_OPAQUE;
         attr->text = (struct tare_shlo_text){ dialect, strlen(dialect) };
@@ -380,7 +617,7 @@ tare_status tare_shlo_read_attr(const struct tare_shlo_attr **out, struct tare_s
         if (!attr) return TARE_NO_MEMORY;
         entry->busy = true;
         reader->depth++;
-        tare_status status = decode(attr, reader, entry);
+        tare_status status = decode_attr(attr, reader, entry);
         reader->depth--;
         entry->busy = false;
         TARE_TRY(status);

@@ -1,0 +1,18 @@
+/* TensorFlow dtypes of element types. */
+#include "convert/stablehlo/import.h"
+
+int tare_shlo_dtype(const struct tare_shlo_type *type) {
+    static const int dtypes[TARE_SHLO_N_TYPES] = {
+        [TARE_SHLO_BOOL] = TARE_DT_BOOL,   [TARE_SHLO_BF16] = TARE_DT_BFLOAT16, [TARE_SHLO_F16] = TARE_DT_HALF,
+        [TARE_SHLO_F32] = TARE_DT_FLOAT,   [TARE_SHLO_F64] = TARE_DT_DOUBLE,    [TARE_SHLO_SI8] = TARE_DT_INT8,
+        [TARE_SHLO_SI16] = TARE_DT_INT16,  [TARE_SHLO_SI32] = TARE_DT_INT32,    [TARE_SHLO_SI64] = TARE_DT_INT64,
+        [TARE_SHLO_UI8] = TARE_DT_UINT8,   [TARE_SHLO_UI16] = TARE_DT_UINT16,   [TARE_SHLO_UI32] = TARE_DT_UINT32,
+        [TARE_SHLO_UI64] = TARE_DT_UINT64, [TARE_SHLO_INDEX] = TARE_DT_INT64,
+    };
+    if (type->kind == TARE_SHLO_TENSOR) type = type->element;
+    if (type->kind == TARE_SHLO_COMPLEX)
+        return type->element->kind == TARE_SHLO_F32   ? TARE_DT_COMPLEX64
+               : type->element->kind == TARE_SHLO_F64 ? TARE_DT_COMPLEX128
+                                                      : TARE_DT_INVALID;
+    return dtypes[type->kind];
+}
