@@ -39,7 +39,7 @@ tare_status tare_partition_parse_counts(struct tare_partition *out, int64_t reco
     *out = (struct tare_partition){ .count = 0 };
     for (const char *at = text; *at || at == text;) {
         if (!next_number(&number, &at) || number != floor(number) || number > 1e15)
-            return TARE_FAIL(TARE_USAGE, "'%s' is no list of record counts (as in 100,50)", text);
+            return TARE_FAIL(TARE_USAGE, "'%s' is not a list of record counts (as in 100,50)", text);
         if ((int64_t)number > records - used)
             return TARE_FAIL(TARE_USAGE, "%s: there are only %lld records", text, (long long)records);
         used += (int64_t)number;
@@ -56,7 +56,7 @@ tare_status tare_partition_parse_fractions(struct tare_partition *out, int64_t r
     for (const char *at = text; *at || at == text;) {
         int64_t until;
         if (!next_number(&number, &at) || number > 1)
-            return TARE_FAIL(TARE_USAGE, "'%s' is no list of shares (as in 0.8,0.1)", text);
+            return TARE_FAIL(TARE_USAGE, "'%s' is not a list of shares (as in 0.8,0.1)", text);
         sum += number;
         if (sum > 1 + SLACK) return TARE_FAIL(TARE_USAGE, "%s: the shares are more than the whole", text);
         until = sum > 1 - SLACK ? records : (int64_t)floor(sum * (double)records + 0.5);

@@ -234,7 +234,7 @@ static tare_status read_condition(struct tare_quant_rule *rule, char *word) {
     if (value) *value++ = '\0';
     for (int i = 0; i < PATTERNS && value; i++) {
         if (strcmp(word, pattern_names[i]) != 0) continue;
-        if (*fields[i]) return TARE_FAIL(TARE_USAGE, "%s stands twice", word);
+        if (*fields[i]) return TARE_FAIL(TARE_USAGE, "duplicate %s", word);
         *fields[i] = value;
         return TARE_OK;
     }

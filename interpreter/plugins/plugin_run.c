@@ -251,7 +251,7 @@ static int call(tare_op_context *c, const char *attr, int64_t index, const tare_
     values = TARE_NEW_ARRAY(c->kernel->scratch, struct tare_tensor, n_results + 1);
     if (!passed || !values) return TARE_NO_MEMORY;
     for (size_t i = 0; i < n_args; i++) {
-        if (!args[i]) return TARE_FAIL(TARE_INVALID_ARGUMENT, "argument %zu of a call of %s is no tensor", i, name);
+        if (!args[i]) return TARE_FAIL(TARE_INVALID_ARGUMENT, "argument %zu of a call of %s is not a tensor", i, name);
         passed[i] = *tare_tensor_of(args[i]); /* borrowed: the call takes shares */
     }
     TARE_TRY(tare_kernel_call(c->kernel, function, passed, n_args, values, n_results));

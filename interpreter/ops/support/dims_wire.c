@@ -77,7 +77,7 @@ static tare_status take_axes(int *first, int *second, int *spatial, const struct
                              : i == 1 ? tare_dims_single(second_field)
                                       : spatial_field->values[i - 2];
         if (axis < 0 || axis >= rank || (seen >> axis & 1))
-            return TARE_FAIL(TARE_INVALID_ARGUMENT, "dimension numbers: %s uses dimension %lld twice or has it not",
+            return TARE_FAIL(TARE_INVALID_ARGUMENT, "dimension numbers: %s must contain dimension %lld exactly once",
                              what, (long long)axis);
         seen |= 1u << axis;
         *(i == 0 ? first : i == 1 ? second : &spatial[i - 2]) = (int)axis;

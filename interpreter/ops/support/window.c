@@ -42,7 +42,7 @@ static tare_status list_of(int64_t values[MOST_ENTRIES], size_t *count, const st
     *count = attr ? attr->count : 0;
     if (*count == 0) return TARE_OK;
     if (attr->kind != TARE_ATTR_INT || *count > MOST_ENTRIES)
-        return TARE_FAIL(TARE_INVALID_ARGUMENT, "attribute %s is no list of up to %d integers", name, MOST_ENTRIES);
+        return TARE_FAIL(TARE_INVALID_ARGUMENT, "attribute %s is not a list of up to %d integers", name, MOST_ENTRIES);
     for (size_t i = 0; i < *count; i++)
         values[i] = attr->items[i].i;
     return TARE_OK;

@@ -99,7 +99,7 @@ static void faults__name_line_and_word(void **state) {
     refuses("op=MatMul -> flot", "r.txt:1: there is no method 'flot' (did you mean float)");
     refuses("op=MatMul", "the rule sets nothing");
     refuses("opp=MatMul -> float", "'opp' is no condition");
-    refuses("op=A op=B -> float", "op stands twice");
+    refuses("op=A op=B -> float", "duplicate op");
     refuses("-> bits=5", "bits is '5' (expected 8 or 4)");
     refuses("-> granularity=per_block:33", "blocks have 32, 64, 128 or 256 rows");
     refuses("-> static granularity=per_block:32", "method static has no weights in blocks (weight_only has)");
