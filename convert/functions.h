@@ -12,7 +12,7 @@ struct tare_function_argument {
     const char *text; /* "float32 Tensor, shape=(None, 3)"; a nest has lines of its own, indented */
 };
 
-/* What a trace took from its surroundings: the last arguments of its graph. */
+/* The values that a trace captured: the last arguments of its graph. */
 struct tare_function_capture {
     const char *name; /* of the variable, constant, asset; else the object's path */
     const char *kind; /* "variable", "constant", "asset", "resource", "tensor" */
@@ -30,7 +30,7 @@ struct tare_trace {
     const char *returns;
 };
 
-/* A trace as the list has it: what describing it starts from. */
+/* A trace in the list: the input of its description. */
 struct tare_trace_source {
     const struct tare_graph *graph;
     const struct Tensorflow__SavedConcreteFunction *described; /* by the object graph; NULL: not */
@@ -61,8 +61,8 @@ struct tare_function_list {
 tare_status tare_function_list_make(struct tare_function_list *out, const struct tare_model *model) TARE_WARN_UNUSED;
 void tare_function_list_free(struct tare_function_list *list);
 
-/* Describes trace `i` of a group. One at a time, because all together may be as large as the model: everything is in
- * `arena` and borrows from the list. */
+/* Describes trace `i` of a group. One at a time, because the descriptions of all traces may be as large as the model:
+ * everything is in `arena` and borrows from the list. */
 tare_status tare_trace_describe(struct tare_trace *out, struct tare_arena *arena, const struct tare_function_list *list,
                                 const struct tare_function_group *group, size_t i) TARE_WARN_UNUSED;
 /* Appends "signature\n  Args:\n …  Returns:\n …\n". */

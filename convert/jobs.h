@@ -20,7 +20,7 @@ struct tare_text_list {
     size_t count;
 };
 
-/* One model to make. Paths are ready to open; NULL or empty: not given. */
+/* One output model. Paths are resolved; NULL or empty: not set. */
 struct tare_job {
     const char *name, *model, *output;
     const char *method, *algorithm; /* of a quantization; method NULL: a conversion */
@@ -40,16 +40,16 @@ struct tare_jobs {
     size_t count;
 };
 
-/* Reads a job file (proto/tare/batch.proto in text). Errors name file, place and job. */
+/* Reads a job file (proto/tare/batch.proto in text). Errors name file, position and job. */
 tare_status tare_jobs_read(struct tare_jobs *out, struct tare_arena *arena, const char *path) TARE_WARN_UNUSED;
 
-/* What jobs made from a folder have in common; texts may hold the placeholders of a job file. */
+/* The common settings of jobs generated from a folder; strings may contain the placeholders of a job file. */
 struct tare_jobs_of_folder {
     const char *folder;         /* each folder in it that holds a SavedModel is one model */
     const char *const *methods; /* ends with NULL */
     struct tare_job common;     /* name, model and method are set by the function */
 };
-/* Models in the order of their names, methods in the order given. TARE_NOT_FOUND when the folder holds no model. */
+/* Models in the order of their names, methods in the order given. TARE_NOT_FOUND if the folder contains no model. */
 tare_status tare_jobs_of_folder(struct tare_jobs *out, struct tare_arena *arena,
                                 const struct tare_jobs_of_folder *from) TARE_WARN_UNUSED;
 

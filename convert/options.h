@@ -1,4 +1,4 @@
-/* Converter options, from the text that users write (proto/tare/converter_options.proto) to what the pipeline takes. */
+/* Converts converter options from their text format (proto/tare/converter_options.proto) to the pipeline's structs. */
 #ifndef TARE_CONVERT_OPTIONS_H
 #define TARE_CONVERT_OPTIONS_H
 
@@ -43,8 +43,8 @@ struct tare_converter_options {
     struct tare_quantization quantization;
 };
 
-/* Parses the text format, relaxed forms included. Memory is the arena's. Errors name line, column and the nearest known
- * name, or the option that does not fit. */
+/* Parses the text format, including relaxed forms. Memory is from the arena. Errors name line, column and the nearest
+ * known name, or the invalid option. */
 tare_status tare_converter_options_parse(struct tare_converter_options *out, struct tare_arena *arena, const char *text,
                                          size_t size);
 

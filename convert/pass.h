@@ -16,7 +16,7 @@ extern const struct tare_pass tare_pass_freeze;
 /* Folds inference batch normalisation, and multiplications and additions by constants, into the weights and bias of the
  * convolution or matrix product before them. */
 extern const struct tare_pass tare_pass_fold_batch_norm;
-/* Takes away Transposes that cancel each other, with elementwise ops, pads and concatenations between. */
+/* Removes Transposes that cancel each other, also across elementwise ops, pads and concatenations. */
 extern const struct tare_pass tare_pass_cancel_transposes;
 /* Computes nodes whose inputs are all constants. */
 extern const struct tare_pass tare_pass_fold_constants;

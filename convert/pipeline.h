@@ -25,9 +25,9 @@ struct tare_pass_count {
     size_t changes;
 };
 
-/* Brings a model to the form that is calibrated and quantized: pruned to its signatures, variables frozen, constants
- * and batch normalisation folded. Calibration files belong to this form. counts (NULL: not expected) gets one entry a
- * pass and must have room for all of them. */
+/* Converts a model to the form that is calibrated and quantized: pruned to its signatures, variables frozen, constants
+ * and batch normalisation folded. Calibration files belong to this form. counts (NULL: not requested) receives one
+ * entry per pass and must have space for all of them. */
 tare_status tare_pipeline_prepare(struct tare_model *model, struct tare_pass_count *counts);
 
 /* Quantizes a prepared model by the options' method. */
@@ -65,17 +65,18 @@ size_t tare_conversion_changes(const struct tare_conversion *conversion, const c
 size_t tare_pipeline_counts(struct tare_pass_count out[static TARE_PIPELINE_STEPS],
                             const struct tare_conversion *conversion, const struct tare_pass_count *prepared);
 
-/* Memory that the functions of the options need as the model is now; for a comparison from before quantization. */
+/* Memory that the functions of the options need in the current model; to compare before and after quantization. */
 tare_status tare_pipeline_memory(struct tare_tpu_memory *out, struct tare_arena *arena, const struct tare_model *model,
                                  const struct tare_converter_options *options);
 
-/* The TPU half of a conversion, on a model that is quantized already or stays float: bfloat16, placement, shapes,
- * batching, cost. Arena memory. TARE_UNSUPPORTED when the TPU would refuse a function and the options do not allow it.
+/* The TPU half of a conversion, on a quantized or float model: bfloat16, placement, shapes,
+ * batching, cost. Arena memory. TARE_UNSUPPORTED if the TPU does not support a function and the options do not allow
+ * that.
  */
 tare_status tare_pipeline_place(struct tare_conversion *out, struct tare_arena *arena, struct tare_model *model,
                                 const struct tare_converter_options *options);
 
-/* A large weight that was gone over need not stay in memory: it is read from the checkpoint again when it must. */
+/* Releases the pages of a large weight after a pass over it; they are read from the checkpoint again when needed. */
 void tare_pipeline_forget(const struct tare_tensor *weight);
 
 #endif

@@ -53,8 +53,8 @@ static tare_status load_frozen(struct tare_model **out, const struct tare_model 
     return status;
 }
 
-/* A copy with the names that tensors have where nothing is folded. A function that was copied for its callers has
- * counts of one of them alone. */
+/* A copy with the tensor names of the model without folding. A function that was copied for its callers has the
+ * statistics of only one of them. */
 static tare_status rename_tensors(struct tare_calibration **out, const struct tare_calibration *calibration,
                                   const struct tare_model *model, const struct tare_model *frozen, const char *what) {
     for (size_t i = 0; i < frozen->n_functions; i++)

@@ -8,12 +8,12 @@
 struct tare_saved_model;
 
 struct tare_saved_model_options {
-    /* Select the MetaGraph that has exactly these; NULL: the only one, or the one tagged "serve" alone. Not NULL with
-     * n_tags 0: the one without tags. */
+    /* Select the MetaGraph with exactly these tags; NULL: the only MetaGraph, or the one with the single tag "serve".
+     * Not NULL with n_tags 0: the one without tags. */
     const char *const *tags;
     size_t n_tags;
-    /* Leaves the values of variables in the file: they have a dtype of INVALID, though their keys, dtypes and sizes
-     * were checked against the checkpoint. For commands that only inspect. */
+    /* Leaves the values of variables in the file: their dtype is INVALID, although their keys, dtypes and sizes
+     * are checked against the checkpoint. For commands that only inspect. */
     bool without_values;
     /* Keeps only what analysis and reports read of nodes, not the messages of saved_model.pb: such a model takes a
      * fraction of the memory and cannot be exported. Large constants are a splat of their first element, and nodes of
@@ -30,8 +30,8 @@ tare_status tare_saved_model_load(struct tare_model **out, const char *path,
 tare_status tare_saved_model_copy(const char *path, const char *out_path);
 
 struct tare_output_rules;
-/* What a SavedModel that is written may replace: an empty folder, and with `overwrite` a folder that holds nothing but
- * a SavedModel; never the input (NULL: none), a folder that contains it or one inside it. `input` is borrowed. */
+/* What a written SavedModel may replace: an empty folder, and with `overwrite` a folder that contains only a
+ * SavedModel; never the input (NULL: none), a folder that contains it or one inside it. `input` is borrowed. */
 void tare_saved_model_output_rules(struct tare_output_rules *out, const char *input, bool overwrite);
 
 struct tare_export_options {

@@ -33,7 +33,8 @@ tare_status tare_source_open(struct tare_saved_model **out, const char *path,
 tare_status tare_source_open_nth(struct tare_saved_model **out, const char *path,
                                  const struct tare_saved_model_options *options, size_t index);
 void tare_source_close(struct tare_saved_model *source);
-/* The IR of what was opened; the model owns `source` from then on. On failure *out is NULL and the source the caller's.
+/* The IR of what was opened; the model owns `source` from then on. On failure *out is NULL and the caller keeps the
+ * source.
  */
 tare_status tare_saved_model_import(struct tare_model **out, struct tare_saved_model *source,
                                     const struct tare_saved_model_options *options);

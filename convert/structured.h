@@ -1,4 +1,4 @@
-/* StructuredValue, the nest of Python values in an object graph, written as Python writes it. Private to convert. */
+/* StructuredValue, the nest of Python values in an object graph, formatted as in Python. Private to convert. */
 #ifndef TARE_CONVERT_STRUCTURED_H
 #define TARE_CONVERT_STRUCTURED_H
 
@@ -12,9 +12,9 @@
 
 /* repr(value): 'text', 2.0, [1, 2], TensorSpec(shape=(None, 3), dtype=tf.float32, name='x'). */
 void tare_structured_repr(struct tare_strbuf *out, const Tensorflow__StructuredValue *value);
-/* str(value): as repr, but for texts, shapes and dtypes. */
+/* str(value): as repr, except for strings, shapes and dtypes. */
 void tare_structured_str(struct tare_strbuf *out, const Tensorflow__StructuredValue *value);
-/* True when the value is or holds the description of a tensor. */
+/* True if the value is or contains the description of a tensor. */
 bool tare_structured_has_spec(const Tensorflow__StructuredValue *value);
 /* One argument or result of a printed signature: "float32 Tensor, shape=(None, 3)"; a nest with markers <1>, <2> … and
  * a line for each, indented by six spaces. No newline at the end. */

@@ -22,7 +22,7 @@ struct tare_composite_row {
     bool is_keras;    /* from api_implements */
     /* Checks the signature before anything is changed; sets reason if it does not match. */
     tare_status (*check)(struct tare_composing *c);
-    /* Builds the body; the old one is gone. Sets results. */
+    /* Builds the body, after the old one was removed. Sets results. */
     tare_status (*build)(struct tare_composing *c);
 };
 
@@ -42,7 +42,7 @@ struct tare_rnn {
     /* weights[0] and weights[1] are recurrent kernel and bias in c->graph: computes once what every step derives from
      * them. NULL: nothing is derived. */
     tare_status (*prepare)(struct tare_composing *c, struct tare_edge *weights);
-    /* From x [batch, gates * units] and the states, the next states; nodes go into c->graph. */
+    /* From x [batch, gates * units] and the states, the next states; nodes are added to c->graph. */
     tare_status (*step)(struct tare_composing *c, const struct tare_edge *weights, struct tare_edge x,
                         struct tare_edge *states);
 };
@@ -53,12 +53,12 @@ bool tare_rnn_keeps_last(const struct tare_composing *c);
 /* inputs times the kernel, all time steps at once, in that shape. */
 tare_status tare_rnn_project(struct tare_edge *out, struct tare_composing *c, struct tare_edge inputs, size_t kernel,
                              struct tare_edge shape);
-/* convert/composites/rnn_loop.c: the steps as one loop over TensorLists, for many steps or an open number. *outputs are
- * those of all steps, or the last; states[] come in and go out. */
+/* convert/composites/rnn_loop.c: the steps as one loop over TensorLists, for many or an unknown number of steps.
+ * *outputs are those of all steps, or of the last; states[] are the initial states, replaced by the final ones. */
 tare_status tare_rnn_build_loop(struct tare_edge *outputs, struct tare_edge *states, struct tare_composing *c,
                                 const struct tare_rnn *rnn);
 
-/* The annotation's attribute; NULL when it has none of that name. */
+/* The annotation's attribute of that name; NULL if absent. */
 const struct tare_attr *tare_composing_attr(const struct tare_composing *c, const char *name);
 /* Sets the reason; always TARE_OK, or TARE_NO_MEMORY. */
 tare_status tare_composing_decline(struct tare_composing *c, const char *format, ...)

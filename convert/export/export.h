@@ -1,5 +1,5 @@
 /* From the IR to protobuf messages. Private to convert. Messages are arena memory and borrow from the model: they are
- * valid as long as both. Anything that was read from a file and not changed is written back as it was. */
+ * valid as long as both. Unchanged parts of a file are written back unchanged. */
 #ifndef TARE_CONVERT_EXPORT_H
 #define TARE_CONVERT_EXPORT_H
 
@@ -17,7 +17,7 @@ tare_status tare_export_graph_def(Tensorflow__GraphDef **out, struct tare_arena 
  * there are neither. */
 tare_status tare_export_op_list(Tensorflow__OpList **out, struct tare_arena *arena, const struct tare_model *model,
                                 Tensorflow__OpList *origin);
-/* The name of an edge as the graph's kind writes it: "node", "node:1", or "node:output:0" in a function. */
+/* The name of an edge in the notation of its kind of graph: "node", "node:1", or "node:output:0" in a function. */
 tare_status tare_export_edge(const char **out, struct tare_arena *arena, const struct tare_graph *graph,
                              struct tare_edge edge);
 

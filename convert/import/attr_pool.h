@@ -27,7 +27,7 @@ struct tare_shared_attrs {
 };
 
 void tare_attr_pool_end(struct tare_attr_pool *pool);
-/* The text in the arena; NULL when memory is out. */
+/* The string in the arena; NULL if out of memory. */
 const char *tare_attr_pool_text(struct tare_attr_pool *pool, const char *text);
 const struct tare_shape *tare_attr_pool_shape(struct tare_attr_pool *pool, const struct tare_shape *shape);
 /* Adds an argument to a function; its attributes are shared with the last one of the same dtype and index; NULL if out

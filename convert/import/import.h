@@ -22,7 +22,7 @@ struct tare_import_faults {
 tare_status tare_import_fault(struct tare_import_faults *faults, tare_status status, const char *where, ...)
     TARE_PRINTF(3, 4) TARE_WARN_UNUSED;
 
-/* Attribute value -> IR; `out->name` and `out->origin` are set, memory is the model's. */
+/* Attribute value -> IR; `out->name` and `out->origin` are set; memory is owned by the model. */
 tare_status tare_import_attr(struct tare_attr *out, struct tare_model *model, const char *name,
                              const Tensorflow__AttrValue *value);
 /* Every attribute of a node or function; *out is arena memory. */

@@ -6,7 +6,7 @@
 #include "proto/message.h"
 #include "proto/tensorflow/saved_model.pb-c.h"
 
-/* The GraphDefs of a MetaGraph on the wire (more than one are one, merged). Parts point into the mapped file. */
+/* The GraphDefs of a MetaGraph on the wire (several are merged). Parts point into the mapped file. */
 struct tare_wire_graph {
     const Tensorflow__MetaGraphDef *meta;
     struct tare_message_part *parts;
@@ -26,12 +26,12 @@ struct tare_node_defs {
     struct tare_message_reading reading;
 };
 struct tare_node_defs tare_node_defs_of_graph(const Tensorflow__GraphDef *graph, const struct tare_wire_graph *wire);
-/* `part` NULL: the message's own. */
+/* `part` NULL: the nodes of the message. */
 struct tare_node_defs tare_node_defs_of_function(const Tensorflow__FunctionDef *function,
                                                  const struct tare_message_part *part,
                                                  const struct tare_wire_graph *wire);
 
-/* From the first to the last. Zero it but for `all`; end it with tare_node_walk_end. */
+/* An iteration over the nodes in order. Zero it except `all`; release it with tare_node_walk_end. */
 struct tare_node_walk {
     const struct tare_node_defs *all;
     bool without_attrs;             /* attributes are passed by */
@@ -54,7 +54,7 @@ tare_status tare_function_def_read(Tensorflow__FunctionDef **out, struct tare_ar
                                    const struct tare_message_part *part,
                                    const struct tare_wire_graph *wire) TARE_WARN_UNUSED;
 
-/* Adds a GraphDef on the wire: lists its functions, and reads everything once to see that it can be read. */
+/* Adds a GraphDef on the wire: lists its functions, and reads everything once to validate it. */
 tare_status tare_wire_graph_add(struct tare_wire_graph *wire, struct tare_message_part part) TARE_WARN_UNUSED;
 void tare_wire_graph_free(struct tare_wire_graph *wire);
 

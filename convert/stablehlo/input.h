@@ -14,7 +14,7 @@ struct tare_mlir_input {
     size_t at, end;
 };
 
-/* Bytes that are left. */
+/* The number of remaining bytes. */
 static inline size_t tare_mlir_left(const struct tare_mlir_input *in) {
     return in->end - in->at;
 }
@@ -31,7 +31,7 @@ tare_status tare_mlir_varint(uint64_t *out, struct tare_mlir_input *in);
 tare_status tare_mlir_signed(int64_t *out, struct tare_mlir_input *in);
 /* A varint whose lowest bit is a flag. */
 tare_status tare_mlir_flagged(uint64_t *out, bool *flag, struct tare_mlir_input *in);
-/* A count of items that take at least `item_bytes` each: larger counts than the bytes that are left are an error. */
+/* A count of items that take at least `item_bytes` each: a count that exceeds the remaining bytes is an error. */
 tare_status tare_mlir_count(size_t *out, struct tare_mlir_input *in, size_t item_bytes);
 /* An index below `count`; `what` names the table in the error. */
 tare_status tare_mlir_index(size_t *out, struct tare_mlir_input *in, size_t count, const char *what);

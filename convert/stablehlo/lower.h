@@ -1,4 +1,4 @@
-/* Lowering ops of StableHLO to nodes: what the files of lowering rules share. Not for other modules.
+/* Lowering ops of StableHLO to nodes: shared by the files with lowering rules. Not for other modules.
  *
  * A rule reads the op of the lowering, adds nodes to its graph and sets its outputs. Failures are sticky: after the
  * first one, helpers return edges without a node, so that rules read as formulas. */
@@ -44,7 +44,7 @@ extern const struct tare_lowering_row tare_lower_elementwise[], tare_lower_shape
 
 /* Operand i as an edge of the graph. */
 struct tare_edge tare_lower_in(struct tare_lowering *l, size_t i);
-/* Operand i as real numbers: (stored - zero point) * scale for a quantized type, else as it is. */
+/* Operand i as real numbers: (stored - zero point) * scale for a quantized type, otherwise unchanged. */
 struct tare_edge tare_lower_in_real(struct tare_lowering *l, size_t i);
 /* The dtype of operand (result) i; of a quantized type the dtype of the real numbers. */
 int tare_lower_in_dtype(const struct tare_lowering *l, size_t i);
@@ -56,7 +56,7 @@ size_t tare_lower_ints(struct tare_lowering *l, int64_t *out, size_t capacity, c
 int64_t tare_lower_int(struct tare_lowering *l, const char *name);
 bool tare_lower_flag(struct tare_lowering *l, const char *name);
 const char *tare_lower_text(struct tare_lowering *l, const char *name);
-/* Is operand i a constant whose elements all are this real number? */
+/* True if operand i is a constant all of whose elements equal this real number. */
 bool tare_lower_is_constant(const struct tare_lowering *l, size_t i, double value);
 void tare_lower_fail(struct tare_lowering *l, tare_status status, const char *format, ...) TARE_PRINTF(3, 4);
 void tare_lower_set(struct tare_lowering *l, struct tare_edge value); /* output 0 */
@@ -75,14 +75,14 @@ void tare_lower_attr_bytes(struct tare_lowering *l, struct tare_node *node, cons
 void tare_lower_attr_ints(struct tare_lowering *l, struct tare_node *node, const char *name, const int64_t *values,
                           size_t count);
 void tare_lower_attr_func(struct tare_lowering *l, struct tare_node *node, const char *name, struct tare_graph *graph);
-/* Ends a node: output 0. */
+/* Completes a node and returns its output 0. */
 struct tare_edge tare_lower_end(struct tare_lowering *l, struct tare_node *node);
 
 struct tare_edge tare_lower_unary(struct tare_lowering *l, const char *op, struct tare_edge x);
 struct tare_edge tare_lower_binary(struct tare_lowering *l, const char *op, struct tare_edge x, struct tare_edge y);
 struct tare_edge tare_lower_select(struct tare_lowering *l, struct tare_edge condition, struct tare_edge yes,
                                    struct tare_edge no);
-/* x itself when it has the dtype. Numbers that do not fit have no defined result. */
+/* Casts x; returns x itself if it has the dtype. The result of numbers out of range is undefined. */
 struct tare_edge tare_lower_cast(struct tare_lowering *l, struct tare_edge x, int dtype);
 struct tare_edge tare_lower_bitcast(struct tare_lowering *l, struct tare_edge x, int dtype);
 /* A scalar of any numeric dtype or bool. */

@@ -1,5 +1,5 @@
-/* A StableHLO module as it is stored: a portable artifact (VHLO ops in MLIR bytecode), as jax.export and the
- * XlaCallModule op carry it. The reader builds this representation, the printer writes it as text, the importer turns
+/* A StableHLO module as it is stored: a portable artifact (VHLO ops in MLIR bytecode), as used by jax.export and the
+ * XlaCallModule op. The reader builds this representation, the printer writes it as text, the importer turns
  * it into a graph.
  *
  * Types and attributes are decoded on first use and shared; constants are views of the file. Everything is in the
@@ -147,9 +147,9 @@ struct tare_shlo_attr {
 const struct tare_shlo_attr *tare_shlo_find(const struct tare_shlo_attr *dictionary, const char *key);
 /* Elements of a TENSOR attribute; false when the type is dynamic or the product overflows. */
 bool tare_shlo_tensor_count(size_t *count, const struct tare_shlo_attr *tensor);
-/* Do the stored bytes fit the type? The reader rejects constants for which they do not. */
+/* True if the stored bytes match the type. The reader rejects other constants. */
 bool tare_shlo_tensor_check(const struct tare_shlo_attr *tensor);
-/* Is one stored element repeated for all? */
+/* True if one stored element is repeated for all. */
 bool tare_shlo_tensor_is_splat(const struct tare_shlo_attr *tensor);
 /* Element i of a tensor of integers, index or bool, sign- or zero-extended; the caller checked i. */
 int64_t tare_shlo_tensor_integer(const struct tare_shlo_attr *tensor, size_t i);
@@ -211,9 +211,9 @@ struct tare_shlo_op {
     size_t offset; /* in the file, for messages */
 };
 
-/* The attribute of an op by name; NULL when its definition has none of that name. */
+/* The attribute of an op by name; NULL if its definition does not have it. */
 const struct tare_shlo_attr *tare_shlo_op_attr(const struct tare_shlo_op *op, const char *name);
-/* Is it this op of VHLO, in any version? `name` is without dialect and version: "add". */
+/* True if it is this VHLO op, in any version. `name` is without dialect and version: "add". */
 bool tare_shlo_op_is(const struct tare_shlo_op *op, const char *name);
 
 /* ---- modules ---- */
@@ -229,7 +229,7 @@ struct tare_shlo_module {
     size_t n_values, n_ops;
 };
 
-/* Does the file begin as MLIR bytecode does? */
+/* True if the file begins like MLIR bytecode. */
 bool tare_shlo_is_bytecode(const uint8_t *data, size_t size);
 /* Reads a module. `data` is borrowed and must outlive it. TARE_CORRUPT for a damaged file, TARE_UNSUPPORTED for a newer
  * bytecode or VHLO version, an unknown op or an unknown attribute; the text has the offset. Memory beyond the file is

@@ -7,7 +7,7 @@
 
 struct tare_shlo_print_options {
     size_t max_elements; /* constants with more elements are elided; 0: 16 */
-    /* Receives the text piece by piece, so that a large module is never held as text. */
+    /* Receives the text piece by piece, so that the text of a large module is never in memory as a whole. */
     tare_status (*write)(void *arg, const char *text, size_t size);
     void *arg;
 };

@@ -1,4 +1,4 @@
-/* What a module contains: ops by name, layers that could be quantized, functions. */
+/* Summary of a module: ops by name, layers that could be quantized, functions. */
 #ifndef TARE_CONVERT_STABLEHLO_SUMMARY_H
 #define TARE_CONVERT_STABLEHLO_SUMMARY_H
 

@@ -8,13 +8,13 @@
 
 /* Adds the violations of a SavedModel to a zeroed (or earlier) list: of the MetaGraph that options->tags select, else
  * of every one. Every tensor of the checkpoint is read. If a graph cannot be imported, its errors are listed; the rules
- * of the file are checked all the same. A faulty model is no failure: that is one that cannot be opened at all, or no
- * memory. */
+ * of the file are still checked. Violations are not a failure; a failure means that the model cannot be opened, or out
+ * of memory. */
 tare_status tare_saved_model_validate(struct tare_faults *faults, const char *path,
                                       const struct tare_saved_model_options *options) TARE_WARN_UNUSED;
 
 /* The rules for a folder that was just written from a model loaded from `source_path` (NULL: built from nothing),
- * without reading the tensors again and without the table of what a TPU compiles. TARE_INTERNAL with the first
+ * without reading the tensors again and without the table of TPU ops. TARE_INTERNAL with the first
  * violation that the source does not have. Takes about as long as opening the model for inspection. */
 tare_status tare_saved_model_check_written(const char *path, const char *source_path,
                                            const struct tare_saved_model_options *options) TARE_WARN_UNUSED;

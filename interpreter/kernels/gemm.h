@@ -41,15 +41,15 @@ struct tare_gemm_epilogue {
 
 /* Number of floats of the packed weights; 0 if the product overflows or a size is negative. */
 size_t tare_gemm_packed_floats(int64_t k, int64_t n);
-/* Packs B, element (i, j) at b[i * row_stride + j * column_stride], into panels of 16 columns; the last panel is filled
- * up with zeros. `packed` should be aligned to 64 bytes. */
+/* Packs B, element (i, j) at b[i * row_stride + j * column_stride], into panels of 16 columns; the last panel is padded
+ * with zeros. `packed` should be aligned to 64 bytes. */
 void tare_gemm_pack(float *packed, const float *b, int64_t k, int64_t n, int64_t row_stride, int64_t column_stride);
 /* As tare_gemm_pack with int8 weights, converted exactly. */
 void tare_gemm_pack_int8(float *packed, const int8_t *b, int64_t k, int64_t n, int64_t row_stride,
                          int64_t column_stride);
 /* Floats of scratch that tare_gemm needs. */
 size_t tare_gemm_scratch_floats(void);
-/* C (m×n, ldc floats a row) = A · packed B, with an epilogue (NULL: none). k = 0 yields zeros. */
+/* C (m×n, ldc floats per row) = A · packed B, with an epilogue (NULL: none). k = 0 yields zeros. */
 void tare_gemm(float *c, int64_t ldc, const struct tare_gemm_rows *a, const float *packed, int64_t m, int64_t n,
                int64_t k, const struct tare_gemm_epilogue *epilogue, float *scratch);
 /* As tare_gemm at a level, for tests and benchmarks; the machine must have the level. */
@@ -58,7 +58,7 @@ void tare_gemm_at(enum tare_cpu_level level, float *c, int64_t ldc, const struct
 
 /* ---- for the variants and convolutions only ---- */
 
-/* C block (+)= A block · panels. Rows come in `lines` lines of `rows` each (a matrix is one line; a convolution's
+/* C block (+)= A block · panels. The rows are `lines` lines of `rows` each (a matrix is one line; a convolution's
  * output has several, which are not adjacent in the input). k is cut into `segments` of `length` floats, `step` apart
  * in A. */
 struct tare_gemm_block {
@@ -77,10 +77,11 @@ struct tare_gemm_block {
 typedef void tare_gemm_block_function(const struct tare_gemm_block *block);
 tare_gemm_block_function tare_gemm_block_plain, tare_gemm_block_avx2, tare_gemm_block_avx512;
 tare_gemm_block_function *tare_gemm_block_at(enum tare_cpu_level level);
-/* `expected` cut into pieces of at most `limit`, all nearly as long: a piece, rounded up to a multiple of `unit`. */
+/* Divides `expected` into blocks of nearly equal size, at most `limit`: returns the block size, rounded up to a
+ * multiple of `unit`. */
 int64_t tare_gemm_even_piece(int64_t expected, int64_t limit, int64_t unit);
 
-/* One element, finished: what the vector code does in lanes. */
+/* The epilogue of one element: the scalar form of the vector code. */
 static inline float tare_gemm_apply_epilogue(const struct tare_gemm_epilogue *epilogue, float x, int64_t addend_at,
                                              int64_t column) {
     if (epilogue->bias) x += epilogue->bias[column];

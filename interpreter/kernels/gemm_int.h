@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How the weights are packed: panels of 16 columns, groups of k side by side in 4 bytes of A. */
+/* Packing of the weights: panels of 16 columns, with groups of k that match 4 adjacent bytes of A. */
 enum tare_igemm_form {
     TARE_IGEMM_QUADS, /* A and B int8, four k a group: VNNI */
     TARE_IGEMM_PAIRS, /* A and B int16, two k a group: every level */
@@ -30,13 +30,13 @@ size_t tare_igemm_packed_bytes(enum tare_igemm_form form, int64_t k, int64_t n);
 /* Packs int8 weights. */
 void tare_igemm_pack(void *packed, enum tare_igemm_form form, const int8_t *b, int64_t k, int64_t n, int64_t row_stride,
                      int64_t column_stride);
-/* Packs int32 weights as pairs; false (and packed is worthless) when one is outside -32767 … 32767. */
+/* Packs int32 weights as pairs; false (with `packed` undefined) if one is outside -32767 … 32767. */
 bool tare_igemm_pack_int32(void *packed, const int32_t *b, int64_t k, int64_t n, int64_t row_stride,
                            int64_t column_stride);
 /* Narrows `count` values to int16; false when one does not fit. */
 bool tare_igemm_narrow(int16_t *to, const int32_t *from, int64_t count);
 size_t tare_igemm_scratch_bytes(void);
-/* C (m×n, ldc elements a row) = A · packed B. */
+/* C (m×n, ldc elements per row) = A · packed B. */
 void tare_igemm(int32_t *c, int64_t ldc, const struct tare_igemm_rows *a, enum tare_igemm_form form, const void *packed,
                 int64_t m, int64_t n, int64_t k, void *scratch);
 void tare_igemm_at(enum tare_cpu_level level, int32_t *c, int64_t ldc, const struct tare_igemm_rows *a,
@@ -45,7 +45,7 @@ void tare_igemm_at(enum tare_cpu_level level, int32_t *c, int64_t ldc, const str
 /* ---- for the variants only ---- */
 
 /* C block (+)= A block · panels, in groups of 4 bytes of A and 64 bytes of a panel. `a_stride` and `panel_stride` in
- * bytes. `start`: what the sums of each column begin with; NULL: go on with C. */
+ * bytes. `start`: the initial value of each column's sums; NULL: accumulate into C. */
 typedef void tare_igemm_block(int32_t *c, int64_t ldc, const void *a, int64_t a_stride, const void *panels,
                               int64_t panel_stride, int64_t rows, int64_t n, int64_t groups, const int32_t *start);
 tare_igemm_block tare_igemm_pairs_plain, tare_igemm_pairs_avx2, tare_igemm_pairs_avx512, tare_igemm_pairs_vnni,

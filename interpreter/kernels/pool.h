@@ -1,4 +1,5 @@
-/* Maxima and means over windows of channels-last arrays. Padding takes no part: a mean is over the elements inside. */
+/* Maxima and means over windows of channels-last arrays. Padding is excluded: a mean is over the elements inside the
+ * input. */
 #ifndef TARE_INTERPRETER_KERNELS_POOL_H
 #define TARE_INTERPRETER_KERNELS_POOL_H
 
@@ -16,7 +17,7 @@ struct tare_pool {
 /* Input positions [first, last) of a window on an axis. */
 void tare_pool_range(const struct tare_pool *pool, int axis, int64_t out, int64_t *first, int64_t *last);
 
-/* Maxima by `x > best`, so a NaN is passed over; -infinity for a window without elements. Means: a sum in the order of
+/* Maxima by `x > best`, so NaN is ignored; -infinity for a window without elements. Means: a sum in the order of
  * the window, then one division; NaN for a window without elements. */
 void tare_pool_max_f32(float *output, const struct tare_pool *pool, const float *input);
 void tare_pool_average_f32(float *output, const struct tare_pool *pool, const float *input);

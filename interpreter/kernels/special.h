@@ -1,4 +1,4 @@
-/* Functions that the C library lacks. Computed in double to a few units in its last place. */
+/* Special functions that the C library does not have, computed in double with an error of a few ulp. */
 #ifndef TARE_INTERPRETER_KERNELS_SPECIAL_H
 #define TARE_INTERPRETER_KERNELS_SPECIAL_H
 
@@ -8,7 +8,7 @@ double tare_digamma(double x);
 double tare_erfinv(double x);
 /* Quantile of the normal distribution: -inf at 0, inf at 1, NaN outside. */
 double tare_ndtri(double p);
-/* log |gamma(x)|; as lgamma, but touches no global. */
+/* log |gamma(x)|; as lgamma, but does not write a global variable. */
 double tare_lgamma(double x);
 
 #endif

@@ -1,7 +1,7 @@
 /* Tiled execution of consecutive convolutions: for one tile (some lines) of the last stage's output, each stage
- * computes only the lines that the next stage still lacks. The intermediate arrays stay in the second-level cache and
- * are never whole in memory. Every line is computed exactly once, by the kernels of conv.h, so the result has the same
- * bits as running the stages one after another. This file does not know tensors or ops. */
+ * computes only the lines that the next stage still needs. The intermediate arrays stay in the second-level cache and
+ * are never materialised as a whole. Every line is computed exactly once, by the kernels of conv.h, so the result has
+ * the same bits as running the stages one after another. This file does not depend on tensors or ops. */
 #ifndef TARE_INTERPRETER_KERNELS_TILING_H
 #define TARE_INTERPRETER_KERNELS_TILING_H
 
@@ -32,7 +32,7 @@ struct tare_tiling {
 /* True when the stage can be part of a tiling. */
 bool tare_tiling_supports(const struct tare_tiling_stage *stage);
 /* Chooses the largest tile whose buffers fit in `floats`, at least one line. False when tiling is not faster: there is
- * no intermediate array, or the weights would be read so often that it costs more than it saves. */
+ * no intermediate array, or reading the weights repeatedly would cost more than tiling saves. */
 bool tare_tiling_plan(struct tare_tiling *tiling, int64_t floats);
 /* Floats of scratch that a planned tiling needs; 0 on overflow. */
 size_t tare_tiling_scratch(const struct tare_tiling *tiling);

@@ -1,5 +1,5 @@
 /* Shared libraries with custom ops (include/tare/op.h): loading them, and the registry of their ops. Their
- * specifications go through the same parser and checks as the built-in rows, and become rows of the same kind. */
+ * specifications use the same parser and checks as the built-in rows, and become rows of the same kind. */
 #ifndef TARE_INTERPRETER_PLUGINS_PLUGIN_H
 #define TARE_INTERPRETER_PLUGINS_PLUGIN_H
 
@@ -12,7 +12,7 @@ struct tare_plugins *tare_plugins_new(const struct tare_op_registry *parent);
 /* Loads a library and registers its ops. A path without '/' is one in the current directory. Errors are reported in one
  * line that begins with its path; `plugins` may then contain some of its ops. */
 tare_status tare_plugins_load(struct tare_plugins *plugins, const char *path) TARE_WARN_UNUSED;
-/* The parent's ops and the libraries'. Lives as long as `plugins`. */
+/* The ops of the parent and of the libraries. Valid as long as `plugins`. */
 const struct tare_op_registry *tare_plugins_ops(const struct tare_plugins *plugins);
 /* The path of the library of an op, and its documentation; NULL for a built-in op or one defined by a file.
  */

@@ -1,4 +1,4 @@
-/* What the files of the plugin host share. Only interpreter/plugins/plugin*.c include this. */
+/* Shared by the files of the plugin host. Only interpreter/plugins/plugin*.c include this. */
 #ifndef TARE_INTERPRETER_PLUGINS_PLUGIN_INTERNAL_H
 #define TARE_INTERPRETER_PLUGINS_PLUGIN_INTERNAL_H
 
@@ -23,7 +23,7 @@ struct tare_plugin_kernel {
     tare_op_destroy_function destroy;
 };
 
-/* An op as it is being registered, and afterwards the aux of its row. */
+/* An op during its registration, and afterwards the aux of its row. */
 struct tare_op_entry {
     struct tare_op row;
     struct tare_op_library *library;
@@ -74,7 +74,7 @@ struct tare_op_context {
 /* Parses "T: float, Tidx: int64" for an op with this definition. */
 tare_status tare_plugin_kernel_parse(struct tare_plugin_kernel *kernel, struct tare_arena *arena,
                                      const struct tare_op_def *def, const char *text);
-/* Judges what was registered: `*out` with its row, which is the entry's. */
+/* Validates the registration and sets `*out` to its row, which the entry owns. */
 tare_status tare_plugin_finish(struct tare_op_entry *op, struct tare_opspec_memory *memory, struct tare_op_def **out);
 /* The row's functions. */
 tare_status tare_plugin_infer(struct tare_infer *infer);
@@ -83,10 +83,10 @@ tare_status tare_plugin_run(struct tare_kernel *kernel);
 void tare_plugin_release(void *state);
 tare_status tare_plugin_accepts(const struct tare_node *node);
 
-/* The name that an attribute of type func, or entry `index` of a list(func), holds. */
+/* The function name in an attribute of type func, or in entry `index` of a list(func). */
 int tare_plugin_attr_func(const tare_op_context *c, const char *name, int64_t index, const char **out);
 
-/* What a function of a library returned, as a status; the text is made when there is none. */
+/* Converts the return value of a library's function to a status; sets an error text if there is none. */
 tare_status tare_plugin_status(int code, const char *what);
 
 /* The parts of the table. */
@@ -96,7 +96,7 @@ void tare_plugin_host_tensors(struct tare_op_host *host);
 void tare_plugin_host_run(struct tare_op_host *host);
 void tare_plugin_host_shapes(struct tare_op_host *host);
 
-/* Handles are the library's view of our own structs. */
+/* Handles are the library's opaque view of internal structs. */
 static inline const tare_op_tensor *tare_plugin_tensor(const struct tare_tensor *tensor) {
     return (const tare_op_tensor *)tensor;
 }

@@ -1,4 +1,4 @@
-/* Axes given as an operand, and a shape split by them into runs of dims that are kept or go away together. */
+/* Axes given as an operand, and a shape split by them into runs of dims that are kept or reduced together. */
 #ifndef TARE_INTERPRETER_OPS_SUPPORT_AXES_H
 #define TARE_INTERPRETER_OPS_SUPPORT_AXES_H
 
@@ -8,7 +8,7 @@
  * error.
  */
 tare_status tare_axes_read(bool reduced[TARE_MAX_RANK], const struct tare_tensor *axes, int rank);
-/* The shape without the reduced dims, or with 1 in their place. */
+/* The shape without the reduced dims, or with 1 instead of them. */
 void tare_axes_shape(struct tare_shape *out, const struct tare_shape *in, const bool *reduced, bool keep_dims);
 /* Shape of a reduction of input 0 by the axes in input 1 and attribute keep_dims. */
 tare_status tare_axes_infer(struct tare_infer *infer);

@@ -12,11 +12,11 @@ struct tare_dims_field {
     int64_t values[TARE_MAX_RANK];
 };
 
-/* Collects the fields asked for from the message in attribute `name`; others are skipped. A field that is absent has
+/* Collects the requested fields of the message in attribute `name`; others are skipped. A field that is absent has
  * count 0. TARE_CORRUPT for a message that ends early or more than TARE_MAX_RANK values. */
 tare_status tare_dims_read(struct tare_dims_field *fields, size_t count, const struct tare_node *node,
                            const char *name);
-/* The value of a single field: 0 when it is absent, as protobuf has it. */
+/* The value of a single field: 0 if it is absent, as in protobuf. */
 int64_t tare_dims_single(const struct tare_dims_field *field);
 
 /* Positions of the dimensions of a convolution's arrays. Spatial lists have `spatial` entries. */
@@ -38,8 +38,8 @@ enum tare_conv_message {
 tare_status tare_conv_dims_read(struct tare_conv_dims *dims, const struct tare_node *node, const char *name, int rank,
                                 enum tare_conv_message message);
 
-/* A message being written, field by field. Numbers and fields are below 128 and 16; proto3 leaves zeros and empty lists
- * out. */
+/* A message being written, field by field. Numbers and fields are below 128 and 16; proto3 omits zeros and empty
+ * lists. */
 struct tare_dims_wire {
     unsigned char bytes[96];
     size_t size;

@@ -7,8 +7,8 @@
 
 enum { TARE_BROADCAST_OPERANDS = 3 };
 
-/* How operands of different shapes run over one output. Neighbouring dims that behave alike are one dim here, so every
- * operand is, along the innermost one, either contiguous or a single element. */
+/* The iteration of operands of different shapes over one output. Adjacent dims with the same broadcasting are merged,
+ * so every operand is either contiguous or a single element along the innermost dim. */
 struct tare_broadcast {
     struct tare_shape shape; /* of the output */
     int operands;

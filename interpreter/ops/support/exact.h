@@ -1,5 +1,5 @@
 /* Integer products and convolutions with exact int32 sums that wrap, for operands of any integer type: int8 weights are
- * packed once, wider operands go the fast way when their values are small, and a plain one when they are not. */
+ * packed once, wider operands use the fast kernels if their values are small, otherwise scalar loops. */
 #ifndef TARE_INTERPRETER_OPS_SUPPORT_EXACT_H
 #define TARE_INTERPRETER_OPS_SUPPORT_EXACT_H
 
@@ -23,7 +23,7 @@ struct tare_exact {
 tare_status tare_exact_product(int32_t *output, const struct tare_exact *operands, int64_t batch, int64_t m, int64_t n,
                                int64_t k);
 tare_status tare_exact_conv(int32_t *output, const struct tare_exact *operands, const struct tare_conv *conv);
-/* The key under which the weights of a convolution are kept; of a product it is 1. */
+/* The key under which the packed weights of a convolution are stored; 1 for a product. */
 int64_t tare_exact_key(const struct tare_conv *conv);
 /* `count` elements widened to int32 (unsigned 32-bit ones keep their bits), in scratch. NULL: no memory. */
 int32_t *tare_exact_widen(struct tare_arena *scratch, const void *values, int dtype, int64_t count);

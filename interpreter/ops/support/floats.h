@@ -1,5 +1,5 @@
-/* half and bfloat16 tensors computed in float: elements are converted exactly on the way in and rounded once
- * (bfloat16-rtne, half-rtne) on the way out. */
+/* half and bfloat16 tensors computed in float: elements are converted exactly on input and rounded once
+ * (bfloat16-rtne, half-rtne) on output. */
 #ifndef TARE_INTERPRETER_OPS_SUPPORT_FLOATS_H
 #define TARE_INTERPRETER_OPS_SUPPORT_FLOATS_H
 
@@ -11,7 +11,7 @@ static inline bool tare_floats_dtype(int dtype) {
 }
 /* The elements as floats: the tensor's own, or a converted copy in scratch. NULL: no memory. */
 const float *tare_floats_in(struct tare_kernel *kernel, const struct tare_tensor *tensor);
-/* Where to write output i, which was made: its own memory for float, else scratch. NULL: no memory. */
+/* Where to write output i, already created: its own memory for float, otherwise scratch. NULL: out of memory. */
 float *tare_floats_out(struct tare_kernel *kernel, size_t i);
 /* Rounds what was written to tare_floats_out into output i; nothing to do for float. */
 void tare_floats_round(struct tare_kernel *kernel, size_t i, const float *values);

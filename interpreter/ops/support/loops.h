@@ -1,8 +1,9 @@
-/* Stamping of element loops: an op writes one expression of x (and y), the macros make a loop of it for each dtype.
+/* Generation of element loops: an op defines one expression of x (and y), and the macros generate a loop for each
+ * dtype.
  *
  * The expression is type-generic (<tgmath.h> selects expf for float, exp for double, cexp for complex). half and
  * bfloat16 are computed in float and rounded once. Integer expressions see the value promoted to `wide` type where the
- * macro says so; signed arithmetic that may wrap is written on unsigned values. */
+ * macro specifies it; signed arithmetic that may wrap is written on unsigned values. */
 #ifndef TARE_INTERPRETER_OPS_SUPPORT_LOOPS_H
 #define TARE_INTERPRETER_OPS_SUPPORT_LOOPS_H
 

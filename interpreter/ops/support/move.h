@@ -1,6 +1,6 @@
-/* Moving elements without knowing what they are: every op that only copies (slice, transpose, concat, gather, pad …)
+/* Moves elements independently of their dtype: every op that only copies (slice, transpose, concat, gather, pad …)
  * describes the copy, which is done by element size. Strings are copied into the new tensor's buffer,
- * objects get another reference. Knows nothing of ops, attributes or shapes with a meaning. */
+ * objects get another reference. Does not depend on ops or attributes. */
 #ifndef TARE_INTERPRETER_OPS_SUPPORT_MOVE_H
 #define TARE_INTERPRETER_OPS_SUPPORT_MOVE_H
 
@@ -16,19 +16,19 @@ struct tare_move {
     int64_t from_offset, to_offset;
 };
 
-/* Does a move. The caller guarantees that all addresses are inside both tensors and that no two targets are the same.
- * TARE_NO_MEMORY for strings only. */
+/* Executes a move. The caller guarantees that all addresses are inside both tensors and that no two targets are the
+ * same. TARE_NO_MEMORY for strings only. */
 tare_status tare_move_apply(struct tare_tensor *to, const struct tare_tensor *from, const struct tare_move *move);
 /* Adds a dimension to a move, outermost first. */
 void tare_move_dim(struct tare_move *move, int64_t dim, int64_t from_stride, int64_t to_stride);
 
-/* `count` neighbouring elements. */
+/* Copies `count` adjacent elements. */
 tare_status tare_move_run(struct tare_tensor *to, int64_t to_offset, const struct tare_tensor *from,
                           int64_t from_offset, int64_t count);
-/* Element `from_offset` of `from` into `count` neighbours. */
+/* Copies element `from_offset` of `from` to `count` adjacent elements. */
 tare_status tare_move_fill(struct tare_tensor *to, int64_t to_offset, int64_t count, const struct tare_tensor *from,
                            int64_t from_offset);
-/* Zeros, empty strings, null objects. */
+/* Fills with zeros, empty strings or null objects. */
 void tare_move_zero(struct tare_tensor *to, int64_t to_offset, int64_t count);
 
 /* Row-major strides of a known shape. */

@@ -1,5 +1,5 @@
 /* Operands that specify shapes: axes, lists of dims, counts. Shape inference reads them where they are
- * known; a kernel gets its output shapes from its own row's inference, so that each rule is in one place. */
+ * known; a kernel gets its output shapes from its row's shape inference, so each rule is implemented once. */
 #ifndef TARE_INTERPRETER_OPS_SUPPORT_OPERAND_H
 #define TARE_INTERPRETER_OPS_SUPPORT_OPERAND_H
 
@@ -28,9 +28,9 @@ struct tare_shape tare_operand_vector_shape(int64_t length);
 tare_status tare_operand_append(struct tare_shape *out, const struct tare_shape *shape, int first, int last);
 
 /* The output shapes of this execution, by the row's inference on the actual inputs; scratch memory. A dim stays -1 only
- * where the op's result depends on data. Fails where the inputs do not fit each other. */
+ * where the op's result depends on data. Fails if the inputs are incompatible. */
 tare_status tare_operand_shapes(struct tare_kernel *kernel, struct tare_shape **shapes);
-/* The first of them, made as output 0 with the dtype of input `like`. */
+/* Creates output 0 with the first of them and the dtype of input `like`. */
 tare_status tare_operand_output(struct tare_kernel *kernel, size_t like);
 
 #endif

@@ -1,5 +1,5 @@
-/* The slice specification of StridedSlice: five bit masks and three vectors, boiled down to a start, a step and a count
- * for each input dimension, and the shape that users see. */
+/* The slice specification of StridedSlice: five bit masks and three vectors, reduced to a start, a step and a count
+ * for each input dimension, and the shape of the result. */
 #ifndef TARE_INTERPRETER_OPS_SUPPORT_STRIDED_H
 #define TARE_INTERPRETER_OPS_SUPPORT_STRIDED_H
 

@@ -24,7 +24,7 @@ tare_status tare_window_parse(struct tare_window *window, const struct tare_node
 tare_status tare_window_set_size(struct tare_window *window, const int64_t *values, size_t count);
 tare_status tare_window_set_stride(struct tare_window *window, const int64_t *values, size_t count);
 
-/* Output size and padding in front, of axis 0 … 2, for an input of `in` and a window of `size` elements.
+/* Output size and leading padding of axis 0 … 2, for an input of `in` and a window of `size` elements.
  * TARE_SHAPE when the output would be negative. */
 tare_status tare_window_output(int64_t *out, int64_t *pad, const struct tare_window *window, int axis, int64_t in,
                                int64_t size);
@@ -38,7 +38,7 @@ tare_status tare_layout_of(struct tare_layout *layout, const struct tare_shape *
                            const char *what);
 struct tare_shape tare_layout_shape(const struct tare_layout *layout, const struct tare_window *window);
 
-/* Channels to the end ([batch, channels, pixels] to [batch, pixels, channels]), and back. */
+/* Moves the channels to the end ([batch, channels, pixels] to [batch, pixels, channels]), and back. */
 void tare_layout_to_last(void *to, const void *from, int64_t batch, int64_t channels, int64_t pixels,
                          size_t element_size);
 void tare_layout_to_first(void *to, const void *from, int64_t batch, int64_t channels, int64_t pixels,
