@@ -183,7 +183,7 @@ void tare_model_remove_functions(struct tare_model *model, const bool *live) {
         if (live[i])
             model->functions[kept++] = model->functions[i];
         else
-            tare_map_free(&model->functions[i]->by_name);
+            tare_graph_free_maps(model->functions[i]);
     }
     model->n_functions = kept;
     for (size_t i = 0; i < kept; i++)

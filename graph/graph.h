@@ -116,6 +116,8 @@ static inline bool tare_edge_equal(struct tare_edge a, struct tare_edge b) {
  * (graph/calls.h). */
 tare_status tare_graph_drop_arg_shapes(struct tare_graph *function) TARE_WARN_UNUSED;
 
+/* Releases what is not in the model's arena: when the model is freed, and when a function is removed from it. */
+void tare_graph_free_maps(struct tare_graph *graph);
 /* Adds a node at the end of the graph. A name in use gets the first free suffix _1, _2 …. NULL: no memory.
  * `op` is looked up in the registry. Add inputs and attributes, then call tare_node_resolve. */
 struct tare_node *tare_graph_add(struct tare_graph *graph, const char *op, const char *name);

@@ -20,7 +20,7 @@ struct tare_model *tare_model_new(const struct tare_op_registry *ops) {
     return model;
 }
 
-static void free_maps(struct tare_graph *graph) {
+void tare_graph_free_maps(struct tare_graph *graph) {
     tare_map_free(&graph->by_name);
     tare_map_free(&graph->suffixes);
 }
@@ -36,8 +36,8 @@ void tare_model_free(struct tare_model *model) {
         tare_tensor_reset(&model->tables[i].values);
     }
     for (size_t i = 0; i < model->n_functions; i++)
-        free_maps(model->functions[i]);
-    if (model->main) free_maps(model->main);
+        tare_graph_free_maps(model->functions[i]);
+    if (model->main) tare_graph_free_maps(model->main);
     tare_map_free(&model->functions_by_name);
     tare_map_free(&model->unknown_outputs);
     tare_ops_free(model->custom_ops);

@@ -109,8 +109,9 @@ static int queried(enum tare_lapack_type type, const void *first) {
 }
 
 static tare_status allocate(struct tare_lapack_work *work, struct tare_arena *memory) {
-    work->work = tare_arena_calloc(memory, (size_t)work->size, tare_lapack_size(work->type));
-    work->real_work = tare_arena_calloc(memory, (size_t)work->real_size + 1, tare_lapack_real_size(work->type));
+    work->work = tare_arena_calloc(memory, (size_t)work->size + TARE_LAPACK_SLACK, tare_lapack_size(work->type));
+    work->real_work =
+        tare_arena_calloc(memory, (size_t)work->real_size + TARE_LAPACK_SLACK, tare_lapack_real_size(work->type));
     work->int_work = tare_arena_calloc(memory, (size_t)work->int_size + 1, sizeof *work->int_work);
     return work->work && work->real_work && work->int_work ? TARE_OK : TARE_NO_MEMORY;
 }

@@ -14,6 +14,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Elements to allocate after the end of each operand and work array: OpenBLAS kernels read whole vectors, up to four
+ * elements past the last one (zgemv of 0.3.21 with AVX-512). What is read there does not enter the result. */
+enum { TARE_LAPACK_SLACK = 8 };
+
 /* Element type of a routine: float, double, float complex, double complex. */
 enum tare_lapack_type { TARE_LAPACK_S, TARE_LAPACK_D, TARE_LAPACK_C, TARE_LAPACK_Z };
 

@@ -40,8 +40,8 @@ static tare_status each_matrix(struct tare_kernel *kernel, tare_status (*run)(st
     struct tare_arena scratch = { 0 };
     struct work work = { .n = n, .scratch = &scratch };
     tare_status status = TARE_OK;
-    work.a = TARE_NEW_ARRAY(kernel->scratch, tare_complex, (size_t)(n * n));
-    work.result = TARE_NEW_ARRAY(kernel->scratch, tare_complex, (size_t)(n * n));
+    work.a = TARE_NEW_ARRAY(kernel->scratch, tare_complex, (size_t)(n * n) + TARE_LAPACK_SLACK);
+    work.result = TARE_NEW_ARRAY(kernel->scratch, tare_complex, (size_t)(n * n) + TARE_LAPACK_SLACK);
     if (!work.a || !work.result) return TARE_NO_MEMORY;
     for (int64_t first = 0; status == TARE_OK && first < input->elements; first += n * n) {
         tare_matrix_load(work.a, input, first, n * n);
@@ -56,7 +56,7 @@ static tare_status each_matrix(struct tare_kernel *kernel, tare_status (*run)(st
 }
 
 static tare_complex *new_matrix(const struct work *work) {
-    return TARE_NEW_ARRAY(work->scratch, tare_complex, (size_t)(work->n * work->n));
+    return TARE_NEW_ARRAY(work->scratch, tare_complex, (size_t)(work->n * work->n) + TARE_LAPACK_SLACK);
 }
 
 /* x = a⁻¹ b, where x may be b; `a` is overwritten. */

@@ -68,7 +68,7 @@ tare_status tare_matrix_open(int64_t rows, int64_t columns) {
 }
 
 void *tare_matrix_new(struct tare_arena *memory, enum tare_lapack_type type, int64_t count) {
-    return tare_arena_calloc(memory, (size_t)count + 1, tare_lapack_size(type));
+    return tare_arena_calloc(memory, (size_t)count + TARE_LAPACK_SLACK, tare_lapack_size(type));
 }
 
 void tare_matrix_read(void *to, enum tare_lapack_type type, const struct tare_tensor *from, int64_t first,

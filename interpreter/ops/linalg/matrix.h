@@ -21,7 +21,7 @@ tare_status tare_matrices_of(struct tare_matrices *out, const struct tare_tensor
 enum tare_lapack_type tare_matrix_type(int dtype);
 /* Loads LAPACK; TARE_UNSUPPORTED if it is missing or a dimension does not fit its 32-bit integers. */
 tare_status tare_matrix_open(int64_t rows, int64_t columns);
-/* `count` zeroed elements from the arena, at least one; NULL: no memory. */
+/* `count` zeroed elements from the arena, with TARE_LAPACK_SLACK more after them; NULL: no memory. */
 void *tare_matrix_new(struct tare_arena *memory, enum tare_lapack_type type, int64_t count);
 /* Elements first … first + count - 1 of the tensor, converted to `type`; and back, rounded once. */
 void tare_matrix_read(void *to, enum tare_lapack_type type, const struct tare_tensor *from, int64_t first,

@@ -334,7 +334,7 @@ static tare_status run_least_squares(struct tare_kernel *kernel) {
     const size_t size = (size_t)(s.m * s.n), wide = (size_t)((s.m + s.n) * s.k);
     s.a = TARE_NEW_ARRAY(kernel->scratch, tare_complex, size + 1);
     s.adjoint = TARE_NEW_ARRAY(kernel->scratch, tare_complex, size + 1);
-    s.gram = TARE_NEW_ARRAY(kernel->scratch, tare_complex, (size_t)(s.small * s.small) + 1);
+    s.gram = TARE_NEW_ARRAY(kernel->scratch, tare_complex, (size_t)(s.small * s.small) + TARE_LAPACK_SLACK);
     s.b = TARE_NEW_ARRAY(kernel->scratch, tare_complex, wide + 1);
     s.x = TARE_NEW_ARRAY(kernel->scratch, tare_complex, wide + 1);
     s.spare = TARE_NEW_ARRAY(kernel->scratch, tare_complex, wide + 1);
