@@ -27,8 +27,7 @@ static tare_status sort_left(struct tare_quant_product *p, char *result, const s
     for (int i = 0; i < left->count; i++) {
         const int other = find_label(right, left->at[i]);
         const bool kept = find_label(out, left->at[i]) >= 0;
-        if (find_label(left, left->at[i]) != i)
-            return TARE_FAIL(TARE_UNSUPPORTED, "duplicate label in an operand");
+        if (find_label(left, left->at[i]) != i) return TARE_FAIL(TARE_UNSUPPORTED, "duplicate label in an operand");
         if (other >= 0 && kept) {
             result[p->n_batch] = left->at[i];
             p->left_batch[p->n_batch] = i;
@@ -55,8 +54,7 @@ static tare_status sort_right(struct tare_quant_product *p, char *result, const 
         p->order[p->n_order++] = p->right_contracted[i];
     for (int i = 0; i < right->count; i++) {
         if (right->at[i] == DROPPED) continue;
-        if (find_label(right, right->at[i]) != i)
-            return TARE_FAIL(TARE_UNSUPPORTED, "duplicate label in an operand");
+        if (find_label(right, right->at[i]) != i) return TARE_FAIL(TARE_UNSUPPORTED, "duplicate label in an operand");
         if (find_label(left, right->at[i]) >= 0) continue;
         if (find_label(out, right->at[i]) < 0)
             return TARE_FAIL(TARE_UNSUPPORTED, "an axis of one operand alone is summed");
