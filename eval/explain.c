@@ -152,6 +152,9 @@ static tare_status explain(struct tare_explanation *e, struct tare_arena *arena,
     status = look_at_input(e, &remedy, o, calibration, advise);
     look_at_weight(e, &remedy, o);
     if (remedy.size) e->remedy = tare_arena_strdup(arena, tare_strbuf_text(&remedy));
+    const char *input = e->input_node; /* of the report, which is released before the explanations */
+    if (input) e->input_node = tare_arena_strdup(arena, input);
+    if ((remedy.size && !e->remedy) || (input && !e->input_node)) status = TARE_NO_MEMORY;
     tare_strbuf_free(&remedy);
     return status;
 }
