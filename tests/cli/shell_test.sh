@@ -86,6 +86,7 @@ if command -v zsh >/dev/null; then
     zsh -n "$work/zsh" || fail "zsh refuses its script"
 fi
 if command -v zsh >/dev/null && have_pty; then
+    # (The marks around the line are written in two parts: the terminal may echo this definition.)
     # A zsh of its own on a pseudo terminal, with our script alone; tab is pressed behind the line.
     mkdir "$work/functions" && cp "$work/zsh" "$work/functions/_tare"
     cat >"$work/press_tab.zsh" <<'ZSH'
@@ -93,7 +94,7 @@ zmodload zsh/zpty
 zpty z env PATH=$2:$PATH TERM=dumb HOME=$1 zsh -f -i
 zpty -w z "unsetopt zle_bracketed_paste; PS1= PROMPT_EOL_MARK=; stty -echo"
 zpty -w z "fpath=($1 \$fpath); autoload -Uz compinit && compinit -u -D"
-zpty -w z "show() { print -r -- \"<<\$BUFFER>>\"; BUFFER=; }; zle -N show; bindkey '^X' show; print ready"
+zpty -w z "show() { print -r -- '<''<'\$BUFFER'>''>'; BUFFER=; }; zle -N show; bindkey '^X' show; print ready"
 zpty -r -m z seen '*ready*' && zpty -n -w z "$3"$'\t\x18' && zpty -r -m z seen '*<<*>>*' && print -r -- "${${seen##*<<}%%>>*}"
 zpty -d z
 ZSH
