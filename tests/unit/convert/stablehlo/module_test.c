@@ -91,8 +91,8 @@ static void print__attributes_and_open_dimensions(void **state) {
         "input_spatial_dimensions = [1, 2]",
         "padding = [[1, 1], [1, 1]], precision_config = [DEFAULT, HIGH]",
         "window_reversal = [false, false]",
-        "backend_config = \"a\\\"b\\n\", call_target_name = \"Sharding\", has_side_effect = false, "
-        "mhlo.sharding = \"{replicated}\"}",
+        ("backend_config = \"a\\\"b\\n\", call_target_name = \"Sharding\", has_side_effect = false, "
+         "mhlo.sharding = \"{replicated}\"}"),
     };
     (void)state;
     assert_prints("network", lines, sizeof lines / sizeof *lines);
