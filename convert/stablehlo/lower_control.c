@@ -183,7 +183,7 @@ static bool is_annotation(const char *target) {
 
 static void lower_custom_call(struct tare_lowering *l, const void *arg) {
     const char *target = tare_lower_text(l, "call_target_name");
-    if (strcmp(target, "shape_assertion") == 0 && !l->op->n_results) return; /* shapes are checked when they are used */
+    if (strcmp(target, "shape_assertion") == 0 && !l->op->n_results) return; /* not evaluated (docs/unsupported.md) */
     if (strcmp(target, "check.eq") == 0 && l->op->n_operands == 2 && l->op->n_results == 1)
         lower_check(l);
     else if (is_annotation(target))
